@@ -1,0 +1,44 @@
+// A read-only view whose element type and rank are known only at run time:
+// what the trace and the writers of files take.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "headwise/base/dtype.h"
+#include "headwise/base/tensor_view.h"
+
+namespace headwise {
+
+class AnyView {
+ public:
+  AnyView() = default;
+  AnyView(const void* data, DType dtype, std::span<const std::size_t> extents,
+          std::span<const std::ptrdiff_t> strides)
+      : data_(data),
+        dtype_(dtype),
+        extents_(extents.begin(), extents.end()),
+        strides_(strides.begin(), strides.end()) {}
+  template <class T, std::size_t Rank>
+  AnyView(  // NOLINT(google-explicit-constructor): a view of any type is one
+      const TensorView<T, Rank>& view)
+      : AnyView(view.data(), DTypeOf<std::remove_const_t<T>>::value,
+                view.extents(), view.strides()) {}
+
+  const void* data() const { return data_; }
+  DType dtype() const { return dtype_; }
+  std::size_t rank() const { return extents_.size(); }
+  std::span<const std::size_t> extents() const { return extents_; }
+  std::span<const std::ptrdiff_t> strides() const { return strides_; }
+
+ private:
+  const void* data_ = nullptr;
+  DType dtype_ = DType::float32;
+  std::vector<std::size_t> extents_;
+  std::vector<std::ptrdiff_t> strides_;
+};
+
+}  // namespace headwise

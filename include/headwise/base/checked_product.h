@@ -1,0 +1,31 @@
+// Products of sizes that come from outside: an overflow is an answer, never a
+// small number.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <span>
+
+namespace headwise {
+
+// The product of `factors`, or nothing when it does not fit in size_t. A zero
+// among them gives 0 whatever the others are.
+constexpr std::optional<std::size_t> checked_product(
+    std::span<const std::size_t> factors) {
+  for (const std::size_t factor : factors) {
+    if (factor == 0) {
+      return 0;
+    }
+  }
+  std::size_t product = 1;
+  for (const std::size_t factor : factors) {
+    if (product > std::numeric_limits<std::size_t>::max() / factor) {
+      return std::nullopt;
+    }
+    product *= factor;
+  }
+  return product;
+}
+
+}  // namespace headwise

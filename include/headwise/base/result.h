@@ -1,0 +1,100 @@
+// How headwise reports what went wrong: every public function returns a Status,
+// or a Result<T> that holds a value or an Error. `.value()` throws Exception
+// with the same text, for callers who prefer exceptions; the library itself
+// never throws, prints or exits.
+//
+// Example:
+//   hw::Status s = hw::attention(q, k, v, out);
+//   if (!s) std::cerr << s.error().message << '\n';
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace headwise {
+
+enum class ErrorCode {
+  invalid_argument,  // a value or an option that makes no sense
+  shape_mismatch,    // tensors whose sizes do not fit together
+  out_of_range,      // an index, id or length outside its bounds
+  out_of_memory,     // memory could not be had, or a size overflows
+  bad_data,          // a file whose content is not what it must be
+  io_error,          // a file that cannot be opened, read or written
+  unsupported,       // well-formed, but not available here
+};
+
+struct Error {
+  ErrorCode code;
+  std::string message;  // names the argument, what was given, what was expected
+};
+
+class Exception : public std::runtime_error {
+ public:
+  explicit Exception(const Error& error)
+      : std::runtime_error(error.message), code_(error.code) {}
+  ErrorCode code() const { return code_; }
+
+ private:
+  ErrorCode code_;
+};
+
+// Success, or an Error. Contextually true on success.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Error error)  // NOLINT(google-explicit-constructor): `return Error{}`
+      : error_(std::move(error)), failed_(true) {}
+
+  explicit operator bool() const { return !failed_; }
+  // Only after a failure.
+  const Error& error() const { return error_; }
+  // Throws Exception after a failure.
+  void value() const {
+    if (failed_) {
+      throw Exception(error_);
+    }
+  }
+
+ private:
+  Error error_{};
+  bool failed_ = false;
+};
+
+inline Status ok() { return {}; }
+
+// A value, or an Error. Contextually true when it holds a value; `*r` and
+// `r->` are for that case only.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value)  // NOLINT(google-explicit-constructor): `return value`
+      : state_(std::move(value)) {}
+  Result(Error error)  // NOLINT(google-explicit-constructor): `return Error{}`
+      : state_(std::move(error)) {}
+
+  explicit operator bool() const { return state_.index() == 0; }
+  const Error& error() const { return *std::get_if<1>(&state_); }
+
+  T& value() & { return checked(), **this; }
+  const T& value() const& { return checked(), **this; }
+  T&& value() && { return checked(), *std::move(*this); }
+
+  T& operator*() & { return *std::get_if<0>(&state_); }
+  const T& operator*() const& { return *std::get_if<0>(&state_); }
+  T&& operator*() && { return std::move(*std::get_if<0>(&state_)); }
+  T* operator->() { return std::get_if<0>(&state_); }
+  const T* operator->() const { return std::get_if<0>(&state_); }
+
+ private:
+  void checked() const {
+    if (state_.index() != 0) {
+      throw Exception(error());
+    }
+  }
+
+  std::variant<T, Error> state_;
+};
+
+}  // namespace headwise

@@ -1,0 +1,97 @@
+// A tensor that owns its elements: 64-byte-aligned memory in C order. Moved,
+// never copied silently (clone() copies).
+//
+// Example:
+//   Result<Tensor<float, 3>> x = Tensor<float, 3>::create({B, L, E});
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "headwise/base/checked_product.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor_view.h"
+
+namespace headwise {
+
+inline constexpr std::size_t kTensorAlignment = 64;
+
+namespace detail {
+struct AlignedDelete {
+  void operator()(void* memory) const {
+    ::operator delete (memory, std::align_val_t{kTensorAlignment});
+  }
+};
+
+// "a tensor of (3, 4) float32 elements needs more memory than there is"
+Error too_large(std::span<const std::size_t> extents,
+                std::size_t element_bytes);
+}  // namespace detail
+
+template <class T, std::size_t Rank>
+class Tensor {
+ public:
+  Tensor() = default;  // every extent 0
+
+  // Every element is 0 (false). Errors: out_of_memory when the product of the
+  // extents overflows or the memory cannot be had.
+  static Result<Tensor> create(const Extents<Rank>& extents) {
+    const auto count = checked_product(extents);
+    const auto bytes = checked_product(
+        std::array<std::size_t, 2>{count.value_or(~std::size_t{0}), sizeof(T)});
+    if (!count || !bytes) {
+      return detail::too_large(extents, sizeof(T));
+    }
+    Tensor tensor;
+    tensor.extents_ = extents;
+    tensor.count_ = *count;
+    tensor.memory_.reset(static_cast<T*>(
+        ::operator new (std::max<std::size_t>(*bytes, 1),
+                        std::align_val_t{kTensorAlignment}, std::nothrow)));
+    if (!tensor.memory_) {
+      return detail::too_large(extents, sizeof(T));
+    }
+    std::uninitialized_value_construct_n(tensor.memory_.get(), *count);
+    return tensor;
+  }
+
+  Result<Tensor> clone() const {
+    Result<Tensor> copy = create(extents_);
+    if (copy) {
+      std::copy_n(data(), count_, copy->data());
+    }
+    return copy;
+  }
+
+  T* data() { return memory_.get(); }
+  const T* data() const { return memory_.get(); }
+  std::size_t size() const { return count_; }
+  const Extents<Rank>& extents() const { return extents_; }
+  std::size_t extent(std::size_t axis) const { return extents_[axis]; }
+
+  TensorView<T, Rank> view() { return {data(), extents_}; }
+  TensorView<const T, Rank> view() const { return {data(), extents_}; }
+  std::span<T> elements() { return {data(), count_}; }
+  std::span<const T> elements() const { return {data(), count_}; }
+
+  template <class... Index>
+  T& operator()(Index... index) {
+    return view()(index...);
+  }
+  template <class... Index>
+  const T& operator()(Index... index) const {
+    return view()(index...);
+  }
+
+ private:
+  std::unique_ptr<T, detail::AlignedDelete> memory_;
+  Extents<Rank> extents_{};
+  std::size_t count_ = 0;
+};
+
+}  // namespace headwise

@@ -1,0 +1,39 @@
+// Who does the work: how many threads, and how a loop is spread over them.
+// Results never depend on it; it decides time alone.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "headwise/base/result.h"
+
+namespace headwise {
+
+class Executor {
+ public:
+  // A half-open range of a loop's indices.
+  using Body = std::function<void(std::size_t begin, std::size_t end)>;
+
+  // As many threads as the process may use; a caller's oneTBB arena is
+  // respected.
+  static const Executor& default_executor();
+  // At most `threads` threads. Errors: invalid_argument when it is 0.
+  static Result<Executor> with_threads(std::size_t threads);
+
+  std::size_t threads() const;
+  // Calls `body` on disjoint ranges that cover [0, count) and returns when all
+  // are done. A range holds at least `grain` indices (the last may be shorter).
+  // One thread, or a loop of one range, runs on the caller's thread. An
+  // exception in `body` is thrown on to the caller.
+  void parallel_for(std::size_t count, std::size_t grain,
+                    const Body& body) const;
+
+ private:
+  struct Threads;
+  explicit Executor(std::shared_ptr<Threads> threads);
+
+  std::shared_ptr<Threads> threads_;
+};
+
+}  // namespace headwise

@@ -1,0 +1,12 @@
+// How a long step says how far it is. The library draws nothing.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+namespace headwise {
+
+// Called with the number of items done and their total, from 0 to the total.
+using Progress = std::function<void(std::size_t done, std::size_t total)>;
+
+}  // namespace headwise

@@ -1,0 +1,24 @@
+// Where the steps of the way report their tensors as they are computed. The
+// library reports; who listens (inspect/trace.h, a test) decides what to keep.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "headwise/base/any_view.h"
+
+namespace headwise {
+
+class TraceSink {
+ public:
+  virtual ~TraceSink() = default;
+
+  // One step is done: its name ("scores"), the name of each axis ("B", "H",
+  // "Lq", "Lkv"; "1" where the tensor is broadcast) and its tensor, which is
+  // valid during the call only.
+  virtual void on_step(std::string_view name,
+                       std::span<const std::string_view> axes,
+                       const AnyView& tensor) = 0;
+};
+
+}  // namespace headwise

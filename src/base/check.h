@@ -1,0 +1,37 @@
+// Every message of the library about its arguments is built here, so that they
+// all read alike: operation, argument, what was given, what was expected.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "headwise/base/result.h"
+
+namespace headwise {
+
+// "(2, 10, 8, 64)"
+std::string shape_text(std::span<const std::size_t> extents);
+
+// `attention: value has shape (2, 10), expected (B, Lkv) = (2, 12)`
+Error shape_error(std::string_view operation, std::string_view argument,
+                  std::span<const std::size_t> given, std::string_view axes,
+                  std::span<const std::size_t> expected);
+Status check_shape(std::string_view operation, std::string_view argument,
+                   std::span<const std::size_t> given, std::string_view axes,
+                   std::span<const std::size_t> expected);
+
+// `attention: dropout.p is 1.5, expected a number from 0 to 1`
+Error value_error(std::string_view operation, std::string_view argument,
+                  std::string_view given, std::string_view expected,
+                  ErrorCode code = ErrorCode::invalid_argument);
+// Status that is an error when `size` is 0.
+Status check_at_least_one(std::string_view operation, std::string_view argument,
+                          std::size_t size);
+
+// A number as people write it: "0.1", "-3", "nan".
+std::string number_text(double number);
+
+}  // namespace headwise

@@ -1,0 +1,7 @@
+#include "headwise/version.h"
+
+namespace headwise {
+
+const char* version() { return HEADWISE_VERSION_STRING; }
+
+}  // namespace headwise

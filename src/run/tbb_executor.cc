@@ -1,0 +1,67 @@
+// The executor of every build but the thread sanitizer's: oneTBB.
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include "run/executor.h"
+
+namespace headwise {
+
+struct Executor::Threads {
+  // No arena of its own: the caller's.
+  bool callers_arena = true;
+  std::size_t count = 0;
+  tbb::task_arena arena{};
+};
+
+Executor::Executor(std::shared_ptr<Threads> threads)
+    : threads_(std::move(threads)) {}
+
+const Executor& Executor::default_executor() {
+  static const Executor executor(std::make_shared<Threads>());
+  return executor;
+}
+
+Result<Executor> Executor::with_threads(std::size_t threads) {
+  if (Status s = check_threads(threads); !s) {
+    return s.error();
+  }
+  auto state = std::make_shared<Threads>();
+  state->callers_arena = false;
+  state->count = threads;
+  state->arena.initialize(
+      static_cast<int>(std::min<std::size_t>(threads, 4096)));
+  return Executor(std::move(state));
+}
+
+std::size_t Executor::threads() const {
+  if (threads_->callers_arena) {
+    return static_cast<std::size_t>(tbb::this_task_arena::max_concurrency());
+  }
+  return threads_->count;
+}
+
+void Executor::parallel_for(std::size_t count, std::size_t grain,
+                            const Body& body) const {
+  if (count == 0) {
+    return;
+  }
+  if (count_ranges(count, grain) <= 1 || threads() == 1) {
+    body(0, count);
+    return;
+  }
+  const auto loop = [&] {
+    tbb::parallel_for(tbb::blocked_range<std::size_t>(
+                          0, count, std::max<std::size_t>(grain, 1)),
+                      [&](const tbb::blocked_range<std::size_t>& range) {
+                        body(range.begin(), range.end());
+                      });
+  };
+  if (threads_->callers_arena) {
+    loop();
+  } else {
+    threads_->arena.execute(loop);
+  }
+}
+
+}  // namespace headwise

@@ -1,0 +1,59 @@
+#include "headwise/run/executor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <vector>
+
+namespace headwise {
+namespace {
+
+TEST(ExecutorTest, EveryIndexIsVisitedOnce) {
+  for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
+    const Executor executor = Executor::with_threads(threads).value();
+    for (const std::size_t count : {0u, 1u, 5u, 1000u}) {
+      std::vector<int> visits(count);
+      executor.parallel_for(count, 3, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+          ++visits[i];
+        }
+      });
+      EXPECT_THAT(visits, testing::Each(1)) << threads << " threads";
+    }
+  }
+}
+
+TEST(ExecutorTest, ALoopInsideALoopWorks) {
+  const Executor& executor = Executor::default_executor();
+  std::vector<int> visits(64);
+  executor.parallel_for(8, 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      executor.parallel_for(8, 1, [&](std::size_t from, std::size_t to) {
+        for (std::size_t j = from; j < to; ++j) {
+          ++visits[i * 8 + j];
+        }
+      });
+    }
+  });
+  EXPECT_THAT(visits, testing::Each(1));
+}
+
+TEST(ExecutorTest, AnExceptionReachesTheCaller) {
+  const Executor executor = Executor::with_threads(2).value();
+  EXPECT_THROW(executor.parallel_for(100, 1,
+                                     [](std::size_t, std::size_t) {
+                                       throw std::runtime_error("no");
+                                     }),
+               std::runtime_error);
+}
+
+TEST(ExecutorTest, NoThreadsAtAllIsAnError) {
+  const Result<Executor> none = Executor::with_threads(0);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message,
+            "executor: threads is 0, expected at least 1");
+}
+
+}  // namespace
+}  // namespace headwise
