@@ -1,8 +1,31 @@
 // All of headwise, in the order of the data's way.
 #pragma once
 
+// clang-format off: the way's order is not the alphabet's
+#include "headwise/attention/forward.h"
+#include "headwise/attention/plan.h"
+#include "headwise/attention/reference.h"
+#include "headwise/attention/spec.h"
+#include "headwise/attention/stepwise.h"
+#include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"
+#include "headwise/run/progress.h"
+#include "headwise/run/trace_sink.h"
+#include "headwise/steps/dropout.h"
+#include "headwise/steps/embedding.h"
+#include "headwise/steps/heads.h"
+#include "headwise/steps/mask.h"
+#include "headwise/steps/merge.h"
+#include "headwise/steps/padding.h"
+#include "headwise/steps/projection.h"
+#include "headwise/steps/query_start.h"
+#include "headwise/steps/scores.h"
+#include "headwise/steps/softmax.h"
+#include "headwise/steps/tokens.h"
+#include "headwise/steps/weigh.h"
+// clang-format on
 #include "headwise/version.h"

@@ -29,6 +29,12 @@ class RandomStream {
   RandomStream(Seed seed, std::uint32_t stream)
       : seed_(seed), stream_(stream) {}
 
+  // Another stream of the same seed; `part` tells the substreams of one stream
+  // apart.
+  RandomStream substream(std::uint32_t part) const {
+    return {seed_, stream_ + (part << 16)};
+  }
+
   // values[i] uniform in [low, high).
   void fill_uniform(std::span<float> values, double low, double high) const;
   // values[i] normal with mean 0 and standard deviation 1. No libm: the same

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <new>
@@ -68,6 +69,23 @@ class Tensor {
     return copy;
   }
 
+  // The same memory under other extents, whose product must be size().
+  template <std::size_t OtherRank>
+  Tensor<T, OtherRank> with_extents(const Extents<OtherRank>& extents) && {
+    Tensor<T, OtherRank> other;
+    other.extents_ = extents;
+    other.count_ = std::exchange(count_, 0);
+    other.memory_ = std::move(memory_);
+    extents_ = {};
+    return other;
+  }
+  // The same memory without the batch axis, which must have extent 1.
+  Tensor<T, Rank - 1> without_batch() && requires(Rank > 1) {
+    Extents<Rank - 1> inner;
+    std::copy(extents_.begin() + 1, extents_.end(), inner.begin());
+    return std::move(*this).with_extents(inner);
+  }
+
   T* data() { return memory_.get(); }
   const T* data() const { return memory_.get(); }
   std::size_t size() const { return count_; }
@@ -89,6 +107,9 @@ class Tensor {
   }
 
  private:
+  template <class, std::size_t>
+  friend class Tensor;
+
   std::unique_ptr<T, detail::AlignedDelete> memory_;
   Extents<Rank> extents_{};
   std::size_t count_ = 0;

@@ -1,0 +1,42 @@
+// Scaled dot-product attention, the operation, steps 6 to 10 in one call:
+//
+//   output = softmax(mask(scale * query key^T)) value     for each b and h
+//
+//   query   (B, Lq, Hq, D)     in      or (Lq, Hq, D), and so on, unbatched
+//   key     (B, Lkv, Hkv, D)   in      Hq is a multiple of Hkv
+//   value   (B, Lkv, Hkv, Dv)  in
+//   output  (B, Lq, Hq, Dv)    out
+//
+// Views of any strides; as_blhd() turns (B, H, L, D) data round. A row's bits
+// depend neither on the batch it is in nor on the number of threads.
+//
+// Errors: shape_mismatch, invalid_argument, out_of_range, out_of_memory; then
+// no output was written.
+// Source: Vaswani et al. 2017, arXiv:1706.03762, equation 1.
+//
+// Example:
+//   Status s = attention(q, k, v, out, {.mask = causal()});
+#pragma once
+
+#include "headwise/attention/spec.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor_view.h"
+
+namespace headwise {
+
+Status attention(TensorView<const float, 4> query,
+                 TensorView<const float, 4> key,
+                 TensorView<const float, 4> value, TensorView<float, 4> output,
+                 const AttentionOptions& options = {});
+Status attention(TensorView<const float, 3> query,
+                 TensorView<const float, 3> key,
+                 TensorView<const float, 3> value, TensorView<float, 3> output,
+                 const AttentionOptions& options = {});
+// Also writes the attention weights and the log-sum-exp that are asked for.
+Status attention(TensorView<const float, 4> query,
+                 TensorView<const float, 4> key,
+                 TensorView<const float, 4> value,
+                 const AttentionOutputs& outputs,
+                 const AttentionOptions& options = {});
+
+}  // namespace headwise

@@ -1,0 +1,36 @@
+// The plain, obviously correct attention: four loops, nothing clever, in
+// binary64 or binary32. It stays for ever as the oracle that every kernel is
+// tested against.
+//
+//   s[j]    = scale * sum_d query[b,i,h,d] * key[b,j,g,d]   for allowed j
+//   w[j]    = exp(s[j] - max s) / sum exp(s - max s)        0 where masked
+//   output  = sum_j dropout(w[j]) * value[b,j,g,:]
+//   lse     = max s + log sum exp(s - max s)
+//
+// Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.
+#pragma once
+
+#include "headwise/attention/spec.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor_view.h"
+
+namespace headwise {
+
+// Shapes and errors as attention() (attention/forward.h).
+template <class T>
+Status reference_attention(TensorView<const T, 4> query,
+                           TensorView<const T, 4> key,
+                           TensorView<const T, 4> value,
+                           const AttentionOutputsOf<T>& outputs,
+                           const AttentionOptions& options = {});
+
+extern template Status reference_attention<float>(
+    TensorView<const float, 4>, TensorView<const float, 4>,
+    TensorView<const float, 4>, const AttentionOutputsOf<float>&,
+    const AttentionOptions&);
+extern template Status reference_attention<double>(
+    TensorView<const double, 4>, TensorView<const double, 4>,
+    TensorView<const double, 4>, const AttentionOutputsOf<double>&,
+    const AttentionOptions&);
+
+}  // namespace headwise

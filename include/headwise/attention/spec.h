@@ -1,0 +1,82 @@
+// What a call of attention is asked to do. Checked once, before any output is
+// written; every message names the argument, what was given and what was
+// expected.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "headwise/base/result.h"
+#include "headwise/base/tensor_view.h"
+#include "headwise/run/executor.h"
+#include "headwise/run/trace_sink.h"
+#include "headwise/steps/dropout.h"
+#include "headwise/steps/mask.h"
+#include "headwise/steps/query_start.h"
+#include "headwise/steps/shape.h"
+#include "headwise/steps/softmax.h"
+
+namespace headwise {
+
+// Which attention weights are returned.
+enum class AttnWeights {
+  none,
+  per_head,       // (B, Hq, Lq, Lkv), before dropout
+  mean,           // (B, 1, Lq, Lkv), their mean over the heads
+  after_dropout,  // (B, Hq, Lq, Lkv), as they weigh the values
+};
+
+// The options of the operation; every one of them also applies to the layer.
+//
+// Example:
+//   attention(q, k, v, out, {.mask = causal(), .scale = 0.125});
+struct AttentionOptions {
+  Mask mask{};                    // who may attend to whom; default: all
+  std::optional<double> scale{};  // factor on q.k; default 1/sqrt(D)
+  QueryStart query_start{};       // where query 0 stands among the keys
+  EmptyRow empty_rows = EmptyRow::zero;
+  Dropout dropout{};
+  AttnWeights attn_weights = AttnWeights::none;
+  const Executor* executor = nullptr;  // null: Executor::default_executor()
+};
+
+// Where results go. T is float (double in the reference).
+template <class T>
+struct AttentionOutputsOf {
+  TensorView<T, 4> output;          // (B, Lq, Hq, Dv)
+  TensorView<T, 4> attn_weights{};  // as options.attn_weights says
+  TensorView<T, 3> lse{};           // (B, Hq, Lq); no view: not wanted
+};
+using AttentionOutputs = AttentionOutputsOf<float>;
+
+// Options that were checked against the sizes of a call.
+struct AttentionSpec {
+  AttentionShape shape;
+  double scale;
+  BoundMask mask;
+  BoundDropout dropout;
+  EmptyRow empty_rows;
+  AttnWeights attn_weights;
+  const Executor* executor;
+
+  // `operation` begins the messages. Errors: those of BoundMask::bind,
+  // QueryStart::check and BoundDropout::bind; invalid_argument for a scale that
+  // is not finite, a head size of 0, or query heads that are not a multiple of
+  // the key heads.
+  static Result<AttentionSpec> create(const AttentionShape& shape,
+                                      const AttentionOptions& options,
+                                      std::string_view operation = "attention");
+};
+
+// The sizes of a call from its tensors. Errors: shape_mismatch.
+//   query (B, Lq, Hq, D)   key (B, Lkv, Hkv, D)   value (B, Lkv, Hkv, Dv)
+Result<AttentionShape> attention_shape(const Extents<4>& query,
+                                       const Extents<4>& key,
+                                       const Extents<4>& value);
+
+// Errors: shape_mismatch for a view that does not fit.
+template <class T>
+Status check_outputs(const AttentionSpec& spec,
+                     const AttentionOutputsOf<T>& outputs);
+
+}  // namespace headwise

@@ -1,0 +1,34 @@
+// Attention step by step, every intermediate kept: what `headwise explain`
+// shows. The numbers are those of attention(), and it costs L x L memory.
+//
+// Example:
+//   AttentionSteps steps = stepwise_attention(q, k, v, {.mask =
+//   causal()}).value(); steps.attn_weights(0, 3, 7, 2);  // how much query 7 of
+//   head 3 looks at key 2
+#pragma once
+
+#include "headwise/attention/spec.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/run/trace_sink.h"
+
+namespace headwise {
+
+struct AttentionSteps {
+  Tensor<float, 4> scores;           // (B, Hq, Lq, Lkv)
+  Tensor<float, 4> masked_scores;    // (B, Hq, Lq, Lkv); empty without a mask
+  Tensor<float, 4> attn_weights;     // (B, Hq, Lq, Lkv), before dropout
+  Tensor<float, 4> dropped_weights;  // (B, Hq, Lq, Lkv); empty without dropout
+  Tensor<float, 4> context;          // (B, Lq, Hq, Dv)
+  Tensor<float, 3> lse;              // (B, Hq, Lq)
+};
+
+// Shapes and errors as attention(). `trace`, when given, is told each step:
+// scores, the masks, masked_scores, attn_weights, dropped_weights, context.
+Result<AttentionSteps> stepwise_attention(TensorView<const float, 4> query,
+                                          TensorView<const float, 4> key,
+                                          TensorView<const float, 4> value,
+                                          const AttentionOptions& options = {},
+                                          TraceSink* trace = nullptr);
+
+}  // namespace headwise

@@ -1,0 +1,119 @@
+// Multi-head attention, the layer, steps 4 to 12 in one call: project, split
+// into heads, attend, merge, project:
+//
+//   output = merge(attention(split(w_q query), split(w_k key), split(w_v
+//   value))) output = w_o output                                    unless
+//   !out_proj
+//
+//   query   (B, Lq, query_dim)   in     or (Lq, query_dim), and so on,
+//   unbatched key     (B, Lkv, kdim)       in     self-attention passes one
+//   tensor thrice value   (B, Lkv, vdim)       in output  (B, Lq, embed_dim)
+//   out    num_heads * v_head_dim if !out_proj
+//
+//   w_q.weight  (num_heads * head_dim, query_dim)     w_q.bias  (out features)
+//   w_k.weight  (num_heads * head_dim, kdim)          w_k.bias
+//   w_v.weight  (num_heads * v_head_dim, vdim)        w_v.bias
+//   w_o.weight  (embed_dim, num_heads * v_head_dim)   w_o.bias
+//
+// Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2.
+//
+// Example:
+//   MultiHeadAttention mha =
+//       MultiHeadAttention::create({.embed_dim = 512, .num_heads = 8}, Seed{7})
+//           .value();
+//   auto result = mha.forward(x, x, x, {.mask = causal()}).value();
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "headwise/attention/spec.h"
+#include "headwise/base/random.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/run/trace_sink.h"
+#include "headwise/steps/projection.h"
+
+namespace headwise {
+
+// An input size that is taken from the tensors of the first call.
+inline constexpr std::size_t kFromFirstCall = ~std::size_t{0};
+
+struct MultiHeadAttentionConfig {
+  std::size_t embed_dim = 0;  // the output's size
+  std::size_t num_heads = 0;
+  double dropout = 0;  // on the attention weights, when training
+  bool bias = true;    // of all four projections
+  // Input sizes; not given: embed_dim.
+  std::optional<std::size_t> query_dim{};
+  std::optional<std::size_t> kdim{};
+  std::optional<std::size_t> vdim{};
+  // Size of one head; not given: embed_dim / num_heads, and head_dim.
+  std::optional<std::size_t> head_dim{};
+  std::optional<std::size_t> v_head_dim{};
+  bool out_proj = true;
+};
+
+struct MultiHeadAttentionParams {
+  Linear w_q;
+  Linear w_k;
+  Linear w_v;
+  std::optional<Linear> w_o{};  // none: no output projection
+};
+
+// Rank 3 for a batch, 2 without: the B below is then missing.
+template <std::size_t Rank>
+struct MultiHeadAttentionResult {
+  Tensor<float, Rank> output;            // (B, Lq, embed_dim)
+  Tensor<float, Rank + 1> attn_weights;  // as options.attn_weights says
+  Tensor<float, Rank> lse;               // (B, num_heads, Lq), natural log
+};
+
+class MultiHeadAttention {
+ public:
+  // Parameters as PyTorch's nn.Linear draws them, from a generator that gives
+  // the same numbers on every machine. Errors: invalid_argument for a size of
+  // 0, heads that do not divide embed_dim, dropout outside [0, 1].
+  static Result<MultiHeadAttention> create(
+      const MultiHeadAttentionConfig& config, Seed seed);
+  // Sizes come from the parameters. Errors: shape_mismatch, invalid_argument.
+  static Result<MultiHeadAttention> from_params(MultiHeadAttentionParams params,
+                                                std::size_t num_heads);
+
+  // The first call fixes the sizes that are still open (kFromFirstCall). Every
+  // other call changes nothing and may run beside others. `trace`, when given,
+  // is told each step with its tensor, at the price of L x L memory.
+  // Errors: shape_mismatch, invalid_argument, out_of_range, out_of_memory.
+  Result<MultiHeadAttentionResult<3>> forward(
+      TensorView<const float, 3> query, TensorView<const float, 3> key,
+      TensorView<const float, 3> value, const AttentionOptions& options = {},
+      TraceSink* trace = nullptr);
+  Result<MultiHeadAttentionResult<2>> forward(
+      TensorView<const float, 2> query, TensorView<const float, 2> key,
+      TensorView<const float, 2> value, const AttentionOptions& options = {},
+      TraceSink* trace = nullptr);
+  // On a layer with open sizes: an error.
+  Result<MultiHeadAttentionResult<3>> forward(
+      TensorView<const float, 3> query, TensorView<const float, 3> key,
+      TensorView<const float, 3> value, const AttentionOptions& options = {},
+      TraceSink* trace = nullptr) const;
+
+  // Every size filled in; kFromFirstCall where still open.
+  const MultiHeadAttentionConfig& config() const { return config_; }
+  // No value while an input size is open.
+  const std::optional<MultiHeadAttentionParams>& params() const {
+    return params_;
+  }
+
+ private:
+  MultiHeadAttention(const MultiHeadAttentionConfig& config, Seed seed)
+      : config_(config), seed_(seed) {}
+
+  Status draw_params();
+
+  MultiHeadAttentionConfig config_;
+  Seed seed_;
+  std::optional<MultiHeadAttentionParams> params_;
+};
+
+}  // namespace headwise

@@ -1,0 +1,77 @@
+// Step 9, in training: some attention weights are dropped, the others grow, so
+// that their expectation stays (inverted scaling):
+//
+//   dropped[b,h,i,j] = kept ? attn_weights[b,h,i,j] / (1 - p) : 0
+//
+//   attn_weights  (B, Hq, Lq, Lkv)  in
+//   dropped       (B, Hq, Lq, Lkv)  out
+//
+// Which are kept is a function of the seed, step, layer, sequence id, head,
+// query position and key alone: nothing is stored, and neither threads nor the
+// place of a sequence in its batch matter (docs/arithmetic.md gives it).
+//
+// Source: Srivastava et al. 2014; the generator: Salmon et al. 2011.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "headwise/base/random.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor_view.h"
+#include "headwise/steps/query_start.h"
+#include "headwise/steps/shape.h"
+
+namespace headwise {
+
+struct Dropout {
+  // The probability that a weight is dropped. Not given: 0, or in a layer the
+  // layer's own.
+  std::optional<double> p{};
+  // Nothing is dropped unless training, or a keep mask is given.
+  bool training = false;
+  Seed seed{};
+  std::uint64_t step = 0;
+  std::uint32_t layer = 0;
+  // (B); a sequence that keeps its id keeps its bits. Not given: 0, 1, 2, ...
+  TensorView<const std::int64_t, 1> sequence_ids{};
+  // (B, Hq, Lq, Lkv), true = kept: used in place of the generator; p then
+  // gives the factor 1 / (1 - p) alone.
+  TensorView<const bool, 4> keep_mask{};
+};
+
+// Dropout that was checked against the sizes of a call.
+class BoundDropout {
+ public:
+  // Errors: invalid_argument (p outside [0, 1]), shape_mismatch, out_of_range
+  // (a sequence id outside [0, 2^32)).
+  static Result<BoundDropout> bind(const Dropout& dropout,
+                                   const AttentionShape& shape,
+                                   const QueryStart& query_start,
+                                   std::string_view operation);
+
+  // Whether anything can be dropped or scaled.
+  bool active() const { return active_; }
+  bool keeps(std::size_t b, std::size_t h, std::size_t i, std::size_t j) const;
+  // What a kept weight is multiplied by: 1 / (1 - p).
+  double factor() const { return factor_; }
+
+ private:
+  BoundDropout(const Dropout& dropout, const AttentionShape& shape,
+               const QueryStart& query_start);
+
+  Dropout dropout_;
+  AttentionShape shape_;
+  QueryStart query_start_;
+  PhiloxKey key_{};
+  std::uint64_t threshold_ = 0;  // kept where word >= threshold
+  double factor_ = 1;
+  bool active_ = false;
+};
+
+void apply_dropout(TensorView<const float, 4> attn_weights,
+                   const BoundDropout& dropout, TensorView<float, 4> dropped);
+
+}  // namespace headwise

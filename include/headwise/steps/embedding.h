@@ -1,0 +1,52 @@
+// Step 3: token ids -> vectors, by looking them up:
+//
+//   embedded[b,t,:] = weight[ids[b,t],:]
+//
+//   ids       (B, L)                   in
+//   weight    (vocab_size, embed_dim)  the parameter embedding.weight
+//   embedded  (B, L, embed_dim)        out
+//
+// Example:
+//   Embedding embedding =
+//       Embedding::create({.vocab_size = 100, .embed_dim = 512},
+//       Seed{7}).value();
+//   Tensor<float, 3> embedded = embedding.forward(padded.ids.view()).value();
+#pragma once
+
+#include <cstddef>
+
+#include "headwise/base/random.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/steps/tokens.h"
+
+namespace headwise {
+
+struct EmbeddingConfig {
+  std::size_t vocab_size = 0;
+  std::size_t embed_dim = 0;
+};
+
+class Embedding {
+ public:
+  // weight ~ N(0, 1), as PyTorch's nn.Embedding; the same numbers on every
+  // machine. Errors: invalid_argument for a size of 0.
+  static Result<Embedding> create(const EmbeddingConfig& config, Seed seed);
+  // weight (vocab_size, embed_dim).
+  static Result<Embedding> from_weight(Tensor<float, 2> weight);
+
+  // (B, L) -> (B, L, embed_dim). Errors: out_of_range for an id outside
+  // [0, vocab_size); the message names the sequence and the position.
+  Result<Tensor<float, 3>> forward(TensorView<const TokenId, 2> ids) const;
+
+  std::size_t vocab_size() const { return weight_.extent(0); }
+  std::size_t embed_dim() const { return weight_.extent(1); }
+  TensorView<const float, 2> weight() const { return weight_.view(); }
+
+ private:
+  explicit Embedding(Tensor<float, 2> weight) : weight_(std::move(weight)) {}
+
+  Tensor<float, 2> weight_;
+};
+
+}  // namespace headwise

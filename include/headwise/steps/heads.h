@@ -1,0 +1,31 @@
+// Step 5: the projected features, seen as heads; a view, nothing is copied:
+//
+//   heads[b,l,h,d] = x[b,l,h * D + d]
+//
+//   x      (B, L, H * D)  in
+//   heads  (B, L, H, D)   out; people are shown (B, H, L, D)
+//
+// Example:
+//   auto heads = split_heads(query.view(), 8).value();  // (B, L, 8, D)
+#pragma once
+
+#include <cstddef>
+
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/base/tensor_view.h"
+
+namespace headwise {
+
+// Errors: invalid_argument when num_heads is 0 or does not divide the features.
+Result<TensorView<const float, 4>> split_heads(TensorView<const float, 3> x,
+                                               std::size_t num_heads);
+Result<TensorView<float, 4>> split_heads(TensorView<float, 3> x,
+                                         std::size_t num_heads);
+
+// The mean over the heads, in the order of the heads:
+// (B, H, Lq, Lkv) -> (B, 1, Lq, Lkv).
+void average_heads(TensorView<const float, 4> attn_weights,
+                   TensorView<float, 4> mean);
+
+}  // namespace headwise

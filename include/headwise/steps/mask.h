@@ -1,0 +1,140 @@
+// Step 7: who may attend to whom. True = may attend, everywhere in headwise.
+// Masks are values that combine with &: a key is attended when every one of
+// them allows it. This is the only file that decides it.
+//
+//   masked_scores[b,h,i,j] = scores[b,h,i,j] where allowed, -inf elsewhere
+//
+//   mask                     allows key j for query i of sequence b when
+//   causal()                 j <= i + query_start
+//   key_lengths(n), (B)      j < n[b]
+//   key_lengths(n), (B, Lq)  j < n[b,i]          (d2l's valid_lens)
+//   key_padding(m), (B, Lkv) m[b,j]
+//   dense(m, axes)           m at the named axes, broadcast over the others
+//
+// The views inside a mask are not copied: they must outlive the call.
+//
+// Example:
+//   Mask mask = causal() & key_lengths(lengths.view());
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/base/tensor_view.h"
+#include "headwise/steps/query_start.h"
+#include "headwise/steps/shape.h"
+
+namespace headwise {
+
+// The name of one axis of a dense tensor over the scores. `one` is an axis of
+// extent 1.
+enum class Axis { B, H, Lq, Lkv, one };
+
+// One query-key pair. `position` is i + query_start.
+struct Pair {
+  std::size_t b;
+  std::size_t h;
+  std::size_t i;
+  std::size_t j;
+  std::int64_t position;
+};
+
+namespace mask_rule {
+struct Causal {};
+struct KeyLengths {
+  TensorView<const std::int64_t, 2> lengths;  // (B, Lq), or (B, 1)
+  bool per_query;
+};
+struct KeyPadding {
+  TensorView<const bool, 2> padding;  // (B, Lkv)
+};
+struct Dense {
+  const bool* data;
+  std::vector<std::size_t> extents;
+  std::vector<std::ptrdiff_t> strides;
+  std::vector<Axis> axes;
+  std::array<std::ptrdiff_t, 4> stride_of;  // by B, H, Lq, Lkv; 0 = broadcast
+};
+}  // namespace mask_rule
+
+using MaskRule = std::variant<mask_rule::Causal, mask_rule::KeyLengths,
+                              mask_rule::KeyPadding, mask_rule::Dense>;
+
+class Mask {
+ public:
+  Mask() = default;  // everything is allowed
+  explicit Mask(MaskRule rule) { rules_.push_back(std::move(rule)); }
+
+  friend Mask operator&(Mask a, const Mask& b) {
+    a.rules_.insert(a.rules_.end(), b.rules_.begin(), b.rules_.end());
+    return a;
+  }
+
+  const std::vector<MaskRule>& rules() const { return rules_; }
+
+ private:
+  std::vector<MaskRule> rules_;
+};
+
+Mask causal();
+Mask key_lengths(TensorView<const std::int64_t, 1> lengths);
+Mask key_lengths(TensorView<const std::int64_t, 2> lengths);
+Mask key_padding(TensorView<const bool, 2> padding);
+// `axes` names the view's axes, so that a rank-3 mask is never guessed. Each
+// name at most once; an axis that is not named is broadcast.
+Mask dense(const bool* data, std::vector<std::size_t> extents,
+           std::vector<std::ptrdiff_t> strides, std::vector<Axis> axes);
+template <std::size_t Rank>
+Mask dense(TensorView<const bool, Rank> view,
+           const std::array<Axis, Rank>& axes) {
+  return dense(view.data(), {view.extents().begin(), view.extents().end()},
+               {view.strides().begin(), view.strides().end()},
+               {axes.begin(), axes.end()});
+}
+
+// A mask that was checked against the sizes of a call.
+class BoundMask {
+ public:
+  // Errors: shape_mismatch, out_of_range (a length longer than the keys or
+  // negative), invalid_argument (axes that name an axis twice); `operation`
+  // begins the message.
+  static Result<BoundMask> bind(Mask mask, const AttentionShape& shape,
+                                const QueryStart& query_start,
+                                std::string_view operation);
+
+  bool allows_all() const { return mask_.rules().empty(); }
+  bool may_attend(std::size_t b, std::size_t h, std::size_t i,
+                  std::size_t j) const;
+
+  // For showing: each rule alone and then all of them, as tensors that are 1
+  // along the axes they are broadcast over.
+  struct Shown {
+    std::string_view name;       // "causal_mask", ...; "mask": all of them
+    std::array<bool, 4> varies;  // over B, H, Lq, Lkv
+    Tensor<bool, 4> allowed;
+  };
+  Result<std::vector<Shown>> show() const;
+
+ private:
+  BoundMask(Mask mask, const AttentionShape& shape, const QueryStart& start)
+      : mask_(std::move(mask)), shape_(shape), query_start_(start) {}
+
+  // The mask as a tensor that is 1 along the axes it does not vary over.
+  Result<Tensor<bool, 4>> materialize(const std::array<bool, 4>& varies) const;
+
+  Mask mask_;
+  AttentionShape shape_;
+  QueryStart query_start_;
+};
+
+// Scores in, masked scores out (may be the same tensor): (B, Hq, Lq, Lkv).
+void apply_mask(TensorView<const float, 4> scores, const BoundMask& mask,
+                TensorView<float, 4> masked_scores);
+
+}  // namespace headwise

@@ -1,0 +1,45 @@
+// Step 2: ragged token ids -> one rectangle, padded at the end:
+//
+//   ids[b,t] = tokens[b][t] where t < lengths[b], pad_id elsewhere
+//
+//   tokens        B sequences of ids         in
+//   ids           (B, L)                     out, L the longest length
+//   lengths       (B)                        out
+//   padding_mask  (B, L)                     out, true = a token: attend
+//
+// Example:
+//   PaddedTokens padded = pad({{62, 13, 47}, {60}}).value();   // L = 3
+#pragma once
+
+#include <cstdint>
+
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/run/progress.h"
+#include "headwise/steps/tokens.h"
+
+namespace headwise {
+
+// What counts as padding. The two differ when pad_id occurs inside a sequence.
+enum class PaddingBy {
+  length,  // what stands behind the sequence's end
+  id,      // whatever equals pad_id, as masks made by `ids != pad_id` do
+};
+
+struct PaddingOptions {
+  TokenId pad_id = 0;
+  PaddingBy padding_by = PaddingBy::length;
+};
+
+struct PaddedTokens {
+  Tensor<TokenId, 2> ids;
+  Tensor<std::int64_t, 1> lengths;
+  Tensor<bool, 2> padding_mask;
+};
+
+// `progress` counts sequences. Errors: out_of_memory.
+Result<PaddedTokens> pad(const RaggedTokens& tokens,
+                         const PaddingOptions& options = {},
+                         const Progress& progress = {});
+
+}  // namespace headwise

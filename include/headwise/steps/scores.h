@@ -1,0 +1,28 @@
+// Step 6: how well each query fits each key:
+//
+//   scores[b,h,i,j] = scale * sum_d query[b,i,h,d] * key[b,j,g,d],
+//   g = h / (Hq / Hkv)
+//
+//   query   (B, Lq, Hq, D)     in
+//   key     (B, Lkv, Hkv, D)   in
+//   scores  (B, Hq, Lq, Lkv)   out
+//
+// Source: Vaswani et al. 2017, arXiv:1706.03762, equation 1; grouped heads:
+// Ainslie et al. 2023, arXiv:2305.13245.
+#pragma once
+
+#include "headwise/base/tensor_view.h"
+#include "headwise/run/executor.h"
+#include "headwise/steps/shape.h"
+
+namespace headwise {
+
+// 1 / sqrt(D).
+double default_scale(std::size_t D);
+
+// The shapes must fit (attention/spec.h checks them).
+void scores(TensorView<const float, 4> query, TensorView<const float, 4> key,
+            double scale, TensorView<float, 4> scores,
+            const Executor& executor);
+
+}  // namespace headwise

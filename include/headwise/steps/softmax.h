@@ -1,0 +1,40 @@
+// Step 8: masked scores -> attention weights, softmax over the keys:
+//
+//   attn_weights[b,h,i,:] = exp(masked_scores[b,h,i,:] - lse[b,h,i])
+//   lse[b,h,i]            = log(sum_j exp(masked_scores[b,h,i,j]))
+//
+//   masked_scores  (B, Hq, Lq, Lkv)  in, -inf = may not attend
+//   attn_weights   (B, Hq, Lq, Lkv)  out, each row sums to 1
+//   lse            (B, Hq, Lq)       out, natural logarithm
+//
+// A row that may attend to nothing has lse -inf and the weights that EmptyRow
+// says. A NaN or +inf that may be attended makes its own row NaN and no other.
+// Source: softmax after subtracting the row's maximum, as in Milakov &
+// Gimelshein 2018, arXiv:1805.02867.
+#pragma once
+
+#include <limits>
+
+#include "headwise/base/tensor_view.h"
+#include "headwise/run/executor.h"
+
+namespace headwise {
+
+// What a row with no key left gives.
+enum class EmptyRow {
+  zero,     // attention weights 0, output 0
+  uniform,  // what a finite fill such as -1e12 gives: 1/Lkv over all keys,
+            // masked ones too
+  nan,      // NaN
+};
+
+// The one NaN that headwise returns (0x7fc00000 in binary32).
+inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+inline constexpr float kMinusInf = -std::numeric_limits<float>::infinity();
+
+// The shapes must fit.
+void softmax(TensorView<const float, 4> masked_scores, EmptyRow empty_rows,
+             TensorView<float, 4> attn_weights, TensorView<float, 3> lse,
+             const Executor& executor);
+
+}  // namespace headwise

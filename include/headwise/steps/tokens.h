@@ -1,0 +1,29 @@
+// Step 1: a ragged batch of token ids, as the user has it: B sequences, each
+// of its own length. An empty sequence is legal, and so is an empty batch.
+//
+// Example:
+//   RaggedTokens tokens = {{62, 13, 47}, {60}};
+//   Status s = check_tokens(tokens, 100);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "headwise/base/result.h"
+
+namespace headwise {
+
+using TokenId = std::int64_t;
+using RaggedTokens = std::vector<std::vector<TokenId>>;
+
+// The length of the longest sequence; 0 for an empty batch.
+std::size_t max_sequence_length(const RaggedTokens& tokens);
+
+// Errors: out_of_range for an id outside [0, vocab_size); the message names the
+// sequence b and the position t.
+Status check_token(TokenId id, std::size_t b, std::size_t t,
+                   std::size_t vocab_size);
+Status check_tokens(const RaggedTokens& tokens, std::size_t vocab_size);
+
+}  // namespace headwise

@@ -1,0 +1,28 @@
+// Step 10: the values, weighted by the attention weights:
+//
+//   context[b,i,h,d] = sum_j attn_weights[b,h,i,j] * value[b,j,g,d],
+//   g = h / (Hq / Hkv)
+//
+//   attn_weights  (B, Hq, Lq, Lkv)    in (dropped ones in training)
+//   value         (B, Lkv, Hkv, Dv)   in
+//   context       (B, Lq, Hq, Dv)     out
+//
+// A value that may not be attended is not read: whatever bits it holds, NaN
+// and infinity too, it adds nothing.
+#pragma once
+
+#include "headwise/base/tensor_view.h"
+#include "headwise/run/executor.h"
+#include "headwise/steps/mask.h"
+#include "headwise/steps/softmax.h"
+
+namespace headwise {
+
+// `lse` (B, Hq, Lq) tells the rows without a key (-inf); `empty_rows` what
+// they give. The shapes must fit.
+void weigh(TensorView<const float, 4> attn_weights,
+           TensorView<const float, 4> value, const BoundMask& mask,
+           TensorView<const float, 3> lse, EmptyRow empty_rows,
+           TensorView<float, 4> context, const Executor& executor);
+
+}  // namespace headwise

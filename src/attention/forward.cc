@@ -1,0 +1,40 @@
+#include "headwise/attention/forward.h"
+
+#include "headwise/attention/plan.h"
+
+namespace headwise {
+
+Status attention(TensorView<const float, 4> query,
+                 TensorView<const float, 4> key,
+                 TensorView<const float, 4> value,
+                 const AttentionOutputs& outputs,
+                 const AttentionOptions& options) {
+  const auto shape =
+      attention_shape(query.extents(), key.extents(), value.extents());
+  if (!shape) {
+    return shape.error();
+  }
+  const auto plan = AttentionPlan::create(*shape, options);
+  if (!plan) {
+    return plan.error();
+  }
+  return plan->run(query, key, value, outputs);
+}
+
+Status attention(TensorView<const float, 4> query,
+                 TensorView<const float, 4> key,
+                 TensorView<const float, 4> value, TensorView<float, 4> output,
+                 const AttentionOptions& options) {
+  return attention(query, key, value, AttentionOutputs{.output = output},
+                   options);
+}
+
+Status attention(TensorView<const float, 3> query,
+                 TensorView<const float, 3> key,
+                 TensorView<const float, 3> value, TensorView<float, 3> output,
+                 const AttentionOptions& options) {
+  return attention(as_batch_of_one(query), as_batch_of_one(key),
+                   as_batch_of_one(value), as_batch_of_one(output), options);
+}
+
+}  // namespace headwise

@@ -1,0 +1,114 @@
+#include "headwise/attention/spec.h"
+
+#include <cmath>
+#include <string>
+
+#include "base/check.h"
+#include "headwise/steps/scores.h"
+
+namespace headwise {
+namespace {
+
+Status check_heads(const AttentionShape& shape, std::string_view operation) {
+  if (shape.D == 0 || shape.Dv == 0 || shape.Hkv == 0) {
+    return value_error(operation,
+                       shape.D == 0    ? "the head size D"
+                       : shape.Dv == 0 ? "the head size Dv"
+                                       : "the number of key heads",
+                       "0", "at least 1");
+  }
+  if (shape.Hq % shape.Hkv != 0 || shape.Hq == 0) {
+    return value_error(
+        operation, "the number of query heads", std::to_string(shape.Hq),
+        "a multiple of the " + std::to_string(shape.Hkv) + " key heads");
+  }
+  return ok();
+}
+
+}  // namespace
+
+Result<AttentionSpec> AttentionSpec::create(const AttentionShape& shape,
+                                            const AttentionOptions& options,
+                                            std::string_view operation) {
+  if (Status s = check_heads(shape, operation); !s) {
+    return s.error();
+  }
+  if (options.scale && !std::isfinite(*options.scale)) {
+    return value_error(operation, "scale", number_text(*options.scale),
+                       "a finite number");
+  }
+  if (Status s = options.query_start.check(shape); !s) {
+    return s.error();
+  }
+  auto mask =
+      BoundMask::bind(options.mask, shape, options.query_start, operation);
+  if (!mask) {
+    return mask.error();
+  }
+  auto dropout = BoundDropout::bind(options.dropout, shape, options.query_start,
+                                    operation);
+  if (!dropout) {
+    return dropout.error();
+  }
+  return AttentionSpec{
+      shape,
+      options.scale.value_or(default_scale(shape.D)),
+      *std::move(mask),
+      *std::move(dropout),
+      options.empty_rows,
+      options.attn_weights,
+      options.executor ? options.executor : &Executor::default_executor()};
+}
+
+Result<AttentionShape> attention_shape(const Extents<4>& query,
+                                       const Extents<4>& key,
+                                       const Extents<4>& value) {
+  const auto [B, Lq, Hq, D] = query;
+  const std::size_t Lkv = key[1];
+  const std::size_t Hkv = key[2];
+  if (Status s = check_shape("attention", "key", key, "(B, Lkv, Hkv, D)",
+                             {{B, Lkv, Hkv, D}});
+      !s) {
+    return s.error();
+  }
+  const std::size_t Dv = value[3];
+  if (Status s = check_shape("attention", "value", value, "(B, Lkv, Hkv, Dv)",
+                             {{B, Lkv, Hkv, Dv}});
+      !s) {
+    return s.error();
+  }
+  return AttentionShape{B, Hq, Hkv, Lq, Lkv, D, Dv};
+}
+
+template <class T>
+Status check_outputs(const AttentionSpec& spec,
+                     const AttentionOutputsOf<T>& outputs) {
+  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv] = spec.shape;
+  if (Status s = check_shape("attention", "output", outputs.output.extents(),
+                             "(B, Lq, Hq, Dv)", {{B, Lq, Hq, Dv}});
+      !s) {
+    return s;
+  }
+  if (spec.attn_weights != AttnWeights::none) {
+    const bool mean = spec.attn_weights == AttnWeights::mean;
+    if (Status s = check_shape("attention", "attn_weights",
+                               outputs.attn_weights.extents(),
+                               mean ? "(B, 1, Lq, Lkv)" : "(B, Hq, Lq, Lkv)",
+                               {{B, mean ? 1 : Hq, Lq, Lkv}});
+        !s) {
+      return s;
+    }
+  }
+  if (outputs.lse.data() == nullptr) {
+    return ok();
+  }
+  return check_shape("attention", "lse", outputs.lse.extents(), "(B, Hq, Lq)",
+                     {{B, Hq, Lq}});
+}
+
+template Status check_outputs(const AttentionSpec&,
+                              const AttentionOutputsOf<float>&);
+template Status check_outputs(const AttentionSpec&,
+                              const AttentionOutputsOf<double>&);
+
+}  // namespace headwise

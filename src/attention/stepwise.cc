@@ -1,0 +1,124 @@
+#include "headwise/attention/stepwise.h"
+
+#include <array>
+#include <utility>
+
+#include "headwise/steps/scores.h"
+#include "headwise/steps/weigh.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::array<std::string_view, 4> kScoreAxes = {"B", "H", "Lq", "Lkv"};
+
+void tell(TraceSink* trace, std::string_view name,
+          const std::array<std::string_view, 4>& axes, const AnyView& tensor) {
+  if (trace != nullptr) {
+    trace->on_step(name, axes, tensor);
+  }
+}
+
+Status tell_masks(TraceSink* trace, const AttentionSpec& spec) {
+  if (trace == nullptr) {
+    return ok();
+  }
+  const auto masks = spec.mask.show();
+  if (!masks) {
+    return masks.error();
+  }
+  for (const BoundMask::Shown& mask : *masks) {
+    std::array<std::string_view, 4> axes = kScoreAxes;
+    for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+      if (!mask.varies[axis]) {
+        axes[axis] = "1";
+      }
+    }
+    trace->on_step(mask.name, axes, mask.allowed.view());
+  }
+  return ok();
+}
+
+Status allocate(const AttentionSpec& spec, AttentionSteps& steps) {
+  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv] = spec.shape;
+  const Extents<4> like_scores{B, Hq, Lq, Lkv};
+  const auto make = [&]<std::size_t Rank>(Tensor<float, Rank>& tensor,
+                                          const Extents<Rank>& extents) {
+    auto made = Tensor<float, Rank>::create(extents);
+    if (!made) {
+      return Status(made.error());
+    }
+    tensor = *std::move(made);
+    return ok();
+  };
+  Status s = make(steps.scores, like_scores);
+  if (s && !spec.mask.allows_all()) {
+    s = make(steps.masked_scores, like_scores);
+  }
+  if (s) {
+    s = make(steps.attn_weights, like_scores);
+  }
+  if (s && spec.dropout.active()) {
+    s = make(steps.dropped_weights, like_scores);
+  }
+  if (s) {
+    s = make(steps.context, Extents<4>{B, Lq, Hq, Dv});
+  }
+  if (s) {
+    s = make(steps.lse, Extents<3>{B, Hq, Lq});
+  }
+  return s;
+}
+
+}  // namespace
+
+Result<AttentionSteps> stepwise_attention(TensorView<const float, 4> query,
+                                          TensorView<const float, 4> key,
+                                          TensorView<const float, 4> value,
+                                          const AttentionOptions& options,
+                                          TraceSink* trace) {
+  const auto shape =
+      attention_shape(query.extents(), key.extents(), value.extents());
+  if (!shape) {
+    return shape.error();
+  }
+  const auto spec = AttentionSpec::create(*shape, options);
+  if (!spec) {
+    return spec.error();
+  }
+  AttentionSteps steps;
+  if (Status s = allocate(*spec, steps); !s) {
+    return s.error();
+  }
+
+  scores(query, key, spec->scale, steps.scores.view(), *spec->executor);
+  tell(trace, "scores", kScoreAxes, std::as_const(steps.scores).view());
+
+  TensorView<const float, 4> masked = std::as_const(steps.scores).view();
+  if (!spec->mask.allows_all()) {
+    if (Status s = tell_masks(trace, *spec); !s) {
+      return s.error();
+    }
+    apply_mask(masked, spec->mask, steps.masked_scores.view());
+    masked = std::as_const(steps.masked_scores).view();
+    tell(trace, "masked_scores", kScoreAxes, masked);
+  }
+
+  softmax(masked, spec->empty_rows, steps.attn_weights.view(), steps.lse.view(),
+          *spec->executor);
+  TensorView<const float, 4> weights = std::as_const(steps.attn_weights).view();
+  tell(trace, "attn_weights", kScoreAxes, weights);
+
+  if (spec->dropout.active()) {
+    apply_dropout(weights, spec->dropout, steps.dropped_weights.view());
+    weights = std::as_const(steps.dropped_weights).view();
+    tell(trace, "dropped_weights", kScoreAxes, weights);
+  }
+
+  weigh(weights, value, spec->mask, std::as_const(steps.lse).view(),
+        spec->empty_rows, steps.context.view(), *spec->executor);
+  tell(trace, "context", {"B", "H", "Lq", "Dv"},
+       as_bhld(std::as_const(steps.context).view()));
+  return steps;
+}
+
+}  // namespace headwise

@@ -1,0 +1,115 @@
+#include "headwise/steps/dropout.h"
+
+#include <cmath>
+#include <string>
+
+#include "base/check.h"
+
+namespace headwise {
+namespace {
+
+Status check_sequence_ids(TensorView<const std::int64_t, 1> ids,
+                          const AttentionShape& shape,
+                          std::string_view operation) {
+  if (Status s = check_shape(operation, "dropout.sequence_ids", ids.extents(),
+                             "(B)", {{shape.B}});
+      !s) {
+    return s;
+  }
+  for (std::size_t b = 0; b < shape.B; ++b) {
+    if (ids(b) < 0 || ids(b) >= (std::int64_t{1} << 32)) {
+      return value_error(
+          operation, "dropout.sequence_ids[" + std::to_string(b) + "]",
+          std::to_string(ids(b)), "0 to 2^32 - 1", ErrorCode::out_of_range);
+    }
+  }
+  return ok();
+}
+
+std::uint32_t low_word(std::uint64_t x) {
+  return static_cast<std::uint32_t>(x);
+}
+std::uint32_t high_word(std::uint64_t x) {
+  return static_cast<std::uint32_t>(x >> 32);
+}
+
+// The key of one (seed, step, layer), itself a random number.
+PhiloxKey dropout_key(const Dropout& dropout) {
+  const PhiloxCounter words = philox4x32(
+      {low_word(dropout.step), high_word(dropout.step), dropout.layer, 0},
+      {low_word(dropout.seed.value), high_word(dropout.seed.value)});
+  return {words[0], words[1]};
+}
+
+}  // namespace
+
+Result<BoundDropout> BoundDropout::bind(const Dropout& dropout,
+                                        const AttentionShape& shape,
+                                        const QueryStart& query_start,
+                                        std::string_view operation) {
+  const double p = dropout.p.value_or(0);
+  if (!(p >= 0 && p <= 1)) {
+    return value_error(operation, "dropout.p", number_text(p),
+                       "a number from 0 to 1");
+  }
+  if (dropout.sequence_ids.data() != nullptr) {
+    if (Status s = check_sequence_ids(dropout.sequence_ids, shape, operation);
+        !s) {
+      return s.error();
+    }
+  }
+  if (dropout.keep_mask.data() != nullptr) {
+    if (Status s = check_shape(operation, "dropout.keep_mask",
+                               dropout.keep_mask.extents(), "(B, Hq, Lq, Lkv)",
+                               {{shape.B, shape.Hq, shape.Lq, shape.Lkv}});
+        !s) {
+      return s.error();
+    }
+  }
+  return BoundDropout(dropout, shape, query_start);
+}
+
+BoundDropout::BoundDropout(const Dropout& dropout, const AttentionShape& shape,
+                           const QueryStart& query_start)
+    : dropout_(dropout), shape_(shape), query_start_(query_start) {
+  const double p = dropout.p.value_or(0);
+  key_ = dropout_key(dropout);
+  threshold_ = static_cast<std::uint64_t>(std::floor(p * 0x1p32));
+  factor_ = p < 1 ? 1 / (1 - p) : 0;
+  active_ = dropout.keep_mask.data() != nullptr || (dropout.training && p > 0);
+}
+
+bool BoundDropout::keeps(std::size_t b, std::size_t h, std::size_t i,
+                         std::size_t j) const {
+  if (dropout_.keep_mask.data() != nullptr) {
+    return dropout_.keep_mask(b, h, i, j);
+  }
+  const std::uint64_t sequence =
+      dropout_.sequence_ids.data() != nullptr
+          ? static_cast<std::uint64_t>(dropout_.sequence_ids(b))
+          : b;
+  const std::uint64_t position =
+      i + static_cast<std::uint64_t>(query_start_.of(b, shape_));
+  const PhiloxCounter words = philox4x32(
+      {low_word(sequence), low_word(h), low_word(position), low_word(j / 4)},
+      key_);
+  return words[j % 4] >= threshold_;
+}
+
+void apply_dropout(TensorView<const float, 4> attn_weights,
+                   const BoundDropout& dropout, TensorView<float, 4> dropped) {
+  const auto [B, Hq, Lq, Lkv] = attn_weights.extents();
+  const auto factor = static_cast<float>(dropout.factor());
+  for (std::size_t b = 0; b < B; ++b) {
+    for (std::size_t h = 0; h < Hq; ++h) {
+      for (std::size_t i = 0; i < Lq; ++i) {
+        for (std::size_t j = 0; j < Lkv; ++j) {
+          dropped(b, h, i, j) =
+              dropout.keeps(b, h, i, j) ? attn_weights(b, h, i, j) * factor : 0;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace headwise

@@ -1,0 +1,53 @@
+#include "headwise/steps/heads.h"
+
+#include <string>
+
+#include "base/check.h"
+
+namespace headwise {
+namespace {
+
+template <class T>
+Result<TensorView<T, 4>> split(TensorView<T, 3> x, std::size_t num_heads) {
+  const auto [B, L, features] = x.extents();
+  if (num_heads == 0 || features % num_heads != 0) {
+    return value_error(
+        "split_heads", "num_heads", std::to_string(num_heads),
+        "a divisor of the features, " + std::to_string(features));
+  }
+  const std::size_t D = features / num_heads;
+  return TensorView<T, 4>(
+      x.data(), {B, L, num_heads, D},
+      {x.stride(0), x.stride(1), static_cast<std::ptrdiff_t>(D) * x.stride(2),
+       x.stride(2)});
+}
+
+}  // namespace
+
+Result<TensorView<const float, 4>> split_heads(TensorView<const float, 3> x,
+                                               std::size_t num_heads) {
+  return split(x, num_heads);
+}
+
+Result<TensorView<float, 4>> split_heads(TensorView<float, 3> x,
+                                         std::size_t num_heads) {
+  return split(x, num_heads);
+}
+
+void average_heads(TensorView<const float, 4> attn_weights,
+                   TensorView<float, 4> mean) {
+  const auto [B, H, Lq, Lkv] = attn_weights.extents();
+  for (std::size_t b = 0; b < B; ++b) {
+    for (std::size_t i = 0; i < Lq; ++i) {
+      for (std::size_t j = 0; j < Lkv; ++j) {
+        float sum = 0;
+        for (std::size_t h = 0; h < H; ++h) {
+          sum += attn_weights(b, h, i, j);
+        }
+        mean(b, 0, i, j) = sum / static_cast<float>(H);
+      }
+    }
+  }
+}
+
+}  // namespace headwise

@@ -1,0 +1,29 @@
+#include "headwise/steps/merge.h"
+
+#include <string>
+
+#include "base/check.h"
+
+namespace headwise {
+
+Result<TensorView<const float, 3>> merge_heads(
+    TensorView<const float, 4> context) {
+  const auto [B, L, H, D] = context.extents();
+  const auto side_by_side = static_cast<std::ptrdiff_t>(D) * context.stride(3);
+  if (H > 1 && context.stride(2) != side_by_side) {
+    return value_error(
+        "merge_heads", "the stride of context's axis H",
+        std::to_string(context.stride(2)),
+        "D times the stride of D, " + std::to_string(side_by_side));
+  }
+  return TensorView<const float, 3>(
+      context.data(), {B, L, H * D},
+      {context.stride(0), context.stride(1), context.stride(3)});
+}
+
+Tensor<float, 3> merge_heads(Tensor<float, 4>&& context) {
+  const auto [B, L, H, D] = context.extents();
+  return std::move(context).with_extents(Extents<3>{B, L, H * D});
+}
+
+}  // namespace headwise

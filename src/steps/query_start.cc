@@ -1,0 +1,56 @@
+#include "headwise/steps/query_start.h"
+
+#include <string>
+
+#include "base/check.h"
+
+namespace headwise {
+namespace {
+
+// Far beyond any position, and i + start cannot overflow.
+constexpr std::int64_t kFarthest = std::int64_t{1} << 62;
+
+Status check_number(std::int64_t start) {
+  if (start <= kFarthest && start >= -kFarthest) {
+    return ok();
+  }
+  return value_error("attention", "query_start", std::to_string(start),
+                     "a number from -2^62 to 2^62", ErrorCode::out_of_range);
+}
+
+}  // namespace
+
+Status QueryStart::check(const AttentionShape& shape) const {
+  if (kind_ == Kind::number) {
+    return check_number(start_);
+  }
+  if (kind_ == Kind::bottom_right) {
+    return ok();
+  }
+  if (Status s = check_shape("attention", "query_start", starts_.extents(),
+                             "(B)", {{shape.B}});
+      !s) {
+    return s;
+  }
+  for (std::size_t b = 0; b < shape.B; ++b) {
+    if (Status s = check_number(starts_(b)); !s) {
+      return s;
+    }
+  }
+  return ok();
+}
+
+std::int64_t QueryStart::of(std::size_t b, const AttentionShape& shape) const {
+  switch (kind_) {
+    case Kind::number:
+      return start_;
+    case Kind::per_sequence:
+      return starts_(b);
+    case Kind::bottom_right:
+      return static_cast<std::int64_t>(shape.Lkv) -
+             static_cast<std::int64_t>(shape.Lq);
+  }
+  return 0;
+}
+
+}  // namespace headwise

@@ -1,0 +1,32 @@
+#include "headwise/steps/scores.h"
+
+#include <cmath>
+
+#include "steps/rows.h"
+
+namespace headwise {
+
+double default_scale(std::size_t D) {
+  return 1 / std::sqrt(static_cast<double>(D));
+}
+
+void scores(TensorView<const float, 4> query, TensorView<const float, 4> key,
+            double scale, TensorView<float, 4> scores,
+            const Executor& executor) {
+  const auto [B, Hq, Lq, Lkv] = scores.extents();
+  const std::size_t D = query.extent(3);
+  const std::size_t group = key.extent(2) == 0 ? 1 : Hq / key.extent(2);
+  const auto factor = static_cast<float>(scale);
+  for_each_row(executor, {B, Hq, Lq},
+               [&, keys = Lkv](std::size_t b, std::size_t h, std::size_t i) {
+                 for (std::size_t j = 0; j < keys; ++j) {
+                   float sum = 0;
+                   for (std::size_t d = 0; d < D; ++d) {
+                     sum += query(b, i, h, d) * key(b, j, h / group, d);
+                   }
+                   scores(b, h, i, j) = sum * factor;
+                 }
+               });
+}
+
+}  // namespace headwise

@@ -1,0 +1,58 @@
+#include "headwise/steps/softmax.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "steps/rows.h"
+
+namespace headwise {
+namespace {
+
+float empty_weight(EmptyRow empty_rows, std::size_t keys) {
+  switch (empty_rows) {
+    case EmptyRow::zero:
+      return 0;
+    case EmptyRow::uniform:
+      return 1 / static_cast<float>(keys);
+    case EmptyRow::nan:
+      return kNaN;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void softmax(TensorView<const float, 4> masked_scores, EmptyRow empty_rows,
+             TensorView<float, 4> attn_weights, TensorView<float, 3> lse,
+             const Executor& executor) {
+  const auto [B, Hq, Lq, Lkv] = masked_scores.extents();
+  for_each_row(executor, {B, Hq, Lq},
+               [&, keys = Lkv](std::size_t b, std::size_t h, std::size_t i) {
+                 float max = kMinusInf;
+                 for (std::size_t j = 0; j < keys; ++j) {
+                   max = std::max(max, masked_scores(b, h, i, j));
+                 }
+                 float sum = 0;
+                 for (std::size_t j = 0; j < keys; ++j) {
+                   const float s = masked_scores(b, h, i, j);
+                   // By select: (-inf) - (-inf) would be NaN.
+                   const float p = s == kMinusInf ? 0 : std::exp(s - max);
+                   attn_weights(b, h, i, j) = p;
+                   sum += p;
+                 }
+                 const bool empty = sum == 0;
+                 lse(b, h, i) = empty             ? kMinusInf
+                                : std::isnan(sum) ? kNaN
+                                                  : max + std::log(sum);
+                 for (std::size_t j = 0; j < keys; ++j) {
+                   float& weight = attn_weights(b, h, i, j);
+                   if (empty) {
+                     weight = empty_weight(empty_rows, keys);
+                   } else if (masked_scores(b, h, i, j) != kMinusInf) {
+                     weight = std::isnan(sum) ? kNaN : weight / sum;
+                   }
+                 }
+               });
+}
+
+}  // namespace headwise

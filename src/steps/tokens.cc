@@ -1,0 +1,39 @@
+#include "headwise/steps/tokens.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+namespace headwise {
+
+std::size_t max_sequence_length(const RaggedTokens& tokens) {
+  std::size_t longest = 0;
+  for (const auto& sequence : tokens) {
+    longest = std::max(longest, sequence.size());
+  }
+  return longest;
+}
+
+Status check_token(TokenId id, std::size_t b, std::size_t t,
+                   std::size_t vocab_size) {
+  if (id >= 0 && static_cast<std::uint64_t>(id) < vocab_size) {
+    return ok();
+  }
+  return Error{
+      ErrorCode::out_of_range,
+      "tokens: sequence " + std::to_string(b) + ", position " +
+          std::to_string(t) + " holds id " + std::to_string(id) +
+          ", expected 0 to vocab_size - 1 = " + std::to_string(vocab_size - 1)};
+}
+
+Status check_tokens(const RaggedTokens& tokens, std::size_t vocab_size) {
+  for (std::size_t b = 0; b < tokens.size(); ++b) {
+    for (std::size_t t = 0; t < tokens[b].size(); ++t) {
+      if (Status s = check_token(tokens[b][t], b, t, vocab_size); !s) {
+        return s;
+      }
+    }
+  }
+  return ok();
+}
+
+}  // namespace headwise

@@ -1,0 +1,43 @@
+#include "headwise/steps/weigh.h"
+
+#include <cmath>
+
+#include "steps/rows.h"
+
+namespace headwise {
+
+void weigh(TensorView<const float, 4> attn_weights,
+           TensorView<const float, 4> value, const BoundMask& mask,
+           TensorView<const float, 3> lse, EmptyRow empty_rows,
+           TensorView<float, 4> context, const Executor& executor) {
+  const auto [B, Hq, Lq, Lkv] = attn_weights.extents();
+  const std::size_t Dv = value.extent(3);
+  const std::size_t group = value.extent(2) == 0 ? 1 : Hq / value.extent(2);
+  for_each_row(executor, {B, Hq, Lq},
+               [&, keys = Lkv](std::size_t b, std::size_t h, std::size_t i) {
+                 const bool empty = lse(b, h, i) == kMinusInf;
+                 const bool is_nan = empty && empty_rows == EmptyRow::nan;
+                 for (std::size_t d = 0; d < Dv; ++d) {
+                   context(b, i, h, d) = is_nan ? kNaN : 0;
+                 }
+                 if (is_nan || (empty && empty_rows == EmptyRow::zero)) {
+                   return;
+                 }
+                 for (std::size_t j = 0; j < keys; ++j) {
+                   // An empty row averages every value, masked ones too.
+                   if (!empty && !mask.may_attend(b, h, i, j)) {
+                     continue;
+                   }
+                   const float weight = attn_weights(b, h, i, j);
+                   for (std::size_t d = 0; d < Dv; ++d) {
+                     context(b, i, h, d) += weight * value(b, j, h / group, d);
+                   }
+                 }
+                 for (std::size_t d = 0; d < Dv; ++d) {
+                   float& sum = context(b, i, h, d);
+                   sum = std::isnan(sum) ? kNaN : sum;
+                 }
+               });
+}
+
+}  // namespace headwise
