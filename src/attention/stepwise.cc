@@ -22,18 +22,19 @@ Status tell_masks(TraceSink* trace, const AttentionSpec& spec) {
   if (trace == nullptr) {
     return ok();
   }
-  const auto masks = spec.mask.show();
-  if (!masks) {
-    return masks.error();
-  }
-  for (const BoundMask::Shown& mask : *masks) {
+  const std::vector<BoundMask::Part> parts = spec.mask.parts();
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    const auto allowed = spec.mask.materialize(part);
+    if (!allowed) {
+      return allowed.error();
+    }
     std::array<std::string_view, 4> axes = kScoreAxes;
     for (std::size_t axis = 0; axis < axes.size(); ++axis) {
-      if (!mask.varies[axis]) {
+      if (!parts[part].varies[axis]) {
         axes[axis] = "1";
       }
     }
-    trace->on_step(mask.name, axes, mask.allowed.view());
+    trace->on_step(parts[part].name, axes, allowed->view());
   }
   return ok();
 }

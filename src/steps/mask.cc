@@ -135,25 +135,20 @@ Status check(Dense& rule, const Call& call) {
 
 // ---- How they are shown: over which axes of the scores they differ. ----
 
-struct Looks {
-  std::string_view name;
-  std::array<bool, 4> varies;  // over B, H, Lq, Lkv
-};
-
-Looks looks(const Causal& /*rule*/, bool start_varies) {
+BoundMask::Part looks(const Causal& /*rule*/, bool start_varies) {
   return {"causal_mask", {start_varies, false, true, true}};
 }
 
-Looks looks(const KeyLengths& rule, bool /*start_varies*/) {
+BoundMask::Part looks(const KeyLengths& rule, bool /*start_varies*/) {
   return {"key_lengths_mask", {true, false, rule.per_query, true}};
 }
 
-Looks looks(const KeyPadding& /*rule*/, bool /*start_varies*/) {
+BoundMask::Part looks(const KeyPadding& /*rule*/, bool /*start_varies*/) {
   return {"padding_mask", {true, false, false, true}};
 }
 
-Looks looks(const Dense& rule, bool /*start_varies*/) {
-  Looks dense{"dense_mask", {}};
+BoundMask::Part looks(const Dense& rule, bool /*start_varies*/) {
+  BoundMask::Part dense{"dense_mask", {}};
   for (const Axis axis : rule.axes) {
     if (axis != Axis::one) {
       dense.varies[static_cast<std::size_t>(axis)] = true;
@@ -212,34 +207,27 @@ bool BoundMask::may_attend(std::size_t b, std::size_t h, std::size_t i,
       mask_.rules(), [&](const MaskRule& rule) { return allows(rule, pair); });
 }
 
-Result<std::vector<BoundMask::Shown>> BoundMask::show() const {
+std::vector<BoundMask::Part> BoundMask::parts() const {
   const bool start_varies = query_start_.differs_by_sequence();
-  std::vector<Shown> shown;
-  Looks all{"mask", {}};
+  std::vector<Part> parts;
+  Part all{"mask", {}};
   for (const MaskRule& rule : mask_.rules()) {
-    const BoundMask alone(Mask(rule), shape_, query_start_);
-    const Looks part =
-        std::visit([&](const auto& r) { return looks(r, start_varies); }, rule);
-    std::ranges::transform(all.varies, part.varies, all.varies.begin(),
+    parts.push_back(std::visit(
+        [&](const auto& r) { return looks(r, start_varies); }, rule));
+    std::ranges::transform(all.varies, parts.back().varies, all.varies.begin(),
                            std::logical_or<>());
-    auto tensor = alone.materialize(part.varies);
-    if (!tensor) {
-      return tensor.error();
-    }
-    shown.push_back({part.name, part.varies, *std::move(tensor)});
   }
-  if (shown.size() > 1) {
-    auto tensor = materialize(all.varies);
-    if (!tensor) {
-      return tensor.error();
-    }
-    shown.push_back({all.name, all.varies, *std::move(tensor)});
+  if (parts.size() > 1) {
+    parts.push_back(all);
   }
-  return shown;
+  return parts;
 }
 
-Result<Tensor<bool, 4>> BoundMask::materialize(
-    const std::array<bool, 4>& varies) const {
+Result<Tensor<bool, 4>> BoundMask::materialize(std::size_t part) const {
+  const auto& rules = mask_.rules();
+  const BoundMask shown(part < rules.size() ? Mask(rules[part]) : mask_, shape_,
+                        query_start_);
+  const std::array<bool, 4> varies = parts()[part].varies;
   const auto [B, H, Lq, Lkv] =
       Extents<4>{varies[0] ? shape_.B : 1, varies[1] ? shape_.Hq : 1,
                  varies[2] ? shape_.Lq : 1, varies[3] ? shape_.Lkv : 1};
@@ -251,7 +239,7 @@ Result<Tensor<bool, 4>> BoundMask::materialize(
     for (std::size_t h = 0; h < H; ++h) {
       for (std::size_t i = 0; i < Lq; ++i) {
         for (std::size_t j = 0; j < Lkv; ++j) {
-          (*allowed)(b, h, i, j) = may_attend(b, h, i, j);
+          (*allowed)(b, h, i, j) = shown.may_attend(b, h, i, j);
         }
       }
     }

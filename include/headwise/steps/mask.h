@@ -112,21 +112,19 @@ class BoundMask {
   bool may_attend(std::size_t b, std::size_t h, std::size_t i,
                   std::size_t j) const;
 
-  // For showing: each rule alone and then all of them, as tensors that are 1
-  // along the axes they are broadcast over.
-  struct Shown {
-    std::string_view name;       // "causal_mask", ...; "mask": all of them
+  // For showing: each rule alone and then, where there is more than one,
+  // "mask", all of them. A part is 1 along the axes it is broadcast over.
+  struct Part {
+    std::string_view name;       // "causal_mask", "padding_mask", ..., "mask"
     std::array<bool, 4> varies;  // over B, H, Lq, Lkv
-    Tensor<bool, 4> allowed;
   };
-  Result<std::vector<Shown>> show() const;
+  std::vector<Part> parts() const;
+  // parts()[part] as a tensor, true = attend. Errors: out_of_memory.
+  Result<Tensor<bool, 4>> materialize(std::size_t part) const;
 
  private:
   BoundMask(Mask mask, const AttentionShape& shape, const QueryStart& start)
       : mask_(std::move(mask)), shape_(shape), query_start_(start) {}
-
-  // The mask as a tensor that is 1 along the axes it does not vary over.
-  Result<Tensor<bool, 4>> materialize(const std::array<bool, 4>& varies) const;
 
   Mask mask_;
   AttentionShape shape_;

@@ -1,0 +1,28 @@
+// What each step does, in words: its operation in English and Korean and its
+// formula, by the name that the trace gives it.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace headwise {
+
+enum class Language { en, ko };
+
+struct StepInfo {
+  std::string_view name;
+  std::string_view operation_en;
+  std::string_view operation_ko;
+  std::string_view formula;
+
+  std::string_view operation(Language language) const {
+    return language == Language::ko ? operation_ko : operation_en;
+  }
+};
+
+// Every step, in the order of the way.
+std::span<const StepInfo> step_table();
+// Null for a name that is no step.
+const StepInfo* find_step(std::string_view name);
+
+}  // namespace headwise

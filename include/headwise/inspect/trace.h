@@ -1,0 +1,80 @@
+// Keeps what the steps report: each step's name, axes and tensor.
+//
+// Example:
+//   Trace trace;
+//   auto result = mha.forward(x, x, x, options, &trace).value();
+//   for (const TracedStep& step : trace.steps()) std::cout << step.name <<
+//   '\n';
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headwise/base/any_view.h"
+#include "headwise/base/dtype.h"
+#include "headwise/run/trace_sink.h"
+#include "headwise/steps/mask.h"
+
+namespace headwise {
+
+struct TracedStep {
+  std::string name;                  // "scores"
+  std::vector<std::string> axes;     // "B", "H", "Lq", "Lkv"
+  std::vector<std::size_t> extents;  // 10, 8, 20, 20
+  DType dtype = DType::float32;
+  std::vector<std::byte> data;  // C order; empty when only shapes are known
+
+  // Valid while the step lives. Only when it has data.
+  AnyView view() const;
+  std::size_t size() const;
+  bool has_data() const { return !data.empty() || size() == 0; }
+  // Element `index` in C order. bool: 0 or 1; float32 and int64 likewise.
+  double at(std::size_t index) const;
+};
+
+// Numbers that describe a step's tensor.
+struct StepSummary {
+  std::size_t count = 0;  // elements
+  // Over the elements that are neither NaN nor infinite; 0 when there is none.
+  double min = 0;
+  double max = 0;
+  std::size_t masked = 0;  // -inf in scores, false in a mask
+  std::size_t nan = 0;
+};
+StepSummary summarize(const TracedStep& step);
+
+class Trace : public TraceSink {
+ public:
+  // Copies the tensor. Throws std::bad_alloc.
+  void on_step(std::string_view name, std::span<const std::string_view> axes,
+               const AnyView& tensor) override;
+
+  std::span<const TracedStep> steps() const { return steps_; }
+  // Null when there is no such step.
+  const TracedStep* find(std::string_view name) const;
+  // The batch axis of every step from now on is left out: unbatched input.
+  void leave_out_batch() { without_batch_ = true; }
+
+ private:
+  std::vector<TracedStep> steps_;
+  bool without_batch_ = false;
+};
+
+// The steps that a job would take, with their shapes, and nothing computed.
+struct JobShape {
+  bool batched = true;
+  bool from_tokens = true;  // lengths, padded and embedded come first
+  bool cross = false;       // keys and values from a second sequence
+  bool dropout = false;
+  bool out_proj = true;
+  std::vector<BoundMask::Part> masks{};  // BoundMask::parts()
+  std::size_t B = 0, Lq = 0, Lkv = 0;
+  std::size_t num_heads = 0, head_dim = 0, v_head_dim = 0, embed_dim = 0;
+  std::size_t query_dim = 0, kdim = 0, vdim = 0;
+};
+std::vector<TracedStep> list_steps(const JobShape& job);
+
+}  // namespace headwise

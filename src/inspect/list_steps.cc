@@ -1,0 +1,115 @@
+// The shapes of a job's steps without its numbers. tests/apps/explain_test.cc
+// holds this list against what the steps really report.
+#include <array>
+#include <utility>
+
+#include "headwise/inspect/trace.h"
+
+namespace headwise {
+namespace {
+
+class List {
+ public:
+  explicit List(const JobShape& job) : job_(job) {}
+
+  void add(std::string_view name, std::vector<std::string> axes,
+           DType dtype = DType::float32) {
+    TracedStep step;
+    step.name = name;
+    step.dtype = dtype;
+    for (std::string& axis : axes) {
+      if (!job_.batched && &axis == axes.data()) {
+        continue;
+      }
+      step.extents.push_back(extent(axis));
+      step.axes.push_back(std::move(axis));
+    }
+    steps_.push_back(std::move(step));
+  }
+
+  void add_masks() {
+    constexpr std::array<const char*, 4> kAxes = {"B", "H", "Lq", "Lkv"};
+    for (const BoundMask::Part& mask : job_.masks) {
+      std::vector<std::string> axes;
+      for (std::size_t axis = 0; axis < kAxes.size(); ++axis) {
+        axes.emplace_back(mask.varies[axis] ? kAxes[axis] : "1");
+      }
+      add(mask.name, std::move(axes), DType::boolean);
+    }
+  }
+
+  std::vector<TracedStep> take() { return std::move(steps_); }
+
+ private:
+  std::size_t extent(std::string_view name) const {
+    const std::array<std::pair<std::string_view, std::size_t>, 13> sizes = {
+        {{"B", job_.B},
+         {"H", job_.num_heads},
+         {"L", job_.Lq},
+         {"Lq", job_.Lq},
+         {"Lkv", job_.Lkv},
+         {"D", job_.head_dim},
+         {"Dv", job_.v_head_dim},
+         {"H*D", job_.num_heads * job_.head_dim},
+         {"H*Dv", job_.num_heads * job_.v_head_dim},
+         {"E", job_.embed_dim},
+         {"query_dim", job_.query_dim},
+         {"kdim", job_.kdim},
+         {"vdim", job_.vdim}}};
+    for (const auto& [axis, size] : sizes) {
+      if (axis == name) {
+        return size;
+      }
+    }
+    return 1;
+  }
+
+  const JobShape& job_;
+  std::vector<TracedStep> steps_;
+};
+
+void add_tokens(List& list, const JobShape& job) {
+  const std::string length = job.cross ? "Lq" : "L";
+  list.add("lengths", {"B"}, DType::int64);
+  list.add("padded", {"B", length}, DType::int64);
+  list.add("embedded", {"B", length, "E"});
+  if (job.cross) {
+    list.add("lengths_kv", {"B"}, DType::int64);
+    list.add("padded_kv", {"B", "Lkv"}, DType::int64);
+    list.add("embedded_kv", {"B", "Lkv", "E"});
+  }
+}
+
+}  // namespace
+
+std::vector<TracedStep> list_steps(const JobShape& job) {
+  List list(job);
+  if (job.from_tokens) {
+    add_tokens(list, job);
+  } else {
+    list.add("query", {"B", "Lq", "query_dim"});
+    list.add("key", {"B", "Lkv", "kdim"});
+    list.add("value", {"B", "Lkv", "vdim"});
+  }
+  list.add("q", {"B", "Lq", "H*D"});
+  list.add("k", {"B", "Lkv", "H*D"});
+  list.add("v", {"B", "Lkv", "H*Dv"});
+  list.add("q_heads", {"B", "H", "Lq", "D"});
+  list.add("k_heads", {"B", "H", "Lkv", "D"});
+  list.add("v_heads", {"B", "H", "Lkv", "Dv"});
+  list.add("scores", {"B", "H", "Lq", "Lkv"});
+  if (!job.masks.empty()) {
+    list.add_masks();
+    list.add("masked_scores", {"B", "H", "Lq", "Lkv"});
+  }
+  list.add("attn_weights", {"B", "H", "Lq", "Lkv"});
+  if (job.dropout) {
+    list.add("dropped_weights", {"B", "H", "Lq", "Lkv"});
+  }
+  list.add("context", {"B", "H", "Lq", "Dv"});
+  list.add("merged", {"B", "Lq", "H*Dv"});
+  list.add("output", {"B", "Lq", job.out_proj ? "E" : "H*Dv"});
+  return list.take();
+}
+
+}  // namespace headwise
