@@ -11,6 +11,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/kernels/targets.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"
 #include "headwise/run/progress.h"

@@ -27,6 +27,12 @@ class List {
     steps_.push_back(std::move(step));
   }
 
+  // The looked-up vectors have the size that the queries' projection takes.
+  void add_embedded(std::string_view name, std::string_view length) {
+    add(name, {"B", std::string(length), "E"});
+    steps_.back().extents.back() = job_.query_dim;
+  }
+
   void add_masks() {
     constexpr std::array<const char*, 4> kAxes = {"B", "H", "Lq", "Lkv"};
     for (const BoundMask::Part& mask : job_.masks) {
@@ -72,11 +78,11 @@ void add_tokens(List& list, const JobShape& job) {
   const std::string length = job.cross ? "Lq" : "L";
   list.add("lengths", {"B"}, DType::int64);
   list.add("padded", {"B", length}, DType::int64);
-  list.add("embedded", {"B", length, "E"});
+  list.add_embedded("embedded", length);
   if (job.cross) {
     list.add("lengths_kv", {"B"}, DType::int64);
     list.add("padded_kv", {"B", "Lkv"}, DType::int64);
-    list.add("embedded_kv", {"B", "Lkv", "E"});
+    list.add_embedded("embedded_kv", "Lkv");
   }
 }
 

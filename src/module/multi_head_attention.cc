@@ -18,39 +18,6 @@ constexpr std::string_view kOperation = "multi_head_attention";
 // The random streams of the parameters (the embedding's is 0).
 enum ParamStream : std::uint32_t { kWq = 1, kWk = 2, kWv = 3, kWo = 4 };
 
-Result<MultiHeadAttentionConfig> filled_in(MultiHeadAttentionConfig config) {
-  for (const auto& [name, size] :
-       std::array<std::pair<std::string_view, std::size_t>, 7>{
-           {{"embed_dim", config.embed_dim},
-            {"num_heads", config.num_heads},
-            {"query_dim", config.query_dim.value_or(1)},
-            {"kdim", config.kdim.value_or(1)},
-            {"vdim", config.vdim.value_or(1)},
-            {"head_dim", config.head_dim.value_or(1)},
-            {"v_head_dim", config.v_head_dim.value_or(1)}}}) {
-    if (Status s = check_at_least_one(kOperation, name, size); !s) {
-      return s.error();
-    }
-  }
-  if (!(config.dropout >= 0 && config.dropout <= 1)) {
-    return value_error(kOperation, "dropout", number_text(config.dropout),
-                       "a number from 0 to 1");
-  }
-  if (!config.head_dim && config.embed_dim % config.num_heads != 0) {
-    return value_error(
-        kOperation, "embed_dim", std::to_string(config.embed_dim),
-        "a multiple of num_heads = " + std::to_string(config.num_heads) +
-            " (or give head_dim)");
-  }
-  config.query_dim = config.query_dim.value_or(config.embed_dim);
-  config.kdim = config.kdim.value_or(config.embed_dim);
-  config.vdim = config.vdim.value_or(config.embed_dim);
-  config.head_dim =
-      config.head_dim.value_or(config.embed_dim / config.num_heads);
-  config.v_head_dim = config.v_head_dim.value_or(*config.head_dim);
-  return config;
-}
-
 bool is_open(const MultiHeadAttentionConfig& config) {
   return config.query_dim == kFromFirstCall || config.kdim == kFromFirstCall ||
          config.vdim == kFromFirstCall;
@@ -235,9 +202,43 @@ Result<Attended> attend_stepwise(const Heads& heads,
 
 }  // namespace
 
+Result<MultiHeadAttentionConfig> complete_config(
+    MultiHeadAttentionConfig config) {
+  for (const auto& [name, size] :
+       std::array<std::pair<std::string_view, std::size_t>, 7>{
+           {{"embed_dim", config.embed_dim},
+            {"num_heads", config.num_heads},
+            {"query_dim", config.query_dim.value_or(1)},
+            {"kdim", config.kdim.value_or(1)},
+            {"vdim", config.vdim.value_or(1)},
+            {"head_dim", config.head_dim.value_or(1)},
+            {"v_head_dim", config.v_head_dim.value_or(1)}}}) {
+    if (Status s = check_at_least_one(kOperation, name, size); !s) {
+      return s.error();
+    }
+  }
+  if (!(config.dropout >= 0 && config.dropout <= 1)) {
+    return value_error(kOperation, "dropout", number_text(config.dropout),
+                       "a number from 0 to 1");
+  }
+  if (!config.head_dim && config.embed_dim % config.num_heads != 0) {
+    return value_error(
+        kOperation, "embed_dim", std::to_string(config.embed_dim),
+        "a multiple of num_heads = " + std::to_string(config.num_heads) +
+            " (or give head_dim)");
+  }
+  config.query_dim = config.query_dim.value_or(config.embed_dim);
+  config.kdim = config.kdim.value_or(config.embed_dim);
+  config.vdim = config.vdim.value_or(config.embed_dim);
+  config.head_dim =
+      config.head_dim.value_or(config.embed_dim / config.num_heads);
+  config.v_head_dim = config.v_head_dim.value_or(*config.head_dim);
+  return config;
+}
+
 Result<MultiHeadAttention> MultiHeadAttention::create(
     const MultiHeadAttentionConfig& config, Seed seed) {
-  auto filled = filled_in(config);
+  auto filled = complete_config(config);
   if (!filled) {
     return filled.error();
   }

@@ -54,6 +54,12 @@ struct MultiHeadAttentionConfig {
   bool out_proj = true;
 };
 
+// The same with every size that was not given filled in. Errors:
+// invalid_argument for a size of 0, heads that do not divide embed_dim, dropout
+// outside [0, 1].
+Result<MultiHeadAttentionConfig> complete_config(
+    MultiHeadAttentionConfig config);
+
 struct MultiHeadAttentionParams {
   Linear w_q;
   Linear w_k;
@@ -72,8 +78,7 @@ struct MultiHeadAttentionResult {
 class MultiHeadAttention {
  public:
   // Parameters as PyTorch's nn.Linear draws them, from a generator that gives
-  // the same numbers on every machine. Errors: invalid_argument for a size of
-  // 0, heads that do not divide embed_dim, dropout outside [0, 1].
+  // the same numbers on every machine. Errors: those of complete_config().
   static Result<MultiHeadAttention> create(
       const MultiHeadAttentionConfig& config, Seed seed);
   // Sizes come from the parameters. Errors: shape_mismatch, invalid_argument.

@@ -1,0 +1,31 @@
+// What every command's options share: help that begins with examples, checks
+// with readable messages, and "did you mean".
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headwise::cli {
+
+// A subcommand whose help begins with `examples`, one a line.
+CLI::App* add_command(CLI::App& app, const std::string& name,
+                      const std::string& description,
+                      const std::string& examples);
+// The examples of the program itself.
+void set_examples(CLI::App& app, const std::string& examples);
+
+// Accepts whole numbers from 1 on.
+CLI::Validator at_least_one();
+
+// The sentence for a command line that cannot be parsed, with the closest name
+// where something was mistyped.
+std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error,
+                             const std::vector<std::string>& arguments);
+
+// The candidate closest to `given`, or "" when none is close.
+std::string closest(std::string_view given,
+                    const std::vector<std::string>& candidates);
+
+}  // namespace headwise::cli

@@ -1,0 +1,23 @@
+// What the parsed command line leaves behind: the command to run.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <ostream>
+
+#include "outcome.h"
+
+namespace headwise::cli {
+
+struct Streams {
+  std::ostream& out;  // results
+  std::ostream& err;  // everything else
+};
+using Command = std::function<Outcome(const Streams&)>;
+
+// Each adds its subcommand; parsing it sets `chosen`.
+void add_explain(CLI::App& app, Command& chosen);
+void add_run(CLI::App& app, Command& chosen);
+void add_info(CLI::App& app, Command& chosen);
+
+}  // namespace headwise::cli

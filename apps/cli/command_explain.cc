@@ -1,0 +1,206 @@
+// headwise explain
+// Runs the job step by step and prints each step: its number, name, operation,
+// formula, shape and a few of its numbers.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "args.h"
+#include "command.h"
+#include "examples.h"
+#include "explain_job.h"
+#include "explain_json.h"
+#include "explain_picture.h"
+#include "explain_text.h"
+#include "headwise/interop/atomic_file.h"
+#include "headwise/interop/npy.h"
+#include "output.h"
+#include "progress_bar.h"
+#include "words.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::string_view kExamples =
+    R"(  headwise explain
+  headwise explain --example masked
+  headwise explain --tokens batch.json --mask-kind padding+causal
+  headwise explain --step attn_weights --out attn_weights.npy
+  headwise explain --heads heads.svg --sequence 7
+  headwise explain --json --lang ko)";
+
+std::string example_names() {
+  std::string names;
+  for (const Example& example : examples()) {
+    names += names.empty() ? "" : "|";
+    names += example.name;
+  }
+  return names;
+}
+
+Failure no_such_step(const ExplainedJob& job, const std::string& name) {
+  std::vector<std::string> names;
+  std::string list;
+  for (const TracedStep& step : job.steps) {
+    names.push_back(step.name);
+    list += (list.empty() ? "" : ", ") + step.name;
+  }
+  const std::string near = closest(name, names);
+  return usage(fmt::format(
+      "--step {} is no step of this job{}; its steps: {}", name,
+      near.empty() ? "" : fmt::format("; did you mean {}?", near), list));
+}
+
+// The files that were asked for beside the printed steps.
+Outcome write_files(const ExplainFlags& flags, const ExplainedJob& job,
+                    const TracedStep& out_step, Language language) {
+  if (!flags.out.empty()) {
+    if (Status s = write_npy(flags.out, out_step.view()); !s) {
+      return failure_to_write(s.error());
+    }
+  }
+  if (flags.heads.empty()) {
+    return {};
+  }
+  const auto picture = explain_picture(job, flags.sequence, language);
+  if (!picture) {
+    return failure_of(picture.error());
+  }
+  if (Status s = write_file_atomically(flags.heads,
+                                       std::as_bytes(std::span(*picture)));
+      !s) {
+    return failure_to_write(s.error());
+  }
+  return {};
+}
+
+Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
+  if (flags.shapes_only && !(flags.out.empty() && flags.heads.empty())) {
+    return usage("--shapes-only computes nothing: leave --out and --heads out");
+  }
+  const Language language = flags.lang.empty()   ? language_of_environment()
+                            : flags.lang == "ko" ? Language::ko
+                                                 : Language::en;
+  const auto job = [&] {
+    ProgressBar bar{std::string(text_of(Word::padding_bar, language))};
+    return run_job(flags, bar.progress());
+  }();
+  if (!job) {
+    return failure_of(job.error());
+  }
+  const TracedStep* step = nullptr;
+  if (!flags.step.empty()) {
+    step = job->find(flags.step);
+    if (step == nullptr) {
+      return no_such_step(*job, flags.step);
+    }
+  }
+  if (Outcome failed = write_files(
+          flags, *job, step != nullptr ? *step : job->steps.back(), language)) {
+    return failed;
+  }
+  if (flags.json) {
+    return print(streams.out, explain_json(*job, step, language));
+  }
+  return print(streams.out, step != nullptr ? step_text(*job, *step, language)
+                                            : explain_text(*job, language));
+}
+
+void add_input_options(CLI::App& command, ExplainFlags& flags) {
+  command
+      .add_option("--example", flags.example,
+                  "a built-in job (default self-attention)")
+      ->type_name(example_names())
+      ->check(CLI::IsMember([] {
+        std::vector<std::string> names;
+        for (const Example& example : examples()) {
+          names.emplace_back(example.name);
+        }
+        return names;
+      }()));
+  command
+      .add_option("--tokens", flags.tokens,
+                  "token ids: JSON [[62, 13], [60]], or one sequence a line")
+      ->type_name("FILE|-");
+  command
+      .add_option("--target-tokens", flags.target_tokens,
+                  "then these are the queries, --tokens the keys and values")
+      ->type_name("FILE");
+  command.add_option("--pad-id", flags.pad_id, "id of padding (default 0)")
+      ->type_name("ID");
+  command
+      .add_option("--padding-by", flags.padding_by,
+                  "what is padding: beyond the length (default), or any pad id")
+      ->type_name("length|id")
+      ->check(CLI::IsMember({"length", "id"}));
+  command
+      .add_option("--mask-kind", flags.mask_kind,
+                  "who may attend to whom (default none)")
+      ->type_name("none|padding|causal|padding+causal")
+      ->check(CLI::IsMember({"none", "padding", "causal", "padding+causal"}));
+}
+
+void add_layer_options(CLI::App& command, ExplainFlags& flags) {
+  command
+      .add_option("--vocab-size", flags.vocab_size,
+                  "rows of the embedding (default 100)")
+      ->type_name("N")
+      ->check(at_least_one());
+  command
+      .add_option("--embed-dim", flags.embed_dim,
+                  "size of a token's vector (default 512)")
+      ->type_name("N")
+      ->check(at_least_one());
+  command.add_option("--num-heads", flags.num_heads, "heads (default 8)")
+      ->type_name("N")
+      ->check(at_least_one());
+  command.add_option("--seed", flags.seed, "of the parameters (default 0)")
+      ->type_name("N");
+  command
+      .add_option("--params", flags.params,
+                  "read the parameters: NAME.npy in a folder, or a .npz")
+      ->type_name("DIR|FILE.npz");
+}
+
+void add_output_options(CLI::App& command, ExplainFlags& flags) {
+  command.add_flag("--shapes-only", flags.shapes_only,
+                   "print every shape and compute nothing");
+  command.add_option("--step", flags.step, "print one step's whole tensor")
+      ->type_name("NAME");
+  command.add_flag("--json", flags.json, "print JSON");
+  command
+      .add_option("--lang", flags.lang,
+                  "language of the explanation (default from LANG)")
+      ->type_name("en|ko")
+      ->check(CLI::IsMember({"en", "ko"}));
+  command
+      .add_option("--out", flags.out,
+                  "write the output, or the tensor of --step")
+      ->type_name("FILE.npy");
+  command
+      .add_option("--heads", flags.heads,
+                  "draw every head of one sequence as heat maps")
+      ->type_name("FILE.svg");
+  command
+      .add_option("--sequence", flags.sequence,
+                  "the sequence that --heads draws (default 0)")
+      ->type_name("B");
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, Command& chosen) {
+  CLI::App* command = add_command(
+      app, "explain", "run multi-head attention step by step and show it",
+      std::string(kExamples));
+  auto flags = std::make_shared<ExplainFlags>();
+  add_input_options(*command, *flags);
+  add_layer_options(*command, *flags);
+  add_output_options(*command, *flags);
+  add_operation_options(*command, flags->operation);
+  command->callback([flags, &chosen] {
+    chosen = [flags](const Streams& s) { return run_explain(*flags, s); };
+  });
+}
+
+}  // namespace headwise::cli

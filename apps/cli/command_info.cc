@@ -1,0 +1,38 @@
+// headwise info
+// Which build this is and what it can use here.
+#include <fmt/format.h>
+
+#include "args.h"
+#include "command.h"
+#include "headwise/kernels/targets.h"
+#include "headwise/run/executor.h"
+#include "headwise/version.h"
+#include "output.h"
+
+namespace headwise::cli {
+namespace {
+
+Outcome run_info(const Streams& streams) {
+  std::string targets;
+  for (const std::string& target : available_targets()) {
+    targets += (targets.empty() ? "" : " ") + target;
+  }
+  return print(streams.out,
+               fmt::format("version: {}\n"
+                           "compiler: {}\n"
+                           "instruction sets: {}\n"
+                           "threads: {}\n",
+                           version(), HEADWISE_COMPILER, targets,
+                           Executor::default_executor().threads()));
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, Command& chosen) {
+  CLI::App* command =
+      add_command(app, "info", "version, compiler, instruction sets, threads",
+                  "  headwise info");
+  command->callback([&chosen] { chosen = run_info; });
+}
+
+}  // namespace headwise::cli

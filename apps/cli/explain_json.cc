@@ -1,0 +1,95 @@
+#include "explain_json.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "headwise/version.h"
+
+namespace headwise::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// JSON has no infinity and no NaN: they are strings.
+Json number(double value, DType dtype) {
+  if (dtype == DType::boolean) {
+    return value != 0;
+  }
+  if (dtype == DType::int64) {
+    return static_cast<std::int64_t>(value);
+  }
+  if (std::isnan(value)) {
+    return "nan";
+  }
+  if (std::isinf(value)) {
+    return value < 0 ? "-inf" : "inf";
+  }
+  return value;
+}
+
+Json nested(const TracedStep& step, std::size_t axis, std::size_t& next) {
+  if (axis == step.extents.size()) {
+    return number(step.at(next++), step.dtype);
+  }
+  Json list = Json::array();
+  for (std::size_t n = 0; n < step.extents[axis]; ++n) {
+    list.push_back(nested(step, axis + 1, next));
+  }
+  return list;
+}
+
+Json step_json(const TracedStep& step, std::size_t position, bool values,
+               Language language) {
+  const StepInfo* info = find_step(step.name);
+  Json json = {{"number", position},
+               {"name", step.name},
+               {"operation", info->operation(language)},
+               {"formula", info->formula},
+               {"shape", step.extents},
+               {"axes", step.axes},
+               {"dtype", name_of(step.dtype)}};
+  if (step.has_data() && step.size() != 0) {
+    const StepSummary summary = summarize(step);
+    if (step.dtype != DType::boolean) {
+      json["min"] = number(summary.min, step.dtype);
+      json["max"] = number(summary.max, step.dtype);
+    }
+    json["masked"] = summary.masked;
+    json["nan"] = summary.nan;
+  }
+  if (values && step.has_data()) {
+    std::size_t next = 0;
+    json["values"] = nested(step, 0, next);
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string explain_json(const ExplainedJob& job, const TracedStep* values_of,
+                         Language language) {
+  Json json = {{"schema", "headwise.explain"},  {"schema_version", 1},
+               {"headwise_version", version()}, {"batch", job.batch},
+               {"embed_dim", job.embed_dim},    {"num_heads", job.num_heads}};
+  if (job.from_tokens) {
+    json["vocab_size"] = job.vocab_size;
+    if (job.cross) {
+      json["max_target_sequence_length"] = job.query_length;
+      json["max_source_sequence_length"] = job.key_length;
+    } else {
+      json["max_sequence_length"] = job.query_length;
+    }
+  }
+  json["scale"] = job.scale;
+  json["steps"] = Json::array();
+  for (std::size_t n = 0; n < job.steps.size(); ++n) {
+    const TracedStep& step = job.steps[n];
+    if (values_of == nullptr || values_of == &step) {
+      json["steps"].push_back(
+          step_json(step, n + 1, values_of == &step, language));
+    }
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,67 @@
+#include "explain_picture.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "headwise/inspect/heads_svg.h"
+#include "words.h"
+
+namespace headwise::cli {
+namespace {
+
+std::vector<std::string> labels(
+    const std::vector<std::vector<std::int64_t>>& ids, std::size_t sequence,
+    std::size_t length, char vector_name, Language language) {
+  std::vector<std::string> labels;
+  for (std::size_t t = 0; t < length; ++t) {
+    if (ids.empty()) {
+      labels.push_back(fmt::format("{}{}", vector_name, t));
+    } else if (t < ids[sequence].size()) {
+      labels.push_back(std::to_string(ids[sequence][t]));
+    } else {
+      labels.emplace_back(text_of(Word::padding_label, language));
+    }
+  }
+  return labels;
+}
+
+}  // namespace
+
+Result<std::string> explain_picture(const ExplainedJob& job,
+                                    std::size_t sequence, Language language) {
+  if (sequence >= job.batch) {
+    return Error{ErrorCode::out_of_range,
+                 fmt::format("explain: --sequence is {}, expected 0 to {}",
+                             sequence, job.batch - 1)};
+  }
+  const TracedStep& weights = *job.find("attn_weights");
+  const TracedStep* masked = job.find("masked_scores");
+  const Extents<3> extents{job.num_heads, job.query_length, job.key_length};
+  auto values = Tensor<float, 3>::create(extents);
+  auto allowed = Tensor<bool, 3>::create(extents);
+  if (!values || !allowed) {
+    return !values ? values.error() : allowed.error();
+  }
+  const std::size_t start = sequence * values->size();
+  for (std::size_t n = 0; n < values->size(); ++n) {
+    values->data()[n] = static_cast<float>(weights.at(start + n));
+    allowed->data()[n] =
+        masked == nullptr ||
+        masked->at(start + n) != -std::numeric_limits<double>::infinity();
+  }
+  HeadsPicture picture;
+  picture.attn_weights = std::as_const(*values).view();
+  picture.allowed = std::as_const(*allowed).view();
+  picture.query_labels =
+      labels(job.query_ids, sequence, job.query_length, 'q', language);
+  picture.key_labels =
+      labels(job.key_ids, sequence, job.key_length, 'k', language);
+  picture.title =
+      fmt::format(fmt::runtime(text_of(Word::heads_title, language)), sequence);
+  picture.language = language;
+  return heads_svg(picture);
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,326 @@
+#include "operation_options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <utility>
+
+#include "args.h"
+#include "headwise/interop/npy.h"
+
+namespace headwise::cli {
+namespace {
+
+const std::map<std::string, EmptyRow> kEmptyRows = {
+    {"zero", EmptyRow::zero},
+    {"uniform", EmptyRow::uniform},
+    {"nan", EmptyRow::nan}};
+
+Error bad_option(std::string_view option, const std::string& given,
+                 std::string_view expected) {
+  return {ErrorCode::invalid_argument,
+          fmt::format("{} is {}, expected {}", option, given, expected)};
+}
+
+// "B,1,Lkv" -> axes; H may also be called Hq.
+Result<std::vector<Axis>> parse_axes(std::string_view text) {
+  static const std::map<std::string_view, Axis> kNames = {
+      {"B", Axis::B},   {"H", Axis::H},     {"Hq", Axis::H},
+      {"Lq", Axis::Lq}, {"Lkv", Axis::Lkv}, {"1", Axis::one}};
+  std::vector<Axis> axes;
+  for (std::string_view rest = text;;) {
+    const std::size_t comma = rest.find(',');
+    const auto name = kNames.find(rest.substr(0, comma));
+    if (name == kNames.end()) {
+      return bad_option("--mask-axes", std::string(text),
+                        "names out of B, H, Lq, Lkv and 1, parted by commas, "
+                        "such as B,1,Lkv");
+    }
+    axes.push_back(name->second);
+    if (comma == std::string_view::npos) {
+      return axes;
+    }
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+// Puts the axis B before those of an array that has none.
+void add_batch_axis(Array& array) {
+  array.shape.insert(array.shape.begin(), 1);
+}
+
+Error wrong_rank(std::string_view option, const Array& array,
+                 std::string_view expected) {
+  return {ErrorCode::shape_mismatch,
+          fmt::format("{} has shape ({}), expected {}", option,
+                      fmt::join(array.shape, ", "), expected)};
+}
+
+// The axes of --mask: given, or those of a rank-4 array. A shorter one is never
+// guessed. An axis of extent 1 in a rank-4 array is broadcast.
+Result<std::vector<Axis>> axes_of_mask(const OperationFlags& flags,
+                                       const Array& array) {
+  if (!flags.mask_axes.empty()) {
+    return parse_axes(flags.mask_axes);
+  }
+  if (array.shape.size() != 4) {
+    return wrong_rank("--mask", array,
+                      "4 axes (B, H, Lq, Lkv), or --mask-axes to name them, "
+                      "such as --mask-axes B,1,Lkv");
+  }
+  std::vector<Axis> axes = {Axis::B, Axis::H, Axis::Lq, Axis::Lkv};
+  for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+    if (array.shape[axis] == 1) {
+      axes[axis] = Axis::one;
+    }
+  }
+  return axes;
+}
+
+template <class T>
+Status store(Result<T> result, std::optional<T>& place) {
+  if (!result) {
+    return result.error();
+  }
+  place = *std::move(result);
+  return ok();
+}
+
+}  // namespace
+
+void add_operation_options(CLI::App& command, OperationFlags& flags) {
+  const auto add = [&](const std::string& name, auto& value,
+                       const std::string& text) {
+    return command.add_option(name, value, text)->group("Attention");
+  };
+  add("--threads", flags.threads, "threads to use (default: all)")
+      ->type_name("N")
+      ->check(at_least_one());
+  command
+      .add_flag("--causal", flags.causal,
+                "query i sees the keys up to i + query start")
+      ->group("Attention");
+  add("--query-start", flags.query_start,
+      "where query 0 stands among the keys (default 0)")
+      ->type_name("N|bottom-right|F.npy");
+  add("--key-lengths", flags.key_lengths,
+      "valid keys, (B) or (B, Lq), integers")
+      ->type_name("F.npy");
+  add("--key-padding", flags.key_padding,
+      "(B, Lkv), true or 1 = attend, 0 = padding")
+      ->type_name("F.npy");
+  add("--mask", flags.mask, "dense mask, true or 1 = attend, 0 = masked")
+      ->type_name("F.npy");
+  add("--mask-axes", flags.mask_axes,
+      "the axes of --mask, such as B,1,Lkv or Lq,Lkv")
+      ->type_name("AXES");
+  add("--scale", flags.scale, "factor on q.k (default 1/sqrt(D))")
+      ->type_name("X");
+  add("--empty-rows", flags.empty_rows,
+      "what a query without any key gives (default zero)")
+      ->type_name("zero|uniform|nan")
+      ->check(CLI::IsMember(kEmptyRows));
+  add("--dropout", flags.dropout, "drop attention weights with probability P")
+      ->type_name("P");
+  add("--dropout-seed", flags.dropout_seed, "which are dropped (default 0)")
+      ->type_name("N");
+  add("--sequence-ids", flags.sequence_ids,
+      "(B): dropout follows a sequence's id, not its place")
+      ->type_name("F.npy");
+  add("--keep-mask", flags.keep_mask,
+      "(B, H, Lq, Lkv): the weights to keep; --dropout P then gives 1/(1-P)")
+      ->type_name("F.npy");
+}
+
+Status OperationInputs::read_query_start(const OperationFlags& flags) {
+  const std::string& text = flags.query_start;
+  if (text.empty()) {
+    return ok();
+  }
+  if (text == "bottom-right") {
+    query_start_ = QueryStart::bottom_right();
+    return ok();
+  }
+  std::int64_t number = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc{} && end == text.data() + text.size()) {
+    query_start_ = QueryStart(number);
+    return ok();
+  }
+  if (!text.ends_with(".npy")) {
+    return bad_option("--query-start", text,
+                      "a whole number, bottom-right or a .npy file");
+  }
+  const Result<Array> array = read_npy(text);
+  if (!array) {
+    return array.error();
+  }
+  auto starts = to_int64<1>(*array, "run", "--query-start");
+  if (!starts) {
+    return starts.error();
+  }
+  query_starts_ = *std::move(starts);
+  query_start_ = QueryStart(std::as_const(query_starts_).view());
+  return ok();
+}
+
+Status OperationInputs::read_key_lengths(const OperationFlags& flags,
+                                         bool batched) {
+  if (flags.key_lengths.empty()) {
+    return ok();
+  }
+  Result<Array> array = read_npy(flags.key_lengths);
+  if (!array) {
+    return array.error();
+  }
+  // Unbatched: one length is (B) = (1), several are one a query, (1, Lq).
+  if (!batched && array->shape.size() < 2 &&
+      array->shape != std::vector<std::size_t>{1}) {
+    add_batch_axis(*array);
+  }
+  if (array->shape.size() == 1) {
+    return store(to_int64<1>(*array, "key_lengths", "--key-lengths"),
+                 key_lengths_);
+  }
+  if (array->shape.size() != 2) {
+    return wrong_rank("--key-lengths", *array, "(B) or (B, Lq)");
+  }
+  return store(to_int64<2>(*array, "key_lengths", "--key-lengths"),
+               key_lengths_of_queries_);
+}
+
+Status OperationInputs::read_masks(const OperationFlags& flags, bool batched) {
+  if (!flags.key_padding.empty()) {
+    Result<Array> array = read_npy(flags.key_padding);
+    if (!array) {
+      return array.error();
+    }
+    if (!batched && array->shape.size() == 1) {
+      add_batch_axis(*array);
+    }
+    if (Status s = store(to_bool<2>(*array, "key_padding", "--key-padding"),
+                         key_padding_);
+        !s) {
+      return s;
+    }
+  }
+  if (flags.mask.empty()) {
+    return flags.mask_axes.empty()
+               ? ok()
+               : Status(bad_option("--mask-axes", flags.mask_axes,
+                                   "a --mask beside it"));
+  }
+  Result<Array> array = read_npy(flags.mask);
+  if (!array) {
+    return array.error();
+  }
+  auto axes = axes_of_mask(flags, *array);
+  if (!axes) {
+    return axes.error();
+  }
+  mask_axes_ = *std::move(axes);
+  mask_extents_ = array->shape;
+  std::size_t count = 1;
+  for (const std::size_t extent : array->shape) {
+    count *= extent;
+  }
+  array->shape = {count};
+  return store(to_bool<1>(*array, "mask", "--mask"), mask_);
+}
+
+Status OperationInputs::read_dropout(const OperationFlags& flags,
+                                     bool batched) {
+  if (!flags.sequence_ids.empty()) {
+    const Result<Array> array = read_npy(flags.sequence_ids);
+    if (!array) {
+      return array.error();
+    }
+    if (Status s = store(to_int64<1>(*array, "sequence_ids", "--sequence-ids"),
+                         sequence_ids_);
+        !s) {
+      return s;
+    }
+  }
+  if (flags.keep_mask.empty()) {
+    return ok();
+  }
+  Result<Array> array = read_npy(flags.keep_mask);
+  if (!array) {
+    return array.error();
+  }
+  if (!batched && array->shape.size() == 3) {
+    add_batch_axis(*array);
+  }
+  return store(to_bool<4>(*array, "keep_mask", "--keep-mask"), keep_mask_);
+}
+
+Result<OperationInputs> OperationInputs::read(const OperationFlags& flags,
+                                              bool batched) {
+  OperationInputs inputs;
+  inputs.flags_ = flags;
+  if (flags.threads != 0) {
+    auto executor = Executor::with_threads(flags.threads);
+    if (!executor) {
+      return executor.error();
+    }
+    inputs.executor_ = *std::move(executor);
+  }
+  Status s = inputs.read_query_start(flags);
+  if (s) {
+    s = inputs.read_key_lengths(flags, batched);
+  }
+  if (s) {
+    s = inputs.read_masks(flags, batched);
+  }
+  if (s) {
+    s = inputs.read_dropout(flags, batched);
+  }
+  if (!s) {
+    return s.error();
+  }
+  return inputs;
+}
+
+AttentionOptions OperationInputs::options() const {
+  AttentionOptions options{.scale = flags_.scale,
+                           .query_start = query_start_,
+                           .empty_rows = kEmptyRows.at(flags_.empty_rows),
+                           .executor = executor_ ? &*executor_ : nullptr};
+  if (key_padding_) {
+    options.mask = options.mask & key_padding(key_padding_->view());
+  }
+  if (key_lengths_) {
+    options.mask = options.mask & key_lengths(key_lengths_->view());
+  }
+  if (key_lengths_of_queries_) {
+    options.mask = options.mask & key_lengths(key_lengths_of_queries_->view());
+  }
+  if (flags_.causal) {
+    options.mask = options.mask & causal();
+  }
+  if (mask_) {
+    std::vector<std::ptrdiff_t> strides(mask_extents_.size(), 1);
+    for (std::size_t axis = strides.size(); axis-- > 1;) {
+      strides[axis - 1] =
+          strides[axis] * static_cast<std::ptrdiff_t>(mask_extents_[axis]);
+    }
+    options.mask =
+        options.mask & dense(mask_->data(), mask_extents_, strides, mask_axes_);
+  }
+  options.dropout.p = flags_.dropout;
+  options.dropout.training = flags_.dropout.has_value();
+  options.dropout.seed = Seed{flags_.dropout_seed};
+  if (sequence_ids_) {
+    options.dropout.sequence_ids = sequence_ids_->view();
+  }
+  if (keep_mask_) {
+    options.dropout.keep_mask = keep_mask_->view();
+  }
+  return options;
+}
+
+}  // namespace headwise::cli

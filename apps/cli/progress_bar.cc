@@ -1,0 +1,118 @@
+#include "progress_bar.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+namespace headwise::cli {
+namespace {
+
+// "01:05", "1:02:03"
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<long>(seconds);
+  if (whole >= 3600) {
+    return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60,
+                       whole % 60);
+  }
+  return fmt::format("{:02}:{:02}", whole / 60, whole % 60);
+}
+
+// Cells of the bar in eighths of a column.
+std::string filled(double share, std::size_t columns) {
+  static constexpr std::string_view kEighths[] = {" ", "▏", "▎", "▍",
+                                                  "▌", "▋", "▊", "▉"};
+  const auto eighths =
+      static_cast<std::size_t>(share * static_cast<double>(columns * 8));
+  std::string bar;
+  for (std::size_t column = 0; column < columns; ++column) {
+    if (eighths >= (column + 1) * 8) {
+      bar += "█";
+    } else {
+      bar += eighths > column * 8 ? kEighths[eighths % 8] : " ";
+    }
+  }
+  return bar;
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    return size.ws_col;
+  }
+  return 80;
+}
+
+bool is_dumb_terminal() {
+  const char* term = std::getenv("TERM");
+  return term != nullptr && std::string_view(term) == "dumb";
+}
+
+bool wants_colour() {
+  const char* no_color = std::getenv("NO_COLOR");
+  return no_color == nullptr || *no_color == '\0';
+}
+
+}  // namespace
+
+std::string bar_line(const std::string& label, std::size_t done,
+                     std::size_t total, double elapsed, std::size_t width) {
+  const double share =
+      total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total);
+  const double rate = elapsed > 0 ? static_cast<double>(done) / elapsed : 0;
+  const std::string remaining =
+      rate > 0 ? clock_text(static_cast<double>(total - done) / rate) : "?";
+  const std::string before =
+      fmt::format("{}: {:3}%|", label, static_cast<int>(share * 100));
+  const std::string after =
+      fmt::format("| {}/{} [{}<{}, {}it/s]", done, total, clock_text(elapsed),
+                  remaining, rate > 0 ? fmt::format("{:.2f}", rate) : "?");
+  const std::size_t text = before.size() + after.size();
+  if (text + 1 > width) {  // no room for a bar
+    return (before + after.substr(1)).substr(0, width);
+  }
+  return before + filled(share, std::min<std::size_t>(width - text, 40)) +
+         after;
+}
+
+ProgressBar::ProgressBar(std::string label)
+    : label_(std::move(label)),
+      on_terminal_(isatty(STDERR_FILENO) == 1 && !is_dumb_terminal()),
+      start_(Clock::now()),
+      last_drawn_() {}
+
+ProgressBar::~ProgressBar() {
+  if (drawn_) {
+    fmt::print(stderr, "\n");
+  }
+}
+
+Progress ProgressBar::progress() {
+  if (!on_terminal_) {
+    return {};
+  }
+  return [this](std::size_t done, std::size_t total) { draw(done, total); };
+}
+
+void ProgressBar::draw(std::size_t done, std::size_t total) {
+  const Clock::time_point now = Clock::now();
+  // Ten times a second is enough for the eye; the last state always shows.
+  if (drawn_ && done != total &&
+      now - last_drawn_ < std::chrono::milliseconds(100)) {
+    return;
+  }
+  last_drawn_ = now;
+  drawn_ = true;
+  const std::string line = bar_line(
+      label_, done, total, std::chrono::duration<double>(now - start_).count(),
+      terminal_width() - 1);
+  const bool colour = wants_colour();
+  fmt::print(stderr, "\r{}{}{}\033[K", colour ? "\033[36m" : "", line,
+             colour ? "\033[0m" : "");
+  std::fflush(stderr);
+}
+
+}  // namespace headwise::cli

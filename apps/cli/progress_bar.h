@@ -1,0 +1,42 @@
+// A progress bar as tqdm's users know it, on standard error:
+//
+//   padding:  40%|████      | 4/10 [00:00<00:01, 5.21it/s]
+//
+// Nothing is drawn when standard error is no terminal.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+#include "headwise/run/progress.h"
+
+namespace headwise::cli {
+
+// One line, at most `width` columns. `elapsed` in seconds.
+std::string bar_line(const std::string& label, std::size_t done,
+                     std::size_t total, double elapsed, std::size_t width);
+
+class ProgressBar {
+ public:
+  explicit ProgressBar(std::string label);
+  // Ends the line that was drawn.
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  // What the library's steps take; valid while this bar lives.
+  Progress progress();
+
+ private:
+  void draw(std::size_t done, std::size_t total);
+
+  using Clock = std::chrono::steady_clock;
+  std::string label_;
+  bool on_terminal_;
+  bool drawn_ = false;
+  Clock::time_point start_;
+  Clock::time_point last_drawn_;
+};
+
+}  // namespace headwise::cli

@@ -1,0 +1,94 @@
+#include "words.h"
+
+#include <cstdlib>
+
+namespace headwise::cli {
+namespace {
+
+struct Pair {
+  Word word;
+  std::string_view en;
+  std::string_view ko;
+};
+
+constexpr std::array kWords = {
+    Pair{Word::title_tokens,
+         "{0} sequences of token ids (vocabulary {1}) attend to themselves: "
+         "{2} head(s), embed_dim {3}.",
+         "토큰 시퀀스 {0}개가 (어휘 {1}개) 자기 자신에 주목합니다: "
+         "헤드 {2}개, embed_dim {3}."},
+    Pair{Word::title_cross,
+         "{0} target sequences (queries) attend to {0} source sequences (keys "
+         "and values), vocabulary {1}: {2} head(s), embed_dim {3}.",
+         "타깃 시퀀스 {0}개(쿼리)가 소스 시퀀스 {0}개(키와 밸류)에 주목합니다, "
+         "어휘 {1}개: 헤드 {2}개, embed_dim {3}."},
+    Pair{Word::title_vectors,
+         "Queries attend to keys and values, all given as vectors (batch of "
+         "{0}): {2} head(s), embed_dim {3}.",
+         "쿼리가 키와 밸류에 주목합니다, 모두 벡터로 주어집니다 (배치 {0}개): "
+         "헤드 {2}개, embed_dim {3}."},
+    Pair{Word::max_length, "Maximum sequence length: {}",
+         "최대 시퀀스 길이: {}"},
+    Pair{Word::max_target_length, "Maximum target sequence length: {}",
+         "최대 타깃 시퀀스 길이: {}"},
+    Pair{Word::max_source_length, "Maximum source sequence length: {}",
+         "최대 소스 시퀀스 길이: {}"},
+    Pair{Word::shape, "shape", "모양"},
+    Pair{Word::range, "min {}, max {}", "최솟값 {}, 최댓값 {}"},
+    Pair{Word::masked, "{} of {} masked ({:.1f} %)",
+         "{1}개 가운데 {0}개 가려짐 ({2:.1f} %)"},
+    Pair{Word::allowed, "{} of {} may attend ({:.1f} %)",
+         "{1}개 가운데 {0}개 주목 가능 ({2:.1f} %)"},
+    Pair{Word::has_nan, "{} NaN", "NaN {}개"},
+    Pair{Word::scale, "scale = {:.6g}", "scale = {:.6g}"},
+    Pair{Word::dropout, "p = {:.6g}, {} of {} dropped",
+         "p = {:.6g}, {2}개 가운데 {1}개 버림"},
+    Pair{Word::shapes_only, "Shapes only: nothing was computed.",
+         "모양만 보여 줍니다: 계산은 하지 않았습니다."},
+    Pair{Word::axes,
+         "Axes: B batch, L tokens, Lq queries, Lkv keys, H heads, D size of a "
+         "query or key head,\nDv size of a value head, E embed_dim; 1 = the "
+         "same along this axis (broadcast).",
+         "축: B 배치, L 토큰, Lq 쿼리, Lkv 키, H 헤드, D 쿼리·키 헤드 하나의 "
+         "크기,\nDv 밸류 헤드 하나의 크기, E embed_dim; 1 = 이 축을 따라 모두 "
+         "같음(브로드캐스트)."},
+    Pair{Word::heads_title, "Attention weights of every head, sequence {}",
+         "모든 헤드의 어텐션 가중치, 시퀀스 {}"},
+    Pair{Word::padding_label, "(pad)", "(패딩)"},
+    Pair{Word::padding_bar, "padding", "패딩"},
+};
+
+// In the order of the enum, and none is missing: checked while compiling.
+consteval bool complete() {
+  if (kWords.size() != static_cast<std::size_t>(Word::count)) {
+    return false;
+  }
+  for (std::size_t n = 0; n < kWords.size(); ++n) {
+    if (kWords[n].word != static_cast<Word>(n) || kWords[n].en.empty() ||
+        kWords[n].ko.empty()) {
+      return false;
+    }
+  }
+  return true;
+}
+static_assert(complete());
+
+}  // namespace
+
+std::string_view text_of(Word word, Language language) {
+  const Pair& pair = kWords[static_cast<std::size_t>(word)];
+  return language == Language::ko ? pair.ko : pair.en;
+}
+
+Language language_of_environment() {
+  for (const char* name : {"LC_ALL", "LC_MESSAGES", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr && *value != '\0') {
+      return std::string_view(value).starts_with("ko") ? Language::ko
+                                                       : Language::en;
+    }
+  }
+  return Language::en;
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,40 @@
+// Every sentence that `explain` says by itself, in English and Korean (the
+// steps' own words: headwise/inspect/step_table.h).
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "headwise/inspect/step_table.h"
+
+namespace headwise::cli {
+
+enum class Word {
+  title_tokens,
+  title_cross,
+  title_vectors,
+  max_length,
+  max_target_length,
+  max_source_length,
+  shape,
+  range,
+  masked,
+  allowed,
+  has_nan,
+  scale,
+  dropout,
+  shapes_only,
+  axes,
+  heads_title,
+  padding_label,
+  padding_bar,
+  count,  // how many there are
+};
+
+// The sentence, a format string of {fmt}.
+std::string_view text_of(Word word, Language language);
+
+// From LC_ALL, LC_MESSAGES or LANG: Korean for ko*, English otherwise.
+Language language_of_environment();
+
+}  // namespace headwise::cli
