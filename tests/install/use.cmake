@@ -13,9 +13,10 @@ function(run)
   endif()
 endfunction()
 
-# configure_and_build(SOURCE BUILD OPTIONS...)
+# configure_and_build(SOURCE BUILD OPTIONS...): --fresh, for last time's cache
+# may be another compiler's; what is already compiled stays.
 function(configure_and_build source build)
-  run(${CMAKE_COMMAND} -S ${source} -B ${build} -G ${GENERATOR}
+  run(${CMAKE_COMMAND} --fresh -S ${source} -B ${build} -G ${GENERATOR}
       -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_BUILD_TYPE=Debug ${ARGN})
   run(${CMAKE_COMMAND} --build ${build} --parallel 2)
 endfunction()
