@@ -21,10 +21,19 @@ function(configure_and_build source build)
   run(${CMAKE_COMMAND} --build ${build} --parallel 2)
 endfunction()
 
+# run_consumers(FOLDER)
+function(run_consumers folder)
+  run(${folder}/consumer)
+  if(IO)
+    run(${folder}/consumer_io)
+  endif()
+endfunction()
+
 if(WAY STREQUAL "add_subdirectory")
   configure_and_build(${CMAKE_CURRENT_LIST_DIR}/add_subdirectory ${WORK_DIR}
-    -D HEADWISE_SOURCE_DIR=${SOURCE_DIR} -D HEADWISE_IO=${IO})
-  run(${WORK_DIR}/consumer)
+    -D HEADWISE_SOURCE_DIR=${SOURCE_DIR} -D HEADWISE_IO=${IO}
+    -D CONSUMER_IO=${IO})
+  run_consumers(${WORK_DIR})
   return()
 endif()
 
@@ -43,8 +52,8 @@ run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${installed})
 file(RENAME ${installed} ${moved})
 
 configure_and_build(${CMAKE_CURRENT_LIST_DIR}/find_package ${WORK_DIR}/consumer
-  -D CMAKE_PREFIX_PATH=${moved})
-run(${WORK_DIR}/consumer/consumer)
+  -D CMAKE_PREFIX_PATH=${moved} -D CONSUMER_IO=${IO})
+run_consumers(${WORK_DIR}/consumer)
 if(APPS)
   run(${moved}/bin/headwise --version)
 endif()
