@@ -1,0 +1,32 @@
+# What the scripts share. Sourced, not run; leaves the shell in the project's
+# root.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# say TEXT...: for people, so to stderr: stdout is for results.
+say() { printf '%s\n' "$*" >&2; }
+
+# die TEXT...
+die() {
+  say "${0##*/}: $*"
+  exit 1
+}
+
+# quietly NAME COMMAND...: the output goes to build/log/NAME.log and is shown
+# only if the command fails.
+quietly() {
+  local log="build/log/$1.log"
+  shift
+  mkdir -p build/log
+  if ! "$@" >"$log" 2>&1; then
+    cat "$log" >&2
+    die "failed: $* (log: $log)"
+  fi
+}
+
+# build PRESET [TARGET]: configure and compile.
+build() {
+  local preset="$1" target="${2:-all}"
+  quietly "$preset-configure" cmake --preset "$preset"
+  quietly "$preset-build" cmake --build --preset "$preset" --target "$target"
+}

@@ -1,0 +1,16 @@
+// Two threads of an executor write one variable. The thread sanitizer must find
+// it: otherwise its silence about the other tests would mean nothing.
+#include <cstddef>
+
+#include "headwise/run/executor.h"
+
+int main() {
+  int shared = 0;
+  headwise::Executor::with_threads(2).value().parallel_for(
+      2, 1, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+          ++shared;
+        }
+      });
+  return shared == 0 ? 1 : 0;
+}

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""Checks who includes whom.
+
+    tools/check_layers.py [ROOT]
+
+A file includes its own folder and folders of lower rank, nothing else: two
+folders of one rank don't know each other, and a cycle can't arise. Public
+headers include the standard library and other public headers only. A third
+party is included by the folders named for it below.
+
+Prints one line a violation; exits 1 if there is one.
+"""
+
+import pathlib
+import re
+import sys
+
+# The rooms on the data's way and their ranks.
+RANKS = {
+    "base": 0,
+    "run": 1,
+    "kernels": 1,
+    "steps": 2,
+    "attention": 3,
+    "cuda": 4,
+    "decode": 4,
+    "module": 5,
+    "inspect": 6,
+    "interop": 6,
+    "distribute": 6,
+    "models": 7,
+    "prune": 8,
+    "apps": 9,
+}
+
+# Headers that stand in no room. headwise.h is the whole way, for users only.
+ROOT_HEADERS = {"headwise.h": "apps", "version.h": "base"}
+
+# Who may include which third party: paths that start with one of these.
+THIRD_PARTIES = {
+    "hwy/": ["src/kernels/"],
+    "tbb/": ["src/run/tbb_executor.cc"],
+    "oneapi/tbb": ["src/run/tbb_executor.cc"],
+    "zip.h": ["src/interop/"],
+    "nlohmann/": ["src/interop/", "apps/"],
+    "utf8proc.h": ["src/models/"],
+    "CLI/": ["apps/"],
+    "fmt/": ["apps/"],
+    # The system, where the standard library has no word for it.
+    "unistd.h": ["src/interop/", "apps/"],
+    "fcntl.h": ["src/interop/"],
+    "sys/": ["src/interop/", "apps/"],
+    "signal.h": ["apps/"],
+    "immintrin.h": ["src/kernels/"],
+    "xmmintrin.h": ["src/kernels/", "src/run/"],
+    "pmmintrin.h": ["src/kernels/", "src/run/"],
+}
+
+STANDARD = set(
+    """
+    algorithm any array atomic barrier bit bitset cassert cctype cerrno cfenv
+    cfloat charconv chrono cinttypes climits clocale cmath codecvt compare
+    complex concepts condition_variable coroutine csetjmp csignal cstdarg
+    cstddef cstdint cstdio cstdlib cstring ctime cuchar cwchar cwctype deque
+    exception execution filesystem format forward_list fstream functional
+    future initializer_list iomanip ios iosfwd iostream istream iterator latch
+    limits list locale map memory memory_resource mutex new numbers numeric
+    optional ostream queue random ranges ratio regex scoped_allocator semaphore
+    set shared_mutex source_location span sstream stack stdexcept stop_token
+    streambuf string string_view strstream syncstream system_error thread tuple
+    type_traits typeindex typeinfo unordered_map unordered_set utility valarray
+    variant vector version
+    """.split()
+)
+
+SOURCES = {".h", ".cc", ".cpp", ".inc", ".cu", ".cuh"}
+INCLUDE = re.compile(r"""\s*\#\s*include\s*(?:<([^>]*)>|"([^"]*)"|(.*))""")
+
+
+def room_of(path):
+    """The room of a file, named from the root; None where there is none."""
+    parts = path.split("/")
+    if parts[0] == "apps":
+        return "apps"
+    inside = parts[2:] if parts[:2] == ["include", "headwise"] else parts[1:]
+    if len(inside) == 1:
+        return ROOT_HEADERS.get(inside[0])
+    return inside[0] if inside[0] in RANKS else None
+
+
+def find(root, path, name):
+    """The file that `path` gets by including "name", from the root, or None."""
+    beside = pathlib.PurePosixPath(path).parent.as_posix()
+    for folder in (beside, "include", "src", "apps"):
+        if (root / folder / name).is_file():
+            return (root / folder / name).resolve().relative_to(root).as_posix()
+    return None
+
+
+def is_third_party_of(path, name):
+    """May `path` include the third party's `name`? None: it is not known."""
+    for prefix, allowed in THIRD_PARTIES.items():
+        if name.startswith(prefix):
+            return any(path.startswith(folder) for folder in allowed)
+    return None
+
+
+def violation(root, path, name):
+    """What is wrong with `path` including `name`; None when nothing is."""
+    public = path.startswith("include/")
+    found = find(root, path, name)
+    if found is None and name not in STANDARD:
+        if public:
+            return "a public header includes a third party"
+        allowed = is_third_party_of(path, name)
+        if allowed is None:
+            return "neither ours, nor standard, nor a third party that is known"
+        return None if allowed else "this folder may not include this third party"
+    if found is None:
+        return None
+    if public and not found.startswith("include/"):
+        return "a public header includes a private one"
+    if path == "include/headwise/headwise.h":
+        return None  # the whole way
+    mine, other = room_of(path), room_of(found)
+    if other is None:
+        return "in no room of the way"
+    if other != mine and RANKS[other] >= RANKS[mine]:
+        kind = "sideways" if RANKS[other] == RANKS[mine] else "upward"
+        return (
+            f"{kind}: {mine} has rank {RANKS[mine]}, "
+            f"{other} has rank {RANKS[other]}"
+        )
+    return None
+
+
+def check(root):
+    """Every violation below `root`, as `path:line: <header>: what is wrong`."""
+    root = root.resolve()
+    violations = []
+    for folder in ("include", "src", "apps"):
+        for file in sorted((root / folder).rglob("*")):
+            if file.suffix not in SOURCES:
+                continue
+            path = file.relative_to(root).as_posix()
+            if room_of(path) is None:
+                violations.append(f"{path}: in no room of the way")
+                continue
+            lines = file.read_text(encoding="utf-8").splitlines()
+            for number, line in enumerate(lines, 1):
+                match = INCLUDE.match(line)
+                if not match:
+                    continue
+                angled, quoted, computed = match.groups()
+                name = angled or quoted
+                problem = (
+                    "an include that only the preprocessor can read"
+                    if computed
+                    else violation(root, path, name)
+                )
+                if problem:
+                    violations.append(
+                        f"{path}:{number}: {name or computed}: {problem}"
+                    )
+    return violations
+
+
+def main():
+    here = pathlib.Path(__file__).parent.parent
+    violations = check(pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here)
+    for text in violations:
+        print(text)
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
