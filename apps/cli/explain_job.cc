@@ -78,6 +78,9 @@ class Runner {
     ExplainedJob job;
     job.from_tokens = !input_.vectors;
     job.cross = input_.keys.has_value();
+    job.batched = input_.batched;
+    job.out_proj = config_.out_proj;
+    job.biased = biased();
     job.vocab_size = files_ && files_->embedding
                          ? files_->embedding->vocab_size()
                          : input_.vocab_size;
@@ -167,6 +170,26 @@ class Runner {
   }
 
  private:
+  std::set<std::string> biased() const {
+    if (!files_) {
+      return config_.bias ? std::set<std::string>{"q", "k", "v", "output"}
+                          : std::set<std::string>{};
+    }
+    const MultiHeadAttentionParams& params = *files_->layer.params();
+    std::set<std::string> names;
+    for (const auto& [name, linear] : {std::pair{"q", &params.w_q},
+                                       {"k", &params.w_k},
+                                       {"v", &params.w_v}}) {
+      if (linear->has_bias()) {
+        names.insert(name);
+      }
+    }
+    if (params.w_o && params.w_o->has_bias()) {
+      names.insert("output");
+    }
+    return names;
+  }
+
   void add_lengths(AttentionOptions& options) const {
     if (!input_.key_lengths.empty()) {
       options.mask =

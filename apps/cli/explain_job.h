@@ -1,7 +1,7 @@
 // The job itself: every step run (or only sized) and kept.
 #pragma once
 
-#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +16,9 @@ struct ExplainedJob {
   std::vector<TracedStep> steps;
   bool from_tokens = true;
   bool cross = false;
+  bool batched = true;
+  bool out_proj = true;
+  std::set<std::string> biased{};  // of q, k, v and output: those with a bias
   std::size_t batch = 0;
   std::size_t query_length = 0;  // of the longest sequence
   std::size_t key_length = 0;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "headwise/version.h"
+#include "step_words.h"
 
 namespace headwise::cli {
 namespace {
@@ -38,13 +39,12 @@ Json nested(const TracedStep& step, std::size_t axis, std::size_t& next) {
   return list;
 }
 
-Json step_json(const TracedStep& step, std::size_t position, bool values,
-               Language language) {
-  const StepInfo* info = find_step(step.name);
+Json step_json(const ExplainedJob& job, const TracedStep& step,
+               std::size_t position, bool values, Language language) {
   Json json = {{"number", position},
                {"name", step.name},
-               {"operation", info->operation(language)},
-               {"formula", info->formula},
+               {"operation", operation_of(job, step, language)},
+               {"formula", formula_of(job, step)},
                {"shape", step.extents},
                {"axes", step.axes},
                {"dtype", name_of(step.dtype)}};
@@ -86,7 +86,7 @@ std::string explain_json(const ExplainedJob& job, const TracedStep* values_of,
     const TracedStep& step = job.steps[n];
     if (values_of == nullptr || values_of == &step) {
       json["steps"].push_back(
-          step_json(step, n + 1, values_of == &step, language));
+          step_json(job, step, n + 1, values_of == &step, language));
     }
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "number_format.h"
+#include "step_words.h"
 #include "words.h"
 
 namespace headwise::cli {
@@ -82,13 +83,12 @@ std::string summary_line(const ExplainedJob& job, const TracedStep& step,
 
 std::string head_lines(const ExplainedJob& job, const TracedStep& step,
                        std::size_t number, Language language) {
-  const StepInfo* info = find_step(step.name);
-  return fmt::format("{:>2}. {}: {}\n{}{}\n{}{} {}  {}\n", number, step.name,
-                     info->operation(language), kIndent, info->formula, kIndent,
-                     text_of(Word::shape, language), shape_line(step),
-                     step.has_data() && step.size() != 0
-                         ? summary_line(job, step, language)
-                         : std::string(name_of(step.dtype)));
+  return fmt::format(
+      "{:>2}. {}: {}\n{}{}\n{}{} {}  {}\n", number, step.name,
+      operation_of(job, step, language), kIndent, formula_of(job, step),
+      kIndent, text_of(Word::shape, language), shape_line(step),
+      step.has_data() && step.size() != 0 ? summary_line(job, step, language)
+                                          : std::string(name_of(step.dtype)));
 }
 
 std::string title(const ExplainedJob& job, Language language) {

@@ -52,6 +52,9 @@ constexpr std::array kWords = {
          "축: B 배치, L 토큰, Lq 쿼리, Lkv 키, H 헤드, D 쿼리·키 헤드 하나의 "
          "크기,\nDv 밸류 헤드 하나의 크기, E embed_dim; 1 = 이 축을 따라 모두 "
          "같음(브로드캐스트)."},
+    Pair{Word::no_out_proj,
+         "no output projection: the merged heads are the output",
+         "출력 투영이 없습니다: 이어 붙인 헤드가 그대로 출력입니다"},
     Pair{Word::heads_title, "Attention weights of every head, sequence {}",
          "모든 헤드의 어텐션 가중치, 시퀀스 {}"},
     Pair{Word::padding_label, "(pad)", "(패딩)"},

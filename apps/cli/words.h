@@ -25,6 +25,7 @@ enum class Word {
   dropout,
   shapes_only,
   axes,
+  no_out_proj,
   heads_title,
   padding_label,
   padding_bar,
