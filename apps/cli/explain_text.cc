@@ -92,9 +92,10 @@ std::string head_lines(const ExplainedJob& job, const TracedStep& step,
 }
 
 std::string title(const ExplainedJob& job, Language language) {
-  const Word word = !job.from_tokens ? Word::title_vectors
-                    : job.cross      ? Word::title_cross
-                                     : Word::title_tokens;
+  const Word word = !job.batched       ? Word::title_unbatched
+                    : !job.from_tokens ? Word::title_vectors
+                    : job.cross        ? Word::title_cross
+                                       : Word::title_tokens;
   std::string text = say(word, language, job.batch, job.vocab_size,
                          job.num_heads, job.embed_dim) +
                      "\n";

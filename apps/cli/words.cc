@@ -27,6 +27,11 @@ constexpr std::array kWords = {
          "{0}): {2} head(s), embed_dim {3}.",
          "쿼리가 키와 밸류에 주목합니다, 모두 벡터로 주어집니다 (배치 {0}개): "
          "헤드 {2}개, embed_dim {3}."},
+    Pair{Word::title_unbatched,
+         "The queries of one sequence attend to its keys and values, given as "
+         "vectors without a batch: {2} head(s), embed_dim {3}.",
+         "시퀀스 하나의 쿼리가 키와 밸류에 주목합니다, 배치 없이 벡터로 "
+         "주어집니다: 헤드 {2}개, embed_dim {3}."},
     Pair{Word::max_length, "Maximum sequence length: {}",
          "최대 시퀀스 길이: {}"},
     Pair{Word::max_target_length, "Maximum target sequence length: {}",

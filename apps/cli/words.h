@@ -13,6 +13,7 @@ enum class Word {
   title_tokens,
   title_cross,
   title_vectors,
+  title_unbatched,
   max_length,
   max_target_length,
   max_source_length,

@@ -111,6 +111,22 @@ std::string index_text(std::span<const std::size_t> shape, std::size_t flat) {
   return shape_text(index);
 }
 
+double shown_value(double number) { return number; }
+template <class T>
+double shown_value(T number) {
+  return static_cast<double>(rounded(number));
+}
+
+Error not_finite(const Array& array, std::string_view operation,
+                 std::string_view name, std::size_t index, double value) {
+  return {ErrorCode::bad_data,
+          std::string(operation) + ": " + std::string(name) + " is " +
+              // Never "-nan".
+              (std::isnan(value) ? "nan" : number_text(value)) + " at " +
+              index_text(array.shape, index) + ", expected finite numbers" +
+              (std::isfinite(value) ? " of float32" : "")};
+}
+
 }  // namespace
 
 AnyView Array::view() const {
@@ -204,31 +220,19 @@ Status convert(const Array& array, std::string_view operation,
 
 Status check_finite(const Array& array, std::string_view operation,
                     std::string_view name) {
-  return with_type(array.dtype, [&]<class T>(T) -> Status {
-    if constexpr (!std::is_integral_v<T> && !std::is_same_v<T, std::byte>) {
-      const std::size_t count = array.data.size() / sizeof(T);
-      for (std::size_t i = 0; i < count; ++i) {
-        const T value = element<T>(array, i);
-        if (std::isfinite(rounded(value))) {
-          continue;
-        }
-        const double shown = [&] {
-          if constexpr (std::is_same_v<T, double>) {
-            return value;
-          } else {
-            return static_cast<double>(rounded(value));
+  return catching_out_of_memory([&] {
+    return with_type(array.dtype, [&]<class T>(T) -> Status {
+      if constexpr (!std::is_integral_v<T> && !std::is_same_v<T, std::byte>) {
+        const std::size_t count = array.data.size() / sizeof(T);
+        for (std::size_t i = 0; i < count; ++i) {
+          if (!std::isfinite(rounded(element<T>(array, i)))) {
+            return not_finite(array, operation, name, i,
+                              shown_value(element<T>(array, i)));
           }
-        }();
-        const std::string number = std::isnan(shown) ? "nan"  // never "-nan"
-                                                     : number_text(shown);
-        return Error{ErrorCode::bad_data,
-                     std::string(operation) + ": " + std::string(name) +
-                         " is " + number + " at " + index_text(array.shape, i) +
-                         ", expected finite numbers" +
-                         (std::isfinite(shown) ? " of float32" : "")};
+        }
       }
-    }
-    return ok();
+      return ok();
+    });
   });
 }
 

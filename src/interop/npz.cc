@@ -52,7 +52,9 @@ Error zip_failure(std::string_view subject, zip_error_t* error) {
   return {code == ZIP_ER_MEMORY ? ErrorCode::out_of_memory
           : io                  ? ErrorCode::io_error
                                 : ErrorCode::bad_data,
-          std::string(subject) + ": " + zip_error_strerror(error)};
+          std::string(subject) + ": " +
+              (code == ZIP_ER_EXISTS ? "there are two entries of one name"
+                                     : zip_error_strerror(error))};
 }
 
 class EntrySource : public ByteSource {
@@ -138,7 +140,7 @@ class NpzReader {
       return bad(subject, "it " + std::string(fault));
     }
     if (arrays.contains(name)) {
-      return bad(subject, "there are two of this name");
+      return bad(subject, "there are two entries of this name");
     }
     const Result<SourceSize> size = checked_size(index, subject);
     if (!size) {
@@ -157,8 +159,8 @@ class NpzReader {
     return ok();
   }
 
-  // libzip gives names up to their first NUL only; but what is no UTF-8 text,
-  // and a NUL is none, it then takes for code page 437 and rewrites.
+  // What is no UTF-8 text libzip takes for code page 437 and rewrites. (A NUL
+  // it has made a blank before.)
   Result<std::string> entry_name(zip_uint64_t index) {
     const char* const raw = zip_get_name(archive_.get(), index, ZIP_FL_ENC_RAW);
     const std::string name = raw == nullptr ? "" : raw;
@@ -206,6 +208,9 @@ class NpzReader {
 
 Result<NamedArrays> read_archive(std::span<const std::byte> bytes,
                                  std::string_view subject) {
+  if (bytes.empty()) {  // libzip would take it for an archive of nothing
+    return Error{ErrorCode::bad_data, std::string(subject) + ": it is empty"};
+  }
   ZipError error;
   Source source(
       zip_source_buffer_create(bytes.data(), bytes.size(), 0, error.get()));

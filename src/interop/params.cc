@@ -1,10 +1,13 @@
 #include "headwise/interop/params.h"
 
+#include <dirent.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
-#include <filesystem>
+#include <cerrno>
+#include <memory>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include "headwise/interop/npy.h"
@@ -45,22 +48,33 @@ std::string accepted_text(const ParamNames& names) {
   return text;
 }
 
-// The files NAME.npy of a folder, by NAME.
-Result<std::set<std::string>> npy_names(const std::string& folder) {
+struct CloseFolder {
+  void operator()(DIR* folder) const { ::closedir(folder); }
+};
+
+// The files NAME.npy of a folder, by NAME. (std::filesystem ends the program
+// where memory does.)
+Result<std::set<std::string>> npy_names(const std::string& path) {
+  constexpr std::string_view kSuffix = ".npy";
+  const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
+  if (!folder) {
+    return io_error(std::string(kOperation) + ": " + path, errno);
+  }
   std::set<std::string> names;
-  std::error_code failed;
-  std::filesystem::directory_iterator entry(folder, failed);
-  for (; !failed && entry != std::filesystem::directory_iterator();
-       entry.increment(failed)) {
-    const std::string name = entry->path().filename().string();
-    if (name.size() > 4 && name.ends_with(".npy")) {
-      names.insert(name.substr(0, name.size() - 4));
+  while (true) {
+    errno = 0;  // readdir() says "no more" and "failed" alike
+    const dirent* const entry = ::readdir(folder.get());
+    if (entry == nullptr && errno != 0) {
+      return io_error(std::string(kOperation) + ": " + path, errno);
+    }
+    if (entry == nullptr) {
+      return names;
+    }
+    const std::string_view name = entry->d_name;
+    if (name.size() > kSuffix.size() && name.ends_with(kSuffix)) {
+      names.emplace(name.substr(0, name.size() - kSuffix.size()));
     }
   }
-  if (failed) {
-    return io_error(std::string(kOperation) + ": " + folder, failed.value());
-  }
-  return names;
 }
 
 // Where the parameter of one name is: "layer/w_q.weight.npy".
@@ -153,8 +167,9 @@ Result<NamedArrays> read_archive(const Place& place, const ParamNames& names) {
 Result<NamedArrays> read_params(const std::string& folder_or_npz,
                                 const ParamNames& names) {
   return catching_out_of_memory([&]() -> Result<NamedArrays> {
-    std::error_code failed;
-    const bool folder = std::filesystem::is_directory(folder_or_npz, failed);
+    struct stat status {};
+    const bool folder =
+        ::stat(folder_or_npz.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
     const Place place{folder_or_npz, folder};
     return folder ? read_folder(place, names) : read_archive(place, names);
   });

@@ -89,7 +89,7 @@ Status convert(const Array& array, std::string_view operation,
 template <class T, std::size_t Rank>
 Result<Tensor<T, Rank>> to_tensor(const Array& array,
                                   std::string_view operation,
-                                  std::string_view name) {
+                                  std::string_view name) try {
   if (Status s = check_rank(array, operation, name, Rank); !s) {
     return s.error();
   }
@@ -103,6 +103,8 @@ Result<Tensor<T, Rank>> to_tensor(const Array& array,
     return s.error();
   }
   return tensor;
+} catch (const std::bad_alloc&) {  // for a message, too
+  return Error{ErrorCode::out_of_memory, "out of memory"};
 }
 }  // namespace detail
 

@@ -29,8 +29,8 @@ namespace headwise {
 
 // Names as headwise writes them. A parameter in neither list is an error.
 struct ParamNames {
-  std::vector<std::string> required;
-  std::vector<std::string> optional;
+  std::vector<std::string> required = {};
+  std::vector<std::string> optional = {};
 };
 
 // By the names of headwise, whatever the file calls them.
