@@ -48,6 +48,7 @@ THIRD_PARTIES = {
     "fmt/": ["apps/"],
     # The system, where the standard library has no word for it.
     "unistd.h": ["src/interop/", "apps/"],
+    "dirent.h": ["src/interop/"],
     "fcntl.h": ["src/interop/"],
     "sys/": ["src/interop/", "apps/"],
     "signal.h": ["apps/"],
