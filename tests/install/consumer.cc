@@ -1,23 +1,30 @@
 // A program of somebody who uses headwise.
 #include <headwise/headwise.h>
 
-#include <cstddef>
+#include <cmath>
 #include <cstring>
 #include <iostream>
 
 namespace hw = headwise;
 
 int main() {
-  hw::Tensor<float, 2> x = hw::Tensor<float, 2>::create({4, 8}).value();
-  hw::Executor::with_threads(2).value().parallel_for(
-      x.extent(0), 1, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) {
-          x(i, 0) = static_cast<float>(i);
-        }
-      });
+  const hw::RaggedTokens tokens = {{3, 1, 4}, {1, 5}};
+  const auto padded = hw::pad(tokens).value();
+  const auto embedding =
+      hw::Embedding::create({.vocab_size = 10, .embed_dim = 8}, hw::Seed{1})
+          .value();
+  auto layer = hw::MultiHeadAttention::create({.embed_dim = 8, .num_heads = 2},
+                                              hw::Seed{1})
+                   .value();
+  const auto x = embedding.forward(padded.ids.view()).value();
+  const auto result =
+      layer
+          .forward(x.view(), x.view(), x.view(),
+                   {.mask = hw::key_padding(padded.padding_mask.view())})
+          .value();
   std::cout << "headwise " << hw::version() << '\n';
   // Headers and library of one version, and the work was done.
   const bool same_version =
       std::strcmp(hw::version(), HEADWISE_VERSION_STRING) == 0;
-  return same_version && x(3, 0) == 3.0f ? 0 : 1;
+  return same_version && std::isfinite(result.output(1, 2, 7)) ? 0 : 1;
 }
