@@ -1,5 +1,8 @@
 # headwise::io: ranks 6 to 8, in the order of the data's way.
-find_package(libzip REQUIRED)
+# By pkg-config: Debian's CMake package of libzip wants its command line tools
+# installed as well.
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
 
 add_library(headwise_io)
 add_library(headwise::io ALIAS headwise_io)
@@ -7,5 +10,19 @@ headwise_library(headwise_io)
 set_target_properties(headwise_io PROPERTIES EXPORT_NAME io)
 target_sources(headwise_io
   PUBLIC FILE_SET HEADERS BASE_DIRS include FILES
-  PRIVATE)
-target_link_libraries(headwise_io PUBLIC headwise PRIVATE libzip::zip)
+    include/headwise/interop/array.h
+    include/headwise/interop/npy.h
+    include/headwise/interop/npz.h
+    include/headwise/interop/params.h
+    include/headwise/interop/atomic_file.h
+  PRIVATE
+    src/interop/array.cc
+    src/interop/atomic_file.cc
+    src/interop/error_text.cc
+    src/interop/gather.cc
+    src/interop/input_file.cc
+    src/interop/npy.cc
+    src/interop/npy_header.cc
+    src/interop/npz.cc
+    src/interop/params.cc)
+target_link_libraries(headwise_io PUBLIC headwise PRIVATE PkgConfig::libzip)

@@ -1,0 +1,34 @@
+// Writes a file whole or not at all.
+//
+// The bytes go to a new file in the same folder, are flushed to the disk, and
+// the new file takes the place of the old one in one step; a failure on the way
+// (a full disk, a limit on file sizes) leaves the old file as it was and
+// nothing beside it. The file has the permissions of the one it replaces, or
+// those that the umask gives. A symbolic link stays: what it points to is
+// replaced. Something that is no regular file (a FIFO, /dev/stdout, /dev/full)
+// is written to directly.
+//
+// No signal reaches the program: SIGXFSZ and SIGPIPE are held back in the
+// calling thread during the call and come back as errors.
+//
+// Errors: io_error with the path and the reason; out_of_memory.
+//   write_file_atomically: out.npy: No space left on device
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "headwise/base/result.h"
+
+namespace headwise {
+
+Status write_file_atomically(const std::string& path,
+                             std::span<const std::byte> bytes);
+
+// The pieces one after the other.
+Status write_file_atomically(
+    const std::string& path,
+    std::span<const std::span<const std::byte>> pieces);
+
+}  // namespace headwise

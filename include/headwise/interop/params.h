@@ -1,0 +1,44 @@
+// The parameters of a layer in files: a folder with one NAME.npy a parameter
+// (other files in it are passed over), or a .npz.
+//
+// Names: w_q.weight (out, in), w_q.bias (out), the same of w_k, w_v, w_o;
+// embedding.weight. Read as well: fc_q W_q for w_q, and so on for k, v and o;
+// w_0 for w_o.
+//
+// Errors: io_error, bad_data and unsupported as npy.h and npz.h; bad_data too
+// when a name is unknown (the message lists those accepted) or missing, when
+// two names mean one parameter, and when an element is NaN or infinite (the
+// message says where).
+//   read_params: layer/w_k.weight.npy is nan at (3, 4), expected finite numbers
+//
+// Example:
+//   Result<NamedArrays> params = read_params(
+//       "layer", {.required = {"w_q.weight", "w_k.weight", "w_v.weight"},
+//                 .optional = {"w_q.bias", "w_k.bias", "w_v.bias"}});
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/interop/array.h"
+#include "headwise/interop/npz.h"
+
+namespace headwise {
+
+// Names as headwise writes them. A parameter in neither list is an error.
+struct ParamNames {
+  std::vector<std::string> required = {};
+  std::vector<std::string> optional = {};
+};
+
+// By the names of headwise, whatever the file calls them.
+Result<NamedArrays> read_params(const std::string& folder_or_npz,
+                                const ParamNames& names);
+
+// headwise's name of a parameter: "w_o.weight" of "fc_o.weight", "W_o.weight"
+// or "w_0.weight"; another name is returned as it is.
+std::string param_name(std::string_view name);
+
+}  // namespace headwise

@@ -1,0 +1,239 @@
+#include "headwise/interop/array.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <type_traits>
+
+#include "base/check.h"
+#include "interop/error_text.h"
+
+namespace headwise {
+namespace {
+
+// The bits of a 16-bit type, and what they stand for.
+struct Half {
+  std::uint16_t bits;
+};
+struct Bfloat {
+  std::uint16_t bits;
+};
+
+float widened(Bfloat number) {
+  return std::bit_cast<float>(std::uint32_t{number.bits} << 16);
+}
+
+// Exact: every float16 is a float32.
+float widened(Half number) {
+  const std::uint32_t sign = (number.bits & 0x8000u) << 16;
+  const std::uint32_t exponent = (number.bits >> 10) & 0x1fu;
+  const std::uint32_t fraction = number.bits & 0x3ffu;
+  if (exponent == 0) {  // zero, or a multiple of 2^-24
+    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | sign);
+  }
+  const std::uint32_t wide = exponent == 31 ? 255 : exponent + (127 - 15);
+  return std::bit_cast<float>(sign | (wide << 23) | (fraction << 13));
+}
+
+float rounded(float number) { return number; }
+// A float64 beyond float32's range becomes infinity; the conversion of the
+// language is defined for those inside only.
+float rounded(double number) {
+  constexpr double kFirstBeyond = 0x1.ffffffp127;  // ties to even: to infinity
+  if (std::abs(number) >= kFirstBeyond) {
+    return std::copysign(std::numeric_limits<float>::infinity(),
+                         number < 0 ? -1.0f : 1.0f);
+  }
+  return static_cast<float>(number);
+}
+float rounded(Half number) { return widened(number); }
+float rounded(Bfloat number) { return widened(number); }
+
+template <class T>
+T element(const Array& array, std::size_t index) {
+  T value;
+  std::memcpy(&value, array.data.data() + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+// visit(T{}) for the type T of the elements; std::byte stands for bool.
+template <class Visit>
+Status with_type(DType dtype, const Visit& visit) {
+  switch (dtype) {
+    case DType::boolean:
+      return visit(std::byte{});
+    case DType::int8:
+      return visit(std::int8_t{});
+    case DType::int16:
+      return visit(std::int16_t{});
+    case DType::int32:
+      return visit(std::int32_t{});
+    case DType::int64:
+      return visit(std::int64_t{});
+    case DType::uint8:
+      return visit(std::uint8_t{});
+    case DType::uint16:
+      return visit(std::uint16_t{});
+    case DType::uint32:
+      return visit(std::uint32_t{});
+    case DType::uint64:
+      return visit(std::uint64_t{});
+    case DType::float16:
+      return visit(Half{});
+    case DType::bfloat16:
+      return visit(Bfloat{});
+    case DType::float32:
+      return visit(float{});
+    case DType::float64:
+      return visit(double{});
+  }
+  return ok();
+}
+
+Error type_error(const Array& array, std::string_view operation,
+                 std::string_view name, std::string_view expected) {
+  return {ErrorCode::invalid_argument,
+          std::string(operation) + ": " + std::string(name) + " holds " +
+              std::string(name_of(array.dtype)) + " elements, expected " +
+              std::string(expected)};
+}
+
+// "(3, 4)": where the element `flat` of C order is.
+std::string index_text(std::span<const std::size_t> shape, std::size_t flat) {
+  std::vector<std::size_t> index(shape.size());
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    index[axis] = flat % shape[axis];
+    flat /= shape[axis];
+  }
+  return shape_text(index);
+}
+
+double shown_value(double number) { return number; }
+template <class T>
+double shown_value(T number) {
+  return static_cast<double>(rounded(number));
+}
+
+Error not_finite(const Array& array, std::string_view operation,
+                 std::string_view name, std::size_t index, double value) {
+  return {ErrorCode::bad_data,
+          std::string(operation) + ": " + std::string(name) + " is " +
+              // Never "-nan".
+              (std::isnan(value) ? "nan" : number_text(value)) + " at " +
+              index_text(array.shape, index) + ", expected finite numbers" +
+              (std::isfinite(value) ? " of float32" : "")};
+}
+
+}  // namespace
+
+AnyView Array::view() const {
+  std::vector<std::ptrdiff_t> strides(shape.size());
+  std::ptrdiff_t step = 1;
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    strides[axis] = step;
+    step *= static_cast<std::ptrdiff_t>(shape[axis]);
+  }
+  return {data.data(), dtype, shape, strides};
+}
+
+namespace detail {
+
+Status check_rank(const Array& array, std::string_view operation,
+                  std::string_view name, std::size_t rank) {
+  if (array.shape.size() != rank) {
+    return Error{ErrorCode::shape_mismatch,
+                 std::string(operation) + ": " + std::string(name) +
+                     " has shape " + shape_text(array.shape) + ", expected " +
+                     std::to_string(rank) + (rank == 1 ? " axis" : " axes")};
+  }
+  // An Array made by hand may not hold what its shape says.
+  std::vector<std::size_t> factors = array.shape;
+  factors.push_back(size_of(array.dtype));
+  if (checked_product(factors) != array.data.size()) {
+    return Error{ErrorCode::invalid_argument,
+                 std::string(operation) + ": " + std::string(name) + " has " +
+                     std::to_string(array.data.size()) +
+                     " bytes of data, which its shape " +
+                     shape_text(array.shape) + " does not fit"};
+  }
+  return ok();
+}
+
+Status convert(const Array& array, std::string_view operation,
+               std::string_view name, std::span<float> out) {
+  return with_type(array.dtype, [&]<class T>(T) -> Status {
+    if constexpr (std::is_same_v<T, std::byte>) {
+      return type_error(array, operation, name, "numbers");
+    } else {
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        if constexpr (std::is_integral_v<T>) {
+          out[i] = static_cast<float>(element<T>(array, i));
+        } else {
+          out[i] = rounded(element<T>(array, i));
+        }
+      }
+      return ok();
+    }
+  });
+}
+
+Status convert(const Array& array, std::string_view operation,
+               std::string_view name, std::span<bool> out) {
+  return with_type(array.dtype, [&]<class T>(T) -> Status {
+    if constexpr (std::is_integral_v<T> || std::is_same_v<T, std::byte>) {
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        out[i] = element<T>(array, i) != T{};
+      }
+      return ok();
+    } else {
+      return type_error(array, operation, name, "bool or integers");
+    }
+  });
+}
+
+Status convert(const Array& array, std::string_view operation,
+               std::string_view name, std::span<std::int64_t> out) {
+  return with_type(array.dtype, [&]<class T>(T) -> Status {
+    if constexpr (std::is_integral_v<T>) {
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        const T value = element<T>(array, i);
+        if (!std::in_range<std::int64_t>(value)) {
+          return value_error(
+              operation,
+              std::string(name) + " at " + index_text(array.shape, i),
+              std::to_string(value), "at most 2^63 - 1",
+              ErrorCode::out_of_range);
+        }
+        out[i] = static_cast<std::int64_t>(value);
+      }
+      return ok();
+    } else {
+      return type_error(array, operation, name, "integers");
+    }
+  });
+}
+
+}  // namespace detail
+
+Status check_finite(const Array& array, std::string_view operation,
+                    std::string_view name) {
+  return catching_out_of_memory([&] {
+    return with_type(array.dtype, [&]<class T>(T) -> Status {
+      if constexpr (!std::is_integral_v<T> && !std::is_same_v<T, std::byte>) {
+        const std::size_t count = array.data.size() / sizeof(T);
+        for (std::size_t i = 0; i < count; ++i) {
+          if (!std::isfinite(rounded(element<T>(array, i)))) {
+            return not_finite(array, operation, name, i,
+                              shown_value(element<T>(array, i)));
+          }
+        }
+      }
+      return ok();
+    });
+  });
+}
+
+}  // namespace headwise

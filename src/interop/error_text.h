@@ -1,0 +1,32 @@
+// What the readers and writers of files have in common about errors.
+#pragma once
+
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "headwise/base/result.h"
+
+namespace headwise {
+
+// Text from a file as a message may show it: control characters as \x1b, at
+// most 200 characters.
+std::string printable(std::string_view text);
+
+// `SUBJECT: No such file or directory`, for an errno.
+Error io_error(std::string_view subject, int error_number);
+
+// What `work` returns, or out_of_memory when it ran out.
+template <class Work>
+auto catching_out_of_memory(const Work& work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+  } catch (const std::length_error&) {  // longer than a vector can be
+  }
+  // Short enough to need no memory itself.
+  return Error{ErrorCode::out_of_memory, "out of memory"};
+}
+
+}  // namespace headwise

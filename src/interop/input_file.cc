@@ -1,0 +1,97 @@
+#include "interop/input_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "interop/error_text.h"
+
+namespace headwise {
+
+InputFile::InputFile(std::string subject, int descriptor)
+    : subject_(std::move(subject)), descriptor_(descriptor) {}
+
+InputFile::InputFile(InputFile&& other) noexcept
+    : subject_(std::move(other.subject_)),
+      descriptor_(other.release()),
+      size_(other.size_) {}
+
+InputFile::~InputFile() {
+  if (descriptor_ >= 0) {
+    ::close(descriptor_);
+  }
+}
+
+int InputFile::release() { return std::exchange(descriptor_, -1); }
+
+Result<InputFile> InputFile::open(std::string_view operation,
+                                  const std::string& path) {
+  std::string subject = std::string(operation) + ": " + path;
+  if (path.find('\0') != std::string::npos) {
+    return Error{ErrorCode::invalid_argument,
+                 std::string(operation) + ": " + printable(path) +
+                     ": a path cannot hold a NUL character"};
+  }
+  int descriptor = -1;
+  do {
+    descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  } while (descriptor < 0 && errno == EINTR);
+  if (descriptor < 0) {
+    return io_error(subject, errno);
+  }
+  InputFile file(std::move(subject), descriptor);
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0) {
+    return io_error(file.subject_, errno);
+  }
+  if (S_ISDIR(status.st_mode)) {
+    return io_error(file.subject_, EISDIR);
+  }
+  // Files of /proc say 0 and hold more: they are read as pipes are.
+  if (S_ISREG(status.st_mode) && status.st_size > 0) {
+    file.size_ = static_cast<std::size_t>(status.st_size);
+  }
+  return file;
+}
+
+Result<std::size_t> InputFile::read(std::span<std::byte> into) {
+  std::size_t count = 0;
+  while (count < into.size()) {
+    const ssize_t got =
+        ::read(descriptor_, into.data() + count, into.size() - count);
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got < 0) {
+      return io_error(subject_, errno);
+    }
+    if (got == 0) {
+      break;
+    }
+    count += static_cast<std::size_t>(got);
+  }
+  return count;
+}
+
+Result<std::vector<std::byte>> InputFile::read_all() {
+  constexpr std::size_t kFirstPiece = std::size_t{1} << 16;
+  std::vector<std::byte> bytes;
+  while (true) {
+    const std::size_t before = bytes.size();
+    const std::size_t piece = std::max(kFirstPiece, before);
+    bytes.resize(before + piece);
+    const Result<std::size_t> got = read(std::span(bytes).subspan(before));
+    if (!got) {
+      return got.error();
+    }
+    if (*got < piece) {
+      bytes.resize(before + *got);
+      return bytes;
+    }
+  }
+}
+
+}  // namespace headwise

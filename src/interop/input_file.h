@@ -1,0 +1,44 @@
+// A file opened for reading.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "interop/byte_source.h"
+
+namespace headwise {
+
+class InputFile : public ByteSource {
+ public:
+  // Errors begin with `operation: path`; a folder is one.
+  static Result<InputFile> open(std::string_view operation,
+                                const std::string& path);
+  InputFile(InputFile&& other) noexcept;
+  InputFile& operator=(InputFile&&) = delete;
+  ~InputFile() override;
+
+  // "operation: path", what messages about the file begin with.
+  const std::string& subject() const { return subject_; }
+  // Of a regular file; nothing for a pipe or a device.
+  std::optional<std::size_t> size() const { return size_; }
+
+  Result<std::size_t> read(std::span<std::byte> into) override;
+  // Everything there is left.
+  Result<std::vector<std::byte>> read_all();
+  // The descriptor, which the caller closes from now on.
+  int release();
+
+ private:
+  InputFile(std::string subject, int descriptor);
+
+  std::string subject_;
+  int descriptor_;
+  std::optional<std::size_t> size_;
+};
+
+}  // namespace headwise

@@ -1,0 +1,266 @@
+#include "headwise/interop/npy.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "base/check.h"
+#include "headwise/interop/atomic_file.h"
+#include "interop/error_text.h"
+#include "interop/gather.h"
+#include "interop/input_file.h"
+#include "interop/npy_header.h"
+#include "interop/npy_stream.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::string_view kMagic("\x93NUMPY", 6);
+constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 16;
+
+Error bad_data(std::string_view subject, const std::string& what) {
+  return {ErrorCode::bad_data, std::string(subject) + ": " + what};
+}
+
+// One .npy on its way from a source to an Array.
+class NpyReader {
+ public:
+  NpyReader(ByteSource& source, SourceSize size, std::string_view subject)
+      : source_(source), size_(size), subject_(subject) {}
+
+  Result<Array> read() {
+    const Result<std::string> text = read_header_text();
+    if (!text) {
+      return text.error();
+    }
+    Result<NpyHeader> header = parse_npy_header(*text, subject_);
+    if (!header) {
+      return header.error();
+    }
+    const std::size_t promised = header->data_bytes;
+    if (size_.bytes && *size_.bytes - taken_ != promised) {
+      return wrong_size(*header, std::to_string(*size_.bytes - taken_));
+    }
+    Array array{header->dtype, std::move(header->shape), {}};
+    header->shape = array.shape;
+    if (Status s = read_data(*header, array.data); !s) {
+      return s.error();
+    }
+    to_native(*header, array);
+    return array;
+  }
+
+ private:
+  // Exactly `bytes`, or an error that says what they would have been.
+  Status read_all(std::span<std::byte> bytes, const char* what) {
+    const Result<std::size_t> got = source_.read(bytes);
+    if (!got) {
+      return got.error();
+    }
+    taken_ += *got;
+    if (*got != bytes.size()) {
+      return bad_data(subject_, "the file ends after " +
+                                    std::to_string(taken_) + " bytes, in its " +
+                                    what);
+    }
+    return ok();
+  }
+
+  // Little endian on every machine.
+  Result<std::size_t> read_number(std::size_t bytes) {
+    std::array<std::byte, 4> digits{};
+    const std::span<std::byte> used = std::span(digits).first(bytes);
+    if (Status s = read_all(used, "beginning"); !s) {
+      return s.error();
+    }
+    std::size_t number = 0;
+    for (std::size_t i = bytes; i-- > 0;) {
+      number = number << 8 | std::to_integer<std::size_t>(digits[i]);
+    }
+    return number;
+  }
+
+  Result<std::string> read_header_text() {
+    std::array<std::byte, 8> start{};
+    if (Status s = read_all(start, "beginning"); !s) {
+      return s.error();
+    }
+    if (std::memcmp(start.data(), kMagic.data(), kMagic.size()) != 0) {
+      return bad_data(subject_,
+                      "not a .npy file: it does not begin with "
+                      "\\x93NUMPY");
+    }
+    const int major = std::to_integer<int>(start[6]);
+    const int minor = std::to_integer<int>(start[7]);
+    if (major < 1 || major > 3 || minor != 0) {
+      return Error{ErrorCode::unsupported,
+                   std::string(subject_) + ": it is of version " +
+                       std::to_string(major) + "." + std::to_string(minor) +
+                       " of the .npy format, expected 1.0, 2.0 or 3.0"};
+    }
+    const Result<std::size_t> length = read_number(major == 1 ? 2 : 4);
+    if (!length) {
+      return length.error();
+    }
+    if (*length > kMaxHeaderBytes) {
+      return bad_data(subject_,
+                      "its header is said to have " + std::to_string(*length) +
+                          " bytes, more than the " +
+                          std::to_string(kMaxHeaderBytes) + " that are read");
+    }
+    std::string text(*length, ' ');
+    if (Status s = read_all(std::as_writable_bytes(std::span(text)), "header");
+        !s) {
+      return s.error();
+    }
+    return text;
+  }
+
+  // As much memory as is certain to be filled, or as was filled before.
+  Status read_data(const NpyHeader& header, AlignedBytes& data) {
+    constexpr std::size_t kFirstPiece = std::size_t{1} << 20;
+    while (data.size() < header.data_bytes) {
+      const std::size_t before = data.size();
+      const std::size_t left = header.data_bytes - before;
+      const std::size_t piece =
+          size_.certain ? left : std::min(left, std::max(kFirstPiece, before));
+      data.resize(before + piece);
+      const Result<std::size_t> got =
+          source_.read(std::span(data).subspan(before));
+      if (!got) {
+        return got.error();
+      }
+      if (*got != piece) {
+        return wrong_size(header, std::to_string(before + *got));
+      }
+    }
+    std::array<std::byte, 1> beyond{};
+    const Result<std::size_t> got = source_.read(beyond);
+    if (!got) {
+      return got.error();
+    }
+    return *got == 0 ? ok() : wrong_size(header, "more");
+  }
+
+  Error wrong_size(const NpyHeader& header, const std::string& there) const {
+    return bad_data(subject_,
+                    "the header promises " + std::to_string(header.data_bytes) +
+                        " bytes of data for " + shape_text(header.shape) + " " +
+                        std::string(name_of(header.dtype)) + ", but " + there +
+                        " are there");
+  }
+
+  static void to_native(const NpyHeader& header, Array& array) {
+    const std::size_t item = size_of(array.dtype);
+    if (header.other_byte_order && item > 1) {
+      for (auto at = array.data.begin(); at != array.data.end();
+           at += static_cast<std::ptrdiff_t>(item)) {
+        std::reverse(at, at + static_cast<std::ptrdiff_t>(item));
+      }
+    }
+    if (array.dtype == DType::boolean) {
+      for (std::byte& value : array.data) {
+        value = value == std::byte{0} ? std::byte{0} : std::byte{1};
+      }
+    }
+    if (header.fortran_order && array.shape.size() > 1) {
+      std::vector<std::ptrdiff_t> strides;
+      std::ptrdiff_t step = 1;
+      for (const std::size_t extent : array.shape) {
+        strides.push_back(step);
+        step *= static_cast<std::ptrdiff_t>(extent);
+      }
+      AlignedBytes in_c_order(array.data.size());
+      gather(array.data.data(), item, array.shape, strides, in_c_order.data());
+      array.data = std::move(in_c_order);
+    }
+  }
+
+  ByteSource& source_;
+  SourceSize size_;
+  std::string_view subject_;
+  std::size_t taken_ = 0;  // by the header
+};
+
+// The elements as the file holds them.
+std::vector<std::byte> little_endian_data(const AnyView& view,
+                                          std::size_t bytes) {
+  const std::size_t item = size_of(view.dtype());
+  std::vector<std::byte> data(bytes);
+  gather(static_cast<const std::byte*>(view.data()), item, view.extents(),
+         view.strides(), data.data());
+  if constexpr (std::endian::native == std::endian::big) {
+    for (std::size_t at = 0; at < bytes; at += item) {
+      std::reverse(data.begin() + static_cast<std::ptrdiff_t>(at),
+                   data.begin() + static_cast<std::ptrdiff_t>(at + item));
+    }
+  }
+  return data;
+}
+
+}  // namespace
+
+Result<Array> read_npy_stream(ByteSource& source, SourceSize size,
+                              std::string_view subject) {
+  return NpyReader(source, size, subject).read();
+}
+
+Result<Array> read_npy(const std::string& path) {
+  return catching_out_of_memory([&]() -> Result<Array> {
+    Result<InputFile> file = InputFile::open("read_npy", path);
+    if (!file) {
+      return file.error();
+    }
+    const SourceSize size{file->size(), file->size().has_value()};
+    return read_npy_stream(*file, size, file->subject());
+  });
+}
+
+Result<Array> parse_npy(std::span<const std::byte> bytes,
+                        std::string_view name) {
+  return catching_out_of_memory([&]() -> Result<Array> {
+    MemorySource source(bytes);
+    return read_npy_stream(source, {bytes.size(), true},
+                           "parse_npy: " + std::string(name));
+  });
+}
+
+Status write_npy(const std::string& path, const AnyView& view) {
+  return catching_out_of_memory([&]() -> Status {
+    const Result<std::string> header =
+        format_npy_header(view, "write_npy: " + path);
+    if (!header) {
+      return header.error();
+    }
+    const std::size_t bytes = *npy_data_bytes(view.extents(), view.dtype());
+    std::vector<std::byte> copy;
+    std::span<const std::byte> data(static_cast<const std::byte*>(view.data()),
+                                    bytes);
+    if (std::endian::native == std::endian::big ||
+        !lies_in_c_order(view.extents(), view.strides())) {
+      copy = little_endian_data(view, bytes);
+      data = copy;
+    }
+    const std::array pieces{std::as_bytes(std::span(*header)), data};
+    return write_file_atomically(path, pieces);
+  });
+}
+
+Result<std::vector<std::byte>> format_npy(const AnyView& view) {
+  return catching_out_of_memory([&]() -> Result<std::vector<std::byte>> {
+    const Result<std::string> header = format_npy_header(view, "format_npy");
+    if (!header) {
+      return header.error();
+    }
+    const auto start = std::as_bytes(std::span(*header));
+    std::vector<std::byte> bytes(start.begin(), start.end());
+    const std::vector<std::byte> data =
+        little_endian_data(view, *npy_data_bytes(view.extents(), view.dtype()));
+    bytes.insert(bytes.end(), data.begin(), data.end());
+    return bytes;
+  });
+}
+
+}  // namespace headwise

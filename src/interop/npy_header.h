@@ -1,0 +1,42 @@
+// The header of a .npy file: a dict as Python writes it, with exactly the keys
+// descr, fortran_order and shape.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headwise/base/any_view.h"
+#include "headwise/base/dtype.h"
+#include "headwise/base/result.h"
+
+namespace headwise {
+
+inline constexpr std::size_t kMaxNpyRank = 32;
+
+struct NpyHeader {
+  DType dtype = DType::float32;
+  bool other_byte_order = false;  // than this machine's
+  bool fortran_order = false;
+  std::vector<std::size_t> shape;
+  std::size_t data_bytes = 0;
+};
+
+// Errors begin with `subject`.
+Result<NpyHeader> parse_npy_header(std::string_view text,
+                                   std::string_view subject);
+
+// Magic, version, length and dict of a file of version 1.0: a multiple of 64
+// bytes. Errors begin with `subject`.
+Result<std::string> format_npy_header(const AnyView& view,
+                                      std::string_view subject);
+
+// The bytes of an array. Nothing when they overflow, also where an axis of
+// extent 0 would hide it.
+std::optional<std::size_t> npy_data_bytes(std::span<const std::size_t> shape,
+                                          DType dtype);
+
+}  // namespace headwise

@@ -1,0 +1,26 @@
+// Reads one .npy from wherever its bytes come.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include "headwise/base/result.h"
+#include "headwise/interop/array.h"
+#include "interop/byte_source.h"
+
+namespace headwise {
+
+// What is known of the size of a source before it is read.
+struct SourceSize {
+  std::optional<std::size_t> bytes;
+  // The bytes are there: memory for all of them may be taken at once. An
+  // archive only says so.
+  bool certain = false;
+};
+
+// Takes `source` to its end. Errors begin with `subject`.
+Result<Array> read_npy_stream(ByteSource& source, SourceSize size,
+                              std::string_view subject);
+
+}  // namespace headwise

@@ -1,0 +1,360 @@
+#include "headwise/interop/npz.h"
+
+#include <unistd.h>
+#include <zip.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "headwise/interop/atomic_file.h"
+#include "headwise/interop/npy.h"
+#include "interop/error_text.h"
+#include "interop/input_file.h"
+#include "interop/npy_stream.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::string_view kSuffix = ".npy";
+
+struct Discard {
+  void operator()(zip_t* archive) const { zip_discard(archive); }
+  void operator()(zip_file_t* entry) const { zip_fclose(entry); }
+  void operator()(zip_source_t* source) const { zip_source_free(source); }
+};
+using Archive = std::unique_ptr<zip_t, Discard>;
+using Entry = std::unique_ptr<zip_file_t, Discard>;
+using Source = std::unique_ptr<zip_source_t, Discard>;
+
+// zip_error_init() .. zip_error_fini() of one call.
+class ZipError {
+ public:
+  ZipError() { zip_error_init(&error_); }
+  explicit ZipError(int code) { zip_error_init_with_code(&error_, code); }
+  ZipError(const ZipError&) = delete;
+  ZipError& operator=(const ZipError&) = delete;
+  ~ZipError() { zip_error_fini(&error_); }
+  zip_error_t* get() { return &error_; }
+
+ private:
+  zip_error_t error_{};
+};
+
+// `SUBJECT: CRC error`
+Error zip_failure(std::string_view subject, zip_error_t* error) {
+  const int code = zip_error_code_zip(error);
+  const bool io = code == ZIP_ER_READ || code == ZIP_ER_WRITE ||
+                  code == ZIP_ER_SEEK || code == ZIP_ER_OPEN ||
+                  code == ZIP_ER_TELL || code == ZIP_ER_CLOSE;
+  return {code == ZIP_ER_MEMORY ? ErrorCode::out_of_memory
+          : io                  ? ErrorCode::io_error
+                                : ErrorCode::bad_data,
+          std::string(subject) + ": " +
+              (code == ZIP_ER_EXISTS ? "there are two entries of one name"
+                                     : zip_error_strerror(error))};
+}
+
+class EntrySource : public ByteSource {
+ public:
+  EntrySource(Entry entry, std::string_view subject)
+      : entry_(std::move(entry)), subject_(subject) {}
+
+  // The end is where libzip compares the CRC.
+  Result<std::size_t> read(std::span<std::byte> into) override {
+    std::size_t count = 0;
+    while (count < into.size()) {
+      const zip_int64_t got =
+          zip_fread(entry_.get(), into.data() + count, into.size() - count);
+      if (got < 0) {
+        return zip_failure(subject_, zip_file_get_error(entry_.get()));
+      }
+      if (got == 0) {
+        break;
+      }
+      count += static_cast<std::size_t>(got);
+    }
+    return count;
+  }
+
+ private:
+  Entry entry_;
+  std::string_view subject_;
+};
+
+// What is wrong with the name of an entry; empty when nothing is.
+std::string_view fault_of_name(std::string_view name) {
+  if (name.empty()) {
+    return "has no name";
+  }
+  if (name.starts_with('/')) {
+    return "is an absolute path";
+  }
+  for (const char character : name) {
+    const auto byte = static_cast<unsigned char>(character);
+    if (byte < 0x20 || byte == 0x7f || byte == '\\') {
+      return "has a backslash or a control character in its name";
+    }
+  }
+  for (std::size_t at = 0; at <= name.size();) {
+    const std::size_t end = std::min(name.find('/', at), name.size());
+    if (name.substr(at, end - at) == "..") {
+      return "has '..' in its name";
+    }
+    at = end + 1;
+  }
+  return "";
+}
+
+class NpzReader {
+ public:
+  NpzReader(Archive archive, std::string_view subject)
+      : archive_(std::move(archive)), subject_(subject) {}
+
+  Result<NamedArrays> read() {
+    NamedArrays arrays;
+    const zip_int64_t count = zip_get_num_entries(archive_.get(), 0);
+    for (zip_int64_t index = 0; index < count; ++index) {
+      if (Status s = read_entry(static_cast<zip_uint64_t>(index), arrays); !s) {
+        return s.error();
+      }
+    }
+    return arrays;
+  }
+
+ private:
+  Status read_entry(zip_uint64_t index, NamedArrays& arrays) {
+    const Result<std::string> file_name = entry_name(index);
+    if (!file_name) {
+      return file_name.error();
+    }
+    const std::string subject =
+        std::string(subject_) + ": entry " + printable(*file_name);
+    if (!file_name->ends_with(kSuffix)) {
+      return bad(subject, "its name does not end in .npy");
+    }
+    std::string name = file_name->substr(0, file_name->size() - kSuffix.size());
+    if (const std::string_view fault = fault_of_name(name); !fault.empty()) {
+      return bad(subject, "it " + std::string(fault));
+    }
+    if (arrays.contains(name)) {
+      return bad(subject, "there are two entries of this name");
+    }
+    const Result<SourceSize> size = checked_size(index, subject);
+    if (!size) {
+      return size.error();
+    }
+    Entry entry(zip_fopen_index(archive_.get(), index, 0));
+    if (!entry) {
+      return zip_failure(subject, zip_get_error(archive_.get()));
+    }
+    EntrySource source(std::move(entry), subject);
+    Result<Array> array = read_npy_stream(source, *size, subject);
+    if (!array) {
+      return array.error();
+    }
+    arrays.emplace(std::move(name), *std::move(array));
+    return ok();
+  }
+
+  // What is no UTF-8 text libzip takes for code page 437 and rewrites. (A NUL
+  // it has made a blank before.)
+  Result<std::string> entry_name(zip_uint64_t index) {
+    const char* const raw = zip_get_name(archive_.get(), index, ZIP_FL_ENC_RAW);
+    const std::string name = raw == nullptr ? "" : raw;
+    const char* const guessed =
+        zip_get_name(archive_.get(), index, ZIP_FL_ENC_GUESS);
+    if (raw == nullptr || guessed == nullptr || name != guessed) {
+      return bad(subject_, "the name of entry " + std::to_string(index) + ", " +
+                               printable(name) + ", is not UTF-8 text");
+    }
+    return name;
+  }
+
+  Result<SourceSize> checked_size(zip_uint64_t index,
+                                  const std::string& subject) {
+    zip_stat_t status{};
+    if (zip_stat_index(archive_.get(), index, 0, &status) != 0) {
+      return zip_failure(subject, zip_get_error(archive_.get()));
+    }
+    constexpr zip_uint64_t kNeeded =
+        ZIP_STAT_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
+    if ((status.valid & kNeeded) != kNeeded) {
+      return bad(subject, "the archive does not say what it is");
+    }
+    if (status.encryption_method != ZIP_EM_NONE) {
+      return Error{ErrorCode::unsupported,
+                   subject + ": it is encrypted, which is not read"};
+    }
+    if (status.comp_method != ZIP_CM_STORE &&
+        status.comp_method != ZIP_CM_DEFLATE) {
+      return Error{ErrorCode::unsupported,
+                   subject + ": it is compressed by method " +
+                       std::to_string(status.comp_method) +
+                       ", expected stored (0) or deflated (8)"};
+    }
+    return SourceSize{status.size, false};
+  }
+
+  static Error bad(std::string_view subject, const std::string& what) {
+    return {ErrorCode::bad_data, std::string(subject) + ": " + what};
+  }
+
+  Archive archive_;
+  std::string_view subject_;
+};
+
+Result<NamedArrays> read_archive(std::span<const std::byte> bytes,
+                                 std::string_view subject) {
+  if (bytes.empty()) {  // libzip would take it for an archive of nothing
+    return Error{ErrorCode::bad_data, std::string(subject) + ": it is empty"};
+  }
+  ZipError error;
+  Source source(
+      zip_source_buffer_create(bytes.data(), bytes.size(), 0, error.get()));
+  if (!source) {
+    return zip_failure(subject, error.get());
+  }
+  Archive archive(zip_open_from_source(source.get(), ZIP_RDONLY | ZIP_CHECKCONS,
+                                       error.get()));
+  if (!archive) {
+    return zip_failure(subject, error.get());
+  }
+  static_cast<void>(source.release());  // the archive's from now on
+  return NpzReader(std::move(archive), subject).read();
+}
+
+// The bytes of a zip archive with nothing in it; libzip makes no file of none.
+std::vector<std::byte> empty_archive() {
+  constexpr std::size_t kBytes = 22;
+  std::vector<std::byte> bytes(kBytes);
+  constexpr std::string_view kMagic("PK\x05\x06");
+  const auto magic = std::as_bytes(std::span(kMagic));
+  std::copy(magic.begin(), magic.end(), bytes.begin());
+  return bytes;
+}
+
+using EntryBytes = std::map<std::string, std::vector<std::byte>>;
+
+// Writes `entries` to `archive` (in memory), which it closes.
+Status fill(Archive archive, const EntryBytes& entries,
+            std::string_view subject) {
+  constexpr zip_uint16_t kJanuaryFirst1980 = 1 << 5 | 1;
+  for (const auto& [name, bytes] : entries) {
+    Source source(
+        zip_source_buffer(archive.get(), bytes.data(), bytes.size(), 0));
+    const zip_int64_t index =
+        source ? zip_file_add(archive.get(), (name + ".npy").c_str(),
+                              source.get(), ZIP_FL_ENC_UTF_8)
+               : -1;
+    if (index < 0) {
+      return zip_failure(subject, zip_get_error(archive.get()));
+    }
+    static_cast<void>(source.release());
+    const auto entry = static_cast<zip_uint64_t>(index);
+    if (zip_set_file_compression(archive.get(), entry, ZIP_CM_STORE, 0) != 0 ||
+        zip_file_set_dostime(archive.get(), entry, 0, kJanuaryFirst1980, 0) !=
+            0) {
+      return zip_failure(subject, zip_get_error(archive.get()));
+    }
+  }
+  if (zip_close(archive.get()) != 0) {
+    return zip_failure(subject, zip_get_error(archive.get()));
+  }
+  static_cast<void>(archive.release());
+  return ok();
+}
+
+Result<std::vector<std::byte>> format_archive(const EntryBytes& entries,
+                                              std::string_view subject) {
+  if (entries.empty()) {
+    return empty_archive();
+  }
+  ZipError error;
+  Source memory(zip_source_buffer_create(nullptr, 0, 0, error.get()));
+  if (!memory) {
+    return zip_failure(subject, error.get());
+  }
+  zip_source_keep(memory.get());  // once for the archive, once for us
+  Archive archive(
+      zip_open_from_source(memory.get(), ZIP_TRUNCATE, error.get()));
+  if (!archive) {
+    zip_source_free(memory.get());
+    return zip_failure(subject, error.get());
+  }
+  if (Status s = fill(std::move(archive), entries, subject); !s) {
+    return s.error();
+  }
+  zip_stat_t status{};
+  if (zip_source_stat(memory.get(), &status) != 0 ||
+      zip_source_open(memory.get()) != 0) {
+    return zip_failure(subject, zip_source_error(memory.get()));
+  }
+  std::vector<std::byte> bytes(status.size);
+  const zip_int64_t got =
+      zip_source_read(memory.get(), bytes.data(), bytes.size());
+  zip_source_close(memory.get());
+  if (got < 0 || static_cast<std::size_t>(got) != bytes.size()) {
+    return zip_failure(subject, zip_source_error(memory.get()));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Result<NamedArrays> read_npz(const std::string& path) {
+  return catching_out_of_memory([&]() -> Result<NamedArrays> {
+    Result<InputFile> file = InputFile::open("read_npz", path);
+    if (!file) {
+      return file.error();
+    }
+    const std::string subject = file->subject();
+    if (!file->size()) {
+      const Result<std::vector<std::byte>> bytes = file->read_all();
+      return bytes ? read_archive(*bytes, subject) : bytes.error();
+    }
+    const int descriptor = file->release();
+    int code = 0;
+    Archive archive(zip_fdopen(descriptor, ZIP_CHECKCONS, &code));
+    if (!archive) {
+      ::close(descriptor);
+      ZipError error(code);
+      return zip_failure(subject, error.get());
+    }
+    return NpzReader(std::move(archive), subject).read();
+  });
+}
+
+Result<NamedArrays> parse_npz(std::span<const std::byte> bytes,
+                              std::string_view name) {
+  return catching_out_of_memory([&]() -> Result<NamedArrays> {
+    return read_archive(bytes, "parse_npz: " + std::string(name));
+  });
+}
+
+Status write_npz(const std::string& path,
+                 const std::map<std::string, AnyView>& arrays) {
+  return catching_out_of_memory([&]() -> Status {
+    const std::string subject = "write_npz: " + path;
+    EntryBytes entries;
+    for (const auto& [name, view] : arrays) {
+      const std::string entry = subject + ": entry " + printable(name);
+      if (const std::string_view fault = fault_of_name(name); !fault.empty()) {
+        return Error{ErrorCode::invalid_argument,
+                     entry + ": it " + std::string(fault)};
+      }
+      Result<std::vector<std::byte>> bytes = format_npy(view);
+      if (!bytes) {
+        return Error{bytes.error().code, entry + ": " + bytes.error().message};
+      }
+      entries.emplace(name, *std::move(bytes));
+    }
+    const Result<std::vector<std::byte>> bytes =
+        format_archive(entries, subject);
+    return bytes ? write_file_atomically(path, *bytes) : bytes.error();
+  });
+}
+
+}  // namespace headwise

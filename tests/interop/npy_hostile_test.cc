@@ -1,0 +1,196 @@
+// Files that are not what they must be: an error each, never a crash.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "headwise/interop/npy.h"
+#include "interop/files.h"
+
+namespace headwise {
+namespace {
+
+using testing::HasSubstr;
+
+Error error_of(std::span<const std::byte> file) {
+  const Result<Array> array = parse_npy(file, "x.npy");
+  if (array) {
+    ADD_FAILURE() << "no error";
+    return {};
+  }
+  EXPECT_THAT(array.error().message, HasSubstr("parse_npy: x.npy: "));
+  return array.error();
+}
+
+std::string message_of(std::string_view dict, std::size_t data_bytes = 0) {
+  return error_of(npy_file(dict, Bytes(data_bytes))).message;
+}
+
+TEST(NpyHostileTest, EveryPrefixOfAFileIsAnError) {
+  for (const char* name : {"f4.npy", "scalar.npy", "version2.npy"}) {
+    const Bytes file = file_bytes(data_path(name));
+    for (std::size_t size = 0; size < file.size(); ++size) {
+      // Memory of its own, so that a read beyond it is seen.
+      const Bytes prefix(file.begin(),
+                         file.begin() + static_cast<std::ptrdiff_t>(size));
+      EXPECT_EQ(error_of(prefix).code, ErrorCode::bad_data);
+    }
+  }
+}
+
+TEST(NpyHostileTest, EveryFlippedBitGivesAValueOrAnError) {
+  for (const char* name : {"f4.npy", "vector.npy", "version3.npy", "b1.npy",
+                           "big_endian_fortran.npy", "objects.npy"}) {
+    Bytes file = file_bytes(data_path(name));
+    for (std::size_t bit = 0; bit < 8 * file.size(); ++bit) {
+      const auto mask = static_cast<std::byte>(1u << bit % 8);
+      file[bit / 8] ^= mask;
+      const Result<Array> array = parse_npy(file, "x.npy");
+      if (array) {
+        const Result<std::vector<std::byte>> again = format_npy(array->view());
+        EXPECT_TRUE(again);
+      }
+      file[bit / 8] ^= mask;
+    }
+  }
+}
+
+TEST(NpyHostileTest, TruncatedFileSaysHowManyBytesAreMissing) {
+  EXPECT_EQ(message_of(npy_dict("<f4", "(3, 4)"), 40),
+            "parse_npy: x.npy: the header promises 48 bytes of data for "
+            "(3, 4) float32, but 40 are there");
+  EXPECT_THAT(message_of(npy_dict("<f4", "(3, 4)"), 49),
+              HasSubstr("promises 48 bytes of data for (3, 4) float32, but 49 "
+                        "are there"));
+  const TempFolder folder;
+  put_file(folder / "x.npy",
+           npy_file(npy_dict("<f4", "(1099511627776, 256)"), Bytes(12)));
+  const Result<Array> array = read_npy(folder / "x.npy");
+  ASSERT_FALSE(array);
+  EXPECT_EQ(array.error().code, ErrorCode::bad_data);
+  EXPECT_THAT(array.error().message, HasSubstr("but 12 are there"));
+}
+
+TEST(NpyHostileTest, ShapesWhoseProductOverflowsAreErrors) {
+  const std::vector<std::string> sizes = {"0",
+                                          "1",
+                                          "2147483647",
+                                          "4294967296",
+                                          "4611686018427387904",
+                                          "9223372036854775807",
+                                          "9223372036854775808",
+                                          "18446744073709551615",
+                                          "18446744073709551616",
+                                          "99999999999999999999999999"};
+  for (const std::string& a : sizes) {
+    for (const std::string& b : sizes) {
+      for (const std::string& c : sizes) {
+        const Bytes file = npy_file(
+            npy_dict("<f8", "(" + a + ", " + b + ", " + c + ")"), Bytes(8));
+        const bool one = a == "1" && b == "1" && c == "1";
+        EXPECT_EQ(static_cast<bool>(parse_npy(file, "x.npy")), one)
+            << a << " " << b << " " << c;
+      }
+    }
+  }
+  // An axis of extent 0 hides no overflow.
+  EXPECT_THAT(message_of(npy_dict("<f4", "(0, 4611686018427387904, 2)")),
+              HasSubstr("more bytes than there can be"));
+  EXPECT_THAT(message_of(npy_dict("|u1", "(18446744073709551615,)")),
+              HasSubstr("a size beyond 2^63 - 1"));
+  EXPECT_THAT(message_of(npy_dict("|u1", "(-1,)")),
+              HasSubstr("expected a size"));
+}
+
+TEST(NpyHostileTest, HeaderOf4GibInA12ByteFileIsAnError) {
+  Bytes file = bytes_of("\x93NUMPY");
+  append_number(file, 2, 2);
+  append_number(file, 0xffffffff, 4);
+  ASSERT_EQ(file.size(), 12u);
+  EXPECT_THAT(error_of(file).message,
+              HasSubstr("said to have 4294967295 bytes"));
+}
+
+TEST(NpyHostileTest, ObjectsAreRefusedBecauseTheyAreAPickle) {
+  const Error error = error_of(file_bytes(data_path("objects.npy")));
+  EXPECT_EQ(error.code, ErrorCode::unsupported);
+  EXPECT_THAT(error.message, HasSubstr("pickle"));
+}
+
+TEST(NpyHostileTest, TypesThatAreNotReadAreRefusedByName) {
+  for (const auto& [descr, said] :
+       {std::pair{"<c8", "complex numbers"}, std::pair{"<U4", "text"},
+        std::pair{"|S4", "text"}, std::pair{"|V2", "bfloat16"},
+        std::pair{"<M8[ns]", "dates"}, std::pair{"<f16", "'<f16'"},
+        std::pair{"", "type that is not read"},
+        std::pair{"<", "type that is not read"}, std::pair{"<f", "'<f'"}}) {
+    const Error error = error_of(npy_file(npy_dict(descr, "(1,)"), Bytes(8)));
+    EXPECT_EQ(error.code, ErrorCode::unsupported);
+    EXPECT_THAT(error.message, HasSubstr(said));
+  }
+  EXPECT_THAT(message_of("{'descr': [('a', '<f4')], 'fortran_order': False, "
+                         "'shape': (1,)}"),
+              HasSubstr("records"));
+}
+
+TEST(NpyHostileTest, HeaderWithOtherThanTheThreeKeysIsAnError) {
+  EXPECT_THAT(message_of("{'descr': '<f4', 'shape': (1,)}", 4),
+              HasSubstr("its header has no 'fortran_order'"));
+  EXPECT_THAT(message_of("{'descr': '<f4', 'descr': '<f4'}", 4),
+              HasSubstr("has 'descr' twice"));
+  EXPECT_THAT(message_of("{'a\x1b[31m': 1}"),
+              HasSubstr("unknown key 'a\\x1b[31m'"));
+  EXPECT_THAT(message_of("{}"), HasSubstr("no 'descr'"));
+}
+
+TEST(NpyHostileTest, HeaderThatIsNoDictOfPlainValuesIsAnError) {
+  const std::string start = "{'descr': '<f4', 'fortran_order': ";
+  for (const std::string& dict : {std::string(),
+                                  std::string("{"),
+                                  std::string("()"),
+                                  npy_dict("<f4", "1"),
+                                  npy_dict("<f4", "(1)"),
+                                  npy_dict("<f4", "(,)"),
+                                  npy_dict("<f4", "(1,,)"),
+                                  npy_dict("<f4", "(1 1)"),
+                                  npy_dict("<f4", "[1]"),
+                                  npy_dict("<f4", "(01,)"),
+                                  npy_dict("<f4", "(1_0,)"),
+                                  npy_dict("<f4", "(1.0,)"),
+                                  npy_dict("<f4", "(True,)"),
+                                  npy_dict("<f4", "(1,)", "0"),
+                                  npy_dict("<f4", "(1,)", "TrueFalse"),
+                                  npy_dict("<f4", "(1,)") + "x",
+                                  npy_dict("\\x3cf4", "(1,)"),
+                                  start + "False, 'shape': (1,)",
+                                  start + "False 'shape': (1,)}",
+                                  start + "False,, 'shape': (1,)}",
+                                  std::string("{'descr"),
+                                  std::string("{'descr' '<f4'}"),
+                                  std::string(70, '{')}) {
+    const Error error = error_of(npy_file(dict, Bytes(4)));
+    EXPECT_EQ(error.code, ErrorCode::bad_data) << dict;
+  }
+}
+
+TEST(NpyHostileTest, MoreThan32AxesAreAnError) {
+  std::string shape = "(";
+  for (int axis = 0; axis < 32; ++axis) {
+    shape += "1, ";
+  }
+  EXPECT_TRUE(
+      parse_npy(npy_file(npy_dict("|u1", shape + ")"), Bytes(1)), "x.npy"));
+  EXPECT_THAT(message_of(npy_dict("|u1", shape + "1)"), 1),
+              HasSubstr("more than 32 axes"));
+}
+
+TEST(NpyHostileTest, OtherVersionsAndOtherFilesAreErrors) {
+  Bytes file = file_bytes(data_path("f4.npy"));
+  file[7] = std::byte{1};
+  EXPECT_THAT(error_of(file).message, HasSubstr("version 1.1"));
+  file[6] = std::byte{4};
+  EXPECT_EQ(error_of(file).code, ErrorCode::unsupported);
+  EXPECT_THAT(error_of(bytes_of("PK\x03\x04 what follows")).message,
+              HasSubstr("not a .npy file"));
+}
+
+}  // namespace
+}  // namespace headwise

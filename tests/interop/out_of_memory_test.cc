@@ -1,0 +1,118 @@
+// Each allocation of each reader and writer fails once: an error comes back,
+// nothing leaks (as the sanitizer sees it), and nothing is left half.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <new>
+
+#include "headwise/interop/npy.h"
+#include "headwise/interop/npz.h"
+#include "headwise/interop/params.h"
+#include "interop/files.h"
+
+namespace {
+
+// The allocation that fails, counted down; 0 is none.
+thread_local long failing = 0;
+
+void* allocate(std::size_t size, std::size_t alignment) {
+  if (failing > 0 && --failing == 0) {
+    return nullptr;
+  }
+  const std::size_t whole = (size + alignment) / alignment * alignment;
+  return std::aligned_alloc(alignment, whole);
+}
+void* allocate_or_throw(std::size_t size, std::size_t alignment) {
+  void* const memory = allocate(size, alignment);
+  return memory != nullptr ? memory : throw std::bad_alloc();
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return allocate_or_throw(size, 16); }
+void* operator new[](std::size_t size) { return allocate_or_throw(size, 16); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return allocate_or_throw(size, static_cast<std::size_t>(alignment));
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return allocate(size, 16);
+}
+void* operator new(std::size_t size, std::align_val_t alignment,
+                   const std::nothrow_t&) noexcept {
+  return allocate(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::align_val_t,
+                     const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+
+namespace headwise {
+namespace {
+
+// Calls `work` until no allocation of it fails; how many did.
+template <class Work>
+long failures_of(const Work& work) {
+  for (long nth = 1;; ++nth) {
+    failing = nth;
+    const auto result = work();
+    const bool all_served = failing > 0;
+    failing = 0;
+    if (all_served) {
+      EXPECT_TRUE(result) << result.error().message;
+      return nth - 1;
+    }
+    if (result) {  // something else did without that memory
+      continue;
+    }
+    EXPECT_EQ(result.error().code, ErrorCode::out_of_memory);
+    EXPECT_FALSE(result.error().message.empty());
+  }
+}
+
+TEST(OutOfMemoryTest, EveryAllocationOfAReaderMayFail) {
+  const Bytes file = file_bytes(data_path("big_endian_fortran.npy"));
+  const std::string stored = data_path("stored.npz");
+  const std::string npy = data_path("f4.npy");
+  EXPECT_GT(failures_of([&] { return parse_npy(file, "x.npy"); }), 3);
+  EXPECT_GT(failures_of([&] { return read_npy(npy); }), 3);
+  EXPECT_GT(failures_of([&] { return read_npz(stored); }), 10);
+  const auto array = read_npy(npy);
+  ASSERT_TRUE(array);
+  EXPECT_GT(failures_of([&] { return to_float<2>(*array, "test", "x"); }), 0);
+}
+
+TEST(OutOfMemoryTest, EveryAllocationOfAWriterMayFailAndTheOldFileStays) {
+  const auto array = read_npy(data_path("f4.npy"));
+  ASSERT_TRUE(array);
+  const AnyView view = array->view();
+  const std::map<std::string, AnyView> views = {{"a", view}, {"b", view}};
+  const TempFolder folder;
+  const std::string npy = folder / "x.npy";
+  const std::string npz = folder / "x.npz";
+  EXPECT_GT(failures_of([&] { return write_npy(npy, view); }), 3);
+  EXPECT_GT(failures_of([&] { return write_npz(npz, views); }), 10);
+  EXPECT_EQ(folder.count(), 2u);
+  const ParamNames names = {.required = {"w_q.weight"}};
+  const std::string path = folder.path();
+  ASSERT_TRUE(write_npy(folder / "fc_q.weight.npy", view));
+  std::filesystem::remove(npy);
+  EXPECT_GT(failures_of([&] { return read_params(path, names); }), 10);
+}
+
+}  // namespace
+}  // namespace headwise

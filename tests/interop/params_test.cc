@@ -1,0 +1,138 @@
+#include "headwise/interop/params.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "headwise/interop/npy.h"
+#include "interop/files.h"
+
+namespace headwise {
+namespace {
+
+using testing::HasSubstr;
+
+const ParamNames kNames = {.required = {"w_q.weight", "w_o.weight"},
+                           .optional = {"w_q.bias", "embedding.weight"}};
+
+// (2, 2) elements, the last of them `last`.
+class Weight {
+ public:
+  explicit Weight(float last) : values_{1, 2, 3, last} {}
+  TensorView<const float, 2> view() const { return {values_.data(), {2, 2}}; }
+
+ private:
+  std::array<float, 4> values_;
+};
+
+void put(const std::string& path, float last = 4) {
+  const Status written = write_npy(path, Weight(last).view());
+  ASSERT_TRUE(written) << written.error().message;
+}
+
+float last_of(const NamedArrays& params, const std::string& name) {
+  return elements_of<float>(params.at(name).data).back();
+}
+
+std::string error_of(const std::string& path) {
+  const auto params = read_params(path, kNames);
+  return params ? "no error" : params.error().message;
+}
+
+TEST(ParamsTest, FolderIsReadByTheNamesOfOthersToo) {
+  const TempFolder folder;
+  put(folder / "fc_q.weight.npy", 5);
+  put(folder / "w_0.weight.npy", 6);
+  put(folder / "W_q.bias.npy", 7);
+  put_file(folder / "case.json", bytes_of("{}"));
+  put_file(folder / ".npy", bytes_of("a name of nothing"));
+  const auto params = read_params(folder.path(), kNames);
+  ASSERT_TRUE(params) << params.error().message;
+  EXPECT_EQ(params->size(), 3u);
+  EXPECT_EQ(last_of(*params, "w_q.weight"), 5);
+  EXPECT_EQ(last_of(*params, "w_o.weight"), 6);
+  EXPECT_EQ(last_of(*params, "w_q.bias"), 7);
+}
+
+TEST(ParamsTest, ArchiveIsReadAsAFolderIs) {
+  const TempFolder folder;
+  const Weight q(5);
+  const Weight o(6);
+  ASSERT_TRUE(write_npz(folder / "layer.npz",
+                        {{"W_q.weight", q.view()}, {"fc_o.weight", o.view()}}));
+  const auto params = read_params(folder / "layer.npz", kNames);
+  ASSERT_TRUE(params) << params.error().message;
+  EXPECT_EQ(last_of(*params, "w_q.weight"), 5);
+  EXPECT_EQ(last_of(*params, "w_o.weight"), 6);
+}
+
+TEST(ParamsTest, EveryAliasMeansItsProjection) {
+  for (const char* letter : {"q", "k", "v", "o"}) {
+    for (const char* prefix : {"w_", "fc_", "W_"}) {
+      for (const char* kind : {".weight", ".bias"}) {
+        EXPECT_EQ(param_name(std::string(prefix) + letter + kind),
+                  std::string("w_") + letter + kind);
+      }
+    }
+  }
+  EXPECT_EQ(param_name("w_0.bias"), "w_o.bias");
+  EXPECT_EQ(param_name("embedding.weight"), "embedding.weight");
+  EXPECT_EQ(param_name("fc_q"), "w_q");
+  EXPECT_EQ(param_name("fc_qq.weight"), "fc_qq.weight");
+}
+
+TEST(ParamsTest, TwoNamesOfOneParameterAreAnError) {
+  const TempFolder folder;
+  put(folder / "w_o.weight.npy");
+  put(folder / "w_q.weight.npy");
+  put(folder / "w_0.weight.npy");
+  EXPECT_EQ(error_of(folder.path()),
+            "read_params: " + (folder / "w_0.weight.npy") + " and " +
+                (folder / "w_o.weight.npy") + " are both w_o.weight");
+}
+
+TEST(ParamsTest, UnknownNameIsAnErrorThatListsTheAcceptedOnes) {
+  const TempFolder folder;
+  put(folder / "w_o.weight.npy");
+  put(folder / "w_q.weight.npy");
+  put(folder / "w_x.weight.npy");
+  EXPECT_EQ(error_of(folder.path()),
+            "read_params: " + (folder / "w_x.weight.npy") +
+                " is no parameter known here, expected w_q.weight w_o.weight "
+                "w_q.bias embedding.weight");
+}
+
+TEST(ParamsTest, MissingNameIsAnError) {
+  const TempFolder folder;
+  put(folder / "w_q.weight.npy");
+  EXPECT_EQ(error_of(folder.path()),
+            "read_params: " + folder.path() + " has no w_o.weight");
+}
+
+TEST(ParamsTest, NumberThatIsNotFiniteIsNamedWithItsPlace) {
+  const TempFolder folder;
+  put(folder / "w_q.weight.npy");
+  put(folder / "w_o.weight.npy", std::numeric_limits<float>::quiet_NaN());
+  EXPECT_EQ(error_of(folder.path()),
+            "read_params: " + (folder / "w_o.weight.npy") +
+                " is nan at (1, 1), expected finite numbers");
+  const Weight q(std::numeric_limits<float>::infinity());
+  const Weight o(1);
+  ASSERT_TRUE(write_npz(folder / "layer.npz",
+                        {{"w_q.weight", q.view()}, {"w_o.weight", o.view()}}));
+  EXPECT_EQ(error_of(folder / "layer.npz"),
+            "read_params: " + (folder / "layer.npz") +
+                ": w_q.weight is inf at (1, 1), expected finite numbers");
+}
+
+TEST(ParamsTest, FileThatIsNoArrayIsAnErrorThatNamesIt) {
+  const TempFolder folder;
+  put(folder / "w_q.weight.npy");
+  put_file(folder / "w_o.weight.npy", bytes_of("text"));
+  EXPECT_THAT(error_of(folder.path()), HasSubstr(folder / "w_o.weight.npy"));
+  EXPECT_THAT(error_of(folder / "none"), HasSubstr("No such file"));
+}
+
+}  // namespace
+}  // namespace headwise
