@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "headwise/attention/forward.h"
 #include "headwise/attention/stepwise.h"
+#include "headwise/base/checked_product.h"
 #include "headwise/steps/heads.h"
 #include "headwise/steps/merge.h"
 
@@ -17,6 +18,19 @@ constexpr std::string_view kOperation = "multi_head_attention";
 
 // The random streams of the parameters (the embedding's is 0).
 enum ParamStream : std::uint32_t { kWq = 1, kWk = 2, kWv = 3, kWo = 4 };
+
+// All heads side by side must be a size.
+Status check_features(std::string_view name, std::size_t num_heads,
+                      std::size_t head_dim) {
+  if (checked_product(std::array{num_heads, head_dim})) {
+    return ok();
+  }
+  return Error{ErrorCode::out_of_memory,
+               std::string(kOperation) + ": num_heads * " + std::string(name) +
+                   " = " + std::to_string(num_heads) + " * " +
+                   std::to_string(head_dim) +
+                   " needs more memory than there is"};
+}
 
 bool is_open(const MultiHeadAttentionConfig& config) {
   return config.query_dim == kFromFirstCall || config.kdim == kFromFirstCall ||
@@ -233,6 +247,13 @@ Result<MultiHeadAttentionConfig> complete_config(
   config.head_dim =
       config.head_dim.value_or(config.embed_dim / config.num_heads);
   config.v_head_dim = config.v_head_dim.value_or(*config.head_dim);
+  for (const auto& [name, dim] :
+       {std::pair("head_dim", *config.head_dim),
+        std::pair("v_head_dim", *config.v_head_dim)}) {
+    if (Status s = check_features(name, config.num_heads, dim); !s) {
+      return s.error();
+    }
+  }
   return config;
 }
 
@@ -299,26 +320,34 @@ Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(
     TensorView<const float, 3> query, TensorView<const float, 3> key,
     TensorView<const float, 3> value, const AttentionOptions& options,
     TraceSink* trace) {
-  if (!params_) {
-    const auto fix = [](std::optional<std::size_t>& dim, std::size_t given) {
-      if (dim == kFromFirstCall) {
-        dim = given;
-      }
-    };
-    const MultiHeadAttentionConfig open = config_;
-    fix(config_.query_dim, query.extent(2));
-    fix(config_.kdim, key.extent(2));
-    fix(config_.vdim, value.extent(2));
-    Status s = check_inputs(config_, query, key, value);
-    if (s) {
-      s = draw_params();
-    }
-    if (!s) {
-      config_ = open;
-      return s.error();
-    }
+  if (params_) {
+    return std::as_const(*this).forward(query, key, value, options, trace);
   }
-  return std::as_const(*this).forward(query, key, value, options, trace);
+  const auto fix = [](std::optional<std::size_t>& dim, std::size_t given) {
+    if (dim == kFromFirstCall) {
+      dim = given;
+    }
+  };
+  const MultiHeadAttentionConfig open = config_;
+  fix(config_.query_dim, query.extent(2));
+  fix(config_.kdim, key.extent(2));
+  fix(config_.vdim, value.extent(2));
+  Status s = check_inputs(config_, query, key, value);
+  if (s) {
+    s = draw_params();
+  }
+  if (s) {
+    auto result =
+        std::as_const(*this).forward(query, key, value, options, trace);
+    if (result) {
+      return result;
+    }
+    s = result.error();
+  }
+  // A call that fails fixes nothing.
+  config_ = open;
+  params_.reset();
+  return s.error();
 }
 
 Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(

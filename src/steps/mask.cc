@@ -109,6 +109,12 @@ Status check(Dense& rule, const Call& call) {
                      std::to_string(rule.extents.size()) +
                      " axes, expected one for each name in " + axes};
   }
+  if (rule.axes.size() != rule.strides.size()) {
+    return Error{ErrorCode::invalid_argument,
+                 std::string(call.operation) + ": mask has " +
+                     std::to_string(rule.strides.size()) +
+                     " strides, expected one for each name in " + axes};
+  }
   const std::array<std::size_t, 4> sizes = {shape.B, shape.Hq, shape.Lq,
                                             shape.Lkv};
   std::array<bool, 4> named{};

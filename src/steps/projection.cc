@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "headwise/steps/softmax.h"
 
 namespace headwise {
 namespace {
@@ -57,6 +58,10 @@ Result<Linear> Linear::from_params(Tensor<float, 2> weight,
       !s) {
     return s.error();
   }
+  if (Status s = check_at_least_one("linear", "out_features", weight.extent(0));
+      !s) {
+    return s.error();
+  }
   if (bias.size() != 0) {
     if (Status s = check_shape("linear", "bias", bias.extents(),
                                "(out_features)", {{weight.extent(0)}});
@@ -87,7 +92,8 @@ Result<Tensor<float, 3>> Linear::forward(TensorView<const float, 3> x,
           for (std::size_t o = 0; o < out_features(); ++o) {
             const float sum = dot_in_blocks(input, x.stride(2), &weight_(o, 0),
                                             in_features());
-            output[o] = has_bias() ? sum + bias_(o) : sum;
+            const float feature = has_bias() ? sum + bias_(o) : sum;
+            output[o] = std::isnan(feature) ? kNaN : feature;
           }
         }
       });

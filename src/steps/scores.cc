@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "headwise/steps/softmax.h"
 #include "steps/rows.h"
 
 namespace headwise {
@@ -24,7 +25,8 @@ void scores(TensorView<const float, 4> query, TensorView<const float, 4> key,
                    for (std::size_t d = 0; d < D; ++d) {
                      sum += query(b, i, h, d) * key(b, j, h / group, d);
                    }
-                   scores(b, h, i, j) = sum * factor;
+                   const float score = sum * factor;
+                   scores(b, h, i, j) = std::isnan(score) ? kNaN : score;
                  }
                });
 }

@@ -18,11 +18,14 @@ Status check_token(TokenId id, std::size_t b, std::size_t t,
   if (id >= 0 && static_cast<std::uint64_t>(id) < vocab_size) {
     return ok();
   }
-  return Error{
-      ErrorCode::out_of_range,
-      "tokens: sequence " + std::to_string(b) + ", position " +
-          std::to_string(t) + " holds id " + std::to_string(id) +
-          ", expected 0 to vocab_size - 1 = " + std::to_string(vocab_size - 1)};
+  const std::string expected =
+      vocab_size == 0
+          ? "but vocab_size is 0"
+          : "expected 0 to vocab_size - 1 = " + std::to_string(vocab_size - 1);
+  return Error{ErrorCode::out_of_range,
+               "tokens: sequence " + std::to_string(b) + ", position " +
+                   std::to_string(t) + " holds id " + std::to_string(id) +
+                   ", " + expected};
 }
 
 Status check_tokens(const RaggedTokens& tokens, std::size_t vocab_size) {

@@ -1,0 +1,150 @@
+// Calls of attention for tests: inputs, outputs, one mask of each kind.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headwise/attention/forward.h"
+#include "headwise/attention/reference.h"
+#include "headwise/attention/stepwise.h"
+#include "support/tensors.h"
+
+namespace headwise::testing_support {
+
+template <class T>
+struct Inputs {
+  Tensor<T, 4> query;  // (B, Lq, Hq, D)
+  Tensor<T, 4> key;    // (B, Lkv, Hkv, D)
+  Tensor<T, 4> value;  // (B, Lkv, Hkv, Dv)
+};
+
+inline Inputs<float> random_inputs(const AttentionShape& s,
+                                   std::uint32_t stream, double range = 2) {
+  return {uniform<4>({s.B, s.Lq, s.Hq, s.D}, stream, -range, range),
+          uniform<4>({s.B, s.Lkv, s.Hkv, s.D}, stream + 1, -range, range),
+          uniform<4>({s.B, s.Lkv, s.Hkv, s.Dv}, stream + 2, -range, range)};
+}
+inline Inputs<float> clone(const Inputs<float>& in) {
+  return {clone(in.query), clone(in.key), clone(in.value)};
+}
+inline Inputs<double> widened(const Inputs<float>& in) {
+  return {widened(in.query), widened(in.key), widened(in.value)};
+}
+
+template <class T>
+struct Outputs {
+  Tensor<T, 4> output;
+  Tensor<T, 4> attn_weights;
+  Tensor<T, 3> lse;
+
+  AttentionOutputsOf<T> views() {
+    return {output.view(), attn_weights.view(), lse.view()};
+  }
+};
+
+// Every element 42, so that what is not written shows.
+template <class T>
+Outputs<T> outputs_for(const Inputs<T>& in, AttnWeights form) {
+  const auto [B, Lq, Hq, D] = in.query.extents();
+  const std::size_t heads = form == AttnWeights::none   ? 0
+                            : form == AttnWeights::mean ? 1
+                                                        : Hq;
+  return {filled<T, 4>({B, Lq, Hq, in.value.extent(3)}, T{42}),
+          filled<T, 4>({B, heads, Lq, in.key.extent(1)}, T{42}),
+          filled<T, 3>({B, Hq, Lq}, T{42})};
+}
+
+inline Outputs<float> attend(const Inputs<float>& in,
+                             const AttentionOptions& options = {}) {
+  auto out = outputs_for(in, options.attn_weights);
+  const Status s = attention(in.query.view(), in.key.view(), in.value.view(),
+                             out.views(), options);
+  EXPECT_TRUE(s) << s.error().message;
+  return out;
+}
+
+template <class T>
+Outputs<T> reference(const Inputs<T>& in,
+                     const AttentionOptions& options = {}) {
+  auto out = outputs_for(in, options.attn_weights);
+  const Status s = reference_attention<T>(
+      in.query.view(), in.key.view(), in.value.view(), out.views(), options);
+  EXPECT_TRUE(s) << s.error().message;
+  return out;
+}
+
+inline AttentionSteps stepwise(const Inputs<float>& in,
+                               const AttentionOptions& options = {},
+                               TraceSink* trace = nullptr) {
+  return stepwise_attention(in.query.view(), in.key.view(), in.value.view(),
+                            options, trace)
+      .value();
+}
+
+// One mask of each kind for calls of these sizes, and some together, with the
+// tensors that they look at. No row of them is without a key unless
+// `with_empty_rows`.
+class EveryMask {
+ public:
+  explicit EveryMask(const AttentionShape& s, bool with_empty_rows = false)
+      : lengths_(Tensor<std::int64_t, 1>::create({s.B}).value()),
+        row_lengths_(Tensor<std::int64_t, 2>::create({s.B, s.Lq}).value()),
+        padding_(coin_tosses<2>({s.B, s.Lkv}, 901, 0.7)),
+        square_(coin_tosses<2>({s.Lq, s.Lkv}, 902, 0.6)),
+        full_(coin_tosses<4>({s.B, s.Hq, s.Lq, s.Lkv}, 903, 0.6)) {
+    const std::size_t shortest = with_empty_rows ? 0 : 1;
+    for (std::size_t b = 0; b < s.B; ++b) {
+      lengths_(b) = length(b * 3 + shortest, s, shortest);
+      for (std::size_t i = 0; i < s.Lq; ++i) {
+        row_lengths_(b, i) = length(b * 5 + i * 2 + shortest, s, shortest);
+      }
+    }
+    if (with_empty_rows) {
+      return;
+    }
+    for (Tensor<bool, 2>* rows : {&padding_, &square_}) {
+      for (std::size_t r = 0; r < rows->extent(0) && s.Lkv > 0; ++r) {
+        (*rows)(r, 0) = true;
+      }
+    }
+    for (std::size_t row = 0; row < s.B * s.Hq * s.Lq && s.Lkv > 0; ++row) {
+      full_.data()[row * s.Lkv] = true;
+    }
+  }
+
+  std::vector<std::pair<std::string, Mask>> masks() const {
+    const Mask square = dense(view_of(square_), {Axis::Lq, Axis::Lkv});
+    const Mask full =
+        dense(view_of(full_), {Axis::B, Axis::H, Axis::Lq, Axis::Lkv});
+    const Mask lengths = key_lengths(lengths_.view());
+    const Mask padding = key_padding(padding_.view());
+    return {{"none", Mask()},
+            {"causal", causal()},
+            {"key_lengths (B)", lengths},
+            {"key_lengths (B, Lq)", key_lengths(row_lengths_.view())},
+            {"key_padding", padding},
+            {"dense (Lq, Lkv)", square},
+            {"dense (B, H, Lq, Lkv)", full},
+            {"causal & key_lengths", causal() & lengths},
+            {"all", causal() & lengths & key_lengths(row_lengths_.view()) &
+                        padding & square & full}};
+  }
+
+ private:
+  static std::int64_t length(std::size_t wish, const AttentionShape& s,
+                             std::size_t shortest) {
+    return static_cast<std::int64_t>(
+        s.Lkv == 0 ? 0 : std::max(shortest, wish % (s.Lkv + 1)));
+  }
+
+  Tensor<std::int64_t, 1> lengths_;
+  Tensor<std::int64_t, 2> row_lengths_;
+  Tensor<bool, 2> padding_;
+  Tensor<bool, 2> square_;
+  Tensor<bool, 4> full_;
+};
+
+}  // namespace headwise::testing_support

@@ -1,0 +1,290 @@
+// Every error of a call of attention: its code, its whole message, and that
+// nothing is written.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "attention/attention_call.h"
+#include "headwise/attention/plan.h"
+#include "support/tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing::Each;
+using testing_support::filled;
+using testing_support::Inputs;
+using testing_support::Outputs;
+using testing_support::outputs_for;
+using testing_support::random_inputs;
+using testing_support::widened;
+
+constexpr AttentionShape kShape = {
+    .B = 2, .Hq = 4, .Hkv = 2, .Lq = 3, .Lkv = 5, .D = 8, .Dv = 6};
+
+// A call that is right but for one thing.
+struct Call {
+  Call()
+      : in(random_inputs(kShape, 400)),
+        out(outputs_for(in, AttnWeights::per_head)),
+        bad_lengths(filled<std::int64_t, 1>({2}, 6)),
+        bad_padding(filled<bool, 2>({2, 4}, true)),
+        bad_starts(filled<std::int64_t, 1>({3}, 0)) {}
+
+  Inputs<float> in;
+  Outputs<float> out;
+  AttentionOptions options{.attn_weights = AttnWeights::per_head};
+  const Tensor<std::int64_t, 1> bad_lengths;
+  const Tensor<bool, 2> bad_padding;
+  const Tensor<std::int64_t, 1> bad_starts;
+};
+
+struct ErrorCase {
+  std::function<void(Call&)> spoil;
+  ErrorCode code;
+  std::string message;
+  bool of_outputs = false;  // concerns a tensor that stepwise has not
+};
+
+Tensor<float, 4> ones(const Extents<4>& extents) {
+  return filled<float, 4>(extents, 1);
+}
+
+std::vector<ErrorCase> shape_errors() {
+  const ErrorCode code = ErrorCode::shape_mismatch;
+  return {
+      {[](Call& c) {
+         c.in.key = ones({3, 5, 2, 8});
+       },
+       code,
+       "attention: key has shape (3, 5, 2, 8), expected (B, Lkv, Hkv, D) = "
+       "(2, 5, 2, 8)"},
+      {[](Call& c) {
+         c.in.key = ones({2, 5, 2, 7});
+       },
+       code,
+       "attention: key has shape (2, 5, 2, 7), expected (B, Lkv, Hkv, D) = "
+       "(2, 5, 2, 8)"},
+      {[](Call& c) {
+         c.in.value = ones({1, 5, 2, 6});
+       },
+       code,
+       "attention: value has shape (1, 5, 2, 6), expected (B, Lkv, Hkv, Dv) "
+       "= (2, 5, 2, 6)"},
+      {[](Call& c) {
+         c.in.value = ones({2, 4, 2, 6});
+       },
+       code,
+       "attention: value has shape (2, 4, 2, 6), expected (B, Lkv, Hkv, Dv) "
+       "= (2, 5, 2, 6)"},
+      {[](Call& c) {
+         c.in.value = ones({2, 5, 4, 6});
+       },
+       code,
+       "attention: value has shape (2, 5, 4, 6), expected (B, Lkv, Hkv, Dv) "
+       "= (2, 5, 2, 6)"},
+      {[](Call& c) {
+         c.out.output = filled<float, 4>({2, 4, 3, 6}, 42);
+       },
+       code,
+       "attention: output has shape (2, 4, 3, 6), expected (B, Lq, Hq, Dv) = "
+       "(2, 3, 4, 6)",
+       true},
+      {[](Call& c) {
+         c.out.attn_weights = filled<float, 4>({2, 1, 3, 5}, 42);
+       },
+       code,
+       "attention: attn_weights has shape (2, 1, 3, 5), expected (B, Hq, Lq, "
+       "Lkv) = (2, 4, 3, 5)",
+       true},
+      {[](Call& c) {
+         c.options.attn_weights = AttnWeights::after_dropout;
+         c.out.attn_weights = {};
+       },
+       code,
+       "attention: attn_weights has shape (0, 0, 0, 0), expected (B, Hq, Lq, "
+       "Lkv) = (2, 4, 3, 5)",
+       true},
+      {[](Call& c) { c.options.attn_weights = AttnWeights::mean; }, code,
+       "attention: attn_weights has shape (2, 4, 3, 5), expected (B, 1, Lq, "
+       "Lkv) = (2, 1, 3, 5)",
+       true},
+      {[](Call& c) {
+         c.out.lse = filled<float, 3>({2, 3, 4}, 42);
+       },
+       code,
+       "attention: lse has shape (2, 3, 4), expected (B, Hq, Lq) = (2, 4, 3)",
+       true}};
+}
+
+std::vector<ErrorCase> option_errors() {
+  const ErrorCode invalid = ErrorCode::invalid_argument;
+  return {
+      {[](Call& c) {
+         c.in.key = ones({2, 5, 3, 8});
+         c.in.value = ones({2, 5, 3, 6});
+       },
+       invalid,
+       "attention: the number of query heads is 4, expected a multiple of the "
+       "3 key heads"},
+      {[](Call& c) {
+         c.in.key = ones({2, 5, 0, 8});
+         c.in.value = ones({2, 5, 0, 6});
+       },
+       invalid, "attention: the number of key heads is 0, expected at least 1"},
+      {[](Call& c) {
+         c.in.query = ones({2, 3, 4, 0});
+         c.in.key = ones({2, 5, 2, 0});
+       },
+       invalid, "attention: the head size D is 0, expected at least 1"},
+      {[](Call& c) {
+         c.in.value = ones({2, 5, 2, 0});
+       },
+       invalid, "attention: the head size Dv is 0, expected at least 1"},
+      {[](Call& c) {
+         c.in.query = ones({2, 3, 0, 8});
+       },
+       invalid,
+       "attention: the number of query heads is 0, expected a multiple of the "
+       "2 key heads"},
+      {[](Call& c) {
+         c.options.scale = std::numeric_limits<double>::infinity();
+       },
+       invalid, "attention: scale is inf, expected a finite number"},
+      {[](Call& c) { c.options.scale = std::nan(""); }, invalid,
+       "attention: scale is nan, expected a finite number"},
+      {[](Call& c) {
+         c.options.mask = causal() & key_lengths(c.bad_lengths.view());
+       },
+       ErrorCode::out_of_range,
+       "attention: key_lengths[0] is 6, expected 0 to Lkv = 5"},
+      {[](Call& c) { c.options.mask = key_padding(c.bad_padding.view()); },
+       ErrorCode::shape_mismatch,
+       "attention: key_padding has shape (2, 4), expected (B, Lkv) = (2, 5)"},
+      {[](Call& c) { c.options.query_start = c.bad_starts.view(); },
+       ErrorCode::shape_mismatch,
+       "attention: query_start has shape (3), expected (B) = (2)"},
+      {[](Call& c) { c.options.dropout.p = 2.0; }, invalid,
+       "attention: dropout.p is 2, expected a number from 0 to 1"},
+      {[](Call& c) { c.options.dropout.sequence_ids = c.bad_starts.view(); },
+       ErrorCode::shape_mismatch,
+       "attention: dropout.sequence_ids has shape (3), expected (B) = (2)"}};
+}
+
+std::vector<ErrorCase> every_error() {
+  auto all = shape_errors();
+  const auto more = option_errors();
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+void expect_nothing_written(Call& call) {
+  EXPECT_THAT(call.out.output.elements(), Each(42.0f));
+  EXPECT_THAT(call.out.attn_weights.elements(), Each(42.0f));
+  EXPECT_THAT(call.out.lse.elements(), Each(42.0f));
+}
+
+TEST(AttentionErrorsTest, AttentionSaysWhatIsWrongAndWritesNothing) {
+  for (const ErrorCase& c : every_error()) {
+    Call call;
+    c.spoil(call);
+    const Status s =
+        attention(call.in.query.view(), call.in.key.view(),
+                  call.in.value.view(), call.out.views(), call.options);
+    ASSERT_FALSE(s) << c.message;
+    EXPECT_EQ(s.error().message, c.message);
+    EXPECT_EQ(s.error().code, c.code) << c.message;
+    expect_nothing_written(call);
+  }
+}
+
+TEST(AttentionErrorsTest, TheReferenceSaysTheSame) {
+  for (const ErrorCase& c : every_error()) {
+    Call call;
+    c.spoil(call);
+    const Status s = reference_attention<float>(
+        call.in.query.view(), call.in.key.view(), call.in.value.view(),
+        call.out.views(), call.options);
+    ASSERT_FALSE(s) << c.message;
+    EXPECT_EQ(s.error().message, c.message);
+    expect_nothing_written(call);
+
+    const Inputs<double> wide = widened(call.in);
+    Outputs<double> out = {widened(call.out.output),
+                           widened(call.out.attn_weights),
+                           widened(call.out.lse)};
+    const Status of_double = reference_attention<double>(
+        wide.query.view(), wide.key.view(), wide.value.view(), out.views(),
+        call.options);
+    ASSERT_FALSE(of_double) << c.message;
+    EXPECT_EQ(of_double.error().message, c.message);
+  }
+}
+
+class CountingTrace : public TraceSink {
+ public:
+  void on_step(std::string_view, std::span<const std::string_view>,
+               const AnyView&) override {
+    ++steps;
+  }
+  int steps = 0;
+};
+
+TEST(AttentionErrorsTest, StepwiseSaysTheSameAndShowsNoStep) {
+  for (const ErrorCase& c : every_error()) {
+    if (c.of_outputs) {
+      continue;
+    }
+    Call call;
+    c.spoil(call);
+    CountingTrace trace;
+    const auto steps =
+        stepwise_attention(call.in.query.view(), call.in.key.view(),
+                           call.in.value.view(), call.options, &trace);
+    ASSERT_FALSE(steps) << c.message;
+    EXPECT_EQ(steps.error().message, c.message);
+    EXPECT_EQ(trace.steps, 0);
+  }
+}
+
+TEST(AttentionErrorsTest, WithoutABatchAxisTheBatchIsOne) {
+  const auto query = filled<float, 3>({3, 4, 8}, 1);
+  const auto key = filled<float, 3>({5, 2, 7}, 1);
+  const auto value = filled<float, 3>({5, 2, 6}, 1);
+  auto output = filled<float, 3>({3, 4, 6}, 42);
+  const Status s =
+      attention(query.view(), key.view(), value.view(), output.view());
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().message,
+            "attention: key has shape (1, 5, 2, 7), expected (B, Lkv, Hkv, D) "
+            "= (1, 5, 2, 8)");
+  EXPECT_THAT(output.elements(), Each(42.0f));
+}
+
+TEST(AttentionErrorsTest, APlanSaysTheSameForOptionsAndOutputs) {
+  for (const ErrorCase& c : every_error()) {
+    Call call;
+    c.spoil(call);
+    const auto shape =
+        attention_shape(call.in.query.extents(), call.in.key.extents(),
+                        call.in.value.extents());
+    if (!shape) {
+      EXPECT_EQ(shape.error().message, c.message);
+      continue;
+    }
+    const auto plan = AttentionPlan::create(*shape, call.options);
+    const Status s = plan ? plan->run(call.in.query.view(), call.in.key.view(),
+                                      call.in.value.view(), call.out.views())
+                          : Status(plan.error());
+    ASSERT_FALSE(s) << c.message;
+    EXPECT_EQ(s.error().message, c.message);
+    expect_nothing_written(call);
+  }
+}
+
+}  // namespace
+}  // namespace headwise

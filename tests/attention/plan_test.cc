@@ -1,0 +1,91 @@
+#include "headwise/attention/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "attention/attention_call.h"
+#include "support/tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing::Each;
+using testing_support::attend;
+using testing_support::filled;
+using testing_support::Inputs;
+using testing_support::Outputs;
+using testing_support::outputs_for;
+using testing_support::random_inputs;
+using testing_support::same_bits;
+
+constexpr AttentionShape kShape = {
+    .B = 2, .Hq = 4, .Hkv = 2, .Lq = 3, .Lkv = 5, .D = 8, .Dv = 6};
+
+TEST(AttentionPlanTest, OnePlanRunsManyTimesWithTheBitsOfAttention) {
+  const AttentionOptions options = {.mask = causal(),
+                                    .attn_weights = AttnWeights::per_head};
+  const auto plan = AttentionPlan::create(kShape, options).value();
+  for (const std::uint32_t stream : {500u, 510u, 520u}) {
+    const Inputs<float> in = random_inputs(kShape, stream);
+    Outputs<float> out = outputs_for(in, AttnWeights::per_head);
+    ASSERT_TRUE(
+        plan.run(in.query.view(), in.key.view(), in.value.view(), out.views()));
+    const Outputs<float> want = attend(in, options);
+    EXPECT_TRUE(same_bits(out.output, want.output));
+    EXPECT_TRUE(same_bits(out.attn_weights, want.attn_weights));
+    EXPECT_TRUE(same_bits(out.lse, want.lse));
+  }
+}
+
+TEST(AttentionPlanTest, ItLooksAtItsMaskInEachRun) {
+  auto lengths = filled<std::int64_t, 1>({2}, 5);
+  const AttentionOptions options = {.mask = key_lengths(lengths.view())};
+  const auto plan = AttentionPlan::create(kShape, options).value();
+  lengths(1) = 2;
+  const Inputs<float> in = random_inputs(kShape, 530);
+  Outputs<float> out = outputs_for(in, AttnWeights::none);
+  ASSERT_TRUE(plan.run(in.query.view(), in.key.view(), in.value.view(),
+                       {.output = out.output.view()}));
+  EXPECT_TRUE(same_bits(out.output, attend(in, options).output));
+}
+
+TEST(AttentionPlanTest, ItsSpecHasEveryOptionFilledIn) {
+  const auto plan = AttentionPlan::create(kShape, {}).value();
+  EXPECT_EQ(plan.spec().scale, 1 / std::sqrt(8.0));
+  EXPECT_EQ(plan.spec().shape.Lkv, 5u);
+  EXPECT_EQ(plan.spec().executor, &Executor::default_executor());
+  EXPECT_EQ(plan.spec().empty_rows, EmptyRow::zero);
+}
+
+TEST(AttentionPlanTest, TensorsOfOtherSizesAreErrorsAndNothingIsWritten) {
+  const auto plan = AttentionPlan::create(kShape, {}).value();
+  const Inputs<float> in = random_inputs(kShape, 540);
+  Outputs<float> out = outputs_for(in, AttnWeights::none);
+  const auto small = filled<float, 4>({1, 1, 1, 1}, 1);
+  const auto run = [&](TensorView<const float, 4> query,
+                       TensorView<const float, 4> key,
+                       TensorView<const float, 4> value) {
+    const Status s = plan.run(query, key, value, out.views());
+    EXPECT_THAT(out.output.elements(), Each(42.0f));
+    return s ? "no error" : s.error().message;
+  };
+  EXPECT_EQ(run(small.view(), in.key.view(), in.value.view()),
+            "attention: query has shape (1, 1, 1, 1), expected (B, Lq, Hq, D) "
+            "= (2, 3, 4, 8)");
+  EXPECT_EQ(run(in.query.view(), small.view(), in.value.view()),
+            "attention: key has shape (1, 1, 1, 1), expected (B, Lkv, Hkv, D) "
+            "= (2, 5, 2, 8)");
+  EXPECT_EQ(run(in.query.view(), in.key.view(), small.view()),
+            "attention: value has shape (1, 1, 1, 1), expected (B, Lkv, Hkv, "
+            "Dv) = (2, 5, 2, 6)");
+}
+
+TEST(AttentionPlanTest, OptionsThatMakeNoSenseAreErrorsWhenItIsMade) {
+  const auto plan = AttentionPlan::create(kShape, {.dropout = {.p = 7.0}});
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().message,
+            "attention: dropout.p is 7, expected a number from 0 to 1");
+}
+
+}  // namespace
+}  // namespace headwise

@@ -1,0 +1,152 @@
+#include "headwise/attention/reference.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "attention/attention_call.h"
+#include "attention/naive_attention.h"
+#include "support/tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing::DoubleNear;
+using testing_support::all_near;
+using testing_support::EveryMask;
+using testing_support::Inputs;
+using testing_support::naive_attention;
+using testing_support::Outputs;
+using testing_support::random_inputs;
+using testing_support::reference;
+using testing_support::tensor_of;
+using testing_support::widened;
+
+// The scores are ln 1, ln 2, ln 5 for query 0 and 0, 0, 0 for query 1.
+Inputs<double> by_hand() {
+  return {tensor_of<double, 4>({1, 2, 1, 2}, {1, 0, 0, 1}),
+          tensor_of<double, 4>({1, 3, 1, 2},
+                               {0, 0, std::log(2.0), 0, std::log(5.0), 0}),
+          tensor_of<double, 4>({1, 3, 1, 2}, {8, 0, 0, 8, 8, 8})};
+}
+
+TEST(ReferenceTest, ASmallCaseGivesTheNumbersComputedByHand) {
+  const Outputs<double> out =
+      reference(by_hand(), {.scale = 1, .attn_weights = AttnWeights::per_head});
+  EXPECT_THAT(out.attn_weights.elements(),
+              testing::ElementsAre(
+                  DoubleNear(1.0 / 8, 1e-15), DoubleNear(2.0 / 8, 1e-15),
+                  DoubleNear(5.0 / 8, 1e-15), DoubleNear(1.0 / 3, 1e-15),
+                  DoubleNear(1.0 / 3, 1e-15), DoubleNear(1.0 / 3, 1e-15)));
+  // 8 * (1 + 5) / 8, 8 * (2 + 5) / 8; 16 / 3, 16 / 3
+  EXPECT_THAT(out.output.elements(),
+              testing::ElementsAre(DoubleNear(6, 1e-14), DoubleNear(7, 1e-14),
+                                   DoubleNear(16.0 / 3, 1e-14),
+                                   DoubleNear(16.0 / 3, 1e-14)));
+  EXPECT_NEAR(out.lse(0, 0, 0), std::log(8.0), 1e-15);
+  EXPECT_NEAR(out.lse(0, 0, 1), std::log(3.0), 1e-15);
+}
+
+TEST(ReferenceTest, ASmallCausalCaseGivesTheNumbersComputedByHand) {
+  const Outputs<double> out =
+      reference(by_hand(), {.mask = causal(),
+                            .scale = 1,
+                            .query_start = 1,
+                            .attn_weights = AttnWeights::per_head});
+  // Query 0 sees keys 0 and 1, query 1 all three.
+  EXPECT_THAT(out.attn_weights.elements(),
+              testing::ElementsAre(
+                  DoubleNear(1.0 / 3, 1e-15), DoubleNear(2.0 / 3, 1e-15), 0,
+                  DoubleNear(1.0 / 3, 1e-15), DoubleNear(1.0 / 3, 1e-15),
+                  DoubleNear(1.0 / 3, 1e-15)));
+  EXPECT_NEAR(out.output(0, 0, 0, 0), 8.0 / 3, 1e-14);
+  EXPECT_NEAR(out.output(0, 0, 0, 1), 16.0 / 3, 1e-14);
+  EXPECT_NEAR(out.lse(0, 0, 0), std::log(3.0), 1e-15);
+}
+
+TEST(ReferenceTest, TheDefaultScaleIsOneByTheRootOfTheHeadSize) {
+  // D = 4: scores 0 and 2 ln 3 / 2.
+  const Inputs<double> in = {
+      tensor_of<double, 4>({1, 1, 1, 4}, {1, 1, 0, 0}),
+      tensor_of<double, 4>({1, 2, 1, 4},
+                           {0, 0, 0, 0, std::log(3.0), std::log(3.0), 0, 0}),
+      tensor_of<double, 4>({1, 2, 1, 1}, {0, 1})};
+  EXPECT_NEAR(reference(in).output(0, 0, 0, 0), 0.75, 1e-15);
+}
+
+const std::vector<AttentionShape> kShapes = {
+    {.B = 2, .Hq = 3, .Hkv = 3, .Lq = 5, .Lkv = 7, .D = 8, .Dv = 8},
+    {.B = 2, .Hq = 4, .Hkv = 2, .Lq = 6, .Lkv = 6, .D = 5, .Dv = 3},
+    {.B = 1, .Hq = 3, .Hkv = 1, .Lq = 2, .Lkv = 300, .D = 16, .Dv = 20},
+    {.B = 3, .Hq = 1, .Hkv = 1, .Lq = 9, .Lkv = 4, .D = 1, .Dv = 1}};
+
+TEST(ReferenceTest, EqualsTheMatrixFormulaForEveryMask) {
+  for (const AttentionShape& shape : kShapes) {
+    const Inputs<double> in = widened(random_inputs(shape, 10));
+    const EveryMask every_mask(shape);
+    for (const auto& [name, mask] : every_mask.masks()) {
+      SCOPED_TRACE(name);
+      const auto bound = BoundMask::bind(mask, shape, 1, "test").value();
+      const Outputs<double> want = naive_attention(
+          in, 0.4,
+          [&](std::size_t b, std::size_t h, std::size_t i, std::size_t j) {
+            return bound.may_attend(b, h, i, j);
+          });
+      const Outputs<double> got =
+          reference(in, {.mask = mask,
+                         .scale = 0.4,
+                         .query_start = 1,
+                         .attn_weights = AttnWeights::per_head});
+      EXPECT_TRUE(all_near(got.output, want.output, 1e-13));
+      EXPECT_TRUE(all_near(got.attn_weights, want.attn_weights, 1e-14));
+      EXPECT_TRUE(all_near(got.lse, want.lse, 1e-13));
+    }
+  }
+}
+
+TEST(ReferenceTest, EqualsTheMatrixFormulaWithDropout) {
+  const AttentionShape shape = kShapes[1];
+  const Inputs<double> in = widened(random_inputs(shape, 20));
+  const AttentionOptions options = {
+      .scale = 0.4,
+      .dropout = {.p = 0.3, .training = true, .seed = Seed{5}},
+      .attn_weights = AttnWeights::after_dropout};
+  const auto dropout =
+      BoundDropout::bind(options.dropout, shape, {}, "test").value();
+  const auto factor = [&](std::size_t b, std::size_t h, std::size_t i,
+                          std::size_t j) {
+    return dropout.keeps(b, h, i, j) ? 1 / 0.7 : 0;
+  };
+  const Outputs<double> want = naive_attention(
+      in, 0.4, [](auto...) { return true; }, factor);
+  const Outputs<double> got = reference(in, options);
+  EXPECT_TRUE(all_near(got.output, want.output, 1e-13));
+  EXPECT_TRUE(all_near(got.lse, want.lse, 1e-13));
+  for (std::size_t b = 0; b < shape.B; ++b) {
+    for (std::size_t h = 0; h < shape.Hq; ++h) {
+      for (std::size_t i = 0; i < shape.Lq; ++i) {
+        for (std::size_t j = 0; j < shape.Lkv; ++j) {
+          EXPECT_NEAR(got.attn_weights(b, h, i, j),
+                      want.attn_weights(b, h, i, j) * factor(b, h, i, j),
+                      1e-14);
+        }
+      }
+    }
+  }
+}
+
+TEST(ReferenceTest, BothPrecisionsAgree) {
+  for (const AttentionShape& shape : kShapes) {
+    const Inputs<float> in = random_inputs(shape, 30);
+    const AttentionOptions options = {.attn_weights = AttnWeights::per_head};
+    const Outputs<float> narrow = reference(in, options);
+    const Outputs<double> wide = reference(widened(in), options);
+    EXPECT_TRUE(all_near(narrow.output, wide.output, 5e-6));
+    EXPECT_TRUE(all_near(narrow.attn_weights, wide.attn_weights, 2e-6));
+    EXPECT_TRUE(all_near(narrow.lse, wide.lse, 5e-6));
+  }
+}
+
+}  // namespace
+}  // namespace headwise

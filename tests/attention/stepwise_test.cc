@@ -1,0 +1,166 @@
+#include "headwise/attention/stepwise.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "attention/attention_call.h"
+#include "headwise/steps/scores.h"
+#include "support/recorded_trace.h"
+#include "support/tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing::ElementsAre;
+using testing_support::attend;
+using testing_support::copy_of;
+using testing_support::EveryMask;
+using testing_support::filled;
+using testing_support::Inputs;
+using testing_support::Outputs;
+using testing_support::random_inputs;
+using testing_support::RecordedStep;
+using testing_support::RecordedTrace;
+using testing_support::same_bits;
+using testing_support::stepwise;
+using testing_support::view_of;
+
+constexpr AttentionShape kShape = {
+    .B = 2, .Hq = 4, .Hkv = 2, .Lq = 5, .Lkv = 140, .D = 8, .Dv = 6};
+
+TEST(StepwiseTest, HasTheBitsOfAttentionForEveryMask) {
+  const Inputs<float> in = random_inputs(kShape, 600);
+  const EveryMask every_mask(kShape, true);
+  for (const auto& [name, mask] : every_mask.masks()) {
+    for (const EmptyRow empty_rows :
+         {EmptyRow::zero, EmptyRow::uniform, EmptyRow::nan}) {
+      SCOPED_TRACE(name);
+      const AttentionOptions options = {.mask = mask,
+                                        .query_start = -1,
+                                        .empty_rows = empty_rows,
+                                        .attn_weights = AttnWeights::per_head};
+      const AttentionSteps steps = stepwise(in, options);
+      const Outputs<float> want = attend(in, options);
+      EXPECT_TRUE(same_bits(steps.context, want.output));
+      EXPECT_TRUE(same_bits(steps.attn_weights, want.attn_weights));
+      EXPECT_TRUE(same_bits(steps.lse, want.lse));
+    }
+  }
+}
+
+TEST(StepwiseTest, HasTheBitsOfAttentionWithDropout) {
+  const Inputs<float> in = random_inputs(kShape, 610);
+  AttentionOptions options = {
+      .mask = causal(),
+      .dropout = {.p = 0.3, .training = true, .seed = Seed{4}},
+      .attn_weights = AttnWeights::after_dropout};
+  const AttentionSteps steps = stepwise(in, options);
+  const Outputs<float> after = attend(in, options);
+  EXPECT_TRUE(same_bits(steps.context, after.output));
+  EXPECT_TRUE(same_bits(steps.dropped_weights, after.attn_weights));
+  options.attn_weights = AttnWeights::per_head;
+  EXPECT_TRUE(same_bits(steps.attn_weights, attend(in, options).attn_weights));
+}
+
+TEST(StepwiseTest, HasTheSameBitsOnAnyNumberOfThreads) {
+  const Inputs<float> in = random_inputs(kShape, 620);
+  const AttentionSteps want = stepwise(in, {.mask = causal()});
+  for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
+    const Executor executor = Executor::with_threads(threads).value();
+    const AttentionSteps steps =
+        stepwise(in, {.mask = causal(), .executor = &executor});
+    EXPECT_TRUE(same_bits(steps.scores, want.scores));
+    EXPECT_TRUE(same_bits(steps.context, want.context));
+  }
+}
+
+TEST(StepwiseTest, TheScoresAreScaledAndTheMaskedOnesMinusInfinity) {
+  const Inputs<float> in = random_inputs(kShape, 630);
+  const AttentionSteps steps = stepwise(in, {.mask = causal(), .scale = 0.5});
+  auto want = filled<float, 4>(steps.scores.extents(), 42);
+  scores(in.query.view(), in.key.view(), 0.5, want.view(),
+         Executor::default_executor());
+  EXPECT_TRUE(same_bits(steps.scores, want));
+  for (std::size_t i = 0; i < 5; ++i) {
+    for (std::size_t j = 0; j < 140; ++j) {
+      EXPECT_EQ(steps.masked_scores(1, 2, i, j),
+                j <= i ? want(1, 2, i, j) : kMinusInf);
+    }
+  }
+}
+
+TEST(StepwiseTest, WithoutMaskAndDropoutThoseTensorsAreEmpty) {
+  const AttentionSteps steps = stepwise(random_inputs(kShape, 640));
+  EXPECT_EQ(steps.masked_scores.size(), 0u);
+  EXPECT_EQ(steps.dropped_weights.size(), 0u);
+}
+
+TEST(StepwiseTest, TheTraceIsToldEachStepInTheOrderOfTheWay) {
+  const Inputs<float> in = random_inputs(kShape, 650);
+  RecordedTrace plain;
+  stepwise(in, {}, &plain);
+  EXPECT_THAT(plain.names(), ElementsAre("scores", "attn_weights", "context"));
+
+  const auto padding = filled<bool, 2>({2, 140}, true);
+  RecordedTrace all;
+  stepwise(in,
+           {.mask = causal() & key_padding(padding.view()),
+            .dropout = {.p = 0.5, .training = true}},
+           &all);
+  EXPECT_THAT(all.names(), ElementsAre("scores", "causal_mask", "padding_mask",
+                                       "mask", "masked_scores", "attn_weights",
+                                       "dropped_weights", "context"));
+}
+
+TEST(StepwiseTest, TheTraceIsToldTheAxesAndTheTensorOfEachStep) {
+  const Inputs<float> in = random_inputs(kShape, 660);
+  RecordedTrace trace;
+  const AttentionSteps steps =
+      stepwise(in,
+               {.mask = causal(),
+                .query_start = 3,
+                .dropout = {.p = 0.5, .training = true}},
+               &trace);
+  const auto expect = [&](std::string_view name,
+                          const std::vector<std::string>& axes,
+                          const Tensor<float, 4>& tensor) {
+    const RecordedStep* step = trace.find(name);
+    ASSERT_NE(step, nullptr) << name;
+    EXPECT_EQ(step->axes, axes);
+    EXPECT_THAT(step->extents, testing::ElementsAreArray(tensor.extents()));
+    EXPECT_TRUE(same_bits(step->elements, tensor.elements())) << name;
+  };
+  const std::vector<std::string> of_scores = {"B", "H", "Lq", "Lkv"};
+  expect("scores", of_scores, steps.scores);
+  expect("masked_scores", of_scores, steps.masked_scores);
+  expect("attn_weights", of_scores, steps.attn_weights);
+  expect("dropped_weights", of_scores, steps.dropped_weights);
+  // People are shown (B, H, Lq, D).
+  expect("context", {"B", "H", "Lq", "Dv"},
+         copy_of(as_bhld(view_of(steps.context))));
+
+  const RecordedStep* mask = trace.find("causal_mask");
+  ASSERT_NE(mask, nullptr);
+  EXPECT_THAT(mask->axes, ElementsAre("1", "1", "Lq", "Lkv"));
+  EXPECT_THAT(mask->extents, ElementsAre(1, 1, 5, 140));
+  for (std::size_t i = 0; i < 5; ++i) {
+    for (std::size_t j = 0; j < 140; ++j) {
+      EXPECT_EQ(mask->elements[i * 140 + j], j <= i + 3 ? 1 : 0);
+    }
+  }
+}
+
+TEST(StepwiseTest, SizesOfZeroAreLegal) {
+  for (const std::size_t none : {0u, 1u, 2u}) {
+    AttentionShape shape = kShape;
+    (none == 0 ? shape.B : none == 1 ? shape.Lq : shape.Lkv) = 0;
+    const Inputs<float> in = random_inputs(shape, 670);
+    RecordedTrace trace;
+    const AttentionSteps steps = stepwise(in, {.mask = causal()}, &trace);
+    EXPECT_TRUE(same_bits(steps.context, attend(in).output));
+    EXPECT_EQ(trace.steps.size(), 5u);
+  }
+}
+
+}  // namespace
+}  // namespace headwise

@@ -1,0 +1,125 @@
+#include "headwise/steps/embedding.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <span>
+
+#include "support/tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing::ElementsAre;
+using testing_support::same_bits;
+using testing_support::tensor_of;
+using testing_support::view_of;
+
+TEST(EmbeddingTest, EachTokenIsItsRowOfTheWeight) {
+  const Embedding embedding =
+      Embedding::from_weight(
+          tensor_of<float, 2>({3, 2}, {0, 1, 10, 11, 20, 21}))
+          .value();
+  const auto ids = tensor_of<TokenId, 2>({2, 3}, {2, 0, 2, 1, 1, 0});
+  const auto embedded = embedding.forward(ids.view()).value();
+  EXPECT_EQ(embedded.extents(), (Extents<3>{2, 3, 2}));
+  EXPECT_THAT(embedded.elements(),
+              ElementsAre(20, 21, 0, 1, 20, 21, 10, 11, 10, 11, 0, 1));
+}
+
+TEST(EmbeddingTest, TheIdsMayBeAStridedView) {
+  const Embedding embedding =
+      Embedding::from_weight(tensor_of<float, 2>({3, 1}, {0, 10, 20})).value();
+  const auto ids = tensor_of<TokenId, 2>({2, 3}, {2, 0, 2, 1, 1, 0});
+  const auto embedded =
+      embedding.forward(view_of(ids).permuted({1, 0})).value();
+  EXPECT_EQ(embedded.extents(), (Extents<3>{3, 2, 1}));
+  EXPECT_THAT(embedded.elements(), ElementsAre(20, 10, 0, 10, 20, 0));
+}
+
+TEST(EmbeddingTest, AnIdOutOfRangeNamesItsSequenceAndPosition) {
+  const Embedding embedding =
+      Embedding::create({.vocab_size = 3, .embed_dim = 2}, Seed{7}).value();
+  const auto ids = tensor_of<TokenId, 2>({2, 2}, {0, 1, 2, 3});
+  const auto embedded = embedding.forward(ids.view());
+  ASSERT_FALSE(embedded);
+  EXPECT_EQ(embedded.error().code, ErrorCode::out_of_range);
+  EXPECT_EQ(embedded.error().message,
+            "tokens: sequence 1, position 1 holds id 3, expected 0 to "
+            "vocab_size - 1 = 2");
+}
+
+TEST(EmbeddingTest, TheFirstNumbersOfASeedNeverChange) {
+  const Embedding embedding =
+      Embedding::create({.vocab_size = 2, .embed_dim = 4}, Seed{7}).value();
+  const float* weight = embedding.weight().data();
+  EXPECT_THAT(std::span(weight, 4),
+              ElementsAre(-0x1.1df176p-1f, -0x1.ce90f4p-2f, 0x1.0ed70ap-1f,
+                          -0x1.a80418p-1f));
+}
+
+TEST(EmbeddingTest, TheWeightIsNormalWithMeanZeroAndDeviationOne) {
+  const Embedding embedding =
+      Embedding::create({.vocab_size = 200, .embed_dim = 500}, Seed{11})
+          .value();
+  const std::size_t count = embedding.weight().size();
+  double sum = 0;
+  double squares = 0;
+  std::size_t within_one = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double x = embedding.weight().data()[i];
+    sum += x;
+    squares += x * x;
+    within_one += std::abs(x) < 1;
+  }
+  const double n = static_cast<double>(count);  // 1e5: errors of 1/316
+  EXPECT_NEAR(sum / n, 0, 0.015);
+  EXPECT_NEAR(squares / n, 1, 0.02);
+  EXPECT_NEAR(static_cast<double>(within_one) / n, 0.6827, 0.007);
+}
+
+TEST(EmbeddingTest, ASeedGivesTheSameNumbersEveryTimeAndAnotherSeedOthers) {
+  const EmbeddingConfig config{.vocab_size = 5, .embed_dim = 3};
+  const auto a = Embedding::create(config, Seed{1}).value();
+  const auto b = Embedding::create(config, Seed{1}).value();
+  const auto c = Embedding::create(config, Seed{2}).value();
+  const std::span<const float> of_a(a.weight().data(), 15);
+  EXPECT_TRUE(same_bits(of_a, {b.weight().data(), 15}));
+  EXPECT_FALSE(same_bits(of_a, {c.weight().data(), 15}));
+}
+
+TEST(EmbeddingTest, AnEmptyBatchIsLegal) {
+  const Embedding embedding =
+      Embedding::create({.vocab_size = 3, .embed_dim = 2}, Seed{7}).value();
+  const auto ids = Tensor<TokenId, 2>::create({0, 4}).value();
+  EXPECT_EQ(embedding.forward(ids.view()).value().extents(),
+            (Extents<3>{0, 4, 2}));
+}
+
+TEST(EmbeddingTest, ASizeOfZeroIsAnErrorThatNamesIt) {
+  const auto no_vocab = Embedding::create({.embed_dim = 2}, Seed{7});
+  ASSERT_FALSE(no_vocab);
+  EXPECT_EQ(no_vocab.error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(no_vocab.error().message,
+            "embedding: vocab_size is 0, expected at least 1");
+  const auto no_dim = Embedding::create({.vocab_size = 2}, Seed{7});
+  ASSERT_FALSE(no_dim);
+  EXPECT_EQ(no_dim.error().message,
+            "embedding: embed_dim is 0, expected at least 1");
+  const auto empty = Embedding::from_weight({});
+  ASSERT_FALSE(empty);
+  EXPECT_EQ(empty.error().message,
+            "embedding: vocab_size is 0, expected at least 1");
+}
+
+TEST(EmbeddingTest, ASizeThatOverflowsIsAnErrorNotACrash) {
+  const std::size_t huge = std::size_t{1} << 40;
+  const auto embedding =
+      Embedding::create({.vocab_size = huge, .embed_dim = huge}, Seed{7});
+  ASSERT_FALSE(embedding);
+  EXPECT_EQ(embedding.error().code, ErrorCode::out_of_memory);
+}
+
+}  // namespace
+}  // namespace headwise

@@ -1,0 +1,212 @@
+#include "headwise/steps/mask.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headwise/steps/softmax.h"
+#include "support/tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing::ElementsAre;
+using testing_support::bits;
+using testing_support::filled;
+using testing_support::tensor_of;
+using testing_support::uniform;
+using testing_support::view_of;
+
+constexpr AttentionShape kShape{.B = 2, .Hq = 3, .Hkv = 3, .Lq = 4, .Lkv = 6};
+
+std::string error_of(const Mask& mask, ErrorCode code) {
+  const auto bound = BoundMask::bind(mask, kShape, {}, "attention");
+  if (bound) {
+    return "no error";
+  }
+  EXPECT_EQ(bound.error().code, code);
+  return bound.error().message;
+}
+
+TEST(MaskErrorsTest, LengthsMustBeOneASequenceOrOneAQuery) {
+  const auto of_three = filled<std::int64_t, 1>({3}, 1);
+  EXPECT_EQ(error_of(key_lengths(of_three.view()), ErrorCode::shape_mismatch),
+            "attention: key_lengths has shape (3), expected (B) = (2)");
+  const auto of_keys = filled<std::int64_t, 2>({2, 6}, 1);
+  EXPECT_EQ(
+      error_of(key_lengths(of_keys.view()), ErrorCode::shape_mismatch),
+      "attention: key_lengths has shape (2, 6), expected (B, Lq) = (2, 4)");
+}
+
+TEST(MaskErrorsTest, ALengthBeyondTheKeysOrBelowZeroNamesItsPlace) {
+  const auto too_long = tensor_of<std::int64_t, 1>({2}, {6, 7});
+  EXPECT_EQ(error_of(key_lengths(too_long.view()), ErrorCode::out_of_range),
+            "attention: key_lengths[1] is 7, expected 0 to Lkv = 6");
+  const auto negative =
+      tensor_of<std::int64_t, 2>({2, 4}, {0, 1, 2, 3, 4, 5, -1, 6});
+  EXPECT_EQ(error_of(key_lengths(negative.view()), ErrorCode::out_of_range),
+            "attention: key_lengths[1, 2] is -1, expected 0 to Lkv = 6");
+}
+
+TEST(MaskErrorsTest, PaddingMustBeOneBooleanAKey) {
+  const auto padding = filled<bool, 2>({2, 5}, true);
+  EXPECT_EQ(
+      error_of(key_padding(padding.view()), ErrorCode::shape_mismatch),
+      "attention: key_padding has shape (2, 5), expected (B, Lkv) = (2, 6)");
+}
+
+TEST(MaskErrorsTest, ADenseMaskMustHaveTheSizesOfTheAxesItNames) {
+  const auto mask = filled<bool, 3>({2, 1, 5}, true);
+  EXPECT_EQ(
+      error_of(dense(view_of(mask), {Axis::B, Axis::one, Axis::Lkv}),
+               ErrorCode::shape_mismatch),
+      "attention: mask has shape (2, 1, 5), expected (B, 1, Lkv) = (2, 1, 6)");
+  EXPECT_EQ(
+      error_of(dense(view_of(mask), {Axis::B, Axis::H, Axis::Lq}),
+               ErrorCode::shape_mismatch),
+      "attention: mask has shape (2, 1, 5), expected (B, H, Lq) = (2, 3, 4)");
+  // An axis that is called 1 and is not.
+  EXPECT_EQ(
+      error_of(dense(view_of(mask), {Axis::one, Axis::one, Axis::one}),
+               ErrorCode::shape_mismatch),
+      "attention: mask has shape (2, 1, 5), expected (1, 1, 1) = (1, 1, 1)");
+}
+
+TEST(MaskErrorsTest, AnAxisNamedTwiceIsAnError) {
+  const auto mask = filled<bool, 3>({2, 6, 6}, true);
+  EXPECT_EQ(error_of(dense(view_of(mask), {Axis::B, Axis::Lkv, Axis::Lkv}),
+                     ErrorCode::invalid_argument),
+            "attention: mask axes (B, Lkv, Lkv) name Lkv twice, expected each "
+            "name once");
+}
+
+TEST(MaskErrorsTest, EveryAxisNeedsANameAndAStride) {
+  const bool all[12] = {};
+  EXPECT_EQ(error_of(dense(all, {2, 6}, {6, 1}, {Axis::B}),
+                     ErrorCode::invalid_argument),
+            "attention: mask has 2 axes, expected one for each name in (B)");
+  EXPECT_EQ(error_of(dense(all, {2, 6}, {6}, {Axis::B, Axis::Lkv}),
+                     ErrorCode::invalid_argument),
+            "attention: mask has 1 strides, expected one for each name in (B, "
+            "Lkv)");
+}
+
+TEST(MaskErrorsTest, EveryRuleOfAConjunctionIsChecked) {
+  const auto padding = filled<bool, 2>({2, 6}, true);
+  const auto lengths = tensor_of<std::int64_t, 1>({2}, {6, 9});
+  EXPECT_EQ(error_of(causal() & key_padding(padding.view()) &
+                         key_lengths(lengths.view()),
+                     ErrorCode::out_of_range),
+            "attention: key_lengths[1] is 9, expected 0 to Lkv = 6");
+}
+
+TEST(MaskErrorsTest, TheMessageBeginsWithTheOperation) {
+  const auto padding = filled<bool, 2>({2, 5}, true);
+  const auto bound =
+      BoundMask::bind(key_padding(padding.view()), kShape, {}, "decode");
+  ASSERT_FALSE(bound);
+  EXPECT_THAT(bound.error().message, testing::StartsWith("decode: "));
+}
+
+// ---- apply_mask ----
+
+TEST(ApplyMaskTest, AMaskedScoreIsMinusInfinityWhateverItWas) {
+  auto scores = uniform<4>({1, 1, 2, 3}, 1);
+  scores(0, 0, 0, 1) = kNaN;
+  scores(0, 0, 0, 2) = -kMinusInf;
+  scores(0, 0, 1, 0) = kNaN;
+  const auto mask =
+      BoundMask::bind(causal(), {1, 1, 1, 2, 3, 1, 1}, {}, "test").value();
+  auto masked = Tensor<float, 4>::create({1, 1, 2, 3}).value();
+  apply_mask(scores.view(), mask, masked.view());
+  EXPECT_EQ(masked(0, 0, 0, 0), scores(0, 0, 0, 0));
+  EXPECT_EQ(masked(0, 0, 0, 1), kMinusInf);
+  EXPECT_EQ(masked(0, 0, 0, 2), kMinusInf);
+  EXPECT_EQ(bits(masked(0, 0, 1, 0)), testing_support::kNaNBits);
+  EXPECT_EQ(masked(0, 0, 1, 1), scores(0, 0, 1, 1));
+  EXPECT_EQ(masked(0, 0, 1, 2), kMinusInf);
+}
+
+TEST(ApplyMaskTest, InAndOutMayBeTheSameTensor) {
+  auto scores = filled<float, 4>({1, 1, 2, 2}, 3);
+  const auto mask =
+      BoundMask::bind(causal(), {1, 1, 1, 2, 2, 1, 1}, {}, "test").value();
+  apply_mask(scores.view(), mask, scores.view());
+  EXPECT_THAT(scores.elements(), ElementsAre(3, kMinusInf, 3, 3));
+}
+
+// ---- parts and materialize ----
+
+struct Shown {
+  std::string_view name;
+  std::array<bool, 4> varies;
+  Tensor<bool, 4> allowed;
+};
+
+std::vector<Shown> shown(const Mask& mask, const QueryStart& start = {}) {
+  const auto bound = BoundMask::bind(mask, kShape, start, "test").value();
+  std::vector<Shown> all;
+  for (const BoundMask::Part& part : bound.parts()) {
+    all.push_back(
+        {part.name, part.varies, bound.materialize(all.size()).value()});
+  }
+  return all;
+}
+
+TEST(ShowMaskTest, NoMaskShowsNothingAndAllowsAll) {
+  const auto bound = BoundMask::bind({}, kShape, {}, "test").value();
+  EXPECT_TRUE(bound.allows_all());
+  EXPECT_TRUE(bound.parts().empty());
+  EXPECT_TRUE(bound.may_attend(1, 2, 3, 5));
+}
+
+TEST(ShowMaskTest, AMaskIsOneAlongTheAxesItDoesNotVaryOver) {
+  const auto lengths = tensor_of<std::int64_t, 1>({2}, {2, 6});
+  const auto one = shown(key_lengths(lengths.view()));
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].name, "key_lengths_mask");
+  EXPECT_THAT(one[0].varies, ElementsAre(true, false, false, true));
+  EXPECT_EQ(one[0].allowed.extents(), (Extents<4>{2, 1, 1, 6}));
+  EXPECT_THAT(one[0].allowed.elements(),
+              ElementsAre(true, true, false, false, false, false, true, true,
+                          true, true, true, true));
+}
+
+TEST(ShowMaskTest, EachRuleIsShownAndThenAllOfThem) {
+  const auto padding = filled<bool, 2>({2, 6}, true);
+  const auto per_head = filled<bool, 2>({3, 4}, true);
+  const auto all = shown(causal() & key_padding(padding.view()) &
+                         dense(view_of(per_head), {Axis::H, Axis::Lq}));
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[0].name, "causal_mask");
+  EXPECT_EQ(all[0].allowed.extents(), (Extents<4>{1, 1, 4, 6}));
+  EXPECT_EQ(all[1].name, "padding_mask");
+  EXPECT_EQ(all[1].allowed.extents(), (Extents<4>{2, 1, 1, 6}));
+  EXPECT_EQ(all[2].name, "dense_mask");
+  EXPECT_EQ(all[2].allowed.extents(), (Extents<4>{1, 3, 4, 1}));
+  EXPECT_EQ(all[3].name, "mask");
+  EXPECT_EQ(all[3].allowed.extents(), (Extents<4>{2, 3, 4, 6}));
+}
+
+TEST(ShowMaskTest, ACausalMaskVariesOverTheBatchWhereTheStartsDo) {
+  const auto starts = tensor_of<std::int64_t, 1>({2}, {0, 2});
+  const auto one = shown(causal(), starts.view());
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].allowed.extents(), (Extents<4>{2, 1, 4, 6}));
+  EXPECT_FALSE(one[0].allowed(0, 0, 0, 1));
+  EXPECT_TRUE(one[0].allowed(1, 0, 0, 2));
+  EXPECT_FALSE(one[0].allowed(1, 0, 0, 3));
+}
+
+TEST(ShowMaskTest, LengthsForEachQueryVaryOverTheQueries) {
+  const auto lengths = filled<std::int64_t, 2>({2, 4}, 3);
+  const auto one = shown(key_lengths(lengths.view()));
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_THAT(one[0].varies, ElementsAre(true, false, true, true));
+}
+
+}  // namespace
+}  // namespace headwise

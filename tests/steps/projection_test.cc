@@ -1,0 +1,254 @@
+#include "headwise/steps/projection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <span>
+
+#include "headwise/steps/softmax.h"
+#include "support/tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing_support::all_near;
+using testing_support::bits;
+using testing_support::filled;
+using testing_support::kNaNBits;
+using testing_support::same_bits;
+using testing_support::tensor_of;
+using testing_support::uniform;
+using testing_support::view_of;
+
+Linear linear_of(std::size_t in, std::size_t out, bool bias = true) {
+  return Linear::create({.in_features = in, .out_features = out, .bias = bias},
+                        RandomStream(Seed{7}, 1))
+      .value();
+}
+
+std::span<const float> weight_of(const Linear& linear) {
+  return {linear.weight().data(), linear.weight().size()};
+}
+std::span<const float> bias_of(const Linear& linear) {
+  return {linear.bias().data(), linear.bias().size()};
+}
+
+Tensor<double, 3> in_double(const Linear& linear,
+                            TensorView<const float, 3> x) {
+  const auto [B, L, in] = x.extents();
+  auto y = Tensor<double, 3>::create({B, L, linear.out_features()}).value();
+  for (std::size_t b = 0; b < B; ++b) {
+    for (std::size_t l = 0; l < L; ++l) {
+      for (std::size_t o = 0; o < linear.out_features(); ++o) {
+        double sum = linear.has_bias() ? linear.bias()(o) : 0;
+        for (std::size_t i = 0; i < in; ++i) {
+          sum += double{x(b, l, i)} * double{linear.weight()(o, i)};
+        }
+        y(b, l, o) = sum;
+      }
+    }
+  }
+  return y;
+}
+
+TEST(LinearTest, MatchesDoubleForEverySizeAroundABlockOfFeatures) {
+  for (const std::size_t in : {1u, 3u, 127u, 128u, 129u, 256u, 700u}) {
+    for (const bool bias : {false, true}) {
+      const Linear linear = linear_of(in, 5, bias);
+      const auto x = uniform<3>({2, 3, in}, 10);
+      EXPECT_TRUE(all_near(linear.forward(x.view()).value(),
+                           in_double(linear, x.view()), 2e-6))
+          << in << " features, bias " << bias;
+    }
+  }
+}
+
+// With x = 1 every product is exact, so that nothing but the order of the
+// additions shows.
+TEST(LinearTest, BlocksOf128FeaturesAreAddedInOrderThenTheBias) {
+  constexpr std::size_t kIn = 300;
+  const Linear linear = linear_of(kIn, 4);
+  const auto y =
+      linear.forward(filled<float, 3>({1, 1, kIn}, 1).view()).value();
+  for (std::size_t o = 0; o < 4; ++o) {
+    float blocks[3] = {0, 0, 0};
+    for (std::size_t i = 0; i < kIn; ++i) {
+      blocks[i / 128] += linear.weight()(o, i);
+    }
+    const float want = ((blocks[0] + blocks[1]) + blocks[2]) + linear.bias()(o);
+    EXPECT_EQ(bits(y(0, 0, o)), bits(want)) << "feature " << o;
+  }
+}
+
+TEST(LinearTest, TheFirstNumbersOfASeedNeverChange) {
+  const Linear linear = linear_of(512, 4);
+  EXPECT_THAT(weight_of(linear).first(4),
+              ElementsAre(0x1.7c78c6p-9f, 0x1.73e9e6p-7f, -0x1.aefb4ap-15f,
+                          -0x1.cc96c4p-8f));
+  EXPECT_THAT(bias_of(linear), ElementsAre(-0x1.16a5bap-5f, -0x1.2d43dap-5f,
+                                           0x1.80ca3ap-6f, -0x1.9b002ap-6f));
+}
+
+TEST(LinearTest, ParametersAreUniformWithinOneByTheRootOfTheInputSize) {
+  const Linear linear = linear_of(400, 250);  // bound 1/20, 1e5 numbers
+  const auto [low, high] = std::ranges::minmax(weight_of(linear));
+  EXPECT_GE(low, -0.05f);
+  EXPECT_LT(high, 0.05f);
+  EXPECT_LT(low, -0.0499f);
+  EXPECT_GT(high, 0.0499f);
+  double sum = 0;
+  double squares = 0;
+  for (const float w : weight_of(linear)) {
+    sum += w;
+    squares += double{w} * w;
+  }
+  EXPECT_NEAR(sum / 1e5, 0, 5e-4);
+  EXPECT_NEAR(squares / 1e5, 0.05 * 0.05 / 3, 2e-5);
+  const auto [bias_low, bias_high] = std::ranges::minmax(bias_of(linear));
+  EXPECT_GE(bias_low, -0.05f);
+  EXPECT_LT(bias_high, 0.05f);
+  EXPECT_GT(bias_high - bias_low, 0.08f);
+  // The bias is drawn from numbers of its own.
+  EXPECT_FALSE(same_bits(bias_of(linear), weight_of(linear).first(250)));
+}
+
+TEST(LinearTest, WithoutABiasThereIsNone) {
+  const Linear linear = linear_of(4, 3, false);
+  EXPECT_FALSE(linear.has_bias());
+  EXPECT_EQ(linear.bias().size(), 0u);
+  const auto y = linear.forward(filled<float, 3>({1, 2, 4}, 0).view()).value();
+  EXPECT_THAT(y.elements(), Each(0.0f));
+}
+
+TEST(LinearTest, StridedInputsGiveTheSameBits) {
+  const Linear linear = linear_of(130, 7);
+  const auto x = uniform<3>({2, 3, 130}, 11);
+  const auto want = linear.forward(x.view()).value();
+
+  // (L, B, in): the batch in the middle.
+  auto middle = Tensor<float, 3>::create({3, 2, 130}).value();
+  // Every second feature of a wider tensor, last feature first.
+  auto wide = filled<float, 3>({2, 3, 260}, kNaN);
+  for (std::size_t b = 0; b < 2; ++b) {
+    for (std::size_t l = 0; l < 3; ++l) {
+      for (std::size_t i = 0; i < 130; ++i) {
+        middle(l, b, i) = x(b, l, i);
+        wide(b, l, 2 * (129 - i)) = x(b, l, i);
+      }
+    }
+  }
+  EXPECT_TRUE(same_bits(
+      linear.forward(view_of(middle).permuted({1, 0, 2})).value(), want));
+  const TensorView<const float, 3> backwards(&wide(0, 0, 258), {2, 3, 130},
+                                             {780, 260, -2});
+  EXPECT_TRUE(same_bits(linear.forward(backwards).value(), want));
+}
+
+TEST(LinearTest, ARowHasTheSameBitsInAnyBatchOnAnyNumberOfThreads) {
+  const Linear linear = linear_of(200, 9);
+  const auto x = uniform<3>({3, 17, 200}, 12);
+  const auto want = linear.forward(x.view()).value();
+  for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
+    const Executor executor = Executor::with_threads(threads).value();
+    EXPECT_TRUE(
+        same_bits(linear.forward(x.view(), "x", executor).value(), want))
+        << threads << " threads";
+  }
+  for (std::size_t b = 0; b < 3; ++b) {
+    for (std::size_t l = 0; l < 17; ++l) {
+      const auto alone =
+          linear.forward(TensorView<const float, 3>(&x(b, l, 0), {1, 1, 200}))
+              .value();
+      EXPECT_TRUE(same_bits(alone.elements(), {&want(b, l, 0), 9}))
+          << "row " << b << ", " << l;
+    }
+  }
+}
+
+TEST(LinearTest, ARowWithNaNOrInfinityChangesNoOtherRow) {
+  const Linear linear = linear_of(6, 5);
+  auto x = uniform<3>({1, 3, 6}, 13);
+  const auto want = linear.forward(x.view()).value();
+  for (const float poison : {kNaN, -kMinusInf, kMinusInf}) {
+    x(0, 1, 2) = poison;
+    const auto y = linear.forward(x.view()).value();
+    for (const std::size_t l : {0u, 2u}) {
+      EXPECT_TRUE(same_bits(std::span(&y(0, l, 0), 5), {&want(0, l, 0), 5}));
+    }
+  }
+}
+
+TEST(LinearTest, EveryNaNItReturnsHasTheSameBits) {
+  const Linear linear = linear_of(6, 5);
+  auto x = filled<float, 3>({1, 3, 6}, 1);
+  x(0, 0, 1) = std::bit_cast<float>(0xffc12345u);  // a NaN of another kind
+  x(0, 1, 0) = -kMinusInf;                         // inf - inf
+  x(0, 1, 1) = kMinusInf;
+  const Linear ones = Linear::from_params(filled<float, 2>({5, 6}, 1)).value();
+  for (const Linear* each : {&linear, &ones}) {
+    const auto y = each->forward(x.view()).value();
+    for (std::size_t o = 0; o < 5; ++o) {
+      EXPECT_EQ(bits(y(0, 0, o)), kNaNBits);
+    }
+  }
+  const auto y = ones.forward(x.view()).value();
+  EXPECT_EQ(bits(y(0, 1, 0)), kNaNBits);
+}
+
+TEST(LinearTest, NoTokensAtAllAreLegal) {
+  const Linear linear = linear_of(6, 5);
+  for (const Extents<3> none : {Extents<3>{0, 4, 6}, Extents<3>{3, 0, 6}}) {
+    const auto x = Tensor<float, 3>::create(none).value();
+    EXPECT_EQ(linear.forward(x.view()).value().extents(),
+              (Extents<3>{none[0], none[1], 5}));
+  }
+}
+
+TEST(LinearTest, AnInputOfAnotherSizeIsAnErrorThatShowsBothShapes) {
+  const Linear linear = linear_of(4, 3);
+  const auto x = uniform<3>({2, 5, 6}, 14);
+  const auto y = linear.forward(x.view());
+  ASSERT_FALSE(y);
+  EXPECT_EQ(y.error().code, ErrorCode::shape_mismatch);
+  EXPECT_EQ(y.error().message,
+            "linear: x has shape (2, 5, 6), expected (B, L, in_features) = "
+            "(2, 5, 4)");
+  EXPECT_EQ(linear.forward(x.view(), "query").error().message,
+            "linear: query has shape (2, 5, 6), expected (B, L, in_features) "
+            "= (2, 5, 4)");
+}
+
+TEST(LinearTest, ParametersThatDoNotFitAreErrors) {
+  const auto no_in =
+      Linear::create({.out_features = 3}, RandomStream(Seed{7}, 1));
+  ASSERT_FALSE(no_in);
+  EXPECT_EQ(no_in.error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(no_in.error().message,
+            "linear: in_features is 0, expected at least 1");
+  const auto no_out =
+      Linear::create({.in_features = 3}, RandomStream(Seed{7}, 1));
+  ASSERT_FALSE(no_out);
+  EXPECT_EQ(no_out.error().message,
+            "linear: out_features is 0, expected at least 1");
+  const auto bias = Linear::from_params(filled<float, 2>({4, 2}, 1),
+                                        filled<float, 1>({3}, 1));
+  ASSERT_FALSE(bias);
+  EXPECT_EQ(bias.error().code, ErrorCode::shape_mismatch);
+  EXPECT_EQ(bias.error().message,
+            "linear: bias has shape (3), expected (out_features) = (4)");
+  const auto empty = Linear::from_params(filled<float, 2>({4, 0}, 1));
+  ASSERT_FALSE(empty);
+  EXPECT_EQ(empty.error().message,
+            "linear: in_features is 0, expected at least 1");
+  const auto no_rows = Linear::from_params(filled<float, 2>({0, 4}, 1));
+  ASSERT_FALSE(no_rows);
+  EXPECT_EQ(no_rows.error().message,
+            "linear: out_features is 0, expected at least 1");
+}
+
+}  // namespace
+}  // namespace headwise

@@ -1,0 +1,103 @@
+#include "headwise/steps/scores.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+
+#include "headwise/steps/softmax.h"
+#include "support/tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing_support::all_near;
+using testing_support::bits;
+using testing_support::copy_of;
+using testing_support::filled;
+using testing_support::kNaNBits;
+using testing_support::same_bits;
+using testing_support::tensor_of;
+using testing_support::uniform;
+using testing_support::view_of;
+
+Tensor<float, 4> scores_of(
+    TensorView<const float, 4> query, TensorView<const float, 4> key,
+    double scale, const Executor& executor = Executor::default_executor()) {
+  auto out = Tensor<float, 4>::create({query.extent(0), query.extent(2),
+                                       query.extent(1), key.extent(1)})
+                 .value();
+  scores(query, key, scale, out.view(), executor);
+  return out;
+}
+
+TEST(ScoresTest, AScoreIsTheScaledProductOfItsQueryAndItsKey) {
+  // (B, L, H, D) = (1, 2, 1, 2) and (1, 3, 1, 2)
+  const auto query = tensor_of<float, 4>({1, 2, 1, 2}, {1, 2, 3, 4});
+  const auto key = tensor_of<float, 4>({1, 3, 1, 2}, {1, 0, 0, 1, 1, -1});
+  const auto out = scores_of(query.view(), key.view(), 0.5);
+  EXPECT_TRUE(same_bits(
+      out,
+      tensor_of<float, 4>({1, 1, 2, 3}, {0.5f, 1, -0.5f, 1.5f, 2, -0.5f})));
+}
+
+TEST(ScoresTest, TheDefaultScaleIsOneByTheRootOfTheHeadSize) {
+  EXPECT_EQ(default_scale(64), 0.125);
+  EXPECT_EQ(default_scale(1), 1.0);
+  EXPECT_EQ(default_scale(3), 1 / std::sqrt(3.0));
+}
+
+TEST(ScoresTest, MatchesDoubleWithGroupedHeads) {
+  const auto query = uniform<4>({2, 5, 6, 33}, 1);
+  const auto key = uniform<4>({2, 7, 3, 33}, 2);
+  auto want = Tensor<double, 4>::create({2, 6, 5, 7}).value();
+  for (std::size_t b = 0; b < 2; ++b) {
+    for (std::size_t h = 0; h < 6; ++h) {
+      for (std::size_t i = 0; i < 5; ++i) {
+        for (std::size_t j = 0; j < 7; ++j) {
+          double sum = 0;
+          for (std::size_t d = 0; d < 33; ++d) {
+            // Two query heads share a key head: 0 0 1 1 2 2.
+            sum += double{query(b, i, h, d)} * double{key(b, j, h / 2, d)};
+          }
+          want(b, h, i, j) = 0.3 * sum;
+        }
+      }
+    }
+  }
+  EXPECT_TRUE(all_near(scores_of(query.view(), key.view(), 0.3), want, 1e-6));
+}
+
+TEST(ScoresTest, TheLayoutAndTheThreadsDoNotShowInTheBits) {
+  const auto query = uniform<4>({2, 9, 4, 8}, 3);
+  const auto key = uniform<4>({2, 11, 4, 8}, 4);
+  const auto want = scores_of(query.view(), key.view(), 0.25);
+  // (B, H, L, D) data seen as (B, L, H, D).
+  const auto query_bhld = copy_of(as_bhld(view_of(query)));
+  const auto key_bhld = copy_of(as_bhld(view_of(key)));
+  EXPECT_TRUE(same_bits(
+      scores_of(as_blhd(view_of(query_bhld)), as_blhd(view_of(key_bhld)), 0.25),
+      want));
+  for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
+    const Executor executor = Executor::with_threads(threads).value();
+    EXPECT_TRUE(
+        same_bits(scores_of(query.view(), key.view(), 0.25, executor), want));
+  }
+}
+
+TEST(ScoresTest, EveryNaNHasTheSameBitsAndStaysInItsOwnScores) {
+  auto query = filled<float, 4>({1, 3, 1, 2}, 1);
+  const auto key = filled<float, 4>({1, 2, 1, 2}, 1);
+  query(0, 0, 0, 0) = std::bit_cast<float>(0xffc12345u);
+  query(0, 1, 0, 0) = -kMinusInf;  // inf - inf
+  query(0, 1, 0, 1) = kMinusInf;
+  const auto out = scores_of(query.view(), key.view(), 1);
+  for (std::size_t j = 0; j < 2; ++j) {
+    EXPECT_EQ(bits(out(0, 0, 0, j)), kNaNBits);
+    EXPECT_EQ(bits(out(0, 0, 1, j)), kNaNBits);
+    EXPECT_EQ(out(0, 0, 2, j), 2);
+  }
+}
+
+}  // namespace
+}  // namespace headwise
