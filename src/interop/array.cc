@@ -54,7 +54,7 @@ float rounded(Bfloat number) { return widened(number); }
 
 template <class T>
 T element(const Array& array, std::size_t index) {
-  T value;
+  T value{};
   std::memcpy(&value, array.data.data() + index * sizeof(T), sizeof(T));
   return value;
 }
@@ -207,6 +207,7 @@ Status convert(const Array& array, std::string_view operation,
               std::to_string(value), "at most 2^63 - 1",
               ErrorCode::out_of_range);
         }
+        // NOLINTNEXTLINE(bugprone-signed-char-misuse): an int8 is a number
         out[i] = static_cast<std::int64_t>(value);
       }
       return ok();
@@ -218,6 +219,8 @@ Status convert(const Array& array, std::string_view operation,
 
 }  // namespace detail
 
+// NOLINTNEXTLINE(readability-function-size): its lambdas are instantiated per
+// type
 Status check_finite(const Array& array, std::string_view operation,
                     std::string_view name) {
   return catching_out_of_memory([&] {

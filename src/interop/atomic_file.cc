@@ -51,8 +51,8 @@ class HeldBackSignals {
   }
 
  private:
-  sigset_t ours_;
-  sigset_t before_;
+  sigset_t ours_{};
+  sigset_t before_{};
 };
 
 // A descriptor that is closed when it is left; -1 is none.
@@ -201,7 +201,8 @@ bool follow_links(std::string& path) {
       return true;
     }
     const std::string next(text.data(), static_cast<std::size_t>(length));
-    path = next.starts_with('/') ? next : folder_of(path) + next;
+    path = next.starts_with('/') ? std::string() : folder_of(path);
+    path += next;
   }
   return false;
 }

@@ -20,6 +20,8 @@ class InputFile : public ByteSource {
                                 const std::string& path);
   InputFile(InputFile&& other) noexcept;
   InputFile& operator=(InputFile&&) = delete;
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
   ~InputFile() override;
 
   // "operation: path", what messages about the file begin with.

@@ -186,7 +186,7 @@ Mask dense(const bool* data, std::vector<std::size_t> extents,
       Dense{data, std::move(extents), std::move(strides), std::move(axes), {}});
 }
 
-Result<BoundMask> BoundMask::bind(Mask mask, const AttentionShape& shape,
+Result<BoundMask> BoundMask::bind(const Mask& mask, const AttentionShape& shape,
                                   const QueryStart& query_start,
                                   std::string_view operation) {
   std::vector<MaskRule> rules = mask.rules();

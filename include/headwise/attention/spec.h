@@ -52,12 +52,12 @@ using AttentionOutputs = AttentionOutputsOf<float>;
 // Options that were checked against the sizes of a call.
 struct AttentionSpec {
   AttentionShape shape;
-  double scale;
+  double scale = 1;
   BoundMask mask;
   BoundDropout dropout;
-  EmptyRow empty_rows;
-  AttnWeights attn_weights;
-  const Executor* executor;
+  EmptyRow empty_rows = EmptyRow::zero;
+  AttnWeights attn_weights = AttnWeights::none;
+  const Executor* executor = nullptr;
 
   // `operation` begins the messages. Errors: those of BoundMask::bind,
   // QueryStart::check and BoundDropout::bind; invalid_argument for a scale that

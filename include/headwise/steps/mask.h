@@ -104,7 +104,7 @@ class BoundMask {
   // Errors: shape_mismatch, out_of_range (a length longer than the keys or
   // negative), invalid_argument (axes that name an axis twice); `operation`
   // begins the message.
-  static Result<BoundMask> bind(Mask mask, const AttentionShape& shape,
+  static Result<BoundMask> bind(const Mask& mask, const AttentionShape& shape,
                                 const QueryStart& query_start,
                                 std::string_view operation);
 

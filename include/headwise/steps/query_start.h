@@ -21,9 +21,8 @@ class QueryStart {
  public:
   QueryStart() = default;
   // The same for every sequence; may be negative.
-  QueryStart(
-      std::int64_t start)  // NOLINT(google-explicit-constructor): a number
-      : start_(start) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): `.query_start = 12`
+  QueryStart(std::int64_t start) : start_(start) {}
   // One number a sequence: (B). The view must outlive the call.
   QueryStart(  // NOLINT(google-explicit-constructor): `.query_start = starts`
       TensorView<const std::int64_t, 1> starts)
