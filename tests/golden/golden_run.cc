@@ -1,0 +1,358 @@
+#include "golden/golden_run.h"
+
+#include <stdexcept>
+#include <utility>
+
+#include "headwise/attention/forward.h"
+#include "headwise/attention/reference.h"
+#include "headwise/attention/stepwise.h"
+#include "headwise/module/multi_head_attention.h"
+#include "headwise/steps/embedding.h"
+#include "support/recorded_trace.h"
+#include "support/tensors.h"
+
+namespace headwise::testing_support {
+namespace {
+
+template <std::size_t Rank>
+Got got_of(const Tensor<float, Rank>& tensor) {
+  return {{tensor.extents().begin(), tensor.extents().end()},
+          {tensor.elements().begin(), tensor.elements().end()}};
+}
+Got got_of(const RecordedStep& step) { return {step.extents, step.elements}; }
+
+// ---- Options of a case. ----
+
+EmptyRow empty_rows_of(const GoldenCase& golden) {
+  const auto& rule = golden.options().at("fully_masked_row");
+  if (rule.is_null() || rule == "zero") {
+    return EmptyRow::zero;
+  }
+  if (rule.get<std::string>().starts_with("uniform")) {
+    return EmptyRow::uniform;
+  }
+  throw std::runtime_error("unknown rule for empty rows: " + rule.dump());
+}
+
+// The default scale must be that of the case, unless it has one of its own.
+std::optional<double> scale_of(const GoldenCase& golden, std::size_t D) {
+  const double scale = golden.options().at("scale");
+  const double usual = 1 / std::sqrt(static_cast<double>(D));
+  if (std::abs(scale - usual) < 1e-12) {
+    return std::nullopt;
+  }
+  return scale;
+}
+
+// A mask's axes are `names`, or 1.
+template <std::size_t Rank>
+Mask dense_of(const Tensor<bool, Rank>& mask,
+              const std::array<Axis, Rank>& names) {
+  std::array<Axis, Rank> axes = names;
+  for (std::size_t a = 0; a < Rank; ++a) {
+    if (mask.extent(a) == 1) {
+      axes[a] = Axis::one;
+    }
+  }
+  return dense(view_of(mask), axes);
+}
+
+// ---- The layer. ----
+
+Linear linear_of(const GoldenCase& golden, const std::string& name) {
+  Tensor<float, 1> bias;
+  if (golden.has(name + ".bias")) {
+    bias = golden.floats<1>(name + ".bias");
+  }
+  return Linear::from_params(golden.floats<2>(name + ".weight"),
+                             std::move(bias))
+      .value();
+}
+
+// The projections are called prefix + "q", "k", "v" and `out`.
+MultiHeadAttention layer_of(const GoldenCase& golden, const std::string& prefix,
+                            const std::string& out) {
+  MultiHeadAttentionParams params{linear_of(golden, prefix + "q"),
+                                  linear_of(golden, prefix + "k"),
+                                  linear_of(golden, prefix + "v"),
+                                  {}};
+  if (golden.has(prefix + out + ".weight")) {
+    params.w_o = linear_of(golden, prefix + out);
+  }
+  return MultiHeadAttention::from_params(std::move(params),
+                                         golden.options().at("num_heads"))
+      .value();
+}
+
+// Their name of a step -> ours.
+const std::map<std::string, std::string> kStepNames = {
+    {"q", "q"},
+    {"k", "k"},
+    {"v", "v"},
+    {"q_heads", "q_heads"},
+    {"k_heads", "k_heads"},
+    {"v_heads", "v_heads"},
+    {"scores", "scores"},
+    {"masked_scores", "masked_scores"},
+    {"weights", "attn_weights"},
+    {"attention", "attn_weights"},
+    {"context", "context"},
+    {"concat", "merged"},
+    {"output", "output"},
+    {"x", "output"}};
+
+struct LayerInputs {
+  TensorView<const float, 3> query;
+  TensorView<const float, 3> key;
+  TensorView<const float, 3> value;
+};
+
+// The layer in one call, and once more with every step told.
+std::vector<Computed> compute_layer(const MultiHeadAttention& layer,
+                                    const LayerInputs& in,
+                                    AttentionOptions options,
+                                    const std::string& way) {
+  options.attn_weights = AttnWeights::per_head;
+  const auto& [query, key, value] = in;
+  const auto plain = layer.forward(query, key, value, options).value();
+  Computed in_one_call{way + "plain", {}};
+  for (const char* name : {"output", "x"}) {
+    in_one_call.tensors[name] = got_of(plain.output);
+  }
+  for (const char* name : {"weights", "attention"}) {
+    in_one_call.tensors[name] = got_of(plain.attn_weights);
+  }
+  RecordedTrace trace;
+  const auto traced = layer.forward(query, key, value, options, &trace).value();
+  Computed stepwise{way + "stepwise", {}};
+  for (const auto& [theirs, ours] : kStepNames) {
+    if (const RecordedStep* step = trace.find(ours); step != nullptr) {
+      stepwise.tensors[theirs] = got_of(*step);
+    }
+  }
+  return {std::move(in_one_call), std::move(stepwise)};
+}
+
+void append(std::vector<Computed>& all, std::vector<Computed> more) {
+  std::ranges::move(more, std::back_inserter(all));
+}
+
+// ---- token_mha: from token ids to the output. ----
+
+Tensor<bool, 2> not_padding(const Tensor<std::int64_t, 2>& tokens,
+                            std::int64_t pad_id) {
+  auto mask = Tensor<bool, 2>::create(tokens.extents()).value();
+  for (std::size_t i = 0; i < mask.size(); ++i) {
+    mask.data()[i] = tokens.data()[i] != pad_id;
+  }
+  return mask;
+}
+
+// The mask that the case describes, made by headwise.
+Mask own_mask(const std::string& kind, const Tensor<bool, 2>& padding) {
+  Mask mask;
+  if (kind.find("padding") != std::string::npos) {
+    mask = mask & key_padding(padding.view());
+  }
+  if (kind.find("causal") != std::string::npos) {
+    mask = mask & causal();
+  }
+  return mask;
+}
+
+std::vector<Computed> compute_tokens(const GoldenCase& golden) {
+  const auto embedding =
+      Embedding::from_weight(golden.floats<2>("embedding.weight")).value();
+  const bool cross = golden.options().at("cross");
+  const auto tokens = golden.ints<2>("tokens");
+  const auto kv_tokens = golden.ints<2>(cross ? "kv_tokens" : "tokens");
+  const auto embedded = embedding.forward(tokens.view()).value();
+  const auto embedded_kv = embedding.forward(kv_tokens.view()).value();
+  const auto layer = layer_of(golden, "w_", "0");
+  const LayerInputs in{embedded.view(), embedded_kv.view(), embedded_kv.view()};
+
+  AttentionOptions options{.scale = scale_of(golden, *layer.config().head_dim),
+                           .empty_rows = empty_rows_of(golden)};
+  Tensor<bool, 3> mask;
+  if (golden.has("mask")) {
+    mask = golden.bools<3>("mask");
+    options.mask = dense_of(mask, {Axis::B, Axis::Lq, Axis::Lkv});
+  }
+  std::vector<Computed> all = compute_layer(layer, in, options, "");
+  all.back().tensors["embedded"] = got_of(embedded);
+  all.back().tensors["embedded_kv"] = got_of(embedded_kv);
+
+  const std::string kind = golden.options().at("mask_kind");
+  if (kind != "none") {
+    const auto padding = not_padding(kv_tokens, golden.options().at("pad_id"));
+    options.mask = own_mask(kind, padding);
+    append(all, compute_layer(layer, in, options, "own mask, "));
+  }
+  return all;
+}
+
+// ---- step_mha: the tutorial's steps. ----
+
+template <std::size_t Rank>
+Tensor<float, 3> as_batch(Tensor<float, Rank> tensor) {
+  if constexpr (Rank == 3) {
+    return tensor;
+  } else {
+    const Extents<3> extents{1, tensor.extent(0), tensor.extent(1)};
+    return std::move(tensor).with_extents(extents);
+  }
+}
+
+Tensor<float, 3> batch_of(const GoldenCase& golden, const std::string& name) {
+  return golden.rank(name) == 3 ? golden.floats<3>(name)
+                                : as_batch(golden.floats<2>(name));
+}
+
+std::vector<Computed> compute_steps(const GoldenCase& golden) {
+  const auto query = batch_of(golden, "query");
+  const auto key = batch_of(golden, "key");
+  const auto value = batch_of(golden, "value");
+  const auto layer = layer_of(golden, "fc_", "o");
+  AttentionOptions options{.scale = scale_of(golden, *layer.config().head_dim),
+                           .empty_rows = empty_rows_of(golden)};
+  Tensor<bool, 4> mask;
+  if (golden.has("mask")) {
+    mask = golden.bools<4>("mask");
+    options.mask = dense_of(mask, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv});
+  }
+  Tensor<bool, 4> keep;
+  if (golden.has("dropout_keep")) {
+    keep = golden.bools<4>("dropout_keep");
+    options.dropout = {.p = golden.options().at("dropout").get<double>(),
+                       .training = true,
+                       .keep_mask = keep.view()};
+  }
+  return compute_layer(layer, {query.view(), key.view(), value.view()}, options,
+                       "");
+}
+
+// ---- d2l_mha: the chapter's layer in four frameworks. ----
+
+void add_run(const GoldenCase& golden, const MultiHeadAttention& layer,
+             const nlohmann::json& run, std::vector<Computed>& all) {
+  const auto query = golden.floats<3>(run.at("queries"));
+  const auto key = golden.floats<3>(run.at("keys"));
+  const auto value = golden.floats<3>(run.at("values"));
+  AttentionOptions options{.scale = scale_of(golden, *layer.config().head_dim),
+                           .empty_rows = empty_rows_of(golden)};
+  Tensor<std::int64_t, 1> lengths;
+  Tensor<std::int64_t, 2> row_lengths;
+  if (const auto& name = run.at("valid_lens"); !name.is_null()) {
+    if (golden.rank(name) == 1) {
+      lengths = golden.ints<1>(name);
+      options.mask = key_lengths(lengths.view());
+    } else {
+      row_lengths = golden.ints<2>(name);
+      options.mask = key_lengths(row_lengths.view());
+    }
+  }
+  for (Computed& way :
+       compute_layer(layer, {query.view(), key.view(), value.view()}, options,
+                     run.at("name").get<std::string>() + ", ")) {
+    Computed named{way.way, {}};
+    for (const auto& [theirs, tensor] :
+         {std::pair(run.at("output"), way.tensors.at("output")),
+          std::pair(run.at("weights"), way.tensors.at("weights"))}) {
+      const std::string name = theirs;
+      named.tensors[name] = tensor;
+      for (const std::string framework : run.at("frameworks")) {
+        named.tensors[name + "_" + framework] = tensor;
+      }
+    }
+    all.push_back(std::move(named));
+  }
+}
+
+std::vector<Computed> compute_d2l(const GoldenCase& golden) {
+  const auto layer = layer_of(golden, "W_", "o");
+  std::vector<Computed> all;
+  for (const auto& run : golden.json().at("runs")) {
+    add_run(golden, layer, run, all);
+  }
+  return all;
+}
+
+// ---- sdpa: the operation. ----
+
+std::vector<Computed> compute_sdpa(const GoldenCase& golden) {
+  const auto q = golden.floats<4>("q");  // (B, H, L, D)
+  const auto k = golden.floats<4>("k");
+  const auto v = golden.floats<4>("v");
+  const auto& [B, Hq, Lq, D] = q.extents();
+  const std::size_t Lkv = k.extent(2);
+  AttentionOptions options{.scale = scale_of(golden, D),
+                           .empty_rows = empty_rows_of(golden),
+                           .attn_weights = AttnWeights::per_head};
+  if (const auto& corner = golden.options().at("causal"); !corner.is_null()) {
+    options.mask = causal();
+    if (corner == "bottom_right") {
+      options.query_start = QueryStart::bottom_right();
+    }
+  }
+  Tensor<std::int64_t, 1> lengths;
+  if (golden.options().at("valid_lens").get<bool>()) {
+    lengths = golden.ints<1>("valid_lens");
+    options.mask = options.mask & key_lengths(lengths.view());
+  }
+  Tensor<bool, 4> mask;
+  if (golden.options().at("bool_mask").get<bool>()) {
+    mask = golden.bools<4>("bool_mask");
+    options.mask =
+        options.mask & dense_of(mask, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv});
+  }
+  auto output = Tensor<float, 4>::create({B, Hq, Lq, v.extent(3)}).value();
+  auto weights = Tensor<float, 4>::create({B, Hq, Lq, Lkv}).value();
+  auto lse = Tensor<float, 3>::create({B, Hq, Lq}).value();
+  const auto computed = [&](const std::string& way) {
+    return Computed{way,
+                    {{"output", got_of(output)},
+                     {"weights", got_of(weights)},
+                     {"lse", got_of(lse)}}};
+  };
+  const AttentionOutputs outputs{as_blhd(output.view()), weights.view(),
+                                 lse.view()};
+  std::vector<Computed> all;
+  attention(as_blhd(view_of(q)), as_blhd(view_of(k)), as_blhd(view_of(v)),
+            outputs, options)
+      .value();
+  all.push_back(computed("plain"));
+  reference_attention<float>(as_blhd(view_of(q)), as_blhd(view_of(k)),
+                             as_blhd(view_of(v)), outputs, options)
+      .value();
+  all.push_back(computed("reference"));
+  const auto steps =
+      stepwise_attention(as_blhd(view_of(q)), as_blhd(view_of(k)),
+                         as_blhd(view_of(v)), options)
+          .value();
+  all.push_back({"stepwise",
+                 {{"output", got_of(copy_of(as_bhld(view_of(steps.context))))},
+                  {"weights", got_of(steps.attn_weights)},
+                  {"lse", got_of(steps.lse)}}});
+  return all;
+}
+
+}  // namespace
+
+std::vector<Computed> compute(const GoldenCase& golden) {
+  const std::string kind = golden.kind();
+  if (kind == "token_mha") {
+    return compute_tokens(golden);
+  }
+  if (kind == "step_mha") {
+    return compute_steps(golden);
+  }
+  if (kind == "d2l_mha") {
+    return compute_d2l(golden);
+  }
+  if (kind == "sdpa") {
+    return compute_sdpa(golden);
+  }
+  throw std::runtime_error("no way to compute a case of kind " + kind);
+}
+
+}  // namespace headwise::testing_support

@@ -1,0 +1,176 @@
+// headwise against the numbers of PyTorch, JAX, TensorFlow and MXNet.
+//
+// The small cases stand in data/; the large ones in the folder that the
+// environment's HEADWISE_FIXTURES names, or the build's. Without that folder
+// their tests are skipped, and with CI=true they fail.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "golden/golden_case.h"
+#include "golden/golden_run.h"
+
+namespace headwise::testing_support {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::vector<std::string> kSmall = {
+    "seed001_none",           "seed001_padding",
+    "seed001_nopeak",         "seed001_padding_and_nopeak",
+    "seed001_fully_masked",   "seed001_encdec",
+    "seed001_encdec_padding", "seed002_step1",
+    "seed002_step4_dropout",  "d2l_sizes"};
+
+const std::vector<std::string> kLarge = {"seed000_mha",
+                                         "seed003_mha",
+                                         "seed002_step2",
+                                         "seed002_step3",
+                                         "seed002_step3_dropout",
+                                         "seed002_step4_padding",
+                                         "seed002_step4_fully_masked",
+                                         "d2l_h100",
+                                         "d2l_h100_bias",
+                                         "d2l_sizes_bias",
+                                         "sdpa_plain",
+                                         "sdpa_causal",
+                                         "sdpa_causal_top_left",
+                                         "sdpa_causal_bottom_right",
+                                         "sdpa_bool_mask",
+                                         "sdpa_fully_masked",
+                                         "sdpa_valid_lens",
+                                         "sdpa_valid_lens_causal",
+                                         "sdpa_gqa",
+                                         "sdpa_gqa_causal",
+                                         "sdpa_mqa",
+                                         "sdpa_scale",
+                                         "sdpa_value_dim",
+                                         "sdpa_one_query",
+                                         "sdpa_large_logits"};
+
+// Cases of these kinds that wait, and what for.
+const std::map<std::string, std::string> kNotYet = {
+    {"sdpa_alibi", "ALiBi slopes"},
+    {"sdpa_alibi_6", "ALiBi slopes"},
+    {"sdpa_bias", "a bias on the scores"},
+    {"sdpa_softcap", "softcap"},
+    {"sdpa_softcap_causal", "softcap"},
+    {"sdpa_window", "the window mask"},
+    {"sdpa_window_both", "the window mask"},
+    {"sdpa_window_gqa_softcap", "the window mask and softcap"}};
+
+fs::path fixtures() {
+  const char* from_environment = std::getenv("HEADWISE_FIXTURES");
+  return from_environment != nullptr ? from_environment : HEADWISE_FIXTURES;
+}
+
+// Tests that read the large goldens.
+class FixturesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (fs::is_directory(fixtures())) {
+      return;
+    }
+    const char* ci = std::getenv("CI");
+    ASSERT_FALSE(ci != nullptr && std::string(ci) == "true")
+        << "CI=true, but there are no large goldens in " << fixtures();
+    GTEST_SKIP() << "no large goldens in " << fixtures()
+                 << " (HEADWISE_FIXTURES names their folder)";
+  }
+};
+
+// Every tensor that is to be reproduced is, by at least one way.
+void expect_reproduced(const fs::path& folder) {
+  const GoldenCase golden(folder);
+  const std::vector<Computed> ways = compute(golden);
+  for (const std::string& tensor : golden.to_reproduce()) {
+    std::size_t compared = 0;
+    for (const Computed& way : ways) {
+      const auto got = way.tensors.find(tensor);
+      if (got != way.tensors.end()) {
+        EXPECT_TRUE(golden.matches(tensor, got->second)) << way.way;
+        ++compared;
+      }
+    }
+    EXPECT_GE(compared, 1u) << golden.name() << ": nothing gives " << tensor;
+  }
+}
+
+class SmallGoldenTest : public testing::TestWithParam<std::string> {};
+TEST_P(SmallGoldenTest, EveryTensorIsReproduced) {
+  expect_reproduced(fs::path(HEADWISE_GOLDEN_DATA) / GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(Golden, SmallGoldenTest, testing::ValuesIn(kSmall),
+                         [](const auto& test) { return test.param; });
+
+class LargeGoldenTest : public FixturesTest,
+                        public testing::WithParamInterface<std::string> {};
+TEST_P(LargeGoldenTest, EveryTensorIsReproduced) {
+  expect_reproduced(fixtures() / GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(Golden, LargeGoldenTest, testing::ValuesIn(kLarge),
+                         [](const auto& test) { return test.param; });
+
+std::string bytes_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file) << path;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST_F(FixturesTest, TheSmallGoldensAreThoseOfTheFixturesByteForByte) {
+  std::size_t files = 0;
+  for (const std::string& name : kSmall) {
+    for (const auto& entry :
+         fs::directory_iterator(fs::path(HEADWISE_GOLDEN_DATA) / name)) {
+      if (entry.path().extension() == ".npy") {
+        EXPECT_EQ(bytes_of(entry.path()),
+                  bytes_of(fixtures() / name / entry.path().filename()));
+        ++files;
+      }
+    }
+    // The tolerances and options too.
+    const GoldenCase small(fs::path(HEADWISE_GOLDEN_DATA) / name);
+    const GoldenCase large(fixtures() / name);
+    EXPECT_EQ(small.options(), large.options());
+    EXPECT_EQ(small.to_reproduce(), large.to_reproduce());
+    for (const std::string& tensor : small.to_reproduce()) {
+      for (const char* key : {"shape", "role", "atol", "rtol"}) {
+        EXPECT_EQ(small.json()["tensors"][tensor][key],
+                  large.json()["tensors"][tensor][key]);
+      }
+    }
+  }
+  EXPECT_GT(files, 100u);
+}
+
+TEST_F(FixturesTest, EveryCaseOfTheseKindsIsComparedOrSaysWhatItWaitsFor) {
+  std::set<std::string> known(kSmall.begin(), kSmall.end());
+  known.insert(kLarge.begin(), kLarge.end());
+  for (const auto& [name, reason] : kNotYet) {
+    EXPECT_TRUE(known.insert(name).second) << name << " waits and is compared";
+  }
+  std::set<std::string> there;
+  for (const auto& entry : fs::directory_iterator(fixtures())) {
+    if (!fs::exists(entry.path() / "case.json")) {
+      continue;
+    }
+    const GoldenCase golden(entry.path());
+    for (const char* kind : {"token_mha", "step_mha", "d2l_mha", "sdpa"}) {
+      if (golden.kind() == kind) {
+        there.insert(golden.name());
+      }
+    }
+  }
+  EXPECT_EQ(there, known);
+}
+
+}  // namespace
+}  // namespace headwise::testing_support
