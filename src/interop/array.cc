@@ -127,6 +127,20 @@ Error not_finite(const Array& array, std::string_view operation,
               (std::isfinite(value) ? " of float32" : "")};
 }
 
+template <class T>
+Status all_finite(const Array& array, std::string_view operation,
+                  std::string_view name) {
+  if constexpr (!std::is_integral_v<T> && !std::is_same_v<T, std::byte>) {
+    for (std::size_t i = 0; i < array.data.size() / sizeof(T); ++i) {
+      if (!std::isfinite(rounded(element<T>(array, i)))) {
+        return not_finite(array, operation, name, i,
+                          shown_value(element<T>(array, i)));
+      }
+    }
+  }
+  return ok();
+}
+
 }  // namespace
 
 AnyView Array::view() const {
@@ -219,22 +233,11 @@ Status convert(const Array& array, std::string_view operation,
 
 }  // namespace detail
 
-// NOLINTNEXTLINE(readability-function-size): its lambdas are instantiated per
-// type
 Status check_finite(const Array& array, std::string_view operation,
                     std::string_view name) {
   return catching_out_of_memory([&] {
-    return with_type(array.dtype, [&]<class T>(T) -> Status {
-      if constexpr (!std::is_integral_v<T> && !std::is_same_v<T, std::byte>) {
-        const std::size_t count = array.data.size() / sizeof(T);
-        for (std::size_t i = 0; i < count; ++i) {
-          if (!std::isfinite(rounded(element<T>(array, i)))) {
-            return not_finite(array, operation, name, i,
-                              shown_value(element<T>(array, i)));
-          }
-        }
-      }
-      return ok();
+    return with_type(array.dtype, [&]<class T>(T) {
+      return all_finite<T>(array, operation, name);
     });
   });
 }
