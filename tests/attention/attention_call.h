@@ -147,4 +147,59 @@ class EveryMask {
   Tensor<bool, 4> full_;
 };
 
+// Small and large, square and not, around one block of keys, grouped heads.
+inline const std::vector<AttentionShape> kShapes = {
+    {.B = 2, .Hq = 3, .Hkv = 3, .Lq = 5, .Lkv = 7, .D = 8, .Dv = 8},
+    {.B = 3, .Hq = 4, .Hkv = 2, .Lq = 9, .Lkv = 6, .D = 5, .Dv = 3},
+    {.B = 2, .Hq = 3, .Hkv = 1, .Lq = 2, .Lkv = 300, .D = 16, .Dv = 20},
+    {.B = 1, .Hq = 2, .Hkv = 2, .Lq = 130, .Lkv = 129, .D = 4, .Dv = 4},
+    {.B = 1, .Hq = 1, .Hkv = 1, .Lq = 1, .Lkv = 1, .D = 1, .Dv = 1}};
+
+inline constexpr AttentionShape kSmall = {
+    .B = 2, .Hq = 4, .Hkv = 2, .Lq = 5, .Lkv = 7, .D = 8, .Dv = 6};
+
+// Options of every kind for calls of these sizes.
+struct OptionsCase {
+  std::string name;
+  AttentionOptions options;
+};
+inline std::vector<OptionsCase> every_options(const EveryMask& every_mask) {
+  std::vector<OptionsCase> cases;
+  for (const auto& [name, mask] : every_mask.masks()) {
+    cases.push_back({"mask " + name, {.mask = mask, .query_start = 1}});
+  }
+  const Mask all = cases.back().options.mask;
+  cases.push_back({"scale", {.scale = 1.7}});
+  cases.push_back(
+      {"bottom right",
+       {.mask = causal(), .query_start = QueryStart::bottom_right()}});
+  for (const EmptyRow empty_rows : {EmptyRow::uniform, EmptyRow::nan}) {
+    cases.push_back(
+        {"empty rows",
+         {.mask = all, .query_start = -2, .empty_rows = empty_rows}});
+  }
+  cases.push_back({"dropout",
+                   {.mask = all,
+                    .dropout = {.p = 0.3, .training = true, .seed = Seed{9}},
+                    .attn_weights = AttnWeights::after_dropout}});
+  cases.push_back({"mean", {.mask = all, .attn_weights = AttnWeights::mean}});
+  for (OptionsCase& c : cases) {
+    if (c.options.attn_weights == AttnWeights::none) {
+      c.options.attn_weights = AttnWeights::per_head;
+    }
+  }
+  return cases;
+}
+
+inline testing::AssertionResult same_bits(const Outputs<float>& got,
+                                          const Outputs<float>& want) {
+  if (auto r = same_bits(got.output, want.output); !r) {
+    return r << " of output";
+  }
+  if (auto r = same_bits(got.attn_weights, want.attn_weights); !r) {
+    return r << " of attn_weights";
+  }
+  return same_bits(got.lse, want.lse) << " of lse";
+}
+
 }  // namespace headwise::testing_support

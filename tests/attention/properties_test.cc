@@ -150,13 +150,16 @@ RC_GTEST_PROP(AttentionPropertyTest, AQueryHasTheSameBitsAloneAndInAnyChunk,
   const auto start = *rc::gen::inRange<std::int64_t>(
       -2, static_cast<std::int64_t>(shape.Lkv) + 2);
   const auto rows = indices(begin, end);
-  const Outputs<float> whole =
-      attend(in, {.mask = causal(), .query_start = start});
+  AttentionOptions options = {
+      .mask = causal(),
+      .query_start = start,
+      .dropout = {.p = 0.3, .training = *rc::gen::arbitrary<bool>()}};
+  const Outputs<float> whole = attend(in, options);
+  options.query_start = start + static_cast<std::int64_t>(begin);
   const Outputs<float> chunk =
       attend({picked(in.query, 1, rows), in.key.clone().value(),
               in.value.clone().value()},
-             {.mask = causal(),
-              .query_start = start + static_cast<std::int64_t>(begin)});
+             options);
   RC_ASSERT(bool(same_bits(chunk.output, picked(whole.output, 1, rows))));
 }
 

@@ -1,0 +1,153 @@
+// The same bits, however the work is cut.
+#include <gtest/gtest.h>
+
+#include "attention/attention_call.h"
+#include "support/tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing_support::attend;
+using testing_support::clone;
+using testing_support::copy_of;
+using testing_support::every_options;
+using testing_support::EveryMask;
+using testing_support::filled;
+using testing_support::Inputs;
+using testing_support::kShapes;
+using testing_support::kSmall;
+using testing_support::Outputs;
+using testing_support::random_inputs;
+using testing_support::same_bits;
+using testing_support::tensor_of;
+using testing_support::view_of;
+
+TEST(SameBitsTest, OnAnyNumberOfThreads) {
+  for (const AttentionShape& shape : kShapes) {
+    const Inputs<float> in = random_inputs(shape, 120);
+    const EveryMask every_mask(shape, true);
+    for (const auto& [name, options] : every_options(every_mask)) {
+      const Outputs<float> want = attend(in, options);
+      for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
+        const Executor executor = Executor::with_threads(threads).value();
+        AttentionOptions threaded = options;
+        threaded.executor = &executor;
+        EXPECT_TRUE(same_bits(attend(in, threaded), want))
+            << name << ", " << threads << " threads";
+      }
+    }
+  }
+}
+
+template <class T, std::size_t Rank>
+TensorView<const T, Rank> sequence_of(const Tensor<T, Rank>& tensor,
+                                      std::size_t b) {
+  Extents<Rank> extents = tensor.extents();
+  const std::size_t one = tensor.size() / extents[0];
+  extents[0] = 1;
+  return {tensor.data() + b * one, extents};
+}
+
+TEST(SameBitsTest, OfASequenceAloneAndInItsBatch) {
+  const AttentionShape shape = kShapes[1];
+  const Inputs<float> in = random_inputs(shape, 130);
+  const auto lengths = tensor_of<std::int64_t, 1>({3}, {6, 2, 4});
+  const auto starts = tensor_of<std::int64_t, 1>({3}, {0, -3, 2});
+  AttentionOptions options = {
+      .mask = causal() & key_lengths(lengths.view()),
+      .query_start = starts.view(),
+      .dropout = {.p = 0.4, .training = true, .seed = Seed{3}}};
+  const Outputs<float> batch = attend(in, options);
+  for (std::size_t b = 0; b < shape.B; ++b) {
+    const auto id =
+        tensor_of<std::int64_t, 1>({1}, {static_cast<std::int64_t>(b)});
+    options.mask = causal() & key_lengths(sequence_of(lengths, b));
+    options.query_start = starts(b);
+    options.dropout.sequence_ids = id.view();
+    auto output = filled<float, 4>({1, 9, 4, 3}, 42);
+    ASSERT_TRUE(attention(sequence_of(in.query, b), sequence_of(in.key, b),
+                          sequence_of(in.value, b), output.view(), options));
+    const auto want = sequence_of(batch.output, b);
+    EXPECT_TRUE(same_bits(output.elements(), {want.data(), want.size()}));
+  }
+}
+
+TEST(SameBitsTest, WithAndWithoutABatchAxis) {
+  const AttentionShape shape = {
+      .B = 1, .Hq = 4, .Hkv = 2, .Lq = 5, .Lkv = 7, .D = 8, .Dv = 6};
+  const Inputs<float> in = random_inputs(shape, 140);
+  const auto unbatched = [](const Tensor<float, 4>& tensor) {
+    return tensor.clone().value().without_batch();
+  };
+  auto output = filled<float, 3>({5, 4, 6}, 42);
+  ASSERT_TRUE(attention(unbatched(in.query).view(), unbatched(in.key).view(),
+                        unbatched(in.value).view(), output.view(),
+                        {.mask = causal()}));
+  EXPECT_TRUE(same_bits(output.elements(),
+                        attend(in, {.mask = causal()}).output.elements()));
+}
+
+TEST(SameBitsTest, InEveryLayout) {
+  for (const AttentionShape& shape : kShapes) {
+    const Inputs<float> in = random_inputs(shape, 150);
+    const Outputs<float> want = attend(in, {.mask = causal()});
+    // (B, H, L, D) data, in and out.
+    const auto query = copy_of(as_bhld(view_of(in.query)));
+    const auto key = copy_of(as_bhld(view_of(in.key)));
+    const auto value = copy_of(as_bhld(view_of(in.value)));
+    auto output = filled<float, 4>({shape.B, shape.Hq, shape.Lq, shape.Dv}, 42);
+    ASSERT_TRUE(attention(as_blhd(view_of(query)), as_blhd(view_of(key)),
+                          as_blhd(view_of(value)), as_blhd(output.view()),
+                          {.mask = causal()}));
+    EXPECT_TRUE(same_bits(copy_of(as_blhd(output.view())), want.output));
+  }
+}
+
+TEST(SameBitsTest, OfQueryKeyAndValueInOneTensorWithGapsAndBackwards) {
+  const AttentionShape shape = {
+      .B = 2, .Hq = 2, .Hkv = 2, .Lq = 5, .Lkv = 5, .D = 4, .Dv = 4};
+  const Inputs<float> in = random_inputs(shape, 160);
+  const Outputs<float> want = attend(in);
+  // (B, L, 3, H, D): packed projections; the tokens stand in reverse.
+  auto packed = Tensor<float, 1>::create({2 * 5 * 3 * 2 * 4}).value();
+  const auto part = [&](std::size_t p) {
+    return TensorView<float, 4>(packed.data() + 4 * 24 + p * 8, {2, 5, 2, 4},
+                                {120, -24, 4, 1});
+  };
+  const auto put = [](const Tensor<float, 4>& from, TensorView<float, 4> to) {
+    for (std::size_t b = 0; b < 2; ++b) {
+      for (std::size_t l = 0; l < 5; ++l) {
+        for (std::size_t h = 0; h < 2; ++h) {
+          for (std::size_t d = 0; d < 4; ++d) {
+            to(b, l, h, d) = from(b, l, h, d);
+          }
+        }
+      }
+    }
+  };
+  put(in.query, part(0));
+  put(in.key, part(1));
+  put(in.value, part(2));
+  auto output = filled<float, 4>({2, 5, 2, 4}, 42);
+  ASSERT_TRUE(attention(part(0), part(1), part(2), output.view()));
+  EXPECT_TRUE(same_bits(output, want.output));
+}
+
+TEST(SameBitsTest, OfTheOutputWhateverElseIsAskedFor) {
+  const Inputs<float> in = random_inputs(kSmall, 170);
+  const AttentionOptions plain = {.mask = causal()};
+  const Outputs<float> want = attend(in, plain);
+  for (const AttnWeights form :
+       {AttnWeights::per_head, AttnWeights::mean, AttnWeights::after_dropout}) {
+    AttentionOptions options = plain;
+    options.attn_weights = form;
+    EXPECT_TRUE(same_bits(attend(in, options).output, want.output));
+  }
+  auto output = filled<float, 4>({2, 5, 4, 6}, 42);
+  ASSERT_TRUE(attention(in.query.view(), in.key.view(), in.value.view(),
+                        output.view(), plain));
+  EXPECT_TRUE(same_bits(output, want.output));
+}
+
+}  // namespace
+}  // namespace headwise
