@@ -1,8 +1,12 @@
 #include "args.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <limits>
 #include <memory>
 
 namespace headwise::cli {
@@ -77,6 +81,76 @@ std::string did_you_mean(const std::string& name) {
   return name.empty() ? "" : fmt::format("; did you mean {}?", name);
 }
 
+// ---- Checks. ----
+
+std::string unexpected(const std::string& text, std::string_view expected) {
+  return fmt::format("is {}, expected {}", text.empty() ? "empty" : text,
+                     expected);
+}
+
+template <class T>
+CLI::Validator whole_from(T low, std::string_view expected) {
+  return {[=](std::string& text) -> std::string {
+            T number{};
+            const char* const end = text.data() + text.size();
+            const auto [stop, error] =
+                std::from_chars(text.data(), end, number);
+            if (error == std::errc::result_out_of_range && stop == end) {
+              return unexpected(text, "a number that fits 64 bits");
+            }
+            if (error != std::errc{} || stop != end || number < low) {
+              return unexpected(text, expected);
+            }
+            text = std::to_string(number);
+            return "";
+          },
+          ""};
+}
+
+CLI::Validator number_between(double low, double high,
+                              std::string_view expected) {
+  return {[=](const std::string& text) -> std::string {
+            double number = 0;
+            const char* const end = text.data() + text.size();
+            const auto [stop, error] =
+                std::from_chars(text.data(), end, number);
+            const bool fits = error == std::errc{} && stop == end &&
+                              number >= low && number <= high;
+            return fits ? "" : unexpected(text, expected);
+          },
+          ""};
+}
+
+// ---- What CLI11 says, in our words. ----
+
+template <class Kind>
+bool is(const CLI::ParseError& error) {
+  return dynamic_cast<const Kind*>(&error) != nullptr;
+}
+
+// "--embed-dim: 1 required N missing"
+std::string mismatch_text(const CLI::App& command, const std::string& what) {
+  const std::string name = what.substr(0, what.find_first_of(": "));
+  const CLI::Option* option = command.get_option_no_throw(name);
+  if (what.ends_with("missing") && option != nullptr) {
+    return fmt::format("{} has no value, expected {}", name,
+                       option->get_type_name());
+  }
+  if (what.find("flag override") != std::string::npos) {
+    return (name.starts_with('-') ? name : "--" + name) +
+           " has a value, expected none";
+  }
+  return name + " was given more than once, expected once";
+}
+
+std::string extras_text(const CLI::App& command) {
+  const std::vector<std::string> extras = command.remaining();
+  const std::string first = extras.empty() ? "" : extras.front();
+  return first.starts_with('-')
+             ? fmt::format("unknown option {}", first)
+             : fmt::format("unexpected argument \"{}\"", first);
+}
+
 }  // namespace
 
 CLI::App* add_command(CLI::App& app, const std::string& name,
@@ -92,19 +166,43 @@ void set_examples(CLI::App& app, const std::string& examples) {
 }
 
 CLI::Validator at_least_one() {
-  return {[](const std::string& text) -> std::string {
-            const bool digits =
-                !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
-                  return std::isdigit(c) != 0;
-                });
-            const bool zero = text.find_first_not_of('0') == std::string::npos;
-            if (digits && !zero) {
+  return whole_from<std::size_t>(1, "a whole number from 1 on");
+}
+
+CLI::Validator natural_number() {
+  return whole_from<std::uint64_t>(0, "a whole number from 0 on");
+}
+
+CLI::Validator whole_number() {
+  return whole_from(std::numeric_limits<std::int64_t>::min(), "a whole number");
+}
+
+CLI::Validator finite_number() {
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  return number_between(-kLargest, kLargest, "a finite number");
+}
+
+CLI::Validator probability() {
+  return number_between(0, 1, "a number from 0 to 1");
+}
+
+CLI::Validator one_of(std::vector<std::string> names) {
+  return {[names = std::move(names)](const std::string& text) -> std::string {
+            if (std::ranges::find(names, text) != names.end()) {
               return "";
             }
-            return fmt::format("is {}, expected a whole number from 1 on",
-                               text);
+            return unexpected(
+                       text, fmt::format("one of {}", fmt::join(names, ", "))) +
+                   did_you_mean(closest(text, names));
           },
-          "N >= 1"};
+          ""};
+}
+
+CLI::Validator not_empty() {
+  return {[](const std::string& text) -> std::string {
+            return text.empty() ? "is empty, expected a value" : "";
+          },
+          ""};
 }
 
 std::string closest(std::string_view given,
@@ -136,10 +234,22 @@ std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error,
   if (&command == &app && !arguments.empty() &&
       !arguments.front().starts_with("-")) {
     return fmt::format(
-        "unknown command {}{}", arguments.front(),
+        "unknown command {}{}",
+        arguments.front().empty() ? "\"\"" : arguments.front(),
         did_you_mean(closest(arguments.front(), command_names(app))));
   }
-  return error.what();
+  const std::string what = error.what();
+  if (is<CLI::ArgumentMismatch>(error)) {
+    return mismatch_text(command, what);
+  }
+  if (is<CLI::ExtrasError>(error)) {
+    return extras_text(command);
+  }
+  // A check's: "--num-heads: is 0, expected ..."
+  const std::size_t colon = what.find(": is ");
+  return is<CLI::ValidationError>(error) && colon != std::string::npos
+             ? what.substr(0, colon) + what.substr(colon + 1)
+             : what;
 }
 
 }  // namespace headwise::cli

@@ -16,8 +16,16 @@ CLI::App* add_command(CLI::App& app, const std::string& name,
 // The examples of the program itself.
 void set_examples(CLI::App& app, const std::string& examples);
 
-// Accepts whole numbers from 1 on.
+// Checks whose messages say what was given and what was expected. Those of
+// numbers are for Option::transform(): CLI11 by itself takes 010 for 8 and -1
+// for 2^64 - 1.
 CLI::Validator at_least_one();
+CLI::Validator natural_number();  // from 0 on
+CLI::Validator whole_number();
+CLI::Validator finite_number();
+CLI::Validator probability();  // from 0 to 1
+CLI::Validator one_of(std::vector<std::string> names);
+CLI::Validator not_empty();
 
 // The sentence for a command line that cannot be parsed, with the closest name
 // where something was mistyped.

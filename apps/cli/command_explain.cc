@@ -47,8 +47,8 @@ Failure no_such_step(const ExplainedJob& job, const std::string& name) {
   }
   const std::string near = closest(name, names);
   return usage(fmt::format(
-      "--step {} is no step of this job{}; its steps: {}", name,
-      near.empty() ? "" : fmt::format("; did you mean {}?", near), list));
+      "--step {} is no step of this job, expected one of {}{}", name, list,
+      near.empty() ? "" : fmt::format("; did you mean {}?", near)));
 }
 
 // The files that were asked for beside the printed steps.
@@ -111,7 +111,7 @@ void add_input_options(CLI::App& command, ExplainFlags& flags) {
       .add_option("--example", flags.example,
                   "a built-in job (default self-attention)")
       ->type_name(example_names())
-      ->check(CLI::IsMember([] {
+      ->check(one_of([] {
         std::vector<std::string> names;
         for (const Example& example : examples()) {
           names.emplace_back(example.name);
@@ -121,23 +121,26 @@ void add_input_options(CLI::App& command, ExplainFlags& flags) {
   command
       .add_option("--tokens", flags.tokens,
                   "token ids: JSON [[62, 13], [60]], or one sequence a line")
-      ->type_name("FILE|-");
+      ->type_name("FILE|-")
+      ->check(not_empty());
   command
       .add_option("--target-tokens", flags.target_tokens,
                   "then these are the queries, --tokens the keys and values")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(not_empty());
   command.add_option("--pad-id", flags.pad_id, "id of padding (default 0)")
-      ->type_name("ID");
+      ->type_name("ID")
+      ->transform(whole_number());
   command
       .add_option("--padding-by", flags.padding_by,
                   "what is padding: beyond the length (default), or any pad id")
       ->type_name("length|id")
-      ->check(CLI::IsMember({"length", "id"}));
+      ->check(one_of({"length", "id"}));
   command
       .add_option("--mask-kind", flags.mask_kind,
                   "who may attend to whom (default none)")
       ->type_name("none|padding|causal|padding+causal")
-      ->check(CLI::IsMember({"none", "padding", "causal", "padding+causal"}));
+      ->check(one_of({"none", "padding", "causal", "padding+causal"}));
 }
 
 void add_layer_options(CLI::App& command, ExplainFlags& flags) {
@@ -145,46 +148,54 @@ void add_layer_options(CLI::App& command, ExplainFlags& flags) {
       .add_option("--vocab-size", flags.vocab_size,
                   "rows of the embedding (default 100)")
       ->type_name("N")
-      ->check(at_least_one());
+      ->transform(at_least_one());
   command
       .add_option("--embed-dim", flags.embed_dim,
                   "size of a token's vector (default 512)")
       ->type_name("N")
-      ->check(at_least_one());
+      ->transform(at_least_one());
   command.add_option("--num-heads", flags.num_heads, "heads (default 8)")
       ->type_name("N")
-      ->check(at_least_one());
+      ->transform(at_least_one());
   command.add_option("--seed", flags.seed, "of the parameters (default 0)")
-      ->type_name("N");
+      ->type_name("N")
+      ->transform(natural_number());
   command
       .add_option("--params", flags.params,
                   "read the parameters: NAME.npy in a folder, or a .npz")
-      ->type_name("DIR|FILE.npz");
+      ->type_name("DIR|FILE.npz")
+      ->check(not_empty());
 }
 
 void add_output_options(CLI::App& command, ExplainFlags& flags) {
-  command.add_flag("--shapes-only", flags.shapes_only,
-                   "print every shape and compute nothing");
+  command
+      .add_flag("--shapes-only", flags.shapes_only,
+                "print every shape and compute nothing")
+      ->disable_flag_override();
   command.add_option("--step", flags.step, "print one step's whole tensor")
-      ->type_name("NAME");
-  command.add_flag("--json", flags.json, "print JSON");
+      ->type_name("NAME")
+      ->check(not_empty());
+  command.add_flag("--json", flags.json, "print JSON")->disable_flag_override();
   command
       .add_option("--lang", flags.lang,
                   "language of the explanation (default from LANG)")
       ->type_name("en|ko")
-      ->check(CLI::IsMember({"en", "ko"}));
+      ->check(one_of({"en", "ko"}));
   command
       .add_option("--out", flags.out,
                   "write the output, or the tensor of --step")
-      ->type_name("FILE.npy");
+      ->type_name("FILE.npy")
+      ->check(not_empty());
   command
       .add_option("--heads", flags.heads,
                   "draw every head of one sequence as heat maps")
-      ->type_name("FILE.svg");
+      ->type_name("FILE.svg")
+      ->check(not_empty());
   command
       .add_option("--sequence", flags.sequence,
                   "the sequence that --heads draws (default 0)")
-      ->type_name("B");
+      ->type_name("B")
+      ->transform(natural_number());
 }
 
 }  // namespace

@@ -97,9 +97,57 @@ Result<InputArrays> read_inputs(const RunFlags& flags) {
                      rank == batched_rank};
 }
 
+// Whether the tensors of the operation fit together, in the axes of the files:
+// the library would speak of its own.
+Status check_inputs(const RunFlags& flags, const InputArrays& arrays) {
+  const bool bhld = flags.layout == "bhld";
+  const std::size_t heads = bhld ? 1 : 2;
+  const auto& query = arrays.query.shape;
+  const auto& key = arrays.key.shape;
+  const auto& value = arrays.value.shape;
+  const auto check = [&](std::string_view name, std::vector<std::size_t> given,
+                         std::vector<std::size_t> expected,
+                         std::string_view axes) -> Status {
+    if (given == expected) {
+      return ok();
+    }
+    if (!arrays.batched) {
+      given.erase(given.begin());
+      expected.erase(expected.begin());
+    }
+    return Error{
+        ErrorCode::shape_mismatch,
+        fmt::format("run: {} has shape ({}), expected ({}{}) = ({})", name,
+                    fmt::join(given, ", "), arrays.batched ? "B, " : "", axes,
+                    fmt::join(expected, ", "))};
+  };
+  std::vector<std::size_t> expected = {query[0], key[1], key[2], query[3]};
+  if (Status s =
+          check("--key", key, expected, bhld ? "Hkv, Lkv, D" : "Lkv, Hkv, D");
+      !s) {
+    return s;
+  }
+  expected = {query[0], key[1], key[2], value[3]};
+  if (Status s = check("--value", value, expected,
+                       bhld ? "Hkv, Lkv, Dv" : "Lkv, Hkv, Dv");
+      !s) {
+    return s;
+  }
+  if (key[heads] == 0 || query[heads] % key[heads] != 0) {
+    return Error{ErrorCode::shape_mismatch,
+                 fmt::format("run: --query has {} heads, expected a multiple "
+                             "of the {} of --key",
+                             query[heads], key[heads])};
+  }
+  return ok();
+}
+
 Result<RunResult> run_operation(const RunFlags& flags,
                                 const InputArrays& arrays,
                                 const AttentionOptions& options) {
+  if (Status s = check_inputs(flags, arrays); !s) {
+    return s.error();
+  }
   auto query = to_float<4>(arrays.query, "run", "--query");
   auto key = to_float<4>(arrays.key, "run", "--key");
   auto value = to_float<4>(arrays.value, "run", "--value");
@@ -209,6 +257,10 @@ Outcome check_flags(const RunFlags& flags) {
     return usage(
         "--num-heads is for --params; without it the tensors say how many");
   }
+  if (!flags.params.empty() && flags.layout != "bhld") {
+    return usage(
+        "--layout is for tensors with heads; with --params they are (B, L, E)");
+  }
   if (flags.form != "per-head" && flags.attn_weights.empty()) {
     return usage("--attn-weights-form needs --attn-weights FILE beside it");
   }
@@ -241,7 +293,7 @@ Outcome run_run(const RunFlags& flags) {
                           ? run_operation(flags, *arrays, options)
                           : run_layer(flags, *arrays, options);
   if (!result) {
-    return failure_of(result.error());
+    return failure_of(as_data(result.error()));
   }
   return write_results(flags, *result, arrays->batched);
 }
@@ -255,7 +307,9 @@ void add_run(CLI::App& app, Command& chosen) {
   auto flags = std::make_shared<RunFlags>();
   const auto file = [&](const std::string& name, std::string& path,
                         const std::string& text) {
-    return command->add_option(name, path, text)->type_name("F.npy");
+    return command->add_option(name, path, text)
+        ->type_name("F.npy")
+        ->check(not_empty());
   };
   file("--query", flags->query, "(B, H, Lq, D), or (H, Lq, D)")->required();
   file("--key", flags->key, "(B, H, Lkv, D)")->required();
@@ -264,14 +318,15 @@ void add_run(CLI::App& app, Command& chosen) {
       ->add_option("--layout", flags->layout,
                    "the axes of the files: bhld (default) or blhd")
       ->type_name("bhld|blhd")
-      ->check(CLI::IsMember({"bhld", "blhd"}));
+      ->check(one_of({"bhld", "blhd"}));
   command
       ->add_option("--params", flags->params,
                    "run the layer: then query, key and value are (B, L, E)")
-      ->type_name("DIR|FILE.npz");
+      ->type_name("DIR|FILE.npz")
+      ->check(not_empty());
   command->add_option("--num-heads", flags->num_heads, "heads of the layer")
       ->type_name("N")
-      ->check(at_least_one());
+      ->transform(at_least_one());
   file("--out", flags->out, "write the output")->required();
   file("--attn-weights", flags->attn_weights,
        "write the attention weights (B, H, Lq, Lkv)");
@@ -279,7 +334,7 @@ void add_run(CLI::App& app, Command& chosen) {
       ->add_option("--attn-weights-form", flags->form,
                    "per-head (default), their mean, or after dropout")
       ->type_name("per-head|mean|after-dropout")
-      ->check(CLI::IsMember(kForms));
+      ->check(one_of({"per-head", "mean", "after-dropout"}));
   file("--lse", flags->lse, "write the log-sum-exp (B, H, Lq), natural log");
   add_operation_options(*command, flags->operation);
   command->callback([flags, &chosen] {

@@ -10,6 +10,7 @@
 #include "headwise/steps/scores.h"
 #include "job_input.h"
 #include "layer_params.h"
+#include "outcome.h"
 
 namespace headwise::cli {
 namespace {
@@ -19,6 +20,12 @@ Result<MultiHeadAttentionConfig> config_of(
     const JobInput& input, const std::optional<LayerFromFiles>& files) {
   if (files) {
     return files->layer.config();
+  }
+  if (input.embed_dim % input.num_heads != 0) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("explain: --embed-dim is {}, expected a multiple "
+                             "of --num-heads, which is {}",
+                             input.embed_dim, input.num_heads)};
   }
   MultiHeadAttentionConfig config{.embed_dim = input.embed_dim,
                                   .num_heads = input.num_heads,
@@ -39,7 +46,7 @@ Result<std::optional<LayerFromFiles>> read_files(const ExplainFlags& flags,
   }
   auto files = read_layer(flags.params, input.num_heads, !input.vectors);
   if (!files) {
-    return files.error();
+    return as_data(files.error());
   }
   const auto disagrees = [&](std::string_view option, std::size_t given,
                              std::size_t in_file) {
@@ -85,9 +92,10 @@ class Runner {
                          ? files_->embedding->vocab_size()
                          : input_.vocab_size;
     if (job.from_tokens) {
-      Status s = check_tokens(input_.queries, job.vocab_size);
-      if (s) {
-        s = check_tokens(input_.key_tokens(), job.vocab_size);
+      Status s = check_side(input_.queries, job.vocab_size,
+                            job.cross ? "--target-tokens: " : "");
+      if (s && job.cross) {
+        s = check_side(*input_.keys, job.vocab_size, "--tokens: ");
       }
       if (!s) {
         return s.error();
@@ -101,6 +109,9 @@ class Runner {
       job.batch = input_.vectors->query.extent(0);
       job.query_length = input_.vectors->query.extent(1);
       job.key_length = input_.vectors->key.extent(1);
+    }
+    if (Status s = check_widths(); !s) {
+      return s.error();
     }
     job.embed_dim = config_.embed_dim;
     job.num_heads = config_.num_heads;
@@ -170,6 +181,57 @@ class Runner {
   }
 
  private:
+  // One side's ids, and the id of the padding where there is any. `side` begins
+  // the message when there are two.
+  Status check_side(const RaggedTokens& tokens, std::size_t vocab_size,
+                    std::string_view side) const {
+    if (Status s = check_tokens(tokens, vocab_size); !s) {
+      return Error{s.error().code, std::string(side) + s.error().message};
+    }
+    const TokenId pad_id = input_.padding.pad_id;
+    const std::size_t longest = max_sequence_length(tokens);
+    const bool padded = std::ranges::any_of(tokens, [&](const auto& sequence) {
+      return sequence.size() != longest;
+    });
+    if (padded &&
+        (pad_id < 0 || static_cast<std::uint64_t>(pad_id) >= vocab_size)) {
+      return Error{ErrorCode::out_of_range,
+                   fmt::format("explain: --pad-id is {}, expected 0 to "
+                               "vocab_size - 1 = {}",
+                               pad_id, vocab_size - 1)};
+    }
+    return ok();
+  }
+
+  // Whether the projections from files take vectors of the size there is.
+  Status check_widths() const {
+    if (!files_) {
+      return ok();
+    }
+    const auto check = [&](std::string_view name, std::size_t taken,
+                           std::size_t given) -> Status {
+      if (taken == given) {
+        return ok();
+      }
+      return Error{
+          ErrorCode::shape_mismatch,
+          fmt::format("explain: {}.weight takes vectors of size {}, expected "
+                      "{}, the size of {}",
+                      name, taken, given,
+                      files_->embedding ? "embedding.weight's"
+                                        : "the example's vectors")};
+    };
+    const auto width = [&](const Tensor<float, 3> Vectors::*side) {
+      return files_->embedding ? files_->embedding->embed_dim()
+                               : ((*input_.vectors).*side).extent(2);
+    };
+    Status s = check("w_q", *config_.query_dim, width(&Vectors::query));
+    if (s) {
+      s = check("w_k", *config_.kdim, width(&Vectors::key));
+    }
+    return s ? check("w_v", *config_.vdim, width(&Vectors::value)) : s;
+  }
+
   std::set<std::string> biased() const {
     if (!files_) {
       return config_.bias ? std::set<std::string>{"q", "k", "v", "output"}
@@ -315,7 +377,7 @@ Result<ExplainedJob> run_job(const ExplainFlags& flags,
   auto steps = flags.shapes_only ? runner.shapes(*job, *operation)
                                  : runner.run(*operation, progress);
   if (!steps) {
-    return steps.error();
+    return as_data(steps.error());
   }
   job->steps = *std::move(steps);
   return job;

@@ -50,7 +50,7 @@ Json step_json(const ExplainedJob& job, const TracedStep& step,
                {"dtype", name_of(step.dtype)}};
   if (step.has_data() && step.size() != 0) {
     const StepSummary summary = summarize(step);
-    if (step.dtype != DType::boolean) {
+    if (step.dtype != DType::boolean && summary.finite != 0) {
       json["min"] = number(summary.min, step.dtype);
       json["max"] = number(summary.max, step.dtype);
     }

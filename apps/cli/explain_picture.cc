@@ -31,6 +31,10 @@ std::vector<std::string> labels(
 
 Result<std::string> explain_picture(const ExplainedJob& job,
                                     std::size_t sequence, Language language) {
+  if (job.batch == 0) {
+    return Error{ErrorCode::out_of_range,
+                 "explain: --heads draws one sequence, and the batch has none"};
+  }
   if (sequence >= job.batch) {
     return Error{ErrorCode::out_of_range,
                  fmt::format("explain: --sequence is {}, expected 0 to {}",

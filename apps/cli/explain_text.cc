@@ -62,8 +62,10 @@ std::string summary_line(const ExplainedJob& job, const TracedStep& step,
             percent(allowed, summary.count)));
     return text;
   }
-  add(say(Word::range, language, range_text(step, summary.min),
-          range_text(step, summary.max)));
+  add(summary.finite == 0
+          ? say(Word::no_range, language)
+          : say(Word::range, language, range_text(step, summary.min),
+                range_text(step, summary.max)));
   if (step.name == "scores") {
     add(say(Word::scale, language, job.scale));
   }
@@ -92,9 +94,12 @@ std::string head_lines(const ExplainedJob& job, const TracedStep& step,
 }
 
 std::string title(const ExplainedJob& job, Language language) {
+  const bool one = job.batch == 1;
   const Word word = !job.batched       ? Word::title_unbatched
                     : !job.from_tokens ? Word::title_vectors
+                    : job.cross && one ? Word::title_cross_one
                     : job.cross        ? Word::title_cross
+                    : one              ? Word::title_one
                                        : Word::title_tokens;
   std::string text = say(word, language, job.batch, job.vocab_size,
                          job.num_heads, job.embed_dim) +

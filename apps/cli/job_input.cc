@@ -75,6 +75,11 @@ Result<JobInput> job_input(const ExplainFlags& flags) {
   if (own_tokens && !flags.example.empty()) {
     return contradiction("give --tokens or --example, not both");
   }
+  if (flags.tokens == "-" && flags.target_tokens == "-") {
+    return contradiction(
+        "--tokens and --target-tokens are both -, expected one of them to be a "
+        "file");
+  }
   if (!own_tokens && !flags.target_tokens.empty()) {
     return contradiction(
         "--target-tokens needs --tokens (the keys and values) beside it");

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <iostream>
 #include <new>
 #include <string>
@@ -26,7 +27,7 @@ int report(const Outcome& outcome) {
   if (!outcome) {
     return static_cast<int>(Exit::ok);
   }
-  std::cerr << "headwise: " << outcome->message << '\n';
+  std::cerr << "headwise: " << one_line(outcome->message) << '\n';
   if (outcome->exit == Exit::usage) {
     std::cerr << "Try headwise --help, or headwise COMMAND --help.\n";
   }
@@ -47,8 +48,9 @@ int run(const std::vector<std::string>& arguments) {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {
     const auto commands = app.get_subcommands();
-    return report(print(
-        std::cout, commands.empty() ? app.help() : commands.front()->help()));
+    return report(print(std::cout, commands.empty()
+                                       ? app.help()
+                                       : commands.front()->help("headwise")));
   } catch (const CLI::CallForVersion& call) {
     return report(print(std::cout, std::string(call.what()) + "\n"));
   } catch (const CLI::ParseError& error) {
@@ -65,13 +67,16 @@ int run(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   using headwise::cli::Exit;
+  // A file-size limit then fails the write, which says so.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return headwise::cli::run({argv + 1, argv + argc});
   } catch (const std::bad_alloc&) {
     std::cerr << "headwise: out of memory\n";
     return static_cast<int>(Exit::out_of_resources);
   } catch (const std::exception& unexpected) {
-    std::cerr << "headwise: " << unexpected.what() << '\n';
+    std::cerr << "headwise: " << headwise::cli::one_line(unexpected.what())
+              << '\n';
     return static_cast<int>(Exit::bad_input);
   }
 }

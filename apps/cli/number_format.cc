@@ -163,7 +163,7 @@ std::string tensor_text(const TracedStep& step, bool corners,
     printer.collect(0, 0, values);
   }
   const NumberFormat format(values, step.dtype);
-  const std::string label = printer.label();
+  const std::string label = step.size() == 0 ? "" : printer.label();
   std::string text = indent;
   if (!label.empty()) {
     text += label + "\n" + indent;

@@ -25,7 +25,7 @@ class NumberFormat {
 };
 
 // The whole tensor, nested in brackets, or its corners where it is long:
-// the first and last three of every axis that `edges` cuts.
+// the first and last three of every axis that `corners` cuts.
 std::string tensor_text(const TracedStep& step, bool corners,
                         const std::string& indent);
 

@@ -10,6 +10,7 @@
 
 #include "args.h"
 #include "headwise/interop/npy.h"
+#include "outcome.h"
 
 namespace headwise::cli {
 namespace {
@@ -39,6 +40,10 @@ Result<std::vector<Axis>> parse_axes(std::string_view text) {
                         "names out of B, H, Lq, Lkv and 1, parted by commas, "
                         "such as B,1,Lkv");
     }
+    if (name->second != Axis::one &&
+        std::ranges::find(axes, name->second) != axes.end()) {
+      return bad_option("--mask-axes", std::string(text), "each name once");
+    }
     axes.push_back(name->second);
     if (comma == std::string_view::npos) {
       return axes;
@@ -64,7 +69,13 @@ Error wrong_rank(std::string_view option, const Array& array,
 Result<std::vector<Axis>> axes_of_mask(const OperationFlags& flags,
                                        const Array& array) {
   if (!flags.mask_axes.empty()) {
-    return parse_axes(flags.mask_axes);
+    auto axes = parse_axes(flags.mask_axes);
+    if (axes && axes->size() != array.shape.size()) {
+      return wrong_rank("--mask", array,
+                        fmt::format("one axis for each name in --mask-axes {}",
+                                    flags.mask_axes));
+    }
+    return axes;
   }
   if (array.shape.size() != 4) {
     return wrong_rank("--mask", array,
@@ -83,7 +94,7 @@ Result<std::vector<Axis>> axes_of_mask(const OperationFlags& flags,
 template <class T>
 Status store(Result<T> result, std::optional<T>& place) {
   if (!result) {
-    return result.error();
+    return as_data(result.error());
   }
   place = *std::move(result);
   return ok();
@@ -94,14 +105,20 @@ Status store(Result<T> result, std::optional<T>& place) {
 void add_operation_options(CLI::App& command, OperationFlags& flags) {
   const auto add = [&](const std::string& name, auto& value,
                        const std::string& text) {
-    return command.add_option(name, value, text)->group("Attention");
+    CLI::Option* option =
+        command.add_option(name, value, text)->group("Attention");
+    if constexpr (std::is_same_v<decltype(value), std::string&>) {
+      option->check(not_empty());
+    }
+    return option;
   };
   add("--threads", flags.threads, "threads to use (default: all)")
       ->type_name("N")
-      ->check(at_least_one());
+      ->transform(at_least_one());
   command
       .add_flag("--causal", flags.causal,
                 "query i sees the keys up to i + query start")
+      ->disable_flag_override()
       ->group("Attention");
   add("--query-start", flags.query_start,
       "where query 0 stands among the keys (default 0)")
@@ -118,15 +135,18 @@ void add_operation_options(CLI::App& command, OperationFlags& flags) {
       "the axes of --mask, such as B,1,Lkv or Lq,Lkv")
       ->type_name("AXES");
   add("--scale", flags.scale, "factor on q.k (default 1/sqrt(D))")
-      ->type_name("X");
+      ->type_name("X")
+      ->check(finite_number());
   add("--empty-rows", flags.empty_rows,
       "what a query without any key gives (default zero)")
       ->type_name("zero|uniform|nan")
-      ->check(CLI::IsMember(kEmptyRows));
+      ->check(one_of({"zero", "uniform", "nan"}));
   add("--dropout", flags.dropout, "drop attention weights with probability P")
-      ->type_name("P");
+      ->type_name("P")
+      ->check(probability());
   add("--dropout-seed", flags.dropout_seed, "which are dropped (default 0)")
-      ->type_name("N");
+      ->type_name("N")
+      ->transform(natural_number());
   add("--sequence-ids", flags.sequence_ids,
       "(B): dropout follows a sequence's id, not its place")
       ->type_name("F.npy");
@@ -159,9 +179,13 @@ Status OperationInputs::read_query_start(const OperationFlags& flags) {
   if (!array) {
     return array.error();
   }
-  auto starts = to_int64<1>(*array, "run", "--query-start");
-  if (!starts) {
-    return starts.error();
+  if (array->shape.size() != 1) {
+    return wrong_rank("--query-start", *array, "(B)");
+  }
+  std::optional<Tensor<std::int64_t, 1>> starts;
+  if (Status s = store(to_int64<1>(*array, "run", "--query-start"), starts);
+      !s) {
+    return s;
   }
   query_starts_ = *std::move(starts);
   query_start_ = QueryStart(std::as_const(query_starts_).view());
@@ -183,13 +207,12 @@ Status OperationInputs::read_key_lengths(const OperationFlags& flags,
     add_batch_axis(*array);
   }
   if (array->shape.size() == 1) {
-    return store(to_int64<1>(*array, "key_lengths", "--key-lengths"),
-                 key_lengths_);
+    return store(to_int64<1>(*array, "run", "--key-lengths"), key_lengths_);
   }
   if (array->shape.size() != 2) {
     return wrong_rank("--key-lengths", *array, "(B) or (B, Lq)");
   }
-  return store(to_int64<2>(*array, "key_lengths", "--key-lengths"),
+  return store(to_int64<2>(*array, "run", "--key-lengths"),
                key_lengths_of_queries_);
 }
 
@@ -202,8 +225,11 @@ Status OperationInputs::read_masks(const OperationFlags& flags, bool batched) {
     if (!batched && array->shape.size() == 1) {
       add_batch_axis(*array);
     }
-    if (Status s = store(to_bool<2>(*array, "key_padding", "--key-padding"),
-                         key_padding_);
+    if (array->shape.size() != 2) {
+      return wrong_rank("--key-padding", *array, "(B, Lkv)");
+    }
+    if (Status s =
+            store(to_bool<2>(*array, "run", "--key-padding"), key_padding_);
         !s) {
       return s;
     }
@@ -229,7 +255,7 @@ Status OperationInputs::read_masks(const OperationFlags& flags, bool batched) {
     count *= extent;
   }
   array->shape = {count};
-  return store(to_bool<1>(*array, "mask", "--mask"), mask_);
+  return store(to_bool<1>(*array, "run", "--mask"), mask_);
 }
 
 Status OperationInputs::read_dropout(const OperationFlags& flags,
@@ -239,8 +265,11 @@ Status OperationInputs::read_dropout(const OperationFlags& flags,
     if (!array) {
       return array.error();
     }
-    if (Status s = store(to_int64<1>(*array, "sequence_ids", "--sequence-ids"),
-                         sequence_ids_);
+    if (array->shape.size() != 1) {
+      return wrong_rank("--sequence-ids", *array, "(B)");
+    }
+    if (Status s =
+            store(to_int64<1>(*array, "run", "--sequence-ids"), sequence_ids_);
         !s) {
       return s;
     }
@@ -255,7 +284,10 @@ Status OperationInputs::read_dropout(const OperationFlags& flags,
   if (!batched && array->shape.size() == 3) {
     add_batch_axis(*array);
   }
-  return store(to_bool<4>(*array, "keep_mask", "--keep-mask"), keep_mask_);
+  if (array->shape.size() != 4) {
+    return wrong_rank("--keep-mask", *array, "(B, H, Lq, Lkv)");
+  }
+  return store(to_bool<4>(*array, "run", "--keep-mask"), keep_mask_);
 }
 
 Result<OperationInputs> OperationInputs::read(const OperationFlags& flags,
@@ -263,7 +295,9 @@ Result<OperationInputs> OperationInputs::read(const OperationFlags& flags,
   OperationInputs inputs;
   inputs.flags_ = flags;
   if (flags.threads != 0) {
-    auto executor = Executor::with_threads(flags.threads);
+    // No more than there are: oneTBB would say so on standard error.
+    auto executor = Executor::with_threads(
+        std::min(flags.threads, Executor::default_executor().threads()));
     if (!executor) {
       return executor.error();
     }

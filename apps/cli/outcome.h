@@ -39,6 +39,15 @@ inline Failure failure_of(const Error& error) {
   }
 }
 
+// What the library said about arguments that came out of files: bad input,
+// where it would blame the caller.
+inline Error as_data(Error error) {
+  if (error.code == ErrorCode::invalid_argument) {
+    error.code = ErrorCode::bad_data;
+  }
+  return error;
+}
+
 // What the library said about a file that was to be written.
 inline Failure failure_to_write(const Error& error) {
   return {Exit::out_of_resources, error.message};

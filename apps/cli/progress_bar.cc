@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
@@ -13,7 +14,7 @@ namespace {
 
 // "01:05", "1:02:03"
 std::string clock_text(double seconds) {
-  const auto whole = static_cast<long>(seconds);
+  const auto whole = static_cast<long>(std::min(seconds, 3.6e9));
   if (whole >= 3600) {
     return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60,
                        whole % 60);
@@ -38,6 +39,43 @@ std::string filled(double share, std::size_t columns) {
   return bar;
 }
 
+// Whether this byte begins a character, and how many columns it then takes:
+// Hangul and its neighbours (three bytes, but for the signs at E2) are wide.
+bool begins_character(char c) {
+  return (static_cast<unsigned char>(c) >> 6) != 2;
+}
+std::size_t columns_of(char lead) {
+  const auto byte = static_cast<unsigned char>(lead);
+  return byte >= 0xE1 && byte != 0xE2 ? 2 : 1;
+}
+
+std::size_t columns_of(std::string_view text) {
+  std::size_t columns = 0;
+  for (const char c : text) {
+    columns += begins_character(c) ? columns_of(c) : 0;
+  }
+  return columns;
+}
+
+// The beginning of `text` that fits; never a part of a character.
+std::string cut(std::string_view text, std::size_t width) {
+  std::size_t columns = 0;
+  for (std::size_t n = 0; n < text.size(); ++n) {
+    columns += begins_character(text[n]) ? columns_of(text[n]) : 0;
+    if (columns > width) {
+      return std::string(text.substr(0, n));
+    }
+  }
+  return std::string(text);
+}
+
+// "5.21it/s", or "2.50s/it" where one takes longer than a second.
+std::string rate_text(double rate) {
+  return rate <= 0  ? "?it/s"
+         : rate < 1 ? fmt::format("{:.2f}s/it", 1 / rate)
+                    : fmt::format("{:.2f}it/s", rate);
+}
+
 std::size_t terminal_width() {
   winsize size{};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
@@ -60,6 +98,7 @@ bool wants_colour() {
 
 std::string bar_line(const std::string& label, std::size_t done,
                      std::size_t total, double elapsed, std::size_t width) {
+  done = std::min(done, total);
   const double share =
       total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total);
   const double rate = elapsed > 0 ? static_cast<double>(done) / elapsed : 0;
@@ -68,11 +107,11 @@ std::string bar_line(const std::string& label, std::size_t done,
   const std::string before =
       fmt::format("{}: {:3}%|", label, static_cast<int>(share * 100));
   const std::string after =
-      fmt::format("| {}/{} [{}<{}, {}it/s]", done, total, clock_text(elapsed),
-                  remaining, rate > 0 ? fmt::format("{:.2f}", rate) : "?");
-  const std::size_t text = before.size() + after.size();
+      fmt::format("| {}/{} [{}<{}, {}]", done, total, clock_text(elapsed),
+                  remaining, rate_text(rate));
+  const std::size_t text = columns_of(before) + after.size();
   if (text + 1 > width) {  // no room for a bar
-    return (before + after.substr(1)).substr(0, width);
+    return cut(before + after.substr(1), width);
   }
   return before + filled(share, std::min<std::size_t>(width - text, 40)) +
          after;
@@ -86,7 +125,7 @@ ProgressBar::ProgressBar(std::string label)
 
 ProgressBar::~ProgressBar() {
   if (drawn_) {
-    fmt::print(stderr, "\n");
+    std::fputs("\n", stderr);
   }
 }
 
@@ -110,8 +149,11 @@ void ProgressBar::draw(std::size_t done, std::size_t total) {
       label_, done, total, std::chrono::duration<double>(now - start_).count(),
       terminal_width() - 1);
   const bool colour = wants_colour();
-  fmt::print(stderr, "\r{}{}{}\033[K", colour ? "\033[36m" : "", line,
-             colour ? "\033[0m" : "");
+  // Not fmt::print(): it throws when the terminal has gone.
+  std::fputs(fmt::format("\r{}{}{}\033[K", colour ? "\033[36m" : "", line,
+                         colour ? "\033[0m" : "")
+                 .c_str(),
+             stderr);
   std::fflush(stderr);
 }
 

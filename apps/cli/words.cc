@@ -17,6 +17,16 @@ constexpr std::array kWords = {
          "{2} head(s), embed_dim {3}.",
          "토큰 시퀀스 {0}개가 (어휘 {1}개) 자기 자신에 주목합니다: "
          "헤드 {2}개, embed_dim {3}."},
+    Pair{Word::title_one,
+         "One sequence of token ids (vocabulary {1}) attends to itself: "
+         "{2} head(s), embed_dim {3}.",
+         "토큰 시퀀스 하나가 (어휘 {1}개) 자기 자신에 주목합니다: "
+         "헤드 {2}개, embed_dim {3}."},
+    Pair{Word::title_cross_one,
+         "One target sequence (queries) attends to one source sequence (keys "
+         "and values), vocabulary {1}: {2} head(s), embed_dim {3}.",
+         "타깃 시퀀스 하나(쿼리)가 소스 시퀀스 하나(키와 밸류)에 주목합니다, "
+         "어휘 {1}개: 헤드 {2}개, embed_dim {3}."},
     Pair{Word::title_cross,
          "{0} target sequences (queries) attend to {0} source sequences (keys "
          "and values), vocabulary {1}: {2} head(s), embed_dim {3}.",
@@ -39,6 +49,7 @@ constexpr std::array kWords = {
     Pair{Word::max_source_length, "Maximum source sequence length: {}",
          "최대 소스 시퀀스 길이: {}"},
     Pair{Word::shape, "shape", "모양"},
+    Pair{Word::no_range, "no finite number", "유한한 수 없음"},
     Pair{Word::range, "min {}, max {}", "최솟값 {}, 최댓값 {}"},
     Pair{Word::masked, "{} of {} masked ({:.1f} %)",
          "{1}개 가운데 {0}개 가려짐 ({2:.1f} %)"},
@@ -92,8 +103,11 @@ Language language_of_environment() {
   for (const char* name : {"LC_ALL", "LC_MESSAGES", "LANG"}) {
     const char* value = std::getenv(name);
     if (value != nullptr && *value != '\0') {
-      return std::string_view(value).starts_with("ko") ? Language::ko
-                                                       : Language::en;
+      // "ko", "ko_KR.UTF-8"; "kok" is Konkani.
+      const std::string_view locale(value);
+      return locale.substr(0, locale.find_first_of("_.@")) == "ko"
+                 ? Language::ko
+                 : Language::en;
     }
   }
   return Language::en;

@@ -11,6 +11,8 @@ namespace headwise::cli {
 
 enum class Word {
   title_tokens,
+  title_one,
+  title_cross_one,
   title_cross,
   title_vectors,
   title_unbatched,
@@ -18,6 +20,7 @@ enum class Word {
   max_target_length,
   max_source_length,
   shape,
+  no_range,
   range,
   masked,
   allowed,

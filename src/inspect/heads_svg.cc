@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/check.h"
+#include "headwise/base/checked_product.h"
 
 namespace headwise {
 namespace {
@@ -52,27 +53,62 @@ std::string colour(double share) {
   return text.data();
 }
 
-// Text that cannot leave its place in the file: markup is escaped, control
-// characters become spaces.
+// Bytes of the character that `text` begins with; 0 where it is no UTF-8, or a
+// character that XML forbids.
+std::size_t character_bytes(std::string_view text) {
+  const auto byte = [&](std::size_t n) -> unsigned {
+    return n < text.size() ? static_cast<unsigned char>(text[n]) : 0;
+  };
+  const auto follows = [&](std::size_t n) { return byte(n) >> 6 == 2; };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) {
+    return 1;
+  }
+  if (lead >= 0xC2 && lead < 0xE0) {
+    return follows(1) ? 2 : 0;
+  }
+  if (lead >= 0xE0 && lead < 0xF0) {
+    const unsigned code =
+        (lead & 0xF) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
+    const bool surrogate = code >= 0xD800 && code < 0xE000;
+    return follows(1) && follows(2) && code >= 0x800 && !surrogate &&
+                   code < 0xFFFE
+               ? 3
+               : 0;
+  }
+  const unsigned top = (lead & 7) << 6 | (byte(1) & 0x3F);  // code >> 12
+  return lead >= 0xF0 && lead < 0xF5 && follows(1) && follows(2) &&
+                 follows(3) && top >= 0x10 && top < 0x110
+             ? 4
+             : 0;
+}
+
+std::string_view escape_of(char c) {
+  switch (c) {
+    case '&':
+      return "&amp;";
+    case '<':
+      return "&lt;";
+    case '>':
+      return "&gt;";
+    case '"':
+      return "&quot;";
+    default:
+      return static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? " " : "";
+  }
+}
+
+// Text that cannot leave its place in the file nor spoil it: markup is escaped,
+// control characters become spaces and what is no UTF-8 becomes U+FFFD.
 std::string safe(std::string_view text) {
   std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
-    }
+  while (!text.empty()) {
+    const std::size_t bytes = character_bytes(text);
+    const std::string_view escape = escape_of(text.front());
+    escaped += bytes == 0       ? "\xEF\xBF\xBD"
+               : escape.empty() ? text.substr(0, bytes)
+                                : escape;
+    text.remove_prefix(std::max<std::size_t>(bytes, 1));
   }
   return escaped;
 }
@@ -90,6 +126,7 @@ constexpr double kTitle = 40;
 constexpr double kLegend = 64;
 constexpr double kGap = 20;
 constexpr double kHeadName = 26;
+constexpr double kHeadWidth = 40;  // at least, for "head 7"
 constexpr double kAxisName = 16;
 constexpr double kCharacter = 6.4;  // width of one character of a label
 
@@ -123,7 +160,8 @@ Layout lay_out(const HeadsPicture& picture) {
   layout.cell = std::clamp(300 / longest, 4.0, 26.0);
   layout.left = label_width(picture.query_labels) + kAxisName;
   layout.top = kHeadName + kAxisName + label_width(picture.key_labels);
-  layout.width = layout.left + layout.cell * static_cast<double>(Lkv);
+  layout.width = layout.left +
+                 std::max(layout.cell * static_cast<double>(Lkv), kHeadWidth);
   layout.height = layout.top + layout.cell * static_cast<double>(Lq);
   layout.columns = std::clamp<std::size_t>(H, 1, 4);
   return layout;
@@ -314,9 +352,10 @@ Result<std::string> heads_svg(const HeadsPicture& picture) {
       return s.error();
     }
   }
-  if (picture.attn_weights.size() > kLargestPicture) {
+  const auto cells = checked_product({{H, Lq, Lkv}});
+  if (!cells || *cells > kLargestPicture) {
     return value_error("heads_svg", "H * Lq * Lkv",
-                       std::to_string(picture.attn_weights.size()),
+                       cells ? std::to_string(*cells) : "beyond 64 bits",
                        "at most " + std::to_string(kLargestPicture) + " cells",
                        ErrorCode::out_of_range);
   }

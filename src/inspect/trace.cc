@@ -92,11 +92,12 @@ StepSummary summarize(const TracedStep& step) {
       ++summary.masked;
     }
     if (std::isfinite(x)) {
+      ++summary.finite;
       summary.min = std::min(summary.min, x);
       summary.max = std::max(summary.max, x);
     }
   }
-  if (summary.min > summary.max) {
+  if (summary.finite == 0) {
     summary.min = summary.max = 0;
   }
   return summary;

@@ -7,6 +7,7 @@
 //   '\n';
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -30,7 +31,11 @@ struct TracedStep {
   // Valid while the step lives. Only when it has data.
   AnyView view() const;
   std::size_t size() const;
-  bool has_data() const { return !data.empty() || size() == 0; }
+  // Or nothing to hold. Not by size(), which wraps round for shapes alone.
+  bool has_data() const {
+    return !data.empty() ||
+           std::ranges::find(extents, std::size_t{0}) != extents.end();
+  }
   // Element `index` in C order. bool: 0 or 1; float32 and int64 likewise.
   double at(std::size_t index) const;
 };
@@ -38,6 +43,7 @@ struct TracedStep {
 // Numbers that describe a step's tensor.
 struct StepSummary {
   std::size_t count = 0;  // elements
+  std::size_t finite = 0;
   // Over the elements that are neither NaN nor infinite; 0 when there is none.
   double min = 0;
   double max = 0;

@@ -1,0 +1,177 @@
+#include "args.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "command.h"
+#include "operation_options.h"
+
+namespace headwise::cli {
+namespace {
+
+const std::vector<std::string> kNames = {"--example", "--embed-dim", "--tokens",
+                                         "--step", "--seed"};
+
+TEST(ClosestTest, FindsWhatWasMistyped) {
+  EXPECT_EQ(closest("--exmaple", kNames), "--example");  // swapped
+  EXPECT_EQ(closest("--token", kNames), "--tokens");     // missing
+  EXPECT_EQ(closest("--stepp", kNames), "--step");       // one too many
+  EXPECT_EQ(closest("--embed_dim", kNames), "--embed-dim");
+  EXPECT_EQ(closest("--seed", kNames), "--seed");
+}
+
+TEST(ClosestTest, GuessesNothingFarAway) {
+  EXPECT_EQ(closest("--frobnicate", kNames), "");
+  EXPECT_EQ(closest("", kNames), "");
+  EXPECT_EQ(closest("--seed", {}), "");
+}
+
+// What `check` says about `text`, and what it makes of it.
+std::string said(const CLI::Validator& check, std::string text,
+                 std::string* made = nullptr) {
+  const std::string message = check(text);
+  if (made != nullptr) {
+    *made = text;
+  }
+  return message;
+}
+
+TEST(ChecksTest, WholeNumbersAreTakenAsTheyStand) {
+  std::string made;
+  EXPECT_EQ(said(at_least_one(), "010", &made), "");
+  EXPECT_EQ(made, "10");  // CLI11 would read 8
+  EXPECT_EQ(said(natural_number(), "18446744073709551615", &made), "");
+  EXPECT_EQ(made, "18446744073709551615");
+  EXPECT_EQ(said(whole_number(), "-9223372036854775808"), "");
+  EXPECT_EQ(said(natural_number(), "0"), "");
+}
+
+TEST(ChecksTest, WhatIsNoSuchNumberIsSaidSo) {
+  EXPECT_EQ(said(at_least_one(), "0"),
+            "is 0, expected a whole number from 1 on");
+  EXPECT_EQ(said(at_least_one(), "-1"),
+            "is -1, expected a whole number from 1 on");
+  EXPECT_EQ(said(natural_number(), "-1"),
+            "is -1, expected a whole number from 0 on");
+  EXPECT_EQ(said(natural_number(), ""),
+            "is empty, expected a whole number from 0 on");
+  EXPECT_EQ(said(whole_number(), "1.5"), "is 1.5, expected a whole number");
+  EXPECT_EQ(said(natural_number(), "18446744073709551616"),
+            "is 18446744073709551616, expected a number that fits 64 bits");
+  EXPECT_NE(said(natural_number(), "0x10"), "");
+  EXPECT_NE(said(natural_number(), " 1"), "");
+  EXPECT_NE(said(natural_number(), "1 "), "");
+}
+
+TEST(ChecksTest, NumbersHaveTheirBounds) {
+  for (const char* text : {"0", "1", "0.25", "1e-3"}) {
+    EXPECT_EQ(said(probability(), text), "") << text;
+  }
+  for (const char* text : {"-0.1", "1.0001", "nan", "inf", "x", ""}) {
+    EXPECT_NE(said(probability(), text), "") << text;
+  }
+  EXPECT_EQ(said(finite_number(), "-1e300"), "");
+  for (const char* text : {"nan", "inf", "-inf", "1e400", "1,5"}) {
+    EXPECT_NE(said(finite_number(), text), "") << text;
+  }
+}
+
+TEST(ChecksTest, OneOfSaysWhichAndWhatWasMeant) {
+  EXPECT_EQ(said(one_of({"en", "ko"}), "ko"), "");
+  EXPECT_EQ(said(one_of({"length", "id"}), "lenght"),
+            "is lenght, expected one of length, id; did you mean length?");
+  EXPECT_EQ(said(one_of({"length", "id"}), "frobnicate"),
+            "is frobnicate, expected one of length, id");
+  EXPECT_NE(said(not_empty(), ""), "");
+}
+
+// The sentence for a command line that is wrong; "" when it is right.
+std::string sentence(const std::vector<std::string>& arguments) {
+  CLI::App app{"", "headwise"};
+  Command chosen;
+  add_explain(app, chosen);
+  add_run(app, chosen);
+  add_info(app, chosen);
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    return parse_error_text(app, error, arguments);
+  }
+  return "";
+}
+
+TEST(ParseErrorTest, NamesTheOptionWhatWasGivenAndWhatWasExpected) {
+  using Case = std::pair<std::vector<std::string>, std::string>;
+  const std::vector<Case> cases = {
+      {{"explian"}, "unknown command explian; did you mean explain?"},
+      {{""}, "unknown command \"\""},
+      {{"explain", "--exmaple", "masked"},
+       "unknown option --exmaple; did you mean --example?"},
+      {{"explain", "--exmaple=masked"},
+       "unknown option --exmaple; did you mean --example?"},
+      {{"explain", "--frobnicate"}, "unknown option --frobnicate"},
+      {{"explain", "-x"}, "unknown option -x"},
+      {{"explain", "masked"}, "unexpected argument \"masked\""},
+      {{"explain", "--embed-dim"}, "--embed-dim has no value, expected N"},
+      {{"explain", "--seed", "1", "--seed", "2"},
+       "--seed was given more than once, expected once"},
+      {{"explain", "--json=yes"}, "--json has a value, expected none"},
+      {{"explain", "--causal=yes"}, "--causal has a value, expected none"},
+      {{"explain", "--num-heads", "0"},
+       "--num-heads is 0, expected a whole number from 1 on"},
+      {{"explain", "--seed", "-1"},
+       "--seed is -1, expected a whole number from 0 on"},
+      {{"explain", "--dropout", "2"},
+       "--dropout is 2, expected a number from 0 to 1"},
+      {{"explain", "--scale", "nan"},
+       "--scale is nan, expected a finite number"},
+      {{"explain", "--lang", "de"},
+       "--lang is de, expected one of en, ko; did you mean en?"},
+      {{"explain", "--tokens", ""}, "--tokens is empty, expected a value"},
+      {{"run", "--key", "k.npy"}, "--query is required"},
+  };
+  for (const auto& [arguments, expected] : cases) {
+    EXPECT_EQ(sentence(arguments), expected);
+  }
+}
+
+TEST(ParseErrorTest, EveryOptionOfTextRefusesNothing) {
+  for (const char* option :
+       {"--tokens", "--target-tokens", "--params", "--step", "--out", "--heads",
+        "--query-start", "--key-lengths", "--key-padding", "--mask",
+        "--mask-axes", "--keep-mask", "--sequence-ids"}) {
+    EXPECT_EQ(sentence({"explain", option, ""}),
+              std::string(option) + " is empty, expected a value");
+  }
+  for (const char* option : {"--query", "--out", "--attn-weights", "--lse"}) {
+    EXPECT_EQ(sentence({"run", option, ""}),
+              std::string(option) + " is empty, expected a value");
+  }
+}
+
+TEST(ParseErrorTest, NegativeNumbersAreValues) {
+  EXPECT_EQ(sentence({"explain", "--query-start", "-3"}), "");
+  EXPECT_EQ(sentence({"explain", "--pad-id", "-3"}), "");
+  EXPECT_EQ(sentence({"explain", "--scale", "-0.5"}), "");
+}
+
+TEST(OperationOptionsTest, BothCommandsTakeTheSame) {
+  CLI::App app{"", "headwise"};
+  Command chosen;
+  add_explain(app, chosen);
+  add_run(app, chosen);
+  for (const char* name :
+       {"--threads", "--causal", "--query-start", "--key-lengths",
+        "--key-padding", "--mask", "--mask-axes", "--scale", "--empty-rows",
+        "--keep-mask", "--dropout", "--dropout-seed", "--sequence-ids"}) {
+    for (const char* command : {"explain", "run"}) {
+      EXPECT_NE(app.get_subcommand(command)->get_option_no_throw(name), nullptr)
+          << command << ' ' << name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headwise::cli

@@ -1,0 +1,58 @@
+#include "output.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "outcome.h"
+
+namespace headwise::cli {
+namespace {
+
+TEST(OneLineTest, ControlCharactersAreShownAndNotObeyed) {
+  EXPECT_EQ(one_line("plain"), "plain");
+  EXPECT_EQ(one_line("a\x1b[31m\nb\r\t\x7f"),
+            "a\\x1b[31m\\x0ab\\x0d\\x09\\x7f");
+  EXPECT_EQ(one_line(std::string_view("a\0b", 3)), "a\\x00b");
+  EXPECT_EQ(one_line("\xC2\x9B"
+                     "2J"),
+            "\\x9b2J");
+}
+
+TEST(OneLineTest, OtherTextStays) {
+  for (const char* text : {"한국어", "é\xC2\xA0z", "\xFF\xC2", ""}) {
+    EXPECT_EQ(one_line(text), text);
+  }
+}
+
+TEST(PrintTest, WritesOrSaysWhyNot) {
+  std::ostringstream out;
+  EXPECT_FALSE(print(out, "text"));
+  EXPECT_EQ(out.str(), "text");
+  std::ostream none(nullptr);
+  const Outcome failed = print(none, "text");
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->exit, Exit::out_of_resources);
+}
+
+TEST(OutcomeTest, EachKindOfErrorHasItsExitCode) {
+  const auto exit_of = [](ErrorCode code) {
+    return failure_of(Error{code, ""}).exit;
+  };
+  EXPECT_EQ(exit_of(ErrorCode::invalid_argument), Exit::usage);
+  EXPECT_EQ(exit_of(ErrorCode::shape_mismatch), Exit::bad_input);
+  EXPECT_EQ(exit_of(ErrorCode::out_of_range), Exit::bad_input);
+  EXPECT_EQ(exit_of(ErrorCode::bad_data), Exit::bad_input);
+  EXPECT_EQ(exit_of(ErrorCode::io_error), Exit::bad_input);
+  EXPECT_EQ(exit_of(ErrorCode::unsupported), Exit::bad_input);
+  EXPECT_EQ(exit_of(ErrorCode::out_of_memory), Exit::out_of_resources);
+  EXPECT_EQ(failure_of(as_data({ErrorCode::invalid_argument, ""})).exit,
+            Exit::bad_input);
+  EXPECT_EQ(failure_of(as_data({ErrorCode::out_of_memory, ""})).exit,
+            Exit::out_of_resources);
+  EXPECT_EQ(failure_to_write({ErrorCode::io_error, ""}).exit,
+            Exit::out_of_resources);
+}
+
+}  // namespace
+}  // namespace headwise::cli

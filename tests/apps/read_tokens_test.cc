@@ -1,0 +1,126 @@
+#include "read_tokens.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace headwise::cli {
+namespace {
+
+using testing::HasSubstr;
+
+RaggedTokens tokens_of(std::string_view text) {
+  const auto tokens = parse_tokens(text, "t");
+  EXPECT_TRUE(tokens) << tokens.error().message;
+  return tokens ? *tokens : RaggedTokens{};
+}
+
+std::string message_of(std::string_view text) {
+  const auto tokens = parse_tokens(text, "t");
+  if (tokens) {
+    return "no error";
+  }
+  EXPECT_EQ(tokens.error().code, ErrorCode::bad_data);
+  return tokens.error().message;
+}
+
+const RaggedTokens kTwo = {{62, 13}, {60}};
+
+TEST(ParseTokensTest, JsonAndTextMeanTheSame) {
+  for (const char* text :
+       {"[[62, 13], [60]]", "  [[62,13],\n[60]]\n",
+        "\xEF\xBB\xBF[[62,13],[60]]", "62 13\n60", "62 13\n60\n",
+        "62,13\r\n60\r\n", "  62 ,\t13 \n 60 "}) {
+    EXPECT_EQ(tokens_of(text), kTwo) << text;
+  }
+}
+
+TEST(ParseTokensTest, EmptySequencesAndAnEmptyBatchAreLegal) {
+  EXPECT_EQ(tokens_of("[]"), RaggedTokens{});
+  EXPECT_EQ(tokens_of("[[], [1], []]"), (RaggedTokens{{}, {1}, {}}));
+  EXPECT_EQ(tokens_of("1\n\n2\n"), (RaggedTokens{{1}, {}, {2}}));
+  EXPECT_EQ(tokens_of("\n1"), (RaggedTokens{{}, {1}}));
+}
+
+TEST(ParseTokensTest, NegativeAndLargeIdsAreReadAsTheyAre) {
+  EXPECT_EQ(tokens_of("[[-1, 9223372036854775807]]"),
+            (RaggedTokens{{-1, 9223372036854775807}}));
+  EXPECT_EQ(tokens_of("-9223372036854775808"),
+            (RaggedTokens{{std::numeric_limits<TokenId>::min()}}));
+}
+
+TEST(ParseTokensTest, EachMistakeIsNamedWithItsPlace) {
+  const std::string list =
+      "expected a list of lists of ids such as [[62, 13], [60]]";
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"", "tokens: t: is empty, " + list + ", or one sequence a line"},
+      {" \n\r\n", "tokens: t: is empty, " + list + ", or one sequence a line"},
+      {"[1, 2]", "tokens: t: sequence 0 is 1, " + list},
+      {"[[1], {\"a\": 2}]", "tokens: t: sequence 1 is an object, " + list},
+      {"{\"a\": [1]}", "tokens: t: holds a JSON object, " + list},
+      {"\"1 2\"", "tokens: t: holds a JSON string, " + list},
+      {"[[1, 2]", "tokens: t: is no valid JSON, " + list},
+      {"[[1]] [[2]]", "tokens: t: is no valid JSON, " + list},
+      {"[[1,]]", "tokens: t: is no valid JSON, " + list},
+      {"[[3, \"a\"]]",
+       "tokens: t: sequence 0, position 1 is \"a\", expected a whole number"},
+      {"[[], [1.0]]",
+       "tokens: t: sequence 1, position 0 is 1.0, expected a whole number"},
+      {"[[true]]",
+       "tokens: t: sequence 0, position 0 is true, expected a whole number"},
+      {"[[null]]",
+       "tokens: t: sequence 0, position 0 is null, expected a whole number"},
+      {"[[[1]]]",
+       "tokens: t: sequence 0, position 0 is a list, expected a whole number"},
+      {"[[9223372036854775808]]",
+       "tokens: t: sequence 0, position 0 is 9223372036854775808, expected a "
+       "whole number"},
+      {"1 2\n3 x",
+       "tokens: t: line 2: \"x\" is no token id, expected whole "
+       "numbers parted by spaces"},
+      {"1.5",
+       "tokens: t: line 1: \"1.5\" is no token id, expected whole "
+       "numbers parted by spaces"},
+      {"9223372036854775808",
+       "tokens: t: line 1: \"9223372036854775808\" is no token id, expected "
+       "whole numbers parted by spaces"},
+      {"null",
+       "tokens: t: line 1: \"null\" is no token id, expected whole "
+       "numbers parted by spaces"},
+  };
+  for (const auto& [text, message] : cases) {
+    EXPECT_EQ(message_of(text), message);
+  }
+}
+
+TEST(ParseTokensTest, LongRubbishMakesAShortMessage) {
+  EXPECT_LT(message_of(std::string(100000, 'x')).size(), 200u);
+  EXPECT_LT(message_of("[[\"" + std::string(100000, 'x') + "\"]]").size(),
+            200u);
+  EXPECT_LT(message_of("[[" + std::string(100000, '9') + "]]").size(), 200u);
+}
+
+TEST(ParseTokensTest, DepthCostsNoStack) {
+  const std::size_t depth = 300000;
+  EXPECT_THAT(message_of(std::string(depth, '[')), HasSubstr("no valid JSON"));
+  EXPECT_THAT(message_of(std::string(depth, '[') + std::string(depth, ']')),
+              HasSubstr("position 0 is a list"));
+}
+
+TEST(ReadTokensTest, NamesAFileThatCannotBeRead) {
+  const auto missing = read_tokens("/nonexistent/tokens");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, ErrorCode::io_error);
+  EXPECT_EQ(
+      missing.error().message,
+      "tokens: cannot read /nonexistent/tokens: No such file or directory");
+  const auto folder = read_tokens("/");
+  ASSERT_FALSE(folder);
+  EXPECT_EQ(folder.error().message, "tokens: cannot read /: Is a directory");
+}
+
+}  // namespace
+}  // namespace headwise::cli
