@@ -13,6 +13,10 @@ namespace headwise::cli {
 namespace {
 
 Outcome run_info(const Streams& streams) {
+  const auto in_use = current_target();
+  if (!in_use) {
+    return failure_of(in_use.error());
+  }
   std::string targets;
   for (const std::string& target : available_targets()) {
     targets += (targets.empty() ? "" : " ") + target;
@@ -21,8 +25,14 @@ Outcome run_info(const Streams& streams) {
                fmt::format("version: {}\n"
                            "compiler: {}\n"
                            "instruction sets: {}\n"
+                           "in use: {}, {}\n"
                            "threads: {}\n",
-                           version(), HEADWISE_COMPILER, targets,
+                           version(), HEADWISE_COMPILER, targets, *in_use,
+                           promises_same_bits(*in_use)
+                               ? "the same bits as every other with fused "
+                                 "multiply-add"
+                               : "without fused multiply-add: the same bits "
+                                 "are not promised",
                            Executor::default_executor().threads()));
 }
 

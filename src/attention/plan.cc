@@ -2,11 +2,15 @@
 
 #include "attention/kernel.h"
 #include "base/check.h"
+#include "headwise/kernels/targets.h"
 
 namespace headwise {
 
 Result<AttentionPlan> AttentionPlan::create(const AttentionShape& shape,
                                             const AttentionOptions& options) {
+  if (const auto target = current_target(); !target) {
+    return target.error();
+  }
   auto spec = AttentionSpec::create(shape, options);
   if (!spec) {
     return spec.error();

@@ -1,25 +1,73 @@
 #include "headwise/kernels/targets.h"
 
-#include <hwy/targets.h>
+#include <hwy/highway.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
+#include <cstdlib>
+#include <string>
 
 namespace headwise {
+namespace {
+
+std::int64_t available() { return hwy::SupportedTargets() & HWY_TARGETS; }
+
+std::string name_of(std::int64_t target) {
+  std::string name = hwy::TargetName(target);
+  std::ranges::transform(name, name.begin(), [](unsigned char c) {
+    return static_cast<char>(std::tolower(c));
+  });
+  return name;
+}
+
+std::vector<std::int64_t> best_first(std::int64_t targets) {
+  std::vector<std::int64_t> list;
+  for (; targets != 0; targets &= targets - 1) {  // a lower bit is better
+    list.push_back(targets & -targets);
+  }
+  return list;
+}
+
+// Makes Highway's dispatch keep to the forced target.
+Status force_target() {
+  const char* forced = std::getenv("HEADWISE_TARGET");
+  if (forced == nullptr || *forced == '\0') {
+    return ok();
+  }
+  std::string names;
+  for (const std::int64_t target : best_first(available())) {
+    if (name_of(target) == forced) {
+      hwy::SetSupportedTargetsForTest(target);
+      return ok();
+    }
+    names += (names.empty() ? "" : ", ") + name_of(target);
+  }
+  return Error{ErrorCode::unsupported, "HEADWISE_TARGET is " +
+                                           std::string(forced) +
+                                           ", expected one of " + names};
+}
+
+}  // namespace
 
 std::vector<std::string> available_targets() {
   std::vector<std::string> names;
-  // A lower bit is a better target.
-  for (std::int64_t left = hwy::SupportedTargets(); left != 0;
-       left &= left - 1) {
-    std::string name = hwy::TargetName(left & -left);
-    std::ranges::transform(name, name.begin(), [](unsigned char c) {
-      return static_cast<char>(std::tolower(c));
-    });
-    names.push_back(std::move(name));
+  for (const std::int64_t target : best_first(available())) {
+    names.push_back(name_of(target));
   }
   return names;
+}
+
+Result<std::string> current_target() {
+  static const Status forced = force_target();
+  if (!forced) {
+    return forced.error();
+  }
+  return name_of(best_first(available()).front());
+}
+
+bool promises_same_bits(const std::string& target) {
+  return target.starts_with("avx") || target == "neon";
 }
 
 }  // namespace headwise

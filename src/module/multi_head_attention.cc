@@ -180,40 +180,6 @@ Result<Attended> attend(const Heads& heads, const AttentionOptions& options) {
                   *std::move(lse)};
 }
 
-Result<Attended> attend_stepwise(const Heads& heads,
-                                 const AttentionOptions& options,
-                                 TraceSink& trace) {
-  auto steps =
-      stepwise_attention(heads.query, heads.key, heads.value, options, &trace);
-  if (!steps) {
-    return steps.error();
-  }
-  Attended attended{std::move(steps->context), {}, std::move(steps->lse)};
-  switch (options.attn_weights) {
-    case AttnWeights::none:
-      break;
-    case AttnWeights::per_head:
-      attended.attn_weights = std::move(steps->attn_weights);
-      break;
-    case AttnWeights::after_dropout:
-      attended.attn_weights = steps->dropped_weights.size() != 0
-                                  ? std::move(steps->dropped_weights)
-                                  : std::move(steps->attn_weights);
-      break;
-    case AttnWeights::mean: {
-      auto mean = Tensor<float, 4>::create(
-          attn_weights_extents(heads, options.attn_weights));
-      if (!mean) {
-        return mean.error();
-      }
-      average_heads(std::as_const(steps->attn_weights).view(), mean->view());
-      attended.attn_weights = *std::move(mean);
-      break;
-    }
-  }
-  return attended;
-}
-
 }  // namespace
 
 Result<MultiHeadAttentionConfig> complete_config(
@@ -379,9 +345,16 @@ Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(
   if (trace != nullptr) {
     tell_projected(*trace, *projected, *heads);
   }
-  auto attended = trace != nullptr
-                      ? attend_stepwise(*heads, attend_options, *trace)
-                      : attend(*heads, attend_options);
+  // The trace's steps are computed beside the result, so that being watched
+  // changes no bit of it.
+  if (trace != nullptr) {
+    const auto steps = stepwise_attention(heads->query, heads->key,
+                                          heads->value, attend_options, trace);
+    if (!steps) {
+      return steps.error();
+    }
+  }
+  auto attended = attend(*heads, attend_options);
   if (!attended) {
     return attended.error();
   }

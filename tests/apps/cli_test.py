@@ -13,6 +13,7 @@ import math
 import os
 import pathlib
 import pty
+import re
 import resource
 import shutil
 import signal
@@ -153,6 +154,21 @@ class HelpTest(CliTest):
         for word in ("version: " + version.split()[1], "compiler: ",
                      "instruction sets: ", "threads: "):
             self.assertIn(word, info)
+
+    def test_a_forced_instruction_set_is_used_or_an_error(self):
+        info = self.succeed("info")
+        sets = re.search("instruction sets: (.*)", info)[1].split()
+        for name in sets:
+            forced = self.succeed("info", env={"HEADWISE_TARGET": name})
+            self.assertIn(f"in use: {name},", forced)
+        self.fail_with(3, "HEADWISE_TARGET is abacus, expected one of " + ", ".join(sets),
+                       "info", env={"HEADWISE_TARGET": "abacus"})
+        for name in "qkv":
+            self.put(f"{name}.npy", 1, 2, 3, 4)
+        self.fail_with(3, "HEADWISE_TARGET is abacus", "run", "--query", "q.npy", "--key",
+                       "k.npy", "--value", "v.npy", "--out", "o.npy",
+                       env={"HEADWISE_TARGET": "abacus"})
+        self.assertFalse((self.folder / "o.npy").exists())
 
     def test_mistakes_are_usage(self):
         for message, *arguments in (

@@ -1,5 +1,6 @@
 // Attention step by step, every intermediate kept: what `headwise explain`
-// shows. The numbers are those of attention(), and it costs L x L memory.
+// shows. The numbers are those of attention() but for rounding, since each step
+// is taken alone; it costs L x L memory.
 //
 // Example:
 //   AttentionSteps steps = stepwise_attention(q, k, v, {.mask =

@@ -1,13 +1,26 @@
-// The instruction sets that this processor offers to the kernels.
+// The instruction sets that the kernels can use on this processor.
+//
+// The environment variable HEADWISE_TARGET forces one by its name here.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "headwise/base/result.h"
+
 namespace headwise {
 
-// Their names in lower case, as Highway calls them ("avx3", "avx2", ...), the
-// best first.
+// Built into the library and offered by the processor, by Highway's names in
+// lower case ("avx3", "avx2", "neon", ...), the best first.
 std::vector<std::string> available_targets();
+
+// The one in use: the best, or the forced one. Errors: unsupported when
+// HEADWISE_TARGET names one that is not available; the message lists those
+// that are.
+Result<std::string> current_target();
+
+// Whether the kernels of `target` keep the promise of the same bits
+// (docs/arithmetic.md): those with fused multiply-add do.
+bool promises_same_bits(const std::string& target);
 
 }  // namespace headwise

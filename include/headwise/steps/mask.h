@@ -20,6 +20,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -98,6 +99,22 @@ Mask dense(TensorView<const bool, Rank> view,
                {axes.begin(), axes.end()});
 }
 
+// What a mask says of a tile: the queries [first_query, first_query + queries)
+// of head h of sequence b against the keys [first_key, first_key + keys).
+enum class TileKind {
+  empty,    // nobody attends: the tile costs nothing
+  full,     // everybody does: no test
+  partial,  // the mask's words say who
+};
+struct Tile {
+  std::size_t b;
+  std::size_t h;
+  std::size_t first_query;
+  std::size_t queries;  // at most 64
+  std::size_t first_key;
+  std::size_t keys;
+};
+
 // A mask that was checked against the sizes of a call.
 class BoundMask {
  public:
@@ -111,6 +128,16 @@ class BoundMask {
   bool allows_all() const { return mask_.rules().empty(); }
   bool may_attend(std::size_t b, std::size_t h, std::size_t i,
                   std::size_t j) const;
+
+  // No query of [first, first + queries) of sequence b may attend to a key at
+  // or after this one.
+  std::size_t visible_end(std::size_t b, std::size_t first,
+                          std::size_t queries) const;
+  // May call a tile partial that is full or empty, never the other way round.
+  TileKind classify(const Tile& tile) const;
+  // allowed[k]: bit n is may_attend(b, h, first_query + n, first_key + k).
+  // `allowed` has `keys` words.
+  void fill_words(const Tile& tile, std::span<std::uint64_t> allowed) const;
 
   // For showing: each rule alone and then, where there is more than one,
   // "mask", all of them. A part is 1 along the axes it is broadcast over.

@@ -1,0 +1,90 @@
+// The inner loops of attention over one tile: up to query_lanes() queries of
+// one head against one block of keys. Scores lie transposed, one query a lane,
+// so that every sum over keys or over the head size is one chain in each lane,
+// in index order: the same bits whatever the vector width (docs/arithmetic.md).
+//
+//   lanes    queries of the tile, rounded up to whole vectors; dead lanes hold
+//   0 q_t      (D, lanes)       the queries, times scale * log2 e scores (keys,
+//   lanes)    in the log2 domain, then p = exp2(s - max) max sum  (lanes) of a
+//   block of keys context  (Dv8, lanes)     the values weighed; Dv8 is Dv
+//   rounded up to 8
+//
+// Everything is 64-byte aligned. Nothing is checked, nothing allocated.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace headwise::kernels {
+
+// Keys a block; blocks are folded one by one, in order.
+inline constexpr std::size_t kKeyBlock = 128;
+// The most queries of a tile, on any target.
+inline constexpr std::size_t kMaxQueryLanes = 48;
+// Columns of values that lie side by side in a packed block.
+inline constexpr std::size_t kValuePanel = 8;
+
+// A block's keys as one query lane each: bit n of word k says whether query n
+// may attend to key k.
+using MaskWord = std::uint64_t;
+
+// What one row has gathered so far: M, sum and the context (in the tile).
+struct RowState {
+  float* max;  // (lanes)
+  float* sum;  // (lanes)
+};
+
+struct AttentionTile {
+  // Queries of a full tile, and of one vector.
+  std::size_t query_lanes;
+  std::size_t vector_lanes;
+
+  // q (rows, D), strides in elements -> q_t, every element times `factor`.
+  void (*pack_queries)(const float* q, std::ptrdiff_t row_stride,
+                       std::ptrdiff_t stride, std::size_t rows, std::size_t D,
+                       float factor, std::size_t lanes, float* q_t);
+  // scores[k] = chain over D of q_t and keys (count, D), rows `key_stride`
+  // apart.
+  void (*score)(const float* q_t, const float* keys, std::size_t key_stride,
+                std::size_t count, std::size_t D, std::size_t lanes,
+                float* scores);
+  // scores become -inf where the mask's bit is 0.
+  void (*mask)(const MaskWord* allowed, std::size_t count, std::size_t lanes,
+               float* scores);
+  // scores -> p, in place; the block's max and sum.
+  void (*softmax)(std::size_t count, std::size_t lanes, float* scores,
+                  float* max, float* sum);
+  // context = fold of the state with chain(p, values). `values` is packed
+  // (Dv8 / 8, rows, 8), of which the first `count` rows are read. A block whose
+  // sum is 0 changes nothing.
+  void (*weigh)(const float* p, const float* values, std::size_t rows,
+                std::size_t count, std::size_t Dv8, std::size_t lanes,
+                const float* block_max, const float* block_sum,
+                const RowState& state, float* context);
+  // The same, reading a value only where the mask's bit is 1.
+  void (*weigh_allowed)(const float* p, const float* values, std::size_t rows,
+                        const MaskWord* allowed, std::size_t count,
+                        std::size_t Dv8, std::size_t lanes,
+                        const float* block_max, const float* block_sum,
+                        const RowState& state, float* context);
+  // M and sum take the block in; after weigh.
+  void (*fold)(const float* block_max, const float* block_sum,
+               std::size_t lanes, const RowState& state);
+  // output (rows, Dv) = context / sum, NaN as 0x7fc00000.
+  void (*store)(const float* context, const float* sum, std::size_t rows,
+                std::size_t Dv, std::size_t lanes, float* output,
+                std::ptrdiff_t row_stride, std::ptrdiff_t stride);
+  // attn_weights (rows, count) = p * exp2(block max - M) / sum, +0 where the
+  // mask's bit is 0 (no mask: null), NaN as 0x7fc00000.
+  void (*store_weights)(const float* p, const MaskWord* allowed,
+                        const float* block_max, const RowState& state,
+                        std::size_t rows, std::size_t count, std::size_t lanes,
+                        float* attn_weights, std::ptrdiff_t row_stride,
+                        std::ptrdiff_t stride);
+};
+
+// The loops of the best instruction set of this processor, or of the forced
+// one.
+const AttentionTile& attention_tile();
+
+}  // namespace headwise::kernels

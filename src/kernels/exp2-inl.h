@@ -1,0 +1,46 @@
+// 2^x, lane by lane, as docs/arithmetic.md defines it. Per target: included
+// between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE.
+#if defined(HEADWISE_KERNELS_EXP2_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEADWISE_KERNELS_EXP2_INL_H_
+#undef HEADWISE_KERNELS_EXP2_INL_H_
+#else
+#define HEADWISE_KERNELS_EXP2_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace headwise::kernels {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// x = n + f with n whole and |f| <= 1/2; 2^f by a polynomial whose constant
+// term is 1, so that exp2(0) is exactly 1; then times 2^n, which is exact and
+// keeps a NaN. Below -126 the result is +0, by select. For x <= 0, which is all
+// that a softmax asks. Relative error at most 8.1e-8 (ContractExp2Test; that
+// every target has those bits: ContractTest).
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V exp2(D d, V x) {
+  // Adding 1.5 * 2^23 rounds to the nearest whole number, ties to even, and
+  // leaves it in the low bits; with 127 more they are 2^n's exponent.
+  const V magic = hn::Set(d, 0x1.8p23f + 127);
+  const V shifted = hn::Add(x, magic);
+  const V f = hn::Sub(x, hn::Sub(shifted, magic));
+  V y = hn::Set(d, 0x1.4211eep-13f);
+  y = hn::MulAdd(y, f, hn::Set(d, 0x1.5f3e88p-10f));
+  y = hn::MulAdd(y, f, hn::Set(d, 0x1.3b2d2ep-7f));
+  y = hn::MulAdd(y, f, hn::Set(d, 0x1.c6aee8p-5f));
+  y = hn::MulAdd(y, f, hn::Set(d, 0x1.ebfbdcp-3f));
+  y = hn::MulAdd(y, f, hn::Set(d, 0x1.62e430p-1f));
+  y = hn::MulAdd(y, f, hn::Set(d, 1.0f));
+  const hn::RebindToSigned<D> di;
+  const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
+  const V tiny = hn::Set(d, -126.0f);
+  return hn::IfThenZeroElse(hn::Lt(x, tiny), hn::Mul(y, power));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace headwise::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // HEADWISE_KERNELS_EXP2_INL_H_

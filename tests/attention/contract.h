@@ -1,0 +1,243 @@
+// The arithmetic of docs/arithmetic.md written out once more, one row at a
+// time, in scalar code: what every kernel's bits are held against. Nothing is
+// shared with the kernels.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "attention/attention_call.h"
+#include "headwise/attention/spec.h"
+#include "run/float_environment.h"
+#include "support/tensors.h"
+
+namespace headwise::testing_support {
+
+inline float contract_exp2(float x) {
+  if (x < -126) {
+    return 0;
+  }
+  const float magic = 0x1.8p23f + 127;
+  const float shifted = x + magic;
+  const float f = x - (shifted - magic);
+  float y = 0x1.4211eep-13f;
+  for (const float c : {0x1.5f3e88p-10f, 0x1.3b2d2ep-7f, 0x1.c6aee8p-5f,
+                        0x1.ebfbdcp-3f, 0x1.62e430p-1f, 1.0f}) {
+    y = std::fma(y, f, c);
+  }
+  return y * std::bit_cast<float>(std::bit_cast<std::uint32_t>(shifted) << 23);
+}
+
+// One row's running result: M, sum and the context.
+class ContractRow {
+ public:
+  explicit ContractRow(std::size_t Dv) : context_(Dv, 0.0f) {}
+
+  void fold(float m, float block_sum, const std::vector<float>& block) {
+    if (block_sum == 0) {
+      return;
+    }
+    if (sum_ == 0) {
+      max_ = m;
+      sum_ = block_sum;
+      context_ = block;
+      return;
+    }
+    const float top = m > max_ ? m : max_;
+    const float a = contract_exp2(max_ - top);
+    const float b = contract_exp2(m - top);
+    for (std::size_t c = 0; c < context_.size(); ++c) {
+      context_[c] = std::fma(block[c], b, context_[c] * a);
+    }
+    sum_ = std::fma(block_sum, b, sum_ * a);
+    max_ = top;
+  }
+
+  float max() const { return max_; }
+  float sum() const { return sum_; }
+  float context(std::size_t c) const { return context_[c]; }
+
+ private:
+  float max_ = -std::numeric_limits<float>::infinity();
+  float sum_ = 0;
+  std::vector<float> context_;
+};
+
+// A block of 128 keys of one row: p, their maximum and sum.
+struct ContractBlock {
+  std::vector<float> p;
+  float max = -std::numeric_limits<float>::infinity();
+  float sum = 0;
+};
+
+class Contract {
+ public:
+  Contract(const Inputs<float>& in, const AttentionOptions& options)
+      : in_(in),
+        spec_(AttentionSpec::create(
+                  attention_shape(in.query.extents(), in.key.extents(),
+                                  in.value.extents())
+                      .value(),
+                  options)
+                  .value()) {}
+
+  Outputs<float> run() const {
+    const FloatEnvironment environment;
+    const AttentionShape& s = spec_.shape;
+    Outputs<float> out = outputs_for(in_, spec_.attn_weights);
+    if (spec_.attn_weights == AttnWeights::mean) {
+      std::fill_n(out.attn_weights.data(), out.attn_weights.size(), 0.0f);
+    }
+    for (std::size_t b = 0; b < s.B; ++b) {
+      for (std::size_t h = 0; h < s.Hq; ++h) {
+        for (std::size_t i = 0; i < s.Lq; ++i) {
+          row(b, h, i, out);
+        }
+      }
+    }
+    if (spec_.attn_weights == AttnWeights::mean) {
+      for (float& x : out.attn_weights.elements()) {
+        x /= static_cast<float>(s.Hq);
+      }
+    }
+    return out;
+  }
+
+ private:
+  static constexpr std::size_t kBlock = 128;
+
+  bool allowed(std::size_t b, std::size_t h, std::size_t i,
+               std::size_t j) const {
+    return spec_.mask.may_attend(b, h, i, j);
+  }
+
+  ContractBlock block(std::size_t b, std::size_t h, std::size_t i,
+                      std::size_t first) const {
+    const AttentionShape& s = spec_.shape;
+    const auto factor = static_cast<float>(spec_.scale * 0x1.71547652b82fep+0);
+    ContractBlock block;
+    const std::size_t end = std::min(first + kBlock, s.Lkv);
+    for (std::size_t j = first; j < end; ++j) {
+      float score = -std::numeric_limits<float>::infinity();
+      if (allowed(b, h, i, j)) {
+        score = 0;
+        for (std::size_t d = 0; d < s.D; ++d) {
+          score = std::fma(in_.query(b, i, h, d) * factor,
+                           in_.key(b, j, s.kv_head(h), d), score);
+        }
+        score += 0.0f;
+        block.max = score > block.max ? score : block.max;
+      }
+      block.p.push_back(score);
+    }
+    const float shift = std::isinf(block.max) && block.max < 0 ? 0 : block.max;
+    for (float& p : block.p) {
+      p = contract_exp2(p - shift);
+      block.sum += p;
+    }
+    return block;
+  }
+
+  float dropped(std::size_t b, std::size_t h, std::size_t i, std::size_t j,
+                float p) const {
+    if (!spec_.dropout.active()) {
+      return p;
+    }
+    return spec_.dropout.keeps(b, h, i, j)
+               ? p * static_cast<float>(spec_.dropout.factor())
+               : 0;
+  }
+
+  void row(std::size_t b, std::size_t h, std::size_t i,
+           Outputs<float>& out) const {
+    const AttentionShape& s = spec_.shape;
+    ContractRow state(s.Dv);
+    for (std::size_t first = 0; first < s.Lkv; first += kBlock) {
+      const ContractBlock part = block(b, h, i, first);
+      std::vector<float> context(s.Dv, 0.0f);
+      for (std::size_t c = 0; c < s.Dv; ++c) {
+        for (std::size_t k = 0; k < part.p.size(); ++k) {
+          if (allowed(b, h, i, first + k)) {
+            context[c] =
+                std::fma(dropped(b, h, i, first + k, part.p[k]),
+                         in_.value(b, first + k, s.kv_head(h), c), context[c]);
+          }
+        }
+        context[c] += 0.0f;
+      }
+      state.fold(part.max, part.sum, context);
+    }
+    for (std::size_t c = 0; c < s.Dv; ++c) {
+      out.output(b, i, h, c) = state.sum() == 0
+                                   ? empty_output(b, h, i, c)
+                                   : state.context(c) / state.sum();
+    }
+    if (spec_.attn_weights != AttnWeights::none) {
+      for (std::size_t first = 0; first < s.Lkv; first += kBlock) {
+        const ContractBlock part = block(b, h, i, first);
+        for (std::size_t k = 0; k < part.p.size(); ++k) {
+          weight(b, h, i, first + k, part.p[k], part.max, state, out);
+        }
+      }
+    }
+  }
+
+  void weight(std::size_t b, std::size_t h, std::size_t i, std::size_t j,
+              float p, float block_max, const ContractRow& state,
+              Outputs<float>& out) const {
+    const bool after = spec_.attn_weights == AttnWeights::after_dropout;
+    float weight = 0;
+    if (state.sum() == 0) {
+      weight = empty_weight(b, h, i, j, after);
+    } else if (allowed(b, h, i, j)) {
+      weight = after ? dropped(b, h, i, j, p) : p;
+      weight = weight * contract_exp2(block_max - state.max()) / state.sum();
+    }
+    if (spec_.attn_weights == AttnWeights::mean) {
+      out.attn_weights(b, 0, i, j) += weight;
+    } else {
+      out.attn_weights(b, h, i, j) = weight;
+    }
+  }
+
+  float empty_weight(std::size_t b, std::size_t h, std::size_t i, std::size_t j,
+                     bool after) const {
+    switch (spec_.empty_rows) {
+      case EmptyRow::zero:
+        return 0;
+      case EmptyRow::nan:
+        return kNaN;
+      case EmptyRow::uniform:
+        break;
+    }
+    return (after ? dropped(b, h, i, j, 1) : 1) /
+           static_cast<float>(spec_.shape.Lkv);
+  }
+
+  float empty_output(std::size_t b, std::size_t h, std::size_t i,
+                     std::size_t c) const {
+    const AttentionShape& s = spec_.shape;
+    if (spec_.empty_rows != EmptyRow::uniform) {
+      return spec_.empty_rows == EmptyRow::nan ? kNaN : 0;
+    }
+    float sum = 0;
+    for (std::size_t first = 0; first < s.Lkv; first += kBlock) {
+      float block = 0;
+      for (std::size_t j = first; j < std::min(first + kBlock, s.Lkv); ++j) {
+        block = std::fma(dropped(b, h, i, j, 1),
+                         in_.value(b, j, s.kv_head(h), c), block);
+      }
+      sum += block;
+    }
+    return s.Lkv == 0 ? 0 : sum / static_cast<float>(s.Lkv);
+  }
+
+  const Inputs<float>& in_;
+  AttentionSpec spec_;
+};
+
+}  // namespace headwise::testing_support

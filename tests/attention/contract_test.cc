@@ -1,0 +1,122 @@
+// The kernels' bits are those of docs/arithmetic.md, on every instruction set
+// with fused multiply-add that this machine has.
+#include "attention/contract.h"
+
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "attention/attention_call.h"
+#include "support/tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing_support::attend;
+using testing_support::Contract;
+using testing_support::contract_exp2;
+using testing_support::every_options;
+using testing_support::EveryMask;
+using testing_support::Inputs;
+using testing_support::kShapes;
+using testing_support::Outputs;
+using testing_support::random_inputs;
+using testing_support::same_bits;
+using testing_support::uniform;
+
+// The instruction sets that the contract holds on, of those at hand.
+std::vector<std::int64_t> targets() {
+  std::vector<std::int64_t> targets;
+  for (const std::int64_t target : {HWY_AVX3, HWY_AVX2, HWY_NEON}) {
+    if ((hwy::SupportedTargets() & target) != 0) {
+      targets.push_back(target);
+    }
+  }
+  return targets;
+}
+
+class ContractTest : public testing::TestWithParam<std::int64_t> {
+ protected:
+  void SetUp() override { hwy::SetSupportedTargetsForTest(GetParam()); }
+  void TearDown() override { hwy::SetSupportedTargetsForTest(0); }
+
+  static void expect_contract(const Inputs<float>& in,
+                              const AttentionOptions& options,
+                              const std::string& name) {
+    const Outputs<float> got = attend(in, options);
+    const Outputs<float> want = Contract(in, options).run();
+    EXPECT_TRUE(same_bits(got.output, want.output)) << name;
+    EXPECT_TRUE(same_bits(got.attn_weights, want.attn_weights)) << name;
+  }
+};
+
+TEST_P(ContractTest, HoldsForEveryMaskAndOption) {
+  for (const AttentionShape& shape : kShapes) {
+    const Inputs<float> in = random_inputs(shape, 800);
+    const EveryMask every_mask(shape, true);
+    for (const auto& [name, options] : every_options(every_mask)) {
+      expect_contract(in, options, name + ", Lkv " + std::to_string(shape.Lkv));
+    }
+  }
+}
+
+TEST_P(ContractTest, HoldsForSizesAroundVectorsTilesAndBlocks) {
+  for (const std::size_t Lq : {1u, 15u, 16u, 17u, 47u, 48u, 49u, 97u}) {
+    for (const std::size_t Lkv : {1u, 7u, 127u, 128u, 129u, 257u}) {
+      const AttentionShape shape{1, 2, 1, Lq, Lkv, 9, 11};
+      expect_contract(
+          random_inputs(shape, 810),
+          {.mask = causal(),
+           .query_start = QueryStart::bottom_right(),
+           .attn_weights = AttnWeights::per_head},
+          "Lq " + std::to_string(Lq) + ", Lkv " + std::to_string(Lkv));
+    }
+  }
+}
+
+TEST_P(ContractTest, HoldsForEveryHeadSize) {
+  for (const std::size_t D : {1u, 2u, 7u, 8u, 63u, 64u, 65u, 257u}) {
+    for (const std::size_t Dv : {1u, 4u, 8u, 9u, 129u}) {
+      const AttentionShape shape{1, 1, 1, 20, 130, D, Dv};
+      expect_contract(random_inputs(shape, 820), {},
+                      "D " + std::to_string(D) + ", Dv " + std::to_string(Dv));
+    }
+  }
+}
+
+TEST_P(ContractTest, HoldsForScoresOfEverySize) {
+  const AttentionShape shape{1, 2, 2, 20, 300, 8, 8};
+  for (const double range : {1e-30, 1e-3, 30.0, 1e4, 1e18}) {
+    expect_contract(random_inputs(shape, 830, range),
+                    {.attn_weights = AttnWeights::per_head},
+                    "range " + std::to_string(range));
+  }
+}
+
+// The kernels' exp2 has these bits (ContractTest); here is how good they are.
+TEST(ContractExp2Test, IsWithinOneUnitInTheLastPlace) {
+  const FloatEnvironment environment;
+  EXPECT_EQ(contract_exp2(0), 1.0f);
+  EXPECT_EQ(contract_exp2(-126), 0x1p-126f);
+  EXPECT_EQ(contract_exp2(-126.00001f), 0.0f);
+  EXPECT_EQ(contract_exp2(-std::numeric_limits<float>::infinity()), 0.0f);
+  EXPECT_TRUE(std::isnan(contract_exp2(kNaN)));
+  double worst = 0;
+  for (float x = -126; x < 0; x += 0.00037f) {
+    const double exact = std::exp2(static_cast<double>(x));
+    worst = std::max(worst, std::abs(contract_exp2(x) / exact - 1));
+  }
+  EXPECT_LT(worst, 8.1e-8);
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, ContractTest, testing::ValuesIn(targets()),
+                         [](const auto& target) {
+                           return std::string(hwy::TargetName(target.param));
+                         });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ContractTest);
+
+}  // namespace
+}  // namespace headwise
