@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <regex>
 #include <set>
 #include <string>
 #include <utility>
@@ -23,15 +22,15 @@ bool has_hangul(std::string_view text) {
 
 // The placeholders with their formats: "{}" counted as {fmt} numbers them.
 std::multiset<std::string> placeholders(std::string_view text) {
-  static const std::regex pattern(R"(\{(\d*)(:[^}]*)?\})");
-  const std::string copy(text);
   std::multiset<std::string> found;
   int next = 0;
-  for (std::sregex_iterator at(copy.begin(), copy.end(), pattern), last;
-       at != last; ++at) {
-    const std::string number =
-        (*at)[1].length() != 0 ? (*at)[1].str() : std::to_string(next++);
-    found.insert(number + (*at)[2].str());
+  for (std::size_t at = text.find('{'); at != std::string_view::npos;
+       at = text.find('{', at + 1)) {
+    std::string inside(text.substr(at + 1, text.find('}', at) - at - 1));
+    if (inside.empty() || inside.front() == ':') {
+      inside.insert(0, std::to_string(next++));
+    }
+    found.insert(inside);
   }
   return found;
 }
