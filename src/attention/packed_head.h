@@ -1,6 +1,7 @@
 // The keys and values of one head as the inner loops read them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -33,7 +34,7 @@ class PackedHead {
   }
   // Whether a value of the block is NaN or infinite.
   bool not_finite(std::size_t block) const { return not_finite_[block] != 0; }
-  std::size_t Dv8() const { return Dv8_; }
+  std::size_t value_columns() const { return Dv8_; }
 
  private:
   void pack_values(TensorView<const float, 4> value, std::size_t b,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attention/empty_row.h"
 #include "attention/log2_sum.h"
 
 namespace headwise {
@@ -42,7 +43,7 @@ bool QueryTile::keeps_p() const {
 }
 
 Tile QueryTile::tile_of(const QueryRange& range, std::size_t block,
-                        std::size_t count) const {
+                        std::size_t count) {
   return {range.b, range.h, range.first, range.count, block * kKeyBlock, count};
 }
 
@@ -103,7 +104,7 @@ void QueryTile::run(const QueryRange& range,
   const RowState state{rows_.data() + lanes_, rows_.data() + 2 * lanes_};
   std::fill_n(state.max, lanes_, kMinusInf);
   std::fill_n(state.sum, lanes_, 0.0f);
-  std::fill_n(context_.data(), head.Dv8() * lanes_, 0.0f);
+  std::fill_n(context_.data(), head.value_columns() * lanes_, 0.0f);
 
   const std::vector<Block> blocks = blocks_of(range);
   for (const Block& block : blocks) {
@@ -115,11 +116,11 @@ void QueryTile::run(const QueryRange& range,
     const std::size_t rows = head.rows(block.index);
     if (block.kind == TileKind::partial && head.not_finite(block.index)) {
       loops_.weigh_allowed(block.p, values, rows, allowed_.data(), block.count,
-                           head.Dv8(), lanes_, block.max, block_sum, state,
-                           context_.data());
+                           head.value_columns(), lanes_, block.max, block_sum,
+                           state, context_.data());
     } else {
-      loops_.weigh(block.p, values, rows, block.count, head.Dv8(), lanes_,
-                   block.max, block_sum, state, context_.data());
+      loops_.weigh(block.p, values, rows, block.count, head.value_columns(),
+                   lanes_, block.max, block_sum, state, context_.data());
     }
     loops_.fold(block.max, block_sum, lanes_, state);
   }
@@ -127,46 +128,31 @@ void QueryTile::run(const QueryRange& range,
   loops_.store(context_.data(), state.sum, range.count, spec_.shape.Dv, lanes_,
                &outputs.output(range.b, range.first, range.h, 0),
                outputs.output.stride(1), outputs.output.stride(3));
-  finish_empty_rows(range, inputs.value, outputs.output);
   if (outputs.lse.data() != nullptr) {
     store_lse(range, outputs.lse);
   }
   if (attn_weights.data() != nullptr) {
     store_weights(range, blocks, head, attn_weights);
-    store_empty_weights(range, attn_weights);
   }
+  finish_empty_rows(range, inputs.value, outputs, attn_weights);
 }
 
 void QueryTile::finish_empty_rows(const QueryRange& range,
                                   TensorView<const float, 4> value,
-                                  TensorView<float, 4> output) const {
+                                  const AttentionOutputs& outputs,
+                                  TensorView<float, 2> weights) const {
   const float* sum = rows_.data() + 2 * lanes_;
-  const std::size_t Lkv = spec_.shape.Lkv;
-  const std::size_t g = spec_.shape.kv_head(range.h);
-  const auto factor = static_cast<float>(spec_.dropout.factor());
   for (std::size_t n = 0; n < range.count; ++n) {
     if (sum[n] != 0) {
       continue;
     }
-    const std::size_t i = range.first + n;
+    const RowIndex row{range.b, range.h, range.first + n};
     for (std::size_t c = 0; c < spec_.shape.Dv; ++c) {
-      float mean = spec_.empty_rows == EmptyRow::nan ? kNaN : 0;
-      if (spec_.empty_rows == EmptyRow::uniform && Lkv != 0) {
-        for (std::size_t j = 0; j < Lkv; j += kKeyBlock) {
-          float block = 0;
-          for (std::size_t k = j; k < std::min(j + kKeyBlock, Lkv); ++k) {
-            float d = 1;
-            if (spec_.dropout.active()) {
-              d = spec_.dropout.keeps(range.b, range.h, i, k) ? factor : 0;
-            }
-            block = std::fma(d, value(range.b, k, g, c), block);
-          }
-          mean += block;
-        }
-        mean /= static_cast<float>(Lkv);
-        mean = std::isnan(mean) ? kNaN : mean;
-      }
-      output(range.b, i, range.h, c) = mean;
+      outputs.output(row.b, row.i, row.h, c) =
+          empty_output(spec_, row, value, c);
+    }
+    for (std::size_t j = 0; j < weights.extent(1); ++j) {
+      weights(n, j) = empty_weight(spec_, row, j);
     }
   }
 }
@@ -219,34 +205,6 @@ void QueryTile::store_weights(const QueryRange& range,
                          weights.stride(0), weights.stride(1));
   }
   zeros_up_to(Lkv);
-}
-
-void QueryTile::store_empty_weights(const QueryRange& range,
-                                    TensorView<float, 2> weights) const {
-  const float* sum = rows_.data() + 2 * lanes_;
-  const std::size_t Lkv = spec_.shape.Lkv;
-  const bool dropped = spec_.attn_weights == AttnWeights::after_dropout &&
-                       spec_.dropout.active();
-  const auto factor = static_cast<float>(spec_.dropout.factor());
-  for (std::size_t n = 0; n < range.count; ++n) {
-    if (sum[n] != 0) {
-      continue;
-    }
-    for (std::size_t j = 0; j < Lkv; ++j) {
-      const std::size_t i = range.first + n;
-      float weight = 0;
-      if (spec_.empty_rows == EmptyRow::nan) {
-        weight = kNaN;
-      } else if (spec_.empty_rows == EmptyRow::uniform) {
-        float d = 1;
-        if (dropped) {
-          d = spec_.dropout.keeps(range.b, range.h, i, j) ? factor : 0;
-        }
-        weight = d / static_cast<float>(Lkv);
-      }
-      weights(n, j) = weight;
-    }
-  }
 }
 
 }  // namespace headwise

@@ -50,14 +50,13 @@ class QueryTile {
   void drop(const QueryRange& range, const Block& block) const;
   void finish_empty_rows(const QueryRange& range,
                          TensorView<const float, 4> value,
-                         TensorView<float, 4> output) const;
+                         const AttentionOutputs& outputs,
+                         TensorView<float, 2> weights) const;
   void store_lse(const QueryRange& range, TensorView<float, 3> lse) const;
   void store_weights(const QueryRange& range, const std::vector<Block>& blocks,
                      const PackedHead& head, TensorView<float, 2> weights);
-  void store_empty_weights(const QueryRange& range,
-                           TensorView<float, 2> weights) const;
-  Tile tile_of(const QueryRange& range, std::size_t block,
-               std::size_t count) const;
+  static Tile tile_of(const QueryRange& range, std::size_t block,
+                      std::size_t count);
   bool keeps_p() const;
 
   const AttentionSpec& spec_;

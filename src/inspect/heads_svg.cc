@@ -191,8 +191,9 @@ class Picture {
     begin();
     const std::size_t heads = given_.attn_weights.extent(0);
     for (std::size_t h = 0; h < heads; ++h) {
+      const std::size_t whole_lines = h / layout_.columns;
       const auto column = static_cast<double>(h % layout_.columns);
-      const auto line = static_cast<double>(h / layout_.columns);
+      const auto line = static_cast<double>(whole_lines);
       head(h, kMargin + column * (layout_.width + kGap),
            kMargin + kTitle + line * (layout_.height + kGap));
     }
@@ -208,7 +209,9 @@ class Picture {
   }
   double lines() const {
     const std::size_t heads = given_.attn_weights.extent(0);
-    return static_cast<double>((heads + layout_.columns - 1) / layout_.columns);
+    const std::size_t whole_lines =
+        (heads + layout_.columns - 1) / layout_.columns;
+    return static_cast<double>(whole_lines);
   }
   double full_height() const {
     return 2 * kMargin + kTitle + lines() * (layout_.height + kGap) + kLegend;
@@ -223,15 +226,16 @@ class Picture {
            "\" font-family=\"sans-serif\" font-size=\"11\" role=\"img\">\n"
            "<title>" +
            safe(given_.title) +
-           "</title>\n"
-           "<defs><pattern id=\"masked\" width=\"5\" height=\"5\" "
-           "patternUnits=\"userSpaceOnUse\" "
-           "patternTransform=\"rotate(45)\"><rect width=\"5\" height=\"5\" "
-           "fill=\"#f4f4f4\"/><line x1=\"0\" y1=\"0\" x2=\"0\" y2=\"5\" "
-           "stroke=\"#9a9a9a\" stroke-width=\"1.6\"/></pattern></defs>\n"
-           "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
+           R"svg(</title>
+<defs>
+<pattern id="masked" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+<rect width="5" height="5" fill="#f4f4f4"/>
+<line x1="0" y1="0" x2="0" y2="5" stroke="#9a9a9a" stroke-width="1.6"/>
+</pattern></defs>
+<rect width="100%" height="100%" fill="#ffffff"/>
+)svg";
     text(kMargin, kMargin + 14, given_.title,
-         "font-size=\"16\" font-weight=\"bold\"");
+         R"(font-size="16" font-weight="bold")");
   }
 
   void text(double x, double y, std::string_view words,
@@ -257,7 +261,7 @@ class Picture {
          "font-weight=\"bold\"");
     text(left, y + 12 + kAxisName, std::string(words_.key_axis) + " →",
          "fill=\"#555\"");
-    svg_ += "<g fill=\"#222\">\n";
+    svg_ += R"(<g fill="#222">)";
     for (std::size_t j = 0; j < Lkv; j += every()) {
       const double at =
           left + (static_cast<double>(j) + 0.5) * layout_.cell + 4;
@@ -273,7 +277,7 @@ class Picture {
     const double axis = x + 10;
     const double middle = top + layout_.cell * static_cast<double>(Lq) / 2;
     text(axis, middle, std::string("← ") + std::string(words_.query_axis),
-         "fill=\"#555\" text-anchor=\"middle\" transform=\"rotate(-90 " +
+         R"(fill="#555" text-anchor="middle" transform="rotate(-90 )" +
              number(axis) + " " + number(middle) + ")\"");
     for (std::size_t i = 0; i < Lq; ++i) {
       for (std::size_t j = 0; j < Lkv; ++j) {

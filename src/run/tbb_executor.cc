@@ -1,5 +1,6 @@
 // The executor of every build but the thread sanitizer's: oneTBB.
 #include <tbb/blocked_range.h>
+#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -28,9 +29,11 @@ Result<Executor> Executor::with_threads(std::size_t threads) {
   }
   auto state = std::make_shared<Threads>();
   state->callers_arena = false;
-  state->count = threads;
-  state->arena.initialize(
-      static_cast<int>(std::min<std::size_t>(threads, 4096)));
+  // More than oneTBB has would only make it print a warning.
+  const std::size_t most = tbb::global_control::active_value(
+      tbb::global_control::max_allowed_parallelism);
+  state->count = std::min(threads, most);
+  state->arena.initialize(static_cast<int>(state->count));
   return Executor(std::move(state));
 }
 

@@ -170,7 +170,7 @@ void restrict(const Dense& rule, const Tile& tile, std::int64_t /*start*/,
 }
 
 TileKind classify(const Dense& rule, const Tile& tile, std::int64_t start) {
-  std::array<std::uint64_t, 128> words;
+  std::array<std::uint64_t, 128> words{};
   Tile part = tile;
   bool full = true;
   bool empty = true;

@@ -18,7 +18,8 @@ class Executor {
   // As many threads as the process may use; a caller's oneTBB arena is
   // respected.
   static const Executor& default_executor();
-  // At most `threads` threads. Errors: invalid_argument when it is 0.
+  // At most `threads` threads, and no more than the process may use. Errors:
+  // invalid_argument when it is 0.
   static Result<Executor> with_threads(std::size_t threads);
 
   std::size_t threads() const;

@@ -1,0 +1,66 @@
+#include "attention/empty_row.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/attention_tile.h"
+
+namespace headwise {
+namespace {
+
+// What one key counts for in a uniform row: 1, or under dropout 1 / (1 - p) or
+// nothing.
+float share(const AttentionSpec& spec, const RowIndex& row, std::size_t j) {
+  if (!spec.dropout.active()) {
+    return 1;
+  }
+  return spec.dropout.keeps(row.b, row.h, row.i, j)
+             ? static_cast<float>(spec.dropout.factor())
+             : 0;
+}
+
+// The mean of all values: a chain for each block of keys, added in order.
+float mean_value(const AttentionSpec& spec, const RowIndex& row,
+                 TensorView<const float, 4> value, std::size_t c) {
+  const std::size_t Lkv = spec.shape.Lkv;
+  const std::size_t g = spec.shape.kv_head(row.h);
+  float sum = 0;
+  for (std::size_t first = 0; first < Lkv; first += kernels::kKeyBlock) {
+    const std::size_t end = std::min(first + kernels::kKeyBlock, Lkv);
+    float block = 0;
+    for (std::size_t j = first; j < end; ++j) {
+      block = std::fma(share(spec, row, j), value(row.b, j, g, c), block);
+    }
+    sum += block;
+  }
+  const float mean = sum / static_cast<float>(Lkv);
+  return std::isnan(mean) ? kNaN : mean;
+}
+
+}  // namespace
+
+float empty_output(const AttentionSpec& spec, const RowIndex& row,
+                   TensorView<const float, 4> value, std::size_t c) {
+  if (spec.empty_rows == EmptyRow::nan) {
+    return kNaN;
+  }
+  const bool uniform =
+      spec.empty_rows == EmptyRow::uniform && spec.shape.Lkv != 0;
+  return uniform ? mean_value(spec, row, value, c) : 0;
+}
+
+float empty_weight(const AttentionSpec& spec, const RowIndex& row,
+                   std::size_t j) {
+  switch (spec.empty_rows) {
+    case EmptyRow::zero:
+      return 0;
+    case EmptyRow::nan:
+      return kNaN;
+    case EmptyRow::uniform:
+      break;
+  }
+  const bool after = spec.attn_weights == AttnWeights::after_dropout;
+  return (after ? share(spec, row, j) : 1) / static_cast<float>(spec.shape.Lkv);
+}
+
+}  // namespace headwise

@@ -1,0 +1,26 @@
+// What a row without any key gives, as the options say (EmptyRow).
+#pragma once
+
+#include <cstddef>
+
+#include "headwise/attention/spec.h"
+#include "headwise/base/tensor_view.h"
+
+namespace headwise {
+
+// A row of the scores.
+struct RowIndex {
+  std::size_t b;
+  std::size_t h;
+  std::size_t i;
+};
+
+// Feature c of the row's output; value is (B, Lkv, Hkv, Dv).
+float empty_output(const AttentionSpec& spec, const RowIndex& row,
+                   TensorView<const float, 4> value, std::size_t c);
+
+// The row's attention weight of key j, in the form that was asked for.
+float empty_weight(const AttentionSpec& spec, const RowIndex& row,
+                   std::size_t j);
+
+}  // namespace headwise
