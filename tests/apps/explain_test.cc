@@ -1,5 +1,6 @@
 // What `explain` makes of a job: the same steps whether it computes or only
 // sizes them, as text and as JSON, in two languages.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -233,6 +234,9 @@ TEST_F(ParamsTest, WhatDoesNotFitFailsWithAndWithoutComputing) {
   EXPECT_EQ(message(),
             "explain: w_v.weight takes vectors of size 7, expected 6, the size "
             "of embedding.weight's");
+  put("w_k.weight", {8, 7});
+  EXPECT_THAT(message(), HasSubstr("w_k.weight takes vectors of size 7"));
+  put("w_k.weight", {8, 6});
   put("w_v.weight", {7, 6});
   EXPECT_THAT(message(), HasSubstr("w_v.weight is 7, expected a multiple of "
                                    "num_heads = 2"));
@@ -549,6 +553,9 @@ TEST(ExplainPictureTest, DrawsTheSequenceThatWasAskedFor) {
   EXPECT_THAT(svg, HasSubstr("every head, sequence 1"));
   EXPECT_THAT(svg, HasSubstr(">96</text>"));
   EXPECT_THAT(svg, HasSubstr("60 → 60: 1</title>"));
+  // attn_weights[1, 0, 1, 0] of (5, 2, 10, 10).
+  EXPECT_THAT(svg, HasSubstr(fmt::format("96 → 60: {:.6g}</title>",
+                                         job.find("attn_weights")->at(210))));
   EXPECT_THAT(svg, HasSubstr("60 → 96: masked</title>"));
   EXPECT_THAT(svg, HasSubstr("(pad) → 90: "));
   EXPECT_THAT(explain_picture(job, 1, Language::ko).value(),

@@ -6,7 +6,9 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "headwise/base/tensor_view.h"
@@ -177,6 +179,43 @@ TEST(SummarizeTest, OfNothingIsNothing) {
   EXPECT_EQ(summary.count, 0u);
   EXPECT_EQ(summary.finite, 0u);
   EXPECT_EQ(summary.max, 0);
+}
+
+// Against what the steps report: tests/apps/explain_test.cc. Here every size
+// is another.
+TEST(ListStepsTest, EveryAxisHasItsOwnSize) {
+  const std::vector<TracedStep> steps = list_steps({.from_tokens = false,
+                                                    .cross = true,
+                                                    .B = 2,
+                                                    .Lq = 3,
+                                                    .Lkv = 4,
+                                                    .num_heads = 5,
+                                                    .head_dim = 6,
+                                                    .v_head_dim = 7,
+                                                    .embed_dim = 8,
+                                                    .query_dim = 9,
+                                                    .kdim = 10,
+                                                    .vdim = 11});
+  const std::vector<std::pair<std::string, std::vector<std::size_t>>> expected =
+      {{"query", {2, 3, 9}},
+       {"key", {2, 4, 10}},
+       {"value", {2, 4, 11}},
+       {"q", {2, 3, 30}},
+       {"k", {2, 4, 30}},
+       {"v", {2, 4, 35}},
+       {"q_heads", {2, 5, 3, 6}},
+       {"k_heads", {2, 5, 4, 6}},
+       {"v_heads", {2, 5, 4, 7}},
+       {"scores", {2, 5, 3, 4}},
+       {"attn_weights", {2, 5, 3, 4}},
+       {"context", {2, 5, 3, 7}},
+       {"merged", {2, 3, 35}},
+       {"output", {2, 3, 8}}};
+  ASSERT_EQ(steps.size(), expected.size());
+  for (std::size_t n = 0; n < steps.size(); ++n) {
+    EXPECT_EQ(steps[n].name, expected[n].first);
+    EXPECT_EQ(steps[n].extents, expected[n].second) << steps[n].name;
+  }
 }
 
 }  // namespace
