@@ -33,9 +33,11 @@ Result<AttentionSpec> AttentionSpec::create(const AttentionShape& shape,
   if (Status s = check_heads(shape, operation); !s) {
     return s.error();
   }
-  if (options.scale && !std::isfinite(*options.scale)) {
+  // As a float32, log2 e included.
+  constexpr double kLargestScale = 2e38;
+  if (options.scale && !(std::abs(*options.scale) <= kLargestScale)) {
     return value_error(operation, "scale", number_text(*options.scale),
-                       "a finite number");
+                       "a number from -2e38 to 2e38");
   }
   if (Status s = options.query_start.check(shape); !s) {
     return s.error();

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "base/logarithm.h"
+
 namespace headwise {
 namespace {
 
@@ -16,25 +18,10 @@ WideProduct wide_product(std::uint32_t a, std::uint32_t b) {
           static_cast<std::uint32_t>(product)};
 }
 
-// ln x for x in (0, 1]: x = m * 2^e with m in [sqrt(1/2), sqrt(2)), then
-// ln m = 2 artanh(s), s = (m - 1) / (m + 1), |s| < 0.172. Only +, -, * and /
-// of binary64, so that the bits do not depend on a libm.
 double natural_log(double x) {
   constexpr double kLn2 = 0x1.62e42fefa39efp-1;
-  constexpr double kSqrtHalf = 0x1.6a09e667f3bcdp-1;
-  int exponent = 0;
-  double m = std::frexp(x, &exponent);  // exact
-  if (m < kSqrtHalf) {
-    m *= 2;
-    --exponent;
-  }
-  const double s = (m - 1) / (m + 1);
-  const double square = s * s;
-  double series = 0;
-  for (int k = 23; k >= 1; k -= 2) {  // the next term is below 2^-60
-    series = series * square + 1.0 / k;
-  }
-  return exponent * kLn2 + 2 * s * series;
+  const SplitLogarithm log = split_logarithm(x);
+  return log.exponent * kLn2 + log.ln_m;
 }
 
 // cos(2 pi t) for t in [0, 1): by symmetry an angle in [0, pi/4], then its

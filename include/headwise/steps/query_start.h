@@ -27,6 +27,9 @@ class QueryStart {
   QueryStart(  // NOLINT(google-explicit-constructor): `.query_start = starts`
       TensorView<const std::int64_t, 1> starts)
       : kind_(Kind::per_sequence), starts_(starts) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): the same, of a tensor's view
+  QueryStart(TensorView<std::int64_t, 1> starts)
+      : QueryStart(TensorView<const std::int64_t, 1>(starts)) {}
   static QueryStart bottom_right() {
     QueryStart start;
     start.kind_ = Kind::bottom_right;

@@ -1,0 +1,16 @@
+// The natural logarithm in binary64 without a C library: the same bits on every
+// machine.
+#pragma once
+
+namespace headwise {
+
+// x = m * 2^exponent with m in [sqrt(1/2), sqrt(2)): ln x = ln_m + exponent ln 2.
+struct SplitLogarithm {
+  int exponent;
+  double ln_m;
+};
+
+// For a finite x > 0.
+SplitLogarithm split_logarithm(double x);
+
+}  // namespace headwise
