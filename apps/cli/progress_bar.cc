@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -14,7 +15,7 @@ namespace {
 
 // "01:05", "1:02:03"
 std::string clock_text(double seconds) {
-  const auto whole = static_cast<long>(std::min(seconds, 3.6e9));
+  const auto whole = static_cast<std::int64_t>(std::min(seconds, 3.6e9));
   if (whole >= 3600) {
     return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60,
                        whole % 60);
@@ -120,8 +121,7 @@ std::string bar_line(const std::string& label, std::size_t done,
 ProgressBar::ProgressBar(std::string label)
     : label_(std::move(label)),
       on_terminal_(isatty(STDERR_FILENO) == 1 && !is_dumb_terminal()),
-      start_(Clock::now()),
-      last_drawn_() {}
+      start_(Clock::now()) {}
 
 ProgressBar::~ProgressBar() {
   if (drawn_) {

@@ -20,6 +20,8 @@ TEST(ClosestTest, FindsWhatWasMistyped) {
   EXPECT_EQ(closest("--stepp", kNames), "--step");       // one too many
   EXPECT_EQ(closest("--embed_dim", kNames), "--embed-dim");
   EXPECT_EQ(closest("--seed", kNames), "--seed");
+  // Swapped neighbours are one mistake, not two.
+  EXPECT_EQ(closest("stpe", {"stale", "step"}), "step");
 }
 
 TEST(ClosestTest, GuessesNothingFarAway) {
@@ -31,7 +33,7 @@ TEST(ClosestTest, GuessesNothingFarAway) {
 // What `check` says about `text`, and what it makes of it.
 std::string said(const CLI::Validator& check, std::string text,
                  std::string* made = nullptr) {
-  const std::string message = check(text);
+  std::string message = check(text);
   if (made != nullptr) {
     *made = text;
   }

@@ -21,6 +21,7 @@ std::vector<std::string> formatted(const std::vector<double>& values,
                                    DType dtype = DType::float32) {
   const NumberFormat format(values, dtype);
   std::vector<std::string> texts;
+  texts.reserve(values.size());
   for (const double value : values) {
     texts.push_back(format(value));
   }

@@ -1,10 +1,10 @@
 #include "words.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <set>
 #include <string>
 #include <utility>
@@ -65,7 +65,7 @@ class LanguageOfEnvironmentTest : public testing::Test {
       old_.emplace_back(value != nullptr, value != nullptr ? value : "");
     }
   }
-  ~LanguageOfEnvironmentTest() override {
+  void TearDown() override {
     for (std::size_t n = 0; n < kNames.size(); ++n) {
       old_[n].first ? ::setenv(kNames[n], old_[n].second.c_str(), 1)
                     : ::unsetenv(kNames[n]);

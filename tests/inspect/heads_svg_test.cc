@@ -68,7 +68,7 @@ Tag read_tag(std::string_view& rest) {
         rest.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRST"
                                "UVWXYZ0123456789-:"),
         rest.size());
-    const std::string text(rest.substr(0, length));
+    std::string text(rest.substr(0, length));
     rest.remove_prefix(length);
     return text;
   };
