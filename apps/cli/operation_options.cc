@@ -295,9 +295,7 @@ Result<OperationInputs> OperationInputs::read(const OperationFlags& flags,
   OperationInputs inputs;
   inputs.flags_ = flags;
   if (flags.threads != 0) {
-    // No more than there are: oneTBB would say so on standard error.
-    auto executor = Executor::with_threads(
-        std::min(flags.threads, Executor::default_executor().threads()));
+    auto executor = Executor::with_threads(flags.threads);
     if (!executor) {
       return executor.error();
     }
