@@ -44,7 +44,7 @@ class QueryTile {
 
   // The blocks that are not empty, each with its place in scores_.
   std::vector<Block> blocks_of(const QueryRange& range);
-  // scores, mask, softmax; the block's sums are in block_sum_.
+  // Scores, mask, softmax; the sums of the block stand first in rows_.
   void softmax_block(const QueryRange& range, const Block& block,
                      const PackedHead& head);
   void drop(const QueryRange& range, const Block& block) const;
