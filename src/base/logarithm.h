@@ -4,7 +4,8 @@
 
 namespace headwise {
 
-// x = m * 2^exponent with m in [sqrt(1/2), sqrt(2)): ln x = ln_m + exponent ln 2.
+// x = m * 2^exponent with m in [sqrt(1/2), sqrt(2)): ln x = ln_m + exponent
+// ln 2.
 struct SplitLogarithm {
   int exponent;
   double ln_m;

@@ -154,7 +154,8 @@ std::vector<ErrorCase> option_errors() {
       {[](Call& c) {
          c.options.scale = std::numeric_limits<double>::infinity();
        },
-       invalid, "attention: scale is inf, expected a number from -2e38 to 2e38"},
+       invalid,
+       "attention: scale is inf, expected a number from -2e38 to 2e38"},
       {[](Call& c) { c.options.scale = std::nan(""); }, invalid,
        "attention: scale is nan, expected a number from -2e38 to 2e38"},
       {[](Call& c) {
