@@ -1,7 +1,7 @@
 // The kernel that AttentionPlan runs on the CPU.
 #pragma once
 
-#include "attention/reference_rows.h"
+#include "attention/inputs.h"
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "attention/inputs.h"
 #include "attention/packed_head.h"
-#include "attention/reference_rows.h"
 #include "headwise/attention/spec.h"
 #include "kernels/attention_tile.h"
 #include "run/aligned_buffer.h"

@@ -268,17 +268,21 @@ Status MultiHeadAttention::draw_params() {
   auto w_q = draw(*config_.query_dim, qk_features, kWq);
   auto w_k = draw(*config_.kdim, qk_features, kWk);
   auto w_v = draw(*config_.vdim, v_features, kWv);
-  auto w_o = draw(v_features, config_.embed_dim, kWo);
-  for (const auto* linear : {&w_q, &w_k, &w_v, &w_o}) {
+  for (const auto* linear : {&w_q, &w_k, &w_v}) {
     if (!*linear) {
       return linear->error();
     }
   }
-  params_ = MultiHeadAttentionParams{*std::move(w_q), *std::move(w_k),
-                                     *std::move(w_v), std::nullopt};
+  MultiHeadAttentionParams params{*std::move(w_q), *std::move(w_k),
+                                  *std::move(w_v), std::nullopt};
   if (config_.out_proj) {
-    params_->w_o = *std::move(w_o);
+    auto w_o = draw(v_features, config_.embed_dim, kWo);
+    if (!w_o) {
+      return w_o.error();
+    }
+    params.w_o = *std::move(w_o);
   }
+  params_ = std::move(params);
   return ok();
 }
 
