@@ -1,15 +1,23 @@
 // The kernel that AttentionPlan runs on the CPU.
 #pragma once
 
+#include <cstddef>
+
 #include "attention/inputs.h"
+#include "headwise/attention/schedule.h"
 #include "headwise/attention/spec.h"
-#include "headwise/base/result.h"
 
 namespace headwise {
 
-// For a call that was checked. Errors: out_of_memory.
-Status forward_kernel(const AttentionSpec& spec,
-                      const AttentionInputsOf<float>& inputs,
-                      const AttentionOutputs& outputs);
+// How many bytes the kernel computes in; the largest number there is when that
+// is too much to count.
+std::size_t workspace_bytes(const AttentionSpec& spec,
+                            const Schedule& schedule);
+
+// For a call that was checked; `workspace` has that many bytes, on a 64-byte
+// boundary. Allocates nothing.
+void forward_kernel(const AttentionSpec& spec, const Schedule& schedule,
+                    const AttentionInputsOf<float>& inputs,
+                    const AttentionOutputs& outputs, std::byte* workspace);
 
 }  // namespace headwise

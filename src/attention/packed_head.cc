@@ -1,58 +1,40 @@
 #include "attention/packed_head.h"
 
-#include <algorithm>
-#include <cmath>
+#include "kernels/tile_layout.h"
 
 namespace headwise {
 
 using kernels::kKeyBlock;
 using kernels::kValuePanel;
 
-PackedHead::PackedHead(std::size_t Lkv, std::size_t D, std::size_t Dv)
-    : Lkv_(Lkv),
-      D_(D),
-      Dv_(Dv),
-      Dv8_((Dv + kValuePanel - 1) / kValuePanel * kValuePanel),
-      keys_(std::max<std::size_t>(Lkv * D, 1)),
-      values_(std::max<std::size_t>(Lkv * Dv8_, 1)),
-      not_finite_((Lkv + kKeyBlock - 1) / kKeyBlock) {}
+PackedHead::PackedHead(const AttentionShape& shape, Arena& arena)
+    : D_(shape.D),
+      Dv_(shape.Dv),
+      Dv8_((shape.Dv + kValuePanel - 1) / kValuePanel * kValuePanel),
+      keys_(arena.take<float>(shape.Lkv, D_)),
+      values_(arena.take<float>(shape.Lkv, Dv8_)),
+      not_finite_(arena.take<bool>(key_blocks(shape.Lkv))) {}
 
-void PackedHead::pack(TensorView<const float, 4> key,
-                      TensorView<const float, 4> value, std::size_t b,
+void PackedHead::pack(const AttentionSpec& spec,
+                      const AttentionInputsOf<float>& inputs, std::size_t b,
                       std::size_t g) {
-  const std::ptrdiff_t step = key.stride(3);
-  for (std::size_t j = 0; j < Lkv_; ++j) {
-    const float* from = &key(b, j, g, 0);
-    float* to = keys_.data() + j * D_;
-    if (step == 1) {
-      std::copy_n(from, D_, to);
-      continue;
-    }
-    for (std::size_t d = 0; d < D_; ++d) {
-      to[d] = from[static_cast<std::ptrdiff_t>(d) * step];
-    }
+  const kernels::TileLayout& layout = kernels::tile_layout();
+  const SequencePlace place = spec.sequence(b);
+  // Nobody sees what stands behind the last visible key.
+  end_ = std::min(place.Lkv, spec.mask.visible_end(b, 0, place.Lq));
+  first_ = 0;
+  const auto rows_of = [&](TensorView<const float, 4> tensor,
+                           std::size_t block) {
+    return kernels::Rows<const float>{
+        &tensor(place.batch, place.first_key + first_key(block), g, 0),
+        count(block), tensor.stride(1), tensor.stride(3)};
+  };
+  for (std::size_t block = 0; block < blocks(); ++block) {
+    layout.pack_keys(rows_of(inputs.key, block), D_,
+                     keys_ + block * kKeyBlock * D_);
+    not_finite_[block] = !layout.pack_values(
+        rows_of(inputs.value, block), Dv_, values_ + block * kKeyBlock * Dv8_);
   }
-  for (std::size_t block = 0; block < not_finite_.size(); ++block) {
-    pack_values(value, b, g, block);
-  }
-}
-
-void PackedHead::pack_values(TensorView<const float, 4> value, std::size_t b,
-                             std::size_t g, std::size_t block) {
-  const std::size_t count = rows(block);
-  const std::ptrdiff_t step = value.stride(3);
-  float* to = values_.data() + block * kKeyBlock * Dv8_;
-  float poison = 0;  // x * 0 is NaN for the x that are not finite
-  for (std::size_t k = 0; k < count; ++k) {
-    const float* from = &value(b, block * kKeyBlock + k, g, 0);
-    for (std::size_t c = 0; c < Dv8_; ++c) {
-      const float x =
-          c < Dv_ ? from[static_cast<std::ptrdiff_t>(c) * step] : 0.0f;
-      to[(c / kValuePanel * count + k) * kValuePanel + c % kValuePanel] = x;
-      poison += x * 0.0f;
-    }
-  }
-  not_finite_[block] = std::isnan(poison) ? 1 : 0;
 }
 
 }  // namespace headwise

@@ -3,50 +3,59 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <vector>
 
-#include "headwise/base/tensor_view.h"
+#include "attention/inputs.h"
+#include "headwise/attention/spec.h"
 #include "kernels/attention_tile.h"
-#include "run/aligned_buffer.h"
+#include "run/arena.h"
 
 namespace headwise {
 
+// Blocks that hold so many keys.
+constexpr std::size_t key_blocks(std::size_t keys) {
+  return (keys + kernels::kKeyBlock - 1) / kernels::kKeyBlock;
+}
+
 class PackedHead {
  public:
-  // Room for one head of these sizes. Throws std::bad_alloc.
-  PackedHead(std::size_t Lkv, std::size_t D, std::size_t Dv);
+  // Room for one head of the largest sequence.
+  PackedHead(const AttentionShape& shape, Arena& arena);
 
-  // Copies head g of sequence b: key (B, Lkv, Hkv, D), value (B, Lkv, Hkv, Dv).
-  void pack(TensorView<const float, 4> key, TensorView<const float, 4> value,
+  // Copies key head g of sequence b.
+  void pack(const AttentionSpec& spec, const AttentionInputsOf<float>& inputs,
             std::size_t b, std::size_t g);
 
-  // Rows of keys, D apart.
-  const float* keys(std::size_t first) const {
-    return keys_.data() + first * D_;
+  // Blocks up to the last key that any query may attend to.
+  std::size_t blocks() const { return key_blocks(end_ - first_); }
+  // Of a block: its first key in the sequence.
+  std::size_t first_key(std::size_t block) const {
+    return first_ + block * kernels::kKeyBlock;
   }
-  // A block's values: panels of 8 columns, (Dv8 / 8, rows of the block, 8).
+  // Of a block: how many keys it has.
+  std::size_t count(std::size_t block) const {
+    return std::min(kernels::kKeyBlock, end_ - first_key(block));
+  }
+  // Of a block: its keys, D apart.
+  const float* keys(std::size_t block) const {
+    return keys_ + block * kernels::kKeyBlock * D_;
+  }
+  // Of a block: its values in panels of 8 columns, (Dv8 / 8, count, 8).
   const float* values(std::size_t block) const {
-    return values_.data() + block * kernels::kKeyBlock * Dv8_;
-  }
-  // Rows in a panel of a block: its keys.
-  std::size_t rows(std::size_t block) const {
-    return std::min(kernels::kKeyBlock, Lkv_ - block * kernels::kKeyBlock);
+    return values_ + block * kernels::kKeyBlock * Dv8_;
   }
   // Whether a value of the block is NaN or infinite.
-  bool not_finite(std::size_t block) const { return not_finite_[block] != 0; }
-  std::size_t value_columns() const { return Dv8_; }
+  bool not_finite(std::size_t block) const { return not_finite_[block]; }
 
  private:
-  void pack_values(TensorView<const float, 4> value, std::size_t b,
-                   std::size_t g, std::size_t block);
-
-  std::size_t Lkv_;
   std::size_t D_;
   std::size_t Dv_;
   std::size_t Dv8_;  // Dv rounded up to whole panels
-  AlignedBuffer keys_;
-  AlignedBuffer values_;
-  std::vector<char> not_finite_;
+  // The keys that are packed, [first, end) of their sequence.
+  std::size_t first_ = 0;
+  std::size_t end_ = 0;
+  float* keys_;
+  float* values_;
+  bool* not_finite_;
 };
 
 }  // namespace headwise

@@ -1,15 +1,43 @@
 #include "headwise/attention/plan.h"
 
+#include <string>
+#include <utility>
+
 #include "attention/kernel.h"
 #include "base/check.h"
 #include "headwise/kernels/targets.h"
 
 namespace headwise {
+namespace {
+
+Status check_inputs(const AttentionShape& shape,
+                    const AttentionInputsOf<float>& inputs) {
+  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv] = shape;
+  if (Status s = check_shape("attention", "query", inputs.query.extents(),
+                             "(B, Lq, Hq, D)", {{B, Lq, Hq, D}});
+      !s) {
+    return s;
+  }
+  if (Status s = check_shape("attention", "key", inputs.key.extents(),
+                             "(B, Lkv, Hkv, D)", {{B, Lkv, Hkv, D}});
+      !s) {
+    return s;
+  }
+  return check_shape("attention", "value", inputs.value.extents(),
+                     "(B, Lkv, Hkv, Dv)", {{B, Lkv, Hkv, Dv}});
+}
+
+}  // namespace
+
+AttentionPlan::AttentionPlan(AttentionSpec spec)
+    : spec_(std::move(spec)),
+      schedule_(schedule_of(spec_)),
+      workspace_bytes_(headwise::workspace_bytes(spec_, schedule_)) {}
 
 Result<AttentionPlan> AttentionPlan::create(const AttentionShape& shape,
                                             const AttentionOptions& options) {
-  if (const auto target = current_target(); !target) {
-    return target.error();
+  if (Status s = check_target(); !s) {
+    return s.error();
   }
   auto spec = AttentionSpec::create(shape, options);
   if (!spec) {
@@ -21,27 +49,33 @@ Result<AttentionPlan> AttentionPlan::create(const AttentionShape& shape,
 Status AttentionPlan::run(TensorView<const float, 4> query,
                           TensorView<const float, 4> key,
                           TensorView<const float, 4> value,
-                          const AttentionOutputs& outputs) const {
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv] = spec_.shape;
-  if (Status s = check_shape("attention", "query", query.extents(),
-                             "(B, Lq, Hq, D)", {{B, Lq, Hq, D}});
-      !s) {
-    return s;
-  }
-  if (Status s = check_shape("attention", "key", key.extents(),
-                             "(B, Lkv, Hkv, D)", {{B, Lkv, Hkv, D}});
-      !s) {
-    return s;
-  }
-  if (Status s = check_shape("attention", "value", value.extents(),
-                             "(B, Lkv, Hkv, Dv)", {{B, Lkv, Hkv, Dv}});
-      !s) {
+                          const AttentionOutputs& outputs,
+                          Workspace& workspace) const {
+  const AttentionInputsOf<float> inputs{query, key, value};
+  if (Status s = check_inputs(spec_.shape, inputs); !s) {
     return s;
   }
   if (Status s = check_outputs(spec_, outputs); !s) {
     return s;
   }
-  return forward_kernel(spec_, {query, key, value}, outputs);
+  if (workspace.bytes() < workspace_bytes_) {
+    return value_error("attention", "workspace",
+                       std::to_string(workspace.bytes()) + " bytes",
+                       std::to_string(workspace_bytes_) + " or more");
+  }
+  forward_kernel(spec_, schedule_, inputs, outputs, workspace.data());
+  return ok();
+}
+
+Status AttentionPlan::run(TensorView<const float, 4> query,
+                          TensorView<const float, 4> key,
+                          TensorView<const float, 4> value,
+                          const AttentionOutputs& outputs) const {
+  auto workspace = Workspace::create(workspace_bytes_);
+  if (!workspace) {
+    return workspace.error();
+  }
+  return run(query, key, value, outputs, *workspace);
 }
 
 }  // namespace headwise

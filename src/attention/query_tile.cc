@@ -10,7 +10,6 @@ namespace headwise {
 
 using kernels::kKeyBlock;
 using kernels::kMaxQueryLanes;
-using kernels::RowState;
 
 namespace {
 
@@ -19,192 +18,197 @@ constexpr double kLog2E = 0x1.71547652b82fep+0;
 // beyond, they are computed again from the same scores.
 constexpr std::size_t kKeptKeys = 1024;
 
-std::size_t blocks_in(std::size_t keys) {
-  return (keys + kKeyBlock - 1) / kKeyBlock;
+std::size_t value_columns(std::size_t Dv) {
+  constexpr std::size_t kPanel = kernels::kValuePanel;
+  return (Dv + kPanel - 1) / kPanel * kPanel;
 }
 
 }  // namespace
 
-QueryTile::QueryTile(const AttentionSpec& spec)
-    : spec_(spec), loops_(kernels::attention_tile()), allowed_(kKeyBlock) {
-  const std::size_t blocks = keeps_p() ? blocks_in(spec.shape.Lkv) : 1;
-  const std::size_t Dv8 = (spec.shape.Dv + 7) / 8 * 8;
-  q_t_ = AlignedBuffer(spec.shape.D * kMaxQueryLanes);
-  scores_ = AlignedBuffer(std::max<std::size_t>(blocks, 1) * kKeyBlock *
-                          kMaxQueryLanes);
-  maxima_ = AlignedBuffer(std::max<std::size_t>(blocks, 1) * kMaxQueryLanes);
-  context_ = AlignedBuffer(Dv8 * kMaxQueryLanes);
-  rows_ = AlignedBuffer(3 * kMaxQueryLanes);
+bool BlockScores::kept(const AttentionSpec& spec) {
+  return spec.attn_weights != AttnWeights::none && !spec.dropout.active() &&
+         spec.shape.Lkv <= kKeptKeys;
 }
 
-bool QueryTile::keeps_p() const {
-  return spec_.attn_weights != AttnWeights::none && !spec_.dropout.active() &&
-         spec_.shape.Lkv <= kKeptKeys;
+BlockScores::BlockScores(const AttentionSpec& spec, Arena& arena)
+    : block_stride_(kept(spec) ? kKeyBlock * kMaxQueryLanes : 0),
+      max_stride_(kept(spec) ? kMaxQueryLanes : 0) {
+  const std::size_t blocks =
+      kept(spec) ? std::max<std::size_t>(key_blocks(spec.shape.Lkv), 1) : 1;
+  p_ = arena.take<float>(blocks, kKeyBlock, kMaxQueryLanes);
+  max_ = arena.take<float>(blocks, kMaxQueryLanes);
+  sum_ = arena.take<float>(kMaxQueryLanes);
+  allowed_ = arena.take<kernels::MaskWord>(kKeyBlock);
 }
 
-Tile QueryTile::tile_of(const QueryRange& range, std::size_t block,
-                        std::size_t count) {
-  return {range.b, range.h, range.first, range.count, block * kKeyBlock, count};
+QueryTile::QueryTile(const AttentionSpec& spec, const BlockScores* scores,
+                     Arena& arena)
+    : spec_(spec),
+      loops_(kernels::attention_tile()),
+      layout_(kernels::tile_layout()),
+      scores_(scores),
+      q_t_(arena.take<float>(spec.shape.D, kMaxQueryLanes)),
+      context_(arena.take<float>(value_columns(spec.shape.Dv), kMaxQueryLanes)),
+      state_{arena.take<float>(kMaxQueryLanes),
+             arena.take<float>(kMaxQueryLanes)} {}
+
+void QueryTile::begin(const QueryRange& range,
+                      const AttentionInputsOf<float>& inputs) {
+  range_ = range;
+  place_ = spec_.sequence(range.b);
+  const std::size_t vector = loops_.vector_lanes;
+  lanes_ = (range.count + vector - 1) / vector * vector;
+  visible_end_ = spec_.mask.visible_end(range.b, range.first, range.count);
+  const auto factor = static_cast<float>(spec_.scale * kLog2E);
+  const TensorView<const float, 4>& query = inputs.query;
+  layout_.pack_queries(
+      {&query(place_.batch, place_.first_query + range.first, range.h, 0),
+       range.count, query.stride(1), query.stride(3)},
+      spec_.shape.D, factor, lanes_, q_t_);
+  std::fill_n(state_.max, lanes_, kMinusInf);
+  std::fill_n(state_.sum, lanes_, 0.0f);
+  std::fill_n(context_, value_columns(spec_.shape.Dv) * lanes_, 0.0f);
 }
 
-std::vector<QueryTile::Block> QueryTile::blocks_of(const QueryRange& range) {
-  std::vector<Block> blocks;
-  const std::size_t end =
-      std::min(spec_.shape.Lkv,
-               spec_.mask.visible_end(range.b, range.first, range.count));
-  for (std::size_t index = 0; index < blocks_in(end); ++index) {
-    const std::size_t count = std::min(kKeyBlock, end - index * kKeyBlock);
-    const TileKind kind = spec_.mask.classify(tile_of(range, index, count));
-    if (kind == TileKind::empty) {
-      continue;
-    }
-    const std::size_t place = keeps_p() ? index : 0;
-    blocks.push_back({index, count, kind,
-                      scores_.data() + place * kKeyBlock * lanes_,
-                      maxima_.data() + place * lanes_});
+Tile QueryTile::tile_of(const PackedHead& head, std::size_t block) const {
+  const std::size_t first = head.first_key(block);
+  const std::size_t end = std::min(first + head.count(block), visible_end_);
+  return {range_.b,     range_.h, range_.first,
+          range_.count, first,    std::max(first, end) - first};
+}
+
+void QueryTile::softmax_block(const PackedHead& head, std::size_t block,
+                              TileKind kind) {
+  const Tile tile = tile_of(head, block);
+  float* p = scores_->p(block);
+  loops_.score(q_t_, head.keys(block), spec_.shape.D, tile.keys, spec_.shape.D,
+               lanes_, p);
+  if (kind == TileKind::partial) {
+    spec_.mask.fill_words(tile, {scores_->allowed(), kKeyBlock});
+    loops_.mask(scores_->allowed(), tile.keys, lanes_, p);
   }
-  return blocks;
+  loops_.softmax(tile.keys, lanes_, p, scores_->max(block), scores_->sum());
 }
 
-void QueryTile::softmax_block(const QueryRange& range, const Block& block,
-                              const PackedHead& head) {
-  loops_.score(q_t_.data(), head.keys(block.index * kKeyBlock), spec_.shape.D,
-               block.count, spec_.shape.D, lanes_, block.p);
-  if (block.kind == TileKind::partial) {
-    spec_.mask.fill_words(tile_of(range, block.index, block.count), allowed_);
-    loops_.mask(allowed_.data(), block.count, lanes_, block.p);
-  }
-  loops_.softmax(block.count, lanes_, block.p, block.max, rows_.data());
-}
-
-void QueryTile::drop(const QueryRange& range, const Block& block) const {
+void QueryTile::drop(const Tile& tile, float* p) const {
   const auto factor = static_cast<float>(spec_.dropout.factor());
-  for (std::size_t k = 0; k < block.count; ++k) {
-    float* p = block.p + k * lanes_;
-    for (std::size_t n = 0; n < range.count; ++n) {
-      const bool kept = spec_.dropout.keeps(range.b, range.h, range.first + n,
-                                            block.index * kKeyBlock + k);
+  for (std::size_t k = 0; k < tile.keys; ++k, p += lanes_) {
+    for (std::size_t n = 0; n < range_.count; ++n) {
+      const bool kept = spec_.dropout.keeps(
+          range_.b, range_.h, range_.first + n, tile.first_key + k);
       p[n] = kept ? p[n] * factor : 0;
     }
   }
 }
 
-void QueryTile::run(const QueryRange& range,
-                    const AttentionInputsOf<float>& inputs,
-                    const AttentionOutputs& outputs, const PackedHead& head,
-                    TensorView<float, 2> attn_weights) {
-  const std::size_t vector = loops_.vector_lanes;
-  lanes_ = (range.count + vector - 1) / vector * vector;
-  const auto factor = static_cast<float>(spec_.scale * kLog2E);
-  loops_.pack_queries(&inputs.query(range.b, range.first, range.h, 0),
-                      inputs.query.stride(1), inputs.query.stride(3),
-                      range.count, spec_.shape.D, factor, lanes_, q_t_.data());
-
-  const float* block_sum = rows_.data();
-  const RowState state{rows_.data() + lanes_, rows_.data() + 2 * lanes_};
-  std::fill_n(state.max, lanes_, kMinusInf);
-  std::fill_n(state.sum, lanes_, 0.0f);
-  std::fill_n(context_.data(), head.value_columns() * lanes_, 0.0f);
-
-  const std::vector<Block> blocks = blocks_of(range);
-  for (const Block& block : blocks) {
-    softmax_block(range, block, head);
-    if (spec_.dropout.active()) {
-      drop(range, block);
-    }
-    const float* values = head.values(block.index);
-    const std::size_t rows = head.rows(block.index);
-    if (block.kind == TileKind::partial && head.not_finite(block.index)) {
-      loops_.weigh_allowed(block.p, values, rows, allowed_.data(), block.count,
-                           head.value_columns(), lanes_, block.max, block_sum,
-                           state, context_.data());
-    } else {
-      loops_.weigh(block.p, values, rows, block.count, head.value_columns(),
-                   lanes_, block.max, block_sum, state, context_.data());
-    }
-    loops_.fold(block.max, block_sum, lanes_, state);
+void QueryTile::take(const PackedHead& head, std::size_t block) {
+  const Tile tile = tile_of(head, block);
+  const TileKind kind =
+      tile.keys == 0 ? TileKind::empty : spec_.mask.classify(tile);
+  if (kind == TileKind::empty) {
+    return;
   }
-
-  loops_.store(context_.data(), state.sum, range.count, spec_.shape.Dv, lanes_,
-               &outputs.output(range.b, range.first, range.h, 0),
-               outputs.output.stride(1), outputs.output.stride(3));
-  if (outputs.lse.data() != nullptr) {
-    store_lse(range, outputs.lse);
+  softmax_block(head, block, kind);
+  const float* max = scores_->max(block);
+  const float* sum = scores_->sum();
+  float* p = scores_->p(block);
+  if (spec_.dropout.active()) {
+    drop(tile, p);
   }
-  if (attn_weights.data() != nullptr) {
-    store_weights(range, blocks, head, attn_weights);
+  const std::size_t Dv8 = value_columns(spec_.shape.Dv);
+  if (kind == TileKind::partial && head.not_finite(block)) {
+    loops_.weigh_allowed(p, head.values(block), head.count(block),
+                         scores_->allowed(), tile.keys, Dv8, lanes_, max, sum,
+                         state_, context_);
+  } else {
+    loops_.weigh(p, head.values(block), head.count(block), tile.keys, Dv8,
+                 lanes_, max, sum, state_, context_);
   }
-  finish_empty_rows(range, inputs.value, outputs, attn_weights);
+  loops_.fold(max, sum, lanes_, state_);
 }
 
-void QueryTile::finish_empty_rows(const QueryRange& range,
-                                  TensorView<const float, 4> value,
-                                  const AttentionOutputs& outputs,
-                                  TensorView<float, 2> weights) const {
-  const float* sum = rows_.data() + 2 * lanes_;
-  for (std::size_t n = 0; n < range.count; ++n) {
-    if (sum[n] != 0) {
+void QueryTile::finish(const AttentionInputsOf<float>& inputs,
+                       const AttentionOutputs& outputs, const PackedHead& head,
+                       const kernels::Rows<float>& attn_weights) {
+  const TensorView<float, 4>& output = outputs.output;
+  layout_.store(
+      context_, state_.sum, spec_.shape.Dv, lanes_,
+      {&output(place_.batch, place_.first_query + range_.first, range_.h, 0),
+       range_.count, output.stride(1), output.stride(3)});
+  if (outputs.lse.data() != nullptr) {
+    store_lse(outputs.lse);
+  }
+  if (attn_weights.data != nullptr) {
+    store_weights(head, attn_weights);
+  }
+  finish_empty_rows(inputs.value, output, attn_weights);
+}
+
+void QueryTile::store_lse(TensorView<float, 3> lse) const {
+  constexpr float kLn2 = 0x1.62e43p-1f;
+  for (std::size_t n = 0; n < range_.count; ++n) {
+    const float sum = state_.sum[n];
+    lse(place_.batch, range_.h, place_.first_query + range_.first + n) =
+        sum == 0          ? kMinusInf
+        : std::isnan(sum) ? kNaN
+                          : kLn2 * (state_.max[n] + log2_sum(sum));
+  }
+}
+
+void QueryTile::finish_empty_rows(TensorView<const float, 4> value,
+                                  TensorView<float, 4> output,
+                                  const kernels::Rows<float>& weights) const {
+  for (std::size_t n = 0; n < range_.count; ++n) {
+    if (state_.sum[n] != 0) {
       continue;
     }
-    const RowIndex row{range.b, range.h, range.first + n};
+    const RowIndex row{range_.b, range_.h, range_.first + n};
     for (std::size_t c = 0; c < spec_.shape.Dv; ++c) {
-      outputs.output(row.b, row.i, row.h, c) =
+      output(place_.batch, place_.first_query + row.i, row.h, c) =
           empty_output(spec_, row, value, c);
     }
-    for (std::size_t j = 0; j < weights.extent(1); ++j) {
-      weights(n, j) = empty_weight(spec_, row, j);
+    for (std::size_t j = 0; weights.data != nullptr && j < place_.Lkv; ++j) {
+      weights.at(n, j) = empty_weight(spec_, row, j);
     }
   }
 }
 
-void QueryTile::store_lse(const QueryRange& range,
-                          TensorView<float, 3> lse) const {
-  const float* max = rows_.data() + lanes_;
-  const float* sum = rows_.data() + 2 * lanes_;
-  constexpr float kLn2 = 0x1.62e43p-1f;
-  for (std::size_t n = 0; n < range.count; ++n) {
-    const float row = sum[n] == 0          ? kMinusInf
-                      : std::isnan(sum[n]) ? kNaN
-                                           : kLn2 * (max[n] + log2_sum(sum[n]));
-    lse(range.b, range.h, range.first + n) = row;
-  }
-}
-
-void QueryTile::store_weights(const QueryRange& range,
-                              const std::vector<Block>& blocks,
-                              const PackedHead& head,
-                              TensorView<float, 2> weights) {
-  const RowState state{rows_.data() + lanes_, rows_.data() + 2 * lanes_};
-  const std::size_t Lkv = spec_.shape.Lkv;
+void QueryTile::store_weights(const PackedHead& head,
+                              const kernels::Rows<float>& weights) {
   std::size_t next = 0;  // the first key whose weight is not written
   const auto zeros_up_to = [&](std::size_t end) {
-    for (std::size_t n = 0; n < range.count; ++n) {
+    for (std::size_t n = 0; n < range_.count; ++n) {
       for (std::size_t j = next; j < end; ++j) {
-        weights(n, j) = 0;
+        weights.at(n, j) = 0;
       }
     }
   };
-  for (const Block& block : blocks) {
-    const std::size_t first = block.index * kKeyBlock;
-    zeros_up_to(first);
-    next = first + block.count;
-    if (!keeps_p()) {
-      softmax_block(range, block, head);
+  for (std::size_t block = 0; block < head.blocks(); ++block) {
+    const Tile tile = tile_of(head, block);
+    const TileKind kind =
+        tile.keys == 0 ? TileKind::empty : spec_.mask.classify(tile);
+    if (kind == TileKind::empty) {
+      continue;
+    }
+    zeros_up_to(tile.first_key);
+    next = tile.first_key + tile.keys;
+    if (!BlockScores::kept(spec_)) {
+      softmax_block(head, block, kind);
       if (spec_.attn_weights == AttnWeights::after_dropout &&
           spec_.dropout.active()) {
-        drop(range, block);
+        drop(tile, scores_->p(block));
       }
+    } else if (kind == TileKind::partial) {
+      spec_.mask.fill_words(tile, {scores_->allowed(), kKeyBlock});
     }
-    const kernels::MaskWord* allowed = nullptr;
-    if (block.kind == TileKind::partial) {
-      spec_.mask.fill_words(tile_of(range, block.index, block.count), allowed_);
-      allowed = allowed_.data();
-    }
-    loops_.store_weights(block.p, allowed, block.max, state, range.count,
-                         block.count, lanes_, &weights(0, first),
-                         weights.stride(0), weights.stride(1));
+    kernels::Rows<float> there = weights;
+    there.data = &weights.at(0, tile.first_key);
+    layout_.store_weights(
+        scores_->p(block),
+        kind == TileKind::partial ? scores_->allowed() : nullptr,
+        scores_->max(block), state_, tile.keys, lanes_, there);
   }
-  zeros_up_to(Lkv);
+  zeros_up_to(place_.Lkv);
 }
 
 }  // namespace headwise

@@ -1,15 +1,15 @@
-// One tile of queries against the whole of one head's keys: the blocks one by
-// one, in order, folded into the rows' state.
+// One tile of queries against the blocks of one head's keys, in order, folded
+// into the rows' state.
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
 #include "attention/inputs.h"
 #include "attention/packed_head.h"
 #include "headwise/attention/spec.h"
 #include "kernels/attention_tile.h"
-#include "run/aligned_buffer.h"
+#include "kernels/tile_layout.h"
+#include "run/arena.h"
 
 namespace headwise {
 
@@ -21,53 +21,67 @@ struct QueryRange {
   std::size_t count;
 };
 
-// A worker's memory for its tiles.
-class QueryTile {
+// What a worker's tiles share: room for the scores of a block, or of all
+// blocks where the attention weights are made of them in the end.
+class BlockScores {
  public:
-  // Throws std::bad_alloc.
-  explicit QueryTile(const AttentionSpec& spec);
+  BlockScores(const AttentionSpec& spec, Arena& arena);
 
-  // `attn_weights` (range.count, Lkv): where the range's attention weights go;
-  // no view: they are not wanted.
-  void run(const QueryRange& range, const AttentionInputsOf<float>& inputs,
-           const AttentionOutputs& outputs, const PackedHead& head,
-           TensorView<float, 2> attn_weights);
+  // Whether the p of every block are kept; a tile then must be finished before
+  // the next one begins.
+  static bool kept(const AttentionSpec& spec);
+
+  float* p(std::size_t block) const { return p_ + block * block_stride_; }
+  float* max(std::size_t block) const { return max_ + block * max_stride_; }
+  float* sum() const { return sum_; }
+  kernels::MaskWord* allowed() const { return allowed_; }
 
  private:
-  struct Block {
-    std::size_t index;
-    std::size_t count;  // its keys, up to the last that a query may attend to
-    TileKind kind;
-    float* p;    // (count, lanes): scores, then p
-    float* max;  // (lanes)
-  };
+  std::size_t block_stride_;  // 0: every block uses the same room
+  std::size_t max_stride_;
+  float* p_;    // (kKeyBlock, lanes): scores, then p
+  float* max_;  // (lanes)
+  float* sum_;  // (lanes)
+  kernels::MaskWord* allowed_;
+};
 
-  // The blocks that are not empty, each with its place in scores_.
-  std::vector<Block> blocks_of(const QueryRange& range);
-  // Scores, mask, softmax; the sums of the block stand first in rows_.
-  void softmax_block(const QueryRange& range, const Block& block,
-                     const PackedHead& head);
-  void drop(const QueryRange& range, const Block& block) const;
-  void finish_empty_rows(const QueryRange& range,
-                         TensorView<const float, 4> value,
-                         const AttentionOutputs& outputs,
-                         TensorView<float, 2> weights) const;
-  void store_lse(const QueryRange& range, TensorView<float, 3> lse) const;
-  void store_weights(const QueryRange& range, const std::vector<Block>& blocks,
-                     const PackedHead& head, TensorView<float, 2> weights);
-  static Tile tile_of(const QueryRange& range, std::size_t block,
-                      std::size_t count);
-  bool keeps_p() const;
+class QueryTile {
+ public:
+  QueryTile(const AttentionSpec& spec, const BlockScores* scores, Arena& arena);
+
+  void begin(const QueryRange& range, const AttentionInputsOf<float>& inputs);
+  // The tile takes blocks in their order; those in which it may attend to
+  // nothing change nothing.
+  void take(const PackedHead& head, std::size_t block);
+  // `attn_weights` (range.count, Lkv): where the range's attention weights go;
+  // no data: they are not wanted.
+  void finish(const AttentionInputsOf<float>& inputs,
+              const AttentionOutputs& outputs, const PackedHead& head,
+              const kernels::Rows<float>& attn_weights);
+
+ private:
+  Tile tile_of(const PackedHead& head, std::size_t block) const;
+  // The scores of the block, its mask, its softmax.
+  void softmax_block(const PackedHead& head, std::size_t block, TileKind kind);
+  void drop(const Tile& tile, float* p) const;
+  void store_weights(const PackedHead& head,
+                     const kernels::Rows<float>& weights);
+  void store_lse(TensorView<float, 3> lse) const;
+  void finish_empty_rows(TensorView<const float, 4> value,
+                         TensorView<float, 4> output,
+                         const kernels::Rows<float>& weights) const;
 
   const AttentionSpec& spec_;
   const kernels::AttentionTile& loops_;
+  const kernels::TileLayout& layout_;
+  const BlockScores* scores_;
+  QueryRange range_{};
+  SequencePlace place_{};
   std::size_t lanes_ = 0;
-  AlignedBuffer q_t_;      // (D, lanes)
-  AlignedBuffer scores_;   // (kKeyBlock, lanes), or all blocks' when kept
-  AlignedBuffer maxima_;   // (lanes) a block whose p is kept
-  AlignedBuffer context_;  // (Dv8, lanes)
-  AlignedBuffer rows_;     // block sum, M, sum: (3, lanes)
-  std::vector<kernels::MaskWord> allowed_;
+  std::size_t visible_end_ = 0;  // of the range's keys
+  float* q_t_;                   // (D, lanes)
+  float* context_;               // (Dv8, lanes)
+  kernels::RowState state_;      // (lanes) each
 };
 
 }  // namespace headwise

@@ -1,8 +1,10 @@
 // The kernel on the CPU: tiles of queries against packed keys and values,
 // spread over the threads. The bits of a row depend on none of it.
-#include <new>
-#include <optional>
-#include <vector>
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <numeric>
+#include <span>
 
 #include "attention/kernel.h"
 #include "attention/packed_head.h"
@@ -11,6 +13,8 @@
 
 namespace headwise {
 namespace {
+
+using Split = Schedule::Split;
 
 // Splits Lq queries into tiles of whole vectors as evenly as they go, so that
 // the last tile is not a thin one.
@@ -39,156 +43,236 @@ class Tiling {
   std::size_t count_;
 };
 
+// Objects that take their memory from the arena, side by side in it.
+template <class T, class... Args>
+std::span<T> make_array(Arena& arena, std::size_t count, const Args&... args) {
+  T* place = arena.take<T>(count);
+  if (place == nullptr) {
+    Arena one(nullptr);
+    [[maybe_unused]] const T object(args..., one);
+    arena.take<std::byte>(count, one.bytes());
+    return {};
+  }
+  for (std::size_t n = 0; n < count; ++n) {
+    std::construct_at(place + n, args..., arena);
+  }
+  return {place, count};
+}
+
+// A worker's memory.
+struct Bench {
+  Bench(const AttentionSpec& spec, const Schedule& schedule, Arena& arena)
+      : heads(make_array<PackedHead>(
+            arena, schedule.split == Split::key_heads ? 1 : 0, spec.shape)),
+        scores(make_array<BlockScores>(arena, 1, spec)),
+        tiles(make_array<QueryTile>(arena, schedule.tiles_at_once, spec,
+                                    scores.data())),
+        weights(arena.take<float>(schedule.split == Split::tiles_of_heads
+                                      ? kernels::kMaxQueryLanes
+                                      : 0,
+                                  spec.shape.Lkv)) {}
+
+  std::span<PackedHead> heads;
+  std::span<BlockScores> scores;
+  std::span<QueryTile> tiles;
+  float* weights;  // (lanes, Lkv) of one head, on the way to the mean
+};
+
+// All memory of a call.
+struct Memory {
+  Memory(const AttentionSpec& spec, const Schedule& schedule, Arena& arena)
+      : order(arena.take<std::size_t>(spec.shape.B)),
+        heads(make_array<PackedHead>(arena,
+                                     schedule.split == Split::key_heads
+                                         ? 0
+                                         : spec.shape.B * spec.shape.Hkv,
+                                     spec.shape)),
+        benches(make_array<Bench>(arena, schedule.workers, spec, schedule)) {}
+
+  std::size_t* order;  // the sequences, those with most work first
+  std::span<PackedHead> heads;
+  std::span<Bench> benches;
+};
+
 class Call {
  public:
-  Call(const AttentionSpec& spec, const AttentionInputsOf<float>& inputs,
-       const AttentionOutputs& outputs)
+  Call(const AttentionSpec& spec, const Schedule& schedule,
+       const AttentionInputsOf<float>& inputs, const AttentionOutputs& outputs,
+       const Memory& memory)
       : spec_(spec),
+        schedule_(schedule),
         inputs_(inputs),
         outputs_(outputs),
-        tiling_(spec.shape.Lq) {}
+        memory_(memory) {}
 
-  // A task is a key head: packed once, for all the queries that read it.
-  void by_key_head() const {
+  void run() const {
     const AttentionShape& shape = spec_.shape;
-    const std::size_t group = shape.Hq / shape.Hkv;
-    spec_.executor->parallel_for(
-        shape.B * shape.Hkv, 1, [&](std::size_t begin, std::size_t end) {
-          const FloatEnvironment environment;
-          PackedHead head(shape.Lkv, shape.D, shape.Dv);
-          QueryTile tile(spec_);
-          for (std::size_t task = begin; task < end; ++task) {
-            const std::size_t b = task / shape.Hkv;
-            const std::size_t g = task % shape.Hkv;
-            head.pack(inputs_.key, inputs_.value, b, g);
-            for (std::size_t h = g * group; h < (g + 1) * group; ++h) {
-              for (std::size_t t = 0; t < tiling_.count(); ++t) {
-                const QueryRange range = tiling_.range(b, h, t);
-                tile.run(range, inputs_, outputs_, head, weights_of(range));
-              }
-            }
-          }
-        });
-  }
-
-  // Few key heads: all are packed first, then a task is a tile of queries.
-  void by_tile() const {
-    const AttentionShape& shape = spec_.shape;
-    const std::vector<PackedHead> heads = pack_all();
-    const std::size_t tiles = tiling_.count();
-    spec_.executor->parallel_for(
-        shape.B * shape.Hq * tiles, 1, [&](std::size_t begin, std::size_t end) {
-          const FloatEnvironment environment;
-          QueryTile tile(spec_);
-          for (std::size_t task = begin; task < end; ++task) {
-            const std::size_t b = task / tiles / shape.Hq;
-            const std::size_t h = task / tiles % shape.Hq;
-            const QueryRange range = tiling_.range(b, h, task % tiles);
-            tile.run(range, inputs_, outputs_,
-                     heads[b * shape.Hkv + shape.kv_head(h)],
-                     weights_of(range));
-          }
-        });
-  }
-
-  // The mean of the attention weights takes the heads of a tile in order.
-  void with_mean() const {
-    const AttentionShape& shape = spec_.shape;
-    const std::vector<PackedHead> heads = pack_all();
-    const std::size_t tiles = tiling_.count();
-    spec_.executor->parallel_for(
-        shape.B * tiles, 1, [&](std::size_t begin, std::size_t end) {
-          const FloatEnvironment environment;
-          QueryTile tile(spec_);
-          const AlignedBuffer memory(
-              std::max<std::size_t>(kernels::kMaxQueryLanes * shape.Lkv, 1));
-          for (std::size_t task = begin; task < end; ++task) {
-            const std::size_t b = task / tiles;
-            for (std::size_t h = 0; h < shape.Hq; ++h) {
-              const QueryRange range = tiling_.range(b, h, task % tiles);
-              const TensorView<float, 2> weights(memory.data(),
-                                                 {range.count, shape.Lkv});
-              tile.run(range, inputs_, outputs_,
-                       heads[b * shape.Hkv + shape.kv_head(h)], weights);
-              add_to_mean(range, weights);
-            }
-          }
-        });
+    const std::size_t heads = shape.B * shape.Hkv;
+    order_sequences();
+    if (schedule_.split == Split::key_heads) {
+      for_each_task(heads, [&](Bench& bench, std::size_t task) {
+        const std::size_t b = memory_.order[task / shape.Hkv];
+        PackedHead& head = bench.heads.front();
+        head.pack(spec_, inputs_, b, task % shape.Hkv);
+        const std::size_t rows = rows_of_tiles(b);
+        for (std::size_t n = 0; n < rows; n += schedule_.tiles_at_once) {
+          run_tiles(bench, b, task % shape.Hkv, n, head);
+        }
+      });
+      return;
+    }
+    for_each_task(heads, [&](Bench&, std::size_t n) {
+      memory_.heads[n].pack(spec_, inputs_, n / shape.Hkv, n % shape.Hkv);
+    });
+    const std::size_t tiles = Tiling(shape.Lq).count();
+    if (schedule_.split == Split::tiles_of_heads) {
+      for_each_task(shape.B * tiles, [&](Bench& bench, std::size_t task) {
+        mean_of_heads(bench, memory_.order[task % shape.B], task / shape.B);
+      });
+      return;
+    }
+    // The last queries first: under a causal mask they have most to do.
+    const std::size_t steps =
+        (tiles * (shape.Hq / shape.Hkv) + schedule_.tiles_at_once - 1) /
+        schedule_.tiles_at_once;
+    for_each_task(heads * steps, [&](Bench& bench, std::size_t task) {
+      const std::size_t b = memory_.order[task % heads / shape.Hkv];
+      const std::size_t g = task % shape.Hkv;
+      const std::size_t step = steps - 1 - task / heads;
+      run_tiles(bench, b, g, step * schedule_.tiles_at_once,
+                memory_.heads[b * shape.Hkv + g]);
+    });
   }
 
  private:
-  TensorView<float, 2> weights_of(const QueryRange& range) const {
+  // Every task in [0, count) once, by whichever worker is free.
+  template <class Work>
+  void for_each_task(std::size_t count, const Work& work) const {
+    std::atomic<std::size_t> next = 0;
+    const std::size_t workers = std::min(schedule_.workers, count);
+    spec_.executor->run_workers(workers, [&](std::size_t worker) {
+      const FloatEnvironment environment;
+      for (std::size_t task = next++; task < count; task = next++) {
+        work(memory_.benches[worker], task);
+      }
+    });
+  }
+
+  void order_sequences() const {
+    const std::span<std::size_t> order(memory_.order, spec_.shape.B);
+    std::iota(order.begin(), order.end(), 0);
+    const auto work = [&](std::size_t b) {
+      const SequencePlace place = spec_.sequence(b);
+      return place.Lq * spec_.mask.visible_end(b, 0, place.Lq);
+    };
+    if (schedule_.workers > 1) {
+      std::ranges::sort(order, std::greater(), work);
+    }
+  }
+
+  // The tiles of one key head, those of its query heads side by side.
+  std::size_t rows_of_tiles(std::size_t b) const {
+    return Tiling(spec_.sequence(b).Lq).count() *
+           (spec_.shape.Hq / spec_.shape.Hkv);
+  }
+
+  // Some tiles from `first` on, block by block: each takes a block of keys
+  // while that is near.
+  void run_tiles(Bench& bench, std::size_t b, std::size_t g, std::size_t first,
+                 const PackedHead& head) const {
+    const std::size_t group = spec_.shape.Hq / spec_.shape.Hkv;
+    const Tiling tiling(spec_.sequence(b).Lq);
+    const std::size_t rows = rows_of_tiles(b);
+    const std::span<QueryTile> tiles = bench.tiles.first(
+        std::min(schedule_.tiles_at_once, rows - std::min(first, rows)));
+    const auto range_of = [&](std::size_t n) {
+      return tiling.range(b, g * group + (first + n) % group,
+                          (first + n) / group);
+    };
+    for (std::size_t n = 0; n < tiles.size(); ++n) {
+      tiles[n].begin(range_of(n), inputs_);
+    }
+    for (std::size_t block = 0; block < head.blocks(); ++block) {
+      for (QueryTile& tile : tiles) {
+        tile.take(head, block);
+      }
+    }
+    for (std::size_t n = 0; n < tiles.size(); ++n) {
+      tiles[n].finish(inputs_, outputs_, head, weights_of(range_of(n)));
+    }
+  }
+
+  kernels::Rows<float> weights_of(const QueryRange& range) const {
     const TensorView<float, 4>& all = outputs_.attn_weights;
     if (spec_.attn_weights == AttnWeights::none || spec_.shape.Lkv == 0) {
       return {};
     }
-    return {&all(range.b, range.h, range.first, 0),
-            {range.count, spec_.shape.Lkv},
-            {all.stride(2), all.stride(3)}};
+    return {&all(range.b, range.h, range.first, 0), range.count, all.stride(2),
+            all.stride(3)};
+  }
+
+  // The mean of the attention weights takes the heads of a tile in order.
+  void mean_of_heads(Bench& bench, std::size_t b, std::size_t t) const {
+    const AttentionShape& shape = spec_.shape;
+    const Tiling tiling(spec_.sequence(b).Lq);
+    if (t >= tiling.count()) {
+      return;
+    }
+    QueryTile& tile = bench.tiles.front();
+    for (std::size_t h = 0; h < shape.Hq; ++h) {
+      const QueryRange range = tiling.range(b, h, t);
+      const PackedHead& head = memory_.heads[b * shape.Hkv + shape.kv_head(h)];
+      tile.begin(range, inputs_);
+      for (std::size_t block = 0; block < head.blocks(); ++block) {
+        tile.take(head, block);
+      }
+      const kernels::Rows<float> weights{
+          shape.Lkv == 0 ? nullptr : bench.weights, range.count,
+          static_cast<std::ptrdiff_t>(shape.Lkv), 1};
+      tile.finish(inputs_, outputs_, head, weights);
+      add_to_mean(range, weights);
+    }
   }
 
   void add_to_mean(const QueryRange& range,
-                   TensorView<const float, 2> weights) const {
+                   const kernels::Rows<float>& weights) const {
     const bool first = range.h == 0;
     const bool last = range.h + 1 == spec_.shape.Hq;
     const auto heads = static_cast<float>(spec_.shape.Hq);
     for (std::size_t n = 0; n < range.count; ++n) {
       for (std::size_t j = 0; j < spec_.shape.Lkv; ++j) {
         float& mean = outputs_.attn_weights(range.b, 0, range.first + n, j);
-        mean = (first ? 0 : mean) + weights(n, j);
+        mean = (first ? 0 : mean) + weights.at(n, j);
         mean = last ? mean / heads : mean;
       }
     }
   }
 
-  std::vector<PackedHead> pack_all() const {
-    const AttentionShape& shape = spec_.shape;
-    std::vector<PackedHead> heads;
-    heads.reserve(shape.B * shape.Hkv);
-    for (std::size_t n = 0; n < shape.B * shape.Hkv; ++n) {
-      heads.emplace_back(shape.Lkv, shape.D, shape.Dv);
-    }
-    spec_.executor->parallel_for(
-        heads.size(), 1, [&](std::size_t begin, std::size_t end) {
-          for (std::size_t n = begin; n < end; ++n) {
-            heads[n].pack(inputs_.key, inputs_.value, n / shape.Hkv,
-                          n % shape.Hkv);
-          }
-        });
-    return heads;
-  }
-
   const AttentionSpec& spec_;
+  const Schedule& schedule_;
   const AttentionInputsOf<float>& inputs_;
   const AttentionOutputs& outputs_;
-  Tiling tiling_;
+  const Memory& memory_;
 };
 
 }  // namespace
 
-Status forward_kernel(const AttentionSpec& spec,
-                      const AttentionInputsOf<float>& inputs,
-                      const AttentionOutputs& outputs) {
-  const AttentionShape& shape = spec.shape;
-  if (shape.B * shape.Lq == 0) {
-    return ok();
+std::size_t workspace_bytes(const AttentionSpec& spec,
+                            const Schedule& schedule) {
+  Arena arena(nullptr);
+  const Memory memory(spec, schedule, arena);
+  return arena.bytes();
+}
+
+void forward_kernel(const AttentionSpec& spec, const Schedule& schedule,
+                    const AttentionInputsOf<float>& inputs,
+                    const AttentionOutputs& outputs, std::byte* workspace) {
+  if (spec.shape.B * spec.shape.Lq == 0) {
+    return;
   }
-  const std::size_t threads = spec.executor->threads();
-  try {
-    const Call call(spec, inputs, outputs);
-    if (spec.attn_weights == AttnWeights::mean) {
-      call.with_mean();
-    } else if (threads == 1 || shape.B * shape.Hkv >= 2 * threads) {
-      call.by_key_head();
-    } else {
-      call.by_tile();
-    }
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::out_of_memory,
-                 "attention: the packed keys and values need more memory than "
-                 "there is"};
-  }
-  return ok();
+  Arena arena(workspace);
+  const Memory memory(spec, schedule, arena);
+  Call(spec, schedule, inputs, outputs, memory).run();
 }
 
 }  // namespace headwise

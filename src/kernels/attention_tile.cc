@@ -1,7 +1,7 @@
 #include "kernels/attention_tile.h"
 
-#include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/attention_tile.cc"  // this file, from src/
@@ -10,6 +10,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/exp2-inl.h"
+#include "kernels/mask_word-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headwise::kernels {
@@ -41,19 +42,6 @@ HWY_INLINE void with_vectors(std::size_t lanes, const Body& body) {
     default:
       body(std::integral_constant<std::size_t, 3>());
       break;
-  }
-}
-
-void pack_queries(const float* q, std::ptrdiff_t row_stride,
-                  std::ptrdiff_t stride, std::size_t rows, std::size_t D,
-                  float factor, std::size_t lanes, float* HWY_RESTRICT q_t) {
-  for (std::size_t d = 0; d < D; ++d) {
-    float* HWY_RESTRICT to = q_t + d * lanes;
-    const float* from = q + static_cast<std::ptrdiff_t>(d) * stride;
-    for (std::size_t i = 0; i < rows; ++i) {
-      to[i] = from[static_cast<std::ptrdiff_t>(i) * row_stride] * factor;
-    }
-    std::fill(to + rows, to + lanes, 0.0f);
   }
 }
 
@@ -101,25 +89,24 @@ void score(const float* q_t, const float* keys, std::size_t key_stride,
       score_keys<kHere, kBroadcasts>(q_t, keys + k * key_stride, key_stride, D,
                                      scores + k * lanes);
     }
-    for (; k < count; ++k) {
+    // The rest, again as many at a time as there are.
+    if constexpr (kBroadcasts == 8) {
+      if (k + 4 <= count) {
+        score_keys<kHere, 4>(q_t, keys + k * key_stride, key_stride, D,
+                             scores + k * lanes);
+        k += 4;
+      }
+    }
+    if (k + 2 <= count) {
+      score_keys<kHere, 2>(q_t, keys + k * key_stride, key_stride, D,
+                           scores + k * lanes);
+      k += 2;
+    }
+    if (k < count) {
       score_keys<kHere, 1>(q_t, keys + k * key_stride, key_stride, D,
                            scores + k * lanes);
     }
   });
-}
-
-// The lanes [first, first + kLanes) of a mask's word as a vector mask.
-HWY_INLINE hn::Mask<Lane> mask_of(MaskWord word, std::size_t first) {
-  const Lane d;
-  const hn::RebindToUnsigned<Lane> du;
-  alignas(64) std::uint32_t bits[kLanes];
-  for (std::size_t n = 0; n < kLanes; ++n) {
-    bits[n] = std::uint32_t{1} << n;
-  }
-  const auto lane_bits = hn::Load(du, bits);
-  const auto word_bits =
-      hn::Set(du, static_cast<std::uint32_t>((word >> first) & 0xFFFF));
-  return hn::RebindMask(d, hn::TestBit(word_bits, lane_bits));
 }
 
 void mask(const MaskWord* allowed, std::size_t count, std::size_t lanes,
@@ -129,9 +116,9 @@ void mask(const MaskWord* allowed, std::size_t count, std::size_t lanes,
   for (std::size_t k = 0; k < count; ++k) {
     for (std::size_t n = 0; n < lanes; n += kLanes) {
       float* place = scores + k * lanes + n;
-      hn::Store(
-          hn::IfThenElse(mask_of(allowed[k], n), hn::Load(d, place), minus_inf),
-          d, place);
+      hn::Store(hn::IfThenElse(mask_of(d, allowed[k], n), hn::Load(d, place),
+                               minus_inf),
+                d, place);
     }
   }
 }
@@ -232,7 +219,7 @@ HWY_INLINE void weigh_columns(const float* HWY_RESTRICT p,
       const Vector value = hn::Set(d, values[k * kValuePanel + c]);
       for (std::size_t v = 0; v < kVectorsHere; ++v) {
         const Vector next = hn::MulAdd(weight[v], value, sum[c][v]);
-        sum[c][v] = kSelect ? hn::IfThenElse(mask_of(allowed[k], v * kLanes),
+        sum[c][v] = kSelect ? hn::IfThenElse(mask_of(d, allowed[k], v * kLanes),
                                              next, sum[c][v])
                             : next;
       }
@@ -308,62 +295,10 @@ void fold(const float* block_max, const float* block_sum, std::size_t lanes,
   }
 }
 
-void store(const float* context, const float* sum, std::size_t rows,
-           std::size_t Dv, std::size_t lanes, float* output,
-           std::ptrdiff_t row_stride, std::ptrdiff_t stride) {
-  const Lane d;
-  const Vector nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
-  alignas(64) float divided[kMaxQueryLanes];
-  for (std::size_t c = 0; c < Dv; ++c) {
-    for (std::size_t n = 0; n < lanes; n += kLanes) {
-      const Vector x =
-          hn::Div(hn::Load(d, context + c * lanes + n), hn::Load(d, sum + n));
-      hn::Store(hn::IfThenElse(hn::IsNaN(x), nan, x), d, divided + n);
-    }
-    float* to = output + static_cast<std::ptrdiff_t>(c) * stride;
-    for (std::size_t i = 0; i < rows; ++i) {
-      to[static_cast<std::ptrdiff_t>(i) * row_stride] = divided[i];
-    }
-  }
-}
-
-void store_weights(const float* p, const MaskWord* allowed,
-                   const float* block_max, const RowState& state,
-                   std::size_t rows, std::size_t count, std::size_t lanes,
-                   float* attn_weights, std::ptrdiff_t row_stride,
-                   std::ptrdiff_t stride) {
-  const Lane d;
-  const Vector nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
-  alignas(64) float factor[kMaxQueryLanes];
-  for (std::size_t n = 0; n < lanes; n += kLanes) {
-    hn::Store(exp2(d, hn::Sub(hn::Load(d, block_max + n),
-                              hn::Load(d, state.max + n))),
-              d, factor + n);
-  }
-  alignas(64) float column[kMaxQueryLanes];
-  for (std::size_t k = 0; k < count; ++k) {
-    for (std::size_t n = 0; n < lanes; n += kLanes) {
-      const Vector scaled =
-          hn::Mul(hn::Load(d, p + k * lanes + n), hn::Load(d, factor + n));
-      Vector x = hn::Div(scaled, hn::Load(d, state.sum + n));
-      x = hn::IfThenElse(hn::IsNaN(x), nan, x);
-      if (allowed != nullptr) {
-        x = hn::IfThenElseZero(mask_of(allowed[k], n), x);
-      }
-      hn::Store(x, d, column + n);
-    }
-    float* to = attn_weights + static_cast<std::ptrdiff_t>(k) * stride;
-    for (std::size_t i = 0; i < rows; ++i) {
-      to[static_cast<std::ptrdiff_t>(i) * row_stride] = column[i];
-    }
-  }
-}
-
 const AttentionTile* tile() {
   static constexpr AttentionTile kTile = {
-      kVectors * kLanes, kLanes, pack_queries,  score, mask,
-      softmax,           weigh,  weigh_allowed, fold,  store,
-      store_weights};
+      kVectors * kLanes, kLanes, score,         mask,
+      softmax,           weigh,  weigh_allowed, fold};
   return &kTile;
 }
 

@@ -1,14 +1,15 @@
-// The inner loops of attention over one tile: up to query_lanes() queries of
+// The inner loops of attention over one tile: up to query_lanes queries of
 // one head against one block of keys. Scores lie transposed, one query a lane,
 // so that every sum over keys or over the head size is one chain in each lane,
 // in index order: the same bits whatever the vector width (docs/arithmetic.md).
 //
-//   lanes    queries of the tile, rounded up to whole vectors; dead lanes hold
-//   0 q_t      (D, lanes)       the queries, times scale * log2 e scores (keys,
-//   lanes)    in the log2 domain, then p = exp2(s - max) max sum  (lanes) of a
-//   block of keys context  (Dv8, lanes)     the values weighed; Dv8 is Dv
-//   rounded up to 8
+//   lanes     queries of the tile, rounded up to whole vectors
+//   q_t       (D, lanes)     the queries, times scale * log2 e
+//   scores    (keys, lanes)  in the log2 domain, then p = exp2(s - max)
+//   max, sum  (lanes)        of a block of keys
+//   context   (Dv8, lanes)   the values weighed; Dv8 is Dv rounded up to 8
 //
+// tile_layout.h brings the caller's rows into these forms and back.
 // Everything is 64-byte aligned. Nothing is checked, nothing allocated.
 #pragma once
 
@@ -39,10 +40,6 @@ struct AttentionTile {
   std::size_t query_lanes;
   std::size_t vector_lanes;
 
-  // q (rows, D), strides in elements -> q_t, every element times `factor`.
-  void (*pack_queries)(const float* q, std::ptrdiff_t row_stride,
-                       std::ptrdiff_t stride, std::size_t rows, std::size_t D,
-                       float factor, std::size_t lanes, float* q_t);
   // scores[k] = chain over D of q_t and keys (count, D), rows `key_stride`
   // apart.
   void (*score)(const float* q_t, const float* keys, std::size_t key_stride,
@@ -70,17 +67,6 @@ struct AttentionTile {
   // M and sum take the block in; after weigh.
   void (*fold)(const float* block_max, const float* block_sum,
                std::size_t lanes, const RowState& state);
-  // output (rows, Dv) = context / sum, NaN as 0x7fc00000.
-  void (*store)(const float* context, const float* sum, std::size_t rows,
-                std::size_t Dv, std::size_t lanes, float* output,
-                std::ptrdiff_t row_stride, std::ptrdiff_t stride);
-  // attn_weights (rows, count) = p * exp2(block max - M) / sum, +0 where the
-  // mask's bit is 0 (no mask: null), NaN as 0x7fc00000.
-  void (*store_weights)(const float* p, const MaskWord* allowed,
-                        const float* block_max, const RowState& state,
-                        std::size_t rows, std::size_t count, std::size_t lanes,
-                        float* attn_weights, std::ptrdiff_t row_stride,
-                        std::ptrdiff_t stride);
 };
 
 // The loops of the best instruction set of this processor, or of the forced

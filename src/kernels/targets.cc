@@ -58,10 +58,14 @@ std::vector<std::string> available_targets() {
   return names;
 }
 
-Result<std::string> current_target() {
+Status check_target() {
   static const Status forced = force_target();
-  if (!forced) {
-    return forced.error();
+  return forced;
+}
+
+Result<std::string> current_target() {
+  if (Status s = check_target(); !s) {
+    return s.error();
   }
   return name_of(best_first(available()).front());
 }

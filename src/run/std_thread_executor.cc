@@ -31,32 +31,30 @@ Result<Executor> Executor::with_threads(std::size_t threads) {
 
 std::size_t Executor::threads() const { return threads_->count; }
 
-void Executor::parallel_for(std::size_t count, std::size_t grain,
-                            const Body& body) const {
-  const std::size_t ranges = std::min(count_ranges(count, grain), threads());
-  if (count == 0) {
-    return;
-  }
-  if (ranges <= 1) {
-    body(0, count);
+void Executor::run_workers(std::size_t workers,
+                           FunctionRef<void(std::size_t)> work) const {
+  if (workers <= 1 || threads() == 1) {
+    for (std::size_t worker = 0; worker < workers; ++worker) {
+      work(worker);
+    }
     return;
   }
   std::mutex mutex;
   std::exception_ptr failure;
-  std::vector<std::thread> workers;
-  workers.reserve(ranges);
-  for (std::size_t r = 0; r < ranges; ++r) {
-    workers.emplace_back([&, r] {
+  std::vector<std::thread> threads;
+  threads.reserve(workers);
+  for (std::size_t worker = 0; worker < workers; ++worker) {
+    threads.emplace_back([&, worker] {
       try {
-        body(count * r / ranges, count * (r + 1) / ranges);
+        work(worker);
       } catch (...) {
         const std::lock_guard lock(mutex);
         failure = std::current_exception();
       }
     });
   }
-  for (std::thread& worker : workers) {
-    worker.join();
+  for (std::thread& thread : threads) {
+    thread.join();
   }
   if (failure) {
     std::rethrow_exception(failure);

@@ -1,7 +1,7 @@
 // The executor of every build but the thread sanitizer's: oneTBB.
-#include <tbb/blocked_range.h>
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
+#include <tbb/partitioner.h>
 #include <tbb/task_arena.h>
 
 #include "run/executor.h"
@@ -44,21 +44,21 @@ std::size_t Executor::threads() const {
   return threads_->count;
 }
 
-void Executor::parallel_for(std::size_t count, std::size_t grain,
-                            const Body& body) const {
-  if (count == 0) {
-    return;
-  }
-  if (count_ranges(count, grain) <= 1 || threads() == 1) {
-    body(0, count);
+// A thread that waits for the loop takes no other work of the caller's arena
+// up: that would run in the middle of ours.
+void Executor::run_workers(std::size_t workers,
+                           FunctionRef<void(std::size_t)> work) const {
+  if (workers <= 1 || threads() == 1) {
+    for (std::size_t worker = 0; worker < workers; ++worker) {
+      work(worker);
+    }
     return;
   }
   const auto loop = [&] {
-    tbb::parallel_for(tbb::blocked_range<std::size_t>(
-                          0, count, std::max<std::size_t>(grain, 1)),
-                      [&](const tbb::blocked_range<std::size_t>& range) {
-                        body(range.begin(), range.end());
-                      });
+    tbb::this_task_arena::isolate([&] {
+      tbb::parallel_for(std::size_t{0}, workers, work,
+                        tbb::static_partitioner());
+    });
   };
   if (threads_->callers_arena) {
     loop();

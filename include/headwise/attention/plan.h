@@ -4,12 +4,15 @@
 //   AttentionPlan plan =
 //       AttentionPlan::create({.B = 1, .Hq = 8, .Hkv = 8, .Lq = 20, .Lkv = 20,
 //                              .D = 64, .Dv = 64}, options).value();
-//   Status s = plan.run(q, k, v, {.output = out});
+//   Workspace workspace = Workspace::create(plan.workspace_bytes()).value();
+//   Status s = plan.run(q, k, v, {.output = out}, workspace);
 #pragma once
 
+#include "headwise/attention/schedule.h"
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/run/workspace.h"
 
 namespace headwise {
 
@@ -20,18 +23,31 @@ class AttentionPlan {
   static Result<AttentionPlan> create(const AttentionShape& shape,
                                       const AttentionOptions& options);
 
-  // Tensors of the plan's sizes. Errors: shape_mismatch, out_of_memory; then
-  // no output was written.
+  // The memory that a run computes in.
+  std::size_t workspace_bytes() const { return workspace_bytes_; }
+
+  // Tensors of the plan's sizes; `workspace` has workspace_bytes() or more, and
+  // no other run uses it meanwhile. Allocates nothing and takes no lock (what
+  // oneTBB does with several threads apart). Errors: shape_mismatch,
+  // invalid_argument for a workspace that is too small; then no output was
+  // written.
+  Status run(TensorView<const float, 4> query, TensorView<const float, 4> key,
+             TensorView<const float, 4> value, const AttentionOutputs& outputs,
+             Workspace& workspace) const;
+  // The same in memory of its own. Errors: also out_of_memory.
   Status run(TensorView<const float, 4> query, TensorView<const float, 4> key,
              TensorView<const float, 4> value,
              const AttentionOutputs& outputs) const;
 
   const AttentionSpec& spec() const { return spec_; }
+  const Schedule& schedule() const { return schedule_; }
 
  private:
-  explicit AttentionPlan(AttentionSpec spec) : spec_(std::move(spec)) {}
+  explicit AttentionPlan(AttentionSpec spec);
 
   AttentionSpec spec_;
+  Schedule schedule_;
+  std::size_t workspace_bytes_;
 };
 
 }  // namespace headwise

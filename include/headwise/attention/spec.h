@@ -49,6 +49,15 @@ struct AttentionOutputsOf {
 };
 using AttentionOutputs = AttentionOutputsOf<float>;
 
+// Where the rows of one sequence stand in the tensors.
+struct SequencePlace {
+  std::size_t batch;        // on the batch axis
+  std::size_t first_query;  // its query 0 on the axis of queries
+  std::size_t Lq;
+  std::size_t first_key;
+  std::size_t Lkv;
+};
+
 // Options that were checked against the sizes of a call.
 struct AttentionSpec {
   AttentionShape shape;
@@ -58,6 +67,10 @@ struct AttentionSpec {
   EmptyRow empty_rows = EmptyRow::zero;
   AttnWeights attn_weights = AttnWeights::none;
   const Executor* executor = nullptr;
+
+  SequencePlace sequence(std::size_t b) const {
+    return {b, 0, shape.Lq, 0, shape.Lkv};
+  }
 
   // `operation` begins the messages. Errors: those of BoundMask::bind,
   // QueryStart::check and BoundDropout::bind; invalid_argument for a scale that

@@ -19,6 +19,9 @@ std::vector<std::string> available_targets();
 // that are.
 Result<std::string> current_target();
 
+// The errors of current_target(), and nothing else: cheap enough for each call.
+Status check_target();
+
 // Whether the kernels of `target` keep the promise of the same bits
 // (docs/arithmetic.md): those with fused multiply-add do.
 bool promises_same_bits(const std::string& target);

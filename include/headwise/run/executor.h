@@ -1,11 +1,12 @@
 // Who does the work: how many threads, and how a loop is spread over them.
-// Results never depend on it; it decides time alone.
+// Results never depend on it; it decides time alone. It may be called from
+// inside other parallel work, and in a forked child.
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 
+#include "headwise/base/function_ref.h"
 #include "headwise/base/result.h"
 
 namespace headwise {
@@ -13,7 +14,7 @@ namespace headwise {
 class Executor {
  public:
   // A half-open range of a loop's indices.
-  using Body = std::function<void(std::size_t begin, std::size_t end)>;
+  using Body = FunctionRef<void(std::size_t begin, std::size_t end)>;
 
   // As many threads as the process may use; a caller's oneTBB arena is
   // respected.
@@ -27,8 +28,13 @@ class Executor {
   // are done. A range holds at least `grain` indices (the last may be shorter).
   // One thread, or a loop of one range, runs on the caller's thread. An
   // exception in `body` is thrown on to the caller.
-  void parallel_for(std::size_t count, std::size_t grain,
-                    const Body& body) const;
+  void parallel_for(std::size_t count, std::size_t grain, Body body) const;
+  // Calls `work(worker)` once for each worker in [0, workers) and returns when
+  // all are done: as many at a time as there are threads. One worker runs on
+  // the caller's thread. For work that is handed out while it goes on: no
+  // worker may wait for another. Exceptions as above.
+  void run_workers(std::size_t workers,
+                   FunctionRef<void(std::size_t worker)> work) const;
 
  private:
   struct Threads;

@@ -1,0 +1,36 @@
+// A function to call, not owned: what std::function is without its memory. It
+// must not outlive the call that it is passed to.
+#pragma once
+
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace headwise {
+
+template <class Signature>
+class FunctionRef;
+
+template <class R, class... Args>
+class FunctionRef<R(Args...)> {
+ public:
+  template <class F>
+  requires(std::is_invocable_r_v<R, const F&, Args...> &&
+           !std::is_same_v<F, FunctionRef>)
+      // NOLINTNEXTLINE(google-explicit-constructor): passed as a lambda
+      FunctionRef(const F& function)
+      : function_(std::addressof(function)),
+        call_([](const void* f, Args... args) -> R {
+          return (*static_cast<const F*>(f))(std::forward<Args>(args)...);
+        }) {}
+
+  R operator()(Args... args) const {
+    return call_(function_, std::forward<Args>(args)...);
+  }
+
+ private:
+  const void* function_;
+  R (*call_)(const void*, Args...);
+};
+
+}  // namespace headwise

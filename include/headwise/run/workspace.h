@@ -1,0 +1,37 @@
+// The memory that a plan computes in: taken once, used by any number of runs,
+// one at a time.
+//
+// Example:
+//   Workspace workspace = Workspace::create(plan.workspace_bytes()).value();
+//   Status s = plan.run(q, k, v, {.output = out}, workspace);
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "headwise/base/result.h"
+
+namespace headwise {
+
+class Workspace {
+ public:
+  // Errors: out_of_memory.
+  static Result<Workspace> create(std::size_t bytes);
+
+  std::size_t bytes() const { return bytes_; }
+  // On a 64-byte boundary.
+  std::byte* data() { return memory_.get(); }
+
+ private:
+  struct Delete {
+    void operator()(std::byte* memory) const;
+  };
+
+  Workspace(std::byte* memory, std::size_t bytes)
+      : memory_(memory), bytes_(bytes) {}
+
+  std::unique_ptr<std::byte, Delete> memory_;
+  std::size_t bytes_;
+};
+
+}  // namespace headwise

@@ -1,0 +1,46 @@
+// Cuts memory into arrays on 64-byte boundaries. Over no memory it only counts:
+// what lays a workspace out says how large it must be, too.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <type_traits>
+
+#include "headwise/base/checked_product.h"
+
+namespace headwise {
+
+class Arena {
+ public:
+  static constexpr std::size_t kAlignment = 64;
+
+  // Null: count only.
+  explicit Arena(std::byte* memory) : memory_(memory) {}
+
+  // Room for the product of the extents.
+  template <class T, class... Extents>
+  T* take(Extents... extents) {
+    static_assert(std::is_trivially_destructible_v<T>);
+    const std::size_t factors[] = {extents..., sizeof(T)};
+    constexpr std::size_t kMost =
+        std::numeric_limits<std::size_t>::max() - kAlignment;
+    const std::size_t needed = checked_product(factors).value_or(kMost);
+    if (needed >= kMost || bytes_ > kMost - needed) {
+      bytes_ = std::numeric_limits<std::size_t>::max();
+      return nullptr;
+    }
+    T* array =
+        memory_ == nullptr ? nullptr : reinterpret_cast<T*>(memory_ + bytes_);
+    bytes_ += (needed + kAlignment - 1) / kAlignment * kAlignment;
+    return array;
+  }
+
+  // Taken so far; the largest number there is when that is too much.
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::byte* memory_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace headwise

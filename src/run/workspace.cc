@@ -1,0 +1,26 @@
+#include "headwise/run/workspace.h"
+
+#include <new>
+#include <string>
+
+#include "base/check.h"
+#include "run/arena.h"
+
+namespace headwise {
+
+Result<Workspace> Workspace::create(std::size_t bytes) {
+  auto* memory = static_cast<std::byte*>(::operator new (
+      bytes, std::align_val_t{Arena::kAlignment}, std::nothrow));
+  if (memory == nullptr) {
+    return Error{ErrorCode::out_of_memory,
+                 "workspace: " + std::to_string(bytes) +
+                     " bytes are more memory than there is"};
+  }
+  return Workspace(memory, bytes);
+}
+
+void Workspace::Delete::operator()(std::byte* memory) const {
+  ::operator delete (memory, std::align_val_t{Arena::kAlignment});
+}
+
+}  // namespace headwise
