@@ -22,14 +22,16 @@ float share(const AttentionSpec& spec, const RowIndex& row, std::size_t j) {
 // The mean of all values: a chain for each block of keys, added in order.
 float mean_value(const AttentionSpec& spec, const RowIndex& row,
                  TensorView<const float, 4> value, std::size_t c) {
-  const std::size_t Lkv = spec.shape.Lkv;
+  const SequencePlace place = spec.shape.sequence(row.b);
+  const std::size_t Lkv = place.Lkv;
   const std::size_t g = spec.shape.kv_head(row.h);
   float sum = 0;
   for (std::size_t first = 0; first < Lkv; first += kernels::kKeyBlock) {
     const std::size_t end = std::min(first + kernels::kKeyBlock, Lkv);
     float block = 0;
     for (std::size_t j = first; j < end; ++j) {
-      block = std::fma(share(spec, row, j), value(row.b, j, g, c), block);
+      block = std::fma(share(spec, row, j),
+                       value(place.batch, place.first_key + j, g, c), block);
     }
     sum += block;
   }
@@ -44,8 +46,8 @@ float empty_output(const AttentionSpec& spec, const RowIndex& row,
   if (spec.empty_rows == EmptyRow::nan) {
     return kNaN;
   }
-  const bool uniform =
-      spec.empty_rows == EmptyRow::uniform && spec.shape.Lkv != 0;
+  const bool uniform = spec.empty_rows == EmptyRow::uniform &&
+                       spec.shape.sequence(row.b).Lkv != 0;
   return uniform ? mean_value(spec, row, value, c) : 0;
 }
 
@@ -60,7 +62,8 @@ float empty_weight(const AttentionSpec& spec, const RowIndex& row,
       break;
   }
   const bool after = spec.attn_weights == AttnWeights::after_dropout;
-  return (after ? share(spec, row, j) : 1) / static_cast<float>(spec.shape.Lkv);
+  return (after ? share(spec, row, j) : 1) /
+         static_cast<float>(spec.shape.sequence(row.b).Lkv);
 }
 
 }  // namespace headwise

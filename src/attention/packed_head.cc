@@ -19,7 +19,7 @@ void PackedHead::pack(const AttentionSpec& spec,
                       const AttentionInputsOf<float>& inputs, std::size_t b,
                       std::size_t g) {
   const kernels::TileLayout& layout = kernels::tile_layout();
-  const SequencePlace place = spec.sequence(b);
+  const SequencePlace place = spec.shape.sequence(b);
   // Nobody sees what stands behind the last visible key.
   end_ = std::min(place.Lkv, spec.mask.visible_end(b, 0, place.Lq));
   first_ = 0;

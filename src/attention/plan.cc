@@ -12,19 +12,42 @@ namespace {
 
 Status check_inputs(const AttentionShape& shape,
                     const AttentionInputsOf<float>& inputs) {
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv] = shape;
+  const std::size_t B = shape.batches();
+  const std::size_t queries = shape.query_rows();
+  const std::size_t keys = shape.key_rows();
+  const bool ragged = shape.offsets.ragged();
   if (Status s = check_shape("attention", "query", inputs.query.extents(),
-                             "(B, Lq, Hq, D)", {{B, Lq, Hq, D}});
+                             ragged ? "(1, queries, Hq, D)" : "(B, Lq, Hq, D)",
+                             {{B, queries, shape.Hq, shape.D}});
       !s) {
     return s;
   }
   if (Status s = check_shape("attention", "key", inputs.key.extents(),
-                             "(B, Lkv, Hkv, D)", {{B, Lkv, Hkv, D}});
+                             ragged ? "(1, keys, Hkv, D)" : "(B, Lkv, Hkv, D)",
+                             {{B, keys, shape.Hkv, shape.D}});
       !s) {
     return s;
   }
-  return check_shape("attention", "value", inputs.value.extents(),
-                     "(B, Lkv, Hkv, Dv)", {{B, Lkv, Hkv, Dv}});
+  if (Status s =
+          check_shape("attention", "value", inputs.value.extents(),
+                      ragged ? "(1, keys, Hkv, Dv)" : "(B, Lkv, Hkv, Dv)",
+                      {{B, keys, shape.Hkv, shape.Dv}});
+      !s || !ragged) {
+    return s;
+  }
+  // The offsets are looked at in each run; they may have moved.
+  if (Status s = shape.offsets.check(queries, keys, "attention"); !s) {
+    return s;
+  }
+  if (longest(shape.offsets.query) > shape.Lq ||
+      longest(shape.offsets.key) > shape.Lkv) {
+    return value_error("attention", "the longest sequence of offsets",
+                       "longer than the plan's",
+                       "at most " + std::to_string(shape.Lq) + " queries and " +
+                           std::to_string(shape.Lkv) + " keys",
+                       ErrorCode::out_of_range);
+  }
+  return ok();
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ QueryTile::QueryTile(const AttentionSpec& spec, const BlockScores* scores,
 void QueryTile::begin(const QueryRange& range,
                       const AttentionInputsOf<float>& inputs) {
   range_ = range;
-  place_ = spec_.sequence(range.b);
+  place_ = spec_.shape.sequence(range.b);
   const std::size_t vector = loops_.vector_lanes;
   lanes_ = (range.count + vector - 1) / vector * vector;
   visible_end_ = spec_.mask.visible_end(range.b, range.first, range.count);

@@ -5,6 +5,7 @@
 #include <new>
 #include <vector>
 
+#include "attention/ragged_weights.h"
 #include "attention/reference_rows.h"
 #include "steps/rows.h"
 
@@ -16,13 +17,18 @@ template <class T>
 class Row {
  public:
   Row(const AttentionSpec& spec, std::size_t b, std::size_t h, std::size_t i)
-      : spec_(spec), b_(b), h_(h), i_(i), weights_(spec.shape.Lkv) {}
+      : spec_(spec),
+        place_(spec.shape.sequence(b)),
+        b_(b),
+        h_(h),
+        i_(i),
+        weights_(place_.Lkv) {}
 
   void run(const AttentionInputsOf<T>& in, const AttentionOutputsOf<T>& out) {
     score(in);
     normalise();
     if (out.lse.data() != nullptr) {
-      out.lse(b_, h_, i_) = lse_;
+      out.lse(place_.batch, h_, place_.first_query + i_) = lse_;
     }
     if (spec_.attn_weights == AttnWeights::per_head) {
       store(out.attn_weights);
@@ -61,7 +67,8 @@ class Row {
       }
       T sum = 0;
       for (std::size_t d = 0; d < spec_.shape.D; ++d) {
-        sum += in.query(b_, i_, h_, d) * in.key(b_, j, g, d);
+        sum += in.query(place_.batch, place_.first_query + i_, h_, d) *
+               in.key(place_.batch, place_.first_key + j, g, d);
       }
       weights_[j] = sum * static_cast<T>(spec_.scale);
     }
@@ -125,12 +132,13 @@ class Row {
       T sum = 0;
       for (std::size_t j = 0; j < weights_.size(); ++j) {
         if (empty_ ? spec_.empty_rows == EmptyRow::uniform : allowed(j)) {
-          sum += weights_[j] * value(b_, j, g, d);
+          sum += weights_[j] * value(place_.batch, place_.first_key + j, g, d);
         }
       }
       const bool is_nan =
           std::isnan(sum) || (empty_ && spec_.empty_rows == EmptyRow::nan);
-      output(b_, i_, h_, d) = is_nan ? kNan : sum;
+      output(place_.batch, place_.first_query + i_, h_, d) =
+          is_nan ? kNan : sum;
     }
   }
 
@@ -141,6 +149,7 @@ class Row {
   }
 
   const AttentionSpec& spec_;
+  SequencePlace place_;
   std::size_t b_;
   std::size_t h_;
   std::size_t i_;
@@ -156,7 +165,11 @@ void mean_rows(const AttentionSpec& spec, const AttentionInputsOf<T>& inputs,
   const auto& shape = spec.shape;
   for_each_row(*spec.executor, {shape.B, 1, shape.Lq},
                [&](std::size_t b, std::size_t, std::size_t i) {
-                 for (std::size_t j = 0; j < shape.Lkv; ++j) {
+                 const SequencePlace place = shape.sequence(b);
+                 if (i >= place.Lq) {
+                   return;
+                 }
+                 for (std::size_t j = 0; j < place.Lkv; ++j) {
                    mean(b, 0, i, j) = 0;
                  }
                  for (std::size_t h = 0; h < shape.Hq; ++h) {
@@ -164,7 +177,7 @@ void mean_rows(const AttentionSpec& spec, const AttentionInputsOf<T>& inputs,
                    row.normalised(inputs);
                    row.add_to_mean(mean);
                  }
-                 for (std::size_t j = 0; j < shape.Lkv; ++j) {
+                 for (std::size_t j = 0; j < place.Lkv; ++j) {
                    mean(b, 0, i, j) /= static_cast<T>(shape.Hq);
                  }
                });
@@ -179,8 +192,13 @@ void reference_rows(const AttentionSpec& spec,
   const auto& shape = spec.shape;
   for_each_row(*spec.executor, {shape.B, shape.Hq, shape.Lq},
                [&](std::size_t b, std::size_t h, std::size_t i) {
-                 Row<T>(spec, b, h, i).run(inputs, outputs);
+                 if (i < shape.sequence(b).Lq) {
+                   Row<T>(spec, b, h, i).run(inputs, outputs);
+                 }
                });
+  if (shape.offsets.ragged() && spec.attn_weights != AttnWeights::none) {
+    clear_beyond_sequences(shape, outputs.attn_weights);
+  }
   if (spec.attn_weights == AttnWeights::mean) {
     mean_rows(spec, inputs, outputs.attn_weights);
   }

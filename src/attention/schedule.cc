@@ -13,13 +13,14 @@ constexpr double kWorkOfAThread = 5e5;
 constexpr std::size_t kQueriesAtOnce = 192;
 
 std::size_t workers_for(const AttentionSpec& spec) {
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv] = spec.shape;
+  const AttentionShape& shape = spec.shape;
   double work = 0;
-  for (std::size_t b = 0; b < B; ++b) {
-    const SequencePlace place = spec.sequence(b);
+  for (std::size_t b = 0; b < shape.B; ++b) {
+    const SequencePlace place = shape.sequence(b);
     work += static_cast<double>(place.Lq) * static_cast<double>(place.Lkv);
   }
-  work *= 2.0 * static_cast<double>(Hq) * static_cast<double>(D + Dv);
+  work *= 2.0 * static_cast<double>(shape.Hq) *
+          static_cast<double>(shape.D + shape.Dv);
   const auto threads = static_cast<double>(spec.executor->threads());
   return static_cast<std::size_t>(
       std::clamp(work / kWorkOfAThread, 1.0, std::max(threads, 1.0)));

@@ -25,13 +25,40 @@ Status check_heads(const AttentionShape& shape, std::string_view operation) {
   return ok();
 }
 
+// The sizes of a ragged batch's sequences, of tensors of `shape`.
+Result<AttentionShape> ragged_shape(const AttentionShape& shape,
+                                    const Offsets& offsets,
+                                    std::string_view operation) {
+  if (shape.B != 1) {
+    return value_error(operation, "the batch axis of a ragged batch",
+                       std::to_string(shape.B), "1");
+  }
+  if (Status s = offsets.check(shape.Lq, shape.Lkv, operation); !s) {
+    return s.error();
+  }
+  AttentionShape ragged = shape;
+  ragged.B = offsets.sequences();
+  ragged.Lq = longest(offsets.query);
+  ragged.Lkv = longest(offsets.key);
+  ragged.offsets = offsets;
+  return ragged;
+}
+
 }  // namespace
 
-Result<AttentionSpec> AttentionSpec::create(const AttentionShape& shape,
+Result<AttentionSpec> AttentionSpec::create(const AttentionShape& tensors,
                                             const AttentionOptions& options,
                                             std::string_view operation) {
+  AttentionShape shape = tensors;
   if (Status s = check_heads(shape, operation); !s) {
     return s.error();
+  }
+  if (options.offsets.ragged()) {
+    auto ragged = ragged_shape(tensors, options.offsets, operation);
+    if (!ragged) {
+      return ragged.error();
+    }
+    shape = *ragged;
   }
   // As a float32, log2 e included.
   constexpr double kLargestScale = 2e38;
@@ -79,15 +106,20 @@ Result<AttentionShape> attention_shape(const Extents<4>& query,
       !s) {
     return s.error();
   }
-  return AttentionShape{B, Hq, Hkv, Lq, Lkv, D, Dv};
+  return AttentionShape{B, Hq, Hkv, Lq, Lkv, D, Dv, {}};
 }
 
 template <class T>
 Status check_outputs(const AttentionSpec& spec,
                      const AttentionOutputsOf<T>& outputs) {
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv] = spec.shape;
-  if (Status s = check_shape("attention", "output", outputs.output.extents(),
-                             "(B, Lq, Hq, Dv)", {{B, Lq, Hq, Dv}});
+  const AttentionShape& shape = spec.shape;
+  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = shape;
+  const std::size_t batches = shape.batches();
+  const std::size_t rows = shape.query_rows();
+  if (Status s = check_shape(
+          "attention", "output", outputs.output.extents(),
+          offsets.ragged() ? "(1, queries, Hq, Dv)" : "(B, Lq, Hq, Dv)",
+          {{batches, rows, Hq, Dv}});
       !s) {
     return s;
   }
@@ -104,8 +136,9 @@ Status check_outputs(const AttentionSpec& spec,
   if (outputs.lse.data() == nullptr) {
     return ok();
   }
-  return check_shape("attention", "lse", outputs.lse.extents(), "(B, Hq, Lq)",
-                     {{B, Hq, Lq}});
+  return check_shape("attention", "lse", outputs.lse.extents(),
+                     offsets.ragged() ? "(1, Hq, queries)" : "(B, Hq, Lq)",
+                     {{batches, Hq, rows}});
 }
 
 template Status check_outputs(const AttentionSpec&,

@@ -40,7 +40,7 @@ Status tell_masks(TraceSink* trace, const AttentionSpec& spec) {
 }
 
 Status allocate(const AttentionSpec& spec, AttentionSteps& steps) {
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv] = spec.shape;
+  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = spec.shape;
   const Extents<4> like_scores{B, Hq, Lq, Lkv};
   const auto make = [&]<std::size_t Rank>(Tensor<float, Rank>& tensor,
                                           const Extents<Rank>& extents) {
@@ -85,6 +85,11 @@ Result<AttentionSteps> stepwise_attention(TensorView<const float, 4> query,
   const auto spec = AttentionSpec::create(*shape, options);
   if (!spec) {
     return spec.error();
+  }
+  if (options.offsets.ragged()) {
+    return Error{ErrorCode::unsupported,
+                 "attention: offsets are given, expected a padded batch where "
+                 "each step is kept"};
   }
   AttentionSteps steps;
   if (Status s = allocate(*spec, steps); !s) {

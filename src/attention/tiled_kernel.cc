@@ -9,6 +9,7 @@
 #include "attention/kernel.h"
 #include "attention/packed_head.h"
 #include "attention/query_tile.h"
+#include "attention/ragged_weights.h"
 #include "run/float_environment.h"
 
 namespace headwise {
@@ -112,9 +113,12 @@ class Call {
     if (schedule_.split == Split::key_heads) {
       for_each_task(heads, [&](Bench& bench, std::size_t task) {
         const std::size_t b = memory_.order[task / shape.Hkv];
+        const std::size_t rows = rows_of_tiles(b);
+        if (rows == 0) {
+          return;
+        }
         PackedHead& head = bench.heads.front();
         head.pack(spec_, inputs_, b, task % shape.Hkv);
-        const std::size_t rows = rows_of_tiles(b);
         for (std::size_t n = 0; n < rows; n += schedule_.tiles_at_once) {
           run_tiles(bench, b, task % shape.Hkv, n, head);
         }
@@ -162,7 +166,7 @@ class Call {
     const std::span<std::size_t> order(memory_.order, spec_.shape.B);
     std::iota(order.begin(), order.end(), 0);
     const auto work = [&](std::size_t b) {
-      const SequencePlace place = spec_.sequence(b);
+      const SequencePlace place = spec_.shape.sequence(b);
       return place.Lq * spec_.mask.visible_end(b, 0, place.Lq);
     };
     if (schedule_.workers > 1) {
@@ -172,7 +176,7 @@ class Call {
 
   // The tiles of one key head, those of its query heads side by side.
   std::size_t rows_of_tiles(std::size_t b) const {
-    return Tiling(spec_.sequence(b).Lq).count() *
+    return Tiling(spec_.shape.sequence(b).Lq).count() *
            (spec_.shape.Hq / spec_.shape.Hkv);
   }
 
@@ -181,7 +185,7 @@ class Call {
   void run_tiles(Bench& bench, std::size_t b, std::size_t g, std::size_t first,
                  const PackedHead& head) const {
     const std::size_t group = spec_.shape.Hq / spec_.shape.Hkv;
-    const Tiling tiling(spec_.sequence(b).Lq);
+    const Tiling tiling(spec_.shape.sequence(b).Lq);
     const std::size_t rows = rows_of_tiles(b);
     const std::span<QueryTile> tiles = bench.tiles.first(
         std::min(schedule_.tiles_at_once, rows - std::min(first, rows)));
@@ -204,7 +208,8 @@ class Call {
 
   kernels::Rows<float> weights_of(const QueryRange& range) const {
     const TensorView<float, 4>& all = outputs_.attn_weights;
-    if (spec_.attn_weights == AttnWeights::none || spec_.shape.Lkv == 0) {
+    if (spec_.attn_weights == AttnWeights::none || spec_.shape.Lkv == 0 ||
+        range.count == 0) {
       return {};
     }
     return {&all(range.b, range.h, range.first, 0), range.count, all.stride(2),
@@ -214,7 +219,7 @@ class Call {
   // The mean of the attention weights takes the heads of a tile in order.
   void mean_of_heads(Bench& bench, std::size_t b, std::size_t t) const {
     const AttentionShape& shape = spec_.shape;
-    const Tiling tiling(spec_.sequence(b).Lq);
+    const Tiling tiling(spec_.shape.sequence(b).Lq);
     if (t >= tiling.count()) {
       return;
     }
@@ -236,11 +241,12 @@ class Call {
 
   void add_to_mean(const QueryRange& range,
                    const kernels::Rows<float>& weights) const {
+    const SequencePlace place = spec_.shape.sequence(range.b);
     const bool first = range.h == 0;
     const bool last = range.h + 1 == spec_.shape.Hq;
     const auto heads = static_cast<float>(spec_.shape.Hq);
     for (std::size_t n = 0; n < range.count; ++n) {
-      for (std::size_t j = 0; j < spec_.shape.Lkv; ++j) {
+      for (std::size_t j = 0; j < place.Lkv; ++j) {
         float& mean = outputs_.attn_weights(range.b, 0, range.first + n, j);
         mean = (first ? 0 : mean) + weights.at(n, j);
         mean = last ? mean / heads : mean;
@@ -273,6 +279,9 @@ void forward_kernel(const AttentionSpec& spec, const Schedule& schedule,
   Arena arena(workspace);
   const Memory memory(spec, schedule, arena);
   Call(spec, schedule, inputs, outputs, memory).run();
+  if (spec.shape.offsets.ragged() && spec.attn_weights != AttnWeights::none) {
+    clear_beyond_sequences(spec.shape, outputs.attn_weights);
+  }
 }
 
 }  // namespace headwise

@@ -46,9 +46,11 @@ std::int64_t QueryStart::of(std::size_t b, const AttentionShape& shape) const {
       return start_;
     case Kind::per_sequence:
       return starts_(b);
-    case Kind::bottom_right:
-      return static_cast<std::int64_t>(shape.Lkv) -
-             static_cast<std::int64_t>(shape.Lq);
+    case Kind::bottom_right: {
+      const SequencePlace place = shape.sequence(b);
+      return static_cast<std::int64_t>(place.Lkv) -
+             static_cast<std::int64_t>(place.Lq);
+    }
   }
   return 0;
 }

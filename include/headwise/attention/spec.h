@@ -34,6 +34,7 @@ struct AttentionOptions {
   Mask mask{};                    // who may attend to whom; default: all
   std::optional<double> scale{};  // factor on q.k; default 1/sqrt(D)
   QueryStart query_start{};       // where query 0 stands among the keys
+  Offsets offsets{};              // of a ragged batch: (1, rows, H, D) tensors
   EmptyRow empty_rows = EmptyRow::zero;
   Dropout dropout{};
   AttnWeights attn_weights = AttnWeights::none;
@@ -43,20 +44,13 @@ struct AttentionOptions {
 // Where results go. T is float (double in the reference).
 template <class T>
 struct AttentionOutputsOf {
-  TensorView<T, 4> output;          // (B, Lq, Hq, Dv)
-  TensorView<T, 4> attn_weights{};  // as options.attn_weights says
-  TensorView<T, 3> lse{};           // (B, Hq, Lq); no view: not wanted
+  TensorView<T, 4> output;  // (B, Lq, Hq, Dv)
+  // As options.attn_weights says; of a ragged batch as of a padded one, 0 where
+  // a sequence has no query or key.
+  TensorView<T, 4> attn_weights{};
+  TensorView<T, 3> lse{};  // (B, Hq, Lq); no view: not wanted
 };
 using AttentionOutputs = AttentionOutputsOf<float>;
-
-// Where the rows of one sequence stand in the tensors.
-struct SequencePlace {
-  std::size_t batch;        // on the batch axis
-  std::size_t first_query;  // its query 0 on the axis of queries
-  std::size_t Lq;
-  std::size_t first_key;
-  std::size_t Lkv;
-};
 
 // Options that were checked against the sizes of a call.
 struct AttentionSpec {
@@ -68,15 +62,13 @@ struct AttentionSpec {
   AttnWeights attn_weights = AttnWeights::none;
   const Executor* executor = nullptr;
 
-  SequencePlace sequence(std::size_t b) const {
-    return {b, 0, shape.Lq, 0, shape.Lkv};
-  }
-
-  // `operation` begins the messages. Errors: those of BoundMask::bind,
+  // `tensors` has the sizes of the tensors; with offsets, B, Lq and Lkv of the
+  // spec's shape are those of the sequences. `operation` begins the messages.
+  // Errors: those of Offsets::check, those of BoundMask::bind,
   // QueryStart::check and BoundDropout::bind; invalid_argument for a scale that
   // is not finite, a head size of 0, or query heads that are not a multiple of
   // the key heads.
-  static Result<AttentionSpec> create(const AttentionShape& shape,
+  static Result<AttentionSpec> create(const AttentionShape& tensors,
                                       const AttentionOptions& options,
                                       std::string_view operation = "attention");
 };

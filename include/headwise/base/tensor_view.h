@@ -38,7 +38,8 @@ class TensorView {
  public:
   using value_type = std::remove_const_t<T>;
 
-  TensorView() = default;  // no tensor: data() is null, every extent 0
+  constexpr TensorView() =
+      default;  // no tensor: data() is null, every extent 0
   TensorView(T* data, const Extents<Rank>& extents)
       : TensorView(data, extents, row_major<Rank>(extents)) {}
   TensorView(T* data, const Extents<Rank>& extents,

@@ -4,8 +4,8 @@
 //
 //   0                     the first query stands at the first key (default)
 //   the cache's length    queries that continue cached keys
-//   bottom_right()        Lkv - Lq of the tensors' extents: the last query
-//                         stands at the last key
+//   bottom_right()        Lkv - Lq of the tensors' extents (ragged: of the
+//                         sequence): the last query stands at the last key
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,303 @@
+// Ragged batches: the bits of padded ones, of sequences alone, and the numbers
+// of the reference.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "attention/attention_call.h"
+#include "headwise/attention/plan.h"
+#include "support/tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing::Each;
+using testing_support::all_near;
+using testing_support::attend;
+using testing_support::every_options;
+using testing_support::EveryMask;
+using testing_support::filled;
+using testing_support::Inputs;
+using testing_support::Outputs;
+using testing_support::random_inputs;
+using testing_support::same_bits;
+using testing_support::tensor_of;
+using testing_support::widened;
+
+// Lengths around a vector, a tile and a block of keys, one of them 0.
+struct Batch {
+  AttentionShape padded;
+  Tensor<std::int64_t, 1> query_offsets;
+  Tensor<std::int64_t, 1> key_offsets;
+
+  Offsets offsets() const { return {query_offsets.view(), key_offsets.view()}; }
+  AttentionShape shape() const {
+    AttentionShape shape = padded;
+    shape.offsets = offsets();
+    return shape;
+  }
+};
+
+Batch small_batch() {
+  return {{.B = 4, .Hq = 4, .Hkv = 2, .Lq = 9, .Lkv = 11, .D = 5, .Dv = 6},
+          tensor_of<std::int64_t, 1>({5}, {0, 3, 3, 12, 17}),
+          tensor_of<std::int64_t, 1>({5}, {0, 4, 6, 6, 17})};
+}
+
+Batch large_batch() {
+  return {{.B = 5, .Hq = 2, .Hkv = 1, .Lq = 129, .Lkv = 300, .D = 8, .Dv = 8},
+          tensor_of<std::int64_t, 1>({6}, {0, 16, 64, 193, 194, 242}),
+          tensor_of<std::int64_t, 1>({6}, {0, 128, 129, 429, 558, 574})};
+}
+
+// The rows of the padded tensor that belong to a sequence, one after another.
+Tensor<float, 4> ragged_rows(const Tensor<float, 4>& padded,
+                             TensorView<const std::int64_t, 1> offsets) {
+  const auto [B, L, H, D] = padded.extents();
+  const auto total = static_cast<std::size_t>(offsets(B));
+  auto rows = Tensor<float, 4>::create({1, total, H, D}).value();
+  float* to = rows.data();
+  for (std::size_t b = 0; b < B; ++b) {
+    const auto count = static_cast<std::size_t>(offsets(b + 1) - offsets(b));
+    to = std::copy_n(padded.data() + b * L * H * D, count * H * D, to);
+  }
+  return rows;
+}
+
+Inputs<float> ragged_inputs(const Inputs<float>& in, const Batch& batch) {
+  return {ragged_rows(in.query, batch.query_offsets.view()),
+          ragged_rows(in.key, batch.key_offsets.view()),
+          ragged_rows(in.value, batch.key_offsets.view())};
+}
+
+template <class T>
+Outputs<T> ragged_outputs(const Batch& batch, AttnWeights form) {
+  const auto [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = batch.shape();
+  const auto rows = static_cast<std::size_t>(offsets.query(B));
+  const std::size_t heads = form == AttnWeights::none   ? 0
+                            : form == AttnWeights::mean ? 1
+                                                        : Hq;
+  return {filled<T, 4>({1, rows, Hq, Dv}, T{42}),
+          filled<T, 4>({B, heads, Lq, Lkv}, T{42}),
+          filled<T, 3>({1, Hq, rows}, T{42})};
+}
+
+Outputs<float> attend_ragged(const Inputs<float>& ragged, const Batch& batch,
+                             AttentionOptions options) {
+  options.offsets = batch.offsets();
+  auto out = ragged_outputs<float>(batch, options.attn_weights);
+  const Status s = attention(ragged.query.view(), ragged.key.view(),
+                             ragged.value.view(), out.views(), options);
+  EXPECT_TRUE(s) << s.error().message;
+  return out;
+}
+
+// The padded batch that must have the same bits: its keys end where the
+// sequence's do, and nothing asks for the tensors' extents.
+Outputs<float> attend_padded(const Inputs<float>& in, const Batch& batch,
+                             AttentionOptions options, bool bottom_right) {
+  const std::size_t B = batch.padded.B;
+  auto lengths = filled<std::int64_t, 1>({B}, 0);
+  auto starts = filled<std::int64_t, 1>({B}, 0);
+  for (std::size_t b = 0; b < B; ++b) {
+    lengths(b) = batch.key_offsets(b + 1) - batch.key_offsets(b);
+    starts(b) =
+        lengths(b) - (batch.query_offsets(b + 1) - batch.query_offsets(b));
+  }
+  options.mask = options.mask & key_lengths(lengths.view());
+  if (bottom_right) {
+    options.query_start = starts.view();
+  }
+  return attend(in, options);
+}
+
+void expect_same_bits(const Outputs<float>& ragged,
+                      const Outputs<float>& padded, const Batch& batch,
+                      const std::string& name) {
+  EXPECT_TRUE(same_bits(ragged.output,
+                        ragged_rows(padded.output, batch.query_offsets.view())))
+      << name;
+  for (std::size_t b = 0; b < batch.padded.B; ++b) {
+    const SequencePlace place = batch.shape().sequence(b);
+    for (std::size_t h = 0; h < batch.padded.Hq; ++h) {
+      for (std::size_t i = 0; i < place.Lq; ++i) {
+        EXPECT_EQ(ragged.lse(0, h, place.first_query + i), padded.lse(b, h, i))
+            << name;
+      }
+    }
+    for (std::size_t h = 0; h < ragged.attn_weights.extent(1); ++h) {
+      for (std::size_t i = 0; i < batch.padded.Lq; ++i) {
+        for (std::size_t j = 0; j < batch.padded.Lkv; ++j) {
+          const float got = ragged.attn_weights(b, h, i, j);
+          const bool inside = i < place.Lq && j < place.Lkv;
+          const float want = inside ? padded.attn_weights(b, h, i, j) : 0;
+          EXPECT_TRUE(got == want || (std::isnan(got) && std::isnan(want)))
+              << name << " at " << b << ", " << h << ", " << i << ", " << j;
+        }
+      }
+    }
+  }
+}
+
+TEST(RaggedTest, HasTheBitsOfThePaddedBatchForEveryMaskAndOption) {
+  const std::array<Batch, 2> batches = {small_batch(), large_batch()};
+  for (const Batch& batch : batches) {
+    const Inputs<float> in = random_inputs(batch.padded, 1000);
+    const Inputs<float> ragged = ragged_inputs(in, batch);
+    const EveryMask every_mask(batch.padded, true);
+    for (const auto& [name, options] : every_options(every_mask)) {
+      if (options.empty_rows == EmptyRow::uniform) {
+        continue;  // averages padding too, by design
+      }
+      expect_same_bits(
+          attend_ragged(ragged, batch, options),
+          attend_padded(in, batch, options, name == "bottom right"), batch,
+          name);
+    }
+  }
+}
+
+TEST(RaggedTest, AgreesWithTheReferenceForEveryMaskAndOption) {
+  const Batch batch = small_batch();
+  const Inputs<float> ragged =
+      ragged_inputs(random_inputs(batch.padded, 1010), batch);
+  const Inputs<double> exact = widened(ragged);
+  const EveryMask every_mask(batch.padded, true);
+  for (auto [name, options] : every_options(every_mask)) {
+    const Outputs<float> got = attend_ragged(ragged, batch, options);
+    auto want = ragged_outputs<double>(batch, options.attn_weights);
+    options.offsets = batch.offsets();
+    ASSERT_TRUE(
+        reference_attention<double>(exact.query.view(), exact.key.view(),
+                                    exact.value.view(), want.views(), options));
+    EXPECT_TRUE(all_near(got.output, want.output, 2e-6, 2e-6)) << name;
+    EXPECT_TRUE(all_near(got.attn_weights, want.attn_weights, 2e-6, 2e-6))
+        << name;
+    EXPECT_TRUE(all_near(got.lse, want.lse, 2e-6, 2e-6)) << name;
+  }
+}
+
+TEST(RaggedTest, HasTheSameBitsOnAnyNumberOfThreadsAndFromAPlan) {
+  const Batch batch = large_batch();
+  const Inputs<float> ragged =
+      ragged_inputs(random_inputs(batch.padded, 1020), batch);
+  for (const AttnWeights form :
+       {AttnWeights::none, AttnWeights::mean, AttnWeights::per_head}) {
+    AttentionOptions options = {.mask = causal(),
+                                .query_start = QueryStart::bottom_right(),
+                                .offsets = batch.offsets(),
+                                .attn_weights = form};
+    const Outputs<float> want = attend_ragged(ragged, batch, options);
+    for (const std::size_t threads : {1u, 2u, 7u, 16u}) {
+      const Executor executor = Executor::with_threads(threads).value();
+      options.executor = &executor;
+      const auto plan = AttentionPlan::create({.B = 1,
+                                               .Hq = 2,
+                                               .Hkv = 1,
+                                               .Lq = ragged.query.extent(1),
+                                               .Lkv = ragged.key.extent(1),
+                                               .D = 8,
+                                               .Dv = 8},
+                                              options)
+                            .value();
+      auto out = ragged_outputs<float>(batch, form);
+      ASSERT_TRUE(plan.run(ragged.query.view(), ragged.key.view(),
+                           ragged.value.view(), out.views()));
+      EXPECT_TRUE(same_bits(out, want)) << threads << " threads";
+    }
+  }
+}
+
+TEST(RaggedTest, UniformRowsAverageTheirOwnSequence) {
+  const Batch batch = small_batch();
+  const Inputs<float> ragged =
+      ragged_inputs(random_inputs(batch.padded, 1030), batch);
+  const auto none = filled<std::int64_t, 1>({4}, 0);
+  const Outputs<float> out =
+      attend_ragged(ragged, batch,
+                    {.mask = key_lengths(none.view()),
+                     .empty_rows = EmptyRow::uniform,
+                     .attn_weights = AttnWeights::per_head});
+  // Sequence 0 has 4 keys, sequence 2 none at all.
+  EXPECT_EQ(out.attn_weights(0, 0, 0, 0), 0.25f);
+  EXPECT_EQ(out.attn_weights(0, 0, 0, 4), 0);
+  double mean = 0;
+  for (std::size_t j = 0; j < 4; ++j) {
+    mean += ragged.value(0, j, 0, 2) / 4.0;
+  }
+  EXPECT_NEAR(out.output(0, 0, 0, 2), mean, 1e-6);
+  EXPECT_EQ(out.output(0, 3, 0, 0), 0);
+}
+
+TEST(RaggedTest, TakesUnbatchedTensors) {
+  const Batch batch = small_batch();
+  const Inputs<float> ragged =
+      ragged_inputs(random_inputs(batch.padded, 1040), batch);
+  const Outputs<float> want = attend_ragged(ragged, batch, {});
+  const auto unbatched = [](const Tensor<float, 4>& tensor) {
+    return tensor.clone().value().without_batch();
+  };
+  auto output = filled<float, 3>({17, 4, 6}, 42);
+  ASSERT_TRUE(attention(unbatched(ragged.query).view(),
+                        unbatched(ragged.key).view(),
+                        unbatched(ragged.value).view(), output.view(),
+                        {.offsets = batch.offsets()}));
+  EXPECT_TRUE(same_bits(output.elements(), want.output.elements()));
+}
+
+TEST(RaggedTest, OffsetsThatDoNotFitAreErrorsAndNothingIsWritten) {
+  const Batch batch = small_batch();
+  const Inputs<float> ragged =
+      ragged_inputs(random_inputs(batch.padded, 1050), batch);
+  auto output = filled<float, 4>({1, 17, 4, 6}, 42);
+  const auto message = [&](std::vector<std::int64_t> numbers) {
+    const auto offsets =
+        tensor_of<std::int64_t, 1>({numbers.size()}, std::move(numbers));
+    const Status s =
+        attention(ragged.query.view(), ragged.key.view(), ragged.value.view(),
+                  output.view(), {.offsets = offsets.view()});
+    EXPECT_THAT(output.elements(), Each(42.0f));
+    return s ? "no error" : s.error().message;
+  };
+  EXPECT_EQ(message({1, 17}), "attention: offsets[0] is 1, expected 0");
+  EXPECT_EQ(message({0, 5, 4, 17}),
+            "attention: offsets[2] is 4, expected offsets[1] = 5 or more");
+  EXPECT_EQ(message({0, 5, 16}),
+            "attention: offsets[2] is 16, expected the number of rows, 17");
+  const Status s =
+      attention(ragged.query.view(), ragged.key.view(), ragged.value.view(),
+                output.view(),
+                {.offsets = {batch.query_offsets.view(),
+                             tensor_of<std::int64_t, 1>({2}, {0, 17}).view()}});
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().message,
+            "attention: offsets.key has shape (2), expected (B + 1) = (5)");
+}
+
+TEST(RaggedTest, OffsetsThatMoveAreLookedAtInEachRun) {
+  Batch batch = small_batch();
+  const Inputs<float> ragged =
+      ragged_inputs(random_inputs(batch.padded, 1060), batch);
+  const auto plan =
+      AttentionPlan::create(
+          {.B = 1, .Hq = 4, .Hkv = 2, .Lq = 17, .Lkv = 17, .D = 5, .Dv = 6},
+          {.offsets = batch.offsets()})
+          .value();
+  batch.key_offsets(1) = 5;
+  batch.key_offsets(2) = 5;
+  batch.key_offsets(3) = 5;
+  auto output = filled<float, 4>({1, 17, 4, 6}, 42);
+  const Status s = plan.run(ragged.query.view(), ragged.key.view(),
+                            ragged.value.view(), {.output = output.view()});
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().message,
+            "attention: the longest sequence of offsets is longer than the "
+            "plan's, expected at most 9 queries and 11 keys");
+  EXPECT_THAT(output.elements(), Each(42.0f));
+}
+
+}  // namespace
+}  // namespace headwise
