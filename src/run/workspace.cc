@@ -1,5 +1,6 @@
 #include "headwise/run/workspace.h"
 
+#include <limits>
 #include <new>
 #include <string>
 
@@ -9,8 +10,14 @@
 namespace headwise {
 
 Result<Workspace> Workspace::create(std::size_t bytes) {
-  auto* memory = static_cast<std::byte*>(::operator new (
-      bytes, std::align_val_t{Arena::kAlignment}, std::nothrow));
+  // Beyond that even the allocator's own arithmetic may overflow.
+  constexpr auto kMost =
+      static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
+  auto* memory =
+      bytes > kMost
+          ? nullptr
+          : static_cast<std::byte*>(::operator new (
+                bytes, std::align_val_t{Arena::kAlignment}, std::nothrow));
   if (memory == nullptr) {
     return Error{ErrorCode::out_of_memory,
                  "workspace: " + std::to_string(bytes) +

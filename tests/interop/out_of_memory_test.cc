@@ -2,76 +2,25 @@
 // nothing leaks (as the sanitizer sees it), and nothing is left half.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <new>
-
 #include "headwise/interop/npy.h"
 #include "headwise/interop/npz.h"
 #include "headwise/interop/params.h"
 #include "interop/files.h"
-
-namespace {
-
-// The allocation that fails, counted down; 0 is none.
-thread_local long failing = 0;
-
-void* allocate(std::size_t size, std::size_t alignment) {
-  if (failing > 0 && --failing == 0) {
-    return nullptr;
-  }
-  const std::size_t whole = (size + alignment) / alignment * alignment;
-  return std::aligned_alloc(alignment, whole);
-}
-void* allocate_or_throw(std::size_t size, std::size_t alignment) {
-  void* const memory = allocate(size, alignment);
-  return memory != nullptr ? memory : throw std::bad_alloc();
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) { return allocate_or_throw(size, 16); }
-void* operator new[](std::size_t size) { return allocate_or_throw(size, 16); }
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  return allocate_or_throw(size, static_cast<std::size_t>(alignment));
-}
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  return allocate(size, 16);
-}
-void* operator new(std::size_t size, std::align_val_t alignment,
-                   const std::nothrow_t&) noexcept {
-  return allocate(size, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, const std::nothrow_t&) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::align_val_t,
-                     const std::nothrow_t&) noexcept {
-  std::free(memory);
-}
+#include "support/allocations.h"
 
 namespace headwise {
 namespace {
+
+using testing_support::failing_allocation;
 
 // Calls `work` until no allocation of it fails; how many did.
 template <class Work>
 long failures_of(const Work& work) {
   for (long nth = 1;; ++nth) {
-    failing = nth;
+    failing_allocation = nth;
     const auto result = work();
-    const bool all_served = failing > 0;
-    failing = 0;
+    const bool all_served = failing_allocation > 0;
+    failing_allocation = 0;
     if (all_served) {
       EXPECT_TRUE(result) << result.error().message;
       return nth - 1;

@@ -39,6 +39,25 @@ TEST(ExecutorTest, ALoopInsideALoopWorks) {
   EXPECT_THAT(visits, testing::Each(1));
 }
 
+TEST(ExecutorTest, EveryWorkerRunsOnce) {
+  for (const std::size_t threads : {1u, 2u, 7u}) {
+    const Executor executor = Executor::with_threads(threads).value();
+    for (const std::size_t workers : {0u, 1u, 2u, 16u}) {
+      std::vector<int> runs(workers);
+      executor.run_workers(workers,
+                           [&](std::size_t worker) { ++runs[worker]; });
+      EXPECT_THAT(runs, testing::Each(1)) << threads << " threads";
+    }
+  }
+}
+
+TEST(ExecutorTest, AnExceptionOfAWorkerReachesTheCaller) {
+  const Executor executor = Executor::with_threads(2).value();
+  EXPECT_THROW(executor.run_workers(
+                   8, [](std::size_t) { throw std::runtime_error("no"); }),
+               std::runtime_error);
+}
+
 TEST(ExecutorTest, AnExceptionReachesTheCaller) {
   const Executor executor = Executor::with_threads(2).value();
   EXPECT_THROW(executor.parallel_for(100, 1,

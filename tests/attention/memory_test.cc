@@ -1,0 +1,107 @@
+// What a call takes from memory: nothing on the path of a plan's run, and an
+// error where there is too little.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "attention/attention_call.h"
+#include "headwise/attention/plan.h"
+#include "support/allocations.h"
+#include "support/tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing_support::allocations;
+using testing_support::attend;
+using testing_support::every_options;
+using testing_support::EveryMask;
+using testing_support::failing_allocation;
+using testing_support::Inputs;
+using testing_support::kShapes;
+using testing_support::kSmall;
+using testing_support::Outputs;
+using testing_support::outputs_for;
+using testing_support::random_inputs;
+using testing_support::same_bits;
+
+TEST(WorkspaceTest, ARunAllocatesNothingAndHasTheBitsOfOneCall) {
+  const Executor executor = Executor::with_threads(1).value();
+  for (const AttentionShape& shape : kShapes) {
+    const Inputs<float> in = random_inputs(shape, 1100);
+    const EveryMask every_mask(shape, true);
+    for (auto [name, options] : every_options(every_mask)) {
+      options.executor = &executor;
+      const auto plan = AttentionPlan::create(shape, options).value();
+      auto workspace = Workspace::create(plan.workspace_bytes()).value();
+      Outputs<float> out = outputs_for(in, options.attn_weights);
+      for (int run = 0; run < 2; ++run) {
+        const std::size_t before = allocations;
+        const Status s = plan.run(in.query.view(), in.key.view(),
+                                  in.value.view(), out.views(), workspace);
+        EXPECT_EQ(allocations, before) << name;
+        EXPECT_TRUE(s);
+        EXPECT_TRUE(same_bits(out, attend(in, options))) << name;
+      }
+    }
+  }
+}
+
+TEST(WorkspaceTest, OneThatIsTooSmallIsAnErrorAndNothingIsWritten) {
+  const auto plan = AttentionPlan::create(kSmall, {}).value();
+  const Inputs<float> in = random_inputs(kSmall, 1110);
+  Outputs<float> out = outputs_for(in, AttnWeights::none);
+  auto workspace = Workspace::create(plan.workspace_bytes() - 1).value();
+  const Status s = plan.run(in.query.view(), in.key.view(), in.value.view(),
+                            out.views(), workspace);
+  ASSERT_FALSE(s);
+  const std::string bytes = std::to_string(plan.workspace_bytes());
+  EXPECT_EQ(s.error().message, "attention: workspace is " +
+                                   std::to_string(plan.workspace_bytes() - 1) +
+                                   " bytes, expected " + bytes + " or more");
+  EXPECT_THAT(out.output.elements(), testing::Each(42.0f));
+}
+
+TEST(WorkspaceTest, ItGrowsWithTheLengthAndNotWithItsSquare) {
+  const Executor executor = Executor::with_threads(1).value();
+  const auto bytes = [&](std::size_t L) {
+    return AttentionPlan::create({.B = 1,
+                                  .Hq = 1,
+                                  .Hkv = 1,
+                                  .Lq = L,
+                                  .Lkv = L,
+                                  .D = 64,
+                                  .Dv = 64},
+                                 {.executor = &executor})
+        .value()
+        .workspace_bytes();
+  };
+  const std::size_t packed = 65536 * (64 + 64) * sizeof(float);
+  EXPECT_LT(bytes(65536), packed + (std::size_t{4} << 20));
+  EXPECT_LT(bytes(65536), 33 * bytes(2048));
+}
+
+TEST(WorkspaceTest, SizesBeyondAllMemoryAreAnErrorOfTheRunNotAnOverflow) {
+  const std::size_t huge = std::size_t{1} << 60;
+  const auto plan = AttentionPlan::create(
+      {.B = 1, .Hq = 1, .Hkv = 1, .Lq = 1, .Lkv = huge, .D = 64, .Dv = 64}, {});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->workspace_bytes(), std::numeric_limits<std::size_t>::max());
+  const auto workspace = Workspace::create(plan->workspace_bytes());
+  ASSERT_FALSE(workspace);
+  EXPECT_EQ(workspace.error().code, ErrorCode::out_of_memory);
+}
+
+TEST(WorkspaceTest, NoMemoryForItIsAnErrorAndNothingIsWritten) {
+  const Inputs<float> in = random_inputs(kSmall, 1120);
+  Outputs<float> out = outputs_for(in, AttnWeights::none);
+  failing_allocation = 1;
+  const Status s = attention(in.query.view(), in.key.view(), in.value.view(),
+                             out.views(), {});
+  failing_allocation = 0;
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().code, ErrorCode::out_of_memory);
+  EXPECT_THAT(out.output.elements(), testing::Each(42.0f));
+}
+
+}  // namespace
+}  // namespace headwise

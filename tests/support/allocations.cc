@@ -1,0 +1,61 @@
+#include "support/allocations.h"
+
+#include <cstdlib>
+#include <new>
+
+namespace headwise::testing_support {
+
+thread_local long failing_allocation = 0;
+std::atomic<std::size_t> allocations = 0;
+
+}  // namespace headwise::testing_support
+
+namespace {
+
+void* allocate(std::size_t size, std::size_t alignment) {
+  ++headwise::testing_support::allocations;
+  long& failing = headwise::testing_support::failing_allocation;
+  if (failing > 0 && --failing == 0) {
+    return nullptr;
+  }
+  const std::size_t whole = (size + alignment) / alignment * alignment;
+  return std::aligned_alloc(alignment, whole);
+}
+void* allocate_or_throw(std::size_t size, std::size_t alignment) {
+  void* const memory = allocate(size, alignment);
+  return memory != nullptr ? memory : throw std::bad_alloc();
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return allocate_or_throw(size, 16); }
+void* operator new[](std::size_t size) { return allocate_or_throw(size, 16); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return allocate_or_throw(size, static_cast<std::size_t>(alignment));
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return allocate(size, 16);
+}
+void* operator new(std::size_t size, std::align_val_t alignment,
+                   const std::nothrow_t&) noexcept {
+  return allocate(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::align_val_t,
+                     const std::nothrow_t&) noexcept {
+  std::free(memory);
+}

@@ -1,0 +1,15 @@
+// operator new of a test program, which can be counted and made to fail: link
+// allocations.cc.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+namespace headwise::testing_support {
+
+// The allocation of this thread that fails, counted down; 0 is none.
+extern thread_local long failing_allocation;
+// All there were so far, on any thread.
+extern std::atomic<std::size_t> allocations;
+
+}  // namespace headwise::testing_support
