@@ -336,11 +336,13 @@ std::vector<Computed> compute_sdpa(const GoldenCase& golden) {
   AttentionOptions options{.mask = window_of(golden.options().at("window")),
                            .scale = scale_of(golden, q.extent(3)),
                            .empty_rows = empty_rows_of(golden)};
-  if (const auto& corner = golden.options().at("causal"); !corner.is_null()) {
+  const auto& corner = golden.options().at("causal");
+  if (!corner.is_null()) {
     options.mask = options.mask & causal();
-    if (corner == "bottom_right") {
-      options.query_start = QueryStart::bottom_right();
-    }
+  }
+  // A window counts from the bottom right corner.
+  if (corner == "bottom_right" || !golden.options().at("window").is_null()) {
+    options.query_start = QueryStart::bottom_right();
   }
   Tensor<std::int64_t, 1> lengths;
   if (golden.options().at("valid_lens").get<bool>()) {
