@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -98,6 +99,21 @@ TEST(MaskTileTest, AgreesWithEachPairForEveryTwoMasks) {
   for (const auto& [a_name, a] : masks) {
     for (const auto& [b_name, b] : masks) {
       check_tiles(a & b, 12, a_name + " & " + b_name);
+    }
+  }
+}
+
+TEST(MaskTileTest, AgreesWithEachPairForWindowsAndQueriesFarAway) {
+  const std::int64_t far = std::int64_t{1} << 62;
+  const std::int64_t farthest = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t start : {-far, std::int64_t{30}, far}) {
+    for (const std::int64_t left : {std::int64_t{0}, far - 20, farthest}) {
+      for (const std::int64_t right : {std::int64_t{0}, far + 40, farthest}) {
+        check_tiles(window(left, right), start,
+                    "window " + std::to_string(left) + ", " +
+                        std::to_string(right) + ", start " +
+                        std::to_string(start));
+      }
     }
   }
 }
