@@ -52,6 +52,36 @@ Result<std::vector<Axis>> parse_axes(std::string_view text) {
   }
 }
 
+// One side of --window: a number of keys, or inf for all of them. No value: no
+// such side.
+std::optional<std::optional<std::int64_t>> parse_side(std::string_view text) {
+  if (text == "inf") {
+    return std::optional<std::int64_t>();
+  }
+  std::int64_t keys = 0;
+  const char* last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, keys);
+  if (error != std::errc{} || end != last || keys < 0) {
+    return std::nullopt;
+  }
+  return keys;
+}
+
+// "3,0" -> window(3, 0). One number alone is not guessed: some call it the keys
+// on each side, others all the keys up to the query.
+Result<Mask> parse_window(const std::string& text) {
+  const std::size_t comma = std::min(text.find(','), text.size());
+  const auto left = parse_side(std::string_view(text).substr(0, comma));
+  const auto right = parse_side(
+      std::string_view(text).substr(std::min(comma + 1, text.size())));
+  if (!left || !right) {
+    return bad_option("--window", text,
+                      "two whole numbers from 0 on, or inf for no limit, such "
+                      "as 128,0 or 128,inf");
+  }
+  return window(*left, *right);
+}
+
 // Puts the axis B before those of an array that has none.
 void add_batch_axis(Array& array) {
   array.shape.insert(array.shape.begin(), 1);
@@ -100,6 +130,28 @@ Status store(Result<T> result, std::optional<T>& place) {
   return ok();
 }
 
+// The whole numbers of a file with the axes `axes`, where one is given. Without
+// a batch the first of them, B, may be missing.
+template <std::size_t Rank>
+Status read_integers(std::string_view option, const std::string& path,
+                     std::string_view axes, bool batched,
+                     std::optional<Tensor<std::int64_t, Rank>>& place) {
+  if (path.empty()) {
+    return ok();
+  }
+  Result<Array> array = read_npy(path);
+  if (!array) {
+    return array.error();
+  }
+  if (!batched && array->shape.size() + 1 == Rank) {
+    add_batch_axis(*array);
+  }
+  if (array->shape.size() != Rank) {
+    return wrong_rank(option, *array, axes);
+  }
+  return store(to_int64<Rank>(*array, "run", option), place);
+}
+
 }  // namespace
 
 void add_operation_options(CLI::App& command, OperationFlags& flags) {
@@ -120,14 +172,26 @@ void add_operation_options(CLI::App& command, OperationFlags& flags) {
                 "query i sees the keys up to i + query start")
       ->disable_flag_override()
       ->group("Attention");
+  add("--window", flags.window,
+      "query i sees LEFT keys before i + query start, RIGHT after it; inf: all")
+      ->type_name("LEFT,RIGHT");
   add("--query-start", flags.query_start,
       "where query 0 stands among the keys (default 0)")
       ->type_name("N|bottom-right|F.npy");
   add("--key-lengths", flags.key_lengths,
       "valid keys, (B) or (B, Lq), integers")
       ->type_name("F.npy");
+  add("--key-starts", flags.key_starts,
+      "(B): the first valid key of a sequence padded on the left")
+      ->type_name("F.npy");
   add("--key-padding", flags.key_padding,
       "(B, Lkv), true or 1 = attend, 0 = padding")
+      ->type_name("F.npy");
+  add("--documents", flags.documents,
+      "(B, Lkv), ids that do not decrease: attend within a document")
+      ->type_name("F.npy");
+  add("--query-documents", flags.query_documents,
+      "(B, Lq), the queries' ids (default: those of --documents)")
       ->type_name("F.npy");
   add("--mask", flags.mask, "dense mask, true or 1 = attend, 0 = masked")
       ->type_name("F.npy");
@@ -216,6 +280,21 @@ Status OperationInputs::read_key_lengths(const OperationFlags& flags,
                key_lengths_of_queries_);
 }
 
+Status OperationInputs::read_documents(const OperationFlags& flags,
+                                       bool batched) {
+  if (flags.documents.empty() && !flags.query_documents.empty()) {
+    return bad_option("--query-documents", flags.query_documents,
+                      "a --documents beside it");
+  }
+  if (Status s = read_integers("--documents", flags.documents, "(B, Lkv)",
+                               batched, documents_);
+      !s) {
+    return s;
+  }
+  return read_integers("--query-documents", flags.query_documents, "(B, Lq)",
+                       batched, query_documents_);
+}
+
 Status OperationInputs::read_masks(const OperationFlags& flags, bool batched) {
   if (!flags.key_padding.empty()) {
     Result<Array> array = read_npy(flags.key_padding);
@@ -260,19 +339,10 @@ Status OperationInputs::read_masks(const OperationFlags& flags, bool batched) {
 
 Status OperationInputs::read_dropout(const OperationFlags& flags,
                                      bool batched) {
-  if (!flags.sequence_ids.empty()) {
-    const Result<Array> array = read_npy(flags.sequence_ids);
-    if (!array) {
-      return array.error();
-    }
-    if (array->shape.size() != 1) {
-      return wrong_rank("--sequence-ids", *array, "(B)");
-    }
-    if (Status s =
-            store(to_int64<1>(*array, "run", "--sequence-ids"), sequence_ids_);
-        !s) {
-      return s;
-    }
+  if (Status s = read_integers("--sequence-ids", flags.sequence_ids, "(B)",
+                               batched, sequence_ids_);
+      !s) {
+    return s;
   }
   if (flags.keep_mask.empty()) {
     return ok();
@@ -301,9 +371,23 @@ Result<OperationInputs> OperationInputs::read(const OperationFlags& flags,
     }
     inputs.executor_ = *std::move(executor);
   }
+  if (!flags.window.empty()) {
+    auto window = parse_window(flags.window);
+    if (!window) {
+      return window.error();
+    }
+    inputs.window_ = *std::move(window);
+  }
   Status s = inputs.read_query_start(flags);
   if (s) {
     s = inputs.read_key_lengths(flags, batched);
+  }
+  if (s) {
+    s = read_integers("--key-starts", flags.key_starts, "(B)", batched,
+                      inputs.key_starts_);
+  }
+  if (s) {
+    s = inputs.read_documents(flags, batched);
   }
   if (s) {
     s = inputs.read_masks(flags, batched);
@@ -331,8 +415,19 @@ AttentionOptions OperationInputs::options() const {
   if (key_lengths_of_queries_) {
     options.mask = options.mask & key_lengths(key_lengths_of_queries_->view());
   }
+  if (key_starts_) {
+    options.mask = options.mask & key_starts(key_starts_->view());
+  }
+  if (documents_) {
+    const auto& of_queries = query_documents_ ? query_documents_ : documents_;
+    options.mask =
+        options.mask & documents(of_queries->view(), documents_->view());
+  }
   if (flags_.causal) {
     options.mask = options.mask & causal();
+  }
+  if (window_) {
+    options.mask = options.mask & *window_;
   }
   if (mask_) {
     std::vector<std::ptrdiff_t> strides(mask_extents_.size(), 1);

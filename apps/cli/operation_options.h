@@ -19,9 +19,13 @@ namespace headwise::cli {
 struct OperationFlags {
   std::size_t threads = 0;  // 0: all
   bool causal = false;
+  std::string window;
   std::string query_start;
   std::string key_lengths;
+  std::string key_starts;
   std::string key_padding;
+  std::string documents;
+  std::string query_documents;
   std::string mask;
   std::string mask_axes;
   std::optional<double> scale;
@@ -47,6 +51,7 @@ class OperationInputs {
  private:
   Status read_query_start(const OperationFlags& flags);
   Status read_key_lengths(const OperationFlags& flags, bool batched);
+  Status read_documents(const OperationFlags& flags, bool batched);
   Status read_masks(const OperationFlags& flags, bool batched);
   Status read_dropout(const OperationFlags& flags, bool batched);
 
@@ -56,6 +61,10 @@ class OperationInputs {
   Tensor<std::int64_t, 1> query_starts_;
   std::optional<Tensor<std::int64_t, 1>> key_lengths_;
   std::optional<Tensor<std::int64_t, 2>> key_lengths_of_queries_;
+  std::optional<Mask> window_;
+  std::optional<Tensor<std::int64_t, 1>> key_starts_;
+  std::optional<Tensor<std::int64_t, 2>> documents_;
+  std::optional<Tensor<std::int64_t, 2>> query_documents_;
   std::optional<Tensor<bool, 2>> key_padding_;
   std::optional<Tensor<bool, 1>> mask_;
   std::vector<std::size_t> mask_extents_;

@@ -2,7 +2,9 @@
 // ones. may_attend() in mask.cc is what these must agree with
 // (MaskTileTest holds it for every mask and every pair of masks).
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cassert>
 #include <cstring>
 #include <limits>
 
@@ -13,9 +15,14 @@ namespace {
 
 using mask_rule::Causal;
 using mask_rule::Dense;
+using mask_rule::Documents;
 using mask_rule::KeyLengths;
 using mask_rule::KeyPadding;
+using mask_rule::KeyStarts;
+using mask_rule::Window;
 using Words = std::span<std::uint64_t>;
+
+constexpr std::size_t kTileKeys = 128;
 
 // The first `count` bits.
 constexpr std::uint64_t low_bits(std::size_t count) {
@@ -26,94 +33,218 @@ TileKind kind_of(bool full, bool empty) {
   return full ? TileKind::full : empty ? TileKind::empty : TileKind::partial;
 }
 
-std::int64_t last_key(const Tile& tile) {
-  return static_cast<std::int64_t>(tile.first_key + tile.keys) - 1;
+// Queries of a sequence, at least one; query 0 stands at `start`.
+struct Rows {
+  std::size_t b;
+  std::size_t first;
+  std::size_t count;
+  std::int64_t start;
+
+  std::int64_t position(std::size_t n) const {
+    return static_cast<std::int64_t>(first + n) + start;
+  }
+};
+
+Rows rows_of(const Tile& tile, std::int64_t start) {
+  return {tile.b, tile.first_query, tile.queries, start};
 }
 
-// ---- Causal: by the first and the last query's position. ----
+// ---- Most rules let a query see one interval of the keys. ----
 
-TileKind classify(const Causal& /*rule*/, const Tile& tile,
-                  std::int64_t start) {
-  const std::int64_t first =
-      static_cast<std::int64_t>(tile.first_query) + start;
-  const std::int64_t last = first + static_cast<std::int64_t>(tile.queries) - 1;
-  return kind_of(last_key(tile) <= first,
-                 static_cast<std::int64_t>(tile.first_key) > last);
+// Keys [begin, end), which may reach beyond those there are.
+struct Interval {
+  std::int64_t begin;
+  std::int64_t end;
+};
+constexpr std::int64_t kBefore = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kBeyond = std::numeric_limits<std::int64_t>::max();
+
+Interval keys_of(const Tile& tile) {
+  return {static_cast<std::int64_t>(tile.first_key),
+          static_cast<std::int64_t>(tile.first_key + tile.keys)};
 }
 
-void restrict(const Causal& /*rule*/, const Tile& tile, std::int64_t start,
-              Words allowed) {
-  const std::int64_t first =
-      static_cast<std::int64_t>(tile.first_query) + start;
-  for (std::size_t k = 0; k < tile.keys; ++k) {
-    const std::int64_t hidden =
-        static_cast<std::int64_t>(tile.first_key + k) - first;
-    if (hidden > 0) {
-      allowed[k] &= ~low_bits(
-          static_cast<std::size_t>(std::min<std::int64_t>(hidden, 64)));
+// What query n of `rows` sees of the keys `within`.
+Interval seen(const Causal& /*rule*/, const Rows& rows, std::size_t n,
+              const Interval& /*within*/) {
+  return {kBefore, rows.position(n) + 1};
+}
+
+Interval seen(const Window& rule, const Rows& rows, std::size_t n,
+              const Interval& /*within*/) {
+  // A side whose end no number can hold has no end.
+  const std::int64_t p = rows.position(n);
+  const bool begins = rule.left && p >= kBefore + *rule.left;
+  const bool ends = rule.right && p < kBeyond - *rule.right;
+  return {begins ? p - *rule.left : kBefore,
+          ends ? p + *rule.right + 1 : kBeyond};
+}
+
+Interval seen(const KeyLengths& rule, const Rows& rows, std::size_t n,
+              const Interval& /*within*/) {
+  return {kBefore, rule.lengths(rows.b, rule.per_query ? rows.first + n : 0)};
+}
+
+Interval seen(const KeyStarts& rule, const Rows& rows, std::size_t /*n*/,
+              const Interval& /*within*/) {
+  return {rule.starts(rows.b), kBeyond};
+}
+
+Interval seen(const Documents& rule, const Rows& rows, std::size_t n,
+              const Interval& within) {
+  const std::size_t row = rule.shared ? 0 : rows.b;
+  const std::int64_t id = rule.query_ids(row, rows.first + n);
+  // The first key from `from` on that `reaches` the id, by bisection.
+  const auto first_key = [&](std::int64_t from, auto reaches) {
+    std::int64_t end = within.end;
+    while (from < end) {
+      const std::int64_t middle = from + (end - from) / 2;
+      if (reaches(rule.key_ids(row, static_cast<std::size_t>(middle)))) {
+        end = middle;
+      } else {
+        from = middle + 1;
+      }
     }
-  }
-}
-
-// ---- Lengths: one for the sequence, or one for each query. ----
-
-TileKind classify(const KeyLengths& rule, const Tile& tile,
-                  std::int64_t /*start*/) {
-  const std::size_t rows = rule.per_query ? tile.queries : 1;
-  const std::size_t first = rule.per_query ? tile.first_query : 0;
-  std::int64_t shortest = rule.lengths(tile.b, first);
-  std::int64_t longest = shortest;
-  for (std::size_t n = 1; n < rows; ++n) {
-    shortest = std::min(shortest, rule.lengths(tile.b, first + n));
-    longest = std::max(longest, rule.lengths(tile.b, first + n));
-  }
-  return kind_of(last_key(tile) < shortest,
-                 static_cast<std::int64_t>(tile.first_key) >= longest);
-}
-
-void restrict(const KeyLengths& rule, const Tile& tile, std::int64_t /*start*/,
-              Words allowed) {
-  // The number of the tile's keys that a length leaves.
-  const auto left = [&](std::size_t row) {
-    const std::int64_t keys =
-        rule.lengths(tile.b, row) - static_cast<std::int64_t>(tile.first_key);
-    return static_cast<std::size_t>(std::clamp<std::int64_t>(
-        keys, 0, static_cast<std::int64_t>(tile.keys)));
+    return from;
   };
-  if (!rule.per_query) {
-    std::fill(allowed.begin() + static_cast<std::ptrdiff_t>(left(0)),
-              allowed.begin() + static_cast<std::ptrdiff_t>(tile.keys), 0);
-    return;
+  const std::int64_t begin =
+      first_key(within.begin, [&](std::int64_t key) { return key >= id; });
+  return {begin, first_key(begin, [&](std::int64_t key) { return key > id; })};
+}
+
+template <class Rule>
+concept IntervalRule = requires(const Rule& rule, const Rows& rows,
+                                const Interval& within) {
+  seen(rule, rows, std::size_t{}, within);
+};
+
+// Whether query n sees the same keys as query n - 1.
+template <IntervalRule Rule>
+bool sees_the_same(const Rule& /*rule*/, const Rows& /*rows*/,
+                   std::size_t /*n*/) {
+  return false;
+}
+bool sees_the_same(const KeyLengths& rule, const Rows& /*rows*/,
+                   std::size_t /*n*/) {
+  return !rule.per_query;
+}
+bool sees_the_same(const KeyStarts& /*rule*/, const Rows& /*rows*/,
+                   std::size_t /*n*/) {
+  return true;
+}
+bool sees_the_same(const Documents& rule, const Rows& rows, std::size_t n) {
+  const std::size_t row = rule.shared ? 0 : rows.b;
+  return rule.query_ids(row, rows.first + n) ==
+         rule.query_ids(row, rows.first + n - 1);
+}
+
+// Whether the intervals never move back from one query to the next.
+template <IntervalRule Rule>
+bool moves_on(const Rule& /*rule*/) {
+  return true;
+}
+bool moves_on(const KeyLengths& rule) { return !rule.per_query; }
+
+struct Seen {
+  Interval by_some;   // nobody sees a key outside it
+  Interval by_every;  // everybody sees the keys in it
+};
+
+template <IntervalRule Rule>
+Seen seen_by(const Rule& rule, const Rows& rows, const Interval& within) {
+  const Interval first = seen(rule, rows, 0, within);
+  Seen all{first, first};
+  // Of intervals that move on, the first and the last say all.
+  for (std::size_t n = moves_on(rule) ? std::max<std::size_t>(rows.count, 2) - 1
+                                      : 1;
+       n < rows.count; ++n) {
+    const Interval keys = seen(rule, rows, n, within);
+    all.by_some = {std::min(all.by_some.begin, keys.begin),
+                   std::max(all.by_some.end, keys.end)};
+    all.by_every = {std::max(all.by_every.begin, keys.begin),
+                    std::min(all.by_every.end, keys.end)};
   }
-  for (std::size_t n = 0; n < tile.queries; ++n) {
-    const std::uint64_t keep = ~(std::uint64_t{1} << n);
-    for (std::size_t k = left(tile.first_query + n); k < tile.keys; ++k) {
-      allowed[k] &= keep;
+  return all;
+}
+
+template <IntervalRule Rule>
+TileKind classify(const Rule& rule, const Tile& tile, std::int64_t start) {
+  const Interval keys = keys_of(tile);
+  const auto [by_some, by_every] = seen_by(rule, rows_of(tile, start), keys);
+  return kind_of(
+      by_every.begin <= keys.begin && by_every.end >= keys.end,
+      std::max(by_some.begin, keys.begin) >= std::min(by_some.end, keys.end));
+}
+
+template <IntervalRule Rule>
+void restrict(const Rule& rule, const Tile& tile, std::int64_t start,
+              Words allowed) {
+  const Rows rows = rows_of(tile, start);
+  const Interval keys = keys_of(tile);
+  // Bit n is set where query n's interval begins and where it ends.
+  std::array<std::uint64_t, kTileKeys + 1> turns{};
+  const auto turn = [&](std::int64_t at, std::uint64_t queries) {
+    turns[static_cast<std::size_t>(std::clamp(at, keys.begin, keys.end) -
+                                   keys.begin)] ^= queries;
+  };
+  std::size_t next = 0;
+  for (std::size_t n = 0; n < rows.count; n = next) {
+    for (next = n + 1; next < rows.count && sees_the_same(rule, rows, next);) {
+      ++next;
     }
+    const std::uint64_t queries = low_bits(next) & ~low_bits(n);
+    const auto [begin, end] = seen(rule, rows, n, keys);
+    turn(begin, queries);
+    turn(end, queries);
+  }
+  std::uint64_t inside = 0;
+  for (std::size_t k = 0; k < tile.keys; ++k) {
+    inside ^= turns[k];
+    allowed[k] &= inside;
   }
 }
 
-// ---- Padding: the same keys for every query. ----
+// ---- Booleans that lie in memory: padding and dense masks. ----
+
+// What `count` booleans say that stand `stride` apart.
+TileKind kind_of(const bool* at, std::ptrdiff_t stride, std::size_t count) {
+  constexpr std::uint64_t kAll = 0x0101010101010101;
+  std::uint64_t every = kAll;
+  std::uint64_t some = 0;
+  std::size_t k = 0;
+  for (; stride == 1 && k + 8 <= count; k += 8, at += 8) {
+    std::uint64_t eight = 0;  // bool is one byte of 0 or 1
+    std::memcpy(&eight, at, sizeof eight);
+    every &= eight;
+    some |= eight;
+  }
+  bool full = every == kAll;
+  bool empty = some == 0;
+  for (; k < count; ++k, at += stride) {
+    full = full && *at;
+    empty = empty && !*at;
+  }
+  return kind_of(full, empty);
+}
+
+// The same for every query.
+void restrict_keys(const bool* at, std::ptrdiff_t stride, Words allowed) {
+  for (std::size_t k = 0; k < allowed.size(); ++k, at += stride) {
+    allowed[k] &= *at ? ~std::uint64_t{0} : 0;
+  }
+}
 
 TileKind classify(const KeyPadding& rule, const Tile& tile,
                   std::int64_t /*start*/) {
-  std::size_t attended = 0;
-  for (std::size_t k = 0; k < tile.keys; ++k) {
-    attended += rule.padding(tile.b, tile.first_key + k) ? 1 : 0;
-  }
-  return kind_of(attended == tile.keys, attended == 0);
+  return kind_of(&rule.padding(tile.b, tile.first_key), rule.padding.stride(1),
+                 tile.keys);
 }
 
 void restrict(const KeyPadding& rule, const Tile& tile, std::int64_t /*start*/,
               Words allowed) {
-  for (std::size_t k = 0; k < tile.keys; ++k) {
-    if (!rule.padding(tile.b, tile.first_key + k)) {
-      allowed[k] = 0;
-    }
-  }
+  restrict_keys(&rule.padding(tile.b, tile.first_key), rule.padding.stride(1),
+                allowed.first(tile.keys));
 }
-
-// ---- Dense: eight queries by eight keys at a time. ----
 
 const bool* corner(const Dense& rule, const Tile& tile) {
   const auto& [of_b, of_h, of_i, of_j] = rule.stride_of;
@@ -123,13 +254,31 @@ const bool* corner(const Dense& rule, const Tile& tile) {
          static_cast<std::ptrdiff_t>(tile.first_key) * of_j;
 }
 
-// Eight queries' bits of eight keys that lie side by side: byte k of the result
-// holds key k's, for bool is one byte of 0 or 1.
-std::uint64_t eight_by_eight(const bool* row, std::ptrdiff_t row_stride) {
+TileKind classify(const Dense& rule, const Tile& tile, std::int64_t /*start*/) {
+  const std::ptrdiff_t of_i = rule.stride_of[2];
+  const std::ptrdiff_t of_j = rule.stride_of[3];
+  // An axis that is broadcast repeats its first element.
+  const std::size_t rows = of_i == 0 ? 1 : tile.queries;
+  const std::size_t keys = of_j == 0 ? 1 : tile.keys;
+  const bool* row = corner(rule, tile);
+  const TileKind first = kind_of(row, of_j, keys);
+  for (std::size_t n = 1; n < rows && first != TileKind::partial; ++n) {
+    row += of_i;
+    if (kind_of(row, of_j, keys) != first) {
+      return TileKind::partial;
+    }
+  }
+  return first;
+}
+
+// The bits of up to eight queries for eight keys that lie side by side: byte k
+// of the result holds key k's, for bool is one byte of 0 or 1.
+std::uint64_t eight_by_eight(const bool* row, std::ptrdiff_t row_stride,
+                             std::size_t rows) {
   static_assert(sizeof(bool) == 1 &&
                 std::endian::native == std::endian::little);
   std::uint64_t bits = 0;
-  for (int n = 0; n < 8; ++n, row += row_stride) {
+  for (std::size_t n = 0; n < rows; ++n, row += row_stride) {
     std::uint64_t keys = 0;
     std::memcpy(&keys, row, sizeof keys);
     bits |= keys << n;
@@ -137,104 +286,92 @@ std::uint64_t eight_by_eight(const bool* row, std::ptrdiff_t row_stride) {
   return bits;
 }
 
+// Eight keys that lie side by side, for `queries` rows.
+void restrict_eight_keys(const bool* row, std::ptrdiff_t row_stride,
+                         std::size_t queries, Words allowed) {
+  std::array<std::uint64_t, 8> sees{};
+  for (std::size_t n = 0; n < queries; n += 8, row += 8 * row_stride) {
+    const std::uint64_t bits =
+        eight_by_eight(row, row_stride, std::min<std::size_t>(queries - n, 8));
+    for (std::size_t k = 0; k < 8; ++k) {
+      sees[k] |= (bits >> (8 * k) & 0xFF) << n;
+    }
+  }
+  for (std::size_t k = 0; k < 8; ++k) {
+    allowed[k] &= sees[k];
+  }
+}
+
 void restrict(const Dense& rule, const Tile& tile, std::int64_t /*start*/,
               Words allowed) {
-  const bool* data = corner(rule, tile);
+  const bool* at = corner(rule, tile);
   const std::ptrdiff_t of_i = rule.stride_of[2];
   const std::ptrdiff_t of_j = rule.stride_of[3];
-  const std::size_t whole_rows = of_j == 1 ? tile.queries / 8 * 8 : 0;
-  const std::size_t whole_keys = of_j == 1 ? tile.keys / 8 * 8 : 0;
-  const auto one = [&](std::size_t n, std::size_t k) {
-    if (!data[static_cast<std::ptrdiff_t>(n) * of_i +
-              static_cast<std::ptrdiff_t>(k) * of_j]) {
-      allowed[k] &= ~(std::uint64_t{1} << n);
-    }
-  };
-  for (std::size_t k = 0; k < whole_keys; k += 8) {
-    for (std::size_t n = 0; n < whole_rows; n += 8) {
-      const std::uint64_t bits =
-          eight_by_eight(data + static_cast<std::ptrdiff_t>(n) * of_i +
-                             static_cast<std::ptrdiff_t>(k),
-                         of_i);
-      for (std::size_t at = 0; at < 8; ++at) {
-        const std::uint64_t masked = ~(bits >> (8 * at)) & 0xFF;
-        allowed[k + at] &= ~(masked << n);
+  if (of_i == 0) {
+    restrict_keys(at, of_j, allowed.first(tile.keys));
+    return;
+  }
+  std::size_t k = 0;
+  for (; of_j == 1 && k + 8 <= tile.keys; k += 8, at += 8) {
+    restrict_eight_keys(at, of_i, tile.queries, allowed.subspan(k, 8));
+  }
+  for (; k < tile.keys; ++k, at += of_j) {
+    for (std::size_t n = 0; n < tile.queries; ++n) {
+      if (!at[static_cast<std::ptrdiff_t>(n) * of_i]) {
+        allowed[k] &= ~(std::uint64_t{1} << n);
       }
     }
   }
-  for (std::size_t n = 0; n < tile.queries; ++n) {
-    for (std::size_t k = n < whole_rows ? whole_keys : 0; k < tile.keys; ++k) {
-      one(n, k);
-    }
-  }
 }
 
-TileKind classify(const Dense& rule, const Tile& tile, std::int64_t start) {
-  std::array<std::uint64_t, 128> words{};
-  Tile part = tile;
-  bool full = true;
-  bool empty = true;
-  const std::uint64_t all = low_bits(tile.queries);
-  for (std::size_t k = 0; k < tile.keys && (full || empty); k += words.size()) {
-    part.first_key = tile.first_key + k;
-    part.keys = std::min(words.size(), tile.keys - k);
-    std::fill_n(words.begin(), part.keys, all);
-    restrict(rule, part, start, words);
-    for (std::size_t at = 0; at < part.keys; ++at) {
-      full = full && words[at] == all;
-      empty = empty && words[at] == 0;
-    }
-  }
-  return kind_of(full, empty);
-}
+// ---- Where the keys begin and end that a range of queries may attend to. ----
 
-// ---- Where the keys end that a range of queries may attend to. ----
-
-struct Rows {
-  std::size_t b;
-  std::size_t first;
-  std::size_t count;  // at least 1
-};
-
-std::int64_t visible_end(const Causal& /*rule*/, const Rows& rows,
-                         std::int64_t start) {
-  return static_cast<std::int64_t>(rows.first + rows.count) + start;
-}
-
-std::int64_t visible_end(const KeyLengths& rule, const Rows& rows,
-                         std::int64_t /*start*/) {
-  if (!rule.per_query) {
-    return rule.lengths(rows.b, 0);
-  }
-  std::int64_t longest = 0;
-  for (std::size_t n = 0; n < rows.count; ++n) {
-    longest = std::max(longest, rule.lengths(rows.b, rows.first + n));
-  }
-  return longest;
+template <IntervalRule Rule>
+Interval visible(const Rule& rule, const Rows& rows, const Interval& keys) {
+  return seen_by(rule, rows, keys).by_some;
 }
 
 template <class Rule>  // the others can hide any key
-std::int64_t visible_end(const Rule& /*rule*/, const Rows& /*rows*/,
-                         std::int64_t /*start*/) {
-  return std::numeric_limits<std::int64_t>::max();
+Interval visible(const Rule& /*rule*/, const Rows& /*rows*/,
+                 const Interval& keys) {
+  return keys;
+}
+
+Interval visible(const std::vector<MaskRule>& rules, const Rows& rows,
+                 std::size_t Lkv) {
+  const Interval keys{0, static_cast<std::int64_t>(Lkv)};
+  Interval all = keys;
+  for (const MaskRule& rule : rules) {
+    const auto [begin, end] =
+        std::visit([&](const auto& r) { return visible(r, rows, keys); }, rule);
+    all = {std::max(all.begin, begin), std::min(all.end, end)};
+  }
+  return {std::min(all.begin, keys.end), std::max(all.end, keys.begin)};
 }
 
 }  // namespace
 
+std::size_t BoundMask::first_key(std::size_t b) const {
+  std::int64_t first = 0;
+  for (const MaskRule& rule : mask_.rules()) {
+    if (const auto* starts = std::get_if<KeyStarts>(&rule)) {
+      first = std::max(first, starts->starts(b));
+    }
+  }
+  return static_cast<std::size_t>(first);
+}
+
+std::size_t BoundMask::visible_begin(std::size_t b, std::size_t first,
+                                     std::size_t queries) const {
+  const Rows rows{b, first, queries, query_start_.of(b, shape_)};
+  return static_cast<std::size_t>(
+      visible(mask_.rules(), rows, shape_.Lkv).begin);
+}
+
 std::size_t BoundMask::visible_end(std::size_t b, std::size_t first,
                                    std::size_t queries) const {
-  const std::int64_t start = query_start_.of(b, shape_);
-  auto end = static_cast<std::int64_t>(shape_.Lkv);
-  for (const MaskRule& rule : mask_.rules()) {
-    end = std::min(
-        end,
-        std::visit(
-            [&](const auto& r) {
-              return headwise::visible_end(r, Rows{b, first, queries}, start);
-            },
-            rule));
-  }
-  return static_cast<std::size_t>(std::max<std::int64_t>(end, 0));
+  const Rows rows{b, first, queries, query_start_.of(b, shape_)};
+  return static_cast<std::size_t>(visible(mask_.rules(), rows, shape_.Lkv).end);
 }
 
 TileKind BoundMask::classify(const Tile& tile) const {
@@ -254,6 +391,7 @@ TileKind BoundMask::classify(const Tile& tile) const {
 
 void BoundMask::fill_words(const Tile& tile,
                            std::span<std::uint64_t> allowed) const {
+  assert(tile.queries <= 64 && tile.keys <= kTileKeys);
   const std::int64_t start = query_start_.of(tile.b, shape_);
   std::fill_n(allowed.begin(), tile.keys, low_bits(tile.queries));
   for (const MaskRule& rule : mask_.rules()) {

@@ -142,7 +142,8 @@ TEST(ParseErrorTest, NamesTheOptionWhatWasGivenAndWhatWasExpected) {
 TEST(ParseErrorTest, EveryOptionOfTextRefusesNothing) {
   for (const char* option :
        {"--tokens", "--target-tokens", "--params", "--step", "--out", "--heads",
-        "--query-start", "--key-lengths", "--key-padding", "--mask",
+        "--window", "--query-start", "--key-lengths", "--key-starts",
+        "--key-padding", "--documents", "--query-documents", "--mask",
         "--mask-axes", "--keep-mask", "--sequence-ids"}) {
     EXPECT_EQ(sentence({"explain", option, ""}),
               std::string(option) + " is empty, expected a value");
@@ -165,9 +166,10 @@ TEST(OperationOptionsTest, BothCommandsTakeTheSame) {
   add_explain(app, chosen);
   add_run(app, chosen);
   for (const char* name :
-       {"--threads", "--causal", "--query-start", "--key-lengths",
-        "--key-padding", "--mask", "--mask-axes", "--scale", "--empty-rows",
-        "--keep-mask", "--dropout", "--dropout-seed", "--sequence-ids"}) {
+       {"--threads", "--causal", "--window", "--query-start", "--key-lengths",
+        "--key-starts", "--key-padding", "--documents", "--query-documents",
+        "--mask", "--mask-axes", "--scale", "--empty-rows", "--keep-mask",
+        "--dropout", "--dropout-seed", "--sequence-ids"}) {
     for (const char* command : {"explain", "run"}) {
       EXPECT_NE(app.get_subcommand(command)->get_option_no_throw(name), nullptr)
           << command << ' ' << name;

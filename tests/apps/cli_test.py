@@ -529,8 +529,29 @@ class RunTest(CliTest):
         mask = [n % 3 != 0 for n in range(12)]
         self.put("m.npy", 2, 6, descr="|b1", values=mask)
         self.put("m3.npy", 2, 1, 6, descr="<i8", values=mask)
+        documents = (0, 0, 3, 3, 4, 9, -1, -1, -1, -1, 5, 5)
+        of_queries = (3, 4, 4, -1, 0, 5)
+        self.put("d.npy", 2, 6, descr="<i8", values=documents)
+        self.put("dq.npy", 2, 3, descr="<i8", values=of_queries)
         for opts, allowed in (
                 ((), lambda b, h, i, j: True),
+                (("--window", "1,2"), lambda b, h, i, j: -1 <= j - i <= 2),
+                (("--window", "0,inf"), lambda b, h, i, j: i <= j),
+                (("--window", "inf,1"), lambda b, h, i, j: j <= i + 1),
+                (("--window", "inf,inf"), lambda b, h, i, j: True),
+                (("--window", "0,9223372036854775807", "--query-start", "2"),
+                 lambda b, h, i, j: i + 2 <= j),
+                (("--window", "2,0", "--query-start", "bottom-right"),
+                 lambda b, h, i, j: i + 1 <= j <= i + 3),
+                (("--key-starts", "len.npy"),
+                 lambda b, h, i, j: j >= lengths[b]),
+                (("--documents", "d.npy", "--query-documents", "dq.npy"),
+                 lambda b, h, i, j:
+                 of_queries[b * 3 + i] == documents[b * 6 + j]),
+                (("--documents", "d.npy", "--query-documents", "dq.npy",
+                  "--window", "1,3", "--key-starts", "len.npy"),
+                 lambda b, h, i, j: -1 <= j - i <= 3 and j >= lengths[b] and
+                 of_queries[b * 3 + i] == documents[b * 6 + j]),
                 (("--causal",), lambda b, h, i, j: j <= i),
                 (("--causal", "--query-start", "-1"),
                  lambda b, h, i, j: j <= i - 1),
@@ -567,6 +588,26 @@ class RunTest(CliTest):
         self.assertEqual(read_npy(self.folder / "l.npy")[0], (4, 3))
         self.assert_close("a.npy", (3, 6), [
             sum(weights[h * 18 + n] for h in range(4)) / 4 for n in range(18)])
+
+    def test_masks_of_one_sequence_leave_the_batch_out(self):
+        ids = (1, 1, 2, 2, 2, 3)
+        self.put("d.npy", 6, descr="<i8", values=ids)
+        self.put("dq.npy", 3, descr="<i8", values=(1, 2, 3))
+        self.put("s.npy", 1, descr="<i8", values=(1,))
+        self.succeed(*self.inputs(
+            "--documents", "d.npy", "--query-documents", "dq.npy",
+            "--key-starts", "s.npy", q=(4, 3, 5), k=(2, 6, 5), v=(2, 6, 7)))
+        self.inputs(q=(1, 4, 3, 5), k=(1, 2, 6, 5), v=(1, 2, 6, 7))
+        self.assert_close("o.npy", (4, 3, 7), self.attention(
+            lambda b, h, i, j: j >= 1 and ids[j] == i + 1)[0])
+
+    def test_documents_are_those_of_keys_and_queries_alike(self):
+        ids = (1, 1, 2, 0, 0, 0)
+        self.put("d.npy", 2, 3, descr="<i8", values=ids)
+        self.succeed(*self.inputs("--documents", "d.npy", k=(2, 2, 3, 5),
+                                  v=(2, 2, 3, 7)))
+        self.assert_close("o.npy", (2, 4, 3, 7), self.attention(
+            lambda b, h, i, j: ids[b * 3 + i] == ids[b * 3 + j])[0])
 
     def test_threads_change_no_bit_and_say_nothing(self):
         outputs = set()
@@ -619,6 +660,8 @@ class RunTest(CliTest):
         self.put("n.npy", 2, descr="<i8", values=(1, -1))
         self.put("l3.npy", 3, descr="<i8")
         self.put("k.npy", 2, 3, 3, 6, descr="|b1")
+        self.put("d.npy", 2, 6, descr="<i8", values=(1,) * 12)
+        self.put("dq.npy", 2, 3, descr="<i8", values=(1, 1, 1, 2, 1, 3))
         for code, message, *opts in (
                 (BAD_INPUT, "--mask has shape (2, 3, 6), expected 4 axes "
                  "(B, H, Lq, Lkv), or --mask-axes", "--mask", "m.npy"),
@@ -643,6 +686,30 @@ class RunTest(CliTest):
                  "integers", "--key-lengths", "b.npy"),
                 (BAD_INPUT, "--key-padding has shape (2, 3, 6), expected "
                  "(B, Lkv)", "--key-padding", "m.npy"),
+                *((USAGE, f"--window is {window}, expected two whole numbers "
+                   "from 0 on, or inf for no limit, such as 128,0 or 128,inf",
+                   "--window", window)
+                  for window in ("4", "-1,0", "0,-1", "1,2,3", "1,", ",1",
+                                 "1.5,2", "1, 2", "inf", "none,0",
+                                 "9223372036854775808,0")),
+                (BAD_INPUT, "--key-starts has shape (2, 3, 6), expected (B)",
+                 "--key-starts", "m.npy"),
+                (BAD_INPUT, "--key-starts holds bool elements, expected "
+                 "integers", "--key-starts", "b.npy"),
+                (BAD_INPUT, "key_starts[0] is 7, expected 0 to Lkv = 6",
+                 "--key-starts", "l.npy"),
+                (BAD_INPUT, "--documents has shape (2), expected (B, Lkv)",
+                 "--documents", "l.npy"),
+                (BAD_INPUT, "--query-documents has shape (2), expected "
+                 "(B, Lq)", "--documents", "d.npy", "--query-documents",
+                 "l.npy"),
+                (BAD_INPUT, "documents.query_ids has shape (2, 6), expected "
+                 "(B, Lq) = (2, 3)", "--documents", "d.npy"),
+                (BAD_INPUT, "documents.query_ids[1, 1] is 1, expected at "
+                 "least the 2 before it", "--documents", "d.npy",
+                 "--query-documents", "dq.npy"),
+                (USAGE, "--query-documents is d.npy, expected a --documents "
+                 "beside it", "--query-documents", "d.npy"),
                 (BAD_INPUT, "--keep-mask has shape (2, 3, 6), expected "
                  "(B, H, Lq, Lkv)", "--keep-mask", "m.npy"),
                 (BAD_INPUT, "keep_mask has shape (2, 3, 3, 6), expected "

@@ -111,6 +111,7 @@ TEST(ListStepsTest, EqualsWhatEveryMaskReports) {
   put_array<std::int64_t>(folder / "lengths2.npy", {5, 10}, 10);
   put_array<std::int64_t>(folder / "starts.npy", {5}, 3);
   put_array<bool>(folder / "padding.npy", {5, 10});
+  put_array<std::int64_t>(folder / "documents.npy", {5, 10}, 1);  // all 0
   const std::vector<std::function<void(ExplainFlags&)>> changes = {
       [](ExplainFlags& f) { f.mask_kind = "none"; },
       [](ExplainFlags& f) { f.mask_kind = "padding"; },
@@ -128,6 +129,15 @@ TEST(ListStepsTest, EqualsWhatEveryMaskReports) {
         f.operation.key_padding = folder / "padding.npy";
       },
       [&](ExplainFlags& f) { f.operation.query_start = folder / "starts.npy"; },
+      [](ExplainFlags& f) { f.operation.window = "2,inf"; },
+      [&](ExplainFlags& f) {
+        f.operation.query_start = folder / "starts.npy";
+        f.operation.window = "0,1";
+      },
+      [&](ExplainFlags& f) {
+        f.operation.key_starts = folder / "starts.npy";
+        f.operation.documents = folder / "documents.npy";
+      },
   };
   for (std::size_t n = 0; n < changes.size(); ++n) {
     ExplainFlags flags;

@@ -85,13 +85,16 @@ inline AttentionSteps stepwise(const Inputs<float>& in,
 }
 
 // One mask of each kind for calls of these sizes, and some together, with the
-// tensors that they look at. No row of them is without a key unless
+// tensors that they look at. No tensor alone leaves a row without a key unless
 // `with_empty_rows`.
 class EveryMask {
  public:
   explicit EveryMask(const AttentionShape& s, bool with_empty_rows = false)
       : lengths_(Tensor<std::int64_t, 1>::create({s.B}).value()),
         row_lengths_(Tensor<std::int64_t, 2>::create({s.B, s.Lq}).value()),
+        starts_(Tensor<std::int64_t, 1>::create({s.B}).value()),
+        query_ids_(Tensor<std::int64_t, 2>::create({s.B, s.Lq}).value()),
+        key_ids_(Tensor<std::int64_t, 2>::create({s.B, s.Lkv}).value()),
         padding_(coin_tosses<2>({s.B, s.Lkv}, 901, 0.7)),
         square_(coin_tosses<2>({s.Lq, s.Lkv}, 902, 0.6)),
         full_(coin_tosses<4>({s.B, s.Hq, s.Lq, s.Lkv}, 903, 0.6)) {
@@ -100,6 +103,22 @@ class EveryMask {
       lengths_(b) = length(b * 3 + shortest, s, shortest);
       for (std::size_t i = 0; i < s.Lq; ++i) {
         row_lengths_(b, i) = length(b * 5 + i * 2 + shortest, s, shortest);
+      }
+      starts_(b) = static_cast<std::int64_t>(
+          std::min((b + 1) * s.Lkv / 4 + b, s.Lkv - std::min(s.Lkv, shortest)));
+      // The keys are cut into documents of unequal lengths, the queries evenly;
+      // the last quarter of each document's queries may find no key.
+      const std::size_t documents = std::min<std::size_t>(3 + b, s.Lkv);
+      for (std::size_t j = 0; j < s.Lkv; ++j) {
+        const std::size_t fifth = j / std::max<std::size_t>(s.Lkv / 5, 1);
+        key_ids_(b, j) =
+            static_cast<std::int64_t>(2 * std::min(fifth + 1, documents));
+      }
+      for (std::size_t i = 0; i < s.Lq; ++i) {
+        const std::size_t quarter = i * documents * 4 / s.Lq;
+        query_ids_(b, i) = static_cast<std::int64_t>(
+            2 * (quarter / 4 + 1) +
+            (with_empty_rows && quarter % 4 == 3 ? 1 : 0));
       }
     }
     if (with_empty_rows) {
@@ -121,6 +140,8 @@ class EveryMask {
         dense(view_of(full_), {Axis::B, Axis::H, Axis::Lq, Axis::Lkv});
     const Mask lengths = key_lengths(lengths_.view());
     const Mask padding = key_padding(padding_.view());
+    const Mask documents =
+        headwise::documents(query_ids_.view(), key_ids_.view());
     return {{"none", Mask()},
             {"causal", causal()},
             {"key_lengths (B)", lengths},
@@ -128,9 +149,17 @@ class EveryMask {
             {"key_padding", padding},
             {"dense (Lq, Lkv)", square},
             {"dense (B, H, Lq, Lkv)", full},
+            {"window (2, 1)", window(2, 1)},
+            {"window (40, 0)", window(40, 0)},
+            {"window (5, none)", window(5, std::nullopt)},
+            {"window (none, 7)", window(std::nullopt, 7)},
+            {"key_starts", key_starts(starts_.view())},
+            {"documents", documents},
             {"causal & key_lengths", causal() & lengths},
+            {"causal & key_starts", causal() & key_starts(starts_.view())},
+            {"causal & documents", causal() & documents},
             {"all", causal() & lengths & key_lengths(row_lengths_.view()) &
-                        padding & square & full}};
+                        padding & square & full & window(60, 3) & documents}};
   }
 
  private:
@@ -142,6 +171,9 @@ class EveryMask {
 
   Tensor<std::int64_t, 1> lengths_;
   Tensor<std::int64_t, 2> row_lengths_;
+  Tensor<std::int64_t, 1> starts_;
+  Tensor<std::int64_t, 2> query_ids_;
+  Tensor<std::int64_t, 2> key_ids_;
   Tensor<bool, 2> padding_;
   Tensor<bool, 2> square_;
   Tensor<bool, 4> full_;

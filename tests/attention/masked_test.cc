@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <vector>
@@ -114,6 +115,50 @@ TEST(MaskedTest, ManyPoisonedKeysBehindTheLengthsChangeNoBit) {
     }
   }
   EXPECT_TRUE(same_bits(attend(in, options), want));
+}
+
+// The same with whole blocks of keys before, between and behind those that
+// somebody sees.
+TEST(MaskedTest, ManyPoisonedKeysOutsideWindowsStartsAndDocumentsChangeNoBit) {
+  const AttentionShape shape = {
+      .B = 2, .Hq = 2, .Hkv = 2, .Lq = 60, .Lkv = 600, .D = 8, .Dv = 8};
+  const auto starts = tensor_of<std::int64_t, 1>({2}, {140, 301});
+  auto query_ids = testing_support::filled<std::int64_t, 1>({60}, 2);
+  auto key_ids = testing_support::filled<std::int64_t, 1>({600}, 0);
+  std::fill(query_ids.data() + 25, query_ids.data() + 60, 6);
+  std::fill(key_ids.data() + 130, key_ids.data() + 600, 2);
+  std::fill(key_ids.data() + 139, key_ids.data() + 600, 4);
+  std::fill(key_ids.data() + 450, key_ids.data() + 600, 6);
+  std::fill(key_ids.data() + 500, key_ids.data() + 600, 7);
+  const std::vector<Mask> masks = {window(20, 7), window(40, 0),
+                                   key_starts(starts.view()),
+                                   documents(query_ids.view(), key_ids.view())};
+  for (std::size_t m = 0; m < masks.size(); ++m) {
+    SCOPED_TRACE(m);
+    const AttentionOptions options = {.mask = masks[m],
+                                      .query_start = 300,
+                                      .attn_weights = AttnWeights::per_head};
+    const auto bound =
+        BoundMask::bind(masks[m], shape, options.query_start, "test").value();
+    Inputs<float> in = random_inputs(shape, 215);
+    const Outputs<float> want = attend(in, options);
+    std::size_t poisoned = 0;
+    for (std::size_t b = 0; b < 2; ++b) {
+      for (std::size_t j = 0; j < 600; ++j) {
+        bool seen = false;
+        for (std::size_t i = 0; i < 60; ++i) {
+          seen = seen || bound.may_attend(b, 0, i, j);
+        }
+        for (std::size_t h = 0; h < 2 && !seen; ++h) {
+          poison(in.key, b, j, h, j % 2 == 0 ? kNaN : -kMinusInf);
+          poison(in.value, b, j, h, j % 3 == 0 ? kNaN : kMinusInf);
+          ++poisoned;
+        }
+      }
+    }
+    EXPECT_GT(poisoned, 600u);
+    EXPECT_TRUE(same_bits(attend(in, options), want));
+  }
 }
 
 TEST(AllowedNaNTest, InAQueryMakesItsRowNaNAndNoOther) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -115,6 +116,69 @@ RC_GTEST_PROP(AttentionPropertyTest, MaskingTheLastKeysIsRemovingThemBitForBit,
               picked(in.value, 1, indices(0, keep))});
   RC_ASSERT(bool(same_bits(masked.output, removed.output)));
   RC_ASSERT(bool(same_bits(masked.lse, removed.lse)));
+}
+
+// To rounding: the blocks of the keys that are left lie elsewhere.
+RC_GTEST_PROP(AttentionPropertyTest, MaskingTheFirstKeysIsRemovingThem, ()) {
+  const AttentionShape shape = any_shape();
+  const Inputs<float> in = any_inputs(shape);
+  const auto first = *rc::gen::inRange<std::size_t>(0, shape.Lkv);
+  const auto starts = testing_support::filled<std::int64_t, 1>(
+      {shape.B}, static_cast<std::int64_t>(first));
+  const auto left = indices(first, shape.Lkv);
+  const Outputs<float> masked = attend(in, {.mask = key_starts(starts.view())});
+  const Outputs<float> removed =
+      attend({in.query.clone().value(), picked(in.key, 1, left),
+              picked(in.value, 1, left)});
+  RC_ASSERT(bool(all_near(masked.output, removed.output, 1e-5)));
+  RC_ASSERT(bool(all_near(masked.lse, removed.lse, 1e-5)));
+}
+
+// Sorted ids of few documents, (B, L).
+Tensor<std::int64_t, 2> any_documents(std::size_t B, std::size_t L) {
+  auto ids = Tensor<std::int64_t, 2>::create({B, L}).value();
+  for (std::size_t b = 0; b < B; ++b) {
+    auto row = *rc::gen::container<std::vector<std::int64_t>>(
+        L, rc::gen::inRange<std::int64_t>(-2, 3));
+    std::ranges::sort(row);
+    std::ranges::copy(row, ids.data() + b * L);
+  }
+  return ids;
+}
+
+RC_GTEST_PROP(AttentionPropertyTest,
+              AWindowOfDocumentsHasTheBitsOfItsPairsGivenOneByOne, ()) {
+  const AttentionShape shape = any_shape();
+  const Inputs<float> in = any_inputs(shape);
+  const auto side = rc::gen::oneOf(
+      rc::gen::just(std::optional<std::int64_t>()),
+      rc::gen::map(rc::gen::inRange<std::int64_t>(0, 140),
+                   [](std::int64_t n) { return std::optional(n); }));
+  const auto query_ids = any_documents(shape.B, shape.Lq);
+  const auto key_ids = any_documents(shape.B, shape.Lkv);
+  AttentionOptions options = {.query_start = *rc::gen::inRange<std::int64_t>(
+                                  -5, static_cast<std::int64_t>(shape.Lkv) + 5),
+                              .attn_weights = AttnWeights::per_head};
+  if (*rc::gen::arbitrary<bool>()) {
+    options.mask = options.mask & window(*side, *side);
+  }
+  if (*rc::gen::arbitrary<bool>()) {
+    options.mask = options.mask & documents(query_ids.view(), key_ids.view());
+  }
+  const Outputs<float> got = attend(in, options);
+  const auto bound =
+      BoundMask::bind(options.mask, shape, options.query_start, "test").value();
+  auto pairs = Tensor<bool, 3>::create({shape.B, shape.Lq, shape.Lkv}).value();
+  for (std::size_t b = 0; b < shape.B; ++b) {
+    for (std::size_t i = 0; i < shape.Lq; ++i) {
+      for (std::size_t j = 0; j < shape.Lkv; ++j) {
+        pairs(b, i, j) = bound.may_attend(b, 0, i, j);
+      }
+    }
+  }
+  options.mask =
+      dense(testing_support::view_of(pairs), {Axis::B, Axis::Lq, Axis::Lkv});
+  RC_ASSERT(bool(same_bits(got, attend(in, options))));
 }
 
 RC_GTEST_PROP(AttentionPropertyTest, AHeadHasTheSameBitsAloneAndAmongOthers,

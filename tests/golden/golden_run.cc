@@ -277,22 +277,72 @@ std::vector<Computed> compute_d2l(const GoldenCase& golden) {
   return all;
 }
 
-// ---- sdpa: the operation. ----
+// ---- The operation, alone. ----
+
+// The tensors of a call, (B, L, H, D) each.
+struct OperationInputs {
+  TensorView<const float, 4> query;
+  TensorView<const float, 4> key;
+  TensorView<const float, 4> value;
+};
+
+// The output is (B, H, L, D) where `heads_first`, else (B, L, H, D).
+std::vector<Computed> compute_operation(const OperationInputs& in,
+                                        AttentionOptions options,
+                                        bool heads_first) {
+  const auto& [query, key, value] = in;
+  const auto [B, Lq, Hq, D] = query.extents();
+  options.attn_weights = AttnWeights::per_head;
+  auto output = Tensor<float, 4>::create({B, Lq, Hq, value.extent(3)}).value();
+  auto weights = Tensor<float, 4>::create({B, Hq, Lq, key.extent(1)}).value();
+  auto lse = Tensor<float, 3>::create({B, Hq, Lq}).value();
+  const auto laid_out = [&](const Tensor<float, 4>& blhd) {
+    return got_of(
+        copy_of(heads_first ? as_bhld(view_of(blhd)) : view_of(blhd)));
+  };
+  const auto computed = [&](const std::string& way) {
+    return Computed{way,
+                    {{"output", laid_out(output)},
+                     {"weights", got_of(weights)},
+                     {"lse", got_of(lse)}}};
+  };
+  const AttentionOutputs outputs{output.view(), weights.view(), lse.view()};
+  std::vector<Computed> all;
+  attention(query, key, value, outputs, options).value();
+  all.push_back(computed("plain"));
+  reference_attention<float>(query, key, value, outputs, options).value();
+  all.push_back(computed("reference"));
+  const auto steps = stepwise_attention(query, key, value, options).value();
+  all.push_back({"stepwise",
+                 {{"output", laid_out(steps.context)},
+                  {"weights", got_of(steps.attn_weights)},
+                  {"lse", got_of(steps.lse)}}});
+  return all;
+}
+
+// [left, right] or null.
+Mask window_of(const nlohmann::json& sides) {
+  return sides.is_null() ? Mask()
+                         : window(sides.at(0).get<std::int64_t>(),
+                                  sides.at(1).get<std::int64_t>());
+}
+
+// ---- sdpa: (B, H, L, D). ----
 
 std::vector<Computed> compute_sdpa(const GoldenCase& golden) {
   const auto q = golden.floats<4>("q");  // (B, H, L, D)
   const auto k = golden.floats<4>("k");
   const auto v = golden.floats<4>("v");
-  const auto& [B, Hq, Lq, D] = q.extents();
-  const std::size_t Lkv = k.extent(2);
-  AttentionOptions options{.scale = scale_of(golden, D),
-                           .empty_rows = empty_rows_of(golden),
-                           .attn_weights = AttnWeights::per_head};
-  if (const auto& corner = golden.options().at("causal"); !corner.is_null()) {
-    options.mask = causal();
-    if (corner == "bottom_right") {
-      options.query_start = QueryStart::bottom_right();
-    }
+  AttentionOptions options{.mask = window_of(golden.options().at("window")),
+                           .scale = scale_of(golden, q.extent(3)),
+                           .empty_rows = empty_rows_of(golden)};
+  const auto& corner = golden.options().at("causal");
+  if (!corner.is_null()) {
+    options.mask = options.mask & causal();
+  }
+  // A window counts from the bottom right corner.
+  if (corner == "bottom_right" || !golden.options().at("window").is_null()) {
+    options.query_start = QueryStart::bottom_right();
   }
   Tensor<std::int64_t, 1> lengths;
   if (golden.options().at("valid_lens").get<bool>()) {
@@ -305,35 +355,42 @@ std::vector<Computed> compute_sdpa(const GoldenCase& golden) {
     options.mask =
         options.mask & dense_of(mask, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv});
   }
-  auto output = Tensor<float, 4>::create({B, Hq, Lq, v.extent(3)}).value();
-  auto weights = Tensor<float, 4>::create({B, Hq, Lq, Lkv}).value();
-  auto lse = Tensor<float, 3>::create({B, Hq, Lq}).value();
-  const auto computed = [&](const std::string& way) {
-    return Computed{way,
-                    {{"output", got_of(output)},
-                     {"weights", got_of(weights)},
-                     {"lse", got_of(lse)}}};
-  };
-  const AttentionOutputs outputs{as_blhd(output.view()), weights.view(),
-                                 lse.view()};
-  std::vector<Computed> all;
-  attention(as_blhd(view_of(q)), as_blhd(view_of(k)), as_blhd(view_of(v)),
-            outputs, options)
-      .value();
-  all.push_back(computed("plain"));
-  reference_attention<float>(as_blhd(view_of(q)), as_blhd(view_of(k)),
-                             as_blhd(view_of(v)), outputs, options)
-      .value();
-  all.push_back(computed("reference"));
-  const auto steps =
-      stepwise_attention(as_blhd(view_of(q)), as_blhd(view_of(k)),
-                         as_blhd(view_of(v)), options)
-          .value();
-  all.push_back({"stepwise",
-                 {{"output", got_of(copy_of(as_bhld(view_of(steps.context))))},
-                  {"weights", got_of(steps.attn_weights)},
-                  {"lse", got_of(steps.lse)}}});
-  return all;
+  return compute_operation(
+      {as_blhd(view_of(q)), as_blhd(view_of(k)), as_blhd(view_of(v))}, options,
+      true);
+}
+
+// ---- jax_dpa: (B, L, H, D). ----
+
+std::vector<Computed> compute_jax(const GoldenCase& golden) {
+  const auto q = golden.floats<4>("q");
+  const auto k = golden.floats<4>("k");
+  const auto v = golden.floats<4>("v");
+  AttentionOptions options{
+      .mask = window_of(golden.options().at("local_window_size")),
+      .scale = scale_of(golden, q.extent(3)),
+      .empty_rows = empty_rows_of(golden)};
+  if (golden.options().at("is_causal").get<bool>()) {
+    options.mask = options.mask & causal();
+  }
+  // Rows past query_seq_lengths are zero: they see no key.
+  Tensor<std::int64_t, 2> lengths;
+  if (golden.options().at("query_seq_lengths").get<bool>()) {
+    const auto query_lengths = golden.ints<1>("query_seq_lengths");
+    const auto key_lengths_of = golden.ints<1>("key_value_seq_lengths");
+    lengths =
+        Tensor<std::int64_t, 2>::create({q.extent(0), q.extent(1)}).value();
+    for (std::size_t b = 0; b < q.extent(0); ++b) {
+      for (std::size_t i = 0; i < q.extent(1); ++i) {
+        lengths(b, i) = static_cast<std::int64_t>(i) < query_lengths(b)
+                            ? key_lengths_of(b)
+                            : 0;
+      }
+    }
+    options.mask = options.mask & key_lengths(lengths.view());
+    options.empty_rows = EmptyRow::zero;
+  }
+  return compute_operation({q.view(), k.view(), v.view()}, options, false);
 }
 
 }  // namespace
@@ -351,6 +408,9 @@ std::vector<Computed> compute(const GoldenCase& golden) {
   }
   if (kind == "sdpa") {
     return compute_sdpa(golden);
+  }
+  if (kind == "jax_dpa") {
+    return compute_jax(golden);
   }
   throw std::runtime_error("no way to compute a case of kind " + kind);
 }

@@ -54,7 +54,13 @@ const std::vector<std::string> kLarge = {"seed000_mha",
                                          "sdpa_scale",
                                          "sdpa_value_dim",
                                          "sdpa_one_query",
-                                         "sdpa_large_logits"};
+                                         "sdpa_large_logits",
+                                         "sdpa_window",
+                                         "sdpa_window_both",
+                                         "jax_dpa_plain",
+                                         "jax_dpa_gqa_causal",
+                                         "jax_dpa_lengths",
+                                         "jax_dpa_window"};
 
 // Cases of these kinds that wait, and what for.
 const std::map<std::string, std::string> kNotYet = {
@@ -63,9 +69,8 @@ const std::map<std::string, std::string> kNotYet = {
     {"sdpa_bias", "a bias on the scores"},
     {"sdpa_softcap", "softcap"},
     {"sdpa_softcap_causal", "softcap"},
-    {"sdpa_window", "the window mask"},
-    {"sdpa_window_both", "the window mask"},
-    {"sdpa_window_gqa_softcap", "the window mask and softcap"}};
+    {"sdpa_window_gqa_softcap", "softcap"},
+    {"jax_dpa_bias_mask", "a bias on the scores"}};
 
 fs::path fixtures() {
   const char* from_environment = std::getenv("HEADWISE_FIXTURES");
@@ -163,7 +168,8 @@ TEST_F(FixturesTest, EveryCaseOfTheseKindsIsComparedOrSaysWhatItWaitsFor) {
       continue;
     }
     const GoldenCase golden(entry.path());
-    for (const char* kind : {"token_mha", "step_mha", "d2l_mha", "sdpa"}) {
+    for (const char* kind :
+         {"token_mha", "step_mha", "d2l_mha", "sdpa", "jax_dpa"}) {
       if (golden.kind() == kind) {
         there.insert(golden.name());
       }

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
+#include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +19,7 @@ namespace {
 
 using testing_support::coin_tosses;
 using testing_support::filled;
+using testing_support::tensor_of;
 using testing_support::uniform;
 using testing_support::view_of;
 
@@ -52,6 +56,9 @@ struct MaskTable {
       : shape(sizes),
         lengths(lengths_of<1>({shape.B}, stream)),
         row_lengths(lengths_of<2>({shape.B, shape.Lq}, stream + 1)),
+        starts(lengths_of<1>({shape.B}, stream + 4)),
+        query_ids(ids_of({shape.B, shape.Lq}, stream + 5)),
+        key_ids(ids_of({shape.B, shape.Lkv}, stream + 6)),
         padding(coin_tosses<2>({shape.B, shape.Lkv}, stream + 2)),
         dense_mask(coin_tosses<4>({shape.B, shape.Hq, shape.Lq, shape.Lkv},
                                   stream + 3)) {}
@@ -68,6 +75,20 @@ struct MaskTable {
     return lengths_;
   }
 
+  // Rows of ids from -1 to 2 that do not decrease.
+  static Tensor<std::int64_t, 2> ids_of(const Extents<2>& extents,
+                                        std::uint32_t stream) {
+    const auto numbers = uniform<2>(extents, stream, -1, 3);
+    auto ids = Tensor<std::int64_t, 2>::create(extents).value();
+    std::transform(
+        numbers.data(), numbers.data() + numbers.size(), ids.data(),
+        [](float x) { return static_cast<std::int64_t>(std::floor(x)); });
+    for (std::size_t b = 0; b < extents[0]; ++b) {
+      std::sort(ids.data() + b * extents[1], ids.data() + (b + 1) * extents[1]);
+    }
+    return ids;
+  }
+
   struct Entry {
     std::string name;
     Mask mask;
@@ -77,7 +98,44 @@ struct MaskTable {
   std::vector<Entry> entries(
       const std::function<std::int64_t(std::size_t b)>& start) const {
     const auto n = [](std::size_t x) { return static_cast<std::int64_t>(x); };
+    // Exact for any numbers that a window or a query start may hold.
+    using Wide = long double;
+    const auto windowed = [=](std::optional<std::int64_t> left,
+                              std::optional<std::int64_t> right) {
+      const auto text = [](std::optional<std::int64_t> keys) {
+        return keys ? std::to_string(*keys) : "none";
+      };
+      return Entry{
+          "window " + text(left) + ", " + text(right), window(left, right),
+          [=](std::size_t b, std::size_t, std::size_t i, std::size_t j) {
+            const Wide p =
+                static_cast<Wide>(n(i)) + static_cast<Wide>(start(b));
+            return (!left ||
+                    p - static_cast<Wide>(*left) <= static_cast<Wide>(j)) &&
+                   (!right ||
+                    static_cast<Wide>(j) <= p + static_cast<Wide>(*right));
+          }};
+    };
+    const std::int64_t far = std::int64_t{1} << 62;
+    const std::int64_t farthest = std::numeric_limits<std::int64_t>::max();
     return {
+        windowed(0, 0),
+        windowed(2, 1),
+        windowed(1, std::nullopt),
+        windowed(std::nullopt, 2),
+        windowed(std::nullopt, std::nullopt),
+        windowed(far, far),
+        windowed(far - 2, 0),
+        windowed(0, far - 1),
+        windowed(farthest, farthest),
+        {"key_starts", key_starts(starts.view()),
+         [=, this](std::size_t b, std::size_t, std::size_t, std::size_t j) {
+           return n(j) >= starts(b);
+         }},
+        {"documents", documents(query_ids.view(), key_ids.view()),
+         [=, this](std::size_t b, std::size_t, std::size_t i, std::size_t j) {
+           return query_ids(b, i) == key_ids(b, j);
+         }},
         {"causal", causal(),
          [=](std::size_t b, std::size_t, std::size_t i, std::size_t j) {
            return n(j) <= n(i) + start(b);
@@ -105,6 +163,9 @@ struct MaskTable {
   AttentionShape shape;
   Tensor<std::int64_t, 1> lengths;
   Tensor<std::int64_t, 2> row_lengths;
+  Tensor<std::int64_t, 1> starts;
+  Tensor<std::int64_t, 2> query_ids;
+  Tensor<std::int64_t, 2> key_ids;
   Tensor<bool, 2> padding;
   Tensor<bool, 4> dense_mask;
 };
@@ -124,6 +185,10 @@ std::vector<Start> starts_of(const AttentionShape& shape,
           {"-2", -2, [](std::size_t) { return -2; }},
           {"2^40", std::int64_t{1} << 40,
            [](std::size_t) { return std::int64_t{1} << 40; }},
+          {"2^62", std::int64_t{1} << 62,
+           [](std::size_t) { return std::int64_t{1} << 62; }},
+          {"-2^62", -(std::int64_t{1} << 62),
+           [](std::size_t) { return -(std::int64_t{1} << 62); }},
           {"per sequence", per_sequence.view(),
            [&](std::size_t b) { return per_sequence(b); }},
           {"bottom right", QueryStart::bottom_right(),
@@ -322,6 +387,31 @@ TEST(LengthsMaskTest, LengthsMayBeAStridedView) {
   EXPECT_EQ(differences(key_lengths(last_column), shape, {},
                         [](std::size_t b, std::size_t, std::size_t,
                            std::size_t j) { return j < 5 - b; }),
+            "");
+}
+
+TEST(DocumentsMaskTest, OneRowOfIdsServesEverySequence) {
+  const AttentionShape shape{.B = 3, .Hq = 1, .Hkv = 1, .Lq = 3, .Lkv = 5};
+  const auto query_ids = tensor_of<std::int64_t, 1>({3}, {-7, 4, 6});
+  const auto key_ids = tensor_of<std::int64_t, 1>({5}, {-7, -7, 4, 5, 6});
+  EXPECT_EQ(
+      differences(documents(query_ids.view(), key_ids.view()), shape, {},
+                  [&](std::size_t, std::size_t, std::size_t i, std::size_t j) {
+                    return query_ids(i) == key_ids(j);
+                  }),
+      "");
+}
+
+TEST(DocumentsMaskTest, IdsMayBeStridedViews) {
+  const AttentionShape shape{.B = 2, .Hq = 1, .Hkv = 1, .Lq = 3, .Lkv = 3};
+  const auto by_token =
+      tensor_of<std::int64_t, 2>({3, 2}, {1, 0, 1, 2, 3, 2});  // (L, B)
+  const auto ids = view_of(by_token).permuted({1, 0});
+  EXPECT_EQ(differences(
+                documents(ids, ids), shape, {},
+                [&](std::size_t b, std::size_t, std::size_t i, std::size_t j) {
+                  return by_token(i, b) == by_token(j, b);
+                }),
             "");
 }
 

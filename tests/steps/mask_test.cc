@@ -51,6 +51,59 @@ TEST(MaskErrorsTest, ALengthBeyondTheKeysOrBelowZeroNamesItsPlace) {
             "attention: key_lengths[1, 2] is -1, expected 0 to Lkv = 6");
 }
 
+TEST(MaskErrorsTest, AWindowHasNoNegativeSide) {
+  EXPECT_EQ(error_of(window(-1, 2), ErrorCode::out_of_range),
+            "attention: window.left is -1, expected a whole number from 0 on");
+  EXPECT_EQ(error_of(window(std::nullopt, -5), ErrorCode::out_of_range),
+            "attention: window.right is -5, expected a whole number from 0 on");
+  EXPECT_EQ(error_of(window(0, 0), ErrorCode::out_of_range), "no error");
+}
+
+TEST(MaskErrorsTest, AKeyStartIsOneASequenceAndAmongTheKeys) {
+  const auto of_three = filled<std::int64_t, 1>({3}, 1);
+  EXPECT_EQ(error_of(key_starts(of_three.view()), ErrorCode::shape_mismatch),
+            "attention: key_starts has shape (3), expected (B) = (2)");
+  const auto beyond = tensor_of<std::int64_t, 1>({2}, {6, 7});
+  EXPECT_EQ(error_of(key_starts(beyond.view()), ErrorCode::out_of_range),
+            "attention: key_starts[1] is 7, expected 0 to Lkv = 6");
+  const auto negative = tensor_of<std::int64_t, 1>({2}, {-1, 0});
+  EXPECT_EQ(error_of(key_starts(negative.view()), ErrorCode::out_of_range),
+            "attention: key_starts[0] is -1, expected 0 to Lkv = 6");
+}
+
+TEST(MaskErrorsTest, DocumentsAreOneIdAQueryAndOneAKey) {
+  const auto of_queries = filled<std::int64_t, 2>({2, 4}, 1);
+  const auto of_keys = filled<std::int64_t, 2>({2, 6}, 1);
+  EXPECT_EQ(error_of(documents(of_keys.view(), of_keys.view()),
+                     ErrorCode::shape_mismatch),
+            "attention: documents.query_ids has shape (2, 6), expected (B, Lq) "
+            "= (2, 4)");
+  EXPECT_EQ(error_of(documents(of_queries.view(), of_queries.view()),
+                     ErrorCode::shape_mismatch),
+            "attention: documents.key_ids has shape (2, 4), expected (B, Lkv) "
+            "= (2, 6)");
+  const auto four = filled<std::int64_t, 1>({4}, 1);
+  EXPECT_EQ(
+      error_of(documents(four.view(), four.view()), ErrorCode::shape_mismatch),
+      "attention: documents.key_ids has shape (4), expected (Lkv) = (6)");
+}
+
+TEST(MaskErrorsTest, ADocumentIdThatDecreasesNamesItsPlace) {
+  const auto queries =
+      tensor_of<std::int64_t, 2>({2, 4}, {5, 6, 6, 7, -2, -2, -3, 0});
+  const auto keys = filled<std::int64_t, 2>({2, 6}, 1);
+  EXPECT_EQ(error_of(documents(queries.view(), keys.view()),
+                     ErrorCode::invalid_argument),
+            "attention: documents.query_ids[1, 2] is -3, expected at least the "
+            "-2 before it: ids do not decrease along a row");
+  const auto four = filled<std::int64_t, 1>({4}, 1);
+  const auto six = tensor_of<std::int64_t, 1>({6}, {0, 1, 2, 3, 4, 3});
+  EXPECT_EQ(
+      error_of(documents(four.view(), six.view()), ErrorCode::invalid_argument),
+      "attention: documents.key_ids[5] is 3, expected at least the 4 before "
+      "it: ids do not decrease along a row");
+}
+
 TEST(MaskErrorsTest, PaddingMustBeOneBooleanAKey) {
   const auto padding = filled<bool, 2>({2, 5}, true);
   EXPECT_EQ(
@@ -199,6 +252,30 @@ TEST(ShowMaskTest, ACausalMaskVariesOverTheBatchWhereTheStartsDo) {
   EXPECT_FALSE(one[0].allowed(0, 0, 0, 1));
   EXPECT_TRUE(one[0].allowed(1, 0, 0, 2));
   EXPECT_FALSE(one[0].allowed(1, 0, 0, 3));
+}
+
+TEST(ShowMaskTest, WindowsStartsAndDocumentsAreShownByTheirNames) {
+  const auto starts = tensor_of<std::int64_t, 1>({2}, {0, 5});
+  const auto query_ids = tensor_of<std::int64_t, 1>({4}, {0, 0, 1, 2});
+  const auto key_ids = tensor_of<std::int64_t, 1>({6}, {0, 0, 0, 1, 2, 2});
+  const auto rows = filled<std::int64_t, 2>({2, 4}, 1);
+  const auto columns = filled<std::int64_t, 2>({2, 6}, 1);
+  const auto all = shown(window(1, 0) & key_starts(starts.view()) &
+                         documents(query_ids.view(), key_ids.view()) &
+                         documents(rows.view(), columns.view()));
+  ASSERT_EQ(all.size(), 5u);
+  EXPECT_EQ(all[0].name, "window_mask");
+  EXPECT_EQ(all[0].allowed.extents(), (Extents<4>{1, 1, 4, 6}));
+  EXPECT_EQ(all[1].name, "key_starts_mask");
+  EXPECT_EQ(all[1].allowed.extents(), (Extents<4>{2, 1, 1, 6}));
+  EXPECT_FALSE(all[1].allowed(1, 0, 0, 4));
+  EXPECT_TRUE(all[1].allowed(1, 0, 0, 5));
+  EXPECT_EQ(all[2].name, "documents_mask");
+  EXPECT_EQ(all[2].allowed.extents(), (Extents<4>{1, 1, 4, 6}));
+  EXPECT_EQ(all[3].name, "documents_mask");
+  EXPECT_EQ(all[3].allowed.extents(), (Extents<4>{2, 1, 4, 6}));
+  const auto by_sequence = shown(window(1, 0), starts.view());
+  EXPECT_THAT(by_sequence[0].varies, ElementsAre(true, false, true, true));
 }
 
 TEST(ShowMaskTest, LengthsForEachQueryVaryOverTheQueries) {

@@ -5,10 +5,13 @@
 //   masked_scores[b,h,i,j] = scores[b,h,i,j] where allowed, -inf elsewhere
 //
 //   mask                     allows key j for query i of sequence b when
-//   causal()                 j <= i + query_start
+//   causal()                 j <= p, where p = i + query_start
+//   window(left, right)      p - left <= j <= p + right
 //   key_lengths(n), (B)      j < n[b]
 //   key_lengths(n), (B, Lq)  j < n[b,i]          (d2l's valid_lens)
+//   key_starts(n), (B)       j >= n[b]           (padding on the left)
 //   key_padding(m), (B, Lkv) m[b,j]
+//   documents(q, k)          q[b,i] == k[b,j]
 //   dense(m, axes)           m at the named axes, broadcast over the others
 //
 // The views inside a mask are not copied: they must outlive the call.
@@ -20,6 +23,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <variant>
@@ -48,12 +52,24 @@ struct Pair {
 
 namespace mask_rule {
 struct Causal {};
+struct Window {
+  std::optional<std::int64_t> left;  // none: no limit on that side
+  std::optional<std::int64_t> right;
+};
 struct KeyLengths {
   TensorView<const std::int64_t, 2> lengths;  // (B, Lq), or (B, 1)
   bool per_query;
 };
+struct KeyStarts {
+  TensorView<const std::int64_t, 1> starts;  // (B)
+};
 struct KeyPadding {
   TensorView<const bool, 2> padding;  // (B, Lkv)
+};
+struct Documents {
+  TensorView<const std::int64_t, 2> query_ids;  // (B, Lq), or (1, Lq)
+  TensorView<const std::int64_t, 2> key_ids;    // (B, Lkv), or (1, Lkv)
+  bool shared;                                  // by all sequences: the latter
 };
 struct Dense {
   const bool* data;
@@ -64,8 +80,10 @@ struct Dense {
 };
 }  // namespace mask_rule
 
-using MaskRule = std::variant<mask_rule::Causal, mask_rule::KeyLengths,
-                              mask_rule::KeyPadding, mask_rule::Dense>;
+using MaskRule =
+    std::variant<mask_rule::Causal, mask_rule::Window, mask_rule::KeyLengths,
+                 mask_rule::KeyStarts, mask_rule::KeyPadding,
+                 mask_rule::Documents, mask_rule::Dense>;
 
 class Mask {
  public:
@@ -84,9 +102,22 @@ class Mask {
 };
 
 Mask causal();
+// A query sees `left` keys before its position and `right` keys after it, and
+// the key at it. std::nullopt: all there are on that side.
+Mask window(std::optional<std::int64_t> left,
+            std::optional<std::int64_t> right);
 Mask key_lengths(TensorView<const std::int64_t, 1> lengths);
 Mask key_lengths(TensorView<const std::int64_t, 2> lengths);
+// For sequences padded on the left. Positions count in the tensor all the same.
+Mask key_starts(TensorView<const std::int64_t, 1> starts);
 Mask key_padding(TensorView<const bool, 2> padding);
+// Several documents in one row: a query sees the keys of its own. Ids do not
+// decrease along a row: (B, Lq) and (B, Lkv), or (Lq) and (Lkv) for rows that
+// are all cut alike. A query whose id no key has sees nothing.
+Mask documents(TensorView<const std::int64_t, 2> query_ids,
+               TensorView<const std::int64_t, 2> key_ids);
+Mask documents(TensorView<const std::int64_t, 1> query_ids,
+               TensorView<const std::int64_t, 1> key_ids);
 // `axes` names the view's axes, so that a rank-3 mask is never guessed. Each
 // name at most once; an axis that is not named is broadcast.
 Mask dense(const bool* data, std::vector<std::size_t> extents,
@@ -112,15 +143,15 @@ struct Tile {
   std::size_t first_query;
   std::size_t queries;  // at most 64
   std::size_t first_key;
-  std::size_t keys;
+  std::size_t keys;  // at most 128
 };
 
 // A mask that was checked against the sizes of a call.
 class BoundMask {
  public:
-  // Errors: shape_mismatch, out_of_range (a length longer than the keys or
-  // negative), invalid_argument (axes that name an axis twice); `operation`
-  // begins the message.
+  // Errors: shape_mismatch, out_of_range (a length or a start beyond the keys
+  // or negative, a negative window), invalid_argument (axes that name an axis
+  // twice, ids that decrease); `operation` begins the message.
   static Result<BoundMask> bind(const Mask& mask, const AttentionShape& shape,
                                 const QueryStart& query_start,
                                 std::string_view operation);
@@ -129,8 +160,14 @@ class BoundMask {
   bool may_attend(std::size_t b, std::size_t h, std::size_t i,
                   std::size_t j) const;
 
-  // No query of [first, first + queries) of sequence b may attend to a key at
-  // or after this one.
+  // The largest of sequence b's key_starts, 0 without any: nobody sees a key
+  // before it, and what is aligned to the sequence's first key is aligned here.
+  std::size_t first_key(std::size_t b) const;
+  // The queries [first, first + queries) of sequence b, at least one, see no
+  // key before visible_begin and none from visible_end on. Both are at most
+  // Lkv; where begin >= end they see nothing.
+  std::size_t visible_begin(std::size_t b, std::size_t first,
+                            std::size_t queries) const;
   std::size_t visible_end(std::size_t b, std::size_t first,
                           std::size_t queries) const;
   // May call a tile partial that is full or empty, never the other way round.
