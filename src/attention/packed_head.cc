@@ -20,16 +20,19 @@ void PackedHead::pack(const AttentionSpec& spec,
                       std::size_t g) {
   const kernels::TileLayout& layout = kernels::tile_layout();
   const SequencePlace place = spec.shape.sequence(b);
-  // Nobody sees what stands behind the last visible key.
-  end_ = std::min(place.Lkv, spec.mask.visible_end(b, 0, place.Lq));
-  first_ = 0;
+  first_ = spec.mask.first_key(b);
+  end_ = std::max(first_,
+                  std::min(place.Lkv, spec.mask.visible_end(b, 0, place.Lq)));
+  const std::size_t begin =
+      std::max(first_, spec.mask.visible_begin(b, 0, place.Lq));
+  first_block_ = (begin - first_) / kKeyBlock;
   const auto rows_of = [&](TensorView<const float, 4> tensor,
                            std::size_t block) {
     return kernels::Rows<const float>{
         &tensor(place.batch, place.first_key + first_key(block), g, 0),
         count(block), tensor.stride(1), tensor.stride(3)};
   };
-  for (std::size_t block = 0; block < blocks(); ++block) {
+  for (std::size_t block = first_block_; block < end_block(); ++block) {
     layout.pack_keys(rows_of(inputs.key, block), D_,
                      keys_ + block * kKeyBlock * D_);
     not_finite_[block] = !layout.pack_values(

@@ -25,8 +25,10 @@ class PackedHead {
   void pack(const AttentionSpec& spec, const AttentionInputsOf<float>& inputs,
             std::size_t b, std::size_t g);
 
-  // Blocks up to the last key that any query may attend to.
-  std::size_t blocks() const { return key_blocks(end_ - first_); }
+  // The blocks [first_block, end_block) hold every key that any query may
+  // attend to.
+  std::size_t first_block() const { return first_block_; }
+  std::size_t end_block() const { return key_blocks(end_ - first_); }
   // Of a block: its first key in the sequence.
   std::size_t first_key(std::size_t block) const {
     return first_ + block * kernels::kKeyBlock;
@@ -50,9 +52,11 @@ class PackedHead {
   std::size_t D_;
   std::size_t Dv_;
   std::size_t Dv8_;  // Dv rounded up to whole panels
-  // The keys that are packed, [first, end) of their sequence.
+  // Of the sequence: the key that blocks are aligned at, and where the packed
+  // keys end.
   std::size_t first_ = 0;
   std::size_t end_ = 0;
+  std::size_t first_block_ = 0;
   float* keys_;
   float* values_;
   bool* not_finite_;

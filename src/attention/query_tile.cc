@@ -58,6 +58,7 @@ void QueryTile::begin(const QueryRange& range,
   place_ = spec_.shape.sequence(range.b);
   const std::size_t vector = loops_.vector_lanes;
   lanes_ = (range.count + vector - 1) / vector * vector;
+  visible_begin_ = spec_.mask.visible_begin(range.b, range.first, range.count);
   visible_end_ = spec_.mask.visible_end(range.b, range.first, range.count);
   const auto factor = static_cast<float>(spec_.scale * kLog2E);
   const TensorView<const float, 4>& query = inputs.query;
@@ -73,8 +74,13 @@ void QueryTile::begin(const QueryRange& range,
 Tile QueryTile::tile_of(const PackedHead& head, std::size_t block) const {
   const std::size_t first = head.first_key(block);
   const std::size_t end = std::min(first + head.count(block), visible_end_);
-  return {range_.b,     range_.h, range_.first,
-          range_.count, first,    std::max(first, end) - first};
+  const std::size_t keys =
+      end > first && end > visible_begin_ ? end - first : 0;
+  return {range_.b, range_.h, range_.first, range_.count, first, keys};
+}
+
+TileKind QueryTile::kind_of(const Tile& tile) const {
+  return tile.keys == 0 ? TileKind::empty : spec_.mask.classify(tile);
 }
 
 void QueryTile::softmax_block(const PackedHead& head, std::size_t block,
@@ -103,8 +109,7 @@ void QueryTile::drop(const Tile& tile, float* p) const {
 
 void QueryTile::take(const PackedHead& head, std::size_t block) {
   const Tile tile = tile_of(head, block);
-  const TileKind kind =
-      tile.keys == 0 ? TileKind::empty : spec_.mask.classify(tile);
+  const TileKind kind = kind_of(tile);
   if (kind == TileKind::empty) {
     return;
   }
@@ -183,10 +188,10 @@ void QueryTile::store_weights(const PackedHead& head,
       }
     }
   };
-  for (std::size_t block = 0; block < head.blocks(); ++block) {
+  for (std::size_t block = head.first_block(); block < head.end_block();
+       ++block) {
     const Tile tile = tile_of(head, block);
-    const TileKind kind =
-        tile.keys == 0 ? TileKind::empty : spec_.mask.classify(tile);
+    const TileKind kind = kind_of(tile);
     if (kind == TileKind::empty) {
       continue;
     }

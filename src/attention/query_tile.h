@@ -60,7 +60,9 @@ class QueryTile {
               const kernels::Rows<float>& attn_weights);
 
  private:
+  // The range's queries against the keys of a block; none when it sees none.
   Tile tile_of(const PackedHead& head, std::size_t block) const;
+  TileKind kind_of(const Tile& tile) const;
   // The scores of the block, its mask, its softmax.
   void softmax_block(const PackedHead& head, std::size_t block, TileKind kind);
   void drop(const Tile& tile, float* p) const;
@@ -78,10 +80,12 @@ class QueryTile {
   QueryRange range_{};
   SequencePlace place_{};
   std::size_t lanes_ = 0;
-  std::size_t visible_end_ = 0;  // of the range's keys
-  float* q_t_;                   // (D, lanes)
-  float* context_;               // (Dv8, lanes)
-  kernels::RowState state_;      // (lanes) each
+  // The range's queries see no key outside [begin, end).
+  std::size_t visible_begin_ = 0;
+  std::size_t visible_end_ = 0;
+  float* q_t_;               // (D, lanes)
+  float* context_;           // (Dv8, lanes)
+  kernels::RowState state_;  // (lanes) each
 };
 
 }  // namespace headwise

@@ -196,7 +196,8 @@ class Call {
     for (std::size_t n = 0; n < tiles.size(); ++n) {
       tiles[n].begin(range_of(n), inputs_);
     }
-    for (std::size_t block = 0; block < head.blocks(); ++block) {
+    for (std::size_t block = head.first_block(); block < head.end_block();
+         ++block) {
       for (QueryTile& tile : tiles) {
         tile.take(head, block);
       }
@@ -228,7 +229,8 @@ class Call {
       const QueryRange range = tiling.range(b, h, t);
       const PackedHead& head = memory_.heads[b * shape.Hkv + shape.kv_head(h)];
       tile.begin(range, inputs_);
-      for (std::size_t block = 0; block < head.blocks(); ++block) {
+      for (std::size_t block = head.first_block(); block < head.end_block();
+           ++block) {
         tile.take(head, block);
       }
       const kernels::Rows<float> weights{

@@ -156,7 +156,8 @@ class Contract {
            Outputs<float>& out) const {
     const AttentionShape& s = spec_.shape;
     ContractRow state(s.Dv);
-    for (std::size_t first = 0; first < s.Lkv; first += kBlock) {
+    const std::size_t start = spec_.mask.first_key(b);
+    for (std::size_t first = start; first < s.Lkv; first += kBlock) {
       const ContractBlock part = block(b, h, i, first);
       std::vector<float> context(s.Dv, 0.0f);
       for (std::size_t c = 0; c < s.Dv; ++c) {
@@ -177,7 +178,10 @@ class Contract {
                                    : state.context(c) / state.sum();
     }
     if (spec_.attn_weights != AttnWeights::none) {
-      for (std::size_t first = 0; first < s.Lkv; first += kBlock) {
+      for (std::size_t j = 0; j < start; ++j) {
+        weight(b, h, i, j, 0, 0, state, out);
+      }
+      for (std::size_t first = start; first < s.Lkv; first += kBlock) {
         const ContractBlock part = block(b, h, i, first);
         for (std::size_t k = 0; k < part.p.size(); ++k) {
           weight(b, h, i, first + k, part.p[k], part.max, state, out);
