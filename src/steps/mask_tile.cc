@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "headwise/steps/mask.h"
+#include "steps/bias_tile.h"
 
 namespace headwise {
 namespace {
@@ -116,11 +117,8 @@ void restrict(const KeyPadding& rule, const Tile& tile, std::int64_t /*start*/,
 // ---- Dense: eight queries by eight keys at a time. ----
 
 const bool* corner(const Dense& rule, const Tile& tile) {
-  const auto& [of_b, of_h, of_i, of_j] = rule.stride_of;
-  return rule.data + static_cast<std::ptrdiff_t>(tile.b) * of_b +
-         static_cast<std::ptrdiff_t>(tile.h) * of_h +
-         static_cast<std::ptrdiff_t>(tile.first_query) * of_i +
-         static_cast<std::ptrdiff_t>(tile.first_key) * of_j;
+  return rule.data +
+         rule.offset(tile.b, tile.h, tile.first_query, tile.first_key);
 }
 
 // Eight queries' bits of eight keys that lie side by side: byte k of the result
@@ -249,7 +247,9 @@ TileKind BoundMask::classify(const Tile& tile) const {
     }
     all = kind == TileKind::partial ? kind : all;
   }
-  return all;
+  // Last, for it reads the tile's biases.
+  const TileKind by_bias = bias_.given() ? classify_bias(bias_, tile) : all;
+  return by_bias == TileKind::full ? all : by_bias;
 }
 
 void BoundMask::fill_words(const Tile& tile,
@@ -258,6 +258,9 @@ void BoundMask::fill_words(const Tile& tile,
   std::fill_n(allowed.begin(), tile.keys, low_bits(tile.queries));
   for (const MaskRule& rule : mask_.rules()) {
     std::visit([&](const auto& r) { restrict(r, tile, start, allowed); }, rule);
+  }
+  if (bias_.given()) {
+    restrict_by_bias(bias_, tile, allowed);
   }
 }
 
