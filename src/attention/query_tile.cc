@@ -5,6 +5,7 @@
 
 #include "attention/empty_row.h"
 #include "attention/log2_sum.h"
+#include "attention/score_terms.h"
 
 namespace headwise {
 
@@ -70,6 +71,8 @@ void QueryTile::softmax_block(const QueryRange& range, const Block& block,
                               const PackedHead& head) {
   loops_.score(q_t_.data(), head.keys(block.index * kKeyBlock), spec_.shape.D,
                block.count, spec_.shape.D, lanes_, block.p);
+  apply_score_terms(spec_, tile_of(range, block.index, block.count), lanes_,
+                    block.p);
   if (block.kind == TileKind::partial) {
     spec_.mask.fill_words(tile_of(range, block.index, block.count), allowed_);
     loops_.mask(allowed_.data(), block.count, lanes_, block.p);
