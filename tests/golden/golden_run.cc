@@ -44,17 +44,17 @@ std::optional<double> scale_of(const GoldenCase& golden, std::size_t D) {
   return scale;
 }
 
-// A mask's axes are `names`, or 1.
-template <std::size_t Rank>
-Mask dense_of(const Tensor<bool, Rank>& mask,
+// The axes of a mask or a bias are `names`, or 1.
+template <class T, std::size_t Rank>
+auto dense_of(const Tensor<T, Rank>& tensor,
               const std::array<Axis, Rank>& names) {
   std::array<Axis, Rank> axes = names;
   for (std::size_t a = 0; a < Rank; ++a) {
-    if (mask.extent(a) == 1) {
+    if (tensor.extent(a) == 1) {
       axes[a] = Axis::one;
     }
   }
-  return dense(view_of(mask), axes);
+  return dense(view_of(tensor), axes);
 }
 
 // ---- The layer. ----
@@ -277,7 +277,40 @@ std::vector<Computed> compute_d2l(const GoldenCase& golden) {
   return all;
 }
 
+// ---- jax_dpa: the operation on (B, L, heads, D). ----
+
+std::vector<Computed> compute_jax(const GoldenCase& golden) {
+  const auto q = golden.floats<4>("q");
+  const auto k = golden.floats<4>("k");
+  const auto v = golden.floats<4>("v");
+  AttentionOptions options{.scale = scale_of(golden, q.extent(3)),
+                           .empty_rows = empty_rows_of(golden)};
+  if (golden.options().at("is_causal").get<bool>()) {
+    options.mask = causal();
+  }
+  Tensor<bool, 4> mask;
+  if (golden.has("mask")) {
+    mask = golden.bools<4>("mask");
+    options.mask =
+        options.mask & dense_of(mask, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv});
+  }
+  Tensor<float, 4> bias;
+  if (golden.has("bias")) {
+    bias = golden.floats<4>("bias");
+    options.bias = dense_of(bias, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv});
+  }
+  auto output = Tensor<float, 4>::create(q.extents()).value();
+  attention(view_of(q), view_of(k), view_of(v), output.view(), options).value();
+  return {{"plain", {{"output", got_of(output)}}}};
+}
+
 // ---- sdpa: the operation. ----
+
+// The cases' slopes are those of the paper.
+void expect_usual_slopes(const Tensor<float, 1>& slopes) {
+  const auto usual = alibi_slopes(slopes.size()).value();
+  EXPECT_TRUE(same_bits(slopes, usual));
+}
 
 std::vector<Computed> compute_sdpa(const GoldenCase& golden) {
   const auto q = golden.floats<4>("q");  // (B, H, L, D)
@@ -304,6 +337,23 @@ std::vector<Computed> compute_sdpa(const GoldenCase& golden) {
     mask = golden.bools<4>("bool_mask");
     options.mask =
         options.mask & dense_of(mask, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv});
+  }
+  if (const auto& softcap = golden.options().at("softcap");
+      !softcap.is_null()) {
+    options.softcap = softcap.get<double>();
+  }
+  Tensor<float, 4> bias;
+  if (golden.options().at("bias").get<bool>()) {
+    bias = golden.floats<4>("bias");
+    options.bias = dense_of(bias, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv});
+  }
+  Tensor<float, 1> slopes;
+  if (golden.options().at("alibi").get<bool>()) {
+    slopes = golden.floats<1>("alibi_slopes");
+    expect_usual_slopes(slopes);
+    options.alibi = view_of(slopes);
+    // Their distance is |i + Lkv - Lq - j|.
+    options.query_start = QueryStart::bottom_right();
   }
   auto output = Tensor<float, 4>::create({B, Hq, Lq, v.extent(3)}).value();
   auto weights = Tensor<float, 4>::create({B, Hq, Lq, Lkv}).value();
@@ -348,6 +398,9 @@ std::vector<Computed> compute(const GoldenCase& golden) {
   }
   if (kind == "d2l_mha") {
     return compute_d2l(golden);
+  }
+  if (kind == "jax_dpa") {
+    return compute_jax(golden);
   }
   if (kind == "sdpa") {
     return compute_sdpa(golden);

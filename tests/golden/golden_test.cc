@@ -54,18 +54,23 @@ const std::vector<std::string> kLarge = {"seed000_mha",
                                          "sdpa_scale",
                                          "sdpa_value_dim",
                                          "sdpa_one_query",
-                                         "sdpa_large_logits"};
+                                         "sdpa_large_logits",
+                                         "sdpa_bias",
+                                         "sdpa_alibi",
+                                         "sdpa_alibi_6",
+                                         "sdpa_softcap",
+                                         "sdpa_softcap_causal",
+                                         "jax_dpa_plain",
+                                         "jax_dpa_gqa_causal",
+                                         "jax_dpa_bias_mask"};
 
 // Cases of these kinds that wait, and what for.
 const std::map<std::string, std::string> kNotYet = {
-    {"sdpa_alibi", "ALiBi slopes"},
-    {"sdpa_alibi_6", "ALiBi slopes"},
-    {"sdpa_bias", "a bias on the scores"},
-    {"sdpa_softcap", "softcap"},
-    {"sdpa_softcap_causal", "softcap"},
+    {"jax_dpa_lengths", "lengths of the queries"},
+    {"jax_dpa_window", "the window mask"},
     {"sdpa_window", "the window mask"},
     {"sdpa_window_both", "the window mask"},
-    {"sdpa_window_gqa_softcap", "the window mask and softcap"}};
+    {"sdpa_window_gqa_softcap", "the window mask"}};
 
 fs::path fixtures() {
   const char* from_environment = std::getenv("HEADWISE_FIXTURES");
@@ -163,7 +168,8 @@ TEST_F(FixturesTest, EveryCaseOfTheseKindsIsComparedOrSaysWhatItWaitsFor) {
       continue;
     }
     const GoldenCase golden(entry.path());
-    for (const char* kind : {"token_mha", "step_mha", "d2l_mha", "sdpa"}) {
+    for (const char* kind :
+         {"token_mha", "step_mha", "d2l_mha", "sdpa", "jax_dpa"}) {
       if (golden.kind() == kind) {
         there.insert(golden.name());
       }
