@@ -18,7 +18,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // tangent of |x| is -e / (e + 2); then the sign of x. z = n + g with n whole
 // and |g| <= 1/2, and e = 2^n (2^g - 1) + (2^n - 1): the polynomial for 2^g - 1
 // has no constant term, so that e is right where it is small. From -64 down e
-// is -1 to the last bit; NaN stays NaN. Relative error at most 2.5e-7
+// is -1 to the last bit; NaN stays NaN. Relative error at most 2.6e-7
 // (ContractTanhTest; that every target has those bits: ContractTest).
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V tanh(D d, V x) {

@@ -68,7 +68,7 @@ void expect_poison_stays_out(const AttentionOptions& options,
                              const std::string& name) {
   const AttentionShape& shape = kPoisoned;
   const Inputs<float> clean = random_inputs(shape, 200);
-  const BoundMask bound = AttentionSpec::create(shape, options).value().mask;
+  const AttentionSpec spec = AttentionSpec::create(shape, options).value();
   std::size_t turn = 0;
   for (std::size_t row = 0; row < shape.B * shape.Hq * shape.Lq; ++row) {
     const std::size_t b = row / shape.Lq / shape.Hq;
@@ -79,7 +79,8 @@ void expect_poison_stays_out(const AttentionOptions& options,
       Inputs<float> in = clone(clean);
       ++turn;
       for (std::size_t j = 0; j < shape.Lkv; ++j) {
-        if (!bound.may_attend(b, h, i, j)) {
+        if (!spec.mask.may_attend(b, h, i, j) ||
+            (spec.bias.given() && spec.bias(b, h, i, j) == kMinusInf)) {
           const float with = kPoisons[(turn + (mixed ? j : 0)) % 4];
           poison(in.key, b, j, g, with);
           poison(in.value, b, j, g, with);
