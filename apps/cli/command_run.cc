@@ -280,8 +280,10 @@ Outcome run_run(const RunFlags& flags) {
   if (!arrays) {
     return failure_of(arrays.error());
   }
-  const auto operation =
-      OperationInputs::read(flags.operation, arrays->batched);
+  const std::size_t heads_axis = flags.layout == "bhld" ? 1 : 2;
+  const auto operation = OperationInputs::read(
+      flags.operation, arrays->batched,
+      flags.num_heads.value_or(arrays->query.shape[heads_axis]));
   if (!operation) {
     return failure_of(operation.error());
   }

@@ -117,6 +117,7 @@ class Runner {
     job.num_heads = config_.num_heads;
     job.scale =
         flags_.operation.scale.value_or(default_scale(*config_.head_dim));
+    job.softcap = flags_.operation.softcap;
     job.dropout = flags_.operation.dropout.value_or(0);
     return job;
   }
@@ -140,6 +141,9 @@ class Runner {
     return list_steps({.batched = input_.batched,
                        .from_tokens = job.from_tokens,
                        .cross = job.cross,
+                       .softcap = spec->softcap.has_value(),
+                       .bias = spec->bias.given(),
+                       .alibi = spec->alibi.given(),
                        .dropout = spec->dropout.active(),
                        .out_proj = config_.out_proj,
                        .masks = spec->mask.parts(),
@@ -365,7 +369,8 @@ Result<ExplainedJob> run_job(const ExplainFlags& flags,
   }
   OperationFlags operation_flags = flags.operation;
   operation_flags.causal = input->mask_causal;
-  const auto operation = OperationInputs::read(operation_flags, input->batched);
+  const auto operation =
+      OperationInputs::read(operation_flags, input->batched, config->num_heads);
   if (!operation) {
     return operation.error();
   }

@@ -1,6 +1,7 @@
 // The job itself: every step run (or only sized) and kept.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@ struct ExplainedJob {
   std::size_t embed_dim = 0;
   std::size_t num_heads = 0;
   double scale = 0;
+  std::optional<double> softcap{};
   double dropout = 0;
   // (B) lists of token ids, for labels; empty for vectors.
   std::vector<std::vector<std::int64_t>> query_ids;

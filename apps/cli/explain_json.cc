@@ -81,6 +81,9 @@ std::string explain_json(const ExplainedJob& job, const TracedStep* values_of,
     }
   }
   json["scale"] = job.scale;
+  if (job.softcap) {
+    json["softcap"] = *job.softcap;
+  }
   json["steps"] = Json::array();
   for (std::size_t n = 0; n < job.steps.size(); ++n) {
     const TracedStep& step = job.steps[n];

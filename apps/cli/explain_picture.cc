@@ -42,6 +42,9 @@ Result<std::string> explain_picture(const ExplainedJob& job,
   }
   const TracedStep& weights = *job.find("attn_weights");
   const TracedStep* masked = job.find("masked_scores");
+  if (masked == nullptr) {
+    masked = job.find("biased_scores");  // a bias of -inf masks
+  }
   const Extents<3> extents{job.num_heads, job.query_length, job.key_length};
   auto values = Tensor<float, 3>::create(extents);
   auto allowed = Tensor<bool, 3>::create(extents);

@@ -69,7 +69,11 @@ std::string summary_line(const ExplainedJob& job, const TracedStep& step,
   if (step.name == "scores") {
     add(say(Word::scale, language, job.scale));
   }
-  if (step.name == "masked_scores") {
+  if (step.name == "capped_scores") {
+    add(say(Word::softcap, language, job.softcap.value_or(0)));
+  }
+  if (step.name == "masked_scores" ||
+      (step.name == "biased_scores" && summary.masked != 0)) {
     add(say(Word::masked, language, summary.masked, summary.count,
             percent(summary.masked, summary.count)));
   }

@@ -26,8 +26,10 @@ Error bad_option(std::string_view option, const std::string& given,
           fmt::format("{} is {}, expected {}", option, given, expected)};
 }
 
-// "B,1,Lkv" -> axes; H may also be called Hq.
-Result<std::vector<Axis>> parse_axes(std::string_view text) {
+// "B,1,Lkv" -> axes; H may also be called Hq. `option` is --mask-axes or
+// --bias-axes.
+Result<std::vector<Axis>> parse_axes(std::string_view option,
+                                     std::string_view text) {
   static const std::map<std::string_view, Axis> kNames = {
       {"B", Axis::B},   {"H", Axis::H},     {"Hq", Axis::H},
       {"Lq", Axis::Lq}, {"Lkv", Axis::Lkv}, {"1", Axis::one}};
@@ -36,13 +38,13 @@ Result<std::vector<Axis>> parse_axes(std::string_view text) {
     const std::size_t comma = rest.find(',');
     const auto name = kNames.find(rest.substr(0, comma));
     if (name == kNames.end()) {
-      return bad_option("--mask-axes", std::string(text),
+      return bad_option(option, std::string(text),
                         "names out of B, H, Lq, Lkv and 1, parted by commas, "
                         "such as B,1,Lkv");
     }
     if (name->second != Axis::one &&
         std::ranges::find(axes, name->second) != axes.end()) {
-      return bad_option("--mask-axes", std::string(text), "each name once");
+      return bad_option(option, std::string(text), "each name once");
     }
     axes.push_back(name->second);
     if (comma == std::string_view::npos) {
@@ -94,23 +96,25 @@ Error wrong_rank(std::string_view option, const Array& array,
                       fmt::join(array.shape, ", "), expected)};
 }
 
-// The axes of --mask: given, or those of a rank-4 array. A shorter one is never
-// guessed. An axis of extent 1 in a rank-4 array is broadcast.
-Result<std::vector<Axis>> axes_of_mask(const OperationFlags& flags,
-                                       const Array& array) {
-  if (!flags.mask_axes.empty()) {
-    auto axes = parse_axes(flags.mask_axes);
+// The axes of --mask or --bias: given as `text`, or those of a rank-4 array. A
+// shorter one is never guessed. An axis of extent 1 in a rank-4 array is
+// broadcast.
+Result<std::vector<Axis>> axes_of(const std::string& option,
+                                  const std::string& text, const Array& array) {
+  if (!text.empty()) {
+    auto axes = parse_axes(option + "-axes", text);
     if (axes && axes->size() != array.shape.size()) {
-      return wrong_rank("--mask", array,
-                        fmt::format("one axis for each name in --mask-axes {}",
-                                    flags.mask_axes));
+      return wrong_rank(
+          option, array,
+          fmt::format("one axis for each name in {}-axes {}", option, text));
     }
     return axes;
   }
   if (array.shape.size() != 4) {
-    return wrong_rank("--mask", array,
-                      "4 axes (B, H, Lq, Lkv), or --mask-axes to name them, "
-                      "such as --mask-axes B,1,Lkv");
+    return wrong_rank(option, array,
+                      fmt::format("4 axes (B, H, Lq, Lkv), or {0}-axes to name "
+                                  "them, such as {0}-axes B,1,Lkv",
+                                  option));
   }
   std::vector<Axis> axes = {Axis::B, Axis::H, Axis::Lq, Axis::Lkv};
   for (std::size_t axis = 0; axis < axes.size(); ++axis) {
@@ -119,6 +123,28 @@ Result<std::vector<Axis>> axes_of_mask(const OperationFlags& flags,
     }
   }
   return axes;
+}
+
+// An array in C order as a dense tensor over the scores, and its elements side
+// by side for a view on them.
+Result<NamedAxes> flatten(const std::string& option, const std::string& text,
+                          Array& array) {
+  auto axes = axes_of(option, text, array);
+  if (!axes) {
+    return axes.error();
+  }
+  std::vector<std::ptrdiff_t> strides(array.shape.size(), 1);
+  for (std::size_t axis = strides.size(); axis-- > 1;) {
+    strides[axis - 1] =
+        strides[axis] * static_cast<std::ptrdiff_t>(array.shape[axis]);
+  }
+  std::size_t count = 1;
+  for (const std::size_t extent : array.shape) {
+    count *= extent;
+  }
+  NamedAxes named{array.shape, std::move(strides), *std::move(axes), {}};
+  array.shape = {count};
+  return named;
 }
 
 template <class T>
@@ -201,6 +227,18 @@ void add_operation_options(CLI::App& command, OperationFlags& flags) {
   add("--scale", flags.scale, "factor on q.k (default 1/sqrt(D))")
       ->type_name("X")
       ->check(finite_number());
+  add("--softcap", flags.softcap,
+      "scores become X * tanh(score / X), before any bias")
+      ->type_name("X")
+      ->check(finite_number());
+  add("--bias", flags.bias, "added to the scores, float; -inf masks")
+      ->type_name("F.npy");
+  add("--bias-axes", flags.bias_axes,
+      "the axes of --bias, such as H,Lq,Lkv or B,1,Lkv")
+      ->type_name("AXES");
+  add("--alibi", flags.alibi,
+      "(H): scores lose slope * distance; auto: the usual slopes")
+      ->type_name("F.npy|auto");
   add("--empty-rows", flags.empty_rows,
       "what a query without any key gives (default zero)")
       ->type_name("zero|uniform|nan")
@@ -323,18 +361,52 @@ Status OperationInputs::read_masks(const OperationFlags& flags, bool batched) {
   if (!array) {
     return array.error();
   }
-  auto axes = axes_of_mask(flags, *array);
+  auto axes = flatten("--mask", flags.mask_axes, *array);
   if (!axes) {
     return axes.error();
   }
   mask_axes_ = *std::move(axes);
-  mask_extents_ = array->shape;
-  std::size_t count = 1;
-  for (const std::size_t extent : array->shape) {
-    count *= extent;
-  }
-  array->shape = {count};
   return store(to_bool<1>(*array, "run", "--mask"), mask_);
+}
+
+Status OperationInputs::read_bias(const OperationFlags& flags) {
+  if (flags.bias.empty()) {
+    return flags.bias_axes.empty()
+               ? ok()
+               : Status(bad_option("--bias-axes", flags.bias_axes,
+                                   "a --bias beside it"));
+  }
+  Result<Array> array = read_npy(flags.bias);
+  if (!array) {
+    return array.error();
+  }
+  auto axes = flatten("--bias", flags.bias_axes, *array);
+  if (!axes) {
+    return axes.error();
+  }
+  bias_axes_ = *std::move(axes);
+  return store(to_float<1>(*array, "run", "--bias"), bias_);
+}
+
+Status OperationInputs::read_alibi(const OperationFlags& flags,
+                                   std::size_t num_heads) {
+  if (flags.alibi.empty()) {
+    return ok();
+  }
+  if (flags.alibi == "auto") {
+    return store(alibi_slopes(num_heads), alibi_);
+  }
+  if (!flags.alibi.ends_with(".npy")) {
+    return bad_option("--alibi", flags.alibi, "auto or a .npy file");
+  }
+  const Result<Array> array = read_npy(flags.alibi);
+  if (!array) {
+    return array.error();
+  }
+  if (array->shape.size() != 1) {
+    return wrong_rank("--alibi", *array, "(H)");
+  }
+  return store(to_float<1>(*array, "run", "--alibi"), alibi_);
 }
 
 Status OperationInputs::read_dropout(const OperationFlags& flags,
@@ -361,7 +433,8 @@ Status OperationInputs::read_dropout(const OperationFlags& flags,
 }
 
 Result<OperationInputs> OperationInputs::read(const OperationFlags& flags,
-                                              bool batched) {
+                                              bool batched,
+                                              std::size_t num_heads) {
   OperationInputs inputs;
   inputs.flags_ = flags;
   if (flags.threads != 0) {
@@ -393,6 +466,12 @@ Result<OperationInputs> OperationInputs::read(const OperationFlags& flags,
     s = inputs.read_masks(flags, batched);
   }
   if (s) {
+    s = inputs.read_bias(flags);
+  }
+  if (s) {
+    s = inputs.read_alibi(flags, num_heads);
+  }
+  if (s) {
     s = inputs.read_dropout(flags, batched);
   }
   if (!s) {
@@ -403,6 +482,7 @@ Result<OperationInputs> OperationInputs::read(const OperationFlags& flags,
 
 AttentionOptions OperationInputs::options() const {
   AttentionOptions options{.scale = flags_.scale,
+                           .softcap = flags_.softcap,
                            .query_start = query_start_,
                            .empty_rows = kEmptyRows.at(flags_.empty_rows),
                            .executor = executor_ ? &*executor_ : nullptr};
@@ -430,13 +510,14 @@ AttentionOptions OperationInputs::options() const {
     options.mask = options.mask & *window_;
   }
   if (mask_) {
-    std::vector<std::ptrdiff_t> strides(mask_extents_.size(), 1);
-    for (std::size_t axis = strides.size(); axis-- > 1;) {
-      strides[axis - 1] =
-          strides[axis] * static_cast<std::ptrdiff_t>(mask_extents_[axis]);
-    }
-    options.mask =
-        options.mask & dense(mask_->data(), mask_extents_, strides, mask_axes_);
+    options.mask = options.mask & dense(mask_->data(), mask_axes_.extents,
+                                        mask_axes_.strides, mask_axes_.axes);
+  }
+  if (bias_) {
+    options.bias = Bias(bias_->data(), bias_axes_);
+  }
+  if (alibi_) {
+    options.alibi = alibi_->view();
   }
   options.dropout.p = flags_.dropout;
   options.dropout.training = flags_.dropout.has_value();

@@ -29,6 +29,10 @@ struct OperationFlags {
   std::string mask;
   std::string mask_axes;
   std::optional<double> scale;
+  std::optional<double> softcap;
+  std::string bias;
+  std::string bias_axes;
+  std::string alibi;
   std::string empty_rows = "zero";
   std::string keep_mask;
   std::optional<double> dropout;
@@ -41,10 +45,11 @@ void add_operation_options(CLI::App& command, OperationFlags& flags);
 // The flags with their files read. options() looks into this object.
 class OperationInputs {
  public:
-  // `batched`: whether the tensors of the call have an axis B. Errors: those
-  // of the files, and invalid_argument with the name of the option.
-  static Result<OperationInputs> read(const OperationFlags& flags,
-                                      bool batched);
+  // `batched`: whether the tensors of the call have an axis B; `num_heads`:
+  // its query heads. Errors: those of the files, and invalid_argument with the
+  // name of the option.
+  static Result<OperationInputs> read(const OperationFlags& flags, bool batched,
+                                      std::size_t num_heads);
 
   AttentionOptions options() const;
 
@@ -53,6 +58,8 @@ class OperationInputs {
   Status read_key_lengths(const OperationFlags& flags, bool batched);
   Status read_documents(const OperationFlags& flags, bool batched);
   Status read_masks(const OperationFlags& flags, bool batched);
+  Status read_bias(const OperationFlags& flags);
+  Status read_alibi(const OperationFlags& flags, std::size_t num_heads);
   Status read_dropout(const OperationFlags& flags, bool batched);
 
   OperationFlags flags_;
@@ -67,8 +74,10 @@ class OperationInputs {
   std::optional<Tensor<std::int64_t, 2>> query_documents_;
   std::optional<Tensor<bool, 2>> key_padding_;
   std::optional<Tensor<bool, 1>> mask_;
-  std::vector<std::size_t> mask_extents_;
-  std::vector<Axis> mask_axes_;
+  NamedAxes mask_axes_;
+  std::optional<Tensor<float, 1>> bias_;
+  NamedAxes bias_axes_;
+  std::optional<Tensor<float, 1>> alibi_;
   std::optional<Tensor<bool, 4>> keep_mask_;
   std::optional<Tensor<std::int64_t, 1>> sequence_ids_;
 };

@@ -1,5 +1,8 @@
 #include "step_words.h"
 
+#include <algorithm>
+#include <array>
+
 #include "words.h"
 
 namespace headwise::cli {
@@ -11,6 +14,23 @@ void replace_all(std::string& text, std::string_view from,
        at = text.find(from, at + to.size())) {
     text.replace(at, from.size(), to);
   }
+}
+
+// The last step before this one that gives scores of some kind; empty where
+// they are no input of it.
+std::string_view scores_before(const ExplainedJob& job,
+                               const TracedStep& step) {
+  constexpr std::array<std::string_view, 6> kOrder = {
+      "scores",       "capped_scores", "biased_scores",
+      "alibi_scores", "masked_scores", "attn_weights"};
+  auto at = std::ranges::find(kOrder, step.name);
+  if (at == kOrder.begin() || at == kOrder.end()) {
+    return {};
+  }
+  do {
+    --at;
+  } while (at != kOrder.begin() && job.find(*at) == nullptr);
+  return *at;
 }
 
 bool is_identity(const ExplainedJob& job, const TracedStep& step) {
@@ -42,8 +62,10 @@ std::string formula_of(const ExplainedJob& job, const TracedStep& step) {
     replace_all(formula, "key @", job.cross ? "embedded_kv @" : "embedded @");
     replace_all(formula, "value @", job.cross ? "embedded_kv @" : "embedded @");
   }
-  if (step.name == "attn_weights" && job.find("masked_scores") != nullptr) {
-    replace_all(formula, "softmax(scores", "softmax(masked_scores");
+  if (const std::string_view scores = scores_before(job, step);
+      !scores.empty()) {
+    replace_all(formula, " scores", " " + std::string(scores));
+    replace_all(formula, "(scores", "(" + std::string(scores));
   }
   if (step.name == "context" && job.find("dropped_weights") != nullptr) {
     replace_all(formula, "attn_weights", "dropped_weights");

@@ -57,6 +57,7 @@ constexpr std::array kWords = {
          "{1}개 가운데 {0}개 주목 가능 ({2:.1f} %)"},
     Pair{Word::has_nan, "{} NaN", "NaN {}개"},
     Pair{Word::scale, "scale = {:.6g}", "scale = {:.6g}"},
+    Pair{Word::softcap, "softcap = {:.6g}", "softcap = {:.6g}"},
     Pair{Word::dropout, "p = {:.6g}, {} of {} dropped",
          "p = {:.6g}, {2}개 가운데 {1}개 버림"},
     Pair{Word::shapes_only, "Shapes only: nothing was computed.",

@@ -26,6 +26,7 @@ enum class Word {
   allowed,
   has_nan,
   scale,
+  softcap,
   dropout,
   shapes_only,
   axes,

@@ -5,6 +5,7 @@
 
 #include "attention/empty_row.h"
 #include "attention/log2_sum.h"
+#include "attention/score_terms.h"
 
 namespace headwise {
 
@@ -89,6 +90,7 @@ void QueryTile::softmax_block(const PackedHead& head, std::size_t block,
   float* p = scores_->p(block);
   loops_.score(q_t_, head.keys(block), spec_.shape.D, tile.keys, spec_.shape.D,
                lanes_, p);
+  apply_score_terms(spec_, tile, lanes_, p);
   if (kind == TileKind::partial) {
     spec_.mask.fill_words(tile, {scores_->allowed(), kKeyBlock});
     loops_.mask(scores_->allowed(), tile.keys, lanes_, p);

@@ -70,8 +70,24 @@ class Row {
         sum += in.query(place_.batch, place_.first_query + i_, h_, d) *
                in.key(place_.batch, place_.first_key + j, g, d);
       }
-      weights_[j] = sum * static_cast<T>(spec_.scale);
+      weights_[j] = with_terms(sum * static_cast<T>(spec_.scale), j);
     }
+  }
+
+  T with_terms(T score, std::size_t j) const {
+    if (spec_.softcap) {
+      const auto cap = static_cast<T>(*spec_.softcap);
+      score = cap * std::tanh(score / cap);
+    }
+    if (spec_.bias.given()) {
+      score += static_cast<T>(spec_.bias(b_, h_, i_, j));
+    }
+    if (spec_.alibi.given()) {
+      const auto distance =
+          static_cast<T>(std::abs(spec_.alibi.offset(b_, i_, j)));
+      score -= static_cast<T>(spec_.alibi.slope(h_)) * distance;
+    }
+    return score;
   }
 
   // weights_ = softmax of the scores.

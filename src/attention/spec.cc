@@ -44,6 +44,23 @@ Result<AttentionShape> ragged_shape(const AttentionShape& shape,
   return ragged;
 }
 
+// Times log2 e they are float32 numbers, and softcap's is not 0.
+Status check_factors(const AttentionOptions& options,
+                     std::string_view operation) {
+  constexpr double kLargest = 2e38;
+  constexpr double kSmallestSoftcap = 1e-37;
+  if (options.scale && !(std::abs(*options.scale) <= kLargest)) {
+    return value_error(operation, "scale", number_text(*options.scale),
+                       "a number from -2e38 to 2e38");
+  }
+  if (options.softcap &&
+      !(*options.softcap >= kSmallestSoftcap && *options.softcap <= kLargest)) {
+    return value_error(operation, "softcap", number_text(*options.softcap),
+                       "a number from 1e-37 to 2e38");
+  }
+  return ok();
+}
+
 }  // namespace
 
 Result<AttentionSpec> AttentionSpec::create(const AttentionShape& tensors,
@@ -60,17 +77,23 @@ Result<AttentionSpec> AttentionSpec::create(const AttentionShape& tensors,
     }
     shape = *ragged;
   }
-  // As a float32, log2 e included.
-  constexpr double kLargestScale = 2e38;
-  if (options.scale && !(std::abs(*options.scale) <= kLargestScale)) {
-    return value_error(operation, "scale", number_text(*options.scale),
-                       "a number from -2e38 to 2e38");
+  if (Status s = check_factors(options, operation); !s) {
+    return s.error();
   }
   if (Status s = options.query_start.check(shape); !s) {
     return s.error();
   }
-  auto mask =
-      BoundMask::bind(options.mask, shape, options.query_start, operation);
+  auto bias = BoundBias::bind(options.bias, shape, operation);
+  if (!bias) {
+    return bias.error();
+  }
+  auto alibi =
+      BoundAlibi::bind(options.alibi, shape, options.query_start, operation);
+  if (!alibi) {
+    return alibi.error();
+  }
+  auto mask = BoundMask::bind(options.mask, shape, options.query_start,
+                              operation, *bias);
   if (!mask) {
     return mask.error();
   }
@@ -82,6 +105,9 @@ Result<AttentionSpec> AttentionSpec::create(const AttentionShape& tensors,
   return AttentionSpec{
       shape,
       options.scale.value_or(default_scale(shape.D)),
+      options.softcap,
+      *std::move(bias),
+      *std::move(alibi),
       *std::move(mask),
       *std::move(dropout),
       options.empty_rows,

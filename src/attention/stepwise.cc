@@ -51,15 +51,18 @@ Status allocate(const AttentionSpec& spec, AttentionSteps& steps) {
     tensor = *std::move(made);
     return ok();
   };
-  Status s = make(steps.scores, like_scores);
-  if (s && !spec.mask.allows_all()) {
-    s = make(steps.masked_scores, like_scores);
-  }
-  if (s) {
-    s = make(steps.attn_weights, like_scores);
-  }
-  if (s && spec.dropout.active()) {
-    s = make(steps.dropped_weights, like_scores);
+  Status s = ok();
+  for (const auto& [wanted, tensor] :
+       {std::pair(true, &steps.scores),
+        {spec.softcap.has_value(), &steps.capped_scores},
+        {spec.bias.given(), &steps.biased_scores},
+        {spec.alibi.given(), &steps.alibi_scores},
+        {!spec.mask.parts().empty(), &steps.masked_scores},
+        {true, &steps.attn_weights},
+        {spec.dropout.active(), &steps.dropped_weights}}) {
+    if (s && wanted) {
+      s = make(*tensor, like_scores);
+    }
   }
   if (s) {
     s = make(steps.context, Extents<4>{B, Lq, Hq, Dv});
@@ -68,6 +71,29 @@ Status allocate(const AttentionSpec& spec, AttentionSteps& steps) {
     s = make(steps.lse, Extents<3>{B, Hq, Lq});
   }
   return s;
+}
+
+// Scores -> scores with softcap, bias and ALiBi, as far as they are asked for.
+TensorView<const float, 4> add_terms(const AttentionSpec& spec,
+                                     AttentionSteps& steps, TraceSink* trace) {
+  TensorView<const float, 4> last = std::as_const(steps.scores).view();
+  if (spec.softcap) {
+    apply_softcap(last, *spec.softcap, steps.capped_scores.view(),
+                  *spec.executor);
+    last = std::as_const(steps.capped_scores).view();
+    tell(trace, "capped_scores", kScoreAxes, last);
+  }
+  if (spec.bias.given()) {
+    add_bias(last, spec.bias, steps.biased_scores.view(), *spec.executor);
+    last = std::as_const(steps.biased_scores).view();
+    tell(trace, "biased_scores", kScoreAxes, last);
+  }
+  if (spec.alibi.given()) {
+    add_alibi(last, spec.alibi, steps.alibi_scores.view(), *spec.executor);
+    last = std::as_const(steps.alibi_scores).view();
+    tell(trace, "alibi_scores", kScoreAxes, last);
+  }
+  return last;
 }
 
 }  // namespace
@@ -99,8 +125,8 @@ Result<AttentionSteps> stepwise_attention(TensorView<const float, 4> query,
   scores(query, key, spec->scale, steps.scores.view(), *spec->executor);
   tell(trace, "scores", kScoreAxes, std::as_const(steps.scores).view());
 
-  TensorView<const float, 4> masked = std::as_const(steps.scores).view();
-  if (!spec->mask.allows_all()) {
+  TensorView<const float, 4> masked = add_terms(*spec, steps, trace);
+  if (!spec->mask.parts().empty()) {
     if (Status s = tell_masks(trace, *spec); !s) {
       return s.error();
     }

@@ -103,7 +103,14 @@ std::vector<TracedStep> list_steps(const JobShape& job) {
   list.add("q_heads", {"B", "H", "Lq", "D"});
   list.add("k_heads", {"B", "H", "Lkv", "D"});
   list.add("v_heads", {"B", "H", "Lkv", "Dv"});
-  list.add("scores", {"B", "H", "Lq", "Lkv"});
+  for (const auto& [taken, name] : {std::pair(true, "scores"),
+                                    {job.softcap, "capped_scores"},
+                                    {job.bias, "biased_scores"},
+                                    {job.alibi, "alibi_scores"}}) {
+    if (taken) {
+      list.add(name, {"B", "H", "Lq", "Lkv"});
+    }
+  }
   if (!job.masks.empty()) {
     list.add_masks();
     list.add("masked_scores", {"B", "H", "Lq", "Lkv"});

@@ -54,6 +54,16 @@ constexpr std::array kSteps = {
              "모든 쿼리를 모든 키와 비교하고 크기를 조정합니다",
              "scores[b,h,i,j] = scale * sum_d q_heads[b,h,i,d] * "
              "k_heads[b,h,j,d]"},
+    StepInfo{"capped_scores", "soft cap: no score goes beyond softcap",
+             "소프트캡: 점수가 softcap을 넘지 않게 부드럽게 누릅니다",
+             "capped_scores = softcap * tanh(scores / softcap)"},
+    StepInfo{"biased_scores", "add the bias that was given; -inf masks",
+             "직접 준 바이어스를 더합니다; -inf인 곳은 가려집니다",
+             "biased_scores = scores + bias"},
+    StepInfo{"alibi_scores", "ALiBi: the farther a key, the lower its score",
+             "ALiBi: 키가 멀수록 점수를 낮춥니다",
+             "alibi_scores[b,h,i,j] = scores[b,h,i,j] - slopes[h] * "
+             "|i + query_start - j|"},
     StepInfo{"padding_mask", "padding mask: True where a key is a real token",
              "패딩 마스크: 키가 진짜 토큰인 곳이 True입니다",
              "padding_mask[b,0,0,j] = key j of sequence b is no padding"},

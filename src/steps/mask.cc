@@ -50,11 +50,7 @@ bool allows(const Documents& rule, const Pair& pair) {
 }
 
 bool allows(const Dense& rule, const Pair& pair) {
-  const auto& [of_b, of_h, of_i, of_j] = rule.stride_of;
-  return rule.data[static_cast<std::ptrdiff_t>(pair.b) * of_b +
-                   static_cast<std::ptrdiff_t>(pair.h) * of_h +
-                   static_cast<std::ptrdiff_t>(pair.i) * of_i +
-                   static_cast<std::ptrdiff_t>(pair.j) * of_j];
+  return rule.data[rule.offset(pair.b, pair.h, pair.i, pair.j)];
 }
 
 bool allows(const MaskRule& rule, const Pair& pair) {
@@ -181,59 +177,8 @@ Status check(Documents& rule, const Call& call) {
                    call.shape.Lkv, call);
 }
 
-constexpr std::array<std::string_view, 5> kAxisNames = {"B", "H", "Lq", "Lkv",
-                                                        "1"};
-
-// "(B, 1, Lkv)"
-std::string axes_text(const std::vector<Axis>& axes) {
-  std::string text = "(";
-  for (const Axis axis : axes) {
-    if (text.size() > 1) {
-      text += ", ";
-    }
-    text += kAxisNames[static_cast<std::size_t>(axis)];
-  }
-  return text + ")";
-}
-
-// Finds the stride of each axis of the scores in the dense view.
 Status check(Dense& rule, const Call& call) {
-  const AttentionShape& shape = call.shape;
-  const std::string axes = axes_text(rule.axes);
-  if (rule.axes.size() != rule.extents.size()) {
-    return Error{ErrorCode::invalid_argument,
-                 std::string(call.operation) + ": mask has " +
-                     std::to_string(rule.extents.size()) +
-                     " axes, expected one for each name in " + axes};
-  }
-  if (rule.axes.size() != rule.strides.size()) {
-    return Error{ErrorCode::invalid_argument,
-                 std::string(call.operation) + ": mask has " +
-                     std::to_string(rule.strides.size()) +
-                     " strides, expected one for each name in " + axes};
-  }
-  const std::array<std::size_t, 4> sizes = {shape.B, shape.Hq, shape.Lq,
-                                            shape.Lkv};
-  std::array<bool, 4> named{};
-  std::vector<std::size_t> expected;
-  rule.stride_of = {};
-  for (std::size_t a = 0; a < rule.axes.size(); ++a) {
-    if (rule.axes[a] == Axis::one) {
-      expected.push_back(1);
-      continue;
-    }
-    const auto axis = static_cast<std::size_t>(rule.axes[a]);
-    if (named[axis]) {
-      return Error{ErrorCode::invalid_argument,
-                   std::string(call.operation) + ": mask axes " + axes +
-                       " name " + std::string(kAxisNames[axis]) +
-                       " twice, expected each name once"};
-    }
-    named[axis] = true;
-    expected.push_back(sizes[axis]);
-    rule.stride_of[axis] = rule.strides[a];
-  }
-  return check_shape(call.operation, "mask", rule.extents, axes, expected);
+  return rule.check(call.shape, call.operation, "mask");
 }
 
 // ---- How they are shown: over which axes of the scores they differ. ----
@@ -314,13 +259,14 @@ Mask documents(TensorView<const std::int64_t, 1> query_ids,
 
 Mask dense(const bool* data, std::vector<std::size_t> extents,
            std::vector<std::ptrdiff_t> strides, std::vector<Axis> axes) {
-  return Mask(
-      Dense{data, std::move(extents), std::move(strides), std::move(axes), {}});
+  return Mask(Dense{
+      {std::move(extents), std::move(strides), std::move(axes), {}}, data});
 }
 
 Result<BoundMask> BoundMask::bind(const Mask& mask, const AttentionShape& shape,
                                   const QueryStart& query_start,
-                                  std::string_view operation) {
+                                  std::string_view operation,
+                                  const BoundBias& bias) {
   std::vector<MaskRule> rules = mask.rules();
   Mask bound;
   for (MaskRule& rule : rules) {
@@ -334,11 +280,14 @@ Result<BoundMask> BoundMask::bind(const Mask& mask, const AttentionShape& shape,
     }
     bound = std::move(bound) & Mask(std::move(rule));
   }
-  return BoundMask(std::move(bound), shape, query_start);
+  return BoundMask(std::move(bound), shape, query_start, bias);
 }
 
 bool BoundMask::may_attend(std::size_t b, std::size_t h, std::size_t i,
                            std::size_t j) const {
+  if (bias_.given() && bias_(b, h, i, j) == kMinusInf) {
+    return false;
+  }
   const Pair pair{b, h, i, j,
                   static_cast<std::int64_t>(i) + query_start_.of(b, shape_)};
   return std::ranges::all_of(
@@ -364,7 +313,7 @@ std::vector<BoundMask::Part> BoundMask::parts() const {
 Result<Tensor<bool, 4>> BoundMask::materialize(std::size_t part) const {
   const auto& rules = mask_.rules();
   const BoundMask shown(part < rules.size() ? Mask(rules[part]) : mask_, shape_,
-                        query_start_);
+                        query_start_, {});
   const std::array<bool, 4> varies = parts()[part].varies;
   const auto [B, H, Lq, Lkv] =
       Extents<4>{varies[0] ? shape_.B : 1, varies[1] ? shape_.Hq : 1,

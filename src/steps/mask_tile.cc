@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "headwise/steps/mask.h"
+#include "steps/bias_tile.h"
 
 namespace headwise {
 namespace {
@@ -247,11 +248,8 @@ void restrict(const KeyPadding& rule, const Tile& tile, std::int64_t /*start*/,
 }
 
 const bool* corner(const Dense& rule, const Tile& tile) {
-  const auto& [of_b, of_h, of_i, of_j] = rule.stride_of;
-  return rule.data + static_cast<std::ptrdiff_t>(tile.b) * of_b +
-         static_cast<std::ptrdiff_t>(tile.h) * of_h +
-         static_cast<std::ptrdiff_t>(tile.first_query) * of_i +
-         static_cast<std::ptrdiff_t>(tile.first_key) * of_j;
+  return rule.data +
+         rule.offset(tile.b, tile.h, tile.first_query, tile.first_key);
 }
 
 TileKind classify(const Dense& rule, const Tile& tile, std::int64_t /*start*/) {
@@ -386,7 +384,9 @@ TileKind BoundMask::classify(const Tile& tile) const {
     }
     all = kind == TileKind::partial ? kind : all;
   }
-  return all;
+  // Last, for it reads the tile's biases.
+  const TileKind by_bias = bias_.given() ? classify_bias(bias_, tile) : all;
+  return by_bias == TileKind::full ? all : by_bias;
 }
 
 void BoundMask::fill_words(const Tile& tile,
@@ -396,6 +396,9 @@ void BoundMask::fill_words(const Tile& tile,
   std::fill_n(allowed.begin(), tile.keys, low_bits(tile.queries));
   for (const MaskRule& rule : mask_.rules()) {
     std::visit([&](const auto& r) { restrict(r, tile, start, allowed); }, rule);
+  }
+  if (bias_.given()) {
+    restrict_by_bias(bias_, tile, allowed);
   }
 }
 

@@ -31,4 +31,19 @@ void scores(TensorView<const float, 4> query, TensorView<const float, 4> key,
                });
 }
 
+void apply_softcap(TensorView<const float, 4> scores, double softcap,
+                   TensorView<float, 4> capped_scores,
+                   const Executor& executor) {
+  const auto [B, Hq, Lq, Lkv] = scores.extents();
+  const auto cap = static_cast<float>(softcap);
+  for_each_row(executor, {B, Hq, Lq},
+               [&, keys = Lkv](std::size_t b, std::size_t h, std::size_t i) {
+                 for (std::size_t j = 0; j < keys; ++j) {
+                   const float score = scores(b, h, i, j);
+                   capped_scores(b, h, i, j) =
+                       std::isnan(score) ? kNaN : cap * std::tanh(score / cap);
+                 }
+               });
+}
+
 }  // namespace headwise

@@ -496,7 +496,8 @@ class RunTest(CliTest):
         return ("run", "--query", "q.npy", "--key", "k.npy", "--value",
                 "v.npy", "--out", "o.npy", *opts)
 
-    def attention(self, allowed=lambda b, h, i, j: True, scale=5 ** -0.5):
+    def attention(self, allowed=lambda b, h, i, j: True, scale=5 ** -0.5,
+                  term=lambda score, b, h, i, j: score):
         """(output, weights, lse) of inputs() by the formula."""
         (B, H, Lq, D), q = read_npy(self.folder / "q.npy")
         (_, G, Lk, _), k = read_npy(self.folder / "k.npy")
@@ -504,8 +505,9 @@ class RunTest(CliTest):
         output, weights, lse = [], [], []
         for b, h, i in itertools.product(range(B), range(H), range(Lq)):
             g = b * G + h // (H // G)
-            row = [scale * sum(q[((b * H + h) * Lq + i) * D + d] *
-                               k[(g * Lk + j) * D + d] for d in range(D))
+            row = [term(scale * sum(q[((b * H + h) * Lq + i) * D + d] *
+                                    k[(g * Lk + j) * D + d] for d in range(D)),
+                        b, h, i, j)
                    if allowed(b, h, i, j) else -math.inf for j in range(Lk)]
             total = sum(map(math.exp, row))
             share = [math.exp(s) / total if total else 0 for s in row]
@@ -575,6 +577,70 @@ class RunTest(CliTest):
                 self.assert_close("l.npy", (2, 4, 3), lse)
         self.succeed(*self.inputs("--scale", "-0.75"))
         self.assert_close("o.npy", (2, 4, 3, 7), self.attention(scale=-.75)[0])
+
+    def test_softcap_bias_and_alibi(self):
+        bias = [n * 37 % 11 / 5 - 1 for n in range(4 * 3 * 6)]
+        bias[7] = bias[60] = -math.inf
+        self.put("bias.npy", 4, 3, 6, values=bias)
+        self.put("bias4.npy", 1, 4, 3, 6, values=bias)
+        slopes = (0.5, 0.25, -0.125, 2)
+        self.put("slopes.npy", 4, values=slopes)
+
+        def add_bias(score, b, h, i, j):
+            return score + bias[(h * 3 + i) * 6 + j]
+
+        def cap(score, *_):
+            return 0.75 * math.tanh(score / 0.75)
+
+        def alibi(by, start=0):
+            return lambda score, b, h, i, j: score - by[h] * abs(i + start - j)
+
+        named = ("--bias", "bias.npy", "--bias-axes", "H,Lq,Lkv")
+        for opts, term in (
+                (("--softcap", "0.75"), cap),
+                (named, add_bias),
+                (("--bias", "bias4.npy"), add_bias),
+                (("--alibi", "slopes.npy"), alibi(slopes)),
+                (("--alibi", "auto", "--query-start", "-2"),
+                 alibi([2.0 ** -n for n in (2, 4, 6, 8)], -2)),
+                (("--softcap", "0.75", *named, "--alibi", "slopes.npy"),
+                 lambda s, *at: alibi(slopes)(add_bias(cap(s), *at), *at))):
+            with self.subTest(opts):
+                self.succeed(*self.inputs("--attn-weights", "a.npy", *opts))
+                output, weights, _ = self.attention(term=term)
+                self.assert_close("o.npy", (2, 4, 3, 7), output)
+                self.assert_close("a.npy", (2, 4, 3, 6), weights)
+
+    def test_softcap_bias_and_alibi_that_do_not_fit(self):
+        self.put("m.npy", 2, 3, 6)
+        self.put("i.npy", 2, 3, 6, descr="|b1")
+        self.put("s.npy", 3)
+        for code, message, *opts in (
+                (BAD_INPUT, "--bias has shape (2, 3, 6), expected 4 axes "
+                 "(B, H, Lq, Lkv), or --bias-axes", "--bias", "m.npy"),
+                (BAD_INPUT, "bias has shape (2, 3, 6), expected (B, H, Lkv) = "
+                 "(2, 4, 6)", "--bias", "m.npy", "--bias-axes", "B,H,Lkv"),
+                (BAD_INPUT, "expected one axis for each name in --bias-axes",
+                 "--bias", "m.npy", "--bias-axes", "B,Lkv"),
+                (USAGE, "--bias-axes is B,X, expected names out of", "--bias",
+                 "m.npy", "--bias-axes", "B,X"),
+                (USAGE, "--bias-axes is B,B,Lkv, expected each name once",
+                 "--bias", "m.npy", "--bias-axes", "B,B,Lkv"),
+                (USAGE, "expected a --bias beside it", "--bias-axes", "B"),
+                (BAD_INPUT, "--bias holds bool elements", "--bias", "i.npy",
+                 "--bias-axes", "B,Lq,Lkv"),
+                (BAD_INPUT, "softcap is 0, expected a number from 1e-37 to "
+                 "2e38", "--softcap", "0"),
+                (USAGE, "--softcap is much, expected a finite number",
+                 "--softcap", "much"),
+                (BAD_INPUT, "alibi has shape (3), expected (Hq) = (4)",
+                 "--alibi", "s.npy"),
+                (BAD_INPUT, "--alibi has shape (2, 3, 6), expected (H)",
+                 "--alibi", "m.npy"),
+                (USAGE, "--alibi is manual, expected auto or a .npy file",
+                 "--alibi", "manual")):
+            with self.subTest(message):
+                self.fail_with(code, message, *self.inputs(*opts))
 
     def test_unbatched_and_the_mean_of_the_heads(self):
         self.put("q1.npy", 1, 4, 3, 5)

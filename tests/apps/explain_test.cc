@@ -112,6 +112,7 @@ TEST(ListStepsTest, EqualsWhatEveryMaskReports) {
   put_array<std::int64_t>(folder / "starts.npy", {5}, 3);
   put_array<bool>(folder / "padding.npy", {5, 10});
   put_array<std::int64_t>(folder / "documents.npy", {5, 10}, 1);  // all 0
+  put_array<float>(folder / "bias.npy", {10, 10});
   const std::vector<std::function<void(ExplainFlags&)>> changes = {
       [](ExplainFlags& f) { f.mask_kind = "none"; },
       [](ExplainFlags& f) { f.mask_kind = "padding"; },
@@ -138,6 +139,13 @@ TEST(ListStepsTest, EqualsWhatEveryMaskReports) {
         f.operation.key_starts = folder / "starts.npy";
         f.operation.documents = folder / "documents.npy";
       },
+      [](ExplainFlags& f) { f.operation.softcap = 2; },
+      [](ExplainFlags& f) { f.operation.alibi = "auto"; },
+      [&](ExplainFlags& f) {
+        f.mask_kind = "none";
+        f.operation.bias = folder / "bias.npy";
+        f.operation.bias_axes = "Lq,Lkv";
+      },
   };
   for (std::size_t n = 0; n < changes.size(); ++n) {
     ExplainFlags flags;
@@ -145,6 +153,23 @@ TEST(ListStepsTest, EqualsWhatEveryMaskReports) {
     changes[n](flags);
     expect_same_steps(flags, std::to_string(n));
   }
+}
+
+TEST(FormulaTest, EachStepOfTheScoresNamesTheOneBeforeIt) {
+  ExplainFlags flags = small();
+  flags.example = "masked";
+  flags.operation.softcap = 2;
+  flags.operation.alibi = "auto";
+  const ExplainedJob job = job_of(flags);
+  EXPECT_EQ(formula_of(job, *job.find("capped_scores")),
+            "capped_scores = softcap * tanh(scores / softcap)");
+  EXPECT_EQ(formula_of(job, *job.find("alibi_scores")),
+            "alibi_scores[b,h,i,j] = capped_scores[b,h,i,j] - slopes[h] * |i + "
+            "query_start - j|");
+  EXPECT_EQ(formula_of(job, *job.find("masked_scores")),
+            "masked_scores = alibi_scores if mask else -inf");
+  EXPECT_EQ(formula_of(job, *job.find("attn_weights")),
+            "attn_weights[b,h,i,:] = softmax(masked_scores[b,h,i,:])");
 }
 
 TEST(ListStepsTest, EqualsWhatDropoutAndTwoSidesReport) {
@@ -222,6 +247,8 @@ TEST_F(ParamsTest, NoOutputProjectionIsOneStepLessToCompute) {
   const ExplainedJob job = job_of(flags_);
   EXPECT_THAT(job.find("output")->axes, ElementsAre("B", "Lq", "H*Dv"));
   EXPECT_EQ(formula_of(job, *job.find("output")), "output = merged");
+  EXPECT_EQ(formula_of(job, *job.find("attn_weights")),
+            "attn_weights[b,h,i,:] = softmax(scores[b,h,i,:])");
   EXPECT_EQ(job.find("output")->data, job.find("merged")->data);
 }
 

@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "attention/every_bias.h"
 #include "headwise/attention/forward.h"
 #include "headwise/attention/reference.h"
 #include "headwise/attention/stepwise.h"
@@ -97,7 +100,8 @@ class EveryMask {
         key_ids_(Tensor<std::int64_t, 2>::create({s.B, s.Lkv}).value()),
         padding_(coin_tosses<2>({s.B, s.Lkv}, 901, 0.7)),
         square_(coin_tosses<2>({s.Lq, s.Lkv}, 902, 0.6)),
-        full_(coin_tosses<4>({s.B, s.Hq, s.Lq, s.Lkv}, 903, 0.6)) {
+        full_(coin_tosses<4>({s.B, s.Hq, s.Lq, s.Lkv}, 903, 0.6)),
+        biases_(s) {
     const std::size_t shortest = with_empty_rows ? 0 : 1;
     for (std::size_t b = 0; b < s.B; ++b) {
       lengths_(b) = length(b * 3 + shortest, s, shortest);
@@ -161,6 +165,7 @@ class EveryMask {
             {"all", causal() & lengths & key_lengths(row_lengths_.view()) &
                         padding & square & full & window(60, 3) & documents}};
   }
+  const EveryBias& biases() const { return biases_; }
 
  private:
   static std::int64_t length(std::size_t wish, const AttentionShape& s,
@@ -177,6 +182,7 @@ class EveryMask {
   Tensor<bool, 2> padding_;
   Tensor<bool, 2> square_;
   Tensor<bool, 4> full_;
+  EveryBias biases_;
 };
 
 // Small and large, square and not, around one block of keys, grouped heads.
@@ -195,6 +201,40 @@ struct OptionsCase {
   std::string name;
   AttentionOptions options;
 };
+
+// Softcap, bias and ALiBi, one by one and together.
+inline std::vector<OptionsCase> every_score_term(const EveryBias& every,
+                                                 const Mask& mask) {
+  std::vector<OptionsCase> cases = {
+      {"softcap", {.softcap = 1.5}},
+      {"alibi", {.alibi = every.slopes(), .query_start = -3}},
+      {"softcap and finite bias", {.softcap = 2.0, .bias = every.finite()}},
+      {"bias and alibi, bottom right",
+       {.bias = every.finite(),
+        .alibi = every.slopes(),
+        .query_start = QueryStart::bottom_right()}}};
+  for (const auto& [name, bias] : every.biases()) {
+    cases.push_back({"bias " + name, {.bias = bias}});
+    cases.push_back({"all terms, causal, bias " + name,
+                     {.mask = causal(),
+                      .softcap = 0.9,
+                      .bias = bias,
+                      .alibi = every.slopes(),
+                      .query_start = 2}});
+  }
+  for (const EmptyRow empty_rows :
+       {EmptyRow::zero, EmptyRow::uniform, EmptyRow::nan}) {
+    cases.push_back({"all terms and masks",
+                     {.mask = mask,
+                      .softcap = 1.1,
+                      .bias = every.biases().front().second,
+                      .alibi = every.slopes(),
+                      .empty_rows = empty_rows,
+                      .dropout = {.p = 0.2, .training = true}}});
+  }
+  return cases;
+}
+
 inline std::vector<OptionsCase> every_options(const EveryMask& every_mask) {
   std::vector<OptionsCase> cases;
   for (const auto& [name, mask] : every_mask.masks()) {
@@ -215,6 +255,8 @@ inline std::vector<OptionsCase> every_options(const EveryMask& every_mask) {
                     .dropout = {.p = 0.3, .training = true, .seed = Seed{9}},
                     .attn_weights = AttnWeights::after_dropout}});
   cases.push_back({"mean", {.mask = all, .attn_weights = AttnWeights::mean}});
+  std::ranges::move(every_score_term(every_mask.biases(), all),
+                    std::back_inserter(cases));
   for (OptionsCase& c : cases) {
     if (c.options.attn_weights == AttnWeights::none) {
       c.options.attn_weights = AttnWeights::per_head;

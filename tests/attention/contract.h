@@ -32,6 +32,24 @@ inline float contract_exp2(float x) {
   return y * std::bit_cast<float>(std::bit_cast<std::uint32_t>(shifted) << 23);
 }
 
+inline float contract_tanh(float x) {
+  const float steep = std::fabs(x) * -0x1.715476p+1f;
+  const float z = steep < -64 ? -64 : steep;
+  const float magic = 0x1.8p23f + 127;
+  const float shifted = z + magic;
+  const float g = z - (shifted - magic);
+  float y = 0x1.4308fap-13f;
+  for (const float c : {0x1.5f07b4p-10f, 0x1.3b2ba0p-7f, 0x1.c6af6ep-5f,
+                        0x1.ebfbdep-3f, 0x1.62e430p-1f}) {
+    y = std::fma(y, g, c);
+  }
+  y *= g;
+  const auto power =
+      std::bit_cast<float>(std::bit_cast<std::uint32_t>(shifted) << 23);
+  const float e = std::fma(y, power, power - 1);
+  return std::copysign(e / (e + 2), x);
+}
+
 // One row's running result: M, sum and the context.
 class ContractRow {
  public:
@@ -112,7 +130,30 @@ class Contract {
 
   bool allowed(std::size_t b, std::size_t h, std::size_t i,
                std::size_t j) const {
-    return spec_.mask.may_attend(b, h, i, j);
+    return spec_.mask.may_attend(b, h, i, j) &&
+           !(spec_.bias.given() &&
+             spec_.bias(b, h, i, j) == -std::numeric_limits<float>::infinity());
+  }
+
+  float with_terms(float score, std::size_t b, std::size_t h, std::size_t i,
+                   std::size_t j) const {
+    constexpr double kLog2E = 0x1.71547652b82fep+0;
+    if (spec_.softcap) {
+      const auto c = static_cast<float>(*spec_.softcap * kLog2E);
+      score = c * contract_tanh(score / c);
+    }
+    if (spec_.bias.given()) {
+      score =
+          std::fma(spec_.bias(b, h, i, j), static_cast<float>(kLog2E), score);
+    }
+    if (spec_.alibi.given()) {
+      const auto slope = static_cast<float>(
+          static_cast<double>(spec_.alibi.slope(h)) * kLog2E);
+      const std::int64_t offset = spec_.alibi.offset(b, i, j);
+      const auto distance = static_cast<float>(offset < 0 ? -offset : offset);
+      score = std::fma(slope, -distance, score);
+    }
+    return score;
   }
 
   ContractBlock block(std::size_t b, std::size_t h, std::size_t i,
@@ -129,7 +170,7 @@ class Contract {
           score = std::fma(in_.query(b, i, h, d) * factor,
                            in_.key(b, j, s.kv_head(h), d), score);
         }
-        score += 0.0f;
+        score = with_terms(score + 0.0f, b, h, i, j);
         block.max = score > block.max ? score : block.max;
       }
       block.p.push_back(score);

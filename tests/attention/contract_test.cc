@@ -18,6 +18,7 @@ namespace {
 using testing_support::attend;
 using testing_support::Contract;
 using testing_support::contract_exp2;
+using testing_support::contract_tanh;
 using testing_support::every_options;
 using testing_support::EveryMask;
 using testing_support::Inputs;
@@ -96,6 +97,50 @@ TEST_P(ContractTest, HoldsForScoresOfEverySize) {
   }
 }
 
+// Beyond 2^24 a distance is rounded to binary32.
+TEST_P(ContractTest, HoldsForDistancesOfEverySize) {
+  const AttentionShape shape{1, 2, 2, 50, 140, 4, 4};
+  const Inputs<float> in = random_inputs(shape, 840);
+  const float slopes[] = {0x1p-20f, -0x1.23p-30f};
+  for (const std::int64_t start :
+       {std::int64_t{0}, -(std::int64_t{1} << 24) + 20,
+        (std::int64_t{1} << 24) - 20, (std::int64_t{1} << 24) + 70,
+        -(std::int64_t{1} << 40), std::int64_t{1} << 62}) {
+    expect_contract(in,
+                    {.alibi = {slopes, {2}},
+                     .query_start = start,
+                     .attn_weights = AttnWeights::per_head},
+                    "query_start " + std::to_string(start));
+  }
+}
+
+TEST_P(ContractTest, HoldsForBiasesAroundVectorsTilesAndBlocks) {
+  for (const std::size_t Lq : {1u, 15u, 16u, 17u, 48u, 49u}) {
+    for (const std::size_t Lkv : {1u, 3u, 4u, 127u, 129u}) {
+      const AttentionShape shape{1, 2, 1, Lq, Lkv, 3, 2};
+      const EveryMask every_mask(shape, true);
+      for (const auto& [name, bias] : every_mask.biases().biases()) {
+        expect_contract(random_inputs(shape, 850),
+                        {.bias = bias, .attn_weights = AttnWeights::per_head},
+                        name + ", Lq " + std::to_string(Lq) + ", Lkv " +
+                            std::to_string(Lkv));
+      }
+    }
+  }
+}
+
+TEST_P(ContractTest, HoldsForCappedScoresOfEverySize) {
+  const AttentionShape shape{1, 2, 2, 20, 300, 8, 8};
+  for (const double range : {1e-22, 1e-3, 1.0, 30.0, 1e4, 1e18}) {
+    for (const double softcap : {1e-37, 0.1, 50.0, 2e38}) {
+      expect_contract(
+          random_inputs(shape, 860, range),
+          {.softcap = softcap, .attn_weights = AttnWeights::per_head},
+          "range " + std::to_string(range));
+    }
+  }
+}
+
 // The kernels' exp2 has these bits (ContractTest); here is how good they are.
 TEST(ContractExp2Test, IsWithinOneUnitInTheLastPlace) {
   const FloatEnvironment environment;
@@ -110,6 +155,28 @@ TEST(ContractExp2Test, IsWithinOneUnitInTheLastPlace) {
     worst = std::max(worst, std::abs(contract_exp2(x) / exact - 1));
   }
   EXPECT_LT(worst, 8.1e-8);
+}
+
+// Likewise its tanh.
+TEST(ContractTanhTest, IsOddAtMostOneAndNearTheTangent) {
+  const FloatEnvironment environment;
+  const float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(contract_tanh(infinity), 1.0f);
+  EXPECT_EQ(contract_tanh(-infinity), -1.0f);
+  EXPECT_TRUE(std::isnan(contract_tanh(kNaN)));
+  EXPECT_EQ(testing_support::bits(contract_tanh(0.0f)), 0u);
+  EXPECT_EQ(testing_support::bits(contract_tanh(-0.0f)), 0x80000000u);
+  double worst = 0;
+  // Every 997th number from 2^-120 to +inf.
+  for (std::uint32_t at = 0x03800000; at <= 0x7f800000; at += 997) {
+    const auto x = std::bit_cast<float>(at);
+    const float y = contract_tanh(x);
+    const double exact = std::tanh(static_cast<double>(x));
+    worst = std::max(worst, std::abs(static_cast<double>(y) / exact - 1));
+    ASSERT_LE(y, 1.0f) << x;
+    ASSERT_EQ(contract_tanh(-x), -y);
+  }
+  EXPECT_LT(worst, 2.6e-7);
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, ContractTest, testing::ValuesIn(targets()),

@@ -33,7 +33,9 @@ struct Call {
         out(outputs_for(in, AttnWeights::per_head)),
         bad_lengths(filled<std::int64_t, 1>({2}, 6)),
         bad_padding(filled<bool, 2>({2, 4}, true)),
-        bad_starts(filled<std::int64_t, 1>({3}, 0)) {}
+        bad_starts(filled<std::int64_t, 1>({3}, 0)),
+        bad_bias(filled<float, 2>({3, 4}, 0)),
+        bad_slopes(filled<float, 1>({4}, kNaN)) {}
 
   Inputs<float> in;
   Outputs<float> out;
@@ -41,6 +43,8 @@ struct Call {
   const Tensor<std::int64_t, 1> bad_lengths;
   const Tensor<bool, 2> bad_padding;
   const Tensor<std::int64_t, 1> bad_starts;
+  const Tensor<float, 2> bad_bias;
+  const Tensor<float, 1> bad_slopes;
 };
 
 struct ErrorCase {
@@ -158,6 +162,24 @@ std::vector<ErrorCase> option_errors() {
        "attention: scale is inf, expected a number from -2e38 to 2e38"},
       {[](Call& c) { c.options.scale = std::nan(""); }, invalid,
        "attention: scale is nan, expected a number from -2e38 to 2e38"},
+      {[](Call& c) { c.options.softcap = 0.0; }, invalid,
+       "attention: softcap is 0, expected a number from 1e-37 to 2e38"},
+      {[](Call& c) { c.options.softcap = std::nan(""); }, invalid,
+       "attention: softcap is nan, expected a number from 1e-37 to 2e38"},
+      {[](Call& c) { c.options.softcap = 1e39; }, invalid,
+       "attention: softcap is 1e+39, expected a number from 1e-37 to 2e38"},
+      {[](Call& c) {
+         c.options.bias = dense(c.bad_bias.view(), {Axis::Lq, Axis::Lkv});
+       },
+       ErrorCode::shape_mismatch,
+       "attention: bias has shape (3, 4), expected (Lq, Lkv) = (3, 5)"},
+      {[](Call& c) { c.options.alibi = c.bad_slopes.view(); }, invalid,
+       "attention: alibi[0] is nan, expected a number from -1e19 to 1e19"},
+      {[](Call& c) {
+         c.options.alibi = {c.bad_slopes.data(), {3}};
+       },
+       ErrorCode::shape_mismatch,
+       "attention: alibi has shape (3), expected (Hq) = (4)"},
       {[](Call& c) {
          c.options.mask = causal() & key_lengths(c.bad_lengths.view());
        },

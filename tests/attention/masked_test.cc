@@ -17,6 +17,7 @@ using testing_support::attend;
 using testing_support::bits;
 using testing_support::clone;
 using testing_support::EveryMask;
+using testing_support::filled;
 using testing_support::Inputs;
 using testing_support::kNaNBits;
 using testing_support::kSmall;
@@ -25,6 +26,7 @@ using testing_support::random_inputs;
 using testing_support::reference;
 using testing_support::same_bits;
 using testing_support::tensor_of;
+using testing_support::view_of;
 using testing_support::widened;
 
 // What every way of computing it gives for row (b, h, i).
@@ -58,42 +60,117 @@ void poison(Tensor<float, 4>& blhd, std::size_t b, std::size_t l, std::size_t h,
   }
 }
 
-TEST(MaskedTest, WhatAMaskedKeyAndValueHoldNeverReachesTheRow) {
-  const AttentionShape shape = {
-      .B = 2, .Hq = 4, .Hkv = 2, .Lq = 3, .Lkv = 6, .D = 3, .Dv = 2};
+constexpr AttentionShape kPoisoned = {
+    .B = 2, .Hq = 4, .Hkv = 2, .Lq = 3, .Lkv = 6, .D = 3, .Dv = 2};
+constexpr float kPoisons[] = {kNaN, -kMinusInf, kMinusInf, 3e38f};
+
+// Poisons what each row may not attend to and looks at the row.
+void expect_poison_stays_out(const AttentionOptions& options,
+                             const std::string& name) {
+  const AttentionShape& shape = kPoisoned;
   const Inputs<float> clean = random_inputs(shape, 200);
-  const EveryMask every_mask(shape, true);
-  const float poisons[] = {kNaN, -kMinusInf, kMinusInf, 3e38f};
+  const AttentionSpec spec = AttentionSpec::create(shape, options).value();
   std::size_t turn = 0;
-  for (const auto& [name, mask] : every_mask.masks()) {
-    const AttentionOptions options = {.mask = mask,
-                                      .attn_weights = AttnWeights::per_head};
-    const auto bound = BoundMask::bind(mask, shape, {}, "test").value();
-    for (std::size_t row = 0; row < shape.B * shape.Hq * shape.Lq; ++row) {
-      const std::size_t b = row / shape.Lq / shape.Hq;
-      const std::size_t h = row / shape.Lq % shape.Hq;
-      const std::size_t i = row % shape.Lq;
-      const std::size_t g = shape.kv_head(h);
-      for (const bool mixed : {false, true}) {
-        Inputs<float> in = clone(clean);
-        ++turn;
-        for (std::size_t j = 0; j < shape.Lkv; ++j) {
-          if (!bound.may_attend(b, h, i, j)) {
-            const float with = poisons[(turn + (mixed ? j : 0)) % 4];
-            poison(in.key, b, j, g, with);
-            poison(in.value, b, j, g, with);
-          }
+  for (std::size_t row = 0; row < shape.B * shape.Hq * shape.Lq; ++row) {
+    const std::size_t b = row / shape.Lq / shape.Hq;
+    const std::size_t h = row / shape.Lq % shape.Hq;
+    const std::size_t i = row % shape.Lq;
+    const std::size_t g = shape.kv_head(h);
+    for (const bool mixed : {false, true}) {
+      Inputs<float> in = clone(clean);
+      ++turn;
+      for (std::size_t j = 0; j < shape.Lkv; ++j) {
+        if (!spec.mask.may_attend(b, h, i, j) ||
+            (spec.bias.given() && spec.bias(b, h, i, j) == kMinusInf)) {
+          const float with = kPoisons[(turn + (mixed ? j : 0)) % 4];
+          poison(in.key, b, j, g, with);
+          poison(in.value, b, j, g, with);
         }
-        const auto want = rows_of_every_path(clean, options, b, h, i);
-        const auto got = rows_of_every_path(in, options, b, h, i);
-        for (std::size_t path = 0; path < want.size(); ++path) {
-          EXPECT_TRUE(same_bits(got[path], want[path]))
-              << name << ", row " << b << " " << h << " " << i << ", path "
-              << path;
-        }
+      }
+      const auto want = rows_of_every_path(clean, options, b, h, i);
+      const auto got = rows_of_every_path(in, options, b, h, i);
+      for (std::size_t path = 0; path < want.size(); ++path) {
+        EXPECT_TRUE(same_bits(got[path], want[path]))
+            << name << ", row " << b << " " << h << " " << i << ", path "
+            << path;
       }
     }
   }
+}
+
+TEST(MaskedTest, WhatAMaskedKeyAndValueHoldNeverReachesTheRow) {
+  const EveryMask every_mask(kPoisoned, true);
+  for (const auto& [name, mask] : every_mask.masks()) {
+    expect_poison_stays_out(
+        {.mask = mask, .attn_weights = AttnWeights::per_head}, name);
+  }
+}
+
+TEST(MaskedTest, WhatABiasOfMinusInfinityMasksNeverReachesTheRow) {
+  const EveryMask every_mask(kPoisoned, true);
+  for (const auto& [name, bias] : every_mask.biases().biases()) {
+    AttentionOptions options = {.bias = bias,
+                                .attn_weights = AttnWeights::per_head};
+    expect_poison_stays_out(options, "bias " + name);
+    options.mask = causal();
+    options.softcap = 1.0;
+    options.alibi = every_mask.biases().slopes();
+    expect_poison_stays_out(options, "all terms, bias " + name);
+  }
+}
+
+// Behind a mask it is not read, or what it gives is not.
+TEST(MaskedTest, WhatTheBiasHoldsBehindTheMaskNeverReachesTheRow) {
+  const Inputs<float> in = random_inputs(kPoisoned, 205);
+  auto bias = filled<float, 2>({3, 6}, 0.5F);
+  const AttentionOptions options = {
+      .mask = causal(),
+      .bias = dense(view_of(bias), {Axis::Lq, Axis::Lkv}),
+      .attn_weights = AttnWeights::per_head};
+  std::vector<std::vector<std::vector<float>>> want;
+  for (std::size_t i = 0; i < 3; ++i) {
+    want.push_back(rows_of_every_path(in, options, 1, 2, i));
+  }
+  for (const float with : kPoisons) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      for (std::size_t j = i + 1; j < 6; ++j) {
+        bias(i, j) = with;
+      }
+    }
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto got = rows_of_every_path(in, options, 1, 2, i);
+      for (std::size_t path = 0; path < got.size(); ++path) {
+        EXPECT_TRUE(same_bits(got[path], want[i][path]))
+            << with << ", query " << i << ", path " << path;
+      }
+    }
+  }
+}
+
+TEST(MaskedTest, ManyPoisonedKeysBehindABiasChangeNoBit) {
+  const AttentionShape shape = {
+      .B = 1, .Hq = 2, .Hkv = 2, .Lq = 60, .Lkv = 300, .D = 8, .Dv = 8};
+  // Whole keys are masked, and others for some queries.
+  auto bias = filled<float, 2>({60, 300}, 0.25F);
+  for (std::size_t i = 0; i < 60; ++i) {
+    for (std::size_t j = 0; j < 300; ++j) {
+      if (j % 7 == 3 || (i + j) % 5 == 0) {
+        bias(i, j) = kMinusInf;
+      }
+    }
+  }
+  const AttentionOptions options = {
+      .bias = dense(view_of(bias), {Axis::Lq, Axis::Lkv}),
+      .attn_weights = AttnWeights::per_head};
+  Inputs<float> in = random_inputs(shape, 215);
+  const Outputs<float> want = attend(in, options);
+  for (std::size_t j = 3; j < 300; j += 7) {
+    for (std::size_t h = 0; h < 2; ++h) {
+      poison(in.key, 0, j, h, j % 2 == 0 ? kNaN : -kMinusInf);
+      poison(in.value, 0, j, h, j % 3 == 0 ? kNaN : kMinusInf);
+    }
+  }
+  EXPECT_TRUE(same_bits(attend(in, options), want));
 }
 
 TEST(MaskedTest, ManyPoisonedKeysBehindTheLengthsChangeNoBit) {
@@ -208,6 +285,43 @@ TEST(AllowedNaNTest, InAKeyMakesTheRowsNaNThatMayAttendToIt) {
       }
     }
   }
+}
+
+TEST(AllowedNaNTest, InABiasMakesItsRowNaNAndNoOther) {
+  const Inputs<float> in = random_inputs(kSmall, 225);
+  for (const float with : {kNaN, -kNaN, -kMinusInf}) {
+    auto bias = filled<float, 3>({4, 5, 7}, 0);
+    const AttentionOptions options = {
+        .bias = dense(view_of(bias), {Axis::H, Axis::Lq, Axis::Lkv}),
+        .attn_weights = AttnWeights::per_head};
+    const Outputs<float> want = attend(in, options);
+    bias(3, 2, 6) = with;
+    const Outputs<float> out = attend(in, options);
+    for (std::size_t row = 0; row < 2 * 4 * 5; ++row) {
+      const std::size_t b = row / 20;
+      const std::size_t h = row / 5 % 4;
+      const std::size_t i = row % 5;
+      const bool is_nan = h == 3 && i == 2;
+      EXPECT_EQ(bits(out.lse(b, h, i)),
+                is_nan ? kNaNBits : bits(want.lse(b, h, i)));
+      EXPECT_EQ(bits(out.output(b, i, h, 1)),
+                is_nan ? kNaNBits : bits(want.output(b, i, h, 1)));
+      EXPECT_EQ(bits(out.attn_weights(b, h, i, 0)),
+                is_nan ? kNaNBits : bits(want.attn_weights(b, h, i, 0)));
+    }
+  }
+}
+
+TEST(AllowedNaNTest, UnderASoftcapInfinityIsTheCapAndNaNStays) {
+  Inputs<float> in = random_inputs(kSmall, 235);
+  const AttentionOptions options = {.softcap = 3.0};
+  const Outputs<float> want = attend(in, options);
+  in.query(0, 0, 0, 0) = -kMinusInf;
+  in.query(0, 0, 1, 0) = kNaN;
+  const Outputs<float> out = attend(in, options);
+  EXPECT_TRUE(std::isfinite(out.lse(0, 0, 0)));
+  EXPECT_EQ(bits(out.lse(0, 1, 0)), kNaNBits);
+  EXPECT_EQ(bits(out.lse(0, 2, 0)), bits(want.lse(0, 2, 0)));
 }
 
 TEST(AllowedNaNTest, InAValueMakesOnlyItsFeatureNaN) {

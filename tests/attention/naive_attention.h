@@ -68,13 +68,17 @@ using AllowedPair = std::function<bool(std::size_t b, std::size_t h,
                                        std::size_t i, std::size_t j)>;
 using PairFactor = std::function<double(std::size_t b, std::size_t h,
                                         std::size_t i, std::size_t j)>;
+// What becomes of its scaled score.
+using PairScore = std::function<double(
+    double score, std::size_t b, std::size_t h, std::size_t i, std::size_t j)>;
 
 // Rows without a key give zeros.
 template <class T>
 Outputs<double> naive_attention(
     const Inputs<T>& in, double scale,
     const AllowedPair& allowed = [](auto...) { return true; },
-    const PairFactor& dropout = [](auto...) { return 1.0; }) {
+    const PairFactor& dropout = [](auto...) { return 1.0; },
+    const PairScore& terms = [](double score, auto...) { return score; }) {
   const auto [B, Lq, Hq, D] = in.query.extents();
   const std::size_t Lkv = in.key.extent(1);
   const std::size_t group = Hq / in.key.extent(2);
@@ -90,7 +94,9 @@ Outputs<double> naive_attention(
         double sum = 0;
         for (std::size_t j = 0; j < Lkv; ++j) {
           weights.at(i, j) =
-              allowed(b, h, i, j) ? std::exp(scale * weights.at(i, j)) : 0;
+              allowed(b, h, i, j)
+                  ? std::exp(terms(scale * weights.at(i, j), b, h, i, j))
+                  : 0;
           sum += weights.at(i, j);
         }
         out.lse(b, h, i) = std::log(sum);

@@ -14,6 +14,7 @@ namespace {
 
 using testing::DoubleNear;
 using testing_support::all_near;
+using testing_support::EveryBias;
 using testing_support::EveryMask;
 using testing_support::Inputs;
 using testing_support::naive_attention;
@@ -21,6 +22,8 @@ using testing_support::Outputs;
 using testing_support::random_inputs;
 using testing_support::reference;
 using testing_support::tensor_of;
+using testing_support::uniform;
+using testing_support::view_of;
 using testing_support::widened;
 
 // The scores are ln 1, ln 2, ln 5 for query 0 and 0, 0, 0 for query 1.
@@ -133,6 +136,46 @@ TEST(ReferenceTest, EqualsTheMatrixFormulaWithDropout) {
         }
       }
     }
+  }
+}
+
+TEST(ReferenceTest, EqualsTheMatrixFormulaWithSoftcapBiasAndAlibi) {
+  for (const AttentionShape& shape : kShapes) {
+    const Inputs<double> in = widened(random_inputs(shape, 25));
+    const EveryBias every(shape);
+    const auto slopes = every.slopes();
+    const auto bias = uniform<3>({shape.Hq, shape.Lq, shape.Lkv}, 26, -3, 3);
+    const Outputs<double> want = naive_attention(
+        in, 0.4,
+        [](std::size_t, std::size_t, std::size_t i, std::size_t j) {
+          return j % 3 != 1 || i % 2 == 0;
+        },
+        [](auto...) { return 1.0; },
+        [&](double score, std::size_t, std::size_t h, std::size_t i,
+            std::size_t j) {
+          const double distance =
+              std::abs(static_cast<double>(i) + 2 - static_cast<double>(j));
+          return 1.3 * std::tanh(score / 1.3) + double{bias(h, i, j)} -
+                 double{slopes(h)} * distance;
+        });
+    auto masking = bias.clone().value();
+    for (std::size_t h = 0; h < shape.Hq; ++h) {
+      for (std::size_t i = 1; i < shape.Lq; i += 2) {
+        for (std::size_t j = 1; j < shape.Lkv; j += 3) {
+          masking(h, i, j) = kMinusInf;
+        }
+      }
+    }
+    const Outputs<double> got = reference(
+        in, {.scale = 0.4,
+             .softcap = 1.3,
+             .bias = dense(view_of(masking), {Axis::H, Axis::Lq, Axis::Lkv}),
+             .alibi = slopes,
+             .query_start = 2,
+             .attn_weights = AttnWeights::per_head});
+    EXPECT_TRUE(all_near(got.output, want.output, 1e-13));
+    EXPECT_TRUE(all_near(got.attn_weights, want.attn_weights, 1e-14));
+    EXPECT_TRUE(all_near(got.lse, want.lse, 1e-13));
   }
 }
 

@@ -1,6 +1,8 @@
 // The same bits, however the work is cut.
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "attention/attention_call.h"
 #include "support/tensors.h"
 
@@ -20,6 +22,7 @@ using testing_support::Outputs;
 using testing_support::random_inputs;
 using testing_support::same_bits;
 using testing_support::tensor_of;
+using testing_support::uniform;
 using testing_support::view_of;
 
 TEST(SameBitsTest, OnAnyNumberOfThreads) {
@@ -69,6 +72,40 @@ TEST(SameBitsTest, OfASequenceAloneAndInItsBatch) {
                           sequence_of(in.value, b), output.view(), options));
     const auto want = sequence_of(batch.output, b);
     EXPECT_TRUE(same_bits(output.elements(), {want.data(), want.size()}));
+  }
+}
+
+TEST(SameBitsTest, OfAnyRangeOfQueriesUnderSoftcapBiasAndAlibi) {
+  const AttentionShape shape = {
+      .B = 1, .Hq = 2, .Hkv = 1, .Lq = 70, .Lkv = 140, .D = 8, .Dv = 8};
+  const Inputs<float> in = random_inputs(shape, 180);
+  auto bias = uniform<3>({2, 70, 140}, 181, -3, 3);
+  for (float& x : bias.elements()) {
+    x = x < -2 ? kMinusInf : x;
+  }
+  const auto slopes = alibi_slopes(2).value();
+  const auto options_from = [&](std::size_t first, std::size_t count) {
+    const TensorView<const float, 3> rows(bias.data() + first * 140,
+                                          {2, count, 140}, {70 * 140, 140, 1});
+    return AttentionOptions{
+        .mask = causal(),
+        .softcap = 2.0,
+        .bias = dense(rows, {Axis::H, Axis::Lq, Axis::Lkv}),
+        .alibi = slopes.view(),
+        .query_start = 40 + static_cast<std::int64_t>(first)};
+  };
+  const Outputs<float> want = attend(in, options_from(0, 70));
+  for (const auto& [first, count] : {std::pair<std::size_t, std::size_t>{0, 1},
+                                     {3, 17},
+                                     {16, 48},
+                                     {69, 1}}) {
+    auto output = filled<float, 4>({1, count, 2, 8}, 42);
+    ASSERT_TRUE(attention(
+        TensorView<const float, 4>(&in.query(0, first, 0, 0), {1, count, 2, 8}),
+        view_of(in.key), view_of(in.value), output.view(),
+        options_from(first, count)));
+    EXPECT_TRUE(same_bits(output.elements(), {&want.output(0, first, 0, 0),
+                                              count * std::size_t{16}}));
   }
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "attention/attention_call.h"
 #include "headwise/steps/scores.h"
 #include "support/recorded_trace.h"
@@ -15,6 +17,8 @@ using testing::ElementsAre;
 using testing_support::all_near;
 using testing_support::attend;
 using testing_support::copy_of;
+using testing_support::every_score_term;
+using testing_support::EveryBias;
 using testing_support::EveryMask;
 using testing_support::filled;
 using testing_support::Inputs;
@@ -64,6 +68,48 @@ TEST(StepwiseTest, MatchesAttentionWithDropout) {
       all_near(steps.attn_weights, attend(in, options).attn_weights, 4e-6));
 }
 
+TEST(StepwiseTest, MatchesAttentionForEveryScoreTerm) {
+  const Inputs<float> in = random_inputs(kShape, 615);
+  const EveryMask every_mask(kShape, true);
+  for (auto& [name, options] : every_score_term(
+           every_mask.biases(), every_mask.masks().back().second)) {
+    SCOPED_TRACE(name);
+    AttentionOptions per_head = options;
+    per_head.attn_weights = AttnWeights::per_head;
+    const AttentionSteps steps = stepwise(in, per_head);
+    const Outputs<float> want = attend(in, per_head);
+    EXPECT_TRUE(all_near(steps.context, want.output, 8e-6));
+    EXPECT_TRUE(all_near(steps.attn_weights, want.attn_weights, 4e-6));
+    EXPECT_TRUE(all_near(steps.lse, want.lse, 4e-6));
+  }
+}
+
+TEST(StepwiseTest, TheTermsComeOneAfterTheOther) {
+  const Inputs<float> in = random_inputs(kShape, 616);
+  const EveryBias every(kShape);
+  const Bias bias = every.biases().front().second;
+  RecordedTrace trace;
+  const AttentionSteps steps = stepwise(
+      in, {.softcap = 0.5, .bias = bias, .alibi = every.slopes()}, &trace);
+  EXPECT_THAT(trace.names(),
+              ElementsAre("scores", "capped_scores", "biased_scores",
+                          "alibi_scores", "attn_weights", "context"));
+  EXPECT_THAT(trace.find("alibi_scores")->axes,
+              ElementsAre("B", "H", "Lq", "Lkv"));
+  const BoundBias bound = BoundBias::bind(bias, kShape, "test").value();
+  for (std::size_t j = 0; j < 140; ++j) {
+    const float capped = 0.5F * std::tanh(steps.scores(1, 2, 3, j) / 0.5F);
+    EXPECT_NEAR(steps.capped_scores(1, 2, 3, j), capped, 1e-6);
+    EXPECT_EQ(steps.biased_scores(1, 2, 3, j),
+              steps.capped_scores(1, 2, 3, j) + bound(1, 2, 3, j));
+    const float distance = std::abs(3 - static_cast<float>(j));
+    EXPECT_EQ(steps.alibi_scores(1, 2, 3, j),
+              steps.biased_scores(1, 2, 3, j) - every.slopes()(2) * distance);
+    EXPECT_EQ(trace.find("biased_scores")->elements[(6 * 5 + 3) * 140 + j],
+              steps.biased_scores(1, 2, 3, j));
+  }
+}
+
 TEST(StepwiseTest, HasTheSameBitsOnAnyNumberOfThreads) {
   const Inputs<float> in = random_inputs(kShape, 620);
   const AttentionSteps want = stepwise(in, {.mask = causal()});
@@ -94,6 +140,9 @@ TEST(StepwiseTest, TheScoresAreScaledAndTheMaskedOnesMinusInfinity) {
 TEST(StepwiseTest, WithoutMaskAndDropoutThoseTensorsAreEmpty) {
   const AttentionSteps steps = stepwise(random_inputs(kShape, 640));
   EXPECT_EQ(steps.masked_scores.size(), 0u);
+  EXPECT_EQ(steps.capped_scores.size(), 0u);
+  EXPECT_EQ(steps.biased_scores.size(), 0u);
+  EXPECT_EQ(steps.alibi_scores.size(), 0u);
   EXPECT_EQ(steps.dropped_weights.size(), 0u);
 }
 

@@ -44,17 +44,17 @@ std::optional<double> scale_of(const GoldenCase& golden, std::size_t D) {
   return scale;
 }
 
-// A mask's axes are `names`, or 1.
-template <std::size_t Rank>
-Mask dense_of(const Tensor<bool, Rank>& mask,
+// The axes of a mask or a bias are `names`, or 1.
+template <class T, std::size_t Rank>
+auto dense_of(const Tensor<T, Rank>& tensor,
               const std::array<Axis, Rank>& names) {
   std::array<Axis, Rank> axes = names;
   for (std::size_t a = 0; a < Rank; ++a) {
-    if (mask.extent(a) == 1) {
+    if (tensor.extent(a) == 1) {
       axes[a] = Axis::one;
     }
   }
-  return dense(view_of(mask), axes);
+  return dense(view_of(tensor), axes);
 }
 
 // ---- The layer. ----
@@ -329,6 +329,12 @@ Mask window_of(const nlohmann::json& sides) {
 
 // ---- sdpa: (B, H, L, D). ----
 
+// The cases' slopes are those of the paper.
+void expect_usual_slopes(const Tensor<float, 1>& slopes) {
+  const auto usual = alibi_slopes(slopes.size()).value();
+  EXPECT_TRUE(same_bits(slopes, usual));
+}
+
 std::vector<Computed> compute_sdpa(const GoldenCase& golden) {
   const auto q = golden.floats<4>("q");  // (B, H, L, D)
   const auto k = golden.floats<4>("k");
@@ -354,6 +360,23 @@ std::vector<Computed> compute_sdpa(const GoldenCase& golden) {
     mask = golden.bools<4>("bool_mask");
     options.mask =
         options.mask & dense_of(mask, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv});
+  }
+  if (const auto& softcap = golden.options().at("softcap");
+      !softcap.is_null()) {
+    options.softcap = softcap.get<double>();
+  }
+  Tensor<float, 4> bias;
+  if (golden.options().at("bias").get<bool>()) {
+    bias = golden.floats<4>("bias");
+    options.bias = dense_of(bias, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv});
+  }
+  Tensor<float, 1> slopes;
+  if (golden.options().at("alibi").get<bool>()) {
+    slopes = golden.floats<1>("alibi_slopes");
+    expect_usual_slopes(slopes);
+    options.alibi = view_of(slopes);
+    // Their distance is |i + Lkv - Lq - j|.
+    options.query_start = QueryStart::bottom_right();
   }
   return compute_operation(
       {as_blhd(view_of(q)), as_blhd(view_of(k)), as_blhd(view_of(v))}, options,
@@ -390,6 +413,17 @@ std::vector<Computed> compute_jax(const GoldenCase& golden) {
     options.mask = options.mask & key_lengths(lengths.view());
     options.empty_rows = EmptyRow::zero;
   }
+  Tensor<bool, 4> mask;
+  if (golden.has("mask")) {
+    mask = golden.bools<4>("mask");
+    options.mask =
+        options.mask & dense_of(mask, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv});
+  }
+  Tensor<float, 4> bias;
+  if (golden.has("bias")) {
+    bias = golden.floats<4>("bias");
+    options.bias = dense_of(bias, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv});
+  }
   return compute_operation({q.view(), k.view(), v.view()}, options, false);
 }
 
@@ -405,6 +439,9 @@ std::vector<Computed> compute(const GoldenCase& golden) {
   }
   if (kind == "d2l_mha") {
     return compute_d2l(golden);
+  }
+  if (kind == "jax_dpa") {
+    return compute_jax(golden);
   }
   if (kind == "sdpa") {
     return compute_sdpa(golden);

@@ -18,6 +18,7 @@ namespace headwise {
 namespace {
 
 using testing::ElementsAre;
+using testing_support::all_near;
 using testing_support::forward_of;
 using testing_support::layer_of;
 using testing_support::RecordedStep;
@@ -254,6 +255,26 @@ TEST(MultiHeadAttentionTraceTest, TellsEveryStepInTheOrderOfTheWay) {
   expect("context", {"B", "H", "Lq", "Dv"}, {2, 2, 3, 3});
   expect("merged", {"B", "Lq", "H*Dv"}, {2, 3, 6});
   expect("output", {"B", "Lq", "E"}, {2, 3, 8});
+}
+
+TEST(MultiHeadAttentionTraceTest, SoftcapBiasAndAlibiAreOptionsOfTheLayer) {
+  const auto layer = layer_of({.embed_dim = 8, .num_heads = 2});
+  const auto x = uniform<3>({2, 5, 8}, 31, -4, 4);
+  const auto bias = uniform<3>({2, 5, 5}, 32, -3, 3);
+  const auto slopes = alibi_slopes(2).value();
+  const AttentionOptions options = {
+      .softcap = 0.25,
+      .bias = dense(view_of(bias), {Axis::H, Axis::Lq, Axis::Lkv}),
+      .alibi = slopes.view(),
+      .attn_weights = AttnWeights::per_head};
+  RecordedTrace trace;
+  const auto traced = forward_of(layer, x, options, &trace);
+  for (const char* name : {"capped_scores", "biased_scores", "alibi_scores"}) {
+    EXPECT_NE(trace.find(name), nullptr) << name;
+  }
+  EXPECT_TRUE(
+      (all_near<float, float>(traced.attn_weights.elements(),
+                              trace.find("attn_weights")->elements, 1e-6)));
 }
 
 TEST(MultiHeadAttentionTraceTest, ChangesNoBitOfTheResult) {

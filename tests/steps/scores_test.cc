@@ -99,5 +99,20 @@ TEST(ScoresTest, EveryNaNHasTheSameBitsAndStaysInItsOwnScores) {
   }
 }
 
+TEST(SoftcapTest, KeepsScoresBetweenMinusAndPlusSoftcap) {
+  const auto scores = tensor_of<float, 4>(
+      {1, 1, 1, 7}, {0, 1e-3F, 5, -5, -kMinusInf, kMinusInf, -kNaN});
+  auto capped = filled<float, 4>({1, 1, 1, 7}, 42);
+  apply_softcap(view_of(scores), 2.5, capped.view(),
+                Executor::default_executor());
+  EXPECT_EQ(capped(0, 0, 0, 0), 0);
+  EXPECT_NEAR(capped(0, 0, 0, 1), 1e-3, 1e-9);
+  EXPECT_NEAR(capped(0, 0, 0, 2), 2.5 * std::tanh(2.0), 1e-6);
+  EXPECT_EQ(capped(0, 0, 0, 3), -capped(0, 0, 0, 2));
+  EXPECT_EQ(capped(0, 0, 0, 4), 2.5F);
+  EXPECT_EQ(capped(0, 0, 0, 5), -2.5F);
+  EXPECT_EQ(bits(capped(0, 0, 0, 6)), kNaNBits);
+}
+
 }  // namespace
 }  // namespace headwise

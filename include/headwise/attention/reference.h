@@ -3,6 +3,8 @@
 // tested against.
 //
 //   s[j]    = scale * sum_d query[b,i,h,d] * key[b,j,g,d]   for allowed j
+//   s[j]    = softcap * tanh(s[j] / softcap) + bias[b,h,i,j]
+//             - alibi[h] * |i + query_start - j|            as far as given
 //   w[j]    = exp(s[j] - max s) / sum exp(s - max s)        0 where masked
 //   output  = sum_j dropout(w[j]) * value[b,j,g,:]
 //   lse     = max s + log sum exp(s - max s)

@@ -10,6 +10,8 @@
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
 #include "headwise/run/trace_sink.h"
+#include "headwise/steps/alibi.h"
+#include "headwise/steps/bias.h"
 #include "headwise/steps/dropout.h"
 #include "headwise/steps/mask.h"
 #include "headwise/steps/query_start.h"
@@ -33,8 +35,14 @@ enum class AttnWeights {
 struct AttentionOptions {
   Mask mask{};                    // who may attend to whom; default: all
   std::optional<double> scale{};  // factor on q.k; default 1/sqrt(D)
-  QueryStart query_start{};       // where query 0 stands among the keys
-  Offsets offsets{};              // of a ragged batch: (1, rows, H, D) tensors
+  // The scores become softcap * tanh(scores / softcap); from 1e-37 to 2e38.
+  std::optional<double> softcap{};
+  Bias bias{};  // then added to the scores; -inf masks
+  // Then the scores lose alibi[h] * |i + query_start - j|: one slope a query
+  // head, (Hq), such as alibi_slopes(Hq). The view must outlive the call.
+  TensorView<const float, 1> alibi{};
+  QueryStart query_start{};  // where query 0 stands among the keys
+  Offsets offsets{};         // of a ragged batch: (1, rows, H, D) tensors
   EmptyRow empty_rows = EmptyRow::zero;
   Dropout dropout{};
   AttnWeights attn_weights = AttnWeights::none;
@@ -56,7 +64,10 @@ using AttentionOutputs = AttentionOutputsOf<float>;
 struct AttentionSpec {
   AttentionShape shape;
   double scale = 1;
-  BoundMask mask;
+  std::optional<double> softcap;
+  BoundBias bias;
+  BoundAlibi alibi;
+  BoundMask mask;  // knows the bias, too
   BoundDropout dropout;
   EmptyRow empty_rows = EmptyRow::zero;
   AttnWeights attn_weights = AttnWeights::none;
@@ -64,10 +75,10 @@ struct AttentionSpec {
 
   // `tensors` has the sizes of the tensors; with offsets, B, Lq and Lkv of the
   // spec's shape are those of the sequences. `operation` begins the messages.
-  // Errors: those of Offsets::check, those of BoundMask::bind,
-  // QueryStart::check and BoundDropout::bind; invalid_argument for a scale that
-  // is not finite, a head size of 0, or query heads that are not a multiple of
-  // the key heads.
+  // Errors: those of Offsets::check, BoundMask::bind, BoundBias::bind,
+  // BoundAlibi::bind, QueryStart::check and BoundDropout::bind;
+  // invalid_argument for a scale or a softcap out of its range, a head size of
+  // 0, or query heads that are not a multiple of the key heads.
   static Result<AttentionSpec> create(const AttentionShape& tensors,
                                       const AttentionOptions& options,
                                       std::string_view operation = "attention");

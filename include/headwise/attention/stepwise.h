@@ -17,6 +17,9 @@ namespace headwise {
 
 struct AttentionSteps {
   Tensor<float, 4> scores;           // (B, Hq, Lq, Lkv)
+  Tensor<float, 4> capped_scores;    // (B, Hq, Lq, Lkv); empty without softcap
+  Tensor<float, 4> biased_scores;    // (B, Hq, Lq, Lkv); empty without bias
+  Tensor<float, 4> alibi_scores;     // (B, Hq, Lq, Lkv); empty without ALiBi
   Tensor<float, 4> masked_scores;    // (B, Hq, Lq, Lkv); empty without a mask
   Tensor<float, 4> attn_weights;     // (B, Hq, Lq, Lkv), before dropout
   Tensor<float, 4> dropped_weights;  // (B, Hq, Lq, Lkv); empty without dropout
@@ -25,7 +28,8 @@ struct AttentionSteps {
 };
 
 // Shapes and errors as attention(). `trace`, when given, is told each step:
-// scores, the masks, masked_scores, attn_weights, dropped_weights, context.
+// scores, capped_scores, biased_scores, alibi_scores, the masks, masked_scores,
+// attn_weights, dropped_weights, context.
 Result<AttentionSteps> stepwise_attention(TensorView<const float, 4> query,
                                           TensorView<const float, 4> key,
                                           TensorView<const float, 4> value,

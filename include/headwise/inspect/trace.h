@@ -74,6 +74,9 @@ struct JobShape {
   bool batched = true;
   bool from_tokens = true;  // lengths, padded and embedded come first
   bool cross = false;       // keys and values from a second sequence
+  bool softcap = false;
+  bool bias = false;  // on the scores
+  bool alibi = false;
   bool dropout = false;
   bool out_proj = true;
   std::vector<BoundMask::Part> masks{};  // BoundMask::parts()

@@ -14,6 +14,8 @@
 //   documents(q, k)          q[b,i] == k[b,j]
 //   dense(m, axes)           m at the named axes, broadcast over the others
 //
+// A bias (steps/bias.h) of -inf masks too.
+//
 // The views inside a mask are not copied: they must outlive the call.
 //
 // Example:
@@ -32,14 +34,12 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/steps/bias.h"
+#include "headwise/steps/named_axes.h"
 #include "headwise/steps/query_start.h"
 #include "headwise/steps/shape.h"
 
 namespace headwise {
-
-// The name of one axis of a dense tensor over the scores. `one` is an axis of
-// extent 1.
-enum class Axis { B, H, Lq, Lkv, one };
 
 // One query-key pair. `position` is i + query_start.
 struct Pair {
@@ -71,12 +71,8 @@ struct Documents {
   TensorView<const std::int64_t, 2> key_ids;    // (B, Lkv), or (1, Lkv)
   bool shared;                                  // by all sequences: the latter
 };
-struct Dense {
+struct Dense : NamedAxes {
   const bool* data;
-  std::vector<std::size_t> extents;
-  std::vector<std::ptrdiff_t> strides;
-  std::vector<Axis> axes;
-  std::array<std::ptrdiff_t, 4> stride_of;  // by B, H, Lq, Lkv; 0 = broadcast
 };
 }  // namespace mask_rule
 
@@ -151,12 +147,14 @@ class BoundMask {
  public:
   // Errors: shape_mismatch, out_of_range (a length or a start beyond the keys
   // or negative, a negative window), invalid_argument (axes that name an axis
-  // twice, ids that decrease); `operation` begins the message.
+  // twice, ids that decrease); `operation` begins the message. A key is masked
+  // where `bias` is -inf, too.
   static Result<BoundMask> bind(const Mask& mask, const AttentionShape& shape,
                                 const QueryStart& query_start,
-                                std::string_view operation);
+                                std::string_view operation,
+                                const BoundBias& bias = {});
 
-  bool allows_all() const { return mask_.rules().empty(); }
+  bool allows_all() const { return mask_.rules().empty() && !bias_.given(); }
   bool may_attend(std::size_t b, std::size_t h, std::size_t i,
                   std::size_t j) const;
 
@@ -177,7 +175,8 @@ class BoundMask {
   void fill_words(const Tile& tile, std::span<std::uint64_t> allowed) const;
 
   // For showing: each rule alone and then, where there is more than one,
-  // "mask", all of them. A part is 1 along the axes it is broadcast over.
+  // "mask", all of them. A part is 1 along the axes it is broadcast over. A
+  // bias is no part.
   struct Part {
     std::string_view name;       // "causal_mask", "padding_mask", ..., "mask"
     std::array<bool, 4> varies;  // over B, H, Lq, Lkv
@@ -187,10 +186,15 @@ class BoundMask {
   Result<Tensor<bool, 4>> materialize(std::size_t part) const;
 
  private:
-  BoundMask(Mask mask, const AttentionShape& shape, const QueryStart& start)
-      : mask_(std::move(mask)), shape_(shape), query_start_(start) {}
+  BoundMask(Mask mask, const AttentionShape& shape, const QueryStart& start,
+            BoundBias bias)
+      : mask_(std::move(mask)),
+        bias_(std::move(bias)),
+        shape_(shape),
+        query_start_(start) {}
 
   Mask mask_;
+  BoundBias bias_;
   AttentionShape shape_;
   QueryStart query_start_;
 };

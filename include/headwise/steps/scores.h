@@ -25,4 +25,15 @@ void scores(TensorView<const float, 4> query, TensorView<const float, 4> key,
             double scale, TensorView<float, 4> scores,
             const Executor& executor);
 
+// Step 6a, after the scale and before any bias: scores that stay between
+// -softcap and softcap:
+//
+//   capped_scores[b,h,i,j] = softcap * tanh(scores[b,h,i,j] / softcap)
+//
+// softcap > 0; may be the same tensor.
+// Source: Gemma Team 2024, arXiv:2408.00118, section 2.
+void apply_softcap(TensorView<const float, 4> scores, double softcap,
+                   TensorView<float, 4> capped_scores,
+                   const Executor& executor);
+
 }  // namespace headwise

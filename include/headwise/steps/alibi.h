@@ -1,0 +1,66 @@
+// Step 6c: attention with linear biases: the farther a key stands from its
+// query, the lower its score:
+//
+//   alibi_scores[b,h,i,j] = scores[b,h,i,j] - slopes[h] * distance
+//   distance              = |i + query_start - j|
+//
+//   scores        (B, Hq, Lq, Lkv)  in
+//   slopes        (Hq)              in, one a query head
+//   alibi_scores  (B, Hq, Lq, Lkv)  out
+//
+// Added after a softcap and a dense bias. Distances are whole numbers, rounded
+// to binary32 (exact up to 2^24).
+// Source: Press, Smith & Lewis 2022, arXiv:2108.12409.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/base/tensor_view.h"
+#include "headwise/run/executor.h"
+#include "headwise/steps/query_start.h"
+#include "headwise/steps/shape.h"
+
+namespace headwise {
+
+// The paper's slopes (num_heads): for n = num_heads a power of two 2^(-8/n),
+// 2^(-16/n), ..., 2^-8; else those of the power of two below, followed by every
+// second one of the power of two above, from its first. The same bits on every
+// machine. Errors: invalid_argument for 0 heads, out_of_memory.
+Result<Tensor<float, 1>> alibi_slopes(std::size_t num_heads);
+
+// Slopes that were checked against the sizes of a call.
+class BoundAlibi {
+ public:
+  BoundAlibi() = default;  // nothing is added
+  // No view: no slopes. Errors: shape_mismatch unless there is one a query
+  // head; invalid_argument for a slope that is not between -1e19 and 1e19
+  // (times any distance it is still finite); `operation` begins the message.
+  static Result<BoundAlibi> bind(TensorView<const float, 1> slopes,
+                                 const AttentionShape& shape,
+                                 const QueryStart& query_start,
+                                 std::string_view operation);
+
+  bool given() const { return slopes_.data() != nullptr; }
+  // Only when given.
+  float slope(std::size_t h) const { return slopes_(h); }
+  // i + query_start - j; the distance is its magnitude.
+  std::int64_t offset(std::size_t b, std::size_t i, std::size_t j) const {
+    return static_cast<std::int64_t>(i) + query_start_.of(b, shape_) -
+           static_cast<std::int64_t>(j);
+  }
+
+ private:
+  TensorView<const float, 1> slopes_;
+  QueryStart query_start_;
+  AttentionShape shape_{};
+};
+
+// The slopes must have been given; the shapes must fit; may be the same tensor.
+void add_alibi(TensorView<const float, 4> scores, const BoundAlibi& alibi,
+               TensorView<float, 4> alibi_scores, const Executor& executor);
+
+}  // namespace headwise

@@ -1,0 +1,37 @@
+#include "attention/score_terms.h"
+
+#include "kernels/score_terms.h"
+
+namespace headwise {
+namespace {
+
+// Formed in binary64 and rounded once.
+float times_log2e(double x) {
+  constexpr double kLog2E = 0x1.71547652b82fep+0;
+  return static_cast<float>(x * kLog2E);
+}
+
+}  // namespace
+
+void apply_score_terms(const AttentionSpec& spec, const Tile& tile,
+                       std::size_t lanes, float* scores) {
+  const kernels::ScoreTerms& terms = kernels::score_terms();
+  if (spec.softcap) {
+    terms.softcap(times_log2e(*spec.softcap), tile.keys, lanes, scores);
+  }
+  if (spec.bias.given()) {
+    terms.add_bias(
+        {&spec.bias(tile.b, tile.h, tile.first_query, tile.first_key),
+         spec.bias.query_stride(), spec.bias.key_stride(), tile.queries,
+         tile.keys},
+        lanes, scores);
+  }
+  if (spec.alibi.given()) {
+    const auto slope = static_cast<double>(spec.alibi.slope(tile.h));
+    terms.add_alibi(times_log2e(slope),
+                    spec.alibi.offset(tile.b, tile.first_query, tile.first_key),
+                    tile.keys, lanes, scores);
+  }
+}
+
+}  // namespace headwise

@@ -1,0 +1,15 @@
+// What stands between q.k and the mask: softcap, dense bias, ALiBi, in that
+// order, on a tile of scores in the log2 domain.
+#pragma once
+
+#include <cstddef>
+
+#include "headwise/attention/spec.h"
+
+namespace headwise {
+
+// scores (tile.keys, lanes), one query a lane; a -inf bias is left to the mask.
+void apply_score_terms(const AttentionSpec& spec, const Tile& tile,
+                       std::size_t lanes, float* scores);
+
+}  // namespace headwise

@@ -1,0 +1,242 @@
+#include "kernels/score_terms.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/score_terms.cc"  // this file, from src/
+#include <hwy/foreach_target.h>                      // IWYU pragma: keep
+// Only after foreach_target.h:
+#include <hwy/highway.h>
+
+#include "kernels/tanh-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace headwise::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Lane = hn::CappedTag<float, 16>;
+using Vector = hn::Vec<Lane>;
+constexpr std::size_t kLanes = hn::MaxLanes(Lane());
+
+const float* bias_of(const BiasTile& bias, std::size_t n, std::size_t k) {
+  return bias.data + static_cast<std::ptrdiff_t>(n) * bias.query_stride +
+         static_cast<std::ptrdiff_t>(k) * bias.key_stride;
+}
+
+// ---- A tile's biases, one vector of queries after the other. ----
+
+// The biases of the queries [first, first + kLanes) and key k.
+HWY_INLINE Vector gathered(const BiasTile& bias, std::size_t first,
+                           std::size_t k) {
+  alignas(64) float column[kLanes] = {};
+  const std::size_t rows = std::min(kLanes, bias.queries - first);
+  for (std::size_t n = 0; n < rows; ++n) {
+    column[n] = *bias_of(bias, first + n, k);
+  }
+  return hn::Load(Lane(), column);
+}
+
+#if HWY_TARGET == HWY_SCALAR
+template <class Body>
+HWY_INLINE std::size_t transposed(const BiasTile& /*bias*/,
+                                  std::size_t /*first*/, const Body& /*body*/) {
+  return 0;
+}
+#else
+// Four keys of the rows 0, 4, 8, ... side by side.
+template <class D>
+HWY_INLINE hn::Vec<D> every_fourth(D d, const float* const* rows,
+                                   std::size_t k) {
+  if constexpr (hn::MaxLanes(D()) <= 4) {
+    return hn::LoadU(d, *rows + k);
+  } else {
+    const hn::Half<D> half;
+    return hn::Combine(d, every_fourth(half, rows + hn::MaxLanes(half), k),
+                       every_fourth(half, rows, k));
+  }
+}
+
+// Biases whose keys lie side by side: four vectors of four keys each become
+// four vectors of queries, 4 x 4 in every 128 bits. Returns how many keys it
+// went through.
+template <class Body>
+HWY_INLINE std::size_t transposed(const BiasTile& bias, std::size_t first,
+                                  const Body& body) {
+  const Lane d;
+  const float* rows[kLanes];
+  for (std::size_t n = 0; n < kLanes; ++n) {
+    // A dead lane reads the last query's.
+    rows[n] = bias_of(bias, std::min(first + n, bias.queries - 1), 0);
+  }
+  std::size_t k = 0;
+  for (; k + 4 <= bias.keys; k += 4) {
+    const Vector a = every_fourth(d, rows, k);
+    const Vector b = every_fourth(d, rows + 1, k);
+    const Vector c = every_fourth(d, rows + 2, k);
+    const Vector e = every_fourth(d, rows + 3, k);
+    const Vector ac = hn::InterleaveLower(d, a, c);
+    const Vector be = hn::InterleaveLower(d, b, e);
+    const Vector ac_upper = hn::InterleaveUpper(d, a, c);
+    const Vector be_upper = hn::InterleaveUpper(d, b, e);
+    body(first, k, hn::InterleaveLower(d, ac, be));
+    body(first, k + 1, hn::InterleaveUpper(d, ac, be));
+    body(first, k + 2, hn::InterleaveLower(d, ac_upper, be_upper));
+    body(first, k + 3, hn::InterleaveUpper(d, ac_upper, be_upper));
+  }
+  return k;
+}
+#endif
+
+// Calls body(n, k, biases) with the biases of key k and the queries
+// [n, n + kLanes), for every n and k.
+template <class Body>
+HWY_INLINE void for_each_vector(const BiasTile& bias, const Body& body) {
+  const Lane d;
+  for (std::size_t n = 0; n < bias.queries; n += kLanes) {
+    const bool whole = n + kLanes <= bias.queries;
+    if (bias.query_stride == 0) {
+      for (std::size_t k = 0; k < bias.keys; ++k) {
+        body(n, k, hn::Set(d, *bias_of(bias, 0, k)));
+      }
+    } else if (bias.key_stride == 0) {
+      const Vector same = gathered(bias, n, 0);
+      for (std::size_t k = 0; k < bias.keys; ++k) {
+        body(n, k, same);
+      }
+    } else if (bias.query_stride == 1 && whole) {
+      for (std::size_t k = 0; k < bias.keys; ++k) {
+        body(n, k, hn::LoadU(d, bias_of(bias, n, k)));
+      }
+    } else {
+      std::size_t k = bias.key_stride == 1 ? transposed(bias, n, body) : 0;
+      for (; k < bias.keys; ++k) {
+        body(n, k, gathered(bias, n, k));
+      }
+    }
+  }
+}
+
+// ---- What is done to the scores. ----
+
+void softcap(float cap, std::size_t keys, std::size_t lanes,
+             float* HWY_RESTRICT scores) {
+  const Lane d;
+  const Vector c = hn::Set(d, cap);
+  for (std::size_t at = 0; at < keys * lanes; at += kLanes) {
+    const Vector capped = tanh(d, hn::Div(hn::Load(d, scores + at), c));
+    hn::Store(hn::Mul(c, capped), d, scores + at);
+  }
+}
+
+void add_bias(const BiasTile& bias, std::size_t lanes,
+              float* HWY_RESTRICT scores) {
+  const Vector log2e = hn::Set(Lane(), 0x1.715476p+0f);
+  for_each_vector(
+      bias, [&](std::size_t n, std::size_t k, Vector added) HWY_ATTR {
+        const Lane d;
+        float* place = scores + k * lanes + n;
+        hn::Store(hn::MulAdd(added, log2e, hn::Load(d, place)), d, place);
+      });
+}
+
+// The distances of key k as floats where some are too large for exact sums.
+HWY_INLINE Vector far_distances(std::int64_t offset) {
+  alignas(64) float distances[kLanes];
+  for (std::size_t n = 0; n < kLanes; ++n) {
+    const std::int64_t signed_distance = offset + static_cast<std::int64_t>(n);
+    distances[n] = static_cast<float>(signed_distance < 0 ? -signed_distance
+                                                          : signed_distance);
+  }
+  return hn::Load(Lane(), distances);
+}
+
+void add_alibi(float slope, std::int64_t offset, std::size_t keys,
+               std::size_t lanes, float* HWY_RESTRICT scores) {
+  const Lane d;
+  const Vector by = hn::Set(d, slope);
+  constexpr std::int64_t kExact = std::int64_t{1} << 24;
+  const bool near = offset - static_cast<std::int64_t>(keys) > -kExact &&
+                    offset + static_cast<std::int64_t>(lanes) < kExact;
+  for (std::size_t k = 0; k < keys; ++k) {
+    for (std::size_t n = 0; n < lanes; n += kLanes) {
+      const std::int64_t first =
+          offset + static_cast<std::int64_t>(n) - static_cast<std::int64_t>(k);
+      const Vector distance =
+          near ? hn::Abs(hn::Iota(d, static_cast<float>(first)))
+               : far_distances(first);
+      float* place = scores + k * lanes + n;
+      hn::Store(hn::NegMulAdd(by, distance, hn::Load(d, place)), d, place);
+    }
+  }
+}
+
+// ---- Biases of -inf: they mask. ----
+
+HWY_INLINE std::size_t count_in_row(const float* row, std::size_t size) {
+  const Lane d;
+  const Vector minus_inf = hn::Set(d, -std::numeric_limits<float>::infinity());
+  std::size_t count = 0;
+  std::size_t at = 0;
+  for (; at + kLanes <= size; at += kLanes) {
+    count += hn::CountTrue(d, hn::Eq(hn::LoadU(d, row + at), minus_inf));
+  }
+  for (; at < size; ++at) {
+    count += row[at] == -std::numeric_limits<float>::infinity() ? 1 : 0;
+  }
+  return count;
+}
+
+std::size_t count_minus_inf(const BiasTile& bias) {
+  std::size_t count = 0;
+  if (bias.key_stride == 1) {
+    for (std::size_t n = 0; n < bias.queries; ++n) {
+      count += count_in_row(bias_of(bias, n, 0), bias.keys);
+    }
+  } else if (bias.query_stride == 1) {
+    for (std::size_t k = 0; k < bias.keys; ++k) {
+      count += count_in_row(bias_of(bias, 0, k), bias.queries);
+    }
+  } else {
+    for (std::size_t n = 0; n < bias.queries; ++n) {
+      for (std::size_t k = 0; k < bias.keys; ++k) {
+        count += count_in_row(bias_of(bias, n, k), 1);
+      }
+    }
+  }
+  return count;
+}
+
+void clear_minus_inf(const BiasTile& bias, MaskWord* HWY_RESTRICT allowed) {
+  const Vector minus_inf =
+      hn::Set(Lane(), -std::numeric_limits<float>::infinity());
+  for_each_vector(
+      bias, [&](std::size_t n, std::size_t k, Vector added) HWY_ATTR {
+        std::uint8_t bytes[8] = {};  // as many as StoreMaskBits may write
+        hn::StoreMaskBits(Lane(), hn::Eq(added, minus_inf), bytes);
+        MaskWord masked = 0;
+        std::memcpy(&masked, bytes, sizeof masked);
+        allowed[k] &= ~(masked << n);
+      });
+}
+
+const ScoreTerms* terms() {
+  static constexpr ScoreTerms kTerms = {softcap, add_bias, add_alibi,
+                                        count_minus_inf, clear_minus_inf};
+  return &kTerms;
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace headwise::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace headwise::kernels {
+HWY_EXPORT(terms);
+const ScoreTerms& score_terms() { return *HWY_DYNAMIC_DISPATCH(terms)(); }
+}  // namespace headwise::kernels
+#endif  // HWY_ONCE

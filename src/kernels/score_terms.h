@@ -1,0 +1,48 @@
+// The inner loops that change a tile's scores between q.k and the mask:
+// softcap, dense bias, ALiBi, in that order (docs/arithmetic.md). Scores lie as
+// in kernels/attention_tile.h: (keys, lanes), one query a lane, in the log2
+// domain. Dead lanes are written too; what they hold means nothing.
+//
+// Scores are 64-byte aligned. Nothing is checked, nothing allocated.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/attention_tile.h"
+
+namespace headwise::kernels {
+
+// A tile's biases where they are: that of query n and key k stands at
+// n * query_stride + k * key_stride. A stride of 0: the same for all.
+struct BiasTile {
+  const float* data;
+  std::ptrdiff_t query_stride;
+  std::ptrdiff_t key_stride;
+  std::size_t queries;  // at least 1, at most 64
+  std::size_t keys;
+};
+
+struct ScoreTerms {
+  // scores = cap * tanh(scores / cap); cap is softcap * log2 e.
+  void (*softcap)(float cap, std::size_t keys, std::size_t lanes,
+                  float* scores);
+  // scores = fma(bias, log2 e, scores); `lanes` holds the queries and no whole
+  // vector more.
+  void (*add_bias)(const BiasTile& bias, std::size_t lanes, float* scores);
+  // scores = fma(slope, -distance, scores), the distance of query n and key k
+  // being |offset + n - k|; slope is a head's slope times log2 e.
+  void (*add_alibi)(float slope, std::int64_t offset, std::size_t keys,
+                    std::size_t lanes, float* scores);
+
+  // How many of the tile's biases are -inf.
+  std::size_t (*count_minus_inf)(const BiasTile& bias);
+  // Clears bit n of allowed[k] where query n's bias of key k is -inf.
+  void (*clear_minus_inf)(const BiasTile& bias, MaskWord* allowed);
+};
+
+// The loops of the best instruction set of this processor, or of the forced
+// one.
+const ScoreTerms& score_terms();
+
+}  // namespace headwise::kernels

@@ -1,0 +1,50 @@
+// The hyperbolic tangent, lane by lane, as docs/arithmetic.md defines it. Per
+// target: included between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE.
+#if defined(HEADWISE_KERNELS_TANH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEADWISE_KERNELS_TANH_INL_H_
+#undef HEADWISE_KERNELS_TANH_INL_H_
+#else
+#define HEADWISE_KERNELS_TANH_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace headwise::kernels {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// With e = exp(-2 |x|) - 1, which is 2^z - 1 for z = -2 log2(e) |x|, the
+// tangent of |x| is -e / (e + 2); then the sign of x. z = n + g with n whole
+// and |g| <= 1/2, and e = 2^n (2^g - 1) + (2^n - 1): the polynomial for 2^g - 1
+// has no constant term, so that e is right where it is small. From -64 down e
+// is -1 to the last bit; NaN stays NaN. Relative error at most 2.6e-7
+// (ContractTanhTest; that every target has those bits: ContractTest).
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V tanh(D d, V x) {
+  V z = hn::Mul(hn::Abs(x), hn::Set(d, -0x1.715476p+1f));
+  const V lowest = hn::Set(d, -64.0f);
+  z = hn::IfThenElse(hn::Lt(z, lowest), lowest, z);
+  // As in exp2: rounds to the nearest whole number and leaves 2^n's exponent in
+  // the low bits.
+  const V magic = hn::Set(d, 0x1.8p23f + 127);
+  const V shifted = hn::Add(z, magic);
+  const V g = hn::Sub(z, hn::Sub(shifted, magic));
+  V y = hn::Set(d, 0x1.4308fap-13f);
+  y = hn::MulAdd(y, g, hn::Set(d, 0x1.5f07b4p-10f));
+  y = hn::MulAdd(y, g, hn::Set(d, 0x1.3b2ba0p-7f));
+  y = hn::MulAdd(y, g, hn::Set(d, 0x1.c6af6ep-5f));
+  y = hn::MulAdd(y, g, hn::Set(d, 0x1.ebfbdep-3f));
+  y = hn::MulAdd(y, g, hn::Set(d, 0x1.62e430p-1f));
+  y = hn::Mul(y, g);
+  const hn::RebindToSigned<D> di;
+  const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
+  const V e = hn::MulAdd(y, power, hn::Sub(power, hn::Set(d, 1.0f)));
+  return hn::CopySign(hn::Div(e, hn::Add(e, hn::Set(d, 2.0f))), x);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace headwise::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // HEADWISE_KERNELS_TANH_INL_H_

@@ -1,0 +1,42 @@
+#include "headwise/steps/bias.h"
+
+#include <cmath>
+
+#include "headwise/steps/softmax.h"
+#include "steps/rows.h"
+
+namespace headwise {
+
+Bias dense(const float* data, std::vector<std::size_t> extents,
+           std::vector<std::ptrdiff_t> strides, std::vector<Axis> axes) {
+  return {data, {std::move(extents), std::move(strides), std::move(axes), {}}};
+}
+
+Result<BoundBias> BoundBias::bind(const Bias& bias, const AttentionShape& shape,
+                                  std::string_view operation) {
+  if (!bias.given()) {
+    return BoundBias();
+  }
+  NamedAxes axes = bias.axes();
+  if (Status s = axes.check(shape, operation, "bias"); !s) {
+    return s.error();
+  }
+  return BoundBias(Bias(bias.data(), std::move(axes)));
+}
+
+void add_bias(TensorView<const float, 4> scores, const BoundBias& bias,
+              TensorView<float, 4> biased_scores, const Executor& executor) {
+  const auto [B, Hq, Lq, Lkv] = scores.extents();
+  for_each_row(executor, {B, Hq, Lq},
+               [&, keys = Lkv](std::size_t b, std::size_t h, std::size_t i) {
+                 for (std::size_t j = 0; j < keys; ++j) {
+                   const float added = bias(b, h, i, j);
+                   const float sum = scores(b, h, i, j) + added;
+                   biased_scores(b, h, i, j) = added == kMinusInf ? kMinusInf
+                                               : std::isnan(sum)  ? kNaN
+                                                                  : sum;
+                 }
+               });
+}
+
+}  // namespace headwise

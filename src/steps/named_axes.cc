@@ -1,0 +1,65 @@
+#include "headwise/steps/named_axes.h"
+
+#include <string>
+
+#include "base/check.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::array<std::string_view, 5> kAxisNames = {"B", "H", "Lq", "Lkv",
+                                                        "1"};
+
+// "(B, 1, Lkv)"
+std::string axes_text(const std::vector<Axis>& axes) {
+  std::string text = "(";
+  for (const Axis axis : axes) {
+    if (text.size() > 1) {
+      text += ", ";
+    }
+    text += kAxisNames[static_cast<std::size_t>(axis)];
+  }
+  return text + ")";
+}
+
+}  // namespace
+
+Status NamedAxes::check(const AttentionShape& shape, std::string_view operation,
+                        std::string_view argument) {
+  const std::string names = axes_text(axes);
+  const std::string subject =
+      std::string(operation) + ": " + std::string(argument);
+  for (const auto& [count, what] :
+       {std::pair<std::size_t, const char*>{extents.size(), " axes"},
+        {strides.size(), " strides"}}) {
+    if (axes.size() != count) {
+      return Error{ErrorCode::invalid_argument,
+                   subject + " has " + std::to_string(count) + what +
+                       ", expected one for each name in " + names};
+    }
+  }
+  const std::array<std::size_t, 4> sizes = {shape.B, shape.Hq, shape.Lq,
+                                            shape.Lkv};
+  std::array<bool, 4> named{};
+  std::vector<std::size_t> expected;
+  stride_of = {};
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    if (axes[a] == Axis::one) {
+      expected.push_back(1);
+      continue;
+    }
+    const auto axis = static_cast<std::size_t>(axes[a]);
+    if (named[axis]) {
+      return Error{ErrorCode::invalid_argument,
+                   subject + " axes " + names + " name " +
+                       std::string(kAxisNames[axis]) +
+                       " twice, expected each name once"};
+    }
+    named[axis] = true;
+    expected.push_back(sizes[axis]);
+    stride_of[axis] = strides[a];
+  }
+  return check_shape(operation, argument, extents, names, expected);
+}
+
+}  // namespace headwise

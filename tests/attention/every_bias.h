@@ -1,0 +1,66 @@
+// Biases for tests: one of each layout, with a -inf here and there, and slopes.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headwise/steps/alibi.h"
+#include "headwise/steps/bias.h"
+#include "support/tensors.h"
+
+namespace headwise::testing_support {
+
+class EveryBias {
+ public:
+  explicit EveryBias(const AttentionShape& s)
+      : full_(some_minus_inf(uniform<4>({s.B, s.Hq, s.Lq, s.Lkv}, 911, -3, 3))),
+        heads_(uniform<3>({s.Hq, s.Lq, s.Lkv}, 912, -3, 3)),
+        columns_(some_minus_inf(uniform<2>({s.Lkv, s.Lq}, 913, -3, 3))),
+        keys_(some_minus_inf(uniform<3>({s.B, 1, s.Lkv}, 914, -3, 3))),
+        queries_(some_minus_inf(uniform<2>({s.Lq, s.Hq}, 915, -3, 3))),
+        gaps_(some_minus_inf(uniform<3>({s.Lq, s.Lkv, 3}, 916, -3, 3))),
+        slopes_(alibi_slopes(s.Hq).value()) {}
+
+  std::vector<std::pair<std::string, Bias>> biases() const {
+    const auto [Lq, Lkv, gap] = gaps_.extents();
+    // Every third element, from the last key to the first.
+    const Bias backwards =
+        dense(gaps_.data() + (Lkv == 0 ? 0 : (Lkv - 1) * gap), {Lq, Lkv},
+              {static_cast<std::ptrdiff_t>(Lkv * gap),
+               -static_cast<std::ptrdiff_t>(gap)},
+              {Axis::Lq, Axis::Lkv});
+    return {
+        {"(B, H, Lq, Lkv)",
+         dense(view_of(full_), {Axis::B, Axis::H, Axis::Lq, Axis::Lkv})},
+        {"(H, Lq, Lkv), finite", finite()},
+        {"(Lkv, Lq)", dense(view_of(columns_), {Axis::Lkv, Axis::Lq})},
+        {"(B, 1, Lkv)", dense(view_of(keys_), {Axis::B, Axis::one, Axis::Lkv})},
+        {"(Lq, H)", dense(view_of(queries_), {Axis::Lq, Axis::H})},
+        {"(Lq, Lkv) with gaps", backwards}};
+  }
+  Bias finite() const {
+    return dense(view_of(heads_), {Axis::H, Axis::Lq, Axis::Lkv});
+  }
+  TensorView<const float, 1> slopes() const { return slopes_.view(); }
+
+ private:
+  template <std::size_t Rank>
+  static Tensor<float, Rank> some_minus_inf(Tensor<float, Rank> bias) {
+    for (float& x : bias.elements()) {
+      x = x < -2 ? -std::numeric_limits<float>::infinity() : x;
+    }
+    return bias;
+  }
+
+  Tensor<float, 4> full_;
+  Tensor<float, 3> heads_;
+  Tensor<float, 2> columns_;
+  Tensor<float, 3> keys_;
+  Tensor<float, 2> queries_;
+  Tensor<float, 3> gaps_;
+  Tensor<float, 1> slopes_;
+};
+
+}  // namespace headwise::testing_support
