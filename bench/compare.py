@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 
@@ -40,6 +41,8 @@ DEFAULT_WORKLOADS = [
     "cross", "attn_weights", "seed", "module", "seed_module"]
 LARGEST_ERROR = 1e-4  # relative RMS; over it a result is wrong
 SLICE_SECONDS = 0.05  # a round's runs of one peer last at least this long
+LONG_SECONDS = 0.5  # a run so long does not notice that the caches were empty
+SPIN_SECONDS = 0.25  # for so long may threads wait busily for the next call
 
 
 class Refused(Exception):
@@ -154,6 +157,14 @@ def seconds_of(worker, form, count, threads):
     return (processor if threads == 1 else wall) / count
 
 
+def peak_between(peers):
+    """(FMA GFLOP/s, read GB/s), once the peer before has come to rest."""
+    if peers.threads > 1:
+        time.sleep(SPIN_SECONDS)
+    return [float(each) for each in
+            peers.workers["headwise"].expect("peak").split()]
+
+
 def measure(peers, workload, rounds, folder, reference):
     """The record of one workload with one number of threads."""
     records, live = {}, []
@@ -171,23 +182,24 @@ def measure(peers, workload, rounds, folder, reference):
                 worker.ask("drop", form)
             raise Refused(f"{workload.name}: no result without {library} "
                           f"({said})")
-    count = {}
+    count, once = {}, {}
     for form, worker in live:
-        once = seconds_of(worker, form, 1, peers.threads)
-        count[form] = max(1, math.ceil(SLICE_SECONDS / max(once, 1e-6)))
+        once[form] = seconds_of(worker, form, 1, peers.threads)
+        count[form] = max(1, math.ceil(SLICE_SECONDS / max(once[form], 1e-6)))
         records[form].update(runs=count[form], seconds=[])
     # Before each peer and after the last: a peer's peak is the mean of its two.
     peaks, reads = [], []
-    headwise = peers.workers["headwise"]
     for _ in range(rounds):
         taken = []
         for form, worker in live:
-            taken.append(headwise.expect("peak").split())
+            taken.append(peak_between(peers))
+            if once[form] < LONG_SECONDS:
+                worker.expect("run", form, 1)
             records[form]["seconds"].append(
                 seconds_of(worker, form, count[form], peers.threads))
-        taken.append(headwise.expect("peak").split())
-        peaks.append([float(fma) for fma, _ in taken])
-        reads.append([float(read) for _, read in taken])
+        taken.append(peak_between(peers))
+        peaks.append([fma for fma, _ in taken])
+        reads.append([read for _, read in taken])
     for form, worker in live:
         worker.ask("drop", form)
     return {"workload": workload.name, "threads": peers.threads,

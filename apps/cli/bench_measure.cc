@@ -41,23 +41,39 @@ Result<double> time_runs(BenchCase& bench_case, std::size_t count,
   return (now() - start) / static_cast<double>(count);
 }
 
-// How many runs fill a slice; warms up by the way.
-Result<std::size_t> runs_of_a_slice(BenchCase& bench_case,
-                                    const Executor& executor) {
+// The runs of one round.
+struct Slice {
+  std::size_t runs;
+  // A run that is not timed comes first: taking the memory's speed has emptied
+  // the caches. In a long run that does not show.
+  bool warms_up;
+};
+
+// Tries it out, which warms everything up by the way.
+Result<Slice> fill_slice(BenchCase& bench_case, const Executor& executor) {
+  constexpr double kLong = 0.5;  // seconds
   if (Status s = bench_case.run(); !s) {
     return s.error();
   }
-  std::size_t count = 1;
-  for (;;) {
-    const auto seconds = time_runs(bench_case, count, executor);
+  for (std::size_t runs = 1;; runs *= 2) {
+    const auto seconds = time_runs(bench_case, runs, executor);
     if (!seconds) {
       return seconds.error();
     }
-    if (*seconds * static_cast<double>(count) >= kSliceSeconds) {
-      return count;
+    if (*seconds * static_cast<double>(runs) >= kSliceSeconds) {
+      return Slice{runs, *seconds < kLong};
     }
-    count *= 2;
   }
+}
+
+Result<double> time_slice(BenchCase& bench_case, const Slice& slice,
+                          const Executor& executor) {
+  if (slice.warms_up) {
+    if (Status s = bench_case.run(); !s) {
+      return s.error();
+    }
+  }
+  return time_runs(bench_case, slice.runs, executor);
 }
 
 }  // namespace
@@ -76,9 +92,9 @@ Result<BenchResult> measure(const Workload& workload, const Executor& executor,
   if (!bench_case) {
     return bench_case.error();
   }
-  const auto count = runs_of_a_slice(*bench_case, executor);
-  if (!count) {
-    return count.error();
+  const auto slice = fill_slice(*bench_case, executor);
+  if (!slice) {
+    return slice.error();
   }
   const double work = gflop(workload);
   std::vector<double> times;
@@ -87,7 +103,7 @@ Result<BenchResult> measure(const Workload& workload, const Executor& executor,
   std::vector<double> reads;
   for (std::size_t round = 0; round < rounds; ++round) {
     const double before = peak.fma_gflops();
-    const auto seconds = time_runs(*bench_case, *count, executor);
+    const auto seconds = time_slice(*bench_case, *slice, executor);
     if (!seconds) {
       return seconds.error();
     }

@@ -70,7 +70,7 @@ class Spec {
 
   Result<bool> flag(const std::string& key) const {
     const std::string value = text(key);
-    if (value != "" && value != "0" && value != "1") {
+    if (!value.empty() && value != "0" && value != "1") {
       return bad_spec(fmt::format("{} is {}, expected 0 or 1", key, value));
     }
     return value == "1";

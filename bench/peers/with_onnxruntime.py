@@ -1,6 +1,6 @@
 """ONNX Runtime on its CPU provider: the standard Attention operator (opset 23)
-and its own MultiHeadAttention; of the layer the latter between matrix products,
-and its own Attention, which has the input projections inside."""
+and its own MultiHeadAttention; of the layer both between matrix products, and
+its own Attention, which has the input projections inside."""
 import numpy as np
 import onnx
 import onnxruntime
@@ -50,6 +50,16 @@ def merged(x):
         x.shape[0], x.shape[2], -1))
 
 
+def standard_node(graph, spec, inputs, output, **attributes):
+    outputs = [output]
+    if spec["weights"]:
+        outputs += ["", "", "weights"]
+        attributes["qk_matmul_output_mode"] = 3  # after the softmax
+        graph.outputs["weights"] = tuple(spec[k] for k in
+                                         ("B", "Hq", "Lq", "Lk"))
+    graph.node("Attention", inputs, outputs, **attributes)
+
+
 def standard_attention(graph, spec, tensors):
     need(not spec["causal"] or spec["Lq"] == spec["Lk"],
          "causal from another row")
@@ -61,13 +71,8 @@ def standard_attention(graph, spec, tensors):
         graph.feeds["mask"] = np.ascontiguousarray(
             np.broadcast_to(mask, (B, 1, Lq, Lk)))
         inputs.append("mask")
-    outputs, more = ["out"], {}
     graph.outputs["out"] = (B, Hq, Lq, d)
-    if spec["weights"]:
-        outputs += ["", "", "weights"]
-        more = {"qk_matmul_output_mode": 3}
-        graph.outputs["weights"] = (B, Hq, Lq, Lk)
-    graph.node("Attention", inputs, outputs, is_causal=spec["causal"], **more)
+    standard_node(graph, spec, inputs, "out", is_causal=spec["causal"])
 
 
 def own_attention(graph, spec, tensors):
@@ -86,9 +91,10 @@ def own_attention(graph, spec, tensors):
                num_heads=spec["Hq"], unidirectional=spec["causal"])
 
 
-def layer(graph, spec, tensors, fused):
-    need(not (spec["weights"] or spec["lens"] or spec["causal"]),
-         "masks and weights are not set up for the layer")
+def layer(graph, peer, spec, tensors):
+    need(not (spec["lens"] or spec["causal"]),
+         "masks are not set up for the layer")
+    need(peer == "ort_onnx" or not spec["weights"], "returns no weights")
     graph.feeds = {"x": tensors["x"]}
 
     def linear(x, n, y):
@@ -97,7 +103,7 @@ def layer(graph, spec, tensors, fused):
         graph.node("MatMul", [x, "w" + n], ["product_" + n])
         graph.node("Add", ["product_" + n, "b" + n], [y])
 
-    if fused:
+    if peer == "ort_attention":
         graph.constants["w_qkv"] = np.concatenate(
             [tensors["w" + n] for n in "qkv"]).T
         graph.constants["b_qkv"] = np.concatenate(
@@ -107,8 +113,12 @@ def layer(graph, spec, tensors, fused):
     else:
         for n in "qkv":
             linear("x", n, n)
-        graph.node("MultiHeadAttention", ["q", "k", "v"], ["context"], OWN,
-                   num_heads=spec["Hq"])
+        if peer == "ort_mha":
+            graph.node("MultiHeadAttention", ["q", "k", "v"], ["context"], OWN,
+                       num_heads=spec["Hq"])
+        else:
+            standard_node(graph, spec, ["q", "k", "v"], "context",
+                          q_num_heads=spec["Hq"], kv_num_heads=spec["Hq"])
     linear("context", "o", "out")
     graph.outputs["out"] = tensors["x"].shape
 
@@ -116,8 +126,7 @@ def layer(graph, spec, tensors, fused):
 def make(peer, spec, tensors):
     graph = Graph()
     if spec["kind"] == "module":
-        need(peer in ("ort_mha", "ort_attention"), "no such form of the layer")
-        layer(graph, spec, tensors, fused=peer == "ort_attention")
+        layer(graph, peer, spec, tensors)
     elif peer == "ort_onnx":
         standard_attention(graph, spec, tensors)
     else:
