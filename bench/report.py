@@ -52,8 +52,8 @@ def speedup(result, form):
             result["peers"][form]["seconds"]))
 
 
-def milliseconds(value):
-    return f"{value * 1e3:.3g} ms"
+def time_text(value):
+    return f"{value:.3g} s" if value >= 1 else f"{value * 1e3:.3g} ms"
 
 
 def summary(results, threads):
@@ -65,9 +65,9 @@ def summary(results, threads):
         peer = best_peer(result)
         lines.append(
             f"| `{result['workload']}` "
-            f"| {milliseconds(seconds(result, 'headwise'))} "
+            f"| {time_text(seconds(result, 'headwise'))} "
             f"| {share(result, 'headwise'):.3f} "
-            f"| {peer}, {milliseconds(seconds(result, peer))} "
+            f"| {peer}, {time_text(seconds(result, peer))} "
             f"| {share(result, peer):.3f} "
             f"| {speedup(result, peer):.2f}x "
             f"| {median_of(result['fma_peak_gflops']):.1f} "
@@ -90,8 +90,8 @@ def every_peer(result):
         peer = result["peers"][form]
         lines.append(
             f"| {form} ({peer['version']}) "
-            f"| {milliseconds(seconds(result, form))} "
-            f"| {milliseconds(min(peer['seconds']))} "
+            f"| {time_text(seconds(result, form))} "
+            f"| {time_text(min(peer['seconds']))} "
             f"| {share(result, form):.3f} | {peer['rms_error']:.2e} "
             f"| {peer['max_abs_error']:.2e} |")
     missing = [f"{form} ({peer['state']}: {peer['why']})"

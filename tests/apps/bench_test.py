@@ -269,6 +269,8 @@ class ServeTest(cli_test.CliTest):
                  {"q": (numbers(144, "q"), (2, 3, 3, 8))}),
                 ("D is missing", {**good, "kind": "module"}, {})):
             with self.subTest(message):
+                folder = self.write_case(tensors, **good)
+                self.assertRegex(self.ask(f"load x {folder}"), "^ok")
                 folder = self.write_case({**tensors, **changed}, **spec)
                 said = self.ask(f"load x {folder}")
                 self.assertTrue(said.startswith("error "), said)
