@@ -1,43 +1,23 @@
 // The inner loops of attention, each alone on a tile in the caches, and the
 // plain loops that they stand for. Names say the instruction set in use
 // (HEADWISE_TARGET forces one) and the head size. `share` is the rate over
-// the FMA peak taken just before, in processor time.
+// the FMA peak taken before and after, in processor time.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <ctime>
 #include <string>
 #include <vector>
 
+#include "bench_peak.h"
 #include "headwise/base/random.h"
 #include "headwise/base/tensor.h"
 #include "headwise/kernels/targets.h"
 #include "kernels/attention_tile.h"
-#include "kernels/peak.h"
 
 namespace headwise::kernels {
 namespace {
-
-double thread_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) +
-         1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-// Floating-point operations a second.
-double fma_peak() {
-  const double start = thread_seconds();
-  double operations = 0;
-  double seconds = 0;
-  while (seconds < 0.02) {
-    operations += run_multiply_adds(1 << 16);
-    seconds = thread_seconds() - start;
-  }
-  return operations / seconds;
-}
 
 Tensor<float, 1> drawn(std::size_t count, std::uint32_t stream) {
   Tensor<float, 1> tensor = Tensor<float, 1>::create({count}).value();
@@ -140,13 +120,15 @@ using Loop = void (*)(Block&);
 
 // How many floating-point operations the processor could have done meanwhile.
 double possible_operations(benchmark::State& state, Block& block, Loop loop) {
-  const double peak = fma_peak();
-  const double start = thread_seconds();
+  static const cli::PeakMeter kMeter = cli::PeakMeter::create(1).value();
+  const double before = kMeter.fma_gflops();
+  const double start = cli::thread_seconds();
   for ([[maybe_unused]] auto _ : state) {
     loop(block);
     benchmark::ClobberMemory();
   }
-  return (thread_seconds() - start) * peak;
+  const double seconds = cli::thread_seconds() - start;
+  return seconds * 1e9 * (before + kMeter.fma_gflops()) / 2;
 }
 
 // Multiply-adds: the rate in floating-point operations, and its share.
