@@ -251,9 +251,8 @@ def rounded(value):
     return value
 
 
-def run_all(options, results, scratch, log):
-    """Adds to `results`, workload by workload. False: some were refused."""
-    complete = True
+def run_all(options, scratch, log):
+    """Yields each workload's result, or None where it was refused."""
     references = {}
     for threads in options.threads:
         peers = Peers(options, threads, log)
@@ -266,16 +265,14 @@ def run_all(options, results, scratch, log):
                     references[workload.name] = workload.reference()
                 print(f"{workload.name}, {threads} thread(s)", file=sys.stderr)
                 try:
-                    results.append(rounded(measure(
-                        peers, workload, options.rounds, folder,
-                        references[workload.name])))
+                    yield rounded(measure(peers, workload, options.rounds,
+                                          folder, references[workload.name]))
                 except Refused as why:
                     print(f"refused: {why}", file=sys.stderr)
-                    complete = False
+                    yield None
                 shutil.rmtree(folder)
         finally:
             peers.stop()
-    return complete
 
 
 def parse(arguments):
@@ -301,25 +298,34 @@ def parse(arguments):
     return options
 
 
+def results_file(options, told):
+    words = "".join(c if c.isalnum() else " " for c in told["cpu"].lower())
+    name = "-".join([told["date"], *words.split()])
+    return options.out / f"{name}.json"
+
+
 def main(arguments):
     options = parse(arguments)
     told = conditions(options)
-    results = []
+    file = results_file(options, told)
+    results, complete = [], True
     with tempfile.TemporaryDirectory(prefix="headwise-bench-") as scratch, \
             open(HERE.parent / "build" / "peers" / "workers.log", "w",
                  encoding="utf-8") as log:
         try:
-            complete = run_all(options, results, pathlib.Path(scratch), log)
+            for result in run_all(options, pathlib.Path(scratch), log):
+                if result is None:
+                    complete = False
+                    continue
+                results.append(result)
+                # Each time: a run that is broken off keeps what it has.
+                told["load_average"][1:] = [os.getloadavg()[0]]
+                file.parent.mkdir(parents=True, exist_ok=True)
+                report.write({"conditions": told, "results": results}, file)
         except Refused as why:
             sys.exit(f"refused: {why}")
     if not results:
         sys.exit("refused: no workload gave a result")
-    told["load_average"].append(os.getloadavg()[0])
-    name = "".join(c if c.isalnum() else "-" for c in told["cpu"].lower())
-    name = "-".join(filter(None, name.split("-")))
-    options.out.mkdir(parents=True, exist_ok=True)
-    file = options.out / f"{told['date']}-{name}.json"
-    report.write({"conditions": told, "results": results}, file)
     print(file)
     return 0 if complete else 1
 

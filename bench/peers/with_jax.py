@@ -6,11 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from worker import by_name, key_mask, need, serve
+from worker import by_name, key_mask, need, need_scores, serve
 
 
 def make(peer, spec, tensors):
     need(peer == "jax", "no such form")
+    need_scores(spec, 2)
     mask = key_mask(spec, tensors)
     mask = None if mask is None else jnp.asarray(mask)
     H, d = spec["Hq"], spec["d"]

@@ -3,11 +3,12 @@ import math
 
 import numpy as np
 
-from worker import by_name, key_mask, need, serve, split_heads
+from worker import by_name, key_mask, need, need_scores, serve, split_heads
 
 
 def make(peer, spec, tensors):
     need(peer == "numpy", "no such form")
+    need_scores(spec, 2)
     scale = np.float32(1 / math.sqrt(spec["d"]))
     allowed = key_mask(spec, tensors)
     if spec["causal"]:

@@ -6,7 +6,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from worker import by_name, key_mask, need, serve, threads
+from worker import by_name, key_mask, need, need_scores, serve, threads
 
 
 def as_tensors(tensors):
@@ -27,6 +27,7 @@ def attend_by(peer, spec, tensors):
             q, k, v, attn_mask=mask, is_causal=causal, enable_gqa=grouped),
                                 None)
     need(peer == "torch_matmul", "no such form")
+    need_scores(spec, 1)
     if causal:
         Lq, Lk = spec["Lq"], spec["Lk"]
         below = torch.ones(Lq, Lk, dtype=torch.bool).tril(Lk - Lq)

@@ -45,6 +45,12 @@ def by_name(spec):
     return lambda result: dict(zip(names, result))
 
 
+def need_scores(spec, gib):
+    """For forms that keep the scores of every head in memory."""
+    scores = spec["B"] * spec["Hq"] * spec["Lq"] * spec["Lk"] * 4 / 2**30
+    need(scores <= gib, f"all the scores at once would take {scores:.0f} GiB")
+
+
 def split_heads(x, num_heads):
     """(B, L, D) -> (B, H, L, d)"""
     return x.reshape(*x.shape[:2], num_heads, -1).swapaxes(1, 2)
