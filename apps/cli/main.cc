@@ -43,6 +43,7 @@ int run(const std::vector<std::string>& arguments) {
   Command chosen;
   add_explain(app, chosen);
   add_run(app, chosen);
+  add_bench(app, chosen);
   add_info(app, chosen);
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));

@@ -116,7 +116,8 @@ class CliTest(unittest.TestCase):
 class HelpTest(CliTest):
     def test_help_begins_with_examples(self):
         for arguments in (["--help"], ["-h"], [], ["explain", "--help"],
-                          ["run", "--help"], ["info", "--help"]):
+                          ["run", "--help"], ["bench", "--help"],
+                          ["info", "--help"]):
             with self.subTest(arguments):
                 text = self.succeed(*arguments)
                 self.assertTrue(text.startswith("Examples:\n  headwise "), text)

@@ -1,0 +1,64 @@
+// One workload with its tensors, ready to be run again and again.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "bench_workload.h"
+#include "headwise/attention/plan.h"
+#include "headwise/module/multi_head_attention.h"
+#include "headwise/run/executor.h"
+
+namespace headwise::cli {
+
+// What the workload reads: query, key and value of attention, or x and the
+// layer.
+struct BenchInputs {
+  Tensor<float, 4> query{};  // (B, Hq, Lq, D)
+  Tensor<float, 4> key{};    // (B, Hkv, Lkv, D)
+  Tensor<float, 4> value{};  // (B, Hkv, Lkv, Dv)
+  Tensor<float, 3> x{};      // (B, L, E)
+  std::optional<MultiHeadAttention> layer{};
+};
+
+// Normal numbers with mean 0 and deviation 1; the layer's parameters as
+// nn.Linear draws them. Always the same. Errors: out_of_memory.
+Result<BenchInputs> draw_inputs(const Workload& workload);
+
+class BenchCase {
+ public:
+  // The executor must outlive the case. Errors: those of AttentionPlan::create;
+  // out_of_memory.
+  static Result<BenchCase> create(Workload workload, BenchInputs inputs,
+                                  const Executor& executor);
+
+  // Errors: those of AttentionPlan::run and MultiHeadAttention::forward.
+  Status run();
+
+  // Of the last run: "out" (B, Hq, Lq, Dv), of the layer (B, L, E), and
+  // "weights" (B, Hq, Lq, Lkv) where the workload returns them.
+  struct Output {
+    std::string_view name;
+    std::span<const float> elements;
+  };
+  std::vector<Output> outputs() const;
+
+ private:
+  BenchCase(Workload workload, BenchInputs inputs)
+      : workload_(std::move(workload)), inputs_(std::move(inputs)) {}
+
+  AttentionOptions options(const Executor& executor) const;
+
+  Workload workload_;
+  BenchInputs inputs_;
+  // Attention writes where it is told; the layer returns.
+  std::optional<AttentionPlan> plan_;
+  const Executor* executor_ = nullptr;
+  Tensor<float, 4> output_;  // (B, Hq, Lq, Dv)
+  Tensor<float, 4> attn_weights_;
+  MultiHeadAttentionResult<3> layer_result_;
+};
+
+}  // namespace headwise::cli

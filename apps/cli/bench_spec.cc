@@ -1,0 +1,313 @@
+#include "bench_spec.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include "headwise/base/checked_product.h"
+
+namespace headwise::cli {
+namespace {
+
+struct DeclaredTensor {
+  std::string dtype;
+  std::vector<std::size_t> extents;
+};
+
+Error bad_spec(std::string message) {
+  return {ErrorCode::bad_data, "spec.txt: " + std::move(message)};
+}
+
+std::optional<std::size_t> number(std::string_view text) {
+  std::size_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc{} && stop == end ? std::optional(value)
+                                             : std::nullopt;
+}
+
+// The lines of spec.txt, and the tensors that they declare.
+class Spec {
+ public:
+  static Result<Spec> read(const std::filesystem::path& folder) {
+    Spec spec(folder);
+    std::ifstream file(folder / "spec.txt");
+    if (!file) {
+      return Error{ErrorCode::io_error,
+                   "cannot open " + (folder / "spec.txt").string()};
+    }
+    for (std::string line; std::getline(file, line);) {
+      if (Status s = spec.add(line); !s) {
+        return s.error();
+      }
+    }
+    return spec;
+  }
+
+  const std::map<std::string, std::string>& values() const { return values_; }
+
+  std::string text(const std::string& key) const {
+    const auto found = values_.find(key);
+    return found == values_.end() ? "" : found->second;
+  }
+
+  Result<std::size_t> size(const std::string& key) const {
+    const std::optional<std::size_t> value = number(text(key));
+    if (!value || *value == 0) {
+      return bad_spec(fmt::format("{} is {}, expected a whole number from 1 on",
+                                  key,
+                                  text(key).empty() ? "missing" : text(key)));
+    }
+    return *value;
+  }
+
+  Result<bool> flag(const std::string& key) const {
+    const std::string value = text(key);
+    if (!value.empty() && value != "0" && value != "1") {
+      return bad_spec(fmt::format("{} is {}, expected 0 or 1", key, value));
+    }
+    return value == "1";
+  }
+
+  // The tensor `name` of these extents. T is float or std::int32_t.
+  template <class T, std::size_t Rank>
+  Result<Tensor<T, Rank>> tensor(const std::string& name,
+                                 const Extents<Rank>& extents) const {
+    const std::string dtype = std::is_same_v<T, float> ? "f32" : "i32";
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end()) {
+      return bad_spec(fmt::format("tensor {} is missing", name));
+    }
+    if (found->second.dtype != dtype ||
+        !std::ranges::equal(found->second.extents, extents)) {
+      return bad_spec(fmt::format("tensor {} is {} ({}), expected {} ({})",
+                                  name, found->second.dtype,
+                                  fmt::join(found->second.extents, ", "), dtype,
+                                  fmt::join(extents, ", ")));
+    }
+    return read_tensor<T>(name, extents);
+  }
+
+ private:
+  explicit Spec(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  Status add(const std::string& line) {
+    std::istringstream words(line);
+    std::string key;
+    if (!(words >> key)) {
+      return ok();
+    }
+    if (key != "tensor") {
+      words >> values_[key];
+      return ok();
+    }
+    std::string name;
+    DeclaredTensor declared;
+    words >> name >> declared.dtype;
+    for (std::string word; words >> word;) {
+      const std::optional<std::size_t> extent = number(word);
+      if (!extent) {
+        return bad_spec(fmt::format(
+            "tensor {} has an extent {}, expected a whole number", name, word));
+      }
+      declared.extents.push_back(*extent);
+    }
+    tensors_[name] = std::move(declared);
+    return ok();
+  }
+
+  // The file's size is looked at before memory is taken.
+  template <class T, std::size_t Rank>
+  Result<Tensor<T, Rank>> read_tensor(const std::string& name,
+                                      const Extents<Rank>& extents) const {
+    const std::filesystem::path path = folder_ / (name + ".bin");
+    std::error_code failed;
+    const auto bytes = std::filesystem::file_size(path, failed);
+    if (failed) {
+      return Error{
+          ErrorCode::io_error,
+          fmt::format("cannot read {}: {}", path.string(), failed.message())};
+    }
+    const auto count = checked_product(extents);
+    if (!count || bytes % sizeof(T) != 0 || bytes / sizeof(T) != *count) {
+      return Error{ErrorCode::bad_data,
+                   fmt::format("{} has {} bytes, expected those of ({})",
+                               path.string(), bytes, fmt::join(extents, ", "))};
+    }
+    auto tensor = Tensor<T, Rank>::create(extents);
+    if (!tensor) {
+      return tensor.error();
+    }
+    std::ifstream file(path, std::ios::binary);
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast)
+    file.read(reinterpret_cast<char*>(tensor->data()),
+              static_cast<std::streamsize>(bytes));
+    if (!file) {
+      return Error{ErrorCode::io_error, "cannot read " + path.string()};
+    }
+    return tensor;
+  }
+
+  std::filesystem::path folder_;
+  std::map<std::string, std::string> values_;
+  std::map<std::string, DeclaredTensor> tensors_;
+};
+
+// What is asked for and not offered, so that no answer is a different one.
+Status check_offered(const Spec& spec) {
+  static const std::vector<std::string> kKnown = {
+      "name", "kind", "B",    "Hq",      "Hkv",   "Lq",     "Lk",
+      "d",    "D",    "lens", "weights", "dtype", "causal", "fresh"};
+  for (const auto& [key, value] : spec.values()) {
+    if (std::ranges::find(kKnown, key) == kKnown.end() && value != "0") {
+      return Error{ErrorCode::unsupported, fmt::format("{} {}", key, value)};
+    }
+  }
+  if (const std::string dtype = spec.text("dtype");
+      !dtype.empty() && dtype != "f32") {
+    return Error{ErrorCode::unsupported, "dtype " + dtype};
+  }
+  if (const std::string kind = spec.text("kind");
+      kind != "sdpa" && kind != "module") {
+    return Error{ErrorCode::unsupported, "kind " + kind};
+  }
+  return ok();
+}
+
+Result<AttentionShape> read_shape(const Spec& spec) {
+  AttentionShape shape;
+  for (const auto& [key, extent] :
+       {std::pair("B", &shape.B), std::pair("Hq", &shape.Hq),
+        std::pair("Hkv", &shape.Hkv), std::pair("Lq", &shape.Lq),
+        std::pair("Lk", &shape.Lkv), std::pair("d", &shape.D)}) {
+    const auto size = spec.size(key);
+    if (!size) {
+      return size.error();
+    }
+    *extent = *size;
+  }
+  shape.Dv = shape.D;
+  return shape;
+}
+
+Result<Workload> read_workload(const Spec& spec) {
+  const auto shape = read_shape(spec);
+  const auto causal = spec.flag("causal");
+  const auto attn_weights = spec.flag("weights");
+  const auto padded = spec.flag("lens");
+  for (const auto* failed : {&causal, &attn_weights, &padded}) {
+    if (!*failed) {
+      return failed->error();
+    }
+  }
+  if (!shape) {
+    return shape.error();
+  }
+  Workload workload{.name = spec.text("name"),
+                    .shape = *shape,
+                    .causal = *causal,
+                    .attn_weights = *attn_weights};
+  if (*padded) {
+    const auto lengths = spec.tensor<std::int32_t, 1>("lens", {shape->B});
+    if (!lengths) {
+      return lengths.error();
+    }
+    workload.lengths.assign(lengths->elements().begin(),
+                            lengths->elements().end());
+  }
+  if (spec.text("kind") == "module") {
+    const auto embed_dim = spec.size("D");
+    if (!embed_dim) {
+      return embed_dim.error();
+    }
+    workload.embed_dim = *embed_dim;
+  }
+  return workload;
+}
+
+Result<Linear> read_linear(const Spec& spec, const std::string& letter,
+                           std::size_t embed_dim) {
+  auto weight = spec.tensor<float, 2>("w" + letter, {embed_dim, embed_dim});
+  if (!weight) {
+    return weight.error();
+  }
+  auto bias = spec.tensor<float, 1>("b" + letter, {embed_dim});
+  if (!bias) {
+    return bias.error();
+  }
+  return Linear::from_params(*std::move(weight), *std::move(bias));
+}
+
+Result<BenchInputs> read_layer(const Spec& spec, const Workload& workload) {
+  const std::size_t E = workload.embed_dim;
+  BenchInputs inputs;
+  auto x = spec.tensor<float, 3>("x", {workload.shape.B, workload.shape.Lq, E});
+  if (!x) {
+    return x.error();
+  }
+  inputs.x = *std::move(x);
+  std::vector<Linear> linears;
+  for (const char* letter : {"q", "k", "v", "o"}) {
+    auto linear = read_linear(spec, letter, E);
+    if (!linear) {
+      return linear.error();
+    }
+    linears.push_back(*std::move(linear));
+  }
+  auto layer = MultiHeadAttention::from_params({.w_q = std::move(linears[0]),
+                                                .w_k = std::move(linears[1]),
+                                                .w_v = std::move(linears[2]),
+                                                .w_o = std::move(linears[3])},
+                                               workload.shape.Hq);
+  if (!layer) {
+    return layer.error();
+  }
+  inputs.layer = *std::move(layer);
+  return inputs;
+}
+
+Result<BenchInputs> read_attention(const Spec& spec, const Workload& workload) {
+  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv] = workload.shape;
+  auto query = spec.tensor<float, 4>("q", {B, Hq, Lq, D});
+  auto key = spec.tensor<float, 4>("k", {B, Hkv, Lkv, D});
+  auto value = spec.tensor<float, 4>("v", {B, Hkv, Lkv, Dv});
+  if (!query || !key || !value) {
+    return !query ? query.error() : !key ? key.error() : value.error();
+  }
+  BenchInputs inputs;
+  inputs.query = *std::move(query);
+  inputs.key = *std::move(key);
+  inputs.value = *std::move(value);
+  return inputs;
+}
+
+}  // namespace
+
+Result<ServedCase> read_served_case(const std::filesystem::path& folder) {
+  const auto spec = Spec::read(folder);
+  if (!spec) {
+    return spec.error();
+  }
+  if (Status s = check_offered(*spec); !s) {
+    return s.error();
+  }
+  auto workload = read_workload(*spec);
+  if (!workload) {
+    return workload.error();
+  }
+  auto inputs = workload->embed_dim != 0 ? read_layer(*spec, *workload)
+                                         : read_attention(*spec, *workload);
+  if (!inputs) {
+    return inputs.error();
+  }
+  return ServedCase{*std::move(workload), *std::move(inputs)};
+}
+
+}  // namespace headwise::cli

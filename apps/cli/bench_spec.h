@@ -1,0 +1,33 @@
+// A workload that another program describes, for `headwise bench --serve`: a
+// folder with a file spec.txt of lines
+//
+//   KEY VALUE
+//   tensor NAME f32|i32 DIM...
+//
+// and for each tensor a file NAME.bin, little-endian, in C order.
+//
+//   kind     sdpa (attention) or module (the layer)
+//   B Hq Hkv Lq Lk d     the sizes; D, of the layer: its embed_dim
+//   causal lens bias weights     0 or 1; dtype f32
+//
+//   q (B, Hq, Lq, d)   k, v (B, Hkv, Lk, d)   lens (B), keys of each sequence
+//   x (B, Lq, D)   wq wk wv wo (D, D)   bq bk bv bo (D): y = x w^T + b
+#pragma once
+
+#include <filesystem>
+
+#include "bench_case.h"
+#include "bench_workload.h"
+
+namespace headwise::cli {
+
+struct ServedCase {
+  Workload workload;
+  BenchInputs inputs;
+};
+
+// Errors: unsupported for what is well-formed but not offered; bad_data,
+// io_error, shape_mismatch, out_of_memory.
+Result<ServedCase> read_served_case(const std::filesystem::path& folder);
+
+}  // namespace headwise::cli

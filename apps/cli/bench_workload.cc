@@ -1,0 +1,102 @@
+#include "bench_workload.h"
+
+#include <algorithm>
+
+namespace headwise::cli {
+namespace {
+
+AttentionShape self(std::size_t B, std::size_t H, std::size_t L,
+                    std::size_t D) {
+  return {.B = B, .Hq = H, .Hkv = H, .Lq = L, .Lkv = L, .D = D, .Dv = D};
+}
+
+// The keys of sequence b end in the middle of the b-th of B equal parts: half
+// of all are padding.
+std::vector<std::int64_t> half_padded(std::size_t B, std::size_t Lkv) {
+  std::vector<std::int64_t> lengths(B);
+  for (std::size_t b = 0; b < B; ++b) {
+    lengths[b] = static_cast<std::int64_t>((2 * b + 1) * Lkv / (2 * B));
+  }
+  return lengths;
+}
+
+// Pairs of a query and a key that it may attend to, of one head.
+double visible_pairs(const Workload& workload) {
+  const AttentionShape& shape = workload.shape;
+  const auto Lkv = static_cast<std::int64_t>(shape.Lkv);
+  const std::int64_t start = Lkv - static_cast<std::int64_t>(shape.Lq);
+  double pairs = 0;
+  for (std::size_t b = 0; b < shape.B; ++b) {
+    const std::int64_t length =
+        workload.lengths.empty() ? Lkv : workload.lengths[b];
+    for (std::size_t i = 0; i < shape.Lq; ++i) {
+      const std::int64_t seen =
+          workload.causal ? start + static_cast<std::int64_t>(i) + 1 : Lkv;
+      pairs += static_cast<double>(
+          std::clamp(seen, std::int64_t{0}, std::max<std::int64_t>(length, 0)));
+    }
+  }
+  return pairs;
+}
+
+}  // namespace
+
+const std::vector<Workload>& workloads() {
+  static const std::vector<Workload> kWorkloads = {
+      {.name = "bert", .shape = self(8, 12, 512, 64)},
+      {.name = "bert_causal", .shape = self(8, 12, 512, 64), .causal = true},
+      {.name = "bert_pad",
+       .shape = self(8, 12, 512, 64),
+       .lengths = half_padded(8, 512)},
+      {.name = "gpt_causal", .shape = self(1, 32, 2048, 128), .causal = true},
+      {.name = "gpt_full", .shape = self(1, 32, 2048, 128)},
+      {.name = "gqa_causal",
+       .shape = {1, 32, 8, 2048, 2048, 128, 128},
+       .causal = true},
+      {.name = "long_full", .shape = self(1, 8, 8192, 64)},
+      {.name = "long_causal", .shape = self(1, 8, 8192, 64), .causal = true},
+      {.name = "vit", .shape = self(8, 12, 197, 64)},
+      {.name = "cross", .shape = {4, 8, 8, 128, 1024, 64, 64}},
+      {.name = "attn_weights",
+       .shape = self(8, 12, 512, 64),
+       .attn_weights = true},
+      {.name = "decode", .shape = {8, 32, 8, 1, 4096, 128, 128}},
+      {.name = "seed", .shape = self(10, 8, 20, 64)},
+      {.name = "module", .shape = self(8, 12, 512, 64), .embed_dim = 768},
+      {.name = "module_attn_weights",
+       .shape = self(8, 12, 512, 64),
+       .attn_weights = true,
+       .embed_dim = 768},
+      {.name = "seed_module", .shape = self(10, 8, 20, 64), .embed_dim = 512},
+      {.name = "growth_full_2048", .shape = self(1, 1, 2048, 64)},
+      {.name = "growth_full_65536", .shape = self(1, 1, 65536, 64)},
+      {.name = "growth_causal_2048",
+       .shape = self(1, 1, 2048, 64),
+       .causal = true},
+      {.name = "growth_causal_65536",
+       .shape = self(1, 1, 65536, 64),
+       .causal = true},
+  };
+  return kWorkloads;
+}
+
+std::vector<std::string> workload_names() {
+  std::vector<std::string> names;
+  for (const Workload& workload : workloads()) {
+    names.push_back(workload.name);
+  }
+  return names;
+}
+
+double gflop(const Workload& workload) {
+  const AttentionShape& shape = workload.shape;
+  const double attention = 2.0 * static_cast<double>(shape.D + shape.Dv) *
+                           static_cast<double>(shape.Hq) *
+                           visible_pairs(workload);
+  const auto E = static_cast<double>(workload.embed_dim);
+  const double projections =
+      8.0 * static_cast<double>(shape.B * shape.Lq) * E * E;
+  return (attention + projections) * 1e-9;
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,32 @@
+// What `headwise bench` measures: attention and the layer at sizes that people
+// run, by name.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headwise/attention/spec.h"
+
+namespace headwise::cli {
+
+struct Workload {
+  std::string name;
+  AttentionShape shape;
+  bool causal = false;                  // the last query stands at the last key
+  bool attn_weights = false;            // returned as well, one map a head
+  std::size_t embed_dim = 0;            // the layer on (B, L, E); 0: attention
+  std::vector<std::int64_t> lengths{};  // keys of each sequence; empty: all
+};
+
+// In the order of the list that is shown.
+const std::vector<Workload>& workloads();
+std::vector<std::string> workload_names();
+
+// The work of one run in 10^9 floating-point operations, a multiply-add being
+// two: 2 (D + Dv) for each head and each pair of a query and a key that it may
+// attend to, 8 B L E^2 for the projections. What a mask hides is no work.
+double gflop(const Workload& workload);
+
+}  // namespace headwise::cli

@@ -1,0 +1,123 @@
+"""What the Python peers share: the line protocol of `headwise bench --serve`.
+
+A peer's script gives `make(peer, spec, tensors)`, which returns two functions:
+run() computes once and is timed, show(result of run) gives the outputs by name.
+Each peer has its tensors in the layout that it likes best: converting belongs
+to make and to show.
+
+    spec      the sizes and flags of spec.txt: B Hq Hkv Lq Lk d D causal ...
+    tensors   q (B, Hq, Lq, d), k, v (B, Hkv, Lk, d), lens (B); of a layer
+              x (B, L, D), w* (D, D), b* (D): y = x w^T + b
+    outputs   out (B, Hq, Lq, d), of a layer (B, L, D); weights (B, Hq, Lq, Lk)
+"""
+import os
+import pathlib
+import sys
+import time
+
+import numpy as np
+
+
+class Unsupported(Exception):
+    """The peer cannot do this; the text says what."""
+
+
+def need(condition, what):
+    if not condition:
+        raise Unsupported(what)
+
+
+def threads():
+    """How many the harness allows: the processors that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def key_mask(spec, tensors):
+    """(B, 1, 1, Lk), true = attend; None where no sequence is padded."""
+    if not spec["lens"]:
+        return None
+    return (np.arange(spec["Lk"]) < tensors["lens"][:, None])[:, None, None, :]
+
+
+def by_name(spec):
+    """The show of a run that returns (out, weights)."""
+    names = ("out", "weights") if spec["weights"] else ("out",)
+    return lambda result: dict(zip(names, result))
+
+
+def need_scores(spec, gib):
+    """For forms that keep the scores of every head in memory."""
+    scores = spec["B"] * spec["Hq"] * spec["Lq"] * spec["Lk"] * 4 / 2**30
+    need(scores <= gib, f"all the scores at once would take {scores:.0f} GiB")
+
+
+def split_heads(x, num_heads):
+    """(B, L, D) -> (B, H, L, d)"""
+    return x.reshape(*x.shape[:2], num_heads, -1).swapaxes(1, 2)
+
+
+def read_folder(folder):
+    spec, tensors = {}, {}
+    for line in (folder / "spec.txt").read_text().splitlines():
+        key, *values = line.split()
+        if key == "tensor":
+            name, dtype, *shape = values
+            kind = {"f32": np.float32, "i32": np.int32}[dtype]
+            data = np.fromfile(folder / f"{name}.bin", kind)
+            tensors[name] = data.reshape([int(extent) for extent in shape])
+        else:
+            spec[key] = int(values[0]) if values[0].isdigit() else values[0]
+    return spec, tensors
+
+
+class Worker:
+    def __init__(self, make, version):
+        self.make, self.version = make, version
+        self.runs = {}
+
+    def load(self, peer, folder):
+        self.runs.pop(peer, None)
+        spec, tensors = read_folder(pathlib.Path(folder))
+        self.runs[peer] = self.make(peer, spec, tensors)
+        return self.version
+
+    def run(self, peer, count):
+        run, _ = self.runs[peer]
+        wall, processor = time.perf_counter(), time.process_time()
+        for _ in range(int(count)):
+            run()
+        return (f"{time.perf_counter() - wall:.9f} "
+                f"{time.process_time() - processor:.9f}")
+
+    def out(self, peer, folder):
+        run, show = self.runs[peer]
+        outputs = show(run())
+        for name, value in outputs.items():
+            np.ascontiguousarray(value, np.float32).tofile(
+                pathlib.Path(folder) / f"{name}.bin")
+        return " ".join(outputs)
+
+    def drop(self, peer):
+        self.runs.pop(peer, None)
+        return ""
+
+
+def serve(make, version):
+    """Answers standard input until it ends. What a library prints goes to
+    standard error, so that the answers stand alone."""
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    worker = Worker(make, version)
+    for line in sys.stdin:
+        word, *arguments = line.strip().split(" ", 2)
+        if word == "quit":
+            return
+        try:
+            if word not in ("load", "run", "out", "drop"):
+                raise ValueError(f"{word} is no command")
+            said = f"ok {getattr(worker, word)(*arguments)}"
+        except Unsupported as why:
+            said = f"unsupported {why}"
+        except Exception as error:  # whatever a library may throw
+            said = f"error {type(error).__name__} {error}"
+        answers.write(" ".join(said.split()) + "\n")

@@ -1,0 +1,126 @@
+"""A workload of `headwise bench --list --json`: its tensors, the folder that
+workers load, and what the result should be, in float64."""
+import dataclasses
+import math
+
+import numpy as np
+
+ROWS = 1024  # queries that the reference takes at once
+
+
+@dataclasses.dataclass
+class Workload:
+    name: str
+    gflop: float
+    spec: dict  # the keys of spec.txt
+    lengths: list
+    tensors: dict = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def from_listed(cls, listed):
+        layer = listed["embed_dim"] > 0
+        spec = {"name": listed["workload"],
+                "kind": "module" if layer else "sdpa",
+                "B": listed["B"], "Hq": listed["Hq"], "Hkv": listed["Hkv"],
+                "Lq": listed["Lq"], "Lk": listed["Lkv"], "d": listed["D"],
+                "causal": int(listed["causal"]),
+                "lens": int(bool(listed["lengths"])),
+                "weights": int(listed["attn_weights"]), "dtype": "f32"}
+        if layer:
+            spec["D"] = listed["embed_dim"]
+        return cls(listed["workload"], listed["gflop"], spec,
+                   listed["lengths"])
+
+    def draw(self):
+        """Normal numbers, the same for the same name."""
+        random = np.random.default_rng(list(self.name.encode()))
+        spec = self.spec
+
+        def normal(*shape):
+            return random.standard_normal(shape, dtype=np.float32)
+
+        if spec["kind"] == "module":
+            D = spec["D"]
+            t = {"x": normal(spec["B"], spec["Lq"], D)}
+            for n in "qkvo":
+                t["w" + n] = normal(D, D) / np.float32(math.sqrt(D))
+                t["b" + n] = normal(D) * np.float32(0.1)
+        else:
+            B, d = spec["B"], spec["d"]
+            t = {"q": normal(B, spec["Hq"], spec["Lq"], d),
+                 "k": normal(B, spec["Hkv"], spec["Lk"], d),
+                 "v": normal(B, spec["Hkv"], spec["Lk"], d)}
+        if self.lengths:
+            t["lens"] = np.array(self.lengths, np.int32)
+        self.tensors = t
+
+    def write(self, folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        lines = [f"{key} {value}" for key, value in self.spec.items()]
+        for name, value in self.tensors.items():
+            value.tofile(folder / f"{name}.bin")
+            dtype = "i32" if value.dtype == np.int32 else "f32"
+            lines.append(" ".join(["tensor", name, dtype,
+                                   *map(str, value.shape)]))
+        (folder / "spec.txt").write_text("\n".join(lines) + "\n")
+
+    def reference(self):
+        """The outputs by the plain formula in float64, a head at a time."""
+        t = {name: value.astype(np.float64)
+             for name, value in self.tensors.items()}
+        if self.spec["kind"] == "sdpa":
+            return self._attend(t["q"], t["k"], t["v"])
+        shape = (*t["x"].shape[:2], self.spec["Hq"], self.spec["d"])
+        q, k, v = ((t["x"] @ t["w" + n].T + t["b" + n]).reshape(shape)
+                   .swapaxes(1, 2) for n in "qkv")
+        outputs = self._attend(q, k, v)
+        merged = outputs["out"].swapaxes(1, 2).reshape(t["x"].shape)
+        outputs["out"] = merged @ t["wo"].T + t["bo"]
+        return outputs
+
+    def _attend(self, q, k, v):
+        B, Hq, Lq, Lk = (self.spec[n] for n in ("B", "Hq", "Lq", "Lk"))
+        group = Hq // self.spec["Hkv"]
+        outputs = {"out": np.zeros(q.shape)}
+        if self.spec["weights"]:
+            outputs["weights"] = np.zeros((B, Hq, Lq, Lk))
+        for b in range(B):
+            keys = self.lengths[b] if self.lengths else Lk
+            for h in range(Hq):
+                for first in range(0, Lq, ROWS):
+                    last = min(first + ROWS, Lq)
+                    seen = keys
+                    if self.spec["causal"]:
+                        seen = min(keys, last + Lk - Lq)
+                    p = self._weights(q[b, h, first:last],
+                                      k[b, h // group, :seen], first)
+                    outputs["out"][b, h, first:last] = \
+                        p @ v[b, h // group, :seen]
+                    if self.spec["weights"]:
+                        outputs["weights"][b, h, first:last, :seen] = p
+        return outputs
+
+    def _weights(self, q, k, first):
+        """Of the queries from `first` on over the first keys."""
+        p = q @ k.T / math.sqrt(self.spec["d"])
+        if self.spec["causal"]:
+            start = first + self.spec["Lk"] - self.spec["Lq"]
+            p[~np.tri(*p.shape, start, dtype=bool)] = -np.inf
+        p -= p.max(-1, keepdims=True)
+        np.exp(p, out=p)
+        p /= p.sum(-1, keepdims=True)
+        return p
+
+
+def errors(reference, given):
+    """(largest absolute error, RMS error relative to the RMS of the result), of
+    the worst output. `given` maps names to flat arrays."""
+    worst = (0.0, 0.0)
+    for name, expected in reference.items():
+        difference = given[name].reshape(expected.shape) - expected
+        rms = math.sqrt(np.mean(difference**2) / np.mean(expected**2))
+        largest = float(np.abs(difference).max())
+        if not (math.isfinite(rms) and math.isfinite(largest)):
+            return math.inf, math.inf
+        worst = max(worst[0], largest), max(worst[1], rms)
+    return worst

@@ -1,0 +1,103 @@
+#include "kernels/peak.h"
+
+#include <atomic>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/peak.cc"  // this file, from src/
+#include <hwy/foreach_target.h>               // IWYU pragma: keep
+// Only after foreach_target.h:
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace headwise::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Lane = hn::CappedTag<float, 16>;
+using Vector = hn::Vec<Lane>;
+// Two units of latency 4 or 5 are kept busy by ten chains; twelve and the two
+// factors fit the 16 registers of AVX2.
+constexpr std::size_t kChains = 12;
+constexpr std::size_t kSums = 4;
+
+// Adds up the chains so that none of them can be left out.
+template <std::size_t kCount>
+HWY_INLINE float total(const Vector (&chains)[kCount]) {
+  const Lane d;
+  Vector sum = hn::Zero(d);
+  for (const auto& chain : chains) {
+    sum = hn::Add(sum, chain);
+  }
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+double multiply_adds(std::size_t turns, float* result) {
+  const Lane d;
+  // Towards 0.1: no chain becomes denormal, whatever the number of turns.
+  const Vector factor = hn::Set(d, 0.999999f);
+  const Vector addend = hn::Set(d, 1e-7f);
+  Vector chains[kChains];
+  for (std::size_t c = 0; c < kChains; ++c) {
+    chains[c] = hn::Set(d, static_cast<float>(c));
+  }
+  for (std::size_t turn = 0; turn < turns; ++turn) {
+    for (auto& chain : chains) {
+      chain = hn::MulAdd(chain, factor, addend);
+    }
+  }
+  *result = total(chains);
+  return 2.0 * static_cast<double>(kChains * hn::Lanes(d)) *
+         static_cast<double>(turns);
+}
+
+float sum_of(const float* elements, std::size_t count) {
+  const Lane d;
+  const std::size_t step = kSums * hn::Lanes(d);
+  Vector sums[kSums];
+  for (auto& sum : sums) {
+    sum = hn::Zero(d);
+  }
+  std::size_t at = 0;
+  for (; at + step <= count; at += step) {
+    for (std::size_t s = 0; s < kSums; ++s) {
+      sums[s] =
+          hn::Add(sums[s], hn::LoadU(d, elements + at + s * hn::Lanes(d)));
+    }
+  }
+  float rest = total(sums);
+  for (; at < count; ++at) {
+    rest += elements[at];
+  }
+  return rest;
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace headwise::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace headwise::kernels {
+namespace {
+// A loop whose result nobody could read might be left out.
+std::atomic<float> last_result;
+}  // namespace
+
+HWY_EXPORT(multiply_adds);
+HWY_EXPORT(sum_of);
+
+double run_multiply_adds(std::size_t turns) {
+  float result = 0;
+  const double operations = HWY_DYNAMIC_DISPATCH(multiply_adds)(turns, &result);
+  last_result.store(result, std::memory_order_relaxed);
+  return operations;
+}
+
+void read_all(std::span<const float> elements) {
+  last_result.store(
+      HWY_DYNAMIC_DISPATCH(sum_of)(elements.data(), elements.size()),
+      std::memory_order_relaxed);
+}
+}  // namespace headwise::kernels
+#endif  // HWY_ONCE

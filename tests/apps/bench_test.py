@@ -1,0 +1,321 @@
+"""`headwise bench`: what it lists, prints and answers. No test asserts a time.
+
+    bench_test.py HEADWISE [unittest arguments]
+"""
+import array
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+import unittest
+
+import cli_test
+from cli_test import BAD_INPUT, USAGE
+
+FIELDS = ["workload", "cpu", "target", "threads", "seconds_min",
+          "seconds_median", "gflops", "fma_peak_gflops", "peak_fraction",
+          "read_gb_s"]
+
+
+def numbers(count, seed):
+    """Floats that binary32 holds exactly."""
+    draw = random.Random(seed)
+    return [draw.randint(-64, 64) / 32 for _ in range(count)]
+
+
+def attend(spec, q, k, v, lens=None):
+    """(out, weights) of (B, H, L, d) lists, by the formula, in binary64."""
+    B, H, Hkv, Lq, Lk, d = (spec[n] for n in ("B", "Hq", "Hkv", "Lq", "Lk",
+                                              "d"))
+    out, weights = [], []
+    for b in range(B):
+        for h in range(H):
+            head = b * Hkv + h * Hkv // H
+            for i in range(Lq):
+                row = q[((b * H + h) * Lq + i) * d:][:d]
+                seen = lens[b] if lens else Lk
+                if spec.get("causal"):
+                    seen = min(seen, i + Lk - Lq + 1)
+                keys = [k[(head * Lk + j) * d:][:d] for j in range(seen)]
+                p = [math.exp(sum(map(float.__mul__, row, key)) /
+                              math.sqrt(d)) for key in keys]
+                p = [each / sum(p) for each in p]
+                weights += p + [0.0] * (Lk - seen)
+                out += [sum(p[j] * v[(head * Lk + j) * d + c]
+                            for j in range(seen)) for c in range(d)]
+    return out, weights
+
+
+def linear(x, weight, bias):
+    """y = x w^T + b of rows of len(bias) numbers."""
+    size = len(bias)
+    return [sum(map(float.__mul__, x[row:row + size],
+                    weight[o * size:][:size])) + bias[o]
+            for row in range(0, len(x), size) for o in range(size)]
+
+
+class BenchTest(cli_test.CliTest):
+    def test_the_list_names_shapes_and_work(self):
+        text = self.succeed("bench", "--list")
+        listed = [json.loads(line) for line in self.succeed(
+            "bench", "--list", "--json").splitlines()]
+        by_name = {one["workload"]: one for one in listed}
+        self.assertEqual([line.split()[0] for line in text.splitlines()],
+                         list(by_name))
+        for name in ("bert", "gpt_causal", "long_full", "long_causal", "vit",
+                     "cross", "attn_weights", "seed", "module", "seed_module",
+                     "bert_pad"):
+            self.assertIn(name, by_name)
+        pairs = 8 * 12 * 512 * 512
+        for name, gflop in (
+                ("bert", 4 * pairs * 64e-9),
+                ("bert_pad", 2 * pairs * 64e-9),
+                ("bert_causal", 4 * 8 * 12 * 512 * 513 / 2 * 64e-9),
+                ("cross", 4 * 4 * 8 * 128 * 1024 * 64e-9),
+                ("gqa_causal", by_name["gpt_causal"]["gflop"]),
+                ("module", (4 * pairs * 64 + 8 * 8 * 512 * 768**2) * 1e-9)):
+            self.assertAlmostEqual(by_name[name]["gflop"], gflop, 9, name)
+        self.assertEqual(sum(by_name["bert_pad"]["lengths"]), 8 * 512 // 2)
+
+    def test_a_run_is_one_object_on_one_line(self):
+        sets = self.succeed("info").split("instruction sets: ")[1].split("\n")[0]
+        gflop = 4 * 10 * 8 * 20 * 20 * 64e-9
+        for threads in ("1", "2"):
+            text = self.succeed("bench", "--workload", "seed", "--rounds", "1",
+                                "--threads", threads, "--json")
+            self.assertEqual(text.count("\n"), 1)
+            result = json.loads(text)
+            self.assertEqual(list(result), FIELDS)
+            self.assertEqual(result["workload"], "seed")
+            self.assertIn(result["target"], sets.split())
+            self.assertLessEqual(result["threads"], int(threads))
+            for field in FIELDS[4:]:
+                self.assertGreater(result[field], 0, field)
+            # One round is its own least and its own median.
+            self.assertEqual(result["seconds_min"], result["seconds_median"])
+            self.assertAlmostEqual(
+                result["gflops"] * result["seconds_min"] / gflop, 1, 6)
+            self.assertAlmostEqual(
+                result["peak_fraction"] * result["fma_peak_gflops"] /
+                result["gflops"], 1, 6)
+
+    def test_a_forced_instruction_set_is_the_one_measured(self):
+        sets = self.succeed("info").split("instruction sets: ")[1].split("\n")[0]
+        target = sets.split()[-1]
+        text = self.succeed("bench", "--workload", "seed", "--rounds", "1",
+                            "--json", env={"HEADWISE_TARGET": target})
+        self.assertEqual(json.loads(text)["target"], target)
+
+    def test_the_table_has_a_row_a_workload_in_the_order_of_the_list(self):
+        lines = self.succeed("bench", "--workload", "seed_module", "seed",
+                             "--rounds", "2").splitlines()
+        self.assertEqual(len(lines), 4)
+        self.assertEqual([line.split()[0] for line in lines[1:]],
+                         ["workload", "seed", "seed_module"])
+        self.assertEqual(len(lines[2]), len(lines[1]))
+
+    def test_mistakes_are_usage(self):
+        for message, *arguments in (
+                ("--workload is bret, expected one of bert, ", "--workload",
+                 "bret"),
+                ("; did you mean bert?", "--workload", "bret"),
+                ("--threads is 0, expected a whole number from 1 on",
+                 "--workload", "seed", "--threads", "0"),
+                ("--rounds is -1, expected", "--list", "--rounds", "-1"),
+                ("expected one of --workload, --list and --serve",),
+                ("expected one of --workload, --list and --serve", "--list",
+                 "--serve"),
+                ("--workload has no value", "--workload")):
+            with self.subTest(message):
+                self.fail_with(USAGE, message, "bench", *arguments)
+        self.fail_with(BAD_INPUT, "HEADWISE_TARGET is abacus", "bench",
+                       "--workload", "seed", env={"HEADWISE_TARGET": "abacus"})
+
+
+class ServeTest(cli_test.CliTest):
+    SIZES = {"B": 2, "Hq": 4, "Hkv": 2, "Lq": 3, "Lk": 5, "d": 8}
+
+    def setUp(self):
+        super().setUp()
+        self.server = subprocess.Popen(
+            [cli_test.HEADWISE, "bench", "--serve", "--threads", "1"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.end)
+
+    def end(self):
+        self.server.stdin.close()
+        self.server.stdout.close()
+        self.assertEqual(self.server.wait(60), 0)
+
+    def ask(self, line):
+        self.server.stdin.write(line + "\n")
+        self.server.stdin.flush()
+        return self.server.stdout.readline().rstrip("\n")
+
+    def write_case(self, tensors, **spec):
+        """Tensors: {name: (values, shape)}; the folder is "case"."""
+        folder = self.folder / "case"
+        folder.mkdir(exist_ok=True)
+        lines = [f"{key} {value}" for key, value in spec.items()]
+        for name, (values, shape) in tensors.items():
+            kind = "i" if name == "lens" else "f"
+            (folder / f"{name}.bin").write_bytes(array.array(kind, values))
+            lines.append(f"tensor {name} {kind}32 " +
+                         " ".join(map(str, shape)))
+        (folder / "spec.txt").write_text("\n".join(lines) + "\n")
+        return folder
+
+    def heads(self, spec):
+        shapes = {"q": (spec["B"], spec["Hq"], spec["Lq"], spec["d"]),
+                  "k": (spec["B"], spec["Hkv"], spec["Lk"], spec["d"])}
+        shapes["v"] = shapes["k"]
+        return {name: (numbers(math.prod(shape), name), shape)
+                for name, shape in shapes.items()}
+
+    def outputs(self, folder):
+        """Of a case that is loaded as x."""
+        self.assertRegex(self.ask("run x 3"), r"^ok \d+\.\d+ \d+\.\d+$")
+        names = self.ask(f"out x {folder}").split()
+        self.assertEqual(names[0], "ok")
+        result = {}
+        for name in names[1:]:
+            result[name] = array.array("f")
+            result[name].frombytes((folder / f"{name}.bin").read_bytes())
+        return result
+
+    def check(self, given, expected):
+        self.assertEqual(len(given), len(expected))
+        for one, other in zip(given, expected):
+            self.assertAlmostEqual(one, other, 5)
+
+    def test_attention_is_that_of_the_formula(self):
+        for more in ({}, {"causal": 1}, {"lens": 1}, {"causal": 1, "lens": 1},
+                     {"weights": 1, "fresh": 1, "bias": 0}):
+            with self.subTest(more):
+                spec = {"kind": "sdpa", **self.SIZES, "dtype": "f32", **more}
+                tensors = self.heads(spec)
+                lens = [5, 4]
+                if "lens" in more:
+                    tensors["lens"] = (lens, (2,))
+                folder = self.write_case(tensors, **spec)
+                self.assertRegex(self.ask(f"load x {folder}"), "^ok headwise ")
+                out, weights = attend(
+                    spec, *(tensors[n][0] for n in "qkv"),
+                    lens=lens if "lens" in more else None)
+                given = self.outputs(folder)
+                self.check(given["out"], out)
+                self.assertEqual("weights" in given, "weights" in more)
+                if "weights" in more:
+                    self.check(given["weights"], weights)
+                self.assertEqual(self.ask("drop x"), "ok")
+
+    def test_the_layer_is_that_of_the_formula(self):
+        sizes = {"B": 2, "Hq": 2, "Hkv": 2, "Lq": 3, "Lk": 3, "d": 4}
+        D = 8
+        tensors = {"x": (numbers(2 * 3 * D, "x"), (2, 3, D))}
+        for n in "qkvo":
+            tensors["w" + n] = (numbers(D * D, "w" + n), (D, D))
+            tensors["b" + n] = (numbers(D, "b" + n), (D,))
+        folder = self.write_case(tensors, kind="module", D=D, **sizes)
+        self.assertRegex(self.ask(f"load x {folder}"), "^ok headwise ")
+        # (B, L, H d) as heads (B, H, L, d), and back.
+        place = [((b * 3 + i) * 2 + h) * 4 + c for b in range(2)
+                 for h in range(2) for i in range(3) for c in range(4)]
+        heads = []
+        for n in "qkv":
+            y = linear(tensors["x"][0], tensors["w" + n][0],
+                       tensors["b" + n][0])
+            heads.append([y[at] for at in place])
+        context, _ = attend(sizes, *heads)
+        merged = [0.0] * len(context)
+        for at, value in zip(place, context):
+            merged[at] = value
+        out = linear(merged, tensors["wo"][0], tensors["bo"][0])
+        given = self.outputs(folder)["out"]
+        self.assertEqual(len(given), len(out))
+        for one, other in zip(given, out):
+            self.assertAlmostEqual(one / max(1, abs(other)),
+                                   other / max(1, abs(other)), 5)
+
+    def test_what_is_not_offered_is_unsupported(self):
+        for more in ({"kind": "bwd"}, {"dtype": "bf16"}, {"paged": 1}):
+            spec = {"kind": "sdpa", **self.SIZES, **more}
+            folder = self.write_case(self.heads(spec), **spec)
+            (key, value), = more.items()
+            self.assertEqual(self.ask(f"load x {folder}"),
+                             f"unsupported {key} {value}")
+
+    def test_bad_cases_are_errors(self):
+        good = {"kind": "sdpa", **self.SIZES}
+        tensors = self.heads(good)
+        other = (numbers(4, "o"), (2, 2))
+        for message, spec, changed in (
+                ("B is 0, expected", {**good, "B": 0}, {}),
+                ("d is missing, expected",
+                 {k: v for k, v in good.items() if k != "d"}, {}),
+                ("Lq is -1, expected", {**good, "Lq": -1}, {}),
+                ("Lk is 99999999999999999999, expected",
+                 {**good, "Lk": 99999999999999999999}, {}),
+                ("causal is 2, expected 0 or 1", {**good, "causal": 2}, {}),
+                ("tensor q is f32 (2, 2), expected f32 (2, 4, 3, 8)", good,
+                 {"q": other}),
+                ("tensor k is f32 (2, 2, 5, 8), expected f32 (2, 2, 6, 8)",
+                 {**good, "Lk": 6}, {}),
+                ("tensor lens is missing", {**good, "lens": 1}, {}),
+                ("mask", {**good, "lens": 1}, {"lens": ([6, 1], (2,))}),
+                ("3 heads", {**good, "Hq": 3},
+                 {"q": (numbers(144, "q"), (2, 3, 3, 8))}),
+                ("D is missing", {**good, "kind": "module"}, {})):
+            with self.subTest(message):
+                folder = self.write_case(tensors, **good)
+                self.assertRegex(self.ask(f"load x {folder}"), "^ok")
+                folder = self.write_case({**tensors, **changed}, **spec)
+                said = self.ask(f"load x {folder}")
+                self.assertTrue(said.startswith("error "), said)
+                if message not in ("mask", "3 heads"):
+                    self.assertIn(message, said)
+                self.assertEqual(self.ask("run x 1"),
+                                 "error x is not loaded")
+        folder = self.write_case(tensors, **good)
+        (folder / "v.bin").write_bytes(b"short")
+        self.assertIn("v.bin has 5 bytes, expected those of (2, 2, 5, 8)",
+                      self.ask(f"load x {folder}"))
+        (folder / "v.bin").unlink()
+        self.assertIn("error cannot read", self.ask(f"load x {folder}"))
+        huge = {**good, **dict.fromkeys(("B", "Hq", "Hkv", "Lq", "Lk"),
+                                        2**40)}
+        folder = self.write_case(
+            {"q": ([], (2**40, 2**40, 2**40, 8))}, **huge)
+        self.assertIn("q.bin has 0 bytes, expected", self.ask(f"load x {folder}"))
+
+    def test_bad_lines_are_errors_and_the_next_line_is_answered(self):
+        spec = {"kind": "sdpa", **self.SIZES}
+        folder = self.write_case(self.heads(spec), **spec)
+        for line, said in (
+                ("", "an empty line is no command, expected load, run, "),
+                ("jump", "jump is no command, expected load, run, "),
+                ("load", "cannot open"),
+                ("load x /nowhere", "cannot open /nowhere/spec.txt"),
+                ("run x 1", "x is not loaded"),
+                ("out x .", "x is not loaded")):
+            self.assertIn("error " + said, self.ask(line))
+        self.assertRegex(self.ask(f"load x {folder}"), "^ok")
+        for count in ("0", "-1", "many", "1 2", ""):
+            self.assertIn("error run: n is ", self.ask(f"run x {count}"))
+        self.assertIn("error cannot write", self.ask("out x /nowhere"))
+        self.assertEqual(self.ask("drop x"), "ok")
+        self.assertEqual(self.ask("drop x"), "ok")
+        self.assertRegex(self.ask("peak"), r"^ok \d+\.\d+ \d+\.\d+$")
+
+    def test_quit_and_the_end_of_the_input_both_end_it(self):
+        for text in (b"quit\njump\n", b""):
+            done = self.run_it("bench", "--serve", stdin=text)
+            self.assertEqual((done.returncode, done.stdout, done.stderr),
+                             (0, b"", b""))
+
+
+if __name__ == "__main__":
+    cli_test.HEADWISE = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
