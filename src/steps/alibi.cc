@@ -53,7 +53,7 @@ Result<BoundAlibi> BoundAlibi::bind(TensorView<const float, 1> slopes,
                                     const QueryStart& query_start,
                                     std::string_view operation) {
   BoundAlibi alibi;
-  if (slopes.data() == nullptr && slopes.extent(0) == 0) {
+  if (slopes.data() == nullptr) {
     return alibi;
   }
   if (Status s = check_shape(operation, "alibi", slopes.extents(), "(Hq)",

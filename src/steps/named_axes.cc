@@ -22,6 +22,20 @@ std::string axes_text(const std::vector<Axis>& axes) {
   return text + ")";
 }
 
+Error wrong_count(const std::string& subject, std::size_t count,
+                  const std::string& what, const std::string& names) {
+  return {ErrorCode::invalid_argument,
+          subject + " has " + std::to_string(count) + what +
+              ", expected one for each name in " + names};
+}
+
+Error named_twice(const std::string& subject, const std::string& names,
+                  std::size_t axis) {
+  return {ErrorCode::invalid_argument, subject + " axes " + names + " name " +
+                                           std::string(kAxisNames[axis]) +
+                                           " twice, expected each name once"};
+}
+
 }  // namespace
 
 Status NamedAxes::check(const AttentionShape& shape, std::string_view operation,
@@ -29,14 +43,11 @@ Status NamedAxes::check(const AttentionShape& shape, std::string_view operation,
   const std::string names = axes_text(axes);
   const std::string subject =
       std::string(operation) + ": " + std::string(argument);
-  for (const auto& [count, what] :
-       {std::pair<std::size_t, const char*>{extents.size(), " axes"},
-        {strides.size(), " strides"}}) {
-    if (axes.size() != count) {
-      return Error{ErrorCode::invalid_argument,
-                   subject + " has " + std::to_string(count) + what +
-                       ", expected one for each name in " + names};
-    }
+  if (axes.size() != extents.size()) {
+    return wrong_count(subject, extents.size(), " axes", names);
+  }
+  if (axes.size() != strides.size()) {
+    return wrong_count(subject, strides.size(), " strides", names);
   }
   const std::array<std::size_t, 4> sizes = {shape.B, shape.Hq, shape.Lq,
                                             shape.Lkv};
@@ -50,10 +61,7 @@ Status NamedAxes::check(const AttentionShape& shape, std::string_view operation,
     }
     const auto axis = static_cast<std::size_t>(axes[a]);
     if (named[axis]) {
-      return Error{ErrorCode::invalid_argument,
-                   subject + " axes " + names + " name " +
-                       std::string(kAxisNames[axis]) +
-                       " twice, expected each name once"};
+      return named_twice(subject, names, axis);
     }
     named[axis] = true;
     expected.push_back(sizes[axis]);

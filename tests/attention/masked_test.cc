@@ -294,6 +294,7 @@ TEST(AllowedNaNTest, InABiasMakesItsRowNaNAndNoOther) {
     const AttentionOptions options = {
         .bias = dense(view_of(bias), {Axis::H, Axis::Lq, Axis::Lkv}),
         .attn_weights = AttnWeights::per_head};
+    bias(3, 2, 1) = kMinusInf;
     const Outputs<float> want = attend(in, options);
     bias(3, 2, 6) = with;
     const Outputs<float> out = attend(in, options);
@@ -308,6 +309,9 @@ TEST(AllowedNaNTest, InABiasMakesItsRowNaNAndNoOther) {
                 is_nan ? kNaNBits : bits(want.output(b, i, h, 1)));
       EXPECT_EQ(bits(out.attn_weights(b, h, i, 0)),
                 is_nan ? kNaNBits : bits(want.attn_weights(b, h, i, 0)));
+      // What the bias masks has the weight 0, in a NaN row too.
+      EXPECT_EQ(bits(out.attn_weights(b, h, i, 1)),
+                is_nan ? 0u : bits(want.attn_weights(b, h, i, 1)));
     }
   }
 }
