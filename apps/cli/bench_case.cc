@@ -1,12 +1,13 @@
 #include "bench_case.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace headwise::cli {
 namespace {
 
 constexpr Seed kSeed{7};
-enum Stream : std::uint32_t { kQuery = 100, kKey, kValue, kX };
+enum Stream : std::uint32_t { kQuery = 100, kKey, kValue, kX, kBias };
 
 template <std::size_t Rank>
 Status draw(Tensor<float, Rank>& tensor, const Extents<Rank>& extents,
@@ -20,10 +21,64 @@ Status draw(Tensor<float, Rank>& tensor, const Extents<Rank>& extents,
   return ok();
 }
 
+// Calls visit(b, h, l, row) for each row of a sequence: the row's place in the
+// padded (B, H, L, D) and its place among all sequences' rows.
+template <class Visit>
+void for_each_row(const std::vector<std::int64_t>& offsets, std::size_t H,
+                  const Visit& visit) {
+  for (std::size_t b = 0; b + 1 < offsets.size(); ++b) {
+    for (std::int64_t row = offsets[b]; row < offsets[b + 1]; ++row) {
+      for (std::size_t h = 0; h < H; ++h) {
+        visit(b, h, static_cast<std::size_t>(row - offsets[b]),
+              static_cast<std::size_t>(row));
+      }
+    }
+  }
+}
+
+// (B, H, L, D) -> (1, rows, H, D).
+Status remove_padding(const Tensor<float, 4>& padded,
+                      const std::vector<std::int64_t>& offsets,
+                      Tensor<float, 4>& ragged) {
+  const std::size_t H = padded.extent(1);
+  const std::size_t D = padded.extent(3);
+  auto rows = Tensor<float, 4>::create(
+      {1, static_cast<std::size_t>(offsets.back()), H, D});
+  if (!rows) {
+    return rows.error();
+  }
+  for_each_row(offsets, H,
+               [&](std::size_t b, std::size_t h, std::size_t l, std::size_t n) {
+                 std::copy_n(&padded(b, h, l, 0), D, &(*rows)(0, n, h, 0));
+               });
+  ragged = *std::move(rows);
+  return ok();
+}
+
+Result<RaggedTensors> without_padding(
+    const BenchInputs& inputs, const std::vector<std::int64_t>& lengths) {
+  RaggedTensors ragged;
+  ragged.offsets.push_back(0);
+  for (const std::int64_t length : lengths) {
+    ragged.offsets.push_back(ragged.offsets.back() + length);
+  }
+  Status s = remove_padding(inputs.query, ragged.offsets, ragged.query);
+  if (s) {
+    s = remove_padding(inputs.key, ragged.offsets, ragged.key);
+  }
+  if (s) {
+    s = remove_padding(inputs.value, ragged.offsets, ragged.value);
+  }
+  if (s) {  // for its memory; it is overwritten
+    s = remove_padding(inputs.query, ragged.offsets, ragged.output);
+  }
+  return s ? Result<RaggedTensors>(std::move(ragged)) : s.error();
+}
+
 }  // namespace
 
 Result<BenchInputs> draw_inputs(const Workload& workload) {
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv] = workload.shape;
+  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = workload.shape;
   BenchInputs inputs;
   if (workload.embed_dim == 0) {
     Status s = draw(inputs.query, {B, Hq, Lq, D}, kQuery);
@@ -32,6 +87,9 @@ Result<BenchInputs> draw_inputs(const Workload& workload) {
     }
     if (s) {
       s = draw(inputs.value, {B, Hkv, Lkv, Dv}, kValue);
+    }
+    if (s && workload.bias) {
+      s = draw(inputs.bias, {1, Hq, Lq, Lkv}, kBias);
     }
     return s ? Result<BenchInputs>(std::move(inputs)) : s.error();
   }
@@ -53,7 +111,19 @@ AttentionOptions BenchCase::options(const Executor& executor) const {
     options.mask = causal();
     options.query_start = QueryStart::bottom_right();
   }
-  if (!workload_.lengths.empty()) {
+  if (workload_.window) {
+    options.mask =
+        std::move(options.mask) & window(*workload_.window, std::nullopt);
+    options.query_start = QueryStart::bottom_right();
+  }
+  if (workload_.bias) {
+    options.bias =
+        dense(inputs_.bias.view(), {Axis::one, Axis::H, Axis::Lq, Axis::Lkv});
+  }
+  if (workload_.ragged) {
+    options.offsets = TensorView<const std::int64_t, 1>(
+        ragged_.offsets.data(), {ragged_.offsets.size()});
+  } else if (!workload_.lengths.empty()) {
     const TensorView<const std::int64_t, 1> lengths(workload_.lengths.data(),
                                                     {workload_.lengths.size()});
     options.mask = std::move(options.mask) & key_lengths(lengths);
@@ -72,9 +142,18 @@ Result<BenchCase> BenchCase::create(Workload workload, BenchInputs inputs,
   if (created.inputs_.layer) {
     return created;
   }
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv] = created.workload_.shape;
-  auto plan =
-      AttentionPlan::create(created.workload_.shape, created.options(executor));
+  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = created.workload_.shape;
+  AttentionShape tensors = created.workload_.shape;
+  if (created.workload_.ragged) {
+    auto ragged = without_padding(created.inputs_, created.workload_.lengths);
+    if (!ragged) {
+      return ragged.error();
+    }
+    created.ragged_ = *std::move(ragged);
+    tensors.B = 1;
+    tensors.Lq = tensors.Lkv = created.ragged_.query.extent(1);
+  }
+  auto plan = AttentionPlan::create(tensors, created.options(executor));
   auto output = Tensor<float, 4>::create({B, Hq, Lq, Dv});
   auto attn_weights = Tensor<float, 4>::create(created.workload_.attn_weights
                                                    ? Extents<4>{B, Hq, Lq, Lkv}
@@ -84,19 +163,31 @@ Result<BenchCase> BenchCase::create(Workload workload, BenchInputs inputs,
            : !output ? output.error()
                      : attn_weights.error();
   }
+  auto workspace = Workspace::create(plan->workspace_bytes());
+  if (!workspace) {
+    return workspace.error();
+  }
   created.plan_ = *std::move(plan);
+  created.workspace_ = *std::move(workspace);
   created.output_ = *std::move(output);
   created.attn_weights_ = *std::move(attn_weights);
   return created;
 }
 
 Status BenchCase::run() {
+  if (plan_ && workload_.ragged) {
+    return plan_->run(std::as_const(ragged_.query).view(),
+                      std::as_const(ragged_.key).view(),
+                      std::as_const(ragged_.value).view(),
+                      {.output = ragged_.output.view()}, *workspace_);
+  }
   if (plan_) {
     return plan_->run(as_blhd(std::as_const(inputs_.query).view()),
                       as_blhd(std::as_const(inputs_.key).view()),
                       as_blhd(std::as_const(inputs_.value).view()),
                       {.output = as_blhd(output_.view()),
-                       .attn_weights = attn_weights_.view()});
+                       .attn_weights = attn_weights_.view()},
+                      *workspace_);
   }
   const auto x = std::as_const(inputs_.x).view();
   auto result =
@@ -108,7 +199,16 @@ Status BenchCase::run() {
   return ok();
 }
 
-std::vector<BenchCase::Output> BenchCase::outputs() const {
+std::vector<BenchCase::Output> BenchCase::outputs() {
+  if (workload_.ragged) {
+    std::ranges::fill(output_.elements(), 0.0f);
+    for_each_row(
+        ragged_.offsets, output_.extent(1),
+        [&](std::size_t b, std::size_t h, std::size_t l, std::size_t n) {
+          std::copy_n(&ragged_.output(0, n, h, 0), output_.extent(3),
+                      &output_(b, h, l, 0));
+        });
+  }
   std::vector<Output> outputs = {
       {"out", plan_ ? output_.elements() : layer_result_.output.elements()}};
   if (workload_.attn_weights) {

@@ -19,6 +19,7 @@ struct BenchInputs {
   Tensor<float, 4> query{};  // (B, Hq, Lq, D)
   Tensor<float, 4> key{};    // (B, Hkv, Lkv, D)
   Tensor<float, 4> value{};  // (B, Hkv, Lkv, Dv)
+  Tensor<float, 4> bias{};   // (1, Hq, Lq, Lkv)
   Tensor<float, 3> x{};      // (B, L, E)
   std::optional<MultiHeadAttention> layer{};
 };
@@ -26,6 +27,15 @@ struct BenchInputs {
 // Normal numbers with mean 0 and deviation 1; the layer's parameters as
 // nn.Linear draws them. Always the same. Errors: out_of_memory.
 Result<BenchInputs> draw_inputs(const Workload& workload);
+
+// A ragged workload's sequences without their padding, (rows, H, D) each.
+struct RaggedTensors {
+  std::vector<std::int64_t> offsets{};
+  Tensor<float, 4> query{};
+  Tensor<float, 4> key{};
+  Tensor<float, 4> value{};
+  Tensor<float, 4> output{};
+};
 
 class BenchCase {
  public:
@@ -38,12 +48,13 @@ class BenchCase {
   Status run();
 
   // Of the last run: "out" (B, Hq, Lq, Dv), of the layer (B, L, E), and
-  // "weights" (B, Hq, Lq, Lkv) where the workload returns them.
+  // "weights" (B, Hq, Lq, Lkv) where the workload returns them. A ragged
+  // workload's is padded again, with zeros.
   struct Output {
     std::string_view name;
     std::span<const float> elements;
   };
-  std::vector<Output> outputs() const;
+  std::vector<Output> outputs();
 
  private:
   BenchCase(Workload workload, BenchInputs inputs)
@@ -56,7 +67,9 @@ class BenchCase {
   // Attention writes where it is told; the layer returns.
   std::optional<AttentionPlan> plan_;
   const Executor* executor_ = nullptr;
+  std::optional<Workspace> workspace_;
   Tensor<float, 4> output_;  // (B, Hq, Lq, Dv)
+  RaggedTensors ragged_;
   Tensor<float, 4> attn_weights_;
   MultiHeadAttentionResult<3> layer_result_;
 };

@@ -95,7 +95,7 @@ class Server {
   }
 
   Result<std::string> write(const std::string& name,
-                            const std::string& folder) const {
+                            const std::string& folder) {
     const auto found = cases_.find(name);
     if (found == cases_.end()) {
       return not_loaded(name);

@@ -163,8 +163,8 @@ class Spec {
 // What is asked for and not offered, so that no answer is a different one.
 Status check_offered(const Spec& spec) {
   static const std::vector<std::string> kKnown = {
-      "name", "kind", "B",    "Hq",      "Hkv",   "Lq",     "Lk",
-      "d",    "D",    "lens", "weights", "dtype", "causal", "fresh"};
+      "name", "kind", "B",    "Hq",      "Hkv",   "Lq",     "Lk",   "d",
+      "D",    "lens", "bias", "weights", "dtype", "causal", "fresh"};
   for (const auto& [key, value] : spec.values()) {
     if (std::ranges::find(kKnown, key) == kKnown.end() && value != "0") {
       return Error{ErrorCode::unsupported, fmt::format("{} {}", key, value)};
@@ -175,7 +175,7 @@ Status check_offered(const Spec& spec) {
     return Error{ErrorCode::unsupported, "dtype " + dtype};
   }
   if (const std::string kind = spec.text("kind");
-      kind != "sdpa" && kind != "module") {
+      kind != "sdpa" && kind != "ragged" && kind != "module") {
     return Error{ErrorCode::unsupported, "kind " + kind};
   }
   return ok();
@@ -197,12 +197,31 @@ Result<AttentionShape> read_shape(const Spec& spec) {
   return shape;
 }
 
+// A ragged workload's sequences are cut out of the tensors by them.
+Status check_lengths(const Tensor<std::int32_t, 1>& lengths,
+                     const Workload& workload) {
+  const auto most = static_cast<std::int32_t>(
+      std::min(workload.shape.Lkv,
+               workload.ragged ? workload.shape.Lq : workload.shape.Lkv));
+  for (const std::int32_t length : lengths.elements()) {
+    if (length < 0 || length > most) {
+      return bad_spec(
+          fmt::format("lens has {}, expected 0 to {}", length, most));
+    }
+  }
+  if (workload.ragged && workload.attn_weights) {
+    return Error{ErrorCode::unsupported, "weights of a ragged workload"};
+  }
+  return ok();
+}
+
 Result<Workload> read_workload(const Spec& spec) {
   const auto shape = read_shape(spec);
   const auto causal = spec.flag("causal");
   const auto attn_weights = spec.flag("weights");
   const auto padded = spec.flag("lens");
-  for (const auto* failed : {&causal, &attn_weights, &padded}) {
+  const auto bias = spec.flag("bias");
+  for (const auto* failed : {&causal, &attn_weights, &padded, &bias}) {
     if (!*failed) {
       return failed->error();
     }
@@ -213,11 +232,16 @@ Result<Workload> read_workload(const Spec& spec) {
   Workload workload{.name = spec.text("name"),
                     .shape = *shape,
                     .causal = *causal,
-                    .attn_weights = *attn_weights};
-  if (*padded) {
+                    .attn_weights = *attn_weights,
+                    .bias = *bias,
+                    .ragged = spec.text("kind") == "ragged"};
+  if (*padded || workload.ragged) {
     const auto lengths = spec.tensor<std::int32_t, 1>("lens", {shape->B});
     if (!lengths) {
       return lengths.error();
+    }
+    if (Status s = check_lengths(*lengths, workload); !s) {
+      return s.error();
     }
     workload.lengths.assign(lengths->elements().begin(),
                             lengths->elements().end());
@@ -274,7 +298,7 @@ Result<BenchInputs> read_layer(const Spec& spec, const Workload& workload) {
 }
 
 Result<BenchInputs> read_attention(const Spec& spec, const Workload& workload) {
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv] = workload.shape;
+  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = workload.shape;
   auto query = spec.tensor<float, 4>("q", {B, Hq, Lq, D});
   auto key = spec.tensor<float, 4>("k", {B, Hkv, Lkv, D});
   auto value = spec.tensor<float, 4>("v", {B, Hkv, Lkv, Dv});
@@ -285,6 +309,13 @@ Result<BenchInputs> read_attention(const Spec& spec, const Workload& workload) {
   inputs.query = *std::move(query);
   inputs.key = *std::move(key);
   inputs.value = *std::move(value);
+  if (workload.bias) {
+    auto bias = spec.tensor<float, 4>("bias", {1, Hq, Lq, Lkv});
+    if (!bias) {
+      return bias.error();
+    }
+    inputs.bias = *std::move(bias);
+  }
   return inputs;
 }
 

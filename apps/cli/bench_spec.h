@@ -6,11 +6,13 @@
 //
 // and for each tensor a file NAME.bin, little-endian, in C order.
 //
-//   kind     sdpa (attention) or module (the layer)
+//   kind     sdpa (attention), ragged (padding is removed first) or module (the
+//            layer)
 //   B Hq Hkv Lq Lk d     the sizes; D, of the layer: its embed_dim
 //   causal lens bias weights     0 or 1; dtype f32
 //
 //   q (B, Hq, Lq, d)   k, v (B, Hkv, Lk, d)   lens (B), keys of each sequence
+//   bias (1, Hq, Lq, Lk)
 //   x (B, Lq, D)   wq wk wv wo (D, D)   bq bk bv bo (D): y = x w^T + b
 #pragma once
 

@@ -20,6 +20,19 @@ std::vector<std::int64_t> half_padded(std::size_t B, std::size_t Lkv) {
   return lengths;
 }
 
+// Lengths from 5 on, spread evenly and in no order: those of sentences.
+std::vector<std::int64_t> sentences(std::size_t B, std::size_t longest) {
+  constexpr std::size_t kShortest = 5;
+  constexpr std::size_t kStride = 37;  // has no divisor in common with B
+  std::vector<std::int64_t> lengths(B);
+  for (std::size_t b = 0; b < B; ++b) {
+    const std::size_t place = b * kStride % B;
+    lengths[b] = static_cast<std::int64_t>(
+        kShortest + place * (longest - kShortest) / (B - 1));
+  }
+  return lengths;
+}
+
 // Pairs of a query and a key that it may attend to, of one head.
 double visible_pairs(const Workload& workload) {
   const AttentionShape& shape = workload.shape;
@@ -28,12 +41,19 @@ double visible_pairs(const Workload& workload) {
   double pairs = 0;
   for (std::size_t b = 0; b < shape.B; ++b) {
     const std::int64_t length =
-        workload.lengths.empty() ? Lkv : workload.lengths[b];
-    for (std::size_t i = 0; i < shape.Lq; ++i) {
-      const std::int64_t seen =
-          workload.causal ? start + static_cast<std::int64_t>(i) + 1 : Lkv;
-      pairs += static_cast<double>(
-          std::clamp(seen, std::int64_t{0}, std::max<std::int64_t>(length, 0)));
+        workload.lengths.empty()
+            ? Lkv
+            : std::max<std::int64_t>(workload.lengths[b], 0);
+    const std::int64_t queries =
+        workload.ragged ? length : static_cast<std::int64_t>(shape.Lq);
+    for (std::int64_t i = 0; i < queries; ++i) {
+      const std::int64_t end = std::clamp(workload.causal ? start + i + 1 : Lkv,
+                                          std::int64_t{0}, length);
+      const std::int64_t begin =
+          workload.window
+              ? std::max<std::int64_t>(start + i - *workload.window, 0)
+              : 0;
+      pairs += static_cast<double>(std::max<std::int64_t>(end - begin, 0));
     }
   }
   return pairs;
@@ -60,6 +80,15 @@ const std::vector<Workload>& workloads() {
       {.name = "attn_weights",
        .shape = self(8, 12, 512, 64),
        .attn_weights = true},
+      {.name = "bias", .shape = self(8, 12, 512, 64), .bias = true},
+      {.name = "ragged",
+       .shape = self(64, 12, 512, 64),
+       .lengths = sentences(64, 512),
+       .ragged = true},
+      {.name = "window",
+       .shape = self(1, 8, 8192, 64),
+       .causal = true,
+       .window = 1023},
       {.name = "decode", .shape = {8, 32, 8, 1, 4096, 128, 128}},
       {.name = "seed", .shape = self(10, 8, 20, 64)},
       {.name = "module", .shape = self(8, 12, 512, 64), .embed_dim = 768},

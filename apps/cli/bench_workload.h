@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,13 @@ namespace headwise::cli {
 struct Workload {
   std::string name;
   AttentionShape shape;
-  bool causal = false;                  // the last query stands at the last key
-  bool attn_weights = false;            // returned as well, one map a head
-  std::size_t embed_dim = 0;            // the layer on (B, L, E); 0: attention
-  std::vector<std::int64_t> lengths{};  // keys of each sequence; empty: all
+  bool causal = false;        // the last query stands at the last key
+  bool attn_weights = false;  // returned as well, one map a head
+  bool bias = false;          // dense, (1, Hq, Lq, Lkv)
+  std::optional<std::int64_t> window{};  // keys to the left of each query
+  std::size_t embed_dim = 0;             // the layer on (B, L, E); 0: attention
+  std::vector<std::int64_t> lengths{};   // keys of each sequence; empty: all
+  bool ragged = false;  // the lengths are those of the queries too, unpadded
 };
 
 // In the order of the list that is shown.

@@ -15,6 +15,7 @@
 #include "headwise/base/tensor.h"
 #include "headwise/kernels/targets.h"
 #include "kernels/attention_tile.h"
+#include "kernels/tile_layout.h"
 
 namespace headwise::kernels {
 namespace {
@@ -47,6 +48,7 @@ struct Block {
   RowState state() { return {state_max.data(), state_sum.data()}; }
 
   const AttentionTile& tile = attention_tile();
+  const TileLayout& layout = tile_layout();
   std::size_t lanes = tile.query_lanes;
   std::size_t D;
   Tensor<float, 1> rows;  // (lanes, D)
@@ -55,8 +57,9 @@ struct Block {
 };
 
 void pack(Block& b) {
-  b.tile.pack_queries(b.rows.data(), static_cast<std::ptrdiff_t>(b.D), 1,
-                      b.lanes, b.D, 0.18f, b.lanes, b.q_t.data());
+  b.layout.pack_queries(
+      {b.rows.data(), b.lanes, static_cast<std::ptrdiff_t>(b.D), 1}, b.D, 0.18f,
+      b.lanes, b.q_t.data());
 }
 void score(Block& b) {
   b.tile.score(b.q_t.data(), b.keys.data(), b.D, kKeyBlock, b.D, b.lanes,
@@ -72,8 +75,9 @@ void weigh(Block& b) {
                b.context.data());
 }
 void store(Block& b) {
-  b.tile.store(b.context.data(), b.sum.data(), b.lanes, b.D, b.lanes,
-               b.output.data(), static_cast<std::ptrdiff_t>(b.D), 1);
+  b.layout.store(
+      b.context.data(), b.sum.data(), b.D, b.lanes,
+      {b.output.data(), b.lanes, static_cast<std::ptrdiff_t>(b.D), 1});
 }
 
 // ---- The same by plain loops, a row at a time. ----

@@ -1,5 +1,6 @@
 #include "headwise/attention/plan.h"
 
+#include <new>
 #include <string>
 #include <utility>
 
@@ -62,11 +63,16 @@ Result<AttentionPlan> AttentionPlan::create(const AttentionShape& shape,
   if (Status s = check_target(); !s) {
     return s.error();
   }
-  auto spec = AttentionSpec::create(shape, options);
-  if (!spec) {
-    return spec.error();
+  try {
+    auto spec = AttentionSpec::create(shape, options);
+    if (!spec) {
+      return spec.error();
+    }
+    return AttentionPlan(*std::move(spec));
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::out_of_memory,
+                 "attention: the plan needs more memory than there is"};
   }
-  return AttentionPlan(*std::move(spec));
 }
 
 Status AttentionPlan::run(TensorView<const float, 4> query,

@@ -19,7 +19,7 @@ namespace headwise {
 class AttentionPlan {
  public:
   // The views inside `options` must outlive the plan. Errors: those of
-  // AttentionSpec::create.
+  // AttentionSpec::create, out_of_memory.
   static Result<AttentionPlan> create(const AttentionShape& shape,
                                       const AttentionOptions& options);
 
