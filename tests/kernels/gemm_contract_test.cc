@@ -97,6 +97,25 @@ TEST_P(GemmContractTest, ASumThatEndsAsMinusZeroIsPlusZeroBeforeTheBias) {
   }
 }
 
+TEST_P(GemmContractTest, BlocksWhoseSumIsFlushedToMinusZeroArePlusZero) {
+  // The second block is the first's negative and one denormal step more.
+  auto x = filled<float, 3>({1, 2, 129}, 0.0f);
+  auto weight = filled<float, 2>({5, 129}, 0.0f);
+  for (std::size_t l = 0; l < 2; ++l) {
+    x(0, l, 0) = 1;
+    x(0, l, 128) = -1;
+  }
+  for (std::size_t o = 0; o < 5; ++o) {
+    weight(o, 0) = 0x1p-126f;
+    weight(o, 128) = 0x1.000002p-126f;
+  }
+  const Linear linear =
+      Linear::from_params(std::move(weight), filled<float, 1>({5}, -0.0f))
+          .value();
+  EXPECT_TRUE(same_bits(linear.forward(x.view()).value(),
+                        filled<float, 3>({1, 2, 5}, 0.0f)));
+}
+
 TEST_P(GemmContractTest, HoldsWithNaNsAndInfinities) {
   const Linear linear = linear_of(140, 33);
   auto x = uniform<3>({1, 8, 140}, 13);
