@@ -157,6 +157,11 @@ void add_layer_options(CLI::App& command, ExplainFlags& flags) {
   command.add_option("--num-heads", flags.num_heads, "heads (default 8)")
       ->type_name("N")
       ->transform(at_least_one());
+  command
+      .add_option("--num-kv-heads", flags.num_kv_heads,
+                  "heads of keys and values (default: --num-heads)")
+      ->type_name("N")
+      ->transform(at_least_one());
   command.add_option("--seed", flags.seed, "of the parameters (default 0)")
       ->type_name("N")
       ->transform(natural_number());

@@ -36,6 +36,7 @@ struct RunFlags {
   std::string value;
   std::string params;
   std::optional<std::size_t> num_heads;
+  std::optional<std::size_t> num_kv_heads;
   std::string layout = "bhld";
   OperationFlags operation;
   std::string form = "per-head";
@@ -192,7 +193,8 @@ Result<RunResult> run_operation(const RunFlags& flags,
 
 Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
                             const AttentionOptions& options) {
-  auto files = read_layer(flags.params, *flags.num_heads, false);
+  auto files =
+      read_layer(flags.params, *flags.num_heads, flags.num_kv_heads, false);
   if (!files) {
     return files.error();
   }
@@ -256,6 +258,10 @@ Outcome check_flags(const RunFlags& flags) {
   if (flags.params.empty() && flags.num_heads) {
     return usage(
         "--num-heads is for --params; without it the tensors say how many");
+  }
+  if (flags.params.empty() && flags.num_kv_heads) {
+    return usage(
+        "--num-kv-heads is for --params; without it the tensors say how many");
   }
   if (!flags.params.empty() && flags.layout != "bhld") {
     return usage(
@@ -327,6 +333,11 @@ void add_run(CLI::App& app, Command& chosen) {
       ->type_name("DIR|FILE.npz")
       ->check(not_empty());
   command->add_option("--num-heads", flags->num_heads, "heads of the layer")
+      ->type_name("N")
+      ->transform(at_least_one());
+  command
+      ->add_option("--num-kv-heads", flags->num_kv_heads,
+                   "heads of keys and values (default: --num-heads)")
       ->type_name("N")
       ->transform(at_least_one());
   file("--out", flags->out, "write the output")->required();

@@ -19,6 +19,7 @@ struct ExplainFlags {
   std::optional<std::size_t> vocab_size;
   std::optional<std::size_t> embed_dim;
   std::optional<std::size_t> num_heads;
+  std::optional<std::size_t> num_kv_heads;
   std::string mask_kind;
   OperationFlags operation;
   std::uint64_t seed = 0;

@@ -27,8 +27,16 @@ Result<MultiHeadAttentionConfig> config_of(
                              "of --num-heads, which is {}",
                              input.embed_dim, input.num_heads)};
   }
+  if (input.num_kv_heads && input.num_heads % *input.num_kv_heads != 0) {
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("explain: --num-kv-heads is {}, expected a divisor "
+                    "of --num-heads, which is {}",
+                    *input.num_kv_heads, input.num_heads)};
+  }
   MultiHeadAttentionConfig config{.embed_dim = input.embed_dim,
                                   .num_heads = input.num_heads,
+                                  .num_kv_heads = input.num_kv_heads,
                                   .bias = input.bias,
                                   .out_proj = input.out_proj};
   if (input.vectors) {
@@ -44,7 +52,8 @@ Result<std::optional<LayerFromFiles>> read_files(const ExplainFlags& flags,
   if (flags.params.empty()) {
     return std::optional<LayerFromFiles>{};
   }
-  auto files = read_layer(flags.params, input.num_heads, !input.vectors);
+  auto files = read_layer(flags.params, input.num_heads, input.num_kv_heads,
+                          !input.vectors);
   if (!files) {
     return as_data(files.error());
   }
@@ -125,8 +134,9 @@ class Runner {
   Result<std::vector<TracedStep>> shapes(const ExplainedJob& job,
                                          const OperationInputs& operation) {
     const AttentionShape shape{
-        job.batch,      config_.num_heads, config_.num_heads,  job.query_length,
-        job.key_length, *config_.head_dim, *config_.v_head_dim};
+        job.batch,          config_.num_heads, *config_.num_kv_heads,
+        job.query_length,   job.key_length,    *config_.head_dim,
+        *config_.v_head_dim};
     AttentionOptions options = operation.options();
     const TensorView<const bool, 2> padding(nullptr,
                                             {job.batch, job.key_length});
@@ -154,6 +164,7 @@ class Runner {
                        .head_dim = *config_.head_dim,
                        .v_head_dim = *config_.v_head_dim,
                        .embed_dim = config_.embed_dim,
+                       .num_kv_heads = config_.num_kv_heads,
                        .query_dim = *config_.query_dim,
                        .kdim = *config_.kdim,
                        .vdim = *config_.vdim});

@@ -102,6 +102,7 @@ Result<JobInput> job_input(const ExplainFlags& flags) {
   input->vocab_size = flags.vocab_size.value_or(input->vocab_size);
   input->embed_dim = flags.embed_dim.value_or(input->embed_dim);
   input->num_heads = flags.num_heads.value_or(input->num_heads);
+  input->num_kv_heads = flags.num_kv_heads;
   input->padding.pad_id = flags.pad_id;
   input->padding.padding_by =
       flags.padding_by == "id" ? PaddingBy::id : PaddingBy::length;

@@ -22,6 +22,7 @@ struct JobInput {
   std::size_t vocab_size = 100;
   std::size_t embed_dim = 512;
   std::size_t num_heads = 8;
+  std::optional<std::size_t> num_kv_heads;  // not given: num_heads
   bool bias = true;
   bool out_proj = true;
   PaddingOptions padding;

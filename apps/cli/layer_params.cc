@@ -37,7 +37,9 @@ Result<Linear> linear_of(const NamedArrays& arrays, const std::string& name) {
 }  // namespace
 
 Result<LayerFromFiles> read_layer(const std::string& path,
-                                  std::size_t num_heads, bool with_embedding) {
+                                  std::size_t num_heads,
+                                  std::optional<std::size_t> num_kv_heads,
+                                  bool with_embedding) {
   ParamNames names{
       {"w_q.weight", "w_k.weight", "w_v.weight"},
       {"w_q.bias", "w_k.bias", "w_v.bias", "w_o.weight", "w_o.bias"}};
@@ -69,7 +71,8 @@ Result<LayerFromFiles> read_layer(const std::string& path,
     }
     params.w_o = *std::move(w_o);
   }
-  auto layer = MultiHeadAttention::from_params(std::move(params), num_heads);
+  auto layer = MultiHeadAttention::from_params(std::move(params), num_heads,
+                                               num_kv_heads);
   if (!layer) {
     return layer.error();
   }

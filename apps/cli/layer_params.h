@@ -18,6 +18,8 @@ struct LayerFromFiles {
 // `path`: a folder of NAME.npy, or a .npz. Sizes come from the shapes; a
 // missing bias is no bias, a missing w_o.weight no output projection.
 Result<LayerFromFiles> read_layer(const std::string& path,
-                                  std::size_t num_heads, bool with_embedding);
+                                  std::size_t num_heads,
+                                  std::optional<std::size_t> num_kv_heads,
+                                  bool with_embedding);
 
 }  // namespace headwise::cli

@@ -48,9 +48,11 @@ class List {
 
  private:
   std::size_t extent(std::string_view name) const {
-    const std::array<std::pair<std::string_view, std::size_t>, 13> sizes = {
+    const std::size_t kv_heads = job_.num_kv_heads.value_or(job_.num_heads);
+    const std::array<std::pair<std::string_view, std::size_t>, 16> sizes = {
         {{"B", job_.B},
          {"H", job_.num_heads},
+         {"Hkv", kv_heads},
          {"L", job_.Lq},
          {"Lq", job_.Lq},
          {"Lkv", job_.Lkv},
@@ -58,6 +60,8 @@ class List {
          {"Dv", job_.v_head_dim},
          {"H*D", job_.num_heads * job_.head_dim},
          {"H*Dv", job_.num_heads * job_.v_head_dim},
+         {"Hkv*D", kv_heads * job_.head_dim},
+         {"Hkv*Dv", kv_heads * job_.v_head_dim},
          {"E", job_.embed_dim},
          {"query_dim", job_.query_dim},
          {"kdim", job_.kdim},
@@ -98,11 +102,14 @@ std::vector<TracedStep> list_steps(const JobShape& job) {
     list.add("value", {"B", "Lkv", "vdim"});
   }
   list.add("q", {"B", "Lq", "H*D"});
-  list.add("k", {"B", "Lkv", "H*D"});
-  list.add("v", {"B", "Lkv", "H*Dv"});
+  // Heads of keys and values have a name of their own where they are fewer.
+  const std::string kv =
+      job.num_kv_heads.value_or(job.num_heads) == job.num_heads ? "H" : "Hkv";
+  list.add("k", {"B", "Lkv", kv + "*D"});
+  list.add("v", {"B", "Lkv", kv + "*Dv"});
   list.add("q_heads", {"B", "H", "Lq", "D"});
-  list.add("k_heads", {"B", "H", "Lkv", "D"});
-  list.add("v_heads", {"B", "H", "Lkv", "Dv"});
+  list.add("k_heads", {"B", kv, "Lkv", "D"});
+  list.add("v_heads", {"B", kv, "Lkv", "Dv"});
   for (const auto& [taken, name] : {std::pair(true, "scores"),
                                     {job.softcap, "capped_scores"},
                                     {job.bias, "biased_scores"},

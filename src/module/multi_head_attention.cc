@@ -1,15 +1,19 @@
 #include "headwise/module/multi_head_attention.h"
 
+#include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
-#include "headwise/attention/forward.h"
+#include "headwise/attention/plan.h"
 #include "headwise/attention/stepwise.h"
-#include "headwise/base/checked_product.h"
 #include "headwise/steps/heads.h"
 #include "headwise/steps/merge.h"
+#include "module/check_config.h"
+#include "steps/project.h"
 
 namespace headwise {
 namespace {
@@ -19,54 +23,9 @@ constexpr std::string_view kOperation = "multi_head_attention";
 // The random streams of the parameters (the embedding's is 0).
 enum ParamStream : std::uint32_t { kWq = 1, kWk = 2, kWv = 3, kWo = 4 };
 
-// All heads side by side must be a size.
-Status check_features(std::string_view name, std::size_t num_heads,
-                      std::size_t head_dim) {
-  if (checked_product(std::array{num_heads, head_dim})) {
-    return ok();
-  }
-  return Error{ErrorCode::out_of_memory,
-               std::string(kOperation) + ": num_heads * " + std::string(name) +
-                   " = " + std::to_string(num_heads) + " * " +
-                   std::to_string(head_dim) +
-                   " needs more memory than there is"};
-}
-
 bool is_open(const MultiHeadAttentionConfig& config) {
   return config.query_dim == kFromFirstCall || config.kdim == kFromFirstCall ||
          config.vdim == kFromFirstCall;
-}
-
-Status check_params(const MultiHeadAttentionParams& params,
-                    std::size_t num_heads) {
-  if (Status s = check_at_least_one(kOperation, "num_heads", num_heads); !s) {
-    return s;
-  }
-  for (const auto& [name, linear] :
-       std::array<std::pair<std::string_view, const Linear*>, 3>{
-           {{"w_q.weight", &params.w_q},
-            {"w_k.weight", &params.w_k},
-            {"w_v.weight", &params.w_v}}}) {
-    if (linear->out_features() % num_heads != 0) {
-      return value_error(
-          kOperation, "the number of rows of " + std::string(name),
-          std::to_string(linear->out_features()),
-          "a multiple of num_heads = " + std::to_string(num_heads));
-    }
-  }
-  if (Status s =
-          check_shape(kOperation, "w_k.weight", params.w_k.weight().extents(),
-                      "(rows of w_q.weight, kdim)",
-                      {{params.w_q.out_features(), params.w_k.in_features()}});
-      !s) {
-    return s;
-  }
-  if (!params.w_o) {
-    return ok();
-  }
-  return check_shape(kOperation, "w_o.weight", params.w_o->weight().extents(),
-                     "(embed_dim, rows of w_v.weight)",
-                     {{params.w_o->out_features(), params.w_v.out_features()}});
 }
 
 Status check_inputs(const MultiHeadAttentionConfig& config,
@@ -90,37 +49,94 @@ Status check_inputs(const MultiHeadAttentionConfig& config,
                      {{B, Lkv, *config.vdim}});
 }
 
+struct Inputs {
+  TensorView<const float, 3> query;  // (B, Lq, query_dim)
+  TensorView<const float, 3> key;    // (B, Lkv, kdim)
+  TensorView<const float, 3> value;  // (B, Lkv, vdim)
+};
+
 // The three projected inputs and how the trace calls them.
 struct Projected {
   Tensor<float, 3> query;  // (B, Lq, H * D)
-  Tensor<float, 3> key;    // (B, Lkv, H * D)
-  Tensor<float, 3> value;  // (B, Lkv, H * Dv)
+  Tensor<float, 3> key;    // (B, Lkv, Hkv * D)
+  Tensor<float, 3> value;  // (B, Lkv, Hkv * Dv)
 };
 
-Result<Projected> project(const MultiHeadAttentionParams& params,
-                          TensorView<const float, 3> query,
-                          TensorView<const float, 3> key,
-                          TensorView<const float, 3> value,
-                          const Executor& executor) {
-  auto q = params.w_q.forward(query, "query", executor);
-  auto k = params.w_k.forward(key, "key", executor);
-  auto v = params.w_v.forward(value, "value", executor);
+Result<Projected> make_projected(const MultiHeadAttentionParams& params,
+                                 const AttentionShape& shape) {
+  const auto make = [&](std::size_t length, const Linear& linear) {
+    return Tensor<float, 3>::create_unset(
+        {shape.B, length, linear.out_features()});
+  };
+  auto q = make(shape.Lq, params.w_q);
+  auto k = make(shape.Lkv, params.w_k);
+  auto v = make(shape.Lkv, params.w_v);
   if (!q || !k || !v) {
     return !q ? q.error() : !k ? k.error() : v.error();
   }
   return Projected{*std::move(q), *std::move(k), *std::move(v)};
 }
 
+// Keys that a query of their sequence may attend to end here; empty where all
+// are read: an empty row may average every value.
+std::vector<std::size_t> read_ends(const AttentionSpec& spec) {
+  std::vector<std::size_t> ends;
+  if (spec.mask.allows_all() || spec.empty_rows == EmptyRow::uniform) {
+    return ends;
+  }
+  for (std::size_t b = 0; b < spec.shape.B; ++b) {
+    ends.push_back(spec.mask.visible_end(b, 0, spec.shape.Lq));
+  }
+  const bool all = std::ranges::all_of(
+      ends, [&](std::size_t end) { return end == spec.shape.Lkv; });
+  return all ? std::vector<std::size_t>{} : ends;
+}
+
+bool is_same(const TensorView<const float, 3>& a,
+             const TensorView<const float, 3>& b) {
+  return a.data() == b.data() && a.extents() == b.extents() &&
+         a.strides() == b.strides();
+}
+
+// One pass over each tensor that is given: one for self-attention, two where
+// key and value are one. Keys and values from ends[b] on are 0.
+Result<Projected> project_inputs(const MultiHeadAttentionParams& params,
+                                 const Inputs& inputs,
+                                 const AttentionShape& shape,
+                                 std::span<const std::size_t> ends,
+                                 const Executor& executor) {
+  auto projected = make_projected(params, shape);
+  if (!projected) {
+    return projected.error();
+  }
+  const Projection q{&params.w_q, projected->query.view()};
+  const Projection k{&params.w_k, projected->key.view()};
+  const Projection v{&params.w_v, projected->value.view()};
+  const bool one_memory = is_same(inputs.key, inputs.value);
+  if (one_memory && ends.empty() && is_same(inputs.query, inputs.key)) {
+    project(inputs.query, std::array{q, k, v}, {}, executor);
+    return projected;
+  }
+  project(inputs.query, std::array{q}, {}, executor);
+  if (one_memory) {
+    project(inputs.key, std::array{k, v}, ends, executor);
+    return projected;
+  }
+  project(inputs.key, std::array{k}, ends, executor);
+  project(inputs.value, std::array{v}, ends, executor);
+  return projected;
+}
+
 struct Heads {
   TensorView<const float, 4> query;  // (B, Lq, H, D)
-  TensorView<const float, 4> key;    // (B, Lkv, H, D)
-  TensorView<const float, 4> value;  // (B, Lkv, H, Dv)
+  TensorView<const float, 4> key;    // (B, Lkv, Hkv, D)
+  TensorView<const float, 4> value;  // (B, Lkv, Hkv, Dv)
 };
 
-Result<Heads> split(const Projected& projected, std::size_t num_heads) {
-  const auto q = split_heads(projected.query.view(), num_heads);
-  const auto k = split_heads(projected.key.view(), num_heads);
-  const auto v = split_heads(projected.value.view(), num_heads);
+Result<Heads> split(const Projected& projected, const AttentionShape& shape) {
+  const auto q = split_heads(projected.query.view(), shape.Hq);
+  const auto k = split_heads(projected.key.view(), shape.Hkv);
+  const auto v = split_heads(projected.value.view(), shape.Hkv);
   if (!q || !k || !v) {
     return !q ? q.error() : !k ? k.error() : v.error();
   }
@@ -134,12 +150,16 @@ void tell(TraceSink& trace, std::string_view name,
 
 void tell_projected(TraceSink& trace, const Projected& projected,
                     const Heads& heads) {
+  const bool grouped = heads.key.extent(2) != heads.query.extent(2);
+  const std::string_view kv = grouped ? "Hkv" : "H";
   tell(trace, "q", {"B", "Lq", "H*D"}, projected.query.view());
-  tell(trace, "k", {"B", "Lkv", "H*D"}, projected.key.view());
-  tell(trace, "v", {"B", "Lkv", "H*Dv"}, projected.value.view());
+  tell(trace, "k", {"B", "Lkv", grouped ? "Hkv*D" : "H*D"},
+       projected.key.view());
+  tell(trace, "v", {"B", "Lkv", grouped ? "Hkv*Dv" : "H*Dv"},
+       projected.value.view());
   tell(trace, "q_heads", {"B", "H", "Lq", "D"}, as_bhld(heads.query));
-  tell(trace, "k_heads", {"B", "H", "Lkv", "D"}, as_bhld(heads.key));
-  tell(trace, "v_heads", {"B", "H", "Lkv", "Dv"}, as_bhld(heads.value));
+  tell(trace, "k_heads", {"B", kv, "Lkv", "D"}, as_bhld(heads.key));
+  tell(trace, "v_heads", {"B", kv, "Lkv", "Dv"}, as_bhld(heads.value));
 }
 
 // What the heads give: the context and what was asked for beside it.
@@ -149,30 +169,30 @@ struct Attended {
   Tensor<float, 3> lse;           // (B, H, Lq)
 };
 
-Extents<4> attn_weights_extents(const Heads& heads, AttnWeights form) {
-  const auto [B, Lq, H, D] = heads.query.extents();
-  const std::size_t Lkv = heads.key.extent(1);
-  if (form == AttnWeights::none) {
+Extents<4> attn_weights_extents(const AttentionSpec& spec) {
+  const AttentionShape& shape = spec.shape;
+  if (spec.attn_weights == AttnWeights::none) {
     return {};
   }
-  return {B, form == AttnWeights::mean ? 1 : H, Lq, Lkv};
+  return {shape.B, spec.attn_weights == AttnWeights::mean ? 1 : shape.Hq,
+          shape.Lq, shape.Lkv};
 }
 
-Result<Attended> attend(const Heads& heads, const AttentionOptions& options) {
-  const auto [B, Lq, H, D] = heads.query.extents();
-  auto context = Tensor<float, 4>::create({B, Lq, H, heads.value.extent(3)});
-  auto attn_weights = Tensor<float, 4>::create(
-      attn_weights_extents(heads, options.attn_weights));
-  auto lse = Tensor<float, 3>::create({B, H, Lq});
+Result<Attended> attend(const AttentionPlan& plan, const Heads& heads) {
+  const AttentionShape& shape = plan.spec().shape;
+  auto context =
+      Tensor<float, 4>::create_unset({shape.B, shape.Lq, shape.Hq, shape.Dv});
+  auto attn_weights =
+      Tensor<float, 4>::create_unset(attn_weights_extents(plan.spec()));
+  auto lse = Tensor<float, 3>::create_unset({shape.B, shape.Hq, shape.Lq});
   if (!context || !attn_weights || !lse) {
     return !context        ? context.error()
            : !attn_weights ? attn_weights.error()
                            : lse.error();
   }
-  if (Status s = attention(
+  if (Status s = plan.run(
           heads.query, heads.key, heads.value,
-          AttentionOutputs{context->view(), attn_weights->view(), lse->view()},
-          options);
+          AttentionOutputs{context->view(), attn_weights->view(), lse->view()});
       !s) {
     return s.error();
   }
@@ -180,48 +200,21 @@ Result<Attended> attend(const Heads& heads, const AttentionOptions& options) {
                   *std::move(lse)};
 }
 
-}  // namespace
-
-Result<MultiHeadAttentionConfig> complete_config(
-    MultiHeadAttentionConfig config) {
-  for (const auto& [name, size] :
-       std::array<std::pair<std::string_view, std::size_t>, 7>{
-           {{"embed_dim", config.embed_dim},
-            {"num_heads", config.num_heads},
-            {"query_dim", config.query_dim.value_or(1)},
-            {"kdim", config.kdim.value_or(1)},
-            {"vdim", config.vdim.value_or(1)},
-            {"head_dim", config.head_dim.value_or(1)},
-            {"v_head_dim", config.v_head_dim.value_or(1)}}}) {
-    if (Status s = check_at_least_one(kOperation, name, size); !s) {
-      return s.error();
-    }
-  }
-  if (!(config.dropout >= 0 && config.dropout <= 1)) {
-    return value_error(kOperation, "dropout", number_text(config.dropout),
-                       "a number from 0 to 1");
-  }
-  if (!config.head_dim && config.embed_dim % config.num_heads != 0) {
-    return value_error(
-        kOperation, "embed_dim", std::to_string(config.embed_dim),
-        "a multiple of num_heads = " + std::to_string(config.num_heads) +
-            " (or give head_dim)");
-  }
-  config.query_dim = config.query_dim.value_or(config.embed_dim);
-  config.kdim = config.kdim.value_or(config.embed_dim);
-  config.vdim = config.vdim.value_or(config.embed_dim);
-  config.head_dim =
-      config.head_dim.value_or(config.embed_dim / config.num_heads);
-  config.v_head_dim = config.v_head_dim.value_or(*config.head_dim);
-  for (const auto& [name, dim] :
-       {std::pair("head_dim", *config.head_dim),
-        std::pair("v_head_dim", *config.v_head_dim)}) {
-    if (Status s = check_features(name, config.num_heads, dim); !s) {
-      return s.error();
-    }
-  }
-  return config;
+// What a call of the layer asks of the operation.
+Result<AttentionPlan> plan_of(const MultiHeadAttentionConfig& config,
+                              const Inputs& inputs,
+                              const AttentionOptions& options) {
+  return AttentionPlan::create({.B = inputs.query.extent(0),
+                                .Hq = config.num_heads,
+                                .Hkv = *config.num_kv_heads,
+                                .Lq = inputs.query.extent(1),
+                                .Lkv = inputs.key.extent(1),
+                                .D = *config.head_dim,
+                                .Dv = *config.v_head_dim},
+                               options);
 }
+
+}  // namespace
 
 Result<MultiHeadAttention> MultiHeadAttention::create(
     const MultiHeadAttentionConfig& config, Seed seed) {
@@ -239,20 +232,24 @@ Result<MultiHeadAttention> MultiHeadAttention::create(
 }
 
 Result<MultiHeadAttention> MultiHeadAttention::from_params(
-    MultiHeadAttentionParams params, std::size_t num_heads) {
-  if (Status s = check_params(params, num_heads); !s) {
+    MultiHeadAttentionParams params, std::size_t num_heads,
+    std::optional<std::size_t> num_kv_heads) {
+  const std::size_t kv_heads = num_kv_heads.value_or(num_heads);
+  if (Status s = check_params(params, num_heads, kv_heads); !s) {
     return s.error();
   }
+  const std::size_t v_head_dim = params.w_v.out_features() / kv_heads;
   MultiHeadAttentionConfig config{
       .embed_dim =
-          params.w_o ? params.w_o->out_features() : params.w_v.out_features(),
+          params.w_o ? params.w_o->out_features() : num_heads * v_head_dim,
       .num_heads = num_heads,
+      .num_kv_heads = kv_heads,
       .bias = params.w_q.has_bias(),
       .query_dim = params.w_q.in_features(),
       .kdim = params.w_k.in_features(),
       .vdim = params.w_v.in_features(),
       .head_dim = params.w_q.out_features() / num_heads,
-      .v_head_dim = params.w_v.out_features() / num_heads,
+      .v_head_dim = v_head_dim,
       .out_proj = params.w_o.has_value()};
   MultiHeadAttention layer(config, Seed{});
   layer.params_ = std::move(params);
@@ -260,14 +257,14 @@ Result<MultiHeadAttention> MultiHeadAttention::from_params(
 }
 
 Status MultiHeadAttention::draw_params() {
-  const std::size_t qk_features = config_.num_heads * *config_.head_dim;
-  const std::size_t v_features = config_.num_heads * *config_.v_head_dim;
+  const std::size_t num_heads = config_.num_heads;
+  const std::size_t num_kv_heads = *config_.num_kv_heads;
   const auto draw = [&](std::size_t in, std::size_t out, ParamStream stream) {
     return Linear::create({in, out, config_.bias}, RandomStream(seed_, stream));
   };
-  auto w_q = draw(*config_.query_dim, qk_features, kWq);
-  auto w_k = draw(*config_.kdim, qk_features, kWk);
-  auto w_v = draw(*config_.vdim, v_features, kWv);
+  auto w_q = draw(*config_.query_dim, num_heads * *config_.head_dim, kWq);
+  auto w_k = draw(*config_.kdim, num_kv_heads * *config_.head_dim, kWk);
+  auto w_v = draw(*config_.vdim, num_kv_heads * *config_.v_head_dim, kWv);
   for (const auto* linear : {&w_q, &w_k, &w_v}) {
     if (!*linear) {
       return linear->error();
@@ -276,7 +273,7 @@ Status MultiHeadAttention::draw_params() {
   MultiHeadAttentionParams params{*std::move(w_q), *std::move(w_k),
                                   *std::move(w_v), std::nullopt};
   if (config_.out_proj) {
-    auto w_o = draw(v_features, config_.embed_dim, kWo);
+    auto w_o = draw(num_heads * *config_.v_head_dim, config_.embed_dim, kWo);
     if (!w_o) {
       return w_o.error();
     }
@@ -338,11 +335,20 @@ Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(
   const Executor& executor =
       options.executor ? *options.executor : Executor::default_executor();
 
-  auto projected = project(*params_, query, key, value, executor);
+  const Inputs inputs{query, key, value};
+  const auto plan = plan_of(config_, inputs, attend_options);
+  if (!plan) {
+    return plan.error();
+  }
+  const AttentionShape& shape = plan->spec().shape;
+  // The trace is shown whole tensors.
+  const std::vector<std::size_t> ends =
+      trace == nullptr ? read_ends(plan->spec()) : std::vector<std::size_t>{};
+  auto projected = project_inputs(*params_, inputs, shape, ends, executor);
   if (!projected) {
     return projected.error();
   }
-  const auto heads = split(*projected, config_.num_heads);
+  const auto heads = split(*projected, shape);
   if (!heads) {
     return heads.error();
   }
@@ -358,7 +364,7 @@ Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(
       return steps.error();
     }
   }
-  auto attended = attend(*heads, attend_options);
+  auto attended = attend(*plan, *heads);
   if (!attended) {
     return attended.error();
   }

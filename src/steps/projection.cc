@@ -1,32 +1,15 @@
 #include "headwise/steps/projection.h"
 
-#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/check.h"
-#include "headwise/steps/softmax.h"
+#include "headwise/base/checked_product.h"
+#include "headwise/kernels/targets.h"
+#include "kernels/gemm.h"
+#include "steps/project.h"
 
 namespace headwise {
-namespace {
-
-// Input features a block of the sum; the blocks are added in order.
-constexpr std::size_t kFeatureBlock = 128;
-
-float dot_in_blocks(const float* x, std::ptrdiff_t stride, const float* weight,
-                    std::size_t features) {
-  float sum = 0;
-  for (std::size_t start = 0; start < features; start += kFeatureBlock) {
-    const std::size_t end = std::min(start + kFeatureBlock, features);
-    float block = 0;
-    for (std::size_t i = start; i < end; ++i) {
-      block += x[static_cast<std::ptrdiff_t>(i) * stride] * weight[i];
-    }
-    sum += block;
-  }
-  return sum;
-}
-
-}  // namespace
 
 Result<Linear> Linear::create(const LinearConfig& config,
                               const RandomStream& random) {
@@ -49,7 +32,7 @@ Result<Linear> Linear::create(const LinearConfig& config,
   const double bound = 1 / std::sqrt(static_cast<double>(config.in_features));
   random.fill_uniform(weight->elements(), -bound, bound);
   random.substream(1).fill_uniform(bias->elements(), -bound, bound);
-  return Linear(*std::move(weight), *std::move(bias));
+  return pack(*std::move(weight), *std::move(bias));
 }
 
 Result<Linear> Linear::from_params(Tensor<float, 2> weight,
@@ -69,7 +52,21 @@ Result<Linear> Linear::from_params(Tensor<float, 2> weight,
       return s.error();
     }
   }
-  return Linear(std::move(weight), std::move(bias));
+  return pack(std::move(weight), std::move(bias));
+}
+
+Result<Linear> Linear::pack(Tensor<float, 2> weight, Tensor<float, 1> bias) {
+  const auto [out, in] = weight.extents();
+  const auto size = checked_product(
+      std::array{kernels::count_strips(out), 1 + in, kernels::kStripFeatures});
+  auto packed =
+      Tensor<float, 1>::create_unset({size.value_or(~std::size_t{0})});
+  if (!packed) {
+    return packed.error();
+  }
+  kernels::pack_strips(weight.data(), bias.size() == 0 ? nullptr : bias.data(),
+                       in, out, packed->data());
+  return Linear(std::move(weight), std::move(bias), *std::move(packed));
 }
 
 Result<Tensor<float, 3>> Linear::forward(TensorView<const float, 3> x,
@@ -80,23 +77,14 @@ Result<Tensor<float, 3>> Linear::forward(TensorView<const float, 3> x,
     return shape_error("linear", name, x.extents(), "(B, L, in_features)",
                        {{B, L, in_features()}});
   }
-  auto y = Tensor<float, 3>::create({B, L, out_features()});
+  if (const auto target = current_target(); !target) {
+    return target.error();
+  }
+  auto y = Tensor<float, 3>::create_unset({B, L, out_features()});
   if (!y) {
     return y.error();
   }
-  executor.parallel_for(
-      B * L, 8, [&, length = L](std::size_t begin, std::size_t end) {
-        for (std::size_t row = begin; row < end; ++row) {
-          const float* input = &x(row / length, row % length, 0);
-          float* output = &(*y)(row / length, row % length, 0);
-          for (std::size_t o = 0; o < out_features(); ++o) {
-            const float sum = dot_in_blocks(input, x.stride(2), &weight_(o, 0),
-                                            in_features());
-            const float feature = has_bias() ? sum + bias_(o) : sum;
-            output[o] = std::isnan(feature) ? kNaN : feature;
-          }
-        }
-      });
+  project(x, std::array{Projection{this, y->view()}}, {}, executor);
   return y;
 }
 

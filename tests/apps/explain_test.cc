@@ -104,6 +104,18 @@ TEST(ListStepsTest, EqualsWhatEveryExampleReports) {
   }
 }
 
+TEST(ListStepsTest, EqualsWhatGroupedHeadsReport) {
+  ExplainFlags flags = small();
+  flags.num_heads = 4;
+  for (const std::size_t num_kv_heads : {1u, 2u, 4u}) {
+    flags.num_kv_heads = num_kv_heads;
+    expect_same_steps(flags, std::to_string(num_kv_heads) + " key heads");
+  }
+  flags.num_kv_heads = 2;
+  EXPECT_EQ(job_of(flags).find("k_heads")->axes[1], "Hkv");
+  EXPECT_EQ(job_of(flags).find("k_heads")->extents[1], 2u);
+}
+
 TEST(ListStepsTest, EqualsWhatEveryMaskReports) {
   const TempFolder folder;
   put_array<bool>(folder / "dense.npy", {5, 1, 10});
@@ -326,6 +338,14 @@ TEST(JobTest, OptionsThatContradictAreRefused) {
   flags = {};
   flags.operation.mask_axes = "B";
   expect(flags, "--mask-axes is B, expected a --mask beside it");
+}
+
+TEST(JobTest, KeyHeadsThatDoNotDivideTheHeadsAreNamed) {
+  ExplainFlags flags = small();
+  flags.num_kv_heads = 3;
+  EXPECT_EQ(error_of(flags).message,
+            "explain: --num-kv-heads is 3, expected a divisor of --num-heads, "
+            "which is 2");
 }
 
 TEST(JobTest, IdsOutsideTheVocabularyAreNamedWithTheirSide) {

@@ -12,6 +12,7 @@
 #include <new>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "headwise/base/checked_product.h"
@@ -42,6 +43,15 @@ class Tensor {
   // Every element is 0 (false). Errors: out_of_memory when the product of the
   // extents overflows or the memory cannot be had.
   static Result<Tensor> create(const Extents<Rank>& extents) {
+    Result<Tensor> tensor = create_unset(extents);
+    if (tensor) {
+      std::uninitialized_value_construct_n(tensor->data(), tensor->size());
+    }
+    return tensor;
+  }
+  // The same with elements of no value yet, for who writes every one of them.
+  static Result<Tensor> create_unset(const Extents<Rank>& extents) {
+    static_assert(std::is_trivially_default_constructible_v<T>);
     const auto count = checked_product(extents);
     const auto bytes = checked_product(
         std::array<std::size_t, 2>{count.value_or(~std::size_t{0}), sizeof(T)});
@@ -57,7 +67,7 @@ class Tensor {
     if (!tensor.memory_) {
       return detail::too_large(extents, sizeof(T));
     }
-    std::uninitialized_value_construct_n(tensor.memory_.get(), *count);
+    std::uninitialized_default_construct_n(tensor.memory_.get(), *count);
     return tensor;
   }
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -82,6 +83,7 @@ struct JobShape {
   std::vector<BoundMask::Part> masks{};  // BoundMask::parts()
   std::size_t B = 0, Lq = 0, Lkv = 0;
   std::size_t num_heads = 0, head_dim = 0, v_head_dim = 0, embed_dim = 0;
+  std::optional<std::size_t> num_kv_heads{};  // not given: num_heads
   std::size_t query_dim = 0, kdim = 0, vdim = 0;
 };
 std::vector<TracedStep> list_steps(const JobShape& job);

@@ -1,21 +1,28 @@
 // Multi-head attention, the layer, steps 4 to 12 in one call: project, split
 // into heads, attend, merge, project:
 //
-//   output = merge(attention(split(w_q query), split(w_k key), split(w_v
-//   value))) output = w_o output                                    unless
-//   !out_proj
+//   output = merge(attention(split(w_q query), split(w_k key),
+//                            split(w_v value)))
+//   output = w_o output                            unless !out_proj
 //
-//   query   (B, Lq, query_dim)   in     or (Lq, query_dim), and so on,
-//   unbatched key     (B, Lkv, kdim)       in     self-attention passes one
-//   tensor thrice value   (B, Lkv, vdim)       in output  (B, Lq, embed_dim)
-//   out    num_heads * v_head_dim if !out_proj
+//   query   (B, Lq, query_dim)   in   or (Lq, query_dim), and so on, unbatched
+//   key     (B, Lkv, kdim)       in   self-attention passes one tensor thrice
+//   value   (B, Lkv, vdim)       in
+//   output  (B, Lq, embed_dim)   out  num_heads * v_head_dim if !out_proj
 //
 //   w_q.weight  (num_heads * head_dim, query_dim)     w_q.bias  (out features)
-//   w_k.weight  (num_heads * head_dim, kdim)          w_k.bias
-//   w_v.weight  (num_heads * v_head_dim, vdim)        w_v.bias
+//   w_k.weight  (num_kv_heads * head_dim, kdim)       w_k.bias
+//   w_v.weight  (num_kv_heads * v_head_dim, vdim)     w_v.bias
 //   w_o.weight  (embed_dim, num_heads * v_head_dim)   w_o.bias
 //
-// Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2.
+// With num_kv_heads < num_heads (grouped-query attention; 1: multi-query) head
+// h of the queries reads head h / (num_heads / num_kv_heads) of keys and
+// values. Keys and values that the mask hides from every query of their
+// sequence at its end are not projected, unless a trace or EmptyRow::uniform
+// reads them.
+//
+// Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2; Ainslie et al.
+// 2023, arXiv:2305.13245 (grouped queries).
 //
 // Example:
 //   MultiHeadAttention mha =
@@ -42,6 +49,8 @@ inline constexpr std::size_t kFromFirstCall = ~std::size_t{0};
 struct MultiHeadAttentionConfig {
   std::size_t embed_dim = 0;  // the output's size
   std::size_t num_heads = 0;
+  // Heads of keys and values, a divisor of num_heads; not given: num_heads.
+  std::optional<std::size_t> num_kv_heads{};
   double dropout = 0;  // on the attention weights, when training
   bool bias = true;    // of all four projections
   // Input sizes; not given: embed_dim.
@@ -55,8 +64,8 @@ struct MultiHeadAttentionConfig {
 };
 
 // The same with every size that was not given filled in. Errors:
-// invalid_argument for a size of 0, heads that do not divide embed_dim, dropout
-// outside [0, 1].
+// invalid_argument for a size of 0, heads that do not divide embed_dim, key
+// heads that do not divide the heads, dropout outside [0, 1].
 Result<MultiHeadAttentionConfig> complete_config(
     MultiHeadAttentionConfig config);
 
@@ -81,9 +90,11 @@ class MultiHeadAttention {
   // the same numbers on every machine. Errors: those of complete_config().
   static Result<MultiHeadAttention> create(
       const MultiHeadAttentionConfig& config, Seed seed);
-  // Sizes come from the parameters. Errors: shape_mismatch, invalid_argument.
-  static Result<MultiHeadAttention> from_params(MultiHeadAttentionParams params,
-                                                std::size_t num_heads);
+  // Sizes come from the parameters; `num_kv_heads` not given: num_heads.
+  // Errors: shape_mismatch, invalid_argument.
+  static Result<MultiHeadAttention> from_params(
+      MultiHeadAttentionParams params, std::size_t num_heads,
+      std::optional<std::size_t> num_kv_heads = {});
 
   // The first call fixes the sizes that are still open (kFromFirstCall). Every
   // other call changes nothing and may run beside others. `trace`, when given,

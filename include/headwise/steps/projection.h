@@ -9,7 +9,11 @@
 //   y       (B, L, out_features)        out
 //
 // The sum runs in blocks of 128 input features, added in order, then the bias
-// (docs/arithmetic.md), so a row's bits do not depend on its batch.
+// (docs/arithmetic.md), so a row's bits do not depend on its batch, nor on the
+// threads or on what is projected beside it.
+//
+// The parameters of a Linear never change, and it keeps them twice: as given,
+// for whoever looks at them, and packed once as the inner loops read them.
 //
 // Example:
 //   Linear w_q = Linear::create({.in_features = 512, .out_features = 512},
@@ -18,6 +22,8 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
+#include <utility>
 
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
@@ -36,14 +42,16 @@ class Linear {
  public:
   // weight and bias ~ U(-1/sqrt(in_features), 1/sqrt(in_features)), as
   // PyTorch's nn.Linear; the same numbers on every machine. Errors:
-  // invalid_argument for a size of 0.
+  // invalid_argument for a size of 0, out_of_memory.
   static Result<Linear> create(const LinearConfig& config,
                                const RandomStream& random);
-  // An empty `bias` is no bias. Errors: shape_mismatch.
+  // An empty `bias` is no bias. Errors: invalid_argument for a size of 0,
+  // shape_mismatch, out_of_memory.
   static Result<Linear> from_params(Tensor<float, 2> weight,
                                     Tensor<float, 1> bias = {});
 
-  // Errors: shape_mismatch, out_of_memory. `name` is what messages call x.
+  // x: any strides. Errors: shape_mismatch, out_of_memory, unsupported for a
+  // HEADWISE_TARGET that is not there. `name` is what messages call x.
   Result<Tensor<float, 3>> forward(
       TensorView<const float, 3> x, std::string_view name = "x",
       const Executor& executor = Executor::default_executor()) const;
@@ -53,13 +61,20 @@ class Linear {
   bool has_bias() const { return bias_.size() != 0; }
   TensorView<const float, 2> weight() const { return weight_.view(); }
   TensorView<const float, 1> bias() const { return bias_.view(); }
+  // Both once more, as the inner loops read them (kernels/gemm.h).
+  TensorView<const float, 1> packed() const { return packed_.view(); }
 
  private:
-  Linear(Tensor<float, 2> weight, Tensor<float, 1> bias)
-      : weight_(std::move(weight)), bias_(std::move(bias)) {}
+  Linear(Tensor<float, 2> weight, Tensor<float, 1> bias,
+         Tensor<float, 1> packed)
+      : weight_(std::move(weight)),
+        bias_(std::move(bias)),
+        packed_(std::move(packed)) {}
+  static Result<Linear> pack(Tensor<float, 2> weight, Tensor<float, 1> bias);
 
   Tensor<float, 2> weight_;
   Tensor<float, 1> bias_;
+  Tensor<float, 1> packed_;
 };
 
 }  // namespace headwise

@@ -1,0 +1,60 @@
+// The inner loops of a projection: rows of x times packed parameters,
+//
+//   y[r,o] = sum_i x[r,i] * weight[o,i] + bias[o]
+//
+// One output feature a lane, so that every sum over the input features is one
+// chain a block of 128, in index order, and the blocks are added in order: the
+// same bits whatever the vector width and the rows beside (docs/arithmetic.md).
+//
+// The parameters are packed in strips of 16 output features, one after the
+// other: (strips, 1 + in_features, 16), of which row 0 is the bias and row
+// 1 + i is weight[16 strip + lane, i]. Features that are not there hold 0. The
+// bias's row also keeps strips from lying a multiple of 4 KiB apart, where they
+// would fall into the same sets of the cache.
+//
+// Nothing is checked, nothing allocated.
+#pragma once
+
+#include <cstddef>
+
+namespace headwise::kernels {
+
+// Input features a block of the sum; the blocks are added in order.
+inline constexpr std::size_t kFeatureBlock = 128;
+// Output features of a strip: a cache line, the same on every target.
+inline constexpr std::size_t kStripFeatures = 16;
+
+inline std::size_t count_strips(std::size_t out_features) {
+  return (out_features + kStripFeatures - 1) / kStripFeatures;
+}
+// Floats of one strip.
+inline std::size_t strip_size(std::size_t in_features) {
+  return (1 + in_features) * kStripFeatures;
+}
+
+// The rows of a call, wherever they lie.
+struct GemmRows {
+  const float* const* x;  // rows' first input features
+  std::ptrdiff_t stride;  // between the input features of a row
+  float* const* y;        // rows' first output features, side by side
+  std::size_t count;
+};
+
+struct Gemm {
+  // y = x times the first `out_features` features of `strips`, NaN as
+  // 0x7fc00000.
+  void (*multiply)(const GemmRows& rows, const float* strips,
+                   std::size_t in_features, std::size_t out_features);
+};
+
+// weight (out_features, in_features), bias (out_features) or null, both
+// contiguous -> strips, 64-byte aligned.
+void pack_strips(const float* weight, const float* bias,
+                 std::size_t in_features, std::size_t out_features,
+                 float* strips);
+
+// The loops of the best instruction set of this processor, or of the forced
+// one.
+const Gemm& gemm();
+
+}  // namespace headwise::kernels

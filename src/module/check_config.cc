@@ -1,0 +1,149 @@
+// The sizes of a layer: those of its configuration and of its parameters.
+#include "module/check_config.h"
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/check.h"
+#include "headwise/base/checked_product.h"
+#include "headwise/module/multi_head_attention.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::string_view kOperation = "multi_head_attention";
+
+// All heads side by side must be a size.
+Status check_features(std::string_view name, std::size_t num_heads,
+                      std::size_t head_dim) {
+  if (checked_product(std::array{num_heads, head_dim})) {
+    return ok();
+  }
+  return Error{ErrorCode::out_of_memory,
+               std::string(kOperation) + ": num_heads * " + std::string(name) +
+                   " = " + std::to_string(num_heads) + " * " +
+                   std::to_string(head_dim) +
+                   " needs more memory than there is"};
+}
+
+// Every head of keys and values is read by the same number of heads.
+Status check_kv_heads(std::size_t num_heads, std::size_t num_kv_heads) {
+  if (num_heads % num_kv_heads == 0) {
+    return ok();
+  }
+  return value_error(kOperation, "num_kv_heads", std::to_string(num_kv_heads),
+                     "a divisor of num_heads = " + std::to_string(num_heads));
+}
+
+Status check_heads(std::size_t num_heads, std::size_t num_kv_heads) {
+  if (Status s = check_at_least_one(kOperation, "num_heads", num_heads); !s) {
+    return s;
+  }
+  if (Status s = check_at_least_one(kOperation, "num_kv_heads", num_kv_heads);
+      !s) {
+    return s;
+  }
+  return check_kv_heads(num_heads, num_kv_heads);
+}
+
+Status check_rows(std::string_view name, const Linear& linear,
+                  std::string_view heads_name, std::size_t heads) {
+  if (linear.out_features() % heads == 0) {
+    return ok();
+  }
+  return value_error(kOperation, "the number of rows of " + std::string(name),
+                     std::to_string(linear.out_features()),
+                     "a multiple of " + std::string(heads_name) + " = " +
+                         std::to_string(heads));
+}
+
+}  // namespace
+
+Result<MultiHeadAttentionConfig> complete_config(
+    MultiHeadAttentionConfig config) {
+  for (const auto& [name, size] :
+       std::array<std::pair<std::string_view, std::size_t>, 8>{
+           {{"embed_dim", config.embed_dim},
+            {"num_heads", config.num_heads},
+            {"num_kv_heads", config.num_kv_heads.value_or(1)},
+            {"query_dim", config.query_dim.value_or(1)},
+            {"kdim", config.kdim.value_or(1)},
+            {"vdim", config.vdim.value_or(1)},
+            {"head_dim", config.head_dim.value_or(1)},
+            {"v_head_dim", config.v_head_dim.value_or(1)}}}) {
+    if (Status s = check_at_least_one(kOperation, name, size); !s) {
+      return s.error();
+    }
+  }
+  if (!(config.dropout >= 0 && config.dropout <= 1)) {
+    return value_error(kOperation, "dropout", number_text(config.dropout),
+                       "a number from 0 to 1");
+  }
+  if (!config.head_dim && config.embed_dim % config.num_heads != 0) {
+    return value_error(
+        kOperation, "embed_dim", std::to_string(config.embed_dim),
+        "a multiple of num_heads = " + std::to_string(config.num_heads) +
+            " (or give head_dim)");
+  }
+  config.num_kv_heads = config.num_kv_heads.value_or(config.num_heads);
+  if (Status s = check_kv_heads(config.num_heads, *config.num_kv_heads); !s) {
+    return s.error();
+  }
+  config.query_dim = config.query_dim.value_or(config.embed_dim);
+  config.kdim = config.kdim.value_or(config.embed_dim);
+  config.vdim = config.vdim.value_or(config.embed_dim);
+  config.head_dim =
+      config.head_dim.value_or(config.embed_dim / config.num_heads);
+  config.v_head_dim = config.v_head_dim.value_or(*config.head_dim);
+  for (const auto& [name, dim] :
+       {std::pair("head_dim", *config.head_dim),
+        std::pair("v_head_dim", *config.v_head_dim)}) {
+    if (Status s = check_features(name, config.num_heads, dim); !s) {
+      return s.error();
+    }
+  }
+  return config;
+}
+
+Status check_params(const MultiHeadAttentionParams& params,
+                    std::size_t num_heads, std::size_t num_kv_heads) {
+  if (Status s = check_heads(num_heads, num_kv_heads); !s) {
+    return s;
+  }
+  const bool grouped = num_kv_heads != num_heads;
+  const std::string_view kv_heads = grouped ? "num_kv_heads" : "num_heads";
+  if (Status s = check_rows("w_q.weight", params.w_q, "num_heads", num_heads);
+      !s) {
+    return s;
+  }
+  if (Status s = check_rows("w_k.weight", params.w_k, kv_heads, num_kv_heads);
+      !s) {
+    return s;
+  }
+  if (Status s = check_rows("w_v.weight", params.w_v, kv_heads, num_kv_heads);
+      !s) {
+    return s;
+  }
+  const std::size_t head_dim = params.w_q.out_features() / num_heads;
+  if (Status s =
+          check_shape(kOperation, "w_k.weight", params.w_k.weight().extents(),
+                      grouped ? "(num_kv_heads * head_dim, kdim)"
+                              : "(rows of w_q.weight, kdim)",
+                      {{num_kv_heads * head_dim, params.w_k.in_features()}});
+      !s) {
+    return s;
+  }
+  if (!params.w_o) {
+    return ok();
+  }
+  const std::size_t merged =
+      params.w_v.out_features() / num_kv_heads * num_heads;
+  return check_shape(kOperation, "w_o.weight", params.w_o->weight().extents(),
+                     grouped ? "(embed_dim, num_heads * v_head_dim)"
+                             : "(embed_dim, rows of w_v.weight)",
+                     {{params.w_o->out_features(), merged}});
+}
+
+}  // namespace headwise

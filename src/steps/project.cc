@@ -1,0 +1,170 @@
+#include "steps/project.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "kernels/gemm.h"
+#include "run/float_environment.h"
+
+namespace headwise {
+namespace {
+
+using kernels::kStripFeatures;
+
+// Tokens that go through the parameters together: their features and those of
+// a few strips fill the second-level cache.
+constexpr std::size_t kMostRows = 132;
+// Strips of a task where tokens are few.
+constexpr std::size_t kTaskStrips = 8;
+// Below so many multiplications a task costs more than it saves.
+constexpr std::size_t kTaskWork = std::size_t{1} << 18;
+
+// The tokens that are projected, counted over the sequences.
+class Tokens {
+ public:
+  Tokens(const TensorView<const float, 3>& x, std::span<const std::size_t> ends)
+      : x_(x), ends_(ends) {
+    count_ = ends.empty()
+                 ? x.extent(0) * x.extent(1)
+                 : std::accumulate(ends.begin(), ends.end(), std::size_t{0});
+  }
+
+  std::size_t count() const { return count_; }
+
+  // Calls body(n, b, l) for the tokens [begin, end).
+  template <class Body>
+  void for_each(std::size_t begin, std::size_t end, const Body& body) const {
+    std::size_t b = 0;
+    std::size_t l = begin;
+    if (ends_.empty()) {
+      b = begin / x_.extent(1);
+      l = begin % x_.extent(1);
+    }
+    for (std::size_t n = begin; n < end; ++n, ++l) {
+      while (l >= end_of(b)) {
+        l -= end_of(b);
+        ++b;
+      }
+      body(n - begin, b, l);
+    }
+  }
+
+ private:
+  std::size_t end_of(std::size_t b) const {
+    return ends_.empty() ? x_.extent(1) : ends_[b];
+  }
+
+  const TensorView<const float, 3>& x_;
+  std::span<const std::size_t> ends_;
+  std::size_t count_;
+};
+
+// A call cut into tasks: so many parts of the tokens, each with so many parts
+// of the output features of all projections.
+class Tasks {
+ public:
+  Tasks(const TensorView<const float, 3>& x,
+        std::span<const Projection> projections,
+        std::span<const std::size_t> ends, std::size_t threads)
+      : x_(x), projections_(projections), tokens_(x, ends) {
+    for (const Projection& projection : projections) {
+      strips_ += kernels::count_strips(projection.linear->out_features());
+    }
+    // The features stay whole where the tokens alone keep the threads evenly
+    // busy.
+    token_parts_ = (tokens_.count() + kMostRows - 1) / kMostRows;
+    if (threads > 1 && token_parts_ < 4 * threads) {
+      strip_parts_ = (strips_ + kTaskStrips - 1) / kTaskStrips;
+    }
+  }
+
+  std::size_t count() const { return token_parts_ * strip_parts_; }
+  // Tasks that are worth a thread.
+  std::size_t grain() const {
+    const std::size_t work = (tokens_.count() / token_parts_ + 1) *
+                             (strips_ / strip_parts_ + 1) * kStripFeatures *
+                             x_.extent(2);
+    return kTaskWork / (work + 1) + 1;
+  }
+
+  void run(std::size_t task) const {
+    const std::size_t part = task / strip_parts_;
+    const std::size_t begin = tokens_.count() * part / token_parts_;
+    const std::size_t end = tokens_.count() * (part + 1) / token_parts_;
+    std::size_t first = strips_ * (task % strip_parts_) / strip_parts_;
+    const std::size_t last = strips_ * (task % strip_parts_ + 1) / strip_parts_;
+    std::size_t before = 0;  // strips of the projections before
+    for (const Projection& projection : projections_) {
+      const std::size_t here =
+          kernels::count_strips(projection.linear->out_features());
+      if (first < std::min(last, before + here)) {
+        const std::size_t stop = std::min(last, before + here);
+        multiply(projection, begin, end, first - before, stop - before);
+        first = stop;
+      }
+      before += here;
+    }
+  }
+
+ private:
+  void multiply(const Projection& projection, std::size_t begin,
+                std::size_t end, std::size_t first_strip,
+                std::size_t last_strip) const {
+    const std::size_t in = x_.extent(2);
+    const std::size_t first = first_strip * kStripFeatures;
+    const std::size_t last = std::min(last_strip * kStripFeatures,
+                                      projection.linear->out_features());
+    std::array<const float*, kMostRows> x;
+    std::array<float*, kMostRows> y;
+    tokens_.for_each(begin, end,
+                     [&](std::size_t n, std::size_t b, std::size_t l) {
+                       x[n] = &x_(b, l, 0);
+                       y[n] = &projection.y(b, l, first);
+                     });
+    kernels::gemm().multiply({x.data(), x_.stride(2), y.data(), end - begin},
+                             projection.linear->packed().data() +
+                                 first_strip * kernels::strip_size(in),
+                             in, last - first);
+  }
+
+  const TensorView<const float, 3>& x_;
+  std::span<const Projection> projections_;
+  Tokens tokens_;
+  std::size_t strips_ = 0;
+  std::size_t token_parts_ = 0;
+  std::size_t strip_parts_ = 1;
+};
+
+void clear_behind(const Projection& projection,
+                  std::span<const std::size_t> ends) {
+  const auto [B, L, features] = projection.y.extents();
+  for (std::size_t b = 0; b < ends.size(); ++b) {
+    if (ends[b] < L) {
+      std::fill_n(&projection.y(b, ends[b], 0), (L - ends[b]) * features, 0.0f);
+    }
+  }
+}
+
+}  // namespace
+
+void project(TensorView<const float, 3> x,
+             std::span<const Projection> projections,
+             std::span<const std::size_t> ends, const Executor& executor) {
+  for (const Projection& projection : projections) {
+    clear_behind(projection, ends);
+  }
+  const Tasks tasks(x, projections, ends, executor.threads());
+  if (tasks.count() == 0) {
+    return;
+  }
+  executor.parallel_for(tasks.count(), tasks.grain(),
+                        [&](std::size_t begin, std::size_t end) {
+                          const FloatEnvironment environment;
+                          for (std::size_t task = begin; task < end; ++task) {
+                            tasks.run(task);
+                          }
+                        });
+}
+
+}  // namespace headwise
