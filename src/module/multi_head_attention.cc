@@ -66,11 +66,11 @@ Result<Projected> make_projected(const MultiHeadAttentionParams& params,
                                  const AttentionShape& shape) {
   const auto make = [&](std::size_t length, const Linear& linear) {
     return Tensor<float, 3>::create_unset(
-        {shape.B, length, linear.out_features()});
+        {shape.batches(), length, linear.out_features()});
   };
-  auto q = make(shape.Lq, params.w_q);
-  auto k = make(shape.Lkv, params.w_k);
-  auto v = make(shape.Lkv, params.w_v);
+  auto q = make(shape.query_rows(), params.w_q);
+  auto k = make(shape.key_rows(), params.w_k);
+  auto v = make(shape.key_rows(), params.w_v);
   if (!q || !k || !v) {
     return !q ? q.error() : !k ? k.error() : v.error();
   }
@@ -78,10 +78,12 @@ Result<Projected> make_projected(const MultiHeadAttentionParams& params,
 }
 
 // Keys that a query of their sequence may attend to end here; empty where all
-// are read: an empty row may average every value.
+// are read: an empty row may average every value, a ragged batch has no
+// padding.
 std::vector<std::size_t> read_ends(const AttentionSpec& spec) {
   std::vector<std::size_t> ends;
-  if (spec.mask.allows_all() || spec.empty_rows == EmptyRow::uniform) {
+  if (spec.mask.allows_all() || spec.empty_rows == EmptyRow::uniform ||
+      spec.shape.offsets.ragged()) {
     return ends;
   }
   for (std::size_t b = 0; b < spec.shape.B; ++b) {
@@ -180,11 +182,12 @@ Extents<4> attn_weights_extents(const AttentionSpec& spec) {
 
 Result<Attended> attend(const AttentionPlan& plan, const Heads& heads) {
   const AttentionShape& shape = plan.spec().shape;
-  auto context =
-      Tensor<float, 4>::create_unset({shape.B, shape.Lq, shape.Hq, shape.Dv});
+  const std::size_t B = shape.batches();
+  const std::size_t Lq = shape.query_rows();
+  auto context = Tensor<float, 4>::create_unset({B, Lq, shape.Hq, shape.Dv});
   auto attn_weights =
       Tensor<float, 4>::create_unset(attn_weights_extents(plan.spec()));
-  auto lse = Tensor<float, 3>::create_unset({shape.B, shape.Hq, shape.Lq});
+  auto lse = Tensor<float, 3>::create_unset({B, shape.Hq, Lq});
   if (!context || !attn_weights || !lse) {
     return !context        ? context.error()
            : !attn_weights ? attn_weights.error()
@@ -396,6 +399,11 @@ Result<MultiHeadAttentionResult<2>> MultiHeadAttention::forward(
     TensorView<const float, 2> query, TensorView<const float, 2> key,
     TensorView<const float, 2> value, const AttentionOptions& options,
     TraceSink* trace) {
+  if (options.offsets.ragged() && options.attn_weights != AttnWeights::none) {
+    return Error{ErrorCode::unsupported,
+                 "multi_head_attention: attn_weights of a ragged batch have an "
+                 "axis B, expected query, key and value of shape (1, rows, E)"};
+  }
   auto batched = forward(as_batch_of_one(query), as_batch_of_one(key),
                          as_batch_of_one(value), options, trace);
   if (!batched) {

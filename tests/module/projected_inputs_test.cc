@@ -105,6 +105,53 @@ Linear repeated(const Linear& linear, std::size_t heads, std::size_t times) {
   return Linear::from_params(std::move(weight), std::move(bias)).value();
 }
 
+// ---- A ragged batch: rows one after another. ----
+
+TEST(RaggedLayerTest, HasTheBitsOfThePaddedBatch) {
+  const auto layer = layer_of({.embed_dim = 24, .num_heads = 3});
+  const auto x = uniform<3>({3, 7, 24}, 90, -1, 1);
+  const std::vector<std::int64_t> lengths = {4, 7, 0};
+  const std::vector<std::int64_t> offsets = {0, 4, 11, 11};
+  auto rows = Tensor<float, 3>::create({1, 11, 24}).value();
+  std::copy_n(x.data(), 4 * 24, rows.data());
+  std::copy_n(x.data() + 7 * 24, 7 * 24, rows.data() + 4 * 24);
+  const TensorView<const std::int64_t, 1> ends(lengths.data(), {3});
+  const TensorView<const std::int64_t, 1> starts(offsets.data(), {4});
+  const auto padded = forward_of(
+      layer, x,
+      {.mask = causal() & key_lengths(ends),
+       .attn_weights = AttnWeights::per_head});
+  const auto ragged = forward_of(layer, rows,
+                                 {.mask = causal(),
+                                  .offsets = starts,
+                                  .attn_weights = AttnWeights::per_head});
+  const auto output = padded.output.elements();
+  EXPECT_TRUE(same_bits(ragged.output.elements().first(4 * 24),
+                        output.first(4 * 24)));
+  EXPECT_TRUE(same_bits(ragged.output.elements().subspan(4 * 24),
+                        output.subspan(7 * 24, 7 * 24)));
+  EXPECT_EQ(ragged.attn_weights.extents(), (Extents<4>{3, 3, 7, 7}));
+  EXPECT_EQ(ragged.attn_weights(1, 2, 6, 3), padded.attn_weights(1, 2, 6, 3));
+}
+
+TEST(RaggedLayerTest, WhatItCannotShowIsAnError) {
+  auto layer = layer_of({.embed_dim = 24, .num_heads = 3});
+  const auto x = uniform<3>({1, 11, 24}, 91, -1, 1);
+  const std::vector<std::int64_t> offsets = {0, 4, 11};
+  const TensorView<const std::int64_t, 1> starts(offsets.data(), {3});
+  testing_support::RecordedTrace trace;
+  const auto traced = std::as_const(layer).forward(
+      x.view(), x.view(), x.view(), {.offsets = starts}, &trace);
+  ASSERT_FALSE(traced);
+  EXPECT_EQ(traced.error().code, ErrorCode::unsupported);
+  const TensorView<const float, 2> unbatched(x.data(), {11, 24});
+  const auto weights = layer.forward(
+      unbatched, unbatched, unbatched,
+      {.offsets = starts, .attn_weights = AttnWeights::per_head});
+  ASSERT_FALSE(weights);
+  EXPECT_EQ(weights.error().code, ErrorCode::unsupported);
+}
+
 TEST(GroupedHeadsTest, AreTheBitsOfAllHeadsWithRepeatedKeys) {
   for (const std::size_t num_kv_heads : {1u, 2u, 6u}) {
     const auto layer = layer_of({.embed_dim = 30,

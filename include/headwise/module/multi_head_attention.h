@@ -98,8 +98,9 @@ class MultiHeadAttention {
 
   // The first call fixes the sizes that are still open (kFromFirstCall). Every
   // other call changes nothing and may run beside others. `trace`, when given,
-  // is told each step with its tensor, at the price of L x L memory.
-  // Errors: shape_mismatch, invalid_argument, out_of_range, out_of_memory.
+  // is told each step with its tensor, at the price of L x L memory. A ragged
+  // batch is (1, rows, E), and so is its output; it has no trace. Errors:
+  // shape_mismatch, invalid_argument, out_of_range, out_of_memory, unsupported.
   Result<MultiHeadAttentionResult<3>> forward(
       TensorView<const float, 3> query, TensorView<const float, 3> key,
       TensorView<const float, 3> value, const AttentionOptions& options = {},
