@@ -117,17 +117,16 @@ TEST(RaggedLayerTest, HasTheBitsOfThePaddedBatch) {
   std::copy_n(x.data() + 7 * 24, 7 * 24, rows.data() + 4 * 24);
   const TensorView<const std::int64_t, 1> ends(lengths.data(), {3});
   const TensorView<const std::int64_t, 1> starts(offsets.data(), {4});
-  const auto padded = forward_of(
-      layer, x,
-      {.mask = causal() & key_lengths(ends),
-       .attn_weights = AttnWeights::per_head});
+  const auto padded = forward_of(layer, x,
+                                 {.mask = causal() & key_lengths(ends),
+                                  .attn_weights = AttnWeights::per_head});
   const auto ragged = forward_of(layer, rows,
                                  {.mask = causal(),
                                   .offsets = starts,
                                   .attn_weights = AttnWeights::per_head});
   const auto output = padded.output.elements();
-  EXPECT_TRUE(same_bits(ragged.output.elements().first(4 * 24),
-                        output.first(4 * 24)));
+  EXPECT_TRUE(
+      same_bits(ragged.output.elements().first(4 * 24), output.first(4 * 24)));
   EXPECT_TRUE(same_bits(ragged.output.elements().subspan(4 * 24),
                         output.subspan(7 * 24, 7 * 24)));
   EXPECT_EQ(ragged.attn_weights.extents(), (Extents<4>{3, 3, 7, 7}));
@@ -140,14 +139,14 @@ TEST(RaggedLayerTest, WhatItCannotShowIsAnError) {
   const std::vector<std::int64_t> offsets = {0, 4, 11};
   const TensorView<const std::int64_t, 1> starts(offsets.data(), {3});
   testing_support::RecordedTrace trace;
-  const auto traced = std::as_const(layer).forward(
-      x.view(), x.view(), x.view(), {.offsets = starts}, &trace);
+  const auto traced = std::as_const(layer).forward(x.view(), x.view(), x.view(),
+                                                   {.offsets = starts}, &trace);
   ASSERT_FALSE(traced);
   EXPECT_EQ(traced.error().code, ErrorCode::unsupported);
   const TensorView<const float, 2> unbatched(x.data(), {11, 24});
-  const auto weights = layer.forward(
-      unbatched, unbatched, unbatched,
-      {.offsets = starts, .attn_weights = AttnWeights::per_head});
+  const auto weights =
+      layer.forward(unbatched, unbatched, unbatched,
+                    {.offsets = starts, .attn_weights = AttnWeights::per_head});
   ASSERT_FALSE(weights);
   EXPECT_EQ(weights.error().code, ErrorCode::unsupported);
 }
