@@ -32,9 +32,15 @@ void PackedHead::pack(const AttentionSpec& spec,
         &tensor(place.batch, place.first_key + first_key(block), g, 0),
         count(block), tensor.stride(1), tensor.stride(3)};
   };
+  const bool side_by_side =
+      inputs.key.stride(3) == 1 &&
+      inputs.key.stride(1) == static_cast<std::ptrdiff_t>(D_);
+  rows_ = side_by_side && first_ < end_ ? rows_of(inputs.key, 0).data : keys_;
   for (std::size_t block = first_block_; block < end_block(); ++block) {
-    layout.pack_keys(rows_of(inputs.key, block), D_,
-                     keys_ + block * kKeyBlock * D_);
+    if (!side_by_side) {
+      layout.pack_keys(rows_of(inputs.key, block), D_,
+                       keys_ + block * kKeyBlock * D_);
+    }
     not_finite_[block] = !layout.pack_values(
         rows_of(inputs.value, block), Dv_, values_ + block * kKeyBlock * Dv8_);
   }

@@ -21,7 +21,8 @@ class PackedHead {
   // Room for one head of the largest sequence.
   PackedHead(const AttentionShape& shape, Arena& arena);
 
-  // Copies key head g of sequence b.
+  // Takes key head g of sequence b. Keys that stand side by side stay where
+  // they are, all else is copied.
   void pack(const AttentionSpec& spec, const AttentionInputsOf<float>& inputs,
             std::size_t b, std::size_t g);
 
@@ -39,7 +40,7 @@ class PackedHead {
   }
   // Of a block: its keys, D apart.
   const float* keys(std::size_t block) const {
-    return keys_ + block * kernels::kKeyBlock * D_;
+    return rows_ + block * kernels::kKeyBlock * D_;
   }
   // Of a block: its values in panels of 8 columns, (Dv8 / 8, count, 8).
   const float* values(std::size_t block) const {
@@ -58,6 +59,7 @@ class PackedHead {
   std::size_t end_ = 0;
   std::size_t first_block_ = 0;
   float* keys_;
+  const float* rows_ = nullptr;  // the keys: packed, or where they were given
   float* values_;
   bool* not_finite_;
 };

@@ -69,7 +69,7 @@ void QueryTile::begin(const QueryRange& range,
       spec_.shape.D, factor, lanes_, q_t_);
   std::fill_n(state_.max, lanes_, kMinusInf);
   std::fill_n(state_.sum, lanes_, 0.0f);
-  std::fill_n(context_, value_columns(spec_.shape.Dv) * lanes_, 0.0f);
+  first_ = true;
 }
 
 Tile QueryTile::tile_of(const PackedHead& head, std::size_t block) const {
@@ -89,7 +89,7 @@ void QueryTile::softmax_block(const PackedHead& head, std::size_t block,
   const Tile tile = tile_of(head, block);
   float* p = scores_->p(block);
   loops_.score(q_t_, head.keys(block), spec_.shape.D, tile.keys, spec_.shape.D,
-               lanes_, p);
+               range_.count, p);
   apply_score_terms(spec_, tile, lanes_, p);
   if (kind == TileKind::partial) {
     spec_.mask.fill_words(tile, {scores_->allowed(), kKeyBlock});
@@ -116,22 +116,22 @@ void QueryTile::take(const PackedHead& head, std::size_t block) {
     return;
   }
   softmax_block(head, block, kind);
-  const float* max = scores_->max(block);
-  const float* sum = scores_->sum();
   float* p = scores_->p(block);
   if (spec_.dropout.active()) {
     drop(tile, p);
   }
+  const kernels::Fold fold{scores_->max(block), scores_->sum(), state_, first_};
   const std::size_t Dv8 = value_columns(spec_.shape.Dv);
   if (kind == TileKind::partial && head.not_finite(block)) {
     loops_.weigh_allowed(p, head.values(block), head.count(block),
-                         scores_->allowed(), tile.keys, Dv8, lanes_, max, sum,
-                         state_, context_);
+                         scores_->allowed(), tile.keys, Dv8, range_.count, fold,
+                         context_);
   } else {
     loops_.weigh(p, head.values(block), head.count(block), tile.keys, Dv8,
-                 lanes_, max, sum, state_, context_);
+                 range_.count, fold, context_);
   }
-  loops_.fold(max, sum, lanes_, state_);
+  loops_.fold(lanes_, fold);
+  first_ = false;
 }
 
 void QueryTile::finish(const AttentionInputsOf<float>& inputs,

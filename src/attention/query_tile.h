@@ -83,6 +83,7 @@ class QueryTile {
   // The range's queries see no key outside [begin, end).
   std::size_t visible_begin_ = 0;
   std::size_t visible_end_ = 0;
+  bool first_ = true;        // no block was taken yet
   float* q_t_;               // (D, lanes)
   float* context_;           // (Dv8, lanes)
   kernels::RowState state_;  // (lanes) each

@@ -29,82 +29,139 @@ constexpr std::size_t kBroadcasts = 8;  // 32 registers
 constexpr std::size_t kBroadcasts = 4;  // 16 registers
 #endif
 
-// Calls body with the number of vectors of a tile as a constant.
+// The vectors that hold a tile's queries: whole ones, and half of one more
+// where the queries that are left fit in that. The other half's lanes are left
+// alone.
+template <std::size_t kWholeVectors, bool kHalfVector>
+struct TileVectors {
+  static constexpr std::size_t kWhole = kWholeVectors;
+  static constexpr bool kHalf = kHalfVector;
+  static constexpr std::size_t kLanesHere = (kWhole + (kHalf ? 1 : 0)) * kLanes;
+};
+
+// Calls body with the tile's vectors as a type.
 template <class Body>
-HWY_INLINE void with_vectors(std::size_t lanes, const Body& body) {
-  switch (lanes / kLanes) {
+HWY_INLINE void with_vectors(std::size_t queries, const Body& body) {
+  const std::size_t vectors = (queries + kLanes - 1) / kLanes;
+  if constexpr (kLanes == 16) {
+    if (vectors * kLanes - queries >= kLanes / 2) {
+      switch (vectors) {
+        case 1:
+          return body(TileVectors<0, true>());
+        case 2:
+          return body(TileVectors<1, true>());
+        default:
+          return body(TileVectors<2, true>());
+      }
+    }
+  }
+  switch (vectors) {
     case 1:
-      body(std::integral_constant<std::size_t, 1>());
-      break;
+      return body(TileVectors<1, false>());
     case 2:
-      body(std::integral_constant<std::size_t, 2>());
-      break;
+      return body(TileVectors<2, false>());
     default:
-      body(std::integral_constant<std::size_t, 3>());
-      break;
+      return body(TileVectors<3, false>());
   }
 }
 
-// kVectorsHere x kKeys scores: one chain over D each.
-template <std::size_t kVectorsHere, std::size_t kKeys>
-HWY_INLINE void score_keys(const float* HWY_RESTRICT q_t,
-                           const float* HWY_RESTRICT keys,
-                           std::size_t key_stride, std::size_t D,
-                           float* HWY_RESTRICT scores) {
+// The products of both loops: kColumns chains for each query,
+//
+//   to[c][query] = sum over i of a[i][query] * b[i * step + c * column]
+//
+// in the order of i. kSelect takes a product only where its query's bit of
+// allowed[i] is 1. The accumulators are arrays of this function's own: in a
+// struct, g++ keeps them in memory.
+template <class Tile, std::size_t kColumns, bool kSelect>
+HWY_INLINE void chains(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
+                       std::size_t step, std::size_t column, std::size_t count,
+                       const MaskWord* allowed, float* HWY_RESTRICT to) {
   const Lane d;
-  constexpr std::size_t lanes = kVectorsHere * kLanes;
-  Vector sum[kKeys][kVectorsHere];
+  const hn::Half<Lane> dh;
+  constexpr std::size_t kWhole = Tile::kWhole;
+  constexpr std::size_t kSome = kWhole == 0 ? 1 : kWhole;  // of an array
+  constexpr std::size_t kLanesHere = Tile::kLanesHere;
+  Vector sum[kColumns][kSome];
+  hn::Vec<hn::Half<Lane>> half_sum[Tile::kHalf ? kColumns : 1];
   for (auto& row : sum) {
     for (auto& s : row) {
       s = hn::Zero(d);
     }
   }
-  for (std::size_t at = 0; at < D; ++at) {
-    Vector q[kVectorsHere];
-    for (std::size_t v = 0; v < kVectorsHere; ++v) {
-      q[v] = hn::Load(d, q_t + at * lanes + v * kLanes);
+  for (auto& s : half_sum) {
+    s = hn::Zero(dh);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    Vector x[kSome];
+    HWY_UNROLL(3)
+    for (std::size_t v = 0; v < kWhole; ++v) {
+      x[v] = hn::Load(d, a + i * kLanesHere + v * kLanes);
     }
-    for (std::size_t k = 0; k < kKeys; ++k) {
-      const Vector key = hn::Set(d, keys[k * key_stride + at]);
-      for (std::size_t v = 0; v < kVectorsHere; ++v) {
-        sum[k][v] = hn::MulAdd(q[v], key, sum[k][v]);
+    HWY_UNROLL(8)
+    for (std::size_t c = 0; c < kColumns; ++c) {
+      const Vector y = hn::Set(d, b[i * step + c * column]);
+      HWY_UNROLL(3)
+      for (std::size_t v = 0; v < kWhole; ++v) {
+        const Vector next = hn::MulAdd(x[v], y, sum[c][v]);
+        sum[c][v] = kSelect ? hn::IfThenElse(mask_of(d, allowed[i], v * kLanes),
+                                             next, sum[c][v])
+                            : next;
+      }
+      if constexpr (Tile::kHalf) {
+        const auto next =
+            hn::MulAdd(hn::Load(dh, a + i * kLanesHere + kWhole * kLanes),
+                       hn::Set(dh, b[i * step + c * column]), half_sum[c]);
+        half_sum[c] =
+            kSelect ? hn::IfThenElse(mask_of(dh, allowed[i], kWhole * kLanes),
+                                     next, half_sum[c])
+                    : next;
       }
     }
   }
-  for (std::size_t k = 0; k < kKeys; ++k) {
-    for (std::size_t v = 0; v < kVectorsHere; ++v) {
-      // A chain that ends as -0 is +0.
-      hn::Store(hn::Add(sum[k][v], hn::Zero(d)), d,
-                scores + k * lanes + v * kLanes);
+  HWY_UNROLL(8)
+  for (std::size_t c = 0; c < kColumns; ++c, to += kLanesHere) {
+    // A chain that ends as -0 is +0.
+    HWY_UNROLL(3)
+    for (std::size_t v = 0; v < kWhole; ++v) {
+      hn::Store(hn::Add(sum[c][v], hn::Zero(d)), d, to + v * kLanes);
+    }
+    if constexpr (Tile::kHalf) {
+      hn::Store(hn::Add(half_sum[c], hn::Zero(dh)), dh, to + kWhole * kLanes);
     }
   }
 }
 
+template <class Tile, std::size_t kKeys>
+HWY_INLINE void score_keys(const float* q_t, const float* keys,
+                           std::size_t key_stride, std::size_t D,
+                           float* scores) {
+  chains<Tile, kKeys, false>(q_t, keys, 1, key_stride, D, nullptr, scores);
+}
+
 void score(const float* q_t, const float* keys, std::size_t key_stride,
-           std::size_t count, std::size_t D, std::size_t lanes, float* scores) {
-  with_vectors(lanes, [&](auto vectors) HWY_ATTR {
-    constexpr std::size_t kHere = decltype(vectors)::value;
+           std::size_t count, std::size_t D, std::size_t queries,
+           float* scores) {
+  with_vectors(queries, [&](auto vectors) HWY_ATTR {
+    using Tile = decltype(vectors);
     std::size_t k = 0;
     for (; k + kBroadcasts <= count; k += kBroadcasts) {
-      score_keys<kHere, kBroadcasts>(q_t, keys + k * key_stride, key_stride, D,
-                                     scores + k * lanes);
+      score_keys<Tile, kBroadcasts>(q_t, keys + k * key_stride, key_stride, D,
+                                    scores + k * Tile::kLanesHere);
     }
     // The rest, again as many at a time as there are.
-    if constexpr (kBroadcasts == 8) {
-      if (k + 4 <= count) {
-        score_keys<kHere, 4>(q_t, keys + k * key_stride, key_stride, D,
-                             scores + k * lanes);
-        k += 4;
-      }
+    if (k + 4 <= count) {
+      score_keys<Tile, 4>(q_t, keys + k * key_stride, key_stride, D,
+                          scores + k * Tile::kLanesHere);
+      k += 4;
     }
     if (k + 2 <= count) {
-      score_keys<kHere, 2>(q_t, keys + k * key_stride, key_stride, D,
-                           scores + k * lanes);
+      score_keys<Tile, 2>(q_t, keys + k * key_stride, key_stride, D,
+                          scores + k * Tile::kLanesHere);
       k += 2;
     }
     if (k < count) {
-      score_keys<kHere, 1>(q_t, keys + k * key_stride, key_stride, D,
-                           scores + k * lanes);
+      score_keys<Tile, 1>(q_t, keys + k * key_stride, key_stride, D,
+                          scores + k * Tile::kLanesHere);
     }
   });
 }
@@ -163,9 +220,14 @@ HWY_INLINE void softmax_vectors(std::size_t count, float* HWY_RESTRICT scores,
 
 void softmax(std::size_t count, std::size_t lanes, float* scores, float* max,
              float* sum) {
-  with_vectors(lanes, [&](auto vectors) HWY_ATTR {
-    softmax_vectors<decltype(vectors)::value>(count, scores, max, sum);
-  });
+  switch (lanes / kLanes) {
+    case 1:
+      return softmax_vectors<1>(count, scores, max, sum);
+    case 2:
+      return softmax_vectors<2>(count, scores, max, sum);
+    default:
+      return softmax_vectors<3>(count, scores, max, sum);
+  }
 }
 
 // How a block's partial result joins a row's: by which factors, and whether
@@ -177,15 +239,14 @@ struct FoldOf {
   hn::Mask<Lane> block_empty;
 };
 
-HWY_INLINE FoldOf fold_of(const float* block_max, const float* block_sum,
-                          const RowState& state, std::size_t n) {
+HWY_INLINE FoldOf fold_of(const Fold& fold, std::size_t n) {
   const Lane d;
-  const Vector m = hn::Load(d, block_max + n);
-  const Vector M = hn::Load(d, state.max + n);
+  const Vector m = hn::Load(d, fold.block_max + n);
+  const Vector M = hn::Load(d, fold.state.max + n);
   const Vector top = hn::Max(M, m);
   return {exp2(d, hn::Sub(M, top)), exp2(d, hn::Sub(m, top)),
-          hn::Eq(hn::Load(d, state.sum + n), hn::Zero(d)),
-          hn::Eq(hn::Load(d, block_sum + n), hn::Zero(d))};
+          hn::Eq(hn::Load(d, fold.state.sum + n), hn::Zero(d)),
+          hn::Eq(hn::Load(d, fold.block_sum + n), hn::Zero(d))};
 }
 
 HWY_INLINE Vector folded(const FoldOf& fold, Vector state, Vector block) {
@@ -195,103 +256,72 @@ HWY_INLINE Vector folded(const FoldOf& fold, Vector state, Vector block) {
                         hn::IfThenElse(fold.state_empty, block, both));
 }
 
-// kVectorsHere x kColumns of a block's context: one chain over its keys each.
-// kSelect reads a value only where it is allowed.
-template <std::size_t kVectorsHere, std::size_t kColumns, bool kSelect>
-HWY_INLINE void weigh_columns(const float* HWY_RESTRICT p,
-                              const float* HWY_RESTRICT values,
-                              const MaskWord* allowed, std::size_t count,
-                              float* HWY_RESTRICT block) {
+// Stores a few columns of a block's context: folded into what stands there, or
+// where nothing does yet, 0 for an empty block.
+template <std::size_t kVectorsHere>
+HWY_INLINE void join(const Fold& fold, const FoldOf (&folds)[kVectorsHere],
+                     std::size_t columns, const float* HWY_RESTRICT block,
+                     float* HWY_RESTRICT context) {
   const Lane d;
-  constexpr std::size_t lanes = kVectorsHere * kLanes;
-  Vector sum[kColumns][kVectorsHere];
-  for (auto& row : sum) {
-    for (auto& s : row) {
-      s = hn::Zero(d);
-    }
-  }
-  for (std::size_t k = 0; k < count; ++k) {
-    Vector weight[kVectorsHere];
-    for (std::size_t v = 0; v < kVectorsHere; ++v) {
-      weight[v] = hn::Load(d, p + k * lanes + v * kLanes);
-    }
-    for (std::size_t c = 0; c < kColumns; ++c) {
-      const Vector value = hn::Set(d, values[k * kValuePanel + c]);
-      for (std::size_t v = 0; v < kVectorsHere; ++v) {
-        const Vector next = hn::MulAdd(weight[v], value, sum[c][v]);
-        sum[c][v] = kSelect ? hn::IfThenElse(mask_of(d, allowed[k], v * kLanes),
-                                             next, sum[c][v])
-                            : next;
-      }
-    }
-  }
-  for (std::size_t c = 0; c < kColumns; ++c) {
-    for (std::size_t v = 0; v < kVectorsHere; ++v) {
-      hn::Store(hn::Add(sum[c][v], hn::Zero(d)), d,
-                block + c * lanes + v * kLanes);
-    }
+  for (std::size_t at = 0; at < columns * kVectorsHere; ++at) {
+    float* place = context + at * kLanes;
+    const FoldOf& by = folds[at % kVectorsHere];
+    const Vector part = hn::Load(d, block + at * kLanes);
+    hn::Store(fold.first ? hn::IfThenZeroElse(by.block_empty, part)
+                         : folded(by, hn::Load(d, place), part),
+              d, place);
   }
 }
 
 template <bool kSelect>
 HWY_INLINE void weigh_any(const float* p, const float* values, std::size_t rows,
                           const MaskWord* allowed, std::size_t count,
-                          std::size_t Dv8, std::size_t lanes,
-                          const float* block_max, const float* block_sum,
-                          const RowState& state, float* context) {
-  with_vectors(lanes, [&](auto vectors) HWY_ATTR {
-    constexpr std::size_t kHere = decltype(vectors)::value;
-    FoldOf folds[kHere];
-    for (std::size_t v = 0; v < kHere; ++v) {
-      folds[v] = fold_of(block_max, block_sum, state, v * kLanes);
+                          std::size_t Dv8, std::size_t queries,
+                          const Fold& fold, float* context) {
+  with_vectors(queries, [&](auto vectors) HWY_ATTR {
+    using Tile = decltype(vectors);
+    constexpr std::size_t kVectorsHere = Tile::kLanesHere / kLanes;
+    FoldOf folds[kVectorsHere];
+    for (std::size_t v = 0; v < kVectorsHere; ++v) {
+      folds[v] = fold_of(fold, v * kLanes);
     }
     constexpr std::size_t kStep = kBroadcasts;
     for (std::size_t c = 0; c < Dv8; c += kStep) {
       const float* panel =
           values + c / kValuePanel * rows * kValuePanel + c % kValuePanel;
-      alignas(64) float block[kStep * kHere * kLanes];
-      weigh_columns<kHere, kStep, kSelect>(p, panel, allowed, count, block);
-      const Lane d;
-      for (std::size_t at = 0; at < kStep * kHere; ++at) {
-        float* place = context + c * lanes + at * kLanes;
-        hn::Store(folded(folds[at % kHere], hn::Load(d, place),
-                         hn::Load(d, block + at * kLanes)),
-                  d, place);
-      }
+      alignas(64) float block[kStep * Tile::kLanesHere];
+      chains<Tile, kStep, kSelect>(p, panel, kValuePanel, 1, count, allowed,
+                                   block);
+      join(fold, folds, kStep, block, context + c * Tile::kLanesHere);
     }
   });
 }
 
 void weigh(const float* p, const float* values, std::size_t rows,
-           std::size_t count, std::size_t Dv8, std::size_t lanes,
-           const float* block_max, const float* block_sum,
-           const RowState& state, float* context) {
-  weigh_any<false>(p, values, rows, nullptr, count, Dv8, lanes, block_max,
-                   block_sum, state, context);
+           std::size_t count, std::size_t Dv8, std::size_t queries,
+           const Fold& fold, float* context) {
+  weigh_any<false>(p, values, rows, nullptr, count, Dv8, queries, fold,
+                   context);
 }
 
 void weigh_allowed(const float* p, const float* values, std::size_t rows,
                    const MaskWord* allowed, std::size_t count, std::size_t Dv8,
-                   std::size_t lanes, const float* block_max,
-                   const float* block_sum, const RowState& state,
-                   float* context) {
-  weigh_any<true>(p, values, rows, allowed, count, Dv8, lanes, block_max,
-                  block_sum, state, context);
+                   std::size_t queries, const Fold& fold, float* context) {
+  weigh_any<true>(p, values, rows, allowed, count, Dv8, queries, fold, context);
 }
 
-void fold(const float* block_max, const float* block_sum, std::size_t lanes,
-          const RowState& state) {
+void fold(std::size_t lanes, const Fold& fold) {
   const Lane d;
   for (std::size_t n = 0; n < lanes; n += kLanes) {
-    const FoldOf by = fold_of(block_max, block_sum, state, n);
-    const Vector m = hn::Load(d, block_max + n);
-    const Vector M = hn::Load(d, state.max + n);
+    const FoldOf by = fold_of(fold, n);
+    const Vector m = hn::Load(d, fold.block_max + n);
+    const Vector M = hn::Load(d, fold.state.max + n);
     const Vector top = hn::IfThenElse(
         by.block_empty, M, hn::IfThenElse(by.state_empty, m, hn::Max(M, m)));
-    hn::Store(
-        folded(by, hn::Load(d, state.sum + n), hn::Load(d, block_sum + n)), d,
-        state.sum + n);
-    hn::Store(top, d, state.max + n);
+    hn::Store(folded(by, hn::Load(d, fold.state.sum + n),
+                     hn::Load(d, fold.block_sum + n)),
+              d, fold.state.sum + n);
+    hn::Store(top, d, fold.state.max + n);
   }
 }
 

@@ -3,7 +3,8 @@
 // so that every sum over keys or over the head size is one chain in each lane,
 // in index order: the same bits whatever the vector width (docs/arithmetic.md).
 //
-//   lanes     queries of the tile, rounded up to whole vectors
+//   lanes     queries of the tile, rounded up to whole vectors; what the dead
+//             ones hold means nothing
 //   q_t       (D, lanes)     the queries, times scale * log2 e
 //   scores    (keys, lanes)  in the log2 domain, then p = exp2(s - max)
 //   max, sum  (lanes)        of a block of keys
@@ -35,6 +36,14 @@ struct RowState {
   float* sum;  // (lanes)
 };
 
+// A block's maximum and sum, and the state that it joins.
+struct Fold {
+  const float* block_max;  // (lanes)
+  const float* block_sum;  // (lanes)
+  RowState state;
+  bool first;  // the state is empty in every row; there is no context yet
+};
+
 struct AttentionTile {
   // Queries of a full tile, and of one vector.
   std::size_t query_lanes;
@@ -43,7 +52,7 @@ struct AttentionTile {
   // scores[k] = chain over D of q_t and keys (count, D), rows `key_stride`
   // apart.
   void (*score)(const float* q_t, const float* keys, std::size_t key_stride,
-                std::size_t count, std::size_t D, std::size_t lanes,
+                std::size_t count, std::size_t D, std::size_t queries,
                 float* scores);
   // scores become -inf where the mask's bit is 0.
   void (*mask)(const MaskWord* allowed, std::size_t count, std::size_t lanes,
@@ -55,18 +64,15 @@ struct AttentionTile {
   // (Dv8 / 8, rows, 8), of which the first `count` rows are read. A block whose
   // sum is 0 changes nothing.
   void (*weigh)(const float* p, const float* values, std::size_t rows,
-                std::size_t count, std::size_t Dv8, std::size_t lanes,
-                const float* block_max, const float* block_sum,
-                const RowState& state, float* context);
+                std::size_t count, std::size_t Dv8, std::size_t queries,
+                const Fold& fold, float* context);
   // The same, reading a value only where the mask's bit is 1.
   void (*weigh_allowed)(const float* p, const float* values, std::size_t rows,
                         const MaskWord* allowed, std::size_t count,
-                        std::size_t Dv8, std::size_t lanes,
-                        const float* block_max, const float* block_sum,
-                        const RowState& state, float* context);
+                        std::size_t Dv8, std::size_t queries, const Fold& fold,
+                        float* context);
   // M and sum take the block in; after weigh.
-  void (*fold)(const float* block_max, const float* block_sum,
-               std::size_t lanes, const RowState& state);
+  void (*fold)(std::size_t lanes, const Fold& fold);
 };
 
 // The loops of the best instruction set of this processor, or of the forced

@@ -11,6 +11,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/tanh-inl.h"
+#include "kernels/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headwise::kernels {
@@ -40,29 +41,8 @@ HWY_INLINE Vector gathered(const BiasTile& bias, std::size_t first,
   return hn::Load(Lane(), column);
 }
 
-#if HWY_TARGET == HWY_SCALAR
-template <class Body>
-HWY_INLINE std::size_t transposed(const BiasTile& /*bias*/,
-                                  std::size_t /*first*/, const Body& /*body*/) {
-  return 0;
-}
-#else
-// Four keys of the rows 0, 4, 8, ... side by side.
-template <class D>
-HWY_INLINE hn::Vec<D> every_fourth(D d, const float* const* rows,
-                                   std::size_t k) {
-  if constexpr (hn::MaxLanes(D()) <= 4) {
-    return hn::LoadU(d, *rows + k);
-  } else {
-    const hn::Half<D> half;
-    return hn::Combine(d, every_fourth(half, rows + hn::MaxLanes(half), k),
-                       every_fourth(half, rows, k));
-  }
-}
-
-// Biases whose keys lie side by side: four vectors of four keys each become
-// four vectors of queries, 4 x 4 in every 128 bits. Returns how many keys it
-// went through.
+// Biases whose keys lie side by side: four keys of a vector of queries at a
+// time. Returns how many keys it went through.
 template <class Body>
 HWY_INLINE std::size_t transposed(const BiasTile& bias, std::size_t first,
                                   const Body& body) {
@@ -73,23 +53,20 @@ HWY_INLINE std::size_t transposed(const BiasTile& bias, std::size_t first,
     rows[n] = bias_of(bias, std::min(first + n, bias.queries - 1), 0);
   }
   std::size_t k = 0;
-  for (; k + 4 <= bias.keys; k += 4) {
-    const Vector a = every_fourth(d, rows, k);
-    const Vector b = every_fourth(d, rows + 1, k);
-    const Vector c = every_fourth(d, rows + 2, k);
-    const Vector e = every_fourth(d, rows + 3, k);
-    const Vector ac = hn::InterleaveLower(d, a, c);
-    const Vector be = hn::InterleaveLower(d, b, e);
-    const Vector ac_upper = hn::InterleaveUpper(d, a, c);
-    const Vector be_upper = hn::InterleaveUpper(d, b, e);
-    body(first, k, hn::InterleaveLower(d, ac, be));
-    body(first, k + 1, hn::InterleaveUpper(d, ac, be));
-    body(first, k + 2, hn::InterleaveLower(d, ac_upper, be_upper));
-    body(first, k + 3, hn::InterleaveUpper(d, ac_upper, be_upper));
+  if constexpr (kHasSquares) {
+    for (; k + kSquare <= bias.keys; k += kSquare) {
+      Vector v[kSquare];
+      for (std::size_t r = 0; r < kSquare; ++r) {
+        v[r] = load_squares(d, rows + r, k);
+      }
+      transpose_squares(d, v);
+      for (std::size_t c = 0; c < kSquare; ++c) {
+        body(first, k + c, v[c]);
+      }
+    }
   }
   return k;
 }
-#endif
 
 // Calls body(n, k, biases) with the biases of key k and the queries
 // [n, n + kLanes), for every n and k.

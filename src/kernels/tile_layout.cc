@@ -14,6 +14,7 @@
 
 #include "kernels/exp2-inl.h"
 #include "kernels/mask_word-inl.h"
+#include "kernels/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headwise::kernels {
@@ -22,66 +23,9 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using Lane = hn::CappedTag<float, 16>;
-using Vector = hn::Vec<Lane>;
 constexpr std::size_t kLanes = hn::MaxLanes(Lane());
-// Columns that are turned round at a time: a 4 x 4 square in each 128 bits.
-constexpr std::size_t kSquare = 4;
-constexpr bool kHasSquares = kLanes >= kSquare;
 // How many rows ahead of the copying the memory is asked for.
 constexpr std::size_t kAhead = 8;
-
-#if HWY_TARGET == HWY_SCALAR
-// One lane is no square; declared for the code that is not reached.
-template <class D, class RowPointers>
-hn::Vec<D> load_rows(D d, const RowPointers& row, std::size_t first,
-                     std::size_t column);
-template <class D, class RowPointers>
-void store_rows(D d, hn::Vec<D> v, const RowPointers& row, std::size_t first,
-                std::size_t column);
-template <class D>
-void transpose_squares(D d, hn::Vec<D> (&v)[kSquare]);
-#else
-// Four columns of rows first, first + 4, ...: one row a block of 128 bits.
-template <class D, class RowPointers>
-HWY_INLINE hn::Vec<D> load_rows(D d, const RowPointers& row, std::size_t first,
-                                std::size_t column) {
-  if constexpr (hn::MaxLanes(D()) == kSquare) {
-    return hn::LoadU(d, row[first] + column);
-  } else {
-    const hn::Half<D> half;
-    return hn::Combine(d,
-                       load_rows(half, row, first + hn::MaxLanes(half), column),
-                       load_rows(half, row, first, column));
-  }
-}
-
-template <class D, class RowPointers>
-HWY_INLINE void store_rows(D d, hn::Vec<D> v, const RowPointers& row,
-                           std::size_t first, std::size_t column) {
-  if constexpr (hn::MaxLanes(D()) == kSquare) {
-    hn::StoreU(v, d, row[first] + column);
-  } else {
-    const hn::Half<D> half;
-    store_rows(half, hn::LowerHalf(half, v), row, first, column);
-    store_rows(half, hn::UpperHalf(half, v), row, first + hn::MaxLanes(half),
-               column);
-  }
-}
-
-// The 4 x 4 square in each 128 bits of four vectors, transposed.
-template <class D>
-HWY_INLINE void transpose_squares(D d, hn::Vec<D> (&v)[kSquare]) {
-  const hn::Vec<D> even_low = hn::InterleaveLower(d, v[0], v[2]);
-  const hn::Vec<D> even_high = hn::InterleaveUpper(d, v[0], v[2]);
-  const hn::Vec<D> odd_low = hn::InterleaveLower(d, v[1], v[3]);
-  const hn::Vec<D> odd_high = hn::InterleaveUpper(d, v[1], v[3]);
-  v[0] = hn::InterleaveLower(d, even_low, odd_low);
-  v[1] = hn::InterleaveUpper(d, even_low, odd_low);
-  v[2] = hn::InterleaveLower(d, even_high, odd_high);
-  v[3] = hn::InterleaveUpper(d, even_high, odd_high);
-}
-
-#endif  // HWY_TARGET == HWY_SCALAR
 
 // The first columns, as many as go by squares.
 HWY_INLINE std::size_t square_columns(std::size_t columns,
@@ -89,22 +33,45 @@ HWY_INLINE std::size_t square_columns(std::size_t columns,
   return kHasSquares && stride == 1 ? columns / kSquare * kSquare : 0;
 }
 
+// Calls body(d, n) for each vector of queries [n, n + Lanes(d)): a whole
+// vector, or half of one where that holds the queries that are left.
+template <class Body>
+HWY_INLINE void for_each_vector(std::size_t queries, const Body& body) {
+  const Lane d;
+  for (std::size_t n = 0; n < queries; n += kLanes) {
+    if constexpr (kLanes == 16) {
+      if (queries - n <= kLanes / 2) {
+        body(hn::Half<Lane>(), n);
+        return;
+      }
+    }
+    body(d, n);
+  }
+}
+
+// The rows of one vector of queries, the last one again where there are fewer.
+template <class D, class T>
+HWY_INLINE std::array<T*, kLanes> rows_from(D /*d*/, const Rows<T>& rows,
+                                            std::size_t first) {
+  std::array<T*, kLanes> row;
+  for (std::size_t lane = 0; lane < hn::MaxLanes(D()); ++lane) {
+    row[lane] = rows.row(std::min(first + lane, rows.count - 1));
+  }
+  return row;
+}
+
 void pack_queries(const Rows<const float>& q, std::size_t D, float factor,
                   std::size_t lanes, float* HWY_RESTRICT q_t) {
-  const Lane d;
   const std::size_t squares = square_columns(D, q.stride);
-  const Vector times = hn::Set(d, factor);
-  for (std::size_t n = 0; n < lanes; n += kLanes) {
-    std::array<const float*, kLanes> row;
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      row[lane] = q.row(std::min(n + lane, q.count - 1));
-    }
+  for_each_vector(q.count, [&](auto d, std::size_t n) HWY_ATTR {
+    const auto row = rows_from(d, q, n);
+    const auto times = hn::Set(d, factor);
     std::size_t at = 0;
     if constexpr (kHasSquares) {
       for (; at < squares; at += kSquare) {
-        Vector v[kSquare];
+        hn::Vec<decltype(d)> v[kSquare];
         for (std::size_t r = 0; r < kSquare; ++r) {
-          v[r] = load_rows(d, row, r, at);
+          v[r] = load_squares(d, row.data() + r, at);
         }
         transpose_squares(d, v);
         for (std::size_t c = 0; c < kSquare; ++c) {
@@ -113,12 +80,12 @@ void pack_queries(const Rows<const float>& q, std::size_t D, float factor,
       }
     }
     for (; at < D; ++at) {
-      for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      for (std::size_t lane = 0; lane < hn::MaxLanes(d); ++lane) {
         q_t[at * lanes + n + lane] =
             row[lane][static_cast<std::ptrdiff_t>(at) * q.stride] * factor;
       }
     }
-  }
+  });
 }
 
 // Asks for a row's memory; `columns` elements side by side.
@@ -150,7 +117,8 @@ bool pack_values(const Rows<const float>& v, std::size_t Dv,
   const std::size_t panel = v.count * kValuePanel;
   const std::size_t whole = v.stride == 1 ? Dv / kValuePanel : 0;
   const auto zero = hn::Zero(d);
-  auto poison = zero;  // x * 0 is NaN for the x that are not finite
+  // x * 0 is NaN for the x that are not finite, and a NaN's bits stay in an or.
+  auto poison = zero;
   float tail_poison = 0;
   for (std::size_t n = 0; n < v.count; ++n, values += kValuePanel) {
     float* to = values;
@@ -161,7 +129,7 @@ bool pack_values(const Rows<const float>& v, std::size_t Dv,
     for (std::size_t p = 0; p < whole; ++p, to += panel, from += kValuePanel) {
       for (std::size_t c = 0; c < kValuePanel; c += kStep) {
         const auto x = hn::LoadU(d, from + c);
-        poison = hn::MulAdd(x, zero, poison);
+        poison = hn::Or(poison, hn::Mul(x, zero));
         hn::Store(x, d, to + c);
       }
     }
@@ -176,37 +144,33 @@ bool pack_values(const Rows<const float>& v, std::size_t Dv,
   return hn::AllFalse(d, hn::IsNaN(poison)) && tail_poison == 0;
 }
 
-HWY_INLINE Vector one_nan(Vector x) {
-  const Lane d;
-  const Vector nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
+template <class D>
+HWY_INLINE hn::Vec<D> one_nan(D d, hn::Vec<D> x) {
+  const auto nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
   return hn::IfThenElse(hn::IsNaN(x), nan, x);
 }
 
-// Gives the tile's columns back as rows. column(c, n) is the vector of column c
-// for the queries from n on.
+// Gives the tile's columns back as rows. column(d, c, n) is the vector of
+// column c for the queries from n on.
 template <class Column>
-HWY_INLINE void store_columns(std::size_t columns, std::size_t lanes,
-                              const Rows<float>& rows, const Column& column) {
-  const Lane d;
+HWY_INLINE void store_columns(std::size_t columns, const Rows<float>& rows,
+                              const Column& column) {
   const std::size_t squares = square_columns(columns, rows.stride);
-  alignas(64) float vector[kLanes];
-  for (std::size_t n = 0; n < lanes && n < rows.count; n += kLanes) {
-    const std::size_t live = std::min(kLanes, rows.count - n);
-    std::array<float*, kLanes> row;
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      row[lane] = rows.row(n + std::min(lane, live - 1));
-    }
+  for_each_vector(rows.count, [&](auto d, std::size_t n) HWY_ATTR {
+    const std::size_t live = std::min(hn::MaxLanes(d), rows.count - n);
+    const auto row = rows_from(d, rows, n);
+    alignas(64) float vector[kLanes];
     std::size_t at = 0;
     if constexpr (kHasSquares) {
       for (; at < squares; at += kSquare) {
-        Vector v[kSquare];
+        hn::Vec<decltype(d)> v[kSquare];
         for (std::size_t c = 0; c < kSquare; ++c) {
-          v[c] = column(at + c, n);
+          v[c] = column(d, at + c, n);
         }
         transpose_squares(d, v);
         for (std::size_t r = 0; r < kSquare; ++r) {
-          if (live == kLanes) {
-            store_rows(d, v[r], row, r, at);
+          if (live == hn::MaxLanes(d)) {
+            store_squares(d, v[r], row.data() + r, at);
             continue;
           }
           hn::Store(v[r], d, vector);
@@ -218,20 +182,19 @@ HWY_INLINE void store_columns(std::size_t columns, std::size_t lanes,
       }
     }
     for (; at < columns; ++at) {
-      hn::Store(column(at, n), d, vector);
+      hn::Store(column(d, at, n), d, vector);
       for (std::size_t lane = 0; lane < live; ++lane) {
         row[lane][static_cast<std::ptrdiff_t>(at) * rows.stride] = vector[lane];
       }
     }
-  }
+  });
 }
 
 void store(const float* context, const float* sum, std::size_t Dv,
            std::size_t lanes, const Rows<float>& output) {
-  store_columns(Dv, lanes, output, [=](std::size_t c, std::size_t n) HWY_ATTR {
-    const Lane d;
+  store_columns(Dv, output, [=](auto d, std::size_t c, std::size_t n) HWY_ATTR {
     return one_nan(
-        hn::Div(hn::Load(d, context + c * lanes + n), hn::Load(d, sum + n)));
+        d, hn::Div(hn::Load(d, context + c * lanes + n), hn::Load(d, sum + n)));
   });
 }
 
@@ -239,24 +202,23 @@ void store_weights(const float* p, const MaskWord* allowed,
                    const float* block_max, const RowState& state,
                    std::size_t keys, std::size_t lanes,
                    const Rows<float>& attn_weights) {
-  const Lane d;
+  const Lane lane;
   alignas(64) float factor[kMaxQueryLanes];
   for (std::size_t n = 0; n < lanes; n += kLanes) {
-    hn::Store(exp2(d, hn::Sub(hn::Load(d, block_max + n),
-                              hn::Load(d, state.max + n))),
-              d, factor + n);
+    hn::Store(exp2(lane, hn::Sub(hn::Load(lane, block_max + n),
+                                 hn::Load(lane, state.max + n))),
+              lane, factor + n);
   }
   const float* sum = state.sum;
   const float* by = factor;
   store_columns(
-      keys, lanes, attn_weights, [=](std::size_t k, std::size_t n) HWY_ATTR {
-        const Lane here;
-        const Vector scaled =
-            hn::Mul(hn::Load(here, p + k * lanes + n), hn::Load(here, by + n));
-        const Vector x = one_nan(hn::Div(scaled, hn::Load(here, sum + n)));
+      keys, attn_weights, [=](auto d, std::size_t k, std::size_t n) HWY_ATTR {
+        const auto scaled =
+            hn::Mul(hn::Load(d, p + k * lanes + n), hn::Load(d, by + n));
+        const auto x = one_nan(d, hn::Div(scaled, hn::Load(d, sum + n)));
         return allowed == nullptr
                    ? x
-                   : hn::IfThenElseZero(mask_of(here, allowed[k], n), x);
+                   : hn::IfThenElseZero(mask_of(d, allowed[k], n), x);
       });
 }
 
