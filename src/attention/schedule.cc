@@ -9,6 +9,8 @@ namespace {
 
 // So many multiplications and additions are worth another thread.
 constexpr double kWorkOfAThread = 5e5;
+// So many tasks a worker, and the last ones end at nearly the same time.
+constexpr std::size_t kTasksOfAWorker = 8;
 // Queries that read a block of keys while it is in the second-level cache.
 constexpr std::size_t kQueriesAtOnce = 192;
 
@@ -29,18 +31,26 @@ std::size_t workers_for(const AttentionSpec& spec) {
 }  // namespace
 
 Schedule schedule_of(const AttentionSpec& spec) {
+  const AttentionShape& shape = spec.shape;
   const std::size_t workers = workers_for(spec);
-  const std::size_t tiles_at_once =
-      BlockScores::kept(spec)
-          ? 1
-          : kQueriesAtOnce / kernels::attention_tile().query_lanes;
   if (spec.attn_weights == AttnWeights::mean) {
     return {Schedule::Split::tiles_of_heads, workers, 1};
   }
-  const bool many_heads = spec.shape.B * spec.shape.Hkv >= 2 * workers;
-  return {workers == 1 || many_heads ? Schedule::Split::key_heads
-                                     : Schedule::Split::tiles,
-          workers, tiles_at_once};
+  const std::size_t queries = kernels::attention_tile().query_lanes;
+  const std::size_t most =
+      BlockScores::kept(spec) ? 1 : kQueriesAtOnce / queries;
+  // Whole heads, where there are enough of them that one more for some workers
+  // does not show, or those of one sequence, alike, fall evenly to all.
+  const std::size_t heads = shape.B * shape.Hkv;
+  if (workers == 1 || heads >= kTasksOfAWorker * workers ||
+      (heads >= 2 * workers && heads % workers == 0 && shape.B == 1)) {
+    return {Schedule::Split::key_heads, workers, most};
+  }
+  const std::size_t tiles =
+      shape.B * shape.Hq * ((shape.Lq + queries - 1) / queries);
+  return {
+      Schedule::Split::tiles, workers,
+      std::clamp<std::size_t>(tiles / (kTasksOfAWorker * workers), 1, most)};
 }
 
 }  // namespace headwise
