@@ -29,8 +29,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 # library: (its forms, the program that serves them). Of a required library at
 # least one form must give the right result, or the round is none.
 PYTHON = {
-    "torch": ["torch_sdpa", "torch_matmul", "torch_mha"],
-    "onnxruntime": ["ort_mha", "ort_onnx", "ort_attention"],
+    "torch": ["torch_sdpa", "torch_loop", "torch_nested", "torch_flex",
+              "torch_matmul", "torch_mha"],
+    "onnxruntime": ["ort_mha", "ort_onnx", "ort_loop", "ort_gqa",
+                    "ort_attention"],
     "openvino": ["openvino"],
     "jax": ["jax"],
     "numpy": ["numpy"],
@@ -38,7 +40,8 @@ PYTHON = {
 REQUIRED = ["torch", "onnxruntime", "openvino"]
 DEFAULT_WORKLOADS = [
     "bert", "bert_pad", "gpt_causal", "long_full", "long_causal", "vit",
-    "cross", "attn_weights", "seed", "module", "seed_module"]
+    "cross", "bias", "attn_weights", "ragged", "seed", "module",
+    "seed_module"]
 LARGEST_ERROR = 1e-4  # relative RMS; over it a result is wrong
 SLICE_SECONDS = 0.05  # a round's runs of one peer last at least this long
 LONG_SECONDS = 0.5  # a run so long does not notice that the caches were empty
@@ -143,7 +146,7 @@ def check(worker, form, workload, folder, reference):
             return {**record, "state": head, "why": said}
     given = {name: np.fromfile(out / f"{name}.bin", np.float32)
              for name in said.split()}
-    largest, rms = workloads.errors(reference, given)
+    largest, rms = workloads.errors(reference, given, workload.rows())
     record.update(max_abs_error=largest, rms_error=rms)
     if rms > LARGEST_ERROR:
         worker.ask("drop", form)

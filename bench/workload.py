@@ -18,16 +18,19 @@ class Workload:
 
     @classmethod
     def from_listed(cls, listed):
-        layer = listed["embed_dim"] > 0
-        spec = {"name": listed["workload"],
-                "kind": "module" if layer else "sdpa",
+        kind = ("module" if listed["embed_dim"] > 0 else
+                "ragged" if listed["ragged"] else "sdpa")
+        spec = {"name": listed["workload"], "kind": kind,
                 "B": listed["B"], "Hq": listed["Hq"], "Hkv": listed["Hkv"],
                 "Lq": listed["Lq"], "Lk": listed["Lkv"], "d": listed["D"],
                 "causal": int(listed["causal"]),
                 "lens": int(bool(listed["lengths"])),
+                "bias": int(listed["bias"]),
                 "weights": int(listed["attn_weights"]), "dtype": "f32"}
-        if layer:
+        if kind == "module":
             spec["D"] = listed["embed_dim"]
+        if listed["window"] is not None:
+            spec["window"] = listed["window"]
         return cls(listed["workload"], listed["gflop"], spec,
                    listed["lengths"])
 
@@ -50,6 +53,8 @@ class Workload:
             t = {"q": normal(B, spec["Hq"], spec["Lq"], d),
                  "k": normal(B, spec["Hkv"], spec["Lk"], d),
                  "v": normal(B, spec["Hkv"], spec["Lk"], d)}
+        if spec["bias"]:
+            t["bias"] = normal(1, spec["Hq"], spec["Lq"], spec["Lk"])
         if self.lengths:
             t["lens"] = np.array(self.lengths, np.int32)
         self.tensors = t
@@ -67,8 +72,8 @@ class Workload:
     def reference(self):
         """The outputs by the plain formula in float64, a head at a time."""
         t = {name: value.astype(np.float64)
-             for name, value in self.tensors.items()}
-        if self.spec["kind"] == "sdpa":
+             for name, value in self.tensors.items() if name != "bias"}
+        if self.spec["kind"] != "module":
             return self._attend(t["q"], t["k"], t["v"])
         shape = (*t["x"].shape[:2], self.spec["Hq"], self.spec["d"])
         q, k, v = ((t["x"] @ t["w" + n].T + t["b" + n]).reshape(shape)
@@ -86,38 +91,54 @@ class Workload:
             outputs["weights"] = np.zeros((B, Hq, Lq, Lk))
         for b in range(B):
             keys = self.lengths[b] if self.lengths else Lk
+            queries = self.lengths[b] if self.spec["kind"] == "ragged" else Lq
             for h in range(Hq):
-                for first in range(0, Lq, ROWS):
-                    last = min(first + ROWS, Lq)
+                for first in range(0, queries, ROWS):
+                    last = min(first + ROWS, queries)
                     seen = keys
                     if self.spec["causal"]:
                         seen = min(keys, last + Lk - Lq)
                     p = self._weights(q[b, h, first:last],
-                                      k[b, h // group, :seen], first)
+                                      k[b, h // group, :seen], h, first)
                     outputs["out"][b, h, first:last] = \
                         p @ v[b, h // group, :seen]
                     if self.spec["weights"]:
                         outputs["weights"][b, h, first:last, :seen] = p
         return outputs
 
-    def _weights(self, q, k, first):
-        """Of the queries from `first` on over the first keys."""
+    def _weights(self, q, k, h, first):
+        """Of the queries of head h from `first` on over the first keys."""
         p = q @ k.T / math.sqrt(self.spec["d"])
+        start = first + self.spec["Lk"] - self.spec["Lq"]
+        if self.spec["bias"]:
+            p += self.tensors["bias"][0, h, first:first + len(q), :len(k)]
         if self.spec["causal"]:
-            start = first + self.spec["Lk"] - self.spec["Lq"]
             p[~np.tri(*p.shape, start, dtype=bool)] = -np.inf
+        if "window" in self.spec:
+            left = start - self.spec["window"]
+            p[np.tri(*p.shape, left - 1, dtype=bool)] = -np.inf
         p -= p.max(-1, keepdims=True)
         np.exp(p, out=p)
         p /= p.sum(-1, keepdims=True)
         return p
 
+    def rows(self):
+        """(B, 1, Lq, 1), whether it is a row of a sequence; of a layer and of
+        what is not ragged simply True."""
+        if self.spec["kind"] != "ragged":
+            return np.True_
+        lengths = np.array(self.lengths)[:, None]
+        return (np.arange(self.spec["Lq"]) < lengths)[:, None, :, None]
 
-def errors(reference, given):
+
+def errors(reference, given, rows=np.True_):
     """(largest absolute error, RMS error relative to the RMS of the result), of
-    the worst output. `given` maps names to flat arrays."""
+    the worst output. `given` maps names to flat arrays. Rows that are none
+    hold 0 in the reference and whatever they like in what is given."""
     worst = (0.0, 0.0)
     for name, expected in reference.items():
-        difference = given[name].reshape(expected.shape) - expected
+        difference = np.where(
+            rows, given[name].reshape(expected.shape) - expected, 0)
         rms = math.sqrt(np.mean(difference**2) / np.mean(expected**2))
         largest = float(np.abs(difference).max())
         if not (math.isfinite(rms) and math.isfinite(largest)):

@@ -28,13 +28,13 @@ struct BenchInputs {
 // nn.Linear draws them. Always the same. Errors: out_of_memory.
 Result<BenchInputs> draw_inputs(const Workload& workload);
 
-// A ragged workload's sequences without their padding, (rows, H, D) each.
+// A ragged workload's sequences without their padding.
 struct RaggedTensors {
   std::vector<std::int64_t> offsets{};
-  Tensor<float, 4> query{};
-  Tensor<float, 4> key{};
-  Tensor<float, 4> value{};
-  Tensor<float, 4> output{};
+  Tensor<float, 4> query{};   // (1, rows, Hq, D)
+  Tensor<float, 4> key{};     // (1, rows, Hkv, D)
+  Tensor<float, 4> value{};   // (1, rows, Hkv, Dv)
+  Tensor<float, 4> output{};  // (1, rows, Hq, Dv)
 };
 
 class BenchCase {

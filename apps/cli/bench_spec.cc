@@ -163,8 +163,8 @@ class Spec {
 // What is asked for and not offered, so that no answer is a different one.
 Status check_offered(const Spec& spec) {
   static const std::vector<std::string> kKnown = {
-      "name", "kind", "B",    "Hq",      "Hkv",   "Lq",     "Lk",   "d",
-      "D",    "lens", "bias", "weights", "dtype", "causal", "fresh"};
+      "name", "kind", "B",    "Hq",      "Hkv",   "Lq",     "Lk",     "d",
+      "D",    "lens", "bias", "weights", "dtype", "causal", "window", "fresh"};
   for (const auto& [key, value] : spec.values()) {
     if (std::ranges::find(kKnown, key) == kKnown.end() && value != "0") {
       return Error{ErrorCode::unsupported, fmt::format("{} {}", key, value)};
@@ -174,9 +174,15 @@ Status check_offered(const Spec& spec) {
       !dtype.empty() && dtype != "f32") {
     return Error{ErrorCode::unsupported, "dtype " + dtype};
   }
-  if (const std::string kind = spec.text("kind");
-      kind != "sdpa" && kind != "ragged" && kind != "module") {
+  const std::string kind = spec.text("kind");
+  if (kind != "sdpa" && kind != "ragged" && kind != "module") {
     return Error{ErrorCode::unsupported, "kind " + kind};
+  }
+  for (const char* key : {"weights", "bias"}) {
+    if (kind == "ragged" && spec.text(key) == "1") {
+      return Error{ErrorCode::unsupported,
+                   fmt::format("{} of a ragged workload", key)};
+    }
   }
   return ok();
 }
@@ -197,7 +203,7 @@ Result<AttentionShape> read_shape(const Spec& spec) {
   return shape;
 }
 
-// A ragged workload's sequences are cut out of the tensors by them.
+// Before a ragged workload's sequences are cut out of the tensors by them.
 Status check_lengths(const Tensor<std::int32_t, 1>& lengths,
                      const Workload& workload) {
   const auto most = static_cast<std::int32_t>(
@@ -208,9 +214,6 @@ Status check_lengths(const Tensor<std::int32_t, 1>& lengths,
       return bad_spec(
           fmt::format("lens has {}, expected 0 to {}", length, most));
     }
-  }
-  if (workload.ragged && workload.attn_weights) {
-    return Error{ErrorCode::unsupported, "weights of a ragged workload"};
   }
   return ok();
 }
@@ -245,6 +248,13 @@ Result<Workload> read_workload(const Spec& spec) {
     }
     workload.lengths.assign(lengths->elements().begin(),
                             lengths->elements().end());
+  }
+  if (spec.values().contains("window")) {
+    const auto left = spec.size("window");
+    if (!left) {
+      return left.error();
+    }
+    workload.window = static_cast<std::int64_t>(*left);
   }
   if (spec.text("kind") == "module") {
     const auto embed_dim = spec.size("D");
@@ -309,13 +319,6 @@ Result<BenchInputs> read_attention(const Spec& spec, const Workload& workload) {
   inputs.query = *std::move(query);
   inputs.key = *std::move(key);
   inputs.value = *std::move(value);
-  if (workload.bias) {
-    auto bias = spec.tensor<float, 4>("bias", {1, Hq, Lq, Lkv});
-    if (!bias) {
-      return bias.error();
-    }
-    inputs.bias = *std::move(bias);
-  }
   return inputs;
 }
 
@@ -337,6 +340,15 @@ Result<ServedCase> read_served_case(const std::filesystem::path& folder) {
                                          : read_attention(*spec, *workload);
   if (!inputs) {
     return inputs.error();
+  }
+  if (workload->bias) {
+    const AttentionShape& shape = workload->shape;
+    auto bias =
+        spec->tensor<float, 4>("bias", {1, shape.Hq, shape.Lq, shape.Lkv});
+    if (!bias) {
+      return bias.error();
+    }
+    inputs->bias = *std::move(bias);
   }
   return ServedCase{*std::move(workload), *std::move(inputs)};
 }

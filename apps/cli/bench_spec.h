@@ -6,10 +6,11 @@
 //
 // and for each tensor a file NAME.bin, little-endian, in C order.
 //
-//   kind     sdpa (attention), ragged (padding is removed first) or module (the
-//            layer)
+//   kind     sdpa (attention), ragged (the same, lens for the queries, too: the
+//            padding is removed at load) or module (the layer)
 //   B Hq Hkv Lq Lk d     the sizes; D, of the layer: its embed_dim
 //   causal lens bias weights     0 or 1; dtype f32
+//   window   keys to the left of each query that it sees, beside its own
 //
 //   q (B, Hq, Lq, d)   k, v (B, Hkv, Lk, d)   lens (B), keys of each sequence
 //   bias (1, Hq, Lq, Lk)

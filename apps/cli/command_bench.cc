@@ -45,13 +45,21 @@ std::string described(const Workload& workload) {
   text += workload.embed_dim != 0 ? fmt::format(" E {}", workload.embed_dim)
                                   : fmt::format(" D {}", shape.D);
   text += workload.causal ? ", causal" : "";
-  text += workload.lengths.empty() ? "" : ", padded";
+  if (workload.window) {
+    text += fmt::format(", window {}", *workload.window);
+  }
+  if (!workload.lengths.empty()) {
+    text += workload.ragged ? ", ragged" : ", padded";
+  }
+  text += workload.bias ? ", bias" : "";
   text += workload.attn_weights ? ", attn_weights" : "";
   return text;
 }
 
 std::string listed_as_json(const Workload& workload) {
   const AttentionShape& shape = workload.shape;
+  const nlohmann::json window =
+      workload.window ? nlohmann::json(*workload.window) : nlohmann::json();
   return nlohmann::ordered_json({{"workload", workload.name},
                                  {"B", shape.B},
                                  {"Hq", shape.Hq},
@@ -61,7 +69,10 @@ std::string listed_as_json(const Workload& workload) {
                                  {"D", shape.D},
                                  {"embed_dim", workload.embed_dim},
                                  {"causal", workload.causal},
+                                 {"window", window},
                                  {"attn_weights", workload.attn_weights},
+                                 {"bias", workload.bias},
+                                 {"ragged", workload.ragged},
                                  {"lengths", workload.lengths},
                                  {"gflop", gflop(workload)}})
              .dump() +

@@ -6,22 +6,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from worker import by_name, key_mask, need, need_scores, serve
+from worker import by_name, need, need_scores, score_mask, serve
 
 
 def make(peer, spec, tensors):
     need(peer == "jax", "no such form")
     need_scores(spec, 2)
-    mask = key_mask(spec, tensors)
-    mask = None if mask is None else jnp.asarray(mask)
+    mask, causal = score_mask(spec, tensors)
+    masks = {} if mask is None else {
+        "mask" if mask.dtype == bool else "bias": jnp.asarray(mask)}
     H, d = spec["Hq"], spec["d"]
 
     def attend(q, k, v):  # (B, L, H, d)
         if not spec["weights"]:
             out = jax.nn.dot_product_attention(
-                q, k, v, mask=mask, is_causal=bool(spec["causal"]))
+                q, k, v, is_causal=causal, **masks)
             return out, None
-        need(mask is None and not spec["causal"] and H == spec["Hkv"],
+        need(not masks and not causal and H == spec["Hkv"],
              "weights under a mask or of grouped heads")
         p = jax.nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", q, k) / math.sqrt(d))
         return jnp.einsum("bhqk,bkhd->bqhd", p, v), p
@@ -33,8 +34,6 @@ def make(peer, spec, tensors):
         context, p = attend(q, k, v)
         return context.reshape(x.shape) @ t["wo"].T + t["bo"], p
 
-    need(not spec["causal"] or spec["Lq"] == spec["Lk"],
-         "causal from another row")
     if spec["kind"] == "module":
         compute, arguments = layer, {n: jnp.asarray(t)
                                      for n, t in tensors.items()}
@@ -46,7 +45,7 @@ def make(peer, spec, tensors):
 
     def show(result):
         out, p = result
-        if spec["kind"] == "sdpa":
+        if spec["kind"] != "module":
             out = out.swapaxes(1, 2)
         return by_name(spec)((out, p))
 

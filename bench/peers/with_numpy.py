@@ -3,27 +3,25 @@ import math
 
 import numpy as np
 
-from worker import by_name, key_mask, need, need_scores, serve, split_heads
+from worker import (by_name, need, need_scores, score_mask, serve,
+                    split_heads)
 
 
 def make(peer, spec, tensors):
     need(peer == "numpy", "no such form")
     need_scores(spec, 2)
     scale = np.float32(1 / math.sqrt(spec["d"]))
-    allowed = key_mask(spec, tensors)
-    if spec["causal"]:
-        Lq, Lk = spec["Lq"], spec["Lk"]
-        causal = np.tri(Lq, Lk, Lk - Lq, dtype=bool)
-        allowed = causal if allowed is None else allowed & causal
+    mask, _ = score_mask(spec, tensors, has_causal=False)
 
     def attend(q, k, v):
         group = q.shape[1] // k.shape[1]
         if group > 1:
             k, v = np.repeat(k, group, 1), np.repeat(v, group, 1)
-        p = np.matmul(q, k.swapaxes(-1, -2))
-        p *= scale
-        if allowed is not None:
-            np.copyto(p, -np.inf, where=~allowed)
+        p = np.matmul(q * scale, k.swapaxes(-1, -2))
+        if mask is not None and mask.dtype == bool:
+            np.copyto(p, -np.inf, where=~mask)
+        elif mask is not None:
+            p += mask
         p -= p.max(-1, keepdims=True)
         np.exp(p, out=p)
         p /= p.sum(-1, keepdims=True)

@@ -55,7 +55,8 @@ std::vector<T> read_tensor(const std::string& path) {
 
 struct Sizes {
   std::int64_t B, Hq, Hkv, Lq, Lk, d;
-  bool causal, padded;
+  bool causal, padded, biased;
+  std::int64_t window;  // keys to the left; -1: all
 
   explicit Sizes(const Spec& spec)
       : B(std::stoll(spec.at("B"))),
@@ -65,15 +66,24 @@ struct Sizes {
         Lk(std::stoll(spec.at("Lk"))),
         d(std::stoll(spec.at("d"))),
         causal(spec.at("causal") == "1"),
-        padded(spec.at("lens") == "1") {
-    if (spec.at("kind") != "sdpa" || spec.at("weights") != "0") {
+        padded(spec.at("lens") == "1"),
+        biased(spec.at("bias") == "1"),
+        window(spec.contains("window") ? std::stoll(spec.at("window")) : -1) {
+    if (spec.at("kind") == "module" || spec.at("weights") != "0") {
       throw Unsupported("attention without weights only");
+    }
+    if (biased && (padded || causal || window >= 0 || Hq != Hkv)) {
+      throw Unsupported("a bias beside a mask or of grouped heads");
     }
   }
 };
 
-// What is added to the scores, (B or 1, 1, Lq, Lk): -inf where masked.
+// What is added to the scores: the bias (1, Hq, Lq, Lk), or (B or 1, 1, Lq,
+// Lk), -inf where masked.
 std::vector<float> mask_of(const Sizes& s, const std::string& folder) {
+  if (s.biased) {
+    return read_tensor<float>(folder + "/bias.bin");
+  }
   const auto lengths = s.padded
                            ? read_tensor<std::int32_t>(folder + "/lens.bin")
                            : std::vector<std::int32_t>(1, std::int32_t(s.Lk));
@@ -81,7 +91,9 @@ std::vector<float> mask_of(const Sizes& s, const std::string& folder) {
   for (const std::int32_t length : lengths) {
     for (std::int64_t i = 0; i < s.Lq; ++i) {
       for (std::int64_t j = 0; j < s.Lk; ++j) {
-        const bool seen = j < length && (!s.causal || j <= i + s.Lk - s.Lq);
+        const std::int64_t place = i + s.Lk - s.Lq;  // among the keys
+        const bool seen = j < length && (!s.causal || j <= place) &&
+                          (s.window < 0 || j >= place - s.window);
         mask.push_back(seen ? 0 : -std::numeric_limits<float>::infinity());
       }
     }
@@ -135,7 +147,9 @@ class Case {
     kOut
   };
 
-  bool masked() const { return s_.causal || s_.padded; }
+  bool masked() const {
+    return s_.causal || s_.padded || s_.biased || s_.window >= 0;
+  }
 
   // The heads of a group share a key head: an axis of its own, broadcast.
   Dims by_head(std::int64_t rows, std::int64_t columns, bool of_key) const {
@@ -158,6 +172,7 @@ class Case {
     const auto out = described(kOut, by_head(s_.Lq, s_.d, false));
     Dims mask(scores.size(), 1);
     mask[0] = s_.padded ? s_.B : 1;
+    mask[1] = s_.biased ? s_.Hq : 1;
     mask[mask.size() - 2] = s_.Lq;
     mask.back() = s_.Lk;
 

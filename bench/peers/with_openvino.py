@@ -6,7 +6,7 @@ import numpy as np
 import openvino
 from openvino import opset13 as ops
 
-from worker import key_mask, need, serve, threads
+from worker import need, score_mask, serve, threads
 
 HEADS_FIRST = np.array([0, 2, 1, 3])
 
@@ -19,7 +19,8 @@ class Graph:
         dtype = openvino.Type.boolean if value.dtype == bool \
             else openvino.Type.f32
         self.parameters.append(ops.parameter(list(value.shape), dtype))
-        self.feeds.append(np.ascontiguousarray(value))
+        # It lends memory only if it may write there.
+        self.feeds.append(np.require(value, requirements="CW"))
         return self.parameters[-1]
 
 
@@ -40,24 +41,21 @@ def spread(x, spec):
 
 def attend(graph, spec, tensors, q, k, v):
     """[out] or [out, weights]"""
-    mask = key_mask(spec, tensors)
+    mask, causal = score_mask(spec, tensors)
     if spec["weights"]:
-        need(mask is None and not spec["causal"], "weights under a mask")
+        need(mask is None and not causal, "weights under a mask")
         scale = ops.constant(np.float32(1 / math.sqrt(spec["d"])))
         p = ops.softmax(ops.multiply(ops.matmul(q, k, False, True), scale), 3)
         return [ops.matmul(p, v, False, False), p]
     inputs = [q, k, v]
     if mask is not None:
-        shape = (spec["B"], 1, spec["Lq"], spec["Lk"])
+        shape = (*mask.shape[:2], spec["Lq"], spec["Lk"])
         inputs.append(graph.feed(np.broadcast_to(mask, shape)))
-    return [ops.scaled_dot_product_attention(*inputs,
-                                             causal=bool(spec["causal"]))]
+    return [ops.scaled_dot_product_attention(*inputs, causal=causal)]
 
 
 def make(peer, spec, tensors):
     need(peer == "openvino", "no such form")
-    need(not spec["causal"] or (spec["Lq"] == spec["Lk"] and not spec["lens"]),
-         "causal from another row, or padded")
     graph = Graph()
     if spec["kind"] == "module":
         x = graph.feed(tensors["x"])

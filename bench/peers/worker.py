@@ -6,9 +6,13 @@ Each peer has its tensors in the layout that it likes best: converting belongs
 to make and to show.
 
     spec      the sizes and flags of spec.txt: B Hq Hkv Lq Lk d D causal ...
-    tensors   q (B, Hq, Lq, d), k, v (B, Hkv, Lk, d), lens (B); of a layer
+    tensors   q (B, Hq, Lq, d), k, v (B, Hkv, Lk, d), lens (B),
+              bias (1, Hq, Lq, Lk); of a layer
               x (B, L, D), w* (D, D), b* (D): y = x w^T + b
     outputs   out (B, Hq, Lq, d), of a layer (B, L, D); weights (B, Hq, Lq, Lk)
+
+Of the kind "ragged" the sequences end at lens, queries too: what a peer gives
+for a row behind the end does not count, and a mask of the keys is right.
 """
 import os
 import pathlib
@@ -37,6 +41,25 @@ def key_mask(spec, tensors):
     if not spec["lens"]:
         return None
     return (np.arange(spec["Lk"]) < tensors["lens"][:, None])[:, None, None, :]
+
+
+def score_mask(spec, tensors, has_causal=True):
+    """(mask, causal): causal where the peer, if it has a flag for that, is to
+    mask by it; everything else is in the mask, which is none, bool (true =
+    attend) or float (added to the scores) and spreads to (B, H, Lq, Lk)."""
+    mask = key_mask(spec, tensors)
+    Lq, Lk, causal = spec["Lq"], spec["Lk"], bool(spec["causal"])
+    if causal and not (has_causal and Lq == Lk and mask is None and
+                       "window" not in spec and not spec["bias"]):
+        below = np.tri(Lq, Lk, Lk - Lq, dtype=bool)[None, None]
+        mask, causal = below if mask is None else mask & below, False
+    if "window" in spec:
+        above = ~np.tri(Lq, Lk, Lk - Lq - spec["window"] - 1, dtype=bool)
+        mask = above[None, None] if mask is None else mask & above
+    if spec["bias"]:
+        mask = tensors["bias"] if mask is None else np.where(
+            mask, tensors["bias"], np.float32(-np.inf))
+    return mask, causal
 
 
 def by_name(spec):

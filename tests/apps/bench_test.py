@@ -25,8 +25,9 @@ def numbers(count, seed):
     return [draw.randint(-64, 64) / 32 for _ in range(count)]
 
 
-def attend(spec, q, k, v, lens=None):
-    """(out, weights) of (B, H, L, d) lists, by the formula, in binary64."""
+def attend(spec, q, k, v, lens=None, bias=None):
+    """(out, weights) of (B, H, L, d) lists, by the formula, in binary64. A
+    ragged batch has 0 in the rows behind a sequence's end."""
     B, H, Hkv, Lq, Lk, d = (spec[n] for n in ("B", "Hq", "Hkv", "Lq", "Lk",
                                               "d"))
     out, weights = [], []
@@ -35,16 +36,26 @@ def attend(spec, q, k, v, lens=None):
             head = b * Hkv + h * Hkv // H
             for i in range(Lq):
                 row = q[((b * H + h) * Lq + i) * d:][:d]
-                seen = lens[b] if lens else Lk
+                place = i + Lk - Lq  # among the keys
+                ends = lens[b] if lens else Lk
+                if spec["kind"] == "ragged":
+                    place = i
+                    if i >= ends:
+                        out += [0.0] * d
+                        continue
                 if spec.get("causal"):
-                    seen = min(seen, i + Lk - Lq + 1)
-                keys = [k[(head * Lk + j) * d:][:d] for j in range(seen)]
-                p = [math.exp(sum(map(float.__mul__, row, key)) /
-                              math.sqrt(d)) for key in keys]
+                    ends = min(ends, place + 1)
+                seen = range(max(0, place - spec.get("window", Lk)), ends)
+                p = [0.0] * Lk
+                for j in seen:
+                    score = sum(map(float.__mul__, row,
+                                    k[(head * Lk + j) * d:][:d]))
+                    added = bias[(h * Lq + i) * Lk + j] if bias else 0
+                    p[j] = math.exp(score / math.sqrt(d) + added)
                 p = [each / sum(p) for each in p]
-                weights += p + [0.0] * (Lk - seen)
-                out += [sum(p[j] * v[(head * Lk + j) * d + c]
-                            for j in range(seen)) for c in range(d)]
+                weights += p
+                out += [sum(p[j] * v[(head * Lk + j) * d + c] for j in seen)
+                        for c in range(d)]
     return out, weights
 
 
@@ -65,15 +76,27 @@ class BenchTest(cli_test.CliTest):
         self.assertEqual([line.split()[0] for line in text.splitlines()],
                          list(by_name))
         for name in ("bert", "gpt_causal", "long_full", "long_causal", "vit",
-                     "cross", "attn_weights", "seed", "module", "seed_module",
-                     "bert_pad"):
+                     "cross", "bias", "attn_weights", "ragged", "seed",
+                     "module", "seed_module", "bert_pad"):
             self.assertIn(name, by_name)
+        for field, none, names in (("bias", False, {"bias": True}),
+                                   ("ragged", False, {"ragged": True}),
+                                   ("window", None, {"window": 1023})):
+            for name, one in by_name.items():
+                self.assertEqual(one[field], names.get(name, none), name)
+        ragged = by_name["ragged"]["lengths"]
+        self.assertEqual((len(ragged), min(ragged), max(ragged)),
+                         (64, 5, 512))
         pairs = 8 * 12 * 512 * 512
         for name, gflop in (
                 ("bert", 4 * pairs * 64e-9),
                 ("bert_pad", 2 * pairs * 64e-9),
                 ("bert_causal", 4 * 8 * 12 * 512 * 513 / 2 * 64e-9),
                 ("cross", 4 * 4 * 8 * 128 * 1024 * 64e-9),
+                ("bias", by_name["bert"]["gflop"]),
+                ("ragged", 4 * 12 * sum(n * n for n in ragged) * 64e-9),
+                # The first 1024 rows see one key more each.
+                ("window", 4 * 8 * (1024 * 1025 / 2 + 7168 * 1024) * 64e-9),
                 ("gqa_causal", by_name["gpt_causal"]["gflop"]),
                 ("module", (4 * pairs * 64 + 8 * 8 * 512 * 768**2) * 1e-9)):
             self.assertAlmostEqual(by_name[name]["gflop"], gflop, 9, name)
@@ -190,20 +213,31 @@ class ServeTest(cli_test.CliTest):
         for one, other in zip(given, expected):
             self.assertAlmostEqual(one, other, 5)
 
+    def bias(self, spec):
+        shape = (1, spec["Hq"], spec["Lq"], spec["Lk"])
+        return numbers(math.prod(shape), "bias"), shape
+
     def test_attention_is_that_of_the_formula(self):
+        ragged = {"kind": "ragged", "lens": 1}
         for more in ({}, {"causal": 1}, {"lens": 1}, {"causal": 1, "lens": 1},
-                     {"weights": 1, "fresh": 1, "bias": 0}):
+                     {"weights": 1, "fresh": 1, "bias": 0}, {"bias": 1},
+                     {"bias": 1, "causal": 1, "lens": 1, "weights": 1},
+                     {"window": 1}, {"window": 2, "causal": 1}, ragged,
+                     {**ragged, "causal": 1}, {**ragged, "window": 1}):
             with self.subTest(more):
                 spec = {"kind": "sdpa", **self.SIZES, "dtype": "f32", **more}
                 tensors = self.heads(spec)
-                lens = [5, 4]
-                if "lens" in more:
+                lens = [3, 1] if spec["kind"] == "ragged" else [5, 4]
+                if spec.get("lens"):
                     tensors["lens"] = (lens, (2,))
+                if spec.get("bias"):
+                    tensors["bias"] = self.bias(spec)
                 folder = self.write_case(tensors, **spec)
                 self.assertRegex(self.ask(f"load x {folder}"), "^ok headwise ")
                 out, weights = attend(
                     spec, *(tensors[n][0] for n in "qkv"),
-                    lens=lens if "lens" in more else None)
+                    lens=lens if "lens" in more else None,
+                    bias=tensors.get("bias", (None,))[0])
                 given = self.outputs(folder)
                 self.check(given["out"], out)
                 self.assertEqual("weights" in given, "weights" in more)
@@ -212,13 +246,25 @@ class ServeTest(cli_test.CliTest):
                 self.assertEqual(self.ask("drop x"), "ok")
 
     def test_the_layer_is_that_of_the_formula(self):
-        sizes = {"B": 2, "Hq": 2, "Hkv": 2, "Lq": 3, "Lk": 3, "d": 4}
+        for more in ({}, {"bias": 1}, {"lens": 1}):
+            with self.subTest(more):
+                self.check_layer(more)
+
+    def check_layer(self, more):
+        sizes = {"kind": "module", "B": 2, "Hq": 2, "Hkv": 2, "Lq": 3, "Lk": 3,
+                 "d": 4, **more}
+        lens = [2, 3] if "lens" in more else None
+        bias = self.bias(sizes) if "bias" in more else None
         D = 8
         tensors = {"x": (numbers(2 * 3 * D, "x"), (2, 3, D))}
         for n in "qkvo":
             tensors["w" + n] = (numbers(D * D, "w" + n), (D, D))
             tensors["b" + n] = (numbers(D, "b" + n), (D,))
-        folder = self.write_case(tensors, kind="module", D=D, **sizes)
+        if lens:
+            tensors["lens"] = (lens, (2,))
+        if bias:
+            tensors["bias"] = bias
+        folder = self.write_case(tensors, D=D, **sizes)
         self.assertRegex(self.ask(f"load x {folder}"), "^ok headwise ")
         # (B, L, H d) as heads (B, H, L, d), and back.
         place = [((b * 3 + i) * 2 + h) * 4 + c for b in range(2)
@@ -228,7 +274,7 @@ class ServeTest(cli_test.CliTest):
             y = linear(tensors["x"][0], tensors["w" + n][0],
                        tensors["b" + n][0])
             heads.append([y[at] for at in place])
-        context, _ = attend(sizes, *heads)
+        context, _ = attend(sizes, *heads, lens=lens, bias=bias and bias[0])
         merged = [0.0] * len(context)
         for at, value in zip(place, context):
             merged[at] = value
@@ -246,6 +292,11 @@ class ServeTest(cli_test.CliTest):
             (key, value), = more.items()
             self.assertEqual(self.ask(f"load x {folder}"),
                              f"unsupported {key} {value}")
+        for key in ("weights", "bias"):
+            spec = {"kind": "ragged", **self.SIZES, key: 1}
+            folder = self.write_case(self.heads(spec), **spec)
+            self.assertEqual(self.ask(f"load x {folder}"),
+                             f"unsupported {key} of a ragged workload")
 
     def test_bad_cases_are_errors(self):
         good = {"kind": "sdpa", **self.SIZES}
@@ -264,7 +315,21 @@ class ServeTest(cli_test.CliTest):
                 ("tensor k is f32 (2, 2, 5, 8), expected f32 (2, 2, 6, 8)",
                  {**good, "Lk": 6}, {}),
                 ("tensor lens is missing", {**good, "lens": 1}, {}),
-                ("mask", {**good, "lens": 1}, {"lens": ([6, 1], (2,))}),
+                ("lens has 6, expected 0 to 5", {**good, "lens": 1},
+                 {"lens": ([6, 1], (2,))}),
+                ("lens has -1, expected 0 to 5", {**good, "lens": 1},
+                 {"lens": ([5, -1], (2,))}),
+                # Of the queries, too: Lq is 3.
+                ("lens has 4, expected 0 to 3", {**good, "kind": "ragged"},
+                 {"lens": ([3, 4], (2,))}),
+                ("tensor lens is missing", {**good, "kind": "ragged"}, {}),
+                ("tensor lens is i32 (1), expected i32 (2)",
+                 {**good, "kind": "ragged"}, {"lens": ([1], (1,))}),
+                ("tensor bias is missing", {**good, "bias": 1}, {}),
+                ("tensor bias is f32 (2, 2), expected f32 (1, 4, 3, 5)",
+                 {**good, "bias": 1}, {"bias": other}),
+                ("window is 0, expected a whole number from 1 on",
+                 {**good, "window": 0}, {}),
                 ("3 heads", {**good, "Hq": 3},
                  {"q": (numbers(144, "q"), (2, 3, 3, 8))}),
                 ("D is missing", {**good, "kind": "module"}, {})):
@@ -274,7 +339,7 @@ class ServeTest(cli_test.CliTest):
                 folder = self.write_case({**tensors, **changed}, **spec)
                 said = self.ask(f"load x {folder}")
                 self.assertTrue(said.startswith("error "), said)
-                if message not in ("mask", "3 heads"):
+                if message != "3 heads":
                     self.assertIn(message, said)
                 self.assertEqual(self.ask("run x 1"),
                                  "error x is not loaded")

@@ -1,0 +1,61 @@
+#include "kernel_loop.h"
+
+#include <benchmark/benchmark.h>
+
+#include <utility>
+
+#include "bench_peak.h"
+#include "headwise/base/random.h"
+
+namespace headwise::kernels {
+namespace {
+
+// How many floating-point operations the processor could have done meanwhile.
+double possible_operations(benchmark::State& state, const Prepare& prepare) {
+  static const cli::PeakMeter kMeter = cli::PeakMeter::create(1).value();
+  const std::function<void()> loop = prepare();
+  const double before = kMeter.fma_gflops();
+  const double start = cli::thread_seconds();
+  for ([[maybe_unused]] auto _ : state) {
+    loop();
+    benchmark::ClobberMemory();
+  }
+  const double seconds = cli::thread_seconds() - start;
+  return seconds * 1e9 * (before + kMeter.fma_gflops()) / 2;
+}
+
+}  // namespace
+
+void add_products(const std::string& name, double multiply_adds,
+                  Prepare prepare) {
+  benchmark::RegisterBenchmark(
+      name.c_str(),
+      [multiply_adds, prepare = std::move(prepare)](benchmark::State& state) {
+        const double possible = possible_operations(state, prepare);
+        const double done =
+            2 * multiply_adds * static_cast<double>(state.iterations());
+        state.counters["FLOP"] =
+            benchmark::Counter(done, benchmark::Counter::kIsRate);
+        state.counters["share"] = done / possible;
+      });
+}
+
+void add_elements(const std::string& name, double elements, Prepare prepare) {
+  benchmark::RegisterBenchmark(
+      name.c_str(),
+      [elements, prepare = std::move(prepare)](benchmark::State& state) {
+        const double possible = possible_operations(state, prepare);
+        const double done = elements * static_cast<double>(state.iterations());
+        state.counters["elements"] =
+            benchmark::Counter(done, benchmark::Counter::kIsRate);
+        state.counters["FMAs_an_element"] = possible / 2 / done;
+      });
+}
+
+Tensor<float, 1> drawn(std::size_t count, std::uint32_t stream) {
+  Tensor<float, 1> tensor = Tensor<float, 1>::create({count}).value();
+  RandomStream(Seed{7}, stream).fill_normal(tensor.elements());
+  return tensor;
+}
+
+}  // namespace headwise::kernels
