@@ -13,7 +13,7 @@
 #include "headwise/attention/forward.h"
 #include "headwise/interop/npy.h"
 #include "layer_params.h"
-#include "operation_options.h"
+#include "operation_inputs.h"
 
 namespace headwise::cli {
 namespace {

@@ -10,6 +10,7 @@
 #include "headwise/steps/scores.h"
 #include "job_input.h"
 #include "layer_params.h"
+#include "operation_inputs.h"
 #include "outcome.h"
 
 namespace headwise::cli {

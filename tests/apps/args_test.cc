@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "command.h"
-#include "operation_options.h"
+#include "operation_flags.h"
 
 namespace headwise::cli {
 namespace {

@@ -1,16 +1,16 @@
-#include "operation_options.h"
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include "operation_inputs.h"
 
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <string>
+#include <string_view>
 #include <utility>
 
-#include "args.h"
 #include "headwise/interop/npy.h"
+#include "option_errors.h"
 #include "outcome.h"
+#include "scores_array.h"
 
 namespace headwise::cli {
 namespace {
@@ -19,40 +19,6 @@ const std::map<std::string, EmptyRow> kEmptyRows = {
     {"zero", EmptyRow::zero},
     {"uniform", EmptyRow::uniform},
     {"nan", EmptyRow::nan}};
-
-Error bad_option(std::string_view option, const std::string& given,
-                 std::string_view expected) {
-  return {ErrorCode::invalid_argument,
-          fmt::format("{} is {}, expected {}", option, given, expected)};
-}
-
-// "B,1,Lkv" -> axes; H may also be called Hq. `option` is --mask-axes or
-// --bias-axes.
-Result<std::vector<Axis>> parse_axes(std::string_view option,
-                                     std::string_view text) {
-  static const std::map<std::string_view, Axis> kNames = {
-      {"B", Axis::B},   {"H", Axis::H},     {"Hq", Axis::H},
-      {"Lq", Axis::Lq}, {"Lkv", Axis::Lkv}, {"1", Axis::one}};
-  std::vector<Axis> axes;
-  for (std::string_view rest = text;;) {
-    const std::size_t comma = rest.find(',');
-    const auto name = kNames.find(rest.substr(0, comma));
-    if (name == kNames.end()) {
-      return bad_option(option, std::string(text),
-                        "names out of B, H, Lq, Lkv and 1, parted by commas, "
-                        "such as B,1,Lkv");
-    }
-    if (name->second != Axis::one &&
-        std::ranges::find(axes, name->second) != axes.end()) {
-      return bad_option(option, std::string(text), "each name once");
-    }
-    axes.push_back(name->second);
-    if (comma == std::string_view::npos) {
-      return axes;
-    }
-    rest.remove_prefix(comma + 1);
-  }
-}
 
 // One side of --window: a number of keys, or inf for all of them. No value: no
 // such side.
@@ -89,64 +55,6 @@ void add_batch_axis(Array& array) {
   array.shape.insert(array.shape.begin(), 1);
 }
 
-Error wrong_rank(std::string_view option, const Array& array,
-                 std::string_view expected) {
-  return {ErrorCode::shape_mismatch,
-          fmt::format("{} has shape ({}), expected {}", option,
-                      fmt::join(array.shape, ", "), expected)};
-}
-
-// The axes of --mask or --bias: given as `text`, or those of a rank-4 array. A
-// shorter one is never guessed. An axis of extent 1 in a rank-4 array is
-// broadcast.
-Result<std::vector<Axis>> axes_of(const std::string& option,
-                                  const std::string& text, const Array& array) {
-  if (!text.empty()) {
-    auto axes = parse_axes(option + "-axes", text);
-    if (axes && axes->size() != array.shape.size()) {
-      return wrong_rank(
-          option, array,
-          fmt::format("one axis for each name in {}-axes {}", option, text));
-    }
-    return axes;
-  }
-  if (array.shape.size() != 4) {
-    return wrong_rank(option, array,
-                      fmt::format("4 axes (B, H, Lq, Lkv), or {0}-axes to name "
-                                  "them, such as {0}-axes B,1,Lkv",
-                                  option));
-  }
-  std::vector<Axis> axes = {Axis::B, Axis::H, Axis::Lq, Axis::Lkv};
-  for (std::size_t axis = 0; axis < axes.size(); ++axis) {
-    if (array.shape[axis] == 1) {
-      axes[axis] = Axis::one;
-    }
-  }
-  return axes;
-}
-
-// An array in C order as a dense tensor over the scores, and its elements side
-// by side for a view on them.
-Result<NamedAxes> flatten(const std::string& option, const std::string& text,
-                          Array& array) {
-  auto axes = axes_of(option, text, array);
-  if (!axes) {
-    return axes.error();
-  }
-  std::vector<std::ptrdiff_t> strides(array.shape.size(), 1);
-  for (std::size_t axis = strides.size(); axis-- > 1;) {
-    strides[axis - 1] =
-        strides[axis] * static_cast<std::ptrdiff_t>(array.shape[axis]);
-  }
-  std::size_t count = 1;
-  for (const std::size_t extent : array.shape) {
-    count *= extent;
-  }
-  NamedAxes named{array.shape, std::move(strides), *std::move(axes), {}};
-  array.shape = {count};
-  return named;
-}
-
 template <class T>
 Status store(Result<T> result, std::optional<T>& place) {
   if (!result) {
@@ -179,83 +87,6 @@ Status read_integers(std::string_view option, const std::string& path,
 }
 
 }  // namespace
-
-void add_operation_options(CLI::App& command, OperationFlags& flags) {
-  const auto add = [&](const std::string& name, auto& value,
-                       const std::string& text) {
-    CLI::Option* option =
-        command.add_option(name, value, text)->group("Attention");
-    if constexpr (std::is_same_v<decltype(value), std::string&>) {
-      option->check(not_empty());
-    }
-    return option;
-  };
-  add("--threads", flags.threads, "threads to use (default: all)")
-      ->type_name("N")
-      ->transform(at_least_one());
-  command
-      .add_flag("--causal", flags.causal,
-                "query i sees the keys up to i + query start")
-      ->disable_flag_override()
-      ->group("Attention");
-  add("--window", flags.window,
-      "query i sees LEFT keys before i + query start, RIGHT after it; inf: all")
-      ->type_name("LEFT,RIGHT");
-  add("--query-start", flags.query_start,
-      "where query 0 stands among the keys (default 0)")
-      ->type_name("N|bottom-right|F.npy");
-  add("--key-lengths", flags.key_lengths,
-      "valid keys, (B) or (B, Lq), integers")
-      ->type_name("F.npy");
-  add("--key-starts", flags.key_starts,
-      "(B): the first valid key of a sequence padded on the left")
-      ->type_name("F.npy");
-  add("--key-padding", flags.key_padding,
-      "(B, Lkv), true or 1 = attend, 0 = padding")
-      ->type_name("F.npy");
-  add("--documents", flags.documents,
-      "(B, Lkv), ids that do not decrease: attend within a document")
-      ->type_name("F.npy");
-  add("--query-documents", flags.query_documents,
-      "(B, Lq), the queries' ids (default: those of --documents)")
-      ->type_name("F.npy");
-  add("--mask", flags.mask, "dense mask, true or 1 = attend, 0 = masked")
-      ->type_name("F.npy");
-  add("--mask-axes", flags.mask_axes,
-      "the axes of --mask, such as B,1,Lkv or Lq,Lkv")
-      ->type_name("AXES");
-  add("--scale", flags.scale, "factor on q.k (default 1/sqrt(D))")
-      ->type_name("X")
-      ->check(finite_number());
-  add("--softcap", flags.softcap,
-      "scores become X * tanh(score / X), before any bias")
-      ->type_name("X")
-      ->check(finite_number());
-  add("--bias", flags.bias, "added to the scores, float; -inf masks")
-      ->type_name("F.npy");
-  add("--bias-axes", flags.bias_axes,
-      "the axes of --bias, such as H,Lq,Lkv or B,1,Lkv")
-      ->type_name("AXES");
-  add("--alibi", flags.alibi,
-      "(H): scores lose slope * distance; auto: the usual slopes")
-      ->type_name("F.npy|auto");
-  add("--empty-rows", flags.empty_rows,
-      "what a query without any key gives (default zero)")
-      ->type_name("zero|uniform|nan")
-      ->check(one_of({"zero", "uniform", "nan"}));
-  add("--dropout", flags.dropout, "drop attention weights with probability P")
-      ->type_name("P")
-      ->check(probability());
-  add("--dropout-seed", flags.dropout_seed, "which are dropped (default 0)")
-      ->type_name("N")
-      ->transform(natural_number());
-  add("--sequence-ids", flags.sequence_ids,
-      "(B): dropout follows a sequence's id, not its place")
-      ->type_name("F.npy");
-  add("--keep-mask", flags.keep_mask,
-      "(B, H, Lq, Lkv): the weights to keep; --dropout P then gives 1/(1-P)")
-      ->type_name("F.npy");
-}
 
 Status OperationInputs::read_query_start(const OperationFlags& flags) {
   const std::string& text = flags.query_start;
