@@ -125,6 +125,7 @@ class Runner {
     }
     job.embed_dim = config_.embed_dim;
     job.num_heads = config_.num_heads;
+    job.num_kv_heads = *config_.num_kv_heads;
     job.scale =
         flags_.operation.scale.value_or(default_scale(*config_.head_dim));
     job.softcap = flags_.operation.softcap;

@@ -59,6 +59,29 @@ TEST(ExplainTextTest, PrintsBothMaximumLengthsOfTwoSides) {
                               "Maximum source sequence length: 10\n"));
 }
 
+TEST(ExplainTextTest, GroupedHeadsSayWhichHeadOfTheKeysTheyRead) {
+  ExplainFlags flags = small();
+  flags.num_heads = 4;
+  flags.num_kv_heads = 2;
+  const ExplainedJob job = job_of(flags);
+  const std::string text = explain_text(job, Language::en);
+  EXPECT_THAT(text, HasSubstr("4 heads of queries, 2 of keys and values, "
+                              "embed_dim 8.\n"));
+  EXPECT_THAT(text, HasSubstr("shape (B=10, Hkv=2, Lkv=20, D=2)"));
+  EXPECT_THAT(text, HasSubstr("q_heads[b,h,i,d] * "
+                              "k_heads[b,floor(h/2),j,d]\n"));
+  EXPECT_THAT(text, HasSubstr("attn_weights[b,h,i,j] * "
+                              "v_heads[b,floor(h/2),j,d]\n"));
+  EXPECT_THAT(text, HasSubstr("\nHkv heads of keys and values: head h of the "
+                              "queries reads head floor(h/2).\n"));
+  EXPECT_THAT(explain_text(job, Language::ko),
+              HasSubstr("쿼리 헤드 4개, 키와 밸류 헤드 2개, embed_dim 8."));
+  flags.num_kv_heads = 4;
+  const std::string each_its_own = explain_text(job_of(flags), Language::en);
+  EXPECT_THAT(each_its_own, HasSubstr(": 4 head(s), embed_dim 8.\n"));
+  EXPECT_THAT(each_its_own, Not(HasSubstr("Hkv")));
+}
+
 TEST(ExplainTextTest, SpeaksKoreanThroughout) {
   for (const Example& example : examples()) {
     ExplainFlags flags;
@@ -150,6 +173,18 @@ TEST(ExplainJsonTest, EveryStepHasWhatTheSchemaPromises) {
       }
     }
   }
+}
+
+TEST(ExplainJsonTest, SaysHowManyHeadsKeysAndValuesHave) {
+  ExplainFlags flags = small();
+  flags.num_heads = 4;
+  const auto num_kv_heads = [&] {
+    return Json::parse(
+        explain_json(job_of(flags), nullptr, Language::en))["num_kv_heads"];
+  };
+  EXPECT_EQ(num_kv_heads(), 4);
+  flags.num_kv_heads = 2;
+  EXPECT_EQ(num_kv_heads(), 2);
 }
 
 TEST(ExplainJsonTest, OneStepHasItsValuesAndInfinityIsAString) {
