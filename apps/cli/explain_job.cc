@@ -11,6 +11,7 @@
 #include "job_input.h"
 #include "layer_params.h"
 #include "operation_inputs.h"
+#include "option_errors.h"
 #include "outcome.h"
 
 namespace headwise::cli {
@@ -395,7 +396,7 @@ Result<ExplainedJob> run_job(const ExplainFlags& flags,
   auto steps = flags.shapes_only ? runner.shapes(*job, *operation)
                                  : runner.run(*operation, progress);
   if (!steps) {
-    return as_data(steps.error());
+    return as_data(in_option_words(steps.error(), flags.operation));
   }
   job->steps = *std::move(steps);
   return job;

@@ -14,6 +14,8 @@ struct OperationFlags {
   bool causal = false;
   std::string window;
   std::string query_start;
+  std::string offsets;
+  std::string query_offsets;
   std::string key_lengths;
   std::string key_starts;
   std::string key_padding;
@@ -34,5 +36,7 @@ struct OperationFlags {
 };
 
 void add_operation_options(CLI::App& command, OperationFlags& flags);
+// --offsets and --query-offsets.
+void add_ragged_options(CLI::App& command, OperationFlags& flags);
 
 }  // namespace headwise::cli

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "headwise/interop/npy.h"
 #include "option_errors.h"
 #include "outcome.h"
 #include "scores_array.h"
@@ -73,7 +72,7 @@ Status read_integers(std::string_view option, const std::string& path,
   if (path.empty()) {
     return ok();
   }
-  Result<Array> array = read_npy(path);
+  Result<Array> array = read_file_of(option, path);
   if (!array) {
     return array.error();
   }
@@ -86,7 +85,33 @@ Status read_integers(std::string_view option, const std::string& path,
   return store(to_int64<Rank>(*array, "run", option), place);
 }
 
+// `place` is (B + 1) where the option is given.
+Status read_offsets_of(std::string_view option, const std::string& path,
+                       std::optional<Tensor<std::int64_t, 1>>& place) {
+  if (Status s = read_integers(option, path, "(B + 1)", true, place); !s) {
+    return s;
+  }
+  if (place && place->size() == 0) {
+    return Error{
+        ErrorCode::shape_mismatch,
+        std::string(option) + " has shape (0), expected (B + 1), at least (1)"};
+  }
+  return ok();
+}
+
 }  // namespace
+
+Status OperationInputs::read_offsets(const OperationFlags& flags) {
+  if (flags.offsets.empty() && !flags.query_offsets.empty()) {
+    return bad_option("--query-offsets", flags.query_offsets,
+                      "--offsets beside it");
+  }
+  if (Status s = read_offsets_of("--offsets", flags.offsets, offsets_); !s) {
+    return s;
+  }
+  return read_offsets_of("--query-offsets", flags.query_offsets,
+                         query_offsets_);
+}
 
 Status OperationInputs::read_query_start(const OperationFlags& flags) {
   const std::string& text = flags.query_start;
@@ -108,7 +133,7 @@ Status OperationInputs::read_query_start(const OperationFlags& flags) {
     return bad_option("--query-start", text,
                       "a whole number, bottom-right or a .npy file");
   }
-  const Result<Array> array = read_npy(text);
+  const Result<Array> array = read_file_of("--query-start", text);
   if (!array) {
     return array.error();
   }
@@ -130,7 +155,7 @@ Status OperationInputs::read_key_lengths(const OperationFlags& flags,
   if (flags.key_lengths.empty()) {
     return ok();
   }
-  Result<Array> array = read_npy(flags.key_lengths);
+  Result<Array> array = read_file_of("--key-lengths", flags.key_lengths);
   if (!array) {
     return array.error();
   }
@@ -153,7 +178,7 @@ Status OperationInputs::read_documents(const OperationFlags& flags,
                                        bool batched) {
   if (flags.documents.empty() && !flags.query_documents.empty()) {
     return bad_option("--query-documents", flags.query_documents,
-                      "a --documents beside it");
+                      "--documents beside it");
   }
   if (Status s = read_integers("--documents", flags.documents, "(B, Lkv)",
                                batched, documents_);
@@ -166,7 +191,7 @@ Status OperationInputs::read_documents(const OperationFlags& flags,
 
 Status OperationInputs::read_masks(const OperationFlags& flags, bool batched) {
   if (!flags.key_padding.empty()) {
-    Result<Array> array = read_npy(flags.key_padding);
+    Result<Array> array = read_file_of("--key-padding", flags.key_padding);
     if (!array) {
       return array.error();
     }
@@ -186,9 +211,9 @@ Status OperationInputs::read_masks(const OperationFlags& flags, bool batched) {
     return flags.mask_axes.empty()
                ? ok()
                : Status(bad_option("--mask-axes", flags.mask_axes,
-                                   "a --mask beside it"));
+                                   "--mask beside it"));
   }
-  Result<Array> array = read_npy(flags.mask);
+  Result<Array> array = read_file_of("--mask", flags.mask);
   if (!array) {
     return array.error();
   }
@@ -205,9 +230,9 @@ Status OperationInputs::read_bias(const OperationFlags& flags) {
     return flags.bias_axes.empty()
                ? ok()
                : Status(bad_option("--bias-axes", flags.bias_axes,
-                                   "a --bias beside it"));
+                                   "--bias beside it"));
   }
-  Result<Array> array = read_npy(flags.bias);
+  Result<Array> array = read_file_of("--bias", flags.bias);
   if (!array) {
     return array.error();
   }
@@ -230,7 +255,7 @@ Status OperationInputs::read_alibi(const OperationFlags& flags,
   if (!flags.alibi.ends_with(".npy")) {
     return bad_option("--alibi", flags.alibi, "auto or a .npy file");
   }
-  const Result<Array> array = read_npy(flags.alibi);
+  const Result<Array> array = read_file_of("--alibi", flags.alibi);
   if (!array) {
     return array.error();
   }
@@ -250,7 +275,7 @@ Status OperationInputs::read_dropout(const OperationFlags& flags,
   if (flags.keep_mask.empty()) {
     return ok();
   }
-  Result<Array> array = read_npy(flags.keep_mask);
+  Result<Array> array = read_file_of("--keep-mask", flags.keep_mask);
   if (!array) {
     return array.error();
   }
@@ -282,7 +307,11 @@ Result<OperationInputs> OperationInputs::read(const OperationFlags& flags,
     }
     inputs.window_ = *std::move(window);
   }
-  Status s = inputs.read_query_start(flags);
+  Status s = inputs.read_offsets(flags);
+  batched = batched || inputs.offsets_;
+  if (s) {
+    s = inputs.read_query_start(flags);
+  }
   if (s) {
     s = inputs.read_key_lengths(flags, batched);
   }
@@ -306,7 +335,7 @@ Result<OperationInputs> OperationInputs::read(const OperationFlags& flags,
     s = inputs.read_dropout(flags, batched);
   }
   if (!s) {
-    return s.error();
+    return in_option_words(s.error(), flags);
   }
   return inputs;
 }
@@ -317,6 +346,10 @@ AttentionOptions OperationInputs::options() const {
                            .query_start = query_start_,
                            .empty_rows = kEmptyRows.at(flags_.empty_rows),
                            .executor = executor_ ? &*executor_ : nullptr};
+  if (offsets_) {
+    const auto& of_queries = query_offsets_ ? query_offsets_ : offsets_;
+    options.offsets = Offsets(of_queries->view(), offsets_->view());
+  }
   if (key_padding_) {
     options.mask = options.mask & key_padding(key_padding_->view());
   }

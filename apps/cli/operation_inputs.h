@@ -15,15 +15,16 @@ namespace headwise::cli {
 // The flags with their files read. options() looks into this object.
 class OperationInputs {
  public:
-  // `batched`: whether the tensors of the call have an axis B; `num_heads`:
-  // its query heads. Errors: those of the files, and invalid_argument with the
-  // name of the option.
+  // `batched`: whether the tensors of the call have an axis B (a ragged batch
+  // has sequences all the same); `num_heads`: its query heads. Errors: those of
+  // the files, and invalid_argument with the name of the option.
   static Result<OperationInputs> read(const OperationFlags& flags, bool batched,
                                       std::size_t num_heads);
 
   AttentionOptions options() const;
 
  private:
+  Status read_offsets(const OperationFlags& flags);
   Status read_query_start(const OperationFlags& flags);
   Status read_key_lengths(const OperationFlags& flags, bool batched);
   Status read_documents(const OperationFlags& flags, bool batched);
@@ -34,6 +35,8 @@ class OperationInputs {
 
   OperationFlags flags_;
   std::optional<Executor> executor_;
+  std::optional<Tensor<std::int64_t, 1>> offsets_;
+  std::optional<Tensor<std::int64_t, 1>> query_offsets_;
   QueryStart query_start_;
   Tensor<std::int64_t, 1> query_starts_;
   std::optional<Tensor<std::int64_t, 1>> key_lengths_;

@@ -1,4 +1,5 @@
-// What is wrong with an option: its name, what was given, what was expected.
+// What is wrong with an option or with its file: the name of the option, what
+// was given, what was expected.
 #pragma once
 
 #include <string>
@@ -6,6 +7,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/interop/array.h"
+#include "operation_flags.h"
 
 namespace headwise::cli {
 
@@ -16,5 +18,12 @@ Error bad_option(std::string_view option, const std::string& given,
 // shape_mismatch, of the file that the option names.
 Error wrong_rank(std::string_view option, const Array& array,
                  std::string_view expected);
+
+// What the library said about an argument, under the name of the option that
+// gave it: `--key-lengths[0] is 7, expected 0 to Lkv = 6`.
+Error in_option_words(Error error, const OperationFlags& flags);
+
+// read_npy(), whose errors then begin with the option.
+Result<Array> read_file_of(std::string_view option, const std::string& path);
 
 }  // namespace headwise::cli

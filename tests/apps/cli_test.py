@@ -28,6 +28,11 @@ class HelpTest(CliTest):
                 self.assertTrue(text.startswith("Examples:\n  headwise "), text)
                 self.assertIn("Usage: headwise", text)
 
+    def test_no_line_is_longer_than_a_terminal(self):
+        for command in ([], ["explain"], ["run"], ["bench"], ["info"]):
+            for line in self.succeed(*command, "--help").splitlines():
+                self.assertLessEqual(len(line), 80, line)
+
     def test_the_examples_of_explain_work(self):
         self.put_text("[[62, 13], [60]]", "batch.json")
         text = self.succeed("explain", "--help")
@@ -48,8 +53,12 @@ class HelpTest(CliTest):
             self.put(f"layer/{name}.weight.npy", 16, 16)
         text = self.succeed("run", "--help").split("\n\n")[0]
         lines = text.replace("\\\n", "").splitlines()[1:]
-        self.assertEqual(len(lines), 3)
+        self.assertEqual(len(lines), 4)
         for line in lines:
+            if "--offsets" in line:
+                self.put("offsets.npy", 3, descr="<i8", values=(0, 1, 2))
+                for name in "qkv":
+                    self.put(f"{name}.npy", 2, 3, 5)
             self.assertEqual(self.succeed(*line.split()[1:]), "")
             (self.folder / "out.npy").unlink()
         self.assertTrue((self.folder / "lse.npy").exists())
@@ -107,7 +116,16 @@ class HelpTest(CliTest):
                  "--attn-weights-form", "mean"),
                 ("--layout is for tensors with heads", "run", "--query", "q",
                  "--key", "k", "--value", "v", "--out", "o", "--params", "p",
-                 "--num-heads", "2", "--layout", "blhd")):
+                 "--num-heads", "2", "--layout", "blhd"),
+                ("--num-kv-heads is for --params", "run", "--query", "q",
+                 "--key", "k", "--value", "v", "--out", "o", "--num-kv-heads",
+                 "2"),
+                ("--num-kv-heads is 3, expected a divisor of --num-heads, "
+                 "which is 8", "run", "--query", "q", "--key", "k", "--value",
+                 "v", "--out", "o", "--params", "p", "--num-heads", "8",
+                 "--num-kv-heads", "3"),
+                ("--num-kv-heads is 0, expected a whole number from 1 on",
+                 "run", "--num-kv-heads", "0")):
             with self.subTest(message):
                 self.fail_with(USAGE, message, *arguments)
 

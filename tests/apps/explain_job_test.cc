@@ -290,7 +290,7 @@ TEST(JobTest, OptionsThatContradictAreRefused) {
          "vectors");
   flags = {};
   flags.operation.mask_axes = "B";
-  expect(flags, "--mask-axes is B, expected a --mask beside it");
+  expect(flags, "--mask-axes is B, expected --mask beside it");
 }
 
 TEST(JobTest, KeyHeadsThatDoNotDivideTheHeadsAreNamed) {

@@ -67,7 +67,7 @@ class ParamsTest(CliTest):
                 (write("w_q.weight", 6), "w_q.weight has shape (6), expected "
                  "2 axes"),
                 (write("w_q.bias", 5), "w_q.bias has shape (5), expected (6)"),
-                (write("w_q.weight", 6, 5), "query has shape (2, 4, 6), "
+                (write("w_q.weight", 6, 5), "--query has shape (2, 4, 6), "
                  "expected (B, Lq, query_dim) = (2, 4, 5)"),
                 (write("w_q.weight", 6, 6, descr="|b1"),
                  "w_q.weight holds bool elements, expected numbers")):
@@ -82,6 +82,72 @@ class ParamsTest(CliTest):
         for path in ("missing", "x.npy", "/dev/null"):
             arguments = [a if a != "layer" else path for a in self.arguments]
             self.fail_with(BAD_INPUT, path, *arguments)
+
+
+class GroupedHeadsTest(CliTest):
+    """8 heads of queries on 2 of keys and values, embed_dim 16."""
+
+    def setUp(self):
+        super().setUp()
+        for name, rows in (("w_q", 16), ("w_k", 4), ("w_v", 4), ("w_o", 16)):
+            self.put(f"layer/{name}.weight.npy", rows, 16)
+            self.put(f"layer/{name}.bias.npy", rows)
+        self.put("x.npy", 2, 5, 16)
+        self.arguments = ("run", "--query", "x.npy", "--key", "x.npy",
+                          "--value", "x.npy", "--out", "o.npy",
+                          "--attn-weights", "a.npy", "--lse", "l.npy",
+                          "--causal", "--num-heads", "8")
+
+    def repeat(self, name, columns):
+        """The rows of each of 2 heads of 2 rows, 4 times."""
+        _, rows = read_npy(self.folder / "layer" / f"{name}.npy")
+        size = 2 * columns
+        values = [x for g in (0, 1) for _ in range(4)
+                  for x in rows[g * size:(g + 1) * size]]
+        shape = (16,) if columns == 1 else (16, columns)
+        self.put(f"repeated/{name}.npy", *shape, values=values)
+
+    def test_they_are_the_numbers_of_repeated_keys(self):
+        self.succeed(*self.arguments, "--params", "layer", "--num-kv-heads",
+                     "2")
+        grouped = [(self.folder / f"{name}.npy").read_bytes()
+                   for name in "oal"]
+        shutil.copytree(self.folder / "layer", self.folder / "repeated")
+        for name in ("w_k", "w_v"):
+            self.repeat(f"{name}.weight", 16)
+            self.repeat(f"{name}.bias", 1)
+        self.succeed(*self.arguments, "--params", "repeated")
+        for name, before in zip("oal", grouped):
+            self.assertEqual((self.folder / f"{name}.npy").read_bytes(),
+                             before)
+        self.assertEqual(read_npy(self.folder / "a.npy")[0], (2, 8, 5, 5))
+
+    def test_explain_has_the_same_numbers(self):
+        self.put_text("[[1, 2, 3, 4, 5], [6, 7, 8, 9, 10]]")
+        layer = ("--params", "layer", "--num-heads", "8", "--num-kv-heads",
+                 "2")
+        vectors = self.put("layer/embedding.weight.npy", 100, 16)
+        told = ("explain", "--tokens", "tokens", "--mask-kind", "causal",
+                *layer)
+        self.succeed(*told, "--step", "embedded", "--out", "x.npy")
+        self.succeed(*told, "--out", "e.npy")
+        vectors.unlink()  # run knows of no embedding
+        self.succeed(*self.arguments, *layer[:2], *layer[4:])
+        self.assertEqual((self.folder / "e.npy").read_bytes(),
+                         (self.folder / "o.npy").read_bytes())
+
+    def test_parameters_that_do_not_fit(self):
+        for heads, message in (
+                ((), "rows of w_k.weight is 4, expected a multiple of "
+                 "num_heads = 8"),
+                (("--num-kv-heads", "4"), "w_k.weight has shape (4, 16), "
+                 "expected (num_kv_heads * head_dim, kdim) = (8, 16)"),
+                (("--num-kv-heads", "1"), "w_k.weight has shape (4, 16), "
+                 "expected (num_kv_heads * head_dim, kdim) = (2, 16)")):
+            with self.subTest(heads):
+                self.fail_with(BAD_INPUT, message, *self.arguments, "--params",
+                               "layer", *heads)
+                self.assertFalse((self.folder / "o.npy").exists())
 
 
 class FixtureTest(CliTest):

@@ -8,6 +8,13 @@ from cli_case import CliTest, read_npy
 class RunCase(CliTest):
     """`run` and attention by plain loops."""
 
+    def refuse(self, code, message, *arguments):
+        """Fails with this code and message, and writes nothing."""
+        before = sorted(self.folder.iterdir())
+        line = self.fail_with(code, message, *arguments)
+        self.assertEqual(sorted(self.folder.iterdir()), before)
+        return line
+
     def inputs(self, *opts, q=(2, 4, 3, 5), k=(2, 2, 6, 5), v=(2, 2, 6, 7)):
         self.put("q.npy", *q)
         self.put("k.npy", *k)

@@ -12,7 +12,7 @@ class RunRefusesTest(RunCase):
         for code, message, *opts in (
                 (BAD_INPUT, "--bias has shape (2, 3, 6), expected 4 axes "
                  "(B, H, Lq, Lkv), or --bias-axes", "--bias", "m.npy"),
-                (BAD_INPUT, "bias has shape (2, 3, 6), expected (B, H, Lkv) = "
+                (BAD_INPUT, "--bias has shape (2, 3, 6), expected (B, H, Lkv) = "
                  "(2, 4, 6)", "--bias", "m.npy", "--bias-axes", "B,H,Lkv"),
                 (BAD_INPUT, "expected one axis for each name in --bias-axes",
                  "--bias", "m.npy", "--bias-axes", "B,Lkv"),
@@ -20,21 +20,27 @@ class RunRefusesTest(RunCase):
                  "m.npy", "--bias-axes", "B,X"),
                 (USAGE, "--bias-axes is B,B,Lkv, expected each name once",
                  "--bias", "m.npy", "--bias-axes", "B,B,Lkv"),
-                (USAGE, "expected a --bias beside it", "--bias-axes", "B"),
+                (USAGE, "expected --bias beside it", "--bias-axes", "B"),
                 (BAD_INPUT, "--bias holds bool elements", "--bias", "i.npy",
                  "--bias-axes", "B,Lq,Lkv"),
-                (BAD_INPUT, "softcap is 0, expected a number from 1e-37 to "
+                (USAGE, "--softcap is 0, expected a number from 1e-37 to "
                  "2e38", "--softcap", "0"),
-                (USAGE, "--softcap is much, expected a finite number",
+                (USAGE, "--softcap is -1, expected a number from 1e-37 to "
+                 "2e38", "--softcap", "-1"),
+                (USAGE, "--softcap is inf, expected a number from 1e-37 to "
+                 "2e38", "--softcap", "inf"),
+                (USAGE, "--scale is nan, expected a number from -2e38 to "
+                 "2e38", "--scale", "nan"),
+                (USAGE, "--softcap is much, expected a number from 1e-37",
                  "--softcap", "much"),
-                (BAD_INPUT, "alibi has shape (3), expected (Hq) = (4)",
+                (BAD_INPUT, "--alibi has shape (3), expected (Hq) = (4)",
                  "--alibi", "s.npy"),
                 (BAD_INPUT, "--alibi has shape (2, 3, 6), expected (H)",
                  "--alibi", "m.npy"),
                 (USAGE, "--alibi is manual, expected auto or a .npy file",
                  "--alibi", "manual")):
             with self.subTest(message):
-                self.fail_with(code, message, *self.inputs(*opts))
+                self.refuse(code, message, *self.inputs(*opts))
 
     def test_shapes_that_do_not_fit(self):
         for sizes, message in (
@@ -55,8 +61,7 @@ class RunRefusesTest(RunCase):
                 ({"q": (2, 4, 3, 0), "k": (2, 2, 6, 0)},
                  "the head size D is 0, expected at least 1")):
             with self.subTest(message):
-                self.fail_with(BAD_INPUT, message, *self.inputs(**sizes))
-                self.assertFalse((self.folder / "o.npy").exists())
+                self.refuse(BAD_INPUT, message, *self.inputs(**sizes))
         self.fail_with(
             BAD_INPUT, "--value has shape (2, 6, 4, 7), expected "
             "(B, Lkv, Hkv, Dv) = (2, 6, 2, 7)",
@@ -75,7 +80,7 @@ class RunRefusesTest(RunCase):
         for code, message, *opts in (
                 (BAD_INPUT, "--mask has shape (2, 3, 6), expected 4 axes "
                  "(B, H, Lq, Lkv), or --mask-axes", "--mask", "m.npy"),
-                (BAD_INPUT, "mask has shape (2, 3, 6), expected (B, H, Lkv) = "
+                (BAD_INPUT, "--mask has shape (2, 3, 6), expected (B, H, Lkv) = "
                  "(2, 4, 6)", "--mask", "m.npy", "--mask-axes", "B,H,Lkv"),
                 (BAD_INPUT, "expected one axis for each name in --mask-axes",
                  "--mask", "m.npy", "--mask-axes", "B,Lkv"),
@@ -83,14 +88,14 @@ class RunRefusesTest(RunCase):
                  "m.npy", "--mask-axes", "B,X"),
                 (USAGE, "--mask-axes is B,B,Lkv, expected each name once",
                  "--mask", "m.npy", "--mask-axes", "B,B,Lkv"),
-                (USAGE, "expected a --mask beside it", "--mask-axes", "B"),
+                (USAGE, "expected --mask beside it", "--mask-axes", "B"),
                 (BAD_INPUT, "--mask holds float32 elements, expected bool or "
                  "integers", "--mask", "f.npy", "--mask-axes", "B,Lq,Lkv"),
-                (BAD_INPUT, "key_lengths[0] is 7, expected 0 to Lkv = 6",
+                (BAD_INPUT, "--key-lengths[0] is 7, expected 0 to Lkv = 6",
                  "--key-lengths", "l.npy"),
-                (BAD_INPUT, "key_lengths[1] is -1, expected 0 to Lkv = 6",
+                (BAD_INPUT, "--key-lengths[1] is -1, expected 0 to Lkv = 6",
                  "--key-lengths", "n.npy"),
-                (BAD_INPUT, "key_lengths has shape (3), expected (B) = (2)",
+                (BAD_INPUT, "--key-lengths has shape (3), expected (B) = (2)",
                  "--key-lengths", "l3.npy"),
                 (BAD_INPUT, "--key-lengths holds bool elements, expected "
                  "integers", "--key-lengths", "b.npy"),
@@ -106,23 +111,24 @@ class RunRefusesTest(RunCase):
                  "--key-starts", "m.npy"),
                 (BAD_INPUT, "--key-starts holds bool elements, expected "
                  "integers", "--key-starts", "b.npy"),
-                (BAD_INPUT, "key_starts[0] is 7, expected 0 to Lkv = 6",
+                (BAD_INPUT, "--key-starts[0] is 7, expected 0 to Lkv = 6",
                  "--key-starts", "l.npy"),
                 (BAD_INPUT, "--documents has shape (2), expected (B, Lkv)",
                  "--documents", "l.npy"),
                 (BAD_INPUT, "--query-documents has shape (2), expected "
                  "(B, Lq)", "--documents", "d.npy", "--query-documents",
                  "l.npy"),
-                (BAD_INPUT, "documents.query_ids has shape (2, 6), expected "
-                 "(B, Lq) = (2, 3)", "--documents", "d.npy"),
-                (BAD_INPUT, "documents.query_ids[1, 1] is 1, expected at "
+                (BAD_INPUT, "--documents has shape (2, 6), expected "
+                 "(B, Lq) = (2, 3); --query-documents gives the queries "
+                 "other ids", "--documents", "d.npy"),
+                (BAD_INPUT, "--query-documents[1, 1] is 1, expected at "
                  "least the 2 before it", "--documents", "d.npy",
                  "--query-documents", "dq.npy"),
-                (USAGE, "--query-documents is d.npy, expected a --documents "
+                (USAGE, "--query-documents is d.npy, expected --documents "
                  "beside it", "--query-documents", "d.npy"),
                 (BAD_INPUT, "--keep-mask has shape (2, 3, 6), expected "
                  "(B, H, Lq, Lkv)", "--keep-mask", "m.npy"),
-                (BAD_INPUT, "keep_mask has shape (2, 3, 3, 6), expected "
+                (BAD_INPUT, "--keep-mask has shape (2, 3, 3, 6), expected "
                  "(B, Hq, Lq, Lkv) = (2, 4, 3, 6)", "--keep-mask", "keep.npy"),
                 (BAD_INPUT, "--sequence-ids has shape (2, 3, 6), expected (B)",
                  "--sequence-ids", "m.npy"),
@@ -132,7 +138,7 @@ class RunRefusesTest(RunCase):
                 arguments = self.inputs(*opts)
                 self.put("b.npy", 2, descr="|b1")
                 self.put("keep.npy", 2, 3, 3, 6, descr="|b1")
-                self.fail_with(code, message, *arguments)
+                self.refuse(code, message, *arguments)
 
     def test_files_that_are_none(self):
         good = npy_bytes((2, 4, 3, 5))
@@ -157,12 +163,55 @@ class RunRefusesTest(RunCase):
             with self.subTest(content[:200]):
                 arguments = self.inputs()
                 (self.folder / "q.npy").write_bytes(content)
-                self.fail_with(BAD_INPUT, message, *arguments)
+                self.refuse(BAD_INPUT, message, *arguments)
         arguments = self.inputs()
         (self.folder / "q.npy").unlink()
         self.fail_with(BAD_INPUT, "q.npy: No such file", *arguments)
         (self.folder / "q.npy").mkdir()
         self.fail_with(BAD_INPUT, "q.npy: Is a directory", *arguments)
+
+    def test_options_name_themselves_beside_files_that_are_none(self):
+        (self.folder / "torn.npy").write_bytes(npy_bytes((2, 6))[:-1])
+        self.put("floats.npy", 2, 6)
+        self.put("documents.npy", 2, 6, descr="<i8", values=(1,) * 12)
+        for option, *beside in (
+                ("--query",), ("--key",), ("--value",), ("--query-start",),
+                ("--key-lengths",), ("--key-starts",), ("--key-padding",),
+                ("--documents",),
+                ("--query-documents", "--documents", "documents.npy"),
+                ("--mask", "--mask-axes", "B,Lkv"),
+                ("--bias", "--bias-axes", "B,Lkv"), ("--alibi",),
+                ("--sequence-ids",), ("--keep-mask",)):
+            for name, message in (("missing.npy", "No such file"),
+                                  ("torn.npy", "")):
+                with self.subTest((option, name)):
+                    arguments = list(self.inputs(*beside))
+                    if option in arguments:
+                        at = arguments.index(option)
+                        arguments[at:at + 2] = []
+                    self.refuse(
+                        BAD_INPUT, f"headwise: {option}: {name}: {message}",
+                        *arguments, option, name)
+            with self.subTest(option):
+                self.refuse(USAGE, f"{option} is empty, expected a value",
+                            *arguments, option, "")
+                if option in ("--query", "--key", "--value", "--bias"):
+                    continue  # floats are what they take
+                line = self.refuse(BAD_INPUT, f"headwise: {option} ",
+                                   *arguments, option, "floats.npy")
+                self.assertIn("expected", line)
+
+    def test_an_option_without_its_value(self):
+        for option, expected in (
+                ("--window", "LEFT,RIGHT"), ("--softcap", "X"),
+                ("--alibi", "F.npy|auto"), ("--offsets", "F.npy"),
+                ("--bias-axes", "AXES"), ("--num-kv-heads", "N")):
+            self.refuse(USAGE, f"{option} has no value, expected {expected}",
+                        *self.inputs(option))
+        for option, value in (("--window", "1,0"), ("--offsets", "l.npy"),
+                              ("--alibi", "auto"), ("--softcap", "2")):
+            self.refuse(USAGE, f"{option} was given more than once, expected "
+                        "once", *self.inputs(option, value, option, value))
 
     def test_a_failure_to_write_leaves_the_others(self):
         self.fail_with(OUT_OF_RESOURCES, "No space left on device",
