@@ -37,10 +37,11 @@ std::optional<std::optional<std::int64_t>> parse_side(std::string_view text) {
 // "3,0" -> window(3, 0). One number alone is not guessed: some call it the keys
 // on each side, others all the keys up to the query.
 Result<Mask> parse_window(const std::string& text) {
-  const std::size_t comma = std::min(text.find(','), text.size());
-  const auto left = parse_side(std::string_view(text).substr(0, comma));
-  const auto right = parse_side(
-      std::string_view(text).substr(std::min(comma + 1, text.size())));
+  const std::string_view sides = text;
+  const std::size_t comma = std::min(sides.find(','), sides.size());
+  const auto left = parse_side(sides.substr(0, comma));
+  const auto right =
+      parse_side(sides.substr(std::min(comma + 1, sides.size())));
   if (!left || !right) {
     return bad_option("--window", text,
                       "two whole numbers from 0 on, or inf for no limit, such "

@@ -45,12 +45,13 @@ Error in_option_words(Error error, const OperationFlags& flags) {
     return error;
   }
   std::string text = error.message.substr(begin + 1);
+  // With the space before it.
   const std::string name = text.substr(0, text.find_first_of(" [", 1));
   if (name == " documents.query_ids" && !own_ids &&
       error.code == ErrorCode::shape_mismatch) {
     text += "; --query-documents gives the queries other ids";
   }
-  if (const auto option = options.find(std::string_view(name).substr(1));
+  if (const auto option = options.find(name.substr(1));
       option != options.end()) {
     for (std::size_t at = text.find(name); at != std::string::npos;
          at = text.find(name, at + name.size())) {
