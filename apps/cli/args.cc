@@ -12,17 +12,48 @@
 namespace headwise::cli {
 namespace {
 
+// Where the texts of the help begin, and how wide a line of it is.
+constexpr std::size_t kTextColumn = 34;
+constexpr std::size_t kColumns = 80;
+
+// `text` in lines of at most `width`, broken at spaces.
+std::string wrapped(std::string_view text, std::size_t width) {
+  std::string lines;
+  while (text.size() > width) {
+    const std::size_t space = text.rfind(' ', width);
+    if (space == std::string_view::npos) {
+      break;
+    }
+    lines += std::string(text.substr(0, space)) + "\n";
+    text.remove_prefix(space + 1);
+  }
+  return lines + std::string(text);
+}
+
 // Prints the examples before the usage.
 class ExamplesFirst : public CLI::Formatter {
  public:
   explicit ExamplesFirst(std::string examples)
       : examples_(std::move(examples)) {
-    column_width(34);
+    column_width(kTextColumn);
   }
 
   std::string make_description(const CLI::App* app) const override {
     return fmt::format("Examples:\n{}\n\n{}", examples_,
                        CLI::Formatter::make_description(app));
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return wrapped(CLI::Formatter::make_option_desc(option),
+                   kColumns - kTextColumn);
+  }
+  // One empty line before a group: CLI11 has two before all but the first.
+  std::string make_group(
+      std::string group, bool is_positional,
+      std::vector<const CLI::Option*> options) const override {
+    const bool first = group == "Options";
+    const std::string text = CLI::Formatter::make_group(
+        std::move(group), is_positional, std::move(options));
+    return first ? text : text.substr(1);
   }
   // The list of subcommands shows their one-line descriptions alone.
   std::string make_subcommand(const CLI::App* sub) const override {
@@ -107,20 +138,6 @@ CLI::Validator whole_from(T low, std::string_view expected) {
           ""};
 }
 
-CLI::Validator number_between(double low, double high,
-                              std::string_view expected) {
-  return {[=](const std::string& text) -> std::string {
-            double number = 0;
-            const char* const end = text.data() + text.size();
-            const auto [stop, error] =
-                std::from_chars(text.data(), end, number);
-            const bool fits = error == std::errc{} && stop == end &&
-                              number >= low && number <= high;
-            return fits ? "" : unexpected(text, expected);
-          },
-          ""};
-}
-
 // ---- What CLI11 says, in our words. ----
 
 template <class Kind>
@@ -177,9 +194,18 @@ CLI::Validator whole_number() {
   return whole_from(std::numeric_limits<std::int64_t>::min(), "a whole number");
 }
 
-CLI::Validator finite_number() {
-  constexpr double kLargest = std::numeric_limits<double>::max();
-  return number_between(-kLargest, kLargest, "a finite number");
+CLI::Validator number_between(double low, double high,
+                              std::string_view expected) {
+  return {[=](const std::string& text) -> std::string {
+            double number = 0;
+            const char* const end = text.data() + text.size();
+            const auto [stop, error] =
+                std::from_chars(text.data(), end, number);
+            const bool fits = error == std::errc{} && stop == end &&
+                              number >= low && number <= high;
+            return fits ? "" : unexpected(text, expected);
+          },
+          ""};
 }
 
 CLI::Validator probability() {

@@ -22,7 +22,8 @@ void set_examples(CLI::App& app, const std::string& examples);
 CLI::Validator at_least_one();
 CLI::Validator natural_number();  // from 0 on
 CLI::Validator whole_number();
-CLI::Validator finite_number();
+CLI::Validator number_between(double low, double high,
+                              std::string_view expected);
 CLI::Validator probability();  // from 0 to 1
 CLI::Validator one_of(std::vector<std::string> names);
 CLI::Validator not_empty();

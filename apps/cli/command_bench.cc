@@ -184,7 +184,7 @@ void add_bench(CLI::App& app, Command& chosen) {
   command
       ->add_option("--workload", flags->workloads,
                    "measure these of --list, or all")
-      ->type_name("NAME...")
+      ->type_name("NAME")
       ->check(one_of(names_and_all()));
   command
       ->add_option("--threads", flags->threads,

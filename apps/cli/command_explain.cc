@@ -2,8 +2,11 @@
 // Runs the job step by step and prints each step: its number, name, operation,
 // formula, shape and a few of its numbers.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "args.h"
 #include "command.h"
@@ -29,11 +32,11 @@ constexpr std::string_view kExamples =
   headwise explain --heads heads.svg --sequence 7
   headwise explain --json --lang ko)";
 
-std::string example_names() {
-  std::string names;
+// The default is the first.
+std::vector<std::string> example_names() {
+  std::vector<std::string> names;
   for (const Example& example : examples()) {
-    names += names.empty() ? "" : "|";
-    names += example.name;
+    names.emplace_back(example.name);
   }
   return names;
 }
@@ -109,38 +112,40 @@ Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
 void add_input_options(CLI::App& command, ExplainFlags& flags) {
   command
       .add_option("--example", flags.example,
-                  "a built-in job (default self-attention)")
-      ->type_name(example_names())
-      ->check(one_of([] {
-        std::vector<std::string> names;
-        for (const Example& example : examples()) {
-          names.emplace_back(example.name);
-        }
-        return names;
-      }()));
+                  fmt::format("a built-in job (default the first): {}",
+                              fmt::join(example_names(), ", ")))
+      ->type_name("NAME")
+      ->check(one_of(example_names()))
+      ->group("Input");
   command
       .add_option("--tokens", flags.tokens,
                   "token ids: JSON [[62, 13], [60]], or one sequence a line")
       ->type_name("FILE|-")
-      ->check(not_empty());
+      ->check(not_empty())
+      ->group("Input");
   command
-      .add_option("--target-tokens", flags.target_tokens,
-                  "then these are the queries, --tokens the keys and values")
+      .add_option(
+          "--target-tokens", flags.target_tokens,
+          "the same of the queries; --tokens are then the keys and values")
       ->type_name("FILE")
-      ->check(not_empty());
+      ->check(not_empty())
+      ->group("Input");
   command.add_option("--pad-id", flags.pad_id, "id of padding (default 0)")
       ->type_name("ID")
-      ->transform(whole_number());
+      ->transform(whole_number())
+      ->group("Input");
   command
       .add_option("--padding-by", flags.padding_by,
                   "what is padding: beyond the length (default), or any pad id")
       ->type_name("length|id")
-      ->check(one_of({"length", "id"}));
+      ->check(one_of({"length", "id"}))
+      ->group("Input");
   command
       .add_option("--mask-kind", flags.mask_kind,
                   "who may attend to whom (default none)")
       ->type_name("none|padding|causal|padding+causal")
-      ->check(one_of({"none", "padding", "causal", "padding+causal"}));
+      ->check(one_of({"none", "padding", "causal", "padding+causal"}))
+      ->group("Input");
 }
 
 void add_layer_options(CLI::App& command, ExplainFlags& flags) {
@@ -148,59 +153,77 @@ void add_layer_options(CLI::App& command, ExplainFlags& flags) {
       .add_option("--vocab-size", flags.vocab_size,
                   "rows of the embedding (default 100)")
       ->type_name("N")
-      ->transform(at_least_one());
+      ->transform(at_least_one())
+      ->group("Layer");
   command
       .add_option("--embed-dim", flags.embed_dim,
                   "size of a token's vector (default 512)")
       ->type_name("N")
-      ->transform(at_least_one());
+      ->transform(at_least_one())
+      ->group("Layer");
   command.add_option("--num-heads", flags.num_heads, "heads (default 8)")
       ->type_name("N")
-      ->transform(at_least_one());
+      ->transform(at_least_one())
+      ->group("Layer");
   command
       .add_option("--num-kv-heads", flags.num_kv_heads,
                   "heads of keys and values (default: --num-heads)")
       ->type_name("N")
-      ->transform(at_least_one());
-  command.add_option("--seed", flags.seed, "of the parameters (default 0)")
-      ->type_name("N")
-      ->transform(natural_number());
+      ->transform(at_least_one())
+      ->group("Layer");
   command
-      .add_option("--params", flags.params,
-                  "read the parameters: NAME.npy in a folder, or a .npz")
+      .add_option("--seed", flags.seed,
+                  "of parameters drawn at random (default 0)")
+      ->type_name("N")
+      ->transform(natural_number())
+      ->group("Layer");
+  command
+      .add_option(
+          "--params", flags.params,
+          "read the parameters: w_q.weight.npy, w_q.bias.npy, the same of w_k, "
+          "w_v, w_o, and embedding.weight.npy, in a folder or a .npz")
       ->type_name("DIR|FILE.npz")
-      ->check(not_empty());
+      ->check(not_empty())
+      ->group("Layer");
 }
 
 void add_output_options(CLI::App& command, ExplainFlags& flags) {
   command
       .add_flag("--shapes-only", flags.shapes_only,
                 "print every shape and compute nothing")
-      ->disable_flag_override();
+      ->disable_flag_override()
+      ->group("Output");
   command.add_option("--step", flags.step, "print one step's whole tensor")
       ->type_name("NAME")
-      ->check(not_empty());
-  command.add_flag("--json", flags.json, "print JSON")->disable_flag_override();
+      ->check(not_empty())
+      ->group("Output");
+  command.add_flag("--json", flags.json, "print JSON")
+      ->disable_flag_override()
+      ->group("Output");
   command
       .add_option("--lang", flags.lang,
                   "language of the explanation (default from LANG)")
       ->type_name("en|ko")
-      ->check(one_of({"en", "ko"}));
+      ->check(one_of({"en", "ko"}))
+      ->group("Output");
   command
       .add_option("--out", flags.out,
                   "write the output, or the tensor of --step")
       ->type_name("FILE.npy")
-      ->check(not_empty());
+      ->check(not_empty())
+      ->group("Output");
   command
       .add_option("--heads", flags.heads,
                   "draw every head of one sequence as heat maps")
       ->type_name("FILE.svg")
-      ->check(not_empty());
+      ->check(not_empty())
+      ->group("Output");
   command
       .add_option("--sequence", flags.sequence,
                   "the sequence that --heads draws (default 0)")
       ->type_name("B")
-      ->transform(natural_number());
+      ->transform(natural_number())
+      ->group("Output");
 }
 
 }  // namespace

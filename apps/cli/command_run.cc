@@ -1,8 +1,7 @@
 // headwise run
 // Attention on the user's own tensors: the operation on (B, H, L, D), or with
-// --params the layer on (B, L, E).
+// --params the layer on (B, L, E); with --offsets on a ragged batch of rows.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <map>
 #include <memory>
@@ -12,8 +11,12 @@
 #include "command.h"
 #include "headwise/attention/forward.h"
 #include "headwise/interop/npy.h"
+#include "headwise/steps/offsets.h"
 #include "layer_params.h"
-#include "operation_options.h"
+#include "operation_inputs.h"
+#include "option_errors.h"
+#include "run_flags.h"
+#include "run_inputs.h"
 
 namespace headwise::cli {
 namespace {
@@ -23,37 +26,22 @@ constexpr std::string_view kExamples =
   headwise run --query q.npy --key k.npy --value v.npy --causal --out out.npy \
       --attn-weights a.npy --lse lse.npy
   headwise run --query x.npy --key x.npy --value x.npy --params layer/ \
-      --num-heads 8 --key-lengths lengths.npy --out out.npy)";
+      --num-heads 8 --key-lengths lengths.npy --out out.npy
+  headwise run --query q.npy --key k.npy --value v.npy --offsets offsets.npy \
+      --causal --out out.npy)";
+
+constexpr std::string_view kAxes =
+    R"(Axes: B sequences, Hq = H heads of queries, Hkv heads of keys and values, Lq
+queries, Lkv keys (with --offsets those of the longest sequence), D size of a
+head, Dv of a value's, E of a token's vector. Without B: one sequence.)";
 
 const std::map<std::string, AttnWeights> kForms = {
     {"per-head", AttnWeights::per_head},
     {"mean", AttnWeights::mean},
     {"after-dropout", AttnWeights::after_dropout}};
 
-struct RunFlags {
-  std::string query;
-  std::string key;
-  std::string value;
-  std::string params;
-  std::optional<std::size_t> num_heads;
-  std::optional<std::size_t> num_kv_heads;
-  std::string layout = "bhld";
-  OperationFlags operation;
-  std::string form = "per-head";
-  std::string out;
-  std::string attn_weights;
-  std::string lse;
-};
-
-struct InputArrays {
-  Array query;
-  Array key;
-  Array value;
-  bool batched;
-};
-
 // What is written: tensors with their B, which is left out again where the
-// input had none.
+// input had none. A ragged batch's is 1 but for the attention weights.
 struct RunResult {
   Tensor<float, 4> output_by_heads;  // the operation's, in the files' layout
   Tensor<float, 3> output;           // the layer's
@@ -61,86 +49,20 @@ struct RunResult {
   Tensor<float, 3> lse;              // (B, H, Lq)
 };
 
-Result<InputArrays> read_inputs(const RunFlags& flags) {
-  auto query = read_npy(flags.query);
-  if (!query) {
-    return query.error();
+// The attention weights that are asked for, of tensors with these sizes.
+Extents<4> attn_weights_extents(const AttentionOptions& options,
+                                const TensorView<const float, 4>& q,
+                                const TensorView<const float, 4>& k) {
+  if (options.attn_weights == AttnWeights::none) {
+    return {};
   }
-  auto key = read_npy(flags.key);
-  if (!key) {
-    return key.error();
-  }
-  auto value = read_npy(flags.value);
-  if (!value) {
-    return value.error();
-  }
-  const std::size_t batched_rank = flags.params.empty() ? 4 : 3;
-  const std::size_t rank = query->shape.size();
-  const std::string_view expected =
-      !flags.params.empty()    ? "(B, L, E) or (L, E)"
-      : flags.layout == "bhld" ? "(B, H, L, D) or (H, L, D)"
-                               : "(B, L, H, D) or (L, H, D)";
-  for (const auto& [name, array] : {std::pair{"--query", &*query},
-                                    {"--key", &*key},
-                                    {"--value", &*value}}) {
-    if (array->shape.size() != rank ||
-        (rank != batched_rank && rank + 1 != batched_rank)) {
-      return Error{ErrorCode::shape_mismatch,
-                   fmt::format("run: {} has shape ({}), expected {}, the same "
-                               "for --query, --key and --value",
-                               name, fmt::join(array->shape, ", "), expected)};
-    }
-    if (rank + 1 == batched_rank) {
-      array->shape.insert(array->shape.begin(), 1);
-    }
-  }
-  return InputArrays{*std::move(query), *std::move(key), *std::move(value),
-                     rank == batched_rank};
-}
-
-// Whether the tensors of the operation fit together, in the axes of the files:
-// the library would speak of its own.
-Status check_inputs(const RunFlags& flags, const InputArrays& arrays) {
-  const bool bhld = flags.layout == "bhld";
-  const std::size_t heads = bhld ? 1 : 2;
-  const auto& query = arrays.query.shape;
-  const auto& key = arrays.key.shape;
-  const auto& value = arrays.value.shape;
-  const auto check = [&](std::string_view name, std::vector<std::size_t> given,
-                         std::vector<std::size_t> expected,
-                         std::string_view axes) -> Status {
-    if (given == expected) {
-      return ok();
-    }
-    if (!arrays.batched) {
-      given.erase(given.begin());
-      expected.erase(expected.begin());
-    }
-    return Error{
-        ErrorCode::shape_mismatch,
-        fmt::format("run: {} has shape ({}), expected ({}{}) = ({})", name,
-                    fmt::join(given, ", "), arrays.batched ? "B, " : "", axes,
-                    fmt::join(expected, ", "))};
-  };
-  std::vector<std::size_t> expected = {query[0], key[1], key[2], query[3]};
-  if (Status s =
-          check("--key", key, expected, bhld ? "Hkv, Lkv, D" : "Lkv, Hkv, D");
-      !s) {
-    return s;
-  }
-  expected = {query[0], key[1], key[2], value[3]};
-  if (Status s = check("--value", value, expected,
-                       bhld ? "Hkv, Lkv, Dv" : "Lkv, Hkv, Dv");
-      !s) {
-    return s;
-  }
-  if (key[heads] == 0 || query[heads] % key[heads] != 0) {
-    return Error{ErrorCode::shape_mismatch,
-                 fmt::format("run: --query has {} heads, expected a multiple "
-                             "of the {} of --key",
-                             query[heads], key[heads])};
-  }
-  return ok();
+  const std::size_t heads =
+      options.attn_weights == AttnWeights::mean ? 1 : q.extent(2);
+  const Offsets& offsets = options.offsets;
+  return offsets.ragged()
+             ? Extents<4>{offsets.sequences(), heads, longest(offsets.query),
+                          longest(offsets.key)}
+             : Extents<4>{q.extent(0), heads, q.extent(1), k.extent(1)};
 }
 
 Result<RunResult> run_operation(const RunFlags& flags,
@@ -156,24 +78,25 @@ Result<RunResult> run_operation(const RunFlags& flags,
     return !query ? query.error() : !key ? key.error() : value.error();
   }
   const auto as_extents = [&](const auto& view) {
-    return flags.layout == "bhld" ? as_blhd(view) : view;
+    return flags.heads_first() ? as_blhd(view) : view;
   };
   const auto q = as_extents(std::as_const(*query).view());
   const auto k = as_extents(std::as_const(*key).view());
   const auto v = as_extents(std::as_const(*value).view());
   const auto [B, Lq, H, D] = q.extents();
-  const std::size_t Lkv = k.extent(1);
   const std::size_t Dv = v.extent(3);
+  if (options.offsets.ragged()) {
+    if (Status s = options.offsets.check(Lq, k.extent(1), "run"); !s) {
+      return s.error();
+    }
+  }
 
   RunResult result;
-  auto output = Tensor<float, 4>::create(flags.layout == "bhld"
-                                             ? Extents<4>{B, H, Lq, Dv}
-                                             : Extents<4>{B, Lq, H, Dv});
-  Extents<4> weights{};
-  if (options.attn_weights != AttnWeights::none) {
-    weights = {B, options.attn_weights == AttnWeights::mean ? 1 : H, Lq, Lkv};
-  }
-  auto attn_weights = Tensor<float, 4>::create(weights);
+  auto output =
+      Tensor<float, 4>::create(flags.heads_first() ? Extents<4>{B, H, Lq, Dv}
+                                                   : Extents<4>{B, Lq, H, Dv});
+  auto attn_weights =
+      Tensor<float, 4>::create(attn_weights_extents(options, q, k));
   auto lse = Tensor<float, 3>::create({B, H, Lq});
   if (!output || !attn_weights || !lse) {
     return !output         ? output.error()
@@ -197,6 +120,9 @@ Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
       read_layer(flags.params, *flags.num_heads, flags.num_kv_heads, false);
   if (!files) {
     return files.error();
+  }
+  if (Status s = check_layer_inputs(flags, arrays, files->layer.config()); !s) {
+    return s.error();
   }
   const auto query = to_float<3>(arrays.query, "run", "--query");
   const auto key = to_float<3>(arrays.key, "run", "--key");
@@ -238,12 +164,12 @@ Status write(const std::string& path, const Tensor<float, Rank>& tensor,
 
 Outcome write_results(const RunFlags& flags, const RunResult& result,
                       bool batched) {
-  Status s = flags.params.empty()
-                 ? write(flags.out, result.output_by_heads, batched)
-                 : write(flags.out, result.output, batched);
+  Status s = flags.is_layer()
+                 ? write(flags.out, result.output, batched)
+                 : write(flags.out, result.output_by_heads, batched);
   if (s && !flags.attn_weights.empty()) {
-    s = write(flags.attn_weights, result.attn_weights, batched,
-              flags.form != "mean");
+    s = write(flags.attn_weights, result.attn_weights,
+              batched || flags.ragged(), flags.form != "mean");
   }
   if (s && !flags.lse.empty()) {
     s = write(flags.lse, result.lse, batched);
@@ -252,18 +178,24 @@ Outcome write_results(const RunFlags& flags, const RunResult& result,
 }
 
 Outcome check_flags(const RunFlags& flags) {
-  if (!flags.params.empty() && !flags.num_heads) {
+  if (flags.is_layer() && !flags.num_heads) {
     return usage("--params needs --num-heads beside it");
   }
-  if (flags.params.empty() && flags.num_heads) {
+  if (!flags.is_layer() && flags.num_heads) {
     return usage(
         "--num-heads is for --params; without it the tensors say how many");
   }
-  if (flags.params.empty() && flags.num_kv_heads) {
+  if (!flags.is_layer() && flags.num_kv_heads) {
     return usage(
         "--num-kv-heads is for --params; without it the tensors say how many");
   }
-  if (!flags.params.empty() && flags.layout != "bhld") {
+  if (flags.num_kv_heads && *flags.num_heads % *flags.num_kv_heads != 0) {
+    return usage(
+        fmt::format("--num-kv-heads is {}, expected a divisor of "
+                    "--num-heads, which is {}",
+                    *flags.num_kv_heads, *flags.num_heads));
+  }
+  if (flags.is_layer() && !flags.layout.empty()) {
     return usage(
         "--layout is for tensors with heads; with --params they are (B, L, E)");
   }
@@ -286,7 +218,7 @@ Outcome run_run(const RunFlags& flags) {
   if (!arrays) {
     return failure_of(arrays.error());
   }
-  const std::size_t heads_axis = flags.layout == "bhld" ? 1 : 2;
+  const std::size_t heads_axis = flags.heads_first() ? 1 : 2;
   const auto operation = OperationInputs::read(
       flags.operation, arrays->batched,
       flags.num_heads.value_or(arrays->query.shape[heads_axis]));
@@ -297,13 +229,80 @@ Outcome run_run(const RunFlags& flags) {
   if (!flags.attn_weights.empty()) {
     options.attn_weights = kForms.at(flags.form);
   }
-  const auto result = flags.params.empty()
-                          ? run_operation(flags, *arrays, options)
-                          : run_layer(flags, *arrays, options);
+  const auto result = flags.is_layer() ? run_layer(flags, *arrays, options)
+                                       : run_operation(flags, *arrays, options);
   if (!result) {
-    return failure_of(as_data(result.error()));
+    return failure_of(
+        as_data(in_option_words(result.error(), flags.operation)));
   }
   return write_results(flags, *result, arrays->batched);
+}
+
+void add_tensor_options(CLI::App& command, RunFlags& flags) {
+  const auto file = [&](const std::string& name, std::string& path,
+                        const std::string& text) {
+    command.add_option(name, path, text)
+        ->type_name("F.npy")
+        ->check(not_empty())
+        ->required()
+        ->group("Tensors");
+  };
+  file("--query", flags.query, "(B, Hq, Lq, D), or (Hq, Lq, D)");
+  file("--key", flags.key, "(B, Hkv, Lkv, D)");
+  file("--value", flags.value, "(B, Hkv, Lkv, Dv)");
+  command
+      .add_option("--layout", flags.layout,
+                  "the axes of the files: bhld (default), or blhd (default "
+                  "with --offsets)")
+      ->type_name("bhld|blhd")
+      ->check(one_of({"bhld", "blhd"}))
+      ->group("Tensors");
+  add_ragged_options(command, flags.operation);
+}
+
+void add_layer_options(CLI::App& command, RunFlags& flags) {
+  command
+      .add_option("--params", flags.params,
+                  "run the layer: w_q.weight.npy, w_q.bias.npy, the same of "
+                  "w_k, w_v, w_o, in a folder or a .npz; query, key and value "
+                  "are then (B, L, E)")
+      ->type_name("DIR|FILE.npz")
+      ->check(not_empty())
+      ->group("Layer");
+  command.add_option("--num-heads", flags.num_heads, "heads of the layer")
+      ->type_name("N")
+      ->transform(at_least_one())
+      ->group("Layer");
+  command
+      .add_option("--num-kv-heads", flags.num_kv_heads,
+                  "heads of keys and values (default: --num-heads)")
+      ->type_name("N")
+      ->transform(at_least_one())
+      ->group("Layer");
+}
+
+void add_output_options(CLI::App& command, RunFlags& flags) {
+  const auto file = [&](const std::string& name, std::string& path,
+                        const std::string& text) {
+    return command.add_option(name, path, text)
+        ->type_name("F.npy")
+        ->check(not_empty())
+        ->group("Output");
+  };
+  file("--out", flags.out, "write the output, in the layout of the query")
+      ->required();
+  file("--attn-weights", flags.attn_weights,
+       "write the attention weights (B, H, Lq, Lkv)");
+  command
+      .add_option(
+          "--attn-weights-form", flags.form,
+          "per-head (default), their mean (B, Lq, Lkv), or as they are after "
+          "dropout")
+      ->type_name("per-head|mean|after-dropout")
+      ->check(one_of({"per-head", "mean", "after-dropout"}))
+      ->group("Output");
+  file("--lse", flags.lse,
+       "write the log-sum-exp of the scores (B, H, Lq), natural log");
 }
 
 }  // namespace
@@ -312,43 +311,11 @@ void add_run(CLI::App& app, Command& chosen) {
   CLI::App* command =
       add_command(app, "run", "attention on your own tensors (.npy)",
                   std::string(kExamples));
+  command->footer(std::string(kAxes));
   auto flags = std::make_shared<RunFlags>();
-  const auto file = [&](const std::string& name, std::string& path,
-                        const std::string& text) {
-    return command->add_option(name, path, text)
-        ->type_name("F.npy")
-        ->check(not_empty());
-  };
-  file("--query", flags->query, "(B, H, Lq, D), or (H, Lq, D)")->required();
-  file("--key", flags->key, "(B, H, Lkv, D)")->required();
-  file("--value", flags->value, "(B, H, Lkv, Dv)")->required();
-  command
-      ->add_option("--layout", flags->layout,
-                   "the axes of the files: bhld (default) or blhd")
-      ->type_name("bhld|blhd")
-      ->check(one_of({"bhld", "blhd"}));
-  command
-      ->add_option("--params", flags->params,
-                   "run the layer: then query, key and value are (B, L, E)")
-      ->type_name("DIR|FILE.npz")
-      ->check(not_empty());
-  command->add_option("--num-heads", flags->num_heads, "heads of the layer")
-      ->type_name("N")
-      ->transform(at_least_one());
-  command
-      ->add_option("--num-kv-heads", flags->num_kv_heads,
-                   "heads of keys and values (default: --num-heads)")
-      ->type_name("N")
-      ->transform(at_least_one());
-  file("--out", flags->out, "write the output")->required();
-  file("--attn-weights", flags->attn_weights,
-       "write the attention weights (B, H, Lq, Lkv)");
-  command
-      ->add_option("--attn-weights-form", flags->form,
-                   "per-head (default), their mean, or after dropout")
-      ->type_name("per-head|mean|after-dropout")
-      ->check(one_of({"per-head", "mean", "after-dropout"}));
-  file("--lse", flags->lse, "write the log-sum-exp (B, H, Lq), natural log");
+  add_tensor_options(*command, *flags);
+  add_layer_options(*command, *flags);
+  add_output_options(*command, *flags);
   add_operation_options(*command, flags->operation);
   command->callback([flags, &chosen] {
     chosen = [flags](const Streams&) { return run_run(*flags); };

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "operation_options.h"
+#include "operation_flags.h"
 
 namespace headwise::cli {
 

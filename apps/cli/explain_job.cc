@@ -10,6 +10,8 @@
 #include "headwise/steps/scores.h"
 #include "job_input.h"
 #include "layer_params.h"
+#include "operation_inputs.h"
+#include "option_errors.h"
 #include "outcome.h"
 
 namespace headwise::cli {
@@ -124,6 +126,7 @@ class Runner {
     }
     job.embed_dim = config_.embed_dim;
     job.num_heads = config_.num_heads;
+    job.num_kv_heads = *config_.num_kv_heads;
     job.scale =
         flags_.operation.scale.value_or(default_scale(*config_.head_dim));
     job.softcap = flags_.operation.softcap;
@@ -393,7 +396,7 @@ Result<ExplainedJob> run_job(const ExplainFlags& flags,
   auto steps = flags.shapes_only ? runner.shapes(*job, *operation)
                                  : runner.run(*operation, progress);
   if (!steps) {
-    return as_data(steps.error());
+    return as_data(in_option_words(steps.error(), flags.operation));
   }
   job->steps = *std::move(steps);
   return job;

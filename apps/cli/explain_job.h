@@ -25,7 +25,8 @@ struct ExplainedJob {
   std::size_t key_length = 0;
   std::size_t vocab_size = 0;
   std::size_t embed_dim = 0;
-  std::size_t num_heads = 0;
+  std::size_t num_heads = 1;
+  std::size_t num_kv_heads = 1;
   double scale = 0;
   std::optional<double> softcap{};
   double dropout = 0;
@@ -33,6 +34,8 @@ struct ExplainedJob {
   std::vector<std::vector<std::int64_t>> query_ids;
   std::vector<std::vector<std::int64_t>> key_ids;
 
+  // How many heads of queries read one of keys and values.
+  std::size_t group() const { return num_heads / num_kv_heads; }
   // Null when there is no such step.
   const TracedStep* find(std::string_view name) const;
 };

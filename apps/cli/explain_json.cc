@@ -68,9 +68,10 @@ Json step_json(const ExplainedJob& job, const TracedStep& step,
 
 std::string explain_json(const ExplainedJob& job, const TracedStep* values_of,
                          Language language) {
-  Json json = {{"schema", "headwise.explain"},  {"schema_version", 1},
-               {"headwise_version", version()}, {"batch", job.batch},
-               {"embed_dim", job.embed_dim},    {"num_heads", job.num_heads}};
+  Json json = {{"schema", "headwise.explain"},    {"schema_version", 1},
+               {"headwise_version", version()},   {"batch", job.batch},
+               {"embed_dim", job.embed_dim},      {"num_heads", job.num_heads},
+               {"num_kv_heads", job.num_kv_heads}};
   if (job.from_tokens) {
     json["vocab_size"] = job.vocab_size;
     if (job.cross) {

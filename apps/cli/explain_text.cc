@@ -105,9 +105,13 @@ std::string title(const ExplainedJob& job, Language language) {
                     : job.cross        ? Word::title_cross
                     : one              ? Word::title_one
                                        : Word::title_tokens;
-  std::string text = say(word, language, job.batch, job.vocab_size,
-                         job.num_heads, job.embed_dim) +
-                     "\n";
+  const std::string heads =
+      job.group() != 1
+          ? say(Word::grouped_heads, language, job.num_heads, job.num_kv_heads)
+          : say(Word::heads, language, job.num_heads);
+  std::string text =
+      say(word, language, job.batch, job.vocab_size, heads, job.embed_dim) +
+      "\n";
   if (!job.from_tokens) {
     return text;
   }
@@ -137,7 +141,11 @@ std::string explain_text(const ExplainedJob& job, Language language) {
   if (!computed) {
     text += say(Word::shapes_only, language) + "\n";
   }
-  return text + say(Word::axes, language) + "\n";
+  text += say(Word::axes, language) + "\n";
+  if (job.group() != 1) {
+    text += say(Word::grouped_axis, language, job.group()) + "\n";
+  }
+  return text;
 }
 
 std::string step_text(const ExplainedJob& job, const TracedStep& step,

@@ -1,5 +1,7 @@
 #include "step_words.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -66,6 +68,10 @@ std::string formula_of(const ExplainedJob& job, const TracedStep& step) {
       !scores.empty()) {
     replace_all(formula, " scores", " " + std::string(scores));
     replace_all(formula, "(scores", "(" + std::string(scores));
+  }
+  if (job.group() != 1 && (step.name == "scores" || step.name == "context")) {
+    const std::string head = fmt::format("_heads[b,floor(h/{}),j", job.group());
+    replace_all(formula, "_heads[b,h,j", head);
   }
   if (step.name == "context" && job.find("dropped_weights") != nullptr) {
     replace_all(formula, "attn_weights", "dropped_weights");

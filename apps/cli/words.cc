@@ -14,34 +14,37 @@ struct Pair {
 constexpr std::array kWords = {
     Pair{Word::title_tokens,
          "{0} sequences of token ids (vocabulary {1}) attend to themselves: "
-         "{2} head(s), embed_dim {3}.",
+         "{2}, embed_dim {3}.",
          "토큰 시퀀스 {0}개가 (어휘 {1}개) 자기 자신에 주목합니다: "
-         "헤드 {2}개, embed_dim {3}."},
+         "{2}, embed_dim {3}."},
     Pair{Word::title_one,
          "One sequence of token ids (vocabulary {1}) attends to itself: "
-         "{2} head(s), embed_dim {3}.",
+         "{2}, embed_dim {3}.",
          "토큰 시퀀스 하나가 (어휘 {1}개) 자기 자신에 주목합니다: "
-         "헤드 {2}개, embed_dim {3}."},
+         "{2}, embed_dim {3}."},
     Pair{Word::title_cross_one,
          "One target sequence (queries) attends to one source sequence (keys "
-         "and values), vocabulary {1}: {2} head(s), embed_dim {3}.",
+         "and values), vocabulary {1}: {2}, embed_dim {3}.",
          "타깃 시퀀스 하나(쿼리)가 소스 시퀀스 하나(키와 밸류)에 주목합니다, "
-         "어휘 {1}개: 헤드 {2}개, embed_dim {3}."},
+         "어휘 {1}개: {2}, embed_dim {3}."},
     Pair{Word::title_cross,
          "{0} target sequences (queries) attend to {0} source sequences (keys "
-         "and values), vocabulary {1}: {2} head(s), embed_dim {3}.",
+         "and values), vocabulary {1}: {2}, embed_dim {3}.",
          "타깃 시퀀스 {0}개(쿼리)가 소스 시퀀스 {0}개(키와 밸류)에 주목합니다, "
-         "어휘 {1}개: 헤드 {2}개, embed_dim {3}."},
+         "어휘 {1}개: {2}, embed_dim {3}."},
     Pair{Word::title_vectors,
          "Queries attend to keys and values, all given as vectors (batch of "
-         "{0}): {2} head(s), embed_dim {3}.",
+         "{0}): {2}, embed_dim {3}.",
          "쿼리가 키와 밸류에 주목합니다, 모두 벡터로 주어집니다 (배치 {0}개): "
-         "헤드 {2}개, embed_dim {3}."},
+         "{2}, embed_dim {3}."},
     Pair{Word::title_unbatched,
          "The queries of one sequence attend to its keys and values, given as "
-         "vectors without a batch: {2} head(s), embed_dim {3}.",
+         "vectors without a batch: {2}, embed_dim {3}.",
          "시퀀스 하나의 쿼리가 키와 밸류에 주목합니다, 배치 없이 벡터로 "
-         "주어집니다: 헤드 {2}개, embed_dim {3}."},
+         "주어집니다: {2}, embed_dim {3}."},
+    Pair{Word::heads, "{} head(s)", "헤드 {}개"},
+    Pair{Word::grouped_heads, "{} heads of queries, {} of keys and values",
+         "쿼리 헤드 {}개, 키와 밸류 헤드 {}개"},
     Pair{Word::max_length, "Maximum sequence length: {}",
          "최대 시퀀스 길이: {}"},
     Pair{Word::max_target_length, "Maximum target sequence length: {}",
@@ -69,6 +72,11 @@ constexpr std::array kWords = {
          "축: B 배치, L 토큰, Lq 쿼리, Lkv 키, H 헤드, D 쿼리·키 헤드 하나의 "
          "크기,\nDv 밸류 헤드 하나의 크기, E embed_dim; 1 = 이 축을 따라 모두 "
          "같음(브로드캐스트)."},
+    Pair{
+        Word::grouped_axis,
+        "Hkv heads of keys and values: head h of the queries reads head "
+        "floor(h/{}).",
+        "Hkv 키와 밸류 헤드: 쿼리의 h번 헤드는 floor(h/{})번 헤드를 읽습니다."},
     Pair{Word::no_out_proj,
          "no output projection: the merged heads are the output",
          "출력 투영이 없습니다: 이어 붙인 헤드가 그대로 출력입니다"},

@@ -5,14 +5,12 @@
 import array
 import json
 import math
-import os
 import random
 import subprocess
-import sys
 import unittest
 
-import cli_test
-from cli_test import BAD_INPUT, USAGE
+import cli_case
+from cli_case import BAD_INPUT, USAGE
 
 FIELDS = ["workload", "cpu", "target", "threads", "seconds_min",
           "seconds_median", "gflops", "fma_peak_gflops", "peak_fraction",
@@ -67,7 +65,7 @@ def linear(x, weight, bias):
             for row in range(0, len(x), size) for o in range(size)]
 
 
-class BenchTest(cli_test.CliTest):
+class BenchTest(cli_case.CliTest):
     def test_the_list_names_shapes_and_work(self):
         text = self.succeed("bench", "--list")
         listed = [json.loads(line) for line in self.succeed(
@@ -157,13 +155,13 @@ class BenchTest(cli_test.CliTest):
                        "--workload", "seed", env={"HEADWISE_TARGET": "abacus"})
 
 
-class ServeTest(cli_test.CliTest):
+class ServeTest(cli_case.CliTest):
     SIZES = {"B": 2, "Hq": 4, "Hkv": 2, "Lq": 3, "Lk": 5, "d": 8}
 
     def setUp(self):
         super().setUp()
         self.server = subprocess.Popen(
-            [cli_test.HEADWISE, "bench", "--serve", "--threads", "1"],
+            [cli_case.HEADWISE, "bench", "--serve", "--threads", "1"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(self.end)
 
@@ -382,5 +380,4 @@ class ServeTest(cli_test.CliTest):
 
 
 if __name__ == "__main__":
-    cli_test.HEADWISE = os.path.abspath(sys.argv.pop(1))
-    unittest.main()
+    cli_case.main()

@@ -1,59 +1,30 @@
-// The options of the operation, the same in every command: how they are typed,
-// and the files behind them.
+// The options of the operation with the files they name, and what they make of
+// a call.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
-#include "headwise/interop/array.h"
+#include "operation_flags.h"
 
 namespace headwise::cli {
-
-// As typed; an empty string is an option that was not given.
-struct OperationFlags {
-  std::size_t threads = 0;  // 0: all
-  bool causal = false;
-  std::string window;
-  std::string query_start;
-  std::string key_lengths;
-  std::string key_starts;
-  std::string key_padding;
-  std::string documents;
-  std::string query_documents;
-  std::string mask;
-  std::string mask_axes;
-  std::optional<double> scale;
-  std::optional<double> softcap;
-  std::string bias;
-  std::string bias_axes;
-  std::string alibi;
-  std::string empty_rows = "zero";
-  std::string keep_mask;
-  std::optional<double> dropout;
-  std::uint64_t dropout_seed = 0;
-  std::string sequence_ids;
-};
-
-void add_operation_options(CLI::App& command, OperationFlags& flags);
 
 // The flags with their files read. options() looks into this object.
 class OperationInputs {
  public:
-  // `batched`: whether the tensors of the call have an axis B; `num_heads`:
-  // its query heads. Errors: those of the files, and invalid_argument with the
-  // name of the option.
+  // `batched`: whether the tensors of the call have an axis B (a ragged batch
+  // has sequences all the same); `num_heads`: its query heads. Errors: those of
+  // the files, and invalid_argument with the name of the option.
   static Result<OperationInputs> read(const OperationFlags& flags, bool batched,
                                       std::size_t num_heads);
 
   AttentionOptions options() const;
 
  private:
+  Status read_offsets(const OperationFlags& flags);
   Status read_query_start(const OperationFlags& flags);
   Status read_key_lengths(const OperationFlags& flags, bool batched);
   Status read_documents(const OperationFlags& flags, bool batched);
@@ -64,6 +35,8 @@ class OperationInputs {
 
   OperationFlags flags_;
   std::optional<Executor> executor_;
+  std::optional<Tensor<std::int64_t, 1>> offsets_;
+  std::optional<Tensor<std::int64_t, 1>> query_offsets_;
   QueryStart query_start_;
   Tensor<std::int64_t, 1> query_starts_;
   std::optional<Tensor<std::int64_t, 1>> key_lengths_;

@@ -1,16 +1,15 @@
-#include "operation_options.h"
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include "operation_inputs.h"
 
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <string>
+#include <string_view>
 #include <utility>
 
-#include "args.h"
-#include "headwise/interop/npy.h"
+#include "option_errors.h"
 #include "outcome.h"
+#include "scores_array.h"
 
 namespace headwise::cli {
 namespace {
@@ -19,40 +18,6 @@ const std::map<std::string, EmptyRow> kEmptyRows = {
     {"zero", EmptyRow::zero},
     {"uniform", EmptyRow::uniform},
     {"nan", EmptyRow::nan}};
-
-Error bad_option(std::string_view option, const std::string& given,
-                 std::string_view expected) {
-  return {ErrorCode::invalid_argument,
-          fmt::format("{} is {}, expected {}", option, given, expected)};
-}
-
-// "B,1,Lkv" -> axes; H may also be called Hq. `option` is --mask-axes or
-// --bias-axes.
-Result<std::vector<Axis>> parse_axes(std::string_view option,
-                                     std::string_view text) {
-  static const std::map<std::string_view, Axis> kNames = {
-      {"B", Axis::B},   {"H", Axis::H},     {"Hq", Axis::H},
-      {"Lq", Axis::Lq}, {"Lkv", Axis::Lkv}, {"1", Axis::one}};
-  std::vector<Axis> axes;
-  for (std::string_view rest = text;;) {
-    const std::size_t comma = rest.find(',');
-    const auto name = kNames.find(rest.substr(0, comma));
-    if (name == kNames.end()) {
-      return bad_option(option, std::string(text),
-                        "names out of B, H, Lq, Lkv and 1, parted by commas, "
-                        "such as B,1,Lkv");
-    }
-    if (name->second != Axis::one &&
-        std::ranges::find(axes, name->second) != axes.end()) {
-      return bad_option(option, std::string(text), "each name once");
-    }
-    axes.push_back(name->second);
-    if (comma == std::string_view::npos) {
-      return axes;
-    }
-    rest.remove_prefix(comma + 1);
-  }
-}
 
 // One side of --window: a number of keys, or inf for all of them. No value: no
 // such side.
@@ -72,10 +37,11 @@ std::optional<std::optional<std::int64_t>> parse_side(std::string_view text) {
 // "3,0" -> window(3, 0). One number alone is not guessed: some call it the keys
 // on each side, others all the keys up to the query.
 Result<Mask> parse_window(const std::string& text) {
-  const std::size_t comma = std::min(text.find(','), text.size());
-  const auto left = parse_side(std::string_view(text).substr(0, comma));
-  const auto right = parse_side(
-      std::string_view(text).substr(std::min(comma + 1, text.size())));
+  const std::string_view sides = text;
+  const std::size_t comma = std::min(sides.find(','), sides.size());
+  const auto left = parse_side(sides.substr(0, comma));
+  const auto right =
+      parse_side(sides.substr(std::min(comma + 1, sides.size())));
   if (!left || !right) {
     return bad_option("--window", text,
                       "two whole numbers from 0 on, or inf for no limit, such "
@@ -87,64 +53,6 @@ Result<Mask> parse_window(const std::string& text) {
 // Puts the axis B before those of an array that has none.
 void add_batch_axis(Array& array) {
   array.shape.insert(array.shape.begin(), 1);
-}
-
-Error wrong_rank(std::string_view option, const Array& array,
-                 std::string_view expected) {
-  return {ErrorCode::shape_mismatch,
-          fmt::format("{} has shape ({}), expected {}", option,
-                      fmt::join(array.shape, ", "), expected)};
-}
-
-// The axes of --mask or --bias: given as `text`, or those of a rank-4 array. A
-// shorter one is never guessed. An axis of extent 1 in a rank-4 array is
-// broadcast.
-Result<std::vector<Axis>> axes_of(const std::string& option,
-                                  const std::string& text, const Array& array) {
-  if (!text.empty()) {
-    auto axes = parse_axes(option + "-axes", text);
-    if (axes && axes->size() != array.shape.size()) {
-      return wrong_rank(
-          option, array,
-          fmt::format("one axis for each name in {}-axes {}", option, text));
-    }
-    return axes;
-  }
-  if (array.shape.size() != 4) {
-    return wrong_rank(option, array,
-                      fmt::format("4 axes (B, H, Lq, Lkv), or {0}-axes to name "
-                                  "them, such as {0}-axes B,1,Lkv",
-                                  option));
-  }
-  std::vector<Axis> axes = {Axis::B, Axis::H, Axis::Lq, Axis::Lkv};
-  for (std::size_t axis = 0; axis < axes.size(); ++axis) {
-    if (array.shape[axis] == 1) {
-      axes[axis] = Axis::one;
-    }
-  }
-  return axes;
-}
-
-// An array in C order as a dense tensor over the scores, and its elements side
-// by side for a view on them.
-Result<NamedAxes> flatten(const std::string& option, const std::string& text,
-                          Array& array) {
-  auto axes = axes_of(option, text, array);
-  if (!axes) {
-    return axes.error();
-  }
-  std::vector<std::ptrdiff_t> strides(array.shape.size(), 1);
-  for (std::size_t axis = strides.size(); axis-- > 1;) {
-    strides[axis - 1] =
-        strides[axis] * static_cast<std::ptrdiff_t>(array.shape[axis]);
-  }
-  std::size_t count = 1;
-  for (const std::size_t extent : array.shape) {
-    count *= extent;
-  }
-  NamedAxes named{array.shape, std::move(strides), *std::move(axes), {}};
-  array.shape = {count};
-  return named;
 }
 
 template <class T>
@@ -165,7 +73,7 @@ Status read_integers(std::string_view option, const std::string& path,
   if (path.empty()) {
     return ok();
   }
-  Result<Array> array = read_npy(path);
+  Result<Array> array = read_file_of(option, path);
   if (!array) {
     return array.error();
   }
@@ -178,83 +86,32 @@ Status read_integers(std::string_view option, const std::string& path,
   return store(to_int64<Rank>(*array, "run", option), place);
 }
 
+// `place` is (B + 1) where the option is given.
+Status read_offsets_of(std::string_view option, const std::string& path,
+                       std::optional<Tensor<std::int64_t, 1>>& place) {
+  if (Status s = read_integers(option, path, "(B + 1)", true, place); !s) {
+    return s;
+  }
+  if (place && place->size() == 0) {
+    return Error{
+        ErrorCode::shape_mismatch,
+        std::string(option) + " has shape (0), expected (B + 1), at least (1)"};
+  }
+  return ok();
+}
+
 }  // namespace
 
-void add_operation_options(CLI::App& command, OperationFlags& flags) {
-  const auto add = [&](const std::string& name, auto& value,
-                       const std::string& text) {
-    CLI::Option* option =
-        command.add_option(name, value, text)->group("Attention");
-    if constexpr (std::is_same_v<decltype(value), std::string&>) {
-      option->check(not_empty());
-    }
-    return option;
-  };
-  add("--threads", flags.threads, "threads to use (default: all)")
-      ->type_name("N")
-      ->transform(at_least_one());
-  command
-      .add_flag("--causal", flags.causal,
-                "query i sees the keys up to i + query start")
-      ->disable_flag_override()
-      ->group("Attention");
-  add("--window", flags.window,
-      "query i sees LEFT keys before i + query start, RIGHT after it; inf: all")
-      ->type_name("LEFT,RIGHT");
-  add("--query-start", flags.query_start,
-      "where query 0 stands among the keys (default 0)")
-      ->type_name("N|bottom-right|F.npy");
-  add("--key-lengths", flags.key_lengths,
-      "valid keys, (B) or (B, Lq), integers")
-      ->type_name("F.npy");
-  add("--key-starts", flags.key_starts,
-      "(B): the first valid key of a sequence padded on the left")
-      ->type_name("F.npy");
-  add("--key-padding", flags.key_padding,
-      "(B, Lkv), true or 1 = attend, 0 = padding")
-      ->type_name("F.npy");
-  add("--documents", flags.documents,
-      "(B, Lkv), ids that do not decrease: attend within a document")
-      ->type_name("F.npy");
-  add("--query-documents", flags.query_documents,
-      "(B, Lq), the queries' ids (default: those of --documents)")
-      ->type_name("F.npy");
-  add("--mask", flags.mask, "dense mask, true or 1 = attend, 0 = masked")
-      ->type_name("F.npy");
-  add("--mask-axes", flags.mask_axes,
-      "the axes of --mask, such as B,1,Lkv or Lq,Lkv")
-      ->type_name("AXES");
-  add("--scale", flags.scale, "factor on q.k (default 1/sqrt(D))")
-      ->type_name("X")
-      ->check(finite_number());
-  add("--softcap", flags.softcap,
-      "scores become X * tanh(score / X), before any bias")
-      ->type_name("X")
-      ->check(finite_number());
-  add("--bias", flags.bias, "added to the scores, float; -inf masks")
-      ->type_name("F.npy");
-  add("--bias-axes", flags.bias_axes,
-      "the axes of --bias, such as H,Lq,Lkv or B,1,Lkv")
-      ->type_name("AXES");
-  add("--alibi", flags.alibi,
-      "(H): scores lose slope * distance; auto: the usual slopes")
-      ->type_name("F.npy|auto");
-  add("--empty-rows", flags.empty_rows,
-      "what a query without any key gives (default zero)")
-      ->type_name("zero|uniform|nan")
-      ->check(one_of({"zero", "uniform", "nan"}));
-  add("--dropout", flags.dropout, "drop attention weights with probability P")
-      ->type_name("P")
-      ->check(probability());
-  add("--dropout-seed", flags.dropout_seed, "which are dropped (default 0)")
-      ->type_name("N")
-      ->transform(natural_number());
-  add("--sequence-ids", flags.sequence_ids,
-      "(B): dropout follows a sequence's id, not its place")
-      ->type_name("F.npy");
-  add("--keep-mask", flags.keep_mask,
-      "(B, H, Lq, Lkv): the weights to keep; --dropout P then gives 1/(1-P)")
-      ->type_name("F.npy");
+Status OperationInputs::read_offsets(const OperationFlags& flags) {
+  if (flags.offsets.empty() && !flags.query_offsets.empty()) {
+    return bad_option("--query-offsets", flags.query_offsets,
+                      "--offsets beside it");
+  }
+  if (Status s = read_offsets_of("--offsets", flags.offsets, offsets_); !s) {
+    return s;
+  }
+  return read_offsets_of("--query-offsets", flags.query_offsets,
+                         query_offsets_);
 }
 
 Status OperationInputs::read_query_start(const OperationFlags& flags) {
@@ -277,7 +134,7 @@ Status OperationInputs::read_query_start(const OperationFlags& flags) {
     return bad_option("--query-start", text,
                       "a whole number, bottom-right or a .npy file");
   }
-  const Result<Array> array = read_npy(text);
+  const Result<Array> array = read_file_of("--query-start", text);
   if (!array) {
     return array.error();
   }
@@ -299,7 +156,7 @@ Status OperationInputs::read_key_lengths(const OperationFlags& flags,
   if (flags.key_lengths.empty()) {
     return ok();
   }
-  Result<Array> array = read_npy(flags.key_lengths);
+  Result<Array> array = read_file_of("--key-lengths", flags.key_lengths);
   if (!array) {
     return array.error();
   }
@@ -322,7 +179,7 @@ Status OperationInputs::read_documents(const OperationFlags& flags,
                                        bool batched) {
   if (flags.documents.empty() && !flags.query_documents.empty()) {
     return bad_option("--query-documents", flags.query_documents,
-                      "a --documents beside it");
+                      "--documents beside it");
   }
   if (Status s = read_integers("--documents", flags.documents, "(B, Lkv)",
                                batched, documents_);
@@ -335,7 +192,7 @@ Status OperationInputs::read_documents(const OperationFlags& flags,
 
 Status OperationInputs::read_masks(const OperationFlags& flags, bool batched) {
   if (!flags.key_padding.empty()) {
-    Result<Array> array = read_npy(flags.key_padding);
+    Result<Array> array = read_file_of("--key-padding", flags.key_padding);
     if (!array) {
       return array.error();
     }
@@ -355,9 +212,9 @@ Status OperationInputs::read_masks(const OperationFlags& flags, bool batched) {
     return flags.mask_axes.empty()
                ? ok()
                : Status(bad_option("--mask-axes", flags.mask_axes,
-                                   "a --mask beside it"));
+                                   "--mask beside it"));
   }
-  Result<Array> array = read_npy(flags.mask);
+  Result<Array> array = read_file_of("--mask", flags.mask);
   if (!array) {
     return array.error();
   }
@@ -374,9 +231,9 @@ Status OperationInputs::read_bias(const OperationFlags& flags) {
     return flags.bias_axes.empty()
                ? ok()
                : Status(bad_option("--bias-axes", flags.bias_axes,
-                                   "a --bias beside it"));
+                                   "--bias beside it"));
   }
-  Result<Array> array = read_npy(flags.bias);
+  Result<Array> array = read_file_of("--bias", flags.bias);
   if (!array) {
     return array.error();
   }
@@ -399,7 +256,7 @@ Status OperationInputs::read_alibi(const OperationFlags& flags,
   if (!flags.alibi.ends_with(".npy")) {
     return bad_option("--alibi", flags.alibi, "auto or a .npy file");
   }
-  const Result<Array> array = read_npy(flags.alibi);
+  const Result<Array> array = read_file_of("--alibi", flags.alibi);
   if (!array) {
     return array.error();
   }
@@ -419,7 +276,7 @@ Status OperationInputs::read_dropout(const OperationFlags& flags,
   if (flags.keep_mask.empty()) {
     return ok();
   }
-  Result<Array> array = read_npy(flags.keep_mask);
+  Result<Array> array = read_file_of("--keep-mask", flags.keep_mask);
   if (!array) {
     return array.error();
   }
@@ -451,7 +308,11 @@ Result<OperationInputs> OperationInputs::read(const OperationFlags& flags,
     }
     inputs.window_ = *std::move(window);
   }
-  Status s = inputs.read_query_start(flags);
+  Status s = inputs.read_offsets(flags);
+  batched = batched || inputs.offsets_;
+  if (s) {
+    s = inputs.read_query_start(flags);
+  }
   if (s) {
     s = inputs.read_key_lengths(flags, batched);
   }
@@ -475,7 +336,7 @@ Result<OperationInputs> OperationInputs::read(const OperationFlags& flags,
     s = inputs.read_dropout(flags, batched);
   }
   if (!s) {
-    return s.error();
+    return in_option_words(s.error(), flags);
   }
   return inputs;
 }
@@ -486,6 +347,10 @@ AttentionOptions OperationInputs::options() const {
                            .query_start = query_start_,
                            .empty_rows = kEmptyRows.at(flags_.empty_rows),
                            .executor = executor_ ? &*executor_ : nullptr};
+  if (offsets_) {
+    const auto& of_queries = query_offsets_ ? query_offsets_ : offsets_;
+    options.offsets = Offsets(of_queries->view(), offsets_->view());
+  }
   if (key_padding_) {
     options.mask = options.mask & key_padding(key_padding_->view());
   }

@@ -1,24 +1,19 @@
-// What `explain` makes of a job: the same steps whether it computes or only
-// sizes them, as text and as JSON, in two languages.
-#include <fmt/format.h>
+// The steps of a job, the same whether it computes or only sizes them, and the
+// jobs that are refused.
+#include "explain_job.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <functional>
-#include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "examples.h"
-#include "explain_job.h"
-#include "explain_json.h"
-#include "explain_picture.h"
-#include "explain_text.h"
+#include "explain_jobs.h"
 #include "headwise/inspect/step_table.h"
-#include "headwise/interop/npy.h"
-#include "interop/files.h"
 #include "step_words.h"
 
 namespace headwise::cli {
@@ -26,53 +21,11 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::Not;
-using Json = nlohmann::json;
-
-// A file of zeros and ones, or of numbers below `largest`.
-template <class T>
-void put_array(const std::string& path, const std::vector<std::size_t>& shape,
-               std::size_t largest = 2) {
-  std::size_t count = 1;
-  for (const std::size_t extent : shape) {
-    count *= extent;
-  }
-  const auto data = std::make_unique<T[]>(count);
-  for (std::size_t n = 0; n < count; ++n) {
-    data[n] = static_cast<T>((n * 7 + n / 3) % largest);
-  }
-  std::vector<std::ptrdiff_t> strides(shape.size(), 1);
-  for (std::size_t axis = shape.size(); axis-- > 1;) {
-    strides[axis - 1] =
-        strides[axis] * static_cast<std::ptrdiff_t>(shape[axis]);
-  }
-  const Status s =
-      write_npy(path, AnyView(data.get(), DTypeOf<T>::value, shape, strides));
-  ASSERT_TRUE(s) << s.error().message;
-}
-
-void put_text(const std::string& path, std::string_view text) {
-  put_file(path, bytes_of(text));
-}
-
-ExplainedJob job_of(const ExplainFlags& flags) {
-  const auto job = run_job(flags, {});
-  EXPECT_TRUE(job) << job.error().message;
-  return job ? *job : ExplainedJob{};
-}
 
 Error error_of(const ExplainFlags& flags) {
   const auto job = run_job(flags, {});
   EXPECT_FALSE(job);
   return job ? Error{} : job.error();
-}
-
-// Small, so that a job costs nothing.
-ExplainFlags small() {
-  ExplainFlags flags;
-  flags.embed_dim = 8;
-  flags.num_heads = 2;
-  return flags;
 }
 
 void expect_same_steps(ExplainFlags flags, const std::string& what) {
@@ -337,7 +290,7 @@ TEST(JobTest, OptionsThatContradictAreRefused) {
          "vectors");
   flags = {};
   flags.operation.mask_axes = "B";
-  expect(flags, "--mask-axes is B, expected a --mask beside it");
+  expect(flags, "--mask-axes is B, expected --mask beside it");
 }
 
 TEST(JobTest, KeyHeadsThatDoNotDivideTheHeadsAreNamed) {
@@ -421,215 +374,6 @@ TEST(JobTest, TheSeedsDecideTheNumbers) {
   EXPECT_EQ(output(1, 1), output(1, 1));
   EXPECT_NE(output(1, 1), output(2, 1));
   EXPECT_NE(output(1, 1), output(1, 2));
-}
-
-TEST(ExplainTextTest, SaysTheMaximumLengthAndEveryStep) {
-  const ExplainedJob job = job_of({});
-  const std::string text = explain_text(job, Language::en);
-  EXPECT_THAT(text, HasSubstr("\nMaximum sequence length: 20\n"));
-  EXPECT_THAT(text, HasSubstr("\n10. scores: compare every query"));
-  EXPECT_THAT(text, HasSubstr("shape (B=10, H=8, Lq=20, Lkv=20)  min "));
-  EXPECT_THAT(text, HasSubstr("scale = 0.125\n"));
-  EXPECT_THAT(text, HasSubstr("    [16,  5, 11,  2,  4,  5,  1, 20, 16, 14]"));
-  std::size_t at = 0;
-  for (const TracedStep& step : job.steps) {
-    const std::size_t next = text.find(". " + step.name + ": ", at);
-    ASSERT_NE(next, std::string::npos) << step.name;
-    at = next;
-  }
-}
-
-TEST(ExplainTextTest, ShowsTheMasksOfTheMaskedExample) {
-  ExplainFlags flags;
-  flags.example = "masked";
-  const std::string text = explain_text(job_of(flags), Language::en);
-  EXPECT_THAT(text, HasSubstr(". padding_mask: "));
-  EXPECT_THAT(text, HasSubstr(". causal_mask: no-peek mask"));
-  EXPECT_THAT(text,
-              HasSubstr("(B=5, 1, Lq=10, Lkv=10)  235 of 500 may attend"));
-  EXPECT_THAT(text, HasSubstr("530 of 1000 masked (53.0 %)"));
-  EXPECT_THAT(text, HasSubstr("    -inf"));
-}
-
-TEST(ExplainTextTest, PrintsBothMaximumLengthsOfTwoSides) {
-  ExplainFlags flags;
-  flags.example = "encoder-decoder";
-  const std::string text = explain_text(job_of(flags), Language::en);
-  EXPECT_THAT(text, HasSubstr("Maximum target sequence length: 12\n"
-                              "Maximum source sequence length: 10\n"));
-}
-
-TEST(ExplainTextTest, SpeaksKoreanThroughout) {
-  for (const Example& example : examples()) {
-    ExplainFlags flags;
-    flags.example = example.name;
-    const ExplainedJob job = job_of(flags);
-    const std::string text = explain_text(job, Language::ko);
-    for (const char* english : {"Maximum", "shape (", " min ", "masked (",
-                                "may attend", "Axes", "attend", "project"}) {
-      EXPECT_THAT(text, Not(HasSubstr(english))) << example.name;
-    }
-    EXPECT_THAT(text, HasSubstr("모양 ("));
-    for (const TracedStep& step : job.steps) {
-      EXPECT_THAT(text, HasSubstr(operation_of(job, step, Language::ko)));
-    }
-  }
-}
-
-TEST(ExplainTextTest, OfShapesAloneShowsNoNumbers) {
-  ExplainFlags flags;
-  flags.shapes_only = true;
-  flags.embed_dim = std::size_t{1} << 63;  // times 10 * 20 wraps round to 0
-  flags.num_heads = 1;
-  const std::string text = explain_text(job_of(flags), Language::en);
-  EXPECT_THAT(text, HasSubstr("E=9223372036854775808)  float32\n"));
-  EXPECT_THAT(text, Not(HasSubstr("[]")));
-  EXPECT_THAT(text, Not(HasSubstr("[0, :")));
-}
-
-TEST(ExplainTextTest, AFullyMaskedStepHasNoRange) {
-  const TempFolder folder;
-  put_array<std::int64_t>(folder / "none.npy", {10}, 1);
-  ExplainFlags flags = small();
-  flags.operation.key_lengths = folder / "none.npy";
-  const ExplainedJob job = job_of(flags);
-  const TracedStep& step = *job.find("masked_scores");
-  EXPECT_THAT(step_text(job, step, Language::en),
-              HasSubstr("no finite number; 8000 of 8000 masked (100.0 %)"));
-  EXPECT_THAT(step_text(job, step, Language::ko), HasSubstr("유한한 수 없음"));
-  EXPECT_FALSE(
-      Json::parse(explain_json(job, &step, Language::en))["steps"][0].contains(
-          "min"));
-}
-
-TEST(ExplainTextTest, OneSequenceIsOne) {
-  const TempFolder folder;
-  put_text(folder / "one", "[[1, 2]]");
-  ExplainFlags flags = small();
-  flags.tokens = folder / "one";
-  EXPECT_THAT(
-      explain_text(job_of(flags), Language::en),
-      testing::StartsWith("One sequence of token ids (vocabulary 100)"));
-  flags.target_tokens = folder / "one";
-  EXPECT_THAT(explain_text(job_of(flags), Language::en),
-              testing::StartsWith("One target sequence (queries) attends"));
-}
-
-TEST(ExplainJsonTest, EveryStepHasWhatTheSchemaPromises) {
-  for (const Example& example : examples()) {
-    for (const Language language : {Language::en, Language::ko}) {
-      ExplainFlags flags;
-      flags.example = example.name;
-      const ExplainedJob job = job_of(flags);
-      const Json json = Json::parse(explain_json(job, nullptr, language));
-      EXPECT_EQ(json["schema"], "headwise.explain");
-      EXPECT_EQ(json["schema_version"], 1);
-      EXPECT_TRUE(json["headwise_version"].is_string());
-      EXPECT_EQ(json["num_heads"], example.num_heads);
-      EXPECT_EQ(json["embed_dim"], example.embed_dim);
-      EXPECT_EQ(json.contains("max_sequence_length"),
-                !example.vectors && !example.target);
-      EXPECT_EQ(json.contains("max_source_sequence_length"),
-                example.target.has_value());
-      ASSERT_EQ(json["steps"].size(), job.steps.size());
-      for (std::size_t n = 0; n < job.steps.size(); ++n) {
-        const Json& step = json["steps"][n];
-        EXPECT_EQ(step["number"], n + 1);
-        EXPECT_EQ(step["name"], job.steps[n].name);
-        EXPECT_EQ(step["operation"], operation_of(job, job.steps[n], language));
-        EXPECT_EQ(step["formula"], formula_of(job, job.steps[n]));
-        EXPECT_EQ(step["shape"].get<std::vector<std::size_t>>(),
-                  job.steps[n].extents);
-        EXPECT_EQ(step["axes"].get<std::vector<std::string>>(),
-                  job.steps[n].axes);
-        EXPECT_EQ(step["dtype"], name_of(job.steps[n].dtype));
-        EXPECT_TRUE(step["masked"].is_number_unsigned());
-        EXPECT_TRUE(step["nan"].is_number_unsigned());
-        EXPECT_EQ(step.contains("min"), job.steps[n].dtype != DType::boolean);
-        EXPECT_FALSE(step.contains("values"));
-      }
-    }
-  }
-}
-
-TEST(ExplainJsonTest, OneStepHasItsValuesAndInfinityIsAString) {
-  ExplainFlags flags;
-  flags.example = "masked";
-  const ExplainedJob job = job_of(flags);
-  const auto values = [&](const char* name) {
-    const TracedStep* step = job.find(name);
-    const Json json = Json::parse(explain_json(job, step, Language::en));
-    EXPECT_EQ(json["steps"].size(), 1u);
-    EXPECT_EQ(json["steps"][0]["number"], step - job.steps.data() + 1);
-    return json["steps"][0]["values"];
-  };
-  const Json scores = values("masked_scores");
-  ASSERT_EQ(scores.size(), 5u);
-  ASSERT_EQ(scores[4][1][9].size(), 10u);
-  EXPECT_EQ(scores[0][0][0][1], "-inf");
-  EXPECT_EQ(scores[0][0][0][0], job.find("masked_scores")->at(0));
-  EXPECT_EQ(values("padding_mask")[0][0][0][0], true);
-  EXPECT_EQ(values("padding_mask")[0][0][0][9], false);
-  EXPECT_EQ(values("padded")[0][0], 62);
-  EXPECT_TRUE(values("padded")[0][0].is_number_integer());
-}
-
-TEST(ExplainJsonTest, NaNIsAString) {
-  const TempFolder folder;
-  put_text(folder / "tokens", "[[], [1]]");
-  ExplainFlags flags = small();
-  flags.tokens = folder / "tokens";
-  flags.mask_kind = "padding";
-  flags.operation.empty_rows = "nan";
-  const ExplainedJob job = job_of(flags);
-  const Json step = Json::parse(
-      explain_json(job, job.find("attn_weights"), Language::en))["steps"][0];
-  EXPECT_EQ(step["nan"], 2);
-  EXPECT_EQ(step["values"][0][0][0][0], "nan");
-  EXPECT_EQ(step["values"][1][0][0][0], 1.0);
-}
-
-TEST(ExplainJsonTest, ShapesAloneHaveNoNumbers) {
-  ExplainFlags flags;
-  flags.shapes_only = true;
-  const ExplainedJob job = job_of(flags);
-  const Json json =
-      Json::parse(explain_json(job, job.find("scores"), Language::en));
-  EXPECT_THAT(json["steps"][0]["shape"].get<std::vector<int>>(),
-              ElementsAre(10, 8, 20, 20));
-  for (const char* key : {"min", "max", "masked", "nan", "values"}) {
-    EXPECT_FALSE(json["steps"][0].contains(key)) << key;
-  }
-}
-
-TEST(ExplainPictureTest, DrawsTheSequenceThatWasAskedFor) {
-  ExplainFlags flags;
-  flags.example = "masked";
-  const ExplainedJob job = job_of(flags);
-  const std::string svg = explain_picture(job, 1, Language::en).value();
-  EXPECT_THAT(svg, HasSubstr("every head, sequence 1"));
-  EXPECT_THAT(svg, HasSubstr(">96</text>"));
-  EXPECT_THAT(svg, HasSubstr("60 → 60: 1</title>"));
-  // attn_weights[1, 0, 1, 0] of (5, 2, 10, 10).
-  EXPECT_THAT(svg, HasSubstr(fmt::format("96 → 60: {:.6g}</title>",
-                                         job.find("attn_weights")->at(210))));
-  EXPECT_THAT(svg, HasSubstr("60 → 96: masked</title>"));
-  EXPECT_THAT(svg, HasSubstr("(pad) → 90: "));
-  EXPECT_THAT(explain_picture(job, 1, Language::ko).value(),
-              HasSubstr(">(패딩)</text>"));
-}
-
-TEST(ExplainPictureTest, ASequenceThatIsNotThereIsRefused) {
-  ExplainFlags flags;
-  flags.example = "masked";
-  EXPECT_EQ(explain_picture(job_of(flags), 5, Language::en).error().message,
-            "explain: --sequence is 5, expected 0 to 4");
-  const TempFolder folder;
-  put_text(folder / "none", "[]");
-  flags = small();
-  flags.tokens = folder / "none";
-  EXPECT_EQ(explain_picture(job_of(flags), 0, Language::en).error().message,
-            "explain: --heads draws one sequence, and the batch has none");
 }
 
 }  // namespace

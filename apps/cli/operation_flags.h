@@ -1,0 +1,42 @@
+// The options of the operation, the same in every command, as they are typed.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace headwise::cli {
+
+// As typed; an empty string is an option that was not given.
+struct OperationFlags {
+  std::size_t threads = 0;  // 0: all
+  bool causal = false;
+  std::string window;
+  std::string query_start;
+  std::string offsets;
+  std::string query_offsets;
+  std::string key_lengths;
+  std::string key_starts;
+  std::string key_padding;
+  std::string documents;
+  std::string query_documents;
+  std::string mask;
+  std::string mask_axes;
+  std::optional<double> scale;
+  std::optional<double> softcap;
+  std::string bias;
+  std::string bias_axes;
+  std::string alibi;
+  std::string empty_rows = "zero";
+  std::string keep_mask;
+  std::optional<double> dropout;
+  std::uint64_t dropout_seed = 0;
+  std::string sequence_ids;
+};
+
+void add_operation_options(CLI::App& command, OperationFlags& flags);
+// --offsets and --query-offsets.
+void add_ragged_options(CLI::App& command, OperationFlags& flags);
+
+}  // namespace headwise::cli

@@ -1,0 +1,80 @@
+#include "option_errors.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <map>
+
+#include "headwise/interop/npy.h"
+
+namespace headwise::cli {
+
+Error bad_option(std::string_view option, const std::string& given,
+                 std::string_view expected) {
+  return {ErrorCode::invalid_argument,
+          fmt::format("{} is {}, expected {}", option, given, expected)};
+}
+
+Error wrong_rank(std::string_view option, const Array& array,
+                 std::string_view expected) {
+  return {ErrorCode::shape_mismatch,
+          fmt::format("{} has shape ({}), expected {}", option,
+                      fmt::join(array.shape, ", "), expected)};
+}
+
+Error in_option_words(Error error, const OperationFlags& flags) {
+  const bool own_ids = !flags.query_documents.empty();
+  const std::map<std::string_view, std::string_view> options = {
+      {"alibi", "--alibi"},
+      {"bias", "--bias"},
+      {"documents.key_ids", "--documents"},
+      {"documents.query_ids", own_ids ? "--query-documents" : "--documents"},
+      {"dropout.keep_mask", "--keep-mask"},
+      {"dropout.sequence_ids", "--sequence-ids"},
+      {"key_lengths", "--key-lengths"},
+      {"key_padding", "--key-padding"},
+      {"key_starts", "--key-starts"},
+      {"mask", "--mask"},
+      {"offsets", "--offsets"},
+      {"offsets.key", "--offsets"},
+      {"offsets.query", "--query-offsets"},
+      {"query_start", "--query-start"}};
+  // "attention: key_lengths[0] is 7, expected 0 to Lkv = 6"
+  const std::size_t begin = error.message.find(": ");
+  if (begin == std::string::npos) {
+    return error;
+  }
+  std::string text = error.message.substr(begin + 1);
+  // With the space before it.
+  const std::string name = text.substr(0, text.find_first_of(" [", 1));
+  if (name == " documents.query_ids" && !own_ids &&
+      error.code == ErrorCode::shape_mismatch) {
+    text += "; --query-documents gives the queries other ids";
+  }
+  if (const auto option = options.find(name.substr(1));
+      option != options.end()) {
+    for (std::size_t at = text.find(name); at != std::string::npos;
+         at = text.find(name, at + name.size())) {
+      text.replace(at + 1, name.size() - 1, option->second);
+    }
+  }
+  if (text.starts_with(" --")) {
+    error.message = text.substr(1);
+  }
+  return error;
+}
+
+Result<Array> read_file_of(std::string_view option, const std::string& path) {
+  auto array = read_npy(path);
+  if (!array) {
+    const std::string& what = array.error().message;
+    const std::string_view reader = "read_npy: ";
+    return Error{
+        array.error().code,
+        fmt::format("{}: {}", option,
+                    what.substr(what.starts_with(reader) ? reader.size() : 0))};
+  }
+  return array;
+}
+
+}  // namespace headwise::cli

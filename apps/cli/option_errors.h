@@ -1,0 +1,29 @@
+// What is wrong with an option or with its file: the name of the option, what
+// was given, what was expected.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "headwise/base/result.h"
+#include "headwise/interop/array.h"
+#include "operation_flags.h"
+
+namespace headwise::cli {
+
+// invalid_argument.
+Error bad_option(std::string_view option, const std::string& given,
+                 std::string_view expected);
+
+// shape_mismatch, of the file that the option names.
+Error wrong_rank(std::string_view option, const Array& array,
+                 std::string_view expected);
+
+// What the library said about an argument, under the name of the option that
+// gave it: `--key-lengths[0] is 7, expected 0 to Lkv = 6`.
+Error in_option_words(Error error, const OperationFlags& flags);
+
+// read_npy(), whose errors then begin with the option.
+Result<Array> read_file_of(std::string_view option, const std::string& path);
+
+}  // namespace headwise::cli

@@ -1,0 +1,225 @@
+"""The layer from files of parameters, in `headwise run` and `explain`."""
+import json
+import math
+import os
+import pathlib
+import shutil
+import zipfile
+
+import cli_case
+from cli_case import BAD_INPUT, CliTest, read_npy
+
+
+class ParamsTest(CliTest):
+    def setUp(self):
+        super().setUp()
+        for name in ("w_q", "w_k", "w_v", "w_o"):
+            self.put(f"layer/{name}.weight.npy", 6, 6)
+            self.put(f"layer/{name}.bias.npy", 6)
+        self.put("x.npy", 2, 4, 6)
+        self.arguments = ("run", "--query", "x.npy", "--key", "x.npy",
+                          "--value", "x.npy", "--params", "layer",
+                          "--num-heads", "2", "--out", "o.npy")
+
+    def test_a_folder_and_an_archive_are_the_same(self):
+        self.succeed(*self.arguments)
+        output = (self.folder / "o.npy").read_bytes()
+        self.assertEqual(read_npy(self.folder / "o.npy")[0], (2, 4, 6))
+        for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            with zipfile.ZipFile(self.folder / "layer.npz", "w",
+                                 method) as archive:
+                for path in (self.folder / "layer").iterdir():
+                    archive.write(path, path.name)
+            arguments = [a if a != "layer" else "layer.npz"
+                         for a in self.arguments]
+            self.succeed(*arguments)
+            self.assertEqual((self.folder / "o.npy").read_bytes(), output)
+
+    def test_unbatched(self):
+        self.put("x.npy", 1, 4, 6)
+        self.succeed(*self.arguments)
+        batched = read_npy(self.folder / "o.npy")[1]
+        self.put("x.npy", 4, 6)
+        self.succeed(*self.arguments, "--lse", "l.npy")
+        shape, values = read_npy(self.folder / "o.npy")
+        self.assertEqual((shape, values), ((4, 6), batched))
+        self.assertEqual(read_npy(self.folder / "l.npy")[0], (2, 4))
+
+    def test_parameters_that_are_wrong(self):
+        def write(name, *shape, **options):
+            return lambda: self.put(f"layer/{name}.npy", *shape, **options)
+
+        def remove(name):
+            return lambda: (self.folder / "layer" / f"{name}.npy").unlink()
+
+        nan = [0.0] * 36
+        nan[15] = math.nan
+        for spoil, message in (
+                (write("w_k.weight", 6, 6, values=nan), "layer/w_k.weight.npy "
+                 "is nan at (2, 3), expected finite numbers"),
+                (write("w_k.weight", 6, 6, values=[math.inf] * 36),
+                 "is inf at (0, 0)"),
+                (remove("w_v.weight"), "layer has no w_v.weight"),
+                (write("foo", 6), "foo.npy is no parameter known here, "
+                 "expected w_q.weight"),
+                (write("fc_q.weight", 6, 6), "are both w_q.weight"),
+                (remove("w_o.weight"), "has w_o.bias and no w_o.weight"),
+                (write("w_q.weight", 6), "w_q.weight has shape (6), expected "
+                 "2 axes"),
+                (write("w_q.bias", 5), "w_q.bias has shape (5), expected (6)"),
+                (write("w_q.weight", 6, 5), "--query has shape (2, 4, 6), "
+                 "expected (B, Lq, query_dim) = (2, 4, 5)"),
+                (write("w_q.weight", 6, 6, descr="|b1"),
+                 "w_q.weight holds bool elements, expected numbers")):
+            with self.subTest(message):
+                self.setUp()
+                spoil()
+                self.fail_with(BAD_INPUT, message, *self.arguments)
+        self.setUp()
+        arguments = [a if a != "2" else "4" for a in self.arguments]
+        self.fail_with(BAD_INPUT, "w_q.weight is 6, expected a multiple of "
+                       "num_heads = 4", *arguments)
+        for path in ("missing", "x.npy", "/dev/null"):
+            arguments = [a if a != "layer" else path for a in self.arguments]
+            self.fail_with(BAD_INPUT, path, *arguments)
+
+
+class GroupedHeadsTest(CliTest):
+    """8 heads of queries on 2 of keys and values, embed_dim 16."""
+
+    def setUp(self):
+        super().setUp()
+        for name, rows in (("w_q", 16), ("w_k", 4), ("w_v", 4), ("w_o", 16)):
+            self.put(f"layer/{name}.weight.npy", rows, 16)
+            self.put(f"layer/{name}.bias.npy", rows)
+        self.put("x.npy", 2, 5, 16)
+        self.arguments = ("run", "--query", "x.npy", "--key", "x.npy",
+                          "--value", "x.npy", "--out", "o.npy",
+                          "--attn-weights", "a.npy", "--lse", "l.npy",
+                          "--causal", "--num-heads", "8")
+
+    def repeat(self, name, columns):
+        """The rows of each of 2 heads of 2 rows, 4 times."""
+        _, rows = read_npy(self.folder / "layer" / f"{name}.npy")
+        size = 2 * columns
+        values = [x for g in (0, 1) for _ in range(4)
+                  for x in rows[g * size:(g + 1) * size]]
+        shape = (16,) if columns == 1 else (16, columns)
+        self.put(f"repeated/{name}.npy", *shape, values=values)
+
+    def test_they_are_the_numbers_of_repeated_keys(self):
+        self.succeed(*self.arguments, "--params", "layer", "--num-kv-heads",
+                     "2")
+        grouped = [(self.folder / f"{name}.npy").read_bytes()
+                   for name in "oal"]
+        shutil.copytree(self.folder / "layer", self.folder / "repeated")
+        for name in ("w_k", "w_v"):
+            self.repeat(f"{name}.weight", 16)
+            self.repeat(f"{name}.bias", 1)
+        self.succeed(*self.arguments, "--params", "repeated")
+        for name, before in zip("oal", grouped):
+            self.assertEqual((self.folder / f"{name}.npy").read_bytes(),
+                             before)
+        self.assertEqual(read_npy(self.folder / "a.npy")[0], (2, 8, 5, 5))
+
+    def test_explain_has_the_same_numbers(self):
+        self.put_text("[[1, 2, 3, 4, 5], [6, 7, 8, 9, 10]]")
+        layer = ("--params", "layer", "--num-heads", "8", "--num-kv-heads",
+                 "2")
+        vectors = self.put("layer/embedding.weight.npy", 100, 16)
+        told = ("explain", "--tokens", "tokens", "--mask-kind", "causal",
+                *layer)
+        self.succeed(*told, "--step", "embedded", "--out", "x.npy")
+        self.succeed(*told, "--out", "e.npy")
+        vectors.unlink()  # run knows of no embedding
+        self.succeed(*self.arguments, *layer[:2], *layer[4:])
+        self.assertEqual((self.folder / "e.npy").read_bytes(),
+                         (self.folder / "o.npy").read_bytes())
+
+    def test_parameters_that_do_not_fit(self):
+        for heads, message in (
+                ((), "rows of w_k.weight is 4, expected a multiple of "
+                 "num_heads = 8"),
+                (("--num-kv-heads", "4"), "w_k.weight has shape (4, 16), "
+                 "expected (num_kv_heads * head_dim, kdim) = (8, 16)"),
+                (("--num-kv-heads", "1"), "w_k.weight has shape (4, 16), "
+                 "expected (num_kv_heads * head_dim, kdim) = (2, 16)")):
+            with self.subTest(heads):
+                self.fail_with(BAD_INPUT, message, *self.arguments, "--params",
+                               "layer", *heads)
+                self.assertFalse((self.folder / "o.npy").exists())
+
+
+class FixtureTest(CliTest):
+    """The numbers that PyTorch gave, through files of parameters."""
+
+    def setUp(self):
+        super().setUp()
+        self.cases = pathlib.Path(os.environ.get("HEADWISE_FIXTURES") or
+                                  cli_case.FIXTURES)
+        if not (self.cases / "seed000_mha").is_dir():
+            if os.environ.get("CI"):
+                self.fail(f"CI is set and there are no fixtures in {self.cases}"
+                          " (HEADWISE_FIXTURES names their folder)")
+            self.skipTest(f"no fixtures in {self.cases}")
+
+    def params(self, case, embedding=True):
+        folder = self.folder / "params"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        told = json.loads((self.cases / case / "case.json").read_text())
+        for name, tensor in told["tensors"].items():
+            if tensor["role"] == "weight" and (
+                    embedding or not name.startswith("embedding")):
+                shutil.copy(self.cases / case / tensor["file"],
+                            folder / f"{name}.npy")
+        return told["tensors"]
+
+    def compare(self, case, tensors, name, got):
+        told = tensors[name]
+        shape, values = read_npy(self.folder / got)
+        want_shape, want = read_npy(self.cases / case / told["file"])
+        self.assertEqual(math.prod(shape), math.prod(want_shape))
+        worst = max(abs(x - y) - told["rtol"] * abs(y)
+                    for x, y in zip(values, want))
+        self.assertLessEqual(worst, told["atol"])
+
+    def test_token_cases(self):
+        for case, example in (("seed000_mha", "self-attention"),
+                              ("seed003_mha", "self-attention"),
+                              ("seed001_padding_and_nopeak", "masked"),
+                              ("seed001_encdec_padding", "encoder-decoder")):
+            with self.subTest(case):
+                tensors = self.params(case)
+                for step, name in (("output", "output"),
+                                   ("attn_weights", "weights")):
+                    self.succeed("explain", "--example", example, "--params",
+                                 "params", "--step", step, "--out", "o.npy")
+                    self.compare(case, tensors, name, "o.npy")
+
+    def test_step_cases(self):
+        for case, heads, *more in (
+                ("seed002_step1", "1"), ("seed002_step2", "8"),
+                ("seed002_step3", "8"),
+                ("seed002_step3_dropout", "8", "--keep-mask",
+                 self.cases / "seed002_step3_dropout/dropout_keep.npy",
+                 "--dropout", "0.25"),
+                ("seed002_step4_padding", "8", "--mask",
+                 self.cases / "seed002_step4_padding/mask.npy"),
+                ("seed002_step4_fully_masked", "8", "--mask",
+                 self.cases / "seed002_step4_fully_masked/mask.npy",
+                 "--empty-rows", "uniform")):
+            with self.subTest(case):
+                tensors = self.params(case)
+                at = {name: self.cases / case / tensors[name]["file"]
+                      for name in ("query", "key", "value")}
+                self.succeed("run", "--query", at["query"], "--key", at["key"],
+                             "--value", at["value"], "--params", "params",
+                             "--num-heads", heads, "--out", "o.npy",
+                             "--attn-weights", "a.npy", *more)
+                self.compare(case, tensors, "x", "o.npy")
+                self.compare(case, tensors, "attention", "a.npy")
+
+
+if __name__ == "__main__":
+    cli_case.main()

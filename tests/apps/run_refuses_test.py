@@ -1,0 +1,223 @@
+"""`headwise run`: what it refuses, and how it says so."""
+import cli_case
+from cli_case import BAD_INPUT, OUT_OF_RESOURCES, USAGE, npy_bytes
+from run_case import RunCase
+
+
+class RunRefusesTest(RunCase):
+    def test_softcap_bias_and_alibi_that_do_not_fit(self):
+        self.put("m.npy", 2, 3, 6)
+        self.put("i.npy", 2, 3, 6, descr="|b1")
+        self.put("s.npy", 3)
+        for code, message, *opts in (
+                (BAD_INPUT, "--bias has shape (2, 3, 6), expected 4 axes "
+                 "(B, H, Lq, Lkv), or --bias-axes", "--bias", "m.npy"),
+                (BAD_INPUT, "--bias has shape (2, 3, 6), expected (B, H, Lkv) = "
+                 "(2, 4, 6)", "--bias", "m.npy", "--bias-axes", "B,H,Lkv"),
+                (BAD_INPUT, "expected one axis for each name in --bias-axes",
+                 "--bias", "m.npy", "--bias-axes", "B,Lkv"),
+                (USAGE, "--bias-axes is B,X, expected names out of", "--bias",
+                 "m.npy", "--bias-axes", "B,X"),
+                (USAGE, "--bias-axes is B,B,Lkv, expected each name once",
+                 "--bias", "m.npy", "--bias-axes", "B,B,Lkv"),
+                (USAGE, "expected --bias beside it", "--bias-axes", "B"),
+                (BAD_INPUT, "--bias holds bool elements", "--bias", "i.npy",
+                 "--bias-axes", "B,Lq,Lkv"),
+                (USAGE, "--softcap is 0, expected a number from 1e-37 to "
+                 "2e38", "--softcap", "0"),
+                (USAGE, "--softcap is -1, expected a number from 1e-37 to "
+                 "2e38", "--softcap", "-1"),
+                (USAGE, "--softcap is inf, expected a number from 1e-37 to "
+                 "2e38", "--softcap", "inf"),
+                (USAGE, "--scale is nan, expected a number from -2e38 to "
+                 "2e38", "--scale", "nan"),
+                (USAGE, "--softcap is much, expected a number from 1e-37",
+                 "--softcap", "much"),
+                (BAD_INPUT, "--alibi has shape (3), expected (Hq) = (4)",
+                 "--alibi", "s.npy"),
+                (BAD_INPUT, "--alibi has shape (2, 3, 6), expected (H)",
+                 "--alibi", "m.npy"),
+                (USAGE, "--alibi is manual, expected auto or a .npy file",
+                 "--alibi", "manual")):
+            with self.subTest(message):
+                self.refuse(code, message, *self.inputs(*opts))
+
+    def test_shapes_that_do_not_fit(self):
+        for sizes, message in (
+                ({"k": (2, 2, 6, 4)}, "--key has shape (2, 2, 6, 4), expected "
+                 "(B, Hkv, Lkv, D) = (2, 2, 6, 5)"),
+                ({"k": (3, 2, 6, 5)}, "--key has shape (3, 2, 6, 5), expected "
+                 "(B, Hkv, Lkv, D) = (2, 2, 6, 5)"),
+                ({"v": (2, 2, 5, 7)}, "--value has shape (2, 2, 5, 7), "
+                 "expected (B, Hkv, Lkv, Dv) = (2, 2, 6, 7)"),
+                ({"v": (2, 4, 6, 7)}, "--value has shape (2, 4, 6, 7), "
+                 "expected (B, Hkv, Lkv, Dv) = (2, 2, 6, 7)"),
+                ({"k": (2, 3, 6, 5), "v": (2, 3, 6, 7)},
+                 "--query has 4 heads, expected a multiple of the 3 of --key"),
+                ({"q": (4, 3, 5)}, "--key has shape (2, 2, 6, 5), expected "
+                 "(B, H, L, D) or (H, L, D), the same for --query"),
+                ({"q": (5,), "k": (5,), "v": (5,)},
+                 "--query has shape (5), expected (B, H, L, D) or (H, L, D)"),
+                ({"q": (2, 4, 3, 0), "k": (2, 2, 6, 0)},
+                 "the head size D is 0, expected at least 1")):
+            with self.subTest(message):
+                self.refuse(BAD_INPUT, message, *self.inputs(**sizes))
+        self.fail_with(
+            BAD_INPUT, "--value has shape (2, 6, 4, 7), expected "
+            "(B, Lkv, Hkv, Dv) = (2, 6, 2, 7)",
+            *self.inputs("--layout", "blhd", q=(2, 3, 4, 5), k=(2, 6, 2, 5),
+                         v=(2, 6, 4, 7)))
+
+    def test_masks_that_do_not_fit(self):
+        self.put("m.npy", 2, 3, 6, descr="|b1")
+        self.put("f.npy", 2, 3, 6)
+        self.put("l.npy", 2, descr="<i8", values=(7, 1))
+        self.put("n.npy", 2, descr="<i8", values=(1, -1))
+        self.put("l3.npy", 3, descr="<i8")
+        self.put("k.npy", 2, 3, 3, 6, descr="|b1")
+        self.put("d.npy", 2, 6, descr="<i8", values=(1,) * 12)
+        self.put("dq.npy", 2, 3, descr="<i8", values=(1, 1, 1, 2, 1, 3))
+        for code, message, *opts in (
+                (BAD_INPUT, "--mask has shape (2, 3, 6), expected 4 axes "
+                 "(B, H, Lq, Lkv), or --mask-axes", "--mask", "m.npy"),
+                (BAD_INPUT, "--mask has shape (2, 3, 6), expected (B, H, Lkv) = "
+                 "(2, 4, 6)", "--mask", "m.npy", "--mask-axes", "B,H,Lkv"),
+                (BAD_INPUT, "expected one axis for each name in --mask-axes",
+                 "--mask", "m.npy", "--mask-axes", "B,Lkv"),
+                (USAGE, "--mask-axes is B,X, expected names out of", "--mask",
+                 "m.npy", "--mask-axes", "B,X"),
+                (USAGE, "--mask-axes is B,B,Lkv, expected each name once",
+                 "--mask", "m.npy", "--mask-axes", "B,B,Lkv"),
+                (USAGE, "expected --mask beside it", "--mask-axes", "B"),
+                (BAD_INPUT, "--mask holds float32 elements, expected bool or "
+                 "integers", "--mask", "f.npy", "--mask-axes", "B,Lq,Lkv"),
+                (BAD_INPUT, "--key-lengths[0] is 7, expected 0 to Lkv = 6",
+                 "--key-lengths", "l.npy"),
+                (BAD_INPUT, "--key-lengths[1] is -1, expected 0 to Lkv = 6",
+                 "--key-lengths", "n.npy"),
+                (BAD_INPUT, "--key-lengths has shape (3), expected (B) = (2)",
+                 "--key-lengths", "l3.npy"),
+                (BAD_INPUT, "--key-lengths holds bool elements, expected "
+                 "integers", "--key-lengths", "b.npy"),
+                (BAD_INPUT, "--key-padding has shape (2, 3, 6), expected "
+                 "(B, Lkv)", "--key-padding", "m.npy"),
+                *((USAGE, f"--window is {window}, expected two whole numbers "
+                   "from 0 on, or inf for no limit, such as 128,0 or 128,inf",
+                   "--window", window)
+                  for window in ("4", "-1,0", "0,-1", "1,2,3", "1,", ",1",
+                                 "1.5,2", "1, 2", "inf", "none,0",
+                                 "9223372036854775808,0")),
+                (BAD_INPUT, "--key-starts has shape (2, 3, 6), expected (B)",
+                 "--key-starts", "m.npy"),
+                (BAD_INPUT, "--key-starts holds bool elements, expected "
+                 "integers", "--key-starts", "b.npy"),
+                (BAD_INPUT, "--key-starts[0] is 7, expected 0 to Lkv = 6",
+                 "--key-starts", "l.npy"),
+                (BAD_INPUT, "--documents has shape (2), expected (B, Lkv)",
+                 "--documents", "l.npy"),
+                (BAD_INPUT, "--query-documents has shape (2), expected "
+                 "(B, Lq)", "--documents", "d.npy", "--query-documents",
+                 "l.npy"),
+                (BAD_INPUT, "--documents has shape (2, 6), expected "
+                 "(B, Lq) = (2, 3); --query-documents gives the queries "
+                 "other ids", "--documents", "d.npy"),
+                (BAD_INPUT, "--query-documents[1, 1] is 1, expected at "
+                 "least the 2 before it", "--documents", "d.npy",
+                 "--query-documents", "dq.npy"),
+                (USAGE, "--query-documents is d.npy, expected --documents "
+                 "beside it", "--query-documents", "d.npy"),
+                (BAD_INPUT, "--keep-mask has shape (2, 3, 6), expected "
+                 "(B, H, Lq, Lkv)", "--keep-mask", "m.npy"),
+                (BAD_INPUT, "--keep-mask has shape (2, 3, 3, 6), expected "
+                 "(B, Hq, Lq, Lkv) = (2, 4, 3, 6)", "--keep-mask", "keep.npy"),
+                (BAD_INPUT, "--sequence-ids has shape (2, 3, 6), expected (B)",
+                 "--sequence-ids", "m.npy"),
+                (USAGE, "--query-start is 1.5, expected a whole number, "
+                 "bottom-right or a .npy file", "--query-start", "1.5")):
+            with self.subTest(message):
+                arguments = self.inputs(*opts)
+                self.put("b.npy", 2, descr="|b1")
+                self.put("keep.npy", 2, 3, 3, 6, descr="|b1")
+                self.refuse(code, message, *arguments)
+
+    def test_files_that_are_none(self):
+        good = npy_bytes((2, 4, 3, 5))
+        for content, message in (
+                (b"", "q.npy: "),
+                (b"PK", "q.npy: "),
+                (good[:-1], "q.npy: "),
+                (good[:20], "q.npy: "),
+                (good + b"x", "q.npy: "),
+                (npy_bytes((2, 4, 3, 5), header=str(
+                    {"descr": "<f4", "fortran_order": False,
+                     "shape": (2, 4, 3, 500)})), "q.npy: "),
+                (npy_bytes((2,), header=str(
+                    {"descr": "<f4", "fortran_order": False,
+                     "shape": (2**62, 2**62, 1, 1)})), "q.npy: "),
+                (npy_bytes((2,), header=str(
+                    {"descr": "<f4", "fortran_order": False,
+                     "shape": (-1, 4, 3, 5)})), "q.npy: "),
+                (npy_bytes((2,), header="{'descr': '|O', 'fortran_order': "
+                           "False, 'shape': (2,), }"), "object"),
+                (npy_bytes((2,), header="{}"), "q.npy: ")):
+            with self.subTest(content[:200]):
+                arguments = self.inputs()
+                (self.folder / "q.npy").write_bytes(content)
+                self.refuse(BAD_INPUT, message, *arguments)
+        arguments = self.inputs()
+        (self.folder / "q.npy").unlink()
+        self.fail_with(BAD_INPUT, "q.npy: No such file", *arguments)
+        (self.folder / "q.npy").mkdir()
+        self.fail_with(BAD_INPUT, "q.npy: Is a directory", *arguments)
+
+    def test_options_name_themselves_beside_files_that_are_none(self):
+        (self.folder / "torn.npy").write_bytes(npy_bytes((2, 6))[:-1])
+        self.put("floats.npy", 2, 6)
+        self.put("documents.npy", 2, 6, descr="<i8", values=(1,) * 12)
+        for option, *beside in (
+                ("--query",), ("--key",), ("--value",), ("--query-start",),
+                ("--key-lengths",), ("--key-starts",), ("--key-padding",),
+                ("--documents",),
+                ("--query-documents", "--documents", "documents.npy"),
+                ("--mask", "--mask-axes", "B,Lkv"),
+                ("--bias", "--bias-axes", "B,Lkv"), ("--alibi",),
+                ("--sequence-ids",), ("--keep-mask",)):
+            for name, message in (("missing.npy", "No such file"),
+                                  ("torn.npy", "")):
+                with self.subTest((option, name)):
+                    arguments = list(self.inputs(*beside))
+                    if option in arguments:
+                        at = arguments.index(option)
+                        arguments[at:at + 2] = []
+                    self.refuse(
+                        BAD_INPUT, f"headwise: {option}: {name}: {message}",
+                        *arguments, option, name)
+            with self.subTest(option):
+                self.refuse(USAGE, f"{option} is empty, expected a value",
+                            *arguments, option, "")
+                if option in ("--query", "--key", "--value", "--bias"):
+                    continue  # floats are what they take
+                line = self.refuse(BAD_INPUT, f"headwise: {option} ",
+                                   *arguments, option, "floats.npy")
+                self.assertIn("expected", line)
+
+    def test_an_option_without_its_value(self):
+        for option, expected in (
+                ("--window", "LEFT,RIGHT"), ("--softcap", "X"),
+                ("--alibi", "F.npy|auto"), ("--offsets", "F.npy"),
+                ("--bias-axes", "AXES"), ("--num-kv-heads", "N")):
+            self.refuse(USAGE, f"{option} has no value, expected {expected}",
+                        *self.inputs(option))
+        for option, value in (("--window", "1,0"), ("--offsets", "l.npy"),
+                              ("--alibi", "auto"), ("--softcap", "2")):
+            self.refuse(USAGE, f"{option} was given more than once, expected "
+                        "once", *self.inputs(option, value, option, value))
+
+    def test_a_failure_to_write_leaves_the_others(self):
+        self.fail_with(OUT_OF_RESOURCES, "No space left on device",
+                       *self.inputs("--lse", "/dev/full"))
+        self.assertEqual(self.left_over(), [])
+
+
+if __name__ == "__main__":
+    cli_case.main()

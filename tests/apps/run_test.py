@@ -1,0 +1,150 @@
+"""`headwise run`: its numbers against plain loops."""
+import math
+import unittest
+
+import cli_case
+from cli_case import read_npy
+from run_case import RunCase
+
+
+class RunTest(RunCase):
+    def test_the_operation(self):
+        files = ("--attn-weights", "a.npy", "--lse", "l.npy")
+        lengths = (4, 0)
+        self.put("len.npy", 2, descr="<i8", values=lengths)
+        mask = [n % 3 != 0 for n in range(12)]
+        self.put("m.npy", 2, 6, descr="|b1", values=mask)
+        self.put("m3.npy", 2, 1, 6, descr="<i8", values=mask)
+        documents = (0, 0, 3, 3, 4, 9, -1, -1, -1, -1, 5, 5)
+        of_queries = (3, 4, 4, -1, 0, 5)
+        self.put("d.npy", 2, 6, descr="<i8", values=documents)
+        self.put("dq.npy", 2, 3, descr="<i8", values=of_queries)
+        for opts, allowed in (
+                ((), lambda b, h, i, j: True),
+                (("--window", "1,2"), lambda b, h, i, j: -1 <= j - i <= 2),
+                (("--window", "0,inf"), lambda b, h, i, j: i <= j),
+                (("--window", "inf,1"), lambda b, h, i, j: j <= i + 1),
+                (("--window", "inf,inf"), lambda b, h, i, j: True),
+                (("--window", "0,9223372036854775807", "--query-start", "2"),
+                 lambda b, h, i, j: i + 2 <= j),
+                (("--window", "2,0", "--query-start", "bottom-right"),
+                 lambda b, h, i, j: i + 1 <= j <= i + 3),
+                (("--key-starts", "len.npy"),
+                 lambda b, h, i, j: j >= lengths[b]),
+                (("--documents", "d.npy", "--query-documents", "dq.npy"),
+                 lambda b, h, i, j:
+                 of_queries[b * 3 + i] == documents[b * 6 + j]),
+                (("--documents", "d.npy", "--query-documents", "dq.npy",
+                  "--window", "1,3", "--key-starts", "len.npy"),
+                 lambda b, h, i, j: -1 <= j - i <= 3 and j >= lengths[b] and
+                 of_queries[b * 3 + i] == documents[b * 6 + j]),
+                (("--causal",), lambda b, h, i, j: j <= i),
+                (("--causal", "--query-start", "-1"),
+                 lambda b, h, i, j: j <= i - 1),
+                (("--causal", "--query-start", "bottom-right"),
+                 lambda b, h, i, j: j <= i + 3),
+                (("--causal", "--query-start", "len.npy"),
+                 lambda b, h, i, j: j <= i + lengths[b]),
+                (("--key-lengths", "len.npy"),
+                 lambda b, h, i, j: j < lengths[b]),
+                (("--key-padding", "m.npy"),
+                 lambda b, h, i, j: mask[b * 6 + j]),
+                (("--mask", "m3.npy", "--mask-axes", "B,1,Lkv"),
+                 lambda b, h, i, j: mask[b * 6 + j]),
+                (("--mask", "m.npy", "--mask-axes", "B,Lkv", "--causal"),
+                 lambda b, h, i, j: mask[b * 6 + j] and j <= i)):
+            with self.subTest(opts):
+                self.assertEqual(self.succeed(*self.inputs(*files, *opts)), "")
+                output, weights, lse = self.attention(allowed)
+                self.assert_close("o.npy", (2, 4, 3, 7), output)
+                self.assert_close("a.npy", (2, 4, 3, 6), weights)
+                self.assert_close("l.npy", (2, 4, 3), lse)
+        self.succeed(*self.inputs("--scale", "-0.75"))
+        self.assert_close("o.npy", (2, 4, 3, 7), self.attention(scale=-.75)[0])
+
+    def test_softcap_bias_and_alibi(self):
+        bias = [n * 37 % 11 / 5 - 1 for n in range(4 * 3 * 6)]
+        bias[7] = bias[60] = -math.inf
+        self.put("bias.npy", 4, 3, 6, values=bias)
+        self.put("bias4.npy", 1, 4, 3, 6, values=bias)
+        slopes = (0.5, 0.25, -0.125, 2)
+        self.put("slopes.npy", 4, values=slopes)
+
+        def add_bias(score, b, h, i, j):
+            return score + bias[(h * 3 + i) * 6 + j]
+
+        def cap(score, *_):
+            return 0.75 * math.tanh(score / 0.75)
+
+        def alibi(by, start=0):
+            return lambda score, b, h, i, j: score - by[h] * abs(i + start - j)
+
+        named = ("--bias", "bias.npy", "--bias-axes", "H,Lq,Lkv")
+        for opts, term in (
+                (("--softcap", "0.75"), cap),
+                (named, add_bias),
+                (("--bias", "bias4.npy"), add_bias),
+                (("--alibi", "slopes.npy"), alibi(slopes)),
+                (("--alibi", "auto", "--query-start", "-2"),
+                 alibi([2.0 ** -n for n in (2, 4, 6, 8)], -2)),
+                (("--softcap", "0.75", *named, "--alibi", "slopes.npy"),
+                 lambda s, *at: alibi(slopes)(add_bias(cap(s), *at), *at))):
+            with self.subTest(opts):
+                self.succeed(*self.inputs("--attn-weights", "a.npy", *opts))
+                output, weights, _ = self.attention(term=term)
+                self.assert_close("o.npy", (2, 4, 3, 7), output)
+                self.assert_close("a.npy", (2, 4, 3, 6), weights)
+
+    def test_unbatched_and_the_mean_of_the_heads(self):
+        self.put("q1.npy", 1, 4, 3, 5)
+        self.succeed(*self.inputs("--attn-weights", "a.npy", q=(1, 4, 3, 5),
+                                  k=(1, 2, 6, 5), v=(1, 2, 6, 7)))
+        output, weights, _ = self.attention()
+        self.succeed(*self.inputs(
+            "--attn-weights", "a.npy", "--attn-weights-form", "mean", "--lse",
+            "l.npy", q=(4, 3, 5), k=(2, 6, 5), v=(2, 6, 7)))
+        self.assert_close("o.npy", (4, 3, 7), output)
+        self.assertEqual(read_npy(self.folder / "l.npy")[0], (4, 3))
+        self.assert_close("a.npy", (3, 6), [
+            sum(weights[h * 18 + n] for h in range(4)) / 4 for n in range(18)])
+
+    def test_masks_of_one_sequence_leave_the_batch_out(self):
+        ids = (1, 1, 2, 2, 2, 3)
+        self.put("d.npy", 6, descr="<i8", values=ids)
+        self.put("dq.npy", 3, descr="<i8", values=(1, 2, 3))
+        self.put("s.npy", 1, descr="<i8", values=(1,))
+        self.succeed(*self.inputs(
+            "--documents", "d.npy", "--query-documents", "dq.npy",
+            "--key-starts", "s.npy", q=(4, 3, 5), k=(2, 6, 5), v=(2, 6, 7)))
+        self.inputs(q=(1, 4, 3, 5), k=(1, 2, 6, 5), v=(1, 2, 6, 7))
+        self.assert_close("o.npy", (4, 3, 7), self.attention(
+            lambda b, h, i, j: j >= 1 and ids[j] == i + 1)[0])
+
+    def test_documents_are_those_of_keys_and_queries_alike(self):
+        ids = (1, 1, 2, 0, 0, 0)
+        self.put("d.npy", 2, 3, descr="<i8", values=ids)
+        self.succeed(*self.inputs("--documents", "d.npy", k=(2, 2, 3, 5),
+                                  v=(2, 2, 3, 7)))
+        self.assert_close("o.npy", (2, 4, 3, 7), self.attention(
+            lambda b, h, i, j: ids[b * 3 + i] == ids[b * 3 + j])[0])
+
+    def test_threads_change_no_bit_and_say_nothing(self):
+        outputs = set()
+        for threads in ("1", "2", "7", "1000000"):
+            self.succeed(*self.inputs("--threads", threads, "--dropout", "0.5"))
+            outputs.add((self.folder / "o.npy").read_bytes())
+        self.assertEqual(len(outputs), 1)
+
+    def test_keep_mask_and_after_dropout(self):
+        keep = [n % 4 != 1 for n in range(2 * 4 * 3 * 6)]
+        self.put("keep.npy", 2, 4, 3, 6, descr="|b1", values=keep)
+        self.succeed(*self.inputs(
+            "--keep-mask", "keep.npy", "--dropout", "0.25", "--attn-weights",
+            "a.npy", "--attn-weights-form", "after-dropout"))
+        weights = self.attention()[1]
+        self.assert_close("a.npy", (2, 4, 3, 6), [
+            w / 0.75 if kept else 0 for w, kept in zip(weights, keep)])
+
+
+if __name__ == "__main__":
+    cli_case.main()
