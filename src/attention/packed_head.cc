@@ -10,9 +10,10 @@ using kernels::kValuePanel;
 PackedHead::PackedHead(const AttentionShape& shape, Arena& arena)
     : D_(shape.D),
       Dv_(shape.Dv),
-      Dv8_((shape.Dv + kValuePanel - 1) / kValuePanel * kValuePanel),
+      block_size_((shape.Dv + kValuePanel - 1) / kValuePanel *
+                  kernels::value_panel_size(kKeyBlock)),
       keys_(arena.take<float>(shape.Lkv, D_)),
-      values_(arena.take<float>(shape.Lkv, Dv8_)),
+      values_(arena.take<float>(key_blocks(shape.Lkv), block_size_)),
       not_finite_(arena.take<bool>(key_blocks(shape.Lkv))) {}
 
 void PackedHead::pack(const AttentionSpec& spec,
@@ -41,8 +42,8 @@ void PackedHead::pack(const AttentionSpec& spec,
       layout.pack_keys(rows_of(inputs.key, block), D_,
                        keys_ + block * kKeyBlock * D_);
     }
-    not_finite_[block] = !layout.pack_values(
-        rows_of(inputs.value, block), Dv_, values_ + block * kKeyBlock * Dv8_);
+    not_finite_[block] = !layout.pack_values(rows_of(inputs.value, block), Dv_,
+                                             values_ + block * block_size_);
   }
 }
 

@@ -42,9 +42,9 @@ class PackedHead {
   const float* keys(std::size_t block) const {
     return rows_ + block * kernels::kKeyBlock * D_;
   }
-  // Of a block: its values in panels of 8 columns, (Dv8 / 8, count, 8).
+  // Of a block: its values in panels of 8 columns, (count, 8) each.
   const float* values(std::size_t block) const {
-    return values_ + block * kernels::kKeyBlock * Dv8_;
+    return values_ + block * block_size_;
   }
   // Whether a value of the block is NaN or infinite.
   bool not_finite(std::size_t block) const { return not_finite_[block]; }
@@ -52,7 +52,7 @@ class PackedHead {
  private:
   std::size_t D_;
   std::size_t Dv_;
-  std::size_t Dv8_;  // Dv rounded up to whole panels
+  std::size_t block_size_;  // floats of a block's values
   // Of the sequence: the key that blocks are aligned at, and where the packed
   // keys end.
   std::size_t first_ = 0;

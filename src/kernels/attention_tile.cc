@@ -288,7 +288,7 @@ HWY_INLINE void weigh_any(const float* p, const float* values, std::size_t rows,
     constexpr std::size_t kStep = kBroadcasts;
     for (std::size_t c = 0; c < Dv8; c += kStep) {
       const float* panel =
-          values + c / kValuePanel * rows * kValuePanel + c % kValuePanel;
+          values + c / kValuePanel * value_panel_size(rows) + c % kValuePanel;
       alignas(64) float block[kStep * Tile::kLanesHere];
       chains<Tile, kStep, kSelect>(p, panel, kValuePanel, 1, count, allowed,
                                    block);

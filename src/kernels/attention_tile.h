@@ -25,6 +25,12 @@ inline constexpr std::size_t kKeyBlock = 128;
 inline constexpr std::size_t kMaxQueryLanes = 48;
 // Columns of values that lie side by side in a packed block.
 inline constexpr std::size_t kValuePanel = 8;
+// Floats of a panel of so many rows. Those of a whole block would be 4 KiB
+// apart and fall into the same sets of the cache, were it not for the line
+// between.
+constexpr std::size_t value_panel_size(std::size_t rows) {
+  return rows * kValuePanel + 16;
+}
 
 // A block's keys as one query lane each: bit n of word k says whether query n
 // may attend to key k.
@@ -61,8 +67,8 @@ struct AttentionTile {
   void (*softmax)(std::size_t count, std::size_t lanes, float* scores,
                   float* max, float* sum);
   // context = fold of the state with chain(p, values). `values` is packed
-  // (Dv8 / 8, rows, 8), of which the first `count` rows are read. A block whose
-  // sum is 0 changes nothing.
+  // in panels (rows, 8), of which the first `count` rows are read. A block
+  // whose sum is 0 changes nothing.
   void (*weigh)(const float* p, const float* values, std::size_t rows,
                 std::size_t count, std::size_t Dv8, std::size_t queries,
                 const Fold& fold, float* context);

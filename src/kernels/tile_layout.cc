@@ -114,7 +114,7 @@ bool pack_values(const Rows<const float>& v, std::size_t Dv,
                  float* HWY_RESTRICT values) {
   const hn::CappedTag<float, kValuePanel> d;
   constexpr std::size_t kStep = hn::MaxLanes(d);
-  const std::size_t panel = v.count * kValuePanel;
+  const std::size_t panel = value_panel_size(v.count);
   const std::size_t whole = v.stride == 1 ? Dv / kValuePanel : 0;
   const auto zero = hn::Zero(d);
   // x * 0 is NaN for the x that are not finite, and a NaN's bits stay in an or.

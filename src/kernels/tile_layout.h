@@ -35,8 +35,8 @@ struct TileLayout {
                        std::size_t lanes, float* q_t);
   // k (count, D) -> rows side by side.
   void (*pack_keys)(const Rows<const float>& k, std::size_t D, float* keys);
-  // v (count, Dv) -> (Dv8 / 8, count, 8), zeros beyond Dv. Whether every value
-  // is finite.
+  // v (count, Dv) -> panels (count, 8), value_panel_size(count) apart, zeros
+  // beyond Dv. Whether every value is finite.
   bool (*pack_values)(const Rows<const float>& v, std::size_t Dv,
                       float* values);
   // output (count, Dv) = context / sum, NaN as 0x7fc00000.
