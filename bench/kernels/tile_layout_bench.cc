@@ -14,7 +14,7 @@ struct Layout {
   explicit Layout(std::size_t head_size)
       : D(head_size),
         rows(drawn(kKeyBlock * D, 1)),
-        packed(drawn(kKeyBlock * D, 2)),
+        packed(drawn(D / kValuePanel * value_panel_size(kKeyBlock), 2)),
         p(drawn(kKeyBlock * lanes, 3)),
         attn_weights(drawn(kKeyBlock * lanes, 4)),
         block_max(drawn(lanes, 5)),
@@ -39,7 +39,7 @@ struct Layout {
   std::size_t lanes = attention_tile().query_lanes;
   std::size_t D;
   Tensor<float, 1> rows;          // (kKeyBlock, D)
-  Tensor<float, 1> packed;        // as much
+  Tensor<float, 1> packed;        // and a little more
   Tensor<float, 1> p;             // (kKeyBlock, lanes)
   Tensor<float, 1> attn_weights;  // (lanes, kKeyBlock)
   Tensor<float, 1> block_max, max, sum;
