@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
 
+#include <array>
 #include <bit>
 #include <cfenv>
 #include <cmath>
@@ -174,6 +175,14 @@ TEST_P(ExtremesTest, RowsThatSeeNothingFollowTheirPolicyAndOthersDoNot) {
 
 // ---- The floating-point environment is left as it was found. ----
 
+// Whether 1 + tiny, -1 - tiny and 1 - tiny leave 1: how sums are rounded.
+// (std::fegetround asks another unit than the one that adds.)
+std::array<bool, 3> rounding() {
+  const volatile float one = 1;
+  const volatile float tiny = 1e-20f;
+  return {one + tiny > 1, -one - tiny < -1, one - tiny < 1};
+}
+
 bool denormals_survive() {
   volatile float small = std::numeric_limits<float>::min();
   return small / 2 != 0;
@@ -191,7 +200,9 @@ void compute_something() {
 TEST_P(ExtremesTest, EveryRoundingModeIsLeftAsItWasFound) {
   for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO, FE_TONEAREST}) {
     ASSERT_EQ(std::fesetround(mode), 0);
+    const std::array<bool, 3> found = rounding();
     compute_something();
+    EXPECT_EQ(rounding(), found) << mode;
     EXPECT_EQ(std::fegetround(), mode);
   }
   std::fesetround(FE_TONEAREST);
