@@ -12,6 +12,12 @@ function(headwise_target name)
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion
     $<$<BOOL:${HEADWISE_WERROR}>:-Werror>)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+    # The kernels keep vectors in arrays, which vectors of no fixed size can't
+    # be kept in.
+    target_compile_definitions(${name} PRIVATE
+      "HWY_DISABLED_TARGETS=(HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)")
+  endif()
   if(HEADWISE_SANITIZE)
     target_compile_options(${name} PRIVATE
       -fsanitize=${HEADWISE_SANITIZE} -fno-omit-frame-pointer

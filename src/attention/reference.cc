@@ -130,8 +130,10 @@ class Row {
     return 0;
   }
 
+  // The NaN of an empty row is no weight that could be dropped.
   void drop() {
-    if (!spec_.dropout.active()) {
+    if (!spec_.dropout.active() ||
+        (empty_ && spec_.empty_rows == EmptyRow::nan)) {
       return;
     }
     const auto factor = static_cast<T>(spec_.dropout.factor());

@@ -4,6 +4,8 @@
 
 #if defined(__SSE__)
 #include <xmmintrin.h>
+#elif defined(__aarch64__)
+#include <cstdint>
 #endif
 
 namespace headwise {
@@ -17,6 +19,13 @@ class FloatEnvironment {
     _mm_setcsr(kExceptionsMasked | kFlushToZero);
   }
   ~FloatEnvironment() { _mm_setcsr(found_); }
+#elif defined(__aarch64__)
+  FloatEnvironment() {
+    asm volatile("mrs %0, fpcr" : "=r"(found_));
+    constexpr std::uint64_t kFlushToZero = std::uint64_t{1} << 24;
+    set(kFlushToZero);  // round to nearest, no exception traps
+  }
+  ~FloatEnvironment() { set(found_); }
 #else
   FloatEnvironment() = default;
   ~FloatEnvironment() = default;
@@ -27,6 +36,11 @@ class FloatEnvironment {
  private:
 #if defined(__SSE__)
   unsigned found_;
+#elif defined(__aarch64__)
+  static void set(std::uint64_t fpcr) {
+    asm volatile("msr fpcr, %0" : : "r"(fpcr) : "memory");
+  }
+  std::uint64_t found_;
 #endif
 };
 

@@ -1,0 +1,184 @@
+// How far the kernels may be from exact arithmetic: an a priori bound, the same
+// for every call, from the number of roundings alone. u = 2^-24; to first order
+// in u, with 1% on top for the higher ones.
+//
+// A score s_j = scale q.k, and what follows it, in the natural domain. Each
+// line adds its error over u, t is the magnitude of the score so far:
+//
+//   scale log2 e, q', chain over D   (D + 3) S       S = |scale| |q| |k|
+//   softcap: c, s/c, tanh, product   9 t             t = min(S, softcap) by
+//   now;
+//                                    tanh is within 4.4 u, |x tanh'(x)| <= tanh
+//   bias: log2 e, fma                |bias| + t      t includes |bias|
+//   ALiBi: slope, distance, fma      2 |a| + t       t includes a = slope dist
+//   s - m, and all M - M' together   |s - max s|     as exponents telescope
+//   exp2 of p, of a fold's b         2 * 1.36
+//   each fold: exp2 of a, 2 roundings  nb * 3.36     nb blocks of 128 keys
+//
+// Call the sum e_j: p_j has the relative error delta_j <= u e_j. The weights
+// p_j / sum p have that and the sum's: deltabar = log sum w_j exp(delta_j), and
+// 128 + 2 nb roundings of the sum. The context's chain has 128 + 2 nb + 1 more,
+// the division one, dropout two. So with w_j exact weights
+//
+//   |output - exact| <= sum_j w_j |v_j| (exp(theta_j) - 1) f
+//   theta_j = delta_j + deltabar + u (2 (128 + 2 nb) + 5)   f = 1 / (1 -
+//   p_drop)
+//
+// and numbers below 2^-126 are lost, which `kLost` has ample room for.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "attention/attention_call.h"
+#include "headwise/attention/spec.h"
+
+namespace headwise::testing_support {
+
+class ErrorBound {
+ public:
+  static constexpr double kUnit = 0x1p-24;
+  static constexpr double kLost = 0x1p-110;
+
+  // `exact` holds the reference's attention weights, per head, and LSE.
+  ErrorBound(const Inputs<float>& in, const AttentionSpec& spec,
+             const Outputs<double>& exact)
+      : in_(in),
+        spec_(spec),
+        exact_(exact),
+        query_norm_(norms(in.query)),
+        key_norm_(norms(in.key)) {}
+
+  struct Row {
+    std::vector<double> output;        // (Dv)
+    std::vector<double> attn_weights;  // (Lkv of the sequence)
+    double lse;
+  };
+  // Of a row that has a key.
+  Row row(std::size_t b, std::size_t h, std::size_t i) const {
+    const SequencePlace place = spec_.shape.sequence(b);
+    std::vector<double> delta = score_errors(b, h, i);
+    double grown = 0;
+    for (std::size_t j = 0; j < place.Lkv; ++j) {
+      grown += weight(b, h, i, j) * std::exp(delta[j]);
+    }
+    const double shared = std::log(std::max(grown, 1.0));
+    const double sum = kUnit * (128 + 2 * folds(place));
+    const double lse = exact_.lse(place.batch, h, place.first_query + i);
+    Row row{std::vector<double>(spec_.shape.Dv, kLost),
+            std::vector<double>(place.Lkv, kLost),
+            1.01 * (shared + sum) +
+                kUnit * (4 * std::abs(lse) +
+                         2 * std::log(static_cast<double>(place.Lkv)) + 2)};
+    const double factor = spec_.dropout.active() ? spec_.dropout.factor() : 1;
+    for (std::size_t j = 0; j < place.Lkv; ++j) {
+      const double w = weight(b, h, i, j) * factor;
+      const double theta = delta[j] + shared + 5 * kUnit;
+      row.attn_weights[j] += w * std::expm1(1.01 * (theta + sum));
+      const double share = w * std::expm1(1.01 * (theta + 2 * sum));
+      for (std::size_t c = 0; c < spec_.shape.Dv; ++c) {
+        row.output[c] += share * std::abs(double{value(place, h, j, c)});
+      }
+    }
+    return row;
+  }
+  // Of the mean of all values, under dropout times 1 / (1 - p).
+  double uniform_output(std::size_t b, std::size_t h, std::size_t c) const {
+    const SequencePlace place = spec_.shape.sequence(b);
+    double sum = 0;
+    for (std::size_t j = 0; j < place.Lkv; ++j) {
+      sum += std::abs(double{value(place, h, j, c)});
+    }
+    const double factor = spec_.dropout.active() ? spec_.dropout.factor() : 1;
+    const auto count = static_cast<double>(std::max<std::size_t>(place.Lkv, 1));
+    return kLost +
+           1.01 * kUnit * (128 + folds(place) + 3) * factor * sum / count;
+  }
+
+ private:
+  static std::vector<double> norms(const Tensor<float, 4>& blhd) {
+    const auto [B, L, H, D] = blhd.extents();
+    std::vector<double> norms(B * L * H);
+    for (std::size_t row = 0; row < norms.size(); ++row) {
+      double square = 0;
+      for (std::size_t d = 0; d < D; ++d) {
+        const double x = double{blhd.data()[row * D + d]};
+        square += x * x;
+      }
+      norms[row] = std::sqrt(square);
+    }
+    return norms;
+  }
+
+  // delta_j for each key of the sequence.
+  std::vector<double> score_errors(std::size_t b, std::size_t h,
+                                   std::size_t i) const {
+    const AttentionShape& s = spec_.shape;
+    const SequencePlace place = s.sequence(b);
+    double largest = 0;
+    for (std::size_t j = 0; j < place.Lkv; ++j) {
+      largest = std::max(largest, weight(b, h, i, j));
+    }
+    std::vector<double> errors(place.Lkv, 0.0);
+    for (std::size_t j = 0; j < place.Lkv; ++j) {
+      if (weight(b, h, i, j) > 0) {
+        const double gap = std::log(largest) - std::log(weight(b, h, i, j));
+        errors[j] = kLost + kUnit * (score_error(place, b, h, i, j) + gap +
+                                     2 * 1.36 + folds(place) * 3.36);
+      }
+    }
+    return errors;
+  }
+  double score_error(const SequencePlace& place, std::size_t b, std::size_t h,
+                     std::size_t i, std::size_t j) const {
+    const AttentionShape& s = spec_.shape;
+    const std::size_t query =
+        (place.batch * s.query_rows() + place.first_query + i) * s.Hq + h;
+    const std::size_t key =
+        (place.batch * s.key_rows() + place.first_key + j) * s.Hkv +
+        s.kv_head(h);
+    double t = std::abs(spec_.scale) * query_norm_[query] * key_norm_[key];
+    double error = (static_cast<double>(s.D) + 3) * t;
+    if (spec_.softcap) {
+      t = std::min(t, *spec_.softcap);
+      error += 9 * t;
+    }
+    if (spec_.bias.given()) {
+      const double bias = std::abs(double{spec_.bias(b, h, i, j)});
+      t += bias;
+      error += bias + t;
+    }
+    if (spec_.alibi.given()) {
+      const double lost =
+          std::abs(double{spec_.alibi.slope(h)} *
+                   static_cast<double>(spec_.alibi.offset(b, i, j)));
+      t += lost;
+      error += 2 * lost + t;
+    }
+    return error;
+  }
+
+  static double folds(const SequencePlace& place) {
+    return static_cast<double>((place.Lkv + 127) / 128);
+  }
+  double weight(std::size_t b, std::size_t h, std::size_t i,
+                std::size_t j) const {
+    return exact_.attn_weights(b, h, i, j);
+  }
+  float value(const SequencePlace& place, std::size_t h, std::size_t j,
+              std::size_t c) const {
+    return in_.value(place.batch, place.first_key + j, spec_.shape.kv_head(h),
+                     c);
+  }
+
+  const Inputs<float>& in_;
+  const AttentionSpec& spec_;
+  const Outputs<double>& exact_;
+  std::vector<double> query_norm_;
+  std::vector<double> key_norm_;
+};
+
+}  // namespace headwise::testing_support

@@ -1,0 +1,117 @@
+// The very bits: every compiler and every instruction set with fused
+// multiply-add must give these checksums of output, attention weights and LSE.
+// They change only when docs/arithmetic.md does: contract_test.cc is what holds
+// the kernels to that page, and these hold machines to each other.
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "attention/attention_call.h"
+#include "support/checksum.h"
+
+namespace headwise {
+namespace {
+
+using testing_support::attend;
+using testing_support::Checksum;
+using testing_support::EveryMask;
+using testing_support::Inputs;
+using testing_support::Outputs;
+using testing_support::random_inputs;
+
+// More than two blocks of keys and two of queries, and no multiple of anything.
+constexpr AttentionShape kShape = {
+    .B = 2, .Hq = 4, .Hkv = 2, .Lq = 53, .Lkv = 301, .D = 37, .Dv = 19};
+
+struct GoldenCall {
+  std::string name;
+  std::uint64_t checksum;
+  AttentionOptions options;
+  double range = 2;  // of the numbers in query, key and value
+};
+
+std::vector<GoldenCall> golden_calls(const EveryMask& every) {
+  const Mask all = every.masks().back().second;
+  const auto& biases = every.biases();
+  const AttentionOptions with_weights = {.attn_weights = AttnWeights::per_head};
+  return {
+      {"plain", 0x0148fcbff2facbfb, {}},
+      {"causal", 0x2796ae0d7807dfd4, {.mask = causal(), .query_start = 248}},
+      {"all masks",
+       0x5ad5ba58007ff7d5,
+       {.mask = all, .query_start = 200, .empty_rows = EmptyRow::uniform}},
+      {"softcap", 0xf6b0492150c76087, {.softcap = 3.0}, 8},
+      {"bias", 0x97d03dedf4e0e2eb, {.bias = biases.biases().front().second}},
+      {"alibi",
+       0x1529cc0bcea10d2d,
+       {.alibi = biases.slopes(), .query_start = 100}},
+      {"all terms",
+       0x891776f6183ddc3b,
+       {.mask = causal(),
+        .softcap = 2.0,
+        .bias = biases.finite(),
+        .alibi = biases.slopes(),
+        .query_start = QueryStart::bottom_right()},
+       4},
+      {"dropout",
+       0x59c8fd504e00869b,
+       {.dropout = {.p = 0.3, .training = true, .seed = Seed{11}, .step = 5},
+        .attn_weights = AttnWeights::after_dropout}},
+      {"weights",
+       0x69e0dcb10074ca23,
+       {.mask = window(40, 9),
+        .query_start = 60,
+        .attn_weights = AttnWeights::per_head}},
+      {"mean of the weights",
+       0x31e7c12756c7ff02,
+       {.attn_weights = AttnWeights::mean}},
+      {"denormal scores", 0xa5ddd15f573d86c9, with_weights, 1e-21},
+      {"denormal numbers", 0x5c7b49f8ad9a00a5, with_weights, 3e-38},
+      {"large scores", 0x1d50ce7343a2ab3f, with_weights, 1e4},
+  };
+}
+
+std::uint64_t checksum_of(const Outputs<float>& out) {
+  Checksum checksum;
+  checksum.add(out.output.elements());
+  checksum.add(out.attn_weights.elements());
+  checksum.add(out.lse.elements());
+  return checksum.value();
+}
+
+class GoldenBitsTest : public testing::TestWithParam<std::int64_t> {
+ protected:
+  void SetUp() override { hwy::SetSupportedTargetsForTest(GetParam()); }
+  void TearDown() override { hwy::SetSupportedTargetsForTest(0); }
+};
+
+TEST_P(GoldenBitsTest, OfAttentionAreTheseEverywhere) {
+  const EveryMask every(kShape, true);
+  for (const GoldenCall& call : golden_calls(every)) {
+    const Inputs<float> in = random_inputs(kShape, 1300, call.range);
+    EXPECT_EQ(checksum_of(attend(in, call.options)), call.checksum)
+        << call.name;
+  }
+}
+
+std::vector<std::int64_t> targets() {
+  std::vector<std::int64_t> targets;
+  for (const std::int64_t target : {HWY_AVX3, HWY_AVX2, HWY_NEON}) {
+    if ((hwy::SupportedTargets() & target) != 0) {
+      targets.push_back(target);
+    }
+  }
+  return targets;
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, GoldenBitsTest, testing::ValuesIn(targets()),
+                         [](const auto& target) {
+                           return std::string(hwy::TargetName(target.param));
+                         });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GoldenBitsTest);
+
+}  // namespace
+}  // namespace headwise

@@ -1,0 +1,74 @@
+#include "attention/random_call.h"
+
+#include <ostream>
+
+namespace headwise::testing_support {
+namespace {
+
+// Uniform in [low, high]; shrinks to low. (rapidcheck's own ranges grow with
+// the number of the case, and start with the smallest.)
+std::size_t any(std::size_t low, std::size_t high) {
+  return *rc::gen::resize(rc::kNominalSize,
+                          rc::gen::inRange<std::size_t>(low, high + 1));
+}
+
+std::size_t any_keys() {
+  switch (any(0, 3)) {
+    case 0:
+      return any(0, 20);
+    case 1:
+      return any(1, 60);
+    default:
+      return any(120, 135);
+  }
+}
+
+RandomCall draw() {
+  RandomCall call;
+  for (bool& on : call.features) {
+    on = any(0, 9) >= 7;  // three in ten, so that two meet in one of eleven
+  }
+  if (call.has(Feature::uniform_rows)) {
+    call.features[static_cast<std::size_t>(Feature::nan_rows)] = false;
+  }
+  const bool large = any(0, 1) == 1;
+  call.Lkv = large ? any(257, 400) : any_keys();
+  call.Lq = large ? any(49, 100) : any(1, 50);
+  call.B = any(1, large ? 2 : 3);
+  call.Hkv = any(1, large ? 1 : 2);
+  call.group = call.has(Feature::grouped_heads) ? any(2, large ? 2 : 3) : 1;
+  call.D = any(1, 20) * (any(0, 3) == 3 ? 4 : 1);
+  call.Dv = call.D;
+  if (call.has(Feature::unequal_sizes)) {
+    call.Dv = any(1, 20);
+    call.Dv += call.Dv == call.D ? 1 : 0;
+  }
+  call.range = any(0, kRanges.size() - 1);
+  call.bias_form = any(0, kBiasForms - 1);
+  call.start_form = any(0, 2);
+  call.weights_form = any(0, 3);
+  call.threads = any(1, 3);
+  call.stream = static_cast<std::uint32_t>(any(0, 100000)) * 32;
+  return call;
+}
+
+}  // namespace
+
+rc::Gen<RandomCall> random_call() { return rc::gen::exec(draw); }
+
+std::ostream& operator<<(std::ostream& to, const RandomCall& call) {
+  to << "B " << call.B << ", Hkv " << call.Hkv << ", group " << call.group
+     << ", Lq " << call.Lq << ", Lkv " << call.Lkv << ", D " << call.D
+     << ", Dv " << call.Dv << ", range " << kRanges[call.range]
+     << ", bias form " << call.bias_form << ", start form " << call.start_form
+     << ", weights form " << call.weights_form << ", threads " << call.threads
+     << ", stream " << call.stream << ", with";
+  for (std::size_t f = 0; f < kFeatureNames.size(); ++f) {
+    if (call.features[f]) {
+      to << " " << kFeatureNames[f];
+    }
+  }
+  return to;
+}
+
+}  // namespace headwise::testing_support

@@ -1,0 +1,240 @@
+#include "attention/random_call_tensors.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace headwise::testing_support {
+
+StridedTensor::StridedTensor(const Extents<4>& blhd, Layout layout)
+    : gap_(layout == Layout::with_gaps ? 2 : 1) {
+  const auto [B, L, H, D] = blhd;
+  const bool heads_first = layout == Layout::heads_first;
+  memory_.assign(B * L * H * D * gap_, kGap);
+  Strides<4> strides =
+      row_major<4>(heads_first ? Extents<4>{B, H, L, D} : blhd);
+  if (heads_first) {
+    std::swap(strides[1], strides[2]);
+  }
+  for (std::ptrdiff_t& stride : strides) {
+    stride *= static_cast<std::ptrdiff_t>(gap_);
+  }
+  float* first = memory_.data();
+  if (layout == Layout::backwards && L > 0) {
+    first += static_cast<std::ptrdiff_t>(L - 1) * strides[1];
+    strides[1] = -strides[1];
+  }
+  view_ = {first, blhd, strides};
+}
+
+void StridedTensor::fill(const Tensor<float, 4>& from) {
+  const auto [B, L, H, D] = from.extents();
+  for (std::size_t b = 0; b < B; ++b) {
+    for (std::size_t l = 0; l < L; ++l) {
+      for (std::size_t h = 0; h < H; ++h) {
+        for (std::size_t d = 0; d < D; ++d) {
+          view_(b, l, h, d) = from(b, l, h, d);
+        }
+      }
+    }
+  }
+}
+
+bool StridedTensor::gaps_untouched() const {
+  for (std::size_t n = 1; gap_ == 2 && n < memory_.size(); n += 2) {
+    if (memory_[n] != kGap) {
+      return false;
+    }
+  }
+  return true;
+}
+
+RandomCallTensors::RandomCallTensors(const RandomCall& call)
+    : call_(call),
+      padded_{.B = call.B,
+              .Hq = call.Hkv * call.group,
+              .Hkv = call.Hkv,
+              .Lq = call.Lq,
+              .Lkv = call.Lkv,
+              .D = call.D,
+              .Dv = call.Dv},
+      tensors_(padded_),
+      executor_(Executor::with_threads(call.threads).value()) {
+  if (call_.has(Feature::ragged)) {
+    cut_into_sequences();
+  }
+  inputs_ = random_inputs(tensors_, call.stream, kRanges[call.range]);
+  draw_masks();
+  draw_documents();
+  const AttentionShape& s = padded_;
+  const std::size_t B = call.bias_form == 0 ? s.B : 1;
+  const std::size_t H = call.bias_form <= 1 ? s.Hq : 1;
+  const std::size_t Lq = call.bias_form <= 2 ? s.Lq : 1;
+  bias_ = uniform<4>({B, H, Lq, s.Lkv}, call.stream + 3, -3, 3);
+  for (float& x : bias_.elements()) {
+    x = x < -2.5f ? kMinusInf : x;
+  }
+  slopes_ = uniform<1>({s.Hq}, call.stream + 4, -0.1, 0.5);
+}
+
+std::vector<std::int64_t> RandomCallTensors::integers(std::size_t count,
+                                                      std::uint32_t part,
+                                                      std::int64_t low,
+                                                      std::int64_t high) const {
+  const auto shares = uniform<1>({count}, call_.stream + part, 0, 1);
+  std::vector<std::int64_t> numbers;
+  numbers.reserve(count);
+  for (const float share : shares.elements()) {
+    const auto span = static_cast<double>(high - low + 1);
+    numbers.push_back(
+        low +
+        std::min(static_cast<std::int64_t>(span * double{share}), high - low));
+  }
+  return numbers;
+}
+
+// Sequence 0 is the longest; any other may have no query or no key.
+void RandomCallTensors::cut_into_sequences() {
+  const auto cut = [&](std::size_t longest, std::uint32_t part) {
+    auto lengths =
+        integers(call_.B, part, 0, static_cast<std::int64_t>(longest));
+    lengths[0] = static_cast<std::int64_t>(longest);
+    auto offsets = filled<std::int64_t, 1>({call_.B + 1}, 0);
+    std::partial_sum(lengths.begin(), lengths.end(), offsets.data() + 1);
+    return offsets;
+  };
+  query_offsets_ = cut(call_.Lq, 5);
+  key_offsets_ = cut(call_.Lkv, 6);
+  tensors_.B = 1;
+  tensors_.Lq = static_cast<std::size_t>(query_offsets_(call_.B));
+  tensors_.Lkv = static_cast<std::size_t>(key_offsets_(call_.B));
+}
+
+// Loose, so that several of them together leave most rows some keys.
+void RandomCallTensors::draw_masks() {
+  const AttentionShape& s = padded_;
+  const auto keys = static_cast<std::int64_t>(s.Lkv);
+  lengths_ =
+      tensor_of<std::int64_t, 1>({s.B}, integers(s.B, 7, keys / 2, keys));
+  row_lengths_ = tensor_of<std::int64_t, 2>(
+      {s.B, s.Lq}, integers(s.B * s.Lq, 8, keys / 3, keys));
+  row_lengths_(0, s.Lq / 2) = 0;
+  starts_ = tensor_of<std::int64_t, 1>({s.B}, integers(s.B, 9, 0, keys / 2));
+  query_starts_ =
+      tensor_of<std::int64_t, 1>({s.B}, integers(s.B, 10, -5, keys));
+  padding_ = coin_tosses<2>({s.B, s.Lkv}, call_.stream + 11, 0.8);
+  dense_ = coin_tosses<3>({s.Hq, s.Lq, s.Lkv}, call_.stream + 12, 0.8);
+}
+
+void RandomCallTensors::draw_documents() {
+  const AttentionShape& s = padded_;
+  const auto ids = [&](std::size_t L, std::uint32_t part) {
+    auto rows = Tensor<std::int64_t, 2>::create({s.B, L}).value();
+    for (std::size_t b = 0; b < s.B; ++b) {
+      // Documents 1 to 3, cut at two random places.
+      auto cuts = integers(2, part + static_cast<std::uint32_t>(b), 0,
+                           static_cast<std::int64_t>(L));
+      std::ranges::sort(cuts);
+      for (std::size_t l = 0; l < L; ++l) {
+        const auto at = static_cast<std::int64_t>(l);
+        rows(b, l) = 1 + (at >= cuts[0] ? 1 : 0) + (at >= cuts[1] ? 1 : 0);
+      }
+    }
+    return rows;
+  };
+  query_ids_ = ids(s.Lq, 13);
+  key_ids_ = ids(s.Lkv, 17);
+}
+
+Mask RandomCallTensors::mask() const {
+  Mask mask;
+  const auto add = [&](Feature feature, const auto& make) {
+    if (call_.has(feature)) {
+      mask = mask & make();
+    }
+  };
+  const std::int64_t side = integers(1, 21, 0, 300)[0];
+  add(Feature::causal, [] { return causal(); });
+  add(Feature::window, [&] { return window(side, side % 3 * 20); });
+  add(Feature::key_lengths, [&] { return key_lengths(lengths_.view()); });
+  add(Feature::row_lengths, [&] { return key_lengths(row_lengths_.view()); });
+  add(Feature::key_starts, [&] { return key_starts(starts_.view()); });
+  add(Feature::key_padding, [&] { return key_padding(padding_.view()); });
+  add(Feature::dense, [&] {
+    return dense(view_of(dense_), {Axis::H, Axis::Lq, Axis::Lkv});
+  });
+  add(Feature::documents,
+      [&] { return documents(query_ids_.view(), key_ids_.view()); });
+  return mask;
+}
+
+Bias RandomCallTensors::bias() const {
+  if (!call_.has(Feature::bias)) {
+    return {};
+  }
+  const auto axis = [&](std::size_t n, Axis name) {
+    return bias_.extent(n) == 1 ? Axis::one : name;
+  };
+  return dense(view_of(bias_), {axis(0, Axis::B), axis(1, Axis::H),
+                                axis(2, Axis::Lq), axis(3, Axis::Lkv)});
+}
+
+AttentionOptions RandomCallTensors::options() const {
+  AttentionOptions options = {.mask = mask(), .bias = bias()};
+  if (call_.has(Feature::softcap)) {
+    options.softcap = 1.0 + static_cast<double>(call_.stream / 32 % 30);
+  }
+  if (call_.has(Feature::alibi)) {
+    options.alibi = slopes_.view();
+  }
+  if (call_.has(Feature::query_start)) {
+    options.query_start = call_.start_form == 0   ? QueryStart(query_starts_(0))
+                          : call_.start_form == 1 ? query_starts_.view()
+                                                  : QueryStart::bottom_right();
+  }
+  if (call_.has(Feature::ragged)) {
+    options.offsets = {query_offsets_.view(), key_offsets_.view()};
+  }
+  if (call_.has(Feature::uniform_rows)) {
+    options.empty_rows = EmptyRow::uniform;
+  }
+  if (call_.has(Feature::nan_rows)) {
+    options.empty_rows = EmptyRow::nan;
+  }
+  if (call_.has(Feature::dropout)) {
+    options.dropout = {.p = 0.1 + 0.1 * static_cast<double>(call_.Lq % 5),
+                       .training = true,
+                       .seed = Seed{call_.stream}};
+  }
+  options.attn_weights = static_cast<AttnWeights>(call_.weights_form);
+  options.executor = &executor_;
+  return options;
+}
+
+StridedTensor::Layout RandomCallTensors::layout(std::size_t turn) const {
+  return call_.has(Feature::strided) ? static_cast<StridedTensor::Layout>(
+                                           (call_.stream / 32 + turn) % 4)
+                                     : StridedTensor::Layout::in_order;
+}
+
+Result<Outputs<float>> RandomCallTensors::attend(bool& gaps_untouched) const {
+  StridedTensor query(inputs_.query.extents(), layout(0));
+  StridedTensor key(inputs_.key.extents(), layout(1));
+  StridedTensor value(inputs_.value.extents(), layout(2));
+  query.fill(inputs_.query);
+  key.fill(inputs_.key);
+  value.fill(inputs_.value);
+  auto out = outputs<float>(options().attn_weights);
+  StridedTensor output(out.output.extents(), layout(3));
+  output.fill(out.output);
+  const Status s = attention(
+      query.view(), key.view(), value.view(),
+      {output.view(), out.attn_weights.view(), out.lse.view()}, options());
+  if (!s) {
+    return s.error();
+  }
+  out.output = copy_of(output.view());
+  gaps_untouched = output.gaps_untouched();
+  return out;
+}
+
+}  // namespace headwise::testing_support

@@ -1,0 +1,88 @@
+// The tensors and options of a random call.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "attention/attention_call.h"
+#include "attention/random_call.h"
+#include "headwise/attention/spec.h"
+
+namespace headwise::testing_support {
+
+// (B, L, H, D) elements in one of several layouts.
+class StridedTensor {
+ public:
+  // What stands in the gaps: an input's are not read, an output's not written.
+  static constexpr float kGap = 1e30f;
+
+  enum class Layout { in_order, heads_first, with_gaps, backwards };
+
+  StridedTensor(const Extents<4>& blhd, Layout layout);
+
+  TensorView<float, 4> view() const { return view_; }
+  void fill(const Tensor<float, 4>& from);
+  bool gaps_untouched() const;
+
+ private:
+  std::vector<float> memory_;
+  std::size_t gap_;
+  TensorView<float, 4> view_;
+};
+
+class RandomCallTensors {
+ public:
+  explicit RandomCallTensors(const RandomCall& call);
+
+  // The sizes of the tensors, as AttentionSpec::create takes them.
+  const AttentionShape& tensors() const { return tensors_; }
+  const Inputs<float>& inputs() const { return inputs_; }
+  // Views of this object's tensors and executor.
+  AttentionOptions options() const;
+  // The call itself, with the inputs and the output in the call's layouts.
+  // `gaps_untouched` becomes whether the output's gaps are as they were.
+  Result<Outputs<float>> attend(bool& gaps_untouched) const;
+
+  // Results for tensors of T, every element 42.
+  template <class T>
+  Outputs<T> outputs(AttnWeights form) const {
+    const std::size_t heads = form == AttnWeights::none   ? 0
+                              : form == AttnWeights::mean ? 1
+                                                          : padded_.Hq;
+    const AttentionShape& t = tensors_;
+    return {filled<T, 4>({t.B, t.Lq, t.Hq, t.Dv}, T{42}),
+            filled<T, 4>({padded_.B, heads, padded_.Lq, padded_.Lkv}, T{42}),
+            filled<T, 3>({t.B, t.Hq, t.Lq}, T{42})};
+  }
+
+ private:
+  void cut_into_sequences();
+  void draw_masks();
+  void draw_documents();
+  Mask mask() const;
+  Bias bias() const;
+  StridedTensor::Layout layout(std::size_t turn) const;
+  // Uniform in [low, high], another sequence for each `part` < 32.
+  std::vector<std::int64_t> integers(std::size_t count, std::uint32_t part,
+                                     std::int64_t low, std::int64_t high) const;
+
+  RandomCall call_;
+  AttentionShape padded_;  // of the sequences
+  AttentionShape tensors_;
+  Inputs<float> inputs_;
+  Executor executor_;
+  Tensor<std::int64_t, 1> query_offsets_;
+  Tensor<std::int64_t, 1> key_offsets_;
+  Tensor<std::int64_t, 1> lengths_;
+  Tensor<std::int64_t, 2> row_lengths_;
+  Tensor<std::int64_t, 1> starts_;
+  Tensor<std::int64_t, 1> query_starts_;
+  Tensor<bool, 2> padding_;
+  Tensor<bool, 3> dense_;
+  Tensor<std::int64_t, 2> query_ids_;
+  Tensor<std::int64_t, 2> key_ids_;
+  Tensor<float, 4> bias_;
+  Tensor<float, 1> slopes_;
+};
+
+}  // namespace headwise::testing_support
