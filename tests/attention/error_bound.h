@@ -105,7 +105,7 @@ class ErrorBound {
     for (std::size_t row = 0; row < norms.size(); ++row) {
       double square = 0;
       for (std::size_t d = 0; d < D; ++d) {
-        const double x = double{blhd.data()[row * D + d]};
+        const auto x = static_cast<double>(blhd.data()[row * D + d]);
         square += x * x;
       }
       norms[row] = std::sqrt(square);
@@ -162,7 +162,8 @@ class ErrorBound {
   }
 
   static double folds(const SequencePlace& place) {
-    return static_cast<double>((place.Lkv + 127) / 128);
+    const std::size_t blocks = (place.Lkv + 127) / 128;
+    return static_cast<double>(blocks);
   }
   double weight(std::size_t b, std::size_t h, std::size_t i,
                 std::size_t j) const {
