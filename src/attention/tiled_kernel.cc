@@ -60,9 +60,10 @@ std::span<T> make_array(Arena& arena, std::size_t count, const Args&... args) {
   return {place, count};
 }
 
-// A worker's memory.
-struct Bench {
-  Bench(const AttentionSpec& spec, const Schedule& schedule, Arena& arena)
+// What one worker computes in.
+struct WorkerMemory {
+  WorkerMemory(const AttentionSpec& spec, const Schedule& schedule,
+               Arena& arena)
       : heads(make_array<PackedHead>(
             arena, schedule.split == Split::key_heads ? 1 : 0, spec.shape)),
         scores(make_array<BlockScores>(arena, 1, spec)),
@@ -88,11 +89,12 @@ struct Memory {
                                          ? 0
                                          : spec.shape.B * spec.shape.Hkv,
                                      spec.shape)),
-        benches(make_array<Bench>(arena, schedule.workers, spec, schedule)) {}
+        workers(make_array<WorkerMemory>(arena, schedule.workers, spec,
+                                         schedule)) {}
 
   std::size_t* order;  // the sequences, those with most work first
   std::span<PackedHead> heads;
-  std::span<Bench> benches;
+  std::span<WorkerMemory> workers;
 };
 
 class Call {
@@ -111,27 +113,27 @@ class Call {
     const std::size_t heads = shape.B * shape.Hkv;
     order_sequences();
     if (schedule_.split == Split::key_heads) {
-      for_each_task(heads, [&](Bench& bench, std::size_t task) {
+      for_each_task(heads, [&](WorkerMemory& own, std::size_t task) {
         const std::size_t b = memory_.order[task / shape.Hkv];
         const std::size_t rows = rows_of_tiles(b);
         if (rows == 0) {
           return;
         }
-        PackedHead& head = bench.heads.front();
+        PackedHead& head = own.heads.front();
         head.pack(spec_, inputs_, b, task % shape.Hkv);
         for (std::size_t n = 0; n < rows; n += schedule_.tiles_at_once) {
-          run_tiles(bench, b, task % shape.Hkv, n, head);
+          run_tiles(own, b, task % shape.Hkv, n, head);
         }
       });
       return;
     }
-    for_each_task(heads, [&](Bench&, std::size_t n) {
+    for_each_task(heads, [&](WorkerMemory&, std::size_t n) {
       memory_.heads[n].pack(spec_, inputs_, n / shape.Hkv, n % shape.Hkv);
     });
     const std::size_t tiles = Tiling(shape.Lq).count();
     if (schedule_.split == Split::tiles_of_heads) {
-      for_each_task(shape.B * tiles, [&](Bench& bench, std::size_t task) {
-        mean_of_heads(bench, memory_.order[task % shape.B], task / shape.B);
+      for_each_task(shape.B * tiles, [&](WorkerMemory& own, std::size_t task) {
+        mean_of_heads(own, memory_.order[task % shape.B], task / shape.B);
       });
       return;
     }
@@ -139,11 +141,11 @@ class Call {
     const std::size_t steps =
         (tiles * (shape.Hq / shape.Hkv) + schedule_.tiles_at_once - 1) /
         schedule_.tiles_at_once;
-    for_each_task(heads * steps, [&](Bench& bench, std::size_t task) {
+    for_each_task(heads * steps, [&](WorkerMemory& own, std::size_t task) {
       const std::size_t b = memory_.order[task % heads / shape.Hkv];
       const std::size_t g = task % shape.Hkv;
       const std::size_t step = steps - 1 - task / heads;
-      run_tiles(bench, b, g, step * schedule_.tiles_at_once,
+      run_tiles(own, b, g, step * schedule_.tiles_at_once,
                 memory_.heads[b * shape.Hkv + g]);
     });
   }
@@ -157,7 +159,7 @@ class Call {
     spec_.executor->run_workers(workers, [&](std::size_t worker) {
       const FloatEnvironment environment;
       for (std::size_t task = next++; task < count; task = next++) {
-        work(memory_.benches[worker], task);
+        work(memory_.workers[worker], task);
       }
     });
   }
@@ -182,12 +184,12 @@ class Call {
 
   // Some tiles from `first` on, block by block: each takes a block of keys
   // while that is near.
-  void run_tiles(Bench& bench, std::size_t b, std::size_t g, std::size_t first,
-                 const PackedHead& head) const {
+  void run_tiles(WorkerMemory& own, std::size_t b, std::size_t g,
+                 std::size_t first, const PackedHead& head) const {
     const std::size_t group = spec_.shape.Hq / spec_.shape.Hkv;
     const Tiling tiling(spec_.shape.sequence(b).Lq);
     const std::size_t rows = rows_of_tiles(b);
-    const std::span<QueryTile> tiles = bench.tiles.first(
+    const std::span<QueryTile> tiles = own.tiles.first(
         std::min(schedule_.tiles_at_once, rows - std::min(first, rows)));
     const auto range_of = [&](std::size_t n) {
       return tiling.range(b, g * group + (first + n) % group,
@@ -218,13 +220,13 @@ class Call {
   }
 
   // The mean of the attention weights takes the heads of a tile in order.
-  void mean_of_heads(Bench& bench, std::size_t b, std::size_t t) const {
+  void mean_of_heads(WorkerMemory& own, std::size_t b, std::size_t t) const {
     const AttentionShape& shape = spec_.shape;
     const Tiling tiling(spec_.shape.sequence(b).Lq);
     if (t >= tiling.count()) {
       return;
     }
-    QueryTile& tile = bench.tiles.front();
+    QueryTile& tile = own.tiles.front();
     for (std::size_t h = 0; h < shape.Hq; ++h) {
       const QueryRange range = tiling.range(b, h, t);
       const PackedHead& head = memory_.heads[b * shape.Hkv + shape.kv_head(h)];
@@ -234,7 +236,7 @@ class Call {
         tile.take(head, block);
       }
       const kernels::Rows<float> weights{
-          shape.Lkv == 0 ? nullptr : bench.weights, range.count,
+          shape.Lkv == 0 ? nullptr : own.weights, range.count,
           static_cast<std::ptrdiff_t>(shape.Lkv), 1};
       tile.finish(inputs_, outputs_, head, weights);
       add_to_mean(range, weights);
