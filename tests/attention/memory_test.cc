@@ -100,11 +100,11 @@ TEST(WorkspaceTest, EachAllocationOfACallMayFailAndNothingIsWritten) {
     options.executor = &executor;
     for (long nth = 1;; ++nth) {
       Outputs<float> out = outputs_for(in, options.attn_weights);
-      failing_allocation = nth;
+      failing_allocation() = nth;
       const Status s = attention(in.query.view(), in.key.view(),
                                  in.value.view(), out.views(), options);
-      const bool all_served = failing_allocation > 0;
-      failing_allocation = 0;
+      const bool all_served = failing_allocation() > 0;
+      failing_allocation() = 0;
       if (all_served) {
         EXPECT_TRUE(s) << name;
         EXPECT_GT(nth, 1) << name;  // the workspace is one

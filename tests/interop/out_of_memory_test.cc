@@ -17,10 +17,10 @@ using testing_support::failing_allocation;
 template <class Work>
 long failures_of(const Work& work) {
   for (long nth = 1;; ++nth) {
-    failing_allocation = nth;
+    failing_allocation() = nth;
     const auto result = work();
-    const bool all_served = failing_allocation > 0;
-    failing_allocation = 0;
+    const bool all_served = failing_allocation() > 0;
+    failing_allocation() = 0;
     if (all_served) {
       EXPECT_TRUE(result) << result.error().message;
       return nth - 1;

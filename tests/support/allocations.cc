@@ -5,7 +5,10 @@
 
 namespace headwise::testing_support {
 
-thread_local long failing_allocation = 0;
+long& failing_allocation() {
+  thread_local long failing = 0;
+  return failing;
+}
 std::atomic<std::size_t> allocations = 0;
 
 }  // namespace headwise::testing_support
@@ -14,7 +17,7 @@ namespace {
 
 void* allocate(std::size_t size, std::size_t alignment) {
   ++headwise::testing_support::allocations;
-  long& failing = headwise::testing_support::failing_allocation;
+  long& failing = headwise::testing_support::failing_allocation();
   if (failing > 0 && --failing == 0) {
     return nullptr;
   }
