@@ -70,8 +70,8 @@ HWY_INLINE void with_vectors(std::size_t queries, const Body& body) {
 //   to[c][query] = sum over i of a[i][query] * b[i * step + c * column]
 //
 // in the order of i. kSelect takes a product only where its query's bit of
-// allowed[i] is 1. The accumulators are arrays of this function's own: in a
-// struct, g++ keeps them in memory.
+// allowed[i] is 1. Not a lambda inside that of with_vectors: there, g++ keeps
+// the accumulators in memory.
 template <class Tile, std::size_t kColumns, bool kSelect>
 HWY_INLINE void chains(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
                        std::size_t step, std::size_t column, std::size_t count,
@@ -93,14 +93,11 @@ HWY_INLINE void chains(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
   }
   for (std::size_t i = 0; i < count; ++i) {
     Vector x[kSome];
-    HWY_UNROLL(3)
     for (std::size_t v = 0; v < kWhole; ++v) {
       x[v] = hn::Load(d, a + i * kLanesHere + v * kLanes);
     }
-    HWY_UNROLL(8)
     for (std::size_t c = 0; c < kColumns; ++c) {
       const Vector y = hn::Set(d, b[i * step + c * column]);
-      HWY_UNROLL(3)
       for (std::size_t v = 0; v < kWhole; ++v) {
         const Vector next = hn::MulAdd(x[v], y, sum[c][v]);
         sum[c][v] = kSelect ? hn::IfThenElse(mask_of(d, allowed[i], v * kLanes),
@@ -118,10 +115,8 @@ HWY_INLINE void chains(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
       }
     }
   }
-  HWY_UNROLL(8)
   for (std::size_t c = 0; c < kColumns; ++c, to += kLanesHere) {
     // A chain that ends as -0 is +0.
-    HWY_UNROLL(3)
     for (std::size_t v = 0; v < kWhole; ++v) {
       hn::Store(hn::Add(sum[c][v], hn::Zero(d)), d, to + v * kLanes);
     }
