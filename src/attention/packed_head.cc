@@ -5,12 +5,11 @@
 namespace headwise {
 
 using kernels::kKeyBlock;
-using kernels::kValuePanel;
 
 PackedHead::PackedHead(const AttentionShape& shape, Arena& arena)
     : D_(shape.D),
       Dv_(shape.Dv),
-      block_size_((shape.Dv + kValuePanel - 1) / kValuePanel *
+      block_size_(kernels::value_columns(shape.Dv) / kernels::kValuePanel *
                   kernels::value_panel_size(kKeyBlock)),
       keys_(arena.take<float>(shape.Lkv, D_)),
       values_(arena.take<float>(key_blocks(shape.Lkv), block_size_)),

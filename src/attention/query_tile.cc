@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "attention/empty_row.h"
+#include "attention/log2_domain.h"
 #include "attention/log2_sum.h"
 #include "attention/score_terms.h"
 
@@ -14,15 +15,9 @@ using kernels::kMaxQueryLanes;
 
 namespace {
 
-constexpr double kLog2E = 0x1.71547652b82fep+0;
 // Up to so many keys the p of all blocks are kept for the attention weights;
 // beyond, they are computed again from the same scores.
 constexpr std::size_t kKeptKeys = 1024;
-
-std::size_t value_columns(std::size_t Dv) {
-  constexpr std::size_t kPanel = kernels::kValuePanel;
-  return (Dv + kPanel - 1) / kPanel * kPanel;
-}
 
 }  // namespace
 
@@ -49,7 +44,8 @@ QueryTile::QueryTile(const AttentionSpec& spec, const BlockScores* scores,
       layout_(kernels::tile_layout()),
       scores_(scores),
       q_t_(arena.take<float>(spec.shape.D, kMaxQueryLanes)),
-      context_(arena.take<float>(value_columns(spec.shape.Dv), kMaxQueryLanes)),
+      context_(arena.take<float>(kernels::value_columns(spec.shape.Dv),
+                                 kMaxQueryLanes)),
       state_{arena.take<float>(kMaxQueryLanes),
              arena.take<float>(kMaxQueryLanes)} {}
 
@@ -61,7 +57,7 @@ void QueryTile::begin(const QueryRange& range,
   lanes_ = (range.count + vector - 1) / vector * vector;
   visible_begin_ = spec_.mask.visible_begin(range.b, range.first, range.count);
   visible_end_ = spec_.mask.visible_end(range.b, range.first, range.count);
-  const auto factor = static_cast<float>(spec_.scale * kLog2E);
+  const float factor = times_log2e(spec_.scale);
   const TensorView<const float, 4>& query = inputs.query;
   layout_.pack_queries(
       {&query(place_.batch, place_.first_query + range.first, range.h, 0),
@@ -121,7 +117,7 @@ void QueryTile::take(const PackedHead& head, std::size_t block) {
     drop(tile, p);
   }
   const kernels::Fold fold{scores_->max(block), scores_->sum(), state_, first_};
-  const std::size_t Dv8 = value_columns(spec_.shape.Dv);
+  const std::size_t Dv8 = kernels::value_columns(spec_.shape.Dv);
   if (kind == TileKind::partial && head.not_finite(block)) {
     loops_.weigh_allowed(p, head.values(block), head.count(block),
                          scores_->allowed(), tile.keys, Dv8, range_.count, fold,

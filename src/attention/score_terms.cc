@@ -1,17 +1,9 @@
 #include "attention/score_terms.h"
 
+#include "attention/log2_domain.h"
 #include "kernels/score_terms.h"
 
 namespace headwise {
-namespace {
-
-// Formed in binary64 and rounded once.
-float times_log2e(double x) {
-  constexpr double kLog2E = 0x1.71547652b82fep+0;
-  return static_cast<float>(x * kLog2E);
-}
-
-}  // namespace
 
 void apply_score_terms(const AttentionSpec& spec, const Tile& tile,
                        std::size_t lanes, float* scores) {

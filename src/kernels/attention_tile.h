@@ -8,7 +8,7 @@
 //   q_t       (D, lanes)     the queries, times scale * log2 e
 //   scores    (keys, lanes)  in the log2 domain, then p = exp2(s - max)
 //   max, sum  (lanes)        of a block of keys
-//   context   (Dv8, lanes)   the values weighed; Dv8 is Dv rounded up to 8
+//   context   (Dv8, lanes)   the values weighed; Dv8 is value_columns(Dv)
 //
 // tile_layout.h brings the caller's rows into these forms and back.
 // Everything is 64-byte aligned. Nothing is checked, nothing allocated.
@@ -25,6 +25,10 @@ inline constexpr std::size_t kKeyBlock = 128;
 inline constexpr std::size_t kMaxQueryLanes = 48;
 // Columns of values that lie side by side in a packed block.
 inline constexpr std::size_t kValuePanel = 8;
+// Columns of whole panels.
+constexpr std::size_t value_columns(std::size_t Dv) {
+  return (Dv + kValuePanel - 1) / kValuePanel * kValuePanel;
+}
 // Floats of a panel of so many rows. Those of a whole block would be 4 KiB
 // apart and fall into the same sets of the cache, were it not for the line
 // between.
