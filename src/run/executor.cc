@@ -19,4 +19,15 @@ void Executor::parallel_for(std::size_t count, std::size_t grain,
   });
 }
 
+void Executor::run_workers(std::size_t workers,
+                           FunctionRef<void(std::size_t)> work) const {
+  if (workers > 1 && threads() > 1) {
+    spread(workers, work);
+    return;
+  }
+  for (std::size_t worker = 0; worker < workers; ++worker) {
+    work(worker);
+  }
+}
+
 }  // namespace headwise

@@ -31,14 +31,8 @@ Result<Executor> Executor::with_threads(std::size_t threads) {
 
 std::size_t Executor::threads() const { return threads_->count; }
 
-void Executor::run_workers(std::size_t workers,
-                           FunctionRef<void(std::size_t)> work) const {
-  if (workers <= 1 || threads() == 1) {
-    for (std::size_t worker = 0; worker < workers; ++worker) {
-      work(worker);
-    }
-    return;
-  }
+void Executor::spread(std::size_t workers,
+                      FunctionRef<void(std::size_t)> work) const {
   std::mutex mutex;
   std::exception_ptr failure;
   std::vector<std::thread> threads;

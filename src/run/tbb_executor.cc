@@ -46,14 +46,8 @@ std::size_t Executor::threads() const {
 
 // A thread that waits for the loop takes no other work of the caller's arena
 // up: that would run in the middle of ours.
-void Executor::run_workers(std::size_t workers,
-                           FunctionRef<void(std::size_t)> work) const {
-  if (workers <= 1 || threads() == 1) {
-    for (std::size_t worker = 0; worker < workers; ++worker) {
-      work(worker);
-    }
-    return;
-  }
+void Executor::spread(std::size_t workers,
+                      FunctionRef<void(std::size_t)> work) const {
   const auto loop = [&] {
     tbb::this_task_arena::isolate([&] {
       tbb::parallel_for(std::size_t{0}, workers, work,

@@ -39,6 +39,9 @@ class Executor {
  private:
   struct Threads;
   explicit Executor(std::shared_ptr<Threads> threads);
+  // run_workers of several workers on several threads.
+  void spread(std::size_t workers,
+              FunctionRef<void(std::size_t worker)> work) const;
 
   std::shared_ptr<Threads> threads_;
 };
