@@ -263,6 +263,8 @@ TEST(RaggedTest, OffsetsThatDoNotFitAreErrorsAndNothingIsWritten) {
     EXPECT_THAT(output.elements(), Each(42.0f));
     return s ? "no error" : s.error().message;
   };
+  EXPECT_EQ(message({}),
+            "attention: offsets is empty, expected B + 1 numbers, the first 0");
   EXPECT_EQ(message({1, 17}), "attention: offsets[0] is 1, expected 0");
   EXPECT_EQ(message({0, 5, 4, 17}),
             "attention: offsets[2] is 4, expected offsets[1] = 5 or more");

@@ -23,7 +23,8 @@ namespace headwise {
 
 // Views of B + 1 numbers that must outlive the call; no views: the batch is not
 // ragged.
-struct Offsets {
+class Offsets {
+ public:
   TensorView<const std::int64_t, 1> query{};
   TensorView<const std::int64_t, 1> key{};
 
@@ -31,15 +32,17 @@ struct Offsets {
   // The same for queries and keys.
   Offsets(  // NOLINT(google-explicit-constructor): `.offsets = offsets`
       TensorView<const std::int64_t, 1> offsets)
-      : query(offsets), key(offsets) {}
+      : query(offsets), key(offsets), given_(true) {}
   // NOLINTNEXTLINE(google-explicit-constructor): the same, of a tensor's view
   Offsets(TensorView<std::int64_t, 1> offsets)
       : Offsets(TensorView<const std::int64_t, 1>(offsets)) {}
   Offsets(TensorView<const std::int64_t, 1> query_offsets,
           TensorView<const std::int64_t, 1> key_offsets)
-      : query(query_offsets), key(key_offsets) {}
+      : query(query_offsets), key(key_offsets), given_(true) {}
 
-  bool ragged() const { return query.data() != nullptr; }
+  // Whether they were given: an empty tensor's view is a mistake that check()
+  // names, not a batch that is not ragged.
+  bool ragged() const { return given_; }
   // Sequences; only of a ragged batch.
   std::size_t sequences() const { return query.extent(0) - 1; }
 
@@ -47,6 +50,9 @@ struct Offsets {
   // shape_mismatch, out_of_range.
   Status check(std::size_t queries, std::size_t keys,
                std::string_view operation) const;
+
+ private:
+  bool given_ = false;
 };
 
 // The longest of the sequences.
