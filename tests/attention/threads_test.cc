@@ -1,12 +1,9 @@
-// Attention from inside other parallel work, in a forked child, and with the
-// floating-point environment of its caller.
-#include <fcntl.h>
+// Attention from inside other parallel work, from many threads at once, and in
+// a forked child.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cfenv>
-#include <csignal>
 #include <thread>
 #include <vector>
 
@@ -75,17 +72,6 @@ TEST(ThreadsTest, AForkedChildComputesTheSameBits) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
-}
-
-TEST(ThreadsTest, TheCallersFloatingPointEnvironmentIsUsedByNoneAndKept) {
-  const Inputs<float> in = random_inputs(kBusy, 1230);
-  const Outputs<float> want = attend(in);
-  std::feclearexcept(FE_ALL_EXCEPT);
-  ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
-  const Outputs<float> got = attend(in);
-  EXPECT_EQ(std::fegetround(), FE_UPWARD);
-  std::fesetround(FE_TONEAREST);
-  EXPECT_TRUE(same_bits(got, want));
 }
 
 }  // namespace
