@@ -3,13 +3,13 @@
 #include "attention/contract.h"
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "attention/attention_call.h"
+#include "support/targets.h"
 #include "support/tensors.h"
 
 namespace headwise {
@@ -22,28 +22,18 @@ using testing_support::contract_tanh;
 using testing_support::every_options;
 using testing_support::EveryMask;
 using testing_support::Inputs;
+using testing_support::kFusedTargets;
 using testing_support::kShapes;
 using testing_support::Outputs;
 using testing_support::random_inputs;
 using testing_support::same_bits;
+using testing_support::target_name;
+using testing_support::targets;
+using testing_support::TargetTest;
 using testing_support::uniform;
 
-// The instruction sets that the contract holds on, of those at hand.
-std::vector<std::int64_t> targets() {
-  std::vector<std::int64_t> targets;
-  for (const std::int64_t target : {HWY_AVX3, HWY_AVX2, HWY_NEON}) {
-    if ((hwy::SupportedTargets() & target) != 0) {
-      targets.push_back(target);
-    }
-  }
-  return targets;
-}
-
-class ContractTest : public testing::TestWithParam<std::int64_t> {
+class ContractTest : public TargetTest {
  protected:
-  void SetUp() override { hwy::SetSupportedTargetsForTest(GetParam()); }
-  void TearDown() override { hwy::SetSupportedTargetsForTest(0); }
-
   static void expect_contract(const Inputs<float>& in,
                               const AttentionOptions& options,
                               const std::string& name) {
@@ -179,10 +169,9 @@ TEST(ContractTanhTest, IsOddAtMostOneAndNearTheTangent) {
   EXPECT_LT(worst, 2.6e-7);
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, ContractTest, testing::ValuesIn(targets()),
-                         [](const auto& target) {
-                           return std::string(hwy::TargetName(target.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(Targets, ContractTest,
+                         testing::ValuesIn(targets(kFusedTargets)),
+                         target_name);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ContractTest);
 
 }  // namespace

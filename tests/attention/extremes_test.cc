@@ -2,7 +2,6 @@
 // machine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <array>
 #include <bit>
@@ -20,6 +19,7 @@
 #include "attention/attention_call.h"
 #include "attention/contract.h"
 #include "headwise/steps/projection.h"
+#include "support/targets.h"
 #include "support/tensors.h"
 
 namespace headwise {
@@ -38,23 +38,13 @@ using testing_support::Outputs;
 using testing_support::random_inputs;
 using testing_support::reference;
 using testing_support::same_bits;
+using testing_support::target_name;
+using testing_support::targets;
+using testing_support::TargetTest;
 using testing_support::uniform;
 using testing_support::widened;
 
-std::vector<std::int64_t> targets() {
-  std::vector<std::int64_t> targets;
-  for (std::int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0;
-       left &= left - 1) {
-    targets.push_back(left & -left);
-  }
-  return targets;
-}
-
-class ExtremesTest : public testing::TestWithParam<std::int64_t> {
- protected:
-  void SetUp() override { hwy::SetSupportedTargetsForTest(GetParam()); }
-  void TearDown() override { hwy::SetSupportedTargetsForTest(0); }
-};
+class ExtremesTest : public TargetTest {};
 
 constexpr AttentionShape kShape = {
     .B = 1, .Hq = 2, .Hkv = 1, .Lq = 50, .Lkv = 270, .D = 9, .Dv = 10};
@@ -225,9 +215,7 @@ TEST_P(ExtremesTest, FlushToZeroIsLeftAsItWasFound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, ExtremesTest, testing::ValuesIn(targets()),
-                         [](const auto& target) {
-                           return std::string(hwy::TargetName(target.param));
-                         });
+                         target_name);
 
 // ---- More than 2^31 query-key pairs. ----
 

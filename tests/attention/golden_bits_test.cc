@@ -3,7 +3,6 @@
 // They change only when docs/arithmetic.md does: contract_test.cc is what holds
 // the kernels to that page, and these hold machines to each other.
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <cstdint>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "attention/attention_call.h"
 #include "support/checksum.h"
+#include "support/targets.h"
 
 namespace headwise {
 namespace {
@@ -19,8 +19,12 @@ using testing_support::attend;
 using testing_support::Checksum;
 using testing_support::EveryMask;
 using testing_support::Inputs;
+using testing_support::kFusedTargets;
 using testing_support::Outputs;
 using testing_support::random_inputs;
+using testing_support::target_name;
+using testing_support::targets;
+using testing_support::TargetTest;
 
 // More than two blocks of keys and two of queries, and no multiple of anything.
 constexpr AttentionShape kShape = {
@@ -82,11 +86,7 @@ std::uint64_t checksum_of(const Outputs<float>& out) {
   return checksum.value();
 }
 
-class GoldenBitsTest : public testing::TestWithParam<std::int64_t> {
- protected:
-  void SetUp() override { hwy::SetSupportedTargetsForTest(GetParam()); }
-  void TearDown() override { hwy::SetSupportedTargetsForTest(0); }
-};
+class GoldenBitsTest : public TargetTest {};
 
 TEST_P(GoldenBitsTest, OfAttentionAreTheseEverywhere) {
   const EveryMask every(kShape, true);
@@ -97,20 +97,9 @@ TEST_P(GoldenBitsTest, OfAttentionAreTheseEverywhere) {
   }
 }
 
-std::vector<std::int64_t> targets() {
-  std::vector<std::int64_t> targets;
-  for (const std::int64_t target : {HWY_AVX3, HWY_AVX2, HWY_NEON}) {
-    if ((hwy::SupportedTargets() & target) != 0) {
-      targets.push_back(target);
-    }
-  }
-  return targets;
-}
-
-INSTANTIATE_TEST_SUITE_P(Targets, GoldenBitsTest, testing::ValuesIn(targets()),
-                         [](const auto& target) {
-                           return std::string(hwy::TargetName(target.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(Targets, GoldenBitsTest,
+                         testing::ValuesIn(targets(kFusedTargets)),
+                         target_name);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GoldenBitsTest);
 
 }  // namespace

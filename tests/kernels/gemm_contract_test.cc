@@ -3,7 +3,6 @@
 #include "kernels/gemm_contract.h"
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <array>
 #include <cmath>
@@ -13,6 +12,7 @@
 
 #include "headwise/steps/softmax.h"
 #include "steps/project.h"
+#include "support/targets.h"
 #include "support/tensors.h"
 
 namespace headwise {
@@ -21,33 +21,18 @@ namespace {
 using testing_support::all_near;
 using testing_support::contract_projection;
 using testing_support::filled;
+using testing_support::kFusedTargets;
 using testing_support::same_bits;
+using testing_support::target_name;
+using testing_support::targets;
+using testing_support::TargetTest;
 using testing_support::uniform;
 
 Linear linear_of(std::size_t in, std::size_t out, bool bias = true) {
   return Linear::create({in, out, bias}, RandomStream(Seed{7}, 1)).value();
 }
 
-std::vector<std::int64_t> targets_of(std::int64_t wanted) {
-  std::vector<std::int64_t> targets;
-  for (std::int64_t left = hwy::SupportedTargets() & HWY_TARGETS & wanted;
-       left != 0; left &= left - 1) {
-    targets.push_back(left & -left);
-  }
-  return targets;
-}
-std::string name_of(const testing::TestParamInfo<std::int64_t>& target) {
-  return hwy::TargetName(target.param);
-}
-
-constexpr std::int64_t kFused = HWY_AVX3 | HWY_AVX2 | HWY_NEON;
-
-class GemmTest : public testing::TestWithParam<std::int64_t> {
- protected:
-  void SetUp() override { hwy::SetSupportedTargetsForTest(GetParam()); }
-  void TearDown() override { hwy::SetSupportedTargetsForTest(0); }
-};
-class GemmContractTest : public GemmTest {};
+class GemmContractTest : public TargetTest {};
 
 TEST_P(GemmContractTest, HoldsForEverySizeAroundStripsTilesAndBlocks) {
   for (const std::size_t in : {1u, 7u, 127u, 128u, 129u, 257u, 768u, 1100u}) {
@@ -128,11 +113,12 @@ TEST_P(GemmContractTest, HoldsWithNaNsAndInfinities) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, GemmContractTest,
-                         testing::ValuesIn(targets_of(kFused)), name_of);
+                         testing::ValuesIn(targets(kFusedTargets)),
+                         target_name);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GemmContractTest);
 
 // Every target, those without fused multiply-add included.
-class GemmEveryTargetTest : public GemmTest {};
+class GemmEveryTargetTest : public TargetTest {};
 
 TEST_P(GemmEveryTargetTest, StaysNearTheSumInDouble) {
   for (const std::size_t in : {1u, 129u, 768u}) {
@@ -239,8 +225,7 @@ TEST_P(GemmEveryTargetTest, TokensBehindTheEndAreZeroAndNotRead) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, GemmEveryTargetTest,
-                         testing::ValuesIn(targets_of(~std::int64_t{0})),
-                         name_of);
+                         testing::ValuesIn(targets()), target_name);
 
 }  // namespace
 }  // namespace headwise

@@ -2,7 +2,6 @@
 // fused multiply-add must give these checksums. They change only when
 // docs/arithmetic.md does.
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <cstdint>
 #include <string>
@@ -10,12 +9,17 @@
 
 #include "headwise/steps/projection.h"
 #include "support/checksum.h"
+#include "support/targets.h"
 #include "support/tensors.h"
 
 namespace headwise {
 namespace {
 
 using testing_support::Checksum;
+using testing_support::kFusedTargets;
+using testing_support::target_name;
+using testing_support::targets;
+using testing_support::TargetTest;
 using testing_support::uniform;
 
 struct GoldenProjection {
@@ -25,11 +29,7 @@ struct GoldenProjection {
   std::uint64_t checksum;
 };
 
-class GoldenBitsTest : public testing::TestWithParam<std::int64_t> {
- protected:
-  void SetUp() override { hwy::SetSupportedTargetsForTest(GetParam()); }
-  void TearDown() override { hwy::SetSupportedTargetsForTest(0); }
-};
+class GoldenBitsTest : public TargetTest {};
 
 TEST_P(GoldenBitsTest, OfAProjectionAreTheseEverywhere) {
   for (const GoldenProjection& golden : {
@@ -65,20 +65,9 @@ TEST_P(GoldenBitsTest, OfAProjectionAreTheseEverywhere) {
   }
 }
 
-std::vector<std::int64_t> targets() {
-  std::vector<std::int64_t> targets;
-  for (const std::int64_t target : {HWY_AVX3, HWY_AVX2, HWY_NEON}) {
-    if ((hwy::SupportedTargets() & target) != 0) {
-      targets.push_back(target);
-    }
-  }
-  return targets;
-}
-
-INSTANTIATE_TEST_SUITE_P(Targets, GoldenBitsTest, testing::ValuesIn(targets()),
-                         [](const auto& target) {
-                           return std::string(hwy::TargetName(target.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(Targets, GoldenBitsTest,
+                         testing::ValuesIn(targets(kFusedTargets)),
+                         target_name);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GoldenBitsTest);
 
 }  // namespace
