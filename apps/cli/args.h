@@ -28,6 +28,15 @@ CLI::Validator probability();  // from 0 to 1
 CLI::Validator one_of(std::vector<std::string> names);
 CLI::Validator not_empty();
 
+// An option that takes a number from 1 on.
+template <class Number>
+CLI::Option* add_count(CLI::App& command, const std::string& name,
+                       Number& count, const std::string& description) {
+  return command.add_option(name, count, description)
+      ->type_name("N")
+      ->transform(at_least_one());
+}
+
 // The sentence for a command line that cannot be parsed, with the closest name
 // where something was mistyped.
 std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error,

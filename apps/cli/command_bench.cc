@@ -186,14 +186,9 @@ void add_bench(CLI::App& app, Command& chosen) {
                    "measure these of --list, or all")
       ->type_name("NAME")
       ->check(one_of(names_and_all()));
-  command
-      ->add_option("--threads", flags->threads,
-                   "at most so many as there are processors (default 1)")
-      ->type_name("N")
-      ->transform(at_least_one());
-  command->add_option("--rounds", flags->rounds, "measurements (default 10)")
-      ->type_name("N")
-      ->transform(at_least_one());
+  add_count(*command, "--threads", flags->threads,
+            "at most so many as there are processors (default 1)");
+  add_count(*command, "--rounds", flags->rounds, "measurements (default 10)");
   command->add_flag("--json", flags->json, "one object a line");
   command->add_flag("--list", flags->list, "the workloads and their sizes");
   command->add_flag("--serve", flags->serve,

@@ -149,27 +149,16 @@ void add_input_options(CLI::App& command, ExplainFlags& flags) {
 }
 
 void add_layer_options(CLI::App& command, ExplainFlags& flags) {
-  command
-      .add_option("--vocab-size", flags.vocab_size,
-                  "rows of the embedding (default 100)")
-      ->type_name("N")
-      ->transform(at_least_one())
+  add_count(command, "--vocab-size", flags.vocab_size,
+            "rows of the embedding (default 100)")
       ->group("Layer");
-  command
-      .add_option("--embed-dim", flags.embed_dim,
-                  "size of a token's vector (default 512)")
-      ->type_name("N")
-      ->transform(at_least_one())
+  add_count(command, "--embed-dim", flags.embed_dim,
+            "size of a token's vector (default 512)")
       ->group("Layer");
-  command.add_option("--num-heads", flags.num_heads, "heads (default 8)")
-      ->type_name("N")
-      ->transform(at_least_one())
+  add_count(command, "--num-heads", flags.num_heads, "heads (default 8)")
       ->group("Layer");
-  command
-      .add_option("--num-kv-heads", flags.num_kv_heads,
-                  "heads of keys and values (default: --num-heads)")
-      ->type_name("N")
-      ->transform(at_least_one())
+  add_count(command, "--num-kv-heads", flags.num_kv_heads,
+            "heads of keys and values (default: --num-heads)")
       ->group("Layer");
   command
       .add_option("--seed", flags.seed,

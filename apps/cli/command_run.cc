@@ -269,15 +269,10 @@ void add_layer_options(CLI::App& command, RunFlags& flags) {
       ->type_name("DIR|FILE.npz")
       ->check(not_empty())
       ->group("Layer");
-  command.add_option("--num-heads", flags.num_heads, "heads of the layer")
-      ->type_name("N")
-      ->transform(at_least_one())
+  add_count(command, "--num-heads", flags.num_heads, "heads of the layer")
       ->group("Layer");
-  command
-      .add_option("--num-kv-heads", flags.num_kv_heads,
-                  "heads of keys and values (default: --num-heads)")
-      ->type_name("N")
-      ->transform(at_least_one())
+  add_count(command, "--num-kv-heads", flags.num_kv_heads,
+            "heads of keys and values (default: --num-heads)")
       ->group("Layer");
 }
 

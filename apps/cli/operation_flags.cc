@@ -100,10 +100,8 @@ void add_dropout_options(CLI::App& command, OperationFlags& flags) {
 }  // namespace
 
 void add_operation_options(CLI::App& command, OperationFlags& flags) {
-  command
-      .add_option("--threads", flags.threads, "threads to use (default: all)")
-      ->type_name("N")
-      ->transform(at_least_one());
+  add_count(command, "--threads", flags.threads,
+            "threads to use (default: all)");
   add_mask_options(command, flags);
   add_score_options(command, flags);
   add_dropout_options(command, flags);
