@@ -1,0 +1,135 @@
+// Sums of products for a tile of queries, one query a lane: what scores, the
+// weighing of values and their gradients are made of. Per target: included
+// between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE.
+#if defined(HEADWISE_KERNELS_CHAINS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEADWISE_KERNELS_CHAINS_INL_H_
+#undef HEADWISE_KERNELS_CHAINS_INL_H_
+#else
+#define HEADWISE_KERNELS_CHAINS_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstddef>
+
+#include "kernels/attention_tile.h"
+#include "kernels/mask_word-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace headwise::kernels {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Lane = hn::CappedTag<float, 16>;
+using Vector = hn::Vec<Lane>;
+constexpr std::size_t kLanes = hn::MaxLanes(Lane());
+// Three vectors of queries times so many broadcasts fill the registers.
+constexpr std::size_t kVectors = 3;
+#if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON
+constexpr std::size_t kBroadcasts = 8;  // 32 registers
+#else
+constexpr std::size_t kBroadcasts = 4;  // 16 registers
+#endif
+
+// The vectors that hold a tile's queries: whole ones, and half of one more
+// where the queries that are left fit in that. The other half's lanes are left
+// alone.
+template <std::size_t kWholeVectors, bool kHalfVector>
+struct TileVectors {
+  static constexpr std::size_t kWhole = kWholeVectors;
+  static constexpr bool kHalf = kHalfVector;
+  static constexpr std::size_t kLanesHere = (kWhole + (kHalf ? 1 : 0)) * kLanes;
+};
+
+// Calls body with the tile's vectors as a type.
+template <class Body>
+HWY_INLINE void with_vectors(std::size_t queries, const Body& body) {
+  const std::size_t vectors = (queries + kLanes - 1) / kLanes;
+  if constexpr (kLanes == 16) {
+    if (vectors * kLanes - queries >= kLanes / 2) {
+      switch (vectors) {
+        case 1:
+          return body(TileVectors<0, true>());
+        case 2:
+          return body(TileVectors<1, true>());
+        default:
+          return body(TileVectors<2, true>());
+      }
+    }
+  }
+  switch (vectors) {
+    case 1:
+      return body(TileVectors<1, false>());
+    case 2:
+      return body(TileVectors<2, false>());
+    default:
+      return body(TileVectors<3, false>());
+  }
+}
+
+// The products of both loops: kColumns chains for each query,
+//
+//   to[c][query] = sum over i of a[i][query] * b[i * step + c * column]
+//
+// in the order of i. kSelect takes a product only where its query's bit of
+// allowed[i] is 1. Not a lambda inside that of with_vectors: there, g++ keeps
+// the accumulators in memory.
+template <class Tile, std::size_t kColumns, bool kSelect>
+HWY_INLINE void chains(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
+                       std::size_t step, std::size_t column, std::size_t count,
+                       const MaskWord* allowed, float* HWY_RESTRICT to) {
+  const Lane d;
+  const hn::Half<Lane> dh;
+  constexpr std::size_t kWhole = Tile::kWhole;
+  constexpr std::size_t kSome = kWhole == 0 ? 1 : kWhole;  // of an array
+  constexpr std::size_t kLanesHere = Tile::kLanesHere;
+  Vector sum[kColumns][kSome];
+  hn::Vec<hn::Half<Lane>> half_sum[Tile::kHalf ? kColumns : 1];
+  for (auto& row : sum) {
+    for (auto& s : row) {
+      s = hn::Zero(d);
+    }
+  }
+  for (auto& s : half_sum) {
+    s = hn::Zero(dh);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    Vector x[kSome];
+    for (std::size_t v = 0; v < kWhole; ++v) {
+      x[v] = hn::Load(d, a + i * kLanesHere + v * kLanes);
+    }
+    for (std::size_t c = 0; c < kColumns; ++c) {
+      const Vector y = hn::Set(d, b[i * step + c * column]);
+      for (std::size_t v = 0; v < kWhole; ++v) {
+        const Vector next = hn::MulAdd(x[v], y, sum[c][v]);
+        sum[c][v] = kSelect ? hn::IfThenElse(mask_of(d, allowed[i], v * kLanes),
+                                             next, sum[c][v])
+                            : next;
+      }
+      if constexpr (Tile::kHalf) {
+        const auto next =
+            hn::MulAdd(hn::Load(dh, a + i * kLanesHere + kWhole * kLanes),
+                       hn::Set(dh, b[i * step + c * column]), half_sum[c]);
+        half_sum[c] =
+            kSelect ? hn::IfThenElse(mask_of(dh, allowed[i], kWhole * kLanes),
+                                     next, half_sum[c])
+                    : next;
+      }
+    }
+  }
+  for (std::size_t c = 0; c < kColumns; ++c, to += kLanesHere) {
+    // A chain that ends as -0 is +0.
+    for (std::size_t v = 0; v < kWhole; ++v) {
+      hn::Store(hn::Add(sum[c][v], hn::Zero(d)), d, to + v * kLanes);
+    }
+    if constexpr (Tile::kHalf) {
+      hn::Store(hn::Add(half_sum[c], hn::Zero(dh)), dh, to + kWhole * kLanes);
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace headwise::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // HEADWISE_KERNELS_CHAINS_INL_H_
