@@ -1,16 +1,13 @@
 // The kernel on the CPU: tiles of queries against packed keys and values,
 // spread over the threads. The bits of a row depend on none of it.
 #include <algorithm>
-#include <atomic>
-#include <memory>
-#include <numeric>
 #include <span>
 
 #include "attention/kernel.h"
 #include "attention/packed_head.h"
 #include "attention/query_tile.h"
 #include "attention/ragged_weights.h"
-#include "run/float_environment.h"
+#include "attention/tasks.h"
 
 namespace headwise {
 namespace {
@@ -43,22 +40,6 @@ class Tiling {
   std::size_t vectors_;
   std::size_t count_;
 };
-
-// Objects that take their memory from the arena, side by side in it.
-template <class T, class... Args>
-std::span<T> make_array(Arena& arena, std::size_t count, const Args&... args) {
-  T* place = arena.take<T>(count);
-  if (place == nullptr) {
-    Arena one(nullptr);
-    [[maybe_unused]] const T object(args..., one);
-    arena.take<std::byte>(count, one.bytes());
-    return {};
-  }
-  for (std::size_t n = 0; n < count; ++n) {
-    std::construct_at(place + n, args..., arena);
-  }
-  return {place, count};
-}
 
 // What one worker computes in.
 struct WorkerMemory {
@@ -111,18 +92,24 @@ class Call {
   void run() const {
     const AttentionShape& shape = spec_.shape;
     const std::size_t heads = shape.B * shape.Hkv;
-    order_sequences();
+    order_sequences(spec_, schedule_.workers, {memory_.order, shape.B});
     if (schedule_.split == Split::key_heads) {
+      // A bias that the sequences share is read while it is near: one head of
+      // all of them after the other.
+      const bool heads_outside =
+          spec_.bias.given() && spec_.bias.extents()[0] == 1;
       for_each_task(heads, [&](WorkerMemory& own, std::size_t task) {
-        const std::size_t b = memory_.order[task / shape.Hkv];
+        const std::size_t b =
+            memory_.order[heads_outside ? task % shape.B : task / shape.Hkv];
+        const std::size_t g = heads_outside ? task / shape.B : task % shape.Hkv;
         const std::size_t rows = rows_of_tiles(b);
         if (rows == 0) {
           return;
         }
         PackedHead& head = own.heads.front();
-        head.pack(spec_, inputs_, b, task % shape.Hkv);
+        head.pack(spec_, inputs_, b, g);
         for (std::size_t n = 0; n < rows; n += schedule_.tiles_at_once) {
-          run_tiles(own, b, task % shape.Hkv, n, head);
+          run_tiles(own, b, g, n, head);
         }
       });
       return;
@@ -151,29 +138,12 @@ class Call {
   }
 
  private:
-  // Every task in [0, count) once, by whichever worker is free.
   template <class Work>
   void for_each_task(std::size_t count, const Work& work) const {
-    std::atomic<std::size_t> next = 0;
-    const std::size_t workers = std::min(schedule_.workers, count);
-    spec_.executor->run_workers(workers, [&](std::size_t worker) {
-      const FloatEnvironment environment;
-      for (std::size_t task = next++; task < count; task = next++) {
-        work(memory_.workers[worker], task);
-      }
-    });
-  }
-
-  void order_sequences() const {
-    const std::span<std::size_t> order(memory_.order, spec_.shape.B);
-    std::iota(order.begin(), order.end(), 0);
-    const auto work = [&](std::size_t b) {
-      const SequencePlace place = spec_.shape.sequence(b);
-      return place.Lq * spec_.mask.visible_end(b, 0, place.Lq);
-    };
-    if (schedule_.workers > 1) {
-      std::ranges::sort(order, std::greater(), work);
-    }
+    headwise::for_each_task(*spec_.executor, schedule_.workers, count,
+                            [&](std::size_t worker, std::size_t task) {
+                              work(memory_.workers[worker], task);
+                            });
   }
 
   // The tiles of one key head, those of its query heads side by side.

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <limits>
+#include <memory>
+#include <span>
 #include <type_traits>
 
 #include "headwise/base/checked_product.h"
@@ -42,5 +44,21 @@ class Arena {
   std::byte* memory_;
   std::size_t bytes_ = 0;
 };
+
+// Objects that take their memory from the arena, side by side in it.
+template <class T, class... Args>
+std::span<T> make_array(Arena& arena, std::size_t count, const Args&... args) {
+  T* place = arena.take<T>(count);
+  if (place == nullptr) {
+    Arena one(nullptr);
+    [[maybe_unused]] const T object(args..., one);
+    arena.take<std::byte>(count, one.bytes());
+    return {};
+  }
+  for (std::size_t n = 0; n < count; ++n) {
+    std::construct_at(place + n, args..., arena);
+  }
+  return {place, count};
+}
 
 }  // namespace headwise

@@ -24,6 +24,17 @@ Result<BoundBias> BoundBias::bind(const Bias& bias, const AttentionShape& shape,
   return BoundBias(Bias(bias.data(), std::move(axes)));
 }
 
+Extents<4> BoundBias::extents() const {
+  Extents<4> extents = {1, 1, 1, 1};
+  const NamedAxes& named = bias_.axes();
+  for (std::size_t n = 0; n < named.axes.size(); ++n) {
+    if (named.axes[n] != Axis::one) {
+      extents[static_cast<std::size_t>(named.axes[n])] = named.extents[n];
+    }
+  }
+  return extents;
+}
+
 void add_bias(TensorView<const float, 4> scores, const BoundBias& bias,
               TensorView<float, 4> biased_scores, const Executor& executor) {
   const auto [B, Hq, Lq, Lkv] = scores.extents();

@@ -69,6 +69,8 @@ class BoundBias {
                           std::size_t j) const {
     return bias_.data()[bias_.axes().offset(b, h, i, j)];
   }
+  // Its extents by B, H, Lq, Lkv: those of the scores, 1 where it is broadcast.
+  Extents<4> extents() const;
   // From one query, and from one key, to the next; 0 = broadcast.
   std::ptrdiff_t query_stride() const { return bias_.axes().stride_of[2]; }
   std::ptrdiff_t key_stride() const { return bias_.axes().stride_of[3]; }
