@@ -35,6 +35,7 @@
 #include "headwise/attention/stepwise.h"
 #include "headwise/attention/plan.h"
 #include "headwise/attention/forward.h"
+#include "headwise/attention/backward.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/version.h"
 // clang-format on

@@ -6,11 +6,9 @@
 #include "kernels/attention_tile.h"
 
 namespace headwise {
-namespace {
 
-// What one key counts for in a uniform row: 1, or under dropout 1 / (1 - p) or
-// nothing.
-float share(const AttentionSpec& spec, const RowIndex& row, std::size_t j) {
+float uniform_share(const AttentionSpec& spec, const RowIndex& row,
+                    std::size_t j) {
   if (!spec.dropout.active()) {
     return 1;
   }
@@ -18,6 +16,8 @@ float share(const AttentionSpec& spec, const RowIndex& row, std::size_t j) {
              ? static_cast<float>(spec.dropout.factor())
              : 0;
 }
+
+namespace {
 
 // The mean of all values: a chain for each block of keys, added in order.
 float mean_value(const AttentionSpec& spec, const RowIndex& row,
@@ -30,7 +30,7 @@ float mean_value(const AttentionSpec& spec, const RowIndex& row,
     const std::size_t end = std::min(first + kernels::kKeyBlock, Lkv);
     float block = 0;
     for (std::size_t j = first; j < end; ++j) {
-      block = std::fma(share(spec, row, j),
+      block = std::fma(uniform_share(spec, row, j),
                        value(place.batch, place.first_key + j, g, c), block);
     }
     sum += block;
@@ -62,7 +62,7 @@ float empty_weight(const AttentionSpec& spec, const RowIndex& row,
       break;
   }
   const bool after = spec.attn_weights == AttnWeights::after_dropout;
-  return (after ? share(spec, row, j) : 1) /
+  return (after ? uniform_share(spec, row, j) : 1) /
          static_cast<float>(spec.shape.sequence(row.b).Lkv);
 }
 

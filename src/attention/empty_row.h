@@ -15,6 +15,11 @@ struct RowIndex {
   std::size_t i;
 };
 
+// What key j counts for in a uniform row: 1, or under dropout 1 / (1 - p) or
+// nothing.
+float uniform_share(const AttentionSpec& spec, const RowIndex& row,
+                    std::size_t j);
+
 // Feature c of the row's output; value is (B, Lkv, Hkv, Dv).
 float empty_output(const AttentionSpec& spec, const RowIndex& row,
                    TensorView<const float, 4> value, std::size_t c);

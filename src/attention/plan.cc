@@ -4,54 +4,12 @@
 #include <string>
 #include <utility>
 
+#include "attention/check_inputs.h"
 #include "attention/kernel.h"
 #include "base/check.h"
 #include "headwise/kernels/targets.h"
 
 namespace headwise {
-namespace {
-
-Status check_inputs(const AttentionShape& shape,
-                    const AttentionInputsOf<float>& inputs) {
-  const std::size_t B = shape.batches();
-  const std::size_t queries = shape.query_rows();
-  const std::size_t keys = shape.key_rows();
-  const bool ragged = shape.offsets.ragged();
-  if (Status s = check_shape("attention", "query", inputs.query.extents(),
-                             ragged ? "(1, queries, Hq, D)" : "(B, Lq, Hq, D)",
-                             {{B, queries, shape.Hq, shape.D}});
-      !s) {
-    return s;
-  }
-  if (Status s = check_shape("attention", "key", inputs.key.extents(),
-                             ragged ? "(1, keys, Hkv, D)" : "(B, Lkv, Hkv, D)",
-                             {{B, keys, shape.Hkv, shape.D}});
-      !s) {
-    return s;
-  }
-  if (Status s =
-          check_shape("attention", "value", inputs.value.extents(),
-                      ragged ? "(1, keys, Hkv, Dv)" : "(B, Lkv, Hkv, Dv)",
-                      {{B, keys, shape.Hkv, shape.Dv}});
-      !s || !ragged) {
-    return s;
-  }
-  // The offsets are looked at in each run; they may have moved.
-  if (Status s = shape.offsets.check(queries, keys, "attention"); !s) {
-    return s;
-  }
-  if (longest(shape.offsets.query) > shape.Lq ||
-      longest(shape.offsets.key) > shape.Lkv) {
-    return value_error("attention", "the longest sequence of offsets",
-                       "longer than the plan's",
-                       "at most " + std::to_string(shape.Lq) + " queries and " +
-                           std::to_string(shape.Lkv) + " keys",
-                       ErrorCode::out_of_range);
-  }
-  return ok();
-}
-
-}  // namespace
 
 AttentionPlan::AttentionPlan(AttentionSpec spec)
     : spec_(std::move(spec)),
@@ -81,7 +39,7 @@ Status AttentionPlan::run(TensorView<const float, 4> query,
                           const AttentionOutputs& outputs,
                           Workspace& workspace) const {
   const AttentionInputsOf<float> inputs{query, key, value};
-  if (Status s = check_inputs(spec_.shape, inputs); !s) {
+  if (Status s = check_inputs(spec_.shape, inputs, "attention"); !s) {
     return s;
   }
   if (Status s = check_outputs(spec_, outputs); !s) {

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "attention/empty_row.h"
 #include "attention/log2_domain.h"
 #include "attention/log2_sum.h"
 #include "attention/score_terms.h"
+#include "kernels/dropout_tile.h"
 
 namespace headwise {
 
@@ -18,6 +20,21 @@ namespace {
 // Up to so many keys the p of all blocks are kept for the attention weights;
 // beyond, they are computed again from the same scores.
 constexpr std::size_t kKeptKeys = 1024;
+
+// Whether attention weights are better not written through the caches: there
+// are many, and these begin and end on the caches' lines.
+bool past_caches(const AttentionSpec& spec, const kernels::Rows<float>& there,
+                 std::size_t keys) {
+  constexpr std::size_t kLine = 16;
+  constexpr double kMany = 8 << 20;
+  const AttentionShape& shape = spec.shape;
+  const double all = static_cast<double>(shape.B * shape.Lq * shape.Lkv) *
+                     static_cast<double>(
+                         spec.attn_weights == AttnWeights::mean ? 0 : shape.Hq);
+  return all >= kMany && there.stride == 1 && keys % kLine == 0 &&
+         there.row_stride % static_cast<std::ptrdiff_t>(kLine) == 0 &&
+         reinterpret_cast<std::uintptr_t>(there.data) % (kLine * 4) == 0;
+}
 
 }  // namespace
 
@@ -35,6 +52,8 @@ BlockScores::BlockScores(const AttentionSpec& spec, Arena& arena)
   max_ = arena.take<float>(blocks, kMaxQueryLanes);
   sum_ = arena.take<float>(kMaxQueryLanes);
   allowed_ = arena.take<kernels::MaskWord>(kKeyBlock);
+  kept_weights_ =
+      arena.take<kernels::MaskWord>(spec.dropout.active() ? kKeyBlock : 0);
 }
 
 QueryTile::QueryTile(const AttentionSpec& spec, const BlockScores* scores,
@@ -95,14 +114,10 @@ void QueryTile::softmax_block(const PackedHead& head, std::size_t block,
 }
 
 void QueryTile::drop(const Tile& tile, float* p) const {
-  const auto factor = static_cast<float>(spec_.dropout.factor());
-  for (std::size_t k = 0; k < tile.keys; ++k, p += lanes_) {
-    for (std::size_t n = 0; n < range_.count; ++n) {
-      const bool kept = spec_.dropout.keeps(
-          range_.b, range_.h, range_.first + n, tile.first_key + k);
-      p[n] = kept ? p[n] * factor : 0;
-    }
-  }
+  spec_.dropout.fill_words(tile, {scores_->kept_weights(), kKeyBlock});
+  kernels::dropout_tile().drop(scores_->kept_weights(),
+                               static_cast<float>(spec_.dropout.factor()),
+                               tile.keys, lanes_, p);
 }
 
 void QueryTile::take(const PackedHead& head, std::size_t block) {
@@ -141,6 +156,9 @@ void QueryTile::finish(const AttentionInputsOf<float>& inputs,
   if (outputs.lse.data() != nullptr) {
     store_lse(outputs.lse);
   }
+  if (outputs.softmax_rows.data() != nullptr) {
+    store_softmax_rows(outputs.softmax_rows);
+  }
   if (attn_weights.data != nullptr) {
     store_weights(head, attn_weights);
   }
@@ -155,6 +173,15 @@ void QueryTile::store_lse(TensorView<float, 3> lse) const {
         sum == 0          ? kMinusInf
         : std::isnan(sum) ? kNaN
                           : kLn2 * (state_.max[n] + log2_sum(sum));
+  }
+}
+
+void QueryTile::store_softmax_rows(TensorView<float, 4> rows) const {
+  for (std::size_t n = 0; n < range_.count; ++n) {
+    const std::size_t row = place_.first_query + range_.first + n;
+    rows(place_.batch, range_.h, row, 0) = state_.max[n];
+    rows(place_.batch, range_.h, row, 1) =
+        std::isnan(state_.sum[n]) ? kNaN : state_.sum[n];
   }
 }
 
@@ -206,10 +233,12 @@ void QueryTile::store_weights(const PackedHead& head,
     }
     kernels::Rows<float> there = weights;
     there.data = &weights.at(0, tile.first_key);
-    layout_.store_weights(
-        scores_->p(block),
-        kind == TileKind::partial ? scores_->allowed() : nullptr,
-        scores_->max(block), state_, tile.keys, lanes_, there);
+    const auto store = past_caches(spec_, there, tile.keys)
+                           ? layout_.stream_weights
+                           : layout_.store_weights;
+    store(scores_->p(block),
+          kind == TileKind::partial ? scores_->allowed() : nullptr,
+          scores_->max(block), state_, tile.keys, lanes_, there);
   }
   zeros_up_to(place_.Lkv);
 }

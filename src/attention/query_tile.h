@@ -35,6 +35,7 @@ class BlockScores {
   float* max(std::size_t block) const { return max_ + block * max_stride_; }
   float* sum() const { return sum_; }
   kernels::MaskWord* allowed() const { return allowed_; }
+  kernels::MaskWord* kept_weights() const { return kept_weights_; }
 
  private:
   std::size_t block_stride_;  // 0: every block uses the same room
@@ -43,6 +44,7 @@ class BlockScores {
   float* max_;  // (lanes)
   float* sum_;  // (lanes)
   kernels::MaskWord* allowed_;
+  kernels::MaskWord* kept_weights_;  // by dropout
 };
 
 class QueryTile {
@@ -69,6 +71,7 @@ class QueryTile {
   void store_weights(const PackedHead& head,
                      const kernels::Rows<float>& weights);
   void store_lse(TensorView<float, 3> lse) const;
+  void store_softmax_rows(TensorView<float, 4> rows) const;
   void finish_empty_rows(TensorView<const float, 4> value,
                          TensorView<float, 4> output,
                          const kernels::Rows<float>& weights) const;

@@ -6,9 +6,12 @@
 namespace headwise {
 
 void apply_score_terms(const AttentionSpec& spec, const Tile& tile,
-                       std::size_t lanes, float* scores) {
+                       std::size_t lanes, float* scores, float* slope) {
   const kernels::ScoreTerms& terms = kernels::score_terms();
-  if (spec.softcap) {
+  if (spec.softcap && slope != nullptr) {
+    terms.softcap_with_slope(times_log2e(*spec.softcap), tile.keys, lanes,
+                             scores, slope);
+  } else if (spec.softcap) {
     terms.softcap(times_log2e(*spec.softcap), tile.keys, lanes, scores);
   }
   if (spec.bias.given()) {
@@ -19,8 +22,8 @@ void apply_score_terms(const AttentionSpec& spec, const Tile& tile,
         lanes, scores);
   }
   if (spec.alibi.given()) {
-    const auto slope = static_cast<double>(spec.alibi.slope(tile.h));
-    terms.add_alibi(times_log2e(slope),
+    const auto by = static_cast<double>(spec.alibi.slope(tile.h));
+    terms.add_alibi(times_log2e(by),
                     spec.alibi.offset(tile.b, tile.first_query, tile.first_key),
                     tile.keys, lanes, scores);
   }

@@ -9,7 +9,10 @@
 namespace headwise {
 
 // scores (tile.keys, lanes), one query a lane; a -inf bias is left to the mask.
+// `slope`, of the same size, takes the derivative of softcap where there is one
+// (null: it is not wanted).
 void apply_score_terms(const AttentionSpec& spec, const Tile& tile,
-                       std::size_t lanes, float* scores);
+                       std::size_t lanes, float* scores,
+                       float* slope = nullptr);
 
 }  // namespace headwise

@@ -159,6 +159,15 @@ Status check_outputs(const AttentionSpec& spec,
       return s;
     }
   }
+  if (outputs.softmax_rows.data() != nullptr) {
+    if (Status s = check_shape(
+            "attention", "softmax_rows", outputs.softmax_rows.extents(),
+            offsets.ragged() ? "(1, Hq, queries, 2)" : "(B, Hq, Lq, 2)",
+            {{batches, Hq, rows, 2}});
+        !s) {
+      return s;
+    }
+  }
   if (outputs.lse.data() == nullptr) {
     return ok();
   }

@@ -109,6 +109,17 @@ void softcap(float cap, std::size_t keys, std::size_t lanes,
   }
 }
 
+void softcap_with_slope(float cap, std::size_t keys, std::size_t lanes,
+                        float* HWY_RESTRICT scores, float* HWY_RESTRICT slope) {
+  const Lane d;
+  const Vector c = hn::Set(d, cap);
+  for (std::size_t at = 0; at < keys * lanes; at += kLanes) {
+    const Vector capped = tanh(d, hn::Div(hn::Load(d, scores + at), c));
+    hn::Store(hn::NegMulAdd(capped, capped, hn::Set(d, 1.0f)), d, slope + at);
+    hn::Store(hn::Mul(c, capped), d, scores + at);
+  }
+}
+
 void add_bias(const BiasTile& bias, std::size_t lanes,
               float* HWY_RESTRICT scores) {
   const Vector log2e = hn::Set(Lane(), 0x1.715476p+0f);
@@ -201,7 +212,8 @@ void clear_minus_inf(const BiasTile& bias, MaskWord* HWY_RESTRICT allowed) {
 }
 
 const ScoreTerms* terms() {
-  static constexpr ScoreTerms kTerms = {softcap, add_bias, add_alibi,
+  static constexpr ScoreTerms kTerms = {softcap,         softcap_with_slope,
+                                        add_bias,        add_alibi,
                                         count_minus_inf, clear_minus_inf};
   return &kTerms;
 }

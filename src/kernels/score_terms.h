@@ -27,6 +27,10 @@ struct ScoreTerms {
   // scores = cap * tanh(scores / cap); cap is softcap * log2 e.
   void (*softcap)(float cap, std::size_t keys, std::size_t lanes,
                   float* scores);
+  // The same, and slope = 1 - tanh^2, the derivative of the new scores by the
+  // old.
+  void (*softcap_with_slope)(float cap, std::size_t keys, std::size_t lanes,
+                             float* scores, float* slope);
   // scores = fma(bias, log2 e, scores); `lanes` holds the queries and no whole
   // vector more.
   void (*add_bias)(const BiasTile& bias, std::size_t lanes, float* scores);

@@ -110,6 +110,21 @@ void pack_keys(const Rows<const float>& k, std::size_t D,
   }
 }
 
+bool pack_rows(const Rows<const float>& x, std::size_t columns,
+               std::size_t size, float* HWY_RESTRICT rows) {
+  const Lane d;
+  // x * 0 is NaN for the x that are not finite, and a NaN's bits stay in an or.
+  auto poison = hn::Zero(d);
+  for (std::size_t n = 0; n < x.count; ++n, rows += size) {
+    pack_keys({x.row(n), 1, x.row_stride, x.stride}, columns, rows);
+    std::fill(rows + columns, rows + size, 0.0f);
+    for (std::size_t at = 0; at < size; at += kLanes) {
+      poison = hn::Or(poison, hn::Mul(hn::Load(d, rows + at), hn::Zero(d)));
+    }
+  }
+  return hn::AllFalse(d, hn::IsNaN(poison));
+}
+
 bool pack_values(const Rows<const float>& v, std::size_t Dv,
                  float* HWY_RESTRICT values) {
   const hn::CappedTag<float, kValuePanel> d;
@@ -117,8 +132,7 @@ bool pack_values(const Rows<const float>& v, std::size_t Dv,
   const std::size_t panel = value_panel_size(v.count);
   const std::size_t whole = v.stride == 1 ? Dv / kValuePanel : 0;
   const auto zero = hn::Zero(d);
-  // x * 0 is NaN for the x that are not finite, and a NaN's bits stay in an or.
-  auto poison = zero;
+  auto poison = zero;  // as in pack_rows
   float tail_poison = 0;
   for (std::size_t n = 0; n < v.count; ++n, values += kValuePanel) {
     float* to = values;
@@ -198,6 +212,35 @@ void store(const float* context, const float* sum, std::size_t Dv,
   });
 }
 
+void store_scaled(const float* tile, float factor, std::size_t columns,
+                  std::size_t lanes, const Rows<float>& rows) {
+  store_columns(
+      columns, rows, [=](auto d, std::size_t c, std::size_t n) HWY_ATTR {
+        return one_nan(
+            d, hn::Mul(hn::Load(d, tile + c * lanes + n), hn::Set(d, factor)));
+      });
+}
+
+void store_rows(const float* rows, float factor, std::size_t columns,
+                std::size_t size, const Rows<float>& to) {
+  const Lane d;
+  alignas(64) float vector[kLanes];
+  for (std::size_t n = 0; n < to.count; ++n, rows += size) {
+    for (std::size_t at = 0; at < columns; at += kLanes) {
+      const auto x =
+          one_nan(d, hn::Mul(hn::Load(d, rows + at), hn::Set(d, factor)));
+      if (to.stride == 1 && at + kLanes <= columns) {
+        hn::StoreU(x, d, to.row(n) + at);
+        continue;
+      }
+      hn::Store(x, d, vector);
+      for (std::size_t c = at; c < std::min(at + kLanes, columns); ++c) {
+        to.at(n, c) = vector[c - at];
+      }
+    }
+  }
+}
+
 void store_weights(const float* p, const MaskWord* allowed,
                    const float* block_max, const RowState& state,
                    std::size_t keys, std::size_t lanes,
@@ -222,9 +265,27 @@ void store_weights(const float* p, const MaskWord* allowed,
       });
 }
 
+void stream_weights(const float* p, const MaskWord* allowed,
+                    const float* block_max, const RowState& state,
+                    std::size_t keys, std::size_t lanes,
+                    const Rows<float>& attn_weights) {
+  const Lane d;
+  alignas(64) float rows[kMaxQueryLanes * kKeyBlock];
+  store_weights(p, allowed, block_max, state, keys, lanes,
+                {rows, attn_weights.count, kKeyBlock, 1});
+  for (std::size_t n = 0; n < attn_weights.count; ++n) {
+    float* to = attn_weights.row(n);
+    for (std::size_t k = 0; k < keys; k += kLanes) {
+      hn::Stream(hn::Load(d, rows + n * kKeyBlock + k), d, to + k);
+    }
+  }
+  hwy::FlushStream();
+}
+
 const TileLayout* layout() {
-  static constexpr TileLayout kLayout = {pack_queries, pack_keys, pack_values,
-                                         store, store_weights};
+  static constexpr TileLayout kLayout = {
+      pack_queries, pack_keys,  pack_rows,     pack_values,   store,
+      store_scaled, store_rows, store_weights, stream_weights};
   return &kLayout;
 }
 

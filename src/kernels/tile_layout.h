@@ -35,6 +35,10 @@ struct TileLayout {
                        std::size_t lanes, float* q_t);
   // k (count, D) -> rows side by side.
   void (*pack_keys)(const Rows<const float>& k, std::size_t D, float* keys);
+  // x (count, columns) -> rows of `size` floats, zeros beyond the columns.
+  // Whether every element is finite.
+  bool (*pack_rows)(const Rows<const float>& x, std::size_t columns,
+                    std::size_t size, float* rows);
   // v (count, Dv) -> panels (count, 8), value_panel_size(count) apart, zeros
   // beyond Dv. Whether every value is finite.
   bool (*pack_values)(const Rows<const float>& v, std::size_t Dv,
@@ -42,12 +46,24 @@ struct TileLayout {
   // output (count, Dv) = context / sum, NaN as 0x7fc00000.
   void (*store)(const float* context, const float* sum, std::size_t Dv,
                 std::size_t lanes, const Rows<float>& output);
+  // rows (count, columns) = tile (columns, lanes) times factor, NaN likewise.
+  void (*store_scaled)(const float* tile, float factor, std::size_t columns,
+                       std::size_t lanes, const Rows<float>& rows);
+  // to (count, columns) = rows of `size` floats times factor, NaN likewise.
+  void (*store_rows)(const float* rows, float factor, std::size_t columns,
+                     std::size_t size, const Rows<float>& to);
   // attn_weights (count, keys) = p * exp2(block max - M) / sum, +0 where the
   // mask's bit is 0 (no mask: null), NaN as 0x7fc00000.
   void (*store_weights)(const float* p, const MaskWord* allowed,
                         const float* block_max, const RowState& state,
                         std::size_t keys, std::size_t lanes,
                         const Rows<float>& attn_weights);
+  // The same past the caches, for tensors that they do not hold: attn_weights
+  // lie on 64-byte boundaries, whole lines of keys side by side.
+  void (*stream_weights)(const float* p, const MaskWord* allowed,
+                         const float* block_max, const RowState& state,
+                         std::size_t keys, std::size_t lanes,
+                         const Rows<float>& attn_weights);
 };
 
 // The layout of the best instruction set of this processor, or of the forced

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "kernels/dropout_tile.h"
 
 namespace headwise {
 namespace {
@@ -84,16 +85,58 @@ bool BoundDropout::keeps(std::size_t b, std::size_t h, std::size_t i,
   if (dropout_.keep_mask.data() != nullptr) {
     return dropout_.keep_mask(b, h, i, j);
   }
-  const std::uint64_t sequence =
-      dropout_.sequence_ids.data() != nullptr
-          ? static_cast<std::uint64_t>(dropout_.sequence_ids(b))
-          : b;
-  const std::uint64_t position =
-      i + static_cast<std::uint64_t>(query_start_.of(b, shape_));
   const PhiloxCounter words = philox4x32(
-      {low_word(sequence), low_word(h), low_word(position), low_word(j / 4)},
-      key_);
+      {sequence_id(b), low_word(h), position(b, i), low_word(j / 4)}, key_);
   return words[j % 4] >= threshold_;
+}
+
+std::uint32_t BoundDropout::sequence_id(std::size_t b) const {
+  return low_word(dropout_.sequence_ids.data() != nullptr
+                      ? static_cast<std::uint64_t>(dropout_.sequence_ids(b))
+                      : b);
+}
+
+std::uint32_t BoundDropout::position(std::size_t b, std::size_t i) const {
+  return low_word(i + static_cast<std::uint64_t>(query_start_.of(b, shape_)));
+}
+
+void BoundDropout::fill_words(const Tile& tile,
+                              std::span<std::uint64_t> kept) const {
+  if (dropout_.keep_mask.data() == nullptr) {
+    kernels::dropout_tile().draw(
+        {key_, threshold_, sequence_id(tile.b), low_word(tile.h),
+         position(tile.b, tile.first_query), tile.first_key, tile.queries,
+         tile.keys},
+        kept.data());
+    return;
+  }
+  for (std::size_t k = 0; k < tile.keys; ++k) {
+    kept[k] = 0;
+    for (std::size_t n = 0; n < tile.queries; ++n) {
+      const bool stays = dropout_.keep_mask(
+          tile.b, tile.h, tile.first_query + n, tile.first_key + k);
+      kept[k] |= std::uint64_t{stays} << n;
+    }
+  }
+}
+
+Result<Tensor<bool, 4>> BoundDropout::materialize() const {
+  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = shape_;
+  auto mask = Tensor<bool, 4>::create({B, Hq, Lq, Lkv});
+  if (!mask) {
+    return mask.error();
+  }
+  bool* to = mask->data();
+  for (std::size_t b = 0; b < B; ++b) {
+    for (std::size_t h = 0; h < Hq; ++h) {
+      for (std::size_t i = 0; i < Lq; ++i) {
+        for (std::size_t j = 0; j < Lkv; ++j) {
+          *to++ = keeps(b, h, i, j);
+        }
+      }
+    }
+  }
+  return mask;
 }
 
 void apply_dropout(TensorView<const float, 4> attn_weights,

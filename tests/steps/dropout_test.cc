@@ -5,8 +5,10 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "headwise/steps/softmax.h"
+#include "support/targets.h"
 #include "support/tensors.h"
 
 namespace headwise {
@@ -19,6 +21,9 @@ using testing_support::filled;
 using testing_support::kNaNBits;
 using testing_support::tensor_of;
 using testing_support::uniform;
+using testing_support::view_of;
+
+class DropoutWordsTest : public testing_support::TargetTest {};
 
 constexpr AttentionShape kShape{.B = 3, .Hq = 4, .Hkv = 2, .Lq = 5, .Lkv = 21};
 
@@ -193,6 +198,55 @@ TEST(DropoutTest, AQueryKeepsItsBitsInAChunkThatStartsLater) {
   const BoundDropout chunk = bound(dropout, kShape, 3);
   EXPECT_EQ(kept_row(chunk, 1, 2, 0, 21), kept_row(whole, 1, 2, 3, 21));
   EXPECT_EQ(kept_row(chunk, 1, 2, 1, 21), kept_row(whole, 1, 2, 4, 21));
+}
+
+// Tiles that begin and end anywhere, on every instruction set.
+TEST_P(DropoutWordsTest, SayOfATileWhatKeepsSaysOfEachWeight) {
+  const AttentionShape shape{.B = 2, .Hq = 3, .Hkv = 3, .Lq = 64, .Lkv = 200};
+  Dropout generated = training_dropout(0.3);
+  const auto ids = tensor_of<std::int64_t, 1>({2}, {4294967295, 12});
+  generated.sequence_ids = ids.view();
+  Dropout all = training_dropout(1);
+  const auto mask = coin_tosses<4>({2, 3, 64, 200}, 1);
+  const Dropout given{.p = 0.5, .keep_mask = mask.view()};
+  for (const Dropout& one : {generated, all, given}) {
+    for (const std::int64_t start : {0, -5}) {
+      const BoundDropout dropout = bound(one, shape, start);
+      for (const Tile& tile :
+           {Tile{0, 0, 0, 48, 0, 128}, Tile{1, 2, 5, 1, 3, 1},
+            Tile{1, 1, 17, 33, 66, 127}, Tile{0, 2, 0, 64, 199, 1}}) {
+        std::vector<std::uint64_t> words(tile.keys, 42);
+        dropout.fill_words(tile, words);
+        for (std::size_t n = 0; n < tile.queries; ++n) {
+          for (std::size_t k = 0; k < tile.keys; ++k) {
+            ASSERT_EQ((words[k] >> n & 1) != 0,
+                      dropout.keeps(tile.b, tile.h, tile.first_query + n,
+                                    tile.first_key + k))
+                << n << " " << k;
+          }
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, DropoutWordsTest,
+                         testing::ValuesIn(testing_support::targets()),
+                         testing_support::target_name);
+
+TEST(DropoutTest, TheKeepMaskCanBeWrittenOutAndGivenBack) {
+  const Dropout dropout = training_dropout(0.4);
+  const BoundDropout drawn = bound(dropout);
+  const auto mask = drawn.materialize().value();
+  const BoundDropout given = bound({.p = 0.4, .keep_mask = view_of(mask)});
+  EXPECT_EQ(mask.extents(), (Extents<4>{3, 4, 5, 21}));
+  for (std::size_t n = 0; n < mask.size(); ++n) {
+    const std::size_t b = n / 21 / 5 / 4;
+    EXPECT_EQ(mask.data()[n],
+              drawn.keeps(b, n / 21 / 5 % 4, n / 21 % 5, n % 21));
+    EXPECT_EQ(mask.data()[n],
+              given.keeps(b, n / 21 / 5 % 4, n / 21 % 5, n % 21));
+  }
 }
 
 TEST(DropoutTest, NothingIsDroppedOutsideTrainingOrWithPZero) {

@@ -12,6 +12,7 @@
 // Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.
 #pragma once
 
+#include "headwise/attention/backward.h"
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
@@ -26,6 +27,20 @@ Status reference_attention(TensorView<const T, 4> query,
                            const AttentionOutputsOf<T>& outputs,
                            const AttentionOptions& options = {});
 
+// The gradients, from the formulas of attention/backward.h over whole rows of
+// attention weights; inputs.output and inputs.softmax_rows are not read. Shapes
+// and errors as attention_backward().
+template <class T>
+Status reference_attention_backward(const BackwardInputsOf<T>& inputs,
+                                    const AttentionGradientsOf<T>& gradients,
+                                    const AttentionOptions& options = {});
+
+extern template Status reference_attention_backward<float>(
+    const BackwardInputsOf<float>&, const AttentionGradientsOf<float>&,
+    const AttentionOptions&);
+extern template Status reference_attention_backward<double>(
+    const BackwardInputsOf<double>&, const AttentionGradientsOf<double>&,
+    const AttentionOptions&);
 extern template Status reference_attention<float>(
     TensorView<const float, 4>, TensorView<const float, 4>,
     TensorView<const float, 4>, const AttentionOutputsOf<float>&,

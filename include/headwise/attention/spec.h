@@ -57,6 +57,10 @@ struct AttentionOutputsOf {
   // a sequence has no query or key.
   TensorView<T, 4> attn_weights{};
   TensorView<T, 3> lse{};  // (B, Hq, Lq); no view: not wanted
+  // (B, Hq, Lq, 2), what the backward pass needs of each row: the maximum of
+  // its scores times log2 e, and the sum of its exponentials, 0 for a row
+  // without a key. No view: not wanted.
+  TensorView<T, 4> softmax_rows{};
 };
 using AttentionOutputs = AttentionOutputsOf<float>;
 

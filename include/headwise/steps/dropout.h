@@ -16,13 +16,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/steps/query_start.h"
 #include "headwise/steps/shape.h"
+#include "headwise/steps/tile.h"
 
 namespace headwise {
 
@@ -55,12 +58,22 @@ class BoundDropout {
   // Whether anything can be dropped or scaled.
   bool active() const { return active_; }
   bool keeps(std::size_t b, std::size_t h, std::size_t i, std::size_t j) const;
+  // The same of a tile: bit n of kept[k] is keeps(b, h, first_query + n,
+  // first_key + k). `kept` has `keys` words.
+  void fill_words(const Tile& tile, std::span<std::uint64_t> kept) const;
+  // keeps() of every weight, for showing and for keep_mask: (B, Hq, Lq, Lkv).
+  // Errors: out_of_memory.
+  Result<Tensor<bool, 4>> materialize() const;
   // What a kept weight is multiplied by: 1 / (1 - p).
   double factor() const { return factor_; }
 
  private:
   BoundDropout(const Dropout& dropout, const AttentionShape& shape,
                const QueryStart& query_start);
+
+  // What counts for the generator: a sequence's id and a query's position.
+  std::uint32_t sequence_id(std::size_t b) const;
+  std::uint32_t position(std::size_t b, std::size_t i) const;
 
   Dropout dropout_;
   AttentionShape shape_;

@@ -38,6 +38,7 @@
 #include "headwise/steps/named_axes.h"
 #include "headwise/steps/query_start.h"
 #include "headwise/steps/shape.h"
+#include "headwise/steps/tile.h"
 
 namespace headwise {
 
@@ -126,20 +127,11 @@ Mask dense(TensorView<const bool, Rank> view,
                {axes.begin(), axes.end()});
 }
 
-// What a mask says of a tile: the queries [first_query, first_query + queries)
-// of head h of sequence b against the keys [first_key, first_key + keys).
+// What a mask says of a tile.
 enum class TileKind {
   empty,    // nobody attends: the tile costs nothing
   full,     // everybody does: no test
   partial,  // the mask's words say who
-};
-struct Tile {
-  std::size_t b;
-  std::size_t h;
-  std::size_t first_query;
-  std::size_t queries;  // at most 64
-  std::size_t first_key;
-  std::size_t keys;  // at most 128
 };
 
 // A mask that was checked against the sizes of a call.

@@ -1,0 +1,96 @@
+// The backward pass of attention: from the gradient of a loss by the output to
+// its gradients by everything that the output was computed from.
+//
+//   P        = the attention weights, computed again from the saved rows
+//   d_value  = P^T d_output                    P as dropped in the forward pass
+//   dP       = d_output value^T (+ d_attn_weights)
+//   dS       = P * (dP - Delta),  Delta = sum over Dv of d_output * output
+//   d_query  = scale * dS key,    d_key = scale * dS^T query
+//   d_bias   = dS, summed over what the bias is broadcast over
+//   d_alibi  = - sum of dS * distance
+//
+// Memory grows with the rows, never with their product. A query or key that is
+// masked gets exactly 0, whatever it holds, and so does a query without any key
+// (EmptyRow::uniform apart, whose values have gradients). The bits depend on
+// neither threads nor batch nor padding (docs/arithmetic.md).
+//
+// Source: Dao 2023, "FlashAttention-2", arXiv:2307.08691, algorithm 2.
+//
+// Example:
+//   attention(q, k, v, {.output = out, .softmax_rows = rows}, options);
+//   attention_backward({.query = q, .key = k, .value = v, .output = out,
+//                       .softmax_rows = rows, .d_output = d_out},
+//                      {.query = d_q, .key = d_k, .value = d_v}, options);
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "headwise/attention/spec.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor_view.h"
+#include "headwise/steps/named_axes.h"
+
+namespace headwise {
+
+// What the backward pass reads. T is float (double in the reference).
+template <class T>
+struct BackwardInputsOf {
+  TensorView<const T, 4> query;         // (B, Lq, Hq, D)
+  TensorView<const T, 4> key;           // (B, Lkv, Hkv, D)
+  TensorView<const T, 4> value;         // (B, Lkv, Hkv, Dv)
+  TensorView<const T, 4> output;        // (B, Lq, Hq, Dv), of the forward pass
+  TensorView<const T, 4> softmax_rows;  // (B, Hq, Lq, 2), of the forward pass
+  TensorView<const T, 4> d_output;      // (B, Lq, Hq, Dv)
+  // The gradient of the attention weights that options.attn_weights returned,
+  // of their shape; no view: they had none.
+  TensorView<const T, 4> d_attn_weights{};
+};
+using BackwardInputs = BackwardInputsOf<float>;
+
+// Where the gradients go; no view: not wanted. All are overwritten.
+template <class T>
+struct AttentionGradientsOf {
+  TensorView<T, 4> query{};  // (B, Lq, Hq, D)
+  TensorView<T, 4> key{};    // (B, Lkv, Hkv, D)
+  TensorView<T, 4> value{};  // (B, Lkv, Hkv, Dv)
+  // By B, H, Lq, Lkv, the extent 1 where options.bias is broadcast:
+  // by_scores(view, axes) gives that of a tensor with named axes. A key whose
+  // bias is -inf gets 0.
+  TensorView<T, 4> bias{};
+  TensorView<T, 1> alibi{};  // (Hq)
+};
+using AttentionGradients = AttentionGradientsOf<float>;
+
+// A tensor with named axes (steps/named_axes.h) as one over B, H, Lq, Lkv; an
+// axis that is not named has the extent 1.
+template <class T>
+TensorView<T, 4> by_scores(T* data, std::span<const std::size_t> extents,
+                           std::span<const std::ptrdiff_t> strides,
+                           std::span<const Axis> axes) {
+  Extents<4> of_scores = {1, 1, 1, 1};
+  Strides<4> by{};
+  for (std::size_t n = 0; n < axes.size(); ++n) {
+    if (axes[n] != Axis::one) {
+      const auto axis = static_cast<std::size_t>(axes[n]);
+      of_scores[axis] = extents[n];
+      by[axis] = strides[n];
+    }
+  }
+  return {data, of_scores, by};
+}
+template <class T, std::size_t Rank>
+TensorView<T, 4> by_scores(TensorView<T, Rank> view,
+                           const std::array<Axis, Rank>& axes) {
+  return by_scores(view.data(), view.extents(), view.strides(), axes);
+}
+
+// `options` are those of the forward pass. Errors: those of attention();
+// shape_mismatch for an input or a gradient that does not fit; then nothing was
+// written.
+Status attention_backward(const BackwardInputs& inputs,
+                          const AttentionGradients& gradients,
+                          const AttentionOptions& options = {});
+
+}  // namespace headwise

@@ -1,0 +1,129 @@
+#include "attention/check_gradients.h"
+
+#include <string>
+
+#include "attention/check_inputs.h"
+#include "base/check.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::string_view kOperation = "attention_backward";
+
+// A view that may be left out.
+template <class T, std::size_t Rank>
+Status check_wanted(TensorView<T, Rank> view, std::string_view name,
+                    std::string_view symbols, const Extents<Rank>& expected) {
+  return view.data() == nullptr
+             ? ok()
+             : check_shape(kOperation, name, view.extents(), symbols, expected);
+}
+
+template <class T>
+Status check_rows(const AttentionSpec& spec,
+                  const BackwardInputsOf<T>& inputs) {
+  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = spec.shape;
+  const std::size_t batches = spec.shape.batches();
+  const std::size_t rows = spec.shape.query_rows();
+  const bool ragged = offsets.ragged();
+  const std::string_view of_output =
+      ragged ? "(1, queries, Hq, Dv)" : "(B, Lq, Hq, Dv)";
+  if (Status s = check_shape(kOperation, "output", inputs.output.extents(),
+                             of_output, {{batches, rows, Hq, Dv}});
+      !s) {
+    return s;
+  }
+  if (Status s =
+          check_shape(kOperation, "softmax_rows", inputs.softmax_rows.extents(),
+                      ragged ? "(1, Hq, queries, 2)" : "(B, Hq, Lq, 2)",
+                      {{batches, Hq, rows, 2}});
+      !s) {
+    return s;
+  }
+  if (Status s = check_shape(kOperation, "d_output", inputs.d_output.extents(),
+                             of_output, {{batches, rows, Hq, Dv}});
+      !s) {
+    return s;
+  }
+  if (inputs.d_attn_weights.data() == nullptr) {
+    return ok();
+  }
+  if (spec.attn_weights == AttnWeights::none) {
+    return value_error(kOperation, "d_attn_weights", "given",
+                       "none: the options ask for no attention weights");
+  }
+  const bool mean = spec.attn_weights == AttnWeights::mean;
+  return check_shape(kOperation, "d_attn_weights",
+                     inputs.d_attn_weights.extents(),
+                     mean ? "(B, 1, Lq, Lkv)" : "(B, Hq, Lq, Lkv)",
+                     {{B, mean ? 1 : Hq, Lq, Lkv}});
+}
+
+template <class T>
+Status check_bias(const AttentionSpec& spec, TensorView<T, 4> d_bias) {
+  if (d_bias.data() == nullptr) {
+    return ok();
+  }
+  if (!spec.bias.given()) {
+    return value_error(kOperation, "the gradient of bias", "wanted",
+                       "none: the options have no bias");
+  }
+  return check_shape(kOperation, "the gradient of bias", d_bias.extents(),
+                     "by B, H, Lq, Lkv, 1 where broadcast",
+                     spec.bias.extents());
+}
+
+}  // namespace
+
+template <class T>
+Status check_gradients(const AttentionSpec& spec,
+                       const BackwardInputsOf<T>& inputs,
+                       const AttentionGradientsOf<T>& gradients) {
+  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = spec.shape;
+  const bool ragged = offsets.ragged();
+  if (Status s = check_inputs<T>(
+          spec.shape, {inputs.query, inputs.key, inputs.value}, kOperation);
+      !s) {
+    return s;
+  }
+  if (Status s = check_rows(spec, inputs); !s) {
+    return s;
+  }
+  if (Status s = check_wanted(gradients.query, "the gradient of query",
+                              ragged ? "(1, queries, Hq, D)" : "(B, Lq, Hq, D)",
+                              inputs.query.extents());
+      !s) {
+    return s;
+  }
+  if (Status s = check_wanted(gradients.key, "the gradient of key",
+                              ragged ? "(1, keys, Hkv, D)" : "(B, Lkv, Hkv, D)",
+                              inputs.key.extents());
+      !s) {
+    return s;
+  }
+  if (Status s =
+          check_wanted(gradients.value, "the gradient of value",
+                       ragged ? "(1, keys, Hkv, Dv)" : "(B, Lkv, Hkv, Dv)",
+                       inputs.value.extents());
+      !s) {
+    return s;
+  }
+  if (Status s = check_bias(spec, gradients.bias); !s) {
+    return s;
+  }
+  if (gradients.alibi.data() != nullptr && !spec.alibi.given()) {
+    return value_error(kOperation, "the gradient of alibi", "wanted",
+                       "none: the options have no slopes");
+  }
+  return check_wanted(gradients.alibi, "the gradient of alibi", "(Hq)",
+                      Extents<1>{Hq});
+}
+
+template Status check_gradients(const AttentionSpec&,
+                                const BackwardInputsOf<float>&,
+                                const AttentionGradientsOf<float>&);
+template Status check_gradients(const AttentionSpec&,
+                                const BackwardInputsOf<double>&,
+                                const AttentionGradientsOf<double>&);
+
+}  // namespace headwise

@@ -1,0 +1,119 @@
+// One block of queries in the backward pass: against the blocks of one head's
+// keys, in order, it gathers its own gradients and adds to those of the keys
+// and values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "attention/gradient_head.h"
+#include "attention/query_tile.h"
+#include "headwise/attention/backward.h"
+#include "kernels/gradient_tile.h"
+#include "run/arena.h"
+
+namespace headwise {
+
+// What a worker computes a block of queries against a block of keys in. The
+// queries lie in parts, one behind the other, of as many as a tile of this
+// machine holds: arrays are (parts, keys, lanes) and (parts, keys).
+struct GradientScratch {
+  GradientScratch(const AttentionSpec& spec, Arena& arena);
+
+  float* p;                    // scores, then attention weights
+  float* d_scores;             // the weights' gradients, then the scores'
+  float* slope;                // softcap's derivative
+  float* given;                // of one part: gradients of returned weights
+  float* distance;             // of one part: ALiBi's, negative
+  float* output_t;             // of one part: (Dv, lanes)
+  kernels::MaskWord* allowed;  // who may attend to whom
+  kernels::MaskWord* read;     // and which values a uniform row reads
+  kernels::MaskWord* kept;     // of one part: by dropout
+};
+
+class GradientBlock {
+ public:
+  // Some of the block's queries: [first, first + queries) of it.
+  struct Part {
+    std::size_t first;
+    std::size_t queries;
+    std::size_t lanes;
+  };
+  // What differentiate() found.
+  struct Gradients {
+    Tile tile;    // of all parts; no keys: there are none
+    bool scores;  // not only those of uniform rows
+    bool masked;  // own.allowed and own.read say who reads what
+  };
+
+  GradientBlock(const AttentionSpec& spec, Arena& arena);
+
+  // Takes at most kQueryBlock queries of a row of blocks.
+  void begin(const QueryRange& range, const BackwardInputs& inputs,
+             const GradientScratch& own);
+  // Where returned attention weights have a gradient: adds it to Delta, before
+  // the first block is taken.
+  void add_given(const GradientHead& head, const GradientScratch& own);
+  // The block against a block of keys: attention weights and the gradients of
+  // the scores, in own.p and own.d_scores.
+  Gradients differentiate(const GradientHead& head, std::size_t block,
+                          const GradientScratch& own);
+  // The same, and adds what follows to the gradients of the head's keys and
+  // values and of the queries. The blocks of keys come in their order.
+  void take(const GradientHead& head, std::size_t block,
+            const GradientScratch& own);
+  // Writes the queries' gradients, and each row's share of its slope's to
+  // `d_slopes` (B, Hq, Lq), where they are wanted.
+  void finish(const AttentionGradients& gradients,
+              TensorView<float, 3> d_slopes) const;
+
+  std::size_t parts() const;
+  Part part(std::size_t n) const;
+
+ private:
+  Tile tile_of(const GradientHead& head, std::size_t block) const;
+  // The tile of one part.
+  Tile tile_of(const Tile& tile, const Part& part) const;
+  kernels::SavedRows saved_rows(std::size_t n) const;
+  void load_rows(TensorView<const float, 4> softmax_rows);
+  void score(const GradientHead& head, std::size_t block, const Tile& tile,
+             std::size_t n, const GradientScratch& own) const;
+  void fill_words(const Tile& tile, TileKind kind, std::size_t n,
+                  const GradientScratch& own) const;
+  // own.given = the gradient that came with the weights of the part.
+  void load_given(const Tile& tile, std::size_t n, bool masked,
+                  const GradientScratch& own) const;
+  void differentiate_part(const GradientHead& head, std::size_t block,
+                          const Tile& tile, std::size_t n, bool masked,
+                          const GradientScratch& own);
+  void set_uniform_rows(const Tile& tile, std::size_t n,
+                        const GradientScratch& own) const;
+  void add_slopes(const Tile& tile, std::size_t n, const GradientScratch& own);
+
+  const AttentionSpec& spec_;
+  const kernels::AttentionTile& loops_;
+  const kernels::GradientTile& gradient_loops_;
+  const kernels::TileLayout& layout_;
+  const BackwardInputs* inputs_ = nullptr;
+  QueryRange range_{};
+  SequencePlace place_{};
+  // The queries see no key outside [begin, end).
+  std::size_t visible_begin_ = 0;
+  std::size_t visible_end_ = 0;
+  // One bit a query: it has no key, and reads all values for that.
+  std::uint64_t empty_ = 0;
+  std::uint64_t uniform_ = 0;
+  bool query_finite_ = true;
+  bool d_output_finite_ = true;
+  float* q_t_;         // (parts, D, lanes), times scale * log2 e
+  float* d_output_t_;  // (parts, Dv, lanes)
+  float* q_;           // (queries, row_size(D))
+  float* d_output_;    // (queries, row_size(Dv))
+  float* d_query_;     // (parts, D8, lanes)
+  float* max_;         // (parts, lanes), and so on
+  float* reciprocal_;
+  float* delta_;
+  float* d_slopes_;
+};
+
+}  // namespace headwise

@@ -1,0 +1,273 @@
+#include "kernels/gradient_tile.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/gradient_tile.cc"  // this file, from src/
+#include <hwy/foreach_target.h>                        // IWYU pragma: keep
+// Only after foreach_target.h:
+#include <hwy/highway.h>
+
+#include "kernels/chains-inl.h"
+#include "kernels/exp2-inl.h"
+#include "kernels/mask_word-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace headwise::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// ---- One query a lane. ----
+
+void delta(const float* HWY_RESTRICT d_output_t,
+           const float* HWY_RESTRICT output_t, std::size_t Dv,
+           std::size_t lanes, float* HWY_RESTRICT delta) {
+  const Lane d;
+  for (std::size_t n = 0; n < lanes; n += kLanes) {
+    Vector sum = hn::Zero(d);
+    for (std::size_t c = 0; c < Dv; ++c) {
+      sum = hn::MulAdd(hn::Load(d, d_output_t + c * lanes + n),
+                       hn::Load(d, output_t + c * lanes + n), sum);
+    }
+    // A chain that ends as -0 is +0.
+    hn::Store(hn::Add(sum, hn::Zero(d)), d, delta + n);
+  }
+}
+
+template <bool kMasked, bool kDropped, bool kGiven>
+HWY_INLINE void softmax_gradient_of(const SavedRows& rows,
+                                    const MaskWord* HWY_RESTRICT allowed,
+                                    const DroppedTile& dropped,
+                                    const float* HWY_RESTRICT given,
+                                    std::size_t keys, std::size_t lanes,
+                                    float* HWY_RESTRICT p,
+                                    float* HWY_RESTRICT d_scores) {
+  const Lane d;
+  const Vector kept_factor = hn::Set(d, dropped.factor);
+  for (std::size_t n = 0; n < lanes; n += kLanes) {
+    const Vector max = hn::Load(d, rows.max + n);
+    const Vector reciprocal = hn::Load(d, rows.reciprocal + n);
+    const Vector delta = hn::Load(d, rows.delta + n);
+    for (std::size_t k = 0; k < keys; ++k) {
+      const std::size_t at = k * lanes + n;
+      Vector weight =
+          hn::Mul(exp2(d, hn::Sub(hn::Load(d, p + at), max)), reciprocal);
+      Vector d_weight = hn::Load(d, d_scores + at);
+      if constexpr (kMasked) {
+        weight = hn::IfThenElseZero(mask_of(d, allowed[k], n), weight);
+      }
+      if constexpr (kDropped) {
+        d_weight = hn::IfThenElseZero(mask_of(d, dropped.kept[k], n),
+                                      hn::Mul(d_weight, kept_factor));
+      }
+      if constexpr (kGiven) {
+        d_weight = hn::Add(d_weight, hn::Load(d, given + at));
+      }
+      Vector d_score = hn::Mul(weight, hn::Sub(d_weight, delta));
+      if constexpr (kMasked) {
+        d_score = hn::IfThenElseZero(mask_of(d, allowed[k], n), d_score);
+      }
+      if constexpr (kDropped) {
+        weight = hn::IfThenElseZero(mask_of(d, dropped.kept[k], n),
+                                    hn::Mul(weight, kept_factor));
+      }
+      hn::Store(weight, d, p + at);
+      hn::Store(d_score, d, d_scores + at);
+    }
+  }
+}
+
+void softmax_gradient(const SavedRows& rows, const MaskWord* allowed,
+                      const DroppedTile& dropped, const float* given,
+                      std::size_t keys, std::size_t lanes, float* p,
+                      float* d_scores) {
+  const auto run = [&](auto masked, auto with_dropout,
+                       auto with_given) HWY_ATTR {
+    softmax_gradient_of<masked.value, with_dropout.value, with_given.value>(
+        rows, allowed, dropped, given, keys, lanes, p, d_scores);
+  };
+  const auto choose_given = [&](auto masked, auto with_dropout) HWY_ATTR {
+    given == nullptr ? run(masked, with_dropout, std::false_type())
+                     : run(masked, with_dropout, std::true_type());
+  };
+  const auto choose_dropout = [&](auto masked) HWY_ATTR {
+    dropped.kept == nullptr ? choose_given(masked, std::false_type())
+                            : choose_given(masked, std::true_type());
+  };
+  allowed == nullptr ? choose_dropout(std::false_type())
+                     : choose_dropout(std::true_type());
+}
+
+void add_chain(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
+               std::size_t keys, std::size_t lanes, float* HWY_RESTRICT sum) {
+  const Lane d;
+  for (std::size_t n = 0; n < lanes; n += kLanes) {
+    Vector chain = hn::Zero(d);
+    for (std::size_t k = 0; k < keys; ++k) {
+      chain = hn::MulAdd(hn::Load(d, a + k * lanes + n),
+                         hn::Load(d, b + k * lanes + n), chain);
+    }
+    hn::Store(hn::Add(hn::Load(d, sum + n), chain), d, sum + n);
+  }
+}
+
+void multiply(const float* HWY_RESTRICT b, std::size_t keys, std::size_t lanes,
+              float* HWY_RESTRICT a) {
+  const Lane d;
+  for (std::size_t at = 0; at < keys * lanes; at += kLanes) {
+    hn::Store(hn::Mul(hn::Load(d, a + at), hn::Load(d, b + at)), d, a + at);
+  }
+}
+
+template <bool kSelect>
+HWY_INLINE void add_keys_of(const float* d_scores, const float* keys,
+                            std::size_t rows, const MaskWord* allowed,
+                            std::size_t count, std::size_t D8,
+                            std::size_t queries, float* HWY_RESTRICT d_query) {
+  with_vectors(queries, [&](auto vectors) HWY_ATTR {
+    using Tile = decltype(vectors);
+    const Lane d;
+    constexpr std::size_t kStep = kBroadcasts;
+    for (std::size_t c = 0; c < D8; c += kStep) {
+      const float* panel =
+          keys + c / kValuePanel * value_panel_size(rows) + c % kValuePanel;
+      alignas(64) float block[kStep * Tile::kLanesHere];
+      chains<Tile, kStep, kSelect>(d_scores, panel, kValuePanel, 1, count,
+                                   allowed, block);
+      float* sum = d_query + c * Tile::kLanesHere;
+      for (std::size_t at = 0; at < kStep * Tile::kLanesHere; at += kLanes) {
+        hn::Store(hn::Add(hn::Load(d, sum + at), hn::Load(d, block + at)), d,
+                  sum + at);
+      }
+    }
+  });
+}
+
+void add_keys(const float* d_scores, const float* keys, std::size_t rows,
+              const MaskWord* allowed, std::size_t count, std::size_t D8,
+              std::size_t queries, float* d_query) {
+  allowed == nullptr ? add_keys_of<false>(d_scores, keys, rows, nullptr, count,
+                                          D8, queries, d_query)
+                     : add_keys_of<true>(d_scores, keys, rows, allowed, count,
+                                         D8, queries, d_query);
+}
+
+// ---- One feature a lane. ----
+
+// So many keys times so many vectors of features fill the registers.
+constexpr std::size_t kKeysAtOnce = 6;
+#if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON
+constexpr std::size_t kColumnVectors = 4;  // 32 registers
+#else
+constexpr std::size_t kColumnVectors = 2;  // 16 registers
+#endif
+
+// The gradients of a few keys in a few vectors of features: one chain over the
+// queries of all parts, then added to the sums. `row_stride` is that of the
+// rows and of the sums.
+template <std::size_t kKeys, std::size_t kColumns, bool kSelect>
+HWY_INLINE void add_queries_to(const QueryPart* parts, std::size_t count,
+                               std::size_t key, const float* HWY_RESTRICT rows,
+                               std::size_t row_stride,
+                               float* HWY_RESTRICT sums) {
+  const Lane d;
+  Vector sum[kKeys][kColumns];
+  for (auto& row : sum) {
+    for (auto& s : row) {
+      s = hn::Zero(d);
+    }
+  }
+  for (const QueryPart* part = parts; part != parts + count; ++part) {
+    const float* HWY_RESTRICT p = part->p + key * part->lanes;
+    const std::size_t lanes = part->lanes;
+    for (std::size_t n = 0; n < part->queries; ++n, rows += row_stride) {
+      Vector x[kColumns];
+      for (std::size_t v = 0; v < kColumns; ++v) {
+        x[v] = hn::Load(d, rows + v * kLanes);
+      }
+      for (std::size_t k = 0; k < kKeys; ++k) {
+        if constexpr (kSelect) {
+          if ((part->taken[key + k] >> n & 1) == 0) {
+            continue;
+          }
+        }
+        const Vector y = hn::Set(d, p[k * lanes + n]);
+        for (std::size_t v = 0; v < kColumns; ++v) {
+          sum[k][v] = hn::MulAdd(x[v], y, sum[k][v]);
+        }
+      }
+    }
+  }
+  for (std::size_t k = 0; k < kKeys; ++k) {
+    float* to = sums + (key + k) * row_stride;
+    for (std::size_t v = 0; v < kColumns; ++v) {
+      hn::Store(hn::Add(hn::Load(d, to + v * kLanes), sum[k][v]), d,
+                to + v * kLanes);
+    }
+  }
+}
+
+template <std::size_t kColumns, bool kSelect>
+HWY_INLINE void add_queries_columns(const QueryPart* parts, std::size_t count,
+                                    std::size_t keys, const float* rows,
+                                    std::size_t size, float* sums) {
+  // Two or three that would be left go by fours with the last six.
+  const std::size_t left = keys % kKeysAtOnce;
+  const std::size_t by_sixes =
+      keys - left -
+      (left == 2 || left == 3 ? std::min(keys - left, kKeysAtOnce) : 0);
+  std::size_t k = 0;
+  for (; k < by_sixes; k += kKeysAtOnce) {
+    add_queries_to<kKeysAtOnce, kColumns, kSelect>(parts, count, k, rows, size,
+                                                   sums);
+  }
+  for (; k + 4 <= keys; k += 4) {
+    add_queries_to<4, kColumns, kSelect>(parts, count, k, rows, size, sums);
+  }
+  for (; k < keys; ++k) {
+    add_queries_to<1, kColumns, kSelect>(parts, count, k, rows, size, sums);
+  }
+}
+
+template <bool kSelect>
+HWY_INLINE void add_queries_of(const QueryPart* parts, std::size_t count,
+                               std::size_t keys, const float* rows,
+                               std::size_t size, float* sums) {
+  constexpr std::size_t kStep = kColumnVectors * kLanes;
+  std::size_t c = 0;
+  for (; c + kStep <= size; c += kStep) {
+    add_queries_columns<kColumnVectors, kSelect>(parts, count, keys, rows + c,
+                                                 size, sums + c);
+  }
+  for (; c < size; c += kLanes) {
+    add_queries_columns<1, kSelect>(parts, count, keys, rows + c, size,
+                                    sums + c);
+  }
+}
+
+void add_queries(const QueryPart* parts, std::size_t count, std::size_t keys,
+                 const float* rows, std::size_t size, float* sums) {
+  parts->taken == nullptr
+      ? add_queries_of<false>(parts, count, keys, rows, size, sums)
+      : add_queries_of<true>(parts, count, keys, rows, size, sums);
+}
+
+const GradientTile* tile() {
+  static constexpr GradientTile kTile = {
+      delta, softmax_gradient, add_chain, multiply, add_keys, add_queries};
+  return &kTile;
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace headwise::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace headwise::kernels {
+HWY_EXPORT(tile);
+const GradientTile& gradient_tile() { return *HWY_DYNAMIC_DISPATCH(tile)(); }
+}  // namespace headwise::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,122 @@
+// Backward calls for tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "attention/attention_call.h"
+#include "headwise/attention/backward.h"
+#include "headwise/attention/reference.h"
+#include "support/tensors.h"
+
+namespace headwise::testing_support {
+
+// The gradients of a loss by what the forward pass gave.
+template <class T>
+struct Upstream {
+  Tensor<T, 4> d_output;        // (B, Lq, Hq, Dv)
+  Tensor<T, 4> d_attn_weights;  // of the returned weights' shape; empty: none
+};
+
+inline Upstream<float> random_upstream(const Inputs<float>& in,
+                                       const AttentionOptions& options,
+                                       std::uint32_t stream) {
+  const auto [B, Lq, Hq, D] = in.query.extents();
+  const std::size_t heads = options.attn_weights == AttnWeights::none   ? 0
+                            : options.attn_weights == AttnWeights::mean ? 1
+                                                                        : Hq;
+  return {uniform<4>({B, Lq, Hq, in.value.extent(3)}, stream),
+          uniform<4>({B, heads, Lq, in.key.extent(1)}, stream + 1)};
+}
+inline Upstream<double> widened(const Upstream<float>& upstream) {
+  return {widened(upstream.d_output), widened(upstream.d_attn_weights)};
+}
+
+template <class T>
+struct Gradients {
+  Tensor<T, 4> query;
+  Tensor<T, 4> key;
+  Tensor<T, 4> value;
+  Tensor<T, 4> bias;   // by B, H, Lq, Lkv; empty: there is none
+  Tensor<T, 1> alibi;  // likewise
+
+  AttentionGradientsOf<T> views() {
+    return {query.view(), key.view(), value.view(),
+            bias.size() == 0 ? TensorView<T, 4>() : bias.view(),
+            alibi.size() == 0 ? TensorView<T, 1>() : alibi.view()};
+  }
+};
+
+// Every element 42, so that what is not written shows.
+template <class T>
+Gradients<T> gradients_for(const Inputs<T>& in,
+                           const AttentionOptions& options) {
+  const auto shape =
+      attention_shape(in.query.extents(), in.key.extents(), in.value.extents())
+          .value();
+  const auto spec = AttentionSpec::create(shape, options).value();
+  return {filled<T, 4>(in.query.extents(), T{42}),
+          filled<T, 4>(in.key.extents(), T{42}),
+          filled<T, 4>(in.value.extents(), T{42}),
+          filled<T, 4>(
+              spec.bias.given() ? spec.bias.extents() : Extents<4>{0, 0, 0, 0},
+              T{42}),
+          filled<T, 1>({spec.alibi.given() ? spec.shape.Hq : 0}, T{42})};
+}
+
+// The forward pass, then the backward one.
+inline Gradients<float> differentiate(const Inputs<float>& in,
+                                      const Upstream<float>& upstream,
+                                      const AttentionOptions& options = {}) {
+  auto out = outputs_for(in, options.attn_weights);
+  const auto [B, Lq, Hq, D] = in.query.extents();
+  auto rows = Tensor<float, 4>::create({B, Hq, Lq, 2}).value();
+  AttentionOutputs outputs = out.views();
+  outputs.softmax_rows = rows.view();
+  const Status forward = attention(in.query.view(), in.key.view(),
+                                   in.value.view(), outputs, options);
+  EXPECT_TRUE(forward) << forward.error().message;
+  auto gradients = gradients_for(in, options);
+  const Status s = attention_backward(
+      {in.query.view(), in.key.view(), in.value.view(), view_of(out.output),
+       view_of(rows), upstream.d_output.view(),
+       upstream.d_attn_weights.size() == 0 ? TensorView<const float, 4>()
+                                           : upstream.d_attn_weights.view()},
+      gradients.views(), options);
+  EXPECT_TRUE(s) << s.error().message;
+  return gradients;
+}
+
+template <class T>
+Gradients<T> reference_gradients(const Inputs<T>& in,
+                                 const Upstream<T>& upstream,
+                                 const AttentionOptions& options = {}) {
+  auto gradients = gradients_for(in, options);
+  const auto [B, Lq, Hq, D] = in.query.extents();
+  const auto rows = Tensor<T, 4>::create({B, Hq, Lq, 2}).value();
+  const Status s = reference_attention_backward<T>(
+      {in.query.view(), in.key.view(), in.value.view(),
+       upstream.d_output.view(), rows.view(), upstream.d_output.view(),
+       upstream.d_attn_weights.size() == 0 ? TensorView<const T, 4>()
+                                           : upstream.d_attn_weights.view()},
+      gradients.views(), options);
+  EXPECT_TRUE(s) << s.error().message;
+  return gradients;
+}
+
+inline testing::AssertionResult same_bits(const Gradients<float>& got,
+                                          const Gradients<float>& want) {
+  const std::pair<const Tensor<float, 4>&, const Tensor<float, 4>&> pairs[] = {
+      {got.query, want.query},
+      {got.key, want.key},
+      {got.value, want.value},
+      {got.bias, want.bias}};
+  const char* names[] = {"d_query", "d_key", "d_value", "d_bias"};
+  for (std::size_t n = 0; n < std::size(pairs); ++n) {
+    if (auto r = same_bits(pairs[n].first, pairs[n].second); !r) {
+      return r << " of " << names[n];
+    }
+  }
+  return same_bits(got.alibi, want.alibi) << " of d_alibi";
+}
+
+}  // namespace headwise::testing_support

@@ -1,0 +1,336 @@
+// What the backward pass promises: the same bits however the work is split,
+// masked means masked, gradients that are exactly 0 where nothing flows.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "attention/backward_call.h"
+
+namespace headwise {
+namespace {
+
+using testing::Each;
+using testing_support::clone;
+using testing_support::differentiate;
+using testing_support::EveryMask;
+using testing_support::filled;
+using testing_support::Gradients;
+using testing_support::Inputs;
+using testing_support::random_inputs;
+using testing_support::random_upstream;
+using testing_support::same_bits;
+using testing_support::tensor_of;
+using testing_support::Upstream;
+using testing_support::view_of;
+
+// Around a block of keys and blocks of queries, grouped, and so few heads that
+// several threads work at one.
+constexpr AttentionShape kFewHeads = {
+    .B = 2, .Hq = 2, .Hkv = 1, .Lq = 149, .Lkv = 300, .D = 20, .Dv = 17};
+// Enough heads for each thread to take whole ones.
+constexpr AttentionShape kManyHeads = {
+    .B = 5, .Hq = 26, .Hkv = 13, .Lq = 50, .Lkv = 131, .D = 16, .Dv = 16};
+
+Gradients<float> with_threads(const Inputs<float>& in,
+                              const Upstream<float>& upstream,
+                              AttentionOptions options, std::size_t threads) {
+  const auto executor = Executor::with_threads(threads).value();
+  options.executor = &executor;
+  return differentiate(in, upstream, options);
+}
+
+TEST(BackwardBitsTest, AreTheSameForAnyNumberOfThreads) {
+  for (const AttentionShape& shape : {kFewHeads, kManyHeads}) {
+    const Inputs<float> in = random_inputs(shape, 3500);
+    const EveryMask every(shape, true);
+    const std::vector<AttentionOptions> cases = {
+        {},
+        {.mask = causal()},
+        {.mask = causal() & every.masks().back().second,
+         .bias = every.biases().biases()[2].second,
+         .alibi = every.biases().slopes(),
+         .empty_rows = EmptyRow::uniform,
+         .dropout = {.p = 0.3, .training = true},
+         .attn_weights = AttnWeights::per_head}};
+    for (const AttentionOptions& options : cases) {
+      const Upstream<float> upstream = random_upstream(in, options, 3510);
+      const Gradients<float> one = with_threads(in, upstream, options, 1);
+      for (const std::size_t threads : {2u, 3u, 7u, 16u}) {
+        EXPECT_TRUE(
+            same_bits(with_threads(in, upstream, options, threads), one))
+            << threads << " threads";
+      }
+    }
+  }
+}
+
+TEST(BackwardBitsTest, StayTheSameUnderLoadAHundredTimes) {
+  const Inputs<float> in = random_inputs(kFewHeads, 3520);
+  const AttentionOptions options = {.mask = causal()};
+  const Upstream<float> upstream = random_upstream(in, options, 3530);
+  const Gradients<float> want = with_threads(in, upstream, options, 1);
+  for (int n = 0; n < 100; ++n) {
+    ASSERT_TRUE(same_bits(with_threads(in, upstream, options, 3), want));
+  }
+}
+
+// Sequence b of the tensor, as a batch of one.
+Tensor<float, 4> one_of(const Tensor<float, 4>& batch, std::size_t b) {
+  const auto [B, L, H, D] = batch.extents();
+  auto one = Tensor<float, 4>::create({1, L, H, D}).value();
+  std::copy_n(&batch(b, 0, 0, 0), one.size(), one.data());
+  return one;
+}
+
+TEST(BackwardBitsTest, OfASequenceDoNotDependOnItsBatch) {
+  const Inputs<float> in = random_inputs(kFewHeads, 3540);
+  const Upstream<float> upstream = random_upstream(in, {}, 3550);
+  const auto ids = tensor_of<std::int64_t, 1>({2}, {8, 3});
+  AttentionOptions options = {
+      .mask = causal(),
+      .dropout = {.p = 0.2, .training = true, .sequence_ids = ids.view()}};
+  const Gradients<float> all = differentiate(in, upstream, options);
+  for (std::size_t b = 0; b < 2; ++b) {
+    const auto id = tensor_of<std::int64_t, 1>({1}, {ids(b)});
+    options.dropout.sequence_ids = id.view();
+    const Gradients<float> alone = differentiate(
+        {one_of(in.query, b), one_of(in.key, b), one_of(in.value, b)},
+        {one_of(upstream.d_output, b), {}}, options);
+    EXPECT_TRUE(same_bits(alone.query, one_of(all.query, b)));
+    EXPECT_TRUE(same_bits(alone.key, one_of(all.key, b)));
+    EXPECT_TRUE(same_bits(alone.value, one_of(all.value, b)));
+  }
+}
+
+// The rows of `padded` that count, behind each other.
+Tensor<float, 4> without_padding(const Tensor<float, 4>& padded,
+                                 const std::vector<std::int64_t>& lengths) {
+  const auto [B, L, H, D] = padded.extents();
+  std::size_t rows = 0;
+  for (const std::int64_t length : lengths) {
+    rows += static_cast<std::size_t>(length);
+  }
+  auto ragged = Tensor<float, 4>::create({1, rows, H, D}).value();
+  float* to = ragged.data();
+  for (std::size_t b = 0; b < B; ++b) {
+    const std::size_t size = static_cast<std::size_t>(lengths[b]) * H * D;
+    to = std::copy_n(&padded(b, 0, 0, 0), size, to);
+  }
+  return ragged;
+}
+
+TEST(BackwardBitsTest, OfARaggedBatchAreThoseOfThePaddedOne) {
+  constexpr AttentionShape shape = {
+      .B = 4, .Hq = 4, .Hkv = 2, .Lq = 140, .Lkv = 140, .D = 9, .Dv = 8};
+  const std::vector<std::int64_t> numbers = {140, 1, 0, 97};
+  const auto lengths = tensor_of<std::int64_t, 1>({4}, numbers);
+  const auto offsets = tensor_of<std::int64_t, 1>({5}, {0, 140, 141, 141, 238});
+  const Inputs<float> in = random_inputs(shape, 3560);
+  Upstream<float> upstream = random_upstream(in, {}, 3570);
+  for (std::size_t b = 0; b < shape.B; ++b) {
+    for (std::size_t i = static_cast<std::size_t>(numbers[b]); i < shape.Lq;
+         ++i) {
+      std::fill_n(&upstream.d_output(b, i, 0, 0), shape.Hq * shape.Dv, 0.0f);
+    }
+  }
+  const Inputs<float> cut = {without_padding(in.query, numbers),
+                             without_padding(in.key, numbers),
+                             without_padding(in.value, numbers)};
+  const Upstream<float> cut_upstream = {
+      without_padding(upstream.d_output, numbers), {}};
+  const Gradients<float> padded = differentiate(
+      in, upstream, {.mask = causal() & key_lengths(lengths.view())});
+  const Gradients<float> ragged = differentiate(
+      cut, cut_upstream, {.mask = causal(), .offsets = offsets.view()});
+  EXPECT_TRUE(same_bits(ragged.query, without_padding(padded.query, numbers)));
+  EXPECT_TRUE(same_bits(ragged.key, without_padding(padded.key, numbers)));
+  EXPECT_TRUE(same_bits(ragged.value, without_padding(padded.value, numbers)));
+}
+
+TEST(BackwardTest, OfNoUpstreamGradientIsZero) {
+  const Inputs<float> in = random_inputs(kFewHeads, 3580);
+  Upstream<float> upstream = random_upstream(in, {}, 3590);
+  std::ranges::fill(upstream.d_output.elements(), 0.0f);
+  const Gradients<float> got = differentiate(in, upstream, {.mask = causal()});
+  EXPECT_THAT(got.query.elements(), Each(0.0f));
+  EXPECT_THAT(got.key.elements(), Each(0.0f));
+  EXPECT_THAT(got.value.elements(), Each(0.0f));
+}
+
+void poison(Tensor<float, 4>& blhd, std::size_t b, std::size_t l,
+            std::size_t h) {
+  std::fill_n(&blhd(b, l, h, 0), blhd.extent(3), kNaN);
+}
+
+// Keys that nobody sees hold NaN: their gradients are 0 and all others have the
+// bits that they have without.
+TEST(BackwardTest, OfMaskedKeysIsZeroAndTheyReachNothing) {
+  constexpr AttentionShape shape = {
+      .B = 2, .Hq = 4, .Hkv = 2, .Lq = 60, .Lkv = 140, .D = 5, .Dv = 6};
+  const Inputs<float> clean = random_inputs(shape, 3600);
+  const EveryMask every(shape, true);
+  for (const auto& [name, mask] : every.masks()) {
+    const AttentionOptions options = {
+        .mask = mask, .softcap = 2.0, .attn_weights = AttnWeights::per_head};
+    const auto spec = AttentionSpec::create(shape, options).value();
+    const Upstream<float> upstream = random_upstream(clean, options, 3610);
+    Inputs<float> in = clone(clean);
+    std::vector<bool> hidden;
+    for (std::size_t n = 0; n < shape.B * shape.Hkv * shape.Lkv; ++n) {
+      const std::size_t b = n / shape.Lkv / shape.Hkv;
+      const std::size_t g = n / shape.Lkv % shape.Hkv;
+      bool seen = false;
+      for (std::size_t h = g * 2; h < g * 2 + 2; ++h) {
+        for (std::size_t i = 0; i < shape.Lq; ++i) {
+          seen = seen || spec.mask.may_attend(b, h, i, n % shape.Lkv);
+        }
+      }
+      hidden.push_back(!seen);
+      if (!seen) {
+        poison(in.key, b, n % shape.Lkv, g);
+        poison(in.value, b, n % shape.Lkv, g);
+      }
+    }
+    const Gradients<float> got = differentiate(in, upstream, options);
+    EXPECT_TRUE(same_bits(got, differentiate(clean, upstream, options)))
+        << name;
+    for (std::size_t n = 0; n < hidden.size(); ++n) {
+      const std::size_t b = n / shape.Lkv / shape.Hkv;
+      const std::size_t g = n / shape.Lkv % shape.Hkv;
+      for (std::size_t d = 0; hidden[n] && d < shape.D; ++d) {
+        EXPECT_EQ(got.key(b, n % shape.Lkv, g, d), 0) << name;
+        EXPECT_EQ(got.value(b, n % shape.Lkv, g, d), 0) << name;
+      }
+    }
+  }
+}
+
+// A query, its output's gradient, or a key and value hold NaN: who does not
+// attend to them, and whom they do not attend to, keeps its bits.
+TEST(BackwardTest, OfRowsThatDoNotSeeANaNHasItsBits) {
+  constexpr AttentionShape shape = {
+      .B = 1, .Hq = 1, .Hkv = 1, .Lq = 100, .Lkv = 100, .D = 4, .Dv = 4};
+  constexpr std::size_t at = 70;
+  const Inputs<float> clean = random_inputs(shape, 3620);
+  const AttentionOptions options = {.mask = causal()};
+  const Upstream<float> upstream = random_upstream(clean, options, 3630);
+  const Gradients<float> want = differentiate(clean, upstream, options);
+
+  Inputs<float> late_key = clone(clean);
+  poison(late_key.key, 0, at, 0);
+  poison(late_key.value, 0, at, 0);
+  // The queries before the key.
+  const Gradients<float> early = differentiate(late_key, upstream, options);
+  EXPECT_TRUE(
+      same_bits({early.query.data(), at * 4}, {want.query.data(), at * 4}));
+
+  Inputs<float> early_query = clone(clean);
+  poison(early_query.query, 0, at, 0);
+  Upstream<float> early_gradient = {clone(upstream.d_output), {}};
+  poison(early_gradient.d_output, 0, at, 0);
+  // The keys behind the query.
+  const std::size_t behind = (shape.Lkv - at - 1) * 4;
+  for (const Gradients<float>& late :
+       {differentiate(early_query, upstream, options),
+        differentiate(clean, early_gradient, options)}) {
+    EXPECT_TRUE(same_bits({&late.key(0, at + 1, 0, 0), behind},
+                          {&want.key(0, at + 1, 0, 0), behind}));
+    EXPECT_TRUE(same_bits({&late.value(0, at + 1, 0, 0), behind},
+                          {&want.value(0, at + 1, 0, 0), behind}));
+  }
+}
+
+TEST(BackwardTest, OfARowWithoutAnyKeyIsFiniteUnderEveryPolicy) {
+  constexpr AttentionShape shape = {
+      .B = 2, .Hq = 2, .Hkv = 2, .Lq = 5, .Lkv = 6, .D = 4, .Dv = 4};
+  const auto lengths = tensor_of<std::int64_t, 1>({2}, {0, 6});
+  const Inputs<float> in = random_inputs(shape, 3640);
+  const Upstream<float> upstream = random_upstream(in, {}, 3650);
+  for (const EmptyRow policy :
+       {EmptyRow::zero, EmptyRow::uniform, EmptyRow::nan}) {
+    const Gradients<float> got = differentiate(
+        in, upstream,
+        {.mask = key_lengths(lengths.view()), .empty_rows = policy});
+    for (std::size_t n = 0; n < got.query.size() / 2; ++n) {
+      EXPECT_EQ(got.query.data()[n], 0);
+    }
+    for (const float x : got.value.elements()) {
+      EXPECT_TRUE(std::isfinite(x));
+    }
+    EXPECT_EQ(got.value(0, 0, 0, 0) != 0, policy == EmptyRow::uniform);
+  }
+}
+
+TEST(BackwardTest, WithoutQueriesOrKeysIsZero) {
+  for (const auto& [Lq, Lkv] : {std::pair{0u, 3u}, {3u, 0u}}) {
+    const Inputs<float> in = random_inputs(
+        {.B = 2, .Hq = 2, .Hkv = 2, .Lq = Lq, .Lkv = Lkv, .D = 4, .Dv = 4},
+        3660);
+    for (const EmptyRow policy : {EmptyRow::zero, EmptyRow::uniform}) {
+      const Gradients<float> got = differentiate(
+          in, random_upstream(in, {}, 3670), {.empty_rows = policy});
+      EXPECT_THAT(got.query.elements(), Each(0.0f));
+      EXPECT_THAT(got.key.elements(), Each(0.0f));
+      EXPECT_THAT(got.value.elements(), Each(0.0f));
+    }
+  }
+}
+
+TEST(BackwardTest, DropoutOfEverythingGivesNoGradient) {
+  const Inputs<float> in = random_inputs(kFewHeads, 3680);
+  const Upstream<float> upstream = random_upstream(in, {}, 3690);
+  const Gradients<float> got =
+      differentiate(in, upstream, {.dropout = {.p = 1, .training = true}});
+  EXPECT_THAT(got.query.elements(), Each(0.0f));
+  EXPECT_THAT(got.key.elements(), Each(0.0f));
+  EXPECT_THAT(got.value.elements(), Each(0.0f));
+}
+
+TEST(BackwardTest, WhatDoesNotFitIsAnErrorAndNothingIsWritten) {
+  const Inputs<float> in = random_inputs(kFewHeads, 3700);
+  const Upstream<float> upstream = random_upstream(in, {}, 3710);
+  const auto [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = kFewHeads;
+  const auto rows = filled<float, 4>({B, Hq, Lq, 2}, 1);
+  auto d_query = filled<float, 4>(in.query.extents(), 42);
+  auto d_bias = filled<float, 4>({1, 1, Lq, Lkv}, 42);
+  const auto short_gradient = filled<float, 4>({B, Lq, Hq, Dv - 1}, 1);
+  const BackwardInputs good = {in.query.view(), in.key.view(),
+                               in.value.view(), upstream.d_output.view(),
+                               rows.view(),     upstream.d_output.view()};
+  const auto message = [&](const BackwardInputs& inputs,
+                           const AttentionGradients& gradients,
+                           const AttentionOptions& options = {}) {
+    const Status s = attention_backward(inputs, gradients, options);
+    EXPECT_THAT(d_query.elements(), Each(42.0f));
+    return s ? "no error" : s.error().message;
+  };
+  const AttentionGradients query_only = {.query = d_query.view()};
+  BackwardInputs bad = good;
+  bad.d_output = short_gradient.view();
+  EXPECT_EQ(message(bad, query_only),
+            "attention_backward: d_output has shape (2, 149, 2, 16), expected "
+            "(B, Lq, Hq, Dv) = (2, 149, 2, 17)");
+  bad = good;
+  bad.softmax_rows = short_gradient.view();
+  EXPECT_EQ(message(bad, query_only),
+            "attention_backward: softmax_rows has shape (2, 149, 2, 16), "
+            "expected (B, Hq, Lq, 2) = (2, 2, 149, 2)");
+  bad = good;
+  bad.d_attn_weights = short_gradient.view();
+  EXPECT_EQ(message(bad, query_only),
+            "attention_backward: d_attn_weights is given, expected none: the "
+            "options ask for no attention weights");
+  EXPECT_EQ(message(good, {.key = d_query.view()}),
+            "attention_backward: the gradient of key has shape (2, 149, 2, "
+            "20), expected (B, Lkv, Hkv, D) = (2, 300, 1, 20)");
+  EXPECT_EQ(message(good, {.query = d_query.view(), .bias = d_bias.view()}),
+            "attention_backward: the gradient of bias is wanted, expected "
+            "none: the options have no bias");
+}
+
+}  // namespace
+}  // namespace headwise

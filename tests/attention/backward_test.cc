@@ -1,0 +1,113 @@
+// The backward pass of the kernel: near the reference, and what it promises.
+#include "headwise/attention/backward.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "attention/backward_call.h"
+#include "attention/contract_backward.h"
+#include "support/targets.h"
+
+namespace headwise {
+namespace {
+
+using testing::Each;
+using testing_support::clone;
+using testing_support::ContractBackward;
+using testing_support::differentiate;
+using testing_support::every_options;
+using testing_support::EveryMask;
+using testing_support::Gradients;
+using testing_support::Inputs;
+using testing_support::kFusedTargets;
+using testing_support::kShapes;
+using testing_support::OptionsCase;
+using testing_support::outputs_for;
+using testing_support::random_inputs;
+using testing_support::random_upstream;
+using testing_support::reference_gradients;
+using testing_support::same_bits;
+using testing_support::target_name;
+using testing_support::targets;
+using testing_support::TargetTest;
+using testing_support::Upstream;
+using testing_support::view_of;
+using testing_support::widened;
+
+template <std::size_t Rank>
+testing::AssertionResult near_reference(const Tensor<float, Rank>& got,
+                                        const Tensor<double, Rank>& want) {
+  // Terms of about this size cancel where the whole gradient is 0.
+  double largest = 0.1;
+  for (const double x : want.elements()) {
+    largest = std::isfinite(x) ? std::max(largest, std::abs(x)) : largest;
+  }
+  return testing_support::all_near<float, double>(
+      got.elements(), want.elements(), 1e-5 * largest, 1e-4);
+}
+
+class BackwardTest : public TargetTest {};
+
+TEST_P(BackwardTest, IsNearTheReferenceForEveryOption) {
+  for (const AttentionShape& shape : kShapes) {
+    const Inputs<float> in = random_inputs(shape, 3300, 1);
+    const EveryMask every_mask(shape, true);
+    for (const OptionsCase& c : every_options(every_mask)) {
+      const Upstream<float> upstream = random_upstream(in, c.options, 3310);
+      const Gradients<float> got = differentiate(in, upstream, c.options);
+      const Gradients<double> want =
+          reference_gradients(widened(in), widened(upstream), c.options);
+      EXPECT_TRUE(near_reference(got.query, want.query)) << c.name;
+      EXPECT_TRUE(near_reference(got.key, want.key)) << c.name;
+      EXPECT_TRUE(near_reference(got.value, want.value)) << c.name;
+      EXPECT_TRUE(near_reference(got.bias, want.bias)) << c.name;
+      EXPECT_TRUE(near_reference(got.alibi, want.alibi)) << c.name;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, BackwardTest, testing::ValuesIn(targets()),
+                         target_name);
+
+class BackwardContractTest : public TargetTest {
+ protected:
+  static void expect_contract(const Inputs<float>& in,
+                              const AttentionOptions& options,
+                              const std::string& name) {
+    const Upstream<float> upstream = random_upstream(in, options, 3410);
+    auto out = outputs_for(in, options.attn_weights);
+    const auto [B, Lq, Hq, D] = in.query.extents();
+    auto rows = Tensor<float, 4>::create({B, Hq, Lq, 2}).value();
+    AttentionOutputs outputs = out.views();
+    outputs.softmax_rows = rows.view();
+    ASSERT_TRUE(attention(in.query.view(), in.key.view(), in.value.view(),
+                          outputs, options));
+    const Gradients<float> got = differentiate(in, upstream, options);
+    const Gradients<float> want =
+        ContractBackward(in, out.output, rows, upstream, options).run();
+    EXPECT_TRUE(same_bits(got, want)) << name;
+  }
+};
+
+TEST_P(BackwardContractTest, HoldsForEveryOption) {
+  for (const AttentionShape& shape : kShapes) {
+    const Inputs<float> in = random_inputs(shape, 3400);
+    const EveryMask every_mask(shape, true);
+    for (const OptionsCase& c : every_options(every_mask)) {
+      expect_contract(in, c.options, c.name);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, BackwardContractTest,
+                         testing::ValuesIn(targets(kFusedTargets)),
+                         target_name);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BackwardContractTest);
+
+}  // namespace
+}  // namespace headwise

@@ -1,0 +1,345 @@
+// The backward arithmetic of docs/arithmetic.md written out once more, in
+// scalar code: what the kernel's bits are held against. Nothing is shared with
+// it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "attention/backward_call.h"
+#include "attention/contract.h"
+#include "headwise/attention/spec.h"
+#include "run/float_environment.h"
+#include "support/tensors.h"
+
+namespace headwise::testing_support {
+
+class ContractBackward {
+ public:
+  // `rows` and `output` are those of the forward pass.
+  ContractBackward(const Inputs<float>& in, const Tensor<float, 4>& output,
+                   const Tensor<float, 4>& rows,
+                   const Upstream<float>& upstream,
+                   const AttentionOptions& options)
+      : in_(in),
+        output_(output),
+        rows_(rows),
+        up_(upstream),
+        spec_(AttentionSpec::create(
+                  attention_shape(in.query.extents(), in.key.extents(),
+                                  in.value.extents())
+                      .value(),
+                  options)
+                  .value()),
+        gradients_(gradients_for(in, options)) {}
+
+  Gradients<float> run() && {
+    const FloatEnvironment environment;
+    const AttentionShape& s = spec_.shape;
+    for (Tensor<float, 4>* tensor : {&gradients_.query, &gradients_.key,
+                                     &gradients_.value, &gradients_.bias}) {
+      std::fill_n(tensor->data(), tensor->size(), 0.0f);
+    }
+    std::fill_n(gradients_.alibi.data(), gradients_.alibi.size(), 0.0f);
+    std::vector<Row> rows;
+    for (std::size_t b = 0; b < s.B; ++b) {
+      for (std::size_t h = 0; h < s.Hq; ++h) {
+        rows.clear();
+        for (std::size_t i = 0; i < s.Lq; ++i) {
+          rows.push_back(row(b, h, i));
+          add_bias(rows.back(), b, h, i);
+          add_query(rows.back(), b, h, i);
+        }
+        for (std::size_t first = 0; first < s.Lq; first += kQueries) {
+          add_keys(rows, b, h, first);
+        }
+      }
+    }
+    scale(gradients_.query);
+    scale(gradients_.key);
+    add_slopes();
+    canonical(gradients_.value);
+    canonical(gradients_.bias);
+    return std::move(gradients_);
+  }
+
+ private:
+  static constexpr std::size_t kKeys = 128;
+  static constexpr std::size_t kQueries = 48;
+
+  // One row of the weights and of the gradients of the scores.
+  struct Row {
+    std::vector<bool> allowed;
+    std::vector<bool> read;     // and what a uniform row reads
+    std::vector<float> weight;  // as dropped
+    std::vector<float> d_score;
+    std::vector<float> d_product;  // times softcap's slope
+    float d_slope = 0;
+  };
+
+  bool allowed(std::size_t b, std::size_t h, std::size_t i,
+               std::size_t j) const {
+    return spec_.mask.may_attend(b, h, i, j);
+  }
+  float kept(std::size_t b, std::size_t h, std::size_t i, std::size_t j) const {
+    return !spec_.dropout.active() ? 1
+           : spec_.dropout.keeps(b, h, i, j)
+               ? static_cast<float>(spec_.dropout.factor())
+               : 0;
+  }
+  // A chain that ends as -0 is +0.
+  static float ended(float chain) { return chain + 0.0f; }
+
+  float score(std::size_t b, std::size_t h, std::size_t i, std::size_t j,
+              float& slope) const {
+    constexpr double kLog2E = 0x1.71547652b82fep+0;
+    const AttentionShape& s = spec_.shape;
+    const auto factor = static_cast<float>(spec_.scale * kLog2E);
+    float score = 0;
+    for (std::size_t d = 0; d < s.D; ++d) {
+      score = std::fma(in_.query(b, i, h, d) * factor,
+                       in_.key(b, j, s.kv_head(h), d), score);
+    }
+    score = ended(score);
+    slope = 1;
+    if (spec_.softcap) {
+      const auto c = static_cast<float>(*spec_.softcap * kLog2E);
+      const float t = contract_tanh(score / c);
+      slope = std::fma(-t, t, 1.0f);
+      score = c * t;
+    }
+    if (spec_.bias.given()) {
+      score =
+          std::fma(spec_.bias(b, h, i, j), static_cast<float>(kLog2E), score);
+    }
+    if (spec_.alibi.given()) {
+      const auto by = static_cast<float>(
+          static_cast<double>(spec_.alibi.slope(h)) * kLog2E);
+      score = std::fma(by, -distance(b, i, j), score);
+    }
+    return score;
+  }
+  float distance(std::size_t b, std::size_t i, std::size_t j) const {
+    const std::int64_t offset = spec_.alibi.offset(b, i, j);
+    return static_cast<float>(offset < 0 ? -offset : offset);
+  }
+
+  // The gradient that came with the returned weight.
+  float given(std::size_t b, std::size_t h, std::size_t i,
+              std::size_t j) const {
+    switch (spec_.attn_weights) {
+      case AttnWeights::mean:
+        return up_.d_attn_weights(b, 0, i, j) *
+               static_cast<float>(1 / static_cast<double>(spec_.shape.Hq));
+      case AttnWeights::after_dropout:
+        return kept(b, h, i, j) == 0
+                   ? 0
+                   : up_.d_attn_weights(b, h, i, j) * kept(b, h, i, j);
+      default:
+        return up_.d_attn_weights(b, h, i, j);
+    }
+  }
+  bool has_given() const { return up_.d_attn_weights.size() != 0; }
+
+  // The blocks of keys are aligned where the sequence's keys begin.
+  template <class Body>
+  void for_each_block(std::size_t b, const Body& body) const {
+    for (std::size_t first = spec_.mask.first_key(b); first < spec_.shape.Lkv;
+         first += kKeys) {
+      body(first, std::min(first + kKeys, spec_.shape.Lkv));
+    }
+  }
+
+  Row row(std::size_t b, std::size_t h, std::size_t i) const {
+    const AttentionShape& s = spec_.shape;
+    Row row{std::vector<bool>(s.Lkv), std::vector<bool>(s.Lkv),
+            std::vector<float>(s.Lkv), std::vector<float>(s.Lkv),
+            std::vector<float>(s.Lkv)};
+    const float sum = rows_(b, h, i, 1);
+    if (sum == 0) {
+      for (std::size_t j = 0;
+           spec_.empty_rows == EmptyRow::uniform && j < s.Lkv; ++j) {
+        row.read[j] = true;
+        row.weight[j] = kept(b, h, i, j) / static_cast<float>(s.Lkv);
+      }
+      return row;
+    }
+    std::vector<float> p(s.Lkv);
+    std::vector<float> slope(s.Lkv);
+    const float reciprocal = 1 / sum;
+    for (std::size_t j = 0; j < s.Lkv; ++j) {
+      row.allowed[j] = allowed(b, h, i, j);
+      row.read[j] = row.allowed[j];
+      if (row.allowed[j]) {
+        const float x = score(b, h, i, j, slope[j]) - rows_(b, h, i, 0);
+        p[j] = contract_exp2(x) * reciprocal;
+      }
+    }
+    const float delta = row_delta(row, p, b, h, i);
+    for (std::size_t j = 0; j < s.Lkv; ++j) {
+      if (!row.allowed[j]) {
+        continue;
+      }
+      float d_weight = 0;
+      for (std::size_t c = 0; c < s.Dv; ++c) {
+        d_weight = std::fma(up_.d_output(b, i, h, c),
+                            in_.value(b, j, s.kv_head(h), c), d_weight);
+      }
+      d_weight = ended(d_weight);
+      if (spec_.dropout.active()) {
+        const float k = kept(b, h, i, j);
+        d_weight = k == 0 ? 0 : d_weight * k;
+        row.weight[j] = k == 0 ? 0 : p[j] * k;
+      } else {
+        row.weight[j] = p[j];
+      }
+      if (has_given()) {
+        d_weight += given(b, h, i, j);
+      }
+      row.d_score[j] = p[j] * (d_weight - delta);
+      row.d_product[j] =
+          spec_.softcap ? row.d_score[j] * slope[j] : row.d_score[j];
+    }
+    if (spec_.alibi.given()) {
+      for_each_block(b, [&](std::size_t first, std::size_t end) {
+        float chain = 0;
+        for (std::size_t j = first; j < end; ++j) {
+          chain = std::fma(row.d_score[j], -distance(b, i, j), chain);
+        }
+        row.d_slope += chain;
+      });
+    }
+    return row;
+  }
+
+  float row_delta(const Row& row, const std::vector<float>& p, std::size_t b,
+                  std::size_t h, std::size_t i) const {
+    float delta = 0;
+    for (std::size_t c = 0; c < spec_.shape.Dv; ++c) {
+      delta = std::fma(up_.d_output(b, i, h, c), output_(b, i, h, c), delta);
+    }
+    delta = ended(delta);
+    if (has_given()) {
+      for_each_block(b, [&](std::size_t first, std::size_t end) {
+        float chain = 0;
+        for (std::size_t j = first; j < end; ++j) {
+          if (row.allowed[j]) {
+            chain = std::fma(p[j], given(b, h, i, j), chain);
+          }
+        }
+        delta += chain;
+      });
+    }
+    return delta;
+  }
+
+  void add_query(const Row& row, std::size_t b, std::size_t h, std::size_t i) {
+    const AttentionShape& s = spec_.shape;
+    for (std::size_t d = 0; d < s.D; ++d) {
+      for_each_block(b, [&](std::size_t first, std::size_t end) {
+        float chain = 0;
+        for (std::size_t j = first; j < end; ++j) {
+          if (row.allowed[j]) {
+            chain = std::fma(row.d_product[j], in_.key(b, j, s.kv_head(h), d),
+                             chain);
+          }
+        }
+        gradients_.query(b, i, h, d) += chain;
+      });
+    }
+  }
+
+  // One block of queries into the running sums of all keys.
+  void add_keys(const std::vector<Row>& rows, std::size_t b, std::size_t h,
+                std::size_t first) {
+    const AttentionShape& s = spec_.shape;
+    const std::size_t g = s.kv_head(h);
+    const std::size_t end = std::min(first + kQueries, s.Lq);
+    for (std::size_t j = 0; j < s.Lkv; ++j) {
+      for (std::size_t d = 0; d < s.D; ++d) {
+        float chain = 0;
+        for (std::size_t i = first; i < end; ++i) {
+          if (rows[i].allowed[j]) {
+            chain =
+                std::fma(rows[i].d_product[j], in_.query(b, i, h, d), chain);
+          }
+        }
+        gradients_.key(b, j, g, d) += chain;
+      }
+      for (std::size_t c = 0; c < s.Dv; ++c) {
+        float chain = 0;
+        for (std::size_t i = first; i < end; ++i) {
+          if (rows[i].read[j]) {
+            chain =
+                std::fma(rows[i].weight[j], up_.d_output(b, i, h, c), chain);
+          }
+        }
+        gradients_.value(b, j, g, c) += chain;
+      }
+    }
+    for (std::size_t i = first; i < end; ++i) {
+      d_slopes_.push_back(rows[i].d_slope);
+    }
+  }
+
+  void add_bias(const Row& row, std::size_t b, std::size_t h, std::size_t i) {
+    if (gradients_.bias.size() == 0) {
+      return;
+    }
+    const auto [eb, eh, ei, ej] = gradients_.bias.extents();
+    const std::size_t at_b = eb == 1 ? 0 : b;
+    const std::size_t at_h = eh == 1 ? 0 : h;
+    const std::size_t at_i = ei == 1 ? 0 : i;
+    if (ej != 1) {
+      for (std::size_t j = 0; j < spec_.shape.Lkv; ++j) {
+        gradients_.bias(at_b, at_h, at_i, j) += row.d_score[j];
+      }
+      return;
+    }
+    float sum = 0;
+    for_each_block(b, [&](std::size_t first, std::size_t end) {
+      float chain = 0;
+      for (std::size_t j = first; j < end; ++j) {
+        chain += row.d_score[j];
+      }
+      sum += chain;
+    });
+    gradients_.bias(at_b, at_h, at_i, 0) += sum;
+  }
+
+  // d_slopes_ stands in the order b, h, i.
+  void add_slopes() {
+    const AttentionShape& s = spec_.shape;
+    for (std::size_t h = 0; h < gradients_.alibi.size(); ++h) {
+      for (std::size_t b = 0; b < s.B; ++b) {
+        for (std::size_t i = 0; i < s.Lq; ++i) {
+          gradients_.alibi(h) += d_slopes_[(b * s.Hq + h) * s.Lq + i];
+        }
+      }
+    }
+  }
+
+  void scale(Tensor<float, 4>& gradient) const {
+    for (float& x : gradient.elements()) {
+      x *= static_cast<float>(spec_.scale);
+    }
+    canonical(gradient);
+  }
+  static void canonical(Tensor<float, 4>& gradient) {
+    for (float& x : gradient.elements()) {
+      x = std::isnan(x) ? kNaN : x;
+    }
+  }
+
+  const Inputs<float>& in_;
+  const Tensor<float, 4>& output_;
+  const Tensor<float, 4>& rows_;
+  const Upstream<float>& up_;
+  AttentionSpec spec_;
+  Gradients<float> gradients_;
+  std::vector<float> d_slopes_;
+};
+
+}  // namespace headwise::testing_support

@@ -1,0 +1,168 @@
+// The reference's gradients are the derivatives of the reference's forward
+// pass: central differences in binary64.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "attention/attention_call.h"
+#include "attention/backward_call.h"
+
+namespace headwise {
+namespace {
+
+using testing_support::every_options;
+using testing_support::EveryMask;
+using testing_support::Gradients;
+using testing_support::Inputs;
+using testing_support::OptionsCase;
+using testing_support::Outputs;
+using testing_support::random_inputs;
+using testing_support::random_upstream;
+using testing_support::reference;
+using testing_support::reference_gradients;
+using testing_support::uniform;
+using testing_support::Upstream;
+using testing_support::view_of;
+using testing_support::widened;
+
+double loss(const Inputs<double>& in, const Upstream<double>& upstream,
+            const AttentionOptions& options) {
+  const Outputs<double> out = reference(in, options);
+  double loss = 0;
+  for (std::size_t n = 0; n < out.output.size(); ++n) {
+    loss += out.output.data()[n] * upstream.d_output.data()[n];
+  }
+  for (std::size_t n = 0; n < upstream.d_attn_weights.size(); ++n) {
+    loss += out.attn_weights.data()[n] * upstream.d_attn_weights.data()[n];
+  }
+  return loss;
+}
+
+// The derivative of the loss by x: five points, so that the error falls with
+// the fourth power of the step.
+template <class T, class Loss>
+double difference(T& x, double step, const Loss& loss) {
+  const T at = x;
+  const auto moved = [&](double by) {
+    x = static_cast<T>(static_cast<double>(at) + by);
+    const double there = loss();
+    x = at;
+    return there;
+  };
+  return (8 * (moved(step) - moved(-step)) - moved(2 * step) +
+          moved(-2 * step)) /
+         (12 * step);
+}
+
+// Every element of the gradient against the difference at its operand.
+template <class T, std::size_t Rank, class Loss>
+void expect_derivatives(const Tensor<double, Rank>& gradient,
+                        Tensor<T, Rank>& operand, double step,
+                        const std::string& name, const Loss& loss) {
+  double largest = 1e-3;
+  for (const double x : gradient.elements()) {
+    largest = std::max(largest, std::abs(x));
+  }
+  for (std::size_t n = 0; n < gradient.size(); ++n) {
+    EXPECT_NEAR(gradient.data()[n], difference(operand.data()[n], step, loss),
+                1e-7 * largest)
+        << name << ", element " << n;
+  }
+}
+
+constexpr AttentionShape kTiny = {
+    .B = 2, .Hq = 4, .Hkv = 2, .Lq = 3, .Lkv = 5, .D = 3, .Dv = 2};
+
+class ReferenceBackwardTest : public testing::Test {
+ protected:
+  void expect_gradients(const AttentionOptions& options,
+                        const std::string& name) {
+    const Inputs<float> narrow = random_inputs(kTiny, 3000, 1);
+    Inputs<double> in = widened(narrow);
+    const Upstream<double> upstream =
+        widened(random_upstream(narrow, options, 3010));
+    const Gradients<double> got = reference_gradients(in, upstream, options);
+    const auto at = [&] { return loss(in, upstream, options); };
+    expect_derivatives(got.query, in.query, 1e-3, name + ": d_query", at);
+    expect_derivatives(got.key, in.key, 1e-3, name + ": d_key", at);
+    expect_derivatives(got.value, in.value, 1e-3, name + ": d_value", at);
+  }
+};
+
+TEST_F(ReferenceBackwardTest, OfQueryKeyAndValueAreDerivatives) {
+  const EveryMask every_mask(kTiny, true);
+  for (const OptionsCase& c : every_options(every_mask)) {
+    // A row of NaN has no derivative.
+    if (c.options.empty_rows != EmptyRow::nan) {
+      expect_gradients(c.options, c.name);
+    }
+  }
+}
+
+// Exact in binary32, and so are its neighbours at the distance of the steps.
+template <std::size_t Rank>
+Tensor<float, Rank> coarse(const Extents<Rank>& extents, std::uint32_t stream) {
+  auto tensor = uniform<Rank>(extents, stream, -1, 1);
+  for (float& x : tensor.elements()) {
+    x = std::round(x * 64) / 64;
+  }
+  return tensor;
+}
+
+template <std::size_t Rank>
+void expect_bias_gradient(const Extents<Rank>& extents,
+                          const std::array<Axis, Rank>& axes,
+                          const std::string& name) {
+  const Inputs<float> narrow = random_inputs(kTiny, 3100, 1);
+  const Inputs<double> in = widened(narrow);
+  auto bias = coarse<Rank>(extents, 3110);
+  const AttentionOptions options = {.mask = causal(),
+                                    .softcap = 1.5,
+                                    .bias = dense(view_of(bias), axes),
+                                    .query_start = 1,
+                                    .attn_weights = AttnWeights::per_head};
+  const Upstream<double> upstream =
+      widened(random_upstream(narrow, options, 3120));
+  auto got = reference_gradients(in, upstream, options);
+  auto flat = Tensor<double, Rank>::create(extents).value();
+  const auto by_bias = by_scores(flat.view(), axes);
+  const auto [B, H, Lq, Lkv] = by_bias.extents();
+  ASSERT_EQ(by_bias.extents(), got.bias.extents()) << name;
+  for (std::size_t n = 0; n < got.bias.size(); ++n) {
+    by_bias(n / Lkv / Lq / H, n / Lkv / Lq % H, n / Lkv % Lq, n % Lkv) =
+        got.bias.data()[n];
+  }
+  expect_derivatives(flat, bias, 1.0 / 256, name,
+                     [&] { return loss(in, upstream, options); });
+}
+
+TEST_F(ReferenceBackwardTest, OfABiasAreDerivativesWhateverItIsBroadcastOver) {
+  const auto& [B, H, Hkv, Lq, Lkv, D, Dv, offsets] = kTiny;
+  expect_bias_gradient<4>({B, H, Lq, Lkv},
+                          {Axis::B, Axis::H, Axis::Lq, Axis::Lkv}, "whole");
+  expect_bias_gradient<3>({H, Lq, Lkv}, {Axis::H, Axis::Lq, Axis::Lkv}, "H");
+  expect_bias_gradient<2>({Lkv, Lq}, {Axis::Lkv, Axis::Lq}, "turned");
+  expect_bias_gradient<3>({B, 1, Lkv}, {Axis::B, Axis::one, Axis::Lkv}, "keys");
+  expect_bias_gradient<2>({Lq, H}, {Axis::Lq, Axis::H}, "queries");
+  expect_bias_gradient<1>({H}, {Axis::H}, "heads");
+}
+
+TEST_F(ReferenceBackwardTest, OfSlopesAreDerivatives) {
+  const Inputs<float> narrow = random_inputs(kTiny, 3200, 1);
+  const Inputs<double> in = widened(narrow);
+  auto slopes = coarse<1>({kTiny.Hq}, 3210);
+  const AttentionOptions options = {.mask = causal(),
+                                    .softcap = 1.5,
+                                    .alibi = slopes.view(),
+                                    .query_start = 1};
+  const Upstream<double> upstream =
+      widened(random_upstream(narrow, options, 3220));
+  const auto got = reference_gradients(in, upstream, options);
+  expect_derivatives(got.alibi, slopes, 1.0 / 256, "slopes",
+                     [&] { return loss(in, upstream, options); });
+}
+
+}  // namespace
+}  // namespace headwise
