@@ -50,7 +50,7 @@ THIRD_PARTIES = {
     "unistd.h": ["src/interop/", "apps/"],
     "dirent.h": ["src/interop/"],
     "fcntl.h": ["src/interop/"],
-    "sys/": ["src/interop/", "apps/"],
+    "sys/": ["src/interop/", "src/run/", "apps/"],
     "signal.h": ["apps/"],
     "immintrin.h": ["src/kernels/"],
     "xmmintrin.h": ["src/kernels/", "src/run/"],

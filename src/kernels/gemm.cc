@@ -22,7 +22,7 @@ using Vector = hn::Vec<Lane>;
 constexpr std::size_t kLanes = hn::MaxLanes(Lane());
 constexpr std::size_t kStripVectors = kStripFeatures / kLanes;
 // Six rows times four vectors of features fill 32 registers, six times two 16.
-constexpr std::size_t kTileRows = 6;
+constexpr std::size_t kTileRows = kGemmRows;
 constexpr std::size_t kTileStrips = HWY_TARGET <= HWY_AVX3 ? 4 : 1;
 // One row alone waits for its chains: more strips are more of them.
 constexpr std::size_t kOneRowStrips = 4;
@@ -186,8 +186,11 @@ std::size_t strips_together(std::size_t rows, std::size_t left) {
   return std::min(left, kTileStrips);
 }
 
-void multiply(const GemmRows& rows, const float* strips,
-              std::size_t in_features, std::size_t out_features) {
+// kFromZero: the sums begin at +0 and end with the bias; else they go on from
+// what y holds.
+template <bool kFromZero>
+void multiply_all(const GemmRows& rows, const float* strips,
+                  std::size_t in_features, std::size_t out_features) {
   TileOf of{};
   of.stride = rows.stride;
   of.strip_size = strip_size(in_features);
@@ -195,8 +198,8 @@ void multiply(const GemmRows& rows, const float* strips,
   for (std::size_t depth = 0; depth < in_features; depth += kDepth) {
     of.first_feature = depth;
     of.features = std::min(kDepth, in_features - depth);
-    of.first = depth == 0;
-    of.last = depth + of.features == in_features;
+    of.first = kFromZero && depth == 0;
+    of.last = kFromZero && depth + of.features == in_features;
     for (std::size_t strip = 0; strip < count;) {
       const std::size_t together = strips_together(rows.count, count - strip);
       of.bias = strips + strip * of.strip_size;
@@ -211,7 +214,7 @@ void multiply(const GemmRows& rows, const float* strips,
 }
 
 const Gemm* loops() {
-  static constexpr Gemm kGemm = {multiply};
+  static constexpr Gemm kGemm = {multiply_all<true>, multiply_all<false>};
   return &kGemm;
 }
 

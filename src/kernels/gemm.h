@@ -21,6 +21,8 @@ namespace headwise::kernels {
 
 // Input features a block of the sum; the blocks are added in order.
 inline constexpr std::size_t kFeatureBlock = 128;
+// Rows that go through the parameters together, on every target.
+inline constexpr std::size_t kGemmRows = 6;
 // Output features of a strip: a cache line, the same on every target.
 inline constexpr std::size_t kStripFeatures = 16;
 
@@ -45,6 +47,10 @@ struct Gemm {
   // 0x7fc00000.
   void (*multiply)(const GemmRows& rows, const float* strips,
                    std::size_t in_features, std::size_t out_features);
+  // The same without the bias, block by block added to what y holds; a NaN
+  // keeps its bits.
+  void (*add)(const GemmRows& rows, const float* strips,
+              std::size_t in_features, std::size_t out_features);
 };
 
 // weight (out_features, in_features), bias (out_features) or null, both

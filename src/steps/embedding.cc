@@ -1,8 +1,14 @@
 #include "headwise/steps/embedding.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
 
 #include "base/check.h"
+#include "headwise/steps/softmax.h"
+#include "run/float_environment.h"
+#include "steps/token_blocks.h"
 
 namespace headwise {
 namespace {
@@ -55,6 +61,68 @@ Result<Tensor<float, 3>> Embedding::forward(
     }
   }
   return embedded;
+}
+
+Result<Tensor<float, 2>> Embedding::backward(
+    TensorView<const TokenId, 2> ids, TensorView<const float, 3> d_embedded,
+    std::optional<TokenId> frozen,
+    TensorView<const std::int64_t, 1> offsets) const {
+  const auto [B, L] = ids.extents();
+  if (Status s = check_shape("embedding", "d_embedded", d_embedded.extents(),
+                             "(B, L, embed_dim)", {{B, L, embed_dim()}});
+      !s) {
+    return s.error();
+  }
+  for (std::size_t b = 0; b < B; ++b) {
+    for (std::size_t t = 0; t < L; ++t) {
+      if (Status s = check_token(ids(b, t), b, t, vocab_size()); !s) {
+        return s.error();
+      }
+    }
+  }
+  if (frozen &&
+      (*frozen < 0 || static_cast<std::uint64_t>(*frozen) >= vocab_size())) {
+    return value_error(
+        "embedding", "the frozen row", std::to_string(*frozen),
+        "0 to vocab_size - 1 = " + std::to_string(vocab_size() - 1),
+        ErrorCode::out_of_range);
+  }
+  auto d_weight = Tensor<float, 2>::create({vocab_size(), embed_dim()});
+  auto block_sum = Tensor<float, 2>::create({kTokenBlock, embed_dim()});
+  if (!d_weight || !block_sum) {
+    return d_weight ? block_sum.error() : d_weight.error();
+  }
+  const FloatEnvironment environment;
+  for_each_token_block(B, L, offsets, [&](const TokenBlock& block) {
+    // The sum of an id stands at the first token that has it.
+    std::array<std::size_t, kTokenBlock> place;
+    const auto id_of = [&](std::size_t t) {
+      return ids(block.b, block.first + t);
+    };
+    for (std::size_t t = 0; t < block.count; ++t) {
+      place[t] = 0;
+      while (id_of(place[t]) != id_of(t)) {
+        ++place[t];
+      }
+      float* sum = &(*block_sum)(place[t], 0);
+      for (std::size_t c = 0; c < embed_dim(); ++c) {
+        sum[c] = (place[t] == t ? 0 : sum[c]) +
+                 d_embedded(block.b, block.first + t, c);
+      }
+    }
+    for (std::size_t t = 0; t < block.count; ++t) {
+      for (std::size_t c = 0; place[t] == t && c < embed_dim(); ++c) {
+        (*d_weight)(id_of(t), c) += (*block_sum)(t, c);
+      }
+    }
+  });
+  if (frozen) {
+    std::fill_n(&(*d_weight)(*frozen, 0), embed_dim(), 0.0f);
+  }
+  for (float& x : d_weight->elements()) {
+    x = std::isnan(x) ? kNaN : x;
+  }
+  return d_weight;
 }
 
 }  // namespace headwise

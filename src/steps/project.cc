@@ -90,8 +90,8 @@ class Tasks {
 
   void run(std::size_t task) const {
     const std::size_t part = task / strip_parts_;
-    const std::size_t begin = tokens_.count() * part / token_parts_;
-    const std::size_t end = tokens_.count() * (part + 1) / token_parts_;
+    const std::size_t begin = first_token(part);
+    const std::size_t end = first_token(part + 1);
     std::size_t first = strips_ * (task % strip_parts_) / strip_parts_;
     const std::size_t last = strips_ * (task % strip_parts_ + 1) / strip_parts_;
     std::size_t before = 0;  // strips of the projections before
@@ -108,6 +108,13 @@ class Tasks {
   }
 
  private:
+  // Parts of whole tiles, so that none is thin but the last.
+  std::size_t first_token(std::size_t part) const {
+    constexpr std::size_t kTile = kernels::kGemmRows;
+    const std::size_t even = tokens_.count() * part / token_parts_;
+    return std::min(tokens_.count(), (even + kTile - 1) / kTile * kTile);
+  }
+
   void multiply(const Projection& projection, std::size_t begin,
                 std::size_t end, std::size_t first_strip,
                 std::size_t last_strip) const {

@@ -7,6 +7,7 @@
 #include "headwise/base/checked_product.h"
 #include "headwise/kernels/targets.h"
 #include "kernels/gemm.h"
+#include "run/large_pages.h"
 #include "steps/project.h"
 
 namespace headwise {
@@ -69,6 +70,13 @@ Result<Linear> Linear::pack(Tensor<float, 2> weight, Tensor<float, 1> bias) {
   return Linear(std::move(weight), std::move(bias), *std::move(packed));
 }
 
+void Linear::update(
+    FunctionRef<void(std::span<float>, std::span<float>)> change) {
+  change(weight_.elements(), bias_.elements());
+  kernels::pack_strips(weight_.data(), has_bias() ? bias_.data() : nullptr,
+                       in_features(), out_features(), packed_.data());
+}
+
 Result<Tensor<float, 3>> Linear::forward(TensorView<const float, 3> x,
                                          std::string_view name,
                                          const Executor& executor) const {
@@ -84,6 +92,7 @@ Result<Tensor<float, 3>> Linear::forward(TensorView<const float, 3> x,
   if (!y) {
     return y.error();
   }
+  prefer_large_pages(y->data(), y->size() * sizeof(float));
   project(x, std::array{Projection{this, y->view()}}, {}, executor);
   return y;
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 
@@ -14,6 +15,7 @@ namespace {
 using testing::ElementsAre;
 using testing_support::same_bits;
 using testing_support::tensor_of;
+using testing_support::uniform;
 using testing_support::view_of;
 
 TEST(EmbeddingTest, EachTokenIsItsRowOfTheWeight) {
@@ -95,6 +97,41 @@ TEST(EmbeddingTest, AnEmptyBatchIsLegal) {
   const auto ids = Tensor<TokenId, 2>::create({0, 4}).value();
   EXPECT_EQ(embedding.forward(ids.view()).value().extents(),
             (Extents<3>{0, 4, 2}));
+}
+
+TEST(EmbeddingTest, TheGradientOfARowIsSummedOverItsTokensInBlocks) {
+  const auto embedding =
+      Embedding::create({.vocab_size = 5, .embed_dim = 3}, Seed{7}).value();
+  constexpr std::size_t L = 300;
+  auto ids = Tensor<TokenId, 2>::create({2, L}).value();
+  for (std::size_t n = 0; n < ids.size(); ++n) {
+    ids.data()[n] = static_cast<TokenId>(n * n % 4);  // never 4
+  }
+  const auto d = uniform<3>({2, L, 3}, 30);
+  auto want = Tensor<float, 2>::create({5, 3}).value();
+  for (std::size_t b = 0; b < 2; ++b) {
+    for (std::size_t first = 0; first < L; first += 128) {
+      for (TokenId id = 0; id < 5; ++id) {
+        for (std::size_t c = 0; c < 3; ++c) {
+          float sum = 0;
+          for (std::size_t t = first; t < std::min(first + 128, L); ++t) {
+            sum += ids(b, t) == id ? d(b, t, c) : 0;
+          }
+          want(id, c) += sum;
+        }
+      }
+    }
+  }
+  const auto got = embedding.backward(ids.view(), d.view()).value();
+  EXPECT_TRUE(same_bits(got, want));
+
+  const auto frozen = embedding.backward(ids.view(), d.view(), 1).value();
+  EXPECT_THAT(std::span(&frozen(1, 0), 3), testing::Each(0.0f));
+  EXPECT_TRUE(same_bits({&frozen(0, 0), 3}, {&want(0, 0), 3}));
+  const auto refused = embedding.backward(ids.view(), d.view(), 5);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "embedding: the frozen row is 5, expected 0 to vocab_size - 1 = 4");
 }
 
 TEST(EmbeddingTest, ASizeOfZeroIsAnErrorThatNamesIt) {

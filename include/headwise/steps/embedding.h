@@ -6,6 +6,9 @@
 //   weight    (vocab_size, embed_dim)  the parameter embedding.weight
 //   embedded  (B, L, embed_dim)        out
 //
+// Backward: d_weight[id,:] is the sum of d_embedded[b,t,:] over the tokens that
+// are id, in blocks of 128 tokens of one sequence, blocks added in order.
+//
 // Example:
 //   Embedding embedding =
 //       Embedding::create({.vocab_size = 100, .embed_dim = 512},
@@ -14,6 +17,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
@@ -38,6 +43,15 @@ class Embedding {
   // (B, L) -> (B, L, embed_dim). Errors: out_of_range for an id outside
   // [0, vocab_size); the message names the sequence and the position.
   Result<Tensor<float, 3>> forward(TensorView<const TokenId, 2> ids) const;
+
+  // d_weight (vocab_size, embed_dim) of d_embedded (B, L, embed_dim). The row
+  // `frozen`, such as that of the padding token, gets 0. `offsets` (B + 1), of
+  // a ragged batch: where the sequences of the one row of tokens begin. Errors:
+  // shape_mismatch, out_of_range as forward(), out_of_memory.
+  Result<Tensor<float, 2>> backward(
+      TensorView<const TokenId, 2> ids, TensorView<const float, 3> d_embedded,
+      std::optional<TokenId> frozen = {},
+      TensorView<const std::int64_t, 1> offsets = {}) const;
 
   std::size_t vocab_size() const { return weight_.extent(0); }
   std::size_t embed_dim() const { return weight_.extent(1); }

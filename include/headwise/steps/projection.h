@@ -12,8 +12,18 @@
 // (docs/arithmetic.md), so a row's bits do not depend on its batch, nor on the
 // threads or on what is projected beside it.
 //
-// The parameters of a Linear never change, and it keeps them twice: as given,
-// for whoever looks at them, and packed once as the inner loops read them.
+// A Linear keeps its parameters twice: as given, for whoever looks at them, and
+// packed as the inner loops read them. Only update() changes them.
+//
+// Backward, d_y being the gradient of a loss by y:
+//
+//   d_x[b,l,i]     = sum_o d_y[b,l,o] * weight[o,i]
+//   d_weight[o,i]  = sum_bl d_y[b,l,o] * x[b,l,i]
+//   d_bias[o]      = sum_bl d_y[b,l,o]
+//
+// The sums over the tokens run in blocks of 128 tokens of one sequence; a token
+// whose d_y is all zero is left out, whatever its x holds. So padding, packing
+// and threads change no bit.
 //
 // Example:
 //   Linear w_q = Linear::create({.in_features = 512, .out_features = 512},
@@ -22,15 +32,23 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string_view>
 #include <utility>
 
+#include "headwise/base/function_ref.h"
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/run/executor.h"
 
 namespace headwise {
+
+struct LinearGradients {
+  Tensor<float, 2> weight;  // (out_features, in_features)
+  Tensor<float, 1> bias;    // (out_features), empty without a bias
+};
 
 struct LinearConfig {
   std::size_t in_features = 0;
@@ -55,6 +73,23 @@ class Linear {
   Result<Tensor<float, 3>> forward(
       TensorView<const float, 3> x, std::string_view name = "x",
       const Executor& executor = Executor::default_executor()) const;
+
+  // d_x (B, L, in_features) of d_y (B, L, out_features). Errors as forward().
+  Result<Tensor<float, 3>> backward_input(
+      TensorView<const float, 3> d_y, std::string_view name = "d_y",
+      const Executor& executor = Executor::default_executor()) const;
+  // The parameters' gradients, of the x of the forward pass. `offsets` (B + 1),
+  // of a ragged batch: where the sequences of the one row of tokens begin.
+  // Errors as forward().
+  Result<LinearGradients> backward_params(
+      TensorView<const float, 3> x, TensorView<const float, 3> d_y,
+      TensorView<const std::int64_t, 1> offsets = {},
+      const Executor& executor = Executor::default_executor()) const;
+
+  // Lets `change` write the weight's elements and the bias's (none without a
+  // bias), then packs them. No other call may run meanwhile.
+  void update(
+      FunctionRef<void(std::span<float> weight, std::span<float> bias)> change);
 
   std::size_t in_features() const { return weight_.extent(1); }
   std::size_t out_features() const { return weight_.extent(0); }
