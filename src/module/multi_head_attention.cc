@@ -1,19 +1,16 @@
 #include "headwise/module/multi_head_attention.h"
 
-#include <algorithm>
-#include <array>
-#include <span>
+#include <atomic>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
-#include "headwise/attention/plan.h"
 #include "headwise/attention/stepwise.h"
 #include "headwise/steps/heads.h"
-#include "headwise/steps/merge.h"
 #include "module/check_config.h"
-#include "steps/project.h"
+#include "module/layer_moves.h"
+#include "module/layer_run.h"
 
 namespace headwise {
 namespace {
@@ -49,109 +46,13 @@ Status check_inputs(const MultiHeadAttentionConfig& config,
                      {{B, Lkv, *config.vdim}});
 }
 
-struct Inputs {
-  TensorView<const float, 3> query;  // (B, Lq, query_dim)
-  TensorView<const float, 3> key;    // (B, Lkv, kdim)
-  TensorView<const float, 3> value;  // (B, Lkv, vdim)
-};
-
-// The three projected inputs and how the trace calls them.
-struct Projected {
-  Tensor<float, 3> query;  // (B, Lq, H * D)
-  Tensor<float, 3> key;    // (B, Lkv, Hkv * D)
-  Tensor<float, 3> value;  // (B, Lkv, Hkv * Dv)
-};
-
-Result<Projected> make_projected(const MultiHeadAttentionParams& params,
-                                 const AttentionShape& shape) {
-  const auto make = [&](std::size_t length, const Linear& linear) {
-    return Tensor<float, 3>::create_unset(
-        {shape.batches(), length, linear.out_features()});
-  };
-  auto q = make(shape.query_rows(), params.w_q);
-  auto k = make(shape.key_rows(), params.w_k);
-  auto v = make(shape.key_rows(), params.w_v);
-  if (!q || !k || !v) {
-    return !q ? q.error() : !k ? k.error() : v.error();
-  }
-  return Projected{*std::move(q), *std::move(k), *std::move(v)};
-}
-
-// Keys that a query of their sequence may attend to end here; empty where all
-// are read: an empty row may average every value, a ragged batch has no
-// padding.
-std::vector<std::size_t> read_ends(const AttentionSpec& spec) {
-  std::vector<std::size_t> ends;
-  if (spec.mask.allows_all() || spec.empty_rows == EmptyRow::uniform ||
-      spec.shape.offsets.ragged()) {
-    return ends;
-  }
-  for (std::size_t b = 0; b < spec.shape.B; ++b) {
-    ends.push_back(spec.mask.visible_end(b, 0, spec.shape.Lq));
-  }
-  const bool all = std::ranges::all_of(
-      ends, [&](std::size_t end) { return end == spec.shape.Lkv; });
-  return all ? std::vector<std::size_t>{} : ends;
-}
-
-bool is_same(const TensorView<const float, 3>& a,
-             const TensorView<const float, 3>& b) {
-  return a.data() == b.data() && a.extents() == b.extents() &&
-         a.strides() == b.strides();
-}
-
-// One pass over each tensor that is given: one for self-attention, two where
-// key and value are one. Keys and values from ends[b] on are 0.
-Result<Projected> project_inputs(const MultiHeadAttentionParams& params,
-                                 const Inputs& inputs,
-                                 const AttentionShape& shape,
-                                 std::span<const std::size_t> ends,
-                                 const Executor& executor) {
-  auto projected = make_projected(params, shape);
-  if (!projected) {
-    return projected.error();
-  }
-  const Projection q{&params.w_q, projected->query.view()};
-  const Projection k{&params.w_k, projected->key.view()};
-  const Projection v{&params.w_v, projected->value.view()};
-  const bool one_memory = is_same(inputs.key, inputs.value);
-  if (one_memory && ends.empty() && is_same(inputs.query, inputs.key)) {
-    project(inputs.query, std::array{q, k, v}, {}, executor);
-    return projected;
-  }
-  project(inputs.query, std::array{q}, {}, executor);
-  if (one_memory) {
-    project(inputs.key, std::array{k, v}, ends, executor);
-    return projected;
-  }
-  project(inputs.key, std::array{k}, ends, executor);
-  project(inputs.value, std::array{v}, ends, executor);
-  return projected;
-}
-
-struct Heads {
-  TensorView<const float, 4> query;  // (B, Lq, H, D)
-  TensorView<const float, 4> key;    // (B, Lkv, Hkv, D)
-  TensorView<const float, 4> value;  // (B, Lkv, Hkv, Dv)
-};
-
-Result<Heads> split(const Projected& projected, const AttentionShape& shape) {
-  const auto q = split_heads(projected.query.view(), shape.Hq);
-  const auto k = split_heads(projected.key.view(), shape.Hkv);
-  const auto v = split_heads(projected.value.view(), shape.Hkv);
-  if (!q || !k || !v) {
-    return !q ? q.error() : !k ? k.error() : v.error();
-  }
-  return Heads{*q, *k, *v};
-}
-
 void tell(TraceSink& trace, std::string_view name,
           std::vector<std::string_view> axes, const AnyView& tensor) {
   trace.on_step(name, axes, tensor);
 }
 
 void tell_projected(TraceSink& trace, const Projected& projected,
-                    const Heads& heads) {
+                    const SplitHeads& heads) {
   const bool grouped = heads.key.extent(2) != heads.query.extent(2);
   const std::string_view kv = grouped ? "Hkv" : "H";
   tell(trace, "q", {"B", "Lq", "H*D"}, projected.query.view());
@@ -164,60 +65,11 @@ void tell_projected(TraceSink& trace, const Projected& projected,
   tell(trace, "v_heads", {"B", kv, "Lkv", "Dv"}, as_bhld(heads.value));
 }
 
-// What the heads give: the context and what was asked for beside it.
-struct Attended {
-  Tensor<float, 4> context;       // (B, Lq, H, Dv)
-  Tensor<float, 4> attn_weights;  // as options.attn_weights says
-  Tensor<float, 3> lse;           // (B, H, Lq)
-};
-
-Extents<4> attn_weights_extents(const AttentionSpec& spec) {
-  const AttentionShape& shape = spec.shape;
-  if (spec.attn_weights == AttnWeights::none) {
-    return {};
-  }
-  return {shape.B, spec.attn_weights == AttnWeights::mean ? 1 : shape.Hq,
-          shape.Lq, shape.Lkv};
-}
-
-Result<Attended> attend(const AttentionPlan& plan, const Heads& heads) {
-  const AttentionShape& shape = plan.spec().shape;
-  const std::size_t B = shape.batches();
-  const std::size_t Lq = shape.query_rows();
-  auto context = Tensor<float, 4>::create_unset({B, Lq, shape.Hq, shape.Dv});
-  auto attn_weights =
-      Tensor<float, 4>::create_unset(attn_weights_extents(plan.spec()));
-  auto lse = Tensor<float, 3>::create_unset({B, shape.Hq, Lq});
-  if (!context || !attn_weights || !lse) {
-    return !context        ? context.error()
-           : !attn_weights ? attn_weights.error()
-                           : lse.error();
-  }
-  if (Status s = plan.run(
-          heads.query, heads.key, heads.value,
-          AttentionOutputs{context->view(), attn_weights->view(), lse->view()});
-      !s) {
-    return s.error();
-  }
-  return Attended{*std::move(context), *std::move(attn_weights),
-                  *std::move(lse)};
-}
-
-// What a call of the layer asks of the operation.
-Result<AttentionPlan> plan_of(const MultiHeadAttentionConfig& config,
-                              const Inputs& inputs,
-                              const AttentionOptions& options) {
-  return AttentionPlan::create({.B = inputs.query.extent(0),
-                                .Hq = config.num_heads,
-                                .Hkv = *config.num_kv_heads,
-                                .Lq = inputs.query.extent(1),
-                                .Lkv = inputs.key.extent(1),
-                                .D = *config.head_dim,
-                                .Dv = *config.v_head_dim},
-                               options);
-}
-
 }  // namespace
+
+MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionConfig& config,
+                                       Seed seed)
+    : config_(config), seed_(seed), memory_(std::make_shared<MemorySlot>()) {}
 
 Result<MultiHeadAttention> MultiHeadAttention::create(
     const MultiHeadAttentionConfig& config, Seed seed) {
@@ -255,7 +107,7 @@ Result<MultiHeadAttention> MultiHeadAttention::from_params(
       .v_head_dim = v_head_dim,
       .out_proj = params.w_o.has_value()};
   MultiHeadAttention layer(config, Seed{});
-  layer.params_ = std::move(params);
+  layer.set_params(std::move(params));
   return layer;
 }
 
@@ -282,8 +134,37 @@ Status MultiHeadAttention::draw_params() {
     }
     params.w_o = *std::move(w_o);
   }
-  params_ = std::move(params);
+  set_params(std::move(params));
   return ok();
+}
+
+void MultiHeadAttention::set_params(MultiHeadAttentionParams params) {
+  static std::atomic<std::uint64_t> last_id = 0;
+  params_ = std::move(params);
+  params_id_ = ++last_id;
+}
+
+void MultiHeadAttention::update(
+    FunctionRef<void(std::string_view, std::span<float>)> change) {
+  if (!params_) {
+    return;
+  }
+  MultiHeadAttentionParams params = *std::move(params_);
+  const auto show = [&](Linear& linear, const std::string& name) {
+    linear.update([&](std::span<float> weight, std::span<float> bias) {
+      change(name + ".weight", weight);
+      if (!bias.empty()) {
+        change(name + ".bias", bias);
+      }
+    });
+  };
+  show(params.w_q, "w_q");
+  show(params.w_k, "w_k");
+  show(params.w_v, "w_v");
+  if (params.w_o) {
+    show(*params.w_o, "w_o");
+  }
+  set_params(std::move(params));
 }
 
 Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(
@@ -320,10 +201,10 @@ Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(
   return s.error();
 }
 
-Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(
+Result<MultiHeadAttention::Run> MultiHeadAttention::run(
     TensorView<const float, 3> query, TensorView<const float, 3> key,
     TensorView<const float, 3> value, const AttentionOptions& options,
-    TraceSink* trace) const {
+    TraceSink* trace, bool for_backward) const {
   if (!params_) {
     return Error{ErrorCode::invalid_argument,
                  "multi_head_attention: an input size is kFromFirstCall and "
@@ -338,7 +219,7 @@ Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(
   const Executor& executor =
       options.executor ? *options.executor : Executor::default_executor();
 
-  const Inputs inputs{query, key, value};
+  const LayerInputs inputs{query, key, value};
   const auto plan = plan_of(config_, inputs, attend_options);
   if (!plan) {
     return plan.error();
@@ -347,7 +228,9 @@ Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(
   // The trace is shown whole tensors.
   const std::vector<std::size_t> ends =
       trace == nullptr ? read_ends(plan->spec()) : std::vector<std::size_t>{};
-  auto projected = project_inputs(*params_, inputs, shape, ends, executor);
+  LayerMemory memory = memory_->take();
+  auto projected = project_inputs(*params_, inputs, shape, ends, executor,
+                                  std::move(memory.projected));
   if (!projected) {
     return projected.error();
   }
@@ -367,12 +250,11 @@ Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(
       return steps.error();
     }
   }
-  auto attended = attend(*plan, *heads);
+  auto attended = attend(*plan, *heads, for_backward, memory);
   if (!attended) {
     return attended.error();
   }
-  // (B, Lq, H * Dv): the same memory, seen without the heads.
-  Tensor<float, 3> merged = merge_heads(std::move(attended->context));
+  Tensor<float, 3> merged = std::move(attended->merged);
   if (trace != nullptr) {
     tell(*trace, "merged", {"B", "Lq", "H*Dv"}, merged.view());
   }
@@ -392,7 +274,26 @@ Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(
     tell(*trace, "output", {"B", "Lq", params_->w_o ? "E" : "H*Dv"},
          std::as_const(result.output).view());
   }
-  return result;
+  if (!for_backward) {
+    memory.projected = *std::move(projected);
+    memory.merged = std::move(merged);
+    memory_->give(std::move(memory));
+    return Run{{}, {}, {}, {}, std::move(result)};
+  }
+  return Run{std::move(attend_options), *std::move(projected),
+             std::move(merged), std::move(attended->softmax_rows),
+             std::move(result)};
+}
+
+Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(
+    TensorView<const float, 3> query, TensorView<const float, 3> key,
+    TensorView<const float, 3> value, const AttentionOptions& options,
+    TraceSink* trace) const {
+  auto done = run(query, key, value, options, trace, false);
+  if (!done) {
+    return done.error();
+  }
+  return std::move(done->result);
 }
 
 Result<MultiHeadAttentionResult<2>> MultiHeadAttention::forward(

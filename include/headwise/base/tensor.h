@@ -51,6 +51,11 @@ class Tensor {
   }
   // The same with elements of no value yet, for who writes every one of them.
   static Result<Tensor> create_unset(const Extents<Rank>& extents) {
+    return create_unset_in({}, extents);
+  }
+  // The same in the memory of `old`, where that is large enough.
+  static Result<Tensor> create_unset_in(Tensor old,
+                                        const Extents<Rank>& extents) {
     static_assert(std::is_trivially_default_constructible_v<T>);
     const auto count = checked_product(extents);
     const auto bytes = checked_product(
@@ -58,12 +63,16 @@ class Tensor {
     if (!count || !bytes) {
       return detail::too_large(extents, sizeof(T));
     }
-    Tensor tensor;
+    Tensor tensor = std::move(old);
     tensor.extents_ = extents;
     tensor.count_ = *count;
-    tensor.memory_.reset(static_cast<T*>(
-        ::operator new (std::max<std::size_t>(*bytes, 1),
-                        std::align_val_t{kTensorAlignment}, std::nothrow)));
+    if (!tensor.memory_ || tensor.capacity_ < *count) {
+      tensor.memory_.reset();
+      tensor.memory_.reset(static_cast<T*>(
+          ::operator new (std::max<std::size_t>(*bytes, 1),
+                          std::align_val_t{kTensorAlignment}, std::nothrow)));
+      tensor.capacity_ = *count;
+    }
     if (!tensor.memory_) {
       return detail::too_large(extents, sizeof(T));
     }
@@ -85,6 +94,7 @@ class Tensor {
     Tensor<T, OtherRank> other;
     other.extents_ = extents;
     other.count_ = std::exchange(count_, 0);
+    other.capacity_ = std::exchange(capacity_, 0);
     other.memory_ = std::move(memory_);
     extents_ = {};
     return other;
@@ -123,6 +133,7 @@ class Tensor {
   std::unique_ptr<T, detail::AlignedDelete> memory_;
   Extents<Rank> extents_{};
   std::size_t count_ = 0;
+  std::size_t capacity_ = 0;  // elements that the memory holds
 };
 
 }  // namespace headwise

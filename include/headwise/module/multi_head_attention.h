@@ -32,9 +32,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
+#include <string_view>
 
 #include "headwise/attention/spec.h"
+#include "headwise/base/function_ref.h"
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
@@ -84,6 +89,39 @@ struct MultiHeadAttentionResult {
   Tensor<float, Rank> lse;               // (B, num_heads, Lq), natural log
 };
 
+// What a forward pass in training keeps for its backward pass: one, which uses
+// it up. Moved, never copied.
+class MultiHeadAttentionSaved {
+ public:
+  const MultiHeadAttentionResult<3>& result() const { return result_; }
+  // Once the backward pass has used what was kept.
+  MultiHeadAttentionResult<3> take_result() && { return std::move(result_); }
+
+ private:
+  friend class MultiHeadAttention;
+  struct State;
+  struct Delete {
+    void operator()(State* state) const;
+  };
+
+  MultiHeadAttentionResult<3> result_;
+  std::unique_ptr<State, Delete> state_;  // none: it was used
+};
+
+struct MultiHeadAttentionGradients {
+  Tensor<float, 3> query;  // (B, Lq, query_dim)
+  Tensor<float, 3> key;    // (B, Lkv, kdim)
+  Tensor<float, 3> value;  // (B, Lkv, vdim)
+  LinearGradients w_q;
+  LinearGradients w_k;
+  LinearGradients w_v;
+  std::optional<LinearGradients> w_o{};
+  // Of options.bias by B, H, Lq, Lkv, the extent 1 where it is broadcast, and
+  // of options.alibi (num_heads); empty without one.
+  Tensor<float, 4> bias{};
+  Tensor<float, 1> alibi{};
+};
+
 class MultiHeadAttention {
  public:
   // Parameters as PyTorch's nn.Linear draws them, from a generator that gives
@@ -97,7 +135,8 @@ class MultiHeadAttention {
       std::optional<std::size_t> num_kv_heads = {});
 
   // The first call fixes the sizes that are still open (kFromFirstCall). Every
-  // other call changes nothing and may run beside others. `trace`, when given,
+  // other call changes nothing and may run beside others; the layer keeps the
+  // memory that one of them computed in for the next one. `trace`, when given,
   // is told each step with its tensor, at the price of L x L memory. A ragged
   // batch is (1, rows, E), and so is its output; it has no trace. Errors:
   // shape_mismatch, invalid_argument, out_of_range, out_of_memory, unsupported.
@@ -115,6 +154,31 @@ class MultiHeadAttention {
       TensorView<const float, 3> value, const AttentionOptions& options = {},
       TraceSink* trace = nullptr) const;
 
+  // The forward pass of training: the same result, and what backward() needs.
+  // The inputs and the views inside `options` must outlive the backward pass
+  // and stay as they are. Dropout still wants options.dropout.training. Errors
+  // as forward(); on a layer with open sizes an error.
+  Result<MultiHeadAttentionSaved> forward_for_backward(
+      TensorView<const float, 3> query, TensorView<const float, 3> key,
+      TensorView<const float, 3> value,
+      const AttentionOptions& options = {}) const;
+  // The gradients of a loss from those by the output (B, Lq, embed_dim) and by
+  // the returned attention weights (their shape; no view: none). Where one
+  // tensor was query, key and value, its gradient is the sum of theirs. Errors:
+  // invalid_argument for a state that was used, or whose layer this is not or
+  // no longer is; shape_mismatch, out_of_memory. After an error the state can
+  // still be used.
+  Result<MultiHeadAttentionGradients> backward(
+      MultiHeadAttentionSaved& saved, TensorView<const float, 3> d_output,
+      TensorView<const float, 4> d_attn_weights = {}) const;
+
+  // Shows each parameter's elements to `change`, which may write them:
+  // "w_q.weight", "w_q.bias" and so on, as in files. No other call may run
+  // meanwhile; what was saved before is of no more use. Not on a layer with
+  // open sizes: nothing is shown.
+  void update(
+      FunctionRef<void(std::string_view name, std::span<float> values)> change);
+
   // Every size filled in; kFromFirstCall where still open.
   const MultiHeadAttentionConfig& config() const { return config_; }
   // No value while an input size is open.
@@ -123,14 +187,29 @@ class MultiHeadAttention {
   }
 
  private:
-  MultiHeadAttention(const MultiHeadAttentionConfig& config, Seed seed)
-      : config_(config), seed_(seed) {}
+  MultiHeadAttention(const MultiHeadAttentionConfig& config, Seed seed);
+
+  friend class MultiHeadAttentionSaved;
+  struct Run;
+  class MemorySlot;
 
   Status draw_params();
+  void set_params(MultiHeadAttentionParams params);
+  Result<Run> run(TensorView<const float, 3> query,
+                  TensorView<const float, 3> key,
+                  TensorView<const float, 3> value,
+                  const AttentionOptions& options, TraceSink* trace,
+                  bool for_backward) const;
+  Result<MultiHeadAttentionGradients> differentiate(
+      const MultiHeadAttentionSaved& saved, TensorView<const float, 3> d_output,
+      TensorView<const float, 4> d_attn_weights) const;
 
   MultiHeadAttentionConfig config_;
   Seed seed_;
   std::optional<MultiHeadAttentionParams> params_;
+  std::uint64_t params_id_ = 0;  // no other parameters have it
+  // Where forward() computes; never null but in a layer that was moved from.
+  std::shared_ptr<MemorySlot> memory_;
 };
 
 }  // namespace headwise

@@ -1,0 +1,156 @@
+#include "module/layer_moves.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "headwise/steps/heads.h"
+#include "steps/project.h"
+
+namespace headwise {
+namespace {
+
+Result<Projected> make_projected(const MultiHeadAttentionParams& params,
+                                 const AttentionShape& shape,
+                                 Projected memory) {
+  const auto make = [&](std::size_t length, const Linear& linear,
+                        Tensor<float, 3>& in) {
+    return Tensor<float, 3>::create_unset_in(
+        std::move(in), {shape.batches(), length, linear.out_features()});
+  };
+  auto q = make(shape.query_rows(), params.w_q, memory.query);
+  auto k = make(shape.key_rows(), params.w_k, memory.key);
+  auto v = make(shape.key_rows(), params.w_v, memory.value);
+  if (!q || !k || !v) {
+    return !q ? q.error() : !k ? k.error() : v.error();
+  }
+  return Projected{*std::move(q), *std::move(k), *std::move(v)};
+}
+
+bool is_same(const TensorView<const float, 3>& a,
+             const TensorView<const float, 3>& b) {
+  return a.data() == b.data() && a.extents() == b.extents() &&
+         a.strides() == b.strides();
+}
+
+Extents<4> attn_weights_extents(const AttentionSpec& spec) {
+  const AttentionShape& shape = spec.shape;
+  if (spec.attn_weights == AttnWeights::none) {
+    return {};
+  }
+  return {shape.B, spec.attn_weights == AttnWeights::mean ? 1 : shape.Hq,
+          shape.Lq, shape.Lkv};
+}
+
+}  // namespace
+
+std::vector<std::size_t> read_ends(const AttentionSpec& spec) {
+  std::vector<std::size_t> ends;
+  if (spec.mask.allows_all() || spec.empty_rows == EmptyRow::uniform ||
+      spec.shape.offsets.ragged()) {
+    return ends;
+  }
+  for (std::size_t b = 0; b < spec.shape.B; ++b) {
+    ends.push_back(spec.mask.visible_end(b, 0, spec.shape.Lq));
+  }
+  const bool all = std::ranges::all_of(
+      ends, [&](std::size_t end) { return end == spec.shape.Lkv; });
+  return all ? std::vector<std::size_t>{} : ends;
+}
+
+Result<Projected> project_inputs(const MultiHeadAttentionParams& params,
+                                 const LayerInputs& inputs,
+                                 const AttentionShape& shape,
+                                 std::span<const std::size_t> ends,
+                                 const Executor& executor, Projected memory) {
+  auto projected = make_projected(params, shape, std::move(memory));
+  if (!projected) {
+    return projected.error();
+  }
+  const Projection q{&params.w_q, projected->query.view()};
+  const Projection k{&params.w_k, projected->key.view()};
+  const Projection v{&params.w_v, projected->value.view()};
+  const bool one_memory = is_same(inputs.key, inputs.value);
+  if (one_memory && ends.empty() && is_same(inputs.query, inputs.key)) {
+    project(inputs.query, std::array{q, k, v}, {}, executor);
+    return projected;
+  }
+  project(inputs.query, std::array{q}, {}, executor);
+  if (one_memory) {
+    project(inputs.key, std::array{k, v}, ends, executor);
+    return projected;
+  }
+  project(inputs.key, std::array{k}, ends, executor);
+  project(inputs.value, std::array{v}, ends, executor);
+  return projected;
+}
+
+Result<SplitHeads> split(const Projected& projected,
+                         const AttentionShape& shape) {
+  const auto q = split_heads(projected.query.view(), shape.Hq);
+  const auto k = split_heads(projected.key.view(), shape.Hkv);
+  const auto v = split_heads(projected.value.view(), shape.Hkv);
+  if (!q || !k || !v) {
+    return !q ? q.error() : !k ? k.error() : v.error();
+  }
+  return SplitHeads{*q, *k, *v};
+}
+
+Result<Attended> attend(const AttentionPlan& plan, const SplitHeads& heads,
+                        bool for_backward, LayerMemory& memory) {
+  const AttentionShape& shape = plan.spec().shape;
+  const std::size_t B = shape.batches();
+  const std::size_t Lq = shape.query_rows();
+  auto merged = Tensor<float, 3>::create_unset_in(std::move(memory.merged),
+                                                  {B, Lq, shape.Hq * shape.Dv});
+  auto attn_weights =
+      Tensor<float, 4>::create_unset(attn_weights_extents(plan.spec()));
+  auto lse = Tensor<float, 3>::create_unset({B, shape.Hq, Lq});
+  auto rows = Tensor<float, 4>::create_unset(
+      {B, shape.Hq, Lq, for_backward ? std::size_t{2} : 0});
+  for (const auto* error :
+       {merged ? nullptr : &merged.error(),
+        attn_weights ? nullptr : &attn_weights.error(),
+        lse ? nullptr : &lse.error(), rows ? nullptr : &rows.error()}) {
+    if (error != nullptr) {
+      return *error;
+    }
+  }
+  if (!memory.workspace || memory.workspace->bytes() < plan.workspace_bytes()) {
+    memory.workspace.reset();
+    auto workspace = Workspace::create(plan.workspace_bytes());
+    if (!workspace) {
+      return workspace.error();
+    }
+    memory.workspace = *std::move(workspace);
+  }
+  // The context has the heads of a token side by side: merged already.
+  const TensorView<float, 4> context(merged->data(),
+                                     {B, Lq, shape.Hq, shape.Dv});
+  if (Status s =
+          plan.run(heads.query, heads.key, heads.value,
+                   AttentionOutputs{
+                       context, attn_weights->view(), lse->view(),
+                       for_backward ? rows->view() : TensorView<float, 4>()},
+                   *memory.workspace);
+      !s) {
+    return s.error();
+  }
+  return Attended{*std::move(merged), *std::move(attn_weights), *std::move(lse),
+                  *std::move(rows)};
+}
+
+Result<AttentionPlan> plan_of(const MultiHeadAttentionConfig& config,
+                              const LayerInputs& inputs,
+                              const AttentionOptions& options) {
+  return AttentionPlan::create({.B = inputs.query.extent(0),
+                                .Hq = config.num_heads,
+                                .Hkv = *config.num_kv_heads,
+                                .Lq = inputs.query.extent(1),
+                                .Lkv = inputs.key.extent(1),
+                                .D = *config.head_dim,
+                                .Dv = *config.v_head_dim},
+                               options);
+}
+
+}  // namespace headwise

@@ -1,0 +1,65 @@
+// The moves of the layer, one by one: what its forward pass makes of the inputs
+// and what its backward pass takes up again.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "headwise/attention/plan.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/base/tensor_view.h"
+#include "headwise/module/multi_head_attention.h"
+#include "module/layer_memory.h"
+
+namespace headwise {
+
+struct LayerInputs {
+  TensorView<const float, 3> query;  // (B, Lq, query_dim)
+  TensorView<const float, 3> key;    // (B, Lkv, kdim)
+  TensorView<const float, 3> value;  // (B, Lkv, vdim)
+};
+
+struct SplitHeads {
+  TensorView<const float, 4> query;  // (B, Lq, H, D)
+  TensorView<const float, 4> key;    // (B, Lkv, Hkv, D)
+  TensorView<const float, 4> value;  // (B, Lkv, Hkv, Dv)
+};
+
+// What the heads give: the context and what was asked for beside it.
+struct Attended {
+  Tensor<float, 3> merged;        // (B, Lq, H * Dv), the context by tokens
+  Tensor<float, 4> attn_weights;  // as options.attn_weights says
+  Tensor<float, 3> lse;           // (B, H, Lq)
+  Tensor<float, 4> softmax_rows;  // (B, H, Lq, 2), for the backward pass
+};
+
+// What a call of the layer asks of the operation.
+Result<AttentionPlan> plan_of(const MultiHeadAttentionConfig& config,
+                              const LayerInputs& inputs,
+                              const AttentionOptions& options);
+
+// Keys that a query of their sequence may attend to end here; empty where all
+// are read: an empty row may average every value, a ragged batch has no
+// padding.
+std::vector<std::size_t> read_ends(const AttentionSpec& spec);
+
+// One pass over each tensor that is given: one for self-attention, two where
+// key and value are one. Keys and values from ends[b] on are 0.
+// They are computed in `memory`, where that is large enough.
+Result<Projected> project_inputs(const MultiHeadAttentionParams& params,
+                                 const LayerInputs& inputs,
+                                 const AttentionShape& shape,
+                                 std::span<const std::size_t> ends,
+                                 const Executor& executor, Projected memory);
+
+Result<SplitHeads> split(const Projected& projected,
+                         const AttentionShape& shape);
+
+// Computed in the memory's workspace, which stays there, and in its merged
+// tensor. `for_backward`: with softmax_rows.
+Result<Attended> attend(const AttentionPlan& plan, const SplitHeads& heads,
+                        bool for_backward, LayerMemory& memory);
+
+}  // namespace headwise

@@ -1,0 +1,196 @@
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "headwise/attention/backward.h"
+#include "headwise/module/multi_head_attention.h"
+#include "headwise/steps/heads.h"
+#include "module/layer_moves.h"
+#include "module/layer_run.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::string_view kOperation = "multi_head_attention";
+
+// The gradients by what the operation read, in the memory of projections.
+struct HeadGradients {
+  Projected projected;
+  Tensor<float, 4> bias;
+  Tensor<float, 1> alibi;
+};
+
+Result<HeadGradients> make_gradients(const Projected& like,
+                                     const AttentionSpec& spec) {
+  auto query = Tensor<float, 3>::create_unset(like.query.extents());
+  auto key = Tensor<float, 3>::create_unset(like.key.extents());
+  auto value = Tensor<float, 3>::create_unset(like.value.extents());
+  auto bias = Tensor<float, 4>::create_unset(
+      spec.bias.given() ? spec.bias.extents() : Extents<4>{});
+  auto alibi =
+      Tensor<float, 1>::create_unset({spec.alibi.given() ? spec.shape.Hq : 0});
+  if (!query || !key || !value) {
+    return !query ? query.error() : !key ? key.error() : value.error();
+  }
+  if (!bias || !alibi) {
+    return !bias ? bias.error() : alibi.error();
+  }
+  return HeadGradients{{*std::move(query), *std::move(key), *std::move(value)},
+                       *std::move(bias),
+                       *std::move(alibi)};
+}
+
+// (B, L, H * D) as (B, L, H, D), any strides.
+template <class T>
+TensorView<T, 4> in_heads(TensorView<T, 3> merged, std::size_t heads) {
+  const auto [B, L, features] = merged.extents();
+  const std::size_t size = features / heads;
+  return {
+      merged.data(),
+      {B, L, heads, size},
+      {merged.stride(0), merged.stride(1),
+       merged.stride(2) * static_cast<std::ptrdiff_t>(size), merged.stride(2)}};
+}
+
+// What one projection passes back.
+struct ProjectionGradients {
+  Tensor<float, 3> x;
+  LinearGradients params;
+};
+
+Result<ProjectionGradients> through(const Linear& linear,
+                                    TensorView<const float, 3> x,
+                                    TensorView<const float, 3> d_y,
+                                    TensorView<const std::int64_t, 1> offsets,
+                                    const Executor& executor) {
+  auto d_x = linear.backward_input(d_y, "d_output", executor);
+  if (!d_x) {
+    return d_x.error();
+  }
+  auto params = linear.backward_params(x, d_y, offsets, executor);
+  if (!params) {
+    return params.error();
+  }
+  return ProjectionGradients{*std::move(d_x), *std::move(params)};
+}
+
+}  // namespace
+
+struct MultiHeadAttentionSaved::State {
+  LayerInputs inputs;
+  MultiHeadAttention::Run run;  // its result is the saved one's
+  std::uint64_t params_id;
+};
+
+void MultiHeadAttentionSaved::Delete::operator()(State* state) const {
+  delete state;
+}
+
+Result<MultiHeadAttentionSaved> MultiHeadAttention::forward_for_backward(
+    TensorView<const float, 3> query, TensorView<const float, 3> key,
+    TensorView<const float, 3> value, const AttentionOptions& options) const {
+  auto done = run(query, key, value, options, nullptr, true);
+  if (!done) {
+    return done.error();
+  }
+  MultiHeadAttentionSaved saved;
+  saved.result_ = std::move(done->result);
+  saved.state_.reset(new MultiHeadAttentionSaved::State{
+      {query, key, value}, *std::move(done), params_id_});
+  return saved;
+}
+
+Result<MultiHeadAttentionGradients> MultiHeadAttention::differentiate(
+    const MultiHeadAttentionSaved& saved, TensorView<const float, 3> d_output,
+    TensorView<const float, 4> d_attn_weights) const {
+  const auto& [inputs, run, params_id] = *saved.state_;
+  const auto plan = plan_of(config_, inputs, run.options);
+  if (!plan) {
+    return plan.error();
+  }
+  const AttentionSpec& spec = plan->spec();
+  const auto heads = split(run.projected, spec.shape);
+  auto d_heads = make_gradients(run.projected, spec);
+  if (!heads || !d_heads) {
+    return heads ? d_heads.error() : heads.error();
+  }
+  const Offsets& offsets = run.options.offsets;
+  MultiHeadAttentionGradients gradients;
+  Tensor<float, 3> d_context;
+  const bool projects = params_->w_o.has_value();
+  if (projects) {
+    auto back = through(*params_->w_o, run.merged.view(), d_output,
+                        offsets.query, *spec.executor);
+    if (!back) {
+      return back.error();
+    }
+    d_context = std::move(back->x);
+    gradients.w_o = std::move(back->params);
+  }
+  const std::size_t Hq = spec.shape.Hq;
+  const auto context =
+      projects ? run.merged.view() : saved.result_.output.view();
+  const Status attended = attention_backward(
+      {heads->query, heads->key, heads->value, in_heads(context, Hq),
+       run.softmax_rows.view(),
+       in_heads(projects ? std::as_const(d_context).view() : d_output, Hq),
+       d_attn_weights},
+      {in_heads(d_heads->projected.query.view(), Hq),
+       in_heads(d_heads->projected.key.view(), spec.shape.Hkv),
+       in_heads(d_heads->projected.value.view(), spec.shape.Hkv),
+       spec.bias.given() ? d_heads->bias.view() : TensorView<float, 4>(),
+       spec.alibi.given() ? d_heads->alibi.view() : TensorView<float, 1>()},
+      run.options);
+  if (!attended) {
+    return attended.error();
+  }
+  const Projected& d_projected = d_heads->projected;
+  auto query = through(params_->w_q, inputs.query, d_projected.query.view(),
+                       offsets.query, *spec.executor);
+  auto key = through(params_->w_k, inputs.key, d_projected.key.view(),
+                     offsets.key, *spec.executor);
+  auto value = through(params_->w_v, inputs.value, d_projected.value.view(),
+                       offsets.key, *spec.executor);
+  if (!query || !key || !value) {
+    return !query ? query.error() : !key ? key.error() : value.error();
+  }
+  gradients.query = std::move(query->x);
+  gradients.w_q = std::move(query->params);
+  gradients.key = std::move(key->x);
+  gradients.w_k = std::move(key->params);
+  gradients.value = std::move(value->x);
+  gradients.w_v = std::move(value->params);
+  gradients.bias = std::move(d_heads->bias);
+  gradients.alibi = std::move(d_heads->alibi);
+  return gradients;
+}
+
+Result<MultiHeadAttentionGradients> MultiHeadAttention::backward(
+    MultiHeadAttentionSaved& saved, TensorView<const float, 3> d_output,
+    TensorView<const float, 4> d_attn_weights) const {
+  if (!saved.state_) {
+    return value_error(kOperation, "the saved state", "used already",
+                       "one of forward_for_backward() for each backward()");
+  }
+  const MultiHeadAttentionSaved::State& state = *saved.state_;
+  if (!params_ || state.params_id != params_id_) {
+    return value_error(kOperation, "the saved state",
+                       "of another layer or of parameters since changed",
+                       "one of this layer as it is");
+  }
+  if (Status s = check_shape(kOperation, "d_output", d_output.extents(),
+                             "(B, Lq, E)", saved.result_.output.extents());
+      !s) {
+    return s.error();
+  }
+  auto gradients = differentiate(saved, d_output, d_attn_weights);
+  if (gradients) {
+    memory_->give({std::move(saved.state_->run.projected),
+                   std::move(saved.state_->run.merged),
+                   {}});
+    saved.state_.reset();
+  }
+  return gradients;
+}
+
+}  // namespace headwise
