@@ -82,7 +82,8 @@ std::vector<std::string> GoldenCase::to_reproduce() const {
   std::vector<std::string> names;
   for (const auto& [name, tensor] : json_.at("tensors").items()) {
     const std::string role = tensor.at("role");
-    if (role == "intermediate" || role == "attention" || role == "output") {
+    if (role == "intermediate" || role == "attention" || role == "output" ||
+        role == "gradient") {
       names.push_back(name);
     }
   }

@@ -5,7 +5,7 @@
 //   NaN for NaN, the same infinity for an infinity
 //
 // `want` is the float64 file where there is one. Tensors with the roles
-// intermediate, attention and output are to be reproduced.
+// intermediate, attention, output and gradient are to be reproduced.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "golden/golden_gradients.h"
 #include "headwise/attention/forward.h"
 #include "headwise/attention/reference.h"
 #include "headwise/attention/stepwise.h"
@@ -160,6 +161,30 @@ Mask own_mask(const std::string& kind, const Tensor<bool, 2>& padding) {
   return mask;
 }
 
+// Both ways through the embedding.
+void add_token_gradients(const GoldenCase& golden, const Embedding& embedding,
+                         const MultiHeadAttention& layer,
+                         const Tensor<std::int64_t, 2>& tokens,
+                         const Tensor<std::int64_t, 2>& kv_tokens,
+                         const LayerInputs& in, const AttentionOptions& options,
+                         Computed& to) {
+  if (!golden.has("grad_output")) {
+    return;
+  }
+  const auto gradients =
+      add_layer_gradients(golden, layer, in.query, in.key, in.value, options,
+                          {"w_", "0", "query", "key", "value"}, to);
+  auto sum = embedding.backward(tokens.view(), gradients.query.view()).value();
+  for (const auto* gradient : {&gradients.key, &gradients.value}) {
+    const auto more =
+        embedding.backward(kv_tokens.view(), gradient->view()).value();
+    for (std::size_t n = 0; n < sum.size(); ++n) {
+      sum.data()[n] += more.data()[n];
+    }
+  }
+  to.tensors["grad_embedding.weight"] = got_of(sum);
+}
+
 std::vector<Computed> compute_tokens(const GoldenCase& golden) {
   const auto embedding =
       Embedding::from_weight(golden.floats<2>("embedding.weight")).value();
@@ -187,6 +212,11 @@ std::vector<Computed> compute_tokens(const GoldenCase& golden) {
     const auto padding = not_padding(kv_tokens, golden.options().at("pad_id"));
     options.mask = own_mask(kind, padding);
     append(all, compute_layer(layer, in, options, "own mask, "));
+    add_token_gradients(golden, embedding, layer, tokens, kv_tokens, in,
+                        options, all.back());
+  } else {
+    add_token_gradients(golden, embedding, layer, tokens, kv_tokens, in,
+                        options, all.front());
   }
   return all;
 }
@@ -227,8 +257,14 @@ std::vector<Computed> compute_steps(const GoldenCase& golden) {
                        .training = true,
                        .keep_mask = keep.view()};
   }
-  return compute_layer(layer, {query.view(), key.view(), value.view()}, options,
-                       "");
+  auto all = compute_layer(layer, {query.view(), key.view(), value.view()},
+                           options, "");
+  if (golden.has("grad_output")) {
+    add_layer_gradients(golden, layer, query.view(), key.view(), value.view(),
+                        options, {"fc_", "o", "query", "key", "value"},
+                        all.front());
+  }
+  return all;
 }
 
 // ---- d2l_mha: the chapter's layer in four frameworks. ----
@@ -265,6 +301,11 @@ void add_run(const GoldenCase& golden, const MultiHeadAttention& layer,
       }
     }
     all.push_back(std::move(named));
+  }
+  if (run.contains("grad_output") && golden.has("grad_output")) {
+    add_layer_gradients(golden, layer, query.view(), key.view(), value.view(),
+                        options, {"W_", "o", "queries", "keys", "values"},
+                        all.back());
   }
 }
 
@@ -378,9 +419,14 @@ std::vector<Computed> compute_sdpa(const GoldenCase& golden) {
     // Their distance is |i + Lkv - Lq - j|.
     options.query_start = QueryStart::bottom_right();
   }
-  return compute_operation(
+  auto all = compute_operation(
       {as_blhd(view_of(q)), as_blhd(view_of(k)), as_blhd(view_of(v))}, options,
       true);
+  if (golden.has("grad_output")) {
+    add_operation_gradients(golden, as_blhd(view_of(q)), as_blhd(view_of(k)),
+                            as_blhd(view_of(v)), options, true, all.front());
+  }
+  return all;
 }
 
 // ---- jax_dpa: (B, L, H, D). ----
@@ -424,7 +470,10 @@ std::vector<Computed> compute_jax(const GoldenCase& golden) {
     bias = golden.floats<4>("bias");
     options.bias = dense_of(bias, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv});
   }
-  return compute_operation({q.view(), k.view(), v.view()}, options, false);
+  auto all = compute_operation({q.view(), k.view(), v.view()}, options, false);
+  add_operation_gradients(golden, q.view(), k.view(), v.view(), options, false,
+                          all.front());
+  return all;
 }
 
 }  // namespace
@@ -439,9 +488,6 @@ std::vector<Computed> compute(const GoldenCase& golden) {
   }
   if (kind == "d2l_mha") {
     return compute_d2l(golden);
-  }
-  if (kind == "jax_dpa") {
-    return compute_jax(golden);
   }
   if (kind == "sdpa") {
     return compute_sdpa(golden);
