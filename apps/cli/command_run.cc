@@ -9,13 +9,12 @@
 
 #include "args.h"
 #include "command.h"
-#include "headwise/attention/forward.h"
 #include "headwise/interop/npy.h"
-#include "headwise/steps/offsets.h"
-#include "layer_params.h"
 #include "operation_inputs.h"
 #include "option_errors.h"
+#include "run_call.h"
 #include "run_flags.h"
+#include "run_gradients.h"
 #include "run_inputs.h"
 
 namespace headwise::cli {
@@ -28,7 +27,9 @@ constexpr std::string_view kExamples =
   headwise run --query x.npy --key x.npy --value x.npy --params layer/ \
       --num-heads 8 --key-lengths lengths.npy --out out.npy
   headwise run --query q.npy --key k.npy --value v.npy --offsets offsets.npy \
-      --causal --out out.npy)";
+      --causal --out out.npy
+  headwise run --query q.npy --key k.npy --value v.npy --out out.npy \
+      --d-output d_out.npy --grad-dir gradients/)";
 
 constexpr std::string_view kAxes =
     R"(Axes: B sequences, Hq = H heads of queries, Hkv heads of keys and values, Lq
@@ -39,107 +40,6 @@ const std::map<std::string, AttnWeights> kForms = {
     {"per-head", AttnWeights::per_head},
     {"mean", AttnWeights::mean},
     {"after-dropout", AttnWeights::after_dropout}};
-
-// What is written: tensors with their B, which is left out again where the
-// input had none. A ragged batch's is 1 but for the attention weights.
-struct RunResult {
-  Tensor<float, 4> output_by_heads;  // the operation's, in the files' layout
-  Tensor<float, 3> output;           // the layer's
-  Tensor<float, 4> attn_weights;     // (B, H | 1, Lq, Lkv)
-  Tensor<float, 3> lse;              // (B, H, Lq)
-};
-
-// The attention weights that are asked for, of tensors with these sizes.
-Extents<4> attn_weights_extents(const AttentionOptions& options,
-                                const TensorView<const float, 4>& q,
-                                const TensorView<const float, 4>& k) {
-  if (options.attn_weights == AttnWeights::none) {
-    return {};
-  }
-  const std::size_t heads =
-      options.attn_weights == AttnWeights::mean ? 1 : q.extent(2);
-  const Offsets& offsets = options.offsets;
-  return offsets.ragged()
-             ? Extents<4>{offsets.sequences(), heads, longest(offsets.query),
-                          longest(offsets.key)}
-             : Extents<4>{q.extent(0), heads, q.extent(1), k.extent(1)};
-}
-
-Result<RunResult> run_operation(const RunFlags& flags,
-                                const InputArrays& arrays,
-                                const AttentionOptions& options) {
-  if (Status s = check_inputs(flags, arrays); !s) {
-    return s.error();
-  }
-  auto query = to_float<4>(arrays.query, "run", "--query");
-  auto key = to_float<4>(arrays.key, "run", "--key");
-  auto value = to_float<4>(arrays.value, "run", "--value");
-  if (!query || !key || !value) {
-    return !query ? query.error() : !key ? key.error() : value.error();
-  }
-  const auto as_extents = [&](const auto& view) {
-    return flags.heads_first() ? as_blhd(view) : view;
-  };
-  const auto q = as_extents(std::as_const(*query).view());
-  const auto k = as_extents(std::as_const(*key).view());
-  const auto v = as_extents(std::as_const(*value).view());
-  const auto [B, Lq, H, D] = q.extents();
-  const std::size_t Dv = v.extent(3);
-  if (options.offsets.ragged()) {
-    if (Status s = options.offsets.check(Lq, k.extent(1), "run"); !s) {
-      return s.error();
-    }
-  }
-
-  RunResult result;
-  auto output =
-      Tensor<float, 4>::create(flags.heads_first() ? Extents<4>{B, H, Lq, Dv}
-                                                   : Extents<4>{B, Lq, H, Dv});
-  auto attn_weights =
-      Tensor<float, 4>::create(attn_weights_extents(options, q, k));
-  auto lse = Tensor<float, 3>::create({B, H, Lq});
-  if (!output || !attn_weights || !lse) {
-    return !output         ? output.error()
-           : !attn_weights ? attn_weights.error()
-                           : lse.error();
-  }
-  if (Status s = attention(q, k, v,
-                           AttentionOutputs{as_extents(output->view()),
-                                            attn_weights->view(), lse->view()},
-                           options);
-      !s) {
-    return s.error();
-  }
-  return RunResult{
-      *std::move(output), {}, *std::move(attn_weights), *std::move(lse)};
-}
-
-Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
-                            const AttentionOptions& options) {
-  auto files =
-      read_layer(flags.params, *flags.num_heads, flags.num_kv_heads, false);
-  if (!files) {
-    return files.error();
-  }
-  if (Status s = check_layer_inputs(flags, arrays, files->layer.config()); !s) {
-    return s.error();
-  }
-  const auto query = to_float<3>(arrays.query, "run", "--query");
-  const auto key = to_float<3>(arrays.key, "run", "--key");
-  const auto value = to_float<3>(arrays.value, "run", "--value");
-  if (!query || !key || !value) {
-    return !query ? query.error() : !key ? key.error() : value.error();
-  }
-  auto result =
-      files->layer.forward(query->view(), key->view(), value->view(), options);
-  if (!result) {
-    return result.error();
-  }
-  return RunResult{{},
-                   std::move(result->output),
-                   std::move(result->attn_weights),
-                   std::move(result->lse)};
-}
 
 // Writes without the axes of extent 1 that the input did not have.
 template <std::size_t Rank>
@@ -174,6 +74,9 @@ Outcome write_results(const RunFlags& flags, const RunResult& result,
   if (s && !flags.lse.empty()) {
     s = write(flags.lse, result.lse, batched);
   }
+  if (s && !flags.grad_dir.empty()) {
+    s = write_gradients(flags.grad_dir, result.gradients);
+  }
   return s ? Outcome{} : failure_to_write(s.error());
 }
 
@@ -199,8 +102,17 @@ Outcome check_flags(const RunFlags& flags) {
     return usage(
         "--layout is for tensors with heads; with --params they are (B, L, E)");
   }
-  if (flags.form != "per-head" && flags.attn_weights.empty()) {
+  if (flags.form != "per-head" && flags.attn_weights.empty() &&
+      flags.d_attn_weights.empty()) {
     return usage("--attn-weights-form needs --attn-weights FILE beside it");
+  }
+  if (flags.d_output.empty() != flags.grad_dir.empty()) {
+    return usage(flags.grad_dir.empty()
+                     ? "--d-output needs --grad-dir beside it"
+                     : "--grad-dir needs --d-output beside it");
+  }
+  if (!flags.d_attn_weights.empty() && flags.d_output.empty()) {
+    return usage("--d-attn-weights needs --d-output and --grad-dir beside it");
   }
   const bool same = (flags.out == flags.attn_weights) ||
                     (flags.out == flags.lse) ||
@@ -226,7 +138,7 @@ Outcome run_run(const RunFlags& flags) {
     return failure_of(operation.error());
   }
   AttentionOptions options = operation->options();
-  if (!flags.attn_weights.empty()) {
+  if (!flags.attn_weights.empty() || !flags.d_attn_weights.empty()) {
     options.attn_weights = kForms.at(flags.form);
   }
   const auto result = flags.is_layer() ? run_layer(flags, *arrays, options)
@@ -276,6 +188,30 @@ void add_layer_options(CLI::App& command, RunFlags& flags) {
       ->group("Layer");
 }
 
+void add_gradient_options(CLI::App& command, RunFlags& flags) {
+  command
+      .add_option("--d-output", flags.d_output,
+                  "the gradient of a loss by the output, of its shape")
+      ->type_name("F.npy")
+      ->check(not_empty())
+      ->group("Gradients");
+  command
+      .add_option("--d-attn-weights", flags.d_attn_weights,
+                  "that by the attention weights, as --attn-weights would "
+                  "write them")
+      ->type_name("F.npy")
+      ->check(not_empty())
+      ->group("Gradients");
+  command
+      .add_option("--grad-dir", flags.grad_dir,
+                  "write d_query.npy, d_key.npy, d_value.npy, d_bias.npy, "
+                  "d_alibi.npy and those of the parameters, such as "
+                  "d_w_q.weight.npy, into this folder")
+      ->type_name("DIR")
+      ->check(not_empty())
+      ->group("Gradients");
+}
+
 void add_output_options(CLI::App& command, RunFlags& flags) {
   const auto file = [&](const std::string& name, std::string& path,
                         const std::string& text) {
@@ -311,6 +247,7 @@ void add_run(CLI::App& app, Command& chosen) {
   add_tensor_options(*command, *flags);
   add_layer_options(*command, *flags);
   add_output_options(*command, *flags);
+  add_gradient_options(*command, *flags);
   add_operation_options(*command, flags->operation);
   command->callback([flags, &chosen] {
     chosen = [flags](const Streams&) { return run_run(*flags); };

@@ -23,6 +23,9 @@ struct RunFlags {
   std::string out;
   std::string attn_weights;
   std::string lse;
+  std::string d_output;
+  std::string d_attn_weights;
+  std::string grad_dir;
 
   bool is_layer() const { return !params.empty(); }
   bool ragged() const { return !operation.offsets.empty(); }

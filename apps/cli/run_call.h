@@ -1,0 +1,41 @@
+// What `headwise run` computes: the operation or the layer on the files'
+// tensors, and where a gradient of the output is given, the backward pass.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headwise/attention/spec.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "run_flags.h"
+#include "run_inputs.h"
+
+namespace headwise::cli {
+
+// A gradient as its file holds it.
+struct NamedGradient {
+  std::string name;  // "d_query", "d_w_q.weight", ...
+  std::vector<std::size_t> shape;
+  Tensor<float, 1> elements;
+};
+
+// Tensors with their B, which is left out again where the input had none. A
+// ragged batch's is 1 but for the attention weights.
+struct RunResult {
+  Tensor<float, 4> output_by_heads;  // the operation's, in the files' layout
+  Tensor<float, 3> output;           // the layer's
+  Tensor<float, 4> attn_weights;     // (B, H | 1, Lq, Lkv)
+  Tensor<float, 3> lse;              // (B, H, Lq)
+  std::vector<NamedGradient> gradients{};
+};
+
+// Errors: those of the library; shape_mismatch for files that do not fit.
+Result<RunResult> run_operation(const RunFlags& flags,
+                                const InputArrays& arrays,
+                                const AttentionOptions& options);
+Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
+                            const AttentionOptions& options);
+
+}  // namespace headwise::cli
