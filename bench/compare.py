@@ -30,7 +30,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 # least one form must give the right result, or the round is none.
 PYTHON = {
     "torch": ["torch_sdpa", "torch_loop", "torch_nested", "torch_flex",
-              "torch_matmul", "torch_mha"],
+              "torch_matmul", "torch_mha", "torch_backward"],
     "onnxruntime": ["ort_mha", "ort_onnx", "ort_loop", "ort_gqa",
                     "ort_attention"],
     "openvino": ["openvino"],
@@ -38,10 +38,11 @@ PYTHON = {
     "numpy": ["numpy"],
 }
 REQUIRED = ["torch", "onnxruntime", "openvino"]
+REQUIRED_OF_TRAINING = ["torch"]  # the others compute no gradients
 DEFAULT_WORKLOADS = [
     "bert", "bert_pad", "gpt_causal", "long_full", "long_causal", "vit",
     "cross", "bias", "attn_weights", "ragged", "seed", "module",
-    "seed_module"]
+    "seed_module", "bert_bwd", "gpt_causal_bwd"]
 LARGEST_ERROR = 1e-4  # relative RMS; over it a result is wrong
 SLICE_SECONDS = 0.05  # a round's runs of one peer last at least this long
 LONG_SECONDS = 0.5  # a run so long does not notice that the caches were empty
@@ -176,7 +177,9 @@ def measure(peers, workload, rounds, folder, reference):
         records[form] = {"library": library, **record}
         if record["state"] == "ok":
             live.append((form, worker))
-    for library in ["headwise", *REQUIRED]:
+    required = (REQUIRED_OF_TRAINING if workload.spec["kind"] == "training"
+                else REQUIRED)
+    for library in ["headwise", *required]:
         if not any(r["library"] == library and r["state"] == "ok"
                    for r in records.values()):
             said = "; ".join(f"{form}: {r['state']} {r['why']}" for form, r

@@ -19,7 +19,8 @@ class Workload:
     @classmethod
     def from_listed(cls, listed):
         kind = ("module" if listed["embed_dim"] > 0 else
-                "ragged" if listed["ragged"] else "sdpa")
+                "ragged" if listed["ragged"] else
+                "training" if listed["backward"] else "sdpa")
         spec = {"name": listed["workload"], "kind": kind,
                 "B": listed["B"], "Hq": listed["Hq"], "Hkv": listed["Hkv"],
                 "Lq": listed["Lq"], "Lk": listed["Lkv"], "d": listed["D"],
@@ -31,6 +32,8 @@ class Workload:
             spec["D"] = listed["embed_dim"]
         if listed["window"] is not None:
             spec["window"] = listed["window"]
+        if listed["dropout"]:
+            spec["dropout"] = listed["dropout"]
         return cls(listed["workload"], listed["gflop"], spec,
                    listed["lengths"])
 
@@ -53,6 +56,8 @@ class Workload:
             t = {"q": normal(B, spec["Hq"], spec["Lq"], d),
                  "k": normal(B, spec["Hkv"], spec["Lk"], d),
                  "v": normal(B, spec["Hkv"], spec["Lk"], d)}
+        if spec["kind"] == "training":
+            t["do"] = normal(B, spec["Hq"], spec["Lq"], d)
         if spec["bias"]:
             t["bias"] = normal(1, spec["Hq"], spec["Lq"], spec["Lk"])
         if self.lengths:
@@ -87,6 +92,10 @@ class Workload:
         B, Hq, Lq, Lk = (self.spec[n] for n in ("B", "Hq", "Lq", "Lk"))
         group = Hq // self.spec["Hkv"]
         outputs = {"out": np.zeros(q.shape)}
+        training = self.spec["kind"] == "training"
+        if training:
+            outputs.update(dq=np.zeros(q.shape), dk=np.zeros(k.shape),
+                           dv=np.zeros(v.shape))
         if self.spec["weights"]:
             outputs["weights"] = np.zeros((B, Hq, Lq, Lk))
         for b in range(B):
@@ -104,7 +113,24 @@ class Workload:
                         p @ v[b, h // group, :seen]
                     if self.spec["weights"]:
                         outputs["weights"][b, h, first:last, :seen] = p
+                    if training:
+                        self._differentiate(
+                            q[b, h], k[b, h // group, :seen],
+                            v[b, h // group, :seen], p, (b, h, first, last),
+                            outputs)
         return outputs
+
+    def _differentiate(self, q, k, v, p, place, outputs):
+        """Adds what these queries give to the gradients."""
+        b, h, first, last = place
+        g = h // (self.spec["Hq"] // self.spec["Hkv"])
+        d_out = self.tensors["do"][b, h, first:last].astype(np.float64)
+        d_p = d_out @ v.T
+        d_s = p * (d_p - (p * d_p).sum(-1, keepdims=True))
+        d_s /= math.sqrt(self.spec["d"])
+        outputs["dq"][b, h, first:last] = d_s @ k
+        outputs["dk"][b, g, :len(k)] += d_s.T @ q[first:last]
+        outputs["dv"][b, g, :len(k)] += p.T @ d_out
 
     def _weights(self, q, k, h, first):
         """Of the queries of head h from `first` on over the first keys."""

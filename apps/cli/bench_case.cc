@@ -3,11 +3,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "headwise/attention/backward.h"
+
 namespace headwise::cli {
 namespace {
 
 constexpr Seed kSeed{7};
-enum Stream : std::uint32_t { kQuery = 100, kKey, kValue, kX, kBias };
+enum Stream : std::uint32_t {
+  kQuery = 100,
+  kKey,
+  kValue,
+  kX,
+  kBias,
+  kOutputGradient
+};
 
 template <std::size_t Rank>
 Status draw(Tensor<float, Rank>& tensor, const Extents<Rank>& extents,
@@ -98,6 +107,9 @@ Result<BenchInputs> draw_inputs(const Workload& workload) {
     if (s && workload.bias) {
       s = draw(inputs.bias, {1, Hq, Lq, Lkv}, kBias);
     }
+    if (s && workload.backward) {
+      s = draw(inputs.d_output, {B, Hq, Lq, Dv}, kOutputGradient);
+    }
     return s ? Result<BenchInputs>(std::move(inputs)) : s.error();
   }
   if (Status s = draw(inputs.x, {B, Lq, workload.embed_dim}, kX); !s) {
@@ -138,6 +150,7 @@ AttentionOptions BenchCase::options(const Executor& executor) const {
   if (workload_.attn_weights) {
     options.attn_weights = AttnWeights::per_head;
   }
+  options.dropout = {.p = workload_.dropout, .training = workload_.backward};
   options.executor = &executor;
   return options;
 }
@@ -178,10 +191,54 @@ Result<BenchCase> BenchCase::create(Workload workload, BenchInputs inputs,
   created.workspace_ = *std::move(workspace);
   created.output_ = *std::move(output);
   created.attn_weights_ = *std::move(attn_weights);
+  if (created.workload_.backward) {
+    if (Status s = created.make_backward(); !s) {
+      return s.error();
+    }
+  }
   return created;
 }
 
+Status BenchCase::make_backward() {
+  const AttentionShape& shape = workload_.shape;
+  auto rows = Tensor<float, 4>::create({shape.B, shape.Hq, shape.Lq, 2});
+  auto d_query = Tensor<float, 4>::create(inputs_.query.extents());
+  auto d_key = Tensor<float, 4>::create(inputs_.key.extents());
+  auto d_value = Tensor<float, 4>::create(inputs_.value.extents());
+  for (const auto* made : {&rows, &d_query, &d_key, &d_value}) {
+    if (!*made) {
+      return made->error();
+    }
+  }
+  backward_ = {*std::move(rows), *std::move(d_query), *std::move(d_key),
+               *std::move(d_value)};
+  return ok();
+}
+
+Status BenchCase::run_backward() {
+  const auto query = as_blhd(std::as_const(inputs_.query).view());
+  const auto key = as_blhd(std::as_const(inputs_.key).view());
+  const auto value = as_blhd(std::as_const(inputs_.value).view());
+  if (Status s = plan_->run(query, key, value,
+                            {.output = as_blhd(output_.view()),
+                             .softmax_rows = backward_.softmax_rows.view()},
+                            *workspace_);
+      !s) {
+    return s;
+  }
+  return attention_backward(
+      {query, key, value, as_blhd(std::as_const(output_).view()),
+       std::as_const(backward_.softmax_rows).view(),
+       as_blhd(std::as_const(inputs_.d_output).view())},
+      {as_blhd(backward_.d_query.view()), as_blhd(backward_.d_key.view()),
+       as_blhd(backward_.d_value.view())},
+      options(*executor_));
+}
+
 Status BenchCase::run() {
+  if (workload_.backward) {
+    return run_backward();
+  }
   if (plan_ && workload_.ragged) {
     return plan_->run(std::as_const(ragged_.query).view(),
                       std::as_const(ragged_.key).view(),
@@ -221,6 +278,11 @@ std::vector<BenchCase::Output> BenchCase::outputs() {
     outputs.push_back({"weights", plan_
                                       ? attn_weights_.elements()
                                       : layer_result_.attn_weights.elements()});
+  }
+  if (workload_.backward) {
+    outputs.push_back({"dq", backward_.d_query.elements()});
+    outputs.push_back({"dk", backward_.d_key.elements()});
+    outputs.push_back({"dv", backward_.d_value.elements()});
   }
   return outputs;
 }

@@ -16,11 +16,12 @@ namespace headwise::cli {
 // What the workload reads: query, key and value of attention, or x and the
 // layer.
 struct BenchInputs {
-  Tensor<float, 4> query{};  // (B, Hq, Lq, D)
-  Tensor<float, 4> key{};    // (B, Hkv, Lkv, D)
-  Tensor<float, 4> value{};  // (B, Hkv, Lkv, Dv)
-  Tensor<float, 4> bias{};   // (1, Hq, Lq, Lkv)
-  Tensor<float, 3> x{};      // (B, L, E)
+  Tensor<float, 4> query{};     // (B, Hq, Lq, D)
+  Tensor<float, 4> key{};       // (B, Hkv, Lkv, D)
+  Tensor<float, 4> value{};     // (B, Hkv, Lkv, Dv)
+  Tensor<float, 4> bias{};      // (1, Hq, Lq, Lkv)
+  Tensor<float, 4> d_output{};  // (B, Hq, Lq, Dv), of a backward pass
+  Tensor<float, 3> x{};         // (B, L, E)
   std::optional<MultiHeadAttention> layer{};
 };
 
@@ -37,6 +38,14 @@ struct RaggedTensors {
   Tensor<float, 4> output{};  // (1, rows, Hq, Dv)
 };
 
+// What a backward workload needs and gives beside its output, (B, H, L, D).
+struct BackwardTensors {
+  Tensor<float, 4> softmax_rows{};
+  Tensor<float, 4> d_query{};
+  Tensor<float, 4> d_key{};
+  Tensor<float, 4> d_value{};
+};
+
 class BenchCase {
  public:
   // The executor must outlive the case. Errors: those of AttentionPlan::create;
@@ -47,9 +56,9 @@ class BenchCase {
   // Errors: those of AttentionPlan::run and MultiHeadAttention::forward.
   Status run();
 
-  // Of the last run: "out" (B, Hq, Lq, Dv), of the layer (B, L, E), and
-  // "weights" (B, Hq, Lq, Lkv) where the workload returns them. A ragged
-  // workload's is padded again, with zeros.
+  // Of the last run: "out" (B, Hq, Lq, Dv), of the layer (B, L, E); "weights"
+  // (B, Hq, Lq, Lkv) where the workload returns them; "dq", "dk", "dv" of a
+  // backward pass. A ragged workload's is padded again, with zeros.
   struct Output {
     std::string_view name;
     std::span<const float> elements;
@@ -61,6 +70,8 @@ class BenchCase {
       : workload_(std::move(workload)), inputs_(std::move(inputs)) {}
 
   AttentionOptions options(const Executor& executor) const;
+  Status make_backward();
+  Status run_backward();
 
   Workload workload_;
   BenchInputs inputs_;
@@ -70,6 +81,7 @@ class BenchCase {
   std::optional<Workspace> workspace_;
   Tensor<float, 4> output_;  // (B, Hq, Lq, Dv)
   RaggedTensors ragged_;
+  BackwardTensors backward_;
   Tensor<float, 4> attn_weights_;
   MultiHeadAttentionResult<3> layer_result_;
 };

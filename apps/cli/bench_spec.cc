@@ -175,13 +175,14 @@ Status check_offered(const Spec& spec) {
     return Error{ErrorCode::unsupported, "dtype " + dtype};
   }
   const std::string kind = spec.text("kind");
-  if (kind != "sdpa" && kind != "ragged" && kind != "module") {
+  if (kind != "sdpa" && kind != "ragged" && kind != "training" &&
+      kind != "module") {
     return Error{ErrorCode::unsupported, "kind " + kind};
   }
   for (const char* key : {"weights", "bias"}) {
-    if (kind == "ragged" && spec.text(key) == "1") {
+    if ((kind == "ragged" || kind == "training") && spec.text(key) == "1") {
       return Error{ErrorCode::unsupported,
-                   fmt::format("{} of a ragged workload", key)};
+                   fmt::format("{} of a {} workload", key, kind)};
     }
   }
   return ok();
@@ -237,7 +238,8 @@ Result<Workload> read_workload(const Spec& spec) {
                     .causal = *causal,
                     .attn_weights = *attn_weights,
                     .bias = *bias,
-                    .ragged = spec.text("kind") == "ragged"};
+                    .ragged = spec.text("kind") == "ragged",
+                    .backward = spec.text("kind") == "training"};
   if (*padded || workload.ragged) {
     const auto lengths = spec.tensor<std::int32_t, 1>("lens", {shape->B});
     if (!lengths) {
@@ -319,6 +321,13 @@ Result<BenchInputs> read_attention(const Spec& spec, const Workload& workload) {
   inputs.query = *std::move(query);
   inputs.key = *std::move(key);
   inputs.value = *std::move(value);
+  if (workload.backward) {
+    auto d_output = spec.tensor<float, 4>("do", {B, Hq, Lq, Dv});
+    if (!d_output) {
+      return d_output.error();
+    }
+    inputs.d_output = *std::move(d_output);
+  }
   return inputs;
 }
 

@@ -7,13 +7,14 @@
 // and for each tensor a file NAME.bin, little-endian, in C order.
 //
 //   kind     sdpa (attention), ragged (the same, lens for the queries, too: the
-//            padding is removed at load) or module (the layer)
+//            padding is removed at load), training (attention and its
+//            gradients) or module (the layer)
 //   B Hq Hkv Lq Lk d     the sizes; D, of the layer: its embed_dim
 //   causal lens bias weights     0 or 1; dtype f32
 //   window   keys to the left of each query that it sees, beside its own
 //
 //   q (B, Hq, Lq, d)   k, v (B, Hkv, Lk, d)   lens (B), keys of each sequence
-//   bias (1, Hq, Lq, Lk)
+//   bias (1, Hq, Lq, Lk)   do (B, Hq, Lq, d), of training: d_output
 //   x (B, Lq, D)   wq wk wv wo (D, D)   bq bk bv bo (D): y = x w^T + b
 #pragma once
 

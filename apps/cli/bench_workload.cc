@@ -97,6 +97,19 @@ const std::vector<Workload>& workloads() {
        .attn_weights = true,
        .embed_dim = 768},
       {.name = "seed_module", .shape = self(10, 8, 20, 64), .embed_dim = 512},
+      {.name = "bert_bwd", .shape = self(8, 12, 512, 64), .backward = true},
+      {.name = "bert_bwd_pad",
+       .shape = self(8, 12, 512, 64),
+       .lengths = half_padded(8, 512),
+       .backward = true},
+      {.name = "bert_bwd_dropout",
+       .shape = self(8, 12, 512, 64),
+       .backward = true,
+       .dropout = 0.1},
+      {.name = "gpt_causal_bwd",
+       .shape = self(1, 32, 2048, 128),
+       .causal = true,
+       .backward = true},
       {.name = "growth_full_2048", .shape = self(1, 1, 2048, 64)},
       {.name = "growth_full_65536", .shape = self(1, 1, 65536, 64)},
       {.name = "growth_causal_2048",
@@ -125,7 +138,7 @@ double gflop(const Workload& workload) {
   const auto E = static_cast<double>(workload.embed_dim);
   const double projections =
       8.0 * static_cast<double>(shape.B * shape.Lq) * E * E;
-  return (attention + projections) * 1e-9;
+  return (workload.backward ? 3.5 : 1.0) * (attention + projections) * 1e-9;
 }
 
 }  // namespace headwise::cli

@@ -21,7 +21,9 @@ struct Workload {
   std::optional<std::int64_t> window{};  // keys to the left of each query
   std::size_t embed_dim = 0;             // the layer on (B, L, E); 0: attention
   std::vector<std::int64_t> lengths{};   // keys of each sequence; empty: all
-  bool ragged = false;  // the lengths are those of the queries too, unpadded
+  bool ragged = false;    // the lengths are those of the queries too, unpadded
+  bool backward = false;  // the forward pass, then the backward one
+  double dropout = 0;     // of the attention weights
 };
 
 // In the order of the list that is shown.
@@ -30,7 +32,8 @@ std::vector<std::string> workload_names();
 
 // The work of one run in 10^9 floating-point operations, a multiply-add being
 // two: 2 (D + Dv) for each head and each pair of a query and a key that it may
-// attend to, 8 B L E^2 for the projections. What a mask hides is no work.
+// attend to, 8 B L E^2 for the projections. What a mask hides is no work. A
+// backward pass has 2.5 times the forward's.
 double gflop(const Workload& workload);
 
 }  // namespace headwise::cli

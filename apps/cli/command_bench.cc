@@ -53,6 +53,9 @@ std::string described(const Workload& workload) {
   }
   text += workload.bias ? ", bias" : "";
   text += workload.attn_weights ? ", attn_weights" : "";
+  text += workload.backward ? ", forward and backward" : "";
+  text +=
+      workload.dropout > 0 ? fmt::format(", dropout {}", workload.dropout) : "";
   return text;
 }
 
@@ -73,6 +76,8 @@ std::string listed_as_json(const Workload& workload) {
                                  {"attn_weights", workload.attn_weights},
                                  {"bias", workload.bias},
                                  {"ragged", workload.ragged},
+                                 {"backward", workload.backward},
+                                 {"dropout", workload.dropout},
                                  {"lengths", workload.lengths},
                                  {"gflop", gflop(workload)}})
              .dump() +

@@ -69,7 +69,8 @@ struct Sizes {
         padded(spec.at("lens") == "1"),
         biased(spec.at("bias") == "1"),
         window(spec.contains("window") ? std::stoll(spec.at("window")) : -1) {
-    if (spec.at("kind") == "module" || spec.at("weights") != "0") {
+    if (spec.at("kind") == "module" || spec.at("kind") == "training" ||
+        spec.at("weights") != "0") {
       throw Unsupported("attention without weights only");
     }
     if (biased && (padded || causal || window >= 0 || Hq != Hkv)) {

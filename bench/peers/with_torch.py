@@ -155,8 +155,30 @@ def make_flex(spec, t):
     return run, lambda out: {"out": out.numpy()}
 
 
+def make_backward(spec, tensors):
+    # Gradients know no inference mode.
+    with torch.inference_mode(False):
+        t = {name: value.clone()
+             for name, value in as_tensors(tensors).items()}
+        q, k, v = (t[n].requires_grad_() for n in "qkv")
+        mask, causal = mask_tensor(spec, tensors, has_causal=True)
+        mask = None if mask is None else mask.clone()
+    grouped = spec["Hq"] != spec["Hkv"]
+
+    def run():
+        with torch.inference_mode(False), torch.enable_grad():
+            out = F.scaled_dot_product_attention(
+                q, k, v, attn_mask=mask, is_causal=causal, enable_gqa=grouped)
+            return (out, *torch.autograd.grad(out, (q, k, v), t["do"]))
+
+    return run, lambda results: dict(
+        zip(("out", "dq", "dk", "dv"), (x.detach() for x in results)))
+
+
 def make(peer, spec, tensors):
     t = as_tensors(tensors)
+    if peer == "torch_backward":
+        return make_backward(spec, tensors)
     if peer == "torch_mha":
         need(spec["kind"] == "module", "no such form of attention")
         return make_mha(spec, t), by_name(spec)

@@ -11,6 +11,9 @@ to make and to show.
               x (B, L, D), w* (D, D), b* (D): y = x w^T + b
     outputs   out (B, Hq, Lq, d), of a layer (B, L, D); weights (B, Hq, Lq, Lk)
 
+Of the kind "training" the gradients of sum(out * do) are computed too: dq, dk,
+dv. Only forms whose name ends with _backward do it.
+
 Of the kind "ragged" the sequences end at lens, queries too: what a peer gives
 for a row behind the end does not count, and a mask of the keys is right.
 """
@@ -101,6 +104,8 @@ class Worker:
     def load(self, peer, folder):
         self.runs.pop(peer, None)
         spec, tensors = read_folder(pathlib.Path(folder))
+        need((spec["kind"] == "training") == peer.endswith("_backward"),
+             "no such form with or without gradients")
         self.runs[peer] = self.make(peer, spec, tensors)
         return self.version
 
