@@ -37,5 +37,6 @@
 #include "headwise/attention/forward.h"
 #include "headwise/attention/backward.h"
 #include "headwise/module/multi_head_attention.h"
+#include "headwise/module/optimizer.h"
 #include "headwise/version.h"
 // clang-format on

@@ -1,0 +1,315 @@
+#include "headwise/module/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "run/float_environment.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::string_view kOperation = "optimizer";
+constexpr std::string_view kMomentumBuffer = "momentum_buffer";
+constexpr std::string_view kExpAvg = "exp_avg";
+constexpr std::string_view kExpAvgSq = "exp_avg_sq";
+
+// A setting that is wrong, or nothing.
+Status check_not_negative(std::string_view name, double number) {
+  if (number >= 0 && number <= std::numeric_limits<double>::max()) {
+    return ok();
+  }
+  return value_error(kOperation, name, number_text(number),
+                     "a number from 0 on");
+}
+
+Status check_beta(std::string_view name, double number) {
+  if (number >= 0 && number < 1) {
+    return ok();
+  }
+  return value_error(kOperation, name, number_text(number),
+                     "a number from 0 to less than 1");
+}
+
+// The first element that is NaN or infinite.
+std::optional<std::size_t> first_not_finite(std::span<const float> values) {
+  const auto found = std::ranges::find_if_not(
+      values, [](float value) { return std::isfinite(value); });
+  if (found == values.end()) {
+    return std::nullopt;
+  }
+  return static_cast<std::size_t>(found - values.begin());
+}
+
+std::string gradient_of(std::string_view name) {
+  return "gradient of " + std::string(name);
+}
+
+// base^exponent, by the binary digits of the exponent: no C library, and the
+// same bits whether a run stopped on the way or not.
+double power(double base, std::uint64_t exponent) {
+  double result = 1;
+  for (double square = base; exponent != 0; exponent >>= 1) {
+    if ((exponent & 1) != 0) {
+      result *= square;
+    }
+    square *= square;
+  }
+  return result;
+}
+
+void step_sgd(const SgdConfig& config, std::span<float> values,
+              std::span<const float> gradient, std::span<float> buffer) {
+  for (std::size_t n = 0; n < values.size(); ++n) {
+    const double x = values[n];
+    double g = gradient[n] + config.weight_decay * x;
+    if (!buffer.empty()) {
+      buffer[n] = static_cast<float>(config.momentum * buffer[n] + g);
+      g = buffer[n];
+    }
+    values[n] = static_cast<float>(x - config.learning_rate * g);
+  }
+}
+
+void step_adamw(const AdamWConfig& config, std::uint64_t step,
+                std::span<float> values, std::span<const float> gradient,
+                std::span<float> exp_avg, std::span<float> exp_avg_sq) {
+  const double kept = 1 - config.learning_rate * config.weight_decay;
+  const double rate = config.learning_rate / (1 - power(config.beta1, step));
+  const double correction = 1 - power(config.beta2, step);
+  for (std::size_t n = 0; n < values.size(); ++n) {
+    const double g = gradient[n];
+    exp_avg[n] =
+        static_cast<float>(config.beta1 * exp_avg[n] + (1 - config.beta1) * g);
+    exp_avg_sq[n] = static_cast<float>(config.beta2 * exp_avg_sq[n] +
+                                       (1 - config.beta2) * (g * g));
+    const double size = std::sqrt(exp_avg_sq[n] / correction) + config.epsilon;
+    values[n] = static_cast<float>(kept * values[n] - rate * exp_avg[n] / size);
+  }
+}
+
+// "exp_avg/w_q.weight" in its two parts.
+std::pair<std::string_view, std::string_view> split_key(std::string_view key) {
+  const std::size_t slash = std::min(key.find('/'), key.size());
+  return {key.substr(0, slash), key.substr(std::min(slash + 1, key.size()))};
+}
+
+}  // namespace
+
+Result<Optimizer> Optimizer::create(const SgdConfig& config) {
+  Status s = check_not_negative("learning_rate", config.learning_rate);
+  if (s) {
+    s = check_not_negative("momentum", config.momentum);
+  }
+  if (s) {
+    s = check_not_negative("weight_decay", config.weight_decay);
+  }
+  return s ? Result<Optimizer>(Optimizer(config)) : s.error();
+}
+
+Result<Optimizer> Optimizer::create(const AdamWConfig& config) {
+  Status s = check_not_negative("learning_rate", config.learning_rate);
+  if (s) {
+    s = check_beta("beta1", config.beta1);
+  }
+  if (s) {
+    s = check_beta("beta2", config.beta2);
+  }
+  if (s) {
+    s = check_not_negative("epsilon", config.epsilon);
+  }
+  if (s) {
+    s = check_not_negative("weight_decay", config.weight_decay);
+  }
+  return s ? Result<Optimizer>(Optimizer(config)) : s.error();
+}
+
+std::pair<std::string_view, std::string_view> Optimizer::kinds() const {
+  if (const auto* const sgd = std::get_if<SgdConfig>(&config_)) {
+    return {sgd->momentum != 0 ? kMomentumBuffer : "", ""};
+  }
+  return {kExpAvg, kExpAvgSq};
+}
+
+Result<Optimizer::Memory> Optimizer::new_memory(std::size_t size) const {
+  const auto [first, second] = kinds();
+  auto one = Tensor<float, 1>::create({first.empty() ? 0 : size});
+  auto two = Tensor<float, 1>::create({second.empty() ? 0 : size});
+  if (!one || !two) {
+    return one ? two.error() : one.error();
+  }
+  return Memory{size, *std::move(one), *std::move(two)};
+}
+
+Status Optimizer::check(std::string_view name, std::span<const float> values,
+                        std::span<const float> gradient) const {
+  if (step_ == 0) {
+    return value_error(kOperation, "step", "0", "begin_step() before update()");
+  }
+  if (Status s = check_shape(kOperation, gradient_of(name), {{gradient.size()}},
+                             "(elements)", {{values.size()}});
+      !s) {
+    return s;
+  }
+  const bool finite = std::visit(
+      [](const auto& config) { return config.finite_gradients; }, config_);
+  if (const auto place = finite ? first_not_finite(gradient) : std::nullopt) {
+    return value_error(kOperation,
+                       gradient_of(name) + "[" + std::to_string(*place) +
+                           "] in step " + std::to_string(step_),
+                       number_text(gradient[*place]), "a finite number",
+                       ErrorCode::out_of_range);
+  }
+  const auto known = memories_.find(name);
+  if (known == memories_.end()) {
+    return ok();
+  }
+  if (known->second.updated_in == step_) {
+    return value_error(kOperation, name, "updated already",
+                       "one update in step " + std::to_string(step_));
+  }
+  return check_shape(kOperation, name, {{values.size()}},
+                     "(elements) of the steps before", {{known->second.size}});
+}
+
+Status Optimizer::update(std::string_view name, std::span<float> values,
+                         std::span<const float> gradient) try {
+  if (Status s = check(name, values, gradient); !s) {
+    return s;
+  }
+  auto found = memories_.find(name);
+  if (found == memories_.end()) {
+    auto memory = new_memory(values.size());
+    if (!memory) {
+      return memory.error();
+    }
+    found = memories_.emplace(name, *std::move(memory)).first;
+  }
+  Memory& memory = found->second;
+  const FloatEnvironment environment;
+  if (const auto* const sgd = std::get_if<SgdConfig>(&config_)) {
+    step_sgd(*sgd, values, gradient, memory.first.elements());
+  } else {
+    step_adamw(std::get<AdamWConfig>(config_), step_, values, gradient,
+               memory.first.elements(), memory.second.elements());
+  }
+  memory.updated_in = step_;
+  return ok();
+} catch (const std::bad_alloc&) {
+  return Error{ErrorCode::out_of_memory, "out of memory"};
+}
+
+Result<OptimizerState> Optimizer::state() const try {
+  OptimizerState state{step_, {}};
+  const auto [first, second] = kinds();
+  for (const auto& [name, memory] : memories_) {
+    for (const auto& [kind, values] :
+         {std::pair{first, &memory.first}, {second, &memory.second}}) {
+      if (kind.empty()) {
+        continue;
+      }
+      auto copy = values->clone();
+      if (!copy) {
+        return copy.error();
+      }
+      state.values.emplace(std::string(kind) + "/" + name, *std::move(copy));
+    }
+  }
+  return state;
+} catch (const std::bad_alloc&) {
+  return Error{ErrorCode::out_of_memory, "out of memory"};
+}
+
+// Every name is one of this optimiser's, and what belongs together is there.
+Status Optimizer::check_pairs(const OptimizerState& state) const {
+  const auto [first, second] = kinds();
+  for (const auto& [key, values] : state.values) {
+    const auto [kind, name] = split_key(key);
+    if (kind.empty() || name.empty() || (kind != first && kind != second)) {
+      return Error{
+          ErrorCode::invalid_argument,
+          std::string(kOperation) + ": " + key +
+              " is no state of this optimiser" +
+              (first.empty() ? ", which has none"
+               : second.empty()
+                   ? ", expected " + std::string(first) + "/NAME"
+                   : ", expected " + std::string(first) + "/NAME and " +
+                         std::string(second) + "/NAME")};
+    }
+    if (second.empty()) {
+      continue;
+    }
+    const std::string other =
+        std::string(kind == first ? second : first) + "/" + std::string(name);
+    const auto found = state.values.find(other);
+    if (found == state.values.end()) {
+      return Error{ErrorCode::invalid_argument, std::string(kOperation) +
+                                                    ": the state has " + key +
+                                                    " and no " + other};
+    }
+    if (Status s = check_shape(kOperation, other, found->second.extents(),
+                               "that of " + key, values.extents());
+        !s) {
+      return s;
+    }
+  }
+  return ok();
+}
+
+Status Optimizer::set_state(OptimizerState state) try {
+  if (Status s = check_pairs(state); !s) {
+    return s;
+  }
+  Memories memories;
+  for (auto& [key, values] : state.values) {
+    const auto [kind, name] = split_key(key);
+    Memory& memory = memories[std::string(name)];
+    memory.size = values.size();
+    (kind == kinds().first ? memory.first : memory.second) = std::move(values);
+  }
+  memories_ = std::move(memories);
+  step_ = state.step;
+  return ok();
+} catch (const std::bad_alloc&) {
+  return Error{ErrorCode::out_of_memory, "out of memory"};
+}
+
+Result<double> clip_gradient_norm(std::span<const std::span<float>> gradients,
+                                  double max_norm) {
+  constexpr std::string_view kClip = "clip_gradient_norm";
+  if (!(max_norm > 0 && max_norm <= std::numeric_limits<double>::max())) {
+    return value_error(kClip, "max_norm", number_text(max_norm),
+                       "a number greater than 0");
+  }
+  const FloatEnvironment environment;
+  double sum = 0;
+  for (std::size_t n = 0; n < gradients.size(); ++n) {
+    if (const auto place = first_not_finite(gradients[n])) {
+      return value_error(kClip,
+                         "gradients[" + std::to_string(n) + "][" +
+                             std::to_string(*place) + "]",
+                         number_text(gradients[n][*place]), "a finite number",
+                         ErrorCode::out_of_range);
+    }
+    for (const float element : gradients[n]) {
+      sum += static_cast<double>(element) * element;
+    }
+  }
+  const double norm = std::sqrt(sum);
+  constexpr double kAboveZero = 1e-6;  // PyTorch's
+  const double factor = max_norm / (norm + kAboveZero);
+  if (factor < 1) {
+    for (const std::span<float> gradient : gradients) {
+      for (float& element : gradient) {
+        element = static_cast<float>(element * factor);
+      }
+    }
+  }
+  return norm;
+}
+
+}  // namespace headwise
