@@ -38,5 +38,6 @@
 #include "headwise/attention/backward.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/module/optimizer.h"
+#include "headwise/module/loss.h"
 #include "headwise/version.h"
 // clang-format on

@@ -1,0 +1,62 @@
+// Losses: how far an output is from what it should be, and the gradient of that
+// by the output, which a backward pass begins with.
+//
+// cross_entropy, the mean over the N' rows whose target is not ignored:
+//
+//   loss           = 1/N' sum_n (log sum_c exp(logits[n,c]) -
+//                                logits[n,targets[n]])
+//   d_logits[n,c]  = 1/N' (softmax(logits[n])[c] - [c = targets[n]])
+//
+//   logits    (N, C)  in
+//   targets   (N)     in   a class from 0 to C - 1, or kIgnoredTarget
+//   d_logits  (N, C)  out  0 in a row that is ignored
+//
+// mean_squared_error, over the N elements of two tensors of one shape:
+//
+//   loss          = 1/N sum (prediction - target)^2
+//   d_prediction  = 2/N (prediction - target)
+//
+// Computed in binary64, sums in order from the first element on, without a C
+// library: the same bits everywhere. NaN and infinity go on into the loss.
+//
+// Example:
+//   const CrossEntropy step = cross_entropy(logits, targets).value();
+//   auto gradients = mha.backward(saved, d_output_of(step.d_logits)).value();
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/base/tensor_view.h"
+
+namespace headwise {
+
+// The target of a row that does not count (PyTorch's ignore_index).
+inline constexpr std::int64_t kIgnoredTarget = -100;
+
+struct CrossEntropy {
+  double loss = 0;
+  Tensor<float, 2> d_logits;
+};
+
+// Errors: shape_mismatch; out_of_range for a target that is no class;
+// invalid_argument when every row is ignored, or there is none; out_of_memory.
+Result<CrossEntropy> cross_entropy(TensorView<const float, 2> logits,
+                                   TensorView<const std::int64_t, 1> targets);
+
+template <std::size_t Rank>
+struct MeanSquaredError {
+  double loss = 0;
+  Tensor<float, Rank> d_prediction;
+};
+
+// Rank 1 to 4. Errors: shape_mismatch; invalid_argument without an element;
+// out_of_memory.
+template <std::size_t Rank>
+Result<MeanSquaredError<Rank>> mean_squared_error(
+    TensorView<const float, Rank> prediction,
+    TensorView<const float, Rank> target);
+
+}  // namespace headwise

@@ -1,0 +1,11 @@
+// The exponential in binary64 without a C library: the same bits on every
+// machine.
+#pragma once
+
+namespace headwise {
+
+// e^x for x <= 0, +0 below -708; NaN gives NaN. The relative error is at most
+// 5e-16.
+double exponential(double x);
+
+}  // namespace headwise

@@ -1,0 +1,174 @@
+#include "headwise/module/loss.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "base/exponential.h"
+#include "base/logarithm.h"
+#include "headwise/steps/softmax.h"
+#include "run/float_environment.h"
+
+namespace headwise {
+namespace {
+
+float rounded(double x) { return std::isnan(x) ? kNaN : static_cast<float>(x); }
+
+double loss_of(double sum, std::size_t count) {
+  const double mean = sum / static_cast<double>(count);
+  return std::isnan(mean) ? std::numeric_limits<double>::quiet_NaN() : mean;
+}
+
+// How many rows count.
+Result<std::size_t> count_targets(TensorView<const float, 2> logits,
+                                  TensorView<const std::int64_t, 1> targets) {
+  constexpr std::string_view kOperation = "cross_entropy";
+  const auto [N, C] = logits.extents();
+  if (Status s =
+          check_shape(kOperation, "targets", targets.extents(), "(N)", {{N}});
+      !s) {
+    return s.error();
+  }
+  std::size_t count = 0;
+  for (std::size_t n = 0; n < N; ++n) {
+    const std::int64_t target = targets(n);
+    if (target == kIgnoredTarget) {
+      continue;
+    }
+    if (target < 0 || static_cast<std::uint64_t>(target) >= C) {
+      return value_error(kOperation, "targets[" + std::to_string(n) + "]",
+                         std::to_string(target),
+                         "a class below C = " + std::to_string(C) + ", or " +
+                             std::to_string(kIgnoredTarget),
+                         ErrorCode::out_of_range);
+    }
+    ++count;
+  }
+  if (count == 0) {
+    return value_error(kOperation, "targets",
+                       N == 0 ? "empty" : "ignored in every row",
+                       "at least one class");
+  }
+  return count;
+}
+
+// The loss of one row; `gradient` (C) is that of the mean over `count` rows.
+double row_loss(TensorView<const float, 2> logits, std::size_t n,
+                std::size_t target, std::size_t count, float* gradient) {
+  const std::size_t C = logits.extent(1);
+  double max = logits(n, 0);
+  for (std::size_t c = 1; c < C; ++c) {
+    const double logit = logits(n, c);
+    max = std::isnan(max) || max > logit ? max : logit;  // NaN stays
+  }
+  double sum = 0;
+  for (std::size_t c = 0; c < C; ++c) {
+    sum += exponential(logits(n, c) - max);
+  }
+  const auto rows = static_cast<double>(count);
+  for (std::size_t c = 0; c < C; ++c) {
+    const double p = exponential(logits(n, c) - max) / sum;
+    gradient[c] = rounded((c == target ? p - 1 : p) / rows);
+  }
+  if (!(sum >= 1)) {  // NaN: a logarithm wants a number
+    return sum;
+  }
+  constexpr double kLn2 = 0x1.62e42fefa39efp-1;
+  const SplitLogarithm log = split_logarithm(sum);
+  return log.exponent * kLn2 + log.ln_m - (logits(n, target) - max);
+}
+
+// Calls `visit(offset in a, offset in b)` for each element, in C order.
+template <std::size_t Rank, class Visit>
+void for_each_element(const Extents<Rank>& extents, const Strides<Rank>& a,
+                      const Strides<Rank>& b, std::size_t count,
+                      const Visit& visit) {
+  Extents<Rank> index{};
+  std::ptrdiff_t in_a = 0;
+  std::ptrdiff_t in_b = 0;
+  for (std::size_t n = 0; n < count; ++n) {
+    visit(in_a, in_b);
+    for (std::size_t axis = Rank; axis-- > 0;) {
+      in_a += a[axis];
+      in_b += b[axis];
+      if (++index[axis] < extents[axis]) {
+        break;
+      }
+      const auto back = static_cast<std::ptrdiff_t>(extents[axis]);
+      in_a -= back * a[axis];
+      in_b -= back * b[axis];
+      index[axis] = 0;
+    }
+  }
+}
+
+}  // namespace
+
+Result<CrossEntropy> cross_entropy(TensorView<const float, 2> logits,
+                                   TensorView<const std::int64_t, 1> targets) {
+  const auto [N, C] = logits.extents();
+  const auto count = count_targets(logits, targets);
+  if (!count) {
+    return count.error();
+  }
+  auto d_logits = Tensor<float, 2>::create({N, C});
+  if (!d_logits) {
+    return d_logits.error();
+  }
+  const FloatEnvironment environment;
+  double sum = 0;
+  for (std::size_t n = 0; n < N; ++n) {
+    if (targets(n) != kIgnoredTarget) {
+      sum += row_loss(logits, n, static_cast<std::size_t>(targets(n)), *count,
+                      &(*d_logits)(n, 0));
+    }
+  }
+  return CrossEntropy{loss_of(sum, *count), *std::move(d_logits)};
+}
+
+template <std::size_t Rank>
+Result<MeanSquaredError<Rank>> mean_squared_error(
+    TensorView<const float, Rank> prediction,
+    TensorView<const float, Rank> target) {
+  constexpr std::string_view kOperation = "mean_squared_error";
+  if (Status s = check_shape(kOperation, "target", target.extents(),
+                             "that of prediction", prediction.extents());
+      !s) {
+    return s.error();
+  }
+  auto d_prediction = Tensor<float, Rank>::create(prediction.extents());
+  if (!d_prediction) {
+    return d_prediction.error();
+  }
+  const std::size_t count = d_prediction->size();
+  if (count == 0) {
+    return value_error(kOperation, "prediction", "empty",
+                       "at least one element");
+  }
+  const FloatEnvironment environment;
+  double sum = 0;
+  float* gradient = d_prediction->data();
+  for_each_element(
+      prediction.extents(), prediction.strides(), target.strides(), count,
+      [&](std::ptrdiff_t p, std::ptrdiff_t t) {
+        const double difference =
+            static_cast<double>(prediction.data()[p]) - target.data()[t];
+        sum += difference * difference;
+        *gradient++ = rounded(2 * difference / static_cast<double>(count));
+      });
+  return MeanSquaredError<Rank>{loss_of(sum, count), *std::move(d_prediction)};
+}
+
+template Result<MeanSquaredError<1>> mean_squared_error(
+    TensorView<const float, 1>, TensorView<const float, 1>);
+template Result<MeanSquaredError<2>> mean_squared_error(
+    TensorView<const float, 2>, TensorView<const float, 2>);
+template Result<MeanSquaredError<3>> mean_squared_error(
+    TensorView<const float, 3>, TensorView<const float, 3>);
+template Result<MeanSquaredError<4>> mean_squared_error(
+    TensorView<const float, 4>, TensorView<const float, 4>);
+
+}  // namespace headwise
