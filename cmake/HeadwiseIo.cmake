@@ -17,6 +17,7 @@ target_sources(headwise_io
     include/headwise/interop/npy.h
     include/headwise/interop/npz.h
     include/headwise/interop/params.h
+    include/headwise/interop/checkpoint.h
     include/headwise/interop/atomic_file.h
   PRIVATE
     src/inspect/trace.cc
@@ -31,5 +32,6 @@ target_sources(headwise_io
     src/interop/npy.cc
     src/interop/npy_header.cc
     src/interop/npz.cc
-    src/interop/params.cc)
+    src/interop/params.cc
+    src/interop/checkpoint.cc)
 target_link_libraries(headwise_io PUBLIC headwise PRIVATE PkgConfig::libzip)

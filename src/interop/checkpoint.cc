@@ -1,0 +1,362 @@
+#include "headwise/interop/checkpoint.h"
+
+#include <array>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "base/check.h"
+#include "interop/error_text.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::string_view kOperation = "read_checkpoint";
+constexpr std::string_view kConfig = "config/";
+constexpr std::string_view kParam = "param/";
+constexpr std::string_view kOptimizer = "optimizer/";
+constexpr std::string_view kRecord = "record/";
+
+// ---- Views of what is written. ----
+
+template <class T>
+AnyView one_number(const T& number, DType dtype) {
+  return {&number, dtype, {}, {}};
+}
+
+AnyView row_of(const void* data, std::size_t count, DType dtype) {
+  return {data, dtype, std::array{count}, std::array<std::ptrdiff_t, 1>{1}};
+}
+
+AnyView view_of(const ModelConfig::mapped_type& setting) {
+  if (const auto* const whole = std::get_if<std::int64_t>(&setting)) {
+    return one_number(*whole, DType::int64);
+  }
+  if (const auto* const real = std::get_if<double>(&setting)) {
+    return one_number(*real, DType::float64);
+  }
+  const auto& text = std::get<std::string>(setting);
+  return row_of(text.data(), text.size(), DType::uint8);
+}
+
+// ---- The entries of a file that is read. ----
+
+// Takes the entries of an archive one by one; what is left over is an error.
+class Entries {
+ public:
+  Entries(NamedArrays arrays, const std::string& path)
+      : arrays_(std::move(arrays)), path_(path) {}
+
+  Error bad(std::string_view entry, const std::string& what) const {
+    return {ErrorCode::bad_data, std::string(kOperation) + ": " + path_ + ": " +
+                                     printable(entry) + " " + what};
+  }
+
+  // A single number of this type.
+  template <class T>
+  Result<T> number(const std::string& name, DType dtype) {
+    const auto found = arrays_.find(name);
+    if (found == arrays_.end()) {
+      return Error{ErrorCode::bad_data, std::string(kOperation) + ": " + path_ +
+                                            " is no checkpoint: it has no " +
+                                            name};
+    }
+    const Array array = std::move(found->second);
+    arrays_.erase(found);
+    if (Status s = check_type(name, array, dtype, 0); !s) {
+      return s.error();
+    }
+    T value{};
+    std::memcpy(&value, array.data.data(), sizeof value);
+    return value;
+  }
+
+  // The entries whose names begin with `prefix`, by the rest of their names.
+  NamedArrays take(std::string_view prefix) {
+    NamedArrays taken;
+    for (auto at = arrays_.lower_bound(std::string(prefix));
+         at != arrays_.end() && at->first.starts_with(prefix);
+         at = arrays_.erase(at)) {
+      taken.emplace(at->first.substr(prefix.size()), std::move(at->second));
+    }
+    return taken;
+  }
+
+  Status check_type(std::string_view name, const Array& array, DType dtype,
+                    std::optional<std::size_t> rank) const {
+    if (array.dtype != dtype) {
+      return bad(name, "holds " + std::string(name_of(array.dtype)) +
+                           " elements, expected " +
+                           std::string(name_of(dtype)));
+    }
+    if (rank && array.shape.size() != *rank) {
+      return bad(name, "has shape " + shape_text(array.shape) + ", expected " +
+                           (*rank == 0 ? "one number"
+                                       : std::to_string(*rank) + " axes"));
+    }
+    return ok();
+  }
+
+  Status check_numbers(std::string_view name, const Array& array, DType dtype,
+                       std::optional<std::size_t> rank) const {
+    if (Status s = check_type(name, array, dtype, rank); !s) {
+      return s;
+    }
+    return check_finite(array, kOperation, path_ + ": " + printable(name));
+  }
+
+  // What nobody took.
+  Status check_empty() const {
+    return arrays_.empty()
+               ? ok()
+               : bad(arrays_.begin()->first, "is no entry of a checkpoint");
+  }
+
+ private:
+  NamedArrays arrays_;
+  const std::string& path_;
+};
+
+template <class T>
+std::vector<T> elements_of(const Array& array) {
+  std::vector<T> elements(array.data.size() / sizeof(T));
+  std::memcpy(elements.data(), array.data.data(), array.data.size());
+  return elements;
+}
+
+Result<ModelConfig> config_of(Entries& entries) {
+  ModelConfig config;
+  for (const auto& [name, array] : entries.take(kConfig)) {
+    const std::string entry = std::string(kConfig) + name;
+    if (array.dtype == DType::uint8) {
+      if (Status s = entries.check_type(entry, array, DType::uint8, 1); !s) {
+        return s.error();
+      }
+      const auto text = elements_of<char>(array);
+      config.emplace(name, std::string(text.begin(), text.end()));
+      continue;
+    }
+    if (array.dtype != DType::int64 && array.dtype != DType::float64) {
+      return entries.bad(entry, "holds " + std::string(name_of(array.dtype)) +
+                                    " elements, expected int64, float64 or "
+                                    "uint8");
+    }
+    if (Status s = entries.check_numbers(entry, array, array.dtype, 0); !s) {
+      return s.error();
+    }
+    if (array.dtype == DType::int64) {
+      config.emplace(name, elements_of<std::int64_t>(array).front());
+    } else {
+      config.emplace(name, elements_of<double>(array).front());
+    }
+  }
+  return config;
+}
+
+std::size_t count_elements(const Array& array) {
+  return array.data.size() / size_of(array.dtype);
+}
+
+// `name` is "exp_avg/w_q.weight": of a parameter that is there, of its size.
+Status check_owner(const Entries& entries, const std::string& name,
+                   const Array& array, const NamedArrays& params) {
+  const std::string entry = std::string(kOptimizer) + name;
+  const std::size_t slash = name.find('/');
+  const auto owner = slash == std::string::npos
+                         ? params.end()
+                         : params.find(name.substr(slash + 1));
+  if (owner == params.end()) {
+    return entries.bad(entry, "is of no parameter of this checkpoint");
+  }
+  if (Status s = entries.check_numbers(entry, array, DType::float32, 1); !s) {
+    return s;
+  }
+  const std::size_t size = count_elements(owner->second);
+  if (array.shape.front() != size) {
+    return entries.bad(entry, "has shape " + shape_text(array.shape) +
+                                  ", expected (" + std::to_string(size) +
+                                  "), the elements of " + owner->first);
+  }
+  return ok();
+}
+
+Result<OptimizerState> optimizer_of(Entries& entries,
+                                    const NamedArrays& params) {
+  const auto step = entries.number<std::uint64_t>(
+      std::string(kOptimizer) + "step", DType::uint64);
+  if (!step) {
+    return step.error();
+  }
+  OptimizerState state{*step, {}};
+  for (const auto& [name, array] : entries.take(kOptimizer)) {
+    if (Status s = check_owner(entries, name, array, params); !s) {
+      return s.error();
+    }
+    auto values = to_float<1>(array, kOperation, name);
+    if (!values) {
+      return values.error();
+    }
+    state.values.emplace(name, *std::move(values));
+  }
+  return state;
+}
+
+Result<Checkpoint> checkpoint_of(Entries& entries) {
+  const auto format = entries.number<std::int64_t>("format", DType::int64);
+  if (!format) {
+    return format.error();
+  }
+  if (*format != kCheckpointFormat) {
+    return entries.bad("format", "is " + std::to_string(*format) +
+                                     ", expected " +
+                                     std::to_string(kCheckpointFormat));
+  }
+  const auto step = entries.number<std::uint64_t>("step", DType::uint64);
+  const auto seed = entries.number<std::uint64_t>("seed", DType::uint64);
+  if (!step || !seed) {
+    return step ? seed.error() : step.error();
+  }
+  Checkpoint checkpoint{*step, Seed{*seed}, {}, entries.take(kParam), {}, {}};
+  for (const auto& [name, array] : checkpoint.params) {
+    if (Status s = entries.check_numbers(std::string(kParam) + name, array,
+                                         DType::float32, {});
+        !s) {
+      return s.error();
+    }
+  }
+  auto config = config_of(entries);
+  auto optimizer = optimizer_of(entries, checkpoint.params);
+  if (!config || !optimizer) {
+    return config ? optimizer.error() : config.error();
+  }
+  checkpoint.config = *std::move(config);
+  checkpoint.optimizer = *std::move(optimizer);
+  for (const auto& [name, array] : entries.take(kRecord)) {
+    if (Status s = entries.check_type(std::string(kRecord) + name, array,
+                                      DType::float64, 1);
+        !s) {
+      return s.error();
+    }
+    checkpoint.records.emplace(name, elements_of<double>(array));
+  }
+  if (Status s = entries.check_empty(); !s) {
+    return s.error();
+  }
+  return checkpoint;
+}
+
+// ---- Another model. ----
+
+std::string text_of(const ModelConfig::mapped_type& setting) {
+  if (const auto* const whole = std::get_if<std::int64_t>(&setting)) {
+    return std::to_string(*whole);
+  }
+  if (const auto* const real = std::get_if<double>(&setting)) {
+    return number_text(*real);
+  }
+  return printable(std::get<std::string>(setting));
+}
+
+std::string another_model(const std::string& path) {
+  return std::string(kOperation) + ": " + path + " is of another model: ";
+}
+
+Status check_config(const ModelConfig& given, const std::string& path,
+                    const ModelConfig& expected) {
+  for (const auto& [name, setting] : expected) {
+    const auto found = given.find(name);
+    if (found == given.end()) {
+      return Error{ErrorCode::bad_data,
+                   another_model(path) + "it has no " + printable(name)};
+    }
+    if (found->second != setting) {
+      return Error{ErrorCode::bad_data, another_model(path) + printable(name) +
+                                            " is " + text_of(found->second) +
+                                            ", expected " + text_of(setting)};
+    }
+  }
+  for (const auto& [name, setting] : given) {
+    if (!expected.contains(name)) {
+      return Error{ErrorCode::bad_data, another_model(path) + printable(name) +
+                                            " is " + text_of(setting) +
+                                            ", expected no such setting"};
+    }
+  }
+  return ok();
+}
+
+}  // namespace
+
+Status write_checkpoint(const std::string& path,
+                        const CheckpointView& checkpoint) {
+  return catching_out_of_memory([&]() -> Status {
+    const OptimizerState none;
+    const OptimizerState& optimizer =
+        checkpoint.optimizer == nullptr ? none : *checkpoint.optimizer;
+    std::map<std::string, AnyView> entries;
+    entries.emplace("format", one_number(kCheckpointFormat, DType::int64));
+    entries.emplace("step", one_number(checkpoint.step, DType::uint64));
+    entries.emplace("seed", one_number(checkpoint.seed.value, DType::uint64));
+    entries.emplace("optimizer/step",
+                    one_number(optimizer.step, DType::uint64));
+    for (const auto& [name, setting] : checkpoint.config) {
+      entries.emplace(std::string(kConfig) + name, view_of(setting));
+    }
+    for (const auto& [name, view] : checkpoint.params) {
+      entries.emplace(std::string(kParam) + name, view);
+    }
+    for (const auto& [name, values] : optimizer.values) {
+      entries.emplace(std::string(kOptimizer) + name, values.view());
+    }
+    for (const auto& [name, values] : checkpoint.records) {
+      entries.emplace(std::string(kRecord) + name,
+                      row_of(values.data(), values.size(), DType::float64));
+    }
+    return write_npz(path, entries);
+  });
+}
+
+Result<Checkpoint> read_checkpoint(const std::string& path) {
+  return catching_out_of_memory([&]() -> Result<Checkpoint> {
+    auto arrays = read_npz(path);
+    if (!arrays) {
+      return arrays.error();
+    }
+    Entries entries(*std::move(arrays), path);
+    return checkpoint_of(entries);
+  });
+}
+
+Status check_model(const Checkpoint& checkpoint, const std::string& path,
+                   const ModelConfig& config, const ParamShapes& params) {
+  return catching_out_of_memory([&]() -> Status {
+    if (Status s = check_config(checkpoint.config, path, config); !s) {
+      return s;
+    }
+    for (const auto& [name, shape] : params) {
+      const auto found = checkpoint.params.find(name);
+      if (found == checkpoint.params.end()) {
+        return Error{ErrorCode::bad_data,
+                     another_model(path) + "it has no " + printable(name)};
+      }
+      if (found->second.shape != shape) {
+        return Error{ErrorCode::bad_data,
+                     another_model(path) + printable(name) + " has shape " +
+                         shape_text(found->second.shape) + ", expected " +
+                         shape_text(shape)};
+      }
+    }
+    for (const auto& [name, array] : checkpoint.params) {
+      if (!params.contains(name)) {
+        return Error{ErrorCode::bad_data, another_model(path) + "it has " +
+                                              printable(name) +
+                                              ", expected no such parameter"};
+      }
+    }
+    return ok();
+  });
+}
+
+}  // namespace headwise

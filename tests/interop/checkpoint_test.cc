@@ -1,0 +1,249 @@
+#include "headwise/interop/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "interop/files.h"
+#include "support/tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::same_bits;
+using testing_support::uniform;
+
+const ModelConfig kConfig = {
+    {"heads", std::int64_t{4}}, {"rate", 0.1}, {"task", "recall"}};
+const ParamShapes kShapes = {{"w_q.bias", {3}}, {"w_q.weight", {3, 2}}};
+
+// A small run that stopped after 7 steps.
+struct SmallRun {
+  Tensor<float, 2> weight = uniform<2>({3, 2}, 1);
+  Tensor<float, 1> bias = uniform<1>({3}, 2);
+  OptimizerState optimizer{7, {}};
+
+  SmallRun() {
+    for (const std::string kind : {"exp_avg/", "exp_avg_sq/"}) {
+      optimizer.values.emplace(kind + "w_q.weight", uniform<1>({6}, 3));
+      optimizer.values.emplace(kind + "w_q.bias", uniform<1>({3}, 4));
+    }
+  }
+  CheckpointView view() const {
+    return {
+        .step = 7,
+        .seed = Seed{~std::uint64_t{0}},
+        .config = kConfig,
+        .params = {{"w_q.weight", weight.view()}, {"w_q.bias", bias.view()}},
+        .optimizer = &optimizer,
+        .records = {{"loss", {2.5, 1.25, std::nan("")}}}};
+  }
+};
+
+TEST(CheckpointTest, WhatWasWrittenIsRead) {
+  const TempFolder folder;
+  const std::string path = folder / "run.npz";
+  const SmallRun run;
+  ASSERT_TRUE(write_checkpoint(path, run.view()));
+  const auto read = read_checkpoint(path);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->step, 7u);
+  EXPECT_EQ(read->seed.value, ~std::uint64_t{0});
+  EXPECT_EQ(read->config, kConfig);
+  EXPECT_EQ(read->optimizer.step, 7u);
+  ASSERT_EQ(read->optimizer.values.size(), 4u);
+  EXPECT_TRUE(same_bits(read->optimizer.values.at("exp_avg/w_q.bias"),
+                        run.optimizer.values.at("exp_avg/w_q.bias")));
+  const auto weight =
+      to_float<2>(read->params.at("w_q.weight"), "test", "w_q.weight");
+  ASSERT_TRUE(weight);
+  EXPECT_TRUE(same_bits(*weight, run.weight));
+  ASSERT_EQ(read->records.at("loss").size(), 3u);
+  EXPECT_EQ(read->records.at("loss")[1], 1.25);
+  EXPECT_TRUE(check_model(*read, path, kConfig, kShapes));
+  // The same run gives the same bytes; nothing else is left in the folder.
+  const Bytes bytes = file_bytes(path);
+  ASSERT_TRUE(write_checkpoint(path, run.view()));
+  EXPECT_EQ(file_bytes(path), bytes);
+  EXPECT_EQ(folder.count(), 1u);
+}
+
+TEST(CheckpointTest, ARunOfNoStepHasNoOptimizerState) {
+  const TempFolder folder;
+  const std::string path = folder / "run.npz";
+  const SmallRun run;
+  CheckpointView view = run.view();
+  view.optimizer = nullptr;
+  view.config = {{"note", ""}};
+  ASSERT_TRUE(write_checkpoint(path, view));
+  const auto read = read_checkpoint(path);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->optimizer.step, 0u);
+  EXPECT_TRUE(read->optimizer.values.empty());
+  EXPECT_EQ(read->config, view.config);
+}
+
+// ---- Another model. ----
+
+std::string model_error(const ModelConfig& config, const ParamShapes& shapes) {
+  const TempFolder folder;
+  const std::string path = folder / "run.npz";
+  EXPECT_TRUE(write_checkpoint(path, SmallRun().view()));
+  const auto read = read_checkpoint(path);
+  EXPECT_TRUE(read);
+  const Status s = check_model(*read, path, config, shapes);
+  if (s) {
+    return "no error";
+  }
+  EXPECT_EQ(s.error().code, ErrorCode::bad_data);
+  const std::string start =
+      "read_checkpoint: " + path + " is of another model: ";
+  EXPECT_TRUE(s.error().message.starts_with(start)) << s.error().message;
+  return s.error().message.substr(start.size());
+}
+
+TEST(CheckpointTest, ACheckpointOfAnotherModelIsAnError) {
+  ModelConfig config = kConfig;
+  config["task"] = "reverse";
+  EXPECT_EQ(model_error(config, kShapes), "task is recall, expected reverse");
+  config = kConfig;
+  config["heads"] = std::int64_t{8};
+  EXPECT_EQ(model_error(config, kShapes), "heads is 4, expected 8");
+  config = kConfig;
+  config["size"] = 0.5;
+  EXPECT_EQ(model_error(config, kShapes), "it has no size");
+  config = kConfig;
+  config.erase("rate");
+  EXPECT_EQ(model_error(config, kShapes),
+            "rate is 0.1, expected no such setting");
+  ParamShapes shapes = kShapes;
+  shapes["w_q.weight"] = {2, 3};
+  EXPECT_EQ(model_error(kConfig, shapes),
+            "w_q.weight has shape (3, 2), expected (2, 3)");
+  shapes = kShapes;
+  shapes["w_k.weight"] = {2};
+  EXPECT_EQ(model_error(kConfig, shapes), "it has no w_k.weight");
+  shapes = kShapes;
+  shapes.erase("w_q.bias");
+  EXPECT_EQ(model_error(kConfig, shapes),
+            "it has w_q.bias, expected no such parameter");
+}
+
+// ---- Files that are wrong. ----
+
+// The message for a checkpoint whose entries `spoil` changed.
+std::string read_error(const std::function<void(NamedArrays&)>& spoil) {
+  const TempFolder folder;
+  const std::string path = folder / "run.npz";
+  EXPECT_TRUE(write_checkpoint(path, SmallRun().view()));
+  NamedArrays arrays = read_npz(path).value();
+  spoil(arrays);
+  std::map<std::string, AnyView> views;
+  for (const auto& [name, array] : arrays) {
+    views.emplace(name, array.view());
+  }
+  EXPECT_TRUE(write_npz(path, views));
+  const auto read = read_checkpoint(path);
+  if (read) {
+    return "no error";
+  }
+  EXPECT_EQ(read.error().code, ErrorCode::bad_data);
+  const std::string start = "read_checkpoint: " + path;
+  EXPECT_TRUE(read.error().message.starts_with(start)) << read.error().message;
+  return read.error().message.substr(start.size());
+}
+
+void put_float(Array& array, float value) {
+  std::memcpy(array.data.data(), &value, sizeof value);
+}
+
+TEST(CheckpointTest, EntriesThatAreMissing) {
+  for (const std::string name : {"format", "step", "seed", "optimizer/step"}) {
+    EXPECT_EQ(read_error([&](NamedArrays& a) { a.erase(name); }),
+              " is no checkpoint: it has no " + name);
+  }
+  EXPECT_EQ(read_error([](NamedArrays& a) { a.erase("param/w_q.bias"); }),
+            ": optimizer/exp_avg/w_q.bias is of no parameter of this "
+            "checkpoint");
+}
+
+TEST(CheckpointTest, EntriesThatNobodyKnows) {
+  EXPECT_EQ(read_error([](NamedArrays& a) { a["foo"] = a["step"]; }),
+            ": foo is no entry of a checkpoint");
+  EXPECT_EQ(read_error([](NamedArrays& a) {
+              a["optimizer/exp_avg"] = a["param/w_q.bias"];
+            }),
+            ": optimizer/exp_avg is of no parameter of this checkpoint");
+}
+
+TEST(CheckpointTest, EntriesOfAnotherTypeOrShape) {
+  EXPECT_EQ(read_error([](NamedArrays& a) { a["step"] = a["config/heads"]; }),
+            ": step holds int64 elements, expected uint64");
+  EXPECT_EQ(read_error([](NamedArrays& a) { a["seed"].shape = {1}; }),
+            ": seed has shape (1), expected one number");
+  EXPECT_EQ(read_error(
+                [](NamedArrays& a) { a["param/w_q.bias"] = a["record/loss"]; }),
+            ": param/w_q.bias holds float64 elements, expected float32");
+  EXPECT_EQ(read_error([](NamedArrays& a) {
+              a["optimizer/exp_avg/w_q.bias"] =
+                  a["optimizer/exp_avg/w_q.weight"];
+            }),
+            ": optimizer/exp_avg/w_q.bias has shape (6), expected (3), the "
+            "elements of w_q.bias");
+  EXPECT_EQ(read_error([](NamedArrays& a) {
+              a["config/heads"] = a["param/w_q.bias"];
+            }),
+            ": config/heads holds float32 elements, expected int64, float64 or "
+            "uint8");
+  EXPECT_EQ(read_error(
+                [](NamedArrays& a) { a["record/loss"] = a["param/w_q.bias"]; }),
+            ": record/loss holds float32 elements, expected float64");
+}
+
+TEST(CheckpointTest, NumbersThatAreNotFinite) {
+  EXPECT_EQ(read_error([](NamedArrays& a) {
+              put_float(a["param/w_q.weight"], std::nanf(""));
+            }),
+            ": param/w_q.weight is nan at (0, 0), expected finite numbers");
+  EXPECT_EQ(read_error([](NamedArrays& a) {
+              put_float(a["optimizer/exp_avg_sq/w_q.bias"], HUGE_VALF);
+            }),
+            ": optimizer/exp_avg_sq/w_q.bias is inf at (0), expected finite "
+            "numbers");
+}
+
+TEST(CheckpointTest, AFileOfAnotherFormat) {
+  EXPECT_EQ(read_error([](NamedArrays& a) { a["format"] = a["config/heads"]; }),
+            ": format is 4, expected 1");
+}
+
+TEST(CheckpointTest, EveryTruncatedFileIsAnError) {
+  const TempFolder folder;
+  const std::string path = folder / "run.npz";
+  ASSERT_TRUE(write_checkpoint(path, SmallRun().view()));
+  const Bytes whole = file_bytes(path);
+  for (std::size_t size = 0; size < whole.size(); size += 61) {
+    put_file(path, std::span(whole).first(size));
+    const auto read = read_checkpoint(path);
+    ASSERT_FALSE(read) << size;
+    EXPECT_THAT(read.error().message, HasSubstr(path));
+  }
+}
+
+TEST(CheckpointTest, AWriteThatFailsLeavesTheOldFile) {
+  const TempFolder folder;
+  const SmallRun run;
+  const Status s = write_checkpoint(folder / "none/run.npz", run.view());
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().code, ErrorCode::io_error);
+  EXPECT_EQ(folder.count(), 0u);
+}
+
+}  // namespace
+}  // namespace headwise
