@@ -98,7 +98,8 @@ bool wants_colour() {
 }  // namespace
 
 std::string bar_line(const std::string& label, std::size_t done,
-                     std::size_t total, double elapsed, std::size_t width) {
+                     std::size_t total, double elapsed, std::size_t width,
+                     std::string_view note) {
   done = std::min(done, total);
   const double share =
       total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total);
@@ -108,9 +109,9 @@ std::string bar_line(const std::string& label, std::size_t done,
   const std::string before =
       fmt::format("{}: {:3}%|", label, static_cast<int>(share * 100));
   const std::string after =
-      fmt::format("| {}/{} [{}<{}, {}]", done, total, clock_text(elapsed),
-                  remaining, rate_text(rate));
-  const std::size_t text = columns_of(before) + after.size();
+      fmt::format("| {}/{} [{}<{}, {}{}{}]", done, total, clock_text(elapsed),
+                  remaining, rate_text(rate), note.empty() ? "" : ", ", note);
+  const std::size_t text = columns_of(before) + columns_of(after);
   if (text + 1 > width) {  // no room for a bar
     return cut(before + after.substr(1), width);
   }
@@ -147,7 +148,7 @@ void ProgressBar::draw(std::size_t done, std::size_t total) {
   drawn_ = true;
   const std::string line = bar_line(
       label_, done, total, std::chrono::duration<double>(now - start_).count(),
-      terminal_width() - 1);
+      terminal_width() - 1, note_);
   const bool colour = wants_colour();
   // Not fmt::print(): it throws when the terminal has gone.
   std::fputs(fmt::format("\r{}{}{}\033[K", colour ? "\033[36m" : "", line,

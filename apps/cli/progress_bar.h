@@ -1,6 +1,7 @@
 // A progress bar as tqdm's users know it, on standard error:
 //
 //   padding:  40%|████      | 4/10 [00:00<00:01, 5.21it/s]
+//   train:    40%|████      | 4/10 [00:00<00:01, 5.21it/s, loss=0.693]
 //
 // Nothing is drawn when standard error is no terminal.
 #pragma once
@@ -8,14 +9,18 @@
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "headwise/run/progress.h"
 
 namespace headwise::cli {
 
-// One line, at most `width` columns. `elapsed` in seconds.
+// One line, at most `width` columns. `elapsed` in seconds. A `note` stands
+// behind the rate.
 std::string bar_line(const std::string& label, std::size_t done,
-                     std::size_t total, double elapsed, std::size_t width);
+                     std::size_t total, double elapsed, std::size_t width,
+                     std::string_view note = "");
 
 class ProgressBar {
  public:
@@ -27,12 +32,15 @@ class ProgressBar {
 
   // What the library's steps take; valid while this bar lives.
   Progress progress();
+  // Shown from the next drawing on: "loss=0.693".
+  void set_note(std::string note) { note_ = std::move(note); }
 
  private:
   void draw(std::size_t done, std::size_t total);
 
   using Clock = std::chrono::steady_clock;
   std::string label_;
+  std::string note_;
   bool on_terminal_;
   bool drawn_ = false;
   Clock::time_point start_;

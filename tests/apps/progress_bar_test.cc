@@ -40,6 +40,11 @@ TEST(BarLineTest, LooksAsUsersOfTqdmKnowIt) {
             "padding: 100%|██████████| 10/10 [00:02<00:00, 5.00it/s]");
 }
 
+TEST(BarLineTest, ANoteStandsBehindTheRate) {
+  EXPECT_EQ(bar_line("train", 4, 10, 0.768, 64, "loss=0.693"),
+            "train:  40%|████      | 4/10 [00:00<00:01, 5.21it/s, loss=0.693]");
+}
+
 TEST(BarLineTest, FillsByEighthsOfAColumn) {
   const auto bar = [](std::size_t done) {
     const std::string line = bar_line("", done, 16, 0, 41);
