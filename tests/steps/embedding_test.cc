@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
 
 #include "support/tensors.h"
@@ -132,6 +133,19 @@ TEST(EmbeddingTest, TheGradientOfARowIsSummedOverItsTokensInBlocks) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message,
             "embedding: the frozen row is 5, expected 0 to vocab_size - 1 = 4");
+}
+
+TEST(EmbeddingTest, WhatUpdateWritesIsLookedUp) {
+  auto embedding =
+      Embedding::create({.vocab_size = 3, .embed_dim = 2}, Seed{7}).value();
+  embedding.update([](std::span<float> weight) {
+    ASSERT_EQ(weight.size(), 6u);
+    std::iota(weight.begin(), weight.end(), 1.0f);
+  });
+  const auto ids = tensor_of<TokenId, 2>({1, 1}, {2});
+  const auto embedded = embedding.forward(ids.view()).value();
+  EXPECT_EQ(embedded(0, 0, 0), 5);
+  EXPECT_EQ(embedded(0, 0, 1), 6);
 }
 
 TEST(EmbeddingTest, ASizeOfZeroIsAnErrorThatNamesIt) {

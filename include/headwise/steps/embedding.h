@@ -19,7 +19,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
+#include "headwise/base/function_ref.h"
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
@@ -52,6 +54,11 @@ class Embedding {
       TensorView<const TokenId, 2> ids, TensorView<const float, 3> d_embedded,
       std::optional<TokenId> frozen = {},
       TensorView<const std::int64_t, 1> offsets = {}) const;
+
+  // Lets `change` write the weight's elements. No other call may run meanwhile.
+  void update(FunctionRef<void(std::span<float> weight)> change) {
+    change(weight_.elements());
+  }
 
   std::size_t vocab_size() const { return weight_.extent(0); }
   std::size_t embed_dim() const { return weight_.extent(1); }
