@@ -1,0 +1,280 @@
+#include "train_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "outcome.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr TrainModelConfig kModel{};
+constexpr std::size_t kBatch = 32;      // sequences a step
+constexpr double kLargestGradient = 1;  // norm of all gradients of a model
+constexpr std::string_view kUniform = "uniform/";  // begins the twin's names
+constexpr std::string_view kLoss = "loss";
+constexpr std::string_view kUniformLoss = "uniform_loss";
+
+// The sequences that scores are taken on: far behind those trained on.
+constexpr std::uint64_t kFirstUnseen = std::uint64_t{1} << 63;
+constexpr std::size_t kUnseenBatches = 10;
+constexpr std::size_t kUnseenBatch = 100;
+
+Error not_finite(std::string_view what, double number) {
+  return {
+      ErrorCode::out_of_range,
+      fmt::format("{} was the first that was not finite: {}", what, number)};
+}
+
+// Errors: out_of_range for an element of `values` that is not finite.
+Status check_values(const std::string& name, std::span<const float> values) {
+  const auto found = std::ranges::find_if_not(
+      values, [](float x) { return std::isfinite(x); });
+  return found == values.end() ? ok() : not_finite(name, *found);
+}
+
+Status clip(std::vector<ParamGradient>& gradients) {
+  std::vector<std::span<float>> all;
+  for (ParamGradient& gradient : gradients) {
+    if (Status s = check_values("the gradient of " + gradient.name,
+                                gradient.values.elements());
+        !s) {
+      return s;
+    }
+    all.push_back(gradient.values.elements());
+  }
+  const auto norm = clip_gradient_norm(all, kLargestGradient);
+  return norm ? ok() : norm.error();
+}
+
+}  // namespace
+
+Result<TrainRun> TrainRun::create(const TrainSettings& settings) {
+  auto model = TrainModel::create(kModel, settings.seed);
+  TrainModelConfig without = kModel;
+  without.uniform = true;
+  auto uniform = TrainModel::create(without, settings.seed);
+  if (!model || !uniform) {
+    return model ? uniform.error() : model.error();
+  }
+  auto optimizer =
+      Optimizer::create(AdamWConfig{.learning_rate = settings.learning_rate});
+  if (!optimizer) {
+    return optimizer.error();
+  }
+  return TrainRun(settings, *std::move(model), *std::move(uniform),
+                  *std::move(optimizer));
+}
+
+// ---- Learning. ----
+
+// One step of one model; its loss.
+Result<double> TrainRun::learn(TrainModel& model, std::string_view prefix,
+                               const TrainBatch& batch,
+                               const Executor& executor) {
+  auto gradients = model.differentiate(batch, executor);
+  if (!gradients) {
+    return gradients.error();
+  }
+  if (Status s = clip(gradients->params); !s) {
+    return s.error();
+  }
+  Status updated;
+  model.update([&](std::string_view name, std::span<float> values) {
+    const auto gradient =
+        std::ranges::find(gradients->params, name, &ParamGradient::name);
+    if (updated) {
+      updated = optimizer_.update(fmt::format("{}{}", prefix, name), values,
+                                  gradient->values.elements());
+    }
+    if (updated) {
+      updated = check_values(std::string(name), values);
+    }
+  });
+  if (!updated) {
+    return updated.error();
+  }
+  return gradients->loss;
+}
+
+Status TrainRun::step(const Executor& executor) {
+  const auto batch =
+      make_batch(*settings_.task, settings_.seed, steps() * kBatch, kBatch);
+  if (!batch) {
+    return batch.error();
+  }
+  optimizer_.begin_step();
+  const auto failed = [&](const Error& error, std::string_view model) {
+    return Error{error.code, fmt::format("train: step {}{}: {}", steps() + 1,
+                                         model, error.message)};
+  };
+  const auto loss = learn(model_, "", *batch, executor);
+  if (!loss) {
+    return failed(loss.error(), "");
+  }
+  const auto uniform_loss = learn(uniform_, kUniform, *batch, executor);
+  if (!uniform_loss) {
+    return failed(uniform_loss.error(), " with uniform attention weights");
+  }
+  losses_.push_back(*loss);
+  uniform_losses_.push_back(*uniform_loss);
+  return ok();
+}
+
+// ---- Scores. ----
+
+Result<TrainScore> TrainRun::score_of(const TrainModel& model,
+                                      const Executor& executor) const {
+  TrainScore score{0, 0, std::vector<double>(kModel.num_heads)};
+  std::size_t asked = 0;
+  std::size_t right = 0;
+  for (std::size_t n = 0; n < kUnseenBatches; ++n) {
+    const auto batch =
+        make_batch(*settings_.task, settings_.seed,
+                   kFirstUnseen + n * kUnseenBatch, kUnseenBatch);
+    if (!batch) {
+      return batch.error();
+    }
+    const auto answers = model.answer(*batch, executor);
+    if (!answers) {
+      return answers.error();
+    }
+    score.loss += answers->loss / static_cast<double>(kUnseenBatches);
+    asked += answers->asked;
+    right += answers->right;
+    for (std::size_t h = 0; h < score.on_answer.size(); ++h) {
+      score.on_answer[h] += answers->on_answer[h];
+    }
+  }
+  for (double& share : score.on_answer) {
+    share /= static_cast<double>(asked);
+  }
+  score.accuracy = static_cast<double>(right) / static_cast<double>(asked);
+  return score;
+}
+
+Result<TrainBatch> TrainRun::unseen_sequences(std::size_t count) const {
+  return make_batch(*settings_.task, settings_.seed, kFirstUnseen, count);
+}
+
+std::size_t TrainRun::num_heads() const { return kModel.num_heads; }
+
+Result<TrainScore> TrainRun::score(const Executor& executor) const {
+  return score_of(model_, executor);
+}
+Result<TrainScore> TrainRun::uniform_score(const Executor& executor) const {
+  return score_of(uniform_, executor);
+}
+
+// ---- Files. ----
+
+ModelConfig TrainRun::config() const {
+  return {{"task", std::string(settings_.task->name)},
+          {"embed_dim", static_cast<std::int64_t>(kModel.embed_dim)},
+          {"num_heads", static_cast<std::int64_t>(kModel.num_heads)},
+          {"batch", static_cast<std::int64_t>(kBatch)},
+          {"learning_rate", settings_.learning_rate}};
+}
+
+std::map<std::string, AnyView> TrainRun::params() const {
+  std::map<std::string, AnyView> params = model_.params();
+  for (const auto& [name, view] : uniform_.params()) {
+    params.emplace(std::string(kUniform) + name, view);
+  }
+  return params;
+}
+
+Status TrainRun::write_checkpoint_to(const std::string& path) const {
+  const auto state = optimizer_.state();
+  if (!state) {
+    return state.error();
+  }
+  return write_checkpoint(
+      path, {.step = steps(),
+             .seed = settings_.seed,
+             .config = config(),
+             .params = params(),
+             .optimizer = &*state,
+             .records = {{std::string(kLoss), losses_},
+                         {std::string(kUniformLoss), uniform_losses_}}});
+}
+
+Status TrainRun::write_params_to(const std::string& path) const {
+  std::map<std::string, AnyView> params = model_.params();
+  std::erase_if(params, [](const auto& param) {
+    return param.first.starts_with("classifier.");
+  });
+  return write_npz(path, params);
+}
+
+Result<TrainRun> TrainRun::resume(const TrainSettings& settings,
+                                  const Checkpoint& checkpoint,
+                                  const std::string& path) {
+  auto run = create(settings);
+  if (!run) {
+    return run;
+  }
+  if (Status s = run->load(checkpoint, path); !s) {
+    return as_data(s.error());
+  }
+  return run;
+}
+
+Status TrainRun::load(const Checkpoint& checkpoint, const std::string& path) {
+  ParamShapes shapes;
+  for (const auto& [name, view] : params()) {
+    shapes.emplace(name, std::vector<std::size_t>(view.extents().begin(),
+                                                  view.extents().end()));
+  }
+  if (Status s = check_model(checkpoint, path, config(), shapes); !s) {
+    return s;
+  }
+  const auto bad = [&](std::string_view what) {
+    return Error{ErrorCode::bad_data, fmt::format("train: {}: {}", path, what)};
+  };
+  if (checkpoint.seed.value != settings_.seed.value) {
+    return bad(fmt::format("the seed is {}, expected {}", checkpoint.seed.value,
+                           settings_.seed.value));
+  }
+  const auto losses = checkpoint.records.find(std::string(kLoss));
+  const auto uniform_losses =
+      checkpoint.records.find(std::string(kUniformLoss));
+  const auto fits = [&](const auto& found) {
+    return found != checkpoint.records.end() &&
+           found->second.size() == checkpoint.step;
+  };
+  if (!fits(losses) || !fits(uniform_losses) ||
+      checkpoint.optimizer.step != checkpoint.step) {
+    return bad(fmt::format("expected losses and an optimiser of its {} steps",
+                           checkpoint.step));
+  }
+  OptimizerState state{checkpoint.optimizer.step, {}};
+  for (const auto& [name, values] : checkpoint.optimizer.values) {
+    auto copy = values.clone();
+    if (!copy) {
+      return copy.error();
+    }
+    state.values.emplace(name, *std::move(copy));
+  }
+  if (Status s = optimizer_.set_state(std::move(state)); !s) {
+    return s;
+  }
+  for (const auto& [model, prefix] :
+       {std::pair{&model_, std::string_view()}, {&uniform_, kUniform}}) {
+    model->update([&](std::string_view name, std::span<float> values) {
+      const Array& array =
+          checkpoint.params.at(fmt::format("{}{}", prefix, name));
+      std::memcpy(values.data(), array.data.data(), values.size_bytes());
+    });
+  }
+  losses_ = losses->second;
+  uniform_losses_ = uniform_losses->second;
+  return ok();
+}
+
+}  // namespace headwise::cli

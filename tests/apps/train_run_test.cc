@@ -1,0 +1,209 @@
+#include "train_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "headwise/module/loss.h"
+#include "interop/files.h"
+
+namespace headwise::cli {
+namespace {
+
+using testing::StartsWith;
+
+TrainSettings settings_of(std::string_view task) {
+  return {.task = find_train_task(task), .seed = Seed{3}};
+}
+
+void take_steps(TrainRun& run, int count, std::size_t threads = 2) {
+  const Executor executor = Executor::with_threads(threads).value();
+  for (int n = 0; n < count; ++n) {
+    const Status s = run.step(executor);
+    ASSERT_TRUE(s) << s.error().message;
+  }
+}
+
+// All that a run is: parameters, optimiser, losses.
+Bytes bytes_of(const TrainRun& run) {
+  const TempFolder folder;
+  EXPECT_TRUE(run.write_checkpoint_to(folder / "c.npz"));
+  return file_bytes(folder / "c.npz");
+}
+
+// ---- Gradients. ----
+
+TEST(TrainModelTest, GradientsAreThoseOfTheLoss) {
+  const Executor executor = Executor::with_threads(1).value();
+  for (const TrainTask& task : train_tasks()) {
+    const auto batch = make_batch(task, Seed{3}, 0, 4).value();
+    auto model =
+        TrainModel::create({.embed_dim = 16, .num_heads = 2}, Seed{3}).value();
+    const auto step = model.differentiate(batch, executor).value();
+    EXPECT_NEAR(step.loss, model.answer(batch, executor).value().loss, 1e-6);
+    std::set<std::string> names;
+    for (const auto& [name, gradient] : step.params) {
+      names.insert(name);
+      // Along the gradient the loss rises by its length.
+      double length = 0;
+      for (const float g : gradient.elements()) {
+        length += static_cast<double>(g) * g;
+      }
+      length = std::sqrt(length);
+      if (length < 1e-6) {  // a key's bias moves all scores of a row alike
+        EXPECT_EQ(name, "w_k.bias");
+        continue;
+      }
+      const auto loss_at = [&](double distance) {
+        auto moved =
+            TrainModel::create({.embed_dim = 16, .num_heads = 2}, Seed{3})
+                .value();
+        moved.update([&](std::string_view which, std::span<float> values) {
+          for (std::size_t n = 0; which == name && n < values.size(); ++n) {
+            values[n] += static_cast<float>(distance * gradient(n) / length);
+          }
+        });
+        return moved.differentiate(batch, executor).value().loss;
+      };
+      constexpr double kDistance = 1e-2;
+      const double slope =
+          (loss_at(kDistance) - loss_at(-kDistance)) / (2 * kDistance);
+      EXPECT_NEAR(slope, length, 1e-3 * (length + 0.05)) << task.name << name;
+    }
+    std::set<std::string> params;
+    for (const auto& [name, view] : model.params()) {
+      params.insert(name);
+    }
+    EXPECT_EQ(names, params);
+  }
+}
+
+TEST(TrainModelTest, UniformAttendsToAllKeysAlike) {
+  const Executor executor = Executor::with_threads(1).value();
+  for (const TrainTask& task : train_tasks()) {
+    const auto batch = make_batch(task, Seed{3}, 0, 4).value();
+    const auto model = TrainModel::create({.uniform = true}, Seed{3}).value();
+    const auto answers = model.answer(batch, executor).value();
+    for (const double share : answers.on_answer) {
+      EXPECT_NEAR(share / static_cast<double>(answers.asked),
+                  1.0 / static_cast<double>(task.key_length), 1e-6);
+    }
+  }
+}
+
+// ---- The run. ----
+
+TEST(TrainRunTest, ThreadsChangeNoBit) {
+  for (const TrainTask& task : train_tasks()) {
+    std::vector<Bytes> runs;
+    for (const std::size_t threads : {1, 2, 3}) {
+      auto run = TrainRun::create(settings_of(task.name)).value();
+      take_steps(run, 6, threads);
+      runs.push_back(bytes_of(run));
+    }
+    EXPECT_EQ(runs[0], runs[1]);
+    EXPECT_EQ(runs[0], runs[2]);
+  }
+}
+
+TEST(TrainRunTest, ResumedItHasTheBitsOfOneThatNeverStopped) {
+  for (const TrainTask& task : train_tasks()) {
+    const TrainSettings settings = settings_of(task.name);
+    auto whole = TrainRun::create(settings).value();
+    take_steps(whole, 8);
+    const TempFolder folder;
+    const std::string path = folder / "c.npz";
+    auto first = TrainRun::create(settings).value();
+    take_steps(first, 3);
+    ASSERT_TRUE(first.write_checkpoint_to(path));
+    auto second =
+        TrainRun::resume(settings, read_checkpoint(path).value(), path);
+    ASSERT_TRUE(second) << second.error().message;
+    EXPECT_EQ(second->steps(), 3u);
+    take_steps(*second, 5);
+    EXPECT_EQ(bytes_of(*second), bytes_of(whole));
+  }
+}
+
+TEST(TrainRunTest, ACheckpointOfOtherSettingsIsAnError) {
+  const TempFolder folder;
+  const std::string path = folder / "c.npz";
+  const TrainSettings settings = settings_of("recall");
+  auto run = TrainRun::create(settings).value();
+  take_steps(run, 1);
+  ASSERT_TRUE(run.write_checkpoint_to(path));
+  Checkpoint checkpoint = read_checkpoint(path).value();
+  const auto error_with = [&](const TrainSettings& other) {
+    const auto resumed = TrainRun::resume(other, checkpoint, path);
+    EXPECT_FALSE(resumed);
+    EXPECT_EQ(resumed.error().code, ErrorCode::bad_data);
+    return resumed.error().message;
+  };
+  TrainSettings other = settings;
+  other.task = find_train_task("reverse");
+  EXPECT_EQ(error_with(other), "read_checkpoint: " + path +
+                                   " is of another model: task is recall, "
+                                   "expected reverse");
+  other = settings;
+  other.learning_rate = 1;
+  EXPECT_EQ(error_with(other), "read_checkpoint: " + path +
+                                   " is of another model: learning_rate is "
+                                   "0.003, expected 1");
+  other = settings;
+  other.seed = Seed{4};
+  EXPECT_EQ(error_with(other),
+            "train: " + path + ": the seed is 3, expected 4");
+  checkpoint.records.at("loss").push_back(1);
+  EXPECT_EQ(
+      error_with(settings),
+      "train: " + path + ": expected losses and an optimiser of its 1 steps");
+}
+
+TEST(TrainRunTest, ALossThatIsNotFiniteStopsItWithTheStepAndTheFirst) {
+  TrainSettings settings = settings_of("recall");
+  settings.learning_rate = 1e20;
+  auto run = TrainRun::create(settings).value();
+  const Executor executor = Executor::with_threads(1).value();
+  Status s = run.step(executor);
+  for (int n = 0; s && n < 10; ++n) {
+    s = run.step(executor);
+  }
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().message,
+            "train: step 2: the loss is nan, and the first that was not finite "
+            "was the output");
+  EXPECT_EQ(run.steps(), 1u);
+
+  settings.learning_rate = 1e39;
+  auto overflowing = TrainRun::create(settings).value();
+  s = overflowing.step(executor);
+  ASSERT_FALSE(s);
+  EXPECT_THAT(s.error().message,
+              StartsWith("train: step 1: embedding.weight was the first that "
+                         "was not finite: "));
+}
+
+TEST(TrainRunTest, SequencesThatScoresAreTakenOnAreNotTrainedOn) {
+  const auto run = TrainRun::create(settings_of("recall")).value();
+  const auto unseen = run.unseen_sequences(100).value();
+  const auto seen =
+      make_batch(*find_train_task("recall"), Seed{3}, 0, 20000).value();
+  std::set<std::vector<TokenId>> trained_on;
+  const auto row = [](const TrainBatch& batch, std::size_t b) {
+    const auto tokens = batch.tokens.elements().subspan(b * 12, 12);
+    return std::vector<TokenId>(tokens.begin(), tokens.end());
+  };
+  for (std::size_t b = 0; b < 20000; ++b) {
+    trained_on.insert(row(seen, b));
+  }
+  for (std::size_t b = 0; b < 100; ++b) {
+    EXPECT_FALSE(trained_on.contains(row(unseen, b)));
+  }
+}
+
+}  // namespace
+}  // namespace headwise::cli
