@@ -21,7 +21,8 @@ namespace {
 constexpr std::string_view kExamples =
     R"(  headwise explain                     watch a batch go through attention
   headwise explain --example masked    the same with padding and causal masks
-  headwise run --query q.npy --key k.npy --value v.npy --out out.npy)";
+  headwise run --query q.npy --key k.npy --value v.npy --out out.npy
+  headwise train --out run             train a small model, see what it learns)";
 
 int report(const Outcome& outcome) {
   if (!outcome) {
@@ -43,6 +44,7 @@ int run(const std::vector<std::string>& arguments) {
   Command chosen;
   add_explain(app, chosen);
   add_run(app, chosen);
+  add_train(app, chosen);
   add_bench(app, chosen);
   add_info(app, chosen);
   try {

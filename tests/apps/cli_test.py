@@ -21,15 +21,16 @@ SMALL = ("--embed-dim", "8", "--num-heads", "2")
 class HelpTest(CliTest):
     def test_help_begins_with_examples(self):
         for arguments in (["--help"], ["-h"], [], ["explain", "--help"],
-                          ["run", "--help"], ["bench", "--help"],
-                          ["info", "--help"]):
+                          ["run", "--help"], ["train", "--help"],
+                          ["bench", "--help"], ["info", "--help"]):
             with self.subTest(arguments):
                 text = self.succeed(*arguments)
                 self.assertTrue(text.startswith("Examples:\n  headwise "), text)
                 self.assertIn("Usage: headwise", text)
 
     def test_no_line_is_longer_than_a_terminal(self):
-        for command in ([], ["explain"], ["run"], ["bench"], ["info"]):
+        for command in ([], ["explain"], ["run"], ["train"], ["bench"],
+                        ["info"]):
             for line in self.succeed(*command, "--help").splitlines():
                 self.assertLessEqual(len(line), 80, line)
 

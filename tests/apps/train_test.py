@@ -1,0 +1,169 @@
+"""`headwise train` as a process."""
+import json
+import shlex
+import subprocess
+import time
+import xml.etree.ElementTree
+import zipfile
+
+import cli_case
+from cli_case import BAD_INPUT, OUT_OF_RESOURCES, USAGE, CliTest
+
+
+class TrainTest(CliTest):
+    def train(self, *arguments, out="run"):
+        """The lines of JSON."""
+        text = self.succeed("train", "--json", "--out", out, *arguments)
+        return [json.loads(line) for line in text.splitlines()]
+
+    def bytes_of(self, name):
+        return (self.folder / name).read_bytes()
+
+    def test_json_says_how_it_went(self):
+        lines = self.train("--steps", "3", "--task", "reverse")
+        last = lines[-1]
+        self.assertEqual(list(last)[:5],
+                         ["task", "steps", "seconds", "loss", "accuracy"])
+        self.assertEqual((last["task"], last["steps"]), ("reverse", 3))
+        self.assertTrue(0 <= last["accuracy"] <= 1)
+        self.assertGreater(last["seconds"], 0)
+        self.assertEqual(len(last["weight_on_answer"]), 2)
+        self.assertEqual(lines[0]["step"], 3)
+        self.assertGreater(lines[0]["loss"], 0)
+
+    def test_files(self):
+        self.train("--steps", "2")
+        names = {path.name for path in (self.folder / "run").iterdir()}
+        self.assertEqual(names, {"checkpoint.npz", "params.npz", "tokens.txt",
+                                 "curve.svg"})
+        xml.etree.ElementTree.parse(self.folder / "run" / "curve.svg")
+        lines = (self.folder / "run" / "tokens.txt").read_text().splitlines()
+        self.assertEqual([len(line.split()) for line in lines], [12] * 4)
+
+    def test_the_text_ends_with_the_command_that_shows_the_heads(self):
+        for task, lengths in (("recall", "(B=4, L=12)"),
+                              ("reverse", "(B=4, Lkv=10)")):
+            with self.subTest(task):
+                text = self.succeed("train", "--task", task, "--steps", "2",
+                                    "--out", "a folder's")
+                self.assertIn("loss: * attention, o uniform", text)
+                self.assertIn("accuracy", text)
+                words = shlex.split(text.splitlines()[-1])
+                self.assertEqual(words[:2], ["headwise", "explain"])
+                shown = self.succeed(*words[1:])
+                self.assertIn(lengths, shown)
+                svg = self.folder / "a folder's" / "heads.svg"
+                xml.etree.ElementTree.parse(svg)
+
+    def test_the_examples_work(self):
+        text = self.succeed("train", "--help").split("\n\n")[0]
+        lines = [line.split() for line in text.splitlines()[1:]]
+        self.assertEqual(len(lines), 4)
+        for line in lines:
+            self.assertEqual(line[:2], ["headwise", "train"])
+            self.succeed(*line[1:])
+
+    def test_threads_change_no_bit(self):
+        for threads in "12":
+            self.train("--steps", "5", "--threads", threads,
+                       out=f"run{threads}")
+        for name in ("checkpoint.npz", "params.npz", "curve.svg"):
+            self.assertEqual(self.bytes_of(f"run1/{name}"),
+                             self.bytes_of(f"run2/{name}"))
+
+    def test_resumed_it_has_the_bits_of_one_that_never_stopped(self):
+        options = ("--task", "reverse", "--seed", "9", "--learning-rate",
+                   "0.01")
+        self.train(*options, "--steps", "5")
+        self.train(*options, "--steps", "2", out="half")
+        # What was not given is as it was.
+        lines = self.train("--steps", "5", "--resume", "half", out="whole")
+        self.assertEqual(lines[-1]["task"], "reverse")
+        for name in ("checkpoint.npz", "params.npz", "curve.svg",
+                     "tokens.txt", "target_tokens.txt"):
+            self.assertEqual(self.bytes_of(f"whole/{name}"),
+                             self.bytes_of(f"run/{name}"))
+
+    def test_killed_and_resumed_it_has_the_same_bits(self):
+        killed = subprocess.Popen(
+            [cli_case.HEADWISE, "train", "--steps", "100000", "--out",
+             "killed"], cwd=self.folder)
+        path = self.folder / "killed" / "checkpoint.npz"
+        try:
+            for _ in range(1200):
+                if path.exists():
+                    break
+                time.sleep(0.05)
+        finally:
+            killed.kill()
+            killed.wait()
+        with zipfile.ZipFile(path) as archive:
+            # The number behind the header of a .npy file.
+            done = int.from_bytes(archive.read("step.npy")[-8:], "little")
+        self.assertEqual(done % 100, 0)
+        steps = str(max(300, done + 1))
+        self.train("--steps", steps, out="run")
+        self.train("--steps", steps, "--resume", "killed", out="killed")
+        self.assertEqual(self.bytes_of("killed/checkpoint.npz"),
+                         self.bytes_of("run/checkpoint.npz"))
+
+    def test_wrong_usage(self):
+        self.fail_with(USAGE, "--out is required", "train")
+        self.fail_with(USAGE, "--task is sort, expected one of recall, "
+                       "reverse", "train", "--task", "sort", "--out", "run")
+        self.fail_with(USAGE, "--steps is 0, expected a whole number from 1 "
+                       "on", "train", "--steps", "0", "--out", "run")
+        self.train("--steps", "2")
+        self.fail_with(USAGE, "--steps is 2, expected more than the 2 that "
+                       "run/checkpoint.npz has", "train", "--steps", "2",
+                       "--resume", "run", "--out", "run")
+
+    def test_a_checkpoint_that_is_wrong(self):
+        self.train("--steps", "1")
+        arguments = ("train", "--resume", "run", "--out", "new")
+        self.fail_with(BAD_INPUT, "none/checkpoint.npz: No such file", "train",
+                       "--resume", "none", "--out", "new")
+        self.fail_with(BAD_INPUT, "run/checkpoint.npz is of another model: "
+                       "task is recall, expected reverse", *arguments,
+                       "--task", "reverse")
+        self.fail_with(BAD_INPUT, "run/checkpoint.npz: the seed is 0, "
+                       "expected 1", *arguments, "--seed", "1")
+        path = self.folder / "run" / "checkpoint.npz"
+        whole = path.read_bytes()
+        path.write_bytes(whole[:len(whole) // 2])
+        self.fail_with(BAD_INPUT, "run/checkpoint.npz", *arguments)
+        path.write_bytes((self.folder / "run" / "params.npz").read_bytes())
+        self.fail_with(BAD_INPUT, "run/checkpoint.npz is no checkpoint: it "
+                       "has no format", *arguments)
+        self.assertFalse((self.folder / "new").exists())
+
+    def test_a_loss_that_is_not_finite_stops_the_run(self):
+        self.fail_with(BAD_INPUT, "train: step 2: the loss is nan, and the "
+                       "first that was not finite was the output", "train",
+                       "--learning-rate", "1e20", "--out", "run")
+
+    def test_a_folder_that_cannot_be_made(self):
+        self.fail_with(OUT_OF_RESOURCES, "--out a/b: No such file", "train",
+                       "--steps", "1", "--out", "a/b")
+        self.put_text("no folder", "file")
+        self.fail_with(OUT_OF_RESOURCES, "file/checkpoint.npz", "train",
+                       "--steps", "1", "--out", "file")
+
+
+class LearningTest(CliTest):
+    def test_the_defaults_learn_from_any_seed_what_averaging_cannot(self):
+        for task in ("recall", "reverse"):
+            for seed in "012":
+                with self.subTest(task=task, seed=seed):
+                    text = self.succeed("train", "--json", "--task", task,
+                                        "--seed", seed, "--out", "run")
+                    last = json.loads(text.splitlines()[-1])
+                    self.assertGreaterEqual(last["accuracy"], 0.95)
+                    self.assertLessEqual(last["uniform_accuracy"],
+                                         last["accuracy"] - 0.2)
+                    self.assertGreater(max(last["weight_on_answer"]), 0.5)
+                    self.assertLess(last["seconds"], 120)
+
+
+if __name__ == "__main__":
+    cli_case.main()
