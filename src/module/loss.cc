@@ -62,7 +62,7 @@ double row_loss(TensorView<const float, 2> logits, std::size_t n,
   double max = logits(n, 0);
   for (std::size_t c = 1; c < C; ++c) {
     const double logit = logits(n, c);
-    max = std::isnan(max) || max > logit ? max : logit;  // NaN stays
+    max = logit > max ? logit : max;  // a NaN shows in the sum
   }
   double sum = 0;
   for (std::size_t c = 0; c < C; ++c) {

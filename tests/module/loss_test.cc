@@ -169,6 +169,12 @@ TEST(MeanSquaredErrorTest, KnownValuesAndStrides) {
   EXPECT_EQ(turned.loss, result.loss);
   EXPECT_EQ(turned.d_prediction(0, 1), 1.5f);
   EXPECT_EQ(turned.d_prediction(1, 0), 1);
+  const auto other = tensor_of<float, 2>({2, 2}, {1, 5, 0, 4});
+  const auto mixed =
+      mean_squared_error(view_of(prediction), view_of(other).permuted({1, 0}))
+          .value();
+  EXPECT_EQ(mixed.loss, 2);
+  EXPECT_EQ(mixed.d_prediction(1, 0), -1);
 }
 
 template <class Result>
