@@ -80,7 +80,8 @@ double line_step(double top) {
 std::string axes(double top, std::size_t steps) {
   std::string text;
   const double step = line_step(top);
-  for (double loss = 0; loss <= top; loss += step) {
+  for (int n = 0; n * step <= top; ++n) {
+    const double loss = n * step;
     const double y = kTop + (1 - loss / top) * kHeight;
     text += fmt::format(
         "<path d=\"M{} {:.1f}h{}\" stroke=\"#ccc\"/>\n"

@@ -137,7 +137,7 @@ std::string explain_command(const TrainRun& run, const std::string& folder) {
   };
   return fmt::format(
       "headwise explain --params {} --num-heads {} --tokens {}{} --heads {}",
-      in_folder("params.npz"), run.num_heads(), in_folder("tokens.txt"),
+      in_folder("params.npz"), TrainRun::num_heads(), in_folder("tokens.txt"),
       run.task().cross ? " --target-tokens " + in_folder("target_tokens.txt")
                        : "",
       in_folder("heads.svg"));

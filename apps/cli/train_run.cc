@@ -162,7 +162,7 @@ Result<TrainBatch> TrainRun::unseen_sequences(std::size_t count) const {
   return make_batch(*settings_.task, settings_.seed, kFirstUnseen, count);
 }
 
-std::size_t TrainRun::num_heads() const { return kModel.num_heads; }
+std::size_t TrainRun::num_heads() { return kModel.num_heads; }
 
 Result<TrainScore> TrainRun::score(const Executor& executor) const {
   return score_of(model_, executor);
@@ -253,25 +253,18 @@ Status TrainRun::load(const Checkpoint& checkpoint, const std::string& path) {
     return bad(fmt::format("expected losses and an optimiser of its {} steps",
                            checkpoint.step));
   }
-  OptimizerState state{checkpoint.optimizer.step, {}};
-  for (const auto& [name, values] : checkpoint.optimizer.values) {
-    auto copy = values.clone();
-    if (!copy) {
-      return copy.error();
-    }
-    state.values.emplace(name, *std::move(copy));
-  }
-  if (Status s = optimizer_.set_state(std::move(state)); !s) {
+  if (Status s = optimizer_.set_state(checkpoint.optimizer); !s) {
     return s;
   }
-  for (const auto& [model, prefix] :
-       {std::pair{&model_, std::string_view()}, {&uniform_, kUniform}}) {
-    model->update([&](std::string_view name, std::span<float> values) {
+  const auto set = [&](TrainModel& model, std::string_view prefix) {
+    model.update([&](std::string_view name, std::span<float> values) {
       const Array& array =
           checkpoint.params.at(fmt::format("{}{}", prefix, name));
       std::memcpy(values.data(), array.data.data(), values.size_bytes());
     });
-  }
+  };
+  set(model_, "");
+  set(uniform_, kUniform);
   losses_ = losses->second;
   uniform_losses_ = uniform_losses->second;
   return ok();

@@ -62,7 +62,7 @@ class TrainRun {
   Result<TrainBatch> unseen_sequences(std::size_t count) const;
 
   const TrainTask& task() const { return *settings_.task; }
-  std::size_t num_heads() const;
+  static std::size_t num_heads();
   std::uint64_t steps() const { return losses_.size(); }
   TrainCurve curve() const {
     return {settings_.task->name, losses_, uniform_losses_};

@@ -1,5 +1,6 @@
 #include "train_task.h"
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 #include <utility>
@@ -101,10 +102,8 @@ constexpr std::array<TrainTask, 2> kTasks = {
 std::span<const TrainTask> train_tasks() { return kTasks; }
 
 std::vector<std::string> train_task_names() {
-  std::vector<std::string> names;
-  for (const TrainTask& task : kTasks) {
-    names.emplace_back(task.name);
-  }
+  std::vector<std::string> names(kTasks.size());
+  std::ranges::transform(kTasks, names.begin(), &TrainTask::name);
   return names;
 }
 

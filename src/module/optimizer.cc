@@ -92,10 +92,24 @@ void step_adamw(const AdamWConfig& config, std::uint64_t step,
   }
 }
 
-// "exp_avg/w_q.weight" in its two parts.
+// "exp_avg/w_q.weight" of its two parts, and the other way round.
+std::string joined_key(std::string_view kind, std::string_view name) {
+  std::string key(kind);
+  key += '/';
+  key += name;
+  return key;
+}
 std::pair<std::string_view, std::string_view> split_key(std::string_view key) {
   const std::size_t slash = std::min(key.find('/'), key.size());
   return {key.substr(0, slash), key.substr(std::min(slash + 1, key.size()))};
+}
+
+std::string expected_keys(std::string_view first, std::string_view second) {
+  if (first.empty()) {
+    return ", which has none";
+  }
+  const std::string one = ", expected " + joined_key(first, "NAME");
+  return second.empty() ? one : one + " and " + joined_key(second, "NAME");
 }
 
 }  // namespace
@@ -216,7 +230,7 @@ Result<OptimizerState> Optimizer::state() const try {
       if (!copy) {
         return copy.error();
       }
-      state.values.emplace(std::string(kind) + "/" + name, *std::move(copy));
+      state.values.emplace(joined_key(kind, name), *std::move(copy));
     }
   }
   return state;
@@ -230,29 +244,24 @@ Status Optimizer::check_pairs(const OptimizerState& state) const {
   for (const auto& [key, values] : state.values) {
     const auto [kind, name] = split_key(key);
     if (kind.empty() || name.empty() || (kind != first && kind != second)) {
-      return Error{
-          ErrorCode::invalid_argument,
-          std::string(kOperation) + ": " + key +
-              " is no state of this optimiser" +
-              (first.empty() ? ", which has none"
-               : second.empty()
-                   ? ", expected " + std::string(first) + "/NAME"
-                   : ", expected " + std::string(first) + "/NAME and " +
-                         std::string(second) + "/NAME")};
+      return Error{ErrorCode::invalid_argument,
+                   std::string(kOperation) + ": " + key +
+                       " is no state of this optimiser" +
+                       expected_keys(first, second)};
     }
     if (second.empty()) {
       continue;
     }
-    const std::string other =
-        std::string(kind == first ? second : first) + "/" + std::string(name);
+    const std::string other = joined_key(kind == first ? second : first, name);
     const auto found = state.values.find(other);
     if (found == state.values.end()) {
       return Error{ErrorCode::invalid_argument, std::string(kOperation) +
                                                     ": the state has " + key +
                                                     " and no " + other};
     }
-    if (Status s = check_shape(kOperation, other, found->second.extents(),
-                               "that of " + key, values.extents());
+    if (Status s =
+            check_shape(kOperation, other, found->second.extents(),
+                        std::string("that of ").append(key), values.extents());
         !s) {
       return s;
     }
@@ -260,16 +269,20 @@ Status Optimizer::check_pairs(const OptimizerState& state) const {
   return ok();
 }
 
-Status Optimizer::set_state(OptimizerState state) try {
+Status Optimizer::set_state(const OptimizerState& state) try {
   if (Status s = check_pairs(state); !s) {
     return s;
   }
   Memories memories;
-  for (auto& [key, values] : state.values) {
+  for (const auto& [key, values] : state.values) {
+    auto copy = values.clone();
+    if (!copy) {
+      return copy.error();
+    }
     const auto [kind, name] = split_key(key);
     Memory& memory = memories[std::string(name)];
-    memory.size = values.size();
-    (kind == kinds().first ? memory.first : memory.second) = std::move(values);
+    memory.size = copy->size();
+    (kind == kinds().first ? memory.first : memory.second) = *std::move(copy);
   }
   memories_ = std::move(memories);
   step_ = state.step;

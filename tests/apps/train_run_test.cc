@@ -124,7 +124,7 @@ TEST(TrainRunTest, EachStepSeesSequencesOfItsOwn) {
 TEST(TrainRunTest, ThreadsChangeNoBit) {
   for (const TrainTask& task : train_tasks()) {
     std::vector<Bytes> runs;
-    for (const std::size_t threads : {1, 2, 3}) {
+    for (std::size_t threads = 1; threads <= 3; ++threads) {
       auto run = TrainRun::create(settings_of(task.name)).value();
       take_steps(run, 6, threads);
       runs.push_back(bytes_of(run));

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <set>
 #include <vector>
 
@@ -72,9 +74,9 @@ TEST(TrainTaskTest, ASequenceDependsOnTheSeedAndItsNumberAlone) {
   for (const TrainTask& task : train_tasks()) {
     const auto many = tokens_of(make_batch(task, kSeed, 0, 40).value());
     const auto one = tokens_of(make_batch(task, kSeed, 17, 1).value());
-    const std::size_t L = task.key_length;
-    EXPECT_EQ(one, std::vector<TokenId>(many.begin() + 17 * L,
-                                        many.begin() + 18 * L));
+    const auto begin =
+        many.begin() + static_cast<std::ptrdiff_t>(17 * task.key_length);
+    EXPECT_TRUE(std::equal(one.begin(), one.end(), begin));
     EXPECT_NE(one, tokens_of(make_batch(task, Seed{6}, 17, 1).value()));
     std::set<std::vector<TokenId>> different;
     for (std::size_t b = 0; b < 40; ++b) {

@@ -140,11 +140,11 @@ TEST(OptimizerTest, AfterItsStateWasSetItGoesOnAsIfItHadNotStopped) {
     Optimizer first = Optimizer::create(config).value();
     std::vector<float> y = numbers(19, 1);
     steps(first, y, 4);
-    OptimizerState state = first.state().value();
+    const OptimizerState state = first.state().value();
     EXPECT_EQ(state.step, 4u);
     EXPECT_EQ(state.values.size(), entries);
     Optimizer second = Optimizer::create(config).value();
-    ASSERT_TRUE(second.set_state(std::move(state)));
+    ASSERT_TRUE(second.set_state(state));
     steps(second, y, 5);
     EXPECT_TRUE(same_bits(x, y));
   };

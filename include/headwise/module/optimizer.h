@@ -92,7 +92,7 @@ class Optimizer {
   // Errors, before anything is changed: invalid_argument for a name that this
   // optimiser has no use for, or for one of AdamW's two without the other;
   // shape_mismatch; out_of_memory.
-  Status set_state(OptimizerState state);
+  Status set_state(const OptimizerState& state);
 
  private:
   // What is remembered of one parameter.
