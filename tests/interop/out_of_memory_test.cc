@@ -2,6 +2,7 @@
 // nothing leaks (as the sanitizer sees it), and nothing is left half.
 #include <gtest/gtest.h>
 
+#include "headwise/interop/checkpoint.h"
 #include "headwise/interop/npy.h"
 #include "headwise/interop/npz.h"
 #include "headwise/interop/params.h"
@@ -61,6 +62,25 @@ TEST(OutOfMemoryTest, EveryAllocationOfAWriterMayFailAndTheOldFileStays) {
   ASSERT_TRUE(write_npy(folder / "fc_q.weight.npy", view));
   std::filesystem::remove(npy);
   EXPECT_GT(failures_of([&] { return read_params(path, names); }), 10);
+}
+
+TEST(OutOfMemoryTest, EveryAllocationOfACheckpointMayFail) {
+  const auto array = read_npy(data_path("f4.npy"));
+  ASSERT_TRUE(array);
+  OptimizerState optimizer{3, {}};
+  optimizer.values.emplace(
+      "exp_avg/w_q.weight",
+      Tensor<float, 1>::create({array->data.size() / sizeof(float)}).value());
+  const CheckpointView view{.step = 3,
+                            .config = {{"task", "recall"}},
+                            .params = {{"w_q.weight", array->view()}},
+                            .optimizer = &optimizer,
+                            .records = {{"loss", {1, 2, 3}}}};
+  const TempFolder folder;
+  const std::string path = folder / "c.npz";
+  EXPECT_GT(failures_of([&] { return write_checkpoint(path, view); }), 10);
+  EXPECT_EQ(folder.count(), 1u);
+  EXPECT_GT(failures_of([&] { return read_checkpoint(path); }), 10);
 }
 
 }  // namespace
