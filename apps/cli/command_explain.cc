@@ -170,7 +170,8 @@ void add_layer_options(CLI::App& command, ExplainFlags& flags) {
       .add_option(
           "--params", flags.params,
           "read the parameters: w_q.weight.npy, w_q.bias.npy, the same of w_k, "
-          "w_v, w_o, and embedding.weight.npy, in a folder or a .npz")
+          "w_v, w_o, w_score.weight.npy of additive scoring, and "
+          "embedding.weight.npy, in a folder or a .npz")
       ->type_name("DIR|FILE.npz")
       ->check(not_empty())
       ->group("Layer");

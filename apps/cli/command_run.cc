@@ -102,6 +102,22 @@ Outcome check_flags(const RunFlags& flags) {
     return usage(
         "--layout is for tensors with heads; with --params they are (B, L, E)");
   }
+  if (flags.is_layer() && !flags.operation.score_weight.empty()) {
+    return usage(
+        "--score-weight is for tensors with heads; with --params the layer's "
+        "is w_score.weight");
+  }
+  if (!flags.operation.score_weight.empty() && !flags.operation.additive()) {
+    return usage("--score-weight needs --scoring additive beside it");
+  }
+  if (!flags.is_layer() && flags.operation.additive() &&
+      flags.operation.score_weight.empty()) {
+    return usage(
+        "--scoring additive needs --score-weight or --params beside it");
+  }
+  if (flags.operation.additive() && flags.operation.scale) {
+    return usage("--scale is for --scoring dot; additive scores have none");
+  }
   if (flags.form != "per-head" && flags.attn_weights.empty() &&
       flags.d_attn_weights.empty()) {
     return usage("--attn-weights-form needs --attn-weights FILE beside it");
@@ -170,14 +186,21 @@ void add_tensor_options(CLI::App& command, RunFlags& flags) {
       ->check(one_of({"bhld", "blhd"}))
       ->group("Tensors");
   add_ragged_options(command, flags.operation);
+  command
+      .add_option("--score-weight", flags.operation.score_weight,
+                  "(H, D): w of --scoring additive, D being the size of the "
+                  "hidden layer")
+      ->type_name("F.npy")
+      ->check(not_empty())
+      ->group("Scores");
 }
 
 void add_layer_options(CLI::App& command, RunFlags& flags) {
   command
       .add_option("--params", flags.params,
                   "run the layer: w_q.weight.npy, w_q.bias.npy, the same of "
-                  "w_k, w_v, w_o, in a folder or a .npz; query, key and value "
-                  "are then (B, L, E)")
+                  "w_k, w_v, w_o, w_score.weight.npy of additive scoring, in a "
+                  "folder or a .npz; query, key and value are then (B, L, E)")
       ->type_name("DIR|FILE.npz")
       ->check(not_empty())
       ->group("Layer");

@@ -19,7 +19,8 @@ namespace {
 
 // The sizes of the layer: those asked for, or those of the files.
 Result<MultiHeadAttentionConfig> config_of(
-    const JobInput& input, const std::optional<LayerFromFiles>& files) {
+    const ExplainFlags& flags, const JobInput& input,
+    const std::optional<LayerFromFiles>& files) {
   if (files) {
     return files->layer.config();
   }
@@ -41,6 +42,9 @@ Result<MultiHeadAttentionConfig> config_of(
                                   .num_kv_heads = input.num_kv_heads,
                                   .bias = input.bias,
                                   .out_proj = input.out_proj};
+  if (flags.operation.additive()) {
+    config.scoring = Scoring::additive;
+  }
   if (input.vectors) {
     config.query_dim = input.vectors->query.extent(2);
     config.kdim = input.vectors->key.extent(2);
@@ -54,8 +58,12 @@ Result<std::optional<LayerFromFiles>> read_files(const ExplainFlags& flags,
   if (flags.params.empty()) {
     return std::optional<LayerFromFiles>{};
   }
-  auto files = read_layer(flags.params, input.num_heads, input.num_kv_heads,
-                          !input.vectors);
+  auto files = read_layer(
+      flags.params, {.num_heads = input.num_heads,
+                     .num_kv_heads = input.num_kv_heads,
+                     .scoring = flags.operation.scoring,
+                     .vdim = input.vectors ? input.vectors->value.extent(2) : 0,
+                     .with_embedding = !input.vectors});
   if (!files) {
     return as_data(files.error());
   }
@@ -98,6 +106,8 @@ class Runner {
     job.cross = input_.keys.has_value();
     job.batched = input_.batched;
     job.out_proj = config_.out_proj;
+    job.value_proj = config_.value_proj;
+    job.additive = config_.scoring == Scoring::additive;
     job.biased = biased();
     job.vocab_size = files_ && files_->embedding
                          ? files_->embedding->vocab_size()
@@ -128,7 +138,9 @@ class Runner {
     job.num_heads = config_.num_heads;
     job.num_kv_heads = *config_.num_kv_heads;
     job.scale =
-        flags_.operation.scale.value_or(default_scale(*config_.head_dim));
+        job.additive
+            ? 1
+            : flags_.operation.scale.value_or(default_scale(*config_.head_dim));
     job.softcap = flags_.operation.softcap;
     job.dropout = flags_.operation.dropout.value_or(0);
     return job;
@@ -257,15 +269,17 @@ class Runner {
     }
     const MultiHeadAttentionParams& params = *files_->layer.params();
     std::set<std::string> names;
-    for (const auto& [name, linear] : {std::pair{"q", &params.w_q},
-                                       {"k", &params.w_k},
-                                       {"v", &params.w_v}}) {
+    for (const auto& [name, linear] :
+         {std::pair{"q", &params.w_q}, {"k", &params.w_k}}) {
       if (linear->has_bias()) {
         names.insert(name);
       }
     }
-    if (params.w_o && params.w_o->has_bias()) {
-      names.insert("output");
+    for (const auto& [name, linear] :
+         {std::pair{"v", &params.w_v}, {"output", &params.w_o}}) {
+      if (*linear && (*linear)->has_bias()) {
+        names.insert(name);
+      }
     }
     return names;
   }
@@ -377,9 +391,14 @@ Result<ExplainedJob> run_job(const ExplainFlags& flags,
   if (!files) {
     return files.error();
   }
-  const auto config = config_of(*input, *files);
+  const auto config = config_of(flags, *input, *files);
   if (!config) {
     return config.error();
+  }
+  if (config->scoring == Scoring::additive && flags.operation.scale) {
+    return Error{ErrorCode::invalid_argument,
+                 "explain: --scale is for --scoring dot; additive scores have "
+                 "none"};
   }
   OperationFlags operation_flags = flags.operation;
   operation_flags.causal = input->mask_causal;

@@ -81,6 +81,7 @@ std::string explain_json(const ExplainedJob& job, const TracedStep* values_of,
       json["max_sequence_length"] = job.query_length;
     }
   }
+  json["scoring"] = job.additive ? "additive" : "dot";
   json["scale"] = job.scale;
   if (job.softcap) {
     json["softcap"] = *job.softcap;

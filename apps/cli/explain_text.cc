@@ -66,7 +66,7 @@ std::string summary_line(const ExplainedJob& job, const TracedStep& step,
           ? say(Word::no_range, language)
           : say(Word::range, language, range_text(step, summary.min),
                 range_text(step, summary.max)));
-  if (step.name == "scores") {
+  if (step.name == "scores" && !job.additive) {
     add(say(Word::scale, language, job.scale));
   }
   if (step.name == "capped_scores") {

@@ -34,62 +34,104 @@ Result<Linear> linear_of(const NamedArrays& arrays, const std::string& name) {
   return Linear::from_params(*std::move(weight), std::move(bias));
 }
 
+// Whether the files hold the parameters that they must.
+Status check_names(const std::string& path, const NamedArrays& arrays,
+                   const std::string& scoring) {
+  const auto bad = [](const std::string& message) {
+    return Error{ErrorCode::bad_data, message};
+  };
+  const bool additive = arrays.contains("w_score.weight");
+  if (!arrays.contains("w_v.weight") &&
+      (!additive || arrays.contains("w_v.bias") ||
+       arrays.contains("w_o.weight"))) {
+    return bad(fmt::format("read_params: {} has no w_v.weight", path));
+  }
+  if (arrays.contains("w_o.bias") && !arrays.contains("w_o.weight")) {
+    return bad(
+        fmt::format("read_params: {} has w_o.bias and no w_o.weight, "
+                    "expected both or neither",
+                    path));
+  }
+  if (scoring == "additive" && !additive) {
+    return bad(fmt::format(
+        "read_params: {} has no w_score.weight, which --scoring additive needs",
+        path));
+  }
+  if (scoring == "dot" && additive) {
+    return bad(fmt::format(
+        "--scoring is dot, expected additive: {} has a w_score.weight", path));
+  }
+  return ok();
+}
+
+Result<MultiHeadAttentionParams> params_of(const NamedArrays& arrays) {
+  auto w_q = linear_of(arrays, "w_q");
+  auto w_k = linear_of(arrays, "w_k");
+  if (!w_q || !w_k) {
+    return w_q ? w_k.error() : w_q.error();
+  }
+  MultiHeadAttentionParams params{*std::move(w_q), *std::move(w_k)};
+  for (const auto& [name, place] :
+       {std::pair{"w_v", &params.w_v}, {"w_o", &params.w_o}}) {
+    if (arrays.contains(fmt::format("{}.weight", name))) {
+      auto linear = linear_of(arrays, name);
+      if (!linear) {
+        return linear.error();
+      }
+      *place = *std::move(linear);
+    }
+  }
+  if (const auto given = arrays.find("w_score.weight"); given != arrays.end()) {
+    auto w_score = to_float<2>(given->second, "read_params", "w_score.weight");
+    if (!w_score) {
+      return w_score.error();
+    }
+    params.w_score = *std::move(w_score);
+  }
+  return params;
+}
+
 }  // namespace
 
 Result<LayerFromFiles> read_layer(const std::string& path,
-                                  std::size_t num_heads,
-                                  std::optional<std::size_t> num_kv_heads,
-                                  bool with_embedding) {
-  ParamNames names{
-      {"w_q.weight", "w_k.weight", "w_v.weight"},
-      {"w_q.bias", "w_k.bias", "w_v.bias", "w_o.weight", "w_o.bias"}};
-  if (with_embedding) {
+                                  const LayerWanted& wanted) {
+  ParamNames names{{"w_q.weight", "w_k.weight"},
+                   {"w_v.weight", "w_q.bias", "w_k.bias", "w_v.bias",
+                    "w_o.weight", "w_o.bias", "w_score.weight"}};
+  if (wanted.with_embedding) {
     names.required.insert(names.required.begin(), "embedding.weight");
   }
   const auto arrays = read_params(path, names);
   if (!arrays) {
     return arrays.error();
   }
-  if (arrays->contains("w_o.bias") && !arrays->contains("w_o.weight")) {
-    return Error{ErrorCode::bad_data,
-                 fmt::format("read_params: {} has w_o.bias and no w_o.weight, "
-                             "expected both or neither",
-                             path)};
+  if (Status s = check_names(path, *arrays, wanted.scoring); !s) {
+    return s.error();
   }
-  auto w_q = linear_of(*arrays, "w_q");
-  auto w_k = linear_of(*arrays, "w_k");
-  auto w_v = linear_of(*arrays, "w_v");
-  if (!w_q || !w_k || !w_v) {
-    return !w_q ? w_q.error() : !w_k ? w_k.error() : w_v.error();
-  }
-  MultiHeadAttentionParams params{*std::move(w_q), *std::move(w_k),
-                                  *std::move(w_v), std::nullopt};
-  if (arrays->contains("w_o.weight")) {
-    auto w_o = linear_of(*arrays, "w_o");
-    if (!w_o) {
-      return w_o.error();
-    }
-    params.w_o = *std::move(w_o);
-  }
-  auto layer = MultiHeadAttention::from_params(std::move(params), num_heads,
-                                               num_kv_heads);
-  if (!layer) {
-    return layer.error();
-  }
-  LayerFromFiles result{*std::move(layer), std::nullopt};
-  if (with_embedding) {
+  std::optional<Embedding> embedding;
+  if (wanted.with_embedding) {
     auto weight = to_float<2>(arrays->at("embedding.weight"), "read_params",
                               "embedding.weight");
     if (!weight) {
       return weight.error();
     }
-    auto embedding = Embedding::from_weight(*std::move(weight));
-    if (!embedding) {
-      return embedding.error();
+    auto made = Embedding::from_weight(*std::move(weight));
+    if (!made) {
+      return made.error();
     }
-    result.embedding = *std::move(embedding);
+    embedding = *std::move(made);
   }
-  return result;
+  auto params = params_of(*arrays);
+  if (!params) {
+    return params.error();
+  }
+  auto layer = MultiHeadAttention::from_params(
+      *std::move(params), wanted.num_heads, wanted.num_kv_heads,
+      embedding ? embedding->embed_dim() : wanted.vdim);
+  if (!layer) {
+    return layer.error();
+  }
+  return LayerFromFiles{*std::move(layer), std::move(embedding)};
 }
 
 }  // namespace headwise::cli

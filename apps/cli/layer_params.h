@@ -15,11 +15,20 @@ struct LayerFromFiles {
   std::optional<Embedding> embedding;  // only when it was asked for
 };
 
+// What the files do not say of themselves, or must agree with.
+struct LayerWanted {
+  std::size_t num_heads;
+  std::optional<std::size_t> num_kv_heads;
+  std::string scoring;   // as typed: dot, additive, empty
+  std::size_t vdim = 0;  // of the values; with an embedding, its own
+  bool with_embedding = false;
+};
+
 // `path`: a folder of NAME.npy, or a .npz. Sizes come from the shapes; a
-// missing bias is no bias, a missing w_o.weight no output projection.
+// missing bias is no bias, a missing w_o.weight no output projection; where
+// there is a w_score.weight and no w_o.weight, a missing w_v.weight leaves the
+// values as they are.
 Result<LayerFromFiles> read_layer(const std::string& path,
-                                  std::size_t num_heads,
-                                  std::optional<std::size_t> num_kv_heads,
-                                  bool with_embedding);
+                                  const LayerWanted& wanted);
 
 }  // namespace headwise::cli

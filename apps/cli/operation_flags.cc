@@ -63,6 +63,11 @@ void add_mask_options(CLI::App& command, OperationFlags& flags) {
 
 void add_score_options(CLI::App& command, OperationFlags& flags) {
   const auto add = adder(command, "Scores");
+  add("--scoring", flags.scoring,
+      "what compares a query and a key: q.k, or w . tanh(q + k) (default dot, "
+      "or what the parameters are for)")
+      ->type_name("dot|additive")
+      ->check(one_of({"dot", "additive"}));
   add("--scale", flags.scale, "factor on q.k (default 1/sqrt(D))")
       ->type_name("X")
       ->check(number_between(-2e38, 2e38, "a number from -2e38 to 2e38"));

@@ -23,6 +23,8 @@ struct OperationFlags {
   std::string query_documents;
   std::string mask;
   std::string mask_axes;
+  std::string scoring;
+  std::string score_weight;
   std::optional<double> scale;
   std::optional<double> softcap;
   std::string bias;
@@ -33,6 +35,8 @@ struct OperationFlags {
   std::optional<double> dropout;
   std::uint64_t dropout_seed = 0;
   std::string sequence_ids;
+
+  bool additive() const { return scoring == "additive"; }
 };
 
 void add_operation_options(CLI::App& command, OperationFlags& flags);

@@ -226,6 +226,21 @@ Status OperationInputs::read_masks(const OperationFlags& flags, bool batched) {
   return store(to_bool<1>(*array, "run", "--mask"), mask_);
 }
 
+Status OperationInputs::read_score_weight(const OperationFlags& flags) {
+  if (flags.score_weight.empty()) {
+    return ok();
+  }
+  const Result<Array> array =
+      read_file_of("--score-weight", flags.score_weight);
+  if (!array) {
+    return array.error();
+  }
+  if (array->shape.size() != 2) {
+    return wrong_rank("--score-weight", *array, "(H, D)");
+  }
+  return store(to_float<2>(*array, "run", "--score-weight"), score_weight_);
+}
+
 Status OperationInputs::read_bias(const OperationFlags& flags) {
   if (flags.bias.empty()) {
     return flags.bias_axes.empty()
@@ -327,6 +342,9 @@ Result<OperationInputs> OperationInputs::read(const OperationFlags& flags,
     s = inputs.read_masks(flags, batched);
   }
   if (s) {
+    s = inputs.read_score_weight(flags);
+  }
+  if (s) {
     s = inputs.read_bias(flags);
   }
   if (s) {
@@ -377,6 +395,9 @@ AttentionOptions OperationInputs::options() const {
   if (mask_) {
     options.mask = options.mask & dense(mask_->data(), mask_axes_.extents,
                                         mask_axes_.strides, mask_axes_.axes);
+  }
+  if (score_weight_) {
+    options.score_weight = score_weight_->view();
   }
   if (bias_) {
     options.bias = Bias(bias_->data(), bias_axes_);

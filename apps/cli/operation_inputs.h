@@ -29,6 +29,7 @@ class OperationInputs {
   Status read_key_lengths(const OperationFlags& flags, bool batched);
   Status read_documents(const OperationFlags& flags, bool batched);
   Status read_masks(const OperationFlags& flags, bool batched);
+  Status read_score_weight(const OperationFlags& flags);
   Status read_bias(const OperationFlags& flags);
   Status read_alibi(const OperationFlags& flags, std::size_t num_heads);
   Status read_dropout(const OperationFlags& flags, bool batched);
@@ -48,6 +49,7 @@ class OperationInputs {
   std::optional<Tensor<bool, 2>> key_padding_;
   std::optional<Tensor<bool, 1>> mask_;
   NamedAxes mask_axes_;
+  std::optional<Tensor<float, 2>> score_weight_;
   std::optional<Tensor<float, 1>> bias_;
   NamedAxes bias_axes_;
   std::optional<Tensor<float, 1>> alibi_;

@@ -38,7 +38,9 @@ Error in_option_words(Error error, const OperationFlags& flags) {
       {"offsets", "--offsets"},
       {"offsets.key", "--offsets"},
       {"offsets.query", "--query-offsets"},
-      {"query_start", "--query-start"}};
+      {"query_start", "--query-start"},
+      {"scale", "--scale"},
+      {"score_weight", "--score-weight"}};
   // "attention: key_lengths[0] is 7, expected 0 to Lkv = 6"
   const std::size_t begin = error.message.find(": ");
   if (begin == std::string::npos) {

@@ -49,27 +49,31 @@ Result<std::vector<NamedGradient>> operation_gradients(
   auto d_value = Tensor<float, 4>::create(in.value.extents());
   auto d_bias = make_bias_gradient(options.bias);
   auto d_alibi = Tensor<float, 1>::create({options.alibi.extent(0)});
+  auto d_score_weight =
+      Tensor<float, 2>::create(options.score_weight.extents());
   if (!d_output || !d_query || !d_key) {
     return !d_output  ? d_output.error()
            : !d_query ? d_query.error()
                       : d_key.error();
   }
-  if (!d_value || !d_bias || !d_alibi) {
-    return !d_value  ? d_value.error()
-           : !d_bias ? d_bias.error()
-                     : d_alibi.error();
+  if (!d_value || !d_bias || !d_alibi || !d_score_weight) {
+    return !d_value   ? d_value.error()
+           : !d_bias  ? d_bias.error()
+           : !d_alibi ? d_alibi.error()
+                      : d_score_weight.error();
   }
   const auto as_extents = [&](auto& tensor) {
     return flags.heads_first() ? as_blhd(tensor.view()) : tensor.view();
   };
   const bool sloped = d_alibi->size() != 0;
+  const bool additive = d_score_weight->size() != 0;
   if (Status s = attention_backward(
           {as_extents(in.query), as_extents(in.key), as_extents(in.value),
            as_extents(result.output_by_heads), in.softmax_rows,
            as_extents(*d_output), files->d_attn_weights_view()},
           {as_extents(*d_query), as_extents(*d_key), as_extents(*d_value),
-           d_bias->by_scores,
-           sloped ? d_alibi->view() : TensorView<float, 1>()},
+           d_bias->by_scores, sloped ? d_alibi->view() : TensorView<float, 1>(),
+           additive ? d_score_weight->view() : TensorView<float, 2>()},
           options);
       !s) {
     return s.error();
@@ -84,6 +88,10 @@ Result<std::vector<NamedGradient>> operation_gradients(
   }
   if (sloped) {
     gradients.push_back(named("d_alibi", *std::move(d_alibi), true));
+  }
+  if (additive) {
+    gradients.push_back(
+        named("d_score_weight", *std::move(d_score_weight), true));
   }
   return gradients;
 }
@@ -195,8 +203,10 @@ Result<RunResult> run_operation(const RunFlags& flags,
 
 Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
                             const AttentionOptions& options) {
-  auto files =
-      read_layer(flags.params, *flags.num_heads, flags.num_kv_heads, false);
+  auto files = read_layer(flags.params, {.num_heads = *flags.num_heads,
+                                         .num_kv_heads = flags.num_kv_heads,
+                                         .scoring = flags.operation.scoring,
+                                         .vdim = arrays.value.shape.back()});
   if (!files) {
     return files.error();
   }

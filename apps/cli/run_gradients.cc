@@ -118,9 +118,15 @@ Result<std::vector<NamedGradient>> named_gradients(
   };
   add("w_q", std::move(gradients.w_q));
   add("w_k", std::move(gradients.w_k));
-  add("w_v", std::move(gradients.w_v));
+  if (gradients.w_v.weight.size() != 0) {
+    add("w_v", std::move(gradients.w_v));
+  }
   if (gradients.w_o) {
     add("w_o", *std::move(gradients.w_o));
+  }
+  if (gradients.w_score.size() != 0) {
+    named_ones.push_back(
+        named("d_w_score.weight", std::move(gradients.w_score), true));
   }
   if (bias.given()) {
     const auto [B, H, Lq, Lkv] = gradients.bias.extents();

@@ -35,24 +35,35 @@ std::string_view scores_before(const ExplainedJob& job,
   return *at;
 }
 
-bool is_identity(const ExplainedJob& job, const TracedStep& step) {
-  return step.name == "output" && !job.out_proj;
+// The step's words, by what the job compares queries and keys with.
+const StepInfo& info_of(const ExplainedJob& job, const TracedStep& step) {
+  return job.additive && step.name == "scores" ? additive_scores_step()
+                                               : *find_step(step.name);
 }
 
 }  // namespace
 
 std::string operation_of(const ExplainedJob& job, const TracedStep& step,
                          Language language) {
-  return std::string(is_identity(job, step)
-                         ? text_of(Word::no_out_proj, language)
-                         : find_step(step.name)->operation(language));
+  if (step.name == "output" && !job.out_proj) {
+    return std::string(text_of(Word::no_out_proj, language));
+  }
+  if (step.name == "v" && !job.value_proj) {
+    return std::string(text_of(Word::no_value_proj, language));
+  }
+  return std::string(info_of(job, step).operation(language));
 }
 
 std::string formula_of(const ExplainedJob& job, const TracedStep& step) {
-  if (is_identity(job, step)) {
+  if (step.name == "output" && !job.out_proj) {
     return "output = merged";
   }
-  std::string formula(find_step(step.name)->formula);
+  if (step.name == "v" && !job.value_proj) {
+    return !job.from_tokens ? "v = value"
+           : job.cross      ? "v = embedded_kv"
+                            : "v = embedded";
+  }
+  std::string formula(info_of(job, step).formula);
   if (!job.biased.contains(step.name)) {
     replace_all(formula, " + w_" + step.name + ".bias", "");
     if (step.name == "output") {

@@ -80,6 +80,8 @@ constexpr std::array kWords = {
     Pair{Word::no_out_proj,
          "no output projection: the merged heads are the output",
          "출력 투영이 없습니다: 이어 붙인 헤드가 그대로 출력입니다"},
+    Pair{Word::no_value_proj, "no value projection: the values as they are",
+         "밸류 투영이 없습니다: 밸류를 그대로 씁니다"},
     Pair{Word::heads_title, "Attention weights of every head, sequence {}",
          "모든 헤드의 어텐션 가중치, 시퀀스 {}"},
     Pair{Word::padding_label, "(pad)", "(패딩)"},

@@ -34,6 +34,7 @@ enum class Word {
   axes,
   grouped_axis,
   no_out_proj,
+  no_value_proj,
   heads_title,
   padding_label,
   padding_bar,

@@ -46,6 +46,11 @@ struct Memory {
                      ? nullptr
                      : arena.take<float>(spec.shape.B, spec.shape.Hq,
                                          spec.shape.Lq)),
+        d_score_weights(gradients.score_weight.data() == nullptr
+                            ? nullptr
+                            : arena.take<float>(spec.shape.B, spec.shape.Hq,
+                                                query_blocks(spec.shape.Lq),
+                                                spec.shape.D)),
         heads(make_array<GradientHead>(arena, schedule.whole_heads ? 0 : 1,
                                        spec.shape)),
         blocks(make_array<GradientBlock>(
@@ -62,8 +67,9 @@ struct Memory {
     return schedule.whole_heads || gradients.bias.data() != nullptr ? 1 : 0;
   }
 
-  std::size_t* order;  // the sequences, those with most work first
-  float* d_slopes;     // (B, Hq, Lq)
+  std::size_t* order;      // the sequences, those with most work first
+  float* d_slopes;         // (B, Hq, Lq)
+  float* d_score_weights;  // (B, Hq, blocks of queries, D)
   std::span<GradientHead> heads;
   std::span<GradientBlock> blocks;
   std::span<WorkerMemory> workers;
@@ -79,8 +85,10 @@ class Call {
         inputs_(inputs),
         gradients_(gradients),
         memory_(memory),
-        d_slopes_(memory.d_slopes,
-                  {spec.shape.B, spec.shape.Hq, spec.shape.Lq}) {}
+        shares_{{memory.d_slopes, {spec.shape.B, spec.shape.Hq, spec.shape.Lq}},
+                {memory.d_score_weights,
+                 {spec.shape.B, spec.shape.Hq, query_blocks(spec.shape.Lq),
+                  spec.shape.D}}} {}
 
   void run() const {
     const AttentionShape& shape = spec_.shape;
@@ -97,6 +105,9 @@ class Call {
     }
     if (gradients_.alibi.data() != nullptr) {
       add_slopes_up();
+    }
+    if (gradients_.score_weight.data() != nullptr) {
+      add_score_weights_up();
     }
     if (gradients_.bias.data() != nullptr) {
       for_each_task(bias_tasks(spec_, gradients_.bias), [&](WorkerMemory& own,
@@ -158,7 +169,7 @@ class Call {
           }
         }
         for (const GradientBlock& block : blocks) {
-          block.finish(gradients_, d_slopes_);
+          block.finish(gradients_, shares_);
         }
       }
     }
@@ -182,7 +193,7 @@ class Call {
       });
       take_in_waves(blocks, head);
       for_each_task(blocks.size(), [&](WorkerMemory&, std::size_t n) {
-        blocks[n].finish(gradients_, d_slopes_);
+        blocks[n].finish(gradients_, shares_);
       });
     }
     for_each_task(head.blocks(), [&](WorkerMemory&, std::size_t n) {
@@ -226,10 +237,27 @@ class Call {
       float sum = 0;
       for (std::size_t b = 0; b < spec_.shape.B; ++b) {
         for (std::size_t i = 0; i < spec_.shape.sequence(b).Lq; ++i) {
-          sum += d_slopes_(b, h, i);
+          sum += shares_.slopes(b, h, i);
         }
       }
       gradients_.alibi(h) = std::isnan(sum) ? kNaN : sum;
+    }
+  }
+
+  // Sequence by sequence, block of queries by block.
+  void add_score_weights_up() const {
+    const FloatEnvironment environment;
+    for (std::size_t h = 0; h < spec_.shape.Hq; ++h) {
+      for (std::size_t c = 0; c < spec_.shape.D; ++c) {
+        float sum = 0;
+        for (std::size_t b = 0; b < spec_.shape.B; ++b) {
+          const std::size_t blocks = query_blocks(spec_.shape.sequence(b).Lq);
+          for (std::size_t n = 0; n < blocks; ++n) {
+            sum += shares_.score_weight(b, h, n, c);
+          }
+        }
+        gradients_.score_weight(h, c) = std::isnan(sum) ? kNaN : sum;
+      }
     }
   }
 
@@ -238,7 +266,7 @@ class Call {
   const BackwardInputs& inputs_;
   const AttentionGradients& gradients_;
   const Memory& memory_;
-  TensorView<float, 3> d_slopes_;
+  BlockShares shares_;
 };
 
 }  // namespace

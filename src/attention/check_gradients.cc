@@ -73,6 +73,17 @@ Status check_bias(const AttentionSpec& spec, TensorView<T, 4> d_bias) {
                      spec.bias.extents());
 }
 
+template <class T>
+Status check_score_weight(const AttentionSpec& spec,
+                          TensorView<T, 2> d_score_weight) {
+  if (d_score_weight.data() != nullptr && !spec.additive()) {
+    return value_error(kOperation, "the gradient of score_weight", "wanted",
+                       "none: the options have no score_weight");
+  }
+  return check_wanted(d_score_weight, "the gradient of score_weight", "(Hq, D)",
+                      Extents<2>{spec.shape.Hq, spec.shape.D});
+}
+
 }  // namespace
 
 template <class T>
@@ -115,8 +126,12 @@ Status check_gradients(const AttentionSpec& spec,
     return value_error(kOperation, "the gradient of alibi", "wanted",
                        "none: the options have no slopes");
   }
-  return check_wanted(gradients.alibi, "the gradient of alibi", "(Hq)",
-                      Extents<1>{Hq});
+  if (Status s = check_wanted(gradients.alibi, "the gradient of alibi", "(Hq)",
+                              Extents<1>{Hq});
+      !s) {
+    return s;
+  }
+  return check_score_weight(spec, gradients.score_weight);
 }
 
 template Status check_gradients(const AttentionSpec&,

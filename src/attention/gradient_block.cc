@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "attention/empty_row.h"
-#include "attention/log2_domain.h"
 #include "attention/score_terms.h"
 #include "kernels/dropout_tile.h"
 #include "kernels/score_terms.h"
@@ -49,13 +48,17 @@ GradientBlock::GradientBlock(const AttentionSpec& spec, Arena& arena)
     : spec_(spec),
       loops_(kernels::attention_tile()),
       gradient_loops_(kernels::gradient_tile()),
+      additive_loops_(kernels::additive_tile()),
       layout_(kernels::tile_layout()),
+      tile_scores_(spec, arena),
       q_t_(arena.take<float>(spec.shape.D, kQueryBlock)),
       d_output_t_(arena.take<float>(spec.shape.Dv, kQueryBlock)),
       q_(arena.take<float>(kQueryBlock, row_size(spec.shape.D))),
       d_output_(arena.take<float>(kQueryBlock, row_size(spec.shape.Dv))),
-      d_query_(
-          arena.take<float>(kernels::value_columns(spec.shape.D), kQueryBlock)),
+      d_query_(arena.take<float>(kQueryBlock, row_size(spec.shape.D))),
+      d_w_(spec.additive()
+               ? arena.take<float>(kQueryBlock, row_size(spec.shape.D))
+               : nullptr),
       max_(arena.take<float>(kQueryBlock)),
       reciprocal_(arena.take<float>(kQueryBlock)),
       delta_(arena.take<float>(kQueryBlock)),
@@ -86,6 +89,7 @@ void GradientBlock::begin(const QueryRange& range, const BackwardInputs& inputs,
   visible_begin_ = spec_.mask.visible_begin(range.b, range.first, range.count);
   visible_end_ = spec_.mask.visible_end(range.b, range.first, range.count);
   load_rows(inputs.softmax_rows);
+  tile_scores_.begin(range.h);
   const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = spec_.shape;
   const Part whole{0, range.count, 0};
   query_finite_ = layout_.pack_rows(rows_of(inputs.query, place_, range, whole),
@@ -101,13 +105,17 @@ void GradientBlock::begin(const QueryRange& range, const BackwardInputs& inputs,
                            factor, own_part.lanes, to);
     };
     float* d_output_t = d_output_t_ + own_part.first * Dv;
-    pack(inputs.query, D, times_log2e(spec_.scale), q_t_ + own_part.first * D);
+    pack(inputs.query, D, tile_scores_.query_factor(),
+         q_t_ + own_part.first * D);
     pack(inputs.d_output, Dv, 1, d_output_t);
     pack(inputs.output, Dv, 1, own.output_t);
     gradient_loops_.delta(d_output_t, own.output_t, Dv, own_part.lanes,
                           delta_ + own_part.first);
   }
-  std::fill_n(d_query_, kernels::value_columns(D) * kQueryBlock, 0.0f);
+  std::fill_n(d_query_, row_size(D) * kQueryBlock, 0.0f);
+  if (spec_.additive()) {
+    std::fill_n(d_w_, row_size(D) * kQueryBlock, 0.0f);
+  }
   std::fill_n(d_slopes_, kQueryBlock, 0.0f);
 }
 
@@ -147,9 +155,8 @@ void GradientBlock::score(const GradientHead& head, std::size_t block,
                           const GradientScratch& own) const {
   const Part own_part = part(n);
   const std::size_t at = own_part.first * kKeyBlock;
-  const std::size_t D = spec_.shape.D;
-  loops_.score(q_t_ + own_part.first * D, head.keys(block), D, tile.keys, D,
-               own_part.queries, own.p + at);
+  tile_scores_.compute(q_t_ + own_part.first * spec_.shape.D, head.keys(block),
+                       tile.keys, own_part.queries, own_part.lanes, own.p + at);
   apply_score_terms(spec_, tile, own_part.lanes, own.p + at,
                     spec_.softcap ? own.slope + at : nullptr);
 }
@@ -311,64 +318,111 @@ void GradientBlock::take(const GradientHead& head, std::size_t block,
   if (keys == 0) {
     return;
   }
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = spec_.shape;
-  const std::size_t D8 = kernels::value_columns(D);
   kernels::QueryPart weights[kernels::kMaxParts];
-  kernels::QueryPart scores[kernels::kMaxParts];
   for (std::size_t n = 0; n < parts(); ++n) {
     const Part own_part = part(n);
     const Tile tile = tile_of(found.tile, own_part);
     const std::size_t at = own_part.first * kKeyBlock;
-    const kernels::MaskWord* allowed =
-        found.masked ? own.allowed + n * kKeyBlock : nullptr;
-    const kernels::MaskWord* read =
-        found.masked ? own.read + n * kKeyBlock : nullptr;
     if (spec_.alibi.given()) {
       add_slopes(tile, n, own);
     }
     if (spec_.softcap && found.scores) {
       gradient_loops_.multiply(own.slope + at, keys, own_part.lanes,
                                own.d_scores + at);
-      if (allowed != nullptr) {
+      if (found.masked) {
         // A masked score's slope may be NaN.
-        kernels::dropout_tile().drop(allowed, 1, keys, own_part.lanes,
-                                     own.d_scores + at);
+        kernels::dropout_tile().drop(own.allowed + n * kKeyBlock, 1, keys,
+                                     own_part.lanes, own.d_scores + at);
       }
     }
+    const bool all = d_output_finite_ || !found.masked;
     weights[n] = {own.p + at, own_part.lanes, own_part.queries,
-                  d_output_finite_ ? nullptr : read};
-    scores[n] = {own.d_scores + at, own_part.lanes, own_part.queries,
-                 query_finite_ ? nullptr : allowed};
-    if (found.scores) {
+                  all ? nullptr : own.read + n * kKeyBlock};
+  }
+  gradient_loops_.add_queries(weights, parts(), keys, d_output_,
+                              row_size(spec_.shape.Dv), head.d_values(block));
+  if (found.scores) {
+    add_operands(head, block, found, own);
+  }
+}
+
+void GradientBlock::add_operands(const GradientHead& head, std::size_t block,
+                                 const Gradients& found,
+                                 const GradientScratch& own) {
+  const std::size_t keys = found.tile.keys;
+  const std::size_t D = spec_.shape.D;
+  const std::size_t D8 = kernels::value_columns(D);
+  kernels::QueryPart scores[kernels::kMaxParts];
+  for (std::size_t n = 0; n < parts(); ++n) {
+    const Part own_part = part(n);
+    const float* d_scores = own.d_scores + own_part.first * kKeyBlock;
+    const kernels::MaskWord* allowed =
+        found.masked ? own.allowed + n * kKeyBlock : nullptr;
+    if (!spec_.additive()) {
       gradient_loops_.add_keys(
-          own.d_scores + at, head.key_panels(block), head.count(block),
+          d_scores, head.key_panels(block), head.count(block),
           head.finite(block) ? nullptr : allowed, keys, D8, own_part.queries,
           d_query_ + own_part.first * D8);
     }
+    // A product with a finite query is 0 where it is masked; a tangent that
+    // nobody reads is not worth computing.
+    const bool all = query_finite_ && !spec_.additive();
+    scores[n] = {d_scores, own_part.lanes, own_part.queries,
+                 all ? nullptr : allowed};
   }
-  gradient_loops_.add_queries(weights, parts(), keys, d_output_, row_size(Dv),
-                              head.d_values(block));
-  if (found.scores) {
+  if (spec_.additive()) {
+    additive_loops_.add_gradients(
+        {head.keys(block), keys, D, tile_scores_.score_weight(), q_, scores,
+         parts()},
+        {head.d_keys(block), d_query_, d_w_});
+  } else {
     gradient_loops_.add_queries(scores, parts(), keys, q_, row_size(D),
                                 head.d_keys(block));
   }
 }
 
 void GradientBlock::finish(const AttentionGradients& gradients,
-                           TensorView<float, 3> d_slopes) const {
-  const std::size_t D = spec_.shape.D;
-  const TensorView<float, 4>& d_query = gradients.query;
-  for (std::size_t n = 0; d_query.data() != nullptr && n < parts(); ++n) {
-    const Part own_part = part(n);
-    const std::size_t row = place_.first_query + range_.first + own_part.first;
-    layout_.store_scaled(
-        d_query_ + own_part.first * kernels::value_columns(D),
-        static_cast<float>(spec_.scale), D, own_part.lanes,
-        {&d_query(place_.batch, row, range_.h, 0), own_part.queries,
-         d_query.stride(1), d_query.stride(3)});
+                           const BlockShares& shares) const {
+  if (gradients.query.data() != nullptr) {
+    store_query(gradients.query);
   }
-  for (std::size_t n = 0; d_slopes.data() != nullptr && n < range_.count; ++n) {
-    d_slopes(range_.b, range_.h, range_.first + n) = d_slopes_[n];
+  for (std::size_t n = 0; shares.slopes.data() != nullptr && n < range_.count;
+       ++n) {
+    shares.slopes(range_.b, range_.h, range_.first + n) = d_slopes_[n];
+  }
+  if (shares.score_weight.data() != nullptr) {
+    store_share(shares.score_weight);
+  }
+}
+
+void GradientBlock::store_query(TensorView<float, 4> d_query) const {
+  const std::size_t D = spec_.shape.D;
+  const auto rows_from = [&](const Part& some) {
+    return kernels::Rows<float>{
+        &d_query(place_.batch, place_.first_query + range_.first + some.first,
+                 range_.h, 0),
+        some.queries, d_query.stride(1), d_query.stride(3)};
+  };
+  if (spec_.additive()) {
+    layout_.store_rows(d_query_, 1, D, row_size(D),
+                       rows_from({0, range_.count, 0}));
+    return;
+  }
+  for (std::size_t n = 0; n < parts(); ++n) {
+    const Part own_part = part(n);
+    layout_.store_scaled(d_query_ + own_part.first * kernels::value_columns(D),
+                         static_cast<float>(spec_.scale), D, own_part.lanes,
+                         rows_from(own_part));
+  }
+}
+
+void GradientBlock::store_share(TensorView<float, 4> score_weight) const {
+  for (std::size_t c = 0; c < spec_.shape.D; ++c) {
+    float sum = 0;
+    for (std::size_t n = 0; n < range_.count; ++n) {
+      sum += d_w_[n * row_size(spec_.shape.D) + c];
+    }
+    score_weight(range_.b, range_.h, range_.first / kQueryBlock, c) = sum;
   }
 }
 

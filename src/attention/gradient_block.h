@@ -8,6 +8,7 @@
 
 #include "attention/gradient_head.h"
 #include "attention/query_tile.h"
+#include "attention/tile_scores.h"
 #include "headwise/attention/backward.h"
 #include "kernels/gradient_tile.h"
 #include "run/arena.h"
@@ -29,6 +30,13 @@ struct GradientScratch {
   kernels::MaskWord* allowed;  // who may attend to whom
   kernels::MaskWord* read;     // and which values a uniform row reads
   kernels::MaskWord* kept;     // of one part: by dropout
+};
+
+// What each block of queries leaves, to be summed over all of them in order; no
+// view: not wanted.
+struct BlockShares {
+  TensorView<float, 3> slopes;        // (B, Hq, Lq)
+  TensorView<float, 4> score_weight;  // (B, Hq, blocks, D)
 };
 
 class GradientBlock {
@@ -62,10 +70,10 @@ class GradientBlock {
   // values and of the queries. The blocks of keys come in their order.
   void take(const GradientHead& head, std::size_t block,
             const GradientScratch& own);
-  // Writes the queries' gradients, and each row's share of its slope's to
-  // `d_slopes` (B, Hq, Lq), where they are wanted.
+  // Writes the queries' gradients and the block's shares, where they are
+  // wanted.
   void finish(const AttentionGradients& gradients,
-              TensorView<float, 3> d_slopes) const;
+              const BlockShares& shares) const;
 
   std::size_t parts() const;
   Part part(std::size_t n) const;
@@ -89,11 +97,18 @@ class GradientBlock {
   void set_uniform_rows(const Tile& tile, std::size_t n,
                         const GradientScratch& own) const;
   void add_slopes(const Tile& tile, std::size_t n, const GradientScratch& own);
+  // What follows from the gradients of the plain scores, own.d_scores.
+  void add_operands(const GradientHead& head, std::size_t block,
+                    const Gradients& found, const GradientScratch& own);
+  void store_query(TensorView<float, 4> d_query) const;
+  void store_share(TensorView<float, 4> score_weight) const;
 
   const AttentionSpec& spec_;
   const kernels::AttentionTile& loops_;
   const kernels::GradientTile& gradient_loops_;
+  const kernels::AdditiveTile& additive_loops_;
   const kernels::TileLayout& layout_;
+  TileScores tile_scores_;
   const BackwardInputs* inputs_ = nullptr;
   QueryRange range_{};
   SequencePlace place_{};
@@ -105,11 +120,12 @@ class GradientBlock {
   std::uint64_t uniform_ = 0;
   bool query_finite_ = true;
   bool d_output_finite_ = true;
-  float* q_t_;         // (parts, D, lanes), times scale * log2 e
+  float* q_t_;         // (parts, D, lanes), times TileScores' factor
   float* d_output_t_;  // (parts, Dv, lanes)
   float* q_;           // (queries, row_size(D))
   float* d_output_;    // (queries, row_size(Dv))
-  float* d_query_;     // (parts, D8, lanes)
+  float* d_query_;     // (parts, D8, lanes); additive: (queries, row_size(D))
+  float* d_w_;         // additive: of the score_weight, (queries, row_size(D))
   float* max_;         // (parts, lanes), and so on
   float* reciprocal_;
   float* delta_;

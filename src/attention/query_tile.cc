@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "attention/empty_row.h"
-#include "attention/log2_domain.h"
 #include "attention/log2_sum.h"
 #include "attention/score_terms.h"
 #include "kernels/dropout_tile.h"
@@ -62,6 +61,7 @@ QueryTile::QueryTile(const AttentionSpec& spec, const BlockScores* scores,
       loops_(kernels::attention_tile()),
       layout_(kernels::tile_layout()),
       scores_(scores),
+      tile_scores_(spec, arena),
       q_t_(arena.take<float>(spec.shape.D, kMaxQueryLanes)),
       context_(arena.take<float>(kernels::value_columns(spec.shape.Dv),
                                  kMaxQueryLanes)),
@@ -76,12 +76,12 @@ void QueryTile::begin(const QueryRange& range,
   lanes_ = (range.count + vector - 1) / vector * vector;
   visible_begin_ = spec_.mask.visible_begin(range.b, range.first, range.count);
   visible_end_ = spec_.mask.visible_end(range.b, range.first, range.count);
-  const float factor = times_log2e(spec_.scale);
+  tile_scores_.begin(range.h);
   const TensorView<const float, 4>& query = inputs.query;
   layout_.pack_queries(
       {&query(place_.batch, place_.first_query + range.first, range.h, 0),
        range.count, query.stride(1), query.stride(3)},
-      spec_.shape.D, factor, lanes_, q_t_);
+      spec_.shape.D, tile_scores_.query_factor(), lanes_, q_t_);
   std::fill_n(state_.max, lanes_, kMinusInf);
   std::fill_n(state_.sum, lanes_, 0.0f);
   first_ = true;
@@ -103,8 +103,8 @@ void QueryTile::softmax_block(const PackedHead& head, std::size_t block,
                               TileKind kind) {
   const Tile tile = tile_of(head, block);
   float* p = scores_->p(block);
-  loops_.score(q_t_, head.keys(block), spec_.shape.D, tile.keys, spec_.shape.D,
-               range_.count, p);
+  tile_scores_.compute(q_t_, head.keys(block), tile.keys, range_.count, lanes_,
+                       p);
   apply_score_terms(spec_, tile, lanes_, p);
   if (kind == TileKind::partial) {
     spec_.mask.fill_words(tile, {scores_->allowed(), kKeyBlock});

@@ -6,6 +6,7 @@
 
 #include "attention/inputs.h"
 #include "attention/packed_head.h"
+#include "attention/tile_scores.h"
 #include "headwise/attention/spec.h"
 #include "kernels/attention_tile.h"
 #include "kernels/tile_layout.h"
@@ -80,6 +81,7 @@ class QueryTile {
   const kernels::AttentionTile& loops_;
   const kernels::TileLayout& layout_;
   const BlockScores* scores_;
+  TileScores tile_scores_;
   QueryRange range_{};
   SequencePlace place_{};
   std::size_t lanes_ = 0;

@@ -42,6 +42,7 @@ class Gradients {
     clear(out_.value);
     clear(out_.bias);
     clear(out_.alibi);
+    clear(out_.score_weight);
     const auto& shape = spec_.shape;
     for (std::size_t b = 0; b < shape.B; ++b) {
       for (std::size_t h = 0; h < shape.Hq; ++h) {
@@ -135,23 +136,39 @@ class Gradients {
           d_score * static_cast<T>(std::abs(spec_.alibi.offset(b, i, j)));
     }
     if (spec_.softcap) {
-      const T tangent = std::tanh(row.scaled_product(operands_, j) /
+      const T tangent = std::tanh(row.plain_score(operands_, j) /
                                   static_cast<T>(*spec_.softcap));
       d_score *= 1 - tangent * tangent;
     }
+    for (std::size_t c = 0; c < spec_.shape.D; ++c) {
+      add_feature(place, h, i, j, c, d_score);
+    }
+  }
+
+  // What the gradient of a plain score gives to feature c of its operands.
+  void add_feature(const SequencePlace& place, std::size_t h, std::size_t i,
+                   std::size_t j, std::size_t c, T d_score) {
     const std::size_t g = spec_.shape.kv_head(h);
     const std::size_t query = place.first_query + i;
     const std::size_t key = place.first_key + j;
-    const T factor = d_score * static_cast<T>(spec_.scale);
-    for (std::size_t c = 0; c < spec_.shape.D; ++c) {
-      if (out_.query.data() != nullptr) {
-        out_.query(place.batch, query, h, c) +=
-            factor * in_.key(place.batch, key, g, c);
+    const T q = in_.query(place.batch, query, h, c);
+    const T k = in_.key(place.batch, key, g, c);
+    T by_query = static_cast<T>(spec_.scale) * k;
+    T by_key = static_cast<T>(spec_.scale) * q;
+    if (spec_.additive()) {
+      const T tangent = std::tanh(q + k);
+      by_query =
+          static_cast<T>(spec_.score_weight(h, c)) * (1 - tangent * tangent);
+      by_key = by_query;
+      if (out_.score_weight.data() != nullptr) {
+        out_.score_weight(h, c) += d_score * tangent;
       }
-      if (out_.key.data() != nullptr) {
-        out_.key(place.batch, key, g, c) +=
-            factor * in_.query(place.batch, query, h, c);
-      }
+    }
+    if (out_.query.data() != nullptr) {
+      out_.query(place.batch, query, h, c) += d_score * by_query;
+    }
+    if (out_.key.data() != nullptr) {
+      out_.key(place.batch, key, g, c) += d_score * by_key;
     }
   }
 

@@ -59,13 +59,17 @@ class ReferenceRow {
     return spec_.mask.may_attend(b_, h_, i_, j);
   }
   bool empty() const { return empty_; }
-  // q.k times the scale, before anything is added; key j is read.
-  T scaled_product(const AttentionInputsOf<T>& in, std::size_t j) const {
+  // The score before softcap and bias: q.k times the scale, or that of additive
+  // scoring. Key j is read.
+  T plain_score(const AttentionInputsOf<T>& in, std::size_t j) const {
     const std::size_t g = spec_.shape.kv_head(h_);
     T sum = 0;
     for (std::size_t d = 0; d < spec_.shape.D; ++d) {
-      sum += in.query(place_.batch, place_.first_query + i_, h_, d) *
-             in.key(place_.batch, place_.first_key + j, g, d);
+      const T q = in.query(place_.batch, place_.first_query + i_, h_, d);
+      const T k = in.key(place_.batch, place_.first_key + j, g, d);
+      sum += spec_.additive()
+                 ? static_cast<T>(spec_.score_weight(h_, d)) * std::tanh(q + k)
+                 : q * k;
     }
     return sum * static_cast<T>(spec_.scale);
   }
@@ -88,7 +92,7 @@ class ReferenceRow {
   void score(const AttentionInputsOf<T>& in) {
     for (std::size_t j = 0; j < weights_.size(); ++j) {
       if (allowed(j)) {
-        weights_[j] = with_terms(scaled_product(in, j), j);
+        weights_[j] = with_terms(plain_score(in, j), j);
       }
     }
   }

@@ -61,6 +61,20 @@ Status check_factors(const AttentionOptions& options,
   return ok();
 }
 
+Status check_score_weight(const AttentionOptions& options,
+                          const AttentionShape& shape,
+                          std::string_view operation) {
+  if (options.score_weight.data() == nullptr) {
+    return ok();
+  }
+  if (options.scale) {
+    return value_error(operation, "scale", number_text(*options.scale),
+                       "none with a score_weight");
+  }
+  return check_shape(operation, "score_weight", options.score_weight.extents(),
+                     "(Hq, D)", {{shape.Hq, shape.D}});
+}
+
 }  // namespace
 
 Result<AttentionSpec> AttentionSpec::create(const AttentionShape& tensors,
@@ -78,6 +92,9 @@ Result<AttentionSpec> AttentionSpec::create(const AttentionShape& tensors,
     shape = *ragged;
   }
   if (Status s = check_factors(options, operation); !s) {
+    return s.error();
+  }
+  if (Status s = check_score_weight(options, shape, operation); !s) {
     return s.error();
   }
   if (Status s = options.query_start.check(shape); !s) {
@@ -102,9 +119,11 @@ Result<AttentionSpec> AttentionSpec::create(const AttentionShape& tensors,
   if (!dropout) {
     return dropout.error();
   }
+  const bool additive = options.score_weight.data() != nullptr;
   return AttentionSpec{
       shape,
-      options.scale.value_or(default_scale(shape.D)),
+      additive ? 1 : options.scale.value_or(default_scale(shape.D)),
+      options.score_weight,
       options.softcap,
       *std::move(bias),
       *std::move(alibi),

@@ -122,7 +122,12 @@ Result<AttentionSteps> stepwise_attention(TensorView<const float, 4> query,
     return s.error();
   }
 
-  scores(query, key, spec->scale, steps.scores.view(), *spec->executor);
+  if (spec->additive()) {
+    additive_scores(query, key, spec->score_weight, steps.scores.view(),
+                    *spec->executor);
+  } else {
+    scores(query, key, spec->scale, steps.scores.view(), *spec->executor);
+  }
   tell(trace, "scores", kScoreAxes, std::as_const(steps.scores).view());
 
   TensorView<const float, 4> masked = add_terms(*spec, steps, trace);

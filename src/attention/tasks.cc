@@ -12,6 +12,8 @@ namespace {
 
 // So many multiplications and additions are worth another thread.
 constexpr double kWorkOfAThread = 5e5;
+// A feature of an additive score takes a tangent: some twenty instructions.
+constexpr double kWorkOfATangent = 20;
 }  // namespace
 
 std::size_t workers_for(const AttentionSpec& spec) {
@@ -21,8 +23,10 @@ std::size_t workers_for(const AttentionSpec& spec) {
     const SequencePlace place = shape.sequence(b);
     work += static_cast<double>(place.Lq) * static_cast<double>(place.Lkv);
   }
-  work *= 2.0 * static_cast<double>(shape.Hq) *
-          static_cast<double>(shape.D + shape.Dv);
+  work *=
+      2.0 * static_cast<double>(shape.Hq) *
+      ((spec.additive() ? kWorkOfATangent : 1) * static_cast<double>(shape.D) +
+       static_cast<double>(shape.Dv));
   const auto threads = static_cast<double>(spec.executor->threads());
   return static_cast<std::size_t>(
       std::clamp(work / kWorkOfAThread, 1.0, std::max(threads, 1.0)));

@@ -112,7 +112,15 @@ constexpr std::array kSteps = {
              "output = merged @ w_o.weight^T + w_o.bias"},
 };
 
+constexpr StepInfo kAdditiveScores{
+    "scores", "compare every query with every key through a hidden layer",
+    "모든 쿼리를 모든 키와 은닉층 하나를 거쳐 비교합니다",
+    "scores[b,h,i,j] = sum_d w_score.weight[h,d] * tanh(q_heads[b,h,i,d] + "
+    "k_heads[b,h,j,d])"};
+
 }  // namespace
+
+const StepInfo& additive_scores_step() { return kAdditiveScores; }
 
 std::span<const StepInfo> step_table() { return kSteps; }
 

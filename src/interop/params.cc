@@ -89,13 +89,29 @@ struct Place {
   }
 };
 
+// Whether these are d2l's names of additive attention: two projections and a
+// lower-case w_v, which maps the hidden layer to the score.
+bool is_d2l_additive(const std::set<std::string>& given) {
+  const auto is_given = [&](const char* name) { return given.contains(name); };
+  return std::ranges::all_of(
+             std::array{"W_q.weight", "W_k.weight", "w_v.weight"}, is_given) &&
+         std::ranges::none_of(
+             std::array{"W_v.weight", "W_o.weight", "w_score.weight"},
+             is_given);
+}
+
 // What each name stands for, once all of them are known to be right.
 Result<std::map<std::string, std::string>> match_names(
     const std::set<std::string>& given, const ParamNames& names,
     const Place& place) {
+  const std::string w_score = "w_score.weight";
+  const bool d2l_additive =
+      is_d2l_additive(given) &&
+      (contains(names.required, w_score) || contains(names.optional, w_score));
   std::map<std::string, std::string> given_of;  // our name -> the file's
   for (const std::string& name : given) {
-    const std::string ours = param_name(name);
+    const std::string ours =
+        d2l_additive && name == "w_v.weight" ? w_score : param_name(name);
     if (!contains(names.required, ours) && !contains(names.optional, ours)) {
       return bad_data(place.of(name) +
                       " is no parameter known here, expected " +

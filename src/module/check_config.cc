@@ -48,6 +48,18 @@ Status check_heads(std::size_t num_heads, std::size_t num_kv_heads) {
   return check_kv_heads(num_heads, num_kv_heads);
 }
 
+// Without a projection the heads share out the features of the values.
+Status check_shared_out(std::size_t vdim, std::size_t num_kv_heads) {
+  if (vdim != 0 && vdim != kFromFirstCall && vdim % num_kv_heads == 0) {
+    return ok();
+  }
+  return value_error(
+      kOperation, "vdim",
+      vdim == kFromFirstCall ? "kFromFirstCall" : std::to_string(vdim),
+      "a multiple of num_kv_heads = " + std::to_string(num_kv_heads) +
+          " where there is no value projection");
+}
+
 Status check_rows(std::string_view name, const Linear& linear,
                   std::string_view heads_name, std::size_t heads) {
   if (linear.out_features() % heads == 0) {
@@ -57,6 +69,35 @@ Status check_rows(std::string_view name, const Linear& linear,
                      std::to_string(linear.out_features()),
                      "a multiple of " + std::string(heads_name) + " = " +
                          std::to_string(heads));
+}
+
+// The size of a head of values: of w_v, or where the values are taken as they
+// are, of what there is to say it.
+Result<std::size_t> value_head_dim(const MultiHeadAttentionParams& params,
+                                   std::size_t num_heads,
+                                   std::size_t num_kv_heads,
+                                   std::optional<std::size_t> vdim) {
+  const std::string_view kv_heads =
+      num_kv_heads != num_heads ? "num_kv_heads" : "num_heads";
+  if (params.w_v) {
+    if (Status s =
+            check_rows("w_v.weight", *params.w_v, kv_heads, num_kv_heads);
+        !s) {
+      return s.error();
+    }
+    return params.w_v->out_features() / num_kv_heads;
+  }
+  if (vdim) {
+    if (Status s = check_shared_out(*vdim, num_kv_heads); !s) {
+      return s.error();
+    }
+    return *vdim / num_kv_heads;
+  }
+  if (!params.w_o) {
+    return value_error(kOperation, "vdim", "not given",
+                       "a size where there is neither w_v nor w_o to tell it");
+  }
+  return params.w_o->in_features() / num_heads;
 }
 
 }  // namespace
@@ -96,6 +137,19 @@ Result<MultiHeadAttentionConfig> complete_config(
   config.vdim = config.vdim.value_or(config.embed_dim);
   config.head_dim =
       config.head_dim.value_or(config.embed_dim / config.num_heads);
+  if (!config.value_proj) {
+    if (Status s = check_shared_out(*config.vdim, *config.num_kv_heads); !s) {
+      return s.error();
+    }
+    const std::size_t v_head_dim = *config.vdim / *config.num_kv_heads;
+    if (config.v_head_dim.value_or(v_head_dim) != v_head_dim) {
+      return value_error(kOperation, "v_head_dim",
+                         std::to_string(*config.v_head_dim),
+                         "vdim / num_kv_heads = " + std::to_string(v_head_dim) +
+                             " where there is no value projection");
+    }
+    config.v_head_dim = v_head_dim;
+  }
   config.v_head_dim = config.v_head_dim.value_or(*config.head_dim);
   for (const auto& [name, dim] :
        {std::pair("head_dim", *config.head_dim),
@@ -107,24 +161,26 @@ Result<MultiHeadAttentionConfig> complete_config(
   return config;
 }
 
-Status check_params(const MultiHeadAttentionParams& params,
-                    std::size_t num_heads, std::size_t num_kv_heads) {
+Result<std::size_t> check_params(const MultiHeadAttentionParams& params,
+                                 std::size_t num_heads,
+                                 std::size_t num_kv_heads,
+                                 std::optional<std::size_t> vdim) {
   if (Status s = check_heads(num_heads, num_kv_heads); !s) {
-    return s;
+    return s.error();
   }
   const bool grouped = num_kv_heads != num_heads;
-  const std::string_view kv_heads = grouped ? "num_kv_heads" : "num_heads";
   if (Status s = check_rows("w_q.weight", params.w_q, "num_heads", num_heads);
       !s) {
-    return s;
+    return s.error();
   }
+  const std::string_view kv_heads = grouped ? "num_kv_heads" : "num_heads";
   if (Status s = check_rows("w_k.weight", params.w_k, kv_heads, num_kv_heads);
       !s) {
-    return s;
+    return s.error();
   }
-  if (Status s = check_rows("w_v.weight", params.w_v, kv_heads, num_kv_heads);
-      !s) {
-    return s;
+  auto v_head_dim = value_head_dim(params, num_heads, num_kv_heads, vdim);
+  if (!v_head_dim) {
+    return v_head_dim;
   }
   const std::size_t head_dim = params.w_q.out_features() / num_heads;
   if (Status s =
@@ -133,17 +189,28 @@ Status check_params(const MultiHeadAttentionParams& params,
                               : "(rows of w_q.weight, kdim)",
                       {{num_kv_heads * head_dim, params.w_k.in_features()}});
       !s) {
-    return s;
+    return s.error();
+  }
+  if (params.w_score) {
+    if (Status s =
+            check_shape(kOperation, "w_score.weight", params.w_score->extents(),
+                        "(num_heads, head_dim)", {{num_heads, head_dim}});
+        !s) {
+      return s.error();
+    }
   }
   if (!params.w_o) {
-    return ok();
+    return v_head_dim;
   }
-  const std::size_t merged =
-      params.w_v.out_features() / num_kv_heads * num_heads;
-  return check_shape(kOperation, "w_o.weight", params.w_o->weight().extents(),
-                     grouped ? "(embed_dim, num_heads * v_head_dim)"
-                             : "(embed_dim, rows of w_v.weight)",
-                     {{params.w_o->out_features(), merged}});
+  if (Status s = check_shape(
+          kOperation, "w_o.weight", params.w_o->weight().extents(),
+          grouped || !params.w_v ? "(embed_dim, num_heads * v_head_dim)"
+                                 : "(embed_dim, rows of w_v.weight)",
+          {{params.w_o->out_features(), *v_head_dim * num_heads}});
+      !s) {
+    return s.error();
+  }
+  return v_head_dim;
 }
 
 }  // namespace headwise

@@ -17,7 +17,7 @@ namespace headwise {
 struct Projected {
   Tensor<float, 3> query;  // (B, Lq, H * D)
   Tensor<float, 3> key;    // (B, Lkv, Hkv * D)
-  Tensor<float, 3> value;  // (B, Lkv, Hkv * Dv)
+  Tensor<float, 3> value;  // (B, Lkv, Hkv * Dv); empty without w_v
 };
 
 struct LayerMemory {

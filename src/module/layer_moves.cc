@@ -20,7 +20,8 @@ Result<Projected> make_projected(const MultiHeadAttentionParams& params,
   };
   auto q = make(shape.query_rows(), params.w_q, memory.query);
   auto k = make(shape.key_rows(), params.w_k, memory.key);
-  auto v = make(shape.key_rows(), params.w_v, memory.value);
+  auto v = params.w_v ? make(shape.key_rows(), *params.w_v, memory.value)
+                      : Result<Tensor<float, 3>>(Tensor<float, 3>());
   if (!q || !k || !v) {
     return !q ? q.error() : !k ? k.error() : v.error();
   }
@@ -67,29 +68,33 @@ Result<Projected> project_inputs(const MultiHeadAttentionParams& params,
   if (!projected) {
     return projected.error();
   }
-  const Projection q{&params.w_q, projected->query.view()};
-  const Projection k{&params.w_k, projected->key.view()};
-  const Projection v{&params.w_v, projected->value.view()};
-  const bool one_memory = is_same(inputs.key, inputs.value);
+  // Without a w_v the last one is left out.
+  const std::array all = {
+      Projection{&params.w_q, projected->query.view()},
+      Projection{&params.w_k, projected->key.view()},
+      Projection{params.w_v ? &*params.w_v : nullptr, projected->value.view()}};
+  const auto some = std::span(all).first(params.w_v ? 3 : 2);
+  const bool one_memory = !params.w_v || is_same(inputs.key, inputs.value);
   if (one_memory && ends.empty() && is_same(inputs.query, inputs.key)) {
-    project(inputs.query, std::array{q, k, v}, {}, executor);
+    project(inputs.query, some, {}, executor);
     return projected;
   }
-  project(inputs.query, std::array{q}, {}, executor);
+  project(inputs.query, some.first(1), {}, executor);
   if (one_memory) {
-    project(inputs.key, std::array{k, v}, ends, executor);
+    project(inputs.key, some.subspan(1), ends, executor);
     return projected;
   }
-  project(inputs.key, std::array{k}, ends, executor);
-  project(inputs.value, std::array{v}, ends, executor);
+  project(inputs.key, some.subspan(1, 1), ends, executor);
+  project(inputs.value, some.subspan(2), ends, executor);
   return projected;
 }
 
 Result<SplitHeads> split(const Projected& projected,
+                         TensorView<const float, 3> value,
                          const AttentionShape& shape) {
   const auto q = split_heads(projected.query.view(), shape.Hq);
   const auto k = split_heads(projected.key.view(), shape.Hkv);
-  const auto v = split_heads(projected.value.view(), shape.Hkv);
+  const auto v = split_heads(value, shape.Hkv);
   if (!q || !k || !v) {
     return !q ? q.error() : !k ? k.error() : v.error();
   }

@@ -46,15 +46,18 @@ Result<AttentionPlan> plan_of(const MultiHeadAttentionConfig& config,
 std::vector<std::size_t> read_ends(const AttentionSpec& spec);
 
 // One pass over each tensor that is given: one for self-attention, two where
-// key and value are one. Keys and values from ends[b] on are 0.
-// They are computed in `memory`, where that is large enough.
+// key and value are one. Projected keys and values from ends[b] on are 0. They
+// are computed in `memory`, where that is large enough.
 Result<Projected> project_inputs(const MultiHeadAttentionParams& params,
                                  const LayerInputs& inputs,
                                  const AttentionShape& shape,
                                  std::span<const std::size_t> ends,
                                  const Executor& executor, Projected memory);
 
+// `value` (B, Lkv, Hkv * Dv): projected, or as it was given where there is no
+// w_v.
 Result<SplitHeads> split(const Projected& projected,
+                         TensorView<const float, 3> value,
                          const AttentionShape& shape);
 
 // Computed in the memory's workspace, which stays there, and in its merged

@@ -7,7 +7,7 @@
 namespace headwise {
 
 struct MultiHeadAttention::Run {
-  AttentionOptions options;  // with the layer's own dropout
+  AttentionOptions options;  // with the layer's own dropout and score weight
   Projected projected;
   Tensor<float, 3> merged;  // (B, Lq, H * Dv); moved to the output without w_o
   Tensor<float, 4> softmax_rows;

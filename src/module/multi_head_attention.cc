@@ -1,6 +1,7 @@
 #include "headwise/module/multi_head_attention.h"
 
 #include <atomic>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +19,13 @@ namespace {
 constexpr std::string_view kOperation = "multi_head_attention";
 
 // The random streams of the parameters (the embedding's is 0).
-enum ParamStream : std::uint32_t { kWq = 1, kWk = 2, kWv = 3, kWo = 4 };
+enum ParamStream : std::uint32_t {
+  kWq = 1,
+  kWk = 2,
+  kWv = 3,
+  kWo = 4,
+  kWScore = 5
+};
 
 bool is_open(const MultiHeadAttentionConfig& config) {
   return config.query_dim == kFromFirstCall || config.kdim == kFromFirstCall ||
@@ -46,23 +53,80 @@ Status check_inputs(const MultiHeadAttentionConfig& config,
                      {{B, Lkv, *config.vdim}});
 }
 
+// A linear map of the hidden layer to one score.
+Result<Tensor<float, 2>> draw_score_weight(std::size_t num_heads,
+                                           std::size_t head_dim,
+                                           const RandomStream& random) {
+  auto weight = Tensor<float, 2>::create({num_heads, head_dim});
+  if (weight) {
+    const double bound = 1 / std::sqrt(static_cast<double>(head_dim));
+    random.fill_uniform(weight->elements(), -bound, bound);
+  }
+  return weight;
+}
+
+// What the layer asks of the operation.
+Result<AttentionOptions> with_own(AttentionOptions options,
+                                  const MultiHeadAttentionConfig& config,
+                                  const MultiHeadAttentionParams& params) {
+  if (options.score_weight.data() != nullptr) {
+    return value_error(kOperation, "score_weight", "given",
+                       "none: a layer's own is w_score");
+  }
+  if (params.w_score) {
+    options.score_weight = params.w_score->view();
+  }
+  options.dropout.p = options.dropout.p.value_or(config.dropout);
+  return options;
+}
+
 void tell(TraceSink& trace, std::string_view name,
           std::vector<std::string_view> axes, const AnyView& tensor) {
   trace.on_step(name, axes, tensor);
 }
 
 void tell_projected(TraceSink& trace, const Projected& projected,
-                    const SplitHeads& heads) {
+                    TensorView<const float, 3> value, const SplitHeads& heads) {
   const bool grouped = heads.key.extent(2) != heads.query.extent(2);
   const std::string_view kv = grouped ? "Hkv" : "H";
   tell(trace, "q", {"B", "Lq", "H*D"}, projected.query.view());
   tell(trace, "k", {"B", "Lkv", grouped ? "Hkv*D" : "H*D"},
        projected.key.view());
-  tell(trace, "v", {"B", "Lkv", grouped ? "Hkv*Dv" : "H*Dv"},
-       projected.value.view());
+  tell(trace, "v", {"B", "Lkv", grouped ? "Hkv*Dv" : "H*Dv"}, value);
   tell(trace, "q_heads", {"B", "H", "Lq", "D"}, as_bhld(heads.query));
   tell(trace, "k_heads", {"B", kv, "Lkv", "D"}, as_bhld(heads.key));
   tell(trace, "v_heads", {"B", kv, "Lkv", "Dv"}, as_bhld(heads.value));
+}
+
+// Tells the projections and the steps of the operation, which are computed
+// beside the result, so that being watched changes no bit of it.
+Status tell_steps(TraceSink* trace, const Projected& projected,
+                  TensorView<const float, 3> value, const SplitHeads& heads,
+                  const AttentionOptions& options) {
+  if (trace == nullptr) {
+    return ok();
+  }
+  tell_projected(*trace, projected, value, heads);
+  const auto steps =
+      stepwise_attention(heads.query, heads.key, heads.value, options, trace);
+  return steps ? ok() : Status(steps.error());
+}
+
+// The output of the merged heads: they themselves without a w_o.
+Result<Tensor<float, 3>> output_of(const std::optional<Linear>& w_o,
+                                   Tensor<float, 3>& merged,
+                                   const Executor& executor, TraceSink* trace) {
+  if (trace != nullptr) {
+    tell(*trace, "merged", {"B", "Lq", "H*Dv"}, std::as_const(merged).view());
+  }
+  auto output =
+      w_o ? w_o->forward(std::as_const(merged).view(), "merged", executor)
+          : Result<Tensor<float, 3>>(std::move(merged));
+  if (trace != nullptr && output) {
+    tell(*trace, "output", {"B", "Lq", w_o ? "E" : "H*Dv"},
+         std::as_const(*output).view());
+  }
+  return output;
 }
 
 }  // namespace
@@ -88,24 +152,26 @@ Result<MultiHeadAttention> MultiHeadAttention::create(
 
 Result<MultiHeadAttention> MultiHeadAttention::from_params(
     MultiHeadAttentionParams params, std::size_t num_heads,
-    std::optional<std::size_t> num_kv_heads) {
+    std::optional<std::size_t> num_kv_heads, std::optional<std::size_t> vdim) {
   const std::size_t kv_heads = num_kv_heads.value_or(num_heads);
-  if (Status s = check_params(params, num_heads, kv_heads); !s) {
-    return s.error();
+  const auto v_head_dim = check_params(params, num_heads, kv_heads, vdim);
+  if (!v_head_dim) {
+    return v_head_dim.error();
   }
-  const std::size_t v_head_dim = params.w_v.out_features() / kv_heads;
   MultiHeadAttentionConfig config{
       .embed_dim =
-          params.w_o ? params.w_o->out_features() : num_heads * v_head_dim,
+          params.w_o ? params.w_o->out_features() : num_heads * *v_head_dim,
       .num_heads = num_heads,
       .num_kv_heads = kv_heads,
       .bias = params.w_q.has_bias(),
       .query_dim = params.w_q.in_features(),
       .kdim = params.w_k.in_features(),
-      .vdim = params.w_v.in_features(),
+      .vdim = params.w_v ? params.w_v->in_features() : kv_heads * *v_head_dim,
       .head_dim = params.w_q.out_features() / num_heads,
-      .v_head_dim = v_head_dim,
-      .out_proj = params.w_o.has_value()};
+      .v_head_dim = *v_head_dim,
+      .out_proj = params.w_o.has_value(),
+      .value_proj = params.w_v.has_value(),
+      .scoring = params.w_score ? Scoring::additive : Scoring::dot};
   MultiHeadAttention layer(config, Seed{});
   layer.set_params(std::move(params));
   return layer;
@@ -119,20 +185,31 @@ Status MultiHeadAttention::draw_params() {
   };
   auto w_q = draw(*config_.query_dim, num_heads * *config_.head_dim, kWq);
   auto w_k = draw(*config_.kdim, num_kv_heads * *config_.head_dim, kWk);
-  auto w_v = draw(*config_.vdim, num_kv_heads * *config_.v_head_dim, kWv);
-  for (const auto* linear : {&w_q, &w_k, &w_v}) {
-    if (!*linear) {
-      return linear->error();
-    }
+  if (!w_q || !w_k) {
+    return w_q ? w_k.error() : w_q.error();
   }
-  MultiHeadAttentionParams params{*std::move(w_q), *std::move(w_k),
-                                  *std::move(w_v), std::nullopt};
+  MultiHeadAttentionParams params{*std::move(w_q), *std::move(w_k)};
+  if (config_.value_proj) {
+    auto w_v = draw(*config_.vdim, num_kv_heads * *config_.v_head_dim, kWv);
+    if (!w_v) {
+      return w_v.error();
+    }
+    params.w_v = *std::move(w_v);
+  }
   if (config_.out_proj) {
     auto w_o = draw(num_heads * *config_.v_head_dim, config_.embed_dim, kWo);
     if (!w_o) {
       return w_o.error();
     }
     params.w_o = *std::move(w_o);
+  }
+  if (config_.scoring == Scoring::additive) {
+    auto w_score = draw_score_weight(num_heads, *config_.head_dim,
+                                     RandomStream(seed_, kWScore));
+    if (!w_score) {
+      return w_score.error();
+    }
+    params.w_score = *std::move(w_score);
   }
   set_params(std::move(params));
   return ok();
@@ -160,9 +237,14 @@ void MultiHeadAttention::update(
   };
   show(params.w_q, "w_q");
   show(params.w_k, "w_k");
-  show(params.w_v, "w_v");
+  if (params.w_v) {
+    show(*params.w_v, "w_v");
+  }
   if (params.w_o) {
     show(*params.w_o, "w_o");
+  }
+  if (params.w_score) {
+    change("w_score.weight", params.w_score->elements());
   }
   set_params(std::move(params));
 }
@@ -214,13 +296,15 @@ Result<MultiHeadAttention::Run> MultiHeadAttention::run(
   if (Status s = check_inputs(config_, query, key, value); !s) {
     return s.error();
   }
-  AttentionOptions attend_options = options;
-  attend_options.dropout.p = options.dropout.p.value_or(config_.dropout);
+  auto own_options = with_own(options, config_, *params_);
+  if (!own_options) {
+    return own_options.error();
+  }
   const Executor& executor =
       options.executor ? *options.executor : Executor::default_executor();
 
   const LayerInputs inputs{query, key, value};
-  const auto plan = plan_of(config_, inputs, attend_options);
+  const auto plan = plan_of(config_, inputs, *own_options);
   if (!plan) {
     return plan.error();
   }
@@ -234,55 +318,36 @@ Result<MultiHeadAttention::Run> MultiHeadAttention::run(
   if (!projected) {
     return projected.error();
   }
-  const auto heads = split(*projected, shape);
+  const TensorView<const float, 3> values =
+      params_->w_v ? std::as_const(projected->value).view() : value;
+  const auto heads = split(*projected, values, shape);
   if (!heads) {
     return heads.error();
   }
-  if (trace != nullptr) {
-    tell_projected(*trace, *projected, *heads);
-  }
-  // The trace's steps are computed beside the result, so that being watched
-  // changes no bit of it.
-  if (trace != nullptr) {
-    const auto steps = stepwise_attention(heads->query, heads->key,
-                                          heads->value, attend_options, trace);
-    if (!steps) {
-      return steps.error();
-    }
+  if (Status s = tell_steps(trace, *projected, values, *heads, *own_options);
+      !s) {
+    return s.error();
   }
   auto attended = attend(*plan, *heads, for_backward, memory);
   if (!attended) {
     return attended.error();
   }
   Tensor<float, 3> merged = std::move(attended->merged);
-  if (trace != nullptr) {
-    tell(*trace, "merged", {"B", "Lq", "H*Dv"}, merged.view());
+  auto output = output_of(params_->w_o, merged, executor, trace);
+  if (!output) {
+    return output.error();
   }
-  MultiHeadAttentionResult<3> result{
-      {}, std::move(attended->attn_weights), std::move(attended->lse)};
-  if (!params_->w_o) {
-    result.output = std::move(merged);
-  } else {
-    auto output =
-        params_->w_o->forward(std::as_const(merged).view(), "merged", executor);
-    if (!output) {
-      return output.error();
-    }
-    result.output = *std::move(output);
-  }
-  if (trace != nullptr) {
-    tell(*trace, "output", {"B", "Lq", params_->w_o ? "E" : "H*Dv"},
-         std::as_const(result.output).view());
-  }
+  MultiHeadAttentionResult<3> result{*std::move(output),
+                                     std::move(attended->attn_weights),
+                                     std::move(attended->lse)};
   if (!for_backward) {
     memory.projected = *std::move(projected);
     memory.merged = std::move(merged);
     memory_->give(std::move(memory));
     return Run{{}, {}, {}, {}, std::move(result)};
   }
-  return Run{std::move(attend_options), *std::move(projected),
-             std::move(merged), std::move(attended->softmax_rows),
-             std::move(result)};
+  return Run{*std::move(own_options), *std::move(projected), std::move(merged),
+             std::move(attended->softmax_rows), std::move(result)};
 }
 
 Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(

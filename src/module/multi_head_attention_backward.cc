@@ -18,13 +18,15 @@ struct HeadGradients {
   Projected projected;
   Tensor<float, 4> bias;
   Tensor<float, 1> alibi;
+  Tensor<float, 2> score_weight;
 };
 
 Result<HeadGradients> make_gradients(const Projected& like,
+                                     TensorView<const float, 3> like_value,
                                      const AttentionSpec& spec) {
   auto query = Tensor<float, 3>::create_unset(like.query.extents());
   auto key = Tensor<float, 3>::create_unset(like.key.extents());
-  auto value = Tensor<float, 3>::create_unset(like.value.extents());
+  auto value = Tensor<float, 3>::create_unset(like_value.extents());
   auto bias = Tensor<float, 4>::create_unset(
       spec.bias.given() ? spec.bias.extents() : Extents<4>{});
   auto alibi =
@@ -32,12 +34,15 @@ Result<HeadGradients> make_gradients(const Projected& like,
   if (!query || !key || !value) {
     return !query ? query.error() : !key ? key.error() : value.error();
   }
-  if (!bias || !alibi) {
-    return !bias ? bias.error() : alibi.error();
+  auto score_weight =
+      Tensor<float, 2>::create_unset(spec.score_weight.extents());
+  if (!bias || !alibi || !score_weight) {
+    return !bias ? bias.error() : !alibi ? alibi.error() : score_weight.error();
   }
   return HeadGradients{{*std::move(query), *std::move(key), *std::move(value)},
                        *std::move(bias),
-                       *std::move(alibi)};
+                       *std::move(alibi),
+                       *std::move(score_weight)};
 }
 
 // (B, L, H * D) as (B, L, H, D), any strides.
@@ -50,6 +55,18 @@ TensorView<T, 4> in_heads(TensorView<T, 3> merged, std::size_t heads) {
       {B, L, heads, size},
       {merged.stride(0), merged.stride(1),
        merged.stride(2) * static_cast<std::ptrdiff_t>(size), merged.stride(2)}};
+}
+
+AttentionGradients views_of(HeadGradients& d_heads, const AttentionSpec& spec) {
+  return {
+      .query = in_heads(d_heads.projected.query.view(), spec.shape.Hq),
+      .key = in_heads(d_heads.projected.key.view(), spec.shape.Hkv),
+      .value = in_heads(d_heads.projected.value.view(), spec.shape.Hkv),
+      .bias = spec.bias.given() ? d_heads.bias.view() : TensorView<float, 4>(),
+      .alibi =
+          spec.alibi.given() ? d_heads.alibi.view() : TensorView<float, 1>(),
+      .score_weight = spec.additive() ? d_heads.score_weight.view()
+                                      : TensorView<float, 2>()};
 }
 
 // What one projection passes back.
@@ -109,8 +126,10 @@ Result<MultiHeadAttentionGradients> MultiHeadAttention::differentiate(
     return plan.error();
   }
   const AttentionSpec& spec = plan->spec();
-  const auto heads = split(run.projected, spec.shape);
-  auto d_heads = make_gradients(run.projected, spec);
+  const TensorView<const float, 3> values =
+      params_->w_v ? run.projected.value.view() : inputs.value;
+  const auto heads = split(run.projected, values, spec.shape);
+  auto d_heads = make_gradients(run.projected, values, spec);
   if (!heads || !d_heads) {
     return heads ? d_heads.error() : heads.error();
   }
@@ -135,22 +154,20 @@ Result<MultiHeadAttentionGradients> MultiHeadAttention::differentiate(
        run.softmax_rows.view(),
        in_heads(projects ? std::as_const(d_context).view() : d_output, Hq),
        d_attn_weights},
-      {in_heads(d_heads->projected.query.view(), Hq),
-       in_heads(d_heads->projected.key.view(), spec.shape.Hkv),
-       in_heads(d_heads->projected.value.view(), spec.shape.Hkv),
-       spec.bias.given() ? d_heads->bias.view() : TensorView<float, 4>(),
-       spec.alibi.given() ? d_heads->alibi.view() : TensorView<float, 1>()},
-      run.options);
+      views_of(*d_heads, spec), run.options);
   if (!attended) {
     return attended.error();
   }
-  const Projected& d_projected = d_heads->projected;
+  Projected& d_projected = d_heads->projected;
   auto query = through(params_->w_q, inputs.query, d_projected.query.view(),
                        offsets.query, *spec.executor);
   auto key = through(params_->w_k, inputs.key, d_projected.key.view(),
                      offsets.key, *spec.executor);
-  auto value = through(params_->w_v, inputs.value, d_projected.value.view(),
-                       offsets.key, *spec.executor);
+  auto value = params_->w_v ? through(*params_->w_v, inputs.value,
+                                      d_projected.value.view(), offsets.key,
+                                      *spec.executor)
+                            : Result<ProjectionGradients>(ProjectionGradients{
+                                  std::move(d_projected.value), {}});
   if (!query || !key || !value) {
     return !query ? query.error() : !key ? key.error() : value.error();
   }
@@ -162,6 +179,7 @@ Result<MultiHeadAttentionGradients> MultiHeadAttention::differentiate(
   gradients.w_v = std::move(value->params);
   gradients.bias = std::move(d_heads->bias);
   gradients.alibi = std::move(d_heads->alibi);
+  gradients.w_score = std::move(d_heads->score_weight);
   return gradients;
 }
 

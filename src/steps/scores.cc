@@ -11,24 +11,48 @@ double default_scale(std::size_t D) {
   return 1 / std::sqrt(static_cast<double>(D));
 }
 
-void scores(TensorView<const float, 4> query, TensorView<const float, 4> key,
-            double scale, TensorView<float, 4> scores,
-            const Executor& executor) {
+namespace {
+
+// Each score is a sum of term(h, d, q, k) over the features of its query and
+// key, times a factor.
+template <class Term>
+void sums_of(TensorView<const float, 4> query, TensorView<const float, 4> key,
+             float factor, TensorView<float, 4> scores,
+             const Executor& executor, const Term& term) {
   const auto [B, Hq, Lq, Lkv] = scores.extents();
   const std::size_t D = query.extent(3);
   const std::size_t group = key.extent(2) == 0 ? 1 : Hq / key.extent(2);
-  const auto factor = static_cast<float>(scale);
   for_each_row(executor, {B, Hq, Lq},
                [&, keys = Lkv](std::size_t b, std::size_t h, std::size_t i) {
                  for (std::size_t j = 0; j < keys; ++j) {
                    float sum = 0;
                    for (std::size_t d = 0; d < D; ++d) {
-                     sum += query(b, i, h, d) * key(b, j, h / group, d);
+                     sum +=
+                         term(h, d, query(b, i, h, d), key(b, j, h / group, d));
                    }
                    const float score = sum * factor;
                    scores(b, h, i, j) = std::isnan(score) ? kNaN : score;
                  }
                });
+}
+
+}  // namespace
+
+void scores(TensorView<const float, 4> query, TensorView<const float, 4> key,
+            double scale, TensorView<float, 4> scores,
+            const Executor& executor) {
+  sums_of(query, key, static_cast<float>(scale), scores, executor,
+          [](std::size_t, std::size_t, float q, float k) { return q * k; });
+}
+
+void additive_scores(TensorView<const float, 4> query,
+                     TensorView<const float, 4> key,
+                     TensorView<const float, 2> score_weight,
+                     TensorView<float, 4> scores, const Executor& executor) {
+  sums_of(query, key, 1, scores, executor,
+          [&](std::size_t h, std::size_t d, float q, float k) {
+            return score_weight(h, d) * std::tanh(q + k);
+          });
 }
 
 void apply_softcap(TensorView<const float, 4> scores, double softcap,

@@ -69,6 +69,20 @@ TEST(ListStepsTest, EqualsWhatGroupedHeadsReport) {
   EXPECT_EQ(job_of(flags).find("k_heads")->extents[1], 2u);
 }
 
+TEST(ListStepsTest, EqualsWhatAdditiveScoringReports) {
+  ExplainFlags flags = small();
+  flags.operation.scoring = "additive";
+  expect_same_steps(flags, "additive");
+  const ExplainedJob job = job_of(flags);
+  EXPECT_EQ(formula_of(job, *job.find("scores")),
+            "scores[b,h,i,j] = sum_d w_score.weight[h,d] * "
+            "tanh(q_heads[b,h,i,d] + k_heads[b,h,j,d])");
+  EXPECT_THAT(operation_of(job, *job.find("scores"), Language::en),
+              HasSubstr("hidden layer"));
+  EXPECT_EQ(formula_of(job, *job.find("attn_weights")),
+            formula_of(job_of(small()), *job.find("attn_weights")));
+}
+
 TEST(ListStepsTest, EqualsWhatEveryMaskReports) {
   const TempFolder folder;
   put_array<bool>(folder / "dense.npy", {5, 1, 10});

@@ -101,6 +101,7 @@ class EveryMask {
         padding_(coin_tosses<2>({s.B, s.Lkv}, 901, 0.7)),
         square_(coin_tosses<2>({s.Lq, s.Lkv}, 902, 0.6)),
         full_(coin_tosses<4>({s.B, s.Hq, s.Lq, s.Lkv}, 903, 0.6)),
+        score_weight_(uniform<2>({s.Hq, s.D}, 904)),
         biases_(s) {
     const std::size_t shortest = with_empty_rows ? 0 : 1;
     for (std::size_t b = 0; b < s.B; ++b) {
@@ -166,6 +167,9 @@ class EveryMask {
                         padding & square & full & window(60, 3) & documents}};
   }
   const EveryBias& biases() const { return biases_; }
+  TensorView<const float, 2> score_weight() const {
+    return score_weight_.view();
+  }
 
  private:
   static std::int64_t length(std::size_t wish, const AttentionShape& s,
@@ -182,6 +186,7 @@ class EveryMask {
   Tensor<bool, 2> padding_;
   Tensor<bool, 2> square_;
   Tensor<bool, 4> full_;
+  Tensor<float, 2> score_weight_;
   EveryBias biases_;
 };
 
@@ -235,6 +240,37 @@ inline std::vector<OptionsCase> every_score_term(const EveryBias& every,
   return cases;
 }
 
+// Additive scoring alone and with everything that may stand beside it.
+inline std::vector<OptionsCase> every_additive_option(
+    const EveryMask& every_mask, const Mask& mask) {
+  const TensorView<const float, 2> w = every_mask.score_weight();
+  const EveryBias& every = every_mask.biases();
+  std::vector<OptionsCase> cases = {
+      {"additive", {.score_weight = w}},
+      {"additive, causal",
+       {.mask = causal(), .score_weight = w, .query_start = 1}},
+      {"additive, softcap", {.score_weight = w, .softcap = 0.7}},
+      {"additive, mean",
+       {.mask = mask, .score_weight = w, .attn_weights = AttnWeights::mean}},
+      {"additive, dropout",
+       {.mask = mask,
+        .score_weight = w,
+        .dropout = {.p = 0.3, .training = true, .seed = Seed{9}},
+        .attn_weights = AttnWeights::after_dropout}}};
+  for (const EmptyRow empty_rows :
+       {EmptyRow::zero, EmptyRow::uniform, EmptyRow::nan}) {
+    cases.push_back({"additive, all terms and masks",
+                     {.mask = mask,
+                      .score_weight = w,
+                      .softcap = 1.1,
+                      .bias = every.biases().front().second,
+                      .alibi = every.slopes(),
+                      .empty_rows = empty_rows,
+                      .dropout = {.p = 0.2, .training = true}}});
+  }
+  return cases;
+}
+
 inline std::vector<OptionsCase> every_options(const EveryMask& every_mask) {
   std::vector<OptionsCase> cases;
   for (const auto& [name, mask] : every_mask.masks()) {
@@ -256,6 +292,8 @@ inline std::vector<OptionsCase> every_options(const EveryMask& every_mask) {
                     .attn_weights = AttnWeights::after_dropout}});
   cases.push_back({"mean", {.mask = all, .attn_weights = AttnWeights::mean}});
   std::ranges::move(every_score_term(every_mask.biases(), all),
+                    std::back_inserter(cases));
+  std::ranges::move(every_additive_option(every_mask, all),
                     std::back_inserter(cases));
   for (OptionsCase& c : cases) {
     if (c.options.attn_weights == AttnWeights::none) {

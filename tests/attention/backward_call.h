@@ -38,11 +38,16 @@ struct Gradients {
   Tensor<T, 4> value;
   Tensor<T, 4> bias;   // by B, H, Lq, Lkv; empty: there is none
   Tensor<T, 1> alibi;  // likewise
+  Tensor<T, 2> score_weight;
 
   AttentionGradientsOf<T> views() {
-    return {query.view(), key.view(), value.view(),
-            bias.size() == 0 ? TensorView<T, 4>() : bias.view(),
-            alibi.size() == 0 ? TensorView<T, 1>() : alibi.view()};
+    return {
+        query.view(),
+        key.view(),
+        value.view(),
+        bias.size() == 0 ? TensorView<T, 4>() : bias.view(),
+        alibi.size() == 0 ? TensorView<T, 1>() : alibi.view(),
+        score_weight.size() == 0 ? TensorView<T, 2>() : score_weight.view()};
   }
 };
 
@@ -60,7 +65,8 @@ Gradients<T> gradients_for(const Inputs<T>& in,
           filled<T, 4>(
               spec.bias.given() ? spec.bias.extents() : Extents<4>{0, 0, 0, 0},
               T{42}),
-          filled<T, 1>({spec.alibi.given() ? spec.shape.Hq : 0}, T{42})};
+          filled<T, 1>({spec.alibi.given() ? spec.shape.Hq : 0}, T{42}),
+          filled<T, 2>(spec.score_weight.extents(), T{42})};
 }
 
 // The forward pass, then the backward one.
@@ -116,7 +122,10 @@ inline testing::AssertionResult same_bits(const Gradients<float>& got,
       return r << " of " << names[n];
     }
   }
-  return same_bits(got.alibi, want.alibi) << " of d_alibi";
+  if (auto r = same_bits(got.alibi, want.alibi); !r) {
+    return r << " of d_alibi";
+  }
+  return same_bits(got.score_weight, want.score_weight) << " of d_score_weight";
 }
 
 }  // namespace headwise::testing_support

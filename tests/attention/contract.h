@@ -135,6 +135,27 @@ class Contract {
              spec_.bias(b, h, i, j) == -std::numeric_limits<float>::infinity());
   }
 
+  float product(std::size_t b, std::size_t h, std::size_t i,
+                std::size_t j) const {
+    const auto factor = static_cast<float>(spec_.scale * 0x1.71547652b82fep+0);
+    float chain = 0;
+    for (std::size_t d = 0; d < spec_.shape.D; ++d) {
+      chain = std::fma(in_.query(b, i, h, d) * factor,
+                       in_.key(b, j, spec_.shape.kv_head(h), d), chain);
+    }
+    return chain + 0.0f;
+  }
+  float additive(std::size_t b, std::size_t h, std::size_t i,
+                 std::size_t j) const {
+    float chain = 0;
+    for (std::size_t d = 0; d < spec_.shape.D; ++d) {
+      const float t = contract_tanh(in_.query(b, i, h, d) +
+                                    in_.key(b, j, spec_.shape.kv_head(h), d));
+      chain = std::fma(spec_.score_weight(h, d), t, chain);
+    }
+    return (chain + 0.0f) * 0x1.715476p+0f;
+  }
+
   float with_terms(float score, std::size_t b, std::size_t h, std::size_t i,
                    std::size_t j) const {
     constexpr double kLog2E = 0x1.71547652b82fep+0;
@@ -159,18 +180,14 @@ class Contract {
   ContractBlock block(std::size_t b, std::size_t h, std::size_t i,
                       std::size_t first) const {
     const AttentionShape& s = spec_.shape;
-    const auto factor = static_cast<float>(spec_.scale * 0x1.71547652b82fep+0);
     ContractBlock block;
     const std::size_t end = std::min(first + kBlock, s.Lkv);
     for (std::size_t j = first; j < end; ++j) {
       float score = -std::numeric_limits<float>::infinity();
       if (allowed(b, h, i, j)) {
-        score = 0;
-        for (std::size_t d = 0; d < s.D; ++d) {
-          score = std::fma(in_.query(b, i, h, d) * factor,
-                           in_.key(b, j, s.kv_head(h), d), score);
-        }
-        score = with_terms(score + 0.0f, b, h, i, j);
+        score = with_terms(
+            spec_.additive() ? additive(b, h, i, j) : product(b, h, i, j), b, h,
+            i, j);
         block.max = score > block.max ? score : block.max;
       }
       block.p.push_back(score);

@@ -43,6 +43,8 @@ class ContractBackward {
       std::fill_n(tensor->data(), tensor->size(), 0.0f);
     }
     std::fill_n(gradients_.alibi.data(), gradients_.alibi.size(), 0.0f);
+    std::fill_n(gradients_.score_weight.data(), gradients_.score_weight.size(),
+                0.0f);
     std::vector<Row> rows;
     for (std::size_t b = 0; b < s.B; ++b) {
       for (std::size_t h = 0; h < s.Hq; ++h) {
@@ -54,6 +56,7 @@ class ContractBackward {
         }
         for (std::size_t first = 0; first < s.Lq; first += kQueries) {
           add_keys(rows, b, h, first);
+          add_score_weight(rows, b, h, first);
         }
       }
     }
@@ -92,17 +95,47 @@ class ContractBackward {
   // A chain that ends as -0 is +0.
   static float ended(float chain) { return chain + 0.0f; }
 
-  float score(std::size_t b, std::size_t h, std::size_t i, std::size_t j,
-              float& slope) const {
+  float plain_score(std::size_t b, std::size_t h, std::size_t i,
+                    std::size_t j) const {
     constexpr double kLog2E = 0x1.71547652b82fep+0;
     const AttentionShape& s = spec_.shape;
     const auto factor = static_cast<float>(spec_.scale * kLog2E);
-    float score = 0;
+    float chain = 0;
     for (std::size_t d = 0; d < s.D; ++d) {
-      score = std::fma(in_.query(b, i, h, d) * factor,
-                       in_.key(b, j, s.kv_head(h), d), score);
+      chain = spec_.additive()
+                  ? std::fma(spec_.score_weight(h, d), tangent(b, h, i, j, d),
+                             chain)
+                  : std::fma(in_.query(b, i, h, d) * factor,
+                             in_.key(b, j, s.kv_head(h), d), chain);
     }
-    score = ended(score);
+    return spec_.additive() ? ended(chain) * static_cast<float>(kLog2E)
+                            : ended(chain);
+  }
+  float tangent(std::size_t b, std::size_t h, std::size_t i, std::size_t j,
+                std::size_t d) const {
+    return contract_tanh(in_.query(b, i, h, d) +
+                         in_.key(b, j, spec_.shape.kv_head(h), d));
+  }
+  // The derivative of a plain score by feature d of its key, by that of its
+  // query: times scale, which comes last.
+  float by_key(std::size_t b, std::size_t h, std::size_t i, std::size_t j,
+               std::size_t d) const {
+    if (!spec_.additive()) {
+      return in_.query(b, i, h, d);
+    }
+    const float t = tangent(b, h, i, j, d);
+    return spec_.score_weight(h, d) * std::fma(-t, t, 1.0f);
+  }
+  float by_query(std::size_t b, std::size_t h, std::size_t i, std::size_t j,
+                 std::size_t d) const {
+    return spec_.additive() ? by_key(b, h, i, j, d)
+                            : in_.key(b, j, spec_.shape.kv_head(h), d);
+  }
+
+  float score(std::size_t b, std::size_t h, std::size_t i, std::size_t j,
+              float& slope) const {
+    constexpr double kLog2E = 0x1.71547652b82fep+0;
+    float score = plain_score(b, h, i, j);
     slope = 1;
     if (spec_.softcap) {
       const auto c = static_cast<float>(*spec_.softcap * kLog2E);
@@ -242,8 +275,7 @@ class ContractBackward {
         float chain = 0;
         for (std::size_t j = first; j < end; ++j) {
           if (row.allowed[j]) {
-            chain = std::fma(row.d_product[j], in_.key(b, j, s.kv_head(h), d),
-                             chain);
+            chain = std::fma(row.d_product[j], by_query(b, h, i, j, d), chain);
           }
         }
         gradients_.query(b, i, h, d) += chain;
@@ -263,7 +295,7 @@ class ContractBackward {
         for (std::size_t i = first; i < end; ++i) {
           if (rows[i].allowed[j]) {
             chain =
-                std::fma(rows[i].d_product[j], in_.query(b, i, h, d), chain);
+                std::fma(rows[i].d_product[j], by_key(b, h, i, j, d), chain);
           }
         }
         gradients_.key(b, j, g, d) += chain;
@@ -281,6 +313,31 @@ class ContractBackward {
     }
     for (std::size_t i = first; i < end; ++i) {
       d_slopes_.push_back(rows[i].d_slope);
+    }
+  }
+
+  // The share of one block of queries.
+  void add_score_weight(const std::vector<Row>& rows, std::size_t b,
+                        std::size_t h, std::size_t first) {
+    const std::size_t end = std::min(first + kQueries, spec_.shape.Lq);
+    for (std::size_t d = 0;
+         d < spec_.shape.D && gradients_.score_weight.size() != 0; ++d) {
+      float share = 0;
+      for (std::size_t i = first; i < end; ++i) {
+        float sum = 0;
+        for_each_block(b, [&](std::size_t begin_key, std::size_t end_key) {
+          float chain = 0;
+          for (std::size_t j = begin_key; j < end_key; ++j) {
+            if (rows[i].allowed[j]) {
+              chain =
+                  std::fma(rows[i].d_product[j], tangent(b, h, i, j, d), chain);
+            }
+          }
+          sum += chain;
+        });
+        share += sum;
+      }
+      gradients_.score_weight(h, d) += share;
     }
   }
 

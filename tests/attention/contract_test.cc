@@ -131,6 +131,33 @@ TEST_P(ContractTest, HoldsForCappedScoresOfEverySize) {
   }
 }
 
+// Sums of every size: from tangents that are their argument to those that
+// are 1.
+TEST_P(ContractTest, HoldsForAdditiveScoresOfEverySize) {
+  for (const std::size_t D : {1u, 15u, 16u, 17u, 64u}) {
+    const AttentionShape shape{1, 4, 2, 50, 131, D, 5};
+    for (const double range : {1e-30, 1e-3, 1.0, 30.0, 1e18}) {
+      const auto score_weight = uniform<2>({4, D}, 870, -range, range);
+      expect_contract(
+          random_inputs(shape, 871, range),
+          {.mask = causal(),
+           .score_weight = score_weight.view(),
+           .query_start = QueryStart::bottom_right(),
+           .attn_weights = AttnWeights::per_head},
+          "D " + std::to_string(D) + ", range " + std::to_string(range));
+    }
+  }
+}
+
+// A view of the score_weight with any strides.
+TEST_P(ContractTest, HoldsForAScoreWeightWithGapsAndBackwards) {
+  const AttentionShape shape{2, 4, 2, 5, 9, 6, 3};
+  const auto all = uniform<2>({6, 12}, 880);
+  const TensorView<const float, 2> score_weight(&all(5, 0), {4, 6}, {2, -12});
+  expect_contract(random_inputs(shape, 881), {.score_weight = score_weight},
+                  "strides");
+}
+
 // The kernels' exp2 has these bits (ContractTest); here is how good they are.
 TEST(ContractExp2Test, IsWithinOneUnitInTheLastPlace) {
   const FloatEnvironment environment;

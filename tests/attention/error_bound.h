@@ -6,6 +6,8 @@
 // line adds its error over u, t is the magnitude of the score so far:
 //
 //   scale log2 e, q', chain over D   (D + 3) S       S = |scale| |q| |k|
+//   or additive: q + k, tanh, chain  (D + 8) S       S = sum |score_weight|;
+//   over D, log2 e, product                          the tanh as below
 //   softcap: c, s/c, tanh, product   9 t             t = min(S, softcap) by
 //   now;
 //                                    tanh is within 4.4 u, |x tanh'(x)| <= tanh
@@ -142,6 +144,13 @@ class ErrorBound {
         s.kv_head(h);
     double t = std::abs(spec_.scale) * query_norm_[query] * key_norm_[key];
     double error = (static_cast<double>(s.D) + 3) * t;
+    if (spec_.additive()) {
+      t = 0;
+      for (std::size_t d = 0; d < s.D; ++d) {
+        t += std::abs(double{spec_.score_weight(h, d)});
+      }
+      error = (static_cast<double>(s.D) + 8) * t;
+    }
     if (spec_.softcap) {
       t = std::min(t, *spec_.softcap);
       error += 9 * t;

@@ -35,7 +35,8 @@ struct Call {
         bad_padding(filled<bool, 2>({2, 4}, true)),
         bad_starts(filled<std::int64_t, 1>({3}, 0)),
         bad_bias(filled<float, 2>({3, 4}, 0)),
-        bad_slopes(filled<float, 1>({4}, kNaN)) {}
+        bad_slopes(filled<float, 1>({4}, kNaN)),
+        score_weight(filled<float, 2>({4, 8}, 1)) {}
 
   Inputs<float> in;
   Outputs<float> out;
@@ -45,6 +46,7 @@ struct Call {
   const Tensor<std::int64_t, 1> bad_starts;
   const Tensor<float, 2> bad_bias;
   const Tensor<float, 1> bad_slopes;
+  const Tensor<float, 2> score_weight;
 };
 
 struct ErrorCase {
@@ -162,6 +164,21 @@ std::vector<ErrorCase> option_errors() {
        "attention: scale is inf, expected a number from -2e38 to 2e38"},
       {[](Call& c) { c.options.scale = std::nan(""); }, invalid,
        "attention: scale is nan, expected a number from -2e38 to 2e38"},
+      {[](Call& c) {
+         c.options.score_weight = c.score_weight.view();
+         c.options.scale = 0.5;
+       },
+       invalid, "attention: scale is 0.5, expected none with a score_weight"},
+      {[](Call& c) {
+         c.options.score_weight = {c.score_weight.data(), {4, 7}};
+       },
+       ErrorCode::shape_mismatch,
+       "attention: score_weight has shape (4, 7), expected (Hq, D) = (4, 8)"},
+      {[](Call& c) {
+         c.options.score_weight = {c.score_weight.data(), {2, 8}};
+       },
+       ErrorCode::shape_mismatch,
+       "attention: score_weight has shape (2, 8), expected (Hq, D) = (4, 8)"},
       {[](Call& c) { c.options.softcap = 0.0; }, invalid,
        "attention: softcap is 0, expected a number from 1e-37 to 2e38"},
       {[](Call& c) { c.options.softcap = std::nan(""); }, invalid,

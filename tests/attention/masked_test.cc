@@ -119,6 +119,17 @@ TEST(MaskedTest, WhatABiasOfMinusInfinityMasksNeverReachesTheRow) {
   }
 }
 
+TEST(MaskedTest, WhatAMaskedKeyHoldsNeverReachesAnAdditiveScore) {
+  const EveryMask every_mask(kPoisoned, true);
+  for (const auto& [name, mask] : every_mask.masks()) {
+    expect_poison_stays_out({.mask = mask,
+                             .score_weight = every_mask.score_weight(),
+                             .softcap = 0.5,
+                             .attn_weights = AttnWeights::per_head},
+                            "additive, " + name);
+  }
+}
+
 // Behind a mask it is not read, or what it gives is not.
 TEST(MaskedTest, WhatTheBiasHoldsBehindTheMaskNeverReachesTheRow) {
   const Inputs<float> in = random_inputs(kPoisoned, 205);

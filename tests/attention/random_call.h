@@ -33,12 +33,13 @@ enum class Feature {
   query_start,
   uniform_rows,  // EmptyRow::uniform
   nan_rows,      // EmptyRow::nan, where the former is off
+  additive,      // scoring
 };
-inline constexpr std::array<std::string_view, 19> kFeatureNames = {
+inline constexpr std::array<std::string_view, 20> kFeatureNames = {
     "causal",      "window",      "key_lengths", "row_lengths", "key_starts",
     "key_padding", "dense",       "documents",   "bias",        "alibi",
     "softcap",     "dropout",     "ragged",      "grouped",     "unequal_sizes",
-    "strided",     "query_start", "uniform",     "nan"};
+    "strided",     "query_start", "uniform",     "nan",         "additive"};
 
 struct RandomCall {
   std::array<bool, kFeatureNames.size()> features{};

@@ -74,6 +74,7 @@ RandomCallTensors::RandomCallTensors(const RandomCall& call)
     x = x < -2.5f ? kMinusInf : x;
   }
   slopes_ = uniform<1>({s.Hq}, call.stream + 4, -0.1, 0.5);
+  score_weight_ = uniform<2>({s.Hq, s.D}, call.stream + 25, -1, 1);
 }
 
 std::vector<std::int64_t> RandomCallTensors::integers(std::size_t count,
@@ -182,6 +183,9 @@ AttentionOptions RandomCallTensors::options() const {
   AttentionOptions options = {.mask = mask(), .bias = bias()};
   if (call_.has(Feature::softcap)) {
     options.softcap = 1.0 + static_cast<double>(call_.stream / 32 % 30);
+  }
+  if (call_.has(Feature::additive)) {
+    options.score_weight = score_weight_.view();
   }
   if (call_.has(Feature::alibi)) {
     options.alibi = slopes_.view();

@@ -83,6 +83,7 @@ class RandomCallTensors {
   Tensor<std::int64_t, 2> key_ids_;
   Tensor<float, 4> bias_;
   Tensor<float, 1> slopes_;
+  Tensor<float, 2> score_weight_;
 };
 
 }  // namespace headwise::testing_support

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "attention/attention_call.h"
@@ -147,6 +148,26 @@ TEST_F(ReferenceBackwardTest, OfABiasAreDerivativesWhateverItIsBroadcastOver) {
   expect_bias_gradient<3>({B, 1, Lkv}, {Axis::B, Axis::one, Axis::Lkv}, "keys");
   expect_bias_gradient<2>({Lq, H}, {Axis::Lq, Axis::H}, "queries");
   expect_bias_gradient<1>({H}, {Axis::H}, "heads");
+}
+
+TEST_F(ReferenceBackwardTest, OfAScoreWeightAreDerivatives) {
+  const Inputs<float> narrow = random_inputs(kTiny, 3300, 1);
+  const Inputs<double> in = widened(narrow);
+  auto score_weight = coarse<2>({kTiny.Hq, kTiny.D}, 3310);
+  for (const std::optional<double> softcap :
+       {std::optional<double>(), std::optional<double>(0.8)}) {
+    const AttentionOptions options = {.mask = causal(),
+                                      .score_weight = score_weight.view(),
+                                      .softcap = softcap,
+                                      .query_start = 1,
+                                      .attn_weights = AttnWeights::per_head};
+    const Upstream<double> upstream =
+        widened(random_upstream(narrow, options, 3320));
+    const auto got = reference_gradients(in, upstream, options);
+    expect_derivatives(got.score_weight, score_weight, 1.0 / 256,
+                       "score_weight",
+                       [&] { return loss(in, upstream, options); });
+  }
 }
 
 TEST_F(ReferenceBackwardTest, OfSlopesAreDerivatives) {

@@ -179,6 +179,55 @@ TEST(ReferenceTest, EqualsTheMatrixFormulaWithSoftcapBiasAndAlibi) {
   }
 }
 
+// The scores are 1 * tanh(artanh(ln 2)) + 7 * tanh(0.5 - 0.5) = ln 2 for both
+// keys; for the second one 0 where its feature 0 is -artanh(ln 2).
+TEST(ReferenceTest, ASmallAdditiveCaseGivesTheNumbersComputedByHand) {
+  const Inputs<double> in = {
+      tensor_of<double, 4>({1, 1, 1, 2}, {std::atanh(std::log(2.0)), 0.5}),
+      tensor_of<double, 4>({1, 2, 1, 2}, {0, -0.5, 0, -0.5}),
+      tensor_of<double, 4>({1, 2, 1, 1}, {0, 3})};
+  Inputs<double> other = {in.query.clone().value(), in.key.clone().value(),
+                          in.value.clone().value()};
+  other.key(0, 1, 0, 0) = -std::atanh(std::log(2.0));
+  const auto score_weight = tensor_of<float, 2>({1, 2}, {1, 7});
+  const AttentionOptions options = {.score_weight = score_weight.view()};
+  EXPECT_NEAR(reference(in, options).output(0, 0, 0, 0), 1.5, 1e-14);
+  // Weights 2 / 3 and 1 / 3.
+  EXPECT_NEAR(reference(other, options).output(0, 0, 0, 0), 1, 1e-14);
+  EXPECT_NEAR(reference(other, options).lse(0, 0, 0), std::log(3.0), 1e-14);
+}
+
+TEST(ReferenceTest, EqualsTheFormulaWithAdditiveScores) {
+  for (const AttentionShape& shape : kShapes) {
+    const Inputs<double> in = widened(random_inputs(shape, 40));
+    const auto score_weight = uniform<2>({shape.Hq, shape.D}, 44);
+    const auto additive = [&](double, std::size_t b, std::size_t h,
+                              std::size_t i, std::size_t j) {
+      double sum = 0;
+      for (std::size_t d = 0; d < shape.D; ++d) {
+        sum +=
+            double{score_weight(h, d)} *
+            std::tanh(in.query(b, i, h, d) + in.key(b, j, shape.kv_head(h), d));
+      }
+      return sum;
+    };
+    const Outputs<double> want = naive_attention(
+        in, 1,
+        [](std::size_t, std::size_t, std::size_t i, std::size_t j) {
+          return j <= i + 1;
+        },
+        [](auto...) { return 1.0; }, additive);
+    const Outputs<double> got =
+        reference(in, {.mask = causal(),
+                       .score_weight = score_weight.view(),
+                       .query_start = 1,
+                       .attn_weights = AttnWeights::per_head});
+    EXPECT_TRUE(all_near(got.output, want.output, 1e-13));
+    EXPECT_TRUE(all_near(got.attn_weights, want.attn_weights, 1e-14));
+    EXPECT_TRUE(all_near(got.lse, want.lse, 1e-13));
+  }
+}
+
 TEST(ReferenceTest, BothPrecisionsAgree) {
   for (const AttentionShape& shape : kShapes) {
     const Inputs<float> in = random_inputs(shape, 30);

@@ -17,6 +17,7 @@ using testing::ElementsAre;
 using testing_support::all_near;
 using testing_support::attend;
 using testing_support::copy_of;
+using testing_support::every_additive_option;
 using testing_support::every_score_term;
 using testing_support::EveryBias;
 using testing_support::EveryMask;
@@ -81,6 +82,26 @@ TEST(StepwiseTest, MatchesAttentionForEveryScoreTerm) {
     EXPECT_TRUE(all_near(steps.context, want.output, 8e-6));
     EXPECT_TRUE(all_near(steps.attn_weights, want.attn_weights, 4e-6));
     EXPECT_TRUE(all_near(steps.lse, want.lse, 4e-6));
+  }
+}
+
+TEST(StepwiseTest, MatchesAttentionForEveryAdditiveOption) {
+  const Inputs<float> in = random_inputs(kShape, 617);
+  const EveryMask every_mask(kShape, true);
+  for (const auto& [name, options] :
+       every_additive_option(every_mask, every_mask.masks().back().second)) {
+    SCOPED_TRACE(name);
+    AttentionOptions per_head = options;
+    per_head.attn_weights = AttnWeights::per_head;
+    const AttentionSteps steps = stepwise(in, per_head);
+    const Outputs<float> want = attend(in, per_head);
+    EXPECT_TRUE(all_near(steps.context, want.output, 8e-6));
+    EXPECT_TRUE(all_near(steps.attn_weights, want.attn_weights, 4e-6));
+    EXPECT_TRUE(all_near(steps.lse, want.lse, 4e-6));
+    auto scores = filled<float, 4>(steps.scores.extents(), 42);
+    additive_scores(in.query.view(), in.key.view(), every_mask.score_weight(),
+                    scores.view(), Executor::default_executor());
+    EXPECT_TRUE(same_bits(steps.scores, scores));
   }
 }
 

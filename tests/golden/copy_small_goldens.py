@@ -18,7 +18,7 @@ CASES = [
     "seed001_none", "seed001_padding", "seed001_nopeak",
     "seed001_padding_and_nopeak", "seed001_fully_masked", "seed001_encdec",
     "seed001_encdec_padding", "seed002_step1", "seed002_step4_dropout",
-    "d2l_sizes",
+    "d2l_sizes", "additive_2d", "additive_d2l", "additive_zero_length",
 ]
 
 

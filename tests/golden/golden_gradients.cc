@@ -9,12 +9,6 @@
 namespace headwise::testing_support {
 namespace {
 
-template <std::size_t Rank>
-Got got_of(const Tensor<float, Rank>& tensor) {
-  return {{tensor.extents().begin(), tensor.extents().end()},
-          {tensor.elements().begin(), tensor.elements().end()}};
-}
-
 // Sums over axis 0 and over axis 1.
 Got sums_of(const Tensor<float, 2>& tensor, std::size_t axis) {
   std::vector<float> sums(tensor.extent(1 - axis));

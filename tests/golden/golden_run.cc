@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "golden/golden_additive.h"
 #include "golden/golden_gradients.h"
 #include "headwise/attention/forward.h"
 #include "headwise/attention/reference.h"
@@ -14,13 +15,6 @@
 
 namespace headwise::testing_support {
 namespace {
-
-template <std::size_t Rank>
-Got got_of(const Tensor<float, Rank>& tensor) {
-  return {{tensor.extents().begin(), tensor.extents().end()},
-          {tensor.elements().begin(), tensor.elements().end()}};
-}
-Got got_of(const RecordedStep& step) { return {step.extents, step.elements}; }
 
 // ---- Options of a case. ----
 
@@ -494,6 +488,9 @@ std::vector<Computed> compute(const GoldenCase& golden) {
   }
   if (kind == "jax_dpa") {
     return compute_jax(golden);
+  }
+  if (kind == "additive") {
+    return compute_additive(golden);
   }
   throw std::runtime_error("no way to compute a case of kind " + kind);
 }

@@ -2,10 +2,14 @@
 // be reproduced, what we give for it.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "golden/golden_case.h"
+#include "headwise/base/tensor.h"
+#include "support/recorded_trace.h"
 
 namespace headwise::testing_support {
 
@@ -15,6 +19,15 @@ struct Computed {
   std::string way;
   std::map<std::string, Got> tensors;
 };
+
+template <std::size_t Rank>
+Got got_of(const Tensor<float, Rank>& tensor) {
+  return {{tensor.extents().begin(), tensor.extents().end()},
+          {tensor.elements().begin(), tensor.elements().end()}};
+}
+inline Got got_of(const RecordedStep& step) {
+  return {step.extents, step.elements};
+}
 
 // Every way of computing the case. Throws Exception when headwise gives an
 // error.

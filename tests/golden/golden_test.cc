@@ -22,12 +22,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<std::string> kSmall = {
-    "seed001_none",           "seed001_padding",
-    "seed001_nopeak",         "seed001_padding_and_nopeak",
-    "seed001_fully_masked",   "seed001_encdec",
-    "seed001_encdec_padding", "seed002_step1",
-    "seed002_step4_dropout",  "d2l_sizes"};
+const std::vector<std::string> kSmall = {"seed001_none",
+                                         "seed001_padding",
+                                         "seed001_nopeak",
+                                         "seed001_padding_and_nopeak",
+                                         "seed001_fully_masked",
+                                         "seed001_encdec",
+                                         "seed001_encdec_padding",
+                                         "seed002_step1",
+                                         "seed002_step4_dropout",
+                                         "d2l_sizes",
+                                         "additive_2d",
+                                         "additive_d2l",
+                                         "additive_zero_length"};
 
 const std::vector<std::string> kLarge = {"seed000_mha",
                                          "seed003_mha",
@@ -169,7 +176,7 @@ TEST_F(FixturesTest, EveryCaseOfTheseKindsIsComparedOrSaysWhatItWaitsFor) {
     }
     const GoldenCase golden(entry.path());
     for (const char* kind :
-         {"token_mha", "step_mha", "d2l_mha", "sdpa", "jax_dpa"}) {
+         {"token_mha", "step_mha", "d2l_mha", "sdpa", "jax_dpa", "additive"}) {
       if (golden.kind() == kind) {
         there.insert(golden.name());
       }

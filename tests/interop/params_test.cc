@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "headwise/interop/npy.h"
 #include "interop/files.h"
@@ -11,6 +13,7 @@
 namespace headwise {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 const ParamNames kNames = {.required = {"w_q.weight", "w_o.weight"},
@@ -65,6 +68,45 @@ TEST(ParamsTest, ArchiveIsReadAsAFolderIs) {
   ASSERT_TRUE(params) << params.error().message;
   EXPECT_EQ(last_of(*params, "w_q.weight"), 5);
   EXPECT_EQ(last_of(*params, "w_o.weight"), 6);
+}
+
+TEST(ParamsTest, TheAdditiveNamesOfD2lMeanTheScoreWeight) {
+  const ParamNames additive = {
+      .required = {"w_q.weight", "w_k.weight"},
+      .optional = {"w_v.weight", "w_o.weight", "w_score.weight"}};
+  const auto names_of = [](const TempFolder& folder, const ParamNames& names) {
+    const auto params = read_params(folder.path(), names);
+    std::vector<std::string> found;
+    if (!params) {
+      return std::vector<std::string>{params.error().message};
+    }
+    for (const auto& [name, array] : *params) {
+      found.push_back(name);
+    }
+    return found;
+  };
+  const TempFolder folder;
+  put(folder / "W_q.weight.npy");
+  put(folder / "W_k.weight.npy");
+  put(folder / "w_v.weight.npy", 9);
+  EXPECT_THAT(names_of(folder, additive),
+              ElementsAre("w_k.weight", "w_q.weight", "w_score.weight"));
+  const auto params = read_params(folder.path(), additive);
+  EXPECT_EQ(last_of(*params, "w_score.weight"), 9);
+  // Where nobody knows a score weight it stays the values' projection.
+  EXPECT_THAT(names_of(folder, {.required = {"w_q.weight", "w_k.weight",
+                                             "w_v.weight"}}),
+              ElementsAre("w_k.weight", "w_q.weight", "w_v.weight"));
+  // So it does beside a score weight or an output projection.
+  for (const char* other : {"w_score.weight", "W_o.weight"}) {
+    const TempFolder more;
+    for (const char* name : {"W_q.weight", "W_k.weight", "w_v.weight"}) {
+      put(more / (std::string(name) + ".npy"));
+    }
+    put(more / (std::string(other) + ".npy"));
+    EXPECT_THAT(names_of(more, additive), testing::Contains("w_v.weight"))
+        << other;
+  }
 }
 
 TEST(ParamsTest, EveryAliasMeansItsProjection) {

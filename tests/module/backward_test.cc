@@ -148,6 +148,12 @@ void expect_gradients(const MultiHeadAttention& layer, const Call& call,
   const auto got = gradients_of(layer, call, options);
   const MultiHeadAttentionParams& params = *layer.params();
   const MultiHeadAttentionConfig& config = layer.config();
+  Tensor<double, 2> d_score_weight;
+  if (params.w_score) {
+    options.score_weight = params.w_score->view();
+    d_score_weight =
+        Tensor<double, 2>::create(params.w_score->extents()).value();
+  }
   const std::size_t H = config.num_heads;
   const std::size_t Hkv = *config.num_kv_heads;
   const Wide query = widened(call.query);
@@ -155,7 +161,8 @@ void expect_gradients(const MultiHeadAttention& layer, const Call& call,
   const Wide value = widened(call.value);
   const Wide q = projected(query, params.w_q);
   const Wide k = projected(key, params.w_k);
-  const Wide v = projected(value, params.w_v);
+  const Wide v =
+      params.w_v ? projected(value, *params.w_v) : widened(call.value);
   const auto [B, Lq, width] = q.extents();
   Wide context = zeros({B, Lq, H * *config.v_head_dim});
   auto weights = Tensor<double, 4>::create({B, H, Lq, k.extent(1)}).value();
@@ -183,17 +190,32 @@ void expect_gradients(const MultiHeadAttention& layer, const Call& call,
        heads(std::as_const(d_context).view(), H),
        d_weights.size() == 0 ? TensorView<const double, 4>()
                              : d_weights.view()},
-      {heads(d_q.view(), H), heads(d_k.view(), Hkv), heads(d_v.view(), Hkv)},
+      {.query = heads(d_q.view(), H),
+       .key = heads(d_k.view(), Hkv),
+       .value = heads(d_v.view(), Hkv),
+       .score_weight = d_score_weight.size() == 0 ? TensorView<double, 2>()
+                                                  : d_score_weight.view()},
       options));
   const WideLinear of_q = differentiated(query, d_q, params.w_q);
   const WideLinear of_k = differentiated(key, d_k, params.w_k);
-  const WideLinear of_v = differentiated(value, d_v, params.w_v);
   expect_near(got.query, of_q.x, name + ": query");
   expect_near(got.key, of_k.x, name + ": key");
-  expect_near(got.value, of_v.x, name + ": value");
   expect_linear(got.w_q, of_q, config.bias, name + ": w_q");
   expect_linear(got.w_k, of_k, config.bias, name + ": w_k");
+  expect_near(got.w_score, d_score_weight, name + ": w_score");
+  if (!params.w_v) {
+    expect_near(got.value, d_v, name + ": value");
+    return;
+  }
+  const WideLinear of_v = differentiated(value, d_v, *params.w_v);
+  expect_near(got.value, of_v.x, name + ": value");
   expect_linear(got.w_v, of_v, config.bias, name + ": w_v");
+}
+
+void enlarge(Tensor<float, 3>& x) {
+  for (float& element : x.elements()) {
+    element *= 16;
+  }
 }
 
 TEST(LayerBackwardTest, IsTheChainRuleForEveryKindOfLayer) {
@@ -210,11 +232,35 @@ TEST(LayerBackwardTest, IsTheChainRuleForEveryKindOfLayer) {
         .vdim = 9,
         .head_dim = 4,
         .v_head_dim = 3}},
-      {"no w_o", {.embed_dim = 8, .num_heads = 2, .out_proj = false}}};
+      {"no w_o", {.embed_dim = 8, .num_heads = 2, .out_proj = false}},
+      {"no w_v", {.embed_dim = 8, .num_heads = 2, .value_proj = false}},
+      {"additive",
+       {.embed_dim = 12, .num_heads = 3, .scoring = Scoring::additive}},
+      {"additive, grouped",
+       {.embed_dim = 16,
+        .num_heads = 4,
+        .num_kv_heads = 2,
+        .head_dim = 7,
+        .scoring = Scoring::additive}},
+      {"d2l's additive",
+       {.embed_dim = 9,
+        .num_heads = 1,
+        .bias = false,
+        .query_dim = 5,
+        .vdim = 4,
+        .out_proj = false,
+        .value_proj = false,
+        .scoring = Scoring::additive}}};
   for (const auto& [name, config] : layers) {
     const auto layer = MultiHeadAttention::create(config, Seed{3}).value();
     for (const auto& [Lq, Lkv] : {std::pair{5u, 7u}, {150u, 131u}}) {
-      const Call call = random_call(layer, 2, Lq, Lkv, 4000);
+      Call call = random_call(layer, 2, Lq, Lkv, 4000);
+      if (config.scoring == Scoring::additive) {
+        // Small tangents are nearly linear, and then a query's gradients from
+        // all keys cancel.
+        enlarge(call.query);
+        enlarge(call.key);
+      }
       expect_gradients(layer, call, {}, name);
       expect_gradients(layer, call, {.mask = causal()}, name + ", causal");
     }

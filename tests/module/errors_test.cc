@@ -183,7 +183,7 @@ TEST(FromParamsTest, TheParametersOfALayerGiveThatLayerAgain) {
   const auto again = MultiHeadAttention::from_params(
                          {.w_q = copy_of_linear(layer.params()->w_q),
                           .w_k = copy_of_linear(layer.params()->w_k),
-                          .w_v = copy_of_linear(layer.params()->w_v),
+                          .w_v = copy_of_linear(*layer.params()->w_v),
                           .w_o = copy_of_linear(*layer.params()->w_o)},
                          2)
                          .value();

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "headwise/module/multi_head_attention.h"
 #include "support/tensors.h"
 
@@ -33,22 +35,35 @@ inline testing::AssertionResult same_params(const Linear& a, const Linear& b) {
 }
 inline testing::AssertionResult same_params(const MultiHeadAttention& a,
                                             const MultiHeadAttention& b) {
-  if (!a.params() || !b.params() ||
-      a.params()->w_o.has_value() != b.params()->w_o.has_value()) {
+  if (!a.params() || !b.params()) {
     return testing::AssertionFailure() << "not the same parameters";
   }
   for (const auto member :
-       {&MultiHeadAttentionParams::w_q, &MultiHeadAttentionParams::w_k,
-        &MultiHeadAttentionParams::w_v}) {
+       {&MultiHeadAttentionParams::w_q, &MultiHeadAttentionParams::w_k}) {
     if (auto r = same_params((*a.params()).*member, (*b.params()).*member);
         !r) {
       return r;
     }
   }
-  if (!a.params()->w_o) {
-    return testing::AssertionSuccess();
+  for (const auto member :
+       {&MultiHeadAttentionParams::w_v, &MultiHeadAttentionParams::w_o}) {
+    const std::optional<Linear>& of_a = (*a.params()).*member;
+    const std::optional<Linear>& of_b = (*b.params()).*member;
+    if (of_a.has_value() != of_b.has_value()) {
+      return testing::AssertionFailure() << "not the same parameters";
+    }
+    if (of_a) {
+      if (auto r = same_params(*of_a, *of_b); !r) {
+        return r;
+      }
+    }
   }
-  return same_params(*a.params()->w_o, *b.params()->w_o);
+  const auto& w_a = a.params()->w_score;
+  const auto& w_b = b.params()->w_score;
+  if (w_a.has_value() != w_b.has_value()) {
+    return testing::AssertionFailure() << "not the same parameters";
+  }
+  return w_a ? same_bits(*w_a, *w_b) : testing::AssertionSuccess();
 }
 
 }  // namespace headwise::testing_support

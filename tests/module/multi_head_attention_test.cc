@@ -39,7 +39,7 @@ TEST(MultiHeadAttentionTest, SizesThatAreNotGivenComeFromEmbedDimAndHeads) {
   EXPECT_EQ(layer.config().v_head_dim, 4u);
   ASSERT_TRUE(layer.params());
   for (const Linear* linear : {&layer.params()->w_q, &layer.params()->w_k,
-                               &layer.params()->w_v, &*layer.params()->w_o}) {
+                               &*layer.params()->w_v, &*layer.params()->w_o}) {
     EXPECT_EQ(linear->weight().extents(), (Extents<2>{12, 12}));
     EXPECT_TRUE(linear->has_bias());
   }
@@ -56,7 +56,7 @@ TEST(MultiHeadAttentionTest, SizesThatAreGivenShowInTheParameters) {
                                .v_head_dim = 2});
   EXPECT_EQ(layer.params()->w_q.weight().extents(), (Extents<2>{21, 4}));
   EXPECT_EQ(layer.params()->w_k.weight().extents(), (Extents<2>{21, 5}));
-  EXPECT_EQ(layer.params()->w_v.weight().extents(), (Extents<2>{6, 6}));
+  EXPECT_EQ(layer.params()->w_v->weight().extents(), (Extents<2>{6, 6}));
   EXPECT_EQ(layer.params()->w_o->weight().extents(), (Extents<2>{10, 6}));
   EXPECT_FALSE(layer.params()->w_q.has_bias());
   EXPECT_FALSE(layer.params()->w_o->has_bias());
@@ -76,8 +76,8 @@ TEST(MultiHeadAttentionTest, ASeedGivesTheSameParametersEveryTime) {
   // The four projections are drawn apart.
   const auto layer = layer_of(config);
   EXPECT_FALSE(same_params(layer.params()->w_q, layer.params()->w_k));
-  EXPECT_FALSE(same_params(layer.params()->w_k, layer.params()->w_v));
-  EXPECT_FALSE(same_params(layer.params()->w_v, *layer.params()->w_o));
+  EXPECT_FALSE(same_params(layer.params()->w_k, *layer.params()->w_v));
+  EXPECT_FALSE(same_params(*layer.params()->w_v, *layer.params()->w_o));
 }
 
 // ---- The way from the inputs to the output. ----
@@ -88,10 +88,10 @@ TEST(MultiHeadAttentionTest, IsProjectionHeadsAttentionMergeAndProjection) {
   const auto query = uniform<3>({2, 4, 12}, 1);
   const auto key = uniform<3>({2, 6, 12}, 2);
   const auto value = uniform<3>({2, 6, 12}, 3);
-  const auto& [w_q, w_k, w_v, w_o] = *layer.params();
+  const auto& [w_q, w_k, w_v, w_o, w_score] = *layer.params();
   const auto q = w_q.forward(query.view()).value();
   const auto k = w_k.forward(key.view()).value();
-  const auto v = w_v.forward(value.view()).value();
+  const auto v = w_v->forward(value.view()).value();
   auto context = Tensor<float, 4>::create({2, 4, 3, 5}).value();
   auto attn_weights = Tensor<float, 4>::create({2, 3, 4, 6}).value();
   auto lse = Tensor<float, 3>::create({2, 3, 4}).value();

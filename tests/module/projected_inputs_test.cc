@@ -158,13 +158,13 @@ TEST(GroupedHeadsTest, AreTheBitsOfAllHeadsWithRepeatedKeys) {
                                  .num_kv_heads = num_kv_heads,
                                  .v_head_dim = 3});
     EXPECT_EQ(layer.params()->w_k.out_features(), num_kv_heads * 5);
-    EXPECT_EQ(layer.params()->w_v.out_features(), num_kv_heads * 3);
+    EXPECT_EQ(layer.params()->w_v->out_features(), num_kv_heads * 3);
     const std::size_t times = 6 / num_kv_heads;
     const auto all =
         MultiHeadAttention::from_params(
             {.w_q = repeated(layer.params()->w_q, 6, 1),
              .w_k = repeated(layer.params()->w_k, num_kv_heads, times),
-             .w_v = repeated(layer.params()->w_v, num_kv_heads, times),
+             .w_v = repeated(*layer.params()->w_v, num_kv_heads, times),
              .w_o = repeated(*layer.params()->w_o, 1, 1)},
             6)
             .value();

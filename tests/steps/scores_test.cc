@@ -99,6 +99,54 @@ TEST(ScoresTest, EveryNaNHasTheSameBitsAndStaysInItsOwnScores) {
   }
 }
 
+TEST(AdditiveScoresTest, AScoreIsTheWeightedSumOfTangentsOfSums) {
+  // (B, L, H, D) = (1, 2, 2, 2) and, for both heads, (1, 2, 1, 2)
+  const auto query = tensor_of<float, 4>({1, 2, 2, 2}, {1, 2, 0, 0,  //
+                                                        3, 4, -1, 1});
+  const auto key = tensor_of<float, 4>({1, 2, 1, 2}, {-1, 0, 0.5f, -2});
+  const auto w = tensor_of<float, 2>({2, 2}, {1, 10, -3, 0.25f});
+  auto out = filled<float, 4>({1, 2, 2, 2}, 42);
+  additive_scores(view_of(query), view_of(key), view_of(w), out.view(),
+                  Executor::default_executor());
+  for (std::size_t h = 0; h < 2; ++h) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      for (std::size_t j = 0; j < 2; ++j) {
+        double want = 0;
+        for (std::size_t d = 0; d < 2; ++d) {
+          want += double{w(h, d)} * std::tanh(double{query(0, i, h, d)} +
+                                              double{key(0, j, 0, d)});
+        }
+        EXPECT_NEAR(out(0, h, i, j), want, 1e-6);
+      }
+    }
+  }
+}
+
+TEST(AdditiveScoresTest, TheThreadsDoNotShowInTheBitsAndANaNStays) {
+  auto query = uniform<4>({2, 9, 4, 8}, 5);
+  const auto key = uniform<4>({2, 11, 2, 8}, 6);
+  const auto w = uniform<2>({4, 8}, 7);
+  query(1, 3, 2, 5) = std::bit_cast<float>(0xffc12345u);
+  auto want = filled<float, 4>({2, 4, 9, 11}, 42);
+  additive_scores(view_of(query), view_of(key), view_of(w), want.view(),
+                  Executor::default_executor());
+  for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
+    const Executor executor = Executor::with_threads(threads).value();
+    auto out = filled<float, 4>({2, 4, 9, 11}, 42);
+    additive_scores(view_of(query), view_of(key), view_of(w), out.view(),
+                    executor);
+    EXPECT_TRUE(same_bits(out, want));
+  }
+  for (std::size_t row = 0; row < 2 * 4 * 9; ++row) {
+    const bool is_nan = row == (4 + 2) * 9 + 3;
+    for (std::size_t j = 0; j < 11; ++j) {
+      const float score = want.data()[row * 11 + j];
+      EXPECT_EQ(std::isnan(score), is_nan);
+      EXPECT_EQ(bits(score) == kNaNBits, is_nan);
+    }
+  }
+}
+
 TEST(SoftcapTest, KeepsScoresBetweenMinusAndPlusSoftcap) {
   const auto scores = tensor_of<float, 4>(
       {1, 1, 1, 7}, {0, 1e-3F, 5, -5, -kMinusInf, kMinusInf, -kNaN});

@@ -9,6 +9,13 @@
 //   d_bias   = dS, summed over what the bias is broadcast over
 //   d_alibi  = - sum of dS * distance
 //
+// and with options.score_weight w, t being tanh(query + key), in place of
+// d_query and d_key there
+//
+//   d_query[i,d] = sum_j dS[i,j] * w[h,d] * (1 - t[i,j,d]^2)
+//   d_key[j,d]   = sum_i dS[i,j] * w[h,d] * (1 - t[i,j,d]^2)
+//   d_score_weight[h,d] = sum_ij dS[i,j] * t[i,j,d]
+//
 // Memory grows with the rows, never with their product. A query or key that is
 // masked gets exactly 0, whatever it holds, and so does a query without any key
 // (EmptyRow::uniform apart, whose values have gradients). The bits depend on
@@ -59,7 +66,8 @@ struct AttentionGradientsOf {
   // by_scores(view, axes) gives that of a tensor with named axes. A key whose
   // bias is -inf gets 0.
   TensorView<T, 4> bias{};
-  TensorView<T, 1> alibi{};  // (Hq)
+  TensorView<T, 1> alibi{};         // (Hq)
+  TensorView<T, 2> score_weight{};  // (Hq, D)
 };
 using AttentionGradients = AttentionGradientsOf<float>;
 

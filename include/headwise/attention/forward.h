@@ -2,6 +2,9 @@
 //
 //   output = softmax(mask(scale * query key^T)) value     for each b and h
 //
+// With options.score_weight the scores are additive (steps/scores.h) in place
+// of scale * query key^T.
+//
 //   query   (B, Lq, Hq, D)     in      or (Lq, Hq, D), and so on, unbatched
 //   key     (B, Lkv, Hkv, D)   in      Hq is a multiple of Hkv
 //   value   (B, Lkv, Hkv, Dv)  in

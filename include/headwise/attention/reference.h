@@ -2,7 +2,8 @@
 // binary64 or binary32. It stays for ever as the oracle that every kernel is
 // tested against.
 //
-//   s[j]    = scale * sum_d query[b,i,h,d] * key[b,j,g,d]   for allowed j
+//   s[j]    = scale * sum_d query[b,i,h,d] * key[b,j,g,d]   for allowed j, or
+//             sum_d score_weight[h,d] * tanh(query[b,i,h,d] + key[b,j,g,d])
 //   s[j]    = softcap * tanh(s[j] / softcap) + bias[b,h,i,j]
 //             - alibi[h] * |i + query_start - j|            as far as given
 //   w[j]    = exp(s[j] - max s) / sum exp(s - max s)        0 where masked

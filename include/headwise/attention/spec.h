@@ -35,6 +35,11 @@ enum class AttnWeights {
 struct AttentionOptions {
   Mask mask{};                    // who may attend to whom; default: all
   std::optional<double> scale{};  // factor on q.k; default 1/sqrt(D)
+  // Given, (Hq, D): additive scoring, the scores are no longer scale * q.k but
+  // sum_d score_weight[h,d] * tanh(query[i,d] + key[j,d]). There is no scale
+  // then. The view must outlive the call. Source: Bahdanau, Cho & Bengio 2015,
+  // arXiv:1409.0473, section A.1.2.
+  TensorView<const float, 2> score_weight{};
   // The scores become softcap * tanh(scores / softcap); from 1e-37 to 2e38.
   std::optional<double> softcap{};
   Bias bias{};  // then added to the scores; -inf masks
@@ -68,6 +73,7 @@ using AttentionOutputs = AttentionOutputsOf<float>;
 struct AttentionSpec {
   AttentionShape shape;
   double scale = 1;
+  TensorView<const float, 2> score_weight;  // no view: dot products
   std::optional<double> softcap;
   BoundBias bias;
   BoundAlibi alibi;
@@ -77,12 +83,15 @@ struct AttentionSpec {
   AttnWeights attn_weights = AttnWeights::none;
   const Executor* executor = nullptr;
 
+  bool additive() const { return score_weight.data() != nullptr; }
+
   // `tensors` has the sizes of the tensors; with offsets, B, Lq and Lkv of the
   // spec's shape are those of the sequences. `operation` begins the messages.
   // Errors: those of Offsets::check, BoundMask::bind, BoundBias::bind,
   // BoundAlibi::bind, QueryStart::check and BoundDropout::bind;
-  // invalid_argument for a scale or a softcap out of its range, a head size of
-  // 0, or query heads that are not a multiple of the key heads.
+  // invalid_argument for a scale or a softcap out of its range, a scale beside
+  // a score_weight, a head size of 0, or query heads that are not a multiple of
+  // the key heads; shape_mismatch for a score_weight that does not fit.
   static Result<AttentionSpec> create(const AttentionShape& tensors,
                                       const AttentionOptions& options,
                                       std::string_view operation = "attention");

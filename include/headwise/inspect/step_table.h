@@ -22,6 +22,8 @@ struct StepInfo {
 
 // Every step, in the order of the way.
 std::span<const StepInfo> step_table();
+// What the step "scores" does where the scoring is additive.
+const StepInfo& additive_scores_step();
 // Null for a name that is no step.
 const StepInfo* find_step(std::string_view name);
 

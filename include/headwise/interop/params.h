@@ -2,8 +2,11 @@
 // (other files in it are passed over), or a .npz.
 //
 // Names: w_q.weight (out, in), w_q.bias (out), the same of w_k, w_v, w_o;
-// embedding.weight. Read as well: fc_q W_q for w_q, and so on for k, v and o;
-// w_0 for w_o.
+// w_score.weight (heads, hidden) of additive scoring; embedding.weight. Read as
+// well: fc_q W_q for w_q, and so on for k, v and o; w_0 for w_o. Where W_q, W_k
+// and w_v stand together without W_v and W_o, as d2l names those of its
+// additive attention, w_v.weight (1, hidden) is w_score.weight, if that is
+// known.
 //
 // Errors: io_error, bad_data and unsupported as npy.h and npz.h; bad_data too
 // when a name is unknown (the message lists those accepted) or missing, when
@@ -37,8 +40,8 @@ struct ParamNames {
 Result<NamedArrays> read_params(const std::string& folder_or_npz,
                                 const ParamNames& names);
 
-// headwise's name of a parameter: "w_o.weight" of "fc_o.weight", "W_o.weight"
-// or "w_0.weight"; another name is returned as it is.
+// headwise's name of a parameter by itself: "w_o.weight" of "fc_o.weight",
+// "W_o.weight" or "w_0.weight"; another name is returned as it is.
 std::string param_name(std::string_view name);
 
 }  // namespace headwise

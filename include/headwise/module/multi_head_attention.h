@@ -5,6 +5,8 @@
 //                            split(w_v value)))
 //   output = w_o output                            unless !out_proj
 //
+// and split(value) as it is in place of split(w_v value) if !value_proj.
+//
 //   query   (B, Lq, query_dim)   in   or (Lq, query_dim), and so on, unbatched
 //   key     (B, Lkv, kdim)       in   self-attention passes one tensor thrice
 //   value   (B, Lkv, vdim)       in
@@ -14,6 +16,11 @@
 //   w_k.weight  (num_kv_heads * head_dim, kdim)       w_k.bias
 //   w_v.weight  (num_kv_heads * v_head_dim, vdim)     w_v.bias
 //   w_o.weight  (embed_dim, num_heads * v_head_dim)   w_o.bias
+//   w_score.weight  (num_heads, head_dim)             additive scoring alone
+//
+// With `.scoring = Scoring::additive` (Bahdanau) the score of query i and key j
+// is w_score . tanh(q[i] + k[j]) in each head, head_dim being the size of its
+// hidden layer, in place of scale * q[i] . k[j].
 //
 // With num_kv_heads < num_heads (grouped-query attention; 1: multi-query) head
 // h of the queries reads head h / (num_heads / num_kv_heads) of keys and
@@ -22,7 +29,8 @@
 // reads them.
 //
 // Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2; Ainslie et al.
-// 2023, arXiv:2305.13245 (grouped queries).
+// 2023, arXiv:2305.13245 (grouped queries); Bahdanau, Cho & Bengio 2015,
+// arXiv:1409.0473, section A.1.2 (additive scoring).
 //
 // Example:
 //   MultiHeadAttention mha =
@@ -51,6 +59,9 @@ namespace headwise {
 // An input size that is taken from the tensors of the first call.
 inline constexpr std::size_t kFromFirstCall = ~std::size_t{0};
 
+// How a query and a key are compared.
+enum class Scoring { dot, additive };
+
 struct MultiHeadAttentionConfig {
   std::size_t embed_dim = 0;  // the output's size
   std::size_t num_heads = 0;
@@ -66,19 +77,25 @@ struct MultiHeadAttentionConfig {
   std::optional<std::size_t> head_dim{};
   std::optional<std::size_t> v_head_dim{};
   bool out_proj = true;
+  // false: the heads share out the features of the values themselves, vdim =
+  // num_kv_heads * v_head_dim, as in d2l's additive attention.
+  bool value_proj = true;
+  Scoring scoring = Scoring::dot;
 };
 
 // The same with every size that was not given filled in. Errors:
 // invalid_argument for a size of 0, heads that do not divide embed_dim, key
-// heads that do not divide the heads, dropout outside [0, 1].
+// heads that do not divide the heads, values that they cannot share out without
+// a projection, dropout outside [0, 1].
 Result<MultiHeadAttentionConfig> complete_config(
     MultiHeadAttentionConfig config);
 
 struct MultiHeadAttentionParams {
   Linear w_q;
   Linear w_k;
-  Linear w_v;
-  std::optional<Linear> w_o{};  // none: no output projection
+  std::optional<Linear> w_v{};                // none: the values as they are
+  std::optional<Linear> w_o{};                // none: no output projection
+  std::optional<Tensor<float, 2>> w_score{};  // given: additive scoring
 };
 
 // Rank 3 for a batch, 2 without: the B below is then missing.
@@ -114,12 +131,13 @@ struct MultiHeadAttentionGradients {
   Tensor<float, 3> value;  // (B, Lkv, vdim)
   LinearGradients w_q;
   LinearGradients w_k;
-  LinearGradients w_v;
+  LinearGradients w_v;  // empty without one
   std::optional<LinearGradients> w_o{};
   // Of options.bias by B, H, Lq, Lkv, the extent 1 where it is broadcast, and
   // of options.alibi (num_heads); empty without one.
   Tensor<float, 4> bias{};
   Tensor<float, 1> alibi{};
+  Tensor<float, 2> w_score{};  // (num_heads, head_dim); empty without one
 };
 
 class MultiHeadAttention {
@@ -128,18 +146,21 @@ class MultiHeadAttention {
   // the same numbers on every machine. Errors: those of complete_config().
   static Result<MultiHeadAttention> create(
       const MultiHeadAttentionConfig& config, Seed seed);
-  // Sizes come from the parameters; `num_kv_heads` not given: num_heads.
-  // Errors: shape_mismatch, invalid_argument.
+  // Sizes come from the parameters; `num_kv_heads` not given: num_heads. `vdim`
+  // is for a layer without w_v; not given: what w_o takes. Errors:
+  // shape_mismatch, invalid_argument.
   static Result<MultiHeadAttention> from_params(
       MultiHeadAttentionParams params, std::size_t num_heads,
-      std::optional<std::size_t> num_kv_heads = {});
+      std::optional<std::size_t> num_kv_heads = {},
+      std::optional<std::size_t> vdim = {});
 
   // The first call fixes the sizes that are still open (kFromFirstCall). Every
   // other call changes nothing and may run beside others; the layer keeps the
   // memory that one of them computed in for the next one. `trace`, when given,
   // is told each step with its tensor, at the price of L x L memory. A ragged
-  // batch is (1, rows, E), and so is its output; it has no trace. Errors:
-  // shape_mismatch, invalid_argument, out_of_range, out_of_memory, unsupported.
+  // batch is (1, rows, E), and so is its output; it has no trace. Options have
+  // no score_weight: the layer's is w_score. Errors: shape_mismatch,
+  // invalid_argument, out_of_range, out_of_memory, unsupported.
   Result<MultiHeadAttentionResult<3>> forward(
       TensorView<const float, 3> query, TensorView<const float, 3> key,
       TensorView<const float, 3> value, const AttentionOptions& options = {},
@@ -173,9 +194,9 @@ class MultiHeadAttention {
       TensorView<const float, 4> d_attn_weights = {}) const;
 
   // Shows each parameter's elements to `change`, which may write them:
-  // "w_q.weight", "w_q.bias" and so on, as in files. No other call may run
-  // meanwhile; what was saved before is of no more use. Not on a layer with
-  // open sizes: nothing is shown.
+  // "w_q.weight", "w_q.bias" and so on to "w_score.weight", as in files. No
+  // other call may run meanwhile; what was saved before is of no more use. Not
+  // on a layer with open sizes: nothing is shown.
   void update(
       FunctionRef<void(std::string_view name, std::span<float> values)> change);
 

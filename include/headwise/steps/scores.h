@@ -7,8 +7,16 @@
 //   key     (B, Lkv, Hkv, D)   in
 //   scores  (B, Hq, Lq, Lkv)   out
 //
+// or, by additive scoring, through one hidden layer, D being its size:
+//
+//   scores[b,h,i,j] = sum_d score_weight[h,d] *
+//                           tanh(query[b,i,h,d] + key[b,j,g,d])
+//
+//   score_weight  (Hq, D)      in
+//
 // Source: Vaswani et al. 2017, arXiv:1706.03762, equation 1; grouped heads:
-// Ainslie et al. 2023, arXiv:2305.13245.
+// Ainslie et al. 2023, arXiv:2305.13245; additive: Bahdanau, Cho & Bengio 2015,
+// arXiv:1409.0473, section A.1.2.
 #pragma once
 
 #include "headwise/base/tensor_view.h"
@@ -24,6 +32,10 @@ double default_scale(std::size_t D);
 void scores(TensorView<const float, 4> query, TensorView<const float, 4> key,
             double scale, TensorView<float, 4> scores,
             const Executor& executor);
+void additive_scores(TensorView<const float, 4> query,
+                     TensorView<const float, 4> key,
+                     TensorView<const float, 2> score_weight,
+                     TensorView<float, 4> scores, const Executor& executor);
 
 // Step 6a, after the scale and before any bias: scores that stay between
 // -softcap and softcap:
