@@ -104,6 +104,15 @@ TEST(TrainModelTest, UniformAttendsToAllKeysAlike) {
   }
 }
 
+TEST(TrainModelTest, EachHeadHasAShareOfItsOwn) {
+  const Executor executor = Executor::with_threads(1).value();
+  const auto batch = make_batch(train_tasks().front(), Seed{3}, 0, 4).value();
+  const auto model = TrainModel::create(kSmall, Seed{3}).value();
+  const auto on_answer = model.answer(batch, executor).value().on_answer;
+  ASSERT_EQ(on_answer.size(), 2u);
+  EXPECT_NE(on_answer[0], on_answer[1]);
+}
+
 // ---- The run. ----
 
 TEST(TrainRunTest, EachStepSeesSequencesOfItsOwn) {
