@@ -13,15 +13,15 @@ namespace {
 Result<Projected> make_projected(const MultiHeadAttentionParams& params,
                                  const AttentionShape& shape,
                                  Projected memory) {
-  const auto make = [&](std::size_t length, const Linear& linear,
+  const auto make = [&](std::size_t length, std::size_t features,
                         Tensor<float, 3>& in) {
     return Tensor<float, 3>::create_unset_in(
-        std::move(in), {shape.batches(), length, linear.out_features()});
+        std::move(in), {shape.batches(), length, features});
   };
-  auto q = make(shape.query_rows(), params.w_q, memory.query);
-  auto k = make(shape.key_rows(), params.w_k, memory.key);
-  auto v = params.w_v ? make(shape.key_rows(), *params.w_v, memory.value)
-                      : Result<Tensor<float, 3>>(Tensor<float, 3>());
+  auto q = make(shape.query_rows(), params.w_q.out_features(), memory.query);
+  auto k = make(shape.key_rows(), params.w_k.out_features(), memory.key);
+  auto v = make(shape.key_rows(), params.w_v ? params.w_v->out_features() : 0,
+                memory.value);
   if (!q || !k || !v) {
     return !q ? q.error() : !k ? k.error() : v.error();
   }

@@ -121,7 +121,7 @@ Result<Tensor<float, 3>> output_of(const std::optional<Linear>& w_o,
   }
   auto output =
       w_o ? w_o->forward(std::as_const(merged).view(), "merged", executor)
-          : Result<Tensor<float, 3>>(std::move(merged));
+          : Result<Tensor<float, 3>>(std::exchange(merged, {}));
   if (trace != nullptr && output) {
     tell(*trace, "output", {"B", "Lq", w_o ? "E" : "H*Dv"},
          std::as_const(*output).view());

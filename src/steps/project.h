@@ -12,8 +12,8 @@ namespace headwise {
 
 // One of the projections and where it goes.
 struct Projection {
-  const Linear* linear;
-  TensorView<float, 3> y;  // (B, L, out_features), in C order
+  const Linear* linear = nullptr;
+  TensorView<float, 3> y{};  // (B, L, out_features), in C order
 };
 
 // y = linear x of every projection; x (B, L, in_features), any strides. Where
