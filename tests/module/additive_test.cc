@@ -188,7 +188,7 @@ TEST(AdditiveLayerTest, GradientsAreNearTheDifferences) {
         {"w_q.weight", gradients.w_q.weight.elements()},
         {"w_k.weight", gradients.w_k.weight.elements()}}) {
     SCOPED_TRACE(name);
-    expect_near(gradient, [&](std::size_t n, float by) {
+    expect_near(gradient, [&, name = name](std::size_t n, float by) {
       layer.update([&](std::string_view shown, std::span<float> values) {
         if (shown == name) {
           values[n] += by;
