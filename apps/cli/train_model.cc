@@ -253,7 +253,9 @@ std::map<std::string, AnyView> TrainModel::params() const {
   const MultiHeadAttentionParams& layer = *layer_.params();
   add("w_q", layer.w_q);
   add("w_k", layer.w_k);
-  add("w_v", layer.w_v);
+  if (layer.w_v) {
+    add("w_v", *layer.w_v);
+  }
   if (layer.w_o) {
     add("w_o", *layer.w_o);
   }

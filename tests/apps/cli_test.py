@@ -54,11 +54,11 @@ class HelpTest(CliTest):
             self.put(f"layer/{name}.weight.npy", 16, 16)
         text = self.succeed("run", "--help").split("\n\n")[0]
         lines = text.replace("\\\n", "").splitlines()[1:]
-        self.assertEqual(len(lines), 4)
+        self.assertEqual(len(lines), 5)
         for line in lines:
             if "--offsets" in line:
                 self.put("offsets.npy", 3, descr="<i8", values=(0, 1, 2))
-                for name in "qkv":
+                for name in ("q", "k", "v", "d_out"):
                     self.put(f"{name}.npy", 2, 3, 5)
             self.assertEqual(self.succeed(*line.split()[1:]), "")
             (self.folder / "out.npy").unlink()
