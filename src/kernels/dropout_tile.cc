@@ -84,7 +84,8 @@ class Generator {
   static constexpr std::uint32_t kMultiplier1 = 0xCD9E8D57;
   static constexpr std::uint32_t kWeyl[2] = {0x9E3779B9, 0xBB67AE85};
 
-  HWY_INLINE std::uint64_t round_key(std::uint32_t round, int word) const {
+  HWY_INLINE std::uint64_t round_key(std::uint32_t round,
+                                     std::size_t word) const {
     return key_[word] + round * kWeyl[word];
   }
 
