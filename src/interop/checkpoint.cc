@@ -1,5 +1,6 @@
 #include "headwise/interop/checkpoint.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
@@ -122,7 +123,8 @@ class Entries {
 template <class T>
 std::vector<T> elements_of(const Array& array) {
   std::vector<T> elements(array.data.size() / sizeof(T));
-  std::memcpy(elements.data(), array.data.data(), array.data.size());
+  std::ranges::copy(array.data,
+                    std::as_writable_bytes(std::span(elements)).begin());
   return elements;
 }
 
