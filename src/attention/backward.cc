@@ -3,7 +3,7 @@
 #include <new>
 
 #include "attention/backward_kernel.h"
-#include "attention/check_gradients.h"
+#include "attention/backward_spec.h"
 #include "headwise/kernels/targets.h"
 #include "headwise/run/workspace.h"
 
@@ -15,19 +15,10 @@ Status attention_backward(const BackwardInputs& inputs,
   if (Status s = check_target(); !s) {
     return s;
   }
-  const auto shape = attention_shape(
-      inputs.query.extents(), inputs.key.extents(), inputs.value.extents());
-  if (!shape) {
-    return shape.error();
-  }
   try {
-    const auto spec =
-        AttentionSpec::create(*shape, options, "attention_backward");
+    const auto spec = backward_spec(inputs, gradients, options);
     if (!spec) {
       return spec.error();
-    }
-    if (Status s = check_gradients(*spec, inputs, gradients); !s) {
-      return s;
     }
     const BackwardSchedule schedule = backward_schedule_of(*spec);
     auto workspace =

@@ -145,7 +145,7 @@ Tile GradientBlock::tile_of(const GradientHead& head, std::size_t block) const {
   return {range_.b, range_.h, range_.first, range_.count, first, keys};
 }
 
-Tile GradientBlock::tile_of(const Tile& tile, const Part& part) const {
+Tile GradientBlock::tile_of(const Tile& tile, const Part& part) {
   return {tile.b,       tile.h,         tile.first_query + part.first,
           part.queries, tile.first_key, tile.keys};
 }

@@ -81,7 +81,7 @@ class GradientBlock {
  private:
   Tile tile_of(const GradientHead& head, std::size_t block) const;
   // The tile of one part.
-  Tile tile_of(const Tile& tile, const Part& part) const;
+  static Tile tile_of(const Tile& tile, const Part& part);
   kernels::SavedRows saved_rows(std::size_t n) const;
   void load_rows(TensorView<const float, 4> softmax_rows);
   void score(const GradientHead& head, std::size_t block, const Tile& tile,

@@ -2,7 +2,7 @@
 #include <new>
 #include <vector>
 
-#include "attention/check_gradients.h"
+#include "attention/backward_spec.h"
 #include "attention/reference_row.h"
 #include "headwise/attention/reference.h"
 
@@ -184,20 +184,11 @@ template <class T>
 Status reference_attention_backward(const BackwardInputsOf<T>& inputs,
                                     const AttentionGradientsOf<T>& gradients,
                                     const AttentionOptions& options) {
-  const auto shape = attention_shape(
-      inputs.query.extents(), inputs.key.extents(), inputs.value.extents());
-  if (!shape) {
-    return shape.error();
-  }
-  const auto spec =
-      AttentionSpec::create(*shape, options, "attention_backward");
-  if (!spec) {
-    return spec.error();
-  }
-  if (Status s = check_gradients(*spec, inputs, gradients); !s) {
-    return s;
-  }
   try {
+    const auto spec = backward_spec(inputs, gradients, options);
+    if (!spec) {
+      return spec.error();
+    }
     Gradients<T>(*spec, inputs, gradients).run();
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::out_of_memory,

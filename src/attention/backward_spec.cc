@@ -1,4 +1,4 @@
-#include "attention/check_gradients.h"
+#include "attention/backward_spec.h"
 
 #include <string>
 
@@ -84,8 +84,6 @@ Status check_score_weight(const AttentionSpec& spec,
                       Extents<2>{spec.shape.Hq, spec.shape.D});
 }
 
-}  // namespace
-
 template <class T>
 Status check_gradients(const AttentionSpec& spec,
                        const BackwardInputsOf<T>& inputs,
@@ -134,11 +132,32 @@ Status check_gradients(const AttentionSpec& spec,
   return check_score_weight(spec, gradients.score_weight);
 }
 
-template Status check_gradients(const AttentionSpec&,
-                                const BackwardInputsOf<float>&,
-                                const AttentionGradientsOf<float>&);
-template Status check_gradients(const AttentionSpec&,
-                                const BackwardInputsOf<double>&,
-                                const AttentionGradientsOf<double>&);
+}  // namespace
+
+template <class T>
+Result<AttentionSpec> backward_spec(const BackwardInputsOf<T>& inputs,
+                                    const AttentionGradientsOf<T>& gradients,
+                                    const AttentionOptions& options) {
+  const auto shape = attention_shape(
+      inputs.query.extents(), inputs.key.extents(), inputs.value.extents());
+  if (!shape) {
+    return shape.error();
+  }
+  auto spec = AttentionSpec::create(*shape, options, kOperation);
+  if (!spec) {
+    return spec;
+  }
+  if (Status s = check_gradients(*spec, inputs, gradients); !s) {
+    return s.error();
+  }
+  return spec;
+}
+
+template Result<AttentionSpec> backward_spec(const BackwardInputsOf<float>&,
+                                             const AttentionGradientsOf<float>&,
+                                             const AttentionOptions&);
+template Result<AttentionSpec> backward_spec(
+    const BackwardInputsOf<double>&, const AttentionGradientsOf<double>&,
+    const AttentionOptions&);
 
 }  // namespace headwise
