@@ -47,13 +47,13 @@ class WeightGradient {
     for (std::size_t t = 0; t < block.count; ++t) {
       live_[t] = is_live(block.b, block.first + t);
     }
-    spread(kernels::count_strips(x_.extent(2)), 1,
+    spread(kernels::count_strips(x_.extent(2)),
            [&](std::size_t strip) { pack_strip(block, strip); });
     const std::size_t out = d_y_.extent(2);
-    spread((out + kTaskCopies - 1) / kTaskCopies, 1, [&](std::size_t part) {
+    spread((out + kTaskCopies - 1) / kTaskCopies, [&](std::size_t part) {
       turn(block, part * kTaskCopies, std::min(out, (part + 1) * kTaskCopies));
     });
-    spread((out + kTaskRows - 1) / kTaskRows, 1, [&](std::size_t part) {
+    spread((out + kTaskRows - 1) / kTaskRows, [&](std::size_t part) {
       multiply(block, part * kTaskRows, std::min(out, (part + 1) * kTaskRows));
     });
   }
@@ -77,14 +77,13 @@ class WeightGradient {
         turned_(std::move(turned)) {}
 
   template <class Work>
-  void spread(std::size_t tasks, std::size_t grain, const Work& work) {
-    executor_->parallel_for(tasks, grain,
-                            [&](std::size_t begin, std::size_t end) {
-                              const FloatEnvironment environment;
-                              for (std::size_t n = begin; n < end; ++n) {
-                                work(n);
-                              }
-                            });
+  void spread(std::size_t tasks, const Work& work) {
+    executor_->parallel_for(tasks, 1, [&](std::size_t begin, std::size_t end) {
+      const FloatEnvironment environment;
+      for (std::size_t n = begin; n < end; ++n) {
+        work(n);
+      }
+    });
   }
 
   bool is_live(std::size_t b, std::size_t l) const {
