@@ -14,7 +14,7 @@ struct InputArrays {
   Array query;
   Array key;
   Array value;
-  bool batched;  // whether the files have an axis B
+  bool batched = true;  // whether the files have an axis B
 };
 
 // Errors: those of the files, shape_mismatch for ranks.

@@ -1,5 +1,6 @@
-// What the backward pass promises: the same bits however the work is split,
-// masked means masked, gradients that are exactly 0 where nothing flows.
+// What the backward pass promises, for dot products and for additive scoring:
+// the same bits however the work is split, masked means masked, gradients that
+// are exactly 0 where nothing flows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,6 +25,7 @@ using testing_support::random_inputs;
 using testing_support::random_upstream;
 using testing_support::same_bits;
 using testing_support::tensor_of;
+using testing_support::uniform;
 using testing_support::Upstream;
 using testing_support::view_of;
 
@@ -43,7 +45,26 @@ Gradients<float> with_threads(const Inputs<float>& in,
   return differentiate(in, upstream, options);
 }
 
-TEST(BackwardBitsTest, AreTheSameForAnyNumberOfThreads) {
+enum class Scores { dot, additive };
+
+class BackwardPromisesTest : public testing::TestWithParam<Scores> {
+ protected:
+  // These options, with the scoring that is asked for. The tensor is kept until
+  // the next call.
+  AttentionOptions scored(const AttentionShape& shape,
+                          AttentionOptions options = {}) {
+    if (GetParam() == Scores::additive) {
+      score_weight_ = uniform<2>({shape.Hq, shape.D}, 3490);
+      options.score_weight = score_weight_.view();
+    }
+    return options;
+  }
+
+ private:
+  Tensor<float, 2> score_weight_;
+};
+
+TEST_P(BackwardPromisesTest, HasTheSameBitsForAnyNumberOfThreads) {
   for (const AttentionShape& shape : {kFewHeads, kManyHeads}) {
     const Inputs<float> in = random_inputs(shape, 3500);
     const EveryMask every(shape, true);
@@ -56,7 +77,8 @@ TEST(BackwardBitsTest, AreTheSameForAnyNumberOfThreads) {
          .empty_rows = EmptyRow::uniform,
          .dropout = {.p = 0.3, .training = true},
          .attn_weights = AttnWeights::per_head}};
-    for (const AttentionOptions& options : cases) {
+    for (const AttentionOptions& base : cases) {
+      const AttentionOptions options = scored(shape, base);
       const Upstream<float> upstream = random_upstream(in, options, 3510);
       const Gradients<float> one = with_threads(in, upstream, options, 1);
       for (const std::size_t threads : {2u, 3u, 7u, 16u}) {
@@ -68,9 +90,9 @@ TEST(BackwardBitsTest, AreTheSameForAnyNumberOfThreads) {
   }
 }
 
-TEST(BackwardBitsTest, StayTheSameUnderLoadAHundredTimes) {
+TEST_P(BackwardPromisesTest, HasTheSameBitsUnderLoadAHundredTimes) {
   const Inputs<float> in = random_inputs(kFewHeads, 3520);
-  const AttentionOptions options = {.mask = causal()};
+  const AttentionOptions options = scored(kFewHeads, {.mask = causal()});
   const Upstream<float> upstream = random_upstream(in, options, 3530);
   const Gradients<float> want = with_threads(in, upstream, options, 1);
   for (int n = 0; n < 100; ++n) {
@@ -86,13 +108,14 @@ Tensor<float, 4> one_of(const Tensor<float, 4>& batch, std::size_t b) {
   return one;
 }
 
-TEST(BackwardBitsTest, OfASequenceDoNotDependOnItsBatch) {
+TEST_P(BackwardPromisesTest, OfASequenceDoesNotDependOnItsBatch) {
   const Inputs<float> in = random_inputs(kFewHeads, 3540);
   const Upstream<float> upstream = random_upstream(in, {}, 3550);
   const auto ids = tensor_of<std::int64_t, 1>({2}, {8, 3});
-  AttentionOptions options = {
-      .mask = causal(),
-      .dropout = {.p = 0.2, .training = true, .sequence_ids = ids.view()}};
+  AttentionOptions options = scored(
+      kFewHeads,
+      {.mask = causal(),
+       .dropout = {.p = 0.2, .training = true, .sequence_ids = ids.view()}});
   const Gradients<float> all = differentiate(in, upstream, options);
   for (std::size_t b = 0; b < 2; ++b) {
     const auto id = tensor_of<std::int64_t, 1>({1}, {ids(b)});
@@ -123,7 +146,7 @@ Tensor<float, 4> without_padding(const Tensor<float, 4>& padded,
   return ragged;
 }
 
-TEST(BackwardBitsTest, OfARaggedBatchAreThoseOfThePaddedOne) {
+TEST_P(BackwardPromisesTest, OfARaggedBatchHasTheBitsOfThePaddedOne) {
   constexpr AttentionShape shape = {
       .B = 4, .Hq = 4, .Hkv = 2, .Lq = 140, .Lkv = 140, .D = 9, .Dv = 8};
   const std::vector<std::int64_t> numbers = {140, 1, 0, 97};
@@ -142,23 +165,28 @@ TEST(BackwardBitsTest, OfARaggedBatchAreThoseOfThePaddedOne) {
                              without_padding(in.value, numbers)};
   const Upstream<float> cut_upstream = {
       without_padding(upstream.d_output, numbers), {}};
-  const Gradients<float> padded = differentiate(
-      in, upstream, {.mask = causal() & key_lengths(lengths.view())});
-  const Gradients<float> ragged = differentiate(
-      cut, cut_upstream, {.mask = causal(), .offsets = offsets.view()});
+  AttentionOptions options =
+      scored(shape, {.mask = causal() & key_lengths(lengths.view())});
+  const Gradients<float> padded = differentiate(in, upstream, options);
+  options.mask = causal();
+  options.offsets = offsets.view();
+  const Gradients<float> ragged = differentiate(cut, cut_upstream, options);
   EXPECT_TRUE(same_bits(ragged.query, without_padding(padded.query, numbers)));
   EXPECT_TRUE(same_bits(ragged.key, without_padding(padded.key, numbers)));
   EXPECT_TRUE(same_bits(ragged.value, without_padding(padded.value, numbers)));
+  EXPECT_TRUE(same_bits(ragged.score_weight, padded.score_weight));
 }
 
-TEST(BackwardTest, OfNoUpstreamGradientIsZero) {
+TEST_P(BackwardPromisesTest, OfNoUpstreamGradientIsZero) {
   const Inputs<float> in = random_inputs(kFewHeads, 3580);
   Upstream<float> upstream = random_upstream(in, {}, 3590);
   std::ranges::fill(upstream.d_output.elements(), 0.0f);
-  const Gradients<float> got = differentiate(in, upstream, {.mask = causal()});
+  const Gradients<float> got =
+      differentiate(in, upstream, scored(kFewHeads, {.mask = causal()}));
   EXPECT_THAT(got.query.elements(), Each(0.0f));
   EXPECT_THAT(got.key.elements(), Each(0.0f));
   EXPECT_THAT(got.value.elements(), Each(0.0f));
+  EXPECT_THAT(got.score_weight.elements(), Each(0.0f));
 }
 
 void poison(Tensor<float, 4>& blhd, std::size_t b, std::size_t l,
@@ -168,14 +196,15 @@ void poison(Tensor<float, 4>& blhd, std::size_t b, std::size_t l,
 
 // Keys that nobody sees hold NaN: their gradients are 0 and all others have the
 // bits that they have without.
-TEST(BackwardTest, OfMaskedKeysIsZeroAndTheyReachNothing) {
+TEST_P(BackwardPromisesTest, OfMaskedKeysIsZeroAndTheyReachNothing) {
   constexpr AttentionShape shape = {
       .B = 2, .Hq = 4, .Hkv = 2, .Lq = 60, .Lkv = 140, .D = 5, .Dv = 6};
   const Inputs<float> clean = random_inputs(shape, 3600);
   const EveryMask every(shape, true);
   for (const auto& [name, mask] : every.masks()) {
-    const AttentionOptions options = {
-        .mask = mask, .softcap = 2.0, .attn_weights = AttnWeights::per_head};
+    const AttentionOptions options = scored(
+        shape,
+        {.mask = mask, .softcap = 2.0, .attn_weights = AttnWeights::per_head});
     const auto spec = AttentionSpec::create(shape, options).value();
     const Upstream<float> upstream = random_upstream(clean, options, 3610);
     Inputs<float> in = clone(clean);
@@ -211,12 +240,12 @@ TEST(BackwardTest, OfMaskedKeysIsZeroAndTheyReachNothing) {
 
 // A query, its output's gradient, or a key and value hold NaN: who does not
 // attend to them, and whom they do not attend to, keeps its bits.
-TEST(BackwardTest, OfRowsThatDoNotSeeANaNHasItsBits) {
+TEST_P(BackwardPromisesTest, OfRowsThatDoNotSeeANaNHasItsBits) {
   constexpr AttentionShape shape = {
       .B = 1, .Hq = 1, .Hkv = 1, .Lq = 100, .Lkv = 100, .D = 4, .Dv = 4};
   constexpr std::size_t at = 70;
   const Inputs<float> clean = random_inputs(shape, 3620);
-  const AttentionOptions options = {.mask = causal()};
+  const AttentionOptions options = scored(shape, {.mask = causal()});
   const Upstream<float> upstream = random_upstream(clean, options, 3630);
   const Gradients<float> want = differentiate(clean, upstream, options);
 
@@ -244,7 +273,7 @@ TEST(BackwardTest, OfRowsThatDoNotSeeANaNHasItsBits) {
   }
 }
 
-TEST(BackwardTest, OfARowWithoutAnyKeyIsFiniteUnderEveryPolicy) {
+TEST_P(BackwardPromisesTest, OfARowWithoutAnyKeyIsFiniteUnderEveryPolicy) {
   constexpr AttentionShape shape = {
       .B = 2, .Hq = 2, .Hkv = 2, .Lq = 5, .Lkv = 6, .D = 4, .Dv = 4};
   const auto lengths = tensor_of<std::int64_t, 1>({2}, {0, 6});
@@ -254,43 +283,57 @@ TEST(BackwardTest, OfARowWithoutAnyKeyIsFiniteUnderEveryPolicy) {
        {EmptyRow::zero, EmptyRow::uniform, EmptyRow::nan}) {
     const Gradients<float> got = differentiate(
         in, upstream,
-        {.mask = key_lengths(lengths.view()), .empty_rows = policy});
+        scored(shape,
+               {.mask = key_lengths(lengths.view()), .empty_rows = policy}));
     for (std::size_t n = 0; n < got.query.size() / 2; ++n) {
       EXPECT_EQ(got.query.data()[n], 0);
     }
     for (const float x : got.value.elements()) {
       EXPECT_TRUE(std::isfinite(x));
     }
+    for (const float x : got.score_weight.elements()) {
+      EXPECT_TRUE(std::isfinite(x));
+    }
     EXPECT_EQ(got.value(0, 0, 0, 0) != 0, policy == EmptyRow::uniform);
   }
 }
 
-TEST(BackwardTest, WithoutQueriesOrKeysIsZero) {
+TEST_P(BackwardPromisesTest, WithoutQueriesOrKeysIsZero) {
   for (const auto& [Lq, Lkv] : {std::pair{0u, 3u}, {3u, 0u}}) {
-    const Inputs<float> in = random_inputs(
-        {.B = 2, .Hq = 2, .Hkv = 2, .Lq = Lq, .Lkv = Lkv, .D = 4, .Dv = 4},
-        3660);
+    const AttentionShape shape = {
+        .B = 2, .Hq = 2, .Hkv = 2, .Lq = Lq, .Lkv = Lkv, .D = 4, .Dv = 4};
+    const Inputs<float> in = random_inputs(shape, 3660);
     for (const EmptyRow policy : {EmptyRow::zero, EmptyRow::uniform}) {
-      const Gradients<float> got = differentiate(
-          in, random_upstream(in, {}, 3670), {.empty_rows = policy});
+      const Gradients<float> got =
+          differentiate(in, random_upstream(in, {}, 3670),
+                        scored(shape, {.empty_rows = policy}));
       EXPECT_THAT(got.query.elements(), Each(0.0f));
       EXPECT_THAT(got.key.elements(), Each(0.0f));
       EXPECT_THAT(got.value.elements(), Each(0.0f));
+      EXPECT_THAT(got.score_weight.elements(), Each(0.0f));
     }
   }
 }
 
-TEST(BackwardTest, DropoutOfEverythingGivesNoGradient) {
+TEST_P(BackwardPromisesTest, DropoutOfEverythingGivesNoGradient) {
   const Inputs<float> in = random_inputs(kFewHeads, 3680);
   const Upstream<float> upstream = random_upstream(in, {}, 3690);
-  const Gradients<float> got =
-      differentiate(in, upstream, {.dropout = {.p = 1, .training = true}});
+  const Gradients<float> got = differentiate(
+      in, upstream, scored(kFewHeads, {.dropout = {.p = 1, .training = true}}));
   EXPECT_THAT(got.query.elements(), Each(0.0f));
   EXPECT_THAT(got.key.elements(), Each(0.0f));
   EXPECT_THAT(got.value.elements(), Each(0.0f));
+  EXPECT_THAT(got.score_weight.elements(), Each(0.0f));
 }
 
-TEST(BackwardTest, WhatDoesNotFitIsAnErrorAndNothingIsWritten) {
+INSTANTIATE_TEST_SUITE_P(Scorings, BackwardPromisesTest,
+                         testing::Values(Scores::dot, Scores::additive),
+                         [](const auto& given) {
+                           return given.param == Scores::dot ? "Dot"
+                                                             : "Additive";
+                         });
+
+TEST(BackwardErrorTest, NamesWhatDoesNotFitAndNothingIsWritten) {
   const Inputs<float> in = random_inputs(kFewHeads, 3700);
   const Upstream<float> upstream = random_upstream(in, {}, 3710);
   const auto [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = kFewHeads;
@@ -330,6 +373,33 @@ TEST(BackwardTest, WhatDoesNotFitIsAnErrorAndNothingIsWritten) {
   EXPECT_EQ(message(good, {.query = d_query.view(), .bias = d_bias.view()}),
             "attention_backward: the gradient of bias is wanted, expected "
             "none: the options have no bias");
+}
+
+TEST(BackwardErrorTest, NamesAGradientOfScoreWeightThatDoesNotFit) {
+  constexpr AttentionShape shape = {
+      .B = 2, .Hq = 2, .Hkv = 1, .Lq = 101, .Lkv = 150, .D = 20, .Dv = 7};
+  const Inputs<float> in = random_inputs(shape, 4920);
+  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = shape;
+  const auto rows = filled<float, 4>({B, Hq, Lq, 2}, 1);
+  const auto d_output = filled<float, 4>({B, Lq, Hq, Dv}, 1);
+  const auto score_weight = uniform<2>({Hq, D}, 4925);
+  auto gradient = filled<float, 2>({Hq, D}, 42);
+  const auto message = [&](const TensorView<float, 2>& wanted,
+                           const AttentionOptions& options) {
+    const Status s =
+        attention_backward({in.query.view(), in.key.view(), in.value.view(),
+                            d_output.view(), rows.view(), d_output.view()},
+                           {.score_weight = wanted}, options);
+    EXPECT_THAT(gradient.elements(), Each(42.0f));
+    return s ? "no error" : s.error().message;
+  };
+  EXPECT_EQ(message(gradient.view(), {}),
+            "attention_backward: the gradient of score_weight is wanted, "
+            "expected none: the options have no score_weight");
+  EXPECT_EQ(message({gradient.data(), {Hq, D - 1}},
+                    {.score_weight = score_weight.view()}),
+            "attention_backward: the gradient of score_weight has shape (2, "
+            "19), expected (Hq, D) = (2, 20)");
 }
 
 }  // namespace

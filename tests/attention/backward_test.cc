@@ -16,8 +16,6 @@
 namespace headwise {
 namespace {
 
-using testing::Each;
-using testing_support::clone;
 using testing_support::ContractBackward;
 using testing_support::differentiate;
 using testing_support::every_options;
@@ -36,7 +34,6 @@ using testing_support::target_name;
 using testing_support::targets;
 using testing_support::TargetTest;
 using testing_support::Upstream;
-using testing_support::view_of;
 using testing_support::widened;
 
 template <std::size_t Rank>

@@ -17,6 +17,7 @@ using testing_support::Outputs;
 using testing_support::outputs_for;
 using testing_support::random_inputs;
 using testing_support::same_bits;
+using testing_support::uniform;
 
 constexpr AttentionShape kShape = {
     .B = 2, .Hq = 4, .Hkv = 2, .Lq = 3, .Lkv = 5, .D = 8, .Dv = 6};
@@ -85,6 +86,25 @@ TEST(AttentionPlanTest, OptionsThatMakeNoSenseAreErrorsWhenItIsMade) {
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().message,
             "attention: dropout.p is 7, expected a number from 0 to 1");
+}
+
+// Nothing of the size Lq x Lkv, let alone times the hidden layer.
+TEST(AttentionPlanTest, AdditiveScoringNeedsNoMoreMemoryThanDotProducts) {
+  const Executor executor = Executor::with_threads(1).value();
+  const auto score_weight = uniform<2>({1, 64}, 4930);
+  const auto bytes = [&](TensorView<const float, 2> w) {
+    return AttentionPlan::create({.B = 1,
+                                  .Hq = 1,
+                                  .Hkv = 1,
+                                  .Lq = 65536,
+                                  .Lkv = 65536,
+                                  .D = 64,
+                                  .Dv = 64},
+                                 {.score_weight = w, .executor = &executor})
+        .value()
+        .workspace_bytes();
+  };
+  EXPECT_LT(bytes(score_weight.view()), bytes({}) + 8192);
 }
 
 }  // namespace
