@@ -38,7 +38,8 @@ void GradientHead::begin(const AttentionSpec& spec, std::size_t b,
                          std::size_t g) {
   g_ = g;
   place_ = spec.shape.sequence(b);
-  first_ = spec.mask.first_key(b);
+  // A ragged sequence may end before its first key.
+  first_ = std::min(spec.mask.first_key(b), place_.Lkv);
   begin_ = first_;
   end_ = first_;
   if (place_.Lq == 0) {

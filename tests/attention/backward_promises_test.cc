@@ -298,6 +298,32 @@ TEST_P(BackwardPromisesTest, OfARowWithoutAnyKeyIsFiniteUnderEveryPolicy) {
   }
 }
 
+// The second sequence has two keys, of which the third would be the first.
+TEST_P(BackwardPromisesTest, OfASequenceThatEndsBeforeItsFirstKeyStopsThere) {
+  constexpr AttentionShape shape = {
+      .B = 1, .Hq = 1, .Hkv = 1, .Lq = 7, .Lkv = 7, .D = 4, .Dv = 4};
+  const auto offsets = tensor_of<std::int64_t, 1>({3}, {0, 5, 7});
+  const auto starts = tensor_of<std::int64_t, 1>({2}, {0, 3});
+  const Inputs<float> in = random_inputs(shape, 3655);
+  const Upstream<float> upstream = random_upstream(in, {}, 3656);
+  AttentionOptions options = scored(shape, {.mask = key_starts(starts.view()),
+                                            .empty_rows = EmptyRow::uniform});
+  options.offsets = offsets.view();
+  const auto rows = filled<float, 4>({1, 1, 7, 2}, 1);
+  auto d_key = filled<float, 4>({1, 8, 1, 4}, 42);
+  auto d_value = filled<float, 4>({1, 8, 1, 4}, 42);
+  ASSERT_TRUE(attention_backward(
+      {in.query.view(), in.key.view(), in.value.view(),
+       upstream.d_output.view(), rows.view(), upstream.d_output.view()},
+      {.key = {d_key.data(), {1, 7, 1, 4}},
+       .value = {d_value.data(), {1, 7, 1, 4}}},
+      options));
+  for (std::size_t c = 0; c < 4; ++c) {
+    EXPECT_EQ(d_key(0, 7, 0, c), 42);
+    EXPECT_EQ(d_value(0, 7, 0, c), 42);
+  }
+}
+
 TEST_P(BackwardPromisesTest, WithoutQueriesOrKeysIsZero) {
   for (const auto& [Lq, Lkv] : {std::pair{0u, 3u}, {3u, 0u}}) {
     const AttentionShape shape = {
