@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "attention/attention_call.h"
+#include "attention/backward_call.h"
 #include "headwise/attention/plan.h"
 #include "support/allocations.h"
 #include "support/tensors.h"
@@ -16,6 +17,7 @@ using testing_support::attend;
 using testing_support::every_options;
 using testing_support::EveryMask;
 using testing_support::failing_allocation;
+using testing_support::gradients_for;
 using testing_support::Inputs;
 using testing_support::kShapes;
 using testing_support::kSmall;
@@ -23,6 +25,7 @@ using testing_support::Outputs;
 using testing_support::outputs_for;
 using testing_support::random_inputs;
 using testing_support::same_bits;
+using testing_support::view_of;
 
 TEST(WorkspaceTest, ARunAllocatesNothingAndHasTheBitsOfOneCall) {
   const Executor executor = Executor::with_threads(1).value();
@@ -113,6 +116,70 @@ TEST(WorkspaceTest, EachAllocationOfACallMayFailAndNothingIsWritten) {
       ASSERT_FALSE(s) << name;
       EXPECT_EQ(s.error().code, ErrorCode::out_of_memory) << name;
       EXPECT_THAT(out.output.elements(), testing::Each(42.0f)) << name;
+    }
+  }
+}
+
+// ---- The backward pass. ----
+
+// What a call asks for, as the error says when it does not get it.
+std::size_t backward_bytes(std::size_t L, std::size_t threads) {
+  const Executor executor = Executor::with_threads(threads).value();
+  const auto rows = Tensor<float, 4>::create({1, L, 8, 64}).value();
+  auto gradient = Tensor<float, 4>::create({1, L, 8, 64}).value();
+  const auto softmax_rows = Tensor<float, 4>::create({1, 8, L, 2}).value();
+  failing_allocation() = 1;
+  const Status s =
+      attention_backward({rows.view(), rows.view(), rows.view(), rows.view(),
+                          softmax_rows.view(), rows.view()},
+                         {gradient.view(), gradient.view(), gradient.view()},
+                         {.executor = &executor});
+  failing_allocation() = 0;
+  const std::string message = s ? "" : s.error().message;
+  EXPECT_TRUE(message.starts_with("workspace: ")) << message;
+  return std::stoull(message.substr(message.find(' ')));
+}
+
+TEST(BackwardMemoryTest, GrowsWithTheLengthAndNotWithItsSquare) {
+  for (const std::size_t threads : {1u, 2u}) {
+    const std::size_t saved = std::size_t{8} * 16384 * 2 * sizeof(float);
+    const std::size_t bytes = backward_bytes(16384, threads);
+    EXPECT_LT(bytes + saved, 100'000'000) << threads << " threads";
+    EXPECT_LT(backward_bytes(65536, threads), 5 * bytes);
+  }
+}
+
+TEST(BackwardMemoryTest, EachAllocationMayFailAndNothingIsWritten) {
+  const Executor executor = Executor::with_threads(1).value();
+  const Inputs<float> in = random_inputs(kSmall, 1130);
+  const EveryMask every_mask(kSmall, true);
+  for (auto [name, options] : every_options(every_mask)) {
+    options.executor = &executor;
+    auto out = outputs_for(in, options.attn_weights);
+    auto rows =
+        Tensor<float, 4>::create({kSmall.B, kSmall.Hq, kSmall.Lq, 2}).value();
+    AttentionOutputs outputs = out.views();
+    outputs.softmax_rows = rows.view();
+    ASSERT_TRUE(attention(in.query.view(), in.key.view(), in.value.view(),
+                          outputs, options));
+    const BackwardInputs inputs = {in.query.view(), in.key.view(),
+                                   in.value.view(), view_of(out.output),
+                                   view_of(rows),   view_of(out.output)};
+    for (long nth = 1;; ++nth) {
+      auto gradients = gradients_for(in, options);
+      failing_allocation() = nth;
+      const Status s = attention_backward(inputs, gradients.views(), options);
+      const bool all_served = failing_allocation() > 0;
+      failing_allocation() = 0;
+      if (all_served) {
+        EXPECT_TRUE(s) << name;
+        EXPECT_GT(nth, 1) << name;  // the workspace is one
+        break;
+      }
+      ASSERT_FALSE(s) << name;
+      EXPECT_EQ(s.error().code, ErrorCode::out_of_memory) << name;
+      EXPECT_THAT(gradients.query.elements(), testing::Each(42.0f)) << name;
+      EXPECT_THAT(gradients.value.elements(), testing::Each(42.0f)) << name;
     }
   }
 }

@@ -241,4 +241,53 @@ Result<Outputs<float>> RandomCallTensors::attend(bool& gaps_untouched) const {
   return out;
 }
 
+Result<Gradients<float>> RandomCallTensors::differentiate(
+    const Upstream<float>& upstream, bool& gaps_untouched) const {
+  const auto strided = [&](const Tensor<float, 4>& from, std::size_t turn) {
+    StridedTensor to(from.extents(), layout(turn));
+    to.fill(from);
+    return to;
+  };
+  const StridedTensor query = strided(inputs_.query, 0);
+  const StridedTensor key = strided(inputs_.key, 1);
+  const StridedTensor value = strided(inputs_.value, 2);
+  const AttentionOptions asked = options();
+  auto out = outputs<float>(asked.attn_weights);
+  const StridedTensor output = strided(out.output, 3);
+  auto rows =
+      Tensor<float, 4>::create({tensors_.B, tensors_.Hq, tensors_.Lq, 2})
+          .value();
+  const Status forward = attention(query.view(), key.view(), value.view(),
+                                   {.output = output.view(),
+                                    .attn_weights = out.attn_weights.view(),
+                                    .softmax_rows = rows.view()},
+                                   asked);
+  if (!forward) {
+    return forward.error();
+  }
+  auto gradients = gradients_for(inputs_, asked);
+  const StridedTensor d_output = strided(upstream.d_output, 1);
+  const StridedTensor d_query = strided(gradients.query, 2);
+  const StridedTensor d_key = strided(gradients.key, 3);
+  const StridedTensor d_value = strided(gradients.value, 0);
+  AttentionGradients wanted = gradients.views();
+  wanted.query = d_query.view();
+  wanted.key = d_key.view();
+  wanted.value = d_value.view();
+  BackwardInputs inputs = {query.view(),  key.view(),    value.view(),
+                           output.view(), view_of(rows), d_output.view()};
+  if (upstream.d_attn_weights.size() != 0) {
+    inputs.d_attn_weights = upstream.d_attn_weights.view();
+  }
+  if (const Status s = attention_backward(inputs, wanted, asked); !s) {
+    return s.error();
+  }
+  gradients.query = copy_of(d_query.view());
+  gradients.key = copy_of(d_key.view());
+  gradients.value = copy_of(d_value.view());
+  gaps_untouched = d_query.gaps_untouched() && d_key.gaps_untouched() &&
+                   d_value.gaps_untouched();
+  return gradients;
+}
+
 }  // namespace headwise::testing_support

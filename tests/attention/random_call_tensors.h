@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "attention/attention_call.h"
+#include "attention/backward_call.h"
 #include "attention/random_call.h"
 #include "headwise/attention/spec.h"
 
@@ -42,6 +43,9 @@ class RandomCallTensors {
   // The call itself, with the inputs and the output in the call's layouts.
   // `gaps_untouched` becomes whether the output's gaps are as they were.
   Result<Outputs<float>> attend(bool& gaps_untouched) const;
+  // The same for the backward pass behind it.
+  Result<Gradients<float>> differentiate(const Upstream<float>& upstream,
+                                         bool& gaps_untouched) const;
 
   // Results for tensors of T, every element 42.
   template <class T>

@@ -1,0 +1,107 @@
+// The backward pass of the kernels against the reference in binary64, over
+// random calls: each element within the bound of gradient_bound.h. How many
+// calls: as random_test.cc.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+
+#include "attention/backward_call.h"
+#include "attention/gradient_bound.h"
+#include "attention/random_call.h"
+#include "attention/random_call_tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing_support::GradientBound;
+using testing_support::Gradients;
+using testing_support::Outputs;
+using testing_support::random_call;
+using testing_support::RandomCall;
+using testing_support::RandomCallTensors;
+using testing_support::reference_gradients;
+using testing_support::uniform;
+using testing_support::Upstream;
+using testing_support::widened;
+
+// The first element that is too far away, in words; empty: none is.
+template <std::size_t Rank>
+std::string far_away(const char* name, const Tensor<float, Rank>& got,
+                     const Tensor<double, Rank>& want,
+                     const Tensor<double, Rank>& bound) {
+  for (std::size_t n = 0; n < got.size(); ++n) {
+    const auto g = static_cast<double>(got.data()[n]);
+    const double w = want.data()[n];
+    const double allowed = bound.data()[n];
+    if (g != w && !(std::abs(g - w) <= allowed)) {
+      std::ostringstream text;
+      text.precision(9);
+      text << name << "'s element " << n << " is " << g << ", expected " << w
+           << ", off by " << std::abs(g - w) << ", allowed " << allowed;
+      return text.str();
+    }
+  }
+  return "";
+}
+
+// Empty: all is well.
+std::string compare(const RandomCall& call) {
+  const RandomCallTensors tensors(call);
+  AttentionOptions options = tensors.options();
+  auto exact = tensors.outputs<double>(AttnWeights::per_head);
+  const auto returned = tensors.outputs<float>(options.attn_weights);
+  const Upstream<float> upstream = {
+      uniform<4>(returned.output.extents(), call.stream + 26),
+      uniform<4>(returned.attn_weights.extents(), call.stream + 27)};
+  bool gaps_untouched = false;
+  const auto got = tensors.differentiate(upstream, gaps_untouched);
+  if (!got) {
+    return got.error().message;
+  }
+  if (!gaps_untouched) {
+    return "what stands between the elements of a gradient was written";
+  }
+  const auto in = widened(tensors.inputs());
+  const Gradients<double> want =
+      reference_gradients(in, widened(upstream), options);
+  const auto spec = AttentionSpec::create(tensors.tensors(), options).value();
+  AttentionOptions per_head = options;
+  per_head.attn_weights = AttnWeights::per_head;
+  EXPECT_TRUE(reference_attention<double>(in.query.view(), in.key.view(),
+                                          in.value.view(), exact.views(),
+                                          per_head));
+  const Gradients<double> bound =
+      GradientBound(tensors.inputs(), upstream, spec, exact).run(options);
+  for (const std::string& failure :
+       {far_away("d_query", got->query, want.query, bound.query),
+        far_away("d_key", got->key, want.key, bound.key),
+        far_away("d_value", got->value, want.value, bound.value),
+        far_away("d_bias", got->bias, want.bias, bound.bias),
+        far_away("d_alibi", got->alibi, want.alibi, bound.alibi),
+        far_away("d_score_weight", got->score_weight, want.score_weight,
+                 bound.score_weight)}) {
+    if (!failure.empty()) {
+      return failure;
+    }
+  }
+  return "";
+}
+
+TEST(RandomBackwardTest, EveryGradientIsWithinTheBoundOfTheReference) {
+  // rapidcheck reads it once.
+  setenv("RC_PARAMS", "max_success=" HEADWISE_RANDOM_CALLS, 0);
+  EXPECT_TRUE(rc::check([] {
+    const RandomCall call = *random_call();
+    const std::string failure = compare(call);
+    if (!failure.empty()) {
+      RC_FAIL(failure);
+    }
+  }));
+}
+
+}  // namespace
+}  // namespace headwise
