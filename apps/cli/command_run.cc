@@ -5,6 +5,8 @@
 
 #include <map>
 #include <memory>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "args.h"
@@ -42,8 +44,8 @@ const std::map<std::string, AttnWeights> kForms = {
     {"after-dropout", AttnWeights::after_dropout}};
 
 // Writes without the axes of extent 1 that the input did not have.
-template <std::size_t Rank>
-Status write(const std::string& path, const Tensor<float, Rank>& tensor,
+template <class T, std::size_t Rank>
+Status write(const std::string& path, const Tensor<T, Rank>& tensor,
              bool with_batch, bool with_heads = true) {
   std::vector<std::size_t> extents(tensor.extents().begin(),
                                    tensor.extents().end());
@@ -59,7 +61,7 @@ Status write(const std::string& path, const Tensor<float, Rank>& tensor,
         strides[axis] * static_cast<std::ptrdiff_t>(extents[axis]);
   }
   return write_npy(path,
-                   AnyView(tensor.data(), DType::float32, extents, strides));
+                   AnyView(tensor.data(), DTypeOf<T>::value, extents, strides));
 }
 
 Outcome write_results(const RunFlags& flags, const RunResult& result,
@@ -74,13 +76,16 @@ Outcome write_results(const RunFlags& flags, const RunResult& result,
   if (s && !flags.lse.empty()) {
     s = write(flags.lse, result.lse, batched);
   }
+  if (s && !flags.keep_mask_out.empty()) {
+    s = write(flags.keep_mask_out, result.keep_mask, batched || flags.ragged());
+  }
   if (s && !flags.grad_dir.empty()) {
     s = write_gradients(flags.grad_dir, result.gradients);
   }
   return s ? Outcome{} : failure_to_write(s.error());
 }
 
-Outcome check_flags(const RunFlags& flags) {
+Outcome check_layer_flags(const RunFlags& flags) {
   if (flags.is_layer() && !flags.num_heads) {
     return usage("--params needs --num-heads beside it");
   }
@@ -102,6 +107,10 @@ Outcome check_flags(const RunFlags& flags) {
     return usage(
         "--layout is for tensors with heads; with --params they are (B, L, E)");
   }
+  return {};
+}
+
+Outcome check_scoring_flags(const RunFlags& flags) {
   if (flags.is_layer() && !flags.operation.score_weight.empty()) {
     return usage(
         "--score-weight is for tensors with heads; with --params the layer's "
@@ -118,6 +127,24 @@ Outcome check_flags(const RunFlags& flags) {
   if (flags.operation.additive() && flags.operation.scale) {
     return usage("--scale is for --scoring dot; additive scores have none");
   }
+  return {};
+}
+
+// Each its own file.
+Outcome check_output_files(const RunFlags& flags) {
+  std::set<std::string_view> files = {flags.out};
+  for (const std::string* file :
+       {&flags.attn_weights, &flags.lse, &flags.keep_mask_out}) {
+    if (!file->empty() && !files.insert(*file).second) {
+      return usage(
+          "--out, --attn-weights, --lse and --keep-mask-out name one file, "
+          "expected different ones");
+    }
+  }
+  return {};
+}
+
+Outcome check_output_flags(const RunFlags& flags) {
   if (flags.form != "per-head" && flags.attn_weights.empty() &&
       flags.d_attn_weights.empty()) {
     return usage("--attn-weights-form needs --attn-weights FILE beside it");
@@ -130,12 +157,20 @@ Outcome check_flags(const RunFlags& flags) {
   if (!flags.d_attn_weights.empty() && flags.d_output.empty()) {
     return usage("--d-attn-weights needs --d-output and --grad-dir beside it");
   }
-  const bool same = (flags.out == flags.attn_weights) ||
-                    (flags.out == flags.lse) ||
-                    (!flags.lse.empty() && flags.lse == flags.attn_weights);
-  return same ? Outcome(usage("--out, --attn-weights and --lse name one file, "
-                              "expected different ones"))
-              : Outcome{};
+  if (!flags.keep_mask_out.empty() && !flags.operation.dropout) {
+    return usage("--keep-mask-out needs --dropout beside it");
+  }
+  return check_output_files(flags);
+}
+
+Outcome check_flags(const RunFlags& flags) {
+  for (const auto check :
+       {check_layer_flags, check_scoring_flags, check_output_flags}) {
+    if (Outcome failed = check(flags)) {
+      return failed;
+    }
+  }
+  return {};
 }
 
 Outcome run_run(const RunFlags& flags) {
@@ -257,6 +292,9 @@ void add_output_options(CLI::App& command, RunFlags& flags) {
       ->group("Output");
   file("--lse", flags.lse,
        "write the log-sum-exp of the scores (B, H, Lq), natural log");
+  file("--keep-mask-out", flags.keep_mask_out,
+       "write which attention weights --dropout kept (B, H, Lq, Lkv), true = "
+       "kept, as --keep-mask reads it");
 }
 
 }  // namespace

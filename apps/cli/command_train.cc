@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kExamples =
     R"(  headwise train --out run
-  headwise train --task reverse --seed 7 --out run
+  headwise train --task reverse --scoring additive --seed 7 --out run
   headwise train --steps 800 --resume run --out run
   headwise train --json --out run)";
 
@@ -85,6 +85,7 @@ std::string json_of(const TrainRun& run, const Report& report) {
               {"seconds", report.seconds},
               {"loss", report.score.loss},
               {"accuracy", report.score.accuracy},
+              {"scoring", scoring_name(run.scoring())},
               {"uniform_loss", report.uniform.loss},
               {"uniform_accuracy", report.uniform.accuracy},
               {"weight_on_answer", report.score.on_answer},
@@ -153,6 +154,12 @@ void add_options(CLI::App& command, TrainFlags& flags) {
                   "encoder-decoder")
       ->type_name(fmt::format("{}", fmt::join(train_task_names(), "|")))
       ->check(one_of(train_task_names()));
+  command
+      .add_option("--scoring", flags.scoring,
+                  "what compares a query and a key: q.k (default), or "
+                  "w . tanh(q + k)")
+      ->type_name("dot|additive")
+      ->check(one_of({"dot", "additive"}));
   command
       .add_option("--seed", flags.seed,
                   "of parameters and sequences (default 0)")

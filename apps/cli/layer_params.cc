@@ -98,9 +98,9 @@ Result<LayerFromFiles> read_layer(const std::string& path,
   ParamNames names{{"w_q.weight", "w_k.weight"},
                    {"w_v.weight", "w_q.bias", "w_k.bias", "w_v.bias",
                     "w_o.weight", "w_o.bias", "w_score.weight"}};
-  if (wanted.with_embedding) {
-    names.required.insert(names.required.begin(), "embedding.weight");
-  }
+  // Whoever has the vectors may leave a model's embedding where it is.
+  auto& list = wanted.with_embedding ? names.required : names.optional;
+  list.insert(list.begin(), "embedding.weight");
   const auto arrays = read_params(path, names);
   if (!arrays) {
     return arrays.error();

@@ -27,7 +27,7 @@ struct LayerWanted {
 // `path`: a folder of NAME.npy, or a .npz. Sizes come from the shapes; a
 // missing bias is no bias, a missing w_o.weight no output projection; where
 // there is a w_score.weight and no w_o.weight, a missing w_v.weight leaves the
-// values as they are.
+// values as they are. An embedding.weight that was not asked for is left out.
 Result<LayerFromFiles> read_layer(const std::string& path,
                                   const LayerWanted& wanted);
 

@@ -96,11 +96,47 @@ Result<std::vector<NamedGradient>> operation_gradients(
   return gradients;
 }
 
+// The result, with the keep mask where it is asked for.
+Result<RunResult> with_keep_mask(const RunFlags& flags,
+                                 Result<RunResult> result,
+                                 const Result<AttentionShape>& tensors,
+                                 const AttentionOptions& options) {
+  if (!result || flags.keep_mask_out.empty()) {
+    return result;
+  }
+  if (!tensors) {
+    return tensors.error();
+  }
+  const auto spec = AttentionSpec::create(*tensors, options, "run");
+  if (!spec) {
+    return spec.error();
+  }
+  auto keep_mask = spec->dropout.materialize();
+  if (!keep_mask) {
+    return keep_mask.error();
+  }
+  result->keep_mask = *std::move(keep_mask);
+  return result;
+}
+
 struct LayerOperands {
   TensorView<const float, 3> query;
   TensorView<const float, 3> key;
   TensorView<const float, 3> value;
 };
+
+Result<RunResult> run_layer_forward(const MultiHeadAttention& layer,
+                                    const LayerOperands& in,
+                                    const AttentionOptions& options) {
+  auto result = layer.forward(in.query, in.key, in.value, options);
+  if (!result) {
+    return result.error();
+  }
+  return RunResult{{},
+                   std::move(result->output),
+                   std::move(result->attn_weights),
+                   std::move(result->lse)};
+}
 
 Result<RunResult> run_layer_both_ways(const RunFlags& flags,
                                       const MultiHeadAttention& layer,
@@ -198,7 +234,9 @@ Result<RunResult> run_operation(const RunFlags& flags,
     }
     result.gradients = *std::move(gradients);
   }
-  return result;
+  return with_keep_mask(flags, std::move(result),
+                        attention_shape(q.extents(), k.extents(), v.extents()),
+                        options);
 }
 
 Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
@@ -219,20 +257,21 @@ Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
   if (!query || !key || !value) {
     return !query ? query.error() : !key ? key.error() : value.error();
   }
-  if (!flags.d_output.empty()) {
-    return run_layer_both_ways(flags, files->layer,
-                               {query->view(), key->view(), value->view()},
-                               arrays.batched, options);
-  }
-  auto result =
-      files->layer.forward(query->view(), key->view(), value->view(), options);
-  if (!result) {
-    return result.error();
-  }
-  return RunResult{{},
-                   std::move(result->output),
-                   std::move(result->attn_weights),
-                   std::move(result->lse)};
+  const LayerOperands in{query->view(), key->view(), value->view()};
+  const MultiHeadAttentionConfig& config = files->layer.config();
+  return with_keep_mask(flags,
+                        flags.d_output.empty()
+                            ? run_layer_forward(files->layer, in, options)
+                            : run_layer_both_ways(flags, files->layer, in,
+                                                  arrays.batched, options),
+                        AttentionShape{.B = in.query.extent(0),
+                                       .Hq = config.num_heads,
+                                       .Hkv = *config.num_kv_heads,
+                                       .Lq = in.query.extent(1),
+                                       .Lkv = in.key.extent(1),
+                                       .D = *config.head_dim,
+                                       .Dv = *config.v_head_dim},
+                        options);
 }
 
 }  // namespace headwise::cli

@@ -22,13 +22,14 @@ struct NamedGradient {
 };
 
 // Tensors with their B, which is left out again where the input had none. A
-// ragged batch's is 1 but for the attention weights.
+// ragged batch's is 1 but for the attention weights and the keep mask.
 struct RunResult {
   Tensor<float, 4> output_by_heads;  // the operation's, in the files' layout
   Tensor<float, 3> output;           // the layer's
   Tensor<float, 4> attn_weights;     // (B, H | 1, Lq, Lkv)
   Tensor<float, 3> lse;              // (B, H, Lq)
   std::vector<NamedGradient> gradients{};
+  Tensor<bool, 4> keep_mask{};  // (B, H, Lq, Lkv), where --keep-mask-out asks
 };
 
 // Errors: those of the library; shape_mismatch for files that do not fit.

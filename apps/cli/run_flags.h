@@ -23,6 +23,7 @@ struct RunFlags {
   std::string out;
   std::string attn_weights;
   std::string lse;
+  std::string keep_mask_out;
   std::string d_output;
   std::string d_attn_weights;
   std::string grad_dir;

@@ -54,6 +54,14 @@ const T* setting_of(const Checkpoint& checkpoint, const std::string& name) {
                                           : std::get_if<T>(&found->second);
 }
 
+Scoring scoring_of(const TrainFlags& flags, const Checkpoint& checkpoint) {
+  const auto* const saved = setting_of<std::string>(checkpoint, "scoring");
+  const std::string& name =
+      flags.scoring.empty() && saved != nullptr ? *saved : flags.scoring;
+  return name == scoring_name(Scoring::additive) ? Scoring::additive
+                                                 : Scoring::dot;
+}
+
 TrainSettings settings_of(const TrainFlags& flags,
                           const Checkpoint& checkpoint) {
   TrainSettings settings;
@@ -65,6 +73,7 @@ TrainSettings settings_of(const TrainFlags& flags,
   if (const TrainTask* const asked = find_train_task(flags.task)) {
     settings.task = asked;
   }
+  settings.scoring = scoring_of(flags, checkpoint);
   if (const auto* const rate =
           setting_of<double>(checkpoint, "learning_rate")) {
     settings.learning_rate = *rate;

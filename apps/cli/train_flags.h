@@ -11,6 +11,7 @@ namespace headwise::cli {
 
 struct TrainFlags {
   std::string task;
+  std::string scoring;
   std::optional<std::uint64_t> seed;
   std::size_t steps = 400;
   std::optional<double> learning_rate;

@@ -12,7 +12,7 @@ namespace headwise::cli {
 namespace {
 
 constexpr std::string_view kClassifier = "classifier";
-constexpr std::uint32_t kClassifierStream = 5;  // after those of the layer
+constexpr std::uint32_t kClassifierStream = 6;  // after those of the layer
 
 bool is_finite(std::span<const float> values) {
   return std::ranges::all_of(values, [](float x) { return std::isfinite(x); });
@@ -63,8 +63,13 @@ Result<TrainModel> TrainModel::create(const TrainModelConfig& config,
   if (!embedding) {
     return embedding.error();
   }
+  // Scores that are all 0 are the same by any scoring: options() gives dot
+  // products a scale of 0.
   auto layer = MultiHeadAttention::create(
-      {.embed_dim = config.embed_dim, .num_heads = config.num_heads}, seed);
+      {.embed_dim = config.embed_dim,
+       .num_heads = config.num_heads,
+       .scoring = config.uniform ? Scoring::dot : config.scoring},
+      seed);
   if (!layer) {
     return layer.error();
   }
@@ -181,6 +186,7 @@ Result<TrainGradients> TrainModel::differentiate(
   push(result.params, "w_q", std::move(by_layer->w_q));
   push(result.params, "w_k", std::move(by_layer->w_k));
   push(result.params, "w_v", std::move(by_layer->w_v));
+  push(result.params, "w_score.weight", std::move(by_layer->w_score));
   auto by_embedding = embedding_gradient(batch, *std::move(by_layer));
   if (!by_embedding) {
     return by_embedding.error();
@@ -258,6 +264,9 @@ std::map<std::string, AnyView> TrainModel::params() const {
   }
   if (layer.w_o) {
     add("w_o", *layer.w_o);
+  }
+  if (layer.w_score) {
+    params.emplace("w_score.weight", layer.w_score->view());
   }
   add(kClassifier, classifier_);
   return params;

@@ -5,8 +5,8 @@
 //   logits    = classifier(output)
 //
 // In an encoder-decoder task the query is embedding(target tokens). With
-// `uniform` the scores are multiplied by 0, so that every query attends to all
-// keys alike: the same model without what attention is for.
+// `uniform` every score is 0, so that every query attends to all keys alike:
+// the same model without what attention is for.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +32,7 @@ namespace headwise::cli {
 struct TrainModelConfig {
   std::size_t embed_dim = 64;
   std::size_t num_heads = 2;
+  Scoring scoring = Scoring::dot;  // of no account where uniform
   bool uniform = false;
 };
 

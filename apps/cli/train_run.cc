@@ -54,11 +54,16 @@ Status clip(std::vector<ParamGradient>& gradients) {
 
 }  // namespace
 
+std::string_view scoring_name(Scoring scoring) {
+  return scoring == Scoring::additive ? "additive" : "dot";
+}
+
 Result<TrainRun> TrainRun::create(const TrainSettings& settings) {
-  auto model = TrainModel::create(kModel, settings.seed);
-  TrainModelConfig without = kModel;
-  without.uniform = true;
-  auto uniform = TrainModel::create(without, settings.seed);
+  TrainModelConfig config = kModel;
+  config.scoring = settings.scoring;
+  auto model = TrainModel::create(config, settings.seed);
+  config.uniform = true;
+  auto uniform = TrainModel::create(config, settings.seed);
   if (!model || !uniform) {
     return model ? uniform.error() : model.error();
   }
@@ -177,6 +182,7 @@ ModelConfig TrainRun::config() const {
   return {{"task", std::string(settings_.task->name)},
           {"embed_dim", static_cast<std::int64_t>(kModel.embed_dim)},
           {"num_heads", static_cast<std::int64_t>(kModel.num_heads)},
+          {"scoring", std::string(scoring_name(settings_.scoring))},
           {"batch", static_cast<std::int64_t>(kBatch)},
           {"learning_rate", settings_.learning_rate}};
 }

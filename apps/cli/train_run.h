@@ -23,8 +23,12 @@
 
 namespace headwise::cli {
 
+// As --scoring and a checkpoint name it.
+std::string_view scoring_name(Scoring scoring);
+
 struct TrainSettings {
   const TrainTask* task = nullptr;
+  Scoring scoring = Scoring::dot;
   Seed seed{};
   double learning_rate = 3e-3;
 };
@@ -62,6 +66,7 @@ class TrainRun {
   Result<TrainBatch> unseen_sequences(std::size_t count) const;
 
   const TrainTask& task() const { return *settings_.task; }
+  Scoring scoring() const { return settings_.scoring; }
   static std::size_t num_heads();
   std::uint64_t steps() const { return losses_.size(); }
   TrainCurve curve() const {

@@ -110,6 +110,51 @@ class GradientsTest(RunCase):
                         q=(2, 3, 6), k=(2, 5, 5), v=(2, 5, 4)),
             {"o.npy": "g.npy"})
 
+    def test_a_keep_mask_that_was_written_drops_the_same(self):
+        self.put("ids.npy", 2, descr="<i8", values=(7, 3))
+        self.put("w.npy", 4, 5)
+        self.put("offsets.npy", 4, descr="<i8", values=(0, 4, 4, 9))
+        for name in ("w_q", "w_k", "w_v", "w_o"):
+            self.put(f"layer/{name}.weight.npy", 6, 6)
+        batched = {"q": (2, 4, 3, 5), "k": (2, 2, 6, 5), "v": (2, 2, 6, 7)}
+        for sizes, output, mask, *opts in (
+                (batched, (2, 4, 3, 7), (2, 4, 3, 6), "--sequence-ids",
+                 "ids.npy", "--query-start", "5"),
+                (batched, (2, 4, 3, 7), (2, 4, 3, 6), "--scoring", "additive",
+                 "--score-weight", "w.npy"),
+                ({"q": (4, 3, 5), "k": (2, 6, 5), "v": (2, 6, 7)}, (4, 3, 7),
+                 (4, 3, 6)),
+                ({"q": (9, 4, 5), "k": (9, 2, 5), "v": (9, 2, 7)}, (9, 4, 7),
+                 (3, 4, 5, 5), "--offsets", "offsets.npy"),
+                ({"q": (2, 3, 6), "k": (2, 5, 6), "v": (2, 5, 6)}, (2, 3, 6),
+                 (2, 2, 3, 5), "--params", "layer", "--num-heads", "2")):
+            with self.subTest(opts):
+                self.put("g.npy", *output)
+                arguments = self.inputs(
+                    *opts, "--dropout", "0.4", "--attn-weights", "a.npy",
+                    "--attn-weights-form", "after-dropout", "--d-output",
+                    "g.npy", "--grad-dir", "grad", **sizes)
+
+                def bytes_of_run(*more):
+                    self.succeed(*arguments, *more)
+                    return {path.name: path.read_bytes() for path in
+                            [self.folder / "o.npy", self.folder / "a.npy",
+                             *(self.folder / "grad").iterdir()]}
+                drawn = bytes_of_run("--dropout-seed", "3", "--keep-mask-out",
+                                     "keep.npy")
+                shape, kept = read_npy(self.folder / "keep.npy")
+                self.assertEqual(shape, mask)
+                _, weights = read_npy(self.folder / "a.npy")
+                ragged = "--offsets" in opts
+                for keep, weight in zip(kept, weights):
+                    self.assertTrue(ragged or keep == (weight != 0))
+                    self.assertTrue(keep or weight == 0)
+                other_seed = ("--dropout-seed", "4")
+                self.assertNotEqual(bytes_of_run(*other_seed), drawn)
+                self.assertEqual(
+                    bytes_of_run(*other_seed, "--keep-mask", "keep.npy"),
+                    drawn)
+
     def test_what_is_refused(self):
         arguments = self.inputs()
         self.put("g.npy", 2, 4, 3, 7)

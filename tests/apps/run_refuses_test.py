@@ -201,11 +201,30 @@ class RunRefusesTest(RunCase):
                                    *arguments, option, "floats.npy")
                 self.assertIn("expected", line)
 
+    def test_a_keep_mask_of_no_dropout(self):
+        self.put("keep.npy", 2, 4, 3, 6, descr="|b1")
+        for opts in ((), ("--keep-mask", "keep.npy")):
+            self.refuse(USAGE, "--keep-mask-out needs --dropout beside it",
+                        *self.inputs("--keep-mask-out", "kept.npy", *opts))
+        self.refuse(USAGE, "--keep-mask-out is empty, expected a value",
+                    *self.inputs("--dropout", "0.1", "--keep-mask-out", ""))
+
+    def test_outputs_that_name_one_file(self):
+        for option in ("--attn-weights", "--lse", "--keep-mask-out"):
+            self.refuse(USAGE, "--out, --attn-weights, --lse and "
+                        "--keep-mask-out name one file, expected different "
+                        "ones", *self.inputs("--dropout", "0.1", option,
+                                             "o.npy"))
+        self.refuse(USAGE, "name one file",
+                    *self.inputs("--dropout", "0.1", "--lse", "x.npy",
+                                 "--keep-mask-out", "x.npy"))
+
     def test_an_option_without_its_value(self):
         for option, expected in (
                 ("--window", "LEFT,RIGHT"), ("--softcap", "X"),
                 ("--alibi", "F.npy|auto"), ("--offsets", "F.npy"),
-                ("--bias-axes", "AXES"), ("--num-kv-heads", "N")):
+                ("--bias-axes", "AXES"), ("--num-kv-heads", "N"),
+                ("--keep-mask-out", "F.npy")):
             self.refuse(USAGE, f"{option} has no value, expected {expected}",
                         *self.inputs(option))
         for option, value in (("--window", "1,0"), ("--offsets", "l.npy"),

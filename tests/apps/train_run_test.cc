@@ -18,8 +18,19 @@ namespace {
 
 using testing::StartsWith;
 
-TrainSettings settings_of(std::string_view task) {
-  return {.task = find_train_task(task), .seed = Seed{3}};
+TrainSettings settings_of(std::string_view task,
+                          Scoring scoring = Scoring::dot) {
+  return {.task = find_train_task(task), .scoring = scoring, .seed = Seed{3}};
+}
+
+std::vector<TrainSettings> every_task_and_scoring() {
+  std::vector<TrainSettings> all;
+  for (const TrainTask& task : train_tasks()) {
+    for (const Scoring scoring : {Scoring::dot, Scoring::additive}) {
+      all.push_back(settings_of(task.name, scoring));
+    }
+  }
+  return all;
 }
 
 void take_steps(TrainRun& run, int count, std::size_t threads = 2) {
@@ -39,19 +50,30 @@ Bytes bytes_of(const TrainRun& run) {
 
 // ---- Gradients. ----
 
-constexpr TrainModelConfig kSmall{.embed_dim = 16, .num_heads = 2};
+TrainModelConfig small_model(Scoring scoring = Scoring::dot) {
+  return {.embed_dim = 16, .num_heads = 2, .scoring = scoring};
+}
+
 constexpr std::size_t kPiece = 64;  // elements that are moved together
 
-// The loss when elements first, ..., first + kPiece - 1 of one parameter of a
-// new model are moved by `distance` along `direction`.
-double loss_at(const TrainBatch& batch, std::string_view name,
-               std::size_t first, double distance,
-               std::span<const float> direction) {
+// Elements first, first + 1, ... of one parameter.
+struct Piece {
+  std::string_view name;
+  std::size_t first;
+  std::span<const float> direction;
+};
+
+// The loss when a piece of a new model is moved by `distance` along its
+// direction.
+double loss_at(const TrainModelConfig& config, const TrainBatch& batch,
+               const Piece& piece, double distance) {
   const Executor executor = Executor::with_threads(1).value();
-  auto model = TrainModel::create(kSmall, Seed{3}).value();
+  auto model = TrainModel::create(config, Seed{3}).value();
   model.update([&](std::string_view which, std::span<float> values) {
-    for (std::size_t n = 0; which == name && n < direction.size(); ++n) {
-      values[first + n] += static_cast<float>(distance * direction[n]);
+    for (std::size_t n = 0; which == piece.name && n < piece.direction.size();
+         ++n) {
+      values[piece.first + n] +=
+          static_cast<float>(distance * piece.direction[n]);
     }
   });
   return model.answer(batch, executor).value().loss;
@@ -59,9 +81,10 @@ double loss_at(const TrainBatch& batch, std::string_view name,
 
 TEST(TrainModelTest, GradientsAreTheSlopesOfTheLoss) {
   const Executor executor = Executor::with_threads(1).value();
-  for (const TrainTask& task : train_tasks()) {
-    const auto batch = make_batch(task, Seed{3}, 0, 4).value();
-    const auto model = TrainModel::create(kSmall, Seed{3}).value();
+  for (const TrainSettings& settings : every_task_and_scoring()) {
+    const auto batch = make_batch(*settings.task, Seed{3}, 0, 4).value();
+    const TrainModelConfig config = small_model(settings.scoring);
+    const auto model = TrainModel::create(config, Seed{3}).value();
     const auto step = model.differentiate(batch, executor).value();
     EXPECT_NEAR(step.loss, model.answer(batch, executor).value().loss, 1e-6);
     std::set<std::string> names;
@@ -76,11 +99,13 @@ TEST(TrainModelTest, GradientsAreTheSlopesOfTheLoss) {
           expected += static_cast<double>(direction[n]) * gradient(first + n);
         }
         constexpr double kStep = 4e-3;
-        const double slope = (loss_at(batch, name, first, kStep, direction) -
-                              loss_at(batch, name, first, -kStep, direction)) /
+        const Piece piece{name, first, direction};
+        const double slope = (loss_at(config, batch, piece, kStep) -
+                              loss_at(config, batch, piece, -kStep)) /
                              (2 * kStep);
         EXPECT_NEAR(slope, expected, 3e-5 + 5e-3 * std::abs(expected))
-            << task.name << " " << name << " from " << first;
+            << settings.task->name << " " << scoring_name(settings.scoring)
+            << " " << name << " from " << first;
       }
     }
     std::set<std::string> params;
@@ -88,18 +113,38 @@ TEST(TrainModelTest, GradientsAreTheSlopesOfTheLoss) {
       params.insert(name);
     }
     EXPECT_EQ(names, params);
+    EXPECT_EQ(params.contains("w_score.weight"),
+              settings.scoring == Scoring::additive);
   }
+}
+
+TEST(TrainModelTest, EachParameterHasRandomNumbersOfItsOwn) {
+  const auto model =
+      TrainModel::create(small_model(Scoring::additive), Seed{3}).value();
+  std::set<float> drawn;
+  std::size_t count = 0;
+  for (const auto& [name, view] : model.params()) {
+    if (view.extents().size() == 2 && name != "embedding.weight") {
+      // In units of the bound that they are drawn up to.
+      const auto inputs = static_cast<float>(view.extents()[1]);
+      drawn.insert(*static_cast<const float*>(view.data()) * std::sqrt(inputs));
+      ++count;
+    }
+  }
+  EXPECT_EQ(count, 6u);
+  EXPECT_EQ(drawn.size(), count);
 }
 
 TEST(TrainModelTest, UniformAttendsToAllKeysAlike) {
   const Executor executor = Executor::with_threads(1).value();
-  for (const TrainTask& task : train_tasks()) {
-    const auto batch = make_batch(task, Seed{3}, 0, 4).value();
-    const auto model = TrainModel::create({.uniform = true}, Seed{3}).value();
+  for (const auto& [task, scoring, seed, rate] : every_task_and_scoring()) {
+    const auto batch = make_batch(*task, seed, 0, 4).value();
+    const auto model =
+        TrainModel::create({.scoring = scoring, .uniform = true}, seed).value();
     const auto answers = model.answer(batch, executor).value();
     for (const double share : answers.on_answer) {
       EXPECT_NEAR(share / static_cast<double>(answers.asked),
-                  1.0 / static_cast<double>(task.key_length), 1e-6);
+                  1.0 / static_cast<double>(task->key_length), 1e-6);
     }
   }
 }
@@ -107,7 +152,7 @@ TEST(TrainModelTest, UniformAttendsToAllKeysAlike) {
 TEST(TrainModelTest, EachHeadHasAShareOfItsOwn) {
   const Executor executor = Executor::with_threads(1).value();
   const auto batch = make_batch(train_tasks().front(), Seed{3}, 0, 4).value();
-  const auto model = TrainModel::create(kSmall, Seed{3}).value();
+  const auto model = TrainModel::create(small_model(), Seed{3}).value();
   const auto on_answer = model.answer(batch, executor).value().on_answer;
   ASSERT_EQ(on_answer.size(), 2u);
   EXPECT_NE(on_answer[0], on_answer[1]);
@@ -116,25 +161,28 @@ TEST(TrainModelTest, EachHeadHasAShareOfItsOwn) {
 // ---- The run. ----
 
 TEST(TrainRunTest, EachStepSeesSequencesOfItsOwn) {
-  TrainSettings settings = settings_of("recall");
-  settings.learning_rate = 0;  // the model stays as it is
-  auto run = TrainRun::create(settings).value();
-  take_steps(run, 3);
-  const auto model = TrainModel::create({}, settings.seed).value();
   const Executor executor = Executor::with_threads(1).value();
-  for (std::size_t n = 0; n < 3; ++n) {
-    const auto batch =
-        make_batch(*settings.task, settings.seed, n * 32, 32).value();
-    EXPECT_EQ(run.curve().losses[n],
-              model.differentiate(batch, executor).value().loss);
+  for (TrainSettings settings : every_task_and_scoring()) {
+    settings.learning_rate = 0;  // the model stays as it is
+    auto run = TrainRun::create(settings).value();
+    take_steps(run, 3);
+    const auto model =
+        TrainModel::create({.scoring = settings.scoring}, settings.seed)
+            .value();
+    for (std::size_t n = 0; n < 3; ++n) {
+      const auto batch =
+          make_batch(*settings.task, settings.seed, n * 32, 32).value();
+      EXPECT_EQ(run.curve().losses[n],
+                model.differentiate(batch, executor).value().loss);
+    }
   }
 }
 
 TEST(TrainRunTest, ThreadsChangeNoBit) {
-  for (const TrainTask& task : train_tasks()) {
+  for (const TrainSettings& settings : every_task_and_scoring()) {
     std::vector<Bytes> runs;
     for (std::size_t threads = 1; threads <= 3; ++threads) {
-      auto run = TrainRun::create(settings_of(task.name)).value();
+      auto run = TrainRun::create(settings).value();
       take_steps(run, 6, threads);
       runs.push_back(bytes_of(run));
     }
@@ -144,8 +192,7 @@ TEST(TrainRunTest, ThreadsChangeNoBit) {
 }
 
 TEST(TrainRunTest, ResumedItHasTheBitsOfOneThatNeverStopped) {
-  for (const TrainTask& task : train_tasks()) {
-    const TrainSettings settings = settings_of(task.name);
+  for (const TrainSettings& settings : every_task_and_scoring()) {
     auto whole = TrainRun::create(settings).value();
     take_steps(whole, 8);
     const TempFolder folder;
@@ -181,6 +228,11 @@ TEST(TrainRunTest, ACheckpointOfOtherSettingsIsAnError) {
   EXPECT_EQ(error_with(other), "read_checkpoint: " + path +
                                    " is of another model: task is recall, "
                                    "expected reverse");
+  other = settings;
+  other.scoring = Scoring::additive;
+  EXPECT_EQ(error_with(other), "read_checkpoint: " + path +
+                                   " is of another model: scoring is dot, "
+                                   "expected additive");
   other = settings;
   other.learning_rate = 1;
   EXPECT_EQ(error_with(other), "read_checkpoint: " + path +

@@ -1,4 +1,5 @@
 """`headwise train` as a process."""
+import itertools
 import json
 import shlex
 import subprocess
@@ -41,17 +42,22 @@ class TrainTest(CliTest):
         self.assertEqual([len(line.split()) for line in lines], [12] * 4)
 
     def test_the_text_ends_with_the_command_that_shows_the_heads(self):
-        for task, lengths in (("recall", "(B=4, L=12)"),
-                              ("reverse", "(B=4, Lkv=10)")):
-            with self.subTest(task):
-                text = self.succeed("train", "--task", task, "--steps", "2",
-                                    "--out", "a folder's")
+        for task, scoring, lengths in (
+                ("recall", "dot", "(B=4, L=12)"),
+                ("reverse", "dot", "(B=4, Lkv=10)"),
+                ("recall", "additive", "(B=4, L=12)"),
+                ("reverse", "additive", "(B=4, Lkv=10)")):
+            with self.subTest((task, scoring)):
+                text = self.succeed("train", "--task", task, "--scoring",
+                                    scoring, "--steps", "2", "--out",
+                                    "a folder's")
                 self.assertIn("loss: * attention, o uniform", text)
                 self.assertIn("accuracy", text)
                 words = shlex.split(text.splitlines()[-1])
                 self.assertEqual(words[:2], ["headwise", "explain"])
                 shown = self.succeed(*words[1:])
                 self.assertIn(lengths, shown)
+                self.assertEqual("tanh(" in shown, scoring == "additive")
                 svg = self.folder / "a folder's" / "heads.svg"
                 xml.etree.ElementTree.parse(svg)
 
@@ -72,13 +78,14 @@ class TrainTest(CliTest):
                              self.bytes_of(f"run2/{name}"))
 
     def test_resumed_it_has_the_bits_of_one_that_never_stopped(self):
-        options = ("--task", "reverse", "--seed", "9", "--learning-rate",
-                   "0.01")
+        options = ("--task", "reverse", "--scoring", "additive", "--seed",
+                   "9", "--learning-rate", "0.01")
         self.train(*options, "--steps", "5")
         self.train(*options, "--steps", "2", out="half")
         # What was not given is as it was.
         lines = self.train("--steps", "5", "--resume", "half", out="whole")
         self.assertEqual(lines[-1]["task"], "reverse")
+        self.assertEqual(lines[-1]["scoring"], "additive")
         for name in ("checkpoint.npz", "params.npz", "curve.svg",
                      "tokens.txt", "target_tokens.txt"):
             self.assertEqual(self.bytes_of(f"whole/{name}"),
@@ -111,6 +118,8 @@ class TrainTest(CliTest):
         self.fail_with(USAGE, "--out is required", "train")
         self.fail_with(USAGE, "--task is sort, expected one of recall, "
                        "reverse", "train", "--task", "sort", "--out", "run")
+        self.fail_with(USAGE, "--scoring is sum, expected one of dot, "
+                       "additive", "train", "--scoring", "sum", "--out", "run")
         self.fail_with(USAGE, "--steps is 0, expected a whole number from 1 "
                        "on", "train", "--steps", "0", "--out", "run")
         self.train("--steps", "2")
@@ -126,6 +135,9 @@ class TrainTest(CliTest):
         self.fail_with(BAD_INPUT, "run/checkpoint.npz is of another model: "
                        "task is recall, expected reverse", *arguments,
                        "--task", "reverse")
+        self.fail_with(BAD_INPUT, "run/checkpoint.npz is of another model: "
+                       "scoring is dot, expected additive", *arguments,
+                       "--scoring", "additive")
         self.fail_with(BAD_INPUT, "run/checkpoint.npz: the seed is 0, "
                        "expected 1", *arguments, "--seed", "1")
         path = self.folder / "run" / "checkpoint.npz"
@@ -152,16 +164,18 @@ class TrainTest(CliTest):
 
 class LearningTest(CliTest):
     def test_the_defaults_learn_from_any_seed_what_averaging_cannot(self):
-        for task in ("recall", "reverse"):
-            for seed in "012":
-                with self.subTest(task=task, seed=seed):
-                    text = self.succeed("train", "--json", "--task", task,
-                                        "--seed", seed, "--out", "run")
-                    last = json.loads(text.splitlines()[-1])
-                    self.assertGreaterEqual(last["accuracy"], 0.95)
-                    self.assertLessEqual(last["uniform_accuracy"],
-                                         last["accuracy"] - 0.2)
-                    self.assertGreater(max(last["weight_on_answer"]), 0.5)
+        for task, scoring, seed in (
+                *itertools.product(("recall", "reverse"), ("dot",), "012"),
+                ("recall", "additive", "0"), ("reverse", "additive", "0")):
+            with self.subTest(task=task, scoring=scoring, seed=seed):
+                text = self.succeed("train", "--json", "--task", task,
+                                    "--scoring", scoring, "--seed", seed,
+                                    "--out", "run")
+                last = json.loads(text.splitlines()[-1])
+                self.assertGreaterEqual(last["accuracy"], 0.95)
+                self.assertLessEqual(last["uniform_accuracy"],
+                                     last["accuracy"] - 0.2)
+                self.assertGreater(max(last["weight_on_answer"]), 0.5)
 
 
 if __name__ == "__main__":
