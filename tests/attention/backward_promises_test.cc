@@ -148,10 +148,10 @@ Tensor<float, 4> without_padding(const Tensor<float, 4>& padded,
 
 TEST_P(BackwardPromisesTest, OfARaggedBatchHasTheBitsOfThePaddedOne) {
   constexpr AttentionShape shape = {
-      .B = 4, .Hq = 4, .Hkv = 2, .Lq = 140, .Lkv = 140, .D = 9, .Dv = 8};
-  const std::vector<std::int64_t> numbers = {140, 1, 0, 97};
+      .B = 4, .Hq = 4, .Hkv = 2, .Lq = 300, .Lkv = 300, .D = 9, .Dv = 8};
+  const std::vector<std::int64_t> numbers = {300, 1, 0, 97};
   const auto lengths = tensor_of<std::int64_t, 1>({4}, numbers);
-  const auto offsets = tensor_of<std::int64_t, 1>({5}, {0, 140, 141, 141, 238});
+  const auto offsets = tensor_of<std::int64_t, 1>({5}, {0, 300, 301, 301, 398});
   const Inputs<float> in = random_inputs(shape, 3560);
   Upstream<float> upstream = random_upstream(in, {}, 3570);
   for (std::size_t b = 0; b < shape.B; ++b) {
