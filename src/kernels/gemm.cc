@@ -106,6 +106,10 @@ HWY_NOINLINE void run_tile(const TileOf& of) {
   alignas(64) float sums[kRows * kColumns];
   for (std::size_t r = 0; r < kRows; ++r) {
     float* row = sums + r * kColumns;
+    // Stores that wait for their lines hold up the tiles behind.
+    for (std::size_t c = 0; c < of.columns; c += kStripFeatures) {
+      hwy::Prefetch(of.y[r] + of.first_column + c);
+    }
     std::fill_n(row, kColumns, 0.0f);
     if (!of.first) {
       std::copy_n(of.y[r] + of.first_column, of.columns, row);
