@@ -306,7 +306,7 @@ def parse(arguments):
 
 def results_file(options, told):
     words = "".join(c if c.isalnum() else " " for c in told["cpu"].lower())
-    name = "-".join([told["date"], *words.split()])
+    name = "-".join([told["date"], *words.split(), told["headwise"]])
     return options.out / f"{name}.json"
 
 
