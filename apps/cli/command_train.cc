@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -96,20 +95,18 @@ std::string json_of(const TrainRun& run, const Report& report) {
 
 std::string text_of(const TrainRun& run, const Report& report) {
   const TrainScore& score = report.score;
-  const auto best = std::ranges::max_element(score.on_answer);
   return fmt::format(
       "{}: {}.\n\n{}\n"
       "After {} steps ({:.1f} s), on sequences not trained on:\n"
       "  attention                  accuracy {:.3f}, loss {:.3f}\n"
       "  uniform attention weights  accuracy {:.3f}, loss {:.3f}\n"
       "Attention weight on the key that holds the answer, by head: {:.2f}\n"
-      "Head {} has learned it best: {}. To see it:\n"
+      "The heads share the questions: {}, in one head or another. To see it:\n"
       "  {}\n",
       run.task().name, run.task().about, curve_text(run.curve(), kColumns),
       run.steps(), report.seconds, score.accuracy, score.loss,
       report.uniform.accuracy, report.uniform.loss,
-      fmt::join(score.on_answer, " "), best - score.on_answer.begin(),
-      run.task().pattern, report.explain);
+      fmt::join(score.on_answer, " "), run.task().pattern, report.explain);
 }
 
 Outcome run_train(const TrainFlags& flags, const Streams& streams) {
