@@ -119,8 +119,8 @@ class WeightGradient {
   }
 
   void multiply(const TokenBlock& block, std::size_t begin, std::size_t end) {
-    std::array<const float*, kTaskRows> rows;
-    std::array<float*, kTaskRows> sums;
+    std::array<const float*, kTaskRows> rows{};
+    std::array<float*, kTaskRows> sums{};
     for (std::size_t o = begin; o < end; ++o) {
       rows[o - begin] = &turned_(o, 0);
       sums[o - begin] = &weight_(o, 0);

@@ -128,7 +128,7 @@ class GradientBound {
       return 0;
     }
     const bool mean = spec_.attn_weights == AttnWeights::mean;
-    const double given =
+    const auto given =
         double{upstream_.d_attn_weights(at.b, mean ? 0 : at.h, at.i, j)};
     return mean ? given / static_cast<double>(spec_.shape.Hq) : given * factor_;
   }

@@ -19,7 +19,6 @@ namespace {
 
 using testing_support::GradientBound;
 using testing_support::Gradients;
-using testing_support::Outputs;
 using testing_support::random_call;
 using testing_support::RandomCall;
 using testing_support::RandomCallTensors;

@@ -132,8 +132,8 @@ testing::AssertionResult all_near(std::span<const Got> got,
   std::size_t worst = 0;
   double worst_excess = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
-    const double g = static_cast<double>(got[i]);
-    const double w = static_cast<double>(want[i]);
+    const auto g = static_cast<double>(got[i]);
+    const auto w = static_cast<double>(want[i]);
     if (g == w || (std::isnan(g) && std::isnan(w))) {
       continue;
     }
