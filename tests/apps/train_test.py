@@ -97,7 +97,7 @@ class TrainTest(CliTest):
              "killed"], cwd=self.folder)
         path = self.folder / "killed" / "checkpoint.npz"
         try:
-            for _ in range(1200):
+            for _ in range(12000):
                 if path.exists():
                     break
                 time.sleep(0.05)
