@@ -94,6 +94,28 @@ TEST(WorkspaceTest, SizesBeyondAllMemoryAreAnErrorOfTheRunNotAnOverflow) {
   EXPECT_EQ(workspace.error().code, ErrorCode::out_of_memory);
 }
 
+// Makes the first allocation of `call` fail, then the second, ... until all are
+// served; a call that fails has written nothing. `call(start_failing)` counts
+// from where it calls start_failing().
+template <class Call, class Untouched>
+void expect_each_allocation_may_fail(const std::string& name, const Call& call,
+                                     const Untouched& expect_untouched) {
+  for (long nth = 1;; ++nth) {
+    failing_allocation() = 0;
+    const Status s = call([nth] { failing_allocation() = nth; });
+    const bool all_served = failing_allocation() > 0;
+    failing_allocation() = 0;
+    if (all_served) {
+      EXPECT_TRUE(s) << name;
+      EXPECT_GT(nth, 1) << name;  // the workspace is one
+      return;
+    }
+    ASSERT_FALSE(s) << name;
+    EXPECT_EQ(s.error().code, ErrorCode::out_of_memory) << name;
+    expect_untouched();
+  }
+}
+
 TEST(WorkspaceTest, EachAllocationOfACallMayFailAndNothingIsWritten) {
   // One thread: what oneTBB does without memory is its own affair.
   const Executor executor = Executor::with_threads(1).value();
@@ -101,22 +123,16 @@ TEST(WorkspaceTest, EachAllocationOfACallMayFailAndNothingIsWritten) {
   const EveryMask every_mask(kSmall, true);
   for (auto [name, options] : every_options(every_mask)) {
     options.executor = &executor;
-    for (long nth = 1;; ++nth) {
-      Outputs<float> out = outputs_for(in, options.attn_weights);
-      failing_allocation() = nth;
-      const Status s = attention(in.query.view(), in.key.view(),
-                                 in.value.view(), out.views(), options);
-      const bool all_served = failing_allocation() > 0;
-      failing_allocation() = 0;
-      if (all_served) {
-        EXPECT_TRUE(s) << name;
-        EXPECT_GT(nth, 1) << name;  // the workspace is one
-        break;
-      }
-      ASSERT_FALSE(s) << name;
-      EXPECT_EQ(s.error().code, ErrorCode::out_of_memory) << name;
-      EXPECT_THAT(out.output.elements(), testing::Each(42.0f)) << name;
-    }
+    Outputs<float> out = outputs_for(in, options.attn_weights);
+    expect_each_allocation_may_fail(
+        name,
+        [&, &options = options](const auto& start_failing) {
+          const AttentionOutputs outputs = out.views();
+          start_failing();
+          return attention(in.query.view(), in.key.view(), in.value.view(),
+                           outputs, options);
+        },
+        [&] { EXPECT_THAT(out.output.elements(), testing::Each(42.0f)); });
   }
 }
 
@@ -165,22 +181,18 @@ TEST(BackwardMemoryTest, EachAllocationMayFailAndNothingIsWritten) {
     const BackwardInputs inputs = {in.query.view(), in.key.view(),
                                    in.value.view(), view_of(out.output),
                                    view_of(rows),   view_of(out.output)};
-    for (long nth = 1;; ++nth) {
-      auto gradients = gradients_for(in, options);
-      failing_allocation() = nth;
-      const Status s = attention_backward(inputs, gradients.views(), options);
-      const bool all_served = failing_allocation() > 0;
-      failing_allocation() = 0;
-      if (all_served) {
-        EXPECT_TRUE(s) << name;
-        EXPECT_GT(nth, 1) << name;  // the workspace is one
-        break;
-      }
-      ASSERT_FALSE(s) << name;
-      EXPECT_EQ(s.error().code, ErrorCode::out_of_memory) << name;
-      EXPECT_THAT(gradients.query.elements(), testing::Each(42.0f)) << name;
-      EXPECT_THAT(gradients.value.elements(), testing::Each(42.0f)) << name;
-    }
+    auto gradients = gradients_for(in, options);
+    expect_each_allocation_may_fail(
+        name,
+        [&, &options = options](const auto& start_failing) {
+          const AttentionGradients wanted = gradients.views();
+          start_failing();
+          return attention_backward(inputs, wanted, options);
+        },
+        [&] {
+          EXPECT_THAT(gradients.query.elements(), testing::Each(42.0f));
+          EXPECT_THAT(gradients.value.elements(), testing::Each(42.0f));
+        });
   }
 }
 
