@@ -1,21 +1,47 @@
-#include "headwise/run/executor.h"
+#include "run/executor.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 
 namespace headwise {
+namespace {
+
+// Enough that a thread which is held up leaves little to wait for.
+constexpr std::size_t kRangesOfAThread = 8;
+
+// A worker's ranges: it takes them in turn, and who has done its own helps.
+struct alignas(64) Section {
+  std::atomic<std::size_t> taken = 0;
+};
+constexpr std::size_t kMostSections = 256;
+
+}  // namespace
 
 void Executor::parallel_for(std::size_t count, std::size_t grain,
                             Body body) const {
-  const std::size_t ranges =
-      std::min(count / std::max<std::size_t>(grain, 1), 4 * threads());
-  if (ranges <= 1 || threads() == 1) {
+  const std::size_t workers = threads();
+  const std::size_t ranges = std::min(count / std::max<std::size_t>(grain, 1),
+                                      kRangesOfAThread * workers);
+  if (ranges <= 1 || workers == 1) {
     if (count != 0) {
       body(0, count);
     }
     return;
   }
-  run_workers(ranges, [&](std::size_t range) {
-    body(range * count / ranges, (range + 1) * count / ranges);
+  const std::size_t sections = std::min({workers, ranges, kMostSections});
+  std::array<Section, kMostSections> of_worker;
+  run_workers(sections, [&](std::size_t worker) {
+    for (std::size_t at = 0; at < sections; ++at) {
+      const std::size_t section = (worker + at) % sections;
+      const std::size_t first = ranges * section / sections;
+      const std::size_t size = ranges * (section + 1) / sections - first;
+      for (std::size_t n = of_worker[section].taken++; n < size;
+           n = of_worker[section].taken++) {
+        const std::size_t range = first + n;
+        body(range * count / ranges, (range + 1) * count / ranges);
+      }
+    }
   });
 }
 

@@ -89,11 +89,13 @@ class Tasks {
   }
 
   void run(std::size_t task) const {
-    const std::size_t part = task / strip_parts_;
+    // Neighbours have the same parameters: a thread reads them from far once.
+    const std::size_t part = task % token_parts_;
     const std::size_t begin = first_token(part);
     const std::size_t end = first_token(part + 1);
-    std::size_t first = strips_ * (task % strip_parts_) / strip_parts_;
-    const std::size_t last = strips_ * (task % strip_parts_ + 1) / strip_parts_;
+    const std::size_t strip_part = task / token_parts_;
+    std::size_t first = strips_ * strip_part / strip_parts_;
+    const std::size_t last = strips_ * (strip_part + 1) / strip_parts_;
     std::size_t before = 0;  // strips of the projections before
     for (const Projection& projection : projections_) {
       const std::size_t here =
