@@ -3,8 +3,8 @@
 
 One worker process a library answers the lines of `headwise bench --serve`; one
 of them works at a time, the others wait. Each output is compared with float64
-before anything is timed. A round takes every peer once, in turn, and the
-machine's own peak before each and after the last. What it writes, in --out:
+before anything is timed. A round takes every peer once, in an order of its own,
+and the machine's own peak before each and after the last. What it writes, in --out:
 DATE-CPU.json with the numbers of every round, and from it .md and .svg.
 """
 import argparse
@@ -13,6 +13,7 @@ import json
 import math
 import os
 import pathlib
+import random
 import shutil
 import subprocess
 import sys
@@ -194,23 +195,28 @@ def measure(peers, workload, rounds, folder, reference):
         count[form] = max(1, math.ceil(SLICE_SECONDS / max(once[form], 1e-6)))
         records[form].update(runs=count[form], seconds=[])
     # Before each peer and after the last: a peer's peak is the mean of its two.
-    peaks, reads = [], []
+    orders, peaks, reads = [], [], []
+    # Who always comes after the same one bears what that one leaves behind.
+    shuffled = random.Random(0)
     for _ in range(rounds):
         taken = []
-        for form, worker in live:
+        order = shuffled.sample(live, len(live))
+        for form, worker in order:
             taken.append(peak_between(peers))
             if once[form] < LONG_SECONDS:
                 worker.expect("run", form, 1)
             records[form]["seconds"].append(
                 seconds_of(worker, form, count[form], peers.threads))
         taken.append(peak_between(peers))
+        orders.append([form for form, _ in order])
         peaks.append([fma for fma, _ in taken])
         reads.append([read for _, read in taken])
     for form, worker in live:
         worker.ask("drop", form)
     return {"workload": workload.name, "threads": peers.threads,
             "gflop": workload.gflop, "timed": [form for form, _ in live],
-            "fma_peak_gflops": peaks, "read_gb_s": reads, "peers": records}
+            "order": orders, "fma_peak_gflops": peaks, "read_gb_s": reads,
+            "peers": records}
 
 
 def cpu_name():

@@ -16,11 +16,14 @@ COLOURS = {"headwise": "#0b6e4f", "torch": "#d1495b", "onnxruntime": "#30638e",
 
 def share(result, form):
     """Of the FMA peak: the median over the rounds."""
-    place = result["timed"].index(form)
+    taken = result["fma_peak_gflops"]
+    # Results of before 2026-11-22 have no order: every round had that of timed.
+    orders = result.get("order", [result["timed"]] * len(taken))
     rates = [result["gflop"] / seconds
              for seconds in result["peers"][form]["seconds"]]
-    peaks = [(taken[place] + taken[place + 1]) / 2
-             for taken in result["fma_peak_gflops"]]
+    peaks = [(of_round[place] + of_round[place + 1]) / 2
+             for of_round, place in zip(taken, (order.index(form)
+                                                for order in orders))]
     return statistics.median(r / p for r, p in zip(rates, peaks))
 
 

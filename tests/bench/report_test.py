@@ -48,6 +48,15 @@ class ReportTest(unittest.TestCase):
         # 8/2/10, 8/8/12, 8/4/20
         self.assertAlmostEqual(report.share(result("x"), "torch_sdpa"), 0.1)
 
+    def test_the_peak_around_a_run_is_found_in_the_order_of_its_round(self):
+        shuffled = result("x")
+        shuffled["fma_peak_gflops"] = [[10, 20, 30, 40]] * 3
+        shuffled["order"] = [["torch_sdpa", "torch_matmul", "headwise"],
+                             ["headwise", "torch_sdpa", "torch_matmul"],
+                             ["torch_matmul", "headwise", "torch_sdpa"]]
+        # 8/1/35, 8/2/15, 8/4/25
+        self.assertAlmostEqual(report.share(shuffled, "headwise"), 8 / 35)
+
     def test_the_fastest_form_stands_for_a_library(self):
         self.assertEqual(report.best_of(result("x"), "torch"), "torch_sdpa")
         self.assertIsNone(report.best_of(result("x"), "jax"))
