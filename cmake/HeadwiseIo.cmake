@@ -26,6 +26,7 @@ target_sources(headwise_io
     src/inspect/heads_svg.cc
     src/interop/array.cc
     src/interop/atomic_file.cc
+    src/interop/element_bytes.cc
     src/interop/error_text.cc
     src/interop/gather.cc
     src/interop/input_file.cc
@@ -33,5 +34,6 @@ target_sources(headwise_io
     src/interop/npy_header.cc
     src/interop/npz.cc
     src/interop/params.cc
+    src/interop/read_bytes.cc
     src/interop/checkpoint.cc)
 target_link_libraries(headwise_io PUBLIC headwise PRIVATE PkgConfig::libzip)
