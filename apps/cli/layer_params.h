@@ -24,10 +24,10 @@ struct LayerWanted {
   bool with_embedding = false;
 };
 
-// `path`: a folder of NAME.npy, or a .npz. Sizes come from the shapes; a
-// missing bias is no bias, a missing w_o.weight no output projection; where
-// there is a w_score.weight and no w_o.weight, a missing w_v.weight leaves the
-// values as they are.
+// `path`: as read_params() takes it. Sizes come from the shapes; a missing bias
+// is no bias, a missing w_o.weight no output projection; where there is a
+// w_score.weight and no w_o.weight, a missing w_v.weight leaves the values as
+// they are.
 Result<LayerFromFiles> read_layer(const std::string& path,
                                   const LayerWanted& wanted);
 

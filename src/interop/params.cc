@@ -11,12 +11,14 @@
 #include <utility>
 
 #include "headwise/interop/npy.h"
+#include "headwise/interop/sharded_safetensors.h"
 #include "interop/error_text.h"
 
 namespace headwise {
 namespace {
 
 constexpr std::string_view kOperation = "read_params";
+constexpr std::string_view kShardedSuffix = ".safetensors.index.json";
 
 // Other names of the projections, as the files of others have them.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kAliases{
@@ -79,13 +81,12 @@ Result<std::set<std::string>> npy_names(const std::string& path) {
 
 // Where the parameter of one name is: "layer/w_q.weight.npy".
 struct Place {
-  std::string folder_or_npz;
+  std::string path;
   bool folder;
 
   std::string of(const std::string& name) const {
     const std::string shown = printable(name);
-    return folder ? folder_or_npz + "/" + shown + ".npy"
-                  : folder_or_npz + ": " + shown;
+    return folder ? path + "/" + shown + ".npy" : path + ": " + shown;
   }
 };
 
@@ -125,24 +126,24 @@ Result<std::map<std::string, std::string>> match_names(
   }
   for (const std::string& name : names.required) {
     if (!given_of.contains(name)) {
-      return bad_data(place.folder_or_npz + " has no " + name);
+      return bad_data(place.path + " has no " + name);
     }
   }
   return given_of;
 }
 
-Result<NamedArrays> read_folder(const Place& place, const ParamNames& names) {
-  const auto given = npy_names(place.folder_or_npz);
-  if (!given) {
-    return given.error();
-  }
-  const auto matched = match_names(*given, names, place);
+// The parameters among the names `given`, each as `read` gives it.
+template <class Read>
+Result<NamedArrays> take_params(const std::set<std::string>& given,
+                                const ParamNames& names, const Place& place,
+                                const Read& read) {
+  const auto matched = match_names(given, names, place);
   if (!matched) {
     return matched.error();
   }
   NamedArrays params;
   for (const auto& [ours, name] : *matched) {
-    Result<Array> array = read_npy(place.folder_or_npz + "/" + name + ".npy");
+    Result<Array> array = read(name);
     if (!array) {
       return array.error();
     }
@@ -154,40 +155,70 @@ Result<NamedArrays> read_folder(const Place& place, const ParamNames& names) {
   return params;
 }
 
+template <class Map>
+std::set<std::string> keys_of(const Map& map) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : map) {
+    keys.insert(key);
+  }
+  return keys;
+}
+
+Result<NamedArrays> read_folder(const Place& place, const ParamNames& names) {
+  const auto given = npy_names(place.path);
+  if (!given) {
+    return given.error();
+  }
+  return take_params(*given, names, place, [&](const std::string& name) {
+    return read_npy(place.path + "/" + name + ".npy");
+  });
+}
+
 Result<NamedArrays> read_archive(const Place& place, const ParamNames& names) {
-  Result<NamedArrays> arrays = read_npz(place.folder_or_npz);
+  Result<NamedArrays> arrays = read_npz(place.path);
   if (!arrays) {
     return arrays;
   }
-  std::set<std::string> given;
-  for (const auto& [name, array] : *arrays) {
-    given.insert(name);
+  return take_params(keys_of(*arrays), names, place,
+                     [&](const std::string& name) -> Result<Array> {
+                       return std::move(arrays->at(name));
+                     });
+}
+
+Result<NamedArrays> read_safetensors(const Place& place,
+                                     const ParamNames& names) {
+  const auto file = open_safetensors(place.path);
+  if (!file) {
+    return file.error();
   }
-  const auto matched = match_names(given, names, place);
-  if (!matched) {
-    return matched.error();
+  return take_params(
+      keys_of(file->tensors()), names, place,
+      [&](const std::string& name) { return file->array(name); });
+}
+
+Result<NamedArrays> read_shards(const Place& place, const ParamNames& names) {
+  const auto model = open_sharded_safetensors(place.path);
+  if (!model) {
+    return model.error();
   }
-  NamedArrays params;
-  for (const auto& [ours, name] : *matched) {
-    Array& array = arrays->at(name);
-    if (Status s = check_finite(array, kOperation, place.of(name)); !s) {
-      return s.error();
-    }
-    params.emplace(ours, std::move(array));
-  }
-  return params;
+  return take_params(
+      keys_of(model->shard_names()), names, place,
+      [&](const std::string& name) { return model->array(name); });
 }
 
 }  // namespace
 
-Result<NamedArrays> read_params(const std::string& folder_or_npz,
+Result<NamedArrays> read_params(const std::string& path,
                                 const ParamNames& names) {
   return catching_out_of_memory([&]() -> Result<NamedArrays> {
     struct stat status {};
     const bool folder =
-        ::stat(folder_or_npz.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-    const Place place{folder_or_npz, folder};
-    return folder ? read_folder(place, names) : read_archive(place, names);
+        ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+    const Place place{path, folder};
+    return folder                           ? read_folder(place, names)
+           : path.ends_with(".safetensors") ? read_safetensors(place, names)
+           : path.ends_with(kShardedSuffix) ? read_shards(place, names)
+                                            : read_archive(place, names);
   });
 }
 

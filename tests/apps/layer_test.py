@@ -4,6 +4,7 @@ import math
 import os
 import pathlib
 import shutil
+import struct
 import zipfile
 
 import cli_case
@@ -34,6 +35,42 @@ class ParamsTest(CliTest):
                          for a in self.arguments]
             self.succeed(*arguments)
             self.assertEqual((self.folder / "o.npy").read_bytes(), output)
+
+    def test_safetensors_are_the_same(self):
+        self.succeed(*self.arguments)
+        output = (self.folder / "o.npy").read_bytes()
+        header, data = {}, b""
+        for path in sorted((self.folder / "layer").iterdir()):
+            shape, values = read_npy(path)
+            header[path.stem] = {
+                "dtype": "F32", "shape": shape,
+                "data_offsets": [len(data), len(data) + 4 * len(values)]}
+            data += values.tobytes()
+        text = json.dumps(header).encode()
+        file = self.folder / "layer.safetensors"
+        file.write_bytes(struct.pack("<Q", len(text)) + text + data)
+        arguments = [a if a != "layer" else file.name for a in self.arguments]
+        self.succeed(*arguments)
+        self.assertEqual((self.folder / "o.npy").read_bytes(), output)
+        file.write_bytes(file.read_bytes()[:-1])
+        self.fail_with(BAD_INPUT, "layer.safetensors: its tensors take 672 "
+                       "bytes, but 671 are there", *arguments)
+
+    def test_d2l_in_torch_is_read_as_it_was_saved(self):
+        case = pathlib.Path(os.environ.get("HEADWISE_FIXTURES") or
+                            cli_case.FIXTURES) / "d2l_h100_bias"
+        if not case.is_dir():
+            self.skipTest(f"there is no {case}")
+        arguments = ("run", "--query", case / "queries.npy", "--key",
+                     case / "keys.npy", "--value", case / "values.npy",
+                     "--num-heads", "5", "--out", "o.npy", "--params")
+        self.succeed(*arguments, case / "torch.safetensors")
+        output = (self.folder / "o.npy").read_bytes()
+        (self.folder / "d2l").mkdir()
+        for path in case.glob("W_*.npy"):
+            shutil.copy(path, self.folder / "d2l")
+        self.succeed(*arguments, "d2l")
+        self.assertEqual((self.folder / "o.npy").read_bytes(), output)
 
     def test_unbatched(self):
         self.put("x.npy", 1, 4, 6)

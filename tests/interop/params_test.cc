@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "headwise/interop/npy.h"
+#include "headwise/interop/safetensors.h"
 #include "interop/files.h"
 
 namespace headwise {
@@ -68,6 +69,37 @@ TEST(ParamsTest, ArchiveIsReadAsAFolderIs) {
   ASSERT_TRUE(params) << params.error().message;
   EXPECT_EQ(last_of(*params, "w_q.weight"), 5);
   EXPECT_EQ(last_of(*params, "w_o.weight"), 6);
+}
+
+TEST(ParamsTest, SafetensorsAreReadAsAFolderIs) {
+  const TempFolder folder;
+  const Weight q(5);
+  const Weight o(6);
+  const Weight nan(std::numeric_limits<float>::quiet_NaN());
+  const std::string file = folder / "layer.safetensors";
+  const std::string index = folder / "layer.safetensors.index.json";
+  ASSERT_TRUE(write_safetensors(
+      file, {{"W_q.weight", q.view()}, {"fc_o.weight", o.view()}}));
+  put_file(index, bytes_of(R"({"weight_map":{"W_q.weight":)"
+                           R"("layer.safetensors","fc_o.weight":)"
+                           R"("layer.safetensors"}})"));
+  for (const std::string& path : {file, index}) {
+    const auto params = read_params(path, kNames);
+    ASSERT_TRUE(params) << params.error().message;
+    EXPECT_EQ(params->size(), 2u);
+    EXPECT_EQ(last_of(*params, "w_q.weight"), 5);
+    EXPECT_EQ(last_of(*params, "w_o.weight"), 6);
+  }
+  ASSERT_TRUE(write_safetensors(
+      file, {{"w_q.weight", nan.view()}, {"w_o.weight", o.view()}}));
+  EXPECT_EQ(error_of(file), "read_params: " + file +
+                                ": w_q.weight is nan at (1, 1), expected "
+                                "finite numbers");
+  EXPECT_EQ(error_of(index), "open_sharded_safetensors: " + index +
+                                 ": tensor W_q.weight is not in "
+                                 "layer.safetensors");
+  put_file(file, bytes_of("text"));
+  EXPECT_THAT(error_of(file), HasSubstr(file + ": the file ends after 4"));
 }
 
 TEST(ParamsTest, TheAdditiveNamesOfD2lMeanTheScoreWeight) {
