@@ -30,3 +30,19 @@ build() {
   quietly "$preset-configure" cmake --preset "$preset"
   quietly "$preset-build" cmake --build --preset "$preset" --target "$target"
 }
+
+# environment FOLDER REQUIREMENTS: the Python packages of that list, in an
+# environment of their own; made anew when the list changes. Fails, with what
+# pip said, where they cannot be had.
+environment() {
+  local folder="$1" requirements="$2"
+  if cmp -s "$requirements" "$folder/requirements.txt"; then
+    return
+  fi
+  say "Installing $requirements in $folder, once"
+  rm -rf "$folder"
+  (quietly "${folder//\//-}-venv" python3 -m venv "$folder") &&
+    (quietly "${folder//\//-}-pip" \
+      "$folder/bin/pip" install -r "$requirements") &&
+    cp "$requirements" "$folder/requirements.txt"
+}
