@@ -31,6 +31,15 @@ build() {
   quietly "$preset-build" cmake --build --preset "$preset" --target "$target"
 }
 
+# build_fuzz TARGET: a program of fuzz/, by clang with its sanitizers.
+build_fuzz() {
+  quietly fuzz-configure cmake -S . -B build/fuzz -G Ninja \
+    -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+    -DHEADWISE_SANITIZE=fuzzer-no-link,address,undefined -DHEADWISE_FUZZ=ON \
+    -DHEADWISE_APPS=OFF -DHEADWISE_TESTS=OFF -DHEADWISE_INSTALL=OFF
+  quietly fuzz-build cmake --build build/fuzz --target "$1"
+}
+
 # environment FOLDER REQUIREMENTS: the Python packages of that list, in an
 # environment of their own; made anew when the list changes. Fails, with what
 # pip said, where they cannot be had.
