@@ -20,6 +20,7 @@ target_sources(headwise_io
     include/headwise/interop/safetensors.h
     include/headwise/interop/sharded_safetensors.h
     include/headwise/interop/params.h
+    include/headwise/interop/layouts.h
     include/headwise/interop/checkpoint.h
     include/headwise/interop/atomic_file.h
   PRIVATE
@@ -31,9 +32,14 @@ target_sources(headwise_io
     src/interop/atomic_file.cc
     src/interop/element_bytes.cc
     src/interop/error_text.cc
+    src/interop/find_layout.cc
     src/interop/gather.cc
     src/interop/input_file.cc
     src/interop/json_events.cc
+    src/interop/layout_forms.cc
+    src/interop/layout_names.cc
+    src/interop/layout_table.cc
+    src/interop/layouts.cc
     src/interop/mapped_file.cc
     src/interop/npy.cc
     src/interop/npy_header.cc
