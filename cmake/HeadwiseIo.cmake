@@ -44,6 +44,7 @@ target_sources(headwise_io
     src/interop/npy.cc
     src/interop/npy_header.cc
     src/interop/npz.cc
+    src/interop/param_file.cc
     src/interop/params.cc
     src/interop/read_bytes.cc
     src/interop/safetensors.cc

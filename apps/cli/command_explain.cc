@@ -175,6 +175,7 @@ void add_layer_options(CLI::App& command, ExplainFlags& flags) {
       ->type_name("DIR|FILE")
       ->check(not_empty())
       ->group("Layer");
+  add_layer_choice(command, flags.layer);
 }
 
 void add_output_options(CLI::App& command, ExplainFlags& flags) {

@@ -92,6 +92,10 @@ Outcome check_flags(const RunFlags& flags) {
     return usage(
         "--num-kv-heads is for --params; without it the tensors say how many");
   }
+  if (const std::string given = flags.layer.given();
+      !flags.is_layer() && !given.empty()) {
+    return usage(given + " needs --params beside it");
+  }
   if (flags.num_kv_heads && *flags.num_heads % *flags.num_kv_heads != 0) {
     return usage(
         fmt::format("--num-kv-heads is {}, expected a divisor of "
@@ -205,6 +209,7 @@ void add_layer_options(CLI::App& command, RunFlags& flags) {
       ->type_name("DIR|FILE")
       ->check(not_empty())
       ->group("Layer");
+  add_layer_choice(command, flags.layer);
   add_count(command, "--num-heads", flags.num_heads, "heads of the layer")
       ->group("Layer");
   add_count(command, "--num-kv-heads", flags.num_kv_heads,

@@ -76,6 +76,25 @@ TEST(OutOfMemoryTest, EveryAllocationOfASafetensorsFileMayFail) {
   EXPECT_GT(failures_of([&] { return open_sharded_safetensors(index); }), 50);
 }
 
+TEST(OutOfMemoryTest, EveryAllocationOfALayoutMayFail) {
+  const std::vector<float> zeros(12 * 4);
+  const TensorView<const float, 2> packed(zeros.data(), {12, 4});
+  const TensorView<const float, 2> square(zeros.data(), {4, 4});
+  const TensorView<const float, 1> bias(zeros.data(), {12});
+  const TempFolder folder;
+  const std::string path = folder / "x.safetensors";
+  ASSERT_TRUE(write_safetensors(path, {{"in_proj_weight", packed},
+                                       {"in_proj_bias", bias},
+                                       {"out_proj.weight", square}}));
+  const ParamNames names = {.required = {"w_q.weight"}};
+  EXPECT_GT(failures_of([&] { return read_layer_params(path, names); }), 100);
+  LayerParams layer = read_layer_params(path, names).value();
+  layer.num_heads = 2;
+  const Layout& keras = layouts()[7];
+  EXPECT_EQ(keras.name, "keras");
+  EXPECT_GT(failures_of([&] { return lay_out(layer, 0, keras); }), 10);
+}
+
 // A file that is wrong is an error of its own or one of memory, no more.
 TEST(OutOfMemoryTest, EveryAllocationOfAWrongHeaderMayFail) {
   Bytes bytes = file_bytes(data_path("every_type.safetensors"));

@@ -21,12 +21,14 @@
 //                 .optional = {"w_q.bias", "w_k.bias", "w_v.bias"}});
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "headwise/base/result.h"
 #include "headwise/interop/array.h"
+#include "headwise/interop/layouts.h"
 #include "headwise/interop/npz.h"
 
 namespace headwise {
@@ -40,6 +42,19 @@ struct ParamNames {
 // By the names of headwise, whatever the file calls them.
 Result<NamedArrays> read_params(const std::string& path,
                                 const ParamNames& names);
+
+// Which layer of a file, and in which layout (layouts.h); empty: the one that
+// fits.
+struct LayerChoice {
+  std::size_t number = 0;
+  std::string layout = {};
+};
+
+// As read_params(), where a name of the file is known and no layout is chosen;
+// otherwise the layer of the file's layout. Errors: those of layouts.h, too.
+Result<LayerParams> read_layer_params(const std::string& path,
+                                      const ParamNames& names,
+                                      const LayerChoice& choice = {});
 
 // headwise's name of a parameter by itself: "w_o.weight" of "fc_o.weight",
 // "W_o.weight" or "w_0.weight"; another name is returned as it is.
