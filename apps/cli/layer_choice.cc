@@ -11,7 +11,7 @@ void add_layer_choice(CLI::App& command, LayerFlags& flags) {
   std::string shown;
   for (const Layout& layout : layouts()) {
     names.emplace_back(layout.name);
-    shown += (shown.empty() ? "" : "|") + names.back();
+    shown += (shown.empty() ? "" : ", ") + names.back();
   }
   command
       .add_option("--layer", flags.number,
@@ -21,9 +21,9 @@ void add_layer_choice(CLI::App& command, LayerFlags& flags) {
       ->group("Layer");
   command
       .add_option("--layout-of", flags.layout_of,
-                  "whose names and shapes --params has (default: the one that "
-                  "fits)")
-      ->type_name(shown)
+                  "whose names and shapes --params has: " + shown +
+                      " (default: the one that fits)")
+      ->type_name("NAME")
       ->check(one_of(names))
       ->group("Layer");
 }
