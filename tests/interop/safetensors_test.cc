@@ -186,7 +186,7 @@ TEST(SafetensorsTest, FileComesThroughAPipe) {
          "the file ends after 500 bytes, in its header"},
         {Bytes(whole.begin(), whole.begin() + 3),
          "the file ends after 3 bytes, in the length of its header"}}) {
-    std::thread writer([&] { put_file(pipe, bytes); });
+    std::thread writer([&, &cut = bytes] { put_file(pipe, cut); });
     const auto file = open_safetensors(pipe);
     writer.join();
     ASSERT_FALSE(file);
