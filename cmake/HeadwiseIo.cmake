@@ -3,6 +3,7 @@
 # installed as well.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
+find_package(nlohmann_json REQUIRED)
 
 add_library(headwise_io)
 add_library(headwise::io ALIAS headwise_io)
@@ -16,7 +17,10 @@ target_sources(headwise_io
     include/headwise/interop/array.h
     include/headwise/interop/npy.h
     include/headwise/interop/npz.h
+    include/headwise/interop/safetensors.h
+    include/headwise/interop/sharded_safetensors.h
     include/headwise/interop/params.h
+    include/headwise/interop/layouts.h
     include/headwise/interop/checkpoint.h
     include/headwise/interop/atomic_file.h
   PRIVATE
@@ -26,12 +30,30 @@ target_sources(headwise_io
     src/inspect/heads_svg.cc
     src/interop/array.cc
     src/interop/atomic_file.cc
+    src/interop/element_bytes.cc
     src/interop/error_text.cc
+    src/interop/find_layout.cc
     src/interop/gather.cc
     src/interop/input_file.cc
+    src/interop/json_events.cc
+    src/interop/layout_forms.cc
+    src/interop/layout_names.cc
+    src/interop/layout_table.cc
+    src/interop/layouts.cc
+    src/interop/mapped_file.cc
     src/interop/npy.cc
     src/interop/npy_header.cc
     src/interop/npz.cc
+    src/interop/param_file.cc
     src/interop/params.cc
+    src/interop/read_bytes.cc
+    src/interop/safetensors.cc
+    src/interop/safetensors_header.cc
+    src/interop/safetensors_index.cc
+    src/interop/safetensors_writer.cc
+    src/interop/sharded_safetensors.cc
     src/interop/checkpoint.cc)
 target_link_libraries(headwise_io PUBLIC headwise PRIVATE PkgConfig::libzip)
+# Headers only: those who link headwise::io need not have them.
+target_include_directories(headwise_io SYSTEM PRIVATE
+  $<TARGET_PROPERTY:nlohmann_json::nlohmann_json,INTERFACE_INCLUDE_DIRECTORIES>)

@@ -30,3 +30,28 @@ build() {
   quietly "$preset-configure" cmake --preset "$preset"
   quietly "$preset-build" cmake --build --preset "$preset" --target "$target"
 }
+
+# build_fuzz TARGET: a program of fuzz/, by clang with its sanitizers.
+build_fuzz() {
+  quietly fuzz-configure cmake -S . -B build/fuzz -G Ninja \
+    -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+    -DHEADWISE_SANITIZE=fuzzer-no-link,address,undefined -DHEADWISE_FUZZ=ON \
+    -DHEADWISE_APPS=OFF -DHEADWISE_TESTS=OFF -DHEADWISE_INSTALL=OFF
+  quietly fuzz-build cmake --build build/fuzz --target "$1"
+}
+
+# environment FOLDER REQUIREMENTS: the Python packages of that list, in an
+# environment of their own; made anew when the list changes. Fails, with what
+# pip said, where they cannot be had.
+environment() {
+  local folder="$1" requirements="$2"
+  if cmp -s "$requirements" "$folder/requirements.txt"; then
+    return
+  fi
+  say "Installing $requirements in $folder, once"
+  rm -rf "$folder"
+  (quietly "${folder//\//-}-venv" python3 -m venv "$folder") &&
+    (quietly "${folder//\//-}-pip" \
+      "$folder/bin/pip" install -r "$requirements") &&
+    cp "$requirements" "$folder/requirements.txt"
+}

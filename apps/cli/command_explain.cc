@@ -169,12 +169,13 @@ void add_layer_options(CLI::App& command, ExplainFlags& flags) {
   command
       .add_option(
           "--params", flags.params,
-          "read the parameters: w_q.weight.npy, w_q.bias.npy, the same of w_k, "
-          "w_v, w_o, w_score.weight.npy of additive scoring, and "
-          "embedding.weight.npy, in a folder or a .npz")
-      ->type_name("DIR|FILE.npz")
+          "read the parameters: w_q.weight, w_q.bias, the same of w_k, w_v, "
+          "w_o, w_score.weight of additive scoring, and embedding.weight, in a "
+          "folder of .npy, a .npz or a .safetensors")
+      ->type_name("DIR|FILE")
       ->check(not_empty())
       ->group("Layer");
+  add_layer_choice(command, flags.layer);
 }
 
 void add_output_options(CLI::App& command, ExplainFlags& flags) {

@@ -97,6 +97,10 @@ Outcome check_layer_flags(const RunFlags& flags) {
     return usage(
         "--num-kv-heads is for --params; without it the tensors say how many");
   }
+  if (const std::string given = flags.layer.given();
+      !flags.is_layer() && !given.empty()) {
+    return usage(given + " needs --params beside it");
+  }
   if (flags.num_kv_heads && *flags.num_heads % *flags.num_kv_heads != 0) {
     return usage(
         fmt::format("--num-kv-heads is {}, expected a divisor of "
@@ -233,12 +237,14 @@ void add_tensor_options(CLI::App& command, RunFlags& flags) {
 void add_layer_options(CLI::App& command, RunFlags& flags) {
   command
       .add_option("--params", flags.params,
-                  "run the layer: w_q.weight.npy, w_q.bias.npy, the same of "
-                  "w_k, w_v, w_o, w_score.weight.npy of additive scoring, in a "
-                  "folder or a .npz; query, key and value are then (B, L, E)")
-      ->type_name("DIR|FILE.npz")
+                  "run the layer: w_q.weight, w_q.bias, the same of w_k, w_v, "
+                  "w_o, w_score.weight of additive scoring, in a folder of "
+                  ".npy, a .npz or a .safetensors; query, key and value are "
+                  "then (B, L, E)")
+      ->type_name("DIR|FILE")
       ->check(not_empty())
       ->group("Layer");
+  add_layer_choice(command, flags.layer);
   add_count(command, "--num-heads", flags.num_heads, "heads of the layer")
       ->group("Layer");
   add_count(command, "--num-kv-heads", flags.num_kv_heads,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "layer_choice.h"
 #include "operation_flags.h"
 
 namespace headwise::cli {
@@ -24,6 +25,7 @@ struct ExplainFlags {
   OperationFlags operation;
   std::uint64_t seed = 0;
   std::string params;
+  LayerFlags layer;
   bool shapes_only = false;
   std::string step;
   bool json = false;

@@ -63,7 +63,8 @@ Result<std::optional<LayerFromFiles>> read_files(const ExplainFlags& flags,
                      .num_kv_heads = input.num_kv_heads,
                      .scoring = flags.operation.scoring,
                      .vdim = input.vectors ? input.vectors->value.extent(2) : 0,
-                     .with_embedding = !input.vectors});
+                     .with_embedding = !input.vectors,
+                     .choice = flags.layer.choice()});
   if (!files) {
     return as_data(files.error());
   }

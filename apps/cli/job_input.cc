@@ -84,6 +84,10 @@ Result<JobInput> job_input(const ExplainFlags& flags) {
     return contradiction(
         "--target-tokens needs --tokens (the keys and values) beside it");
   }
+  if (const std::string given = flags.layer.given();
+      flags.params.empty() && !given.empty()) {
+    return contradiction(given + " needs --params beside it");
+  }
   const Example& example = example_of(flags);
   auto input = own_tokens ? from_files(flags) : from_example(example);
   if (!input) {

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <tuple>
 #include <utility>
-
-#include "headwise/interop/params.h"
 
 namespace headwise::cli {
 namespace {
@@ -64,6 +63,22 @@ Status check_names(const std::string& path, const NamedArrays& arrays,
   return ok();
 }
 
+// Whether the heads are those that the shapes of the file say, if they do.
+Status check_heads(const std::string& path, const LayerParams& read,
+                   const LayerWanted& wanted) {
+  for (const auto& [option, given, said] :
+       {std::tuple{"--num-heads", std::optional(wanted.num_heads),
+                   read.num_heads},
+        {"--num-kv-heads", wanted.num_kv_heads, read.num_kv_heads}}) {
+    if (given && said && given != said) {
+      return Error{ErrorCode::shape_mismatch,
+                   fmt::format("{} is {}, expected {} as in {}", option, *given,
+                               *said, path)};
+    }
+  }
+  return ok();
+}
+
 Result<MultiHeadAttentionParams> params_of(const NamedArrays& arrays) {
   auto w_q = linear_of(arrays, "w_q");
   auto w_k = linear_of(arrays, "w_k");
@@ -101,11 +116,15 @@ Result<LayerFromFiles> read_layer(const std::string& path,
   // Whoever has the vectors may leave a model's embedding where it is.
   auto& list = wanted.with_embedding ? names.required : names.optional;
   list.insert(list.begin(), "embedding.weight");
-  const auto arrays = read_params(path, names);
-  if (!arrays) {
-    return arrays.error();
+  const auto read = read_layer_params(path, names, wanted.choice);
+  if (!read) {
+    return read.error();
   }
+  const NamedArrays* const arrays = &read->params;
   if (Status s = check_names(path, *arrays, wanted.scoring); !s) {
+    return s.error();
+  }
+  if (Status s = check_heads(path, *read, wanted); !s) {
     return s.error();
   }
   std::optional<Embedding> embedding;
@@ -126,7 +145,8 @@ Result<LayerFromFiles> read_layer(const std::string& path,
     return params.error();
   }
   auto layer = MultiHeadAttention::from_params(
-      *std::move(params), wanted.num_heads, wanted.num_kv_heads,
+      *std::move(params), wanted.num_heads,
+      wanted.num_kv_heads ? wanted.num_kv_heads : read->num_kv_heads,
       embedding ? embedding->embed_dim() : wanted.vdim);
   if (!layer) {
     return layer.error();

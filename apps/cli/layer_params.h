@@ -5,6 +5,7 @@
 #include <string>
 
 #include "headwise/base/result.h"
+#include "headwise/interop/params.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/steps/embedding.h"
 
@@ -17,14 +18,15 @@ struct LayerFromFiles {
 
 // What the files do not say of themselves, or must agree with.
 struct LayerWanted {
-  std::size_t num_heads;
+  std::size_t num_heads;  // an error where a file says another
   std::optional<std::size_t> num_kv_heads;
   std::string scoring;   // as typed: dot, additive, empty
   std::size_t vdim = 0;  // of the values; with an embedding, its own
   bool with_embedding = false;
+  LayerChoice choice{};
 };
 
-// `path`: a folder of NAME.npy, or a .npz. Sizes come from the shapes; a
+// `path`: as read_layer_params() takes it. Sizes come from the shapes; a
 // missing bias is no bias, a missing w_o.weight no output projection; where
 // there is a w_score.weight and no w_o.weight, a missing w_v.weight leaves the
 // values as they are. An embedding.weight that was not asked for is left out.

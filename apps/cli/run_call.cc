@@ -244,7 +244,8 @@ Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
   auto files = read_layer(flags.params, {.num_heads = *flags.num_heads,
                                          .num_kv_heads = flags.num_kv_heads,
                                          .scoring = flags.operation.scoring,
-                                         .vdim = arrays.value.shape.back()});
+                                         .vdim = arrays.value.shape.back(),
+                                         .choice = flags.layer.choice()});
   if (!files) {
     return files.error();
   }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "layer_choice.h"
 #include "operation_flags.h"
 
 namespace headwise::cli {
@@ -15,6 +16,7 @@ struct RunFlags {
   std::string key;
   std::string value;
   std::string params;
+  LayerFlags layer;
   std::optional<std::size_t> num_heads;
   std::optional<std::size_t> num_kv_heads;
   std::string layout;

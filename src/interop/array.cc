@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "interop/error_text.h"
+#include "interop/gather.h"
 
 namespace headwise {
 namespace {
@@ -144,13 +145,7 @@ Status all_finite(const Array& array, std::string_view operation,
 }  // namespace
 
 AnyView Array::view() const {
-  std::vector<std::ptrdiff_t> strides(shape.size());
-  std::ptrdiff_t step = 1;
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    strides[axis] = step;
-    step *= static_cast<std::ptrdiff_t>(shape[axis]);
-  }
-  return {data.data(), dtype, shape, strides};
+  return {data.data(), dtype, shape, c_order_strides(shape)};
 }
 
 namespace detail {

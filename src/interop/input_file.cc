@@ -17,7 +17,8 @@ InputFile::InputFile(std::string subject, int descriptor)
 InputFile::InputFile(InputFile&& other) noexcept
     : subject_(std::move(other.subject_)),
       descriptor_(other.release()),
-      size_(other.size_) {}
+      size_(other.size_),
+      regular_(other.regular_) {}
 
 InputFile::~InputFile() {
   if (descriptor_ >= 0) {
@@ -29,6 +30,22 @@ int InputFile::release() { return std::exchange(descriptor_, -1); }
 
 Result<InputFile> InputFile::open(std::string_view operation,
                                   const std::string& path) {
+  return open_with(0, operation, path);
+}
+
+Result<InputFile> InputFile::open_named_by_file(std::string_view operation,
+                                                const std::string& path) {
+  // Without O_NONBLOCK a pipe would wait for a writer.
+  Result<InputFile> file = open_with(O_NOFOLLOW | O_NONBLOCK, operation, path);
+  if (file && !file->regular_) {
+    return Error{ErrorCode::bad_data,
+                 file->subject_ + ": it is no regular file"};
+  }
+  return file;
+}
+
+Result<InputFile> InputFile::open_with(int flags, std::string_view operation,
+                                       const std::string& path) {
   std::string subject = std::string(operation) + ": " + path;
   if (path.find('\0') != std::string::npos) {
     return Error{ErrorCode::invalid_argument,
@@ -37,8 +54,12 @@ Result<InputFile> InputFile::open(std::string_view operation,
   }
   int descriptor = -1;
   do {
-    descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | flags);
   } while (descriptor < 0 && errno == EINTR);
+  if (descriptor < 0 && errno == ELOOP && (flags & O_NOFOLLOW) != 0) {
+    return Error{ErrorCode::bad_data,
+                 subject + ": it is a symbolic link, expected a file"};
+  }
   if (descriptor < 0) {
     return io_error(subject, errno);
   }
@@ -50,8 +71,9 @@ Result<InputFile> InputFile::open(std::string_view operation,
   if (S_ISDIR(status.st_mode)) {
     return io_error(file.subject_, EISDIR);
   }
+  file.regular_ = S_ISREG(status.st_mode);
   // Files of /proc say 0 and hold more: they are read as pipes are.
-  if (S_ISREG(status.st_mode) && status.st_size > 0) {
+  if (file.regular_ && status.st_size > 0) {
     file.size_ = static_cast<std::size_t>(status.st_size);
   }
   return file;

@@ -18,6 +18,10 @@ class InputFile : public ByteSource {
   // Errors begin with `operation: path`; a folder is one.
   static Result<InputFile> open(std::string_view operation,
                                 const std::string& path);
+  // The same of a path that a file names: only a regular file, and no symbolic
+  // link to one.
+  static Result<InputFile> open_named_by_file(std::string_view operation,
+                                              const std::string& path);
   InputFile(InputFile&& other) noexcept;
   InputFile& operator=(InputFile&&) = delete;
   InputFile(const InputFile&) = delete;
@@ -37,10 +41,13 @@ class InputFile : public ByteSource {
 
  private:
   InputFile(std::string subject, int descriptor);
+  static Result<InputFile> open_with(int flags, std::string_view operation,
+                                     const std::string& path);
 
   std::string subject_;
   int descriptor_;
   std::optional<std::size_t> size_;
+  bool regular_ = false;
 };
 
 }  // namespace headwise

@@ -1,18 +1,18 @@
 #include "headwise/interop/npy.h"
 
-#include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <cstring>
 
 #include "base/check.h"
 #include "headwise/interop/atomic_file.h"
+#include "interop/element_bytes.h"
 #include "interop/error_text.h"
 #include "interop/gather.h"
 #include "interop/input_file.h"
 #include "interop/npy_header.h"
 #include "interop/npy_stream.h"
+#include "interop/read_bytes.h"
 
 namespace headwise {
 namespace {
@@ -118,24 +118,16 @@ class NpyReader {
     return text;
   }
 
-  // As much memory as is certain to be filled, or as was filled before.
   Status read_data(const NpyHeader& header, AlignedBytes& data) {
-    constexpr std::size_t kFirstPiece = std::size_t{1} << 20;
-    while (data.size() < header.data_bytes) {
-      const std::size_t before = data.size();
-      const std::size_t left = header.data_bytes - before;
-      const std::size_t piece =
-          size_.certain ? left : std::min(left, std::max(kFirstPiece, before));
-      data.resize(before + piece);
-      const Result<std::size_t> got =
-          source_.read(std::span(data).subspan(before));
-      if (!got) {
-        return got.error();
-      }
-      if (*got != piece) {
-        return wrong_size(header, std::to_string(before + *got));
-      }
+    Result<AlignedBytes> read =
+        read_bytes(source_, header.data_bytes, size_.certain);
+    if (!read) {
+      return read.error();
     }
+    if (read->size() != header.data_bytes) {
+      return wrong_size(header, std::to_string(read->size()));
+    }
+    data = *std::move(read);
     std::array<std::byte, 1> beyond{};
     const Result<std::size_t> got = source_.read(beyond);
     if (!got) {
@@ -154,16 +146,11 @@ class NpyReader {
 
   static void to_native(const NpyHeader& header, Array& array) {
     const std::size_t item = size_of(array.dtype);
-    if (header.other_byte_order && item > 1) {
-      for (auto at = array.data.begin(); at != array.data.end();
-           at += static_cast<std::ptrdiff_t>(item)) {
-        std::reverse(at, at + static_cast<std::ptrdiff_t>(item));
-      }
+    if (header.other_byte_order) {
+      reverse_elements(array.data, item);
     }
     if (array.dtype == DType::boolean) {
-      for (std::byte& value : array.data) {
-        value = value == std::byte{0} ? std::byte{0} : std::byte{1};
-      }
+      normalize_booleans(array.data);
     }
     if (header.fortran_order && array.shape.size() > 1) {
       std::vector<std::ptrdiff_t> strides;
@@ -183,22 +170,6 @@ class NpyReader {
   std::string_view subject_;
   std::size_t taken_ = 0;  // by the header
 };
-
-// The elements as the file holds them.
-std::vector<std::byte> little_endian_data(const AnyView& view,
-                                          std::size_t bytes) {
-  const std::size_t item = size_of(view.dtype());
-  std::vector<std::byte> data(bytes);
-  gather(static_cast<const std::byte*>(view.data()), item, view.extents(),
-         view.strides(), data.data());
-  if constexpr (std::endian::native == std::endian::big) {
-    for (std::size_t at = 0; at < bytes; at += item) {
-      std::reverse(data.begin() + static_cast<std::ptrdiff_t>(at),
-                   data.begin() + static_cast<std::ptrdiff_t>(at + item));
-    }
-  }
-  return data;
-}
 
 }  // namespace
 
@@ -234,15 +205,10 @@ Status write_npy(const std::string& path, const AnyView& view) {
     if (!header) {
       return header.error();
     }
-    const std::size_t bytes = *npy_data_bytes(view.extents(), view.dtype());
+    const std::size_t bytes = *array_bytes(view.extents(), view.dtype());
     std::vector<std::byte> copy;
-    std::span<const std::byte> data(static_cast<const std::byte*>(view.data()),
-                                    bytes);
-    if (std::endian::native == std::endian::big ||
-        !lies_in_c_order(view.extents(), view.strides())) {
-      copy = little_endian_data(view, bytes);
-      data = copy;
-    }
+    const std::span<const std::byte> data =
+        little_endian_bytes(view, bytes, copy);
     const std::array pieces{std::as_bytes(std::span(*header)), data};
     return write_file_atomically(path, pieces);
   });
@@ -257,7 +223,7 @@ Result<std::vector<std::byte>> format_npy(const AnyView& view) {
     const auto start = std::as_bytes(std::span(*header));
     std::vector<std::byte> bytes(start.begin(), start.end());
     const std::vector<std::byte> data =
-        little_endian_data(view, *npy_data_bytes(view.extents(), view.dtype()));
+        little_endian_data(view, *array_bytes(view.extents(), view.dtype()));
     bytes.insert(bytes.end(), data.begin(), data.end());
     return bytes;
   });

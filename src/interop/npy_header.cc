@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "headwise/base/checked_product.h"
+#include "interop/element_bytes.h"
 #include "interop/error_text.h"
 
 namespace headwise {
@@ -64,7 +64,7 @@ class HeaderParser {
     if (Status s = parse_dict(); !s) {
       return s.error();
     }
-    const auto bytes = npy_data_bytes(header_.shape, header_.dtype);
+    const auto bytes = array_bytes(header_.shape, header_.dtype);
     if (!bytes) {
       return Error{ErrorCode::bad_data,
                    std::string(subject_) + ": an array of " +
@@ -293,7 +293,7 @@ Result<std::string> format_npy_header(const AnyView& view,
                      std::string(name_of(view.dtype())) +
                      "; widen it to float32"};
   }
-  if (shape.size() > kMaxNpyRank || !npy_data_bytes(shape, view.dtype())) {
+  if (shape.size() > kMaxNpyRank || !array_bytes(shape, view.dtype())) {
     return Error{ErrorCode::invalid_argument,
                  std::string(subject) + ": an array of shape " +
                      shape_text(shape) + " is too large to be written"};
@@ -316,19 +316,6 @@ Result<std::string> format_npy_header(const AnyView& view,
   header += static_cast<char>(dict.size() & 0xff);
   header += static_cast<char>(dict.size() >> 8);
   return header + dict;
-}
-
-std::optional<std::size_t> npy_data_bytes(std::span<const std::size_t> shape,
-                                          DType dtype) {
-  std::vector<std::size_t> factors(shape.begin(), shape.end());
-  std::erase(factors, std::size_t{0});
-  const bool empty = factors.size() != shape.size();
-  factors.push_back(size_of(dtype));
-  const auto bytes = checked_product(factors);
-  if (!bytes || *bytes > kLargest) {
-    return std::nullopt;
-  }
-  return empty ? 0 : *bytes;
 }
 
 }  // namespace headwise

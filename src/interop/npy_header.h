@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,10 +32,5 @@ Result<NpyHeader> parse_npy_header(std::string_view text,
 // bytes. Errors begin with `subject`.
 Result<std::string> format_npy_header(const AnyView& view,
                                       std::string_view subject);
-
-// The bytes of an array. Nothing when they overflow, also where an axis of
-// extent 0 would hide it.
-std::optional<std::size_t> npy_data_bytes(std::span<const std::size_t> shape,
-                                          DType dtype);
 
 }  // namespace headwise

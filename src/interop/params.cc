@@ -1,17 +1,12 @@
 #include "headwise/interop/params.h"
 
-#include <dirent.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <memory>
 #include <set>
 #include <utility>
 
-#include "headwise/interop/npy.h"
 #include "interop/error_text.h"
+#include "interop/param_file.h"
 
 namespace headwise {
 namespace {
@@ -48,47 +43,6 @@ std::string accepted_text(const ParamNames& names) {
   return text;
 }
 
-struct CloseFolder {
-  void operator()(DIR* folder) const { ::closedir(folder); }
-};
-
-// The files NAME.npy of a folder, by NAME. (std::filesystem ends the program
-// where memory does.)
-Result<std::set<std::string>> npy_names(const std::string& path) {
-  constexpr std::string_view kSuffix = ".npy";
-  const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
-  if (!folder) {
-    return io_error(std::string(kOperation) + ": " + path, errno);
-  }
-  std::set<std::string> names;
-  while (true) {
-    errno = 0;  // readdir() says "no more" and "failed" alike
-    const dirent* const entry = ::readdir(folder.get());
-    if (entry == nullptr && errno != 0) {
-      return io_error(std::string(kOperation) + ": " + path, errno);
-    }
-    if (entry == nullptr) {
-      return names;
-    }
-    const std::string_view name = entry->d_name;
-    if (name.size() > kSuffix.size() && name.ends_with(kSuffix)) {
-      names.emplace(name.substr(0, name.size() - kSuffix.size()));
-    }
-  }
-}
-
-// Where the parameter of one name is: "layer/w_q.weight.npy".
-struct Place {
-  std::string folder_or_npz;
-  bool folder;
-
-  std::string of(const std::string& name) const {
-    const std::string shown = printable(name);
-    return folder ? folder_or_npz + "/" + shown + ".npy"
-                  : folder_or_npz + ": " + shown;
-  }
-};
-
 // Whether these are d2l's names of additive attention: two projections and a
 // lower-case w_v, which maps the hidden layer to the score.
 bool is_d2l_additive(const std::set<std::string>& given) {
@@ -102,8 +56,8 @@ bool is_d2l_additive(const std::set<std::string>& given) {
 
 // What each name stands for, once all of them are known to be right.
 Result<std::map<std::string, std::string>> match_names(
-    const std::set<std::string>& given, const ParamNames& names,
-    const Place& place) {
+    const ParamFile& file, const ParamNames& names) {
+  const std::set<std::string>& given = file.names();
   const std::string w_score = "w_score.weight";
   const bool d2l_additive =
       is_d2l_additive(given) &&
@@ -113,40 +67,37 @@ Result<std::map<std::string, std::string>> match_names(
     const std::string ours =
         d2l_additive && name == "w_v.weight" ? w_score : param_name(name);
     if (!contains(names.required, ours) && !contains(names.optional, ours)) {
-      return bad_data(place.of(name) +
+      return bad_data(file.place_of(name) +
                       " is no parameter known here, expected " +
                       accepted_text(names));
     }
     const auto [at, is_new] = given_of.emplace(ours, name);
     if (!is_new) {
-      return bad_data(place.of(at->second) + " and " + place.of(name) +
-                      " are both " + ours);
+      return bad_data(file.place_of(at->second) + " and " +
+                      file.place_of(name) + " are both " + ours);
     }
   }
   for (const std::string& name : names.required) {
     if (!given_of.contains(name)) {
-      return bad_data(place.folder_or_npz + " has no " + name);
+      return bad_data(file.path() + " has no " + name);
     }
   }
   return given_of;
 }
 
-Result<NamedArrays> read_folder(const Place& place, const ParamNames& names) {
-  const auto given = npy_names(place.folder_or_npz);
-  if (!given) {
-    return given.error();
-  }
-  const auto matched = match_names(*given, names, place);
+// By the names of headwise, or those that it reads as well.
+Result<NamedArrays> read_named(const ParamFile& file, const ParamNames& names) {
+  const auto matched = match_names(file, names);
   if (!matched) {
     return matched.error();
   }
   NamedArrays params;
   for (const auto& [ours, name] : *matched) {
-    Result<Array> array = read_npy(place.folder_or_npz + "/" + name + ".npy");
+    Result<Array> array = file.read(name);
     if (!array) {
       return array.error();
     }
-    if (Status s = check_finite(*array, kOperation, place.of(name)); !s) {
+    if (Status s = check_finite(*array, kOperation, file.place_of(name)); !s) {
       return s.error();
     }
     params.emplace(ours, *std::move(array));
@@ -154,40 +105,75 @@ Result<NamedArrays> read_folder(const Place& place, const ParamNames& names) {
   return params;
 }
 
-Result<NamedArrays> read_archive(const Place& place, const ParamNames& names) {
-  Result<NamedArrays> arrays = read_npz(place.folder_or_npz);
-  if (!arrays) {
-    return arrays;
+// Whether a name of the file is one that headwise knows.
+bool has_known_name(const ParamFile& file, const ParamNames& names) {
+  return std::ranges::any_of(file.names(), [&](const std::string& name) {
+    const std::string ours = param_name(name);
+    return contains(names.required, ours) || contains(names.optional, ours);
+  });
+}
+
+// One layer of the layout that the file is found to have.
+Result<LayerParams> read_layout(const ParamFile& file, const ParamNames& names,
+                                const LayerChoice& choice) {
+  const auto shapes = file.shapes();
+  if (!shapes) {
+    return shapes.error();
   }
-  std::set<std::string> given;
-  for (const auto& [name, array] : *arrays) {
-    given.insert(name);
+  const auto match = find_layout(
+      *shapes, std::string(kOperation) + ": " + file.path(), choice.layout);
+  if (!match) {
+    return match.error();
   }
-  const auto matched = match_names(given, names, place);
-  if (!matched) {
-    return matched.error();
+  auto layer = take_layer(*match, *shapes, choice.number,
+                          [&](const std::string& name) -> Result<Array> {
+                            Result<Array> array = file.read(name);
+                            const Status finite =
+                                array ? check_finite(*array, kOperation,
+                                                     file.place_of(name))
+                                      : ok();
+                            return finite ? std::move(array) : finite.error();
+                          });
+  if (!layer) {
+    return layer;
   }
-  NamedArrays params;
-  for (const auto& [ours, name] : *matched) {
-    Array& array = arrays->at(name);
-    if (Status s = check_finite(array, kOperation, place.of(name)); !s) {
-      return s.error();
+  for (const std::string& name : names.required) {
+    if (!layer->params.contains(name)) {
+      return bad_data(file.path() + " has no " + name);
     }
-    params.emplace(ours, std::move(array));
   }
-  return params;
+  return layer;
 }
 
 }  // namespace
 
-Result<NamedArrays> read_params(const std::string& folder_or_npz,
+Result<NamedArrays> read_params(const std::string& path,
                                 const ParamNames& names) {
   return catching_out_of_memory([&]() -> Result<NamedArrays> {
-    struct stat status {};
-    const bool folder =
-        ::stat(folder_or_npz.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-    const Place place{folder_or_npz, folder};
-    return folder ? read_folder(place, names) : read_archive(place, names);
+    const auto file = ParamFile::open(kOperation, path);
+    return file ? read_named(*file, names) : file.error();
+  });
+}
+
+Result<LayerParams> read_layer_params(const std::string& path,
+                                      const ParamNames& names,
+                                      const LayerChoice& choice) {
+  return catching_out_of_memory([&]() -> Result<LayerParams> {
+    const auto file = ParamFile::open(kOperation, path);
+    if (!file) {
+      return file.error();
+    }
+    if (!choice.layout.empty() ||
+        (!file->names().empty() && !has_known_name(*file, names))) {
+      return read_layout(*file, names, choice);
+    }
+    if (choice.number != 0) {
+      return Error{ErrorCode::out_of_range,
+                   std::string(kOperation) + ": " + path + " has no layer " +
+                       std::to_string(choice.number) + ", expected 0"};
+    }
+    auto params = read_named(*file, names);
+    return params ? Result(LayerParams{*std::move(params)}) : params.error();
   });
 }
 

@@ -4,10 +4,11 @@ import math
 import os
 import pathlib
 import shutil
+import struct
 import zipfile
 
 import cli_case
-from cli_case import BAD_INPUT, CliTest, read_npy
+from cli_case import BAD_INPUT, USAGE, CliTest, read_npy
 
 
 class ParamsTest(CliTest):
@@ -34,6 +35,86 @@ class ParamsTest(CliTest):
                          for a in self.arguments]
             self.succeed(*arguments)
             self.assertEqual((self.folder / "o.npy").read_bytes(), output)
+
+    def test_safetensors_are_the_same(self):
+        self.succeed(*self.arguments)
+        output = (self.folder / "o.npy").read_bytes()
+        header, data = {}, b""
+        for path in sorted((self.folder / "layer").iterdir()):
+            shape, values = read_npy(path)
+            header[path.stem] = {
+                "dtype": "F32", "shape": shape,
+                "data_offsets": [len(data), len(data) + 4 * len(values)]}
+            data += values.tobytes()
+        text = json.dumps(header).encode()
+        file = self.folder / "layer.safetensors"
+        file.write_bytes(struct.pack("<Q", len(text)) + text + data)
+        arguments = [a if a != "layer" else file.name for a in self.arguments]
+        self.succeed(*arguments)
+        self.assertEqual((self.folder / "o.npy").read_bytes(), output)
+        file.write_bytes(file.read_bytes()[:-1])
+        self.fail_with(BAD_INPUT, "layer.safetensors: its tensors take 672 "
+                       "bytes, but 671 are there", *arguments)
+
+    def test_d2l_in_torch_is_read_as_it_was_saved(self):
+        case = pathlib.Path(os.environ.get("HEADWISE_FIXTURES") or
+                            cli_case.FIXTURES) / "d2l_h100_bias"
+        if not case.is_dir():
+            self.skipTest(f"there is no {case}")
+        arguments = ("run", "--query", case / "queries.npy", "--key",
+                     case / "keys.npy", "--value", case / "values.npy",
+                     "--num-heads", "5", "--out", "o.npy", "--params")
+        self.succeed(*arguments, case / "torch.safetensors")
+        output = (self.folder / "o.npy").read_bytes()
+        (self.folder / "d2l").mkdir()
+        for path in case.glob("W_*.npy"):
+            shutil.copy(path, self.folder / "d2l")
+        self.succeed(*arguments, "d2l")
+        self.assertEqual((self.folder / "o.npy").read_bytes(), output)
+
+    def test_a_layer_in_the_layout_of_others(self):
+        root = pathlib.Path(os.environ.get("HEADWISE_FIXTURES") or
+                            cli_case.FIXTURES)
+        if not root.is_dir():
+            self.skipTest(f"there is no {root}")
+        minilm = root / "minilm"
+        x = minilm / "layer5_hidden_in.npy"
+        arguments = ("run", "--query", x, "--key", x, "--value", x,
+                     "--num-heads", "12", "--out", "o.npy", "--params",
+                     minilm / "layer5.safetensors")
+        self.fail_with(BAD_INPUT, "layer5.safetensors has no layer 0, expected "
+                       "one of 5", *arguments)
+        self.succeed(*arguments, "--layer", "5")
+        output = (self.folder / "o.npy").read_bytes()
+        self.succeed(*arguments, "--layer", "5", "--layout-of", "bert")
+        self.assertEqual((self.folder / "o.npy").read_bytes(), output)
+        self.fail_with(BAD_INPUT, "does not fit the layout distilbert: there "
+                       "is no transformer.layer.0.attention.q_lin.weight",
+                       *arguments, "--layout-of", "distilbert")
+        self.fail_with(USAGE, "--layout-of", *arguments, "--layout-of", "gpt")
+
+        gqa = root / "keras_gqa"
+        arguments = ("run", "--query", gqa / "query.npy", "--key",
+                     gqa / "value.npy", "--value", gqa / "value.npy", "--out",
+                     "o.npy", "--params", gqa / "keras.npz")
+        self.succeed(*arguments, "--num-heads", "6")
+        got = read_npy(self.folder / "o.npy")[1]
+        want = read_npy(gqa / "output.npy")[1]
+        self.assertLess(max(abs(a - b) for a, b in zip(got, want)), 1e-5)
+        self.fail_with(BAD_INPUT, "--num-heads is 4, expected 6 as in",
+                       *arguments, "--num-heads", "4")
+        self.fail_with(BAD_INPUT, "--num-kv-heads is 3, expected 2 as in",
+                       *arguments, "--num-heads", "6", "--num-kv-heads", "3")
+
+    def test_layer_is_for_params(self):
+        for option in (("--layer", "1"), ("--layout-of", "bert")):
+            self.fail_with(USAGE, f"{option[0]} needs --params", "run",
+                           "--query", "x.npy", "--key", "x.npy", "--value",
+                           "x.npy", "--out", "o.npy", *option)
+            self.fail_with(USAGE, f"{option[0]} needs --params", "explain",
+                           *option)
+        self.fail_with(BAD_INPUT, "layer has no layer 1, expected 0",
+                       *self.arguments, "--layer", "1")
 
     def test_unbatched(self):
         self.put("x.npy", 1, 4, 6)

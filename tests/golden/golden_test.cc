@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -14,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "golden/fixtures.h"
 #include "golden/golden_case.h"
 #include "golden/golden_run.h"
 
@@ -74,26 +74,6 @@ const std::vector<std::string> kLarge = {"seed000_mha",
                                          "jax_dpa_lengths",
                                          "jax_dpa_window",
                                          "jax_dpa_bias_mask"};
-
-fs::path fixtures() {
-  const char* from_environment = std::getenv("HEADWISE_FIXTURES");
-  return from_environment != nullptr ? from_environment : HEADWISE_FIXTURES;
-}
-
-// Tests that read the large goldens.
-class FixturesTest : public testing::Test {
- protected:
-  void SetUp() override {
-    if (fs::is_directory(fixtures())) {
-      return;
-    }
-    const char* ci = std::getenv("CI");
-    ASSERT_FALSE(ci != nullptr && std::string(ci) == "true")
-        << "CI=true, but there are no large goldens in " << fixtures();
-    GTEST_SKIP() << "no large goldens in " << fixtures()
-                 << " (HEADWISE_FIXTURES names their folder)";
-  }
-};
 
 // Every tensor that is to be reproduced is, by at least one way.
 void expect_reproduced(const fs::path& folder) {

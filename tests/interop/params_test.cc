@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "headwise/interop/npy.h"
+#include "headwise/interop/safetensors.h"
 #include "interop/files.h"
 
 namespace headwise {
@@ -68,6 +70,105 @@ TEST(ParamsTest, ArchiveIsReadAsAFolderIs) {
   ASSERT_TRUE(params) << params.error().message;
   EXPECT_EQ(last_of(*params, "w_q.weight"), 5);
   EXPECT_EQ(last_of(*params, "w_o.weight"), 6);
+}
+
+TEST(ParamsTest, SafetensorsAreReadAsAFolderIs) {
+  const TempFolder folder;
+  const Weight q(5);
+  const Weight o(6);
+  const Weight nan(std::numeric_limits<float>::quiet_NaN());
+  const std::string file = folder / "layer.safetensors";
+  const std::string index = folder / "layer.safetensors.index.json";
+  ASSERT_TRUE(write_safetensors(
+      file, {{"W_q.weight", q.view()}, {"fc_o.weight", o.view()}}));
+  put_file(index, bytes_of(R"({"weight_map":{"W_q.weight":)"
+                           R"("layer.safetensors","fc_o.weight":)"
+                           R"("layer.safetensors"}})"));
+  for (const std::string& path : {file, index}) {
+    const auto params = read_params(path, kNames);
+    ASSERT_TRUE(params) << params.error().message;
+    EXPECT_EQ(params->size(), 2u);
+    EXPECT_EQ(last_of(*params, "w_q.weight"), 5);
+    EXPECT_EQ(last_of(*params, "w_o.weight"), 6);
+  }
+  ASSERT_TRUE(write_safetensors(
+      file, {{"w_q.weight", nan.view()}, {"w_o.weight", o.view()}}));
+  EXPECT_EQ(error_of(file), "read_params: " + file +
+                                ": w_q.weight is nan at (1, 1), expected "
+                                "finite numbers");
+  EXPECT_EQ(error_of(index), "open_sharded_safetensors: " + index +
+                                 ": tensor W_q.weight is not in "
+                                 "layer.safetensors");
+  put_file(file, bytes_of("text"));
+  EXPECT_THAT(error_of(file), HasSubstr(file + ": the file ends after 4"));
+}
+
+TEST(ParamsTest, LayerIsReadInTheLayoutOfItsFile) {
+  const std::vector<float> values = [] {
+    std::vector<float> counted(16);
+    std::iota(counted.begin(), counted.end(), 0.0f);
+    return counted;
+  }();
+  const auto matrix = [&](std::size_t first) {
+    return AnyView(TensorView<const float, 2>(values.data() + first, {2, 2}));
+  };
+  const auto vector = [&](std::size_t first) {
+    return AnyView(TensorView<const float, 1>(values.data() + first, {2}));
+  };
+  std::map<std::string, AnyView> views;
+  for (const char* layer : {"0", "7"}) {
+    const std::string start =
+        "bert.encoder.layer." + std::string(layer) + ".attention.";
+    std::size_t first = *layer == '0' ? 0 : 4;
+    for (const char* name :
+         {"self.query", "self.key", "self.value", "output.dense"}) {
+      views.emplace(start + name + ".weight", matrix(first));
+      views.emplace(start + name + ".bias", vector(first++));
+    }
+  }
+  const TempFolder folder;
+  const std::string path = folder / "model.safetensors";
+  ASSERT_TRUE(write_safetensors(path, views));
+  const auto first = read_layer_params(path, kNames);
+  const auto last = read_layer_params(path, kNames, {.number = 7});
+  ASSERT_TRUE(first) << first.error().message;
+  ASSERT_TRUE(last) << last.error().message;
+  EXPECT_EQ(first->params.size(), 8u);
+  EXPECT_EQ(last_of(first->params, "w_q.weight"), 3);
+  EXPECT_EQ(last_of(last->params, "w_q.weight"), 7);
+  EXPECT_EQ(last_of(last->params, "w_o.bias"), 8);
+  const auto said = [&](const std::string& file, const LayerChoice& choice,
+                        const ParamNames& names = kNames) {
+    const auto layer = read_layer_params(file, names, choice);
+    return layer ? "no error" : layer.error().message;
+  };
+  EXPECT_EQ(said(path, {.number = 1}),
+            "read_params: " + path + " has no layer 1, expected one of 0 7");
+  EXPECT_THAT(said(path, {.layout = "keras"}),
+              HasSubstr(path + " does not fit the layout keras: there is no "
+                               "query/kernel"));
+  EXPECT_EQ(said(path, {}, {.required = {"embedding.weight"}}),
+            "read_params: " + path + " has no embedding.weight");
+}
+
+TEST(ParamsTest, NamesOfHeadwiseAreNoLayoutUnlessItIsChosen) {
+  const TempFolder folder;
+  put(folder / "W_q.weight.npy", 5);
+  put(folder / "w_o.weight.npy", 6);
+  const auto layer = read_layer_params(folder.path(), kNames);
+  ASSERT_TRUE(layer) << layer.error().message;
+  EXPECT_EQ(last_of(layer->params, "w_q.weight"), 5);
+  EXPECT_FALSE(layer->num_heads);
+  const auto second = read_layer_params(folder.path(), kNames, {.number = 2});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, ErrorCode::out_of_range);
+  EXPECT_EQ(second.error().message,
+            "read_params: " + folder.path() + " has no layer 2, expected 0");
+  const auto chosen =
+      read_layer_params(folder.path(), kNames, {.layout = "d2l"});
+  ASSERT_FALSE(chosen);
+  EXPECT_THAT(chosen.error().message,
+              HasSubstr("does not fit the layout d2l: there is no W_k.weight"));
 }
 
 TEST(ParamsTest, TheAdditiveNamesOfD2lMeanTheScoreWeight) {

@@ -1,5 +1,7 @@
 #include "support/allocations.h"
 
+#include <malloc.h>
+
 #include <cstdlib>
 #include <new>
 
@@ -10,6 +12,8 @@ long& failing_allocation() {
   return failing;
 }
 std::atomic<std::size_t> allocations = 0;
+std::atomic<std::size_t> live_bytes = 0;
+std::atomic<std::size_t> peak_bytes = 0;
 
 }  // namespace headwise::testing_support
 
@@ -22,7 +26,18 @@ void* allocate(std::size_t size, std::size_t alignment) {
     return nullptr;
   }
   const std::size_t whole = (size + alignment) / alignment * alignment;
-  return std::aligned_alloc(alignment, whole);
+  void* const memory = std::aligned_alloc(alignment, whole);
+  using headwise::testing_support::live_bytes;
+  using headwise::testing_support::peak_bytes;
+  const std::size_t live = live_bytes += ::malloc_usable_size(memory);
+  std::size_t peak = peak_bytes;
+  while (peak < live && !peak_bytes.compare_exchange_weak(peak, live)) {
+  }
+  return memory;
+}
+void release(void* memory) {
+  headwise::testing_support::live_bytes -= ::malloc_usable_size(memory);
+  std::free(memory);
 }
 void* allocate_or_throw(std::size_t size, std::size_t alignment) {
   void* const memory = allocate(size, alignment);
@@ -43,22 +58,20 @@ void* operator new(std::size_t size, std::align_val_t alignment,
                    const std::nothrow_t&) noexcept {
   return allocate(size, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
+void operator delete(void* memory) noexcept { release(memory); }
+void operator delete[](void* memory) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t) noexcept { release(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { release(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
+  release(memory);
 }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
+  release(memory);
 }
 void operator delete(void* memory, const std::nothrow_t&) noexcept {
-  std::free(memory);
+  release(memory);
 }
 void operator delete(void* memory, std::align_val_t,
                      const std::nothrow_t&) noexcept {
-  std::free(memory);
+  release(memory);
 }

@@ -12,5 +12,9 @@ namespace headwise::testing_support {
 long& failing_allocation();
 // All there were so far, on any thread.
 extern std::atomic<std::size_t> allocations;
+// Bytes that are allocated now, and the most that ever were; who sets the
+// latter to the former measures from there.
+extern std::atomic<std::size_t> live_bytes;
+extern std::atomic<std::size_t> peak_bytes;
 
 }  // namespace headwise::testing_support

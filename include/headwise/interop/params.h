@@ -1,5 +1,6 @@
 // The parameters of a layer in files: a folder with one NAME.npy a parameter
-// (other files in it are passed over), or a .npz.
+// (other files in it are passed over), a .npz, a .safetensors, or the
+// .safetensors.index.json of several.
 //
 // Names: w_q.weight (out, in), w_q.bias (out), the same of w_k, w_v, w_o;
 // w_score.weight (heads, hidden) of additive scoring; embedding.weight. Read as
@@ -8,10 +9,10 @@
 // additive attention, w_v.weight (1, hidden) is w_score.weight, if that is
 // known.
 //
-// Errors: io_error, bad_data and unsupported as npy.h and npz.h; bad_data too
-// when a name is unknown (the message lists those accepted) or missing, when
-// two names mean one parameter, and when an element is NaN or infinite (the
-// message says where).
+// Errors: io_error, bad_data and unsupported as npy.h, npz.h, safetensors.h and
+// sharded_safetensors.h; bad_data too when a name is unknown (the message lists
+// those accepted) or missing, when two names mean one parameter, and when an
+// element is NaN or infinite (the message says where).
 //   read_params: layer/w_k.weight.npy is nan at (3, 4), expected finite numbers
 //
 // Example:
@@ -20,12 +21,14 @@
 //                 .optional = {"w_q.bias", "w_k.bias", "w_v.bias"}});
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "headwise/base/result.h"
 #include "headwise/interop/array.h"
+#include "headwise/interop/layouts.h"
 #include "headwise/interop/npz.h"
 
 namespace headwise {
@@ -37,8 +40,21 @@ struct ParamNames {
 };
 
 // By the names of headwise, whatever the file calls them.
-Result<NamedArrays> read_params(const std::string& folder_or_npz,
+Result<NamedArrays> read_params(const std::string& path,
                                 const ParamNames& names);
+
+// Which layer of a file, and in which layout (layouts.h); empty: the one that
+// fits.
+struct LayerChoice {
+  std::size_t number = 0;
+  std::string layout = {};
+};
+
+// As read_params(), where a name of the file is known and no layout is chosen;
+// otherwise the layer of the file's layout. Errors: those of layouts.h, too.
+Result<LayerParams> read_layer_params(const std::string& path,
+                                      const ParamNames& names,
+                                      const LayerChoice& choice = {});
 
 // headwise's name of a parameter by itself: "w_o.weight" of "fc_o.weight",
 // "W_o.weight" or "w_0.weight"; another name is returned as it is.

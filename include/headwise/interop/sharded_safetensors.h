@@ -1,0 +1,64 @@
+// A model in several safetensors files, the shards, and the index that says
+// which tensor is in which (`model.safetensors.index.json`):
+//
+//   {"metadata": {"total_size": 24},
+//    "weight_map": {"w_q.weight": "model-00001-of-00002.safetensors", ..}}
+//
+// Shards are files in the folder of the index, named without a path
+// (NAME.safetensors); one that is a symbolic link is refused, so that no index
+// and no archive of a model reaches out of its folder. Each is read and checked
+// as safetensors.h says, and each tensor of the index must be in the shard that
+// it names. Tensors of shards that the index does not name are left out, as is
+// all of the index but its weight_map. An index has at most 100 MB.
+//
+// Errors: as safetensors.h; bad_data too for an index that is not as above, a
+// name of a shard that is a path, and a tensor that is not where the index
+// says.
+//   open_sharded_safetensors: m.safetensors.index.json: tensor w_k.weight is
+//   not in model-00001-of-00002.safetensors
+//
+// Example:
+//   auto model =
+//       open_sharded_safetensors("model.safetensors.index.json").value();
+//   Array w_q = model.array("w_q.weight").value();
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "headwise/base/result.h"
+#include "headwise/interop/array.h"
+#include "headwise/interop/safetensors.h"
+
+namespace headwise {
+
+class ShardedSafetensors {
+ public:
+  using ShardNames = std::map<std::string, std::string, std::less<>>;
+  using Shards = std::map<std::string, SafetensorsFile, std::less<>>;
+
+  // The name of each tensor's shard.
+  const ShardNames& shard_names() const { return shard_names_; }
+  const Shards& shards() const { return shards_; }
+
+  Result<SafetensorsTensor> tensor(std::string_view name) const;
+  Result<Array> array(std::string_view name) const;
+
+ private:
+  friend Result<ShardedSafetensors> open_sharded_safetensors(
+      const std::string& index, FileAccess access);
+  ShardedSafetensors() = default;
+
+  Result<const SafetensorsFile*> shard_of(std::string_view name) const;
+
+  std::string subject_;  // "open_sharded_safetensors: PATH"
+  ShardNames shard_names_;
+  Shards shards_;
+};
+
+Result<ShardedSafetensors> open_sharded_safetensors(
+    const std::string& index, FileAccess access = FileAccess::read);
+
+}  // namespace headwise

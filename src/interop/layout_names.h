@@ -1,0 +1,21 @@
+// The names of tensors in layouts: patterns, in which {N} stands for the number
+// of the layer.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace headwise {
+
+// The name of a row's tensor in the layer `number`.
+std::string name_in(std::string_view prefix, std::string_view pattern,
+                    std::size_t number);
+
+// The number in `name`, if it is of this pattern; 0 where that has none.
+std::optional<std::size_t> number_in(std::string_view name,
+                                     std::string_view prefix,
+                                     std::string_view pattern);
+
+}  // namespace headwise

@@ -1,0 +1,245 @@
+#include "headwise/interop/layouts.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "interop/element_bytes.h"
+#include "interop/error_text.h"
+#include "interop/layout_forms.h"
+#include "interop/layout_names.h"
+
+namespace headwise {
+namespace {
+
+// The heads that the axis of a form with heads counts.
+bool counts_kv_heads(std::string_view param) {
+  return param.starts_with("w_k.") || param.starts_with("w_v.");
+}
+
+// An Array made by hand may not hold what its shape says.
+bool is_whole(const Array& array) {
+  return array_bytes(array.shape, array.dtype) == array.data.size();
+}
+std::string not_whole(const Array& array) {
+  return " has " + std::to_string(array.data.size()) +
+         " bytes of data, which its shape " + shape_text(array.shape) +
+         " does not fit";
+}
+
+Error invalid(const std::string& what) {
+  return {ErrorCode::invalid_argument, "lay_out: " + what};
+}
+
+// Takes one layer apart, a row at a time; a packed tensor is read once.
+class LayerTaker {
+ public:
+  using Read = FunctionRef<Result<Array>(const std::string&)>;
+
+  LayerTaker(const LayoutMatch& match, const ShapesByName& shapes, Read read)
+      : match_(match), shapes_(shapes), read_(read) {}
+
+  Result<LayerParams> take(std::size_t number) {
+    for (const LayoutRow& row : match_.layout->rows) {
+      const std::string name = name_in(match_.prefix, row.name, number);
+      const auto shape = shapes_.find(name);
+      if (shape == shapes_.end()) {
+        continue;  // optional: find_layout() saw to it
+      }
+      if (Status s = read_tensor(name, shape->second); !s) {
+        return s.error();
+      }
+      if (Status counted = count_heads(row); !counted) {
+        return counted.error();
+      }
+      layer_.params.emplace(row.param,
+                            from_form(row.form, tensor_, row.part, row.parts));
+    }
+    return std::move(layer_);
+  }
+
+ private:
+  Status read_tensor(const std::string& name,
+                     const std::vector<std::size_t>& shape) {
+    if (name == name_) {
+      return ok();
+    }
+    Result<Array> tensor = read_(name);
+    if (!tensor) {
+      return tensor.error();
+    }
+    if (tensor->shape != shape) {  // the forms rely on it
+      return bad_data(name + " has shape " + shape_text(tensor->shape) +
+                      ", expected " + shape_text(shape) +
+                      " as when it was looked at");
+    }
+    if (!is_whole(*tensor)) {
+      return bad_data(name + not_whole(*tensor));
+    }
+    tensor_ = *std::move(tensor);
+    name_ = name;
+    return ok();
+  }
+
+  // The heads of the tensor, which are those of the tensors before.
+  Status count_heads(const LayoutRow& row) {
+    const auto heads = sizes_of(row.form, tensor_.shape).heads;
+    auto& known =
+        counts_kv_heads(row.param) ? layer_.num_kv_heads : layer_.num_heads;
+    if (heads && known && heads != known) {
+      return bad_data(name_ + " has " + std::to_string(*heads) +
+                      " heads, expected " + std::to_string(*known) +
+                      " as those before it");
+    }
+    known = heads ? heads : known;
+    return ok();
+  }
+
+  Error bad_data(const std::string& what) const {
+    return {ErrorCode::bad_data, match_.subject + ": " + what};
+  }
+
+  const LayoutMatch& match_;
+  const ShapesByName& shapes_;
+  Read read_;
+  std::string name_;  // of the tensor that was read last
+  Array tensor_;
+  LayerParams layer_;
+};
+
+// The parameters of one tensor of a layout, one below the other.
+class Stack {
+ public:
+  Status add(std::string_view name, const Array& param, bool is_bias) {
+    if (param.shape.size() != (is_bias ? 1u : 2u)) {
+      return invalid(std::string(name) + " has shape " +
+                     shape_text(param.shape) + ", expected " +
+                     (is_bias ? "1 axis" : "2 axes"));
+    }
+    if (!is_whole(param)) {
+      return invalid(std::string(name) + not_whole(param));
+    }
+    if (count_++ == 0) {
+      array_ = param;
+      return ok();
+    }
+    if (param.dtype != array_.dtype ||
+        !std::ranges::equal(std::span(param.shape).subspan(1),
+                            std::span(array_.shape).subspan(1)) ||
+        param.shape[0] * count_ != array_.shape[0] + param.shape[0]) {
+      return invalid(std::string(name) + " of shape " +
+                     shape_text(param.shape) + " and type " +
+                     std::string(name_of(param.dtype)) +
+                     " does not go into one tensor with " + first_text());
+    }
+    array_.shape[0] += param.shape[0];
+    array_.data.insert(array_.data.end(), param.data.begin(), param.data.end());
+    return ok();
+  }
+
+  std::size_t count() const { return count_; }
+  const Array& array() const { return array_; }
+
+ private:
+  std::string first_text() const {
+    std::vector<std::size_t> shape = array_.shape;
+    shape[0] /= count_ - 1;
+    return "those before it, of shape " + shape_text(shape) + " and type " +
+           std::string(name_of(array_.dtype));
+  }
+
+  std::size_t count_ = 0;
+  Array array_;
+};
+
+// The tensor whose first row this is, of `layer`; nothing where it is optional
+// and the layer has none.
+Result<std::optional<Array>> tensor_of(const LayoutRow& first,
+                                       const Layout& layout,
+                                       const LayerParams& layer) {
+  Stack stack;
+  for (const LayoutRow& row : layout.rows) {
+    const auto param = layer.params.find(std::string(row.param));
+    if (row.name != first.name || param == layer.params.end()) {
+      continue;
+    }
+    if (Status s = stack.add(row.param, param->second, is_bias(row.form)); !s) {
+      return s.error();
+    }
+  }
+  if (stack.count() == 0 && !first.required) {
+    return std::optional<Array>();
+  }
+  if (stack.count() != first.parts) {
+    return invalid("the layout " + std::string(layout.name) + " asks for " +
+                   (first.parts == 1
+                        ? std::string(first.param)
+                        : "all parts of " + std::string(first.name)) +
+                   ", which the layer lacks");
+  }
+  if (!has_heads(first.form)) {
+    return std::optional(to_form(first.form, stack.array(), 1));
+  }
+  const auto heads = counts_kv_heads(first.param) && layer.num_kv_heads
+                         ? layer.num_kv_heads
+                         : layer.num_heads;
+  const std::size_t axis =
+      stack.array().shape[first.form == ParamForm::head_inputs ? 1 : 0];
+  if (!heads || *heads == 0 || axis % *heads != 0) {
+    return invalid("the layout " + std::string(layout.name) +
+                   " has an axis of heads, but num_heads is " +
+                   (heads ? std::to_string(*heads) : "not given") +
+                   ", expected a divisor of " + std::to_string(axis) +
+                   " features of " + std::string(first.param));
+  }
+  return std::optional(to_form(first.form, stack.array(), *heads));
+}
+
+}  // namespace
+
+Result<LayerParams> take_layer(
+    const LayoutMatch& match, const ShapesByName& shapes, std::size_t number,
+    FunctionRef<Result<Array>(const std::string&)> read) {
+  return catching_out_of_memory([&]() -> Result<LayerParams> {
+    if (std::ranges::find(match.layers, number) == match.layers.end()) {
+      std::string numbers;
+      for (const std::size_t there : match.layers) {
+        numbers += (numbers.empty() ? "" : " ") + std::to_string(there);
+      }
+      return Error{ErrorCode::out_of_range, match.subject + " has no layer " +
+                                                std::to_string(number) +
+                                                ", expected one of " + numbers};
+    }
+    return LayerTaker(match, shapes, read).take(number);
+  });
+}
+
+Result<NamedArrays> lay_out(const LayerParams& layer, std::size_t number,
+                            const Layout& layout) {
+  return catching_out_of_memory([&]() -> Result<NamedArrays> {
+    for (const auto& [name, array] : layer.params) {
+      if (std::ranges::find(layout.rows, name, &LayoutRow::param) ==
+          layout.rows.end()) {
+        return invalid("the layout " + std::string(layout.name) +
+                       " has no place for " + name);
+      }
+    }
+    NamedArrays tensors;
+    for (const LayoutRow& row : layout.rows) {
+      if (row.part > 0) {
+        continue;
+      }
+      Result<std::optional<Array>> tensor = tensor_of(row, layout, layer);
+      if (!tensor) {
+        return tensor.error();
+      }
+      if (*tensor) {
+        tensors.emplace(name_in(layout.prefixes[0], row.name, number),
+                        **std::move(tensor));
+      }
+    }
+    return tensors;
+  });
+}
+
+}  // namespace headwise

@@ -1,0 +1,42 @@
+// Parameters by name, whatever they lie in: a folder of NAME.npy, a .npz, a
+// .safetensors or several with an index.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "headwise/base/result.h"
+#include "headwise/interop/array.h"
+#include "headwise/interop/layouts.h"
+#include "headwise/interop/npz.h"
+#include "headwise/interop/sharded_safetensors.h"
+
+namespace headwise {
+
+class ParamFile {
+ public:
+  // Errors that are no reader's own begin with `operation`.
+  static Result<ParamFile> open(std::string_view operation,
+                                const std::string& path);
+
+  const std::string& path() const { return path_; }
+  const std::set<std::string>& names() const { return names_; }
+  // Where the parameter of one name is: "layer/w_q.weight.npy",
+  // "layer.npz: w_q.weight".
+  std::string place_of(const std::string& name) const;
+  Result<Array> read(const std::string& name) const;
+  // Of all names. Reads the files of a folder.
+  Result<ShapesByName> shapes() const;
+
+ private:
+  struct Folder {};
+
+  std::string path_;
+  std::set<std::string> names_;
+  std::variant<Folder, NamedArrays, SafetensorsFile, ShardedSafetensors>
+      arrays_;
+};
+
+}  // namespace headwise

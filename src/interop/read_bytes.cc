@@ -1,0 +1,31 @@
+#include "interop/read_bytes.h"
+
+#include <algorithm>
+#include <span>
+
+namespace headwise {
+
+Result<AlignedBytes> read_bytes(ByteSource& source, std::size_t count,
+                                bool certain) {
+  constexpr std::size_t kFirstPiece = std::size_t{1} << 20;
+  AlignedBytes data;
+  while (data.size() < count) {
+    const std::size_t before = data.size();
+    const std::size_t left = count - before;
+    const std::size_t piece =
+        certain ? left : std::min(left, std::max(kFirstPiece, before));
+    data.resize(before + piece);
+    const Result<std::size_t> got =
+        source.read(std::span(data).subspan(before));
+    if (!got) {
+      return got.error();
+    }
+    if (*got != piece) {
+      data.resize(before + *got);
+      break;
+    }
+  }
+  return data;
+}
+
+}  // namespace headwise

@@ -1,0 +1,265 @@
+#include "headwise/interop/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "interop/element_bytes.h"
+#include "interop/error_text.h"
+#include "interop/gather.h"
+#include "interop/mapped_file.h"
+#include "interop/read_bytes.h"
+#include "interop/safetensors_header.h"
+#include "interop/safetensors_reader.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::size_t kLengthBytes = 8;
+
+Error bad_data(std::string_view subject, const std::string& what) {
+  return {ErrorCode::bad_data, std::string(subject) + ": " + what};
+}
+
+Error too_short(std::string_view subject, std::size_t bytes,
+                std::string_view where) {
+  return bad_data(subject, "the file ends after " + std::to_string(bytes) +
+                               " bytes, in " + std::string(where));
+}
+
+// A zip archive or a bare pickle. `start` has 8 bytes.
+bool is_pytorch_file(std::span<const std::byte> start) {
+  constexpr std::string_view kZip("PK\x03\x04");
+  const std::string_view text(reinterpret_cast<const char*>(start.data()),
+                              start.size());
+  return text.starts_with(kZip) ||
+         (text[0] == '\x80' && text[1] >= 2 && text[1] <= 5);
+}
+
+// How long the header is, when so long a one may be read. `file_bytes`:
+// nothing where they are not known.
+Result<std::size_t> header_bytes(std::span<const std::byte> start,
+                                 std::optional<std::size_t> file_bytes,
+                                 std::string_view subject) {
+  if (start.size() < kLengthBytes) {
+    return too_short(subject, start.size(), "the length of its header");
+  }
+  std::uint64_t length = 0;
+  for (std::size_t i = kLengthBytes; i-- > 0;) {
+    length = length << 8 | std::to_integer<std::uint64_t>(start[i]);
+  }
+  if (length > kMaxSafetensorsHeader) {
+    return bad_data(
+        subject,
+        is_pytorch_file(start)
+            ? "it is a pickle or an archive, as PyTorch writes them; these can "
+              "run any program when they are read, so they never are. Where "
+              "you trust it: safetensors.torch.save_file(torch.load(FILE, "
+              "weights_only=True), OUT)"
+            : "its header is said to have " + std::to_string(length) +
+                  " bytes, more than the " +
+                  std::to_string(kMaxSafetensorsHeader) + " that are read");
+  }
+  if (file_bytes && *file_bytes < kLengthBytes + length) {
+    return bad_data(subject, "its header is said to have " +
+                                 std::to_string(length) +
+                                 " bytes, but the file has " +
+                                 std::to_string(*file_bytes) + " in all");
+  }
+  return length;
+}
+
+Error wrong_size(std::string_view subject, const CheckedHeader& checked,
+                 const std::string& there) {
+  return bad_data(subject, "its tensors take " +
+                               std::to_string(checked.data_bytes) +
+                               " bytes, but " + there + " are there");
+}
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+bool on_boundary(const std::byte* data, std::size_t item_bytes) {
+  return reinterpret_cast<std::uintptr_t>(data) % item_bytes == 0;
+}
+
+// Whether the bytes of a file are elements as this machine has them.
+bool may_stay(std::span<const std::byte> bytes, DType dtype) {
+  if (dtype == DType::boolean) {
+    return std::ranges::all_of(
+        bytes, [](std::byte value) { return value <= std::byte{1}; });
+  }
+  const std::size_t item = size_of(dtype);
+  return item == 1 || (std::endian::native == std::endian::little &&
+                       on_boundary(bytes.data(), item));
+}
+
+Array copied(std::span<const std::byte> bytes, const SafetensorsEntry& entry) {
+  Array array{entry.dtype, entry.shape, AlignedBytes(bytes.size())};
+  std::ranges::copy(bytes, array.data.begin());
+  if constexpr (std::endian::native == std::endian::big) {
+    reverse_elements(array.data, size_of(entry.dtype));
+  }
+  if (entry.dtype == DType::boolean) {
+    normalize_booleans(array.data);
+  }
+  return array;
+}
+
+}  // namespace
+
+Result<SafetensorsFile> SafetensorsReader::read(InputFile file,
+                                                FileAccess access) {
+  if (access == FileAccess::read || !file.size()) {
+    return read_stream(std::move(file));
+  }
+  const std::string subject = file.subject();
+  Result<MappedFile> mapped = MappedFile::map(std::move(file));
+  if (!mapped) {
+    return mapped.error();
+  }
+  auto owner = std::make_shared<MappedFile>(*std::move(mapped));
+  const std::span<const std::byte> bytes = owner->bytes();
+  return parse(bytes, std::move(owner), subject);
+}
+
+Result<SafetensorsFile> SafetensorsReader::parse(
+    std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+    std::string subject) {
+  const auto length = header_bytes(
+      bytes.first(std::min(bytes.size(), kLengthBytes)), bytes.size(), subject);
+  if (!length) {
+    return length.error();
+  }
+  auto checked = parse_safetensors_header(
+      text_of(bytes.subspan(kLengthBytes, *length)), subject);
+  if (!checked) {
+    return checked.error();
+  }
+  SafetensorsFile file;
+  file.data_ = bytes.subspan(kLengthBytes + *length);
+  if (file.data_.size() != checked->data_bytes) {
+    return wrong_size(subject, *checked, std::to_string(file.data_.size()));
+  }
+  file.subject_ = std::move(subject);
+  file.header_ = std::move(checked->header);
+  file.owner_ = std::move(owner);
+  return file;
+}
+
+// The data has memory of its own, on a boundary, and none is taken for it
+// before the header was found to be right.
+Result<SafetensorsFile> SafetensorsReader::read_stream(InputFile input) {
+  const std::string& subject = input.subject();
+  const bool certain = input.size().has_value();
+  std::array<std::byte, kLengthBytes> start{};
+  const Result<std::size_t> got = input.read(start);
+  if (!got) {
+    return got.error();
+  }
+  const auto length =
+      header_bytes(std::span(start).first(*got), input.size(), subject);
+  if (!length) {
+    return length.error();
+  }
+  const auto text = read_bytes(input, *length, certain);
+  if (!text) {
+    return text.error();
+  }
+  if (text->size() != *length) {
+    return too_short(subject, kLengthBytes + text->size(), "its header");
+  }
+  auto checked = parse_safetensors_header(text_of(*text), subject);
+  if (!checked) {
+    return checked.error();
+  }
+  const std::size_t before = kLengthBytes + *length;
+  if (certain && *input.size() - before != checked->data_bytes) {
+    return wrong_size(subject, *checked,
+                      std::to_string(*input.size() - before));
+  }
+  auto data = read_bytes(input, checked->data_bytes, certain);
+  if (!data) {
+    return data.error();
+  }
+  std::array<std::byte, 1> beyond{};
+  const Result<std::size_t> more = input.read(beyond);
+  if (!more) {
+    return more.error();
+  }
+  if (data->size() != checked->data_bytes || *more != 0) {
+    return wrong_size(subject, *checked,
+                      *more != 0 ? "more" : std::to_string(data->size()));
+  }
+  SafetensorsFile file;
+  auto owner = std::make_shared<const AlignedBytes>(*std::move(data));
+  file.data_ = *owner;
+  file.subject_ = subject;
+  file.header_ = std::move(checked->header);
+  file.owner_ = std::move(owner);
+  return file;
+}
+
+Result<const SafetensorsEntry*> SafetensorsFile::find(
+    std::string_view name) const {
+  const auto found = header_.tensors.find(name);
+  if (found == header_.tensors.end()) {
+    return Error{ErrorCode::out_of_range,
+                 subject_ + ": there is no tensor " + printable(name)};
+  }
+  return &found->second;
+}
+
+Result<SafetensorsTensor> SafetensorsFile::tensor(std::string_view name) const {
+  return catching_out_of_memory([&]() -> Result<SafetensorsTensor> {
+    const auto entry = find(name);
+    if (!entry) {
+      return entry.error();
+    }
+    const auto& [dtype, shape, begin, end] = **entry;
+    const std::span<const std::byte> bytes = data_.subspan(begin, end - begin);
+    if (may_stay(bytes, dtype)) {
+      return SafetensorsTensor{
+          AnyView(bytes.data(), dtype, shape, c_order_strides(shape)), owner_,
+          true};
+    }
+    auto copy = std::make_shared<const Array>(copied(bytes, **entry));
+    AnyView view = copy->view();
+    return SafetensorsTensor{std::move(view), std::move(copy), false};
+  });
+}
+
+Result<Array> SafetensorsFile::array(std::string_view name) const {
+  return catching_out_of_memory([&]() -> Result<Array> {
+    const auto entry = find(name);
+    if (!entry) {
+      return entry.error();
+    }
+    return copied(
+        data_.subspan((*entry)->begin, (*entry)->end - (*entry)->begin),
+        **entry);
+  });
+}
+
+Result<SafetensorsFile> open_safetensors(const std::string& path,
+                                         FileAccess access) {
+  return catching_out_of_memory([&]() -> Result<SafetensorsFile> {
+    Result<InputFile> file = InputFile::open("open_safetensors", path);
+    return file ? SafetensorsReader::read(*std::move(file), access)
+                : file.error();
+  });
+}
+
+Result<SafetensorsFile> parse_safetensors(std::span<const std::byte> bytes,
+                                          std::string_view name) {
+  return catching_out_of_memory([&] {
+    return SafetensorsReader::parse(bytes, nullptr,
+                                    "parse_safetensors: " + std::string(name));
+  });
+}
+
+}  // namespace headwise

@@ -1,0 +1,344 @@
+#include "interop/safetensors_header.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "interop/element_bytes.h"
+#include "interop/error_text.h"
+#include "interop/json_events.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, DType>, 13> kTypes{{
+    {"F64", DType::float64},
+    {"F32", DType::float32},
+    {"F16", DType::float16},
+    {"BF16", DType::bfloat16},
+    {"I64", DType::int64},
+    {"I32", DType::int32},
+    {"I16", DType::int16},
+    {"I8", DType::int8},
+    {"U64", DType::uint64},
+    {"U32", DType::uint32},
+    {"U16", DType::uint16},
+    {"U8", DType::uint8},
+    {"BOOL", DType::boolean},
+}};
+
+// Known to the format, unknown here.
+constexpr std::array<std::string_view, 9> kRefusedTypes{
+    "F4",      "F6_E2M3", "F6_E3M2",     "F8_E4M3",    "F8_E5M2",
+    "F8_E8M0", "C64",     "F8_E4M3FNUZ", "F8_E5M2FNUZ"};
+
+std::string tensor_text(std::string_view name) {
+  return "tensor " + printable(name);
+}
+
+std::string offsets_text(const SafetensorsEntry& entry) {
+  return "[" + std::to_string(entry.begin) + ", " + std::to_string(entry.end) +
+         "]";
+}
+
+// The header's JSON, as far as it can be checked while it is read.
+class HeaderEvents : public JsonEvents {
+ public:
+  SafetensorsHeader take() { return std::move(header_); }
+  bool type_was_refused() const { return type_was_refused_; }
+
+  bool start_object(std::size_t elements) override {
+    switch (at_) {
+      case At::start:
+        at_ = At::header;
+        return true;
+      case At::metadata_value:
+        at_ = At::metadata;
+        return true;
+      case At::tensor_value:
+        at_ = At::tensor;
+        entry_ = {};
+        seen_dtype_ = seen_shape_ = seen_offsets_ = false;
+        return true;
+      default:
+        return JsonEvents::start_object(elements);
+    }
+  }
+
+  bool key(std::string& key) override {
+    switch (at_) {
+      case At::header:
+        return header_key(key);
+      case At::metadata:
+        text_ = std::move(key);
+        at_ = At::metadata_text;
+        return !header_.metadata.contains(text_) ||
+               refuse("__metadata__ has " + printable(text_) + " twice");
+      default:
+        return tensor_key(key);
+    }
+  }
+
+  bool end_object() override {
+    if (at_ == At::tensor) {
+      if (!seen_dtype_ || !seen_shape_ || !seen_offsets_) {
+        return refuse(tensor_text(name_) + " has no " +
+                      (!seen_dtype_   ? "dtype"
+                       : !seen_shape_ ? "shape"
+                                      : "data_offsets"));
+      }
+      header_.tensors.emplace(std::move(name_), std::move(entry_));
+    }
+    at_ = At::header;
+    return true;
+  }
+
+  bool string(std::string& value) override {
+    switch (at_) {
+      case At::metadata_text:
+        header_.metadata.emplace(std::move(text_), std::move(value));
+        at_ = At::metadata;
+        return true;
+      case At::dtype:
+        at_ = At::tensor;
+        return read_type(value);
+      default:
+        return JsonEvents::string(value);
+    }
+  }
+
+  bool start_array(std::size_t elements) override {
+    switch (at_) {
+      case At::shape_value:
+        at_ = At::shape;
+        return true;
+      case At::offsets_value:
+        at_ = At::offsets;
+        offsets_read_ = 0;
+        return true;
+      default:
+        return JsonEvents::start_array(elements);
+    }
+  }
+
+  bool number_unsigned(number_unsigned_t value) override {
+    switch (at_) {
+      case At::shape:
+        entry_.shape.push_back(value);
+        return entry_.shape.size() <= kMaxSafetensorsRank ||
+               refuse(tensor_text(name_) + " has more than " +
+                      std::to_string(kMaxSafetensorsRank) + " axes");
+      case At::offsets:
+        ++offsets_read_;
+        (offsets_read_ == 1 ? entry_.begin : entry_.end) = value;
+        return offsets_read_ <= 2 || wrong_offsets();
+      default:
+        return JsonEvents::number_unsigned(value);
+    }
+  }
+
+  bool end_array() override {
+    const bool short_of_one = at_ == At::offsets && offsets_read_ != 2;
+    at_ = At::tensor;
+    return !short_of_one || wrong_offsets();
+  }
+
+ private:
+  // Where the next piece stands.
+  enum class At {
+    start,
+    header,
+    metadata_value,
+    metadata,
+    metadata_text,
+    tensor_value,
+    tensor,
+    dtype,
+    shape_value,
+    shape,
+    offsets_value,
+    offsets,
+  };
+
+  bool header_key(std::string& key) {
+    const bool metadata = key == kSafetensorsMetadata;
+    if (metadata ? std::exchange(seen_metadata_, true)
+                 : header_.tensors.contains(key)) {
+      return refuse("its header has " + printable(key) + " twice");
+    }
+    at_ = metadata ? At::metadata_value : At::tensor_value;
+    if (!metadata) {
+      name_ = std::move(key);
+    }
+    return true;
+  }
+
+  bool tensor_key(const std::string& key) {
+    for (const auto& [name, seen, next] :
+         {std::tuple{"dtype", &seen_dtype_, At::dtype},
+          {"shape", &seen_shape_, At::shape_value},
+          {"data_offsets", &seen_offsets_, At::offsets_value}}) {
+      if (key == name) {
+        at_ = next;
+        return !std::exchange(*seen, true) ||
+               refuse(tensor_text(name_) + " has " + key + " twice");
+      }
+    }
+    return refuse(tensor_text(name_) + " has the unknown key " +
+                  printable(key) + ", expected dtype, shape and data_offsets");
+  }
+
+  bool read_type(std::string_view text) {
+    const auto* const found =
+        std::ranges::find(kTypes, text, &decltype(kTypes)::value_type::first);
+    if (found != kTypes.end()) {
+      entry_.dtype = found->second;
+      return true;
+    }
+    type_was_refused_ = std::ranges::find(kRefusedTypes, text) !=
+                        std::ranges::end(kRefusedTypes);
+    std::string read;
+    for (const auto& [name, dtype] : kTypes) {
+      read += " " + std::string(name);
+    }
+    return refuse(tensor_text(name_) + " holds elements of type " +
+                  printable(text) + "; read are" + read);
+  }
+
+  bool wrong_offsets() {
+    return refuse("the data_offsets of " + tensor_text(name_) +
+                  " are not two, expected [begin, end]");
+  }
+
+  Place place() const override {
+    switch (at_) {
+      case At::start:
+      case At::header:
+        return {"its header", "an object"};
+      case At::metadata_value:
+      case At::metadata:
+        return {"__metadata__", "an object of texts"};
+      case At::metadata_text:
+        return {printable(text_) + " of __metadata__", "a text"};
+      case At::tensor_value:
+      case At::tensor:
+        return {tensor_text(name_), "an object"};
+      case At::dtype:
+        return {"the dtype of " + tensor_text(name_), "a text"};
+      case At::shape_value:
+      case At::shape:
+        return {"the shape of " + tensor_text(name_), "an array of sizes"};
+      case At::offsets_value:
+      case At::offsets:
+        break;
+    }
+    return {"the data_offsets of " + tensor_text(name_), "[begin, end]"};
+  }
+
+  SafetensorsHeader header_;
+  At at_ = At::start;
+  bool seen_metadata_ = false;
+  std::string text_;  // key of the metadata that is being read
+  std::string name_;  // of the tensor that is being read
+  SafetensorsEntry entry_;
+  bool seen_dtype_ = false;
+  bool seen_shape_ = false;
+  bool seen_offsets_ = false;
+  int offsets_read_ = 0;
+  bool type_was_refused_ = false;
+};
+
+// Empty, or what is wrong with the tensor alone.
+std::string fault_of(std::string_view name, const SafetensorsEntry& entry) {
+  if (entry.begin > entry.end) {
+    return tensor_text(name) + " has the data_offsets " + offsets_text(entry) +
+           ", which end before they begin";
+  }
+  const auto bytes = array_bytes(entry.shape, entry.dtype);
+  if (bytes == entry.end - entry.begin) {
+    return "";
+  }
+  const std::string tensor = tensor_text(name) + " is of shape " +
+                             shape_text(entry.shape) + " and type " +
+                             std::string(safetensors_name_of(entry.dtype));
+  return bytes ? tensor + ", which take " + std::to_string(*bytes) +
+                     " bytes, but has the data_offsets " + offsets_text(entry)
+               : tensor + ", which take more bytes than there can be";
+}
+
+using Named = SafetensorsEntries::value_type;
+
+// How many bytes the tensors cover, from the first on, each of them once; or
+// where they do not.
+Result<std::size_t> covered_bytes(const SafetensorsEntries& tensors,
+                                  std::string_view subject) {
+  std::vector<const Named*> in_order;
+  in_order.reserve(tensors.size());
+  for (const Named& named : tensors) {
+    in_order.push_back(&named);
+  }
+  std::ranges::sort(in_order, {}, [](const Named* named) {
+    return std::pair(named->second.begin, named->second.end);
+  });
+  std::size_t covered = 0;
+  const Named* before = nullptr;
+  for (const Named* named : in_order) {
+    const auto& [name, entry] = *named;
+    if (entry.begin > covered) {
+      return Error{ErrorCode::bad_data, std::string(subject) + ": bytes " +
+                                            std::to_string(covered) + " to " +
+                                            std::to_string(entry.begin) +
+                                            " of the data belong to no tensor"};
+    }
+    if (entry.begin < covered) {
+      return Error{
+          ErrorCode::bad_data,
+          std::string(subject) + ": " + tensor_text(before->first) + " and " +
+              tensor_text(name) + " overlap: their data_offsets are " +
+              offsets_text(before->second) + " and " + offsets_text(entry)};
+    }
+    covered = entry.end;
+    before = named;
+  }
+  return covered;
+}
+
+}  // namespace
+
+std::string_view safetensors_name_of(DType dtype) {
+  return std::ranges::find(kTypes, dtype, &decltype(kTypes)::value_type::second)
+      ->first;
+}
+
+Result<CheckedHeader> parse_safetensors_header(std::string_view text,
+                                               std::string_view subject) {
+  if (!text.starts_with('{')) {
+    return Error{ErrorCode::bad_data, std::string(subject) +
+                                          ": its header does not begin with "
+                                          "'{'"};
+  }
+  HeaderEvents events;
+  if (Status s = read_json(text, events, subject, "its header"); !s) {
+    return events.type_was_refused()
+               ? Error{ErrorCode::unsupported, s.error().message}
+               : s.error();
+  }
+  CheckedHeader checked{events.take(), 0};
+  for (const auto& [name, entry] : checked.header.tensors) {
+    if (const std::string fault = fault_of(name, entry); !fault.empty()) {
+      return Error{ErrorCode::bad_data, std::string(subject) + ": " + fault};
+    }
+  }
+  const auto covered = covered_bytes(checked.header.tensors, subject);
+  if (!covered) {
+    return covered.error();
+  }
+  checked.data_bytes = *covered;
+  return checked;
+}
+
+}  // namespace headwise

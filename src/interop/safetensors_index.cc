@@ -1,0 +1,147 @@
+#include "interop/safetensors_index.h"
+
+#include <cstddef>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "interop/error_text.h"
+#include "interop/json_events.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::string_view kShardSuffix = ".safetensors";
+
+// Whether a shard may be called so: a name in the index's own folder.
+bool is_shard_name(std::string_view name) {
+  for (const char character : name) {
+    const auto byte = static_cast<unsigned char>(character);
+    if (byte < 0x20 || byte == 0x7f || byte == '/' || byte == '\\') {
+      return false;
+    }
+  }
+  return name.size() > kShardSuffix.size() && name.ends_with(kShardSuffix);
+}
+
+// Finds the weight_map; everything beside it is passed over, but may not hold
+// one key twice either, nor be nested deeper than files are.
+class IndexEvents : public JsonEvents {
+ public:
+  using ShardNames = std::map<std::string, std::string, std::less<>>;
+
+  bool has_map() const { return has_map_; }
+  ShardNames take() { return std::move(shard_names_); }
+
+  bool null() override { return passed_over() || JsonEvents::null(); }
+  bool boolean(bool value) override {
+    return passed_over() || JsonEvents::boolean(value);
+  }
+  bool number_integer(number_integer_t value) override {
+    return passed_over() || JsonEvents::number_integer(value);
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    return passed_over() || JsonEvents::number_unsigned(value);
+  }
+  bool number_float(number_float_t value, const std::string& text) override {
+    return passed_over() || JsonEvents::number_float(value, text);
+  }
+  bool string(std::string& value) override {
+    if (!in_map_ || depth() != 2) {
+      return passed_over() || JsonEvents::string(value);
+    }
+    if (!is_shard_name(value)) {
+      return refuse("tensor " + printable(tensor_) + " is said to be in " +
+                    printable(value) +
+                    ", expected NAME.safetensors without a path");
+    }
+    shard_names_.emplace(std::move(tensor_), std::move(value));
+    return true;
+  }
+
+  bool start_object(std::size_t elements) override {
+    if (in_map_ && depth() == 2) {
+      return JsonEvents::start_object(elements);
+    }
+    return open();
+  }
+  bool start_array(std::size_t elements) override {
+    if (depth() == 0 || in_map_) {
+      return JsonEvents::start_array(elements);
+    }
+    return open();
+  }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(std::string& key) override {
+    if (in_map_ && depth() == 2) {
+      tensor_ = std::move(key);
+      return !shard_names_.contains(tensor_) || twice(tensor_);
+    }
+    if (depth() == 1) {
+      in_map_ = key == "weight_map";
+      has_map_ = has_map_ || in_map_;
+    }
+    const auto [at, is_new] = keys_.back().insert(std::move(key));
+    return is_new || twice(*at);
+  }
+
+ private:
+  std::size_t depth() const { return keys_.size(); }
+
+  // A value that is no object and no array, and not asked for.
+  bool passed_over() const { return depth() > 0 && !in_map_; }
+
+  bool open() {
+    constexpr std::size_t kDeepest = 16;
+    if (depth() == kDeepest) {
+      return refuse("it is nested more than " + std::to_string(kDeepest) +
+                    " deep");
+    }
+    keys_.emplace_back();
+    return true;
+  }
+  bool close() {
+    keys_.pop_back();
+    in_map_ = in_map_ && depth() != 1;
+    return true;
+  }
+
+  bool twice(std::string_view key) {
+    return refuse("it has " + printable(key) + " twice");
+  }
+
+  Place place() const override {
+    if (!in_map_) {
+      return {"it", "an object"};
+    }
+    return depth() == 1 ? Place{"its weight_map", "an object of names of files"}
+                        : Place{"the place of tensor " + printable(tensor_),
+                                "the name of a file"};
+  }
+
+  // The keys of each object that is open; none of an array's.
+  std::vector<std::set<std::string>> keys_;
+  bool in_map_ = false;
+  bool has_map_ = false;
+  std::string tensor_;  // the key that was read last in the map
+  ShardNames shard_names_;
+};
+
+}  // namespace
+
+Result<std::map<std::string, std::string, std::less<>>> parse_safetensors_index(
+    std::string_view text, std::string_view subject) {
+  IndexEvents events;
+  if (Status s = read_json(text, events, subject, "it"); !s) {
+    return s.error();
+  }
+  if (!events.has_map()) {
+    return Error{ErrorCode::bad_data,
+                 std::string(subject) + ": it has no weight_map"};
+  }
+  return events.take();
+}
+
+}  // namespace headwise

@@ -1,0 +1,28 @@
+// Makes a SafetensorsFile of whatever holds its bytes. Errors begin with the
+// subject of the file.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "headwise/base/result.h"
+#include "headwise/interop/safetensors.h"
+#include "interop/input_file.h"
+
+namespace headwise {
+
+class SafetensorsReader {
+ public:
+  static Result<SafetensorsFile> read(InputFile file, FileAccess access);
+  // `bytes` are valid as long as `owner` lives.
+  static Result<SafetensorsFile> parse(std::span<const std::byte> bytes,
+                                       std::shared_ptr<const void> owner,
+                                       std::string subject);
+
+ private:
+  static Result<SafetensorsFile> read_stream(InputFile file);
+};
+
+}  // namespace headwise

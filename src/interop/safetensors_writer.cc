@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "headwise/interop/atomic_file.h"
+#include "headwise/interop/safetensors.h"
+#include "interop/element_bytes.h"
+#include "interop/error_text.h"
+#include "interop/json_events.h"
+#include "interop/safetensors_header.h"
+
+namespace headwise {
+namespace {
+
+using NamedView = std::map<std::string, AnyView>::value_type;
+
+// What lies where in the file that is to be written.
+struct Layout {
+  std::string start;  // length of the header, header, blanks
+  struct Piece {
+    const AnyView* view;
+    std::size_t bytes;
+  };
+  std::vector<Piece> data;  // as it follows
+};
+
+class LayoutMaker {
+ public:
+  explicit LayoutMaker(std::string subject) : subject_(std::move(subject)) {}
+
+  Result<Layout> make(const std::map<std::string, AnyView>& tensors,
+                      const SafetensorsMetadata& metadata) {
+    header_ = "{";
+    if (Status s = add_metadata(metadata); !s) {
+      return s.error();
+    }
+    if (Status s = place(tensors); !s) {
+      return s.error();
+    }
+    for (const auto& [name, view] : tensors) {
+      if (Status s = add_tensor(name, view); !s) {
+        return s.error();
+      }
+    }
+    header_ += "}";
+    constexpr std::size_t kBoundary = 8;
+    header_.append((kBoundary - header_.size() % kBoundary) % kBoundary, ' ');
+    if (header_.size() > kMaxSafetensorsHeader) {
+      return invalid("the header of so many names would have " +
+                     std::to_string(header_.size()) +
+                     " bytes, expected at "
+                     "most " +
+                     std::to_string(kMaxSafetensorsHeader));
+    }
+    for (std::size_t length = header_.size(), i = 0; i < kBoundary; ++i) {
+      layout_.start += static_cast<char>(length >> (8 * i) & 0xff);
+    }
+    layout_.start += header_;
+    return std::move(layout_);
+  }
+
+ private:
+  Status add_metadata(const SafetensorsMetadata& metadata) {
+    if (metadata.empty()) {
+      return ok();
+    }
+    add_key("\"" + std::string(kSafetensorsMetadata) + "\"");
+    header_ += "{";
+    for (const auto& [key, value] : metadata) {
+      const auto key_text = json_string(key);
+      const auto value_text = json_string(value);
+      if (!key_text || !value_text) {
+        return invalid("the metadata " + printable(key) + " is not UTF-8 text");
+      }
+      add_key(*key_text);
+      header_ += *value_text;
+    }
+    header_ += "}";
+    return ok();
+  }
+
+  // Larger elements come first: then each tensor begins on a boundary of its
+  // own, and there is no hole.
+  Status place(const std::map<std::string, AnyView>& tensors) {
+    std::vector<const NamedView*> in_order;
+    for (const NamedView& named : tensors) {
+      in_order.push_back(&named);
+    }
+    std::ranges::stable_sort(in_order, std::greater{}, [](const auto* named) {
+      return size_of(named->second.dtype());
+    });
+    constexpr std::size_t kLargest = std::numeric_limits<std::size_t>::max();
+    std::size_t end = 0;
+    for (const auto* named : in_order) {
+      const auto& [name, view] = *named;
+      const auto bytes = array_bytes(view.extents(), view.dtype());
+      if (!bytes || *bytes > kLargest - end ||
+          view.rank() > kMaxSafetensorsRank) {
+        return invalid("tensor " + printable(name) + " of shape " +
+                       shape_text(view.extents()) +
+                       " is too large to be written");
+      }
+      begins_.emplace(&view, end);
+      layout_.data.push_back({&view, *bytes});
+      end += *bytes;
+    }
+    return ok();
+  }
+
+  Status add_tensor(const std::string& name, const AnyView& view) {
+    const auto name_text = json_string(name);
+    if (!name_text || name == kSafetensorsMetadata) {
+      return invalid("a tensor cannot have the name " + printable(name) +
+                     (name_text ? "" : ", which is not UTF-8 text"));
+    }
+    const std::size_t begin = begins_.at(&view);
+    const std::size_t bytes = *array_bytes(view.extents(), view.dtype());
+    add_key(*name_text);
+    header_ += "{\"dtype\":\"";
+    header_ += safetensors_name_of(view.dtype());
+    header_ += "\",\"shape\":[";
+    for (std::size_t axis = 0; axis < view.rank(); ++axis) {
+      header_ += (axis == 0 ? "" : ",") + std::to_string(view.extents()[axis]);
+    }
+    header_ += "],\"data_offsets\":[" + std::to_string(begin) + "," +
+               std::to_string(begin + bytes) + "]}";
+    return ok();
+  }
+
+  // `text` is JSON.
+  void add_key(const std::string& text) {
+    header_ += (header_.ends_with('{') ? "" : ",") + text + ":";
+  }
+
+  Error invalid(const std::string& what) const {
+    return {ErrorCode::invalid_argument, subject_ + ": " + what};
+  }
+
+  std::string subject_;
+  std::string header_;
+  Layout layout_;
+  std::map<const AnyView*, std::size_t> begins_;
+};
+
+}  // namespace
+
+Status write_safetensors(const std::string& path,
+                         const std::map<std::string, AnyView>& tensors,
+                         const SafetensorsMetadata& metadata) {
+  return catching_out_of_memory([&]() -> Status {
+    const auto layout =
+        LayoutMaker("write_safetensors: " + path).make(tensors, metadata);
+    if (!layout) {
+      return layout.error();
+    }
+    std::vector<std::vector<std::byte>> copies(layout->data.size());
+    std::vector<std::span<const std::byte>> pieces = {
+        std::as_bytes(std::span(layout->start))};
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+      const auto& [view, bytes] = layout->data[i];
+      pieces.push_back(little_endian_bytes(*view, bytes, copies[i]));
+    }
+    return write_file_atomically(path, pieces);
+  });
+}
+
+Result<std::vector<std::byte>> format_safetensors(
+    const std::map<std::string, AnyView>& tensors,
+    const SafetensorsMetadata& metadata) {
+  return catching_out_of_memory([&]() -> Result<std::vector<std::byte>> {
+    const auto layout =
+        LayoutMaker("format_safetensors").make(tensors, metadata);
+    if (!layout) {
+      return layout.error();
+    }
+    const auto start = std::as_bytes(std::span(layout->start));
+    std::vector<std::byte> file(start.begin(), start.end());
+    for (const auto& [view, bytes] : layout->data) {
+      const std::vector<std::byte> data = little_endian_data(*view, bytes);
+      file.insert(file.end(), data.begin(), data.end());
+    }
+    return file;
+  });
+}
+
+}  // namespace headwise

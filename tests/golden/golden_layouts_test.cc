@@ -1,0 +1,223 @@
+// Parameters as the libraries themselves saved them: the layer of each layout
+// gives the library's own output, and is written as it was read.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "golden/fixtures.h"
+#include "golden/golden_case.h"
+#include "golden/golden_run.h"
+#include "headwise/interop/layouts.h"
+#include "headwise/interop/safetensors.h"
+#include "headwise/module/multi_head_attention.h"
+
+namespace headwise::testing_support {
+namespace {
+
+NamedArrays arrays_of(const std::filesystem::path& path) {
+  if (path.extension() == ".npz") {
+    return read_npz(path.string()).value();
+  }
+  const auto file = open_safetensors(path.string()).value();
+  NamedArrays arrays;
+  for (const auto& [name, entry] : file.tensors()) {
+    arrays.emplace(name, file.array(name).value());
+  }
+  return arrays;
+}
+
+ShapesByName shapes_of(const NamedArrays& arrays) {
+  ShapesByName shapes;
+  for (const auto& [name, array] : arrays) {
+    shapes.emplace(name, array.shape);
+  }
+  return shapes;
+}
+
+// A layer of `arrays`, in whatever layout they are found to be.
+LayerParams take(const NamedArrays& arrays, const LayoutMatch& match,
+                 std::size_t number) {
+  return take_layer(match, shapes_of(arrays), number,
+                    [&](const std::string& name) -> Result<Array> {
+                      return arrays.at(name);
+                    })
+      .value();
+}
+
+Linear linear_of(const NamedArrays& params, const std::string& name) {
+  const auto bias = params.find(name + ".bias");
+  return Linear::from_params(
+             to_float<2>(params.at(name + ".weight"), "test", name).value(),
+             bias == params.end()
+                 ? Tensor<float, 1>()
+                 : to_float<1>(bias->second, "test", name).value())
+      .value();
+}
+
+MultiHeadAttention layer_of(const NamedArrays& params, bool out_proj,
+                            std::size_t num_heads,
+                            std::optional<std::size_t> num_kv_heads) {
+  MultiHeadAttentionParams made{linear_of(params, "w_q"),
+                                linear_of(params, "w_k"),
+                                linear_of(params, "w_v")};
+  if (out_proj) {
+    made.w_o = linear_of(params, "w_o");
+  }
+  return MultiHeadAttention::from_params(std::move(made), num_heads,
+                                         num_kv_heads)
+      .value();
+}
+
+// As found, then written in its layout and every element compared.
+void expect_written_as_read(const NamedArrays& arrays, const LayoutMatch& match,
+                            LayerParams layer, std::size_t number,
+                            std::size_t num_heads) {
+  layer.num_heads = num_heads;
+  const auto again = lay_out(layer, number, *match.layout);
+  ASSERT_TRUE(again) << again.error().message;
+  ASSERT_EQ(again->size(), arrays.size());
+  for (const auto& [name, array] : *again) {
+    const std::string there =
+        match.prefix + name.substr(match.layout->prefixes[0].size());
+    ASSERT_TRUE(arrays.contains(there)) << there;
+    EXPECT_EQ(arrays.at(there).shape, array.shape) << there;
+    EXPECT_EQ(arrays.at(there).data, array.data) << there;
+  }
+}
+
+// The tensors of a case and what is computed of them.
+struct LayoutCase {
+  const char* folder;
+  const char* file;
+  const char* layout;
+  const char* query = "query";
+  const char* key = "key";
+  const char* value = "value";
+  const char* output = "output";
+  const char* lengths = nullptr;  // of the keys
+  std::size_t number = 0;
+  const char* mask = nullptr;  // of the keys; without an output projection
+};
+
+class LayoutGoldenTest : public FixturesTest,
+                         public testing::WithParamInterface<LayoutCase> {};
+
+TEST_P(LayoutGoldenTest, GivesTheLibrarysOutputAndIsWrittenAsItWasRead) {
+  const LayoutCase& test = GetParam();
+  const GoldenCase golden(fixtures() / test.folder);
+  const NamedArrays arrays = arrays_of(fixtures() / test.folder / test.file);
+  const auto match = find_layout(shapes_of(arrays), test.file);
+  ASSERT_TRUE(match) << match.error().message;
+  EXPECT_EQ(match->layout->name, test.layout);
+  const LayerParams params = take(arrays, *match, test.number);
+  const std::size_t num_heads = golden.options().at("num_heads");
+  const std::size_t num_kv_heads =
+      golden.options().value("num_kv_heads", num_heads);
+  EXPECT_EQ(params.num_heads.value_or(num_heads), num_heads);
+  EXPECT_EQ(params.num_kv_heads.value_or(num_kv_heads), num_kv_heads);
+  expect_written_as_read(arrays, *match, params, test.number, num_heads);
+
+  const MultiHeadAttention layer =
+      layer_of(params.params, test.mask == nullptr, num_heads, num_kv_heads);
+  const auto query = golden.floats<3>(test.query);
+  const auto key = golden.floats<3>(test.key);
+  const auto value = golden.floats<3>(test.value);
+  AttentionOptions options;
+  Tensor<std::int64_t, 1> lengths;
+  if (test.lengths != nullptr) {
+    lengths = golden.ints<1>(test.lengths);
+    options.mask = key_lengths(lengths.view());
+  }
+  Tensor<bool, 2> mask;
+  if (test.mask != nullptr) {
+    mask = golden.bools<2>(test.mask);
+    options.mask = key_padding(mask.view());
+  }
+  const auto result =
+      layer.forward(query.view(), key.view(), value.view(), options);
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_TRUE(golden.matches(test.output, got_of(result->output)));
+}
+
+LayoutCase torch_mha(const char* folder, const char* layout) {
+  return {folder, "state_dict.safetensors", layout};
+}
+// A layer that is called with query and value: the value is the key.
+LayoutCase keras(const char* folder, const char* key) {
+  return {.folder = folder, .file = "keras.npz", .layout = "keras", .key = key};
+}
+LayoutCase flax(const char* folder) {
+  return {folder, "flax.npz", "flax", "inputs_q", "inputs_k", "inputs_v"};
+}
+LayoutCase flax_self(const char* folder) {
+  return {folder, "flax.npz", "flax", "inputs_q", "inputs_q", "inputs_q"};
+}
+LayoutCase d2l(const char* folder, const char* file, const char* layout,
+               const char* output, const char* lengths = nullptr) {
+  return {folder, file, layout, "queries", "keys", "values", output, lengths};
+}
+LayoutCase minilm(const char* file, const char* input, const char* context,
+                  std::size_t number) {
+  return {.folder = "minilm",
+          .file = file,
+          .layout = "bert",
+          .query = input,
+          .key = input,
+          .value = input,
+          .output = context,
+          .number = number,
+          .mask = "attention_mask"};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, LayoutGoldenTest,
+    testing::Values(
+        torch_mha("torch_mha_self", "torch-mha"),
+        torch_mha("torch_mha_cross", "torch-mha"),
+        torch_mha("torch_mha_no_bias", "torch-mha"),
+        torch_mha("torch_mha_kdim_vdim", "torch-mha-split"),
+        keras("keras_mha_plain", "value"), keras("keras_mha_no_bias", "value"),
+        keras("keras_mha_value_dim", "value"),
+        keras("keras_mha_key_value", "key"), keras("keras_gqa", "value"),
+        flax_self("flax_linen_self"), flax("flax_linen_cross"),
+        flax("flax_linen_no_bias"), flax_self("flax_nnx_self"),
+        flax("flax_nnx_cross"), flax("flax_nnx_no_bias"),
+        d2l("d2l_h100", "torch.safetensors", "d2l", "output_none_torch"),
+        d2l("d2l_h100", "jax_flax.npz", "d2l-dense", "output_none_jax"),
+        d2l("d2l_sizes", "keras.npz", "d2l-dense", "output_valid1d_tensorflow",
+            "valid_lens_valid1d"),
+        d2l("d2l_sizes", "mxnet.npz", "d2l", "output_valid1d_mxnet",
+            "valid_lens_valid1d"),
+        d2l("d2l_sizes_bias", "torch.safetensors", "d2l", "output_none_torch"),
+        d2l("d2l_sizes_bias", "jax_flax.npz", "d2l-dense", "output_none_jax"),
+        minilm("layer0.safetensors", "layer0_hidden_in", "layer0_context", 0),
+        minilm("layer5.safetensors", "layer5_hidden_in", "layer5_context", 5)),
+    [](const auto& test) {
+      std::string name = std::string(test.param.folder) + "_" + test.param.file;
+      std::ranges::replace_if(
+          name, [](char c) { return std::isalnum(c) == 0; }, '_');
+      return name;
+    });
+
+TEST_F(FixturesTest, LayersWithoutCounterpartAreRefused) {
+  for (const auto& [folder, file, said] :
+       {std::tuple{"torch_mha_bias_kv", "state_dict.safetensors",
+                   "state_dict.safetensors: bias_k is one more key of all "
+                   "sequences (add_bias_kv), which has no counterpart here"},
+        {"flax_linen_normalize_qk", "flax.npz",
+         "flax.npz: params/query_ln/scale is a norm of the queries "
+         "(normalize_qk), which has no counterpart here"}}) {
+    const auto match =
+        find_layout(shapes_of(arrays_of(fixtures() / folder / file)), file);
+    ASSERT_FALSE(match);
+    EXPECT_EQ(match.error().message, said);
+  }
+}
+
+}  // namespace
+}  // namespace headwise::testing_support

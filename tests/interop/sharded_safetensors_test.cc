@@ -1,0 +1,248 @@
+#include "headwise/interop/sharded_safetensors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "interop/safetensors_bytes.h"
+#include "interop/safetensors_index.h"
+
+namespace headwise {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+
+// A model of two shards: w_q, w_k in one.safetensors, w_v in two.safetensors.
+class Model {
+ public:
+  Model() {
+    const auto w = [](const char* name, const char* offsets) {
+      return entry(name, "U8", "[2]", offsets);
+    };
+    put_file(folder_ / "one.safetensors",
+             safetensors_file(
+                 "{" + w("w_q", "[0,2]") + "," + w("w_k", "[2,4]") + "}",
+                 bytes_of("qqkk")));
+    put_file(folder_ / "two.safetensors",
+             safetensors_file("{" + w("w_v", "[0,2]") + "}", bytes_of("vv")));
+  }
+
+  std::string operator/(std::string_view name) const { return folder_ / name; }
+  std::string index() const { return folder_ / "model.safetensors.index.json"; }
+  void put_index(std::string_view text) const {
+    put_file(index(), bytes_of(text));
+  }
+  // w_q is in `shard`.
+  void put_index_of(std::string_view shard) const {
+    put_index("{\"weight_map\":{\"w_q\":\"" + std::string(shard) + "\"}}");
+  }
+  Result<ShardedSafetensors> open(FileAccess access = FileAccess::read) const {
+    return open_sharded_safetensors(index(), access);
+  }
+  // What opening says behind its name and a path in this folder.
+  std::string said_of(std::string_view file) const {
+    const auto model = open();
+    if (model) {
+      ADD_FAILURE() << "no error";
+      return "";
+    }
+    const std::string start =
+        "open_sharded_safetensors: " + folder_ / file + ": ";
+    EXPECT_TRUE(model.error().message.starts_with(start))
+        << model.error().message;
+    return model.error().message.substr(
+        std::min(start.size(), model.error().message.size()));
+  }
+
+ private:
+  TempFolder folder_;
+};
+
+constexpr std::string_view kIndex = "model.safetensors.index.json";
+
+constexpr std::string_view kWhole = R"({
+  "metadata": {"total_size": 6, "note": [null, {"x": -1.5e0}, true]},
+  "weight_map": {"w_q": "one.safetensors", "w_v": "two.safetensors",
+                 "w_k": "one.safetensors"}})";
+
+TEST(ShardedSafetensorsTest, TensorsComeFromTheShardsThatTheIndexNames) {
+  const Model files;
+  files.put_index(kWhole);
+  for (const FileAccess access : {FileAccess::read, FileAccess::mapped}) {
+    const auto model = files.open(access);
+    ASSERT_TRUE(model) << model.error().message;
+    EXPECT_THAT(model->shard_names(),
+                ElementsAre(Pair("w_k", "one.safetensors"),
+                            Pair("w_q", "one.safetensors"),
+                            Pair("w_v", "two.safetensors")));
+    EXPECT_EQ(model->shards().size(), 2u);
+    for (const auto& [name, value] :
+         {std::pair{"w_q", 'q'}, {"w_k", 'k'}, {"w_v", 'v'}}) {
+      const auto array = model->array(name);
+      ASSERT_TRUE(array) << array.error().message;
+      EXPECT_THAT(elements_of<char>(array->data), ElementsAre(value, value));
+      EXPECT_TRUE(model->tensor(name).value().in_place);
+    }
+    const auto missing = model->array("w_o");
+    ASSERT_FALSE(missing || model->tensor("w_o"));
+    EXPECT_EQ(missing.error().code, ErrorCode::out_of_range);
+    EXPECT_EQ(missing.error().message,
+              "open_sharded_safetensors: " + files.index() +
+                  ": there is no tensor w_o");
+  }
+}
+
+TEST(ShardedSafetensorsTest, TensorThatTheIndexDoesNotNameIsLeftOut) {
+  const Model files;
+  files.put_index_of("one.safetensors");
+  const auto model = files.open();
+  ASSERT_TRUE(model);
+  EXPECT_EQ(model->shard_names().size(), 1u);
+  EXPECT_FALSE(model->array("w_k"));
+  files.put_index("{\"weight_map\":{}}");
+  EXPECT_TRUE(files.open());
+}
+
+TEST(ShardedSafetensorsTest, TensorThatIsNotInItsShardIsNamed) {
+  const Model files;
+  files.put_index_of("two.safetensors");
+  EXPECT_EQ(files.said_of(kIndex), "tensor w_q is not in two.safetensors");
+}
+
+TEST(ShardedSafetensorsTest, ShardThatIsNotThereOrIsWrongIsNamed) {
+  const Model files;
+  files.put_index_of("three.safetensors");
+  EXPECT_EQ(files.said_of("three.safetensors"), "No such file or directory");
+  put_file(files / "three.safetensors", bytes_of("text"));
+  EXPECT_THAT(files.said_of("three.safetensors"),
+              HasSubstr("the file ends after 4 bytes"));
+  files.put_index_of("folder.safetensors");
+  ASSERT_EQ(::mkdir((files / "folder.safetensors").c_str(), 0700), 0);
+  EXPECT_EQ(files.said_of("folder.safetensors"), "Is a directory");
+  files.put_index_of("pipe.safetensors");
+  ASSERT_EQ(::mkfifo((files / "pipe.safetensors").c_str(), 0600), 0);
+  EXPECT_EQ(files.said_of("pipe.safetensors"), "it is no regular file");
+}
+
+// The five ways out of the folder that ONNX's external data had
+// (CVE-2022-25882, CVE-2024-27318, CVE-2026-27489, -34446, -34447).
+TEST(ShardedSafetensorsTest, NamesThatArePathsAreErrors) {
+  const Model files;
+  for (const char* name :
+       {"../one.safetensors", "a/../../one.safetensors", "/one.safetensors",
+        "./one.safetensors", "a/one.safetensors", "..", ".", "", ".safetensors",
+        "one.bin", "..\\\\one.safetensors", "one\\u0000.safetensors",
+        "one\\n.safetensors", "one.safetensors/"}) {
+    files.put_index_of(name);
+    EXPECT_THAT(files.said_of(kIndex),
+                testing::MatchesRegex("tensor w_q is said to be in .*, "
+                                      "expected NAME.safetensors without a "
+                                      "path"))
+        << name;
+  }
+  files.put_index_of("..safetensors");  // a name like any other
+  EXPECT_EQ(files.said_of("..safetensors"), "No such file or directory");
+}
+
+TEST(ShardedSafetensorsTest, SymbolicLinkToAFileOutsideIsRefused) {
+  const Model files;
+  const Model outside;
+  ASSERT_EQ(::symlink((outside / "one.safetensors").c_str(),
+                      (files / "link.safetensors").c_str()),
+            0);
+  files.put_index_of("link.safetensors");
+  EXPECT_EQ(files.said_of("link.safetensors"),
+            "it is a symbolic link, expected a file");
+}
+
+TEST(ShardedSafetensorsTest, FolderMayBeALinkThatTheUserNamed) {
+  const Model files;
+  files.put_index_of("one.safetensors");
+  const TempFolder elsewhere;
+  const std::string link = elsewhere / "link";
+  const std::string index = files.index();
+  ASSERT_EQ(::symlink(index.substr(0, index.rfind('/')).c_str(), link.c_str()),
+            0);
+  EXPECT_TRUE(open_sharded_safetensors(link + "/" + std::string(kIndex)));
+}
+
+TEST(ShardedSafetensorsTest, HardLinkIsAFileOfTheFolder) {
+  const Model files;
+  ASSERT_EQ(::link((files / "one.safetensors").c_str(),
+                   (files / "hard.safetensors").c_str()),
+            0);
+  files.put_index_of("hard.safetensors");
+  EXPECT_TRUE(files.open());
+}
+
+TEST(ShardedSafetensorsTest, IndexThatIsNotWhatItMustBeIsAnError) {
+  const Model files;
+  for (const auto& [text, said] :
+       {std::pair<std::string, std::string>{"", "it is no JSON text in UTF-8"},
+        {"{", "it is no JSON text in UTF-8"},
+        {"{}{}", "it is no JSON text in UTF-8"},
+        {std::string("{}\0", 3), "it has a NUL character at byte 2"},
+        {"[]", "it holds an array, expected an object"},
+        {"1", "it holds a number, expected an object"},
+        {"{}", "it has no weight_map"},
+        {R"({"metadata":{"weight_map":{}}})", "it has no weight_map"},
+        {R"({"weight_map":null})",
+         "its weight_map holds null, expected an object of names of files"},
+        {R"({"weight_map":[]})", "its weight_map holds an array"},
+        {R"({"weight_map":"one.safetensors"})", "its weight_map holds a text"},
+        {R"({"weight_map":{"w_q":1}})",
+         "the place of tensor w_q holds a number, expected the name of a "
+         "file"},
+        {R"({"weight_map":{"w_q":["one.safetensors"]}})",
+         "the place of tensor w_q holds an array"},
+        {R"({"weight_map":{"w_q":{}}})",
+         "the place of tensor w_q holds an object"},
+        {R"({"weight_map":{"w_q":"one.safetensors","w_q":"a.safetensors"}})",
+         "it has w_q twice"},
+        {R"({"weight_map":{},"weight_map":{}})", "it has weight_map twice"},
+        {R"({"metadata":{"a":[{"b":1,"b":2}]},"weight_map":{}})",
+         "it has b twice"},
+        {R"({"a":1,"a":2,"weight_map":{}})", "it has a twice"}}) {
+    files.put_index(text);
+    EXPECT_THAT(files.said_of(kIndex), testing::StartsWith(said)) << text;
+  }
+  for (const char bracket : {'[', '{'}) {
+    const std::string opened = bracket == '[' ? "[" : "{\"a\":";
+    std::string text = R"({"metadata":)";
+    for (int i = 0; i < 100'000; ++i) {
+      text += opened;
+    }
+    files.put_index(text);
+    EXPECT_EQ(files.said_of(kIndex), "it is nested more than 16 deep");
+  }
+}
+
+TEST(ShardedSafetensorsTest, EveryPrefixOfAnIndexIsAnError) {
+  for (std::size_t size = 0; size < kWhole.size(); ++size) {
+    EXPECT_FALSE(parse_safetensors_index(kWhole.substr(0, size), "x"));
+  }
+  EXPECT_TRUE(parse_safetensors_index(kWhole, "x"));
+}
+
+TEST(ShardedSafetensorsTest, EveryFlippedBitOfAnIndexGivesAValueOrAnError) {
+  std::string text(kWhole);
+  for (std::size_t bit = 0; bit < 8 * text.size(); ++bit) {
+    const auto mask = static_cast<char>(1u << bit % 8);
+    text[bit / 8] = static_cast<char>(text[bit / 8] ^ mask);
+    const auto names = parse_safetensors_index(text, "x");
+    if (!names) {
+      EXPECT_TRUE(names.error().message.starts_with("x: "));
+    } else {
+      for (const auto& [tensor, shard] : *names) {
+        EXPECT_EQ(shard.find('/'), std::string::npos);
+      }
+    }
+    text[bit / 8] = static_cast<char>(text[bit / 8] ^ mask);
+  }
+}
+
+}  // namespace
+}  // namespace headwise
