@@ -3,6 +3,7 @@
 # installed as well.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
+pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
 
 add_library(headwise_io)
 add_library(headwise::io ALIAS headwise_io)
@@ -19,6 +20,8 @@ target_sources(headwise_io
     include/headwise/interop/params.h
     include/headwise/interop/checkpoint.h
     include/headwise/interop/atomic_file.h
+    include/headwise/models/vocabulary.h
+    include/headwise/models/wordpiece.h
   PRIVATE
     src/inspect/trace.cc
     src/inspect/list_steps.cc
@@ -33,5 +36,12 @@ target_sources(headwise_io
     src/interop/npy_header.cc
     src/interop/npz.cc
     src/interop/params.cc
-    src/interop/checkpoint.cc)
-target_link_libraries(headwise_io PUBLIC headwise PRIVATE PkgConfig::libzip)
+    src/interop/checkpoint.cc
+    src/models/utf8.cc
+    src/models/vocabulary.cc
+    src/models/bert_characters.cc
+    src/models/bert_text.cc
+    src/models/wordpiece.cc)
+target_link_libraries(headwise_io
+  PUBLIC headwise
+  PRIVATE PkgConfig::libzip PkgConfig::utf8proc)
