@@ -31,9 +31,10 @@ LowerCase lower_case(char32_t code);
 class Decomposition {
  public:
   explicit Decomposition(char32_t code);
-  std::span<const char32_t> codes() const {
+  std::span<const char32_t> codes() const& {
     return std::span(codes_).first(count_);
   }
+  std::span<const char32_t> codes() && = delete;  // they would be gone
 
  private:
   std::array<char32_t, 4> codes_{};

@@ -67,7 +67,8 @@ void StrippedText::decompose(char32_t first) {
   add_pieces(first);
   // Only marks change places, and only with marks beside them.
   for (SpacedText ahead = text_; const auto mark = ahead.next();) {
-    if (combining_class(Decomposition(mark->code).codes().front()) == 0) {
+    const Decomposition decomposition(mark->code);
+    if (combining_class(decomposition.codes().front()) == 0) {
       break;
     }
     add_pieces(mark->code);
@@ -77,8 +78,9 @@ void StrippedText::decompose(char32_t first) {
 }
 
 void StrippedText::add_pieces(char32_t code) {
+  const Decomposition decomposition(code);
   bool follows = false;
-  for (const char32_t part : Decomposition(code).codes()) {
+  for (const char32_t part : decomposition.codes()) {
     pieces_.push_back({.code = part & 0x1FFFFFU,
                        .follows = follows ? 1U : 0U,
                        .combining_class = combining_class(part)});

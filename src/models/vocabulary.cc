@@ -1,7 +1,6 @@
 #include "headwise/models/vocabulary.h"
 
 #include <algorithm>
-#include <iterator>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -72,11 +71,11 @@ Vocabulary::Range Vocabulary::narrowed(Range range, std::size_t depth,
   };
   const auto ids =
       std::span(sorted_).subspan(range.begin, range.end - range.begin);
-  const auto found = std::ranges::equal_range(
-      ids, int{static_cast<unsigned char>(byte)}, {}, next);
-  const auto skipped =
-      static_cast<std::size_t>(std::distance(ids.begin(), found.begin()));
-  return {range.begin + skipped, range.begin + skipped + found.size()};
+  const int wanted = static_cast<unsigned char>(byte);
+  const auto begin = std::ranges::lower_bound(ids, wanted, {}, next);
+  const auto end = std::ranges::upper_bound(ids, wanted, {}, next);
+  return {range.begin + static_cast<std::size_t>(begin - ids.begin()),
+          range.begin + static_cast<std::size_t>(end - ids.begin())};
 }
 
 std::optional<Vocabulary::Match> Vocabulary::longest_match(
