@@ -120,7 +120,7 @@ bool is_space(char32_t code) {
   }
 }
 
-bool is_cjk(char32_t code) { return holds(kCjk, code); }
+bool is_cjk(char32_t code) { return !is_ascii(code) && holds(kCjk, code); }
 
 bool is_punctuation(char32_t code) {
   if (is_ascii(code)) {

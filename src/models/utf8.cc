@@ -12,6 +12,9 @@ std::optional<DecodedCharacter> decode_utf8(std::string_view text) {
   if (text.empty()) {
     return {};
   }
+  if (const auto byte = static_cast<unsigned char>(text[0]); byte < 0x80) {
+    return DecodedCharacter{byte, 1};
+  }
   utf8proc_int32_t code = 0;
   const utf8proc_ssize_t bytes = utf8proc_iterate(
       reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
@@ -25,10 +28,6 @@ std::optional<DecodedCharacter> decode_utf8(std::string_view text) {
 
 std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
-    if (static_cast<unsigned char>(text[at]) < 0x80) {
-      ++at;
-      continue;
-    }
     const auto character = decode_utf8(text.substr(at));
     if (!character) {
       return at;
@@ -39,6 +38,10 @@ std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
 }
 
 void append_utf8(std::string& text, char32_t code) {
+  if (code < 0x80) {
+    text += static_cast<char>(code);
+    return;
+  }
   std::array<utf8proc_uint8_t, 4> bytes{};
   const utf8proc_ssize_t count =
       utf8proc_encode_char(static_cast<utf8proc_int32_t>(code), bytes.data());

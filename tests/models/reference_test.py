@@ -1,12 +1,11 @@
 """Ids and offsets beside those of the reference tokenizer (Hugging Face's
 `tokenizers`), with the vocabulary of a real model:
 
-    reference_test.py TOKENIZE ENVIRONMENT [unittest arguments]
+    reference_test.py TOKENIZE [unittest arguments]
 
-TOKENIZE is the program of tokenize.cc, ENVIRONMENT the virtual environment that
-script/test made of requirements.txt; the environment's HEADWISE_REFERENCE names
-another. Without one there is nothing to compare with: exit code 77, or, under
-CI=true, 1.
+TOKENIZE is the program of tokenize.cc. Runs in the Python of the environment's
+HEADWISE_PEERS_PYTHON (script/test makes it, with requirements.txt); without the
+packages it is skipped, or fails under CI=true.
 """
 import importlib.util
 import itertools
@@ -20,7 +19,7 @@ import unittest
 
 import sentences
 
-NOTHING_TO_COMPARE_WITH = 77
+SKIPPED = 77
 SENTENCES = 10_000
 BERT = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 TOKENIZE = ""
@@ -198,16 +197,15 @@ def is_installed():
 
 def main():
     global TOKENIZE
-    TOKENIZE, environment, *arguments = sys.argv[1:]
-    folder = pathlib.Path(os.environ.get("HEADWISE_REFERENCE") or environment)
-    python = folder / "bin" / "python"
     if not is_installed():
-        if python.is_file() and not folder.samefile(sys.prefix):
-            os.execv(python, [python, "-B", *sys.argv])
-        print(f"skipped: there is no reference tokenizer in {folder}; "
-              "script/test installs it")
-        sys.exit(1 if os.environ.get("CI") == "true"
-                 else NOTHING_TO_COMPARE_WITH)
+        other = os.environ.get("HEADWISE_PEERS_PYTHON")
+        if other and "HEADWISE_PEERS_TRIED" not in os.environ:
+            os.environ["HEADWISE_PEERS_TRIED"] = "1"
+            os.execv(other, [other, "-B", *sys.argv])
+        print("skipped: there is no reference tokenizer "
+              f"(HEADWISE_PEERS_PYTHON is {other})")
+        sys.exit(1 if os.environ.get("CI") == "true" else SKIPPED)
+    TOKENIZE, *arguments = sys.argv[1:]
     unittest.main(argv=[sys.argv[0], *arguments])
 
 

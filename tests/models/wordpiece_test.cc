@@ -121,6 +121,9 @@ TEST(WordPieceTest, ASpecialTokenInTheTextIsThatToken) {
   EXPECT_EQ(tokens_of("a[MASK]a"), "a/0-1 [MASK]/1-7 a/7-8");
   EXPECT_EQ(tokens_of("[CLS] [SEP][PAD]"), "[CLS]/0-5 [SEP]/6-11 [PAD]/11-16");
   EXPECT_EQ(tokens_of("[[UNK]]"), "[/0-1 [UNK]/1-6 ]/6-7");
+  EXPECT_EQ(tokens_of("[SEP] a [SEP] caf\u00E9 [SEP] a"),
+            "[SEP]/0-5 a/6-7 [SEP]/8-13 caf/14-17 ##e/17-19 [SEP]/20-25 "
+            "a/26-27");
 }
 
 TEST(WordPieceTest, OnlyTheExactSpellingIsASpecialToken) {
