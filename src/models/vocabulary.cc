@@ -49,7 +49,7 @@ Error too_large(const std::string& subject, std::size_t bytes) {
 std::string_view Vocabulary::token(TokenId id) const {
   const auto n = static_cast<std::size_t>(id);
   const std::size_t begin = n == 0 ? 0 : ends_[n - 1];
-  return std::string_view(text_).substr(begin, ends_[n] - begin);
+  return std::string_view{text_}.substr(begin, ends_[n] - begin);
 }
 
 std::optional<TokenId> Vocabulary::find(std::string_view token) const {

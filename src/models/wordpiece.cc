@@ -92,7 +92,7 @@ class Encoder {
     if (word_characters_ <= kLongestWord) {
       for (std::size_t at = 0; at < word_.size();) {
         const auto match = vocabulary_.longest_match(
-            std::string_view(word_).substr(at), at > 0);
+            std::string_view{word_}.substr(at), at > 0);
         if (!match) {
           pieces_.clear();
           break;
