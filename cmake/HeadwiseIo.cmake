@@ -4,6 +4,7 @@
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
 find_package(nlohmann_json REQUIRED)
+pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
 
 add_library(headwise_io)
 add_library(headwise::io ALIAS headwise_io)
@@ -23,6 +24,8 @@ target_sources(headwise_io
     include/headwise/interop/layouts.h
     include/headwise/interop/checkpoint.h
     include/headwise/interop/atomic_file.h
+    include/headwise/models/vocabulary.h
+    include/headwise/models/wordpiece.h
   PRIVATE
     src/inspect/trace.cc
     src/inspect/list_steps.cc
@@ -52,8 +55,15 @@ target_sources(headwise_io
     src/interop/safetensors_index.cc
     src/interop/safetensors_writer.cc
     src/interop/sharded_safetensors.cc
-    src/interop/checkpoint.cc)
-target_link_libraries(headwise_io PUBLIC headwise PRIVATE PkgConfig::libzip)
+    src/interop/checkpoint.cc
+    src/models/utf8.cc
+    src/models/vocabulary.cc
+    src/models/bert_characters.cc
+    src/models/bert_text.cc
+    src/models/wordpiece.cc)
+target_link_libraries(headwise_io
+  PUBLIC headwise
+  PRIVATE PkgConfig::libzip PkgConfig::utf8proc)
 # Headers only: those who link headwise::io need not have them.
 target_include_directories(headwise_io SYSTEM PRIVATE
   $<TARGET_PROPERTY:nlohmann_json::nlohmann_json,INTERFACE_INCLUDE_DIRECTORIES>)

@@ -40,9 +40,9 @@ build_fuzz() {
   quietly fuzz-build cmake --build build/fuzz --target "$1"
 }
 
-# environment FOLDER REQUIREMENTS: the Python packages of that list, in an
-# environment of their own; made anew when the list changes. Fails, with what
-# pip said, where they cannot be had.
+# environment FOLDER REQUIREMENTS: the Python packages of that list, without what
+# they require, in an environment of their own; made anew when the list changes.
+# Fails, with what pip said, where they cannot be had.
 environment() {
   local folder="$1" requirements="$2"
   if cmp -s "$requirements" "$folder/requirements.txt"; then
@@ -52,6 +52,6 @@ environment() {
   rm -rf "$folder"
   (quietly "${folder//\//-}-venv" python3 -m venv "$folder") &&
     (quietly "${folder//\//-}-pip" \
-      "$folder/bin/pip" install -r "$requirements") &&
+      "$folder/bin/pip" install --no-deps -r "$requirements") &&
     cp "$requirements" "$folder/requirements.txt"
 }

@@ -8,32 +8,12 @@
 #include "headwise/interop/params.h"
 #include "headwise/interop/sharded_safetensors.h"
 #include "interop/files.h"
-#include "support/allocations.h"
+#include "support/failures.h"
 
 namespace headwise {
 namespace {
 
-using testing_support::failing_allocation;
-
-// Calls `work` until no allocation of it fails; how many did.
-template <class Work>
-long failures_of(const Work& work) {
-  for (long nth = 1;; ++nth) {
-    failing_allocation() = nth;
-    const auto result = work();
-    const bool all_served = failing_allocation() > 0;
-    failing_allocation() = 0;
-    if (all_served) {
-      EXPECT_TRUE(result) << result.error().message;
-      return nth - 1;
-    }
-    if (result) {  // something else did without that memory
-      continue;
-    }
-    EXPECT_EQ(result.error().code, ErrorCode::out_of_memory);
-    EXPECT_FALSE(result.error().message.empty());
-  }
-}
+using testing_support::failures_of;
 
 TEST(OutOfMemoryTest, EveryAllocationOfAReaderMayFail) {
   const Bytes file = file_bytes(data_path("big_endian_fortran.npy"));

@@ -1,0 +1,94 @@
+// The tokens that a BERT-family model knows, by id: a file of one token a line
+// (vocab.txt), the first of which has the id 0. A token that begins with ##
+// goes on inside a word. LF and CR LF end a line.
+//
+// Errors: io_error; bad_data, with the line, for an empty line, for one that is
+// no UTF-8 or longer than kLongestToken bytes, for a token that stands there
+// twice; bad_data for a file without tokens, without one of the special tokens
+// [PAD] [UNK] [CLS] [SEP], or of more than kLargestVocabulary bytes:
+//   read_vocabulary: model/vocab.txt: line 1031 is "the" again, the token of
+//   line 1997
+//
+// Example:
+//   Vocabulary vocabulary = read_vocabulary("model/vocab.txt").value();
+//   vocabulary.token(101);       // "[CLS]"
+//   vocabulary.find("##ing");    // 2075
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/steps/tokens.h"
+
+namespace headwise {
+
+inline constexpr std::size_t kLongestToken = 512;
+inline constexpr std::size_t kLargestVocabulary = std::size_t{1} << 26;
+
+class Vocabulary {
+ public:
+  std::size_t size() const { return ends_.size(); }
+  // `id` in [0, size()). The text lives as long as the vocabulary.
+  std::string_view token(TokenId id) const;
+  std::optional<TokenId> find(std::string_view token) const;
+
+  TokenId pad() const { return pad_; }
+  TokenId unk() const { return unk_; }
+  TokenId cls() const { return cls_; }
+  TokenId sep() const { return sep_; }
+  // The special tokens that are there: those above, and [MASK].
+  const std::vector<TokenId>& special_tokens() const { return special_; }
+
+  // The longest token that `text` begins with, where a word begins or, as
+  // ##..., inside one. Takes time by the token's length, not by the text's.
+  struct Match {
+    TokenId id = 0;
+    std::size_t bytes = 0;  // of `text`
+  };
+  std::optional<Match> longest_match(std::string_view text,
+                                     bool inside_word) const;
+
+ private:
+  friend Result<Vocabulary> read_vocabulary(const std::string& path);
+  friend Result<Vocabulary> parse_vocabulary(std::string_view text,
+                                             std::string_view name);
+  Vocabulary() = default;
+
+  // Messages begin with `subject`.
+  static Result<Vocabulary> make(std::string_view text,
+                                 const std::string& subject);
+  Status take_lines(std::string_view text, const std::string& subject);
+  Status sort_tokens(const std::string& subject);
+  Status find_special_tokens(const std::string& subject);
+
+  // Positions in sorted_: the tokens [begin, end).
+  struct Range {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+  // Of `range`, whose tokens agree in their first `depth` bytes, those that
+  // have `byte` next.
+  Range narrowed(Range range, std::size_t depth, char byte) const;
+
+  std::string text_;                   // of all tokens, one after another
+  std::vector<std::uint32_t> ends_;    // where each token's text ends
+  std::vector<std::uint32_t> sorted_;  // the ids, by their tokens' bytes
+  Range inside_word_;                  // the tokens that begin with ##
+  TokenId pad_ = 0;
+  TokenId unk_ = 0;
+  TokenId cls_ = 0;
+  TokenId sep_ = 0;
+  std::vector<TokenId> special_;
+};
+
+Result<Vocabulary> read_vocabulary(const std::string& path);
+// `name` is what messages call the source.
+Result<Vocabulary> parse_vocabulary(std::string_view text,
+                                    std::string_view name);
+
+}  // namespace headwise

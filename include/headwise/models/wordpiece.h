@@ -1,0 +1,104 @@
+// Step 0 of a BERT-family model: a sentence -> the ids of its tokens:
+//
+//   "Heads matter!"  ->  [CLS] heads matter ! [SEP]
+//
+// The sentence is normalised and cut into words (white space, punctuation, CJK
+// ideographs), and of each word the longest token of the vocabulary that it
+// begins with is taken, then the longest ##token that the rest begins with, to
+// its end. A word that cannot be taken so, or has over kLongestWord characters,
+// is [UNK]. A special token written in a sentence is that token.
+//
+//   ids       [CLS], the sentence's tokens, [SEP]
+//   offsets   of each the bytes [begin, end) of the sentence that it came from;
+//             (0, 0) for [CLS] and [SEP]
+//   cut       how many tokens did not fit in max_tokens and were left out
+//
+// An empty sentence is [CLS] [SEP]. Ids and offsets are those of the reference
+// tokenizer (tests/models/reference_test.py, docs/tokenizer.md). Takes time by
+// the sentence's length; beside the result, memory by its longest run of
+// combining marks.
+//
+// Errors: invalid_argument for max_tokens < 2; bad_data for a sentence that is
+// no UTF-8, with the byte; out_of_memory.
+//
+// Source: Devlin et al. 2018, arXiv:1810.04805; Wu et al. 2016, section 4.1,
+// arXiv:1609.08144.
+//
+// Example:
+//   WordPiece wordpiece(read_vocabulary("model/vocab.txt").value());
+//   EncodedSentence encoded = wordpiece.encode("Heads matter!", 512).value();
+//   wordpiece.vocabulary().token(encoded.ids[1]);   // "heads"
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/models/vocabulary.h"
+#include "headwise/run/progress.h"
+#include "headwise/steps/tokens.h"
+
+namespace headwise {
+
+inline constexpr std::size_t kLongestWord = 100;
+
+// As a model's tokenizer_config.json names them.
+struct WordPieceOptions {
+  bool do_lower_case = true;
+  // Decompose, and drop marks that take no space. Unset: as do_lower_case.
+  std::optional<bool> strip_accents = {};
+  // CJK ideographs are words of their own.
+  bool tokenize_chinese_chars = true;
+  // "[MASK]" in a sentence is that token (the reference does so), not a word
+  // between two brackets.
+  bool special_tokens_in_text = true;
+};
+
+// The bytes [begin, end).
+struct ByteSpan {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  bool operator==(const ByteSpan&) const = default;
+};
+
+struct EncodedSentence {
+  std::vector<TokenId> ids;
+  std::vector<ByteSpan> offsets;
+  std::size_t cut = 0;
+};
+
+// Sentence b of a batch: ids[b], offsets[b], cut[b]. `ids` is what pad() and
+// the embedding take.
+struct EncodedBatch {
+  RaggedTokens ids;
+  std::vector<std::vector<ByteSpan>> offsets;
+  std::vector<std::size_t> cut;
+};
+
+class WordPiece {
+ public:
+  explicit WordPiece(Vocabulary vocabulary,
+                     const WordPieceOptions& options = {})
+      : vocabulary_(std::move(vocabulary)), options_(options) {}
+
+  const Vocabulary& vocabulary() const { return vocabulary_; }
+  const WordPieceOptions& options() const { return options_; }
+
+  // May be called by several threads at once.
+  Result<EncodedSentence> encode(std::string_view sentence,
+                                 std::size_t max_tokens) const;
+  // `progress` counts sentences. Errors name the sentence.
+  Result<EncodedBatch> encode_batch(std::span<const std::string_view> sentences,
+                                    std::size_t max_tokens,
+                                    const Progress& progress = {}) const;
+
+ private:
+  Vocabulary vocabulary_;
+  WordPieceOptions options_;
+};
+
+}  // namespace headwise

@@ -1,0 +1,47 @@
+// What a character is to BERT's tokenizer. The classes are Unicode's (general
+// categories, canonical decomposition, lower case) in the versions that the
+// reference tokenizer has of them: models were trained on its choices, so a
+// character that Unicode knows since is to it what it is to the reference.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace headwise::bert {
+
+// Dropped from a text: NUL, U+FFFD, control and format characters.
+bool is_dropped(char32_t code);
+bool is_space(char32_t code);
+// An ideograph that stands as a word of its own.
+bool is_cjk(char32_t code);
+// Each such character is a word of its own.
+bool is_punctuation(char32_t code);
+// A mark that takes no space: what accents are once they are decomposed.
+bool is_accent(char32_t code);
+
+// One or two characters: only U+0130 has two.
+struct LowerCase {
+  char32_t first = 0;
+  char32_t second = 0;  // 0: none
+};
+LowerCase lower_case(char32_t code);
+
+// The canonical decomposition in full, at most 4 characters.
+class Decomposition {
+ public:
+  explicit Decomposition(char32_t code);
+  std::span<const char32_t> codes() const& {
+    return std::span(codes_).first(count_);
+  }
+  std::span<const char32_t> codes() && = delete;  // they would be gone
+
+ private:
+  std::array<char32_t, 4> codes_{};
+  std::size_t count_ = 0;
+};
+
+// Marks of other classes than 0 are sorted by their class.
+std::uint8_t combining_class(char32_t code);
+
+}  // namespace headwise::bert

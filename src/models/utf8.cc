@@ -1,0 +1,53 @@
+#include "models/utf8.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <array>
+
+namespace headwise {
+
+std::optional<DecodedCharacter> decode_utf8(std::string_view text) {
+  constexpr std::size_t kLongest = 4;
+  if (text.empty()) {
+    return {};
+  }
+  if (const auto byte = static_cast<unsigned char>(text[0]); byte < 0x80) {
+    return DecodedCharacter{byte, 1};
+  }
+  utf8proc_int32_t code = 0;
+  const utf8proc_ssize_t bytes = utf8proc_iterate(
+      reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+      static_cast<utf8proc_ssize_t>(std::min(text.size(), kLongest)), &code);
+  if (bytes <= 0) {
+    return {};
+  }
+  return DecodedCharacter{static_cast<char32_t>(code),
+                          static_cast<std::size_t>(bytes)};
+}
+
+std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const auto character = decode_utf8(text.substr(at));
+    if (!character) {
+      return at;
+    }
+    at += character->bytes;
+  }
+  return {};
+}
+
+void append_utf8(std::string& text, char32_t code) {
+  if (code < 0x80) {
+    text += static_cast<char>(code);
+    return;
+  }
+  std::array<utf8proc_uint8_t, 4> bytes{};
+  const utf8proc_ssize_t count =
+      utf8proc_encode_char(static_cast<utf8proc_int32_t>(code), bytes.data());
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    text += static_cast<char>(bytes[i]);
+  }
+}
+
+}  // namespace headwise

@@ -1,0 +1,214 @@
+#include "headwise/models/vocabulary.h"
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "interop/error_text.h"
+#include "interop/input_file.h"
+#include "models/utf8.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::string_view kInsideWord = "##";
+
+Error bad(const std::string& subject, const std::string& what) {
+  return {ErrorCode::bad_data, subject + ": " + what};
+}
+
+std::string line_text(std::size_t id) {
+  return "line " + std::to_string(id + 1);
+}
+
+// What is wrong with the line of `token`; nothing where nothing is.
+std::string fault_of(std::string_view token) {
+  if (token.empty()) {
+    return " is empty";
+  }
+  if (token.size() > kLongestToken) {
+    return " has " + std::to_string(token.size()) +
+           " bytes, expected at most " + std::to_string(kLongestToken);
+  }
+  if (const auto at = find_invalid_utf8(token)) {
+    return " is no UTF-8 text: byte " + std::to_string(*at) +
+           " of it begins no character";
+  }
+  return "";
+}
+
+Error too_large(const std::string& subject, std::size_t bytes) {
+  return bad(subject, "it has " + std::to_string(bytes) +
+                          " bytes, expected at most " +
+                          std::to_string(kLargestVocabulary));
+}
+
+}  // namespace
+
+std::string_view Vocabulary::token(TokenId id) const {
+  const auto n = static_cast<std::size_t>(id);
+  const std::size_t begin = n == 0 ? 0 : ends_[n - 1];
+  return std::string_view{text_}.substr(begin, ends_[n] - begin);
+}
+
+std::optional<TokenId> Vocabulary::find(std::string_view token) const {
+  const auto found = std::ranges::lower_bound(
+      sorted_, token, {}, [this](std::uint32_t id) { return this->token(id); });
+  if (found == sorted_.end() || this->token(*found) != token) {
+    return {};
+  }
+  return *found;
+}
+
+Vocabulary::Range Vocabulary::narrowed(Range range, std::size_t depth,
+                                       char byte) const {
+  // A token that ends here comes before all that go on.
+  const auto next = [&](std::uint32_t id) {
+    const std::string_view text = token(id);
+    return depth < text.size() ? int{static_cast<unsigned char>(text[depth])}
+                               : -1;
+  };
+  const auto ids =
+      std::span(sorted_).subspan(range.begin, range.end - range.begin);
+  const int wanted = static_cast<unsigned char>(byte);
+  const auto begin = std::ranges::lower_bound(ids, wanted, {}, next);
+  const auto end = std::ranges::upper_bound(ids, wanted, {}, next);
+  return {range.begin + static_cast<std::size_t>(begin - ids.begin()),
+          range.begin + static_cast<std::size_t>(end - ids.begin())};
+}
+
+std::optional<Vocabulary::Match> Vocabulary::longest_match(
+    std::string_view text, bool inside_word) const {
+  const std::size_t prefix = inside_word ? kInsideWord.size() : 0;
+  Range range = inside_word ? inside_word_ : Range{0, sorted_.size()};
+  std::optional<Match> longest;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    range = narrowed(range, prefix + i, text[i]);
+    if (range.begin == range.end) {
+      break;
+    }
+    const TokenId first = sorted_[range.begin];
+    if (token(first).size() == prefix + i + 1) {
+      longest = {first, i + 1};
+    }
+  }
+  return longest;
+}
+
+Status Vocabulary::take_lines(std::string_view text,
+                              const std::string& subject) {
+  text_.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) {
+      line.remove_suffix(1);
+    }
+    if (const std::string fault = fault_of(line); !fault.empty()) {
+      return bad(subject, line_text(size()) + fault);
+    }
+    text_ += line;
+    ends_.push_back(static_cast<std::uint32_t>(text_.size()));
+  }
+  return size() > 0 ? ok()
+                    : bad(subject, "it is empty, expected a token a line");
+}
+
+Status Vocabulary::sort_tokens(const std::string& subject) {
+  sorted_.resize(size());
+  std::iota(sorted_.begin(), sorted_.end(), 0U);
+  std::ranges::sort(sorted_, {}, [this](std::uint32_t id) {
+    return std::pair(token(id), id);
+  });
+  // The first line that repeats another.
+  std::optional<std::pair<std::uint32_t, std::uint32_t>> repeated;
+  for (std::size_t n = 1; n < size(); ++n) {
+    const std::uint32_t id = sorted_[n];
+    const std::uint32_t before = sorted_[n - 1];
+    if (token(id) == token(before) && (!repeated || id < repeated->first)) {
+      repeated = {id, before};
+    }
+  }
+  if (repeated) {
+    return bad(subject, line_text(repeated->first) + " is \"" +
+                            printable(token(repeated->first)) +
+                            "\" again, the token of " +
+                            line_text(repeated->second));
+  }
+  inside_word_ = {0, size()};
+  for (std::size_t i = 0; i < kInsideWord.size(); ++i) {
+    inside_word_ = narrowed(inside_word_, i, kInsideWord[i]);
+  }
+  return ok();
+}
+
+Status Vocabulary::find_special_tokens(const std::string& subject) {
+  struct Special {
+    std::string_view token;
+    TokenId* id;  // null: it may be missing
+  };
+  for (const auto& [text, id] :
+       {Special{"[PAD]", &pad_}, Special{"[UNK]", &unk_},
+        Special{"[CLS]", &cls_}, Special{"[SEP]", &sep_},
+        Special{"[MASK]", nullptr}}) {
+    const std::optional<TokenId> found = find(text);
+    if (found) {
+      special_.push_back(*found);
+    }
+    if (id != nullptr) {
+      if (!found) {
+        return bad(subject, "it has no token " + std::string(text));
+      }
+      *id = *found;
+    }
+  }
+  return ok();
+}
+
+Result<Vocabulary> Vocabulary::make(std::string_view text,
+                                    const std::string& subject) {
+  if (text.size() > kLargestVocabulary) {
+    return too_large(subject, text.size());
+  }
+  Vocabulary made;
+  if (Status s = made.take_lines(text, subject); !s) {
+    return s.error();
+  }
+  if (Status s = made.sort_tokens(subject); !s) {
+    return s.error();
+  }
+  if (Status s = made.find_special_tokens(subject); !s) {
+    return s.error();
+  }
+  return made;
+}
+
+Result<Vocabulary> read_vocabulary(const std::string& path) {
+  return catching_out_of_memory([&]() -> Result<Vocabulary> {
+    Result<InputFile> file = InputFile::open("read_vocabulary", path);
+    if (!file) {
+      return file.error();
+    }
+    if (file->size() && *file->size() > kLargestVocabulary) {
+      return too_large(file->subject(), *file->size());
+    }
+    const auto bytes = file->read_all();
+    if (!bytes) {
+      return bytes.error();
+    }
+    return Vocabulary::make(
+        {reinterpret_cast<const char*>(bytes->data()), bytes->size()},
+        file->subject());
+  });
+}
+
+Result<Vocabulary> parse_vocabulary(std::string_view text,
+                                    std::string_view name) {
+  return catching_out_of_memory([&]() -> Result<Vocabulary> {
+    return Vocabulary::make(text, "parse_vocabulary: " + std::string(name));
+  });
+}
+
+}  // namespace headwise

@@ -1,0 +1,214 @@
+#include "headwise/models/wordpiece.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/check.h"
+#include "interop/error_text.h"
+#include "models/bert_characters.h"
+#include "models/bert_text.h"
+#include "models/utf8.h"
+
+namespace headwise {
+namespace {
+
+// The tokens of one sentence as they are found.
+class Encoder {
+ public:
+  Encoder(const Vocabulary& vocabulary, const WordPieceOptions& options,
+          std::size_t max_tokens)
+      : vocabulary_(vocabulary), options_(options), max_tokens_(max_tokens) {}
+
+  EncodedSentence encode(std::string_view sentence) {
+    put(vocabulary_.cls(), {});
+    std::size_t begin = 0;  // of what is not yet encoded
+    std::size_t at = options_.special_tokens_in_text ? sentence.find('[')
+                                                     : std::string_view::npos;
+    while (at != std::string_view::npos) {
+      std::size_t next = at + 1;
+      if (const auto id = special_token(sentence.substr(at))) {
+        add_text(sentence.substr(begin, at - begin), begin);
+        begin = next = at + vocabulary_.token(*id).size();
+        add(*id, {at, begin});
+      }
+      at = sentence.find('[', next);
+    }
+    add_text(sentence.substr(begin), begin);
+    put(vocabulary_.sep(), {});
+    return std::move(encoded_);
+  }
+
+ private:
+  // The special token that `text` begins with. None of them begins another.
+  std::optional<TokenId> special_token(std::string_view text) const {
+    const auto& specials = vocabulary_.special_tokens();
+    const auto found = std::ranges::find_if(specials, [&](TokenId id) {
+      return text.starts_with(vocabulary_.token(id));
+    });
+    return found == specials.end() ? std::optional<TokenId>() : *found;
+  }
+
+  // The words of a part of the sentence, which begins at byte `begin`.
+  void add_text(std::string_view text, std::size_t begin) {
+    bert::BertText characters(text, begin, options_);
+    while (const auto character = characters.next()) {
+      const bool alone = bert::is_punctuation(character->code);
+      if (alone || bert::is_space(character->code)) {
+        end_word();
+      }
+      if (alone || !bert::is_space(character->code)) {
+        extend_word(*character);
+      }
+      if (alone) {
+        end_word();
+      }
+    }
+    end_word();
+  }
+
+  void extend_word(const bert::Character& character) {
+    if (word_characters_ == 0) {
+      word_from_.begin = character.from.begin;
+    }
+    word_from_.end = character.from.end;
+    ++word_characters_;
+    if (word_characters_ <= kLongestWord) {
+      append_utf8(word_, character.code);
+      from_.resize(word_.size(), character.from);
+    }
+  }
+
+  void end_word() {
+    if (word_characters_ > 0) {
+      add_word();
+    }
+    word_characters_ = 0;
+    word_.clear();
+    from_.clear();
+  }
+
+  void add_word() {
+    pieces_.clear();
+    if (word_characters_ <= kLongestWord) {
+      for (std::size_t at = 0; at < word_.size();) {
+        const auto match = vocabulary_.longest_match(
+            std::string_view{word_}.substr(at), at > 0);
+        if (!match) {
+          pieces_.clear();
+          break;
+        }
+        const std::size_t end = at + match->bytes;
+        pieces_.push_back({match->id, {from_[at].begin, from_[end - 1].end}});
+        at = end;
+      }
+    }
+    if (pieces_.empty()) {
+      add(vocabulary_.unk(), word_from_);
+    }
+    for (const Piece& piece : pieces_) {
+      add(piece.id, piece.from);
+    }
+  }
+
+  // A token of the sentence, if there is room for it and [SEP].
+  void add(TokenId id, ByteSpan from) {
+    if (encoded_.ids.size() + 1 < max_tokens_) {
+      put(id, from);
+    } else {
+      ++encoded_.cut;
+    }
+  }
+
+  void put(TokenId id, ByteSpan from) {
+    encoded_.ids.push_back(id);
+    encoded_.offsets.push_back(from);
+  }
+
+  struct Piece {
+    TokenId id = 0;
+    ByteSpan from;
+  };
+
+  const Vocabulary& vocabulary_;
+  const WordPieceOptions& options_;
+  std::size_t max_tokens_;
+  EncodedSentence encoded_;
+
+  // The word so far: its first kLongestWord characters and, for each byte of
+  // them, the bytes of the sentence that its character came from.
+  std::size_t word_characters_ = 0;
+  ByteSpan word_from_;
+  std::string word_;
+  std::vector<ByteSpan> from_;
+  std::vector<Piece> pieces_;  // of the word that is added
+};
+
+constexpr std::size_t kFewestTokens = 2;  // [CLS] and [SEP]
+
+Status check_max_tokens(std::string_view operation, std::size_t max_tokens) {
+  if (max_tokens >= kFewestTokens) {
+    return ok();
+  }
+  return value_error(operation, "max_tokens", std::to_string(max_tokens),
+                     "at least 2, for [CLS] and [SEP]");
+}
+
+Status check_sentence(const std::string& subject, std::string_view sentence) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const std::optional<std::size_t> at = find_invalid_utf8(sentence);
+  if (!at) {
+    return ok();
+  }
+  const auto byte = static_cast<unsigned char>(sentence[*at]);
+  return Error{ErrorCode::bad_data,
+               subject + " is no UTF-8 text: byte " + std::to_string(*at) +
+                   " (0x" + kDigits[byte >> 4] + kDigits[byte & 15] +
+                   ") begins no character"};
+}
+
+}  // namespace
+
+Result<EncodedSentence> WordPiece::encode(std::string_view sentence,
+                                          std::size_t max_tokens) const {
+  return catching_out_of_memory([&]() -> Result<EncodedSentence> {
+    if (Status s = check_max_tokens("encode", max_tokens); !s) {
+      return s.error();
+    }
+    if (Status s = check_sentence("encode: the sentence", sentence); !s) {
+      return s.error();
+    }
+    return Encoder(vocabulary_, options_, max_tokens).encode(sentence);
+  });
+}
+
+Result<EncodedBatch> WordPiece::encode_batch(
+    std::span<const std::string_view> sentences, std::size_t max_tokens,
+    const Progress& progress) const {
+  return catching_out_of_memory([&]() -> Result<EncodedBatch> {
+    if (Status s = check_max_tokens("encode_batch", max_tokens); !s) {
+      return s.error();
+    }
+    EncodedBatch batch;
+    for (std::size_t b = 0; b < sentences.size(); ++b) {
+      if (progress) {
+        progress(b, sentences.size());
+      }
+      if (Status s = check_sentence(
+              "encode_batch: sentence " + std::to_string(b), sentences[b]);
+          !s) {
+        return s.error();
+      }
+      EncodedSentence encoded =
+          Encoder(vocabulary_, options_, max_tokens).encode(sentences[b]);
+      batch.ids.push_back(std::move(encoded.ids));
+      batch.offsets.push_back(std::move(encoded.offsets));
+      batch.cut.push_back(encoded.cut);
+    }
+    if (progress) {
+      progress(sentences.size(), sentences.size());
+    }
+    return batch;
+  });
+}
+
+}  // namespace headwise
