@@ -19,6 +19,8 @@ import unittest
 OK, USAGE, BAD_INPUT, OUT_OF_RESOURCES = 0, 2, 3, 4
 HEADWISE = ""
 FIXTURES = ""
+SANITIZED = "HEADWISE_SANITIZED" in os.environ  # tests/apps/CMakeLists.txt
+SECONDS = 1200 if SANITIZED else 120  # for one call of the command
 
 
 def npy_bytes(shape, values=None, descr="<f4", header=None, version=1):
@@ -64,7 +66,7 @@ class CliTest(unittest.TestCase):
         options.setdefault("stderr", subprocess.PIPE)
         return subprocess.run(
             [HEADWISE, *map(os.fspath, arguments)], input=stdin,
-            env={**environment, **(env or {})}, cwd=self.folder, timeout=120,
+            env={**environment, **(env or {})}, cwd=self.folder, timeout=SECONDS,
             **options)
 
     def succeed(self, *arguments, **options):

@@ -338,7 +338,7 @@ class OutputTest(CliTest):
             self.assertIn(done.returncode, (OK, -signal.SIGPIPE))
             self.assertEqual(done.stderr, b"")
 
-    @unittest.skipIf("HEADWISE_NO_MEMORY_LIMIT" in os.environ, "sanitizers")
+    @unittest.skipIf(cli_case.SANITIZED, "sanitizers")
     def test_out_of_memory(self):
         def limit():
             resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20))

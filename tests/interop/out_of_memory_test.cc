@@ -13,6 +13,7 @@
 namespace headwise {
 namespace {
 
+using testing_support::failing_allocation;
 using testing_support::failures_of;
 
 TEST(OutOfMemoryTest, EveryAllocationOfAReaderMayFail) {

@@ -3,15 +3,14 @@
 // and a test.
 //
 //   headwise         w_q.weight (out, in), w_q.bias (out), ..
-//   torch-mha        torch.nn.MultiheadAttention: in_proj_weight (3E, E), rows
-//                    of q, k, v
+//   torch-mha        torch.nn.MultiheadAttention: in_proj_weight (3E, E)
 //   torch-mha-split  the same with kdim or vdim: q_proj_weight, ..
-//   bert             encoder.layer.N.attention.self.query.weight, .., MiniLM
-//   too distilbert       transformer.layer.N.attention.q_lin.weight, .. d2l
-//   W_q.weight (out, in): PyTorch, MXNet d2l-dense        W_q/kernel (in, out):
-//   TensorFlow, JAX keras            query/kernel (in, H, d),
-//   attention_output/kernel
-//                    (H, d, out), as arrays by the paths of the variables
+//   bert             encoder.layer.N.attention.self.query.weight, ..
+//   distilbert       transformer.layer.N.attention.q_lin.weight, ..
+//   d2l              W_q.weight (out, in): PyTorch, MXNet
+//   d2l-dense        W_q/kernel (in, out): TensorFlow, JAX
+//   keras            query/kernel (in, H, d), attention_output/kernel (H, d,
+//                    out), arrays by the paths of the variables
 //   flax             query/kernel (in, H, d), out/kernel (H, d, out)
 //
 // A layout is found by names and shapes. Elements are moved, never computed: a

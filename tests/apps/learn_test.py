@@ -1,0 +1,29 @@
+"""What `headwise train` learns: the most lasting of the tests."""
+import itertools
+import json
+
+import cli_case
+from cli_case import CliTest
+
+# A sanitizer looks for faults, which are the same from every seed.
+SEEDS = "0" if cli_case.SANITIZED else "012"
+
+
+class LearnTest(CliTest):
+    def test_the_defaults_learn_from_any_seed_what_averaging_cannot(self):
+        for task, scoring, seed in (
+                *itertools.product(("recall", "reverse"), ("dot",), SEEDS),
+                ("recall", "additive", "0"), ("reverse", "additive", "0")):
+            with self.subTest(task=task, scoring=scoring, seed=seed):
+                text = self.succeed("train", "--json", "--task", task,
+                                    "--scoring", scoring, "--seed", seed,
+                                    "--out", "run")
+                last = json.loads(text.splitlines()[-1])
+                self.assertGreaterEqual(last["accuracy"], 0.95)
+                self.assertLessEqual(last["uniform_accuracy"],
+                                     last["accuracy"] - 0.2)
+                self.assertGreater(max(last["weight_on_answer"]), 0.5)
+
+
+if __name__ == "__main__":
+    cli_case.main()
