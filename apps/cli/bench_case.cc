@@ -160,6 +160,11 @@ Result<BenchCase> BenchCase::create(Workload workload, BenchInputs inputs,
   BenchCase created(std::move(workload), std::move(inputs));
   created.executor_ = &executor;
   if (created.inputs_.layer) {
+    auto output = Tensor<float, 3>::create(created.inputs_.x.extents());
+    if (!output) {
+      return output.error();
+    }
+    created.layer_result_.output = *std::move(output);
     return created;
   }
   const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = created.workload_.shape;
@@ -254,8 +259,12 @@ Status BenchCase::run() {
                       *workspace_);
   }
   const auto x = std::as_const(inputs_.x).view();
-  auto result =
-      std::as_const(*inputs_.layer).forward(x, x, x, options(*executor_));
+  const MultiHeadAttention& layer = *inputs_.layer;
+  if (!workload_.attn_weights) {
+    return layer.forward_into(x, x, x, layer_result_.output.view(),
+                              options(*executor_));
+  }
+  auto result = layer.forward(x, x, x, options(*executor_));
   if (!result) {
     return result.error();
   }

@@ -75,7 +75,7 @@ class BenchCase {
 
   Workload workload_;
   BenchInputs inputs_;
-  // Attention writes where it is told; the layer returns.
+  // Written where it is told; the layer returns attention weights.
   std::optional<AttentionPlan> plan_;
   const Executor* executor_ = nullptr;
   std::optional<Workspace> workspace_;

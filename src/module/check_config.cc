@@ -183,11 +183,12 @@ Result<std::size_t> check_params(const MultiHeadAttentionParams& params,
     return v_head_dim;
   }
   const std::size_t head_dim = params.w_q.out_features() / num_heads;
-  if (Status s =
-          check_shape(kOperation, "w_k.weight", params.w_k.weight().extents(),
-                      grouped ? "(num_kv_heads * head_dim, kdim)"
-                              : "(rows of w_q.weight, kdim)",
-                      {{num_kv_heads * head_dim, params.w_k.in_features()}});
+  if (Status s = check_shape(
+          kOperation, "w_k.weight",
+          Extents<2>{params.w_k.out_features(), params.w_k.in_features()},
+          grouped ? "(num_kv_heads * head_dim, kdim)"
+                  : "(rows of w_q.weight, kdim)",
+          {{num_kv_heads * head_dim, params.w_k.in_features()}});
       !s) {
     return s.error();
   }

@@ -102,7 +102,7 @@ Result<SplitHeads> split(const Projected& projected,
 }
 
 Result<Attended> attend(const AttentionPlan& plan, const SplitHeads& heads,
-                        bool for_backward, LayerMemory& memory) {
+                        const OfEachRow& wanted, LayerMemory& memory) {
   const AttentionShape& shape = plan.spec().shape;
   const std::size_t B = shape.batches();
   const std::size_t Lq = shape.query_rows();
@@ -110,9 +110,9 @@ Result<Attended> attend(const AttentionPlan& plan, const SplitHeads& heads,
                                                   {B, Lq, shape.Hq * shape.Dv});
   auto attn_weights =
       Tensor<float, 4>::create_unset(attn_weights_extents(plan.spec()));
-  auto lse = Tensor<float, 3>::create_unset({B, shape.Hq, Lq});
+  auto lse = Tensor<float, 3>::create_unset({B, shape.Hq, wanted.lse ? Lq : 0});
   auto rows = Tensor<float, 4>::create_unset(
-      {B, shape.Hq, Lq, for_backward ? std::size_t{2} : 0});
+      {B, shape.Hq, Lq, wanted.softmax_rows ? std::size_t{2} : 0});
   for (const auto* error :
        {merged ? nullptr : &merged.error(),
         attn_weights ? nullptr : &attn_weights.error(),
@@ -132,12 +132,12 @@ Result<Attended> attend(const AttentionPlan& plan, const SplitHeads& heads,
   // The context has the heads of a token side by side: merged already.
   const TensorView<float, 4> context(merged->data(),
                                      {B, Lq, shape.Hq, shape.Dv});
-  if (Status s =
-          plan.run(heads.query, heads.key, heads.value,
-                   AttentionOutputs{
-                       context, attn_weights->view(), lse->view(),
-                       for_backward ? rows->view() : TensorView<float, 4>()},
-                   *memory.workspace);
+  const AttentionOutputs outputs{
+      context, attn_weights->view(),
+      wanted.lse ? lse->view() : TensorView<float, 3>(),
+      wanted.softmax_rows ? rows->view() : TensorView<float, 4>()};
+  if (Status s = plan.run(heads.query, heads.key, heads.value, outputs,
+                          *memory.workspace);
       !s) {
     return s.error();
   }

@@ -35,6 +35,12 @@ struct Attended {
   Tensor<float, 4> softmax_rows;  // (B, H, Lq, 2), for the backward pass
 };
 
+// What is wanted of a row beside its context.
+struct OfEachRow {
+  bool lse = false;
+  bool softmax_rows = false;
+};
+
 // What a call of the layer asks of the operation.
 Result<AttentionPlan> plan_of(const MultiHeadAttentionConfig& config,
                               const LayerInputs& inputs,
@@ -61,8 +67,8 @@ Result<SplitHeads> split(const Projected& projected,
                          const AttentionShape& shape);
 
 // Computed in the memory's workspace, which stays there, and in its merged
-// tensor. `for_backward`: with softmax_rows.
+// tensor.
 Result<Attended> attend(const AttentionPlan& plan, const SplitHeads& heads,
-                        bool for_backward, LayerMemory& memory);
+                        const OfEachRow& wanted, LayerMemory& memory);
 
 }  // namespace headwise

@@ -1,4 +1,4 @@
-// What one forward pass of the layer made.
+// What one forward pass of the layer is for, and what it made.
 #pragma once
 
 #include "headwise/module/multi_head_attention.h"
@@ -6,12 +6,22 @@
 
 namespace headwise {
 
+struct MultiHeadAttention::RunFor {
+  TraceSink* trace = nullptr;
+  // With what the backward pass needs.
+  bool backward = false;
+  // Where the output goes, and nothing else is wanted; no view: to the result.
+  TensorView<float, 3> output{};
+
+  bool output_alone() const { return output.data() != nullptr; }
+};
+
 struct MultiHeadAttention::Run {
   AttentionOptions options;  // with the layer's own dropout and score weight
   Projected projected;
   Tensor<float, 3> merged;  // (B, Lq, H * Dv); moved to the output without w_o
   Tensor<float, 4> softmax_rows;
-  MultiHeadAttentionResult<3> result;
+  MultiHeadAttentionResult<3> result;  // empty where the output went elsewhere
 };
 
 }  // namespace headwise

@@ -1,5 +1,6 @@
 #include "headwise/module/multi_head_attention.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <string>
@@ -127,6 +128,47 @@ Result<Tensor<float, 3>> output_of(const std::optional<Linear>& w_o,
          std::as_const(*output).view());
   }
   return output;
+}
+
+// The same into memory of the caller's; the tensor is empty.
+Result<Tensor<float, 3>> write_output(const std::optional<Linear>& w_o,
+                                      const Tensor<float, 3>& merged,
+                                      TensorView<float, 3> output,
+                                      const Executor& executor) {
+  if (w_o) {
+    if (Status s = w_o->forward_into(merged.view(), output, "merged", executor);
+        !s) {
+      return s.error();
+    }
+    return Tensor<float, 3>();
+  }
+  const auto [B, L, features] = merged.extents();
+  for (std::size_t b = 0; b < B; ++b) {
+    for (std::size_t l = 0; l < L; ++l) {
+      std::copy_n(&merged(b, l, 0), features, &output(b, l, 0));
+    }
+  }
+  return Tensor<float, 3>();
+}
+
+Status check_output(const MultiHeadAttentionConfig& config,
+                    const Extents<3>& query, TensorView<float, 3> output,
+                    const AttentionOptions& options) {
+  if (options.attn_weights != AttnWeights::none) {
+    return value_error(kOperation, "attn_weights", "asked for",
+                       "none: forward() returns them");
+  }
+  const auto [B, Lq, query_dim] = query;
+  if (Status s = check_shape(kOperation, "output", output.extents(),
+                             "(B, Lq, embed_dim)", {{B, Lq, config.embed_dim}});
+      !s) {
+    return s;
+  }
+  if (output.stride(2) != 1) {
+    return value_error(kOperation, "output", "strided",
+                       "features side by side");
+  }
+  return ok();
 }
 
 }  // namespace
@@ -286,7 +328,7 @@ Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(
 Result<MultiHeadAttention::Run> MultiHeadAttention::run(
     TensorView<const float, 3> query, TensorView<const float, 3> key,
     TensorView<const float, 3> value, const AttentionOptions& options,
-    TraceSink* trace, bool for_backward) const {
+    const RunFor& purpose) const {
   if (!params_) {
     return Error{ErrorCode::invalid_argument,
                  "multi_head_attention: an input size is kFromFirstCall and "
@@ -310,8 +352,9 @@ Result<MultiHeadAttention::Run> MultiHeadAttention::run(
   }
   const AttentionShape& shape = plan->spec().shape;
   // The trace is shown whole tensors.
-  const std::vector<std::size_t> ends =
-      trace == nullptr ? read_ends(plan->spec()) : std::vector<std::size_t>{};
+  const std::vector<std::size_t> ends = purpose.trace == nullptr
+                                            ? read_ends(plan->spec())
+                                            : std::vector<std::size_t>{};
   LayerMemory memory = memory_->take();
   auto projected = project_inputs(*params_, inputs, shape, ends, executor,
                                   std::move(memory.projected));
@@ -324,23 +367,30 @@ Result<MultiHeadAttention::Run> MultiHeadAttention::run(
   if (!heads) {
     return heads.error();
   }
-  if (Status s = tell_steps(trace, *projected, values, *heads, *own_options);
+  if (Status s =
+          tell_steps(purpose.trace, *projected, values, *heads, *own_options);
       !s) {
     return s.error();
   }
-  auto attended = attend(*plan, *heads, for_backward, memory);
+  auto attended =
+      attend(*plan, *heads,
+             {.lse = !purpose.output_alone(), .softmax_rows = purpose.backward},
+             memory);
   if (!attended) {
     return attended.error();
   }
   Tensor<float, 3> merged = std::move(attended->merged);
-  auto output = output_of(params_->w_o, merged, executor, trace);
+  auto output =
+      purpose.output_alone()
+          ? write_output(params_->w_o, merged, purpose.output, executor)
+          : output_of(params_->w_o, merged, executor, purpose.trace);
   if (!output) {
     return output.error();
   }
   MultiHeadAttentionResult<3> result{*std::move(output),
                                      std::move(attended->attn_weights),
                                      std::move(attended->lse)};
-  if (!for_backward) {
+  if (!purpose.backward) {
     memory.projected = *std::move(projected);
     memory.merged = std::move(merged);
     memory_->give(std::move(memory));
@@ -354,11 +404,23 @@ Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(
     TensorView<const float, 3> query, TensorView<const float, 3> key,
     TensorView<const float, 3> value, const AttentionOptions& options,
     TraceSink* trace) const {
-  auto done = run(query, key, value, options, trace, false);
+  auto done = run(query, key, value, options, {.trace = trace});
   if (!done) {
     return done.error();
   }
   return std::move(done->result);
+}
+
+Status MultiHeadAttention::forward_into(TensorView<const float, 3> query,
+                                        TensorView<const float, 3> key,
+                                        TensorView<const float, 3> value,
+                                        TensorView<float, 3> output,
+                                        const AttentionOptions& options) const {
+  if (Status s = check_output(config_, query.extents(), output, options); !s) {
+    return s;
+  }
+  const auto done = run(query, key, value, options, {.output = output});
+  return done ? ok() : Status(done.error());
 }
 
 Result<MultiHeadAttentionResult<2>> MultiHeadAttention::forward(

@@ -106,7 +106,7 @@ void MultiHeadAttentionSaved::Delete::operator()(State* state) const {
 Result<MultiHeadAttentionSaved> MultiHeadAttention::forward_for_backward(
     TensorView<const float, 3> query, TensorView<const float, 3> key,
     TensorView<const float, 3> value, const AttentionOptions& options) const {
-  auto done = run(query, key, value, options, nullptr, true);
+  auto done = run(query, key, value, options, {.backward = true});
   if (!done) {
     return done.error();
   }

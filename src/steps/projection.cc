@@ -70,30 +70,65 @@ Result<Linear> Linear::pack(Tensor<float, 2> weight, Tensor<float, 1> bias) {
   return Linear(std::move(weight), std::move(bias), *std::move(packed));
 }
 
+Linear Linear::for_inference() && {
+  weight_ = {};
+  bias_ = {};
+  return std::move(*this);
+}
+
+Status Linear::check_given() const {
+  if (weight_.size() != 0) {
+    return ok();
+  }
+  return Error{ErrorCode::unsupported,
+               "linear: the parameters were kept for inference alone, expected "
+               "a layer that can be trained"};
+}
+
 void Linear::update(
     FunctionRef<void(std::span<float>, std::span<float>)> change) {
   change(weight_.elements(), bias_.elements());
-  kernels::pack_strips(weight_.data(), has_bias() ? bias_.data() : nullptr,
-                       in_features(), out_features(), packed_.data());
+  if (check_given()) {
+    kernels::pack_strips(weight_.data(), has_bias() ? bias_.data() : nullptr,
+                         in_features(), out_features(), packed_.data());
+  }
+}
+
+Status Linear::forward_into(TensorView<const float, 3> x,
+                            TensorView<float, 3> y, std::string_view name,
+                            const Executor& executor) const {
+  const auto [B, L, features] = x.extents();
+  if (features != in_features()) {
+    return shape_error("linear", name, x.extents(), "(B, L, in_features)",
+                       {{B, L, in_features()}});
+  }
+  if (Status s = check_shape("linear", "y", y.extents(), "(B, L, out_features)",
+                             {{B, L, out_features()}});
+      !s) {
+    return s;
+  }
+  if (y.stride(2) != 1) {
+    return value_error("linear", "y", "strided", "features side by side");
+  }
+  if (const auto target = current_target(); !target) {
+    return target.error();
+  }
+  project(x, std::array{Projection{this, y}}, {}, executor);
+  return ok();
 }
 
 Result<Tensor<float, 3>> Linear::forward(TensorView<const float, 3> x,
                                          std::string_view name,
                                          const Executor& executor) const {
   const auto [B, L, features] = x.extents();
-  if (features != in_features()) {
-    return shape_error("linear", name, x.extents(), "(B, L, in_features)",
-                       {{B, L, in_features()}});
-  }
-  if (const auto target = current_target(); !target) {
-    return target.error();
-  }
   auto y = Tensor<float, 3>::create_unset({B, L, out_features()});
   if (!y) {
     return y.error();
   }
   prefer_large_pages(y->data(), y->size() * sizeof(float));
-  project(x, std::array{Projection{this, y->view()}}, {}, executor);
+  if (Status s = forward_into(x, y->view(), name, executor); !s) {
+    return s.error();
+  }
   return y;
 }
 

@@ -168,6 +168,9 @@ Result<Tensor<float, 3>> Linear::backward_input(
     return shape_error("linear", name, d_y.extents(), "(B, L, out_features)",
                        {{B, L, out_features()}});
   }
+  if (Status s = check_given(); !s) {
+    return s.error();
+  }
   auto turned = Tensor<float, 2>::create_unset({in_features(), out_features()});
   if (!turned) {
     return turned.error();
@@ -188,6 +191,9 @@ Result<LinearGradients> Linear::backward_params(
     TensorView<const float, 3> x, TensorView<const float, 3> d_y,
     TensorView<const std::int64_t, 1> offsets, const Executor& executor) const {
   const auto [B, L, features] = x.extents();
+  if (Status s = check_given(); !s) {
+    return s.error();
+  }
   if (features != in_features()) {
     return shape_error("linear", "x", x.extents(), "(B, L, in_features)",
                        {{B, L, in_features()}});

@@ -300,5 +300,48 @@ TEST(MultiHeadAttentionTraceTest, ChangesNoBitOfTheResult) {
   }
 }
 
+// ---- Into the caller's memory. ----
+
+TEST(ForwardIntoTest, TheOutputHasTheSameBitsInTheCallersMemory) {
+  const Tensor<float, 3> x = uniform<3>({2, 9, 12}, 3);
+  for (const bool out_proj : {true, false}) {
+    const auto layer =
+        layer_of({.embed_dim = 12, .num_heads = 3, .out_proj = out_proj});
+    Tensor<float, 3> output = uniform<3>({2, 9, 12}, 4);
+    for (int again = 0; again < 2; ++again) {
+      ASSERT_TRUE(layer.forward_into(x.view(), x.view(), x.view(),
+                                     output.view(), {.mask = causal()}));
+      EXPECT_TRUE(
+          same_bits(output, forward_of(layer, x, {.mask = causal()}).output));
+    }
+  }
+}
+
+TEST(ForwardIntoTest, WhatDoesNotFitIsSaidAndNothingIsWritten) {
+  const Tensor<float, 3> x = uniform<3>({2, 9, 12}, 3);
+  const auto layer = layer_of({.embed_dim = 12, .num_heads = 3});
+  Tensor<float, 3> output = Tensor<float, 3>::create({2, 9, 12}).value();
+  const auto message_of = [&](TensorView<float, 3> to,
+                              const AttentionOptions& options = {}) {
+    return layer.forward_into(x.view(), x.view(), x.view(), to, options)
+        .error()
+        .message;
+  };
+  EXPECT_EQ(message_of(TensorView<float, 3>(output.data(), {2, 9, 11})),
+            "multi_head_attention: output has shape (2, 9, 11), expected (B, "
+            "Lq, embed_dim) = (2, 9, 12)");
+  EXPECT_EQ(message_of(TensorView<float, 3>()),
+            "multi_head_attention: output has shape (0, 0, 0), expected (B, "
+            "Lq, embed_dim) = (2, 9, 12)");
+  EXPECT_EQ(
+      message_of(TensorView<float, 3>(output.data(), {2, 9, 12}, {108, 1, 9})),
+      "multi_head_attention: output is strided, expected features side "
+      "by side");
+  EXPECT_EQ(message_of(output.view(), {.attn_weights = AttnWeights::per_head}),
+            "multi_head_attention: attn_weights is asked for, expected none: "
+            "forward() returns them");
+  EXPECT_THAT(output.elements(), testing::Each(0.0f));
+}
+
 }  // namespace
 }  // namespace headwise

@@ -148,6 +148,59 @@ TEST(LinearTest, StridedInputsGiveTheSameBits) {
   EXPECT_TRUE(same_bits(linear.forward(backwards).value(), want));
 }
 
+TEST(LinearTest, ForInferenceItHasHalfTheParametersAndTheSameBits) {
+  const Tensor<float, 3> x = uniform<3>({2, 5, 20}, 3);
+  const Linear linear = linear_of(20, 33);
+  const Tensor<float, 3> y = linear.forward(x.view()).value();
+  Linear packed = linear_of(20, 33).for_inference();
+  EXPECT_EQ(packed.in_features(), 20u);
+  EXPECT_EQ(packed.out_features(), 33u);
+  EXPECT_TRUE(packed.has_bias());
+  EXPECT_EQ(packed.weight().size(), 0u);
+  EXPECT_EQ(packed.bias().size(), 0u);
+  packed.update([](std::span<float> weight, std::span<float> bias) {
+    EXPECT_TRUE(weight.empty());
+    EXPECT_TRUE(bias.empty());
+  });
+  EXPECT_TRUE(same_bits(packed.forward(x.view()).value(), y));
+  for (const Error& error :
+       {packed.backward_input(y.view()).error(),
+        packed.backward_params(x.view(), y.view()).error()}) {
+    EXPECT_EQ(error.code, ErrorCode::unsupported);
+    EXPECT_EQ(error.message,
+              "linear: the parameters were kept for inference alone, expected "
+              "a layer that can be trained");
+  }
+}
+
+TEST(LinearTest, WritesIntoAnyRowsOfTheCallers) {
+  const Tensor<float, 3> x = uniform<3>({2, 5, 20}, 3);
+  const Linear linear = linear_of(20, 33);
+  Tensor<float, 3> wide = Tensor<float, 3>::create({2, 5, 40}).value();
+  const TensorView<float, 3> y(wide.data(), {2, 5, 33}, {200, 40, 1});
+  ASSERT_TRUE(linear.forward_into(x.view(), y));
+  const Tensor<float, 3> expected = linear.forward(x.view()).value();
+  for (std::size_t b = 0; b < 2; ++b) {
+    for (std::size_t l = 0; l < 5; ++l) {
+      EXPECT_TRUE(same_bits({&y(b, l, 0), 33}, {&expected(b, l, 0), 33}));
+      EXPECT_THAT((std::span{&wide(b, l, 33), 7}), Each(0.0f));
+    }
+  }
+}
+
+TEST(LinearTest, WritesNowhereWhereItDoesNotFit) {
+  const Tensor<float, 3> x = uniform<3>({2, 5, 20}, 3);
+  const Linear linear = linear_of(20, 33);
+  Tensor<float, 3> y = Tensor<float, 3>::create({2, 5, 34}).value();
+  EXPECT_EQ(linear.forward_into(x.view(), y.view()).error().message,
+            "linear: y has shape (2, 5, 34), expected (B, L, out_features) = "
+            "(2, 5, 33)");
+  const TensorView<float, 3> strided(y.data(), {2, 5, 33}, {170, 1, 5});
+  EXPECT_EQ(linear.forward_into(x.view(), strided).error().message,
+            "linear: y is strided, expected features side by side");
+  EXPECT_THAT(y.elements(), Each(0.0f));
+}
+
 TEST(LinearTest, ARowHasTheSameBitsInAnyBatchOnAnyNumberOfThreads) {
   const Linear linear = linear_of(200, 9);
   const auto x = uniform<3>({3, 17, 200}, 12);

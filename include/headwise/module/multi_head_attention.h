@@ -175,6 +175,16 @@ class MultiHeadAttention {
       TensorView<const float, 3> value, const AttentionOptions& options = {},
       TraceSink* trace = nullptr) const;
 
+  // The output alone, into memory of the caller's: (B, Lq, embed_dim), not that
+  // of query, key or value, the features side by side. Once the layer has the
+  // memory that it computes in, none is taken but for what the options need.
+  // Errors as forward(); invalid_argument for options.attn_weights.
+  Status forward_into(TensorView<const float, 3> query,
+                      TensorView<const float, 3> key,
+                      TensorView<const float, 3> value,
+                      TensorView<float, 3> output,
+                      const AttentionOptions& options = {}) const;
+
   // The forward pass of training: the same result, and what backward() needs.
   // The inputs and the views inside `options` must outlive the backward pass
   // and stay as they are. Dropout still wants options.dropout.training. Errors
@@ -212,6 +222,7 @@ class MultiHeadAttention {
 
   friend class MultiHeadAttentionSaved;
   struct Run;
+  struct RunFor;
   class MemorySlot;
 
   Status draw_params();
@@ -219,8 +230,7 @@ class MultiHeadAttention {
   Result<Run> run(TensorView<const float, 3> query,
                   TensorView<const float, 3> key,
                   TensorView<const float, 3> value,
-                  const AttentionOptions& options, TraceSink* trace,
-                  bool for_backward) const;
+                  const AttentionOptions& options, const RunFor& purpose) const;
   Result<MultiHeadAttentionGradients> differentiate(
       const MultiHeadAttentionSaved& saved, TensorView<const float, 3> d_output,
       TensorView<const float, 4> d_attn_weights) const;

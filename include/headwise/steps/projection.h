@@ -12,8 +12,9 @@
 // (docs/arithmetic.md), so a row's bits do not depend on its batch, nor on the
 // threads or on what is projected beside it.
 //
-// A Linear keeps its parameters twice: as given, for whoever looks at them, and
-// packed as the inner loops read them. Only update() changes them.
+// A Linear keeps its parameters twice: as given, for whoever looks at them or
+// trains them, and packed as the inner loops read them. Only update() changes
+// them. for_inference() keeps the packed ones alone.
 //
 // Backward, d_y being the gradient of a loss by y:
 //
@@ -68,10 +69,21 @@ class Linear {
   static Result<Linear> from_params(Tensor<float, 2> weight,
                                     Tensor<float, 1> bias = {});
 
+  // Half of the memory, for forward() alone: weight() and bias() are then
+  // views of nothing, the backward passes an error (unsupported), and update()
+  // shows nothing.
+  Linear for_inference() &&;
+
   // x: any strides. Errors: shape_mismatch, out_of_memory, unsupported for a
   // HEADWISE_TARGET that is not there. `name` is what messages call x.
   Result<Tensor<float, 3>> forward(
       TensorView<const float, 3> x, std::string_view name = "x",
+      const Executor& executor = Executor::default_executor()) const;
+  // The same into y (B, L, out_features), not x's memory, the features side by
+  // side. Errors: invalid_argument for a y whose features are not.
+  Status forward_into(
+      TensorView<const float, 3> x, TensorView<float, 3> y,
+      std::string_view name = "x",
       const Executor& executor = Executor::default_executor()) const;
 
   // d_x (B, L, in_features) of d_y (B, L, out_features). Errors as forward().
@@ -91,9 +103,9 @@ class Linear {
   void update(
       FunctionRef<void(std::span<float> weight, std::span<float> bias)> change);
 
-  std::size_t in_features() const { return weight_.extent(1); }
-  std::size_t out_features() const { return weight_.extent(0); }
-  bool has_bias() const { return bias_.size() != 0; }
+  std::size_t in_features() const { return features_[1]; }
+  std::size_t out_features() const { return features_[0]; }
+  bool has_bias() const { return has_bias_; }
   TensorView<const float, 2> weight() const { return weight_.view(); }
   TensorView<const float, 1> bias() const { return bias_.view(); }
   // Both once more, as the inner loops read them (kernels/gemm.h).
@@ -102,11 +114,17 @@ class Linear {
  private:
   Linear(Tensor<float, 2> weight, Tensor<float, 1> bias,
          Tensor<float, 1> packed)
-      : weight_(std::move(weight)),
+      : features_(weight.extents()),
+        has_bias_(bias.size() != 0),
+        weight_(std::move(weight)),
         bias_(std::move(bias)),
         packed_(std::move(packed)) {}
+  // An error of what needs the parameters as they were given.
+  Status check_given() const;
   static Result<Linear> pack(Tensor<float, 2> weight, Tensor<float, 1> bias);
 
+  Extents<2> features_;  // out, in
+  bool has_bias_;
   Tensor<float, 2> weight_;
   Tensor<float, 1> bias_;
   Tensor<float, 1> packed_;
