@@ -29,6 +29,8 @@
 #include "headwise/steps/dropout.h"
 #include "headwise/steps/weigh.h"
 #include "headwise/steps/merge.h"
+#include "headwise/steps/layer_norm.h"
+#include "headwise/steps/gelu.h"
 #include "headwise/attention/schedule.h"
 #include "headwise/attention/spec.h"
 #include "headwise/attention/reference.h"

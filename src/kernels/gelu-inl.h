@@ -1,0 +1,65 @@
+// x Phi(x), lane by lane, as docs/arithmetic.md defines it. Per target:
+// included between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE.
+#if defined(HEADWISE_KERNELS_GELU_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEADWISE_KERNELS_GELU_INL_H_
+#undef HEADWISE_KERNELS_GELU_INL_H_
+#else
+#define HEADWISE_KERNELS_GELU_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <limits>
+
+HWY_BEFORE_NAMESPACE();
+namespace headwise::kernels {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// With u = |x|, x Phi(x) is max(x, 0) - u Phi(-u), so that what is subtracted
+// is small on both sides. Phi(-u) is 2^(r - 1): r is 1 + log2 Phi(-u), a smooth
+// function of u that is 0 at 0, here a polynomial of degree 8. It was fitted
+// (minimax, each coefficient rounded before the next) for the relative error of
+// Phi(-u) up to 1.02, for the absolute error of u Phi(-u) beyond, and from 5.5
+// on, where 1e-7 is left of that, so as to fall. u goes no further than where
+// the power is 0.
+//
+// 2^r as in exp2, its polynomial of degree 5 (relative error 9.4e-8), with
+// the power's exponent one less. Errors of the whole: 7.5e-8 * max(1, |x|); of
+// the result itself 2.9e-7 for x >= -1, 8e-7 for x >= -2 (GeluTest; that every
+// target has those bits: GeluContractTest). 24 instructions.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V gelu(D d, V x) {
+  const V u = hn::Min(hn::Abs(x), hn::Set(d, 0x1.5449bap+3f));
+  V r = hn::Set(d, -0x1.c56e0ep-20f);
+  r = hn::MulAdd(r, u, hn::Set(d, 0x1.be5b7ep-16f));
+  r = hn::MulAdd(r, u, hn::Set(d, -0x1.110fa4p-13f));
+  r = hn::MulAdd(r, u, hn::Set(d, -0x1.110a22p-12f));
+  r = hn::MulAdd(r, u, hn::Set(d, 0x1.d873fcp-8f));
+  r = hn::MulAdd(r, u, hn::Set(d, -0x1.aec8dap-5f));
+  r = hn::MulAdd(r, u, hn::Set(d, -0x1.d633eap-2f));
+  r = hn::MulAdd(r, u, hn::Set(d, -0x1.26aefep+0f));
+  r = hn::Mul(r, u);
+  // As in exp2: rounds to the nearest whole number n and leaves the exponent of
+  // 2^(n - 1) in the low bits.
+  const V magic = hn::Set(d, 0x1.8p23f + 126);
+  const V shifted = hn::Add(r, magic);
+  const V f = hn::Sub(r, hn::Sub(shifted, magic));
+  V y = hn::Set(d, 0x1.5bda40p-10f);
+  y = hn::MulAdd(y, f, hn::Set(d, 0x1.3ce8acp-7f));
+  y = hn::MulAdd(y, f, hn::Set(d, 0x1.c6b6d8p-5f));
+  y = hn::MulAdd(y, f, hn::Set(d, 0x1.ebf9c2p-3f));
+  y = hn::MulAdd(y, f, hn::Set(d, 0x1.62e42ap-1f));
+  y = hn::MulAdd(y, f, hn::Set(d, 1.0f));
+  const hn::RebindToSigned<D> di;
+  const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
+  const V result = hn::NegMulAdd(hn::Mul(y, power), u, hn::Max(x, hn::Zero(d)));
+  const V nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
+  return hn::IfThenElse(hn::IsNaN(x), nan, result);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace headwise::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // HEADWISE_KERNELS_GELU_INL_H_

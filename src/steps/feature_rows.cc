@@ -1,0 +1,25 @@
+#include "steps/feature_rows.h"
+
+#include <string>
+
+#include "base/check.h"
+
+namespace headwise {
+
+Status check_feature_rows(std::string_view operation, std::string_view name,
+                          const TensorView<const float, 2>& rows,
+                          const Extents<2>& expected) {
+  if (Status s =
+          check_shape(operation, name, rows.extents(), "(N, E)", expected);
+      !s) {
+    return s;
+  }
+  if (rows.extent(1) > 1 && rows.stride(1) != 1) {
+    return value_error(operation,
+                       "the stride of " + std::string(name) + "'s axis E",
+                       std::to_string(rows.stride(1)), "1");
+  }
+  return ok();
+}
+
+}  // namespace headwise

@@ -1,0 +1,248 @@
+#include "headwise/steps/layer_norm.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include "headwise/steps/softmax.h"
+#include "support/targets.h"
+#include "support/tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::all_near;
+using testing_support::clone;
+using testing_support::filled;
+using testing_support::same_bits;
+using testing_support::target_name;
+using testing_support::targets;
+using testing_support::TargetTest;
+using testing_support::uniform;
+using testing_support::view_of;
+
+LayerNormParams params_of(std::size_t weight_size, std::size_t bias_size) {
+  return {uniform<1>({weight_size}, 51, 0.5, 1.5), uniform<1>({bias_size}, 52)};
+}
+LayerNormParams params_of(std::size_t E) { return params_of(E, E); }
+
+Tensor<float, 2> layer_norm_of(
+    TensorView<const float, 2> x, const LayerNormParams& params,
+    const Executor& executor = Executor::default_executor()) {
+  auto y = filled<float, 2>(x.extents(), -7);
+  EXPECT_TRUE(layer_norm(x, params, y.view(), executor));
+  return y;
+}
+
+// The header's formula in double.
+Tensor<double, 2> reference(TensorView<const float, 2> x,
+                            const LayerNormParams& params) {
+  const auto [N, E] = x.extents();
+  auto y = Tensor<double, 2>::create({N, E}).value();
+  for (std::size_t n = 0; n < N; ++n) {
+    double mean = 0;
+    double var = 0;
+    for (std::size_t e = 0; e < E; ++e) {
+      mean += x(n, e) / static_cast<double>(E);
+    }
+    for (std::size_t e = 0; e < E; ++e) {
+      var += (x(n, e) - mean) * (x(n, e) - mean) / static_cast<double>(E);
+    }
+    for (std::size_t e = 0; e < E; ++e) {
+      y(n, e) =
+          (x(n, e) - mean) / std::sqrt(var + params.eps) * params.weight(e) +
+          params.bias(e);
+    }
+  }
+  return y;
+}
+
+class LayerNormTest : public TargetTest {};
+
+TEST_P(LayerNormTest, StaysNearTheFormulaInDouble) {
+  for (const std::size_t E : {2u, 3u, 15u, 33u, 384u, 768u, 4099u}) {
+    const LayerNormParams params = params_of(E);
+    for (const double range : {1e-3, 1.0, 1e4, 1e15}) {
+      const auto x = uniform<2>({8, E}, 53, -range, range);
+      EXPECT_TRUE(all_near(layer_norm_of(x.view(), params),
+                           reference(x.view(), params), 1e-6, 1e-6))
+          << E << " elements, range " << range;
+    }
+  }
+}
+
+// The deviations are a few thousand units in the last place of the mean.
+TEST_P(LayerNormTest, KeepsDeviationsThatAreSmallBesideTheMean) {
+  const LayerNormParams params = params_of(384);
+  for (const double mean : {100.0, -100.0}) {
+    const auto x = uniform<2>({8, 384}, 54, mean - 0.01, mean + 0.01);
+    EXPECT_TRUE(all_near(layer_norm_of(x.view(), params),
+                         reference(x.view(), params), 1e-3))
+        << "mean " << mean;
+  }
+}
+
+TEST_P(LayerNormTest, AnElementFarFromTheOthersComesFirstOrLast) {
+  const LayerNormParams params = params_of(384);
+  for (const std::size_t place : {0u, 383u}) {
+    auto x = uniform<2>({8, 384}, 55);
+    for (std::size_t n = 0; n < 8; ++n) {
+      x(n, place) = 1000;
+    }
+    EXPECT_TRUE(all_near(layer_norm_of(x.view(), params),
+                         reference(x.view(), params), 1e-6, 1e-6))
+        << "element " << place;
+  }
+}
+
+TEST_P(LayerNormTest, ARowOfEqualElementsGivesTheBias) {
+  for (const std::size_t E : {1u, 7u, 16u, 389u}) {
+    const LayerNormParams params = params_of(E);
+    for (const float element : {0.0f, 0.1f, -1234.567f, 1e30f}) {
+      EXPECT_TRUE(same_bits(
+          layer_norm_of(filled<float, 2>({1, E}, element).view(), params)
+              .elements(),
+          params.bias.elements()))
+          << E << " times " << element;
+    }
+  }
+}
+
+TEST_P(LayerNormTest, NaNAndInfinityStayInTheirRow) {
+  const LayerNormParams params = params_of(37);
+  const auto x = uniform<2>({6, 37}, 56);
+  const auto want = layer_norm_of(x.view(), params);
+  for (const float bad : {kNaN, kMinusInf, -kMinusInf}) {
+    for (const std::size_t place : {0u, 20u, 36u}) {
+      auto with_bad = clone(x);
+      with_bad(2, place) = bad;
+      const auto got = layer_norm_of(with_bad.view(), params);
+      for (std::size_t n = 0; n < 6; ++n) {
+        const auto expected =
+            n == 2 ? filled<float, 2>({1, 37}, kNaN) : clone(want);
+        EXPECT_TRUE(
+            same_bits({&got(n, 0), 37}, {&expected(n == 2 ? 0 : n, 0), 37}))
+            << bad << " at " << place << ", row " << n;
+      }
+    }
+  }
+}
+
+TEST_P(LayerNormTest, ARowHasItsBitsAloneAndOnAnyNumberOfThreads) {
+  const LayerNormParams params = params_of(389);  // large enough to be spread
+  const auto x = uniform<2>({301, 389}, 57);
+  const auto want =
+      layer_norm_of(x.view(), params, Executor::with_threads(1).value());
+  for (const std::size_t threads : {2u, 3u, 7u}) {
+    EXPECT_TRUE(
+        same_bits(layer_norm_of(x.view(), params,
+                                Executor::with_threads(threads).value()),
+                  want))
+        << threads << " threads";
+  }
+  for (const std::size_t row : {0u, 1u, 42u, 300u}) {
+    const TensorView<const float, 2> alone(&x(row, 0), {1, 389});
+    EXPECT_TRUE(same_bits(layer_norm_of(alone, params).elements(),
+                          {&want(row, 0), 389}))
+        << "row " << row;
+  }
+}
+
+TEST_P(LayerNormTest, RowsMayLieApartAndBackwards) {
+  const LayerNormParams params = params_of(21);
+  const auto x = uniform<2>({5, 21}, 58);
+  const auto residual = uniform<2>({5, 21}, 59);
+  auto want = clone(x);
+  ASSERT_TRUE(add_layer_norm(x.view(), residual.view(), params, want.view()));
+  auto wide = filled<float, 2>({5, 30}, kNaN);  // backwards, with gaps
+  auto wide_y = filled<float, 2>({5, 40}, -7);
+  for (std::size_t n = 0; n < 5; ++n) {
+    std::copy_n(&x(n, 0), 21, &wide(4 - n, 0));
+  }
+  const TensorView<float, 2> y(wide_y.data(), {5, 21}, {40, 1});
+  ASSERT_TRUE(add_layer_norm({&wide(4, 0), {5, 21}, {-30, 1}}, residual.view(),
+                             params, y));
+  for (std::size_t n = 0; n < 5; ++n) {
+    EXPECT_TRUE(same_bits({&y(n, 0), 21}, {&want(n, 0), 21})) << "row " << n;
+    EXPECT_EQ(wide_y(n, 21), -7) << "behind row " << n;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, LayerNormTest, testing::ValuesIn(targets()),
+                         target_name);
+
+TEST(LayerNormSizesTest, WithoutRowsOrElementsNothingHappens) {
+  for (const Extents<2>& extents : {Extents<2>{0, 8}, {3, 0}, {0, 0}}) {
+    auto x = Tensor<float, 2>::create(extents).value();
+    const LayerNormParams params = params_of(extents[1]);
+    EXPECT_TRUE(layer_norm(x.view(), params, x.view()));
+    EXPECT_TRUE(add_layer_norm(x.view(), x.view(), params, x.view()));
+  }
+}
+
+TEST(LayerNormErrorsTest, NameTheArgumentOfAnotherShape) {
+  const auto x = uniform<2>({3, 8}, 60);
+  auto y = filled<float, 2>({3, 8}, -7);
+  const auto message = [](const Status& s) {
+    EXPECT_FALSE(s);
+    EXPECT_EQ(s.error().code, ErrorCode::shape_mismatch);
+    return s.error().message;
+  };
+  EXPECT_EQ(message(layer_norm(x.view(), params_of(7, 8), y.view())),
+            "layer_norm: weight has shape (7), expected (E) = (8)");
+  EXPECT_EQ(message(layer_norm(x.view(), params_of(8, 9), y.view())),
+            "layer_norm: bias has shape (9), expected (E) = (8)");
+  EXPECT_EQ(
+      message(layer_norm(x.view(), params_of(8), {y.data(), {2, 8}, {8, 1}})),
+      "layer_norm: y has shape (2, 8), expected (N, E) = (3, 8)");
+  EXPECT_EQ(message(add_layer_norm(x.view(), {x.data(), {3, 7}, {8, 1}},
+                                   params_of(8), y.view())),
+            "add_layer_norm: residual has shape (3, 7), expected (N, E) = "
+            "(3, 8)");
+  EXPECT_TRUE(same_bits(y, filled<float, 2>({3, 8}, -7)));
+}
+
+TEST(LayerNormErrorsTest, NameAStrideOfOtherThanOne) {
+  const auto x = uniform<2>({8, 8}, 61);
+  auto y = filled<float, 2>({8, 8}, -7);
+  const auto message = [](const Status& s) {
+    EXPECT_FALSE(s);
+    EXPECT_EQ(s.error().code, ErrorCode::invalid_argument);
+    return s.error().message;
+  };
+  const TensorView<const float, 2> columns = view_of(x).permuted({1, 0});
+  EXPECT_EQ(message(layer_norm(columns, params_of(8), y.view())),
+            "layer_norm: the stride of x's axis E is 8, expected 1");
+  EXPECT_EQ(
+      message(layer_norm(x.view(), params_of(8), y.view().permuted({1, 0}))),
+      "layer_norm: the stride of y's axis E is 8, expected 1");
+  EXPECT_EQ(message(add_layer_norm(x.view(), columns, params_of(8), y.view())),
+            "add_layer_norm: the stride of residual's axis E is 8, expected 1");
+  // Of one column a stride is as good as another.
+  EXPECT_TRUE(layer_norm({x.data(), {8, 1}, {1, 8}}, params_of(1),
+                         {y.data(), {8, 1}, {1, 8}}));
+}
+
+TEST(LayerNormErrorsTest, NameAnEpsThatIsNotPositive) {
+  const auto x = uniform<2>({3, 8}, 62);
+  auto y = filled<float, 2>({3, 8}, -7);
+  for (const double eps :
+       {0.0, -1e-5, 1e-40, 1e39, std::numeric_limits<double>::quiet_NaN()}) {
+    LayerNormParams params = params_of(8);
+    params.eps = eps;
+    const Status s = layer_norm(x.view(), params, y.view());
+    ASSERT_FALSE(s) << eps;
+    EXPECT_EQ(s.error().code, ErrorCode::invalid_argument);
+    EXPECT_THAT(s.error().message,
+                HasSubstr("expected a positive binary32 number"));
+  }
+  EXPECT_TRUE(same_bits(y, filled<float, 2>({3, 8}, -7)));
+}
+
+}  // namespace
+}  // namespace headwise
