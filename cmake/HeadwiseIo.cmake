@@ -24,6 +24,7 @@ target_sources(headwise_io
     include/headwise/interop/layouts.h
     include/headwise/interop/checkpoint.h
     include/headwise/interop/atomic_file.h
+    include/headwise/models/model_settings.h
     include/headwise/models/vocabulary.h
     include/headwise/models/wordpiece.h
   PRIVATE
@@ -36,14 +37,17 @@ target_sources(headwise_io
     src/interop/element_bytes.cc
     src/interop/error_text.cc
     src/interop/find_layout.cc
+    src/interop/folder.cc
     src/interop/gather.cc
     src/interop/input_file.cc
     src/interop/json_events.cc
+    src/interop/json_fields.cc
     src/interop/layout_forms.cc
     src/interop/layout_names.cc
     src/interop/layout_table.cc
     src/interop/layouts.cc
     src/interop/mapped_file.cc
+    src/interop/nested_json_events.cc
     src/interop/npy.cc
     src/interop/npy_header.cc
     src/interop/npz.cc
@@ -56,6 +60,11 @@ target_sources(headwise_io
     src/interop/safetensors_writer.cc
     src/interop/sharded_safetensors.cc
     src/interop/checkpoint.cc
+    src/models/model_settings.cc
+    src/models/sentence_modules.cc
+    src/models/bert_config.cc
+    src/models/tokenizer_settings.cc
+    src/models/pooling_settings.cc
     src/models/utf8.cc
     src/models/vocabulary.cc
     src/models/bert_characters.cc

@@ -28,4 +28,13 @@ Error io_error(std::string_view subject, int error_number) {
               std::generic_category().message(error_number)};
 }
 
+Status check_path(std::string_view operation, const std::string& path) {
+  if (path.find('\0') == std::string::npos) {
+    return ok();
+  }
+  return Error{ErrorCode::invalid_argument,
+               std::string(operation) + ": " + printable(path) +
+                   ": a path cannot hold a NUL character"};
+}
+
 }  // namespace headwise

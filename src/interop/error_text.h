@@ -17,6 +17,10 @@ std::string printable(std::string_view text);
 // `SUBJECT: No such file or directory`, for an errno.
 Error io_error(std::string_view subject, int error_number);
 
+// invalid_argument for a path that holds a NUL character: the system would take
+// what stands before it.
+Status check_path(std::string_view operation, const std::string& path);
+
 // What `work` returns, or out_of_memory when it ran out.
 template <class Work>
 auto catching_out_of_memory(const Work& work) -> decltype(work()) {

@@ -38,19 +38,39 @@ Result<InputFile> InputFile::open_named_by_file(std::string_view operation,
   // Without O_NONBLOCK a pipe would wait for a writer.
   Result<InputFile> file = open_with(O_NOFOLLOW | O_NONBLOCK, operation, path);
   if (file && !file->regular_) {
-    return Error{ErrorCode::bad_data,
-                 file->subject_ + ": it is no regular file"};
+    return file->not_regular();
   }
   return file;
+}
+
+Result<std::optional<InputFile>> InputFile::open_if_there(
+    std::string_view operation, const std::string& path) {
+  if (Status s = check_path(operation, path); !s) {
+    return s.error();
+  }
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0 && errno == ENOENT) {
+    return std::optional<InputFile>{};
+  }
+  Result<InputFile> file = open_with(O_NONBLOCK, operation, path);
+  if (!file) {
+    return file.error();
+  }
+  if (!file->regular_) {
+    return file->not_regular();
+  }
+  return std::optional<InputFile>{*std::move(file)};
+}
+
+Error InputFile::not_regular() const {
+  return {ErrorCode::bad_data, subject_ + ": it is no regular file"};
 }
 
 Result<InputFile> InputFile::open_with(int flags, std::string_view operation,
                                        const std::string& path) {
   std::string subject = std::string(operation) + ": " + path;
-  if (path.find('\0') != std::string::npos) {
-    return Error{ErrorCode::invalid_argument,
-                 std::string(operation) + ": " + printable(path) +
-                     ": a path cannot hold a NUL character"};
+  if (Status s = check_path(operation, path); !s) {
+    return s.error();
   }
   int descriptor = -1;
   do {

@@ -22,6 +22,10 @@ class InputFile : public ByteSource {
   // link to one.
   static Result<InputFile> open_named_by_file(std::string_view operation,
                                               const std::string& path);
+  // A file of a folder that has it or has not; nothing when it has not. Only a
+  // regular file, or a symbolic link to one.
+  static Result<std::optional<InputFile>> open_if_there(
+      std::string_view operation, const std::string& path);
   InputFile(InputFile&& other) noexcept;
   InputFile& operator=(InputFile&&) = delete;
   InputFile(const InputFile&) = delete;
@@ -43,6 +47,8 @@ class InputFile : public ByteSource {
   InputFile(std::string subject, int descriptor);
   static Result<InputFile> open_with(int flags, std::string_view operation,
                                      const std::string& path);
+
+  Error not_regular() const;
 
   std::string subject_;
   int descriptor_;

@@ -1,12 +1,11 @@
 #include "interop/safetensors_index.h"
 
 #include <cstddef>
-#include <set>
 #include <utility>
-#include <vector>
 
 #include "interop/error_text.h"
-#include "interop/json_events.h"
+#include "interop/folder.h"
+#include "interop/nested_json_events.h"
 
 namespace headwise {
 namespace {
@@ -15,18 +14,12 @@ constexpr std::string_view kShardSuffix = ".safetensors";
 
 // Whether a shard may be called so: a name in the index's own folder.
 bool is_shard_name(std::string_view name) {
-  for (const char character : name) {
-    const auto byte = static_cast<unsigned char>(character);
-    if (byte < 0x20 || byte == 0x7f || byte == '/' || byte == '\\') {
-      return false;
-    }
-  }
-  return name.size() > kShardSuffix.size() && name.ends_with(kShardSuffix);
+  return is_plain_name(name) && name.size() > kShardSuffix.size() &&
+         name.ends_with(kShardSuffix);
 }
 
-// Finds the weight_map; everything beside it is passed over, but may not hold
-// one key twice either, nor be nested deeper than files are.
-class IndexEvents : public JsonEvents {
+// Finds the weight_map; everything beside it is passed over.
+class IndexEvents : public NestedJsonEvents {
  public:
   using ShardNames = std::map<std::string, std::string, std::less<>>;
 
@@ -71,8 +64,8 @@ class IndexEvents : public JsonEvents {
     }
     return open();
   }
-  bool end_object() override { return close(); }
-  bool end_array() override { return close(); }
+  bool end_object() override { return leave(); }
+  bool end_array() override { return leave(); }
 
   bool key(std::string& key) override {
     if (in_map_ && depth() == 2) {
@@ -83,33 +76,17 @@ class IndexEvents : public JsonEvents {
       in_map_ = key == "weight_map";
       has_map_ = has_map_ || in_map_;
     }
-    const auto [at, is_new] = keys_.back().insert(std::move(key));
-    return is_new || twice(*at);
+    return add_key(std::move(key));
   }
 
  private:
-  std::size_t depth() const { return keys_.size(); }
-
   // A value that is no object and no array, and not asked for.
   bool passed_over() const { return depth() > 0 && !in_map_; }
 
-  bool open() {
-    constexpr std::size_t kDeepest = 16;
-    if (depth() == kDeepest) {
-      return refuse("it is nested more than " + std::to_string(kDeepest) +
-                    " deep");
-    }
-    keys_.emplace_back();
-    return true;
-  }
-  bool close() {
-    keys_.pop_back();
+  bool leave() {
+    close();
     in_map_ = in_map_ && depth() != 1;
     return true;
-  }
-
-  bool twice(std::string_view key) {
-    return refuse("it has " + printable(key) + " twice");
   }
 
   Place place() const override {
@@ -121,8 +98,6 @@ class IndexEvents : public JsonEvents {
                                 "the name of a file"};
   }
 
-  // The keys of each object that is open; none of an array's.
-  std::vector<std::set<std::string>> keys_;
   bool in_map_ = false;
   bool has_map_ = false;
   std::string tensor_;  // the key that was read last in the map

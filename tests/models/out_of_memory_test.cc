@@ -2,7 +2,10 @@
 // sanitizer sees it).
 #include <gtest/gtest.h>
 
+#include "headwise/models/model_settings.h"
 #include "headwise/models/wordpiece.h"
+#include "interop/files.h"
+#include "models/model_texts.h"
 #include "models/vocabularies.h"
 #include "support/failures.h"
 
@@ -26,6 +29,24 @@ TEST(OutOfMemoryTest, EveryAllocationOfASentenceMayFail) {
   const std::vector<std::string_view> batch = {sentence, "a", sentence};
   EXPECT_GT(failures_of([&] { return wordpiece.encode_batch(batch, 100); }),
             10);
+}
+
+TEST(OutOfMemoryTest, EveryAllocationOfAModelsSettingsMayFail) {
+  const TempFolder folder;
+  const auto put = [&](std::string_view name, std::string_view text) {
+    put_file(folder / name, bytes_of(text));
+  };
+  put("config.json", testing_support::json(testing_support::bert_fields()));
+  put("modules.json",
+      testing_support::modules_text("Transformer", "Pooling", "Normalize"));
+  put("tokenizer_config.json", R"({"tokenizer_class": "BertTokenizer"})");
+  put("sentence_bert_config.json", R"({"max_seq_length": 256})");
+  put("config_sentence_transformers.json", R"({"prompts": {}})");
+  std::filesystem::create_directory(folder / "1_Pooling");
+  put("1_Pooling/config.json",
+      R"({"embedding_dimension": 384, "pooling_mode": ["cls", "mean"]})");
+  const std::string path = folder.path();
+  EXPECT_GT(failures_of([&] { return read_model_settings(path); }), 100);
 }
 
 }  // namespace

@@ -1,0 +1,115 @@
+// Any text is settings or an error. The first byte chooses the file it is, the
+// rest is its text. Settings must hold what model_settings.h says of them.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "models/model_files.h"
+
+namespace {
+
+using headwise::ErrorCode;
+
+void require(bool holds) {
+  if (!holds) {
+    std::abort();
+  }
+}
+
+template <class T>
+bool is_settings(const T& parsed) {
+  if (!parsed) {
+    const auto& [code, message] = parsed.error();
+    require(code == ErrorCode::bad_data || code == ErrorCode::unsupported);
+    require(message.starts_with("fuzz: "));
+    require(message.find('\n') == std::string::npos);
+  }
+  return static_cast<bool>(parsed);
+}
+
+void take_config(std::string_view text) {
+  const auto config = headwise::parse_bert_config(text, "fuzz");
+  if (!is_settings(config)) {
+    return;
+  }
+  constexpr std::size_t kIds = 2147483647;
+  require(config->vocab_size >= 1 && config->vocab_size <= kIds);
+  require(config->hidden_size >= 1 && config->hidden_size <= 1048576);
+  require(config->num_layers >= 1 && config->num_layers <= 4096);
+  require(config->num_heads >= 1);
+  require(config->hidden_size % config->num_heads == 0);
+  require(config->intermediate_size >= 1);
+  require(config->intermediate_size <= 16777216);
+  require(config->max_positions >= 2 && config->max_positions <= kIds);
+  require(config->type_vocab_size <= kIds);
+  require(config->layer_norm_eps > 0 && config->layer_norm_eps < 1);
+}
+
+void take_modules(std::string_view text) {
+  const auto modules = headwise::parse_sentence_modules(text, "fuzz");
+  if (!is_settings(modules)) {
+    return;
+  }
+  require(!modules->pooling_folder.empty());
+  for (const auto& name :
+       {modules->transformer_folder, modules->pooling_folder}) {
+    require(name.find('/') == std::string::npos && name != "..");
+  }
+}
+
+void take_pooling(std::string_view text) {
+  const auto pooling = headwise::parse_pooling(text, "fuzz", 384);
+  if (!is_settings(pooling)) {
+    return;
+  }
+  require(!pooling->empty());
+  for (const auto mode : *pooling) {
+    require(std::ranges::count(*pooling, mode) == 1);
+  }
+}
+
+void take_tokenizer(std::string_view text) {
+  const auto tokenizer = headwise::parse_tokenizer_config(text, "fuzz");
+  if (is_settings(tokenizer)) {
+    require(tokenizer->max_tokens.value_or(2) >= 2);
+  }
+}
+
+void take_sentence(std::string_view text) {
+  const auto sentence = headwise::parse_sentence_config(text, "fuzz", {});
+  if (is_settings(sentence)) {
+    require(sentence->max_tokens.value_or(2) >= 2);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
+                                      std::size_t size) {
+  if (size == 0) {
+    return 0;
+  }
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1,
+                              size - 1);
+  switch (data[0]) {
+    case 'c':
+      take_config(text);
+      break;
+    case 'm':
+      take_modules(text);
+      break;
+    case 'p':
+      take_pooling(text);
+      break;
+    case 's':
+      take_sentence(text);
+      break;
+    case 't':
+      take_tokenizer(text);
+      break;
+    default:
+      static_cast<void>(is_settings(headwise::check_prompts(text, "fuzz")));
+  }
+  return 0;
+}

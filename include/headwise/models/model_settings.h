@@ -1,0 +1,89 @@
+// What a BERT-family model's folder says of the model beside its parameters.
+// The names are those that transformers and sentence-transformers write:
+//
+//   config.json                the family and the sizes; must be there
+//   tokenizer_config.json      how the tokenizer normalises a sentence
+//   modules.json               what follows the encoder: Transformer, Pooling
+//                              and perhaps Normalize
+//   1_Pooling/config.json      the pooling, in the folder modules.json names
+//   sentence_bert_config.json  the longest sentence (sentence_distilbert_...
+//                              where an older model has that)
+//   config_sentence_transformers.json   only to see that no prompt is put
+//                                       before every sentence
+//
+// A file that is not there leaves the defaults below, a key that is not known
+// is passed over. A folder that modules.json names must be one of the model's
+// own, without a path; files may be symbolic links, for caches hold them so.
+//
+// Errors: io_error; invalid_argument for a path with a NUL character; bad_data,
+// with the file, the key, what was given and what was expected: for text that
+// is no JSON, holds a key twice, is nested more than 16 deep or has over
+// kLargestSettings bytes, for missing keys, other types, sizes out of range or
+// that do not fit together; unsupported for well-formed settings of a model
+// that is computed otherwise: another family, activation or position embedding,
+// a decoder, other modules (Dense), poolings (weightedmean, lasttoken) or
+// tokenizers, a default prompt:
+//   read_model_settings: model/config.json: model_type is "roberta", expected
+//   bert or distilbert
+//
+// Example:
+//   ModelSettings settings = read_model_settings("model").value();
+//   settings.config.num_heads;   // 12
+//   settings.max_tokens;         // 256
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/models/wordpiece.h"
+
+namespace headwise {
+
+inline constexpr std::size_t kLargestSettings = std::size_t{1} << 24;
+
+enum class BertFamily { bert, distilbert };
+
+// Every size is at least 1 and within its bound; so the bytes of all parameters
+// together can be counted in 64 bits.
+struct BertConfig {
+  BertFamily family = BertFamily::bert;
+  std::size_t vocab_size = 0;         // to 2^31 - 1
+  std::size_t hidden_size = 0;        // E, to 2^20
+  std::size_t num_layers = 0;         // to 2^12
+  std::size_t num_heads = 0;          // Hq; a divisor of hidden_size
+  std::size_t intermediate_size = 0;  // of the feed-forward layer, to 2^24
+  std::size_t max_positions = 0;      // from 2 ([CLS] and [SEP]) to 2^31 - 1
+  std::size_t type_vocab_size = 0;    // to 2^31 - 1; 0: none, as in DistilBERT
+  double layer_norm_eps = 1e-12;      // between 0 and 1
+};
+
+// How the vectors of a sentence's tokens, [CLS] and [SEP] among them, become
+// the sentence's: their mean, the vector of [CLS], the largest number of each
+// feature, their sum divided by the square root of their number.
+enum class Pooling { mean, cls, max, mean_sqrt_len };
+
+struct ModelSettings {
+  BertConfig config;
+  // Where config.json was, and the vocabulary and the parameters are: the
+  // folder that was read, or in older models one in it.
+  std::string transformer_folder;
+  // As transformers' fast tokenizer reads tokenizer_config.json: lower case
+  // unless it says otherwise. Where sentence-transformers is told to lower the
+  // sentence before that, "[MASK]" in one is no special token.
+  WordPieceOptions wordpiece;
+  // The tokens that are taken of a sentence, [CLS] and [SEP] among them:
+  // max_seq_length, or else model_max_length; never more than max_positions.
+  std::size_t max_tokens = 0;
+  // What are several, none of them twice, stand one after another in the
+  // embedding, in this order. Without modules.json, and where no pooling is
+  // named: mean.
+  std::vector<Pooling> pooling = {Pooling::mean};
+  // The embedding is divided by its length. Without modules.json it is not.
+  bool normalize = false;
+};
+
+Result<ModelSettings> read_model_settings(const std::string& folder);
+
+}  // namespace headwise

@@ -1,0 +1,22 @@
+// Folders of files that belong together, and the names in them that a file
+// gives.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "headwise/base/result.h"
+
+namespace headwise {
+
+// Whether `name` can only be something of the folder it is looked for in: no
+// path, neither `.` nor `..`, no control characters.
+bool is_plain_name(std::string_view name);
+
+// Whether a folder can be reached so. Errors begin with `operation: path`.
+Status check_folder(std::string_view operation, const std::string& path);
+// The same of a path that a file names: bad_data for a symbolic link to one.
+Status check_folder_named_by_file(std::string_view operation,
+                                  const std::string& path);
+
+}  // namespace headwise

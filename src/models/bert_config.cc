@@ -1,0 +1,157 @@
+#include <array>
+#include <span>
+
+#include "interop/json_fields.h"
+#include "models/model_files.h"
+
+namespace headwise {
+namespace {
+
+struct SizeKey {
+  std::string_view key;
+  std::size_t BertConfig::*into;
+  SizeRange range;
+};
+
+// What a family's config.json calls things. A new family is a row of kFamilies.
+struct FamilyKeys {
+  std::string_view model_type;
+  BertFamily family;
+  std::span<const SizeKey> sizes;  // each must be there
+  std::string_view hidden_size;
+  std::string_view num_heads;
+  std::string_view activation;
+};
+
+constexpr std::size_t kLargest = (std::size_t{1} << 31) - 1;
+constexpr SizeRange kIds = {1, kLargest};
+constexpr SizeRange kPositions = {2, kLargest};
+constexpr SizeRange kHidden = {1, std::size_t{1} << 20};
+constexpr SizeRange kIntermediate = {1, std::size_t{1} << 24};
+constexpr SizeRange kLayers = {1, std::size_t{1} << 12};
+
+constexpr std::array kBertSizes = {
+    SizeKey{"vocab_size", &BertConfig::vocab_size, kIds},
+    SizeKey{"hidden_size", &BertConfig::hidden_size, kHidden},
+    SizeKey{"num_hidden_layers", &BertConfig::num_layers, kLayers},
+    SizeKey{"num_attention_heads", &BertConfig::num_heads, kHidden},
+    SizeKey{"intermediate_size", &BertConfig::intermediate_size, kIntermediate},
+    SizeKey{"max_position_embeddings", &BertConfig::max_positions, kPositions},
+    SizeKey{"type_vocab_size", &BertConfig::type_vocab_size, kIds}};
+
+constexpr std::array kDistilBertSizes = {
+    SizeKey{"vocab_size", &BertConfig::vocab_size, kIds},
+    SizeKey{"dim", &BertConfig::hidden_size, kHidden},
+    SizeKey{"n_layers", &BertConfig::num_layers, kLayers},
+    SizeKey{"n_heads", &BertConfig::num_heads, kHidden},
+    SizeKey{"hidden_dim", &BertConfig::intermediate_size, kIntermediate},
+    SizeKey{"max_position_embeddings", &BertConfig::max_positions, kPositions}};
+
+constexpr std::array kFamilies = {
+    FamilyKeys{"bert", BertFamily::bert, kBertSizes, "hidden_size",
+               "num_attention_heads", "hidden_act"},
+    FamilyKeys{"distilbert", BertFamily::distilbert, kDistilBertSizes, "dim",
+               "n_heads", "activation"}};
+
+constexpr auto kKeys = std::to_array<std::string_view>(
+    {"model_type", "vocab_size", "max_position_embeddings", "is_decoder",
+     // bert
+     "hidden_size", "num_hidden_layers", "num_attention_heads",
+     "intermediate_size", "type_vocab_size", "hidden_act", "layer_norm_eps",
+     "position_embedding_type",
+     // distilbert
+     "dim", "n_layers", "n_heads", "hidden_dim", "activation"});
+
+Result<const FamilyKeys*> family_of(const JsonFields& fields) {
+  std::string expected;
+  std::string model_type;
+  if (Status s = fields.get("model_type", model_type); !s) {
+    return s.error();
+  }
+  for (const FamilyKeys& keys : kFamilies) {
+    if (model_type == keys.model_type) {
+      return &keys;
+    }
+    expected += (expected.empty() ? "" : " or ") + std::string(keys.model_type);
+  }
+  return fields.has("model_type")
+             ? fields.unexpected("model_type", expected, ErrorCode::unsupported)
+             : fields.fault("it has no model_type, expected " + expected,
+                            ErrorCode::unsupported);
+}
+
+// A model whose setting `key`, if it is there, is not `expected` is computed
+// otherwise.
+template <class T>
+Status check_computed(const JsonFields& fields, std::string_view key,
+                      const T& expected, std::string_view shown) {
+  T given = expected;
+  if (Status s = fields.get(key, given); !s) {
+    return s;
+  }
+  return given == expected
+             ? ok()
+             : fields.unexpected(key, shown, ErrorCode::unsupported);
+}
+
+Status check_computation(const JsonFields& fields, const FamilyKeys& keys) {
+  for (const auto& [key, expected] :
+       {std::pair<std::string_view, std::string>{keys.activation, "gelu"},
+        {"position_embedding_type", "absolute"}}) {
+    if (Status s = check_computed(fields, key, expected, expected); !s) {
+      return s;
+    }
+  }
+  return check_computed(fields, "is_decoder", false, "false");
+}
+
+Status get_sizes(const JsonFields& fields, const FamilyKeys& keys,
+                 BertConfig& config) {
+  for (const SizeKey& size : keys.sizes) {
+    if (Status s = fields.require(size.key, size.range, config.*size.into);
+        !s) {
+      return s;
+    }
+  }
+  if (config.hidden_size % config.num_heads != 0) {
+    return fields.unexpected(keys.num_heads,
+                             "a divisor of " + std::string(keys.hidden_size) +
+                                 " = " + std::to_string(config.hidden_size));
+  }
+  return ok();
+}
+
+}  // namespace
+
+Result<BertConfig> parse_bert_config(std::string_view text,
+                                     const std::string& subject) {
+  const auto fields = JsonFields::parse(text, subject, kKeys);
+  if (!fields) {
+    return fields.error();
+  }
+  const auto keys = family_of(*fields);
+  if (!keys) {
+    return keys.error();
+  }
+  if (Status s = check_computation(*fields, **keys); !s) {
+    return s.error();
+  }
+  BertConfig config;
+  config.family = (*keys)->family;
+  if (Status s = get_sizes(*fields, **keys, config); !s) {
+    return s.error();
+  }
+  // DistilBERT's is not a setting: it is 1e-12.
+  if (config.family == BertFamily::distilbert) {
+    return config;
+  }
+  if (Status s = fields->get("layer_norm_eps", config.layer_norm_eps); !s) {
+    return s.error();
+  }
+  if (!(config.layer_norm_eps > 0 && config.layer_norm_eps < 1)) {
+    return fields->unexpected("layer_norm_eps", "a number between 0 and 1");
+  }
+  return config;
+}
+
+}  // namespace headwise

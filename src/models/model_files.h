@@ -1,0 +1,49 @@
+// The files of a model's folder one by one. Errors begin with `subject`.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/models/model_settings.h"
+
+namespace headwise {
+
+// config.json
+Result<BertConfig> parse_bert_config(std::string_view text,
+                                     const std::string& subject);
+
+// modules.json. The folders are names in the model's.
+struct SentenceModules {
+  std::string transformer_folder;  // empty: the model's own
+  std::string pooling_folder;
+  bool normalize = false;
+};
+Result<SentenceModules> parse_sentence_modules(std::string_view text,
+                                               const std::string& subject);
+
+// config.json of the pooling's folder, for vectors of `hidden_size` numbers.
+Result<std::vector<Pooling>> parse_pooling(std::string_view text,
+                                           const std::string& subject,
+                                           std::size_t hidden_size);
+
+// tokenizer_config.json
+struct TokenizerSettings {
+  WordPieceOptions wordpiece;
+  std::optional<std::size_t> max_tokens;
+};
+Result<TokenizerSettings> parse_tokenizer_config(std::string_view text,
+                                                 const std::string& subject);
+
+// sentence_bert_config.json, and then what it makes of the tokenizer's.
+Result<TokenizerSettings> parse_sentence_config(std::string_view text,
+                                                const std::string& subject,
+                                                TokenizerSettings tokenizer);
+
+// config_sentence_transformers.json: nothing of it may be needed.
+Status check_prompts(std::string_view text, const std::string& subject);
+
+}  // namespace headwise

@@ -1,0 +1,197 @@
+#include "headwise/models/model_settings.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "interop/error_text.h"
+#include "interop/folder.h"
+#include "interop/input_file.h"
+#include "interop/read_bytes.h"
+#include "models/model_files.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::string_view kOperation = "read_model_settings";
+
+struct SettingsFile {
+  std::string subject;
+  AlignedBytes bytes;
+
+  std::string_view text() const {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+};
+
+Result<SettingsFile> read_all(InputFile file) {
+  auto bytes = read_bytes(file, kLargestSettings + 1, /*certain=*/false);
+  if (!bytes) {
+    return bytes.error();
+  }
+  if (bytes->size() > kLargestSettings) {
+    return Error{ErrorCode::bad_data, file.subject() + ": it has more than " +
+                                          std::to_string(kLargestSettings) +
+                                          " bytes"};
+  }
+  return SettingsFile{file.subject(), *std::move(bytes)};
+}
+
+// What `parse` makes of the file goes into `into`; where there is none, `into`
+// stays.
+template <class Into, class Parse>
+Status read_into(Into& into, const std::string& path, const Parse& parse) {
+  auto file = InputFile::open_if_there(kOperation, path);
+  if (!file) {
+    return file.error();
+  }
+  if (!file->has_value()) {
+    return ok();
+  }
+  const auto settings = read_all(**std::move(file));
+  if (!settings) {
+    return settings.error();
+  }
+  auto parsed = parse(settings->text(), settings->subject);
+  if (!parsed) {
+    return parsed.error();
+  }
+  into = *std::move(parsed);
+  return ok();
+}
+
+Error has_no_config(const std::string& folder, const std::string& expected) {
+  return {ErrorCode::io_error, std::string(kOperation) + ": " + folder +
+                                   ": it has no config.json, expected " +
+                                   expected};
+}
+
+Status read_config(const std::string& folder, BertConfig& into) {
+  std::optional<BertConfig> config;
+  if (Status s = read_into(config, folder + "/config.json", parse_bert_config);
+      !s) {
+    return s;
+  }
+  if (!config) {
+    return has_no_config(folder,
+                         "the files of a model: config.json, "
+                         "model.safetensors, vocab.txt");
+  }
+  into = *config;
+  return ok();
+}
+
+// The tokenizer's settings, and what sentence-transformers makes of them.
+Status read_tokenizer(const std::string& folder, TokenizerSettings& into) {
+  if (Status s = read_into(into, folder + "/tokenizer_config.json",
+                           parse_tokenizer_config);
+      !s) {
+    return s;
+  }
+  std::optional<TokenizerSettings> changed;
+  for (const char* name :
+       {"/sentence_bert_config.json", "/sentence_distilbert_config.json"}) {
+    const auto parse = [&](std::string_view text, const std::string& subject) {
+      return parse_sentence_config(text, subject, into);
+    };
+    if (Status s = read_into(changed, folder + name, parse); !s || changed) {
+      into = changed.value_or(into);
+      return s;
+    }
+  }
+  return ok();
+}
+
+Status read_pooling(const std::string& folder, ModelSettings& into) {
+  if (Status s = check_folder_named_by_file(kOperation, folder); !s) {
+    return s;
+  }
+  std::optional<std::vector<Pooling>> pooling;
+  const auto parse = [&](std::string_view text, const std::string& subject) {
+    return parse_pooling(text, subject, into.config.hidden_size);
+  };
+  if (Status s = read_into(pooling, folder + "/config.json", parse); !s) {
+    return s;
+  }
+  if (!pooling) {
+    return has_no_config(folder, "the pooling that modules.json names");
+  }
+  into.pooling = *std::move(pooling);
+  return ok();
+}
+
+Status read_prompts(const std::string& folder) {
+  bool passed = false;
+  const auto parse = [](std::string_view text,
+                        const std::string& subject) -> Result<bool> {
+    if (Status s = check_prompts(text, subject); !s) {
+      return s.error();
+    }
+    return true;
+  };
+  return read_into(passed, folder + "/config_sentence_transformers.json",
+                   parse);
+}
+
+// The folder of the encoder, of those that modules.json names.
+Result<std::string> transformer_folder(const std::string& folder,
+                                       const std::string& name) {
+  if (name.empty()) {
+    return folder;
+  }
+  const std::string path = folder + "/" + name;
+  if (Status s = check_folder_named_by_file(kOperation, path); !s) {
+    return s.error();
+  }
+  return path;
+}
+
+Result<ModelSettings> read(const std::string& folder) {
+  if (Status s = check_folder(kOperation, folder); !s) {
+    return s.error();
+  }
+  std::optional<SentenceModules> modules;
+  if (Status s =
+          read_into(modules, folder + "/modules.json", parse_sentence_modules);
+      !s) {
+    return s.error();
+  }
+  auto place = transformer_folder(
+      folder, modules ? modules->transformer_folder : std::string());
+  if (!place) {
+    return place.error();
+  }
+  ModelSettings settings;
+  settings.transformer_folder = *std::move(place);
+  if (Status s = read_config(settings.transformer_folder, settings.config);
+      !s) {
+    return s.error();
+  }
+  TokenizerSettings tokenizer;
+  if (Status s = read_tokenizer(settings.transformer_folder, tokenizer); !s) {
+    return s.error();
+  }
+  const std::size_t most = settings.config.max_positions;
+  settings.wordpiece = tokenizer.wordpiece;
+  settings.max_tokens = std::min(tokenizer.max_tokens.value_or(most), most);
+  if (!modules) {
+    return settings;
+  }
+  settings.normalize = modules->normalize;
+  if (Status s = read_pooling(folder + "/" + modules->pooling_folder, settings);
+      !s) {
+    return s.error();
+  }
+  if (Status s = read_prompts(folder); !s) {
+    return s.error();
+  }
+  return settings;
+}
+
+}  // namespace
+
+Result<ModelSettings> read_model_settings(const std::string& folder) {
+  return catching_out_of_memory([&] { return read(folder); });
+}
+
+}  // namespace headwise

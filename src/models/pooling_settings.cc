@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <array>
+
+#include "interop/error_text.h"
+#include "interop/json_fields.h"
+#include "models/model_files.h"
+
+namespace headwise {
+namespace {
+
+// What newer files list under pooling_mode, and the switch of older files.
+struct Mode {
+  std::string_view name;
+  std::string_view key;
+  std::optional<Pooling> pooling;  // nothing: not computed here
+};
+
+// In the order in which older files' poolings stand in the embedding.
+constexpr std::array kModes = {
+    Mode{"cls", "pooling_mode_cls_token", Pooling::cls},
+    Mode{"max", "pooling_mode_max_tokens", Pooling::max},
+    Mode{"mean", "pooling_mode_mean_tokens", Pooling::mean},
+    Mode{"mean_sqrt_len_tokens", "pooling_mode_mean_sqrt_len_tokens",
+         Pooling::mean_sqrt_len},
+    Mode{"weightedmean", "pooling_mode_weightedmean_tokens", {}},
+    Mode{"lasttoken", "pooling_mode_lasttoken", {}}};
+
+constexpr std::string_view kModeKey = "pooling_mode";
+constexpr std::string_view kMeanKey = kModes[2].key;
+constexpr auto kSizeKeys = std::to_array<std::string_view>(
+    {"word_embedding_dimension", "embedding_dimension"});
+constexpr std::array kKeys = {kSizeKeys[0],  kSizeKeys[1],  kModeKey,
+                              kModes[0].key, kModes[1].key, kModes[2].key,
+                              kModes[3].key, kModes[4].key, kModes[5].key};
+
+constexpr std::string_view kNames = "cls, max, mean or mean_sqrt_len_tokens";
+
+Status check_size(const JsonFields& fields, std::size_t hidden_size) {
+  const auto expected = static_cast<double>(hidden_size);
+  bool is_there = false;
+  for (const std::string_view key : kSizeKeys) {
+    double size = expected;
+    if (Status s = fields.get(key, size); !s) {
+      return s;
+    }
+    if (size != expected) {
+      return fields.unexpected(
+          key, "the model's hidden size = " + std::to_string(hidden_size));
+    }
+    is_there = is_there || fields.has(key);
+  }
+  return is_there ? ok()
+                  : fields.fault("it has no " + std::string(kSizeKeys[0]));
+}
+
+// The list under pooling_mode, which newer files have.
+Result<std::vector<Pooling>> listed(const JsonFields& fields) {
+  std::vector<std::string> names;
+  if (Status s = fields.get(kModeKey, names); !s) {
+    return s.error();
+  }
+  std::vector<Pooling> pooling;
+  for (const std::string& name : names) {
+    const auto mode = std::ranges::find(kModes, name, &Mode::name);
+    if (mode == kModes.end() || !mode->pooling) {
+      return fields.fault("pooling_mode holds \"" + printable(name) +
+                              "\", expected " + std::string(kNames),
+                          ErrorCode::unsupported);
+    }
+    if (std::ranges::count(pooling, *mode->pooling) > 0) {
+      return fields.fault("pooling_mode has " + name + " twice");
+    }
+    pooling.push_back(*mode->pooling);
+  }
+  if (pooling.empty()) {
+    return fields.unexpected(kModeKey, kNames);
+  }
+  return pooling;
+}
+
+// The switches of older files. Where none is on, mean is, unless it is off.
+Result<std::vector<Pooling>> switched_on(const JsonFields& fields) {
+  std::vector<Pooling> pooling;
+  for (const Mode& mode : kModes) {
+    bool is_on = false;
+    if (Status s = fields.get(mode.key, is_on); !s) {
+      return s.error();
+    }
+    if (is_on && !mode.pooling) {
+      return fields.unexpected(mode.key, "false", ErrorCode::unsupported);
+    }
+    if (is_on) {
+      pooling.push_back(*mode.pooling);
+    }
+  }
+  if (pooling.empty() && fields.has(kMeanKey)) {
+    return fields.fault("no pooling is on, expected " + std::string(kNames));
+  }
+  return pooling.empty() ? std::vector{Pooling::mean} : pooling;
+}
+
+}  // namespace
+
+Result<std::vector<Pooling>> parse_pooling(std::string_view text,
+                                           const std::string& subject,
+                                           std::size_t hidden_size) {
+  const auto fields = JsonFields::parse(text, subject, kKeys);
+  if (!fields) {
+    return fields.error();
+  }
+  if (Status s = check_size(*fields, hidden_size); !s) {
+    return s.error();
+  }
+  return fields->has(kModeKey) ? listed(*fields) : switched_on(*fields);
+}
+
+}  // namespace headwise

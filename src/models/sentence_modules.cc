@@ -1,0 +1,77 @@
+#include <array>
+
+#include "interop/folder.h"
+#include "interop/json_fields.h"
+#include "models/model_files.h"
+
+namespace headwise {
+namespace {
+
+constexpr auto kKeys = std::to_array<std::string_view>({"type", "path"});
+
+// In the order that they must have. The last one may be missing.
+constexpr auto kChain =
+    std::to_array<std::string_view>({"Transformer", "Pooling", "Normalize"});
+constexpr std::string_view kChainText =
+    "Transformer, Pooling and perhaps Normalize";
+
+// "Pooling" of "sentence_transformers.models.Pooling", and of what newer files
+// write: "sentence_transformers.sentence_transformer.modules.pooling.Pooling".
+// Nothing where the module is someone else's.
+std::string_view class_of(std::string_view type) {
+  return type.starts_with("sentence_transformers.")
+             ? type.substr(type.rfind('.') + 1)
+             : std::string_view{};
+}
+
+// The module's folder, which only the first module may not have.
+Result<std::string> folder_of(const JsonFields& module, std::size_t n) {
+  std::string path;
+  if (Status s = module.require("path", path); !s) {
+    return s.error();
+  }
+  if (is_plain_name(path) || (n == 0 && path.empty())) {
+    return path;
+  }
+  return module.unexpected("path", "the name of a folder, without a path");
+}
+
+}  // namespace
+
+Result<SentenceModules> parse_sentence_modules(std::string_view text,
+                                               const std::string& subject) {
+  constexpr std::size_t kMost = 16;
+  const auto modules =
+      JsonFields::parse_list(text, subject, "module", kKeys, kMost);
+  if (!modules) {
+    return modules.error();
+  }
+  std::array<std::string, kChain.size()> folders;
+  for (std::size_t n = 0; n < modules->size(); ++n) {
+    const JsonFields& module = (*modules)[n];
+    std::string type;
+    if (Status s = module.require("type", type); !s) {
+      return s.error();
+    }
+    if (n >= kChain.size() || class_of(type) != kChain[n]) {
+      return module.unexpected("type",
+                               "the modules " + std::string(kChainText) +
+                                   " of sentence_transformers in this order",
+                               ErrorCode::unsupported);
+    }
+    auto folder = folder_of(module, n);
+    if (!folder) {
+      return folder.error();
+    }
+    folders[n] = *std::move(folder);
+  }
+  if (modules->size() + 1 < kChain.size()) {
+    return Error{ErrorCode::unsupported,
+                 subject + ": it lists " + std::to_string(modules->size()) +
+                     " of the modules " + std::string(kChainText)};
+  }
+  return SentenceModules{std::move(folders[0]), std::move(folders[1]),
+                         modules->size() == kChain.size()};
+}
+
+}  // namespace headwise

@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "interop/json_fields.h"
+#include "models/model_files.h"
+
+namespace headwise {
+namespace {
+
+// More is no limit: files without one say 1000000000000000019884624838656.
+constexpr std::size_t kMostTokens = (std::size_t{1} << 31) - 1;
+
+// [CLS] and [SEP] must have room.
+Status get_limit(const JsonFields& fields, std::string_view key,
+                 std::optional<std::size_t>& into) {
+  double limit = 2;
+  if (Status s = fields.get(key, limit); !s) {
+    return s;
+  }
+  if (!(limit >= 2) || limit != std::floor(limit)) {
+    return fields.unexpected(key, "a whole number of at least 2");
+  }
+  if (fields.has(key)) {
+    into = static_cast<std::size_t>(
+        std::min(limit, static_cast<double>(kMostTokens)));
+  }
+  return ok();
+}
+
+Status check_class(const JsonFields& fields) {
+  constexpr std::string_view kKey = "tokenizer_class";
+  std::string name;
+  if (Status s = fields.get(kKey, name); !s) {
+    return s;
+  }
+  std::string_view known = name;
+  if (known.ends_with("Fast")) {
+    known.remove_suffix(4);
+  }
+  if (!fields.has(kKey) || known == "BertTokenizer" ||
+      known == "DistilBertTokenizer") {
+    return ok();
+  }
+  return fields.unexpected(kKey, "BertTokenizer or DistilBertTokenizer",
+                           ErrorCode::unsupported);
+}
+
+Status get_options(const JsonFields& fields, WordPieceOptions& options) {
+  if (Status s = fields.get("do_lower_case", options.do_lower_case); !s) {
+    return s;
+  }
+  bool strip_accents = false;
+  if (Status s = fields.get("strip_accents", strip_accents); !s) {
+    return s;
+  }
+  if (fields.has("strip_accents")) {
+    options.strip_accents = strip_accents;
+  }
+  return fields.get("tokenize_chinese_chars", options.tokenize_chinese_chars);
+}
+
+}  // namespace
+
+Result<TokenizerSettings> parse_tokenizer_config(std::string_view text,
+                                                 const std::string& subject) {
+  constexpr auto kKeys = std::to_array<std::string_view>(
+      {"tokenizer_class", "do_lower_case", "strip_accents",
+       "tokenize_chinese_chars", "model_max_length"});
+  const auto fields = JsonFields::parse(text, subject, kKeys);
+  if (!fields) {
+    return fields.error();
+  }
+  if (Status s = check_class(*fields); !s) {
+    return s.error();
+  }
+  TokenizerSettings settings;
+  if (Status s = get_options(*fields, settings.wordpiece); !s) {
+    return s.error();
+  }
+  if (Status s = get_limit(*fields, "model_max_length", settings.max_tokens);
+      !s) {
+    return s.error();
+  }
+  return settings;
+}
+
+Result<TokenizerSettings> parse_sentence_config(std::string_view text,
+                                                const std::string& subject,
+                                                TokenizerSettings tokenizer) {
+  constexpr auto kKeys =
+      std::to_array<std::string_view>({"max_seq_length", "do_lower_case"});
+  const auto fields = JsonFields::parse(text, subject, kKeys);
+  if (!fields) {
+    return fields.error();
+  }
+  if (Status s = get_limit(*fields, "max_seq_length", tokenizer.max_tokens);
+      !s) {
+    return s.error();
+  }
+  bool lowers_first = false;
+  if (Status s = fields->get("do_lower_case", lowers_first); !s) {
+    return s.error();
+  }
+  if (lowers_first) {
+    // The sentence is lowered before the tokenizer sees it: that neither
+    // changes what becomes of accents nor leaves a special token in it.
+    WordPieceOptions& options = tokenizer.wordpiece;
+    options.strip_accents =
+        options.strip_accents.value_or(options.do_lower_case);
+    options.do_lower_case = true;
+    options.special_tokens_in_text = false;
+  }
+  return tokenizer;
+}
+
+Status check_prompts(std::string_view text, const std::string& subject) {
+  constexpr auto kKeys =
+      std::to_array<std::string_view>({"default_prompt_name"});
+  const auto fields = JsonFields::parse(text, subject, kKeys);
+  if (!fields) {
+    return fields.error();
+  }
+  return fields->has(kKeys[0])
+             ? fields->unexpected(kKeys[0], "null: no prompt is added",
+                                  ErrorCode::unsupported)
+             : ok();
+}
+
+}  // namespace headwise

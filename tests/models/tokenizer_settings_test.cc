@@ -1,0 +1,149 @@
+#include <gtest/gtest.h>
+
+#include "models/model_files.h"
+#include "models/model_texts.h"
+
+namespace headwise {
+namespace {
+
+using testing_support::Fields;
+using testing_support::json;
+using testing_support::said_by;
+
+TokenizerSettings tokenizer_of(const Fields& fields) {
+  return parse_tokenizer_config(json(fields), "file").value();
+}
+
+std::string error_of(const Fields& fields,
+                     ErrorCode code = ErrorCode::bad_data) {
+  return said_by(parse_tokenizer_config(json(fields), "file"), code);
+}
+
+TokenizerSettings after(const Fields& sentence,
+                        const TokenizerSettings& tokenizer) {
+  return parse_sentence_config(json(sentence), "file", tokenizer).value();
+}
+
+std::string sentence_error_of(const Fields& fields) {
+  return said_by(parse_sentence_config(json(fields), "file", {}));
+}
+
+TEST(TokenizerSettingsTest, AnEmptyFileLeavesTheDefaults) {
+  const auto settings = tokenizer_of({});
+  EXPECT_TRUE(settings.wordpiece.do_lower_case);
+  EXPECT_FALSE(settings.wordpiece.strip_accents.has_value());
+  EXPECT_TRUE(settings.wordpiece.tokenize_chinese_chars);
+  EXPECT_TRUE(settings.wordpiece.special_tokens_in_text);
+  EXPECT_FALSE(settings.max_tokens.has_value());
+}
+
+TEST(TokenizerSettingsTest, EveryOptionComesFromItsKey) {
+  const auto settings = tokenizer_of({{"do_lower_case", "false"},
+                                      {"strip_accents", "true"},
+                                      {"tokenize_chinese_chars", "false"},
+                                      {"model_max_length", "512"},
+                                      {"tokenizer_class", "null"}});
+  EXPECT_FALSE(settings.wordpiece.do_lower_case);
+  EXPECT_EQ(settings.wordpiece.strip_accents, true);
+  EXPECT_FALSE(settings.wordpiece.tokenize_chinese_chars);
+  EXPECT_TRUE(settings.wordpiece.special_tokens_in_text);
+  EXPECT_EQ(settings.max_tokens, 512u);
+  EXPECT_EQ(tokenizer_of({{"strip_accents", "false"}}).wordpiece.strip_accents,
+            false);
+  EXPECT_EQ(tokenizer_of({{"strip_accents", "null"}}).wordpiece.strip_accents,
+            std::nullopt);
+}
+
+TEST(TokenizerSettingsTest, OptionsAreTrueOrFalse) {
+  for (const std::string key :
+       {"do_lower_case", "strip_accents", "tokenize_chinese_chars"}) {
+    EXPECT_EQ(error_of({{key, "\"yes\""}}),
+              key + " is \"yes\", expected true or false");
+  }
+  EXPECT_EQ(sentence_error_of({{"do_lower_case", "1"}}),
+            "do_lower_case is 1, expected true or false");
+}
+
+TEST(TokenizerSettingsTest, AnotherTokenizerIsUnsupportedAndNamed) {
+  for (const std::string name :
+       {"BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer",
+        "DistilBertTokenizerFast"}) {
+    EXPECT_EQ(error_of({{"tokenizer_class", "\"" + name + "\""}}), "no error");
+  }
+  for (const std::string name : {"BertJapaneseTokenizer", "RobertaTokenizer",
+                                 "Fast", "PreTrainedTokenizerFast", ""}) {
+    EXPECT_EQ(error_of({{"tokenizer_class", "\"" + name + "\""}},
+                       ErrorCode::unsupported),
+              "tokenizer_class is \"" + name +
+                  "\", expected BertTokenizer or DistilBertTokenizer");
+  }
+  EXPECT_EQ(error_of({{"tokenizer_class", "[]"}}),
+            "tokenizer_class is a list, expected a text");
+}
+
+TEST(TokenizerSettingsTest, ALimitIsAWholeNumberWithRoomForTwoTokens) {
+  for (const auto& [value, limit] :
+       {std::pair<std::string, std::size_t>{"2", 2},
+        {"512", 512},
+        {"128.0", 128},
+        // What files say that have no limit.
+        {"1000000000000000019884624838656", 2147483647},
+        {"1e30", 2147483647},
+        {"18446744073709551615", 2147483647}}) {
+    EXPECT_EQ(tokenizer_of({{"model_max_length", value}}).max_tokens, limit);
+    EXPECT_EQ(after({{"max_seq_length", value}}, {}).max_tokens, limit);
+  }
+  for (const std::string value : {"1", "0", "-1", "2.5", "1.5"}) {
+    const std::string said =
+        " is " + value + ", expected a whole number of at least 2";
+    EXPECT_EQ(error_of({{"model_max_length", value}}),
+              "model_max_length" + said);
+    EXPECT_EQ(sentence_error_of({{"max_seq_length", value}}),
+              "max_seq_length" + said);
+  }
+  EXPECT_EQ(error_of({{"model_max_length", "\"512\""}}),
+            "model_max_length is \"512\", expected a number");
+}
+
+TEST(TokenizerSettingsTest, TheSentenceFilesLimitCountsBeforeTheTokenizers) {
+  const TokenizerSettings tokenizer =
+      tokenizer_of({{"model_max_length", "512"}});
+  EXPECT_EQ(after({{"max_seq_length", "256"}}, tokenizer).max_tokens, 256u);
+  EXPECT_EQ(after({{"max_seq_length", "1024"}}, tokenizer).max_tokens, 1024u);
+  EXPECT_EQ(after({{"max_seq_length", "null"}}, tokenizer).max_tokens, 512u);
+  EXPECT_EQ(after({}, tokenizer).max_tokens, 512u);
+}
+
+TEST(TokenizerSettingsTest, LoweringFirstKeepsAccentsAndHidesSpecialTokens) {
+  const auto cased = tokenizer_of({{"do_lower_case", "false"}});
+  const auto lowered = after({{"do_lower_case", "true"}}, cased).wordpiece;
+  EXPECT_TRUE(lowered.do_lower_case);
+  EXPECT_EQ(lowered.strip_accents, false);
+  EXPECT_FALSE(lowered.special_tokens_in_text);
+  const auto uncased = after({{"do_lower_case", "true"}}, {}).wordpiece;
+  EXPECT_TRUE(uncased.do_lower_case);
+  EXPECT_EQ(uncased.strip_accents, true);
+  const auto said = after(
+      {{"do_lower_case", "true"}},
+      tokenizer_of({{"do_lower_case", "false"}, {"strip_accents", "true"}}));
+  EXPECT_EQ(said.wordpiece.strip_accents, true);
+  const auto kept = after({{"do_lower_case", "false"}}, cased).wordpiece;
+  EXPECT_FALSE(kept.do_lower_case);
+  EXPECT_EQ(kept.strip_accents, std::nullopt);
+  EXPECT_TRUE(kept.special_tokens_in_text);
+}
+
+TEST(TokenizerSettingsTest, ADefaultPromptIsUnsupportedAndNamed) {
+  EXPECT_TRUE(check_prompts(
+      R"({"prompts": {"query": "q: "}, "default_prompt_name": null})", "file"));
+  EXPECT_TRUE(check_prompts("{}", "file"));
+  const Status s = check_prompts(R"({"default_prompt_name": "query"})", "file");
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().code, ErrorCode::unsupported);
+  EXPECT_EQ(s.error().message,
+            "file: default_prompt_name is \"query\", expected null: no prompt "
+            "is added");
+}
+
+}  // namespace
+}  // namespace headwise
