@@ -24,9 +24,11 @@ target_sources(headwise_io
     include/headwise/interop/layouts.h
     include/headwise/interop/checkpoint.h
     include/headwise/interop/atomic_file.h
-    include/headwise/models/model_settings.h
     include/headwise/models/vocabulary.h
     include/headwise/models/wordpiece.h
+    include/headwise/models/model_settings.h
+    include/headwise/models/bert_encoder.h
+    include/headwise/models/sentence_encoder.h
   PRIVATE
     src/inspect/trace.cc
     src/inspect/list_steps.cc
@@ -69,7 +71,11 @@ target_sources(headwise_io
     src/models/vocabulary.cc
     src/models/bert_characters.cc
     src/models/bert_text.cc
-    src/models/wordpiece.cc)
+    src/models/wordpiece.cc
+    src/models/bert_params.cc
+    src/models/bert_encoder.cc
+    src/models/pooling.cc
+    src/models/sentence_encoder.cc)
 target_link_libraries(headwise_io
   PUBLIC headwise
   PRIVATE PkgConfig::libzip PkgConfig::utf8proc)

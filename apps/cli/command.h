@@ -18,6 +18,7 @@ using Command = std::function<Outcome(const Streams&)>;
 // Each adds its subcommand; parsing it sets `chosen`.
 void add_explain(CLI::App& app, Command& chosen);
 void add_run(CLI::App& app, Command& chosen);
+void add_encode(CLI::App& app, Command& chosen);
 void add_train(CLI::App& app, Command& chosen);
 void add_bench(CLI::App& app, Command& chosen);
 void add_info(CLI::App& app, Command& chosen);

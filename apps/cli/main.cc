@@ -44,6 +44,7 @@ int run(const std::vector<std::string>& arguments) {
   Command chosen;
   add_explain(app, chosen);
   add_run(app, chosen);
+  add_encode(app, chosen);
   add_train(app, chosen);
   add_bench(app, chosen);
   add_info(app, chosen);

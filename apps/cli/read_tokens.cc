@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <charconv>
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
+
+#include "read_text.h"
 
 namespace headwise::cli {
 namespace {
@@ -71,11 +69,6 @@ Result<RaggedTokens> parse_json(std::string_view text, std::string_view name) {
   return tokens;
 }
 
-Error cannot_read(const std::string& name) {
-  return {ErrorCode::io_error, fmt::format("tokens: cannot read {}: {}", name,
-                                           std::strerror(errno))};
-}
-
 constexpr std::string_view kBetween = " \t\r,";
 
 Result<RaggedTokens> parse_lines(std::string_view text, std::string_view name) {
@@ -133,27 +126,8 @@ Result<RaggedTokens> parse_tokens(std::string_view text,
 }
 
 Result<RaggedTokens> read_tokens(const std::string& path) {
-  const bool standard_input = path == "-";
-  const std::string name = standard_input ? "standard input" : path;
-  std::FILE* file = standard_input ? stdin : std::fopen(path.c_str(), "rb");
-  if (file == nullptr) {
-    return cannot_read(name);
-  }
-  std::string text;
-  std::array<char, 1 << 16> piece{};
-  std::size_t count = 0;
-  while ((count = std::fread(piece.data(), 1, piece.size(), file)) > 0) {
-    text.append(piece.data(), count);
-  }
-  const Error failure = cannot_read(name);
-  const bool failed = std::ferror(file) != 0;
-  if (!standard_input) {
-    std::fclose(file);
-  }
-  if (failed) {
-    return failure;
-  }
-  return parse_tokens(text, name);
+  const auto text = read_text("tokens", path);
+  return text ? parse_tokens(*text, name_of_text(path)) : text.error();
 }
 
 }  // namespace headwise::cli

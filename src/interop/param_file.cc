@@ -64,7 +64,7 @@ bool is_folder(const std::string& path) {
 }  // namespace
 
 Result<ParamFile> ParamFile::open(std::string_view operation,
-                                  const std::string& path) {
+                                  const std::string& path, FileAccess access) {
   ParamFile file;
   file.path_ = path;
   // Takes what was opened and its names.
@@ -78,11 +78,11 @@ Result<ParamFile> ParamFile::open(std::string_view operation,
     return names ? hold(Folder{}, *names) : names.error();
   }
   if (path.ends_with(".safetensors")) {
-    auto opened = open_safetensors(path);
+    auto opened = open_safetensors(path, access);
     return opened ? hold(*opened, keys_of(opened->tensors())) : opened.error();
   }
   if (path.ends_with(".safetensors.index.json")) {
-    auto opened = open_sharded_safetensors(path);
+    auto opened = open_sharded_safetensors(path, access);
     return opened ? hold(*opened, keys_of(opened->shard_names()))
                   : opened.error();
   }

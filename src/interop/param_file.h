@@ -18,8 +18,10 @@ namespace headwise {
 class ParamFile {
  public:
   // Errors that are no reader's own begin with `operation`.
+  // `access` is that of safetensors.
   static Result<ParamFile> open(std::string_view operation,
-                                const std::string& path);
+                                const std::string& path,
+                                FileAccess access = FileAccess::read);
 
   const std::string& path() const { return path_; }
   const std::set<std::string>& names() const { return names_; }

@@ -153,19 +153,6 @@ Status check_max_tokens(std::string_view operation, std::size_t max_tokens) {
                      "at least 2, for [CLS] and [SEP]");
 }
 
-Status check_sentence(const std::string& subject, std::string_view sentence) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  const std::optional<std::size_t> at = find_invalid_utf8(sentence);
-  if (!at) {
-    return ok();
-  }
-  const auto byte = static_cast<unsigned char>(sentence[*at]);
-  return Error{ErrorCode::bad_data,
-               subject + " is no UTF-8 text: byte " + std::to_string(*at) +
-                   " (0x" + kDigits[byte >> 4] + kDigits[byte & 15] +
-                   ") begins no character"};
-}
-
 }  // namespace
 
 Result<EncodedSentence> WordPiece::encode(std::string_view sentence,
@@ -174,7 +161,7 @@ Result<EncodedSentence> WordPiece::encode(std::string_view sentence,
     if (Status s = check_max_tokens("encode", max_tokens); !s) {
       return s.error();
     }
-    if (Status s = check_sentence("encode: the sentence", sentence); !s) {
+    if (Status s = check_utf8("encode: the sentence", sentence); !s) {
       return s.error();
     }
     return Encoder(vocabulary_, options_, max_tokens).encode(sentence);
@@ -193,8 +180,8 @@ Result<EncodedBatch> WordPiece::encode_batch(
       if (progress) {
         progress(b, sentences.size());
       }
-      if (Status s = check_sentence(
-              "encode_batch: sentence " + std::to_string(b), sentences[b]);
+      if (Status s = check_utf8("encode_batch: sentence " + std::to_string(b),
+                                sentences[b]);
           !s) {
         return s.error();
       }

@@ -204,7 +204,8 @@ Result<std::size_t> check_params(const MultiHeadAttentionParams& params,
     return v_head_dim;
   }
   if (Status s = check_shape(
-          kOperation, "w_o.weight", params.w_o->weight().extents(),
+          kOperation, "w_o.weight",
+          Extents<2>{params.w_o->out_features(), params.w_o->in_features()},
           grouped || !params.w_v ? "(embed_dim, num_heads * v_head_dim)"
                                  : "(embed_dim, rows of w_v.weight)",
           {{params.w_o->out_features(), *v_head_dim * num_heads}});

@@ -1,0 +1,175 @@
+// headwise encode
+// Sentences -> embeddings, by a model folder.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "args.h"
+#include "command.h"
+#include "headwise/interop/npy.h"
+#include "headwise/models/sentence_encoder.h"
+#include "output.h"
+#include "progress_bar.h"
+#include "read_text.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::string_view kExamples =
+    R"(  headwise encode --model all-MiniLM-L6-v2 sentences.txt --out embeddings.npy
+  echo "Heads matter." | headwise encode --model all-MiniLM-L6-v2 --json)";
+
+struct EncodeFlags {
+  std::string model;
+  std::string sentences = "-";
+  std::string out;
+  std::size_t threads = 0;  // 0: all
+  bool json = false;
+};
+
+// One sentence a line; the end of the last line is none of its own.
+std::vector<std::string_view> lines_of(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF")) {  // a byte order mark
+    text.remove_prefix(3);
+  }
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) {
+      line.remove_suffix(1);
+    }
+    lines.push_back(line);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+std::string json_lines(const std::vector<std::string_view>& sentences,
+                       const SentenceEmbeddings& done) {
+  std::string text;
+  for (std::size_t n = 0; n < sentences.size(); ++n) {
+    const float* const row = &done.embeddings(n, 0);
+    const nlohmann::ordered_json line = {
+        {"sentence", n},
+        {"text", sentences[n]},
+        {"cut_tokens", done.cut[n]},
+        {"embedding",
+         std::vector<float>(row, row + done.embeddings.extent(1))}};
+    text += line.dump() + "\n";
+  }
+  return text;
+}
+
+std::string cut_text(const SentenceEmbeddings& done, std::size_t max_tokens) {
+  const auto cut = std::ranges::count_if(
+      done.cut, [](std::size_t tokens) { return tokens != 0; });
+  if (cut == 0) {
+    return "";
+  }
+  const auto most = std::ranges::max_element(done.cut);
+  return fmt::format(
+      "{} of them had more than {} tokens, and the rest was cut off; most, {}, "
+      "of line {}\n",
+      cut, max_tokens, *most, most - done.cut.begin() + 1);
+}
+
+std::string summary(const SentenceEncoder& model,
+                    const SentenceEmbeddings& done, double seconds,
+                    const std::string& out) {
+  const std::size_t count = done.embeddings.extent(0);
+  return fmt::format(
+             "{} sentences, {} tokens, in {:.3g} s: {:.4g} sentences/s\n",
+             count, done.tokens, seconds,
+             static_cast<double>(count) / std::max(seconds, 1e-9)) +
+         cut_text(done, model.settings().max_tokens) +
+         fmt::format("{}: embeddings of shape ({}, {})\n", out, count,
+                     model.embedding_size());
+}
+
+Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
+  if (flags.out.empty() && !flags.json) {
+    return usage("expected --out FILE.npy, or --json");
+  }
+  const auto text = read_text("sentences", flags.sentences);
+  if (!text) {
+    return failure_of(text.error());
+  }
+  const std::vector<std::string_view> sentences = lines_of(*text);
+  if (sentences.empty()) {
+    return Failure{Exit::bad_input,
+                   fmt::format("sentences: {} is empty, expected one sentence "
+                               "a line",
+                               name_of_text(flags.sentences))};
+  }
+  const auto own = flags.threads == 0
+                       ? Result<Executor>(Executor::default_executor())
+                       : Executor::with_threads(flags.threads);
+  if (!own) {
+    return failure_of(own.error());
+  }
+  const auto model = SentenceEncoder::read(flags.model);
+  if (!model) {
+    return failure_of(as_data(model.error()));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const auto done = [&] {
+    ProgressBar bar{"encode"};
+    return model->encode(sentences,
+                         {.progress = bar.progress(), .executor = &*own});
+  }();
+  if (!done) {
+    return failure_of(as_data(done.error()));
+  }
+  const std::chrono::duration<double> took =
+      std::chrono::steady_clock::now() - begin;
+  if (!flags.out.empty()) {
+    if (Status s = write_npy(flags.out, done->embeddings.view()); !s) {
+      return failure_to_write(s.error());
+    }
+  }
+  return print(streams.out,
+               flags.json ? json_lines(sentences, *done)
+                          : summary(*model, *done, took.count(), flags.out));
+}
+
+}  // namespace
+
+void add_encode(CLI::App& app, Command& chosen) {
+  CLI::App* command =
+      add_command(app, "encode", "turn sentences into embeddings with a model",
+                  std::string(kExamples));
+  auto flags = std::make_shared<EncodeFlags>();
+  command
+      ->add_option("--model", flags->model,
+                   "a folder of BERT's family: config.json, vocab.txt, "
+                   "model.safetensors")
+      ->type_name("DIR")
+      ->required()
+      ->check(not_empty());
+  command
+      ->add_option("FILE", flags->sentences,
+                   "one sentence a line (default -: standard input)")
+      ->type_name("FILE|-")
+      ->check(not_empty());
+  command
+      ->add_option("--out", flags->out,
+                   "write the embeddings: (sentences, size)")
+      ->type_name("FILE.npy")
+      ->check(not_empty());
+  command->add_flag("--json", flags->json, "print a line of JSON a sentence")
+      ->disable_flag_override();
+  add_count(*command, "--threads", flags->threads,
+            "threads to use (default: all)");
+  command->callback([flags, &chosen] {
+    chosen = [flags](const Streams& s) { return run_encode(*flags, s); };
+  });
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,45 @@
+#include "read_text.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace headwise::cli {
+namespace {
+
+Error cannot_read(std::string_view what, const std::string& path) {
+  return {ErrorCode::io_error,
+          fmt::format("{}: cannot read {}: {}", what, name_of_text(path),
+                      std::strerror(errno))};
+}
+
+}  // namespace
+
+std::string name_of_text(const std::string& path) {
+  return path == "-" ? "standard input" : path;
+}
+
+Result<std::string> read_text(std::string_view what, const std::string& path) {
+  const bool standard_input = path == "-";
+  std::FILE* file = standard_input ? stdin : std::fopen(path.c_str(), "rb");
+  if (file == nullptr) {
+    return cannot_read(what, path);
+  }
+  std::string text;
+  std::array<char, 1 << 16> piece{};
+  std::size_t count = 0;
+  while ((count = std::fread(piece.data(), 1, piece.size(), file)) > 0) {
+    text.append(piece.data(), count);
+  }
+  const Error failure = cannot_read(what, path);
+  const bool failed = std::ferror(file) != 0;
+  if (!standard_input) {
+    std::fclose(file);
+  }
+  return failed ? Result<std::string>(failure) : std::move(text);
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,77 @@
+// A model folder as a function from sentences to embeddings: tokenizer,
+// encoder, pooling and normalisation, as sentence-transformers computes them.
+//
+//   sentences  ->  ids  ->  hidden states  ->  embeddings (sentences, size)
+//
+// A sentence's bits do not depend on the sentences beside it, its place among
+// them or the threads.
+//
+// Errors of reading: those of read_model_settings(), read_vocabulary() and
+// BertEncoder::read(); bad_data for a vocabulary of another size than the
+// model's.
+//
+// Example:
+//   SentenceEncoder model = SentenceEncoder::read("model").value();
+//   std::array<std::string_view, 2> sentences = {"Heads matter.", "So do we."};
+//   SentenceEmbeddings done = model.encode(sentences).value();
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/models/bert_encoder.h"
+#include "headwise/models/model_settings.h"
+#include "headwise/models/wordpiece.h"
+#include "headwise/run/executor.h"
+#include "headwise/run/progress.h"
+
+namespace headwise {
+
+struct SentenceOptions {
+  // Counts sentences; called by one thread at a time, whichever it is.
+  Progress progress{};
+  const Executor* executor = nullptr;  // null: Executor::default_executor()
+};
+
+struct SentenceEmbeddings {
+  Tensor<float, 2> embeddings;   // (sentences, embedding_size)
+  std::vector<std::size_t> cut;  // of each, the tokens beyond max_tokens
+  std::size_t tokens = 0;        // of all sentences, those cut left out
+};
+
+class SentenceEncoder {
+ public:
+  static Result<SentenceEncoder> read(const std::string& folder);
+
+  const ModelSettings& settings() const { return settings_; }
+  const WordPiece& tokenizer() const { return tokenizer_; }
+  const BertEncoder& encoder() const { return encoder_; }
+  std::size_t embedding_size() const {
+    return settings_.pooling.size() * settings_.config.hidden_size;
+  }
+
+  // Errors: bad_data for a sentence that is not UTF-8, which is named by its
+  // number from 0 on; out_of_memory; unsupported for a HEADWISE_TARGET that is
+  // not there.
+  Result<SentenceEmbeddings> encode(std::span<const std::string_view> sentences,
+                                    const SentenceOptions& options = {}) const;
+
+ private:
+  SentenceEncoder(ModelSettings settings, WordPiece tokenizer,
+                  BertEncoder encoder)
+      : settings_(std::move(settings)),
+        tokenizer_(std::move(tokenizer)),
+        encoder_(std::move(encoder)) {}
+
+  ModelSettings settings_;
+  WordPiece tokenizer_;
+  BertEncoder encoder_;
+};
+
+}  // namespace headwise

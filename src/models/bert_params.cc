@@ -1,0 +1,317 @@
+#include "models/bert_params.h"
+
+#include <sys/stat.h>
+
+#include <initializer_list>
+#include <utility>
+
+#include "base/check.h"
+#include "headwise/interop/layouts.h"
+#include "interop/error_text.h"
+#include "interop/param_file.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::string_view kOperation = "read_bert_encoder";
+
+// What a family calls its parameters; {N} is the number of the layer. Those of
+// its attention stand in the table of layouts.
+struct BertNames {
+  std::string_view layout;
+  std::string_view attention_norm;
+  std::string_view intermediate;
+  std::string_view output;
+  std::string_view output_norm;
+};
+
+constexpr BertNames kBert = {
+    "bert", "encoder.layer.{N}.attention.output.LayerNorm",
+    "encoder.layer.{N}.intermediate.dense", "encoder.layer.{N}.output.dense",
+    "encoder.layer.{N}.output.LayerNorm"};
+constexpr BertNames kDistilBert = {
+    "distilbert", "transformer.layer.{N}.sa_layer_norm",
+    "transformer.layer.{N}.ffn.lin1", "transformer.layer.{N}.ffn.lin2",
+    "transformer.layer.{N}.output_layer_norm"};
+
+std::string numbered(std::string_view name, std::size_t number) {
+  constexpr std::string_view kMark = "{N}";
+  std::string text(name);
+  text.replace(text.find(kMark), kMark.size(), std::to_string(number));
+  return text;
+}
+
+// The sizes of a parameter, each with its name in the config.
+using Axes = std::initializer_list<std::pair<std::string_view, std::size_t>>;
+
+class Reader {
+ public:
+  static Result<Reader> open(const std::string& path,
+                             const BertConfig& config) {
+    auto file = ParamFile::open(kOperation, path, FileAccess::mapped);
+    if (!file) {
+      return file.error();
+    }
+    auto shapes = file->shapes();
+    if (!shapes) {
+      return shapes.error();
+    }
+    const BertNames& names =
+        config.family == BertFamily::bert ? kBert : kDistilBert;
+    const std::string subject = std::string(kOperation) + ": " + path;
+    auto match = find_layout(*shapes, subject, names.layout);
+    if (!match) {
+      return match.error();
+    }
+    if (match->layers.size() != config.num_layers) {
+      return Error{ErrorCode::bad_data,
+                   subject + " has " + std::to_string(match->layers.size()) +
+                       " layers, expected " +
+                       std::to_string(config.num_layers) +
+                       " as in config.json"};
+    }
+    return Reader(*std::move(file), *std::move(shapes), *std::move(match),
+                  names, config);
+  }
+
+  Result<BertEmbeddings> embeddings() const {
+    const std::size_t E = config_.hidden_size;
+    auto word =
+        tensor<2>("embeddings.word_embeddings.weight",
+                  {{"vocab_size", config_.vocab_size}, {"hidden_size", E}});
+    auto place = tensor<2>(
+        "embeddings.position_embeddings.weight",
+        {{"max_positions", config_.max_positions}, {"hidden_size", E}});
+    auto norm = this->norm("embeddings.LayerNorm");
+    if (!word || !place || !norm) {
+      return !word ? word.error() : !place ? place.error() : norm.error();
+    }
+    if (config_.type_vocab_size != 0) {
+      const auto types = tensor<2>(
+          "embeddings.token_type_embeddings.weight",
+          {{"type_vocab_size", config_.type_vocab_size}, {"hidden_size", E}});
+      if (!types) {
+        return types.error();
+      }
+      for (std::size_t t = 0; t < config_.max_positions; ++t) {
+        for (std::size_t e = 0; e < E; ++e) {
+          (*place)(t, e) += (*types)(0, e);
+        }
+      }
+    }
+    return BertEmbeddings{*std::move(word), *std::move(place),
+                          *std::move(norm)};
+  }
+
+  Result<BertLayer> layer(std::size_t number) const {
+    const std::size_t E = config_.hidden_size;
+    const auto named = [&](std::string_view name) {
+      return numbered(name, number);
+    };
+    auto attention = this->attention(number);
+    auto attention_norm = norm(named(names_->attention_norm));
+    auto intermediate = linear(named(names_->intermediate),
+                               {"intermediate_size", config_.intermediate_size},
+                               {"hidden_size", E});
+    auto output = linear(named(names_->output), {"hidden_size", E},
+                         {"intermediate_size", config_.intermediate_size});
+    auto output_norm = norm(named(names_->output_norm));
+    for (const Error* error :
+         {attention ? nullptr : &attention.error(),
+          attention_norm ? nullptr : &attention_norm.error(),
+          intermediate ? nullptr : &intermediate.error(),
+          output ? nullptr : &output.error(),
+          output_norm ? nullptr : &output_norm.error()}) {
+      if (error != nullptr) {
+        return *error;
+      }
+    }
+    return BertLayer{*std::move(attention), *std::move(attention_norm),
+                     *std::move(intermediate), *std::move(output),
+                     *std::move(output_norm)};
+  }
+
+ private:
+  using Axis = std::pair<std::string_view, std::size_t>;
+
+  Reader(ParamFile file, ShapesByName shapes, LayoutMatch match,
+         const BertNames& names, const BertConfig& config)
+      : file_(std::move(file)),
+        shapes_(std::move(shapes)),
+        match_(std::move(match)),
+        names_(&names),
+        config_(config) {}
+
+  std::string subject() const {
+    return std::string(kOperation) + ": " + file_.path();
+  }
+
+  Result<Array> read(const std::string& name) const {
+    if (!file_.names().contains(name)) {
+      return Error{ErrorCode::bad_data,
+                   subject() + " has no " + printable(name)};
+    }
+    auto array = file_.read(name);
+    const Status finite =
+        array ? check_finite(*array, kOperation, file_.place_of(name)) : ok();
+    return finite ? std::move(array) : finite.error();
+  }
+
+  template <std::size_t Rank>
+  Result<Tensor<float, Rank>> tensor(std::string_view name, Axes axes) const {
+    const auto array = read(match_.prefix + std::string(name));
+    if (!array) {
+      return array.error();
+    }
+    std::string words;
+    std::vector<std::size_t> expected;
+    for (const auto& [word, size] : axes) {
+      words += (words.empty() ? "(" : ", ") + std::string(word);
+      expected.push_back(size);
+    }
+    if (Status s =
+            check_shape(subject(), name, array->shape, words + ")", expected);
+        !s) {
+      return Error{ErrorCode::bad_data, s.error().message};
+    }
+    return to_float<Rank>(*array, subject(), name);
+  }
+
+  Result<Linear> linear(const std::string& name, const Axis& out,
+                        const Axis& in) const {
+    auto weight = tensor<2>(name + ".weight", {out, in});
+    auto bias = tensor<1>(name + ".bias", {out});
+    return packed(std::move(weight), std::move(bias));
+  }
+
+  static Result<Linear> packed(Result<Tensor<float, 2>> weight,
+                               Result<Tensor<float, 1>> bias) {
+    if (!weight || !bias) {
+      return weight ? bias.error() : weight.error();
+    }
+    auto linear = Linear::from_params(*std::move(weight), *std::move(bias));
+    return linear ? std::move(*linear).for_inference()
+                  : Result<Linear>(linear.error());
+  }
+
+  // Old files say gamma and beta.
+  Result<LayerNormParams> norm(const std::string& name) const {
+    const bool old = file_.names().contains(match_.prefix + name + ".gamma");
+    const Axis E = {"hidden_size", config_.hidden_size};
+    auto weight = tensor<1>(name + (old ? ".gamma" : ".weight"), {E});
+    auto bias = tensor<1>(name + (old ? ".beta" : ".bias"), {E});
+    if (!weight || !bias) {
+      return weight ? bias.error() : weight.error();
+    }
+    return LayerNormParams{*std::move(weight), *std::move(bias),
+                           config_.layer_norm_eps};
+  }
+
+  Result<MultiHeadAttention> attention(std::size_t number) const {
+    const auto read = take_layer(
+        match_, shapes_, number,
+        [this](const std::string& name) { return this->read(name); });
+    if (!read) {
+      return read.error();
+    }
+    const auto linear = [&](const std::string& name) -> Result<Linear> {
+      auto weight = to_float<2>(read->params.at(name + ".weight"), subject(),
+                                name + ".weight");
+      auto bias = to_float<1>(read->params.at(name + ".bias"), subject(),
+                              name + ".bias");
+      return packed(std::move(weight), std::move(bias));
+    };
+    auto w_q = linear("w_q");
+    auto w_k = linear("w_k");
+    auto w_v = linear("w_v");
+    auto w_o = linear("w_o");
+    for (const auto* one : {&w_q, &w_k, &w_v, &w_o}) {
+      if (!*one) {
+        return one->error();
+      }
+    }
+    const std::size_t E = config_.hidden_size;
+    if (w_q->in_features() != E || w_q->out_features() != E) {
+      return Error{
+          ErrorCode::bad_data,
+          subject() + " has attention of " +
+              std::to_string(w_q->in_features()) +
+              " features, expected hidden_size = " + std::to_string(E)};
+    }
+    return MultiHeadAttention::from_params(
+        {*std::move(w_q), *std::move(w_k), *std::move(w_v), *std::move(w_o)},
+        config_.num_heads);
+  }
+
+  ParamFile file_;
+  ShapesByName shapes_;
+  LayoutMatch match_;
+  const BertNames* names_;
+  BertConfig config_;
+};
+
+bool is_there(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0;
+}
+
+// The file of parameters in the folder.
+Result<std::string> params_path(const std::string& folder) {
+  for (const char* name :
+       {"model.safetensors", "model.safetensors.index.json"}) {
+    std::string path = folder + "/" + name;
+    if (is_there(path)) {
+      return path;
+    }
+  }
+  const bool pickled = is_there(folder + "/pytorch_model.bin");
+  return Error{
+      ErrorCode::io_error,
+      std::string(kOperation) + ": " + folder +
+          " has no model.safetensors and no model.safetensors.index.json" +
+          (pickled ? "; pytorch_model.bin may run anything when it is read, "
+                     "transformers' save_pretrained(DIR) writes it as "
+                     "model.safetensors"
+                   : "")};
+}
+
+}  // namespace
+
+Result<BertParams> read_bert_params(const std::string& folder,
+                                    const BertConfig& config) {
+  const auto path = params_path(folder);
+  if (!path) {
+    return path.error();
+  }
+  const auto reader = Reader::open(*path, config);
+  if (!reader) {
+    return reader.error();
+  }
+  auto embeddings = reader->embeddings();
+  if (!embeddings) {
+    return embeddings.error();
+  }
+  BertParams params{*std::move(embeddings), {}};
+  for (std::size_t n = 0; n < config.num_layers; ++n) {
+    auto layer = reader->layer(n);
+    if (!layer) {
+      return layer.error();
+    }
+    params.layers.push_back(*std::move(layer));
+  }
+  return params;
+}
+
+Result<BertEncoder> BertEncoder::read(const std::string& folder,
+                                      const BertConfig& config) {
+  return catching_out_of_memory([&]() -> Result<BertEncoder> {
+    auto params = read_bert_params(folder, config);
+    if (!params) {
+      return params.error();
+    }
+    return BertEncoder(config, std::move(params->embeddings),
+                       std::move(params->layers));
+  });
+}
+
+}  // namespace headwise

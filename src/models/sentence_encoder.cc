@@ -1,0 +1,265 @@
+#include "headwise/models/sentence_encoder.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
+
+#include "interop/error_text.h"
+#include "models/pooling.h"
+#include "models/utf8.h"
+#include "run/float_environment.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::string_view kOperation = "sentence_encoder";
+// Sentences whose ids are held at a time.
+constexpr std::size_t kWindow = 4096;
+// Tokens that go through the layers together: enough that reading the
+// parameters costs little, few enough that what they become stays in the
+// caches.
+constexpr std::size_t kMostTokens = 512;
+// Below, a part of the work costs more than it saves.
+constexpr std::size_t kLeastTokens = 128;
+constexpr std::size_t kPartsOfAThread = 4;
+
+// The error of the first that failed.
+Status first_failure(std::span<const Status> said) {
+  const auto failed = std::ranges::find_if_not(
+      said, [](const Status& s) { return static_cast<bool>(s); });
+  return failed == said.end() ? ok() : *failed;
+}
+
+// The sentences [begin, end) of a window.
+struct Part {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+std::vector<Part> parts_of(const RaggedTokens& ids, std::size_t threads) {
+  std::size_t tokens = 0;
+  for (const auto& sentence : ids) {
+    tokens += sentence.size();
+  }
+  const std::size_t most = std::clamp(tokens / (kPartsOfAThread * threads),
+                                      kLeastTokens, kMostTokens);
+  std::vector<Part> parts;
+  std::size_t held = 0;
+  for (std::size_t n = 0; n < ids.size(); ++n) {
+    if (parts.empty() || held + ids[n].size() > most) {
+      parts.push_back({n, n});
+      held = 0;
+    }
+    parts.back().end = n + 1;
+    held += ids[n].size();
+  }
+  return parts;
+}
+
+// A window's sentences as ids.
+struct Tokenized {
+  RaggedTokens ids;
+  std::vector<std::size_t> cut;
+};
+
+// `first`: the number of the window's first sentence.
+Result<Tokenized> tokenize(const WordPiece& tokenizer,
+                           std::span<const std::string_view> sentences,
+                           std::size_t first, std::size_t max_tokens,
+                           const Executor& executor) {
+  constexpr std::size_t kAtATime = 16;
+  const std::size_t count = sentences.size();
+  Tokenized done{RaggedTokens(count), std::vector<std::size_t>(count)};
+  std::vector<Status> said(count, ok());
+  executor.parallel_for(
+      count, kAtATime, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t n = begin; n < end; ++n) {
+          said[n] = check_utf8(std::string(kOperation) + ": sentence " +
+                                   std::to_string(first + n),
+                               sentences[n]);
+          if (!said[n]) {
+            continue;
+          }
+          auto encoded = tokenizer.encode(sentences[n], max_tokens);
+          if (!encoded) {
+            said[n] = encoded.error();
+            continue;
+          }
+          done.ids[n] = std::move(encoded->ids);
+          done.cut[n] = encoded->cut;
+        }
+      });
+  const auto failed = first_failure(said);
+  return failed ? Result<Tokenized>(std::move(done)) : failed.error();
+}
+
+// Counts sentences for whoever looks on.
+class Count {
+ public:
+  Count(const Progress& progress, std::size_t total)
+      : progress_(progress), total_(total) {
+    add(0);
+  }
+
+  void add(std::size_t sentences) {
+    if (progress_) {
+      const std::scoped_lock lock(mutex_);
+      done_ += sentences;
+      progress_(done_, total_);
+    }
+  }
+
+ private:
+  const Progress& progress_;
+  std::size_t total_;
+  std::size_t done_ = 0;
+  std::mutex mutex_;
+};
+
+// A window of sentences: ids in, embeddings out.
+class Window {
+ public:
+  Window(const BertEncoder& encoder, const ModelSettings& settings,
+         const RaggedTokens& ids, TensorView<float, 2> embeddings)
+      : encoder_(encoder),
+        settings_(settings),
+        ids_(ids),
+        embeddings_(embeddings) {}
+
+  // Parts side by side where there are enough of them, each on one thread;
+  // else one after the other, each on all.
+  Status run(const Executor& executor, Count& count) const {
+    const std::size_t threads = executor.threads();
+    const std::vector<Part> parts = parts_of(ids_, threads);
+    if (threads == 1 || parts.size() < threads) {
+      BertMemory memory;
+      Status s = ok();
+      for (std::size_t n = 0; s && n < parts.size(); ++n) {
+        s = encode(parts[n], executor, memory);
+        count.add(parts[n].end - parts[n].begin);
+      }
+      return s;
+    }
+    return run_side_by_side(parts, executor, count);
+  }
+
+ private:
+  Status run_side_by_side(const std::vector<Part>& parts,
+                          const Executor& executor, Count& count) const {
+    const auto alone = Executor::with_threads(1);
+    if (!alone) {
+      return alone.error();
+    }
+    std::vector<Status> done(parts.size(), ok());
+    std::atomic<std::size_t> next = 0;
+    executor.run_workers(
+        std::min(executor.threads(), parts.size()), [&](std::size_t) {
+          BertMemory memory;
+          for (std::size_t n = next++; n < parts.size(); n = next++) {
+            done[n] = encode(parts[n], *alone, memory);
+            count.add(parts[n].end - parts[n].begin);
+          }
+        });
+    return first_failure(done);
+  }
+
+  Status encode(const Part& part, const Executor& executor,
+                BertMemory& memory) const {
+    return catching_out_of_memory([&]() -> Status {
+      const RaggedTokens ids(
+          ids_.begin() + static_cast<std::ptrdiff_t>(part.begin),
+          ids_.begin() + static_cast<std::ptrdiff_t>(part.end));
+      std::vector<Tensor<float, 4>> no_weights;
+      if (Status s = encoder_.forward_in(ids, {.executor = &executor}, memory,
+                                         no_weights);
+          !s) {
+        return s;
+      }
+      const FloatEnvironment environment;
+      std::size_t row = 0;
+      for (std::size_t n = 0; n < ids.size(); ++n) {
+        const TensorView<const float, 2> hidden(
+            &memory.hidden(0, row, 0),
+            {ids[n].size(), memory.hidden.extent(2)});
+        pool(hidden, settings_.pooling, settings_.normalize,
+             &embeddings_(part.begin + n, 0));
+        row += ids[n].size();
+      }
+      return ok();
+    });
+  }
+
+  const BertEncoder& encoder_;
+  const ModelSettings& settings_;
+  const RaggedTokens& ids_;
+  TensorView<float, 2> embeddings_;
+};
+
+}  // namespace
+
+Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder) {
+  return catching_out_of_memory([&]() -> Result<SentenceEncoder> {
+    auto settings = read_model_settings(folder);
+    if (!settings) {
+      return settings.error();
+    }
+    const std::string& inner = settings->transformer_folder;
+    auto vocabulary = read_vocabulary(inner + "/vocab.txt");
+    if (!vocabulary) {
+      return vocabulary.error();
+    }
+    if (vocabulary->size() > settings->config.vocab_size) {
+      return Error{ErrorCode::bad_data,
+                   std::string(kOperation) + ": " + inner + "/vocab.txt has " +
+                       std::to_string(vocabulary->size()) +
+                       " tokens, expected at most vocab_size = " +
+                       std::to_string(settings->config.vocab_size)};
+    }
+    auto encoder = BertEncoder::read(inner, settings->config);
+    if (!encoder) {
+      return encoder.error();
+    }
+    WordPiece tokenizer(*std::move(vocabulary), settings->wordpiece);
+    return SentenceEncoder(*std::move(settings), std::move(tokenizer),
+                           *std::move(encoder));
+  });
+}
+
+Result<SentenceEmbeddings> SentenceEncoder::encode(
+    std::span<const std::string_view> sentences,
+    const SentenceOptions& options) const {
+  return catching_out_of_memory([&]() -> Result<SentenceEmbeddings> {
+    const Executor& executor =
+        options.executor ? *options.executor : Executor::default_executor();
+    auto embeddings =
+        Tensor<float, 2>::create_unset({sentences.size(), embedding_size()});
+    if (!embeddings) {
+      return embeddings.error();
+    }
+    SentenceEmbeddings result{*std::move(embeddings), {}, 0};
+    Count count(options.progress, sentences.size());
+    for (std::size_t first = 0; first < sentences.size(); first += kWindow) {
+      const std::size_t size = std::min(kWindow, sentences.size() - first);
+      const auto batch = tokenize(tokenizer_, sentences.subspan(first, size),
+                                  first, settings_.max_tokens, executor);
+      if (!batch) {
+        return batch.error();
+      }
+      const TensorView<float, 2> to(&result.embeddings(first, 0),
+                                    {size, embedding_size()});
+      if (Status s =
+              Window(encoder_, settings_, batch->ids, to).run(executor, count);
+          !s) {
+        return s.error();
+      }
+      for (const auto& ids : batch->ids) {
+        result.tokens += ids.size();
+      }
+      result.cut.insert(result.cut.end(), batch->cut.begin(), batch->cut.end());
+    }
+    return result;
+  });
+}
+
+}  // namespace headwise
