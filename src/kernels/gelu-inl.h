@@ -25,9 +25,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 // the power is 0.
 //
 // 2^r as in exp2, its polynomial of degree 5 (relative error 9.4e-8), with
-// the power's exponent one less. Errors of the whole: 7.5e-8 * max(1, |x|); of
-// the result itself 2.9e-7 for x >= -1, 8e-7 for x >= -2 (GeluTest; that every
-// target has those bits: GeluContractTest). 24 instructions.
+// the power's exponent one less. Errors of the whole: 8.6e-8 * max(1, |x|); of
+// the result itself 3.3e-7 for x >= -1 (GeluTest; that every target has those
+// bits: GeluContractTest). 24 instructions.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V gelu(D d, V x) {
   const V u = hn::Min(hn::Abs(x), hn::Set(d, 0x1.5449bap+3f));

@@ -96,11 +96,10 @@ void row(const LayerNormTerms& terms, const float* x, const float* residual,
     add_elements(x, residual, terms.E, y);
     x = y;
   }
-  // Differences from an element, not the elements: where a mean is large beside
-  // the deviations, its own sum would lose them.
   const auto E = static_cast<float>(terms.E);
-  const float first = x[0];
-  const float mean = first + sum_of_differences<false>(x, terms.E, first) / E;
+  const float rough = sum_of_differences<false>(x, terms.E, 0) / E;
+  // Without the first sum's error: equal elements are equal to their mean.
+  const float mean = rough + sum_of_differences<false>(x, terms.E, rough) / E;
   const float variance = sum_of_differences<true>(x, terms.E, mean) / E;
   normalize(terms, mean, 1 / std::sqrt(variance + terms.eps), x, y);
 }

