@@ -1,0 +1,195 @@
+#include "headwise/models/sentence_encoder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "models/bert_reference.h"
+#include "models/model_texts.h"
+#include "models/small_model.h"
+
+namespace headwise {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing_support::BertReference;
+using testing_support::Fields;
+using testing_support::Params;
+using testing_support::same_bits;
+using testing_support::small_config;
+using testing_support::small_params;
+using testing_support::write_params;
+
+constexpr std::string_view kVocabulary =
+    "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nheads\nmatter\n!\nwe\nsee\n##s\na\n"
+    "head\nwhy\n";
+
+class SentenceEncoderTest : public testing::Test {
+ protected:
+  SentenceEncoderTest() {
+    put("vocab.txt", kVocabulary);
+    put("config.json", testing_support::json({{"model_type", "\"bert\""},
+                                              {"vocab_size", "14"},
+                                              {"hidden_size", "12"},
+                                              {"num_hidden_layers", "2"},
+                                              {"num_attention_heads", "3"},
+                                              {"intermediate_size", "20"},
+                                              {"max_position_embeddings", "9"},
+                                              {"type_vocab_size", "2"},
+                                              {"layer_norm_eps", "1e-6"},
+                                              {"hidden_act", "\"gelu\""}}));
+    EXPECT_TRUE(write_params(folder_ / "model.safetensors", params_));
+  }
+
+  void put(std::string_view name, std::string_view text) {
+    put_file(folder_ / name, bytes_of(text));
+  }
+  void put_modules(const std::string& pooling, bool normalize) {
+    std::filesystem::create_directory(folder_ / "1_Pooling");
+    put("1_Pooling/config.json", pooling);
+    put("modules.json",
+        std::string(R"([{"idx": 0, "name": "0", "path": "",
+          "type": "sentence_transformers.models.Transformer"},
+         {"idx": 1, "name": "1", "path": "1_Pooling",
+          "type": "sentence_transformers.models.Pooling"})") +
+            (normalize ? R"(, {"idx": 2, "name": "2", "path": "2_Normalize",
+          "type": "sentence_transformers.models.Normalize"}])"
+                       : "]"));
+  }
+  SentenceEncoder model() {
+    auto read = SentenceEncoder::read(folder_.path());
+    EXPECT_TRUE(read) << read.error().message;
+    return *std::move(read);
+  }
+  BertReference::Rows reference(const std::vector<TokenId>& ids) const {
+    return BertReference(config_, params_).forward(ids);
+  }
+
+  TempFolder folder_;
+  BertConfig config_ = small_config(BertFamily::bert);
+  Params params_ = small_params(config_);
+};
+
+const std::vector<std::string_view> kSentences = {
+    "Heads matter!", "", "we see heads", "why why why why why why why why why",
+    "a"};
+
+TEST_F(SentenceEncoderTest, AnEmbeddingIsTheMeanOfItsTokens) {
+  const auto done = model().encode(kSentences).value();
+  ASSERT_EQ(done.embeddings.extents(), (Extents<2>{5, 12}));
+  const auto hidden = reference({2, 5, 6, 7, 3});
+  for (std::size_t e = 0; e < 12; ++e) {
+    double mean = 0;
+    for (const auto& row : hidden) {
+      mean += row[e] / 5;
+    }
+    EXPECT_NEAR(done.embeddings(0, e), mean, 1e-5);
+  }
+  EXPECT_THAT(done.cut, ElementsAre(0, 0, 0, 2, 0));
+  EXPECT_EQ(done.tokens, 5u + 2u + 5u + 9u + 3u);
+}
+
+TEST_F(SentenceEncoderTest, PoolingsStandOneAfterAnotherAndAreNormalized) {
+  put_modules(R"({"word_embedding_dimension": 12,
+                  "pooling_mode_cls_token": true,
+                  "pooling_mode_mean_tokens": true,
+                  "pooling_mode_max_tokens": true,
+                  "pooling_mode_mean_sqrt_len_tokens": true})",
+              true);
+  const SentenceEncoder encoder = model();
+  EXPECT_EQ(encoder.embedding_size(), 48u);
+  const auto done = encoder.encode(kSentences).value();
+  const auto hidden = reference({2, 5, 6, 7, 3});
+  std::vector<double> expected(48);
+  for (std::size_t n = 0; n < 4; ++n) {
+    for (std::size_t e = 0; e < 12; ++e) {
+      double sum = 0;
+      double most = hidden[0][e];
+      for (const auto& row : hidden) {
+        sum += row[e];
+        most = std::max(most, row[e]);
+      }
+      switch (encoder.settings().pooling[n]) {
+        case Pooling::cls:
+          expected[n * 12 + e] = hidden[0][e];
+          break;
+        case Pooling::mean:
+          expected[n * 12 + e] = sum / 5;
+          break;
+        case Pooling::max:
+          expected[n * 12 + e] = most;
+          break;
+        case Pooling::mean_sqrt_len:
+          expected[n * 12 + e] = sum / std::sqrt(5.0);
+      }
+    }
+  }
+  double squares = 0;
+  for (const double x : expected) {
+    squares += x * x;
+  }
+  for (std::size_t e = 0; e < 48; ++e) {
+    EXPECT_NEAR(done.embeddings(0, e), expected[e] / std::sqrt(squares), 1e-5);
+  }
+}
+
+TEST_F(SentenceEncoderTest,
+       ASentenceHasTheSameBitsBesideAnyOthersOnAnyThreads) {
+  const SentenceEncoder encoder = model();
+  const auto few = encoder.encode(kSentences).value().embeddings;
+  std::vector<std::string_view> many;
+  for (int n = 0; n < 1000; ++n) {
+    many.insert(many.end(), kSentences.begin(), kSentences.end());
+  }
+  for (const std::size_t threads : {1, 2, 3}) {
+    const Executor executor = Executor::with_threads(threads).value();
+    const auto done = encoder.encode(many, {.executor = &executor}).value();
+    for (std::size_t n = 0; n < many.size(); ++n) {
+      ASSERT_TRUE(same_bits({&done.embeddings(n, 0), 12},
+                            {&few(n % kSentences.size(), 0), 12}))
+          << "sentence " << n;
+    }
+  }
+}
+
+TEST_F(SentenceEncoderTest, ProgressCountsTheSentences) {
+  std::vector<std::string_view> many(5000, "we see heads");
+  std::size_t last = 0;
+  const auto progress = [&](std::size_t done, std::size_t total) {
+    EXPECT_GE(done, last);
+    EXPECT_EQ(total, 5000u);
+    last = done;
+  };
+  ASSERT_TRUE(model().encode(many, {.progress = progress}));
+  EXPECT_EQ(last, 5000u);
+}
+
+TEST_F(SentenceEncoderTest, ASentenceThatIsNoUtf8IsNamedByItsNumber) {
+  std::vector<std::string_view> many(5000, "a");
+  many[4500] = "we \xff";
+  const Error error = model().encode(many).error();
+  EXPECT_EQ(error.code, ErrorCode::bad_data);
+  EXPECT_EQ(error.message,
+            "sentence_encoder: sentence 4500 is no UTF-8 text: byte 3 (0xff) "
+            "begins no character");
+}
+
+TEST_F(SentenceEncoderTest, NoSentencesAreLegal) {
+  EXPECT_EQ(model().encode({}).value().embeddings.extents(),
+            (Extents<2>{0, 12}));
+}
+
+TEST_F(SentenceEncoderTest, AVocabularyOfMoreTokensThanTheModelIsAnError) {
+  put("vocab.txt", std::string(kVocabulary) + "more\n");
+  const auto read = SentenceEncoder::read(folder_.path());
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, ErrorCode::bad_data);
+  EXPECT_THAT(read.error().message,
+              HasSubstr("vocab.txt has 15 tokens, expected at most vocab_size "
+                        "= 14"));
+}
+
+}  // namespace
+}  // namespace headwise

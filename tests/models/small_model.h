@@ -1,0 +1,109 @@
+// A model folder of random parameters, small enough to be computed by hand.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "headwise/interop/safetensors.h"
+#include "headwise/models/bert_encoder.h"
+#include "interop/files.h"
+#include "support/tensors.h"
+
+namespace headwise::testing_support {
+
+// Parameters by their names in a file.
+using Params = std::map<std::string, Tensor<float, 2>>;
+
+inline BertConfig small_config(BertFamily family) {
+  return {.family = family,
+          .vocab_size = 14,
+          .hidden_size = 12,
+          .num_layers = 2,
+          .num_heads = 3,
+          .intermediate_size = 20,
+          .max_positions = 9,
+          .type_vocab_size = family == BertFamily::bert ? 2u : 0u,
+          .layer_norm_eps = 1e-6};
+}
+
+// What a family calls the parts of its layers, and headwise's words for them.
+struct PartNames {
+  std::string q, k, v, o, attention_norm, intermediate, output, output_norm;
+};
+inline PartNames part_names(BertFamily family, std::size_t layer) {
+  const std::string number = std::to_string(layer);
+  if (family == BertFamily::bert) {
+    const std::string at = "encoder.layer." + number + ".";
+    return {at + "attention.self.query",
+            at + "attention.self.key",
+            at + "attention.self.value",
+            at + "attention.output.dense",
+            at + "attention.output.LayerNorm",
+            at + "intermediate.dense",
+            at + "output.dense",
+            at + "output.LayerNorm"};
+  }
+  const std::string at = "transformer.layer." + number + ".";
+  return {at + "attention.q_lin", at + "attention.k_lin",
+          at + "attention.v_lin", at + "attention.out_lin",
+          at + "sa_layer_norm",   at + "ffn.lin1",
+          at + "ffn.lin2",        at + "output_layer_norm"};
+}
+
+// One-dimensional parameters are (1, size).
+inline Params small_params(const BertConfig& config) {
+  Params params;
+  std::uint32_t stream = 100;
+  const auto add = [&](const std::string& name, std::size_t out, std::size_t in,
+                       double around = 0) {
+    params.emplace(name,
+                   uniform<2>({out, in}, ++stream, around - .7, around + .7));
+  };
+  const std::size_t E = config.hidden_size;
+  const auto add_norm = [&](const std::string& name) {
+    add(name + ".weight", 1, E, 1);
+    add(name + ".bias", 1, E);
+  };
+  const auto add_linear = [&](const std::string& name, std::size_t out,
+                              std::size_t in) {
+    add(name + ".weight", out, in);
+    add(name + ".bias", 1, out);
+  };
+  add("embeddings.word_embeddings.weight", config.vocab_size, E);
+  add("embeddings.position_embeddings.weight", config.max_positions, E);
+  if (config.type_vocab_size != 0) {
+    add("embeddings.token_type_embeddings.weight", config.type_vocab_size, E);
+  }
+  add_norm("embeddings.LayerNorm");
+  for (std::size_t n = 0; n < config.num_layers; ++n) {
+    const PartNames names = part_names(config.family, n);
+    for (const auto& name : {names.q, names.k, names.v, names.o}) {
+      add_linear(name, E, E);
+    }
+    add_norm(names.attention_norm);
+    add_linear(names.intermediate, config.intermediate_size, E);
+    add_linear(names.output, E, config.intermediate_size);
+    add_norm(names.output_norm);
+  }
+  return params;
+}
+
+// Every name with `prefix` before it.
+inline Status write_params(const std::string& path, const Params& params,
+                           const std::string& prefix = "") {
+  std::map<std::string, AnyView> views;
+  for (const auto& [name, param] : params) {
+    if (param.extent(0) == 1) {
+      views.emplace(prefix + name, TensorView<const float, 1>(
+                                       param.data(), {param.extent(1)}));
+    } else {
+      views.emplace(prefix + name, param.view());
+    }
+  }
+  return write_safetensors(path, views);
+}
+
+}  // namespace headwise::testing_support
