@@ -17,6 +17,7 @@ using testing_support::json;
 using testing_support::said_by;
 using testing_support::with;
 using testing_support::without;
+using testing_support::wrong;
 
 BertConfig config_of(const Fields& fields) {
   return parse_bert_config(json(fields), "file").value();
@@ -164,11 +165,15 @@ TEST(BertConfigTest, EverySizeMustBeAWholeNumberInItsRange) {
           {"[]", "a list"},
           {"{}", "an object"}}) {
       const std::string said = error_of(with(fields, key, value));
-      EXPECT_TRUE(
-          said.starts_with(key + " is " + shown + ", expected a number from "))
+      EXPECT_TRUE(said.starts_with(wrong(key, shown, "a number from ")))
           << said;
     }
   });
+}
+
+std::string range_text(std::size_t least, std::size_t most) {
+  return "a number from " + std::to_string(least) + " to " +
+         std::to_string(most);
 }
 
 TEST(BertConfigTest, TheBoundsAreThoseOfTheHeader) {
@@ -181,16 +186,14 @@ TEST(BertConfigTest, TheBoundsAreThoseOfTheHeader) {
         {"intermediate_size", 1, 16777216},
         {"max_position_embeddings", 2, 2147483647},
         {"type_vocab_size", 1, 2147483647}}) {
-    const auto at = [&](std::size_t value) {
+    const auto said_of = [&fields, &key = key](std::size_t value) {
       return error_of(with(fields, key, std::to_string(value)));
     };
-    EXPECT_EQ(at(least), "no error");
-    EXPECT_EQ(at(most), "no error");
-    const std::string range = ", expected a number from " +
-                              std::to_string(least) + " to " +
-                              std::to_string(most);
-    EXPECT_EQ(at(least - 1), key + " is " + std::to_string(least - 1) + range);
-    EXPECT_EQ(at(most + 1), key + " is " + std::to_string(most + 1) + range);
+    const std::string range = range_text(least, most);
+    EXPECT_EQ(said_of(least), "no error");
+    EXPECT_EQ(said_of(most), "no error");
+    EXPECT_EQ(said_of(least - 1), wrong(key, std::to_string(least - 1), range));
+    EXPECT_EQ(said_of(most + 1), wrong(key, std::to_string(most + 1), range));
   }
 }
 
@@ -242,8 +245,8 @@ TEST(BertConfigTest, EpsilonMustBeBetweenZeroAndOne) {
   EXPECT_EQ(at("1e-5"), "no error");
   EXPECT_EQ(at("0.999"), "no error");
   for (const std::string value : {"0", "0.0", "1", "1.0", "-1e-12", "1e-400"}) {
-    EXPECT_EQ(at(value), "layer_norm_eps is " + value +
-                             ", expected a number between 0 and 1");
+    EXPECT_EQ(at(value),
+              wrong("layer_norm_eps", value, "a number between 0 and 1"));
   }
   EXPECT_EQ(at("\"1e-12\""), "layer_norm_eps is \"1e-12\", expected a number");
   EXPECT_TRUE(at("1e999").starts_with("it is no JSON text")) << at("1e999");

@@ -42,10 +42,10 @@ TEST(MemoryLimitTest, SettingsTakeAtMostSixteenTimesTheirSize) {
         repeated("{\"pooling_mode\":[", [](std::size_t) { return same("[]"); }),
         repeated("[", [](std::size_t) { return same("{}"); }),
         repeated("{\"a\":[", [](std::size_t) { return same("{}"); }),
-        "{\"model_type\":\"" + fill + "\"}",
-        "{\"pooling_mode\":\"" + fill + "\"}", "{\"" + fill + "\":1}",
+        R"({"model_type":")" + fill + "\"}",
+        R"({"pooling_mode":")" + fill + "\"}", "{\"" + fill + "\":1}",
         "{\"hidden_size\":" + std::string(kFileBytes, '1') + "}",
-        "[{\"type\":\"" + fill + "\"}]"}) {
+        R"([{"type":")" + fill + "\"}]"}) {
     const double times = memory_of(text.size(), [&] {
       static_cast<void>(parse_bert_config(text, "x"));
       static_cast<void>(parse_sentence_modules(text, "x"));

@@ -17,7 +17,8 @@ using Fields = std::map<std::string, std::string>;
 inline std::string json(const Fields& fields) {
   std::string text;
   for (const auto& [key, value] : fields) {
-    text += (text.empty() ? "{" : ", ") + ("\"" + key + "\": ") + value;
+    text += text.empty() ? "{\"" : ", \"";
+    text.append(key).append("\": ").append(value);
   }
   return text.empty() ? "{}" : text + "}";
 }
@@ -59,24 +60,33 @@ inline Fields distilbert_fields() {
           {"activation", "\"gelu\""}};
 }
 
-// modules.json of these classes of sentence_transformers.models, the first of
-// which has no folder: "" and then "1_Pooling", "2_Normalize".
+// The nth module of modules.json, of a class of sentence_transformers.models.
+// The first has no folder; then come "1_Pooling", "2_Normalize".
+inline std::string module_text(int n, const std::string& name) {
+  const std::string number = std::to_string(n);
+  const std::string path = n == 0 ? "" : number + "_" + name;
+  return json({{"idx", number},
+               {"name", "\"" + number + "\""},
+               {"path", "\"" + path + "\""},
+               {"type", "\"sentence_transformers.models." + name + "\""}});
+}
+
+// modules.json of modules of these names.
 template <class... Name>
 std::string modules_text(const Name&... names) {
-  std::string text;
+  std::string text = "[";
   int n = 0;
-  for (const std::string_view name : {std::string_view(names)...}) {
-    const std::string number = std::to_string(n);
-    const std::string path =
-        n++ == 0 ? std::string() : number + "_" + std::string(name);
-    text += (text.empty() ? "[" : ", ") +
-            json({{"idx", number},
-                  {"name", "\"" + number + "\""},
-                  {"path", "\"" + path + "\""},
-                  {"type", "\"sentence_transformers.models." +
-                               std::string(name) + "\""}});
+  for (const char* name : {names...}) {
+    text.append(n == 0 ? "" : ", ").append(module_text(n, name));
+    ++n;
   }
   return text + "]";
+}
+
+// `hidden_size is 0, expected a number`
+inline std::string wrong(const std::string& key, const std::string& given,
+                         const std::string& expected) {
+  return key + " is " + given + ", expected " + expected;
 }
 
 // What an error says behind "file: ", or "no error"; its code must be `code`.

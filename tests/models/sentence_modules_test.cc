@@ -9,6 +9,7 @@ namespace {
 using testing_support::json;
 using testing_support::modules_text;
 using testing_support::said_by;
+using testing_support::wrong;
 
 constexpr std::string_view kExpected =
     ", expected the modules Transformer, Pooling and perhaps Normalize of "
@@ -87,9 +88,8 @@ TEST(SentenceModulesTest, SomeoneElsesModuleOfTheSameNameIsUnsupported) {
   for (const std::string type :
        {"custom_transformer.Transformer", "Transformer", "",
         "sentence_transformersx.models.Transformer",
-        "a.sentence_transformers."
-        "Transformer",
-        "sentence_transformers.", "sentence_transformers"}) {
+        "a.sentence_transformers.Transformer", "sentence_transformers.",
+        "sentence_transformers"}) {
     EXPECT_EQ(
         error_of(
             "[" + json({{"type", "\"" + type + "\""}, {"path", "\"\""}}) + "]",
@@ -108,16 +108,16 @@ TEST(SentenceModulesTest, AChainThatIsTooShortIsUnsupported) {
 
 // What a file says where to look never leads out of the model's folder.
 TEST(SentenceModulesTest, APathIsTheNameOfAFolderOrAnError) {
-  const std::string expected =
-      ", expected the name of a folder, without a path";
+  const std::string folder = "the name of a folder, without a path";
+  const std::string expected = ", expected " + folder;
   for (const std::string path :
        {"..", ".", "/", "/etc", "../1_Pooling", "a/../../b", "1_Pooling/",
         "./1_Pooling", "a/b"}) {
     const std::string value = "\"" + path + "\"";
     EXPECT_EQ(error_of(in_folders("\"\"", value)),
-              "module 1: path is " + value + expected);
+              wrong("module 1: path", value, folder));
     EXPECT_EQ(error_of(in_folders(value, "\"1_Pooling\"")),
-              "module 0: path is " + value + expected);
+              wrong("module 0: path", value, folder));
   }
   EXPECT_EQ(error_of(in_folders("\"\"", R"("..\\a")")),
             "module 1: path is \"..\\a\"" + expected);
