@@ -36,6 +36,7 @@ target_sources(headwise_io
     src/interop/element_bytes.cc
     src/interop/error_text.cc
     src/interop/find_layout.cc
+    src/interop/find_params.cc
     src/interop/gather.cc
     src/interop/input_file.cc
     src/interop/json_events.cc
@@ -49,6 +50,7 @@ target_sources(headwise_io
     src/interop/npz.cc
     src/interop/param_file.cc
     src/interop/params.cc
+    src/interop/pytorch_file.cc
     src/interop/read_bytes.cc
     src/interop/safetensors.cc
     src/interop/safetensors_header.cc
