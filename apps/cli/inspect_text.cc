@@ -120,7 +120,7 @@ std::string layout_text(const Inspection& inspection) {
          at = why.find("; ", at)) {
       why.replace(at, 2, "\n  ");
     }
-    return fmt::format("Layout: none; the file {}\n", why);
+    return fmt::format("Layout: none\n  {}\n", why);
   }
   const LayoutMatch& match = *inspection.layout;
   return fmt::format(

@@ -56,7 +56,7 @@ class RoundTripTest(ParamsCase):
             more = () if layout in NUMBERED and to in NUMBERED else extra
             self.convert(middle, back, "--to", layout, "--heads", str(heads),
                          *more)
-            self.assertEqual(read_tensors(self.folder / back), before,
+            self.assert_same(read_tensors(self.folder / back), before,
                              (path, to))
             (self.folder / middle).unlink()
             held.append(to)
@@ -103,7 +103,7 @@ class RoundTripTest(ParamsCase):
             middle = read_tensors(self.folder / "m.safetensors")
             self.assertEqual({t[0] for t in middle.values()}, {"bfloat16"})
             self.convert("m.safetensors", "back.safetensors", "--to", "bert")
-            self.assertEqual(read_tensors(self.folder / "back.safetensors"),
+            self.assert_same(read_tensors(self.folder / "back.safetensors"),
                              before)
         self.fail_with(BAD_INPUT, "cannot hold bfloat16", "convert",
                        "b.safetensors", "o.npz", "--to", "d2l")
@@ -118,8 +118,9 @@ class RoundTripTest(ParamsCase):
             "d.safetensors: layers 0-5, bert to distilbert; 56 other tensors "
             "carried over\n")
         self.convert("d.safetensors", "back.safetensors", "--to", "bert")
-        self.assertEqual(read_safetensors(self.folder / "back.safetensors"),
-                         (before, metadata))
+        after, kept = read_safetensors(self.folder / "back.safetensors")
+        self.assert_same(after, before)
+        self.assertEqual(kept, metadata)
         for n, to in enumerate(LAYOUTS):
             number = str(n % 6)
             self.convert(file, "m.npz", "--to", to, "--layer", number,
@@ -127,7 +128,7 @@ class RoundTripTest(ParamsCase):
             more = () if to in NUMBERED else ("--as-layer", number)
             self.convert("m.npz", "back.npz", "--to", "bert", *more)
             layer = f"encoder.layer.{number}.attention."
-            self.assertEqual(
+            self.assert_same(
                 read_npz(self.folder / "back.npz"),
                 {name: t for name, t in before.items()
                  if name.startswith(layer) and "LayerNorm" not in name})
@@ -159,7 +160,7 @@ class ConvertTest(ParamsCase):
                     want[f"transformer.layer.{number}.attention.{name}.{kind}"
                          ] = self.tensors[f"encoder.layer.{number}.attention."
                                           f"{theirs}.{kind}"]
-        self.assertEqual(got, want)
+        self.assert_same(got, want)
 
     def test_attention_only_leaves_the_others_out(self):
         text = self.convert("m.safetensors", "o.npz", "--to", "distilbert",
@@ -184,14 +185,14 @@ class ConvertTest(ParamsCase):
             f"w_{x}.{kind}" for x in "qkvo" for kind in ("weight", "bias")})
         self.convert("o.safetensors", "p.safetensors", "--to", "bert",
                      "--as-layer", "7")
-        self.assertEqual(
+        self.assert_same(
             read_tensors(self.folder / "p.safetensors"),
             {**others(), **{name.replace(".1.", ".7."): t
                             for name, t in bert((1,)).items()}})
         # A number stays where both layouts have one.
         self.convert("m.safetensors", "o.safetensors", "--to", "bert",
                      "--layer", "1", "--attention-only")
-        self.assertEqual(read_tensors(self.folder / "o.safetensors"),
+        self.assert_same(read_tensors(self.folder / "o.safetensors"),
                          bert((1,)))
 
     def test_prefixes(self):
@@ -203,16 +204,16 @@ class ConvertTest(ParamsCase):
         # The same layout keeps it; another finds it by the tensors beside.
         for path in ("d.safetensors", "p.safetensors"):
             self.convert(path, "o.safetensors", "--to", "bert")
-            self.assertEqual(read_tensors(self.folder / "o.safetensors"),
+            self.assert_same(read_tensors(self.folder / "o.safetensors"),
                              tensors)
         self.convert("p.safetensors", "o.safetensors", "--to", "bert",
                      "--attention-only")
-        self.assertEqual(read_tensors(self.folder / "o.safetensors"),
+        self.assert_same(read_tensors(self.folder / "o.safetensors"),
                          bert(prefix="bert."))
         for prefix in ("", "bert."):
             self.convert("p.safetensors", "o.safetensors", "--to", "bert",
                          "--attention-only", "--prefix", prefix)
-            self.assertEqual(read_tensors(self.folder / "o.safetensors"),
+            self.assert_same(read_tensors(self.folder / "o.safetensors"),
                              bert(prefix=prefix))
         self.fail_with(USAGE, '--prefix is "x.", expected "" or "bert.", as '
                        "the layout bert has them", "convert", "p.safetensors",
@@ -247,7 +248,7 @@ class ConvertTest(ParamsCase):
         self.convert("g.npz", "h.safetensors", "--to", "headwise")
         self.convert("h.safetensors", "back.npz", "--to", "keras", "--heads",
                      "4")
-        self.assertEqual(read_npz(self.folder / "back.npz"),
+        self.assert_same(read_npz(self.folder / "back.npz"),
                          read_npz(self.folder / "g.npz"))
         self.fail_with(BAD_INPUT, "--heads is 1, which makes a head 8 features "
                        "long, expected a divisor of the 4 of keys", "convert",
@@ -257,11 +258,12 @@ class ConvertTest(ParamsCase):
     def test_shards_and_folders(self):
         want = self.put_sharded()
         self.convert("model", "o.safetensors", "--to", "bert")
-        self.assertEqual(read_safetensors(self.folder / "o.safetensors"),
-                         (want, {"format": "pt", "shard": "00001"}))
+        got, metadata = read_safetensors(self.folder / "o.safetensors")
+        self.assert_same(got, want)
+        self.assertEqual(metadata, {"format": "pt", "shard": "00001"})
         self.convert("model", "d.safetensors", "--to", "distilbert")
         self.convert("d.safetensors", "o.safetensors", "--to", "bert")
-        self.assertEqual(read_tensors(self.folder / "o.safetensors"), want)
+        self.assert_same(read_tensors(self.folder / "o.safetensors"), want)
         for name in ("w_q", "w_k", "w_v"):
             self.put(f"layer/{name}.weight.npy", 6, 6)
         text = self.convert("layer", "o.npz", "--to", "headwise")
@@ -287,7 +289,7 @@ class ConvertTest(ParamsCase):
             "w_score.weight": tensor(2, 3),
             **{f"w_{x}.weight": tensor(6, 6) for x in "qkv"}})
         self.convert("a.safetensors", "b.npz", "--to", "headwise")
-        self.assertEqual(read_npz(self.folder / "b.npz"),
+        self.assert_same(read_npz(self.folder / "b.npz"),
                          read_tensors(self.folder / "a.safetensors"))
         self.fail_with(BAD_INPUT, "the layout keras has no place for "
                        "w_score.weight", "convert", "a.safetensors", "o.npz",
@@ -298,12 +300,13 @@ class ConvertTest(ParamsCase):
         self.assertIn("transformer.layer.0.attention.q_lin.weight",
                       read_tensors(self.folder / "m.safetensors"))
         self.convert("m.safetensors", "m.safetensors", "--to", "bert")
-        self.assertEqual(read_safetensors(self.folder / "m.safetensors"),
-                         (self.tensors, {"format": "pt", "note": "é"}))
+        got, metadata = read_safetensors(self.folder / "m.safetensors")
+        self.assert_same(got, self.tensors)
+        self.assertEqual(metadata, {"format": "pt", "note": "é"})
         want = self.put_sharded()
         shard = "model/model-00001-of-00002.safetensors"
         self.convert("model", shard, "--to", "bert")
-        self.assertEqual(read_tensors(self.folder / shard), want)
+        self.assert_same(read_tensors(self.folder / shard), want)
 
     def test_the_same_input_gives_the_same_bytes(self):
         for out in ("a.npz", "b.npz", "a.safetensors", "b.safetensors"):
@@ -330,7 +333,7 @@ class ConvertTest(ParamsCase):
             self.assertEqual(old.read_bytes(), before)
         self.assertEqual(self.left_over(), [])
         self.convert("m.safetensors", "o.safetensors", "--to", "bert")
-        self.assertEqual(read_tensors(self.folder / "o.safetensors"),
+        self.assert_same(read_tensors(self.folder / "o.safetensors"),
                          self.tensors)
 
     def test_a_place_that_cannot_be_written(self):

@@ -195,7 +195,7 @@ class InspectTest(ParamsCase):
         self.put_safetensors("m.safetensors", tensors)
         text = self.succeed("inspect", "m.safetensors")
         self.assertIn(
-            "Layout: none; the file does not fit the layout bert: "
+            "Layout: none\n  does not fit the layout bert: "
             "encoder.layer.0.attention.self.query.weight has shape (6), "
             "expected 2 axes\n"
             "  there is no encoder.layer.1.attention.self.key.bias\n", text)
@@ -208,7 +208,7 @@ class InspectTest(ParamsCase):
         self.assertEqual(told["why_no_layout"], "does not fit the layout d2l: "
                          "there is no W_q.weight")
         self.put_safetensors("n.safetensors", {"x": tensor(2)})
-        self.assertIn("Layout: none; the file fits no layout, expected one of "
+        self.assertIn("Layout: none\n  fits no layout, expected one of "
                       "headwise torch-mha", self.succeed(
                           "inspect", "n.safetensors"))
         # Heads that disagree, in a file whose names fit.
@@ -216,8 +216,8 @@ class InspectTest(ParamsCase):
             name + "/kernel": tensor(6, 2, 3)
             for name in ("query", "key", "value")} | {
             "attention_output/kernel": tensor(3, 2, 6)}))
-        self.assertIn("Layout: none; the file attention_output/kernel has 3 "
-                      "heads, expected 2", self.succeed("inspect", "k.npz"))
+        self.assertIn("Layout: none\n  attention_output/kernel has 3 heads, "
+                      "expected 2", self.succeed("inspect", "k.npz"))
 
     def test_a_prefix_is_said(self):
         self.put_safetensors("m.safetensors", bert(prefix="bert."))

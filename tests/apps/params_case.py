@@ -137,6 +137,13 @@ class ParamsCase(CliTest):
                        json.dumps(index).encode())
         return {**first, **second}
 
+    def assert_same(self, got, want, what=None):
+        """Tensors, bit for bit. (Of two large dicts assertEqual() would print
+        the difference for minutes.)"""
+        self.assertEqual(sorted(got), sorted(want), what)
+        self.assertEqual([name for name in want if got[name] != want[name]],
+                         [], what)
+
     def fixture(self, *parts):
         root = pathlib.Path(os.environ.get("HEADWISE_FIXTURES") or
                             cli_case.FIXTURES)
