@@ -39,6 +39,7 @@ target_sources(headwise_io
     src/interop/element_bytes.cc
     src/interop/error_text.cc
     src/interop/find_layout.cc
+    src/interop/find_params.cc
     src/interop/folder.cc
     src/interop/gather.cc
     src/interop/input_file.cc
@@ -55,6 +56,7 @@ target_sources(headwise_io
     src/interop/npz.cc
     src/interop/param_file.cc
     src/interop/params.cc
+    src/interop/pytorch_file.cc
     src/interop/read_bytes.cc
     src/interop/safetensors.cc
     src/interop/safetensors_header.cc

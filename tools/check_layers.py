@@ -46,6 +46,7 @@ THIRD_PARTIES = {
     "utf8proc.h": ["src/models/"],
     "CLI/": ["apps/"],
     "fmt/": ["apps/"],
+    "nettle/": ["apps/"],
     # The system, where the standard library has no word for it.
     "unistd.h": ["src/interop/", "apps/"],
     "dirent.h": ["src/interop/"],

@@ -21,6 +21,8 @@ void add_run(CLI::App& app, Command& chosen);
 void add_encode(CLI::App& app, Command& chosen);
 void add_train(CLI::App& app, Command& chosen);
 void add_bench(CLI::App& app, Command& chosen);
+void add_inspect(CLI::App& app, Command& chosen);
+void add_convert(CLI::App& app, Command& chosen);
 void add_info(CLI::App& app, Command& chosen);
 
 }  // namespace headwise::cli

@@ -1,10 +1,13 @@
-// Which layer of a file of parameters: --layer and --layout-of, as typed.
+// Which layer of a file of parameters: --layer and --layout-of, as typed; the
+// names of layouts and numbers of layers as the command says them.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "headwise/interop/params.h"
 
@@ -22,5 +25,12 @@ struct LayerFlags {
 };
 
 void add_layer_choice(CLI::App& command, LayerFlags& flags);
+
+// Of all layouts; as help shows them, "headwise, torch-mha, ..".
+std::vector<std::string> layout_names();
+std::string layout_list();
+
+// Numbers of layers in ascending order: "0-5", "0, 2-4".
+std::string ranges_text(std::span<const std::size_t> numbers);
 
 }  // namespace headwise::cli

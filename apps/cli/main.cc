@@ -47,6 +47,8 @@ int run(const std::vector<std::string>& arguments) {
   add_encode(app, chosen);
   add_train(app, chosen);
   add_bench(app, chosen);
+  add_inspect(app, chosen);
+  add_convert(app, chosen);
   add_info(app, chosen);
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));

@@ -9,6 +9,10 @@ constexpr std::string_view kNumber = "{N}";
 
 }  // namespace
 
+bool is_numbered(std::string_view pattern) {
+  return pattern.find(kNumber) != std::string_view::npos;
+}
+
 std::string name_in(std::string_view prefix, std::string_view pattern,
                     std::size_t number) {
   std::string text(prefix);

@@ -9,6 +9,9 @@
 
 namespace headwise {
 
+// Whether there is a place for the number.
+bool is_numbered(std::string_view pattern);
+
 // The name of a row's tensor in the layer `number`.
 std::string name_in(std::string_view prefix, std::string_view pattern,
                     std::size_t number);

@@ -23,6 +23,7 @@ constexpr std::array kHeadwise = {
     LayoutRow{"w_k.bias", "w_k.bias", bias, kOptional},
     LayoutRow{"w_v.bias", "w_v.bias", bias, kOptional},
     LayoutRow{"w_o.bias", "w_o.bias", bias, kOptional},
+    LayoutRow{"w_score.weight", "w_score.weight", weight, kOptional},
 };
 
 constexpr std::array kTorchMha = {

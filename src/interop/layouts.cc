@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "interop/element_bytes.h"
@@ -31,6 +32,34 @@ Error invalid(const std::string& what) {
   return {ErrorCode::invalid_argument, "lay_out: " + what};
 }
 
+Status check_number(const LayoutMatch& match, std::size_t number) {
+  if (std::ranges::find(match.layers, number) != match.layers.end()) {
+    return ok();
+  }
+  std::string numbers;
+  for (const std::size_t there : match.layers) {
+    numbers += (numbers.empty() ? "" : " ") + std::to_string(there);
+  }
+  return Error{ErrorCode::out_of_range, match.subject + " has no layer " +
+                                            std::to_string(number) +
+                                            ", expected one of " + numbers};
+}
+
+// Takes the heads that the tensor `name` says, which are those of the tensors
+// before.
+Status count_heads(const LayoutMatch& match, const std::string& name,
+                   std::optional<std::size_t> heads,
+                   std::optional<std::size_t>& known) {
+  if (heads && known && heads != known) {
+    return Error{ErrorCode::bad_data,
+                 match.subject + ": " + name + " has " +
+                     std::to_string(*heads) + " heads, expected " +
+                     std::to_string(*known) + " as those before it"};
+  }
+  known = heads ? heads : known;
+  return ok();
+}
+
 // Takes one layer apart, a row at a time; a packed tensor is read once.
 class LayerTaker {
  public:
@@ -39,7 +68,9 @@ class LayerTaker {
   LayerTaker(const LayoutMatch& match, const ShapesByName& shapes, Read read)
       : match_(match), shapes_(shapes), read_(read) {}
 
-  Result<LayerParams> take(std::size_t number) {
+  Result<LayerParams> take(std::size_t number, const LayerShapes& said) {
+    layer_.num_heads = said.num_heads;
+    layer_.num_kv_heads = said.num_kv_heads;
     for (const LayoutRow& row : match_.layout->rows) {
       const std::string name = name_in(match_.prefix, row.name, number);
       const auto shape = shapes_.find(name);
@@ -48,9 +79,6 @@ class LayerTaker {
       }
       if (Status s = read_tensor(name, shape->second); !s) {
         return s.error();
-      }
-      if (Status counted = count_heads(row); !counted) {
-        return counted.error();
       }
       layer_.params.emplace(row.param,
                             from_form(row.form, tensor_, row.part, row.parts));
@@ -78,20 +106,6 @@ class LayerTaker {
     }
     tensor_ = *std::move(tensor);
     name_ = name;
-    return ok();
-  }
-
-  // The heads of the tensor, which are those of the tensors before.
-  Status count_heads(const LayoutRow& row) {
-    const auto heads = sizes_of(row.form, tensor_.shape).heads;
-    auto& known =
-        counts_kv_heads(row.param) ? layer_.num_kv_heads : layer_.num_heads;
-    if (heads && known && heads != known) {
-      return bad_data(name_ + " has " + std::to_string(*heads) +
-                      " heads, expected " + std::to_string(*known) +
-                      " as those before it");
-    }
-    known = heads ? heads : known;
     return ok();
   }
 
@@ -197,25 +211,50 @@ Result<std::optional<Array>> tensor_of(const LayoutRow& first,
 
 }  // namespace
 
+Result<LayerShapes> layer_shapes(const LayoutMatch& match,
+                                 const ShapesByName& shapes,
+                                 std::size_t number) {
+  return catching_out_of_memory([&]() -> Result<LayerShapes> {
+    if (Status s = check_number(match, number); !s) {
+      return s.error();
+    }
+    LayerShapes layer;
+    for (const LayoutRow& row : match.layout->rows) {
+      const std::string name = name_in(match.prefix, row.name, number);
+      const auto shape = shapes.find(name);
+      if (shape == shapes.end()) {
+        continue;  // optional: find_layout() saw to it
+      }
+      const auto [out, in, heads] = sizes_of(row.form, shape->second);
+      std::vector<std::size_t>& param = layer.params[std::string(row.param)];
+      param = {out / row.parts};
+      if (!is_bias(row.form)) {
+        param.push_back(in);
+      }
+      if (Status s = count_heads(match, name, heads,
+                                 counts_kv_heads(row.param) ? layer.num_kv_heads
+                                                            : layer.num_heads);
+          !s) {
+        return s.error();
+      }
+    }
+    return layer;
+  });
+}
+
 Result<LayerParams> take_layer(
     const LayoutMatch& match, const ShapesByName& shapes, std::size_t number,
     FunctionRef<Result<Array>(const std::string&)> read) {
   return catching_out_of_memory([&]() -> Result<LayerParams> {
-    if (std::ranges::find(match.layers, number) == match.layers.end()) {
-      std::string numbers;
-      for (const std::size_t there : match.layers) {
-        numbers += (numbers.empty() ? "" : " ") + std::to_string(there);
-      }
-      return Error{ErrorCode::out_of_range, match.subject + " has no layer " +
-                                                std::to_string(number) +
-                                                ", expected one of " + numbers};
-    }
-    return LayerTaker(match, shapes, read).take(number);
+    const auto said = layer_shapes(match, shapes, number);
+    return said ? LayerTaker(match, shapes, read).take(number, *said)
+                : said.error();
   });
 }
 
 Result<NamedArrays> lay_out(const LayerParams& layer, std::size_t number,
-                            const Layout& layout) {
+                            const Layout& layout,
+                            std::optional<std::string_view> prefix) {
   return catching_out_of_memory([&]() -> Result<NamedArrays> {
     for (const auto& [name, array] : layer.params) {
       if (std::ranges::find(layout.rows, name, &LayoutRow::param) ==
@@ -234,8 +273,9 @@ Result<NamedArrays> lay_out(const LayerParams& layer, std::size_t number,
         return tensor.error();
       }
       if (*tensor) {
-        tensors.emplace(name_in(layout.prefixes[0], row.name, number),
-                        **std::move(tensor));
+        tensors.emplace(
+            name_in(prefix.value_or(layout.prefixes[0]), row.name, number),
+            **std::move(tensor));
       }
     }
     return tensors;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "headwise/interop/npy.h"
+#include "interop/element_bytes.h"
 #include "interop/error_text.h"
 
 namespace headwise {
@@ -17,11 +18,12 @@ struct CloseFolder {
   void operator()(DIR* folder) const { ::closedir(folder); }
 };
 
+constexpr std::string_view kNpy = ".npy";
+
 // The files NAME.npy of a folder, by NAME. (std::filesystem ends the program
 // where memory does.)
 Result<std::set<std::string>> npy_names(std::string_view operation,
                                         const std::string& path) {
-  constexpr std::string_view kSuffix = ".npy";
   const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
   if (!folder) {
     return io_error(std::string(operation) + ": " + path, errno);
@@ -37,8 +39,8 @@ Result<std::set<std::string>> npy_names(std::string_view operation,
       return names;
     }
     const std::string_view name = entry->d_name;
-    if (name.size() > kSuffix.size() && name.ends_with(kSuffix)) {
-      names.emplace(name.substr(0, name.size() - kSuffix.size()));
+    if (name.size() > kNpy.size() && name.ends_with(kNpy)) {
+      names.emplace(name.substr(0, name.size() - kNpy.size()));
     }
   }
 }
@@ -54,6 +56,23 @@ std::set<std::string> keys_of(const Map& map) {
 
 std::string npy_path(const std::string& folder, const std::string& name) {
   return folder + "/" + name + ".npy";
+}
+
+std::string folder_of(const std::string& path) {
+  return path.substr(0, path.find_last_of('/') + 1);
+}
+
+// One array, by the name of its file.
+Result<NamedArrays> read_one(const std::string& path) {
+  Result<Array> array = read_npy(path);
+  if (!array) {
+    return array.error();
+  }
+  std::string name = path.substr(folder_of(path).size());
+  name.resize(name.size() - kNpy.size());
+  NamedArrays arrays;
+  arrays.emplace(std::move(name), *std::move(array));
+  return arrays;
 }
 
 bool is_folder(const std::string& path) {
@@ -86,7 +105,7 @@ Result<ParamFile> ParamFile::open(std::string_view operation,
     return opened ? hold(*opened, keys_of(opened->shard_names()))
                   : opened.error();
   }
-  auto opened = read_npz(path);
+  auto opened = path.ends_with(kNpy) ? read_one(path) : read_npz(path);
   if (!opened) {
     return opened.error();
   }
@@ -113,24 +132,98 @@ Result<Array> ParamFile::read(const std::string& name) const {
   return read_npy(npy_path(path_, name));
 }
 
-Result<ShapesByName> ParamFile::shapes() const {
-  ShapesByName shapes;
+Result<SafetensorsTensor> ParamFile::tensor(const std::string& name) const {
+  if (const auto* arrays = std::get_if<NamedArrays>(&arrays_)) {
+    return SafetensorsTensor{arrays->at(name).view(), nullptr, true};
+  }
+  if (const auto* file = std::get_if<SafetensorsFile>(&arrays_)) {
+    return file->tensor(name);
+  }
+  if (const auto* model = std::get_if<ShardedSafetensors>(&arrays_)) {
+    return model->tensor(name);
+  }
+  Result<Array> array = read(name);
+  if (!array) {
+    return array.error();
+  }
+  auto kept = std::make_shared<const Array>(*std::move(array));
+  return SafetensorsTensor{kept->view(), kept, false};
+}
+
+Result<ParamEntries> ParamFile::entries() const {
+  ParamEntries entries;
   const auto* const file = std::get_if<SafetensorsFile>(&arrays_);
   const auto* const model = std::get_if<ShardedSafetensors>(&arrays_);
   for (const std::string& name : names_) {
-    if (file != nullptr) {
-      shapes.emplace(name, file->tensors().at(name).shape);
-    } else if (model != nullptr) {
-      const SafetensorsFile& shard =
-          model->shards().at(model->shard_names().at(name));
-      shapes.emplace(name, shard.tensors().at(name).shape);
-    } else {
-      Result<Array> array = read(name);
-      if (!array) {
-        return array.error();
-      }
-      shapes.emplace(name, std::move(array->shape));
+    if (file != nullptr || model != nullptr) {
+      const SafetensorsFile& holder =
+          file != nullptr ? *file
+                          : model->shards().at(model->shard_names().at(name));
+      const auto& [dtype, shape, begin, end] = holder.tensors().at(name);
+      entries.emplace(name, ParamEntry{dtype, shape, end - begin});
+      continue;
     }
+    Result<SafetensorsTensor> array = tensor(name);
+    if (!array) {
+      return array.error();
+    }
+    const AnyView& view = array->view;
+    entries.emplace(name,
+                    ParamEntry{view.dtype(),
+                               {view.extents().begin(), view.extents().end()},
+                               *array_bytes(view.extents(), view.dtype())});
+  }
+  return entries;
+}
+
+Result<ShapesByName> ParamFile::shapes() const {
+  const auto all = entries();
+  return all ? shapes_of(*all) : Result<ShapesByName>(all.error());
+}
+
+std::vector<std::string> ParamFile::files() const {
+  std::vector<std::string> files;
+  if (std::holds_alternative<Folder>(arrays_)) {
+    for (const std::string& name : names_) {
+      files.push_back(npy_path(path_, name));
+    }
+    return files;
+  }
+  files.push_back(path_);
+  if (const auto* model = std::get_if<ShardedSafetensors>(&arrays_)) {
+    for (const auto& [name, shard] : model->shards()) {
+      files.push_back(folder_of(path_) + name);
+    }
+  }
+  return files;
+}
+
+std::string ParamFile::file_of(const std::string& name) const {
+  if (std::holds_alternative<Folder>(arrays_)) {
+    return npy_path(path_, name);
+  }
+  const auto* const model = std::get_if<ShardedSafetensors>(&arrays_);
+  return model == nullptr ? path_
+                          : folder_of(path_) + model->shard_names().at(name);
+}
+
+SafetensorsMetadata ParamFile::metadata() const {
+  SafetensorsMetadata metadata;
+  if (const auto* file = std::get_if<SafetensorsFile>(&arrays_)) {
+    metadata = file->metadata();
+  }
+  if (const auto* model = std::get_if<ShardedSafetensors>(&arrays_)) {
+    for (const auto& [name, shard] : model->shards()) {
+      metadata.insert(shard.metadata().begin(), shard.metadata().end());
+    }
+  }
+  return metadata;
+}
+
+ShapesByName shapes_of(const ParamEntries& entries) {
+  ShapesByName shapes;
+  for (const auto& [name, entry] : entries) {
+    shapes.emplace(name, entry.shape);
   }
   return shapes;
 }

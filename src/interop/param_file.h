@@ -1,12 +1,16 @@
-// Parameters by name, whatever they lie in: a folder of NAME.npy, a .npz, a
-// .safetensors or several with an index.
+// Parameters by name, whatever they lie in: a folder of NAME.npy, one such
+// file, a .npz, a .safetensors or several with an index.
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
+#include "headwise/base/dtype.h"
 #include "headwise/base/result.h"
 #include "headwise/interop/array.h"
 #include "headwise/interop/layouts.h"
@@ -14,6 +18,14 @@
 #include "headwise/interop/sharded_safetensors.h"
 
 namespace headwise {
+
+// What a file says of a tensor.
+struct ParamEntry {
+  DType dtype = DType::float32;
+  std::vector<std::size_t> shape;
+  std::size_t bytes = 0;
+};
+using ParamEntries = std::map<std::string, ParamEntry>;
 
 class ParamFile {
  public:
@@ -29,8 +41,19 @@ class ParamFile {
   // "layer.npz: w_q.weight".
   std::string place_of(const std::string& name) const;
   Result<Array> read(const std::string& name) const;
+  // In the file's own bytes where they can be used; valid while this object
+  // lives, too.
+  Result<SafetensorsTensor> tensor(const std::string& name) const;
   // Of all names. Reads the files of a folder.
+  Result<ParamEntries> entries() const;
   Result<ShapesByName> shapes() const;
+
+  // The paths of all files, the index of several first, and that which holds
+  // one parameter.
+  std::vector<std::string> files() const;
+  std::string file_of(const std::string& name) const;
+  // Of .safetensors; where shards say different things the first is heard.
+  SafetensorsMetadata metadata() const;
 
  private:
   struct Folder {};
@@ -40,5 +63,7 @@ class ParamFile {
   std::variant<Folder, NamedArrays, SafetensorsFile, ShardedSafetensors>
       arrays_;
 };
+
+ShapesByName shapes_of(const ParamEntries& entries);
 
 }  // namespace headwise

@@ -11,6 +11,7 @@
 #include "interop/error_text.h"
 #include "interop/gather.h"
 #include "interop/mapped_file.h"
+#include "interop/pytorch_file.h"
 #include "interop/read_bytes.h"
 #include "interop/safetensors_header.h"
 #include "interop/safetensors_reader.h"
@@ -30,15 +31,6 @@ Error too_short(std::string_view subject, std::size_t bytes,
                                " bytes, in " + std::string(where));
 }
 
-// A zip archive or a bare pickle. `start` has 8 bytes.
-bool is_pytorch_file(std::span<const std::byte> start) {
-  constexpr std::string_view kZip("PK\x03\x04");
-  const std::string_view text(reinterpret_cast<const char*>(start.data()),
-                              start.size());
-  return text.starts_with(kZip) ||
-         (text[0] == '\x80' && text[1] >= 2 && text[1] <= 5);
-}
-
 // How long the header is, when so long a one may be read. `file_bytes`:
 // nothing where they are not known.
 Result<std::size_t> header_bytes(std::span<const std::byte> start,
@@ -52,16 +44,13 @@ Result<std::size_t> header_bytes(std::span<const std::byte> start,
     length = length << 8 | std::to_integer<std::uint64_t>(start[i]);
   }
   if (length > kMaxSafetensorsHeader) {
-    return bad_data(
-        subject,
-        is_pytorch_file(start)
-            ? "it is a pickle or an archive, as PyTorch writes them; these can "
-              "run any program when they are read, so they never are. Where "
-              "you trust it: safetensors.torch.save_file(torch.load(FILE, "
-              "weights_only=True), OUT)"
-            : "its header is said to have " + std::to_string(length) +
-                  " bytes, more than the " +
-                  std::to_string(kMaxSafetensorsHeader) + " that are read");
+    return bad_data(subject, is_pytorch_file(start)
+                                 ? std::string(kWhyNoPytorch)
+                                 : "its header is said to have " +
+                                       std::to_string(length) +
+                                       " bytes, more than the " +
+                                       std::to_string(kMaxSafetensorsHeader) +
+                                       " that are read");
   }
   if (file_bytes && *file_bytes < kLengthBytes + length) {
     return bad_data(subject, "its header is said to have " +

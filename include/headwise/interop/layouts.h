@@ -97,6 +97,22 @@ Result<LayoutMatch> find_layout(const ShapesByName& shapes,
                                 std::string_view subject,
                                 std::string_view wanted = "");
 
+// What the shapes alone say of a layer.
+struct LayerShapes {
+  ShapesByName params;  // by headwise's names, in headwise's layout
+  // Where the shapes say it.
+  std::optional<std::size_t> num_heads{};
+  std::optional<std::size_t> num_kv_heads{};
+
+  bool operator==(const LayerShapes&) const = default;
+};
+
+// Of the layer with this number; `shapes` are those that the match was found
+// in.
+Result<LayerShapes> layer_shapes(const LayoutMatch& match,
+                                 const ShapesByName& shapes,
+                                 std::size_t number);
+
 struct LayerParams {
   NamedArrays params;  // by headwise's names, in headwise's layout
   // Where the shapes of the layout say it.
@@ -111,11 +127,13 @@ Result<LayerParams> take_layer(
     const LayoutMatch& match, const ShapesByName& shapes, std::size_t number,
     FunctionRef<Result<Array>(const std::string&)> read);
 
-// The tensors of a layer in another layout, by their names in a file of it.
-// What the layout asks for and the layer lacks is an error, as is what the
-// layer has and the layout has no place for; `num_heads` must be given where
-// the layout's shapes say it. Errors: invalid_argument.
+// The tensors of a layer in another layout, by their names in a file of it,
+// behind `prefix` (by default the layout's first). What the layout asks for and
+// the layer lacks is an error, as is what the layer has and the layout has no
+// place for; `num_heads` must be given where the layout's shapes say it.
+// Errors: invalid_argument.
 Result<NamedArrays> lay_out(const LayerParams& layer, std::size_t number,
-                            const Layout& layout);
+                            const Layout& layout,
+                            std::optional<std::string_view> prefix = {});
 
 }  // namespace headwise

@@ -1,0 +1,213 @@
+#include "convert_layers.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "interop/layout_forms.h"
+#include "interop/layout_names.h"
+#include "option_errors.h"
+#include "outcome.h"
+
+namespace headwise::cli {
+namespace {
+
+bool is_numbered(const Layout& layout) {
+  return headwise::is_numbered(layout.rows[0].name);
+}
+
+bool asks_for_heads(const Layout& layout) {
+  return std::ranges::any_of(
+      layout.rows, [](const LayoutRow& row) { return has_heads(row.form); });
+}
+
+std::set<std::string> tensors_of(const LayoutMatch& match) {
+  std::set<std::string> names;
+  for (const std::size_t number : match.layers) {
+    for (const LayoutRow& row : match.layout->rows) {
+      names.insert(name_in(match.prefix, row.name, number));
+    }
+  }
+  return names;
+}
+
+std::string prefixes_text(const Layout& layout) {
+  std::string text;
+  for (const std::string_view prefix : layout.prefixes) {
+    text += fmt::format("{}\"{}\"", text.empty() ? "" : " or ", prefix);
+  }
+  return text + fmt::format(", as the layout {} has them", layout.name);
+}
+
+Result<std::string_view> choose_prefix(const ConvertFlags& flags,
+                                       const Layout& to,
+                                       const Conversion& conversion) {
+  if (flags.prefix) {
+    const auto found = std::ranges::find(to.prefixes, *flags.prefix);
+    if (found == to.prefixes.end()) {
+      return bad_option("--prefix", fmt::format("\"{}\"", *flags.prefix),
+                        prefixes_text(to));
+    }
+    return *found;
+  }
+  if (&to == conversion.from.layout) {
+    return std::string_view(conversion.from.prefix);
+  }
+  for (const std::string_view prefix : to.prefixes) {
+    const auto begins = [&](const std::string& name) {
+      return name.starts_with(prefix);
+    };
+    if (!prefix.empty() && std::ranges::any_of(conversion.others, begins)) {
+      return prefix;
+    }
+  }
+  return to.prefixes[0];
+}
+
+// Which layers, and whether the names of the layout can tell them apart.
+Result<std::vector<std::size_t>> choose_layers(const ConvertFlags& flags,
+                                               const Layout& to,
+                                               const LayoutMatch& match) {
+  if (flags.layer) {
+    if (std::ranges::find(match.layers, *flags.layer) == match.layers.end()) {
+      return Error{
+          ErrorCode::out_of_range,
+          fmt::format("--layer is {}, expected one of {} as in {}",
+                      *flags.layer, fmt::join(match.layers, " "), flags.in)};
+    }
+    return std::vector<std::size_t>{*flags.layer};
+  }
+  if (match.layers.size() > 1 && !is_numbered(to)) {
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("{} has the layers {}, but names of the layout {} hold no "
+                    "number: expected one of them alone, by --layer",
+                    flags.in, fmt::join(match.layers, " "), to.name)};
+  }
+  return match.layers;
+}
+
+// Gives the layer the heads that --heads says and the shapes do not.
+Status settle_heads(const ConvertFlags& flags, const Layout& to,
+                    LayerParams& layer) {
+  if (flags.heads && layer.num_heads && flags.heads != layer.num_heads) {
+    return Error{ErrorCode::shape_mismatch,
+                 fmt::format("--heads is {}, expected {} as in {}",
+                             *flags.heads, *layer.num_heads, flags.in)};
+  }
+  if (!flags.heads && !layer.num_heads && asks_for_heads(to)) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("--to {} needs --heads beside it: the shapes of "
+                             "{} do not say how many there are",
+                             to.name, flags.in)};
+  }
+  layer.num_heads = layer.num_heads ? layer.num_heads : flags.heads;
+  if (!layer.num_heads || layer.num_kv_heads) {
+    return ok();
+  }
+  const std::size_t q_features = layer.params.at("w_q.weight").shape[0];
+  const std::size_t k_features = layer.params.at("w_k.weight").shape[0];
+  if (q_features == 0 || q_features % *layer.num_heads != 0) {
+    return Error{ErrorCode::shape_mismatch,
+                 fmt::format("--heads is {}, expected a divisor of the {} "
+                             "features of queries in {}",
+                             *layer.num_heads, q_features, flags.in)};
+  }
+  // A head of keys is as long as one of queries.
+  const std::size_t head = q_features / *layer.num_heads;
+  if (k_features % head != 0) {
+    return Error{ErrorCode::shape_mismatch,
+                 fmt::format("--heads is {}, which makes a head {} features "
+                             "long, expected a divisor of the {} of keys in {}",
+                             *layer.num_heads, head, k_features, flags.in)};
+  }
+  layer.num_kv_heads = k_features / head;
+  return ok();
+}
+
+Status check_names(const Conversion& conversion, const ConvertFlags& flags) {
+  for (const std::string& name : conversion.others) {
+    if (conversion.tensors.contains(name)) {
+      return Error{
+          ErrorCode::bad_data,
+          fmt::format("{}: its tensor {} and one of the layout {} would have "
+                      "one name; --attention-only leaves it out",
+                      flags.in, name, flags.to)};
+    }
+  }
+  return ok();
+}
+
+// Adds the layer `number` of the file, by the name that it gets.
+Status add_layer(const ParamFile& file, const ShapesByName& shapes,
+                 const ConvertFlags& flags, const Layout& to,
+                 std::string_view prefix, std::size_t number,
+                 Conversion& conversion) {
+  auto layer =
+      take_layer(conversion.from, shapes, number,
+                 [&](const std::string& name) { return file.read(name); });
+  if (!layer) {
+    return layer.error();
+  }
+  if (Status s = settle_heads(flags, to, *layer); !s) {
+    return s;
+  }
+  auto tensors = lay_out(*layer, flags.as_layer.value_or(number), to, prefix);
+  if (!tensors) {
+    return as_data(tensors.error());
+  }
+  conversion.tensors.merge(*tensors);
+  return ok();
+}
+
+}  // namespace
+
+Result<Conversion> convert_layers(const ParamFile& file,
+                                  const ConvertFlags& flags) {
+  const auto shapes = file.shapes();
+  if (!shapes) {
+    return shapes.error();
+  }
+  auto match = find_layout(*shapes, "convert: " + flags.in, flags.layout_of);
+  if (!match) {
+    return match.error();
+  }
+  Conversion conversion{*std::move(match), {}, {}, {}};
+  const std::set<std::string> attention = tensors_of(conversion.from);
+  std::ranges::set_difference(file.names(), attention,
+                              std::back_inserter(conversion.others));
+  const Layout& to = *std::ranges::find(layouts(), flags.to, &Layout::name);
+  const auto layers = choose_layers(flags, to, conversion.from);
+  if (!layers) {
+    return layers.error();
+  }
+  conversion.layers = *layers;
+  if (flags.as_layer && (layers->size() > 1 || !is_numbered(to))) {
+    return Error{ErrorCode::invalid_argument,
+                 "--as-layer is for one layer (--layer) and a layout of "
+                 "numbered names"};
+  }
+  const auto prefix = choose_prefix(flags, to, conversion);
+  if (!prefix) {
+    return prefix.error();
+  }
+  for (const std::size_t number : conversion.layers) {
+    if (Status s =
+            add_layer(file, *shapes, flags, to, *prefix, number, conversion);
+        !s) {
+      return s.error();
+    }
+  }
+  if (Status s = check_names(conversion, flags); !s && !flags.attention_only) {
+    return s.error();
+  }
+  return conversion;
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,84 @@
+#include <nlohmann/json.hpp>
+
+#include "headwise/version.h"
+#include "inspect_text.h"
+
+namespace headwise::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// null where nothing says it.
+Json optional_json(const std::optional<std::size_t>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+Json layer_json(const InspectedLayer& layer) {
+  Json params = Json::object();
+  for (const auto& [name, shape] : layer.shapes.params) {
+    params[name] = shape;
+  }
+  const auto size = [&](const char* name, std::size_t axis) {
+    const auto found = layer.shapes.params.find(name);
+    return found == layer.shapes.params.end() ? Json(nullptr)
+                                              : Json(found->second[axis]);
+  };
+  return {{"number", layer.number},
+          {"num_heads", optional_json(layer.shapes.num_heads)},
+          {"num_kv_heads", optional_json(layer.shapes.num_kv_heads)},
+          {"heads_from", text_or_null(layer.heads_from)},
+          {"why_no_heads", text_or_null(layer.why_no_heads)},
+          {"query_dim", size("w_q.weight", 1)},
+          {"key_dim", size("w_k.weight", 1)},
+          {"value_dim", size("w_v.weight", 1)},
+          {"output_dim", layer.shapes.params.contains("w_o.weight")
+                             ? size("w_o.weight", 0)
+                             : size("w_v.weight", 0)},
+          {"params", params}};
+}
+
+}  // namespace
+
+std::string inspect_json(const Inspection& inspection) {
+  Json json = {{"schema", "headwise.inspect"},
+               {"schema_version", 1},
+               {"headwise_version", version()}};
+  json["files"] = Json::array();
+  for (const InspectedFile& file : inspection.files) {
+    json["files"].push_back({{"path", file.path},
+                             {"bytes", file.bytes},
+                             {"sha256", text_or_null(file.sha256)}});
+  }
+  json["metadata"] = Json::object();
+  for (const auto& [key, value] : inspection.metadata) {
+    json["metadata"][key] = value;
+  }
+  json["layout"] = nullptr;
+  json["why_no_layout"] = text_or_null(inspection.why_no_layout);
+  if (inspection.layout) {
+    json["layout"] = {{"name", inspection.layout->layout->name},
+                      {"prefix", inspection.layout->prefix}};
+  }
+  json["layers"] = Json::array();
+  for (const InspectedLayer& layer : inspection.layers) {
+    json["layers"].push_back(layer_json(layer));
+  }
+  json["parameters"] = inspection.parameters;
+  json["attention_parameters"] = inspection.attention_parameters;
+  json["tensor_bytes"] = inspection.tensor_bytes;
+  json["tensors"] = Json::array();
+  std::size_t n = 0;
+  for (const auto& [name, entry] : inspection.tensors) {
+    json["tensors"].push_back({{"name", name},
+                               {"dtype", name_of(entry.dtype)},
+                               {"shape", entry.shape},
+                               {"bytes", entry.bytes},
+                               {"file", inspection.file_of[n++]}});
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace headwise::cli

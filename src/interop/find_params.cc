@@ -1,0 +1,108 @@
+#include "interop/find_params.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <utility>
+
+#include "interop/error_text.h"
+#include "interop/input_file.h"
+#include "interop/param_file.h"
+#include "interop/pytorch_file.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::array<std::string_view, 2> kModelFiles = {
+    "model.safetensors", "model.safetensors.index.json"};
+constexpr std::array<std::string_view, 4> kEndings = {
+    ".safetensors", ".safetensors.index.json", ".npz", ".npy"};
+
+bool exists(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0;
+}
+
+Error bad_data(const std::string& subject, std::string_view what) {
+  return {ErrorCode::bad_data, subject + ": " + std::string(what)};
+}
+
+Result<std::string> find_in_folder(std::string_view operation,
+                                   const std::string& path) {
+  for (const std::string_view name : kModelFiles) {
+    std::string file = path;
+    file += path.ends_with('/') ? "" : "/";
+    file += name;
+    if (exists(file)) {
+      return file;
+    }
+  }
+  const auto folder = ParamFile::open(operation, path);
+  if (!folder) {
+    return folder.error();
+  }
+  if (folder->names().empty()) {
+    const bool pickled = exists(path + "/pytorch_model.bin");
+    return bad_data(std::string(operation) + ": " + path,
+                    "there is no model.safetensors, no "
+                    "model.safetensors.index.json and no file NAME.npy in "
+                    "this folder" +
+                        (pickled ? "; of its pytorch_model.bin: " +
+                                       std::string(kWhyNoPytorch)
+                                 : ""));
+  }
+  return path;
+}
+
+// Why a file of another ending is not read.
+Error why_not(std::string_view operation, const std::string& path) {
+  Result<InputFile> file = InputFile::open(operation, path);
+  if (!file) {
+    return file.error();
+  }
+  constexpr std::size_t kEnough = 8;
+  std::array<std::byte, kEnough> start{};
+  const Result<std::size_t> got = file->read(start);
+  if (!got) {
+    return got.error();
+  }
+  if (is_pytorch_file(std::span(start).first(*got))) {
+    return bad_data(file->subject(), kWhyNoPytorch);
+  }
+  return bad_data(file->subject(),
+                  (*got == 0 ? "it is empty, expected"
+                             : "its name is that of no file of parameters, "
+                               "expected") +
+                      std::string(" .safetensors, .safetensors.index.json, "
+                                  ".npz, .npy, or a folder of such"));
+}
+
+}  // namespace
+
+Result<std::string> find_params(std::string_view operation,
+                                const std::string& path) {
+  return catching_out_of_memory([&]() -> Result<std::string> {
+    const std::string subject = std::string(operation) + ": " + path;
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) {
+      return io_error(subject, errno);
+    }
+    if (S_ISDIR(status.st_mode)) {
+      return find_in_folder(operation, path);
+    }
+    if (std::ranges::any_of(kEndings, [&](std::string_view ending) {
+          return path.ends_with(ending);
+        })) {
+      return path;
+    }
+    // A pipe would wait for a writer.
+    return S_ISREG(status.st_mode)
+               ? why_not(operation, path)
+               : bad_data(subject, "it is no regular file and no folder");
+  });
+}
+
+}  // namespace headwise

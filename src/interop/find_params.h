@@ -1,0 +1,18 @@
+// Which file of parameters a path means.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "headwise/base/result.h"
+
+namespace headwise {
+
+// A file that ParamFile opens, as it is; of a folder the model.safetensors in
+// it, else the model.safetensors.index.json, else the folder itself, if it has
+// files NAME.npy. Errors begin with `operation: path` and say what was looked
+// for, of PyTorch's files why they are not read.
+Result<std::string> find_params(std::string_view operation,
+                                const std::string& path);
+
+}  // namespace headwise
