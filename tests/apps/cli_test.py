@@ -159,7 +159,7 @@ class TokensTest(CliTest):
         for text, message in (
                 ("[1, 2]", "sequence 0 holds a number, expected a list of ids"),
                 ('{"a": 1}', "holds a JSON object, expected a list of lists"),
-                ("[[1, 2]", "it is no JSON text in UTF-8: see its byte 7"),
+                ("[[1, 2]", "it is no JSON text in UTF-8: see its byte 8"),
                 ("[[1, -2]]", "sequence 0, position 1 holds id -2, expected 0 "
                  "to vocab_size - 1 = 99"),
                 ("[[1], [100]]", "sequence 1, position 0 holds id 100, "

@@ -40,7 +40,9 @@ struct Format {
   std::function<Result<Array>(const std::string&)> read;
 };
 
-void PrintTo(const Format& format, std::ostream* out) { *out << format.name; }
+std::ostream& operator<<(std::ostream& out, const Format& format) {
+  return out << format.name;
+}
 
 std::vector<Format> formats() {
   return {{"npy", write_npy, read_npy},
@@ -91,9 +93,9 @@ class SaveTest : public testing::TestWithParam<Format> {
 INSTANTIATE_TEST_SUITE_P(All, SaveTest, testing::ValuesIn(formats()),
                          [](const auto& format) { return format.param.name; });
 
-int kills() {
+long kills() {
   const char* const text = std::getenv("HEADWISE_KILLS");
-  return text == nullptr ? 20 : std::atoi(text);
+  return text == nullptr ? 20 : std::strtol(text, nullptr, 10);
 }
 
 // A process that does `work` until it is killed.
@@ -116,7 +118,7 @@ TEST_P(SaveTest, KilledAtAnyMomentLeavesTheOldFileOrTheNew) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> moment(0, 3);
   int found[2] = {};
-  for (int kill = 0; kill < kills(); ++kill) {
+  for (long kill = 0; kill < kills(); ++kill) {
     const pid_t child = started([this] { return save(1) && save(0); });
     ASSERT_GT(child, 0);
     std::this_thread::sleep_for(once * moment(random));

@@ -1,9 +1,7 @@
-// No vocabulary and no sentence takes more memory than 16 times its size and
-// 16 MiB.
+// No vocabulary takes more memory than 16 times its file and 16 MiB.
 #include <gtest/gtest.h>
 
-#include "headwise/models/wordpiece.h"
-#include "models/vocabularies.h"
+#include "headwise/models/vocabulary.h"
 #include "support/memory.h"
 
 namespace headwise {
@@ -13,7 +11,6 @@ using testing_support::kCostlyFileBytes;
 using testing_support::memory_of;
 using testing_support::repeated;
 using testing_support::short_name;
-using testing_support::vocabulary_of;
 
 TEST(MemoryLimitTest, VocabularyTakesAtMostSixteenTimesItsSize) {
   const std::string start = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n";
