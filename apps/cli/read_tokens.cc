@@ -6,14 +6,12 @@
 #include <charconv>
 #include <cstdint>
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "interop/json_events.h"
 #include "read_text.h"
 
 namespace headwise::cli {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::string_view kExpected =
     "expected a list of lists of ids such as [[62, 13], [60]]";
@@ -22,49 +20,79 @@ Error bad(std::string_view name, const std::string& what) {
   return {ErrorCode::bad_data, fmt::format("tokens: {}: {}", name, what)};
 }
 
-// A value of the user's, short enough for a message. A list or an object is
-// named only: writing it out could go as deep as the file says.
-std::string shown(const Json& value) {
-  if (value.is_structured()) {
-    return value.is_array() ? "a list" : "an object";
-  }
-  std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
-  return text.size() <= 40 ? text : text.substr(0, 37) + "...";
+std::string too_many() {
+  return fmt::format("it has more than {} sequences", kMostSequences);
 }
 
-Result<TokenId> id_of(const Json& value, std::string_view name, std::size_t b,
-                      std::size_t t) {
-  const bool fits = value.is_number_integer() &&
-                    (!value.is_number_unsigned() ||
-                     value.get<std::uint64_t>() <=
-                         std::uint64_t{std::numeric_limits<TokenId>::max()});
-  if (!fits) {
-    return bad(name, fmt::format("sequence {}, position {} is {}, expected a "
-                                 "whole number",
-                                 b, t, shown(value)));
-  }
-  return value.get<TokenId>();
+// Room for the sequences of `text`, of which each but the first comes after a
+// `mark`: growing step by step would take three times the memory.
+void reserve(RaggedTokens& tokens, std::string_view text, char mark) {
+  const auto marks = static_cast<std::size_t>(std::ranges::count(text, mark));
+  tokens.reserve(std::min(marks + 1, kMostSequences));
 }
+
+// [[62, 13], [60]] as it is read.
+class TokenEvents : public JsonEvents {
+ public:
+  explicit TokenEvents(RaggedTokens& tokens) : tokens_(tokens) {}
+
+  bool number_integer(number_integer_t value) override {
+    return depth_ == 2 ? take(value) : unexpected("a number");
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (depth_ != 2) {
+      return unexpected("a number");
+    }
+    return value > std::uint64_t{std::numeric_limits<TokenId>::max()}
+               ? unexpected("a number beyond 2^63 - 1")
+               : take(static_cast<TokenId>(value));
+  }
+  bool start_array(std::size_t elements) override {
+    if (depth_ == 2) {
+      return JsonEvents::start_array(elements);
+    }
+    if (depth_ == 1) {
+      if (tokens_.size() == kMostSequences) {
+        return refuse(too_many());
+      }
+      tokens_.emplace_back();
+    }
+    ++depth_;
+    return true;
+  }
+  // No object is begun, so there are no keys.
+  bool key(std::string& /*key*/) override { return false; }
+  bool end_array() override {
+    --depth_;
+    return true;
+  }
+
+ private:
+  bool take(TokenId id) {
+    tokens_.back().push_back(id);
+    return true;
+  }
+
+  Place place() const override {
+    return depth_ == 2
+               ? Place{fmt::format("position {} of sequence {}",
+                                   tokens_.back().size(), tokens_.size() - 1),
+                       "a whole number"}
+               : Place{fmt::format("sequence {}", tokens_.size()),
+                       "a list of ids such as [62, 13]"};
+  }
+
+  RaggedTokens& tokens_;
+  int depth_ = 0;  // of lists
+};
 
 Result<RaggedTokens> parse_json(std::string_view text, std::string_view name) {
-  const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) {
-    return bad(name, fmt::format("is no valid JSON, {}", kExpected));
-  }
   RaggedTokens tokens;
-  for (std::size_t b = 0; b < json.size(); ++b) {
-    if (!json[b].is_array()) {
-      return bad(name, fmt::format("sequence {} is {}, {}", b, shown(json[b]),
-                                   kExpected));
-    }
-    auto& sequence = tokens.emplace_back();
-    for (std::size_t t = 0; t < json[b].size(); ++t) {
-      const Result<TokenId> id = id_of(json[b][t], name, b, t);
-      if (!id) {
-        return id.error();
-      }
-      sequence.push_back(*id);
-    }
+  reserve(tokens, text, '[');
+  TokenEvents events(tokens);
+  if (Status s = read_json(text, events, fmt::format("tokens: {}", name), "it");
+      !s) {
+    return s.error();
   }
   return tokens;
 }
@@ -73,7 +101,11 @@ constexpr std::string_view kBetween = " \t\r,";
 
 Result<RaggedTokens> parse_lines(std::string_view text, std::string_view name) {
   RaggedTokens tokens;
+  reserve(tokens, text, '\n');
   while (!text.empty()) {
+    if (tokens.size() == kMostSequences) {
+      return bad(name, too_many());
+    }
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));

@@ -4,6 +4,7 @@
 #include <zip.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -19,6 +20,8 @@ namespace headwise {
 namespace {
 
 constexpr std::string_view kSuffix = ".npy";
+// The bytes that an archive may unpack to, for one of its own.
+constexpr std::size_t kMostExpansion = 1000;
 
 struct Discard {
   void operator()(zip_t* archive) const { zip_discard(archive); }
@@ -110,14 +113,17 @@ std::string_view fault_of_name(std::string_view name) {
 
 class NpzReader {
  public:
-  NpzReader(Archive archive, std::string_view subject)
-      : archive_(std::move(archive)), subject_(subject) {}
+  // `bytes`: of the archive.
+  NpzReader(Archive archive, std::size_t bytes, std::string_view subject)
+      : archive_(std::move(archive)), bytes_(bytes), subject_(subject) {}
 
   Result<NamedArrays> read() {
+    if (Status s = check_expansion(); !s) {
+      return s.error();
+    }
     NamedArrays arrays;
-    const zip_int64_t count = zip_get_num_entries(archive_.get(), 0);
-    for (zip_int64_t index = 0; index < count; ++index) {
-      if (Status s = read_entry(static_cast<zip_uint64_t>(index), arrays); !s) {
+    for (zip_uint64_t index = 0; index < entries(); ++index) {
+      if (Status s = read_entry(index, arrays); !s) {
         return s.error();
       }
     }
@@ -125,6 +131,32 @@ class NpzReader {
   }
 
  private:
+  zip_uint64_t entries() const {
+    return static_cast<zip_uint64_t>(zip_get_num_entries(archive_.get(), 0));
+  }
+
+  // Of all entries at once, and before the first is unpacked. What an entry
+  // says is its limit afterwards: its array may be no larger.
+  Status check_expansion() {
+    constexpr auto kMost = std::numeric_limits<std::size_t>::max();
+    std::size_t left = std::min(bytes_, kMost / kMostExpansion);
+    left *= kMostExpansion;
+    for (zip_uint64_t index = 0; index < entries(); ++index) {
+      zip_stat_t status{};
+      if (zip_stat_index(archive_.get(), index, 0, &status) != 0) {
+        return zip_failure(subject_, zip_get_error(archive_.get()));
+      }
+      if (status.size > left) {
+        return bad(subject_, "its entries are said to unpack to more than " +
+                                 std::to_string(kMostExpansion) +
+                                 " times its " + std::to_string(bytes_) +
+                                 " bytes");
+      }
+      left -= status.size;
+    }
+    return ok();
+  }
+
   Status read_entry(zip_uint64_t index, NamedArrays& arrays) {
     const Result<std::string> file_name = entry_name(index);
     if (!file_name) {
@@ -203,6 +235,7 @@ class NpzReader {
   }
 
   Archive archive_;
+  std::size_t bytes_;
   std::string_view subject_;
 };
 
@@ -223,7 +256,7 @@ Result<NamedArrays> read_archive(std::span<const std::byte> bytes,
     return zip_failure(subject, error.get());
   }
   static_cast<void>(source.release());  // the archive's from now on
-  return NpzReader(std::move(archive), subject).read();
+  return NpzReader(std::move(archive), bytes.size(), subject).read();
 }
 
 // The bytes of a zip archive with nothing in it; libzip makes no file of none.
@@ -311,7 +344,8 @@ Result<NamedArrays> read_npz(const std::string& path) {
       return file.error();
     }
     const std::string subject = file->subject();
-    if (!file->size()) {
+    const std::optional<std::size_t> size = file->size();
+    if (!size) {
       const Result<std::vector<std::byte>> bytes = file->read_all();
       return bytes ? read_archive(*bytes, subject) : bytes.error();
     }
@@ -323,7 +357,7 @@ Result<NamedArrays> read_npz(const std::string& path) {
       ZipError error(code);
       return zip_failure(subject, error.get());
     }
-    return NpzReader(std::move(archive), subject).read();
+    return NpzReader(std::move(archive), *size, subject).read();
   });
 }
 

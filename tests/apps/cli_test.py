@@ -157,14 +157,15 @@ class TokensTest(CliTest):
 
     def test_bad_tokens(self):
         for text, message in (
-                ("[1, 2]", "sequence 0 is 1, expected a list of lists"),
+                ("[1, 2]", "sequence 0 holds a number, expected a list of ids"),
                 ('{"a": 1}', "holds a JSON object, expected a list of lists"),
-                ("[[1, 2]", "is no valid JSON"),
+                ("[[1, 2]", "it is no JSON text in UTF-8: see its byte 8"),
                 ("[[1, -2]]", "sequence 0, position 1 holds id -2, expected 0 "
                  "to vocab_size - 1 = 99"),
                 ("[[1], [100]]", "sequence 1, position 0 holds id 100, "
                  "expected 0 to vocab_size - 1 = 99"),
-                ("[[1.5]]", "is 1.5, expected a whole number"),
+                ("[[1.5]]", "position 0 of sequence 0 holds a number that is "
+                 "no integer of 64 bits, expected a whole number"),
                 ("", "is empty"),
                 ("5 x", 'line 1: "x" is no token id'),
                 (b"5 \xff\xfe", "is no token id")):

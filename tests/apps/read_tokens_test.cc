@@ -55,29 +55,34 @@ TEST(ParseTokensTest, NegativeAndLargeIdsAreReadAsTheyAre) {
 TEST(ParseTokensTest, EachMistakeIsNamedWithItsPlace) {
   const std::string list =
       "expected a list of lists of ids such as [[62, 13], [60]]";
+  const std::string ids = "expected a list of ids such as [62, 13]";
+  const auto at = [](int sequence, int position) {
+    return "tokens: t: position " + std::to_string(position) + " of sequence " +
+           std::to_string(sequence) + " holds ";
+  };
+  const std::string whole = ", expected a whole number";
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "tokens: t: is empty, " + list + ", or one sequence a line"},
       {" \n\r\n", "tokens: t: is empty, " + list + ", or one sequence a line"},
-      {"[1, 2]", "tokens: t: sequence 0 is 1, " + list},
-      {"[[1], {\"a\": 2}]", "tokens: t: sequence 1 is an object, " + list},
+      {"[1, 2]", "tokens: t: sequence 0 holds a number, " + ids},
+      {"[[1], -2]", "tokens: t: sequence 1 holds a number, " + ids},
+      {"[[1], {\"a\": 2}]", "tokens: t: sequence 1 holds an object, " + ids},
       {"{\"a\": [1]}", "tokens: t: holds a JSON object, " + list},
       {"\"1 2\"", "tokens: t: holds a JSON string, " + list},
-      {"[[1, 2]", "tokens: t: is no valid JSON, " + list},
-      {"[[1]] [[2]]", "tokens: t: is no valid JSON, " + list},
-      {"[[1,]]", "tokens: t: is no valid JSON, " + list},
-      {"[[3, \"a\"]]",
-       "tokens: t: sequence 0, position 1 is \"a\", expected a whole number"},
+      {"[[1, 2]", "tokens: t: it is no JSON text in UTF-8: see its byte 8"},
+      {"[[1]] [[2]]", "tokens: t: it is no JSON text in UTF-8: see its byte 7"},
+      {"[[1,]]", "tokens: t: it is no JSON text in UTF-8: see its byte 5"},
+      {std::string("[[1]]\0", 6),
+       "tokens: t: it has a NUL character at byte 5"},
+      {"[[3, \"a\"]]", at(0, 1) + "a text" + whole},
       {"[[], [1.0]]",
-       "tokens: t: sequence 1, position 0 is 1.0, expected a whole number"},
-      {"[[true]]",
-       "tokens: t: sequence 0, position 0 is true, expected a whole number"},
-      {"[[null]]",
-       "tokens: t: sequence 0, position 0 is null, expected a whole number"},
-      {"[[[1]]]",
-       "tokens: t: sequence 0, position 0 is a list, expected a whole number"},
+       at(1, 0) + "a number that is no integer of 64 bits" + whole},
+      {"[[true]]", at(0, 0) + "a bool" + whole},
+      {"[[null]]", at(0, 0) + "null" + whole},
+      {"[[[1]]]", at(0, 0) + "an array" + whole},
+      {"[[{}]]", at(0, 0) + "an object" + whole},
       {"[[9223372036854775808]]",
-       "tokens: t: sequence 0, position 0 is 9223372036854775808, expected a "
-       "whole number"},
+       at(0, 0) + "a number beyond 2^63 - 1" + whole},
       {"1 2\n3 x",
        "tokens: t: line 2: \"x\" is no token id, expected whole "
        "numbers parted by spaces"},
@@ -105,9 +110,21 @@ TEST(ParseTokensTest, LongRubbishMakesAShortMessage) {
 
 TEST(ParseTokensTest, DepthCostsNoStack) {
   const std::size_t depth = 300000;
-  EXPECT_THAT(message_of(std::string(depth, '[')), HasSubstr("no valid JSON"));
-  EXPECT_THAT(message_of(std::string(depth, '[') + std::string(depth, ']')),
-              HasSubstr("position 0 is a list"));
+  EXPECT_THAT(message_of(std::string(depth, '[')),
+              HasSubstr("position 0 of sequence 0 holds an array"));
+}
+
+TEST(ParseTokensTest, AMillionSequencesAreReadAndNotOneMore) {
+  const std::string said = "it has more than 1048576 sequences";
+  const std::string lines = "1" + std::string(kMostSequences, '\n');
+  EXPECT_EQ(tokens_of(lines).size(), kMostSequences);
+  EXPECT_EQ(message_of(lines + "2"), "tokens: t: " + said);
+  std::string list = "[[1]";
+  for (std::size_t b = 1; b < kMostSequences; ++b) {
+    list += ",[]";
+  }
+  EXPECT_EQ(tokens_of(list + "]").size(), kMostSequences);
+  EXPECT_EQ(message_of(list + ",[]]"), "tokens: t: " + said);
 }
 
 TEST(ReadTokensTest, NamesAFileThatCannotBeRead) {

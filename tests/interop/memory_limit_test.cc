@@ -1,51 +1,24 @@
 // No file takes more memory than 16 times its size and 16 MiB.
 #include <gtest/gtest.h>
 
+#include "headwise/interop/npy.h"
+#include "headwise/interop/npz.h"
 #include "headwise/interop/sharded_safetensors.h"
 #include "interop/safetensors_bytes.h"
 #include "interop/safetensors_index.h"
-#include "support/allocations.h"
+#include "interop/zip_file.h"
+#include "support/memory.h"
 
 namespace headwise {
 namespace {
 
-using testing_support::live_bytes;
-using testing_support::peak_bytes;
-
-constexpr std::size_t kFileBytes = std::size_t{3} << 20;
-
-// Times the size of the text that `work` took of memory.
-template <class Work>
-double memory_of(std::size_t size, const Work& work) {
-  const std::size_t before = live_bytes;
-  peak_bytes = before;
-  work();
-  return static_cast<double>(peak_bytes - before) / static_cast<double>(size);
-}
-
-// `start`, then what `piece` gives of 0, 1, 2, .. as often as there is room.
-template <class Piece>
-std::string repeated(std::string start, const Piece& piece) {
-  for (std::size_t n = 0; start.size() < kFileBytes; ++n) {
-    start += (n == 0 ? "" : ",") + piece(n);
-  }
-  return start;
-}
-
-// A name of few characters.
-std::string name_of(std::size_t n) {
-  std::string name;
-  for (; n > 0; n /= 64) {
-    name += static_cast<char>('0' + n % 64);
-    if (name.back() == '\\') {
-      name.back() = '!';
-    }
-  }
-  return name;
-}
+using testing_support::kCostlyFileBytes;
+using testing_support::memory_of;
+using testing_support::repeated;
+using testing_support::short_name;
 
 std::vector<std::string> costly_headers() {
-  const std::string fill(kFileBytes, 'x');
+  const std::string fill(kCostlyFileBytes, 'x');
   const std::string ones = [] {
     std::string shape = "[0";
     for (int axis = 1; axis < 32; ++axis) {
@@ -54,26 +27,26 @@ std::vector<std::string> costly_headers() {
     return shape + "]";
   }();
   return {
-      repeated("{\"__metadata__\":{",
-               [](std::size_t n) { return "\"" + name_of(n) + "\":\"\""; }) +
+      repeated("{\"__metadata__\":{", ",",
+               [](std::size_t n) { return "\"" + short_name(n) + "\":\"\""; }) +
           "}}",
-      repeated("{",
+      repeated("{", ",",
                [](std::size_t n) {
-                 return entry(name_of(n), "U8", "[0]", "[0,0]");
+                 return entry(short_name(n), "U8", "[0]", "[0,0]");
                }) +
           "}",
-      repeated("{",
+      repeated("{", ",",
                [&](std::size_t n) {
-                 return entry(name_of(n), "U8", ones, "[0,0]");
+                 return entry(short_name(n), "U8", ones, "[0,0]");
                }) +
           "}",
       "{\"" + fill,
       "{\"" + fill + "\":1}",
       "{\"a\":" + std::string(fill),
       "{\"a\":{\"dtype\":\"" + fill + "\"}}",
-      "{\"a\":{\"shape\":[" + std::string(kFileBytes, '1') + "]}}",
+      "{\"a\":{\"shape\":[" + std::string(kCostlyFileBytes, '1') + "]}}",
       "{\"__metadata__\":{\"a\":\"" + fill + "\xff\"}}",
-      "{\"a\":{\"shape\":" + std::string(kFileBytes, '[')};
+      "{\"a\":{\"shape\":" + std::string(kCostlyFileBytes, '[')};
 }
 
 TEST(MemoryLimitTest, HeaderTakesAtMostSixteenTimesItsSize) {
@@ -97,15 +70,15 @@ TEST(MemoryLimitTest, HeaderTakesAtMostSixteenTimesItsSize) {
 
 TEST(MemoryLimitTest, IndexTakesAtMostSixteenTimesItsSize) {
   for (const std::string& index :
-       {repeated("{\"weight_map\":{",
+       {repeated("{\"weight_map\":{", ",",
                  [](std::size_t n) {
-                   return "\"" + name_of(n) + "\":\"a.safetensors\"";
+                   return "\"" + short_name(n) + "\":\"a.safetensors\"";
                  }) +
             "}}",
-        repeated("{\"metadata\":{",
-                 [](std::size_t n) { return "\"" + name_of(n) + "\":1"; }) +
+        repeated("{\"metadata\":{", ",",
+                 [](std::size_t n) { return "\"" + short_name(n) + "\":1"; }) +
             "}}",
-        repeated("{\"metadata\":[", [](std::size_t) {
+        repeated("{\"metadata\":[", ",", [](std::size_t) {
           return std::string("[]");
         }) + "]}"}) {
     EXPECT_LT(
@@ -115,6 +88,50 @@ TEST(MemoryLimitTest, IndexTakesAtMostSixteenTimesItsSize) {
         16)
         << index.substr(0, 40);
   }
+}
+
+// Transposing keeps both orders for a while.
+TEST(MemoryLimitTest, ArrayTakesAtMostTwiceItsFile) {
+  const TempFolder folder;
+  const std::string path = folder / "x.npy";
+  const Bytes data(kCostlyFileBytes);
+  const std::string size = std::to_string(kCostlyFileBytes / 2);
+  for (const char* fortran_order : {"False", "True"}) {
+    const Bytes file =
+        npy_file(npy_dict("|u1", "(2, " + size + ")", fortran_order), data);
+    put_file(path, file);
+    EXPECT_LT(
+        memory_of(file.size(), [&] { EXPECT_TRUE(parse_npy(file, "x.npy")); }),
+        2.1);
+    EXPECT_LT(memory_of(file.size(), [&] { EXPECT_TRUE(read_npy(path)); }),
+              2.1);
+  }
+  // A header of 64 KiB is the largest that is read.
+  std::string shape = "(";
+  while (shape.size() < 60'000) {
+    shape += "1, ";
+  }
+  const Bytes header = npy_file(npy_dict("|u1", shape + ")"), {});
+  EXPECT_LT(memory_of(header.size(),
+                      [&] { EXPECT_FALSE(parse_npy(header, "x.npy")); }),
+            16);
+}
+
+// What an archive holds is not counted, but what is read of it.
+TEST(MemoryLimitTest, ArchiveTakesAtMostThreeTimesWhatItUnpacksTo) {
+  const std::string size = std::to_string(kCostlyFileBytes);
+  const Bytes array =
+      npy_file(npy_dict("|u1", "(" + size + ",)"), Bytes(kCostlyFileBytes));
+  const Bytes file = zip_file({{.name = "a.npy", .data = array}});
+  EXPECT_LT(
+      memory_of(file.size(), [&] { EXPECT_TRUE(parse_npz(file, "x.npz")); }),
+      3);
+}
+
+// As an archive of 16 KB that unpacks to 16 MB.
+TEST(MemoryLimitTest, BombTakesNoMemory) {
+  const std::string path = data_path("bomb_zeros.npz");
+  EXPECT_LT(memory_of(1 << 20, [&] { EXPECT_FALSE(read_npz(path)); }), 1);
 }
 
 // A promise in 8 bytes costs no memory.

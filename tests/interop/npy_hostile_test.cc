@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "headwise/interop/npy.h"
 #include "interop/files.h"
+#include "interop/hostile_shapes.h"
 
 namespace headwise {
 namespace {
@@ -70,25 +73,23 @@ TEST(NpyHostileTest, TruncatedFileSaysHowManyBytesAreMissing) {
 }
 
 TEST(NpyHostileTest, ShapesWhoseProductOverflowsAreErrors) {
-  const std::vector<std::string> sizes = {"0",
-                                          "1",
-                                          "2147483647",
-                                          "4294967296",
-                                          "4611686018427387904",
-                                          "9223372036854775807",
-                                          "9223372036854775808",
-                                          "18446744073709551615",
-                                          "18446744073709551616",
-                                          "99999999999999999999999999"};
-  for (const std::string& a : sizes) {
-    for (const std::string& b : sizes) {
-      for (const std::string& c : sizes) {
-        const Bytes file = npy_file(
-            npy_dict("<f8", "(" + a + ", " + b + ", " + c + ")"), Bytes(8));
-        const bool one = a == "1" && b == "1" && c == "1";
-        EXPECT_EQ(static_cast<bool>(parse_npy(file, "x.npy")), one)
-            << a << " " << b << " " << c;
-      }
+  int legal = 0;
+  for (const Sizes& shape : hostile_shapes()) {
+    const std::string text = "(" + sizes_text(shape) + ")";
+    const auto bytes = product_of(shape);
+    const bool empty = std::ranges::count(shape, 0u) > 0;
+    const auto read = parse_npy(
+        npy_file(npy_dict("<f4", text), Bytes(empty ? 0 : 4)), "x.npy");
+    EXPECT_EQ(static_cast<bool>(read), bytes && (empty || *bytes == 4)) << text;
+    legal += read ? 1 : 0;
+  }
+  EXPECT_GT(legal, 100);
+  for (const char* beyond : {"9223372036854775808", "18446744073709551616",
+                             "99999999999999999999999999"}) {
+    for (const char* other : {"", "0, ", "1, "}) {
+      const std::string shape = "(" + std::string(other) + beyond + ",)";
+      EXPECT_THAT(message_of(npy_dict("|u1", shape)),
+                  HasSubstr("a size beyond 2^63 - 1"));
     }
   }
   // An axis of extent 0 hides no overflow.
@@ -100,6 +101,25 @@ TEST(NpyHostileTest, ShapesWhoseProductOverflowsAreErrors) {
               HasSubstr("expected a size"));
 }
 
+// llama.cpp #24263: a size of 0 was divided by.
+TEST(NpyHostileTest, SizesOfZeroAreHarmlessEverywhere) {
+  for (const char* shape :
+       {"(0,)", "(0, 3)", "(3, 0)", "(2, 0, 3)", "(0, 0)"}) {
+    for (const char* type : {"<f4", ">f8", "|b1", "<f2"}) {
+      for (const char* fortran_order : {"False", "True"}) {
+        const auto array = parse_npy(
+            npy_file(npy_dict(type, shape, fortran_order), {}), "x.npy");
+        ASSERT_TRUE(array) << array.error().message;
+        EXPECT_TRUE(check_finite(*array, "test", "x"));
+        const auto again = format_npy(array->view());
+        ASSERT_TRUE(again) << again.error().message;
+        EXPECT_EQ(parse_npy(*again, "y.npy").value().shape, array->shape);
+      }
+    }
+  }
+}
+
+// mlx #3365
 TEST(NpyHostileTest, HeaderOf4GibInA12ByteFileIsAnError) {
   Bytes file = bytes_of("\x93NUMPY");
   append_number(file, 2, 2);

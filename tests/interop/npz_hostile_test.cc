@@ -80,6 +80,37 @@ TEST(NpzHostileTest, MegabyteBehindAHeaderOf16BytesIsNotUnpacked) {
               HasSubstr("entry a.npy"));
 }
 
+// 16 MiB in 16 KB: deflate can do no more than 1032 : 1, and an archive that
+// is said to do so is not unpacked at all.
+TEST(NpzHostileTest, MoreThanAThousandTimesTheArchiveIsNotUnpacked) {
+  const std::string said =
+      "parse_npz: x.npz: its entries are said to unpack to more than 1000 "
+      "times its ";
+  EXPECT_THAT(error_of(file_bytes(data_path("bomb_zeros.npz"))).message,
+              testing::StartsWith(said));
+  // What one of two entries may take, both may not.
+  ZipEntry a{.name = "a.npy", .data = kArray, .size_error = 250'000};
+  ZipEntry b{.name = "b.npy", .data = kArray};
+  EXPECT_THAT(error_of(zip_file({a, b})).message,
+              HasSubstr("entry a.npy: the header promises 3 bytes"));
+  b.size_error = a.size_error;
+  EXPECT_THAT(error_of(zip_file({a, b})).message, testing::StartsWith(said));
+}
+
+// Entries that share their bytes (42 KB that unpack to 5 GB).
+TEST(NpzHostileTest, EntriesThatOverlapAreAnError) {
+  Bytes file = zip_file(
+      {{.name = "a.npy", .data = kArray}, {.name = "b.npy", .data = kArray}});
+  // The second entry of the directory: its name, and its place in the file.
+  const std::string text(reinterpret_cast<const char*>(file.data()),
+                         file.size());
+  const std::size_t second = text.rfind("PK\x01\x02");
+  ASSERT_NE(second, std::string::npos);
+  std::fill_n(file.begin() + static_cast<std::ptrdiff_t>(second) + 42, 4,
+              std::byte{0});
+  error_of(file);
+}
+
 TEST(NpzHostileTest, TwoEntriesOfOneNameAreAnError) {
   EXPECT_THAT(error_of(zip_file({{.name = "a.npy", .data = kArray},
                                  {.name = "a.npy", .data = kArray}}))

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <limits>
 
 #include "headwise/interop/safetensors.h"
+#include "interop/hostile_shapes.h"
 #include "interop/safetensors_bytes.h"
 
 namespace headwise {
@@ -379,56 +379,27 @@ TEST(SafetensorsHostileTest, PicklesAndArchivesAreNeverRead) {
   EXPECT_TRUE(parse_safetensors(safetensors_file(header + "}", Bytes(8)), "x"));
 }
 
-// The product of the sizes and the item, as far as 2^63 - 1; zeros apart.
-std::optional<std::uint64_t> product(std::span<const std::uint64_t> sizes) {
-  __extension__ using Wide = unsigned __int128;
-  Wide bytes = 4;
-  for (const std::uint64_t size : sizes) {
-    bytes *= size == 0 ? 1 : size;
-    if (bytes > static_cast<Wide>(std::numeric_limits<std::int64_t>::max())) {
-      return std::nullopt;
-    }
-  }
-  return static_cast<std::uint64_t>(bytes);
-}
-
 // CVE-2026-33298, CVE-2026-27940, CVE-2025-53630: a product of sizes that
 // wraps round to a small number.
 TEST(SafetensorsHostileTest, ProductsOfSizesDoNotOverflow) {
-  constexpr std::array<std::uint64_t, 6> kSizes = {
-      0,
-      1,
-      (1ull << 31) - 1,
-      1ull << 32,
-      (1ull << 63) - 1,
-      std::numeric_limits<std::uint64_t>::max()};
   int legal = 0;
-  for (std::size_t rank = 1; rank <= 8; ++rank) {
-    for (std::size_t place = 0; place < 36 * rank * rank; ++place) {
-      std::vector<std::uint64_t> shape(rank, 1);
-      shape[place / 36 / rank] = kSizes[place % 6];
-      shape[place / 36 % rank] = kSizes[place / 6 % 6];
-      std::string text = "[";
-      for (const std::uint64_t size : shape) {
-        text += std::to_string(size) + ",";
-      }
-      text.back() = ']';
-      const auto bytes = product(shape);
-      const bool empty = std::ranges::count(shape, 0u) > 0;
-      const Bytes file = safetensors_file(
-          "{" + entry("w", "F32", text, empty ? "[0,0]" : "[0,4]") + "}",
-          Bytes(empty ? 0 : 4));
-      const auto read = parse_safetensors(file, "x");
-      EXPECT_EQ(static_cast<bool>(read), bytes && (empty || *bytes == 4))
-          << text;
-      if (read) {
-        ++legal;
-        EXPECT_TRUE(read->tensor("w"));
-        EXPECT_EQ(read->array("w").value().data.size(), empty ? 0u : 4u);
-      } else if (!bytes) {
-        EXPECT_THAT(read.error().message,
-                    EndsWith("which take more bytes than there can be"));
-      }
+  for (const Sizes& shape : hostile_shapes()) {
+    std::string text = "[" + sizes_text(shape);
+    text.back() = ']';
+    const auto bytes = product_of(shape);
+    const bool empty = std::ranges::count(shape, 0u) > 0;
+    const Bytes file = safetensors_file(
+        "{" + entry("w", "F32", text, empty ? "[0,0]" : "[0,4]") + "}",
+        Bytes(empty ? 0 : 4));
+    const auto read = parse_safetensors(file, "x");
+    EXPECT_EQ(static_cast<bool>(read), bytes && (empty || *bytes == 4)) << text;
+    if (read) {
+      ++legal;
+      EXPECT_TRUE(read->tensor("w"));
+      EXPECT_EQ(read->array("w").value().data.size(), empty ? 0u : 4u);
+    } else if (!bytes) {
+      EXPECT_THAT(read.error().message,
+                  EndsWith("which take more bytes than there can be"));
     }
   }
   EXPECT_GT(legal, 100);

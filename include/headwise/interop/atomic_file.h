@@ -3,10 +3,13 @@
 // The bytes go to a new file in the same folder, are flushed to the disk, and
 // the new file takes the place of the old one in one step; a failure on the way
 // (a full disk, a limit on file sizes) leaves the old file as it was and
-// nothing beside it. The file has the permissions of the one it replaces, or
-// those that the umask gives. A symbolic link stays: what it points to is
-// replaced. Something that is no regular file (a FIFO, /dev/stdout, /dev/full)
-// is written to directly.
+// nothing beside it. A process that is killed meanwhile leaves the old file or
+// the new one, too, and may leave what it had written beside it, as
+// .headwise-NUMBER: no reader and no other write minds it, and it may be
+// removed when nobody is writing there. The file has the permissions of the one
+// it replaces, or those that the umask gives. A symbolic link stays: what it
+// points to is replaced. Something that is no regular file (a FIFO,
+// /dev/stdout, /dev/full) is written to directly.
 //
 // No signal reaches the program: SIGXFSZ and SIGPIPE are held back in the
 // calling thread during the call and come back as errors.

@@ -5,8 +5,11 @@
 // may contain '/' (`W_q/kernel`), which is a letter like any other: nothing is
 // ever written to such a path. Refused: encryption, other compression, two
 // entries of one name, names that are absolute or hold "..", '\' or control
-// characters (a NUL has become a blank before), entries that are not arrays.
-// Memory grows with what is really unpacked, not with what a header promises.
+// characters (a NUL has become a blank before), entries that are not arrays,
+// and archives whose entries are said to unpack to more than 1000 times the
+// archive: bombs, and arrays of almost nothing but zeros, for which .npy is the
+// way. Memory grows with what is really unpacked, not with what a header
+// promises.
 //
 // Written: stored entries in the order of their names, dated 1980-01-01: the
 // same arrays give the same bytes.
