@@ -8,8 +8,10 @@
 #include <map>
 #include <new>
 #include <sstream>
+#include <variant>
 
 #include "bench_peak.h"
+#include "bench_sentences.h"
 #include "bench_spec.h"
 #include "headwise/kernels/targets.h"
 #include "output.h"
@@ -57,16 +59,24 @@ class Server {
  private:
   Result<std::string> load(const std::string& name, const std::string& folder) {
     cases_.erase(name);
-    auto served = read_served_case(folder);
-    if (!served) {
-      return served.error();
+    if (BenchSentences::is_in(folder)) {
+      auto sentences = BenchSentences::read(folder, executor_);
+      if (!sentences) {
+        return sentences.error();
+      }
+      cases_.emplace(name, *std::move(sentences));
+    } else {
+      auto served = read_served_case(folder);
+      if (!served) {
+        return served.error();
+      }
+      auto created = BenchCase::create(std::move(served->workload),
+                                       std::move(served->inputs), executor_);
+      if (!created) {
+        return created.error();
+      }
+      cases_.emplace(name, *std::move(created));
     }
-    auto created = BenchCase::create(std::move(served->workload),
-                                     std::move(served->inputs), executor_);
-    if (!created) {
-      return created.error();
-    }
-    cases_.emplace(name, *std::move(created));
     const auto target = current_target();
     return "headwise " + (target ? *target : std::string());
   }
@@ -86,7 +96,9 @@ class Server {
     const double wall = wall_seconds();
     const double processor = process_seconds();
     for (std::size_t n = 0; n < count; ++n) {
-      if (Status s = found->second.run(); !s) {
+      if (Status s =
+              std::visit([](auto& one) { return one.run(); }, found->second);
+          !s) {
         return s.error();
       }
     }
@@ -101,7 +113,8 @@ class Server {
       return not_loaded(name);
     }
     std::string names;
-    for (const BenchCase::Output& output : found->second.outputs()) {
+    for (const BenchCase::Output& output :
+         std::visit([](auto& one) { return one.outputs(); }, found->second)) {
       const std::filesystem::path path =
           std::filesystem::path(folder) / fmt::format("{}.bin", output.name);
       std::ofstream file(path, std::ios::binary);
@@ -134,7 +147,7 @@ class Server {
   }
 
   const Executor& executor_;
-  std::map<std::string, BenchCase> cases_;
+  std::map<std::string, std::variant<BenchCase, BenchSentences>> cases_;
   std::optional<PeakMeter> peak_;
 };
 

@@ -33,24 +33,6 @@ struct EncodeFlags {
   bool json = false;
 };
 
-// One sentence a line; the end of the last line is none of its own.
-std::vector<std::string_view> lines_of(std::string_view text) {
-  if (text.starts_with("\xEF\xBB\xBF")) {  // a byte order mark
-    text.remove_prefix(3);
-  }
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    if (line.ends_with('\r')) {
-      line.remove_suffix(1);
-    }
-    lines.push_back(line);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
-
 std::string json_lines(const std::vector<std::string_view>& sentences,
                        const SentenceEmbeddings& done) {
   std::string text;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -40,6 +41,23 @@ Result<std::string> read_text(std::string_view what, const std::string& path) {
     std::fclose(file);
   }
   return failed ? Result<std::string>(failure) : std::move(text);
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF")) {  // a byte order mark
+    text.remove_prefix(3);
+  }
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) {
+      line.remove_suffix(1);
+    }
+    lines.push_back(line);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
 }
 
 }  // namespace headwise::cli

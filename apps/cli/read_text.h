@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "headwise/base/result.h"
 
@@ -13,5 +14,9 @@ std::string name_of_text(const std::string& path);
 
 // Errors: io_error; messages begin with `what`.
 Result<std::string> read_text(std::string_view what, const std::string& path);
+
+// The lines without their ends, LF or CR LF; the end of the last one begins no
+// other. Views of the text, but for a byte order mark.
+std::vector<std::string_view> lines_of(std::string_view text);
 
 }  // namespace headwise::cli

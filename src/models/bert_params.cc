@@ -1,13 +1,12 @@
 #include "models/bert_params.h"
 
-#include <sys/stat.h>
-
 #include <initializer_list>
 #include <utility>
 
 #include "base/check.h"
 #include "headwise/interop/layouts.h"
 #include "interop/error_text.h"
+#include "interop/find_params.h"
 #include "interop/param_file.h"
 
 namespace headwise {
@@ -250,36 +249,11 @@ class Reader {
   BertConfig config_;
 };
 
-bool is_there(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0;
-}
-
-// The file of parameters in the folder.
-Result<std::string> params_path(const std::string& folder) {
-  for (const char* name :
-       {"model.safetensors", "model.safetensors.index.json"}) {
-    std::string path = folder + "/" + name;
-    if (is_there(path)) {
-      return path;
-    }
-  }
-  const bool pickled = is_there(folder + "/pytorch_model.bin");
-  return Error{
-      ErrorCode::io_error,
-      std::string(kOperation) + ": " + folder +
-          " has no model.safetensors and no model.safetensors.index.json" +
-          (pickled ? "; pytorch_model.bin may run anything when it is read, "
-                     "transformers' save_pretrained(DIR) writes it as "
-                     "model.safetensors"
-                   : "")};
-}
-
 }  // namespace
 
 Result<BertParams> read_bert_params(const std::string& folder,
                                     const BertConfig& config) {
-  const auto path = params_path(folder);
+  const auto path = find_params(kOperation, folder);
   if (!path) {
     return path.error();
   }
