@@ -6,7 +6,8 @@
 
 namespace headwise::cli {
 
-void add_layer_choice(CLI::App& command, LayerFlags& flags) {
+void add_layer_choice(CLI::App& command, LayerFlags& flags,
+                      const std::string& of) {
   std::vector<std::string> names;
   std::string shown;
   for (const Layout& layout : layouts()) {
@@ -15,7 +16,7 @@ void add_layer_choice(CLI::App& command, LayerFlags& flags) {
   }
   command
       .add_option("--layer", flags.number,
-                  "which layer of --params, a file of several (default 0)")
+                  "which layer of " + of + " (default 0)")
       ->type_name("N")
       ->transform(natural_number())
       ->group("Layer");

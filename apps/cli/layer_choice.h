@@ -21,6 +21,8 @@ struct LayerFlags {
   }
 };
 
-void add_layer_choice(CLI::App& command, LayerFlags& flags);
+// `of`: the options that --layer chooses from.
+void add_layer_choice(CLI::App& command, LayerFlags& flags,
+                      const std::string& of = "--params, a file of several");
 
 }  // namespace headwise::cli
