@@ -31,7 +31,7 @@ constexpr std::string_view kExamples =
   headwise explain --tokens batch.json --mask-kind padding+causal
   headwise explain --step attn_weights --out attn_weights.npy
   headwise explain --heads heads.svg --sequence 7
-  headwise explain --model all-MiniLM-L6-v2 "Heads matter." --layer 3
+  headwise explain --model all-MiniLM-L6-v2 "Heads matter." --layer 1
   headwise explain --json --lang ko)";
 
 // The default is the first.

@@ -11,6 +11,7 @@
 #include "headwise/run/executor.h"
 #include "headwise/steps/scores.h"
 #include "outcome.h"
+#include "terminal_text.h"
 
 namespace headwise::cli {
 namespace {
@@ -27,7 +28,7 @@ Status check_options(const ExplainFlags& flags) {
   if (flags.model.empty()) {
     return refuse(fmt::format(
         "unexpected argument \"{}\": a sentence needs --model DIR beside it",
-        *flags.sentence));
+        cut_to(shown(*flags.sentence), 60)));
   }
   const auto other = std::ranges::find_if(flags.given, [](const auto& name) {
     return std::ranges::find(kTaken, name) == kTaken.end();
