@@ -13,6 +13,7 @@
 #include "examples.h"
 #include "explain_job.h"
 #include "explain_json.h"
+#include "explain_model.h"
 #include "explain_picture.h"
 #include "explain_text.h"
 #include "headwise/interop/atomic_file.h"
@@ -30,6 +31,7 @@ constexpr std::string_view kExamples =
   headwise explain --tokens batch.json --mask-kind padding+causal
   headwise explain --step attn_weights --out attn_weights.npy
   headwise explain --heads heads.svg --sequence 7
+  headwise explain --model all-MiniLM-L6-v2 "Heads matter." --layer 1
   headwise explain --json --lang ko)";
 
 // The default is the first.
@@ -85,6 +87,9 @@ Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
                             : flags.lang == "ko" ? Language::ko
                                                  : Language::en;
   const auto job = [&] {
+    if (!flags.model.empty() || flags.sentence) {
+      return run_model_job(flags);
+    }
     ProgressBar bar{std::string(text_of(Word::padding_bar, language))};
     return run_job(flags, bar.progress());
   }();
@@ -107,6 +112,33 @@ Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
   }
   return print(streams.out, step != nullptr ? step_text(*job, *step, language)
                                             : explain_text(*job, language));
+}
+
+void add_model_options(CLI::App& command, ExplainFlags& flags) {
+  command
+      .add_option_function<std::string>(
+          "SENTENCE",
+          [&flags](const std::string& text) { flags.sentence = text; },
+          "what a layer of --model attends to")
+      ->type_name("");
+  command
+      .add_option("--model", flags.model,
+                  "a folder of BERT's family: config.json, vocab.txt, "
+                  "model.safetensors; shows its layer --layer")
+      ->type_name("DIR")
+      ->check(not_empty())
+      ->group("Input");
+}
+
+// Those that were typed, by their names.
+std::vector<std::string> given_options(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() != 0) {
+      names.push_back(option->get_name());
+    }
+  }
+  return names;
 }
 
 void add_input_options(CLI::App& command, ExplainFlags& flags) {
@@ -175,7 +207,8 @@ void add_layer_options(CLI::App& command, ExplainFlags& flags) {
       ->type_name("DIR|FILE")
       ->check(not_empty())
       ->group("Layer");
-  add_layer_choice(command, flags.layer);
+  add_layer_choice(command, flags.layer,
+                   "--params, a file of several, or of --model");
 }
 
 void add_output_options(CLI::App& command, ExplainFlags& flags) {
@@ -224,11 +257,13 @@ void add_explain(CLI::App& app, Command& chosen) {
       app, "explain", "run multi-head attention step by step and show it",
       std::string(kExamples));
   auto flags = std::make_shared<ExplainFlags>();
+  add_model_options(*command, *flags);
   add_input_options(*command, *flags);
   add_layer_options(*command, *flags);
   add_output_options(*command, *flags);
   add_operation_options(*command, flags->operation);
-  command->callback([flags, &chosen] {
+  command->callback([flags, command, &chosen] {
+    flags->given = given_options(*command);
     chosen = [flags](const Streams& s) { return run_explain(*flags, s); };
   });
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "layer_choice.h"
 #include "operation_flags.h"
@@ -12,6 +13,8 @@
 namespace headwise::cli {
 
 struct ExplainFlags {
+  std::string model;
+  std::optional<std::string> sentence;
   std::string example;
   std::string tokens;
   std::string target_tokens;
@@ -33,6 +36,7 @@ struct ExplainFlags {
   std::string out;
   std::string heads;
   std::size_t sequence = 0;
+  std::vector<std::string> given;  // every option that was typed, by its name
 };
 
 }  // namespace headwise::cli

@@ -268,21 +268,7 @@ class Runner {
       return config_.bias ? std::set<std::string>{"q", "k", "v", "output"}
                           : std::set<std::string>{};
     }
-    const MultiHeadAttentionParams& params = *files_->layer.params();
-    std::set<std::string> names;
-    for (const auto& [name, linear] :
-         {std::pair{"q", &params.w_q}, {"k", &params.w_k}}) {
-      if (linear->has_bias()) {
-        names.insert(name);
-      }
-    }
-    for (const auto& [name, linear] :
-         {std::pair{"v", &params.w_v}, {"output", &params.w_o}}) {
-      if (*linear && (*linear)->has_bias()) {
-        names.insert(name);
-      }
-    }
-    return names;
+    return biased_projections(*files_->layer.params());
   }
 
   void add_lengths(AttentionOptions& options) const {
@@ -380,6 +366,24 @@ class Runner {
 const TracedStep* ExplainedJob::find(std::string_view name) const {
   const auto found = std::ranges::find(steps, name, &TracedStep::name);
   return found == steps.end() ? nullptr : &*found;
+}
+
+std::set<std::string> biased_projections(
+    const MultiHeadAttentionParams& params) {
+  std::set<std::string> names;
+  for (const auto& [name, linear] :
+       {std::pair{"q", &params.w_q}, {"k", &params.w_k}}) {
+    if (linear->has_bias()) {
+      names.insert(name);
+    }
+  }
+  for (const auto& [name, linear] :
+       {std::pair{"v", &params.w_v}, {"output", &params.w_o}}) {
+    if (*linear && (*linear)->has_bias()) {
+      names.insert(name);
+    }
+  }
+  return names;
 }
 
 Result<ExplainedJob> run_job(const ExplainFlags& flags,

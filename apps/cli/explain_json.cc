@@ -64,6 +64,22 @@ Json step_json(const ExplainedJob& job, const TracedStep& step,
   return json;
 }
 
+void add_sentence(Json& json, const ExplainedSentence& sentence) {
+  json["model"] = {{"folder", sentence.model},
+                   {"layer", sentence.layer},
+                   {"num_layers", sentence.num_layers},
+                   {"max_tokens", sentence.max_tokens}};
+  json["sentence"] = sentence.text;
+  json["cut_tokens"] = sentence.cut;
+  json["tokens"] = Json::array();
+  for (const ExplainedToken& token : sentence.tokens) {
+    json["tokens"].push_back({{"id", token.id},
+                              {"text", token.text},
+                              {"begin", token.begin},
+                              {"end", token.end}});
+  }
+}
+
 }  // namespace
 
 std::string explain_json(const ExplainedJob& job, const TracedStep* values_of,
@@ -80,6 +96,9 @@ std::string explain_json(const ExplainedJob& job, const TracedStep* values_of,
     } else {
       json["max_sequence_length"] = job.query_length;
     }
+  }
+  if (job.sentence) {
+    add_sentence(json, *job.sentence);
   }
   json["scoring"] = job.additive ? "additive" : "dot";
   json["scale"] = job.scale;

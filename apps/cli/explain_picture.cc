@@ -6,10 +6,33 @@
 #include <utility>
 
 #include "headwise/inspect/heads_svg.h"
+#include "terminal_text.h"
 #include "words.h"
 
 namespace headwise::cli {
 namespace {
+
+constexpr std::size_t kLabelColumns = 24;
+constexpr std::size_t kTitleColumns = 60;
+
+std::vector<std::string> labels(const ExplainedSentence& sentence) {
+  std::vector<std::string> labels;
+  for (const ExplainedToken& token : sentence.tokens) {
+    labels.push_back(cut_to(shown(token.text), kLabelColumns));
+  }
+  return labels;
+}
+
+std::string title(const ExplainedJob& job, std::size_t sequence,
+                  Language language) {
+  return job.sentence
+             ? fmt::format(
+                   fmt::runtime(text_of(Word::heads_title_sentence, language)),
+                   job.sentence->layer,
+                   cut_to(shown(job.sentence->text), kTitleColumns))
+             : fmt::format(fmt::runtime(text_of(Word::heads_title, language)),
+                           sequence);
+}
 
 std::vector<std::string> labels(
     const std::vector<std::vector<std::int64_t>>& ids, std::size_t sequence,
@@ -61,12 +84,16 @@ Result<std::string> explain_picture(const ExplainedJob& job,
   HeadsPicture picture;
   picture.attn_weights = std::as_const(*values).view();
   picture.allowed = std::as_const(*allowed).view();
-  picture.query_labels =
-      labels(job.query_ids, sequence, job.query_length, 'q', language);
-  picture.key_labels =
-      labels(job.key_ids, sequence, job.key_length, 'k', language);
-  picture.title =
-      fmt::format(fmt::runtime(text_of(Word::heads_title, language)), sequence);
+  if (job.sentence) {
+    picture.query_labels = labels(*job.sentence);
+    picture.key_labels = picture.query_labels;
+  } else {
+    picture.query_labels =
+        labels(job.query_ids, sequence, job.query_length, 'q', language);
+    picture.key_labels =
+        labels(job.key_ids, sequence, job.key_length, 'k', language);
+  }
+  picture.title = title(job, sequence, language);
   picture.language = language;
   return heads_svg(picture);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "number_format.h"
+#include "sentence_text.h"
 #include "step_words.h"
 #include "words.h"
 
@@ -98,6 +99,9 @@ std::string head_lines(const ExplainedJob& job, const TracedStep& step,
 }
 
 std::string title(const ExplainedJob& job, Language language) {
+  if (job.sentence) {
+    return sentence_title(job, language);
+  }
   const bool one = job.batch == 1;
   const Word word = !job.batched       ? Word::title_unbatched
                     : !job.from_tokens ? Word::title_vectors
@@ -124,6 +128,13 @@ std::string title(const ExplainedJob& job, Language language) {
   return text;
 }
 
+std::string numbers_of(const ExplainedJob& job, const TracedStep& step,
+                       bool corners, const std::string& indent) {
+  return job.sentence && is_token_table(step)
+             ? token_table(*job.sentence, step, corners, indent)
+             : tensor_text(step, corners, indent);
+}
+
 }  // namespace
 
 std::string explain_text(const ExplainedJob& job, Language language) {
@@ -134,7 +145,7 @@ std::string explain_text(const ExplainedJob& job, Language language) {
     text += "\n" + head_lines(job, step, n + 1, language);
     computed = computed && step.has_data();
     if (step.has_data()) {
-      text += tensor_text(step, true, std::string(kIndent));
+      text += numbers_of(job, step, true, std::string(kIndent));
     }
   }
   text += "\n";
@@ -142,6 +153,9 @@ std::string explain_text(const ExplainedJob& job, Language language) {
     text += say(Word::shapes_only, language) + "\n";
   }
   text += say(Word::axes, language) + "\n";
+  if (job.sentence && computed) {
+    text += say(Word::token_axes, language) + "\n";
+  }
   if (job.group() != 1) {
     text += say(Word::grouped_axis, language, job.group()) + "\n";
   }
@@ -153,7 +167,7 @@ std::string step_text(const ExplainedJob& job, const TracedStep& step,
   const auto number = static_cast<std::size_t>(&step - job.steps.data()) + 1;
   std::string text = head_lines(job, step, number, language);
   if (step.has_data()) {
-    text += tensor_text(step, false, "");
+    text += numbers_of(job, step, false, "");
   }
   return text;
 }

@@ -86,7 +86,9 @@ Result<JobInput> job_input(const ExplainFlags& flags) {
   }
   if (const std::string given = flags.layer.given();
       flags.params.empty() && !given.empty()) {
-    return contradiction(given + " needs --params beside it");
+    return contradiction(given + (flags.layer.number
+                                      ? " needs --params or --model beside it"
+                                      : " needs --params beside it"));
   }
   const Example& example = example_of(flags);
   auto input = own_tokens ? from_files(flags) : from_example(example);

@@ -7,10 +7,11 @@
 
 namespace headwise::cli {
 
-void add_layer_choice(CLI::App& command, LayerFlags& flags) {
+void add_layer_choice(CLI::App& command, LayerFlags& flags,
+                      const std::string& of) {
   command
       .add_option("--layer", flags.number,
-                  "which layer of --params, a file of several (default 0)")
+                  "which layer of " + of + " (default 0)")
       ->type_name("N")
       ->transform(natural_number())
       ->group("Layer");

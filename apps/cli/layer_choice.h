@@ -24,7 +24,9 @@ struct LayerFlags {
   }
 };
 
-void add_layer_choice(CLI::App& command, LayerFlags& flags);
+// `of`: the options that --layer chooses from.
+void add_layer_choice(CLI::App& command, LayerFlags& flags,
+                      const std::string& of = "--params, a file of several");
 
 // Of all layouts; as help shows them, "headwise, torch-mha, ..".
 std::vector<std::string> layout_names();

@@ -5,28 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 namespace headwise::cli {
 namespace {
 
 constexpr std::size_t kEdge = 3;    // shown at either end of a cut axis
 constexpr std::size_t kUncut = 10;  // an axis up to this long is shown whole
-
-// Which indices of an axis are shown; kGap stands for those left out.
-constexpr std::size_t kGap = std::numeric_limits<std::size_t>::max();
-
-std::vector<std::size_t> shown_indices(std::size_t extent, bool corners) {
-  std::vector<std::size_t> indices;
-  for (std::size_t n = 0; n < extent; ++n) {
-    if (!corners || extent <= kUncut || n < kEdge || n >= extent - kEdge) {
-      indices.push_back(n);
-    } else if (n == kEdge) {
-      indices.push_back(kGap);
-    }
-  }
-  return indices;
-}
 
 // The axes that are shown as rows and columns: the last two that are longer
 // than 1. The others stand at index 0 when only corners are wanted.
@@ -102,6 +86,18 @@ struct Printer {
 };
 
 }  // namespace
+
+std::vector<std::size_t> shown_indices(std::size_t extent, bool corners) {
+  std::vector<std::size_t> indices;
+  for (std::size_t n = 0; n < extent; ++n) {
+    if (!corners || extent <= kUncut || n < kEdge || n >= extent - kEdge) {
+      indices.push_back(n);
+    } else if (n == kEdge) {
+      indices.push_back(kGap);
+    }
+  }
+  return indices;
+}
 
 NumberFormat::NumberFormat(std::span<const double> values, DType dtype) {
   if (dtype == DType::boolean) {

@@ -2,8 +2,11 @@
 // scientific where the sizes differ by more than 1000, all of one width.
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "headwise/inspect/trace.h"
 
@@ -23,6 +26,11 @@ class NumberFormat {
   Style style_;
   std::size_t width_ = 1;
 };
+
+// The indices of an axis that are shown, all or, where `corners` cuts a long
+// one, the first and the last; kGap stands for those left out.
+inline constexpr std::size_t kGap = std::numeric_limits<std::size_t>::max();
+std::vector<std::size_t> shown_indices(std::size_t extent, bool corners);
 
 // The whole tensor, nested in brackets, or its corners where it is long:
 // the first and last three of every axis that `corners` cuts.

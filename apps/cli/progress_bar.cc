@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "terminal_text.h"
+
 namespace headwise::cli {
 namespace {
 
@@ -38,36 +40,6 @@ std::string filled(double share, std::size_t columns) {
     }
   }
   return bar;
-}
-
-// Whether this byte begins a character, and how many columns it then takes:
-// Hangul and its neighbours (three bytes, but for the signs at E2) are wide.
-bool begins_character(char c) {
-  return (static_cast<unsigned char>(c) >> 6) != 2;
-}
-std::size_t columns_of(char lead) {
-  const auto byte = static_cast<unsigned char>(lead);
-  return byte >= 0xE1 && byte != 0xE2 ? 2 : 1;
-}
-
-std::size_t columns_of(std::string_view text) {
-  std::size_t columns = 0;
-  for (const char c : text) {
-    columns += begins_character(c) ? columns_of(c) : 0;
-  }
-  return columns;
-}
-
-// The beginning of `text` that fits; never a part of a character.
-std::string cut(std::string_view text, std::size_t width) {
-  std::size_t columns = 0;
-  for (std::size_t n = 0; n < text.size(); ++n) {
-    columns += begins_character(text[n]) ? columns_of(text[n]) : 0;
-    if (columns > width) {
-      return std::string(text.substr(0, n));
-    }
-  }
-  return std::string(text);
 }
 
 // "5.21it/s", or "2.50s/it" where one takes longer than a second.
@@ -113,7 +85,7 @@ std::string bar_line(const std::string& label, std::size_t done,
                   remaining, rate_text(rate), note.empty() ? "" : ", ", note);
   const std::size_t text = columns_of(before) + columns_of(after);
   if (text + 1 > width) {  // no room for a bar
-    return cut(before + after.substr(1), width);
+    return beginning_of(before + after.substr(1), width);
   }
   return before + filled(share, std::min<std::size_t>(width - text, 40)) +
          after;

@@ -41,6 +41,16 @@ const StepInfo& info_of(const ExplainedJob& job, const TracedStep& step) {
                                                : *find_step(step.name);
 }
 
+// Where the hidden states come from.
+std::string hidden_formula(const ExplainedSentence& sentence) {
+  return sentence.layer != 0
+             ? fmt::format("hidden = what layer {} gave", sentence.layer - 1)
+             : fmt::format(
+                   "hidden[b,t,:] = LayerNorm(word[id[b,t],:] + position[t,:]"
+                   "{})",
+                   sentence.token_types ? " + token_type[0,:]" : "");
+}
+
 }  // namespace
 
 std::string operation_of(const ExplainedJob& job, const TracedStep& step,
@@ -63,6 +73,9 @@ std::string formula_of(const ExplainedJob& job, const TracedStep& step) {
            : job.cross      ? "v = embedded_kv"
                             : "v = embedded";
   }
+  if (step.name == "hidden") {
+    return hidden_formula(*job.sentence);
+  }
   std::string formula(info_of(job, step).formula);
   if (!job.biased.contains(step.name)) {
     replace_all(formula, " + w_" + step.name + ".bias", "");
@@ -70,7 +83,11 @@ std::string formula_of(const ExplainedJob& job, const TracedStep& step) {
       replace_all(formula, " + w_o.bias", "");
     }
   }
-  if (job.from_tokens) {
+  if (job.sentence) {
+    for (const std::string_view side : {"query @", "key @", "value @"}) {
+      replace_all(formula, side, "hidden @");
+    }
+  } else if (job.from_tokens) {
     replace_all(formula, "query @", "embedded @");
     replace_all(formula, "key @", job.cross ? "embedded_kv @" : "embedded @");
     replace_all(formula, "value @", job.cross ? "embedded_kv @" : "embedded @");

@@ -42,6 +42,16 @@ constexpr std::array kWords = {
          "vectors without a batch: {2}, embed_dim {3}.",
          "시퀀스 하나의 쿼리가 키와 밸류에 주목합니다, 배치 없이 벡터로 "
          "주어집니다: {2}, embed_dim {3}."},
+    Pair{Word::title_sentence, "Sentence: \"{}\"", "문장: \"{}\""},
+    Pair{Word::title_layer,
+         "Model {0}: layer {1} of {2} (counted from 0), {3}, embed_dim {4}.",
+         "모델 {0}: 층 {2}개 가운데 {1}번 (0번부터), {3}, embed_dim {4}."},
+    Pair{Word::tokens_and_ids,
+         "Its {0} tokens, each behind its id (vocabulary {1}):",
+         "토큰 {0}개, 각각 id 뒤에 있습니다 (어휘 {1}개):"},
+    Pair{Word::cut_tokens,
+         "{0} more did not fit in the model's {1} tokens and were left out.",
+         "토큰 {0}개는 모델의 최대 길이 {1}개를 넘어 뺐습니다."},
     Pair{Word::heads, "{} head(s)", "헤드 {}개"},
     Pair{Word::grouped_heads, "{} heads of queries, {} of keys and values",
          "쿼리 헤드 {}개, 키와 밸류 헤드 {}개"},
@@ -77,6 +87,13 @@ constexpr std::array kWords = {
         "Hkv heads of keys and values: head h of the queries reads head "
         "floor(h/{}).",
         "Hkv 키와 밸류 헤드: 쿼리의 h번 헤드는 floor(h/{})번 헤드를 읽습니다."},
+    Pair{Word::token_axes,
+         "Tables of tokens: a row is the token that asks (query), a column one "
+         "that it\nlooks at (key). --step attn_weights prints the whole table "
+         "of every head.",
+         "토큰 표: 행은 질문하는 토큰(쿼리), 열은 그 토큰이 보는 "
+         "토큰(키)입니다.\n--step attn_weights는 모든 헤드의 표를 전부 "
+         "보여 줍니다."},
     Pair{Word::no_out_proj,
          "no output projection: the merged heads are the output",
          "출력 투영이 없습니다: 이어 붙인 헤드가 그대로 출력입니다"},
@@ -84,6 +101,9 @@ constexpr std::array kWords = {
          "밸류 투영이 없습니다: 밸류를 그대로 씁니다"},
     Pair{Word::heads_title, "Attention weights of every head, sequence {}",
          "모든 헤드의 어텐션 가중치, 시퀀스 {}"},
+    Pair{Word::heads_title_sentence,
+         "Attention weights of every head, layer {}: {}",
+         "모든 헤드의 어텐션 가중치, {}번 층: {}"},
     Pair{Word::padding_label, "(pad)", "(패딩)"},
     Pair{Word::padding_bar, "padding", "패딩"},
 };

@@ -94,7 +94,9 @@ void add_tokens(List& list, const JobShape& job) {
 
 std::vector<TracedStep> list_steps(const JobShape& job) {
   List list(job);
-  if (job.from_tokens) {
+  if (job.from_hidden) {
+    list.add("hidden", {"B", "L", "E"});
+  } else if (job.from_tokens) {
     add_tokens(list, job);
   } else {
     list.add("query", {"B", "Lq", "query_dim"});

@@ -117,7 +117,7 @@ TEST(ParseErrorTest, NamesTheOptionWhatWasGivenAndWhatWasExpected) {
        "unknown option --exmaple; did you mean --example?"},
       {{"explain", "--frobnicate"}, "unknown option --frobnicate"},
       {{"explain", "-x"}, "unknown option -x"},
-      {{"explain", "masked"}, "unexpected argument \"masked\""},
+      {{"explain", "sentence", "masked"}, "unexpected argument \"masked\""},
       {{"explain", "--embed-dim"}, "--embed-dim has no value, expected N"},
       {{"explain", "--seed", "1", "--seed", "2"},
        "--seed was given more than once, expected once"},

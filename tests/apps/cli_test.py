@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import resource
+import shlex
 import signal
 import struct
 import termios
@@ -13,6 +14,7 @@ import unittest
 import xml.etree.ElementTree
 
 import cli_case
+import tiny_model
 from cli_case import BAD_INPUT, OK, OUT_OF_RESOURCES, USAGE, CliTest, read_npy
 
 SMALL = ("--embed-dim", "8", "--num-heads", "2")
@@ -36,8 +38,9 @@ class HelpTest(CliTest):
 
     def test_the_examples_of_explain_work(self):
         self.put_text("[[62, 13], [60]]", "batch.json")
+        tiny_model.write(self.folder / "all-MiniLM-L6-v2")
         text = self.succeed("explain", "--help")
-        lines = [line.split() for line in
+        lines = [shlex.split(line) for line in
                  text.split("\n\n")[0].splitlines()[1:]]
         self.assertGreater(len(lines), 4)
         for line in lines:

@@ -73,8 +73,9 @@ class Trace : public TraceSink {
 // The steps that a job would take, with their shapes, and nothing computed.
 struct JobShape {
   bool batched = true;
-  bool from_tokens = true;  // lengths, padded and embedded come first
-  bool cross = false;       // keys and values from a second sequence
+  bool from_tokens = true;   // lengths, padded and embedded come first
+  bool from_hidden = false;  // what a model's layer takes comes first, alone
+  bool cross = false;        // keys and values from a second sequence
   bool softcap = false;
   bool bias = false;  // on the scores
   bool alibi = false;
