@@ -171,8 +171,9 @@ def as_json(data):
                            for form, peer in result["peers"].items())
         return json.dumps(outer)[:-1] + ', "peers": {\n' + peers + "}}"
 
-    return ('{"conditions": ' + json.dumps(data["conditions"]) +
-            ',\n"results": [\n' +
+    outer = "".join(f"{json.dumps(key)}: {json.dumps(value)},\n"
+                    for key, value in data.items() if key != "results")
+    return ("{" + outer + '"results": [\n' +
             ",\n".join(map(result_lines, data["results"])) + "\n]}\n")
 
 

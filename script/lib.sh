@@ -40,11 +40,12 @@ build_fuzz() {
   quietly fuzz-build cmake --build build/fuzz --target "$1"
 }
 
-# environment FOLDER REQUIREMENTS: the Python packages of that list, without what
-# they require, in an environment of their own; made anew when the list changes.
-# Fails, with what pip said, where they cannot be had.
+# environment FOLDER REQUIREMENTS [OPTION...]: the Python packages of that list in
+# an environment of their own, installed by pip with these options; made anew when
+# the list changes. Fails, with what pip said, where they cannot be had.
 environment() {
   local folder="$1" requirements="$2"
+  shift 2
   if cmp -s "$requirements" "$folder/requirements.txt"; then
     return
   fi
@@ -52,6 +53,6 @@ environment() {
   rm -rf "$folder"
   (quietly "${folder//\//-}-venv" python3 -m venv "$folder") &&
     (quietly "${folder//\//-}-pip" \
-      "$folder/bin/pip" install --no-deps -r "$requirements") &&
+      "$folder/bin/pip" install "$@" -r "$requirements") &&
     cp "$requirements" "$folder/requirements.txt"
 }

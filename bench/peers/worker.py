@@ -16,7 +16,11 @@ dv. Only forms whose name ends with _backward do it.
 
 Of the kind "ragged" the sequences end at lens, queries too: what a peer gives
 for a row behind the end does not count, and a mask of the keys is right.
+
+Of the kind "encode" there are no tensors: read_encode reads workload.json, and
+make(peer, spec, sentences) gives the embeddings (sentences, E) as out.
 """
+import json
 import os
 import pathlib
 import sys
@@ -96,17 +100,31 @@ def read_folder(folder):
     return spec, tensors
 
 
+def read_attention(peer, folder):
+    """What make() gets behind the peer's name."""
+    spec, tensors = read_folder(folder)
+    need((spec["kind"] == "training") == peer.endswith("_backward"),
+         "no such form with or without gradients")
+    return spec, tensors
+
+
+def read_encode(peer, folder):
+    """The folders of workload.json, and the sentences."""
+    spec = json.loads((folder / "workload.json").read_text(encoding="utf-8"))
+    need(spec["kind"] == "encode", "does nothing but encode")
+    text = pathlib.Path(spec["sentences"]).read_text(encoding="utf-8")
+    return spec, text.splitlines()
+
+
 class Worker:
-    def __init__(self, make, version):
-        self.make, self.version = make, version
+    def __init__(self, make, version, read):
+        self.make, self.version, self.read = make, version, read
         self.runs = {}
 
     def load(self, peer, folder):
         self.runs.pop(peer, None)
-        spec, tensors = read_folder(pathlib.Path(folder))
-        need((spec["kind"] == "training") == peer.endswith("_backward"),
-             "no such form with or without gradients")
-        self.runs[peer] = self.make(peer, spec, tensors)
+        self.runs[peer] = self.make(
+            peer, *self.read(peer, pathlib.Path(folder)))
         return self.version
 
     def run(self, peer, count):
@@ -130,12 +148,12 @@ class Worker:
         return ""
 
 
-def serve(make, version):
+def serve(make, version, read=read_attention):
     """Answers standard input until it ends. What a library prints goes to
     standard error, so that the answers stand alone."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    worker = Worker(make, version)
+    worker = Worker(make, version, read)
     for line in sys.stdin:
         word, *arguments = line.strip().split(" ", 2)
         if word == "quit":

