@@ -348,7 +348,7 @@ class OutputTest(CliTest):
             resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20))
         self.fail_with(OUT_OF_RESOURCES, "memory", "explain", "--embed-dim",
                        "8192", preexec_fn=limit)
-        tokens = "[" + ",".join(["[1,2,3,4]"] * 2_000_000) + "]"
+        tokens = "[" + ",".join(["[1,2,3,4]"] * 1_000_000) + "]"
         self.fail_with(OUT_OF_RESOURCES, "memory", "explain", *SMALL,
                        "--tokens", "-", stdin=tokens.encode(),
                        preexec_fn=limit)

@@ -122,7 +122,8 @@ class Encoder:
         return heads, self.linear(f"{layer}.attention.output.dense", merged)
 
     def layers(self, ids):
-        """Of each layer (hidden states it takes, attn_weights[h][i][j], output)."""
+        """Of each layer (hidden states it takes, attn_weights[h][i][j], output);
+        returns the last hidden states."""
         def add(a, b):
             return [[x + y for x, y in zip(*rows)] for rows in zip(a, b)]
 
@@ -141,3 +142,13 @@ class Encoder:
                     for row in self.linear(f"{layer}.intermediate.dense", x)]
             x = self.norm(f"{layer}.output",
                           add(x, self.linear(f"{layer}.output.dense", wide)))
+        return x
+
+    def hidden(self, ids):
+        """The last hidden states."""
+        layers = self.layers(ids)
+        while True:
+            try:
+                next(layers)
+            except StopIteration as end:
+                return end.value
