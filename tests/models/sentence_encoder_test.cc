@@ -143,7 +143,7 @@ TEST_F(SentenceEncoderTest,
   for (int n = 0; n < 1000; ++n) {
     many.insert(many.end(), kSentences.begin(), kSentences.end());
   }
-  for (const std::size_t threads : {1, 2, 3}) {
+  for (const std::size_t threads : {1u, 2u, 3u}) {
     const Executor executor = Executor::with_threads(threads).value();
     const auto done = encoder.encode(many, {.executor = &executor}).value();
     for (std::size_t n = 0; n < many.size(); ++n) {
