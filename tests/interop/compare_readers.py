@@ -10,7 +10,6 @@ the libraries it is skipped.
 import collections
 import io
 import json
-import os
 import pathlib
 import random
 import re
@@ -20,19 +19,12 @@ import subprocess
 import sys
 import warnings
 
-SKIPPED = 77
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import peers  # noqa: E402
 
-try:
-    import numpy
-    import safetensors
-except ImportError:
-    other = os.environ.get("HEADWISE_PEERS_PYTHON")
-    if other and "HEADWISE_PEERS_TRIED" not in os.environ:
-        os.environ["HEADWISE_PEERS_TRIED"] = "1"
-        os.execv(other, [other, "-B", *sys.argv])
-    print("skipped: there are no safetensors and numpy packages "
-          f"(HEADWISE_PEERS_PYTHON is {other})")
-    sys.exit(SKIPPED)
+peers.need("numpy", "safetensors")
+import numpy  # noqa: E402
+import safetensors  # noqa: E402
 
 DATA = pathlib.Path(__file__).resolve().parent / "data"
 

