@@ -54,9 +54,9 @@ float rounded(Half number) { return widened(number); }
 float rounded(Bfloat number) { return widened(number); }
 
 template <class T>
-T element(const Array& array, std::size_t index) {
+T element(const std::byte* data, std::size_t index) {
   T value{};
-  std::memcpy(&value, array.data.data() + index * sizeof(T), sizeof(T));
+  std::memcpy(&value, data + index * sizeof(T), sizeof(T));
   return value;
 }
 
@@ -118,24 +118,27 @@ double shown_value(T number) {
   return static_cast<double>(rounded(number));
 }
 
-Error not_finite(const Array& array, std::string_view operation,
+Error not_finite(std::span<const std::size_t> shape, std::string_view operation,
                  std::string_view name, std::size_t index, double value) {
   return {ErrorCode::bad_data,
           std::string(operation) + ": " + std::string(name) + " is " +
               // Never "-nan".
               (std::isnan(value) ? "nan" : number_text(value)) + " at " +
-              index_text(array.shape, index) + ", expected finite numbers" +
+              index_text(shape, index) + ", expected finite numbers" +
               (std::isfinite(value) ? " of float32" : "")};
 }
 
+// `view` is in C order.
 template <class T>
-Status all_finite(const Array& array, std::string_view operation,
+Status all_finite(const AnyView& view, std::string_view operation,
                   std::string_view name) {
   if constexpr (!std::is_integral_v<T> && !std::is_same_v<T, std::byte>) {
-    for (std::size_t i = 0; i < array.data.size() / sizeof(T); ++i) {
-      if (!std::isfinite(rounded(element<T>(array, i)))) {
-        return not_finite(array, operation, name, i,
-                          shown_value(element<T>(array, i)));
+    const auto* const data = static_cast<const std::byte*>(view.data());
+    const std::size_t count = *checked_product(view.extents());
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!std::isfinite(rounded(element<T>(data, i)))) {
+        return not_finite(view.extents(), operation, name, i,
+                          shown_value(element<T>(data, i)));
       }
     }
   }
@@ -179,9 +182,9 @@ Status convert(const Array& array, std::string_view operation,
     } else {
       for (std::size_t i = 0; i < out.size(); ++i) {
         if constexpr (std::is_integral_v<T>) {
-          out[i] = static_cast<float>(element<T>(array, i));
+          out[i] = static_cast<float>(element<T>(array.data.data(), i));
         } else {
-          out[i] = rounded(element<T>(array, i));
+          out[i] = rounded(element<T>(array.data.data(), i));
         }
       }
       return ok();
@@ -194,7 +197,7 @@ Status convert(const Array& array, std::string_view operation,
   return with_type(array.dtype, [&]<class T>(T) -> Status {
     if constexpr (std::is_integral_v<T> || std::is_same_v<T, std::byte>) {
       for (std::size_t i = 0; i < out.size(); ++i) {
-        out[i] = element<T>(array, i) != T{};
+        out[i] = element<T>(array.data.data(), i) != T{};
       }
       return ok();
     } else {
@@ -208,7 +211,7 @@ Status convert(const Array& array, std::string_view operation,
   return with_type(array.dtype, [&]<class T>(T) -> Status {
     if constexpr (std::is_integral_v<T>) {
       for (std::size_t i = 0; i < out.size(); ++i) {
-        const T value = element<T>(array, i);
+        const T value = element<T>(array.data.data(), i);
         if (!std::in_range<std::int64_t>(value)) {
           return value_error(
               operation,
@@ -228,11 +231,14 @@ Status convert(const Array& array, std::string_view operation,
 
 }  // namespace detail
 
-Status check_finite(const Array& array, std::string_view operation,
+Status check_finite(const AnyView& view, std::string_view operation,
                     std::string_view name) {
-  return catching_out_of_memory([&] {
-    return with_type(array.dtype, [&]<class T>(T) {
-      return all_finite<T>(array, operation, name);
+  return catching_out_of_memory([&]() -> Status {
+    if (!lies_in_c_order(view.extents(), view.strides())) {
+      return value_error(operation, name, "strided", "elements in C order");
+    }
+    return with_type(view.dtype(), [&]<class T>(T) {
+      return all_finite<T>(view, operation, name);
     });
   });
 }

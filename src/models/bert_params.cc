@@ -1,6 +1,8 @@
 #include "models/bert_params.h"
 
 #include <initializer_list>
+#include <memory>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -45,9 +47,9 @@ using Axes = std::initializer_list<std::pair<std::string_view, std::size_t>>;
 
 class Reader {
  public:
-  static Result<Reader> open(const std::string& path,
-                             const BertConfig& config) {
-    auto file = ParamFile::open(kOperation, path, FileAccess::mapped);
+  static Result<Reader> open(const std::string& path, const BertConfig& config,
+                             FileAccess access) {
+    auto file = ParamFile::open(kOperation, path, access);
     if (!file) {
       return file.error();
     }
@@ -69,15 +71,15 @@ class Reader {
                        std::to_string(config.num_layers) +
                        " as in config.json"};
     }
-    return Reader(*std::move(file), *std::move(shapes), *std::move(match),
-                  names, config);
+    return Reader(*std::move(file), access, *std::move(shapes),
+                  *std::move(match), names, config);
   }
 
   Result<BertEmbeddings> embeddings() const {
     const std::size_t E = config_.hidden_size;
     auto word =
-        tensor<2>("embeddings.word_embeddings.weight",
-                  {{"vocab_size", config_.vocab_size}, {"hidden_size", E}});
+        in_place("embeddings.word_embeddings.weight",
+                 {{"vocab_size", config_.vocab_size}, {"hidden_size", E}});
     auto place = tensor<2>(
         "embeddings.position_embeddings.weight",
         {{"max_positions", config_.max_positions}, {"hidden_size", E}});
@@ -98,7 +100,7 @@ class Reader {
         }
       }
     }
-    return BertEmbeddings{*std::move(word), *std::move(place),
+    return BertEmbeddings{word->view, std::move(word->owner), *std::move(place),
                           *std::move(norm)};
   }
 
@@ -133,9 +135,10 @@ class Reader {
  private:
   using Axis = std::pair<std::string_view, std::size_t>;
 
-  Reader(ParamFile file, ShapesByName shapes, LayoutMatch match,
-         const BertNames& names, const BertConfig& config)
+  Reader(ParamFile file, FileAccess access, ShapesByName shapes,
+         LayoutMatch match, const BertNames& names, const BertConfig& config)
       : file_(std::move(file)),
+        access_(access),
         shapes_(std::move(shapes)),
         match_(std::move(match)),
         names_(&names),
@@ -145,15 +148,33 @@ class Reader {
     return std::string(kOperation) + ": " + file_.path();
   }
 
+  Status check_there(const std::string& name) const {
+    return file_.names().contains(name)
+               ? ok()
+               : Status(Error{ErrorCode::bad_data,
+                              subject() + " has no " + printable(name)});
+  }
+
   Result<Array> read(const std::string& name) const {
-    if (!file_.names().contains(name)) {
-      return Error{ErrorCode::bad_data,
-                   subject() + " has no " + printable(name)};
+    if (Status s = check_there(name); !s) {
+      return s.error();
     }
     auto array = file_.read(name);
     const Status finite =
         array ? check_finite(*array, kOperation, file_.place_of(name)) : ok();
     return finite ? std::move(array) : finite.error();
+  }
+
+  Status check_axes(std::string_view name, std::span<const std::size_t> shape,
+                    Axes axes) const {
+    std::string words;
+    std::vector<std::size_t> expected;
+    for (const auto& [word, size] : axes) {
+      words += (words.empty() ? "(" : ", ") + std::string(word);
+      expected.push_back(size);
+    }
+    const Status s = check_shape(subject(), name, shape, words + ")", expected);
+    return s ? s : Error{ErrorCode::bad_data, s.error().message};
   }
 
   template <std::size_t Rank>
@@ -162,18 +183,50 @@ class Reader {
     if (!array) {
       return array.error();
     }
-    std::string words;
-    std::vector<std::size_t> expected;
-    for (const auto& [word, size] : axes) {
-      words += (words.empty() ? "(" : ", ") + std::string(word);
-      expected.push_back(size);
-    }
-    if (Status s =
-            check_shape(subject(), name, array->shape, words + ")", expected);
-        !s) {
-      return Error{ErrorCode::bad_data, s.error().message};
+    if (Status s = check_axes(name, array->shape, axes); !s) {
+      return s.error();
     }
     return to_float<Rank>(*array, subject(), name);
+  }
+
+  struct Kept {
+    TensorView<const float, 2> view;
+    std::shared_ptr<const void> owner;
+  };
+
+  // A parameter in the bytes of the mapped file, or in a copy where there are
+  // none or they are no float32 that can be read as it lies. (Of a file that
+  // was read, one parameter would keep all.)
+  Result<Kept> in_place(std::string_view name, Axes axes) const {
+    const std::string full = match_.prefix + std::string(name);
+    if (Status s = check_there(full); !s) {
+      return s.error();
+    }
+    auto found = file_.tensor(full);
+    if (!found) {
+      return found.error();
+    }
+    const AnyView& view = found->view;
+    if (access_ == FileAccess::read || !found->in_place || !found->bytes ||
+        view.dtype() != DType::float32) {
+      auto copy = tensor<2>(name, axes);
+      if (!copy) {
+        return copy.error();
+      }
+      auto owner = std::make_shared<const Tensor<float, 2>>(*std::move(copy));
+      const auto elements = owner->view();
+      return Kept{elements, std::move(owner)};
+    }
+    Status s = check_finite(view, kOperation, file_.place_of(full));
+    if (s) {
+      s = check_axes(name, view.extents(), axes);
+    }
+    if (!s) {
+      return s.error();
+    }
+    return Kept{{static_cast<const float*>(view.data()),
+                 {view.extents()[0], view.extents()[1]}},
+                std::move(found->bytes)};
   }
 
   Result<Linear> linear(const std::string& name, const Axis& out,
@@ -243,6 +296,7 @@ class Reader {
   }
 
   ParamFile file_;
+  FileAccess access_;
   ShapesByName shapes_;
   LayoutMatch match_;
   const BertNames* names_;
@@ -252,12 +306,13 @@ class Reader {
 }  // namespace
 
 Result<BertParams> read_bert_params(const std::string& folder,
-                                    const BertConfig& config) {
+                                    const BertConfig& config,
+                                    FileAccess access) {
   const auto path = find_params(kOperation, folder);
   if (!path) {
     return path.error();
   }
-  const auto reader = Reader::open(*path, config);
+  const auto reader = Reader::open(*path, config, access);
   if (!reader) {
     return reader.error();
   }
@@ -271,15 +326,19 @@ Result<BertParams> read_bert_params(const std::string& folder,
     if (!layer) {
       return layer.error();
     }
+    if (n != 0) {
+      layer->attention.share_memory_with(params.layers.front().attention);
+    }
     params.layers.push_back(*std::move(layer));
   }
   return params;
 }
 
 Result<BertEncoder> BertEncoder::read(const std::string& folder,
-                                      const BertConfig& config) {
+                                      const BertConfig& config,
+                                      FileAccess access) {
   return catching_out_of_memory([&]() -> Result<BertEncoder> {
-    auto params = read_bert_params(folder, config);
+    auto params = read_bert_params(folder, config, access);
     if (!params) {
       return params.error();
     }

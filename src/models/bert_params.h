@@ -16,6 +16,7 @@ struct BertParams {
 };
 
 Result<BertParams> read_bert_params(const std::string& folder,
-                                    const BertConfig& config);
+                                    const BertConfig& config,
+                                    FileAccess access);
 
 }  // namespace headwise

@@ -198,7 +198,8 @@ class Window {
 
 }  // namespace
 
-Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder) {
+Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
+                                              FileAccess access) {
   return catching_out_of_memory([&]() -> Result<SentenceEncoder> {
     auto settings = read_model_settings(folder);
     if (!settings) {
@@ -216,7 +217,7 @@ Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder) {
                        " tokens, expected at most vocab_size = " +
                        std::to_string(settings->config.vocab_size)};
     }
-    auto encoder = BertEncoder::read(inner, settings->config);
+    auto encoder = BertEncoder::read(inner, settings->config, access);
     if (!encoder) {
       return encoder.error();
     }

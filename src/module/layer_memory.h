@@ -2,6 +2,7 @@
 // megabytes anew in each call costs more than their arithmetic saves.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -26,26 +27,41 @@ struct LayerMemory {
   std::optional<Workspace> workspace{};
 };
 
-// Holds the memory of one call between calls. Who comes while it is out gets
-// none and takes its own. No lock.
-class MultiHeadAttention::MemorySlot {
+// Holds the memory of some calls between calls: that of so many threads as
+// compute at a time. Who finds none takes its own, and what finds no room is
+// let go. No lock.
+class MultiHeadAttention::MemoryShelf {
  public:
-  MemorySlot() = default;
-  ~MemorySlot() { take(); }
-  MemorySlot(const MemorySlot&) = delete;
-  MemorySlot& operator=(const MemorySlot&) = delete;
+  MemoryShelf() = default;
+  ~MemoryShelf() {
+    for (auto& place : kept_) {
+      const std::unique_ptr<LayerMemory> last(place.exchange(nullptr));
+    }
+  }
+  MemoryShelf(const MemoryShelf&) = delete;
+  MemoryShelf& operator=(const MemoryShelf&) = delete;
 
   LayerMemory take() {
-    const std::unique_ptr<LayerMemory> kept(kept_.exchange(nullptr));
-    return kept ? std::move(*kept) : LayerMemory{};
+    for (auto& place : kept_) {
+      if (const std::unique_ptr<LayerMemory> kept(place.exchange(nullptr));
+          kept) {
+        return std::move(*kept);
+      }
+    }
+    return {};
   }
   void give(LayerMemory memory) {
-    const std::unique_ptr<LayerMemory> before(kept_.exchange(
-        std::make_unique<LayerMemory>(std::move(memory)).release()));
+    auto kept = std::make_unique<LayerMemory>(std::move(memory));
+    for (auto& place : kept_) {
+      kept.reset(place.exchange(kept.release()));
+      if (!kept) {
+        return;
+      }
+    }
   }
 
  private:
-  std::atomic<LayerMemory*> kept_ = nullptr;
+  std::array<std::atomic<LayerMemory*>, 16> kept_{};
 };
 
 }  // namespace headwise

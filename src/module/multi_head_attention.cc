@@ -175,7 +175,7 @@ Status check_output(const MultiHeadAttentionConfig& config,
 
 MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionConfig& config,
                                        Seed seed)
-    : config_(config), seed_(seed), memory_(std::make_shared<MemorySlot>()) {}
+    : config_(config), seed_(seed), memory_(std::make_shared<MemoryShelf>()) {}
 
 Result<MultiHeadAttention> MultiHeadAttention::create(
     const MultiHeadAttentionConfig& config, Seed seed) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <limits>
 
 #include "models/bert_reference.h"
@@ -213,6 +215,49 @@ TEST_P(BertEncoderTest, ParametersThatAreNotFiniteAreNamed) {
     EXPECT_THAT(message, HasSubstr(name));
     EXPECT_THAT(message, HasSubstr("expected finite numbers"));
   }
+}
+
+TEST_P(BertEncoderTest, TheFileMayGoOrBeReplacedOnceItWasRead) {
+  const BertEncoder mapped = read(params_).value();
+  const BertEncoder whole =
+      BertEncoder::read(folder_.path(), config_, FileAccess::read).value();
+  const auto before = mapped.forward(kIds).value().hidden;
+  Params zeros = small_params(config_);
+  for (auto& [name, param] : zeros) {
+    std::ranges::fill(param.elements(), 0.0f);
+  }
+  ASSERT_TRUE(write_params(folder_ / "model.safetensors", zeros));
+  const auto replaced = mapped.forward(kIds).value().hidden;
+  std::filesystem::remove(folder_ / "model.safetensors");
+  EXPECT_TRUE(same_bits(before.elements(), replaced.elements()));
+  EXPECT_TRUE(same_bits(before.elements(),
+                        mapped.forward(kIds).value().hidden.elements()));
+  EXPECT_TRUE(same_bits(before.elements(),
+                        whole.forward(kIds).value().hidden.elements()));
+}
+
+// Words that cannot stay in the file's bytes.
+TEST_P(BertEncoderTest, WordsOfAnotherTypeAreWidened) {
+  Params params = small_params(config_);
+  Tensor<float, 2>& word = params.at("embeddings.word_embeddings.weight");
+  std::vector<double> wide(word.elements().begin(), word.elements().end());
+  const auto expected = read(params).value().forward(kIds).value().hidden;
+  std::map<std::string, AnyView> views;
+  for (const auto& [name, param] : params) {
+    views.emplace(name, param.view());
+    if (param.extent(0) == 1) {
+      views[name] = TensorView<const float, 1>(param.data(), {param.extent(1)});
+    }
+  }
+  views["embeddings.word_embeddings.weight"] =
+      TensorView<const double, 2>(wide.data(), word.extents());
+  ASSERT_TRUE(write_safetensors(folder_ / "model.safetensors", views));
+  const auto given = BertEncoder::read(folder_.path(), config_)
+                         .value()
+                         .forward(kIds)
+                         .value()
+                         .hidden;
+  EXPECT_TRUE(same_bits(expected.elements(), given.elements()));
 }
 
 TEST_P(BertEncoderTest, AFolderWithoutParametersSaysWhatItLacks) {

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "headwise/models/model_settings.h"
+#include "headwise/models/sentence_encoder.h"
 #include "headwise/models/wordpiece.h"
 #include "interop/files.h"
 #include "models/model_texts.h"
+#include "models/small_model.h"
 #include "models/vocabularies.h"
 #include "support/failures.h"
 
@@ -47,6 +49,30 @@ TEST(OutOfMemoryTest, EveryAllocationOfAModelsSettingsMayFail) {
       R"({"embedding_dimension": 384, "pooling_mode": ["cls", "mean"]})");
   const std::string path = folder.path();
   EXPECT_GT(failures_of([&] { return read_model_settings(path); }), 100);
+}
+
+TEST(OutOfMemoryTest, EveryAllocationOfAModelMayFail) {
+  const TempFolder folder;
+  testing_support::put_small_model(
+      folder, testing_support::small_params(
+                  testing_support::small_config(BertFamily::bert)));
+  const std::string path = folder.path();
+  for (const FileAccess access : {FileAccess::read, FileAccess::mapped}) {
+    EXPECT_GT(failures_of([&] { return SentenceEncoder::read(path, access); }),
+              100);
+  }
+  const SentenceEncoder model = SentenceEncoder::read(path).value();
+  const Executor alone = Executor::with_threads(1).value();
+  const std::vector<std::string_view> sentences = {"we see heads", "", "why"};
+  EXPECT_GT(failures_of(
+                [&] { return model.encode(sentences, {.executor = &alone}); }),
+            10);
+  const RaggedTokens ids = {{2, 5, 3}};
+  EXPECT_GT(failures_of([&] {
+              return model.encoder().forward(
+                  ids, {.attn_weights = true, .executor = &alone});
+            }),
+            10);
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "models/bert_reference.h"
-#include "models/model_texts.h"
 #include "models/small_model.h"
 
 namespace headwise {
@@ -15,33 +14,14 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing_support::BertReference;
-using testing_support::Fields;
 using testing_support::Params;
 using testing_support::same_bits;
 using testing_support::small_config;
 using testing_support::small_params;
-using testing_support::write_params;
-
-constexpr std::string_view kVocabulary =
-    "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nheads\nmatter\n!\nwe\nsee\n##s\na\n"
-    "head\nwhy\n";
 
 class SentenceEncoderTest : public testing::Test {
  protected:
-  SentenceEncoderTest() {
-    put("vocab.txt", kVocabulary);
-    put("config.json", testing_support::json({{"model_type", "\"bert\""},
-                                              {"vocab_size", "14"},
-                                              {"hidden_size", "12"},
-                                              {"num_hidden_layers", "2"},
-                                              {"num_attention_heads", "3"},
-                                              {"intermediate_size", "20"},
-                                              {"max_position_embeddings", "9"},
-                                              {"type_vocab_size", "2"},
-                                              {"layer_norm_eps", "1e-6"},
-                                              {"hidden_act", "\"gelu\""}}));
-    EXPECT_TRUE(write_params(folder_ / "model.safetensors", params_));
-  }
+  SentenceEncoderTest() { testing_support::put_small_model(folder_, params_); }
 
   void put(std::string_view name, std::string_view text) {
     put_file(folder_ / name, bytes_of(text));
@@ -182,7 +162,7 @@ TEST_F(SentenceEncoderTest, NoSentencesAreLegal) {
 }
 
 TEST_F(SentenceEncoderTest, AVocabularyOfMoreTokensThanTheModelIsAnError) {
-  put("vocab.txt", std::string(kVocabulary) + "more\n");
+  put("vocab.txt", std::string(testing_support::kSmallVocabulary) + "more\n");
   const auto read = SentenceEncoder::read(folder_.path());
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, ErrorCode::bad_data);

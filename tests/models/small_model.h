@@ -5,11 +5,13 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headwise/interop/safetensors.h"
 #include "headwise/models/bert_encoder.h"
 #include "interop/files.h"
+#include "models/model_texts.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
@@ -104,6 +106,28 @@ inline Status write_params(const std::string& path, const Params& params,
     }
   }
   return write_safetensors(path, views);
+}
+
+// The tokens of small_config()'s vocabulary.
+inline constexpr std::string_view kSmallVocabulary =
+    "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nheads\nmatter\n!\nwe\nsee\n##s\na\n"
+    "head\nwhy\n";
+
+// The whole folder of small_config(BertFamily::bert).
+inline void put_small_model(const TempFolder& folder, const Params& params) {
+  put_file(folder / "vocab.txt", bytes_of(kSmallVocabulary));
+  put_file(folder / "config.json",
+           bytes_of(json({{"model_type", "\"bert\""},
+                          {"vocab_size", "14"},
+                          {"hidden_size", "12"},
+                          {"num_hidden_layers", "2"},
+                          {"num_attention_heads", "3"},
+                          {"intermediate_size", "20"},
+                          {"max_position_embeddings", "9"},
+                          {"type_vocab_size", "2"},
+                          {"layer_norm_eps", "1e-6"},
+                          {"hidden_act", "\"gelu\""}})));
+  EXPECT_TRUE(write_params(folder / "model.safetensors", params));
 }
 
 }  // namespace headwise::testing_support

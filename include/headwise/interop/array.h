@@ -131,8 +131,13 @@ Result<Tensor<std::int64_t, Rank>> to_int64(const Array& array,
 
 // An error that names the first element that is NaN or infinite as a float32
 // (a float64 beyond float32's range is): `read_params: w_q.weight is nan at
-// (3, 4), expected finite numbers`. Integers and bools are finite.
-Status check_finite(const Array& array, std::string_view operation,
+// (3, 4), expected finite numbers`. Integers and bools are finite. Also
+// invalid_argument for a view that is not in C order.
+Status check_finite(const AnyView& view, std::string_view operation,
                     std::string_view name);
+inline Status check_finite(const Array& array, std::string_view operation,
+                           std::string_view name) {
+  return check_finite(array.view(), operation, name);
+}
 
 }  // namespace headwise

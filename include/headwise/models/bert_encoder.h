@@ -15,7 +15,9 @@
 // Parameters are read from model.safetensors or, for models in shards,
 // model.safetensors.index.json, by the names that BERT and DistilBERT give them
 // (with or without "bert." and "distilbert." before). They are kept packed for
-// inference: the layers cannot be trained.
+// inference: the layers cannot be trained. Those of the words stay in the
+// file's own bytes where these are float32: FileAccess says what that means for
+// a file that others change.
 //
 // Errors of reading: io_error; bad_data for a file that is none, for parameters
 // that are missing, not finite or of other sizes than the config's;
@@ -34,6 +36,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -41,6 +44,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
+#include "headwise/interop/safetensors.h"
 #include "headwise/models/model_settings.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"
@@ -59,7 +63,10 @@ struct BertLayer {
 };
 
 struct BertEmbeddings {
-  Tensor<float, 2> word;  // (vocab_size, hidden_size)
+  // (vocab_size, hidden_size), where the file has it if that can be: half of a
+  // small model's bytes, of which a text needs a few rows.
+  TensorView<const float, 2> word;
+  std::shared_ptr<const void> word_owner;
   // position[t] + token_type[0]: (max_positions, hidden_size)
   Tensor<float, 2> place;
   LayerNormParams norm;
@@ -91,7 +98,8 @@ class BertEncoder {
  public:
   // `folder` holds the parameters: settings.transformer_folder.
   static Result<BertEncoder> read(const std::string& folder,
-                                  const BertConfig& config);
+                                  const BertConfig& config,
+                                  FileAccess access = FileAccess::mapped);
 
   const BertConfig& config() const { return config_; }
   const std::vector<BertLayer>& layers() const { return layers_; }

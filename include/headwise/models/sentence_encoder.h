@@ -25,6 +25,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
+#include "headwise/interop/safetensors.h"
 #include "headwise/models/bert_encoder.h"
 #include "headwise/models/model_settings.h"
 #include "headwise/models/wordpiece.h"
@@ -47,7 +48,9 @@ struct SentenceEmbeddings {
 
 class SentenceEncoder {
  public:
-  static Result<SentenceEncoder> read(const std::string& folder);
+  // `access` is that of BertEncoder::read().
+  static Result<SentenceEncoder> read(const std::string& folder,
+                                      FileAccess access = FileAccess::mapped);
 
   const ModelSettings& settings() const { return settings_; }
   const WordPiece& tokenizer() const { return tokenizer_; }

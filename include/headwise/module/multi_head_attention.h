@@ -156,11 +156,11 @@ class MultiHeadAttention {
 
   // The first call fixes the sizes that are still open (kFromFirstCall). Every
   // other call changes nothing and may run beside others; the layer keeps the
-  // memory that one of them computed in for the next one. `trace`, when given,
-  // is told each step with its tensor, at the price of L x L memory. A ragged
-  // batch is (1, rows, E), and so is its output; it has no trace. Options have
-  // no score_weight: the layer's is w_score. Errors: shape_mismatch,
-  // invalid_argument, out_of_range, out_of_memory, unsupported.
+  // memory that they computed in (of at most 16 at a time) for the next ones.
+  // `trace`, when given, is told each step with its tensor, at the price of L x
+  // L memory. A ragged batch is (1, rows, E), and so is its output; it has no
+  // trace. Options have no score_weight: the layer's is w_score. Errors:
+  // shape_mismatch, invalid_argument, out_of_range, out_of_memory, unsupported.
   Result<MultiHeadAttentionResult<3>> forward(
       TensorView<const float, 3> query, TensorView<const float, 3> key,
       TensorView<const float, 3> value, const AttentionOptions& options = {},
@@ -184,6 +184,13 @@ class MultiHeadAttention {
                       TensorView<const float, 3> value,
                       TensorView<float, 3> output,
                       const AttentionOptions& options = {}) const;
+
+  // Computes from now on in the memory that `other` keeps, and it in this
+  // one's: layers that run one after another need only one. No call may run
+  // meanwhile.
+  void share_memory_with(const MultiHeadAttention& other) {
+    memory_ = other.memory_;
+  }
 
   // The forward pass of training: the same result, and what backward() needs.
   // The inputs and the views inside `options` must outlive the backward pass
@@ -223,7 +230,7 @@ class MultiHeadAttention {
   friend class MultiHeadAttentionSaved;
   struct Run;
   struct RunFor;
-  class MemorySlot;
+  class MemoryShelf;
 
   Status draw_params();
   void set_params(MultiHeadAttentionParams params);
@@ -240,7 +247,7 @@ class MultiHeadAttention {
   std::optional<MultiHeadAttentionParams> params_;
   std::uint64_t params_id_ = 0;  // no other parameters have it
   // Where forward() computes; never null but in a layer that was moved from.
-  std::shared_ptr<MemorySlot> memory_;
+  std::shared_ptr<MemoryShelf> memory_;
 };
 
 }  // namespace headwise
