@@ -110,8 +110,8 @@ Status Linear::forward_into(TensorView<const float, 3> x,
   if (y.stride(2) != 1) {
     return value_error("linear", "y", "strided", "features side by side");
   }
-  if (const auto target = current_target(); !target) {
-    return target.error();
+  if (Status s = check_target(); !s) {
+    return s.error();
   }
   project(x, std::array{Projection{this, y}}, {}, executor);
   return ok();

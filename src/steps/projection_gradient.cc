@@ -203,8 +203,8 @@ Result<LinearGradients> Linear::backward_params(
       !s) {
     return s.error();
   }
-  if (const auto target = current_target(); !target) {
-    return target.error();
+  if (Status s = check_target(); !s) {
+    return s.error();
   }
   auto weight = WeightGradient::create(x, d_y, executor);
   auto bias = Tensor<float, 1>::create({has_bias() ? out_features() : 0});
