@@ -5,9 +5,11 @@
 #include "headwise/run/executor.h"
 
 int main() {
-  int shared = 0;
+  // So many parts that the second thread has come before they are done.
+  constexpr std::size_t kParts = 1 << 20;
+  std::size_t shared = 0;
   headwise::Executor::with_threads(2).value().parallel_for(
-      2, 1, [&](std::size_t begin, std::size_t end) {
+      kParts, 1, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
           ++shared;
         }
