@@ -5,13 +5,14 @@
 #include "headwise/run/executor.h"
 
 int main() {
-  // So many parts that the second thread has come before they are done.
+  // So many parts, each written (volatile: not their sum), that the second
+  // thread has come before they are done.
   constexpr std::size_t kParts = 1 << 20;
-  std::size_t shared = 0;
+  volatile std::size_t shared = 0;
   headwise::Executor::with_threads(2).value().parallel_for(
       kParts, 1, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
-          ++shared;
+          shared = shared + 1;
         }
       });
   return shared == 0 ? 1 : 0;
