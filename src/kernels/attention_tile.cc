@@ -10,8 +10,9 @@
 #include <hwy/highway.h>
 
 #include "kernels/chains-inl.h"
-#include "kernels/exp2-inl.h"
+#include "kernels/fold-inl.h"
 #include "kernels/mask_word-inl.h"
+#include "kernels/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headwise::kernels {
@@ -68,92 +69,35 @@ void mask(const MaskWord* allowed, std::size_t count, std::size_t lanes,
   }
 }
 
-template <std::size_t kVectorsHere>
-HWY_INLINE void softmax_vectors(std::size_t count, float* HWY_RESTRICT scores,
-                                float* HWY_RESTRICT max,
-                                float* HWY_RESTRICT sum) {
-  const Lane d;
-  constexpr std::size_t lanes = kVectorsHere * kLanes;
-  const Vector minus_inf = hn::Set(d, -std::numeric_limits<float>::infinity());
-  Vector row_max[kVectorsHere];
-  Vector row_sum[kVectorsHere];
-  for (std::size_t v = 0; v < kVectorsHere; ++v) {
-    row_max[v] = minus_inf;
-    row_sum[v] = hn::Zero(d);
-  }
-  for (std::size_t k = 0; k < count; ++k) {
-    for (std::size_t v = 0; v < kVectorsHere; ++v) {
-      row_max[v] =
-          hn::Max(row_max[v], hn::Load(d, scores + k * lanes + v * kLanes));
-    }
-  }
-  Vector shift[kVectorsHere];
-  for (std::size_t v = 0; v < kVectorsHere; ++v) {
-    // A row without an allowed key: (-inf) - (-inf) would be NaN.
-    shift[v] = hn::IfThenZeroElse(hn::Eq(row_max[v], minus_inf), row_max[v]);
-  }
-  for (std::size_t k = 0; k < count; ++k) {
-    for (std::size_t v = 0; v < kVectorsHere; ++v) {
-      float* place = scores + k * lanes + v * kLanes;
-      const Vector p = exp2(d, hn::Sub(hn::Load(d, place), shift[v]));
-      row_sum[v] = hn::Add(row_sum[v], p);
-      hn::Store(p, d, place);
-    }
-  }
-  for (std::size_t v = 0; v < kVectorsHere; ++v) {
-    hn::Store(row_max[v], d, max + v * kLanes);
-    hn::Store(row_sum[v], d, sum + v * kLanes);
-  }
-}
+struct WatchNothing {
+  HWY_INLINE void operator()(std::size_t, std::size_t, Vector, Vector,
+                             Vector) const {}
+};
 
 void softmax(std::size_t count, std::size_t lanes, float* scores, float* max,
              float* sum) {
+  const WatchNothing watch;
   switch (lanes / kLanes) {
     case 1:
-      return softmax_vectors<1>(count, scores, max, sum);
+      return softmax_vectors<1>(count, scores, max, sum, watch);
     case 2:
-      return softmax_vectors<2>(count, scores, max, sum);
+      return softmax_vectors<2>(count, scores, max, sum, watch);
     default:
-      return softmax_vectors<3>(count, scores, max, sum);
+      return softmax_vectors<3>(count, scores, max, sum, watch);
   }
-}
-
-// How a block's partial result joins a row's: by which factors, and whether
-// one side is empty (its sum is 0), when the other is taken as it is.
-struct FoldOf {
-  Vector state_factor;
-  Vector block_factor;
-  hn::Mask<Lane> state_empty;
-  hn::Mask<Lane> block_empty;
-};
-
-HWY_INLINE FoldOf fold_of(const Fold& fold, std::size_t n) {
-  const Lane d;
-  const Vector m = hn::Load(d, fold.block_max + n);
-  const Vector M = hn::Load(d, fold.state.max + n);
-  const Vector top = hn::Max(M, m);
-  return {exp2(d, hn::Sub(M, top)), exp2(d, hn::Sub(m, top)),
-          hn::Eq(hn::Load(d, fold.state.sum + n), hn::Zero(d)),
-          hn::Eq(hn::Load(d, fold.block_sum + n), hn::Zero(d))};
-}
-
-HWY_INLINE Vector folded(const FoldOf& fold, Vector state, Vector block) {
-  const Vector both =
-      hn::MulAdd(block, fold.block_factor, hn::Mul(state, fold.state_factor));
-  return hn::IfThenElse(fold.block_empty, state,
-                        hn::IfThenElse(fold.state_empty, block, both));
 }
 
 // Stores a few columns of a block's context: folded into what stands there, or
 // where nothing does yet, 0 for an empty block.
 template <std::size_t kVectorsHere>
-HWY_INLINE void join(const Fold& fold, const FoldOf (&folds)[kVectorsHere],
+HWY_INLINE void join(const Fold& fold,
+                     const FoldOf<Lane> (&folds)[kVectorsHere],
                      std::size_t columns, const float* HWY_RESTRICT block,
                      float* HWY_RESTRICT context) {
   const Lane d;
   for (std::size_t at = 0; at < columns * kVectorsHere; ++at) {
     float* place = context + at * kLanes;
-    const FoldOf& by = folds[at % kVectorsHere];
+    const FoldOf<Lane>& by = folds[at % kVectorsHere];
     const Vector part = hn::Load(d, block + at * kLanes);
     hn::Store(fold.first ? hn::IfThenZeroElse(by.block_empty, part)
                          : folded(by, hn::Load(d, place), part),
@@ -169,9 +113,9 @@ HWY_INLINE void weigh_any(const float* p, const float* values, std::size_t rows,
   with_vectors(queries, [&](auto vectors) HWY_ATTR {
     using Tile = decltype(vectors);
     constexpr std::size_t kVectorsHere = Tile::kLanesHere / kLanes;
-    FoldOf folds[kVectorsHere];
+    FoldOf<Lane> folds[kVectorsHere];
     for (std::size_t v = 0; v < kVectorsHere; ++v) {
-      folds[v] = fold_of(fold, v * kLanes);
+      folds[v] = fold_of(Lane(), fold, v * kLanes);
     }
     constexpr std::size_t kStep = kBroadcasts;
     for (std::size_t c = 0; c < Dv8; c += kStep) {
@@ -201,11 +145,8 @@ void weigh_allowed(const float* p, const float* values, std::size_t rows,
 void fold(std::size_t lanes, const Fold& fold) {
   const Lane d;
   for (std::size_t n = 0; n < lanes; n += kLanes) {
-    const FoldOf by = fold_of(fold, n);
-    const Vector m = hn::Load(d, fold.block_max + n);
-    const Vector M = hn::Load(d, fold.state.max + n);
-    const Vector top = hn::IfThenElse(
-        by.block_empty, M, hn::IfThenElse(by.state_empty, m, hn::Max(M, m)));
+    const FoldOf<Lane> by = fold_of(d, fold, n);
+    const Vector top = folded_max(d, by, fold, n);
     hn::Store(folded(by, hn::Load(d, fold.state.sum + n),
                      hn::Load(d, fold.block_sum + n)),
               d, fold.state.sum + n);
