@@ -41,8 +41,9 @@ void PackedHead::pack(const AttentionSpec& spec,
       layout.pack_keys(rows_of(inputs.key, block), D_,
                        keys_ + block * kKeyBlock * D_);
     }
-    not_finite_[block] = !layout.pack_values(rows_of(inputs.value, block), Dv_,
-                                             values_ + block * block_size_);
+    not_finite_[block] =
+        Dv_ != 0 && !layout.pack_values(rows_of(inputs.value, block), Dv_,
+                                        values_ + block * block_size_);
   }
 }
 

@@ -19,6 +19,8 @@ namespace {
 // Up to so many keys the p of all blocks are kept for the attention weights;
 // beyond, they are computed again from the same scores.
 constexpr std::size_t kKeptKeys = 1024;
+// The same for the sums of columns, which write nothing of that size.
+constexpr std::size_t kKeptKeysOfColumns = 8192;
 
 // Whether attention weights are better not written through the caches: there
 // are many, and these begin and end on the caches' lines.
@@ -38,8 +40,10 @@ bool past_caches(const AttentionSpec& spec, const kernels::Rows<float>& there,
 }  // namespace
 
 bool BlockScores::kept(const AttentionSpec& spec) {
-  return spec.attn_weights != AttnWeights::none && !spec.dropout.active() &&
-         spec.shape.Lkv <= kKeptKeys;
+  const std::size_t keys = spec.shape.Lkv;
+  return !spec.dropout.active() &&
+         ((spec.attn_weights != AttnWeights::none && keys <= kKeptKeys) ||
+          (spec.statistics.wanted().columns && keys <= kKeptKeysOfColumns));
 }
 
 BlockScores::BlockScores(const AttentionSpec& spec, Arena& arena)
@@ -62,6 +66,8 @@ QueryTile::QueryTile(const AttentionSpec& spec, const BlockScores* scores,
       layout_(kernels::tile_layout()),
       scores_(scores),
       tile_scores_(spec, arena),
+      statistics_(make_array<TileStatistics>(
+          arena, spec.statistics.any() ? 1 : 0, spec)),
       q_t_(arena.take<float>(spec.shape.D, kMaxQueryLanes)),
       context_(arena.take<float>(kernels::value_columns(spec.shape.Dv),
                                  kMaxQueryLanes)),
@@ -85,6 +91,9 @@ void QueryTile::begin(const QueryRange& range,
   std::fill_n(state_.max, lanes_, kMinusInf);
   std::fill_n(state_.sum, lanes_, 0.0f);
   first_ = true;
+  for (TileStatistics& statistics : statistics_) {
+    statistics.begin(range.b, range.first, range.count, lanes_);
+  }
 }
 
 Tile QueryTile::tile_of(const PackedHead& head, std::size_t block) const {
@@ -99,8 +108,8 @@ TileKind QueryTile::kind_of(const Tile& tile) const {
   return tile.keys == 0 ? TileKind::empty : spec_.mask.classify(tile);
 }
 
-void QueryTile::softmax_block(const PackedHead& head, std::size_t block,
-                              TileKind kind) {
+void QueryTile::score_block(const PackedHead& head, std::size_t block,
+                            TileKind kind) {
   const Tile tile = tile_of(head, block);
   float* p = scores_->p(block);
   tile_scores_.compute(q_t_, head.keys(block), tile.keys, range_.count, lanes_,
@@ -110,7 +119,6 @@ void QueryTile::softmax_block(const PackedHead& head, std::size_t block,
     spec_.mask.fill_words(tile, {scores_->allowed(), kKeyBlock});
     loops_.mask(scores_->allowed(), tile.keys, lanes_, p);
   }
-  loops_.softmax(tile.keys, lanes_, p, scores_->max(block), scores_->sum());
 }
 
 void QueryTile::drop(const Tile& tile, float* p) const {
@@ -126,12 +134,20 @@ void QueryTile::take(const PackedHead& head, std::size_t block) {
   if (kind == TileKind::empty) {
     return;
   }
-  softmax_block(head, block, kind);
+  score_block(head, block, kind);
   float* p = scores_->p(block);
+  float* const max = scores_->max(block);
+  const kernels::Fold fold{max, scores_->sum(), state_, first_};
+  if (statistics_.empty()) {
+    loops_.softmax(tile.keys, lanes_, p, max, scores_->sum());
+  } else {
+    TileStatistics& statistics = statistics_.front();
+    statistics.softmax(tile.first_key, tile.keys, p, max, scores_->sum());
+    statistics.take(tile.first_key, tile.keys, p, fold);
+  }
   if (spec_.dropout.active()) {
     drop(tile, p);
   }
-  const kernels::Fold fold{scores_->max(block), scores_->sum(), state_, first_};
   const std::size_t Dv8 = kernels::value_columns(spec_.shape.Dv);
   if (kind == TileKind::partial && head.not_finite(block)) {
     loops_.weigh_allowed(p, head.values(block), head.count(block),
@@ -149,10 +165,12 @@ void QueryTile::finish(const AttentionInputsOf<float>& inputs,
                        const AttentionOutputs& outputs, const PackedHead& head,
                        const kernels::Rows<float>& attn_weights) {
   const TensorView<float, 4>& output = outputs.output;
-  layout_.store(
-      context_, state_.sum, spec_.shape.Dv, lanes_,
-      {&output(place_.batch, place_.first_query + range_.first, range_.h, 0),
-       range_.count, output.stride(1), output.stride(3)});
+  if (spec_.shape.Dv != 0) {
+    layout_.store(
+        context_, state_.sum, spec_.shape.Dv, lanes_,
+        {&output(place_.batch, place_.first_query + range_.first, range_.h, 0),
+         range_.count, output.stride(1), output.stride(3)});
+  }
   if (outputs.lse.data() != nullptr) {
     store_lse(outputs.lse);
   }
@@ -161,6 +179,9 @@ void QueryTile::finish(const AttentionInputsOf<float>& inputs,
   }
   if (attn_weights.data != nullptr) {
     store_weights(head, attn_weights);
+  }
+  for (const TileStatistics& statistics : statistics_) {
+    statistics.finish(range_.h, state_, outputs.statistics);
   }
   finish_empty_rows(inputs.value, output, attn_weights);
 }
@@ -203,6 +224,26 @@ void QueryTile::finish_empty_rows(TensorView<const float, 4> value,
   }
 }
 
+template <class Visit>
+void QueryTile::for_each_block(const PackedHead& head, const Visit& visit) {
+  for (std::size_t block = head.first_block(); block < head.end_block();
+       ++block) {
+    const Tile tile = tile_of(head, block);
+    const TileKind kind = kind_of(tile);
+    if (kind == TileKind::empty) {
+      continue;
+    }
+    if (!BlockScores::kept(spec_)) {
+      score_block(head, block, kind);
+      loops_.softmax(tile.keys, lanes_, scores_->p(block), scores_->max(block),
+                     scores_->sum());
+    } else if (kind == TileKind::partial) {
+      spec_.mask.fill_words(tile, {scores_->allowed(), kKeyBlock});
+    }
+    visit(block, tile, kind);
+  }
+}
+
 void QueryTile::store_weights(const PackedHead& head,
                               const kernels::Rows<float>& weights) {
   std::size_t next = 0;  // the first key whose weight is not written
@@ -213,23 +254,12 @@ void QueryTile::store_weights(const PackedHead& head,
       }
     }
   };
-  for (std::size_t block = head.first_block(); block < head.end_block();
-       ++block) {
-    const Tile tile = tile_of(head, block);
-    const TileKind kind = kind_of(tile);
-    if (kind == TileKind::empty) {
-      continue;
-    }
+  for_each_block(head, [&](std::size_t block, const Tile& tile, TileKind kind) {
     zeros_up_to(tile.first_key);
     next = tile.first_key + tile.keys;
-    if (!BlockScores::kept(spec_)) {
-      softmax_block(head, block, kind);
-      if (spec_.attn_weights == AttnWeights::after_dropout &&
-          spec_.dropout.active()) {
-        drop(tile, scores_->p(block));
-      }
-    } else if (kind == TileKind::partial) {
-      spec_.mask.fill_words(tile, {scores_->allowed(), kKeyBlock});
+    if (spec_.attn_weights == AttnWeights::after_dropout &&
+        spec_.dropout.active()) {
+      drop(tile, scores_->p(block));
     }
     kernels::Rows<float> there = weights;
     there.data = &weights.at(0, tile.first_key);
@@ -239,8 +269,30 @@ void QueryTile::store_weights(const PackedHead& head,
     store(scores_->p(block),
           kind == TileKind::partial ? scores_->allowed() : nullptr,
           scores_->max(block), state_, tile.keys, lanes_, there);
-  }
+  });
   zeros_up_to(place_.Lkv);
+}
+
+void QueryTile::add_to(const PackedHead& head, const RowsTogether& together) {
+  const TileStatistics& statistics = statistics_.front();
+  const StatisticsOptions& wanted = spec_.statistics.wanted();
+  if (wanted.map) {
+    statistics.add_to_map(state_, together);
+  }
+  const std::uint64_t rows = statistics.counted(state_);
+  if (!wanted.columns || (rows == 0 && statistics.not_numbers(state_) == 0)) {
+    return;
+  }
+  if (statistics.not_numbers(state_) != 0) {
+    std::fill_n(together.columns, kernels::column_sums_size(place_.Lkv), kNaN);
+    return;
+  }
+  for_each_block(head, [&](std::size_t block, const Tile& tile, TileKind) {
+    kernels::statistics_tile().add_columns(
+        scores_->p(block), scores_->max(block), state_, tile.keys, lanes_,
+        range_.first, rows,
+        together.columns + block * kernels::column_sums_size(kKeyBlock));
+  });
 }
 
 }  // namespace headwise

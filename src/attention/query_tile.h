@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "attention/inputs.h"
 #include "attention/packed_head.h"
 #include "attention/tile_scores.h"
+#include "attention/tile_statistics.h"
 #include "headwise/attention/spec.h"
 #include "kernels/attention_tile.h"
 #include "kernels/tile_layout.h"
@@ -61,13 +63,19 @@ class QueryTile {
   void finish(const AttentionInputsOf<float>& inputs,
               const AttentionOutputs& outputs, const PackedHead& head,
               const kernels::Rows<float>& attn_weights);
+  // Then: what the rows give to the statistics of several.
+  void add_to(const PackedHead& head, const RowsTogether& together);
 
  private:
   // The range's queries against the keys of a block; none when it sees none.
   Tile tile_of(const PackedHead& head, std::size_t block) const;
   TileKind kind_of(const Tile& tile) const;
-  // The scores of the block, its mask, its softmax.
-  void softmax_block(const PackedHead& head, std::size_t block, TileKind kind);
+  // The scores of the block and its mask.
+  void score_block(const PackedHead& head, std::size_t block, TileKind kind);
+  // visit(block, tile, kind) for each block that was taken: its p before
+  // dropout, its maximum and the mask's words then stand in the shared room.
+  template <class Visit>
+  void for_each_block(const PackedHead& head, const Visit& visit);
   void drop(const Tile& tile, float* p) const;
   void store_weights(const PackedHead& head,
                      const kernels::Rows<float>& weights);
@@ -88,10 +96,11 @@ class QueryTile {
   // The range's queries see no key outside [begin, end).
   std::size_t visible_begin_ = 0;
   std::size_t visible_end_ = 0;
-  bool first_ = true;        // no block was taken yet
-  float* q_t_;               // (D, lanes)
-  float* context_;           // (Dv8, lanes)
-  kernels::RowState state_;  // (lanes) each
+  bool first_ = true;                     // no block was taken yet
+  std::span<TileStatistics> statistics_;  // one, where some are asked for
+  float* q_t_;                            // (D, lanes)
+  float* context_;                        // (Dv8, lanes)
+  kernels::RowState state_;               // (lanes) each
 };
 
 }  // namespace headwise

@@ -9,12 +9,16 @@
 namespace headwise {
 namespace {
 
-Status check_heads(const AttentionShape& shape, std::string_view operation) {
-  if (shape.D == 0 || shape.Dv == 0 || shape.Hkv == 0) {
+// Who asks for statistics may have no values.
+Status check_heads(const AttentionShape& shape,
+                   const StatisticsOptions& statistics,
+                   std::string_view operation) {
+  const bool no_values = shape.Dv == 0 && !statistics.any();
+  if (shape.D == 0 || no_values || shape.Hkv == 0) {
     return value_error(operation,
-                       shape.D == 0    ? "the head size D"
-                       : shape.Dv == 0 ? "the head size Dv"
-                                       : "the number of key heads",
+                       shape.D == 0 ? "the head size D"
+                       : no_values  ? "the head size Dv"
+                                    : "the number of key heads",
                        "0", "at least 1");
   }
   if (shape.Hq % shape.Hkv != 0 || shape.Hq == 0) {
@@ -81,7 +85,7 @@ Result<AttentionSpec> AttentionSpec::create(const AttentionShape& tensors,
                                             const AttentionOptions& options,
                                             std::string_view operation) {
   AttentionShape shape = tensors;
-  if (Status s = check_heads(shape, operation); !s) {
+  if (Status s = check_heads(shape, options.statistics, operation); !s) {
     return s.error();
   }
   if (options.offsets.ragged()) {
@@ -119,6 +123,15 @@ Result<AttentionSpec> AttentionSpec::create(const AttentionShape& tensors,
   if (!dropout) {
     return dropout.error();
   }
+  auto statistics = BoundStatistics::bind(options.statistics, shape,
+                                          options.query_start, operation);
+  if (!statistics) {
+    return statistics.error();
+  }
+  if (statistics->any() && options.attn_weights == AttnWeights::mean) {
+    return value_error(operation, "attn_weights", "mean",
+                       "per_head or none beside statistics");
+  }
   const bool additive = options.score_weight.data() != nullptr;
   return AttentionSpec{
       shape,
@@ -131,6 +144,7 @@ Result<AttentionSpec> AttentionSpec::create(const AttentionShape& tensors,
       *std::move(dropout),
       options.empty_rows,
       options.attn_weights,
+      *std::move(statistics),
       options.executor ? options.executor : &Executor::default_executor()};
 }
 
@@ -187,8 +201,9 @@ Status check_outputs(const AttentionSpec& spec,
       return s;
     }
   }
-  if (outputs.lse.data() == nullptr) {
-    return ok();
+  if (Status s = spec.statistics.check_views(outputs.statistics);
+      !s || outputs.lse.data() == nullptr) {
+    return s;
   }
   return check_shape("attention", "lse", outputs.lse.extents(),
                      offsets.ragged() ? "(1, Hq, queries)" : "(B, Hq, Lq)",

@@ -7,39 +7,15 @@
 #include "attention/packed_head.h"
 #include "attention/query_tile.h"
 #include "attention/ragged_weights.h"
+#include "attention/run_tiles.h"
+#include "attention/statistics_kernel.h"
 #include "attention/tasks.h"
+#include "attention/tiling.h"
 
 namespace headwise {
 namespace {
 
 using Split = Schedule::Split;
-
-// Splits Lq queries into tiles of whole vectors as evenly as they go, so that
-// the last tile is not a thin one.
-class Tiling {
- public:
-  explicit Tiling(std::size_t Lq) : Lq_(Lq) {
-    const kernels::AttentionTile& loops = kernels::attention_tile();
-    vector_ = loops.vector_lanes;
-    vectors_ = (Lq + vector_ - 1) / vector_;
-    const std::size_t most = loops.query_lanes / vector_;
-    count_ = (vectors_ + most - 1) / most;
-  }
-
-  std::size_t count() const { return count_; }
-  std::size_t first(std::size_t tile) const {
-    return std::min(Lq_, vectors_ * tile / count_ * vector_);
-  }
-  QueryRange range(std::size_t b, std::size_t h, std::size_t tile) const {
-    return {b, h, first(tile), first(tile + 1) - first(tile)};
-  }
-
- private:
-  std::size_t Lq_;
-  std::size_t vector_;
-  std::size_t vectors_;
-  std::size_t count_;
-};
 
 // What one worker computes in.
 struct WorkerMemory {
@@ -117,7 +93,7 @@ class Call {
     for_each_task(heads, [&](WorkerMemory&, std::size_t n) {
       memory_.heads[n].pack(spec_, inputs_, n / shape.Hkv, n % shape.Hkv);
     });
-    const std::size_t tiles = Tiling(shape.Lq).count();
+    const std::size_t tiles = Tiling(0, shape.Lq).count();
     if (schedule_.split == Split::tiles_of_heads) {
       for_each_task(shape.B * tiles, [&](WorkerMemory& own, std::size_t task) {
         mean_of_heads(own, memory_.order[task % shape.B], task / shape.B);
@@ -148,16 +124,15 @@ class Call {
 
   // The tiles of one key head, those of its query heads side by side.
   std::size_t rows_of_tiles(std::size_t b) const {
-    return Tiling(spec_.shape.sequence(b).Lq).count() *
+    return Tiling(0, spec_.shape.sequence(b).Lq).count() *
            (spec_.shape.Hq / spec_.shape.Hkv);
   }
 
-  // Some tiles from `first` on, block by block: each takes a block of keys
-  // while that is near.
+  // Some tiles from `first` on.
   void run_tiles(WorkerMemory& own, std::size_t b, std::size_t g,
                  std::size_t first, const PackedHead& head) const {
     const std::size_t group = spec_.shape.Hq / spec_.shape.Hkv;
-    const Tiling tiling(spec_.shape.sequence(b).Lq);
+    const Tiling tiling(0, spec_.shape.sequence(b).Lq);
     const std::size_t rows = rows_of_tiles(b);
     const std::span<QueryTile> tiles = own.tiles.first(
         std::min(schedule_.tiles_at_once, rows - std::min(first, rows)));
@@ -165,34 +140,13 @@ class Call {
       return tiling.range(b, g * group + (first + n) % group,
                           (first + n) / group);
     };
-    for (std::size_t n = 0; n < tiles.size(); ++n) {
-      tiles[n].begin(range_of(n), inputs_);
-    }
-    for (std::size_t block = head.first_block(); block < head.end_block();
-         ++block) {
-      for (QueryTile& tile : tiles) {
-        tile.take(head, block);
-      }
-    }
-    for (std::size_t n = 0; n < tiles.size(); ++n) {
-      tiles[n].finish(inputs_, outputs_, head, weights_of(range_of(n)));
-    }
-  }
-
-  kernels::Rows<float> weights_of(const QueryRange& range) const {
-    const TensorView<float, 4>& all = outputs_.attn_weights;
-    if (spec_.attn_weights == AttnWeights::none || spec_.shape.Lkv == 0 ||
-        range.count == 0) {
-      return {};
-    }
-    return {&all(range.b, range.h, range.first, 0), range.count, all.stride(2),
-            all.stride(3)};
+    headwise::run_tiles(spec_, inputs_, outputs_, head, tiles, range_of);
   }
 
   // The mean of the attention weights takes the heads of a tile in order.
   void mean_of_heads(WorkerMemory& own, std::size_t b, std::size_t t) const {
     const AttentionShape& shape = spec_.shape;
-    const Tiling tiling(spec_.shape.sequence(b).Lq);
+    const Tiling tiling(0, spec_.shape.sequence(b).Lq);
     if (t >= tiling.count()) {
       return;
     }
@@ -239,6 +193,9 @@ class Call {
 
 std::size_t workspace_bytes(const AttentionSpec& spec,
                             const Schedule& schedule) {
+  if (spec.statistics.any()) {
+    return statistics_workspace_bytes(spec, schedule);
+  }
   Arena arena(nullptr);
   const Memory memory(spec, schedule, arena);
   return arena.bytes();
@@ -250,9 +207,13 @@ void forward_kernel(const AttentionSpec& spec, const Schedule& schedule,
   if (spec.shape.B * spec.shape.Lq == 0) {
     return;
   }
-  Arena arena(workspace);
-  const Memory memory(spec, schedule, arena);
-  Call(spec, schedule, inputs, outputs, memory).run();
+  if (spec.statistics.any()) {
+    statistics_kernel(spec, schedule, inputs, outputs, workspace);
+  } else {
+    Arena arena(workspace);
+    const Memory memory(spec, schedule, arena);
+    Call(spec, schedule, inputs, outputs, memory).run();
+  }
   if (spec.shape.offsets.ragged() && spec.attn_weights != AttnWeights::none) {
     clear_beyond_sequences(spec.shape, outputs.attn_weights);
   }

@@ -85,8 +85,9 @@ class ContractRow {
   std::vector<float> context_;
 };
 
-// A block of 128 keys of one row: p, their maximum and sum.
+// A block of 128 keys of one row: the scores, p, their maximum and sum.
 struct ContractBlock {
+  std::vector<float> scores;
   std::vector<float> p;
   float max = -std::numeric_limits<float>::infinity();
   float sum = 0;
@@ -125,8 +126,10 @@ class Contract {
     return out;
   }
 
- private:
+ protected:
   static constexpr std::size_t kBlock = 128;
+
+  const AttentionSpec& spec() const { return spec_; }
 
   bool allowed(std::size_t b, std::size_t h, std::size_t i,
                std::size_t j) const {
@@ -190,8 +193,9 @@ class Contract {
             i, j);
         block.max = score > block.max ? score : block.max;
       }
-      block.p.push_back(score);
+      block.scores.push_back(score);
     }
+    block.p = block.scores;
     const float shift = std::isinf(block.max) && block.max < 0 ? 0 : block.max;
     for (float& p : block.p) {
       p = contract_exp2(p - shift);

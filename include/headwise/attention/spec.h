@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "headwise/attention/statistics_options.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
@@ -50,7 +51,8 @@ struct AttentionOptions {
   Offsets offsets{};         // of a ragged batch: (1, rows, H, D) tensors
   EmptyRow empty_rows = EmptyRow::zero;
   Dropout dropout{};
-  AttnWeights attn_weights = AttnWeights::none;
+  AttnWeights attn_weights = AttnWeights::none;  // mean: without statistics
+  StatisticsOptions statistics{};
   const Executor* executor = nullptr;  // null: Executor::default_executor()
 };
 
@@ -66,6 +68,8 @@ struct AttentionOutputsOf {
   // its scores times log2 e, and the sum of its exponentials, 0 for a row
   // without a key. No view: not wanted.
   TensorView<T, 4> softmax_rows{};
+  // As options.statistics says; no view: not wanted. Not in the reference.
+  StatisticsViews statistics{};
 };
 using AttentionOutputs = AttentionOutputsOf<float>;
 
@@ -81,6 +85,7 @@ struct AttentionSpec {
   BoundDropout dropout;
   EmptyRow empty_rows = EmptyRow::zero;
   AttnWeights attn_weights = AttnWeights::none;
+  BoundStatistics statistics;
   const Executor* executor = nullptr;
 
   bool additive() const { return score_weight.data() != nullptr; }
@@ -88,10 +93,11 @@ struct AttentionSpec {
   // `tensors` has the sizes of the tensors; with offsets, B, Lq and Lkv of the
   // spec's shape are those of the sequences. `operation` begins the messages.
   // Errors: those of Offsets::check, BoundMask::bind, BoundBias::bind,
-  // BoundAlibi::bind, QueryStart::check and BoundDropout::bind;
-  // invalid_argument for a scale or a softcap out of its range, a scale beside
-  // a score_weight, a head size of 0, or query heads that are not a multiple of
-  // the key heads; shape_mismatch for a score_weight that does not fit.
+  // BoundAlibi::bind, QueryStart::check, BoundDropout::bind and
+  // BoundStatistics::bind; invalid_argument for a scale or a softcap out of its
+  // range, a scale beside a score_weight, a head size of 0, or query heads that
+  // are not a multiple of the key heads; shape_mismatch for a score_weight that
+  // does not fit.
   static Result<AttentionSpec> create(const AttentionShape& tensors,
                                       const AttentionOptions& options,
                                       std::string_view operation = "attention");

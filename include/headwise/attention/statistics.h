@@ -1,0 +1,79 @@
+// What each head does, in numbers, from the pass that computes the output: no
+// Lq x Lkv matrix is made, and the output's bits are those of a call without.
+//
+// Of a row, with its attention weights w[j] before dropout and the position
+// p = i + query_start:
+//
+//   entropy    -sum_j w[j] ln w[j], in nats: 0 for one key, ln n for n alike
+//   distance   sum_j w[j] |p - j|, in keys
+//   largest    max_j w[j]
+//   first      w of the sequence's first key (behind key_starts)
+//   previous   w[p - 1]  )
+//   self       w[p]      )  0 where there is no such key
+//   next       w[p + 1]  )
+//   separator  sum of w[j] over the separators that are given
+//
+// A row without a key has no entropy and no distance, they are NaN; all else of
+// it is 0. It takes no part in what is made of several rows.
+//
+// The statistics keep the promises of the output: their bits depend neither on
+// the batch nor on the threads (docs/arithmetic.md, "Statistics").
+//
+// Source: entropy and distance as in Clark et al. 2019, arXiv:1906.04341; the
+// largest weight ("confidence") as in Voita et al. 2019, arXiv:1905.09418.
+//
+// Example:
+//   AttentionStatistics done = attention_statistics(
+//       q, k, v, out, {.mask = causal()}, {.rows = true}).value();
+//   float entropy = done.pooled.mean(h, index_of(Statistic::entropy));
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "headwise/attention/spec.h"
+#include "headwise/attention/statistics_options.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/base/tensor_view.h"
+
+namespace headwise {
+
+// The mean of each head over the rows of all sequences that have a key and
+// stand below query_lengths.
+struct PooledStatistics {
+  Tensor<float, 2> mean;         // (Hq, kStatistics); NaN without a row
+  Tensor<std::int64_t, 1> rows;  // (Hq): so many were averaged
+  Tensor<std::int64_t, 1> rows_without_key;  // (Hq)
+};
+
+// What was asked for; the rest is empty. Of a ragged batch rows and columns lie
+// as those of the tensors: (1, Hq, rows, ..).
+struct AttentionStatistics {
+  Tensor<float, 4> rows;             // (B, Hq, Lq, kStatistics)
+  Tensor<std::int64_t, 4> top_keys;  // (B, Hq, Lq, top_keys); -1: there is none
+  Tensor<float, 4> top_weights;      // the same: their attention weights
+  Tensor<float, 3> columns;          // (B, Hq, Lkv)
+  Tensor<float, 4> map_mean;         // (B, Hq, map_size(Lq), map_size(Lkv))
+  Tensor<float, 4> map_largest;      // the same
+  PooledStatistics pooled;           // with rows
+
+  // Tensors for what the options of `spec` ask for. Errors: out_of_memory.
+  static Result<AttentionStatistics> create(const AttentionSpec& spec);
+  StatisticsViews views();
+};
+
+// The pooled ones from those of the rows. Errors: out_of_memory.
+Result<PooledStatistics> pool_statistics(TensorView<const float, 4> rows,
+                                         const AttentionSpec& spec);
+
+// attention() with the statistics that options.statistics asks for. A value of
+// head size 0, and an output of it, ask for the statistics alone. Errors: those
+// of attention().
+Result<AttentionStatistics> attention_statistics(
+    TensorView<const float, 4> query, TensorView<const float, 4> key,
+    TensorView<const float, 4> value, const AttentionOutputs& outputs,
+    const AttentionOptions& options);
+
+}  // namespace headwise

@@ -1,0 +1,80 @@
+// The bits of the statistics are those of docs/arithmetic.md, on every
+// instruction set with fused multiply-add that this machine has.
+#include "attention/contract_statistics.h"
+
+#include <gtest/gtest.h>
+
+#include "attention/attention_call.h"
+#include "support/targets.h"
+
+namespace headwise {
+namespace {
+
+using testing_support::ContractStatistics;
+using testing_support::every_options;
+using testing_support::EveryMask;
+using testing_support::Inputs;
+using testing_support::kFusedTargets;
+using testing_support::kShapes;
+using testing_support::random_inputs;
+using testing_support::same_bits;
+using testing_support::target_name;
+using testing_support::targets;
+using testing_support::TargetTest;
+using testing_support::view_of;
+
+class ContractStatisticsTest : public TargetTest {
+ protected:
+  static void expect_contract(const Inputs<float>& in, AttentionOptions options,
+                              const std::string& name) {
+    SCOPED_TRACE(name);
+    options.attn_weights = AttnWeights::none;
+    options.statistics.rows = true;
+    options.statistics.top_keys = 11;
+    options.statistics.columns = true;
+    options.statistics.map = true;
+    auto out = testing_support::outputs_for(in, AttnWeights::none);
+    const AttentionStatistics got =
+        attention_statistics(view_of(in.query), view_of(in.key),
+                             view_of(in.value), out.views(), options)
+            .value();
+    const AttentionStatistics want = ContractStatistics(in, options).run();
+    EXPECT_TRUE(same_bits(got.rows, want.rows));
+    EXPECT_TRUE(
+        std::ranges::equal(got.top_keys.elements(), want.top_keys.elements()));
+    EXPECT_TRUE(same_bits(got.top_weights, want.top_weights));
+    EXPECT_TRUE(same_bits(got.columns, want.columns));
+    EXPECT_TRUE(same_bits(got.map_mean, want.map_mean));
+    EXPECT_TRUE(same_bits(got.map_largest, want.map_largest));
+  }
+};
+
+TEST_P(ContractStatisticsTest, HoldsForEveryMaskAndOption) {
+  for (const AttentionShape& shape : kShapes) {
+    const Inputs<float> in = random_inputs(shape, 800);
+    const auto separators =
+        testing_support::coin_tosses<2>({shape.B, shape.Lkv}, 801, 0.2);
+    const EveryMask every_mask(shape, true);
+    for (auto [name, options] : every_options(every_mask)) {
+      options.statistics.separators = view_of(separators);
+      expect_contract(in, options, name);
+    }
+  }
+}
+
+TEST_P(ContractStatisticsTest, HoldsForSizesAroundTilesBlocksAndCells) {
+  for (const std::size_t Lq : {1u, 15u, 48u, 49u, 97u, 800u}) {
+    for (const std::size_t Lkv : {1u, 63u, 65u, 128u, 129u, 300u}) {
+      const Inputs<float> in = random_inputs({1, 2, 1, Lq, Lkv, 9, 11}, 802);
+      expect_contract(in, {.mask = causal(), .query_start = 20}, "causal");
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, ContractStatisticsTest,
+                         testing::ValuesIn(targets(kFusedTargets)),
+                         target_name);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ContractStatisticsTest);
+
+}  // namespace
+}  // namespace headwise
