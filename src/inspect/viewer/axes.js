@@ -26,6 +26,13 @@
       return Math.min(low, this.indices.length - 1);
     }
 
+    // The place of an index among `count` positions from `first`; -1 where it is not.
+    place(index, first, count) {
+      const position = this.find(index);
+      return position >= first && position < first + count && this.at(position) === index ?
+          position - first : -1;
+    }
+
     slice(from, count) {
       return Int32Array.from({length: count}, (_, n) => this.at(from + n));
     }

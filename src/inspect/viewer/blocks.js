@@ -20,9 +20,14 @@
     return new Response(stream).arrayBuffer();
   }
 
-  function forget() {
+  function bytesKept() {
     let total = 0;
     for (const size of sizes.values()) total += size;
+    return total;
+  }
+
+  function forget() {
+    let total = bytesKept();
     for (const [number, size] of sizes) {
       if (total <= LIMIT || sizes.size === 1) return;
       total -= size;
@@ -54,5 +59,5 @@
   const floats = async number => new Float32Array(await buffer(number));
   const integers = async number => new Int32Array(await buffer(number));
 
-  headwise.blocks = {buffer, bytes, floats, integers};
+  headwise.blocks = {buffer, bytes, floats, integers, bytesKept};
 }

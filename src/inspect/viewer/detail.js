@@ -20,23 +20,38 @@
         pair.key, tokens.visible(page.key_tokens[pair.key]), values.map(stateText).join(', '));
   }
 
-  function readout(matrices, head) {
+  // "query 3 cat -> key 1 the", or the ranges of the pooled cell that they are in.
+  function place(pair, pooled, {small}) {
     const {t, tokens, page} = headwise;
+    if (!pooled) {
+      return [t('axis.query') + ' ' + pair.query + ' ',
+        tokens.node(page.query_tokens[pair.query]),
+        ' \u2192 ' + t('axis.key') + ' ' + pair.key + ' ',
+        tokens.node(page.key_tokens[pair.key]), ' '];
+    }
+    const range = (index, cells, all) => {
+      const cell = Math.floor(index * cells / all);
+      return [Math.ceil(cell * all / cells), Math.ceil((cell + 1) * all / cells) - 1];
+    };
+    return t('cell.pooled', ...range(pair.query, small.rows, page.num_queries),
+        ...range(pair.key, small.columns, page.num_keys),
+        t('pool.' + headwise.state.get().pool)) + ' ';
+  }
+
+  // The line over the matrices.
+  function readout(matrices, head) {
+    const {t} = headwise;
     const node = make('p', {class: 'readout', id: 'readout'});
     function follow() {
       const pair = headwise.pick.active();
       if (!pair) {
-        node.replaceChildren(t('cell.none'));
+        headwise.dom.put(node, t('cell.none'));
         return;
       }
-      const values = matrices.map(matrix => matrix.value(pair));
-      node.replaceChildren(
-          t('axis.query') + ' ' + pair.query + ' ', tokens.node(page.query_tokens[pair.query]),
-          ' \u2192 ' + t('axis.key') + ' ' + pair.key + ' ',
-          tokens.node(page.key_tokens[pair.key]), ' ',
-          matrices.map((matrix, n) => [
+      headwise.dom.put(node, place(pair, matrices[0].window.pooled, head),
+          matrices.map(matrix => [
             matrices.length > 1 ? ' ' + matrix.options.title + ' ' : '',
-            make('strong', {}, stateText(values[n]))]),
+            make('strong', {}, stateText(matrix.value(pair)))]),
           make('span', {class: 'quiet'}, ' ' + t('cell.error', headwise.numbers.text(
               headwise.weights.error(head)))));
     }
@@ -86,7 +101,7 @@
       if (!pair) {
         shown = -1;
         ++asked;
-        node.replaceChildren(make('h3', {}, t('detail.title')),
+        headwise.dom.put(node, make('h3', {}, t('detail.title')),
             make('p', {class: 'quiet'}, t('detail.none')));
         return;
       }
@@ -96,7 +111,7 @@
       const [list, statistics] = await Promise.all(
           [topList(head, pair.query), rowStatistics(head, pair.query)]);
       if (mine !== asked) return;
-      node.replaceChildren(
+      headwise.dom.put(node,
           make('h3', {}, t('detail.of', pair.query), ' ',
               tokens.node(page.query_tokens[pair.query])),
           statisticList(statistics), make('h4', {}, t('detail.top')), list);

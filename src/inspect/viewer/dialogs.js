@@ -92,7 +92,7 @@
       found = text === '' ? [] : find(text);
       status.textContent = text === '' ? '' : found.length > MOST_FOUND ?
           t('search.many', MOST_FOUND) : t('search.count', found.length);
-      list.replaceChildren(...found.slice(0, MOST_FOUND).map(one => make('li', {},
+      headwise.dom.put(list, found.slice(0, MOST_FOUND).map(one => make('li', {},
           make('button', {type: 'button', onclick: () => goTo(one, dialog)},
               t('axis.' + one.name) + ' ' + one.index + ' ', tokens.node(one.token)))));
     }

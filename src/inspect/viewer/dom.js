@@ -17,10 +17,21 @@
         node.setAttribute(name, value === true ? '' : String(value));
       }
     }
+    return append(node, children);
+  }
+
+  // Lists may stand in lists; null and false leave a child out.
+  function append(node, children) {
     for (const child of children.flat(Infinity)) {
       if (child !== null && child !== undefined && child !== false) node.append(child);
     }
     return node;
+  }
+
+  // Puts these children in the place of the node's own.
+  function put(node, ...children) {
+    node.replaceChildren();
+    return append(node, children);
   }
 
   // A <select> whose choices are [value, text].
@@ -47,5 +58,5 @@
     }, text);
   }
 
-  headwise.dom = {make, makeSvg, choice, toggle};
+  headwise.dom = {make, makeSvg, put, choice, toggle};
 }

@@ -69,7 +69,7 @@
         `\u2212 ${n(head.alibi)} \u00d7 ${found.distance}`]);
     }
     list.push([t('elements.mask'), found.may ? t('elements.may') : t('elements.may_not'),
-      page.masks[head.mask].name]);
+      headwise.tokens.visible(page.masks[head.mask].name)]);
     list.push([t('elements.share'), found.may ? n(found.weight) : t('cell.masked'),
       found.may ? `exp(${n(found.score)} \u2212 LSE ${n(found.lse)})` : '']);
     return list;
@@ -93,14 +93,14 @@
     const node = make('section', {class: 'panel elements', id: 'elements',
                                   'aria-label': t('elements.title')});
     const pair = headwise.pick.pin();
-    const say = text => node.replaceChildren(make('h3', {}, t('elements.title')),
+    const say = text => headwise.dom.put(node, make('h3', {}, t('elements.title')),
         make('p', {class: 'quiet'}, text));
     if (head.query === null || head.key === null) {
       say(t('elements.left_out'));
     } else if (!pair) {
       say(t('elements.none'));
     } else {
-      compute(head, pair).then(found => node.replaceChildren(
+      compute(head, pair).then(found => headwise.dom.put(node,
           heading(head, pair),
           headwise.state.get().table ? headwise.tables.elements(found) : strips(found),
           stepList(head, found)));

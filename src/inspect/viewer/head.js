@@ -6,15 +6,16 @@
   // Room for a matrix's cells where `beside` of them stand in a row.
   function room(beside) {
     const free = document.documentElement.clientWidth - 48;
-    const labels = 96 + 56;
+    const labels = 96 + (beside === 1 ? 56 : 24);
     if (free < 700) return Math.max(160, free - labels);
     const each = beside === 1 ? free - 440 : free / beside;
-    return Math.max(160, Math.min(LARGEST, Math.floor(each - labels)));
+    const high = Math.max(360, document.documentElement.clientHeight - 240);
+    return Math.max(160, Math.min(LARGEST, high, Math.floor(each - labels)));
   }
 
-  function matrixOf(head, id, title, width) {
+  function matrixOf(head, id, title, width, corner) {
     return new headwise.Matrix({
-      id, title, room: width, mask: headwise.mask.of(head),
+      id, title, corner, room: width, mask: headwise.mask.of(head),
       label: headwise.t('matrix.label', head.layer, head.number),
       cells: (queries, keys, partly) => headwise.weights.cells(head, queries, keys, partly),
       small: () => headwise.weights.small(head, headwise.state.get().pool),
@@ -39,9 +40,9 @@
     });
   }
 
-  function figure(matrix, caption, ...more) {
-    return make('figure', {class: 'figure'}, make('figcaption', {}, caption),
-        make('div', {class: 'figure-body'}, matrix.node, more));
+  function figure(matrix, caption) {
+    return make('figure', {class: 'figure'},
+        caption && make('figcaption', {}, caption), matrix.node);
   }
 
   // What the window shows and what one pixel stands for.
@@ -68,19 +69,19 @@
 
   function oneHead(head) {
     const t = headwise.t;
-    const matrix = matrixOf(head, 'cells', t('head.name', head.layer, head.number), room(1));
+    const zoomed = headwise.zoom.current().size !== headwise.zoom.sizes()[0];
+    const matrix = matrixOf(head, 'cells', t('head.name', head.layer, head.number), room(1),
+        zoomed && headwise.minimap(head));
     const row = new headwise.Profile(matrix, head, 'row');
     const column = new headwise.Profile(matrix, head, 'column');
     const lines = new headwise.Lines(head);
     matrix.load().then(() => matrix.node.append(column.node, row.node));
     lines.load();
-    const zoomed = headwise.zoom.current().size !== headwise.zoom.sizes()[0];
     headwise.current = {head, matrices: [matrix], lines};
     return [
-      headwise.detail.readout([matrix], head),
+      headwise.detail.readout([matrix], head), windowNote(matrix),
       make('div', {class: 'figures'},
-          figure(matrix, [make('strong', {}, t('axis.sentence')), windowNote(matrix)],
-              zoomed && headwise.minimap(head)),
+          figure(matrix, null),
           make('figure', {class: 'figure figure-lines'},
               make('figcaption', {}, t('lines.about', headwise.lines.LEAST)),
               lines.node)),
@@ -105,14 +106,14 @@
   }
 
   function header(head) {
-    const {t, heads, page} = headwise;
+    const {t, tokens, heads, page} = headwise;
     const group = heads.group(head);
     return [
       make('h2', {id: 'view-title', tabindex: '-1'}, t('head.name', head.layer, head.number)),
       make('p', {class: 'note'},
           group.length > 1 && t('head.group_of', head.kv_head,
               group.map(other => other.number).join(', ')) + ' ',
-          t('head.mask', page.masks[head.mask].name), ' ',
+          t('head.mask', tokens.visible(page.masks[head.mask].name)), ' ',
           head.empty_rows > 0 && t('head.empty', head.empty_rows) + '. ',
           page.query_start !== 0 && t('head.query_start', page.query_start) + ' ',
           head.alibi ? t('head.alibi', headwise.numbers.text(head.alibi)) + ' ' : null,

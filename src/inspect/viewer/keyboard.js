@@ -91,7 +91,7 @@
       const {head, matrices} = headwise.current;
       if (!pair || !head) return;
       const values = matrices.map(matrix => matrix.value(pair));
-      if (values.length === 1 && values[0] === undefined) {
+      if (values.length <= 1 && (values[0] === undefined || matrices[0].window.pooled)) {
         [values[0]] = await headwise.weights.line(
             head, Int32Array.of(pair.query), Int32Array.of(pair.key));
       }

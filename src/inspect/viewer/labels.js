@@ -1,5 +1,5 @@
-// Token labels along the axes of a matrix. Only those that have room are made;
-// the ones of the pair looked at always are.
+// Labels along the axes of a matrix: tokens where they have room, else numbers at
+// round steps. The tokens of the pair looked at always have one.
 {
   const ROOM = 12;  // pixels from one label to the next
   const {make} = headwise.dom;
@@ -23,20 +23,35 @@
     return node;
   }
 
+  // 1, 2 or 5 times a power of ten, at least this large.
+  function roundStep(least) {
+    const power = 10 ** Math.floor(Math.log10(least));
+    return power * [1, 2, 5, 10].find(factor => factor * power >= least);
+  }
+
+  function tick(name, index, at) {
+    const node = make('span', {class: 'label tick-label'}, String(index));
+    node.style.setProperty(name === 'query' ? 'top' : 'left', at + 'px');
+    return node;
+  }
+
   // A strip of labels: {node, show(index)}; cell = pixels a token.
   function strip(name, axis, first, count, cell, mask) {
     const node = make('div', {class: 'labels labels-' + name, 'aria-hidden': 'true'});
-    const every = Math.max(1, Math.ceil(ROOM / cell));
-    for (let n = 0; n < count; n += every) {
-      node.append(label(axis, name, axis.at(first + n), n * cell, cell, mask));
+    const step = cell >= ROOM ? 1 : roundStep(2 * ROOM / cell);
+    for (let n = 0; n < count; ++n) {
+      const index = axis.at(first + n);
+      if (index % step !== 0) continue;
+      node.append(step === 1 ? label(axis, name, index, n * cell, cell, mask) :
+          tick(name, index, n * cell + cell / 2));
     }
     let extra = null;
     function show(index) {
       if (extra) extra.remove();
       extra = null;
       if (index === null) return;
-      const at = axis.find(index) - first;
-      if (at < 0 || at >= count || axis.at(at + first) !== index) return;
+      const at = axis.place(index, first, count);
+      if (at < 0) return;
       extra = label(axis, name, index, at * cell, cell, mask);
       extra.classList.add('label-active');
       node.append(extra);
@@ -44,5 +59,5 @@
     return {node, show};
   }
 
-  headwise.labels = {strip};
+  headwise.labels = {strip, roundStep, ROOM};
 }

@@ -118,13 +118,15 @@
           headwise.t('axis.query')),
       makeSvg('text', {x: RIGHT + 8, y: 12, class: 'line-head'}, headwise.t('axis.key')),
       lines, this.texts);
-      this.node.replaceChildren(this.svg);
+      headwise.dom.put(this.node, this.svg);
     }
 
     follow() {
       if (!this.data) return;
       const active = headwise.pick.active();
-      if (active && !this.data.queries.includes(active.query)) {
+      const {row, rows} = headwise.zoom.current();
+      if (active && !this.data.queries.includes(active.query) &&
+          headwise.axes.queries().place(active.query, row, rows) >= 0) {
         this.load();  // the tokens shown follow what is looked at
         return;
       }

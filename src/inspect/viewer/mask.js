@@ -80,15 +80,33 @@
 
     // 1 for each key that some query sees; the others are padding.
     seen() {
-      if (!this.seenKeys) {
-        this.seenKeys = new Uint8Array(this.keys);
-        for (let i = 0; i < this.queries; ++i) {
-          for (let j = this.begin(i); j < this.end(i); ++j) {
-            if (!this.seenKeys[j] && this.visible(i, j)) this.seenKeys[j] = 1;
-          }
+      if (!this.seenKeys) this.seenKeys = this.bits ? this.seenBits() : this.seenRanges();
+      return this.seenKeys;
+    }
+
+    seenRanges() {
+      const begins = new Int32Array(this.keys + 1);  // ranges that begin, less those that end
+      for (let i = 0; i < this.queries; ++i) {
+        if (this.begin(i) >= this.end(i)) continue;
+        ++begins[this.begin(i)];
+        --begins[this.end(i)];
+      }
+      let open = 0;
+      return Uint8Array.from({length: this.keys}, (_, j) => (open += begins[j]) > 0 ? 1 : 0);
+    }
+
+    // All queries' bits over one another, byte by byte.
+    seenBits() {
+      const any = new Uint8Array(this.rowBytes);
+      for (let i = 0; i < this.queries; ++i) {
+        const [begin, end] = [this.begin(i), this.end(i)];
+        for (let byte = begin >> 3; byte * 8 < end; ++byte) {
+          const below = byte * 8 < begin ? 255 << (begin & 7) : 255;
+          const above = byte * 8 + 8 > end ? (1 << (end & 7)) - 1 : 255;
+          any[byte] |= this.bits[i * this.rowBytes + byte] & below & above;
         }
       }
-      return this.seenKeys;
+      return Uint8Array.from({length: this.keys}, (_, j) => any[j >> 3] >> (j & 7) & 1);
     }
 
     // Does the seen part's edge move from query to query, as a causal mask's does?

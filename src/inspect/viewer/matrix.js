@@ -68,7 +68,7 @@
 
   class Matrix {
     // options: id, title, label, room (pixels), diverging, cells(queries, keys,
-    // partly), small(), mask (a Promise), bare (no labels).
+    // partly), small(), mask (a Promise), corner (what stands there).
     constructor(options) {
       this.options = options;
       this.window = headwise.zoom.current();
@@ -83,22 +83,21 @@
         'aria-label': options.label, 'aria-describedby': 'cells-help',
         'aria-roledescription': headwise.t('matrix.role'),
       }, this.canvas, this.rowBand, this.columnBand, this.pinBox);
-      this.pixels = make('div', {class: 'pixels'});
       for (const [name, length] of [['width', this.place.x.length],
                                     ['height', this.place.y.length]]) {
         this.box.style.setProperty(name, length + 'px');
         this.canvas.style.setProperty(name, length + 'px');
       }
       this.listen();
-      this.corner = make('div', {class: 'corner', 'aria-hidden': 'true'},
-          headwise.t('axis.corner'));
+      this.corner = make('div', {class: 'corner'}, options.corner ||
+          make('span', {'aria-hidden': 'true'}, headwise.t('axis.corner')));
       this.node = make('div', {class: 'matrix'}, this.box);
     }
 
     async load() {
       const {options, window, place} = this;
       this.mask = await options.mask;
-      if (!options.bare) this.addLabels();
+      this.addLabels();
       if (window.pooled) {
         this.draw(sampled(await options.small(), window, place), true);
         return;
@@ -122,8 +121,8 @@
       this.keyLabels = headwise.labels.strip('key', headwise.axes.keys(),
           window.column, window.columns, place.x.length / window.columns, this.mask);
       this.node.classList.add('matrix-labelled');
-      this.node.replaceChildren(
-          this.corner, this.keyLabels.node, this.queryLabels.node, this.box);
+      // The cells stay where they are: taken out, they would lose the focus.
+      this.node.prepend(this.corner, this.keyLabels.node, this.queryLabels.node);
       this.follow();
     }
 
@@ -185,16 +184,26 @@
            this.window.size > zoom.POINTABLE);
     }
 
-    // The value shown for a pair, or undefined where it is not in the window.
-    value(pair) {
-      if (!this.raw) return undefined;
+    // Row and column of a pair in the window; null where it is outside or hidden.
+    cellOf(pair) {
       const {window} = this;
-      const row = headwise.axes.queries().find(pair.query) - window.row;
-      const column = headwise.axes.keys().find(pair.key) - window.column;
-      if (row < 0 || row >= window.rows || column < 0 || column >= window.columns) {
-        return undefined;
-      }
-      return this.raw[row * window.columns + column];
+      const [row, column] = [
+        headwise.axes.queries().place(pair.query, window.row, window.rows),
+        headwise.axes.keys().place(pair.key, window.column, window.columns)];
+      return row < 0 || column < 0 ? null : {row, column};
+    }
+
+    // The value shown for a pair (of its pooled cell, where the window is pooled), or
+    // undefined where there is none.
+    value(pair) {
+      const cell = this.cellOf(pair);
+      if (!cell) return undefined;
+      const {window, place} = this;
+      if (this.raw) return this.raw[cell.row * window.columns + cell.column];
+      if (!this.grid) return undefined;
+      const row = Math.floor(cell.row * place.y.length / window.rows);
+      const column = Math.floor(cell.column * place.x.length / window.columns);
+      return this.grid.values[row * place.x.length + column];
     }
 
     setBand(band, style) {
@@ -206,16 +215,12 @@
 
     // Pixels of a pair's cell, or null where it is outside the window.
     rectangle(pair) {
-      if (!pair) return null;
+      const cell = pair && this.cellOf(pair);
+      if (!cell) return null;
       const {window, place} = this;
-      const row = headwise.axes.queries().find(pair.query) - window.row;
-      const column = headwise.axes.keys().find(pair.key) - window.column;
-      if (row < 0 || row >= window.rows || column < 0 || column >= window.columns) {
-        return null;
-      }
       const height = place.y.length / window.rows;
       const width = place.x.length / window.columns;
-      return {left: column * width, top: row * height,
+      return {left: cell.column * width, top: cell.row * height,
               width: Math.max(width, 2), height: Math.max(height, 2)};
     }
 

@@ -1,7 +1,7 @@
 // Where the window stands in the whole matrix.
 {
   const {make} = headwise.dom;
-  const SIDE = 96;
+  const SIDE = 64;
 
   headwise.minimap = head => {
     const window = headwise.zoom.current();

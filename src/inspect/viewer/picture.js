@@ -46,11 +46,16 @@
   function labels(matrix, x, y) {
     const {window, place} = matrix;
     const {page, axes, tokens} = headwise;
+    const {ROOM, roundStep} = headwise.labels;
     const group = makeSvg('g', {});
     const add = (axis, names, first, count, length, put) => {
       const cell = length / count;
-      for (let n = 0; n < count; n += Math.max(1, Math.ceil(12 / cell))) {
-        group.append(put((n + 0.5) * cell, tokens.short(names[axis.at(first + n)])));
+      const step = cell >= ROOM ? 1 : roundStep(2 * ROOM / cell);
+      for (let n = 0; n < count; ++n) {
+        const index = axis.at(first + n);
+        if (index % step !== 0) continue;
+        group.append(put((n + 0.5) * cell,
+            step === 1 ? tokens.short(names[index]) : String(index)));
       }
     };
     const isolated = {direction: 'ltr', 'unicode-bidi': 'isolate'};

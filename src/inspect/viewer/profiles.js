@@ -28,7 +28,8 @@
       this.canvas = make('canvas', {'aria-hidden': 'true'});
       this.caption = make('span', {class: 'profile-caption'});
       this.node = make('div', {class: 'profile profile-' + along}, this.canvas, this.caption);
-      this.asked = 0;
+      this.busy = false;
+      this.again = false;
       const [width, height] = this.flat ? [this.length, DEPTH] : [DEPTH, this.length];
       this.canvas.style.setProperty('width', width + 'px');
       this.canvas.style.setProperty('height', height + 'px');
@@ -49,10 +50,10 @@
       const {window, raw} = this.matrix;
       const queries = headwise.axes.queries();
       const keys = headwise.axes.keys();
+      const at = this.flat ? queries.place(pair.query, window.row, window.rows) :
+          keys.place(pair.key, window.column, window.columns);
+      if (at < 0) return null;
       if (raw) {
-        const at = this.flat ? queries.find(pair.query) - window.row :
-            keys.find(pair.key) - window.column;
-        if (at < 0 || at >= (this.flat ? window.rows : window.columns)) return null;
         return this.flat ? raw.subarray(at * window.columns, (at + 1) * window.columns) :
             Float32Array.from({length: window.rows}, (_, r) => raw[r * window.columns + at]);
       }
@@ -63,11 +64,23 @@
               this.head, queries.slice(window.row, window.rows), [pair.key]);
     }
 
+    // One at a time: while a row is on its way, only the newest wish is kept.
     async follow() {
+      if (this.busy) {
+        this.again = true;
+        return;
+      }
+      this.busy = true;
+      await this.show();
+      this.busy = false;
+      if (!this.again) return;
+      this.again = false;
+      this.follow();
+    }
+
+    async show() {
       const pair = headwise.pick.active();
-      const asked = ++this.asked;
       const values = pair && await this.values(pair);
-      if (asked !== this.asked) return;
       this.caption.textContent = !values ? headwise.t('profile.' + this.along + '_none') :
           headwise.t('profile.' + this.along, this.flat ? pair.query : pair.key);
       this.draw(values);

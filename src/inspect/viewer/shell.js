@@ -45,7 +45,7 @@
     const {t, tokens, page} = headwise;
     const about = [page.model, t('shell.kind_' + page.kind),
       t('shell.sizes', page.num_queries, page.num_keys, page.head_dim)];
-    header.replaceChildren(
+    headwise.dom.put(header,
         make('a', {href: '#main', class: 'skip', onclick: event => {
           event.preventDefault();
           main.focus();
@@ -60,12 +60,12 @@
   }
 
   function drawFooter() {
-    const {t, page, numbers} = headwise;
-    footer.replaceChildren(
+    const {t, tokens, page, numbers} = headwise;
+    headwise.dom.put(footer,
         make('p', {}, t('shell.error', numbers.text(page.coding.error)), ' ',
             t('shell.coding_' + page.coding.kind)),
-        make('p', {}, t('shell.again'), ' ', make('code', {}, page.command)),
-        make('p', {}, page.generator));
+        make('p', {}, t('shell.again'), ' ', make('code', {}, tokens.visible(page.command))),
+        make('p', {}, tokens.visible(page.generator)));
   }
 
   function view() {
@@ -84,7 +84,7 @@
     headwise.current = {head: null, matrices: [], lines: null};
     drawHeader();
     drawFooter();
-    main.replaceChildren(view());
+    headwise.dom.put(main, view());
     const {layer, head} = state.get();
     const wanted = !moved ? focused :
         state.get().view === 'head' ? 'cells' : `head-${layer}-${head}`;

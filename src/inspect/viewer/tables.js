@@ -96,7 +96,7 @@
     const [values, means, rows] = await Promise.all([
       headwise.weights.cells(head, shown.queries, shown.keys),
       blocks.floats(head.columns), blocks.floats(head.rows)]);
-    node.replaceChildren(
+    headwise.dom.put(node,
         weightTable(t('tables.weights', head.layer, head.number), shown, values,
             [t('tables.mean'), ...Array.from(shown.keys, key => numbers.text(means[key]))]),
         table(t('tables.rows', head.layer, head.number),
@@ -127,7 +127,7 @@
     const [left, right] = await Promise.all([a, b].map(
         head => weights.cells(head, shown.queries, shown.keys)));
     const names = [a, b].map(head => t('head.short', head.layer, head.number));
-    node.replaceChildren(
+    headwise.dom.put(node,
         weightTable('A: ' + names[0], shown, left), weightTable('B: ' + names[1], shown, right),
         weightTable(t('compare.caption', ...names), shown, weights.difference(left, right)));
   }

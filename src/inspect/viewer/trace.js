@@ -12,7 +12,9 @@
 
   function cells(step) {
     const n = headwise.numbers.text;
-    return [step.step, step.layer === null ? '\u2013' : String(step.layer), step.formula,
+    const {visible} = headwise.tokens;
+    return [visible(step.step), step.layer === null ? '\u2013' : String(step.layer),
+      visible(step.formula),
       shape(step), n(step.min), n(step.max), String(step.not_finite)];
   }
 

@@ -116,6 +116,8 @@ headwise.wordTable = {
   'cell.none': ['Point at a cell, or move with the arrow keys.',
                 '칸을 가리키거나 화살표로 옮기세요.'],
   'cell.sentence': ['query {0} {1}, key {2} {3}: {4}', '쿼리 {0} {1}, 키 {2} {3}: {4}'],
+  'cell.pooled': ['queries {0}\u2013{1}, keys {2}\u2013{3}, {4}:',
+                  '쿼리 {0}\u2013{1}, 키 {2}\u2013{3}, {4}:'],
   'cell.error': ['\u00b1 {0}', '\u00b1 {0}'],
   'cell.masked': ['masked', '가려짐'],
   'cell.empty': ['no key', '키 없음'],

@@ -20,7 +20,7 @@
     const state = headwise.state.get();
     const queries = headwise.axes.queries().size;
     const keys = headwise.axes.keys().size;
-    const size = state.size ? Math.min(state.size, whole()) : whole();
+    const size = state.size ? Math.min(Math.max(state.size, SMALLEST), whole()) : whole();
     const rows = Math.min(size, queries);
     const columns = Math.min(size, keys);
     return {
