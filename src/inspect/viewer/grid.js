@@ -26,7 +26,8 @@
     const longer = Math.max(small.rows, small.columns);
     const cell = Math.max(1, Math.floor(SIDE / longer));
     const stretched = count => Math.max(cell * count, SIDE / 4);
-    headwise.paint.paint(canvas, small, stretched(small.columns), stretched(small.rows));
+    headwise.paint.paint(canvas, small, stretched(small.columns), stretched(small.rows),
+        {limit: headwise.paint.limitOf(small)});
   }
 
   // Thumbnails are drawn when they come near the window, newest need first.
@@ -176,7 +177,7 @@
         headwise.gridTools(),
         notes(shown.length),
         state.get().table ? headwise.tables.heads(shown) : body,
-        headwise.legend.weights());
+        headwise.legend.weights(false, state.get().fit ? null : 1));
   }
 
   headwise.grid = {view, chosenHeads, value, drawThumbnail};

@@ -34,13 +34,25 @@
         sort !== '' && toggle({id: 'descending'}, descending, t('grid.descending'),
             () => state.set({descending: !descending})),
         filterField(),
-        headwise.poolChoice(pool));
+        headwise.poolChoice(pool), headwise.fitToggle());
+  };
+
+  // Attention weights of long inputs are small: colours may end at the largest.
+  headwise.fitToggle = () => {
+    const {fit} = headwise.state.get();
+    return toggle({id: 'fit', title: headwise.t('fit.about')}, fit, headwise.t('fit.label'),
+        () => headwise.state.set({fit: !fit}));
   };
 
   // What one pixel that stands for many cells shows.
-  headwise.poolChoice = pool => make('span', {class: 'field'},
-      make('label', {for: 'pool'}, headwise.t('pool.label')),
-      choice({id: 'pool'}, pool,
-          [['max', headwise.t('pool.max')], ['mean', headwise.t('pool.mean')]],
-          value => headwise.state.set({pool: value})));
+  headwise.poolChoice = pool => {
+    const {t, page} = headwise;
+    const [{small}] = headwise.heads.all.filter(head => head.small).concat({small: null});
+    if (!small || (small.rows === page.num_queries && small.columns === page.num_keys)) {
+      return null;  // every picture shows every cell
+    }
+    return make('span', {class: 'field'}, make('label', {for: 'pool'}, t('pool.label')),
+        choice({id: 'pool'}, pool, [['max', t('pool.max')], ['mean', t('pool.mean')]],
+            value => headwise.state.set({pool: value})));
+  };
 }

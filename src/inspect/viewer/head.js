@@ -13,19 +13,19 @@
     return Math.max(160, Math.min(LARGEST, high, Math.floor(each - labels)));
   }
 
-  function matrixOf(head, id, title, width, corner) {
+  function matrixOf(head, id, title, width, scale, corner) {
     return new headwise.Matrix({
-      id, title, corner, room: width, mask: headwise.mask.of(head),
+      id, title, corner, scale, room: width, mask: headwise.mask.of(head),
       label: headwise.t('matrix.label', head.layer, head.number),
       cells: (queries, keys, partly) => headwise.weights.cells(head, queries, keys, partly),
       small: () => headwise.weights.small(head, headwise.state.get().pool),
     });
   }
 
-  function differenceOf(a, b, width) {
+  function differenceOf(a, b, width, scale) {
     const {weights, t} = headwise;
     return new headwise.Matrix({
-      id: 'cells-difference', title: 'A \u2212 B', room: width, diverging: true,
+      scale, id: 'cells-difference', title: 'A \u2212 B', room: width, diverging: true,
       mask: headwise.mask.of(a), label: t('matrix.difference'),
       cells: async (queries, keys) => {
         const both = await Promise.all([a, b].map(
@@ -67,11 +67,19 @@
     return make('p', {class: 'note'}, parts.join(' '));
   }
 
+  // A legend that follows its scale: {node, scale}.
+  function legendOf(draw) {
+    const node = make('div', {}, draw(1));
+    return {node, scale: new headwise.Scale(limit => headwise.dom.put(node, draw(limit)))};
+  }
+
   function oneHead(head) {
     const t = headwise.t;
+    const {node: legend, scale} = legendOf(
+        limit => headwise.legend.weights(head.empty_rows > 0, limit));
     const zoomed = headwise.zoom.current().size !== headwise.zoom.sizes()[0];
     const matrix = matrixOf(head, 'cells', t('head.name', head.layer, head.number), room(1),
-        zoomed && headwise.minimap(head));
+        scale, zoomed && headwise.minimap(head));
     const row = new headwise.Profile(matrix, head, 'row');
     const column = new headwise.Profile(matrix, head, 'column');
     const lines = new headwise.Lines(head);
@@ -82,18 +90,19 @@
       headwise.detail.readout([matrix], head), windowNote(matrix),
       make('div', {class: 'figures'},
           figure(matrix, null),
-          make('figure', {class: 'figure figure-lines'},
-              make('figcaption', {}, t('lines.about', headwise.lines.LEAST)),
-              lines.node)),
-      headwise.legend.weights(head.empty_rows > 0)];
+          make('figure', {class: 'figure figure-lines'}, lines.caption, lines.node)),
+      legend];
   }
 
   function twoHeads(a, b) {
     const t = headwise.t;
     const names = [a, b].map(head => t('head.short', head.layer, head.number));
     const width = room(3);
-    const matrices = [matrixOf(a, 'cells', 'A', width), matrixOf(b, 'cells-b', 'B', width),
-      differenceOf(a, b, width)];
+    const weights = legendOf(limit => headwise.legend.weights(a.empty_rows > 0, limit));
+    const difference = legendOf(limit => headwise.legend.difference('A', 'B', limit));
+    const matrices = [matrixOf(a, 'cells', 'A', width, weights.scale),
+      matrixOf(b, 'cells-b', 'B', width, weights.scale),
+      differenceOf(a, b, width, difference.scale)];
     for (const matrix of matrices) matrix.load();
     headwise.current = {head: a, matrices, lines: null};
     return [
@@ -102,7 +111,7 @@
       make('div', {class: 'figures'},
           figure(matrices[0], 'A: ' + names[0]), figure(matrices[1], 'B: ' + names[1]),
           figure(matrices[2], t('compare.caption', names[0], names[1]))),
-      headwise.legend.weights(a.empty_rows > 0), headwise.legend.difference('A', 'B')];
+      weights.node, difference.node];
   }
 
   function header(head) {

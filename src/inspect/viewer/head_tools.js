@@ -64,6 +64,7 @@
         chooser('compare', t('compare.with'), state.get().compare,
             heads.all.filter(other => !other.pruned && other.id !== head.id),
             t('compare.none'), compare => state.set({compare})),
-        zoomTools(), headwise.poolChoice(state.get().pool), specialTools());
+        zoomTools(), headwise.poolChoice(state.get().pool), headwise.fitToggle(),
+        specialTools());
   };
 }

@@ -6,7 +6,9 @@
   const LEFT = 130;    // where lines begin
   const RIGHT = 270;
   const WIDTH = 400;
-  const LEAST = 0.02;  // smaller attention weights get no line
+  const LEAST = 0.02;  // smaller attention weights get no line,
+  const FAINT = 0.1;   // unless none is larger than this: then a fifth of the largest
+  const LETTERS = 14;  // of a token
 
   // At most MOST positions of the window, around the one looked at.
   function around(axis, first, count, index) {
@@ -27,7 +29,8 @@
     return Int32Array.from(best, ([key]) => key).sort();
   }
 
-  // {queries, keys, weights: one row a query}
+  // {queries, keys, rows: attention weights of each query, most, least: the largest and
+  // the smallest with a line}
   async function data(head) {
     const window = headwise.zoom.current();
     const active = headwise.pick.active();
@@ -43,7 +46,8 @@
     for (const query of queries) {
       rows.push(await headwise.weights.line(head, Int32Array.of(query), keys));
     }
-    return {queries, keys, rows};
+    const most = Math.max(0, ...rows.map(row => Math.max(...row)));
+    return {queries, keys, rows, most, least: most < FAINT ? most / 5 : LEAST};
   }
 
   class Lines {
@@ -53,12 +57,15 @@
         id: 'lines', class: 'lines', tabindex: '0', role: 'application',
         'aria-label': headwise.t('lines.label'), 'aria-describedby': 'cells-help',
       });
+      this.caption = make('figcaption', {});
       this.node.addEventListener('pointerleave', () => headwise.pick.point(null));
       headwise.pick.on(() => this.follow());
     }
 
     async load() {
       this.data = await data(this.head);
+      headwise.dom.put(this.caption,
+          headwise.t('lines.about', headwise.numbers.text(this.data.least)));
       this.draw();
       this.follow();
     }
@@ -72,7 +79,7 @@
         onpointerenter: () => this.point(side, index),
         onclick: () => headwise.pick.fix(headwise.pick.active()),
       }, makeSvg('tspan', {'unicode-bidi': 'isolate'},
-          headwise.tokens.short(axis.tokens[index])));
+          headwise.tokens.short(axis.tokens[index], LETTERS)));
     }
 
     // Pointing at a token looks at its strongest pair.
@@ -90,19 +97,20 @@
     }
 
     draw() {
-      const {queries, keys, rows} = this.data;
+      const {queries, keys, rows, most, least} = this.data;
       const height = Math.max(queries.length, keys.length, 1) * STEP + 28;
       const y = n => 36 + n * STEP - STEP / 2 + 2;
       this.paths = [];
       const lines = makeSvg('g', {class: 'line-set', fill: 'none'});
       queries.forEach((query, r) => keys.forEach((key, c) => {
         const weight = rows[r][c];
-        if (!(weight >= LEAST)) return;
+        if (!(weight > 0 && weight >= least)) return;
         const middle = (LEFT + RIGHT) / 2;
         const path = makeSvg('path', {
           d: `M${LEFT} ${y(r)} C${middle} ${y(r)} ${middle} ${y(c)} ${RIGHT} ${y(c)}`,
-          'stroke-width': (0.6 + 4 * weight).toFixed(2),
-          'stroke-opacity': (0.15 + 0.85 * weight).toFixed(2), class: 'line',
+          'stroke-width': (0.6 + 4 * weight / Math.max(most, FAINT)).toFixed(2),
+          'stroke-opacity': (0.15 + 0.85 * weight / Math.max(most, FAINT)).toFixed(2),
+          class: 'line',
         });
         this.paths.push({path, query, key});
         lines.append(path);
@@ -143,5 +151,5 @@
   }
 
   headwise.Lines = Lines;
-  headwise.lines = {data, LEAST};
+  headwise.lines = {data};
 }

@@ -56,7 +56,12 @@
     for (const side of ['begin', 'end']) {
       context.beginPath();
       for (let r = 0; r < window.rows; ++r) {
-        const at = inside(mask[side](queries.at(window.row + r))) - window.column;
+        const query = queries.at(window.row + r);
+        if (mask.empty[query]) {
+          context.moveTo(-2, (r + 1) * step);
+          continue;
+        }
+        const at = inside(mask[side](query)) - window.column;
         const x = Math.max(-2, Math.min(window.columns + 2, at)) *
             place.x.length / window.columns;
         context.lineTo(x, r * step);
@@ -66,9 +71,28 @@
     }
   }
 
+  // What matrices side by side share: where their colours end.
+  class Scale {
+    // `drawn(limit)` is called when the end is another.
+    constructor(drawn) {
+      this.limit = headwise.state.get().fit ? 0 : 1;
+      this.matrices = [];
+      this.drawn = drawn;
+    }
+
+    // Takes one matrix's end in; the others are drawn again where it moves theirs.
+    take(matrix, limit) {
+      if (!this.matrices.includes(matrix)) this.matrices.push(matrix);
+      if (limit <= this.limit) return;
+      this.limit = limit;
+      this.drawn(limit);
+      for (const other of this.matrices) if (other !== matrix) other.paint();
+    }
+  }
+
   class Matrix {
     // options: id, title, label, room (pixels), diverging, cells(queries, keys,
-    // partly), small(), mask (a Promise), corner (what stands there).
+    // partly), small(), mask (a Promise), corner (what stands there), scale (a Scale).
     constructor(options) {
       this.options = options;
       this.window = headwise.zoom.current();
@@ -99,7 +123,7 @@
       this.mask = await options.mask;
       this.addLabels();
       if (window.pooled) {
-        this.draw(sampled(await options.small(), window, place), true);
+        this.draw(sampled(await options.small(), window, place));
         return;
       }
       const queries = headwise.axes.queries().slice(window.row, window.rows);
@@ -108,7 +132,7 @@
         this.raw = values;
         const grid = {rows: window.rows, columns: window.columns, values};
         this.draw(headwise.paint.pool(grid, place.y.pooled, place.x.pooled,
-            headwise.state.get().pool), false);
+            headwise.state.get().pool));
         headwise.pick.tell();
       };
       show(await options.cells(queries, keys, show));
@@ -126,17 +150,26 @@
       this.follow();
     }
 
-    draw(grid, pooled) {
-      const {x, y} = this.place;
+    draw(grid) {
       this.grid = grid;
+      this.options.scale.take(this, headwise.paint.limitOf(grid));
+      this.paint();
+    }
+
+    // What the colours mean here.
+    look() {
+      return {diverging: this.options.diverging, limit: this.options.scale.limit || 1};
+    }
+
+    paint() {
+      const {x, y} = this.place;
       const context = headwise.paint.paint(
-          this.canvas, grid, x.length, y.length, this.options.diverging);
+          this.canvas, this.grid, x.length, y.length, this.look());
       const paper = getComputedStyle(document.documentElement).getPropertyValue('--paper');
-      if (!pooled) {
-        headwise.paint.annotate(
-            context, grid, x.length, y.length, this.options.diverging, paper);
+      if (!this.window.pooled) {
+        headwise.paint.annotate(context, this.grid, x.length, y.length, this.look(), paper);
       }
-      if (this.mask) drawEdge(context, this.mask, this.window, this.place);
+      drawEdge(context, this.mask, this.window, this.place);
     }
 
     // The pair of indices under a point of the page.
@@ -237,5 +270,5 @@
     }
   }
 
-  headwise.Matrix = Matrix;
+  Object.assign(headwise, {Matrix, Scale});
 }

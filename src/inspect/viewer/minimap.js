@@ -20,7 +20,8 @@
       frame.style.setProperty(name, part / all * length + 'px');
     }
     headwise.weights.small(head, headwise.state.get().pool).then(small =>
-        headwise.paint.paint(canvas, small, width, height));
+        headwise.paint.paint(canvas, small, width, height,
+            {limit: headwise.paint.limitOf(small)}));
     const node = make('div', {
       class: 'minimap', role: 'img', 'aria-label': headwise.t('zoom.minimap'),
       title: headwise.t('zoom.minimap'),

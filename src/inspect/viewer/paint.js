@@ -55,8 +55,19 @@
     return patterns.masked[line ? 1 : 0];
   }
 
-  // Draws the grid over the whole canvas, width x height CSS pixels.
-  function paint(canvas, grid, width, height, diverging) {
+  // Where the colours end: at 1, or at the largest value shown.
+  function limitOf(grid) {
+    if (!headwise.state.get().fit) return 1;
+    let largest = 0;
+    for (const value of grid.values) {
+      if (!isPattern(value) && Math.abs(value) > largest) largest = Math.abs(value);
+    }
+    return largest || 1;
+  }
+
+  // Draws the grid over the whole canvas, width x height CSS pixels. `look`:
+  // diverging, and limit (where the colours end).
+  function paint(canvas, grid, width, height, {diverging = false, limit = 1} = {}) {
     const palette = headwise.palette.get(diverging);
     const ratio = Math.min(3, window.devicePixelRatio || 1);
     canvas.width = Math.max(1, Math.round(width * ratio));
@@ -74,7 +85,7 @@
         const value = grid.values[row * grid.columns + columns[x]];
         pixels[at] = isPattern(value) ?
             patternPixel(value, x, y, period, thick, palette.patterns) :
-            palette.pixels[palette.index(value)];
+            palette.pixels[palette.index(value, limit)];
       }
     }
     context.putImageData(image, 0, 0);
@@ -83,7 +94,7 @@
   }
 
   // Numbers and separating lines, where cells are large enough to hold them.
-  function annotate(context, grid, width, height, diverging, paper) {
+  function annotate(context, grid, width, height, {diverging, limit}, paper) {
     const cellWidth = width / grid.columns;
     const cellHeight = height / grid.rows;
     if (cellWidth < 10 || cellHeight < 10) return;
@@ -108,12 +119,12 @@
     grid.values.forEach((value, n) => {
       if (isPattern(value) || Math.abs(value) < 0.005) return;
       if (!roomy && Math.abs(value) < 0.02) return;
-      context.fillStyle = headwise.palette.inkOn(palette.shades[palette.index(value)]);
+      context.fillStyle = headwise.palette.inkOn(palette.shades[palette.index(value, limit)]);
       context.fillText(roomy ? headwise.numbers.cell(value) : value > 0 ? '+' : '\u2212',
           (n % grid.columns + 0.5) * cellWidth,
           (Math.floor(n / grid.columns) + 0.5) * cellHeight + 0.5);
     });
   }
 
-  headwise.paint = {pool, paint, annotate};
+  headwise.paint = {pool, paint, annotate, limitOf};
 }

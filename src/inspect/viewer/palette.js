@@ -41,9 +41,11 @@
     return table;
   }
 
+  const clamped = part => Math.max(0, Math.min(SHADES - 1, Math.round(part * (SHADES - 1))));
   const made = new Map();
 
-  // {shades: [r, g, b] each, pixels: Uint32Array, index(value), patterns}
+  // {shades: [r, g, b] each, pixels: Uint32Array, patterns,
+  //  index(value, limit): the shade, the last one at `limit`}
   function palette(diverging) {
     const theme = headwise.theme.current();
     const name = diverging ? 'diverging' : headwise.state.get().palette;
@@ -58,9 +60,9 @@
             ([kind, pair]) => [kind, pair.map(text => pixel(channels(text)))])),
         patternText: PATTERNS[theme],
         index: diverging ?
-            value => Math.round((Math.sign(value) * Math.sqrt(Math.abs(value)) + 1) / 2 *
-                (SHADES - 1)) :
-            value => Math.min(SHADES - 1, Math.round(Math.sqrt(value) * (SHADES - 1))),
+            (value, limit) => clamped((Math.sign(value) *
+                Math.sqrt(Math.abs(value) / limit) + 1) / 2) :
+            (value, limit) => clamped(Math.sqrt(value / limit)),
       });
     }
     return made.get(key);

@@ -33,7 +33,7 @@
     const group = makeSvg('g', {'shape-rendering': 'crispEdges'});
     grid.values.forEach((value, n) => {
       const fill = value === EMPTY ? 'url(#empty)' : isPattern(value) ? 'url(#masked)' :
-          'rgb(' + palette.shades[palette.index(value)].join(',') + ')';
+          'rgb(' + palette.shades[palette.index(value, matrix.look().limit)].join(',') + ')';
       group.append(makeSvg('rect', {
         x: x + n % grid.columns * width / grid.columns,
         y: y + Math.floor(n / grid.columns) * height / grid.rows,

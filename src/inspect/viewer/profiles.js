@@ -17,6 +17,7 @@
     return bins;
   }
 
+  // Bars stand in the proportion of the matrix's colours: up to 1, or to the largest.
   class Profile {
     // along: 'row' (bars over keys, under the matrix) or 'column' (at its right).
     constructor(matrix, head, along) {
@@ -87,6 +88,7 @@
     }
 
     draw(values) {
+      this.height = (DEPTH - 2) / (this.matrix.options.scale.limit || 1);
       const ratio = Math.min(3, window.devicePixelRatio || 1);
       const [width, height] = this.flat ? [this.length, DEPTH] : [DEPTH, this.length];
       this.canvas.width = Math.round(width * ratio);
@@ -105,7 +107,7 @@
       const gap = step >= 6 ? 1 : 0;
       context.fillStyle = colour('--accent');
       bins.forEach((value, n) => context.fillRect(
-          n * step + gap, 1, Math.max(1, step - 2 * gap), value * (DEPTH - 2)));
+          n * step + gap, 1, Math.max(1, step - 2 * gap), value * this.height));
     }
 
     meanLine(context) {
@@ -115,8 +117,8 @@
       context.lineWidth = 1;
       context.beginPath();
       this.means.forEach((value, n) => {
-        context.lineTo(n * step, 1 + value * (DEPTH - 2));
-        context.lineTo((n + 1) * step, 1 + value * (DEPTH - 2));
+        context.lineTo(n * step, 1 + value * this.height);
+        context.lineTo((n + 1) * step, 1 + value * this.height);
       });
       context.stroke();
     }

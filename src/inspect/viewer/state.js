@@ -9,6 +9,7 @@
     compare: '',                     // "layer.head" of the second head
     size: 0, row: 0, column: 0,      // zoom: cells a side (0 = all), first row, column
     pool: 'max',
+    fit: headwise.page.num_keys > 256,  // colours up to the largest shown, not up to 1
     hide: false, renormalise: true,  // special tokens
     table: false,
     palette: 'ink', theme: '', lang: '',

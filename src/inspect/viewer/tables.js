@@ -111,12 +111,12 @@
 
   async function lineTable(head) {
     const {t, page} = headwise;
-    const {queries, keys, rows} = await headwise.lines.data(head);
+    const {queries, keys, rows, least} = await headwise.lines.data(head);
     const found = [];
     queries.forEach((query, r) => keys.forEach((key, c) => {
-      if (rows[r][c] >= headwise.lines.LEAST) found.push([query, key, rows[r][c]]);
+      if (rows[r][c] > 0 && rows[r][c] >= least) found.push([query, key, rows[r][c]]);
     }));
-    return table(t('tables.lines', headwise.lines.LEAST),
+    return table(t('tables.lines', headwise.numbers.text(least)),
         [t('axis.query'), t('axis.key'), t('legend.weight')],
         found.map(([query, key, weight]) => [named(query, page.query_tokens),
           named(key, page.key_tokens), headwise.numbers.text(weight)]));

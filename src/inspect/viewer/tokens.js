@@ -23,10 +23,10 @@
     return shown.replace(/^ +| +$/g, spaces => '\u2423'.repeat(spaces.length));
   }
 
-  function short(text) {
+  function short(text, longest = LONGEST) {
     const shown = Array.from(visible(text));
-    return shown.length <= LONGEST ? shown.join('') :
-        shown.slice(0, LONGEST - 1).join('') + '\u2026';
+    return shown.length <= longest ? shown.join('') :
+        shown.slice(0, longest - 1).join('') + '\u2026';
   }
 
   // <bdi> keeps right-to-left letters from turning what stands beside them.

@@ -55,9 +55,13 @@ headwise.wordTable = {
   'grid.count': ['{0} of {1} heads.', '헤드 {1}개 가운데 {0}개.'],
   'grid.number_is': ['The number is {0}:', '숫자는 {0}:'],
   'grid.pruned': ['pruned', '잘라 냄'],
-  'pool.label': ['One pixel for many cells:', '여러 칸을 한 픽셀로:'],
+  'pool.label': ['Pool by', '묶는 값'],
   'pool.max': ['largest', '가장 큰 값'],
   'pool.mean': ['mean', '평균'],
+
+  'fit.label': ['fit colours', '색 맞춤'],
+  'fit.about': ['Colours end at the largest attention weight shown instead of at 1.',
+                '색을 1이 아니라 보이는 가장 큰 어텐션 가중치에 맞춥니다.'],
 
   'head.name': ['Layer {0}, head {1}', '{0}번 층, {1}번 헤드'],
   'head.short': ['layer {0} head {1}', '{0}층 {1}헤드'],
@@ -128,6 +132,8 @@ headwise.wordTable = {
   'legend.masked': ['masked', '가려짐'],
   'legend.empty': ['query with no key', '키가 없는 쿼리'],
   'legend.root': ['(colours by the square root)', '(제곱근에 따른 색)'],
+  'legend.fit': ['Colours end at the largest shown.', '보이는 가장 큰 값에 맞춘 색입니다.'],
+  'legend.own': ['(each picture up to its own largest)', '(그림마다 가장 큰 값까지)'],
   'legend.more': ['{0} more', '{0}가 더 큼'],
 
   'compare.with': ['Compare with', '비교'],

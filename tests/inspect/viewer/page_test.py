@@ -40,13 +40,23 @@ VIEWER = make_page.VIEWER
 ROUNDED = 1e-6  # numbers in files have six digits
 
 
+class Cases(dict):
+    """Pages by the names of page_cases' functions, made when they are asked for."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.path = path
+
+    def __missing__(self, name):
+        self[name] = getattr(page_cases, name)(self.path)
+        return self[name]
+
+
 def setUpModule():
     global folder, cases, playwright, browser
     folder = tempfile.TemporaryDirectory()
     path = pathlib.Path(folder.name)
-    cases = {make.__name__: make(path) for make in (
-        page_cases.small, page_cases.hostile, page_cases.ragged, page_cases.cross,
-        page_cases.middle, page_cases.long)}
+    cases = Cases(path)
     playwright = sync_playwright().start()
     browser = playwright.chromium.launch(
         executable_path=CHROMIUM, headless=True,
@@ -91,6 +101,14 @@ class PageCase(unittest.TestCase):
         page.wait_for_selector("#view-title")
         self.settle(page)
         return page
+
+    def go(self, page, link):
+        """To another view of the page that is open."""
+        page.evaluate("link => { location.hash = link; }", link or "#")
+        page.wait_for_function("link => location.hash === link.replace(/^#$/, '')",
+                               arg=link or "#")
+        page.wait_for_timeout(50)
+        self.settle(page)
 
     def settle(self, page):
         """Until nothing is drawn any more: tiles are there, labels stand."""
@@ -266,10 +284,11 @@ class Numbers(PageCase):
         self.assertEqual(shown, int(((coded >= 0.02) & may).sum()))
 
     def test_pictures_and_json(self):
+        page = self.open("small")
         for link in ("", "#view=head&layer=0&head=1", "#view=head&layer=0&head=1&compare=0.3",
                      "#view=trace"):
             with self.subTest(link=link):
-                page = self.open("small", link)
+                self.go(page, link)
                 svg = self.exported(page, "svg").decode()
                 root = xml.etree.ElementTree.fromstring(svg)
                 tags = {element.tag.split("}")[1] for element in root.iter()}
@@ -290,10 +309,10 @@ class Overview(PageCase):
 
     def test_sorts_by_a_statistic_with_pruned_heads_last(self):
         case = cases["small"]
+        page = self.open("small")
         for name in ("previous", "entropy"):
             for descending in (True, False):
-                page = self.open(
-                    "small", f"#sort={name}" + ("" if descending else "&descending=0"))
+                self.go(page, f"#sort={name}" + ("" if descending else "&descending=0"))
                 heads = [(f"{layer['number']}.{head['number']}", head["pooled"][name])
                          for layer in case.page["layers"] for head in layer["heads"]
                          if not head["pruned"]]
@@ -395,6 +414,41 @@ class Matrix(PageCase):
         self.assertLess(abs(pin["key"] - 1024), 16)
         self.assertEqual(page.locator(".minimap").count(), 1)
 
+    def test_pooled_cells_say_what_they_pool_in_the_mean_too(self):
+        for pool in ("max", "mean"):
+            page = self.open("long", f"#view=head&layer=0&head=0&pool={pool}")
+            box = page.locator("#cells").bounding_box()
+            page.hover("#cells", position={"x": box["width"] * 0.2, "y": box["height"] * 0.8})
+            text = page.inner_text("#readout")
+            rows, columns = slice(51 * 64, 52 * 64), slice(12 * 64, 13 * 64)
+            self.assertIn("queries 3264\u20133327, keys 768\u2013831", text)
+            w, _ = cases["long"].weights(0, 0, rows)
+            cell = w[:, columns]
+            expected = cell.max() if pool == "max" else cell.mean()
+            shown = float(page.inner_text("#readout strong").replace("\u2212", "-"))
+            self.assertLess(abs(shown - expected), 2 * np.sqrt(expected) / 255 + 1e-4)
+
+    def test_colours_end_at_the_largest_shown_where_asked(self):
+        for fit, wanted in (("1", True), ("0", False)):
+            page = self.open(
+                "middle", f"#view=head&layer=0&head=0&size=64&row=200&column=150&fit={fit}")
+            last = page.evaluate(
+                "() => { const {raw, grid, canvas} = headwise.current.matrices[0];"
+                " const at = raw.indexOf(raw.reduce((a, b) => Math.max(a, b), 0));"
+                " const x = (at % 64 + 0.2) / 64 * canvas.width;"
+                " const y = (Math.floor(at / 64) + 0.2) / 64 * canvas.height;"
+                " const d = canvas.getContext('2d').getImageData(x, y, 1, 1).data;"
+                " return new Uint32Array(d.buffer)[0] === headwise.palette.get(false).pixels[255];"
+                " }")
+            self.assertEqual(last, wanted)
+            self.assertEqual("Colours end at the largest" in page.inner_text("#main"), wanted)
+
+    def test_a_pinned_token_that_is_hidden_stands_nowhere(self):
+        page = self.open("small", "#view=head&layer=0&head=1&query=0&key=0&hide=1")
+        self.assertFalse(page.is_visible(".pin-box"))
+        self.assertEqual(page.locator(".label-active").count(), 0)
+        self.assertEqual(page.inner_text("#readout strong"), "\u2013")
+
     def test_a_page_without_elements_says_so(self):
         page = self.open("ragged", "#view=head&layer=0&head=0&query=1&key=1")
         self.assertIn("--no-elements", page.inner_text("#elements"))
@@ -495,7 +549,7 @@ class Links(PageCase):
         page.click("#hide")
         page.select_option("#compare", "0.2")
         page.select_option("#palette", "cividis")
-        page.select_option("#pool", "mean")
+        page.click("#fit")
         page.evaluate("() => headwise.pick.fix({query: 5, key: 3})")
         page.wait_for_function("() => location.hash.includes('key=3')")
         before = page.evaluate("() => headwise.state.get()")
@@ -534,9 +588,10 @@ class Links(PageCase):
 
 class Safety(PageCase):
     def test_hostile_tokens_are_text_with_nothing_hidden(self):
+        page = self.open("hostile")
         for link in ("", "#view=head&layer=0&head=0&query=3&key=4",
                      "#view=head&layer=0&head=0&query=3&key=4&table=1"):
-            page = self.open("hostile", link)
+            self.go(page, link)
             self.assertFalse(page.evaluate("() => 'hacked' in window"))
             self.assertEqual(page.locator("#app script, #app img, #app b").count(), 0)
             text = page.evaluate("() => document.getElementById('app').textContent")
@@ -610,9 +665,7 @@ class Access(PageCase):
             page = self.open("small", scheme=scheme)
             for link in self.VIEWS:
                 with self.subTest(scheme=scheme, link=link):
-                    page.evaluate("link => { location.hash = link; }", link or "#")
-                    page.wait_for_timeout(100)
-                    self.settle(page)
+                    self.go(page, link)
                     self.assertEqual(self.violations(page), [])
             for key in ("e", "?", "/"):
                 with self.subTest(scheme=scheme, dialog=key):
@@ -657,15 +710,17 @@ class Access(PageCase):
         self.assertEqual(unused, [])
 
     def test_narrow_windows_scroll_only_downwards(self):
-        for name, link in (("small", ""), ("small", "#view=head&layer=0&head=1&query=3&key=1"),
-                           ("small", "#view=head&layer=0&head=1&compare=0.2"),
-                           ("cross", "#view=head&layer=0&head=1"),
-                           ("long", "#view=head&layer=0&head=0&table=1"),
-                           ("small", "#view=trace")):
-            with self.subTest(name=name, link=link):
-                page = self.open(name, link, width=400)
-                self.assertLessEqual(
-                    page.evaluate("() => document.documentElement.scrollWidth"), 400)
+        for name, links in (
+                ("small", ("", "#view=head&layer=0&head=1&query=3&key=1",
+                           "#view=head&layer=0&head=1&compare=0.2", "#view=trace")),
+                ("cross", ("#view=head&layer=0&head=1",)),
+                ("long", ("#view=head&layer=0&head=0&table=1",))):
+            page = self.open(name, width=400)
+            for link in links:
+                with self.subTest(name=name, link=link):
+                    self.go(page, link)
+                    self.assertLessEqual(
+                        page.evaluate("() => document.documentElement.scrollWidth"), 400)
 
     def test_light_and_dark_follow_the_system_until_told_otherwise(self):
         page = self.open("small", scheme="dark")
