@@ -1,12 +1,14 @@
 // Light or dark: as the system says, until the reader says otherwise.
 {
   const system = window.matchMedia('(prefers-color-scheme: dark)');
+  // Read once: Chromium tells of no change that `matches` was asked about before.
+  let dark = system.matches;
   let printing = false;
 
   function current() {
     if (printing) return 'light';
     const chosen = headwise.state.get().theme;
-    return chosen || (system.matches ? 'dark' : 'light');
+    return chosen || (dark ? 'dark' : 'light');
   }
 
   function apply() {
@@ -16,7 +18,7 @@
   // `redraw` is called when the answer changes on its own.
   function watch(redraw) {
     const changed = () => { apply(); redraw(); };
-    system.addEventListener('change', changed);
+    system.addEventListener('change', event => { dark = event.matches; changed(); });
     window.addEventListener('beforeprint', () => { printing = true; changed(); });
     window.addEventListener('afterprint', () => { printing = false; changed(); });
   }
