@@ -220,6 +220,10 @@ class Numbers(PageCase):
             if less:
                 self.assertLessEqual(abs(float(less) - (a[i, j] - b[i, j])), slack)
                 self.assertLessEqual(abs(float(one) - float(two) - float(less)), 1e-5)
+        drawn = page.evaluate("() => [...headwise.current.matrices[2].raw]")
+        drawn = np.array(drawn).reshape(12, 12)
+        self.assertLessEqual(np.abs(np.where(may, drawn - (a - b), 0)).max(), slack)
+        self.assertTrue((drawn[~may] == page.evaluate("() => headwise.mask.MASKED")).all())
 
     def test_table_twin_holds_the_window(self):
         page = self.open("small", "#view=head&layer=0&head=1&table=1")
@@ -380,6 +384,9 @@ class Matrix(PageCase):
         padding = page.eval_on_selector_all(
             ".label-padding", "nodes => nodes.map(node => node.dataset.index)")
         self.assertEqual(padding, ["19", "20"])
+        self.assertEqual(page.evaluate(
+            "() => [4, 7].map(i => headwise.current.matrices[0].raw[i * 21 + 3] === "
+            "headwise.mask.EMPTY)"), [True, True])
         self.assertIn("2 queries have no key", page.inner_text("#main"))
         self.assertIn("query with no key", page.inner_text(".legend"))
 
