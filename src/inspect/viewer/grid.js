@@ -27,7 +27,7 @@
     const cell = Math.max(1, Math.floor(SIDE / longer));
     const stretched = count => Math.max(cell * count, SIDE / 4);
     headwise.paint.paint(canvas, small, stretched(small.columns), stretched(small.rows),
-        {limit: headwise.paint.limitOf(small)});
+        {limit: headwise.paint.limitOf(small) || 1});
   }
 
   // Thumbnails are drawn when they come near the window, newest need first.

@@ -213,7 +213,7 @@
     tooSmall() {
       const {zoom} = headwise;
       return this.window.pooled ||
-          (Math.max(this.place.x.cell, this.place.y.cell) < zoom.TOO_SMALL &&
+          (Math.min(this.place.x.cell, this.place.y.cell) < zoom.TOO_SMALL &&
            this.window.size > zoom.POINTABLE);
     }
 

@@ -21,7 +21,7 @@
     }
     headwise.weights.small(head, headwise.state.get().pool).then(small =>
         headwise.paint.paint(canvas, small, width, height,
-            {limit: headwise.paint.limitOf(small)}));
+            {limit: headwise.paint.limitOf(small) || 1}));
     const node = make('div', {
       class: 'minimap', role: 'img', 'aria-label': headwise.t('zoom.minimap'),
       title: headwise.t('zoom.minimap'),

@@ -55,14 +55,14 @@
     return patterns.masked[line ? 1 : 0];
   }
 
-  // Where the colours end: at 1, or at the largest value shown.
+  // Where the colours end: at 1, or at the largest value shown (0 where none is).
   function limitOf(grid) {
     if (!headwise.state.get().fit) return 1;
     let largest = 0;
     for (const value of grid.values) {
       if (!isPattern(value) && Math.abs(value) > largest) largest = Math.abs(value);
     }
-    return largest || 1;
+    return largest;
   }
 
   // Draws the grid over the whole canvas, width x height CSS pixels. `look`:

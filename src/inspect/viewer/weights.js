@@ -59,6 +59,7 @@
     for (const row of distinct(queries, SIDE)) {
       for (const column of distinct(keys, SIDE)) wanted.push(tile(head, row, column));
     }
+    if (partly) partly(await finish(head, fromTiles(head, queries, keys), queries, keys));
     let shown = performance.now();
     for (const one of wanted) {
       await one;

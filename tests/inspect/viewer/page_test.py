@@ -69,35 +69,59 @@ def tearDownModule():
     folder.cleanup()
 
 
+class Window:
+    """A page of the browser, used by one test after the other: a new one costs more
+    than all that most tests do. Keeps what was asked for and what was said."""
+
+    idle = {}  # (width, height) -> those that no test uses
+
+    def __init__(self, width, height):
+        self.size = width, height
+        self.requests, self.said = [], []
+        self.page = browser.new_context(
+            viewport={"width": width, "height": height}, accept_downloads=True).new_page()
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("pageerror", lambda error: self.said.append(f"error: {error}"))
+        self.page.on("console", lambda message: self.said.append(
+            f"console: {message.type} {message.text}"))
+
+    @classmethod
+    def take(cls, width, height):
+        idle = cls.idle.get((width, height))
+        return idle.pop() if idle else cls(width, height)
+
+    def give_back(self):
+        self.page.goto("about:blank")
+        self.requests.clear()
+        self.said.clear()
+        self.idle.setdefault(self.size, []).append(self)
+
+
 class PageCase(unittest.TestCase):
     """Whatever a test does: nothing but the page is asked for, and nothing is said
     on the console."""
 
     def setUp(self):
-        self.problems = []
-        self.contexts = []
+        self.opened = set()
+        self.windows = []
 
     def tearDown(self):
-        for context in self.contexts:
-            context.close()
-        self.assertEqual(self.problems, [])
-
-    def request(self, url, own):
-        if url.split("#")[0] != own and not url.startswith(("blob:", "data:")):
-            self.problems.append(f"request: {url}")
+        foreign = [url for window in self.windows for url in window.requests
+                   if url.split("#")[0] not in self.opened
+                   and not url.startswith(("blob:", "data:"))]
+        said = [text for window in self.windows for text in window.said]
+        for window in self.windows:
+            window.give_back()
+        self.assertEqual((foreign, said), ([], []))
 
     def open(self, name, link="", scheme="light", width=1280, height=900):
-        own = cases[name].path.as_uri()
-        context = browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme=scheme,
-            accept_downloads=True)
-        self.contexts.append(context)
-        page = context.new_page()
-        page.on("request", lambda request: self.request(request.url, own))
-        page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
-        page.on("console", lambda message: self.problems.append(
-            f"console: {message.type} {message.text}"))
-        page.goto(own + link)
+        window = Window.take(width, height)
+        self.windows.append(window)
+        page = window.page
+        page.emulate_media(color_scheme=scheme, media="screen",
+                           reduced_motion="no-preference")
+        self.opened.add(cases[name].path.as_uri())
+        page.goto(cases[name].path.as_uri() + link)
         page.wait_for_selector("#view-title")
         self.settle(page)
         return page
@@ -124,13 +148,18 @@ class PageCase(unittest.TestCase):
         for name in names:
             page.keyboard.press(name)
 
+    def close(self, page):
+        """The dialog."""
+        self.keys(page, "Escape")
+        page.wait_for_selector("dialog", state="detached")
+
     def exported(self, page, kind):
         """-> bytes of the file that the export gives."""
         self.keys(page, "e")
         with page.expect_download() as download:
             page.click(f"#export-{kind}")
         path = download.value.path()
-        self.keys(page, "Escape")
+        self.close(page)
         return pathlib.Path(path).read_bytes()
 
     def csv(self, page):
@@ -508,8 +537,7 @@ class Keyboard(PageCase):
             self.keys(page, key)
             self.assertTrue(page.locator(f"dialog#{dialog}[open]").is_visible())
             if key != "/":
-                self.keys(page, "Escape")
-                page.wait_for_selector("dialog", state="detached")
+                self.close(page)
         page.keyboard.type("tired")
         self.keys(page, "Enter")
         self.assertEqual(state()["query"], 10)
@@ -546,7 +574,8 @@ class Keyboard(PageCase):
         page.fill("#filter", "")
         self.keys(page, "Escape", "?")
         page.click("#shortcuts")
-        self.keys(page, "Escape", "e")
+        self.close(page)
+        self.keys(page, "e")
         self.assertEqual(page.locator("dialog").count(), 0)
 
 
@@ -621,7 +650,7 @@ class Safety(PageCase):
 
     def test_the_policy_lets_no_other_script_and_no_request_through(self):
         context = browser.new_context()
-        self.contexts.append(context)
+        self.addCleanup(context.close)
         page = context.new_page()
         page.goto(cases["small"].path.as_uri())
         page.evaluate("() => { const s = document.createElement('script'); "
@@ -678,7 +707,7 @@ class Access(PageCase):
                 with self.subTest(scheme=scheme, dialog=key):
                     self.keys(page, key)
                     self.assertEqual(self.violations(page), [])
-                    self.keys(page, "Escape")
+                    self.close(page)
 
     def test_axe_finds_nothing_serious_in_korean_long_and_ragged_pages(self):
         for name, link in (("cross", "#view=head&layer=0&head=0&query=2&key=2"),
