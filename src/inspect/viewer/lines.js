@@ -9,6 +9,7 @@
   const LEAST = 0.02;  // smaller attention weights get no line,
   const FAINT = 0.1;   // unless none is larger than this: then a fifth of the largest
   const LETTERS = 14;  // of a token
+  const FOLLOWS_AFTER = 60;  // ms that the pointer rests
 
   // At most MOST positions of the window, around the one looked at.
   function around(axis, first, count, index) {
@@ -58,6 +59,7 @@
         'aria-label': headwise.t('lines.label'), 'aria-describedby': 'cells-help',
       });
       this.caption = make('figcaption', {});
+      this.timer = 0;
       this.node.addEventListener('pointerleave', () => headwise.pick.point(null));
       headwise.pick.on(() => this.follow());
     }
@@ -135,7 +137,8 @@
       const {row, rows} = headwise.zoom.current();
       if (active && !this.data.queries.includes(active.query) &&
           headwise.axes.queries().place(active.query, row, rows) >= 0) {
-        this.load();  // the tokens shown follow what is looked at
+        clearTimeout(this.timer);  // the tokens shown follow what is looked at
+        this.timer = setTimeout(() => this.load(), FOLLOWS_AFTER);
         return;
       }
       this.node.classList.toggle('has-active', Boolean(active));
