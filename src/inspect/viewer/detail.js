@@ -39,8 +39,8 @@
   }
 
   // The line over the matrices.
-  function readout(matrices, head) {
-    const {t} = headwise;
+  function readout(matrices, heads) {
+    const {t, weights} = headwise;
     const node = make('p', {class: 'readout', id: 'readout'});
     function follow() {
       const pair = headwise.pick.active();
@@ -48,12 +48,13 @@
         headwise.dom.put(node, t('cell.none'));
         return;
       }
-      headwise.dom.put(node, place(pair, matrices[0].window.pooled, head),
+      headwise.dom.put(node, place(pair, matrices[0].window.pooled, heads[0]),
           matrices.map(matrix => [
             matrices.length > 1 ? ' ' + matrix.options.title + ' ' : '',
             make('strong', {}, stateText(matrix.value(pair)))]),
-          make('span', {class: 'quiet'}, ' ' + t('cell.error', headwise.numbers.text(
-              headwise.weights.error(head)))));
+          make('span', {class: 'quiet'}, ' ' + t(
+              weights.divided() ? 'cell.error_before' : 'cell.error',
+              headwise.numbers.text(weights.error(heads)))));
     }
     headwise.pick.on(follow);
     follow();

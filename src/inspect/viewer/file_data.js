@@ -97,8 +97,8 @@
                    command: page.command, view};
     if (view === 'head') {
       Object.assign(about, {layer, head, compare: compare || null,
-        error: Math.max(...[state.head(), state.compared()].filter(Boolean).map(
-            headwise.weights.error)),
+        error: headwise.weights.error([state.head(), state.compared()].filter(
+            one => one && !one.pruned)),
         special_hidden: hide, renormalised: hide && renormalise});
     }
     const rounded = value => typeof value === 'number' ? Number(exact(value)) : value;

@@ -87,7 +87,7 @@
     lines.load();
     headwise.current = {head, matrices: [matrix], lines};
     return [
-      headwise.detail.readout([matrix], head), windowNote(matrix),
+      headwise.detail.readout([matrix], [head]), windowNote(matrix),
       make('div', {class: 'figures'},
           figure(matrix, null),
           make('figure', {class: 'figure figure-lines'}, lines.caption, lines.node)),
@@ -106,7 +106,7 @@
     for (const matrix of matrices) matrix.load();
     headwise.current = {head: a, matrices, lines: null};
     return [
-      headwise.detail.readout(matrices, a.error > b.error ? a : b),
+      headwise.detail.readout(matrices, [a, b]),
       windowNote(matrices[0]),
       make('div', {class: 'figures'},
           figure(matrices[0], 'A: ' + names[0]), figure(matrices[1], 'B: ' + names[1]),
@@ -126,7 +126,7 @@
           head.empty_rows > 0 && t('head.empty', head.empty_rows) + '. ',
           page.query_start !== 0 && t('head.query_start', page.query_start) + ' ',
           head.alibi ? t('head.alibi', headwise.numbers.text(head.alibi)) + ' ' : null,
-          t('head.error', headwise.numbers.text(headwise.weights.error(head)))),
+          t('head.error', headwise.numbers.text(head.error))),
       headwise.detail.statisticList(page.statistics.map(
           ({name}) => [name, headwise.grid.value(head, name)]))];
   }

@@ -2,6 +2,7 @@
 // tiles that a worker computes. Special tokens' shares are taken out here.
 {
   const {MASKED, EMPTY, PENDING} = headwise.mask;
+  const CODING = 0.004;  // (b / 255)^2 is no further from what the byte b was made of
   const decode = Float32Array.from({length: 256}, (_, byte) => (byte / 255) ** 2);
 
   // Copies the cells (queries x keys, indices) that `source` has.
@@ -149,8 +150,19 @@
         value <= -4 || b[n] <= -4 ? MASKED : value - b[n]);
   }
 
-  // The largest error of what is shown of this head.
-  const error = head => Math.max(head.error, 0);
+  // The largest error of what is shown of these heads: of their difference where there
+  // are two. Pooled cells are bytes on every page, with the error of their coding.
+  function error(heads) {
+    const {pooled} = headwise.zoom.current();
+    return heads.reduce((sum, head) =>
+        sum + (pooled ? Math.max(head.error, CODING) : head.error), 0);
+  }
 
-  headwise.weights = {cells, line, small, difference, error};
+  // Dividing a row by its rest divides its error too.
+  const divided = () => {
+    const {hide, renormalise: divides} = headwise.state.get();
+    return hide && divides && !headwise.zoom.current().pooled;
+  };
+
+  headwise.weights = {cells, line, small, difference, error, divided};
 }

@@ -27,8 +27,9 @@ headwise.wordTable = {
   'shell.kind_cross': ['cross-attention', '크로스 어텐션'],
   'shell.sizes': ['{0} \u00d7 {1} (queries \u00d7 keys), head size {2}',
                   '{0} \u00d7 {1} (쿼리 \u00d7 키), 헤드 크기 {2}'],
-  'shell.error': ['No attention weight shown is further than {0} from the true one.',
-                  '보이는 어텐션 가중치와 참값의 차이는 {0} 이하입니다.'],
+  'shell.error': [
+    'No attention weight shown is further than {0} from the true one; pooled ones 0.004.',
+    '보이는 어텐션 가중치와 참값의 차이는 {0} 이하, 묶은 값은 0.004 이하입니다.'],
   'shell.coding_maps': ['They are stored as one byte each, the root of the attention weight.',
                         '어텐션 가중치의 제곱근을 한 바이트씩 저장했습니다.'],
   'shell.coding_tiles': [
@@ -124,6 +125,8 @@ headwise.wordTable = {
   'cell.pooled': ['queries {0}\u2013{1}, keys {2}\u2013{3}, {4}:',
                   '쿼리 {0}\u2013{1}, 키 {2}\u2013{3}, {4}:'],
   'cell.error': ['\u00b1 {0}', '\u00b1 {0}'],
+  'cell.error_before': ['\u00b1 {0} before rows were made to sum to one',
+                        '\u00b1 {0} (행의 합을 1로 하기 전)'],
   'cell.masked': ['masked', '가려짐'],
   'cell.empty': ['no key', '키 없음'],
   'cell.pending': ['being computed', '계산 중'],

@@ -218,7 +218,8 @@ class Numbers(PageCase):
 
     def test_hidden_special_tokens_and_rows_that_sum_to_one_again(self):
         case = cases["small"]
-        page = self.open("small", "#view=head&layer=0&head=1&hide=1")
+        page = self.open("small", "#view=head&layer=0&head=1&hide=1&query=3&key=2")
+        self.assertIn("before rows were made to sum to one", page.inner_text("#readout"))
         queries, keys, shown = self.matrix(page)
         self.assertEqual(queries, list(range(1, 11)))
         w, may = case.weights(0, 1)
@@ -331,6 +332,9 @@ class Numbers(PageCase):
                 self.assertGreater(len(png), 2000)
                 data = json.loads(self.exported(page, "json"))
                 self.assertEqual(data["title"], "Small")
+                if "compare" in link:
+                    self.assertAlmostEqual(data["error"], sum(
+                        cases["small"].entry(0, head)["error"] for head in (1, 3)))
                 self.assertTrue(all(len(row) == len(data["columns"])
                                     for row in data["rows"]))
 
@@ -458,6 +462,7 @@ class Matrix(PageCase):
             text = page.inner_text("#readout")
             rows, columns = slice(51 * 64, 52 * 64), slice(12 * 64, 13 * 64)
             self.assertIn("queries 3264\u20133327, keys 768\u2013831", text)
+            self.assertIn("\u00b1 0.0040", text)
             w, _ = cases["long"].weights(0, 0, rows)
             cell = w[:, columns]
             expected = cell.max() if pool == "max" else cell.mean()
