@@ -1,0 +1,2 @@
+// Everything stands; the page begins.
+headwise.begin();

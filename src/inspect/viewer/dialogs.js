@@ -1,0 +1,143 @@
+// Dialogs: export, token search and help. The browser keeps the focus inside and
+// closes them with Escape.
+{
+  const {make} = headwise.dom;
+  const MOST_FOUND = 50;
+
+  function open(id, title, ...content) {
+    const before = document.activeElement;
+    const dialog = make('dialog', {id, 'aria-labelledby': id + '-title'},
+        make('h2', {id: id + '-title'}, title), content,
+        make('form', {method: 'dialog', class: 'close'},
+            make('button', {id: id + '-close'}, headwise.t('dialog.close'))));
+    dialog.addEventListener('close', () => {
+      dialog.remove();
+      if (before && before.isConnected) before.focus({preventScroll: true});
+    });
+    document.body.append(dialog);
+    dialog.showModal();
+    return dialog;
+  }
+
+  // ---- Export. ----
+
+  function save(name, type, content) {
+    const address = URL.createObjectURL(new Blob([content], {type}));
+    make('a', {href: address, download: name}).click();
+    setTimeout(() => URL.revokeObjectURL(address), 1000);
+  }
+
+  function fileName(extension) {
+    const {view, layer, head} = headwise.state.get();
+    return (view === 'head' ? `headwise-layer-${layer}-head-${head}` : 'headwise-' + view) +
+        '.' + extension;
+  }
+
+  const KINDS = [
+    ['png', 'image/png', () => headwise.picture.png()],
+    ['svg', 'image/svg+xml', () => headwise.picture.svg()],
+    ['csv', 'text/csv', () => headwise.fileData.csv()],
+    ['json', 'application/json', () => headwise.fileData.json()],
+  ];
+
+  function exporting() {
+    const {t} = headwise;
+    const status = make('p', {role: 'status', class: 'note'});
+    const saveAs = async ([extension, type, content]) => {
+      const made = await content();
+      if (made !== null) save(fileName(extension), type, made);
+      status.textContent = made === null ? t('export.no_picture') :
+          t('export.saved', fileName(extension));
+    };
+    open('export', t('export.title'), make('p', {}, t('export.about')),
+        make('div', {class: 'tools'}, KINDS.map(kind => make('button',
+            {type: 'button', id: 'export-' + kind[0], onclick: () => saveAs(kind)},
+            kind[0].toUpperCase()))), status);
+  }
+
+  // ---- Search. ----
+
+  function find(text) {
+    const wanted = text.toLowerCase();
+    const found = [];
+    for (const name of ['query', 'key']) {
+      headwise.page[name + '_tokens'].forEach((token, index) => {
+        if (found.length > MOST_FOUND) return;
+        if (token.toLowerCase().includes(wanted) || String(index) === wanted) {
+          found.push({name, index, token});
+        }
+      });
+    }
+    return found;
+  }
+
+  function goTo({name, index}, dialog) {
+    const now = headwise.pick.active() ||
+        {query: headwise.axes.queries().at(0), key: headwise.axes.keys().at(0)};
+    const pair = {query: now.query, key: now.key, [name]: index};
+    dialog.close();
+    headwise.state.set({view: 'head', query: pair.query, key: pair.key,
+                        ...(headwise.zoom.follow(pair) || {})});
+    headwise.pick.forget();
+    headwise.pick.tell();
+  }
+
+  function search() {
+    const {t, tokens} = headwise;
+    const list = make('ul', {class: 'found'});
+    const status = make('p', {role: 'status', class: 'note'});
+    let dialog = null;
+    let found = [];
+    function show(text) {
+      found = text === '' ? [] : find(text);
+      status.textContent = text === '' ? '' : found.length > MOST_FOUND ?
+          t('search.many', MOST_FOUND) : t('search.count', found.length);
+      headwise.dom.put(list, found.slice(0, MOST_FOUND).map(one => make('li', {},
+          make('button', {type: 'button', onclick: () => goTo(one, dialog)},
+              t('axis.' + one.name) + ' ' + one.index + ' ', tokens.node(one.token)))));
+    }
+    const input = make('input', {
+      id: 'search-text', type: 'search', autocomplete: 'off', spellcheck: 'false',
+      oninput: event => show(event.target.value),
+      onkeydown: event => {
+        if (event.key !== 'Enter' || found.length === 0) return;
+        event.preventDefault();
+        goTo(found[0], dialog);
+      },
+    });
+    dialog = open('search', t('search.title'),
+        make('label', {for: 'search-text'}, t('search.label')), input, status, list);
+    input.focus();
+  }
+
+  // ---- Help. ----
+
+  const KEYS = [
+    ['\u2190 \u2191 \u2192 \u2193', 'keys.cell'], ['Home End PgUp PgDn', 'keys.far'],
+    ['Enter', 'keys.pin'], ['[ ]', 'keys.layer'], ['h l', 'keys.head'],
+    ['+ \u2212', 'keys.zoom'], ['/', 'keys.search'], ['g', 'keys.grid'], ['s', 'keys.trace'],
+    ['t', 'keys.table'], ['c', 'keys.compare'], ['e', 'keys.export'], ['?', 'keys.help'],
+    ['Esc', 'keys.escape']];
+
+  function help() {
+    const {t, page, state} = headwise;
+    open('help', t('help.title'),
+        make('p', {}, t('axis.sentence'), ' ', t('help.colours')),
+        make('h3', {}, t('help.keys')),
+        make('table', {}, make('caption', {class: 'hidden'}, t('help.keys')),
+            make('tbody', {}, KEYS.map(([keys, what]) => make('tr', {},
+                make('th', {scope: 'row'}, keys.split(' ').map(
+                    key => [make('kbd', {}, key), ' '])),
+                make('td', {}, t(what)))))),
+        headwise.dom.toggle({id: 'shortcuts'}, state.get().shortcuts, t('help.shortcuts'),
+            event => {
+              state.set({shortcuts: !state.get().shortcuts});
+              event.target.setAttribute('aria-pressed', String(state.get().shortcuts));
+            }),
+        make('h3', {}, t('help.statistics')),
+        make('dl', {class: 'explained'}, page.statistics.map(({name}) => [
+          make('dt', {}, t('statistic.' + name)), make('dd', {}, t('about.' + name))])));
+  }
+
+  headwise.dialogs = {exporting, search, help};
+}

@@ -1,0 +1,62 @@
+// Elements are made here and nowhere else: text becomes text nodes, never markup.
+{
+  const SVG = 'http://www.w3.org/2000/svg';
+
+  // A function is a listener ('onclick'), `css` sets properties one by one (the
+  // page's policy forbids style attributes), null and false leave a property out.
+  function fill(node, properties, children) {
+    for (const [name, value] of Object.entries(properties || {})) {
+      if (value === null || value === undefined || value === false) continue;
+      if (typeof value === 'function') {
+        node.addEventListener(name.slice(2), value);
+      } else if (name === 'css') {
+        for (const [key, part] of Object.entries(value)) {
+          node.style.setProperty(key, part);
+        }
+      } else {
+        node.setAttribute(name, value === true ? '' : String(value));
+      }
+    }
+    return append(node, children);
+  }
+
+  // Lists may stand in lists; null and false leave a child out.
+  function append(node, children) {
+    for (const child of children.flat(Infinity)) {
+      if (child !== null && child !== undefined && child !== false) node.append(child);
+    }
+    return node;
+  }
+
+  // Puts these children in the place of the node's own.
+  function put(node, ...children) {
+    node.replaceChildren();
+    return append(node, children);
+  }
+
+  // A <select> whose choices are [value, text].
+  function choice(properties, value, choices, chosen) {
+    const options = choices.map(([key, text]) =>
+        make('option', {value: key, selected: String(key) === String(value)}, text));
+    return make('select', {
+      ...properties, onchange: event => chosen(event.target.value),
+    }, options);
+  }
+
+  function make(name, properties, ...children) {
+    return fill(document.createElement(name), properties, children);
+  }
+
+  function makeSvg(name, properties, ...children) {
+    return fill(document.createElementNS(SVG, name), properties, children);
+  }
+
+  // A button that is on or off, and says so to a screen reader as well.
+  function toggle(properties, on, text, pressed) {
+    return make('button', {
+      type: 'button', 'aria-pressed': String(on), ...properties, onclick: pressed,
+    }, text);
+  }
+
+  headwise.dom = {make, makeSvg, put, choice, toggle};
+}

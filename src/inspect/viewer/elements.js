@@ -1,0 +1,112 @@
+// The pinned pair, component by component: q, k, q*k, then the score's way through
+// scale, softcap, ALiBi and mask to its attention weight.
+{
+  const {make, makeSvg} = headwise.dom;
+  const HEIGHT = 46;
+  const WIDTH = 640;
+
+  // Everything of the pair in binary64, from the page's binary16 q and k.
+  async function compute(head, pair) {
+    const {page, blocks, half} = headwise;
+    const dim = page.head_dim;
+    const [queries, keys, lse, mask] = await Promise.all([
+      blocks.buffer(head.query), blocks.buffer(head.key), blocks.floats(head.lse),
+      headwise.mask.of(head)]);
+    const q = half.widen(new Uint16Array(queries, 2 * dim * pair.query, dim));
+    const k = half.widen(new Uint16Array(keys, 2 * dim * pair.key, dim));
+    const products = Array.from(q, (value, d) => value * k[d]);
+    const dot = products.reduce((sum, value) => sum + value, 0);
+    const scaled = page.scale * dot;
+    const capped = page.softcap ? page.softcap * Math.tanh(scaled / page.softcap) : scaled;
+    const distance = Math.abs(pair.query + page.query_start - pair.key);
+    const score = capped - (head.alibi ? head.alibi * distance : 0);
+    const may = mask.visible(pair.query, pair.key);
+    const rowLse = lse[pair.query];
+    return {q, k, products, dot, scaled, capped, distance, score, may, lse: rowLse,
+            weight: may && rowLse > -Infinity ? Math.exp(score - rowLse) : 0};
+  }
+
+  function bars(values, largest) {
+    const step = WIDTH / values.length;
+    return makeSvg('svg', {
+      viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: 'none', class: 'bars',
+      'aria-hidden': 'true',
+    }, Array.from(values, (value, d) => {
+      const length = Math.abs(value) / (largest || 1) * (HEIGHT / 2 - 1);
+      return makeSvg('rect', {
+        x: d * step + step * 0.1, width: step * 0.8, height: Math.max(length, 0.3),
+        y: value >= 0 ? HEIGHT / 2 - length : HEIGHT / 2,
+        class: value >= 0 ? 'plus' : 'minus',
+      }, makeSvg('title', {}, d + ': ' + headwise.numbers.text(value)));
+    }), makeSvg('line', {x1: 0, x2: WIDTH, y1: HEIGHT / 2, y2: HEIGHT / 2, class: 'zero'}));
+  }
+
+  const largestOf = values => values.reduce((most, v) => Math.max(most, Math.abs(v)), 0);
+
+  function strips(found) {
+    const t = headwise.t;
+    return make('div', {class: 'strips'}, [['q', found.q], ['k', found.k],
+      ['q \u00d7 k', found.products]].map(([name, values]) => [
+      make('span', {class: 'strip-name'}, name),
+      bars(values, largestOf(values)),
+      make('span', {class: 'number'}, '\u00b1' + headwise.numbers.text(largestOf(values))),
+    ]), make('p', {class: 'quiet strip-note'}, t('elements.bars')));
+  }
+
+  // The score's way: [name, value, how].
+  function steps(head, found) {
+    const {t, page, numbers} = headwise;
+    const n = numbers.text;
+    const list = [
+      [t('elements.dot'), n(found.dot), '\u03a3 q \u00d7 k'],
+      [t('elements.scaled'), n(found.scaled), '\u00d7 ' + n(page.scale)]];
+    if (page.softcap) {
+      list.push([t('elements.softcap'), n(found.capped),
+        `${n(page.softcap)} tanh(s / ${n(page.softcap)})`]);
+    }
+    if (head.alibi) {
+      list.push([t('elements.alibi'), n(found.score),
+        `\u2212 ${n(head.alibi)} \u00d7 ${found.distance}`]);
+    }
+    list.push([t('elements.mask'), found.may ? t('elements.may') : t('elements.may_not'),
+      headwise.tokens.visible(page.masks[head.mask].name)]);
+    list.push([t('elements.share'), found.may ? n(found.weight) : t('cell.masked'),
+      found.may ? `exp(${n(found.score)} \u2212 LSE ${n(found.lse)})` : '']);
+    return list;
+  }
+
+  function stepList(head, found) {
+    return make('ol', {class: 'way'}, steps(head, found).map(([name, value, how]) =>
+        make('li', {}, make('span', {class: 'way-name'}, name),
+            make('strong', {}, value), make('span', {class: 'quiet'}, how))));
+  }
+
+  function heading(head, pair) {
+    const {t, tokens, page} = headwise;
+    return make('h3', {}, t('elements.title'), ': ', tokens.node(page.query_tokens[pair.query]),
+        ' \u2192 ', tokens.node(page.key_tokens[pair.key]), ' ',
+        make('span', {class: 'quiet'}, t('head.name', head.layer, head.number)));
+  }
+
+  function panel(head) {
+    const t = headwise.t;
+    const node = make('section', {class: 'panel elements', id: 'elements',
+                                  'aria-label': t('elements.title')});
+    const pair = headwise.pick.pin();
+    const say = text => headwise.dom.put(node, make('h3', {}, t('elements.title')),
+        make('p', {class: 'quiet'}, text));
+    if (head.query === null || head.key === null) {
+      say(t('elements.left_out'));
+    } else if (!pair) {
+      say(t('elements.none'));
+    } else {
+      compute(head, pair).then(found => headwise.dom.put(node,
+          heading(head, pair),
+          headwise.state.get().table ? headwise.tables.elements(found) : strips(found),
+          stepList(head, found)));
+    }
+    return node;
+  }
+
+  headwise.elements = {panel, compute, steps};
+}

@@ -1,0 +1,109 @@
+// What the current view holds, as rows for files: CSV and JSON.
+{
+  const {isPattern} = headwise.mask;
+  const {exact} = headwise.numbers;
+
+  // A spreadsheet takes a field that begins so for a formula.
+  const guarded = text => text.length > 1 && /^[=+\-@\t\r]/.test(text) ? '\'' + text : text;
+  const quoted = text => /[",\r\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text;
+  const field = value => value === null ? '' : typeof value === 'number' ? exact(value) :
+      quoted(guarded(value));
+
+  function heads() {
+    const {page} = headwise;
+    const names = page.statistics.map(({name}) => name);
+    return {
+      header: ['layer', 'head', 'kv_head', 'pruned', 'empty_rows', ...names],
+      rows: headwise.grid.chosenHeads().map(head => [
+        head.layer, head.number, head.kv_head, head.pruned ? 'yes' : 'no', head.empty_rows,
+        ...names.map(name => headwise.grid.value(head, name))]),
+    };
+  }
+
+  const plain = value => isPattern(value) ? null : value;
+
+  // The window's attention weights; where it is pooled, of the pooled map.
+  async function matrix(head) {
+    const {page, weights} = headwise;
+    const window = headwise.zoom.current();
+    if (window.pooled) {
+      const small = await weights.small(head, headwise.state.get().pool);
+      const name = (count, all) => Array.from({length: count}, (_, n) =>
+          Math.ceil(n * all / count) + '..' + (Math.ceil((n + 1) * all / count) - 1));
+      return {pooled: headwise.state.get().pool, values: small.values,
+              queries: name(small.rows, page.num_queries),
+              keys: name(small.columns, page.num_keys)};
+    }
+    const queries = headwise.axes.queries().slice(window.row, window.rows);
+    const keys = headwise.axes.keys().slice(window.column, window.columns);
+    return {pooled: null, queries: Array.from(queries), keys: Array.from(keys),
+            values: await weights.cells(head, queries, keys)};
+  }
+
+  const token = (tokens, index) => typeof index === 'number' ? tokens[index] : '';
+  const keyName = index => typeof index === 'number' ?
+      index + ' ' + headwise.page.key_tokens[index] : index;
+
+  async function oneHead(head) {
+    const found = await matrix(head);
+    const width = found.keys.length;
+    return {
+      header: ['query', 'query_token', ...found.keys.map(keyName)],
+      rows: found.queries.map((query, r) => [query, token(headwise.page.query_tokens, query),
+        ...Array.from(found.values.subarray(r * width, (r + 1) * width), plain)]),
+    };
+  }
+
+  // One line a pair: a table of three matrices has no better shape.
+  async function twoHeads(a, b) {
+    const {page} = headwise;
+    const [left, right] = await Promise.all([a, b].map(matrix));
+    const rows = [];
+    left.queries.forEach((query, r) => left.keys.forEach((key, c) => {
+      const n = r * left.keys.length + c;
+      const [one, two] = [plain(left.values[n]), plain(right.values[n])];
+      rows.push([query, token(page.query_tokens, query), key, token(page.key_tokens, key),
+        one, two, one === null || two === null ? null : one - two]);
+    }));
+    return {header: ['query', 'query_token', 'key', 'key_token', 'a', 'b', 'a_minus_b'], rows};
+  }
+
+  function steps() {
+    return {
+      header: ['step', 'layer', 'formula', 'axes', 'shape', 'min', 'max', 'not_finite'],
+      rows: headwise.page.trace.map(step => [step.step, step.layer, step.formula,
+        step.axes.join(' '), step.shape.join(' '), step.min, step.max, step.not_finite]),
+    };
+  }
+
+  async function current() {
+    const {state} = headwise;
+    if (state.get().view === 'grid') return heads();
+    if (state.get().view === 'trace') return steps();
+    const [head, other] = [state.head(), state.compared()];
+    return other && !other.pruned ? twoHeads(head, other) : oneHead(head);
+  }
+
+  async function csv() {
+    const {header, rows} = await current();
+    return [header, ...rows].map(row => row.map(field).join(',')).join('\r\n') + '\r\n';
+  }
+
+  async function json() {
+    const {page, state} = headwise;
+    const {header, rows} = await current();
+    const {view, layer, head, compare, hide, renormalise} = state.get();
+    const about = {format: 'headwise.view.export', version: 1, title: page.title,
+                   command: page.command, view};
+    if (view === 'head') {
+      Object.assign(about, {layer, head, compare: compare || null,
+        error: headwise.weights.error([state.head(), state.compared()].filter(
+            one => one && !one.pruned)),
+        special_hidden: hide, renormalised: hide && renormalise});
+    }
+    const rounded = value => typeof value === 'number' ? Number(exact(value)) : value;
+    return JSON.stringify({...about, columns: header, rows: rows.map(row => row.map(rounded))});
+  }
+
+  headwise.fileData = {csv, json};
+}

@@ -1,0 +1,184 @@
+// The overview: a thumbnail for every head of every layer.
+{
+  const {make} = headwise.dom;
+  const SIDE = 128;      // pixels of a thumbnail's longer side, at most
+  const MOST_A_ROW = 16;
+
+  const value = (head, name) => {
+    const found = head.pooled[name];
+    return found === undefined ? null : found;
+  };
+
+  // The heads in the order asked for; those that have no number come last.
+  function ordered(heads) {
+    const {sort, descending} = headwise.state.get();
+    if (!headwise.page.statistics.some(({name}) => name === sort)) return heads;
+    const sign = descending ? -1 : 1;
+    return heads.slice().sort((a, b) => {
+      const [left, right] = [value(a, sort), value(b, sort)];
+      if (left === null || right === null) return (left === null) - (right === null);
+      return sign * (left - right);
+    });
+  }
+
+  async function drawThumbnail(canvas, head) {
+    const small = await headwise.weights.small(head, headwise.state.get().pool);
+    const longer = Math.max(small.rows, small.columns);
+    const cell = Math.max(1, Math.floor(SIDE / longer));
+    const stretched = count => Math.max(cell * count, SIDE / 4);
+    headwise.paint.paint(canvas, small, stretched(small.columns), stretched(small.rows),
+        {limit: headwise.paint.limitOf(small) || 1});
+  }
+
+  // Thumbnails are drawn when they come near the window, newest need first.
+  function drawWhenSeen(canvases) {
+    const observer = new IntersectionObserver(entries => {
+      for (const {isIntersecting, target} of entries) {
+        if (!isIntersecting) continue;
+        observer.unobserve(target);
+        drawThumbnail(target, canvases.get(target));
+      }
+    }, {rootMargin: '300px'});
+    for (const canvas of canvases.keys()) observer.observe(canvas);
+  }
+
+  function described(head) {
+    const t = headwise.t;
+    const parts = [t('head.name', head.layer, head.number)];
+    if (head.pruned) return parts.concat(t('grid.pruned')).join(', ');
+    if (headwise.heads.grouped) parts.push(t('head.group', head.kv_head));
+    for (const {name} of headwise.page.statistics) {
+      parts.push(t('statistic.' + name) + ' ' + headwise.numbers.text(value(head, name)));
+    }
+    if (head.empty_rows > 0) parts.push(t('head.empty', head.empty_rows));
+    return parts.join(', ');
+  }
+
+  function open(head) {
+    headwise.state.set({view: 'head', layer: head.layer, head: head.number});
+  }
+
+  function card(head, canvases, withLayer) {
+    const t = headwise.t;
+    const {sort, layer, head: number} = headwise.state.get();
+    const shown = sort || 'entropy';
+    const chosen = head.layer === layer && head.number === number;
+    let picture;
+    if (head.pruned) {
+      picture = make('span', {class: 'thumbnail pruned'}, t('grid.pruned'));
+    } else {
+      const canvas = make('canvas', {'aria-hidden': 'true'});
+      canvases.set(canvas, head);
+      picture = make('span', {class: 'thumbnail'}, canvas);
+    }
+    return make('button', {
+      type: 'button', class: 'card', id: 'head-' + head.id.replace('.', '-'),
+      tabindex: chosen ? '0' : '-1', 'aria-label': described(head),
+      title: described(head), onclick: () => open(head), 'data-head': head.id,
+    }, picture, make('span', {class: 'caption'},
+        make('span', {class: 'caption-name'},
+            (withLayer ? 'L' + head.layer + ' ' : '') + 'H' + head.number),
+        make('span', {class: 'caption-value'},
+            head.pruned ? '' : headwise.numbers.text(value(head, shown)))),
+    headwise.heads.grouped &&
+        make('span', {class: 'caption caption-group'}, 'kv ' + head.kv_head));
+  }
+
+  function inLayers(matches, canvases) {
+    return headwise.page.layers.map(layer => {
+      const heads = headwise.heads.all.filter(head => head.layer === layer.number);
+      const cards = heads.map(head => {
+        if (!matches(head)) return make('span', {class: 'card card-out'});
+        const node = card(head, canvases, false);
+        const group = headwise.heads.group(head);
+        if (group.length > 1) {
+          node.classList.add('in-group');
+          if (group[0].id === head.id) node.classList.add('group-first');
+          if (group[group.length - 1].id === head.id) node.classList.add('group-last');
+        }
+        return node;
+      });
+      return make('div', {class: 'layer'},
+          make('h3', {class: 'layer-name'}, headwise.t('grid.layer', layer.number)),
+          make('div', {class: 'cards', css: {
+            '--heads': String(Math.min(MOST_A_ROW, Math.max(heads.length, 4))),
+          }}, cards));
+    });
+  }
+
+  function notes(numShown) {
+    const t = headwise.t;
+    const {state, page} = headwise;
+    const {sort} = state.get();
+    const total = headwise.heads.all.length;
+    const statistic = sort || 'entropy';
+    return make('p', {class: 'note', id: 'grid-note'},
+        t('grid.count', numShown, total), ' ',
+        page.statistics.some(({name}) => name === statistic) ?
+          [t('grid.number_is', t('statistic.' + statistic)), ' ',
+           t('about.' + statistic)] : null);
+  }
+
+  // Arrow keys between cards, by their places on the screen.
+  function beside(cards, from, key) {
+    const here = from.getBoundingClientRect();
+    const middle = box => [box.left + box.width / 2, box.top + box.height / 2];
+    const [x, y] = middle(here);
+    const at = cards.indexOf(from);
+    if (key === 'ArrowLeft') return cards[Math.max(0, at - 1)];
+    if (key === 'ArrowRight') return cards[Math.min(cards.length - 1, at + 1)];
+    if (key === 'Home') return cards[0];
+    if (key === 'End') return cards[cards.length - 1];
+    const sign = key === 'ArrowDown' ? 1 : -1;
+    let best = null;
+    let least = Infinity;
+    for (const card of cards) {
+      const [cx, cy] = middle(card.getBoundingClientRect());
+      const down = sign * (cy - y);
+      if (down < here.height / 2) continue;
+      const far = down * 4 + Math.abs(cx - x);
+      if (far < least) [best, least] = [card, far];
+    }
+    return best;
+  }
+
+  function onKey(event) {
+    const card = event.target.closest('.card');
+    if (!card || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!/^(Arrow(Left|Right|Up|Down)|Home|End)$/.test(event.key)) return;
+    const cards = [...event.currentTarget.querySelectorAll('button.card')];
+    const next = beside(cards, card, event.key);
+    event.preventDefault();
+    if (!next) return;
+    for (const one of cards) one.tabIndex = one === next ? 0 : -1;
+    next.focus();
+  }
+
+  function chosenHeads() {
+    const {matches} = headwise.expression.parse(headwise.state.get().filter);
+    return ordered(headwise.heads.all.filter(matches || (() => true)));
+  }
+
+  function view() {
+    const {state} = headwise;
+    const {matches} = headwise.expression.parse(state.get().filter);
+    const shown = chosenHeads();
+    const canvases = new Map();
+    const body = state.get().sort ?
+      make('div', {class: 'cards cards-flow'},
+          shown.map(head => card(head, canvases, true))) :
+      make('div', {class: 'layers'}, inLayers(matches || (() => true), canvases));
+    body.addEventListener('keydown', onKey);
+    const cards = body.querySelectorAll('button.card');
+    if (cards.length > 0 && !body.querySelector('[tabindex="0"]')) cards[0].tabIndex = 0;
+    drawWhenSeen(canvases);
+    return make('section', {class: 'view', 'aria-labelledby': 'view-title'},
+        make('h2', {id: 'view-title', tabindex: '-1'}, headwise.t('grid.title')),
+        headwise.gridTools(),
+        notes(shown.length),
+        state.get().table ? headwise.tables.heads(shown) : body,
+        headwise.legend.weights(false, state.get().fit ? null : 1));
+  }
+
+  headwise.grid = {view, chosenHeads, value, drawThumbnail};
+}

@@ -1,0 +1,58 @@
+// Sort, filter and pooling of the overview.
+{
+  const {make, choice, toggle} = headwise.dom;
+
+  function filterField() {
+    const t = headwise.t;
+    const {filter} = headwise.state.get();
+    const {wrong} = headwise.expression.parse(filter);
+    return make('span', {class: 'field'},
+        make('label', {for: 'filter'}, t('grid.filter')),
+        make('input', {
+          id: 'filter', type: 'search', value: filter, size: '22', spellcheck: 'false',
+          autocomplete: 'off', placeholder: 'previous > 0.5',
+          'aria-invalid': wrong === undefined ? null : 'true',
+          'aria-describedby': wrong === undefined ? null : 'filter-wrong',
+          onchange: event => headwise.state.set({filter: event.target.value}),
+          onsearch: event => headwise.state.set({filter: event.target.value}),
+        }),
+        wrong !== undefined && make('span', {id: 'filter-wrong', class: 'wrong', role: 'alert'},
+            t('grid.filter_wrong', wrong)));
+  }
+
+  headwise.gridTools = () => {
+    const t = headwise.t;
+    const {state, page} = headwise;
+    const {sort, descending, pool} = state.get();
+    return make('div', {class: 'tools', role: 'group', 'aria-label': t('grid.tools')},
+        make('span', {class: 'field'},
+            make('label', {for: 'sort'}, t('grid.sort')),
+            choice({id: 'sort'}, sort,
+                [['', t('grid.by_layer')]].concat(page.statistics.map(
+                    ({name}) => [name, t('statistic.' + name)])),
+                value => state.set({sort: value}))),
+        sort !== '' && toggle({id: 'descending'}, descending, t('grid.descending'),
+            () => state.set({descending: !descending})),
+        filterField(),
+        headwise.poolChoice(pool), headwise.fitToggle());
+  };
+
+  // Attention weights of long inputs are small: colours may end at the largest.
+  headwise.fitToggle = () => {
+    const {fit} = headwise.state.get();
+    return toggle({id: 'fit', title: headwise.t('fit.about')}, fit, headwise.t('fit.label'),
+        () => headwise.state.set({fit: !fit}));
+  };
+
+  // What one pixel that stands for many cells shows.
+  headwise.poolChoice = pool => {
+    const {t, page} = headwise;
+    const [{small}] = headwise.heads.all.filter(head => head.small).concat({small: null});
+    if (!small || (small.rows === page.num_queries && small.columns === page.num_keys)) {
+      return null;  // every picture shows every cell
+    }
+    return make('span', {class: 'field'}, make('label', {for: 'pool'}, t('pool.label')),
+        choice({id: 'pool'}, pool, [['max', t('pool.max')], ['mean', t('pool.mean')]],
+            value => headwise.state.set({pool: value})));
+  };
+}

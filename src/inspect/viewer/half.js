@@ -1,0 +1,24 @@
+// binary16 to binary32, by table: exact.
+{
+  // Also runs in the worker, as text: it names nothing from outside.
+  function halfTable() {
+    const table = new Float32Array(65536);
+    for (let bits = 0; bits < 65536; ++bits) {
+      const sign = bits & 0x8000 ? -1 : 1;
+      const exponent = bits >> 10 & 31;
+      const fraction = bits & 1023;
+      table[bits] = sign * (exponent === 0 ? fraction * 2 ** -24 :
+          exponent === 31 ? (fraction ? NaN : Infinity) :
+          (1 + fraction / 1024) * 2 ** (exponent - 15));
+    }
+    return table;
+  }
+
+  let table = null;
+  function widen(halves) {
+    table = table || halfTable();
+    return Float32Array.from(halves, bits => table[bits]);
+  }
+
+  headwise.half = {halfTable, widen};
+}

@@ -1,0 +1,156 @@
+// One head: matrix and lines, or the matrices of two heads and their difference.
+{
+  const {make} = headwise.dom;
+  const LARGEST = 640;  // pixels of a matrix
+
+  // Room for a matrix's cells where `beside` of them stand in a row.
+  function room(beside) {
+    const free = document.documentElement.clientWidth - 48;
+    const labels = 96 + (beside === 1 ? 56 : 24);
+    if (free < 700) return Math.max(160, free - labels);
+    const each = beside === 1 ? free - 440 : free / beside;
+    const high = Math.max(360, document.documentElement.clientHeight - 240);
+    return Math.max(160, Math.min(LARGEST, high, Math.floor(each - labels)));
+  }
+
+  function matrixOf(head, id, title, width, scale, corner) {
+    return new headwise.Matrix({
+      id, title, corner, scale, room: width, mask: headwise.mask.of(head),
+      label: headwise.t('matrix.label', head.layer, head.number),
+      cells: (queries, keys, partly) => headwise.weights.cells(head, queries, keys, partly),
+      small: () => headwise.weights.small(head, headwise.state.get().pool),
+    });
+  }
+
+  function differenceOf(a, b, width, scale) {
+    const {weights, t} = headwise;
+    return new headwise.Matrix({
+      scale, id: 'cells-difference', title: 'A \u2212 B', room: width, diverging: true,
+      mask: headwise.mask.of(a), label: t('matrix.difference'),
+      cells: async (queries, keys) => {
+        const both = await Promise.all([a, b].map(
+            head => weights.cells(head, queries, keys)));
+        return weights.difference(...both);
+      },
+      small: async () => {
+        const both = await Promise.all([a, b].map(
+            head => weights.small(head, headwise.state.get().pool)));
+        return {...both[0], values: weights.difference(both[0].values, both[1].values)};
+      },
+    });
+  }
+
+  function figure(matrix, caption) {
+    return make('figure', {class: 'figure'},
+        caption && make('figcaption', {}, caption), matrix.node);
+  }
+
+  // What the window shows and what one pixel stands for.
+  function windowNote(matrix) {
+    const {t, page, state} = headwise;
+    const {window, place} = matrix;
+    const queries = headwise.axes.queries();
+    const keys = headwise.axes.keys();
+    const parts = [t('zoom.window', queries.at(window.row),
+        queries.at(window.row + window.rows - 1), page.num_queries, keys.at(window.column),
+        keys.at(window.column + window.columns - 1), page.num_keys)];
+    const {small} = state.head() || headwise.heads.all[0];
+    if (window.pooled) {
+      parts.push(t('zoom.pooled', Math.ceil(page.num_queries / small.rows),
+          Math.ceil(page.num_keys / small.columns), t('pool.' + state.get().pool)));
+      if (state.get().hide) parts.push(t('zoom.pooled_special'));
+    } else if (place.x.pooled > 1 || place.y.pooled > 1) {
+      parts.push(t('zoom.pixel', place.y.pooled, place.x.pooled,
+          t('pool.' + state.get().pool)));
+    }
+    if (matrix.tooSmall()) parts.push(t('zoom.enter'));
+    return make('p', {class: 'note'}, parts.join(' '));
+  }
+
+  // A legend that follows its scale: {node, scale}.
+  function legendOf(draw) {
+    const node = make('div', {}, draw(1));
+    return {node, scale: new headwise.Scale(limit => headwise.dom.put(node, draw(limit)))};
+  }
+
+  function oneHead(head) {
+    const t = headwise.t;
+    const {node: legend, scale} = legendOf(
+        limit => headwise.legend.weights(head.empty_rows > 0, limit));
+    const zoomed = headwise.zoom.current().size !== headwise.zoom.sizes()[0];
+    const matrix = matrixOf(head, 'cells', t('head.name', head.layer, head.number), room(1),
+        scale, zoomed && headwise.minimap(head));
+    const row = new headwise.Profile(matrix, head, 'row');
+    const column = new headwise.Profile(matrix, head, 'column');
+    const lines = new headwise.Lines(head);
+    matrix.load().then(() => matrix.node.append(column.node, row.node));
+    lines.load();
+    headwise.current = {head, matrices: [matrix], lines};
+    return [
+      headwise.detail.readout([matrix], [head]), windowNote(matrix),
+      make('div', {class: 'figures'},
+          figure(matrix, null),
+          make('figure', {class: 'figure figure-lines'}, lines.caption, lines.node)),
+      legend];
+  }
+
+  function twoHeads(a, b) {
+    const t = headwise.t;
+    const names = [a, b].map(head => t('head.short', head.layer, head.number));
+    const width = room(3);
+    const weights = legendOf(limit => headwise.legend.weights(a.empty_rows > 0, limit));
+    const difference = legendOf(limit => headwise.legend.difference('A', 'B', limit));
+    const matrices = [matrixOf(a, 'cells', 'A', width, weights.scale),
+      matrixOf(b, 'cells-b', 'B', width, weights.scale),
+      differenceOf(a, b, width, difference.scale)];
+    for (const matrix of matrices) matrix.load();
+    headwise.current = {head: a, matrices, lines: null};
+    return [
+      headwise.detail.readout(matrices, [a, b]),
+      windowNote(matrices[0]),
+      make('div', {class: 'figures'},
+          figure(matrices[0], 'A: ' + names[0]), figure(matrices[1], 'B: ' + names[1]),
+          figure(matrices[2], t('compare.caption', names[0], names[1]))),
+      weights.node, difference.node];
+  }
+
+  function header(head) {
+    const {t, tokens, heads, page} = headwise;
+    const group = heads.group(head);
+    return [
+      make('h2', {id: 'view-title', tabindex: '-1'}, t('head.name', head.layer, head.number)),
+      make('p', {class: 'note'},
+          group.length > 1 && t('head.group_of', head.kv_head,
+              group.map(other => other.number).join(', ')) + ' ',
+          t('head.mask', tokens.visible(page.masks[head.mask].name)), ' ',
+          head.empty_rows > 0 && t('head.empty', head.empty_rows) + '. ',
+          page.query_start !== 0 && t('head.query_start', page.query_start) + ' ',
+          head.alibi ? t('head.alibi', headwise.numbers.text(head.alibi)) + ' ' : null,
+          t('head.error', headwise.numbers.text(head.error))),
+      headwise.detail.statisticList(page.statistics.map(
+          ({name}) => [name, headwise.grid.value(head, name)]))];
+  }
+
+  function body(head, other) {
+    const {state, t} = headwise;
+    if (head.pruned) return make('p', {class: 'pruned pruned-note'}, t('head.pruned'));
+    const second = other && !other.pruned ? other : null;
+    if (state.get().table) return headwise.tables.head(head, second);
+    return second ? twoHeads(head, second) : oneHead(head);
+  }
+
+  function view() {
+    const {state, t} = headwise;
+    const head = state.head();
+    headwise.tiles.forgetWaiting();
+    headwise.current = {head, matrices: [], lines: null};
+    return make('section', {class: 'view', 'aria-labelledby': 'view-title'},
+        header(head), headwise.headTools(head),
+        make('p', {id: 'cells-help', class: 'hidden'}, t('matrix.help')),
+        body(head, state.compared()),
+        !head.pruned && make('div', {class: 'panels'},
+            headwise.elements.panel(head), headwise.detail.panel(head)));
+  }
+
+  headwise.headView = view;
+}

@@ -1,0 +1,63 @@
+// Labels along the axes of a matrix: tokens where they have room, else numbers at
+// round steps. The tokens of the pair looked at always have one.
+{
+  const ROOM = 12;  // pixels from one label to the next
+  const {make} = headwise.dom;
+
+  // What is said of a token beside its text.
+  function mark(index, name, mask) {
+    if (name === 'query' && mask && mask.empty[index]) return 'empty';
+    if (name === 'key' && mask && !mask.seen()[index]) return 'padding';
+    return '';
+  }
+
+  function label(axis, name, index, offset, cell, mask) {
+    const kind = mark(index, name, mask);
+    const node = make('span', {
+      class: 'label' + (kind ? ' label-' + kind : ''), 'data-index': index,
+      title: index + ' ' + headwise.tokens.visible(axis.tokens[index]) +
+          (kind ? ' (' + headwise.t('label.' + kind) + ')' : ''),
+    }, headwise.tokens.node(axis.tokens[index]),
+       kind === 'empty' ? ' \u2205' : kind === 'padding' ? ' \u00b7' : null);
+    node.style.setProperty(name === 'query' ? 'top' : 'left', offset + cell / 2 + 'px');
+    return node;
+  }
+
+  // 1, 2 or 5 times a power of ten, at least this large.
+  function roundStep(least) {
+    const power = 10 ** Math.floor(Math.log10(least));
+    return power * [1, 2, 5, 10].find(factor => factor * power >= least);
+  }
+
+  function tick(name, index, at) {
+    const node = make('span', {class: 'label tick-label'}, String(index));
+    node.style.setProperty(name === 'query' ? 'top' : 'left', at + 'px');
+    return node;
+  }
+
+  // A strip of labels: {node, show(index)}; cell = pixels a token.
+  function strip(name, axis, first, count, cell, mask) {
+    const node = make('div', {class: 'labels labels-' + name, 'aria-hidden': 'true'});
+    const step = cell >= ROOM ? 1 : roundStep(2 * ROOM / cell);
+    for (let n = 0; n < count; ++n) {
+      const index = axis.at(first + n);
+      if (index % step !== 0) continue;
+      node.append(step === 1 ? label(axis, name, index, n * cell, cell, mask) :
+          tick(name, index, n * cell + cell / 2));
+    }
+    let extra = null;
+    function show(index) {
+      if (extra) extra.remove();
+      extra = null;
+      if (index === null) return;
+      const at = axis.place(index, first, count);
+      if (at < 0) return;
+      extra = label(axis, name, index, at * cell, cell, mask);
+      extra.classList.add('label-active');
+      node.append(extra);
+    }
+    return {node, show};
+  }
+
+  headwise.labels = {strip, roundStep, ROOM};
+}

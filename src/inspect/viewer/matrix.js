@@ -1,0 +1,274 @@
+// One matrix of queries x keys: cells, token labels, crosshair, edge of the mask.
+{
+  const {make} = headwise.dom;
+  const LARGEST_CELL = 40;
+
+  // Pixels and pooling along one axis: `count` cells in `room` pixels.
+  function fit(count, room) {
+    const cell = Math.min(LARGEST_CELL, Math.floor(room / count));
+    if (cell >= 1) return {cell, pooled: 1, length: cell * count};
+    const pooled = Math.ceil(count / room);
+    return {cell: 1 / pooled, pooled, length: Math.ceil(count / pooled)};
+  }
+
+  // Pixels of the window; a matrix of few rows gets cells taller than wide.
+  function layout(window, room) {
+    let x = fit(window.columns, room);
+    let y = fit(window.rows, room);
+    const across = Math.min(y.cell, Math.max(x.cell, 18));
+    const up = Math.min(x.cell, Math.max(y.cell, 18));
+    if (y.cell > x.cell) y = fit(window.rows, Math.max(window.rows * across, 1));
+    else if (x.cell > y.cell) x = fit(window.columns, Math.max(window.columns * up, 1));
+    return {x, y};
+  }
+
+  // The cells of the pooled map that stand in the window, one a pixel.
+  function sampled(small, window, place) {
+    const queries = headwise.axes.queries();
+    const keys = headwise.axes.keys();
+    const {num_queries: allQueries, num_keys: allKeys} = headwise.page;
+    const rows = place.y.length;
+    const columns = place.x.length;
+    const values = new Float32Array(rows * columns);
+    const columnOf = Int32Array.from({length: columns}, (_, x) => Math.floor(
+        keys.at(window.column + Math.floor(x * window.columns / columns)) *
+        small.columns / allKeys));
+    for (let y = 0; y < rows; ++y) {
+      const query = queries.at(window.row + Math.floor(y * window.rows / rows));
+      const row = Math.floor(query * small.rows / allQueries);
+      for (let x = 0; x < columns; ++x) {
+        values[y * columns + x] = small.values[row * small.columns + columnOf[x]];
+      }
+    }
+    return {rows, columns, values};
+  }
+
+  // Where each row's seen keys begin and end, as a line over the cells.
+  function drawEdge(context, mask, window, place) {
+    if (!mask.hasEdge()) return;
+    const queries = headwise.axes.queries();
+    const keys = headwise.axes.keys();
+    context.strokeStyle = getComputedStyle(document.documentElement)
+        .getPropertyValue('--edge');
+    context.lineWidth = 1.5;
+    const step = place.y.length / window.rows;
+    const inside = index => index >= headwise.page.num_keys ? keys.size : keys.find(index);
+    for (const side of ['begin', 'end']) {
+      context.beginPath();
+      for (let r = 0; r < window.rows; ++r) {
+        const query = queries.at(window.row + r);
+        if (mask.empty[query]) {
+          context.moveTo(-2, (r + 1) * step);
+          continue;
+        }
+        const at = inside(mask[side](query)) - window.column;
+        const x = Math.max(-2, Math.min(window.columns + 2, at)) *
+            place.x.length / window.columns;
+        context.lineTo(x, r * step);
+        context.lineTo(x, (r + 1) * step);
+      }
+      context.stroke();
+    }
+  }
+
+  // What matrices side by side share: where their colours end.
+  class Scale {
+    // `drawn(limit)` is called when the end is another.
+    constructor(drawn) {
+      this.limit = headwise.state.get().fit ? 0 : 1;
+      this.matrices = [];
+      this.drawn = drawn;
+    }
+
+    // Takes one matrix's end in; the others are drawn again where it moves theirs.
+    take(matrix, limit) {
+      if (!this.matrices.includes(matrix)) this.matrices.push(matrix);
+      if (limit <= this.limit) return;
+      this.limit = limit;
+      this.drawn(limit);
+      for (const other of this.matrices) if (other !== matrix) other.paint();
+    }
+  }
+
+  class Matrix {
+    // options: id, title, label, room (pixels), diverging, cells(queries, keys,
+    // partly), small(), mask (a Promise), corner (what stands there), scale (a Scale).
+    constructor(options) {
+      this.options = options;
+      this.window = headwise.zoom.current();
+      this.place = layout(this.window, options.room);
+      this.raw = null;  // the window's values, row by row; null where it is pooled
+      this.canvas = make('canvas', {'aria-hidden': 'true'});
+      this.rowBand = make('div', {class: 'band'});
+      this.columnBand = make('div', {class: 'band'});
+      this.pinBox = make('div', {class: 'pin-box'});
+      this.box = make('div', {
+        id: options.id, class: 'cells', tabindex: '0', role: 'application',
+        'aria-label': options.label, 'aria-describedby': 'cells-help',
+        'aria-roledescription': headwise.t('matrix.role'),
+      }, this.canvas, this.rowBand, this.columnBand, this.pinBox);
+      for (const [name, length] of [['width', this.place.x.length],
+                                    ['height', this.place.y.length]]) {
+        this.box.style.setProperty(name, length + 'px');
+        this.canvas.style.setProperty(name, length + 'px');
+      }
+      this.listen();
+      this.corner = make('div', {class: 'corner'}, options.corner ||
+          make('span', {'aria-hidden': 'true'}, headwise.t('axis.corner')));
+      this.node = make('div', {class: 'matrix'}, this.box);
+    }
+
+    async load() {
+      const {options, window, place} = this;
+      this.mask = await options.mask;
+      this.addLabels();
+      if (window.pooled) {
+        this.draw(sampled(await options.small(), window, place));
+        return;
+      }
+      const queries = headwise.axes.queries().slice(window.row, window.rows);
+      const keys = headwise.axes.keys().slice(window.column, window.columns);
+      const show = values => {
+        this.raw = values;
+        const grid = {rows: window.rows, columns: window.columns, values};
+        this.draw(headwise.paint.pool(grid, place.y.pooled, place.x.pooled,
+            headwise.state.get().pool));
+        headwise.pick.tell();
+      };
+      show(await options.cells(queries, keys, show));
+    }
+
+    addLabels() {
+      const {window, place} = this;
+      this.queryLabels = headwise.labels.strip('query', headwise.axes.queries(),
+          window.row, window.rows, place.y.length / window.rows, this.mask);
+      this.keyLabels = headwise.labels.strip('key', headwise.axes.keys(),
+          window.column, window.columns, place.x.length / window.columns, this.mask);
+      this.node.classList.add('matrix-labelled');
+      // The cells stay where they are: taken out, they would lose the focus.
+      this.node.prepend(this.corner, this.keyLabels.node, this.queryLabels.node);
+      this.follow();
+    }
+
+    draw(grid) {
+      this.grid = grid;
+      this.options.scale.take(this, headwise.paint.limitOf(grid));
+      this.paint();
+    }
+
+    // What the colours mean here.
+    look() {
+      return {diverging: this.options.diverging, limit: this.options.scale.limit || 1};
+    }
+
+    paint() {
+      const {x, y} = this.place;
+      const context = headwise.paint.paint(
+          this.canvas, this.grid, x.length, y.length, this.look());
+      const paper = getComputedStyle(document.documentElement).getPropertyValue('--paper');
+      if (!this.window.pooled) {
+        headwise.paint.annotate(context, this.grid, x.length, y.length, this.look(), paper);
+      }
+      drawEdge(context, this.mask, this.window, this.place);
+    }
+
+    // The pair of indices under a point of the page.
+    pairAt(event) {
+      const {window, place} = this;
+      const box = this.canvas.getBoundingClientRect();
+      const at = (offset, length, count) => Math.max(0, Math.min(count - 1,
+          Math.floor(offset / length * count)));
+      return {
+        query: headwise.axes.queries().at(
+            window.row + at(event.clientY - box.top, place.y.length, window.rows)),
+        key: headwise.axes.keys().at(
+            window.column + at(event.clientX - box.left, place.x.length, window.columns)),
+      };
+    }
+
+    listen() {
+      this.box.addEventListener('pointermove',
+          event => headwise.pick.point(this.pairAt(event)));
+      this.box.addEventListener('pointerleave', () => headwise.pick.point(null));
+      this.box.addEventListener('click', event => {
+        this.box.focus({preventScroll: true});
+        this.enter(this.pairAt(event));
+      });
+      this.box.addEventListener('dblclick', event => {
+        headwise.zoom.step(1, this.pairAt(event));
+      });
+      headwise.pick.on(() => this.follow());
+    }
+
+    // Pins the pair; cells too small to point at are zoomed into as well.
+    enter(pair) {
+      if (this.tooSmall()) {
+        headwise.state.set({query: pair.query, key: pair.key});
+        headwise.zoom.to(headwise.zoom.POINTABLE, pair);
+      } else {
+        headwise.pick.fix(pair);
+      }
+    }
+
+    tooSmall() {
+      const {zoom} = headwise;
+      return this.window.pooled ||
+          (Math.min(this.place.x.cell, this.place.y.cell) < zoom.TOO_SMALL &&
+           this.window.size > zoom.POINTABLE);
+    }
+
+    // Row and column of a pair in the window; null where it is outside or hidden.
+    cellOf(pair) {
+      const {window} = this;
+      const [row, column] = [
+        headwise.axes.queries().place(pair.query, window.row, window.rows),
+        headwise.axes.keys().place(pair.key, window.column, window.columns)];
+      return row < 0 || column < 0 ? null : {row, column};
+    }
+
+    // The value shown for a pair (of its pooled cell, where the window is pooled), or
+    // undefined where there is none.
+    value(pair) {
+      const cell = this.cellOf(pair);
+      if (!cell) return undefined;
+      const {window, place} = this;
+      if (this.raw) return this.raw[cell.row * window.columns + cell.column];
+      if (!this.grid) return undefined;
+      const row = Math.floor(cell.row * place.y.length / window.rows);
+      const column = Math.floor(cell.column * place.x.length / window.columns);
+      return this.grid.values[row * place.x.length + column];
+    }
+
+    setBand(band, style) {
+      band.hidden = style === null;
+      for (const [name, value] of Object.entries(style || {})) {
+        band.style.setProperty(name, value + 'px');
+      }
+    }
+
+    // Pixels of a pair's cell, or null where it is outside the window.
+    rectangle(pair) {
+      const cell = pair && this.cellOf(pair);
+      if (!cell) return null;
+      const {window, place} = this;
+      const height = place.y.length / window.rows;
+      const width = place.x.length / window.columns;
+      return {left: cell.column * width, top: cell.row * height,
+              width: Math.max(width, 2), height: Math.max(height, 2)};
+    }
+
+    follow() {
+      const active = headwise.pick.active();
+      const cell = this.rectangle(active);
+      this.setBand(this.rowBand, cell && {top: cell.top, height: cell.height});
+      this.setBand(this.columnBand, cell && {left: cell.left, width: cell.width});
+      this.setBand(this.pinBox, this.rectangle(headwise.pick.pin()));
+      if (this.queryLabels) {
+        this.queryLabels.show(active ? active.query : null);
+        this.keyLabels.show(active ? active.key : null);
+      }
+    }
+  }
+
+  Object.assign(headwise, {Matrix, Scale});
+}

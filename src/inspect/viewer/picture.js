@@ -1,0 +1,180 @@
+// The current view as one SVG, which stands alone; a PNG is drawn from it.
+{
+  const {makeSvg} = headwise.dom;
+  const {isPattern, MASKED, EMPTY} = headwise.mask;
+  const MOST_RECTANGLES = 4096;
+  const FONT = 'Helvetica, Arial, sans-serif';
+
+  const colour = name =>
+      getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  function text(x, y, words, more) {
+    return makeSvg('text', {x, y, 'font-family': FONT, 'font-size': 11,
+                            fill: colour('--ink'), ...more}, words);
+  }
+
+  function patterns() {
+    const {patternText} = headwise.palette.get(false);
+    return makeSvg('defs', {}, ['masked', 'empty'].map(kind => makeSvg('pattern',
+        {id: kind, width: 6, height: 6, patternUnits: 'userSpaceOnUse'},
+        makeSvg('rect', {width: 6, height: 6, fill: patternText[kind][0]}),
+        makeSvg('path', {d: kind === 'masked' ? 'M0 6L6 0' : 'M0 6L6 0M0 0L6 6',
+                         stroke: patternText[kind][1]}))));
+  }
+
+  // Cells as rectangles while they are few, else as a picture.
+  function cells(matrix, x, y) {
+    const {grid, place, canvas, options} = matrix;
+    const [width, height] = [place.x.length, place.y.length];
+    if (grid.rows * grid.columns > MOST_RECTANGLES) {
+      return makeSvg('image', {x, y, width, height, href: canvas.toDataURL('image/png')});
+    }
+    const palette = headwise.palette.get(options.diverging);
+    const group = makeSvg('g', {'shape-rendering': 'crispEdges'});
+    grid.values.forEach((value, n) => {
+      const fill = value === EMPTY ? 'url(#empty)' : isPattern(value) ? 'url(#masked)' :
+          'rgb(' + palette.shades[palette.index(value, matrix.look().limit)].join(',') + ')';
+      group.append(makeSvg('rect', {
+        x: x + n % grid.columns * width / grid.columns,
+        y: y + Math.floor(n / grid.columns) * height / grid.rows,
+        width: width / grid.columns, height: height / grid.rows, fill}));
+    });
+    return group;
+  }
+
+  // The labels that stand beside it on the page.
+  function labels(matrix, x, y) {
+    const {window, place} = matrix;
+    const {page, axes, tokens} = headwise;
+    const {ROOM, roundStep} = headwise.labels;
+    const group = makeSvg('g', {});
+    const add = (axis, names, first, count, length, put) => {
+      const cell = length / count;
+      const step = cell >= ROOM ? 1 : roundStep(2 * ROOM / cell);
+      for (let n = 0; n < count; ++n) {
+        const index = axis.at(first + n);
+        if (index % step !== 0) continue;
+        group.append(put((n + 0.5) * cell,
+            step === 1 ? tokens.short(names[index]) : String(index)));
+      }
+    };
+    const isolated = {direction: 'ltr', 'unicode-bidi': 'isolate'};
+    add(axes.queries(), page.query_tokens, window.row, window.rows, place.y.length,
+        (at, words) => text(x - 5, y + at + 4, words, {'text-anchor': 'end', ...isolated}));
+    add(axes.keys(), page.key_tokens, window.column, window.columns, place.x.length,
+        (at, words) => text(0, 0, words,
+            {transform: `translate(${x + at + 4} ${y - 5}) rotate(-90)`, ...isolated}));
+    return group;
+  }
+
+  // The lines as they are drawn, with their colours written on them.
+  function linesPart(lines, x, y) {
+    const copy = lines.svg.cloneNode(true);
+    copy.setAttribute('x', x);
+    copy.setAttribute('y', y);
+    for (const path of copy.querySelectorAll('path')) {
+      path.setAttribute('stroke', colour('--accent'));
+    }
+    for (const words of copy.querySelectorAll('text')) {
+      words.setAttribute('fill', colour('--ink'));
+      words.setAttribute('font-family', FONT);
+      words.setAttribute('font-size', '12');
+    }
+    return copy;
+  }
+
+  function page(width, height, title, parts) {
+    return makeSvg('svg', {xmlns: 'http://www.w3.org/2000/svg', width, height,
+                           viewBox: `0 0 ${width} ${height}`},
+        makeSvg('title', {}, title), patterns(),
+        makeSvg('rect', {width, height, fill: colour('--paper')}),
+        text(16, 24, title, {'font-size': 14, 'font-weight': 'bold'}), parts);
+  }
+
+  function headPicture() {
+    const {current, t} = headwise;
+    let x = 16;
+    let tallest = 0;
+    const parts = [];
+    for (const matrix of current.matrices.filter(one => one.grid)) {
+      parts.push(text(x + 96, 46, matrix.options.title), labels(matrix, x + 96, 130),
+          cells(matrix, x + 96, 130));
+      tallest = Math.max(tallest, matrix.place.y.length + 150);
+      x += 96 + matrix.place.x.length + 24;
+    }
+    if (current.lines && current.lines.svg) {
+      parts.push(linesPart(current.lines, x, 46));
+      x += 400;
+      tallest = Math.max(tallest, Number(current.lines.svg.getAttribute('height')) + 60);
+    }
+    parts.push(text(16, tallest + 16, t('axis.sentence')));
+    const head = current.head;
+    return page(x + 16, tallest + 32, visibleTitle() + ' \u00b7 ' +
+        t('head.name', head.layer, head.number), parts);
+  }
+
+  const visibleTitle = () => headwise.tokens.visible(headwise.page.title);
+
+  async function gridPicture() {
+    const heads = headwise.grid.chosenHeads();
+    const byLayer = headwise.state.get().sort === '';
+    const wide = byLayer ?
+        Math.max(1, ...headwise.page.layers.map(layer => layer.heads.length)) : 12;
+    const lines = new Map(headwise.page.layers.map((layer, n) => [layer.number, n]));
+    const parts = [];
+    let last = 0;
+    for (let n = 0; n < heads.length; ++n) {
+      const head = heads[n];
+      const own = headwise.page.layers[lines.get(head.layer)].heads;
+      const column = byLayer ? own.findIndex(one => one.number === head.number) : n % wide;
+      const row = byLayer ? lines.get(head.layer) : Math.floor(n / wide);
+      last = Math.max(last, row);
+      parts.push(await thumbnail(head, 16 + column * 100, 44 + row * 116));
+    }
+    return page(32 + wide * 100, 64 + (last + 1) * 116, visibleTitle(), parts);
+  }
+
+  async function thumbnail(head, x, y) {
+    const label = text(x, y + 104, headwise.t('head.short', head.layer, head.number));
+    if (head.pruned) {
+      return makeSvg('g', {}, makeSvg('rect', {x, y, width: 90, height: 90,
+        fill: 'url(#masked)'}), text(x + 20, y + 48, headwise.t('grid.pruned')), label);
+    }
+    const canvas = headwise.dom.make('canvas');
+    await headwise.grid.drawThumbnail(canvas, head);
+    return makeSvg('g', {}, makeSvg('image', {x, y, width: 90, height: 90,
+      href: canvas.toDataURL('image/png')}), label);
+  }
+
+  function tracePicture() {
+    const rows = [headwise.trace.columns(), ...headwise.page.trace.map(headwise.trace.cells)];
+    const at = [16, 150, 200, 430, 640, 720, 800];
+    return page(900, 60 + rows.length * 18, visibleTitle(), rows.map((row, r) =>
+        row.map((words, c) => text(at[c], 52 + r * 18, words,
+            r === 0 ? {'font-weight': 'bold'} : {}))));
+  }
+
+  async function svg() {
+    const {view, table} = headwise.state.get();
+    if (view === 'head' && table) return null;  // a table is no picture
+    const made = view === 'grid' ? await gridPicture() :
+        view === 'head' ? headPicture() : tracePicture();
+    return new XMLSerializer().serializeToString(made);
+  }
+
+  async function png() {
+    const source = await svg();
+    if (source === null) return null;
+    const address = URL.createObjectURL(new Blob([source], {type: 'image/svg+xml'}));
+    const image = new Image();
+    image.src = address;
+    await image.decode();
+    const canvas = headwise.dom.make('canvas', {width: image.width * 2,
+                                                height: image.height * 2});
+    canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
+    URL.revokeObjectURL(address);
+    return new Promise(done => canvas.toBlob(done, 'image/png'));
+  }
+
+  headwise.picture = {svg, png};
+}

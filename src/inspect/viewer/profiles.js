@@ -1,0 +1,128 @@
+// Beside the matrix: the row of the query looked at, the column of the key looked
+// at, and what each key receives in the mean.
+{
+  const {make} = headwise.dom;
+  const DEPTH = 48;  // pixels
+
+  const colour = name =>
+      getComputedStyle(document.documentElement).getPropertyValue(name);
+
+  // `count` values pooled to `length` pixels by the largest.
+  function binned(values, length) {
+    const bins = new Float32Array(Math.min(values.length, length));
+    values.forEach((value, n) => {
+      const bin = Math.floor(n * bins.length / values.length);
+      if (value > bins[bin]) bins[bin] = value;
+    });
+    return bins;
+  }
+
+  // Bars stand in the proportion of the matrix's colours: up to 1, or to the largest.
+  class Profile {
+    // along: 'row' (bars over keys, under the matrix) or 'column' (at its right).
+    constructor(matrix, head, along) {
+      this.matrix = matrix;
+      this.head = head;
+      this.along = along;
+      this.flat = along === 'row';
+      this.length = this.flat ? matrix.place.x.length : matrix.place.y.length;
+      this.canvas = make('canvas', {'aria-hidden': 'true'});
+      this.caption = make('span', {class: 'profile-caption'});
+      this.node = make('div', {class: 'profile profile-' + along}, this.canvas, this.caption);
+      this.busy = false;
+      this.again = false;
+      const [width, height] = this.flat ? [this.length, DEPTH] : [DEPTH, this.length];
+      this.canvas.style.setProperty('width', width + 'px');
+      this.canvas.style.setProperty('height', height + 'px');
+      headwise.pick.on(() => this.follow());
+      if (this.flat) this.loadMeans();
+    }
+
+    async loadMeans() {
+      const means = await headwise.blocks.floats(this.head.columns);
+      const {window} = this.matrix;
+      const keys = headwise.axes.keys().slice(window.column, window.columns);
+      this.means = binned(Float32Array.from(keys, key => means[key]), this.length);
+      this.follow();
+    }
+
+    // The active row or column in the window, from the matrix or from the worker.
+    async values(pair) {
+      const {window, raw} = this.matrix;
+      const queries = headwise.axes.queries();
+      const keys = headwise.axes.keys();
+      const at = this.flat ? queries.place(pair.query, window.row, window.rows) :
+          keys.place(pair.key, window.column, window.columns);
+      if (at < 0) return null;
+      if (raw) {
+        return this.flat ? raw.subarray(at * window.columns, (at + 1) * window.columns) :
+            Float32Array.from({length: window.rows}, (_, r) => raw[r * window.columns + at]);
+      }
+      return this.flat ?
+          headwise.weights.line(
+              this.head, [pair.query], keys.slice(window.column, window.columns)) :
+          headwise.weights.line(
+              this.head, queries.slice(window.row, window.rows), [pair.key]);
+    }
+
+    // One at a time: while a row is on its way, only the newest wish is kept.
+    async follow() {
+      if (this.busy) {
+        this.again = true;
+        return;
+      }
+      this.busy = true;
+      await this.show();
+      this.busy = false;
+      if (!this.again) return;
+      this.again = false;
+      this.follow();
+    }
+
+    async show() {
+      const pair = headwise.pick.active();
+      const values = pair && await this.values(pair);
+      this.caption.textContent = !values ? headwise.t('profile.' + this.along + '_none') :
+          headwise.t('profile.' + this.along, this.flat ? pair.query : pair.key);
+      this.draw(values);
+    }
+
+    draw(values) {
+      this.height = (DEPTH - 2) / (this.matrix.options.scale.limit || 1);
+      const ratio = Math.min(3, window.devicePixelRatio || 1);
+      const [width, height] = this.flat ? [this.length, DEPTH] : [DEPTH, this.length];
+      this.canvas.width = Math.round(width * ratio);
+      this.canvas.height = Math.round(height * ratio);
+      const context = this.canvas.getContext('2d');
+      context.scale(ratio, ratio);
+      if (!this.flat) context.transform(0, 1, 1, 0, 0, 0);  // bars grow to the right
+      context.fillStyle = colour('--rule');
+      context.fillRect(0, 0, this.length, 1);
+      if (values) this.bars(context, binned(values, this.length));
+      if (this.means) this.meanLine(context);
+    }
+
+    bars(context, bins) {
+      const step = this.length / bins.length;
+      const gap = step >= 6 ? 1 : 0;
+      context.fillStyle = colour('--accent');
+      bins.forEach((value, n) => context.fillRect(
+          n * step + gap, 1, Math.max(1, step - 2 * gap), value * this.height));
+    }
+
+    meanLine(context) {
+      const step = this.length / this.means.length;
+      context.strokeStyle = colour('--ink');
+      context.setLineDash([3, 2]);
+      context.lineWidth = 1;
+      context.beginPath();
+      this.means.forEach((value, n) => {
+        context.lineTo(n * step, 1 + value * this.height);
+        context.lineTo((n + 1) * step, 1 + value * this.height);
+      });
+      context.stroke();
+    }
+  }
+
+  headwise.Profile = Profile;
+}

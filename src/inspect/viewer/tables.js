@@ -1,0 +1,151 @@
+// Table twins: every figure as a real table. Of a long input the part around the
+// pinned pair is shown, and the table says which.
+{
+  const {make} = headwise.dom;
+  const ROWS = 24;
+  const COLUMNS = 16;
+
+  // A table that may be wider than the window scrolls by itself, by keyboard too.
+  function scrolled(name, table) {
+    return make('div', {class: 'scrolled', tabindex: '0', role: 'region',
+                        'aria-label': name}, table);
+  }
+
+  function table(caption, head, body, foot) {
+    return scrolled(caption, make('table', {}, make('caption', {}, caption),
+        make('thead', {}, make('tr', {}, head.map(
+            text => make('th', {scope: 'col'}, text)))),
+        make('tbody', {}, body.map(([name, ...cells]) => make('tr', {},
+            make('th', {scope: 'row'}, name),
+            cells.map(text => make('td', {class: 'number'}, text))))),
+        foot && make('tfoot', {}, make('tr', {}, make('th', {scope: 'row'}, foot[0]),
+            foot.slice(1).map(text => make('td', {class: 'number'}, text))))));
+  }
+
+  function heads(list) {
+    const {t, page, state} = headwise;
+    const names = page.statistics.map(({name}) => name);
+    const body = list.map(head => [
+      make('button', {type: 'button', class: 'link', id: 'row-' + head.id.replace('.', '-'),
+        onclick: () => state.set({view: 'head', layer: head.layer, head: head.number})},
+      t('head.name', head.layer, head.number)),
+      String(head.kv_head),
+      ...names.map(name => head.pruned ? t('grid.pruned') :
+          headwise.numbers.text(headwise.grid.value(head, name)))]);
+    return table(t('tables.heads'), [t('tables.head'), t('tables.kv_head'),
+      ...names.map(name => make('abbr', {title: t('about.' + name)},
+          t('statistic.' + name)))], body);
+  }
+
+  // The part of the two axes that a table shows.
+  function part() {
+    const {row, column} = headwise.state.get();
+    const queries = headwise.axes.queries();
+    const keys = headwise.axes.keys();
+    const rows = Math.min(ROWS, queries.size);
+    const columns = Math.min(COLUMNS, keys.size);
+    const first = Math.min(row, queries.size - rows);
+    const left = Math.min(column, keys.size - columns);
+    return {queries: queries.slice(first, rows), keys: keys.slice(left, columns),
+            first, left, rows, columns};
+  }
+
+  function move(id, text, disabled, patch) {
+    return make('button', {type: 'button', id, disabled,
+                           onclick: () => headwise.state.set(patch)}, text);
+  }
+
+  // Which part it is, and buttons to the others.
+  function partTools(shown) {
+    const t = headwise.t;
+    const {page} = headwise;
+    const queries = headwise.axes.queries().size;
+    const keys = headwise.axes.keys().size;
+    const {first, left, rows, columns} = shown;
+    const far = (at, count, all) => Math.max(0, Math.min(all - count, at));
+    return make('div', {class: 'tools'},
+        make('p', {class: 'note', role: 'status'}, t('zoom.window', shown.queries[0],
+            shown.queries[rows - 1], page.num_queries, shown.keys[0],
+            shown.keys[columns - 1], page.num_keys)),
+        rows < queries && [
+          move('rows-before', t('tables.rows_before'), first === 0,
+              {row: far(first - rows, rows, queries), column: left}),
+          move('rows-after', t('tables.rows_after'), first + rows >= queries,
+              {row: far(first + rows, rows, queries), column: left})],
+        columns < keys && [
+          move('columns-before', t('tables.columns_before'), left === 0,
+              {column: far(left - columns, columns, keys), row: first}),
+          move('columns-after', t('tables.columns_after'), left + columns >= keys,
+              {column: far(left + columns, columns, keys), row: first})]);
+  }
+
+  const named = (index, tokens) => [index + ' ', headwise.tokens.node(tokens[index])];
+
+  // `values` row by row -> the table of a window.
+  function weightTable(caption, shown, values, foot) {
+    const {t, page} = headwise;
+    return table(caption, [t('axis.corner'),
+      ...Array.from(shown.keys, key => named(key, page.key_tokens))],
+    Array.from(shown.queries, (query, r) => [named(query, page.query_tokens),
+      ...Array.from(values.subarray(r * shown.columns, (r + 1) * shown.columns),
+          headwise.detail.stateText)]), foot);
+  }
+
+  async function fillOne(node, head, shown) {
+    const {t, page, blocks, numbers} = headwise;
+    const [values, means, rows] = await Promise.all([
+      headwise.weights.cells(head, shown.queries, shown.keys),
+      blocks.floats(head.columns), blocks.floats(head.rows)]);
+    headwise.dom.put(node,
+        weightTable(t('tables.weights', head.layer, head.number), shown, values,
+            [t('tables.mean'), ...Array.from(shown.keys, key => numbers.text(means[key]))]),
+        table(t('tables.rows', head.layer, head.number),
+            [t('axis.query'), ...page.statistics.map(({name}) => t('statistic.' + name))],
+            Array.from(shown.queries, query => [named(query, page.query_tokens),
+              ...page.statistics.map((_, n) => {
+                const value = rows[n * page.num_queries + query];
+                return Number.isNaN(value) ? t('cell.empty') : numbers.text(value);
+              })])));
+    node.append(await lineTable(head));
+  }
+
+  async function lineTable(head) {
+    const {t, page} = headwise;
+    const {queries, keys, rows, least} = await headwise.lines.data(head);
+    const found = [];
+    queries.forEach((query, r) => keys.forEach((key, c) => {
+      if (rows[r][c] > 0 && rows[r][c] >= least) found.push([query, key, rows[r][c]]);
+    }));
+    return table(t('tables.lines', headwise.numbers.text(least)),
+        [t('axis.query'), t('axis.key'), t('legend.weight')],
+        found.map(([query, key, weight]) => [named(query, page.query_tokens),
+          named(key, page.key_tokens), headwise.numbers.text(weight)]));
+  }
+
+  async function fillTwo(node, a, b, shown) {
+    const {t, weights} = headwise;
+    const [left, right] = await Promise.all([a, b].map(
+        head => weights.cells(head, shown.queries, shown.keys)));
+    const names = [a, b].map(head => t('head.short', head.layer, head.number));
+    headwise.dom.put(node,
+        weightTable('A: ' + names[0], shown, left), weightTable('B: ' + names[1], shown, right),
+        weightTable(t('compare.caption', ...names), shown, weights.difference(left, right)));
+  }
+
+  function head(one, other) {
+    const shown = part();
+    const node = make('div', {class: 'twins'});
+    headwise.current = {head: one, matrices: [], lines: null};
+    if (other) fillTwo(node, one, other, shown); else fillOne(node, one, shown);
+    return make('div', {}, partTools(shown), node);
+  }
+
+  function elements(found) {
+    const {t, numbers} = headwise;
+    return table(t('elements.title'), [t('elements.component'), 'q', 'k', 'q \u00d7 k'],
+        found.products.map((product, d) => [String(d), numbers.text(found.q[d]),
+          numbers.text(found.k[d]), numbers.text(product)]));
+  }
+
+  headwise.tables = {scrolled, heads, head, elements};
+}

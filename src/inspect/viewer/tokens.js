@@ -1,0 +1,41 @@
+// Tokens are untrusted text: what can't be seen, or turns the text around it, is
+// shown as a symbol or as its code point; the rest stands in an isolate.
+{
+  const INVISIBLE = new RegExp('[\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160' +
+      '\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f' +
+      '\\u3164\\ufeff\\uffa0\\ufff0-\\ufffb\\u{e0000}-\\u{e0fff}]', 'u');
+  const LONGEST = 24;
+
+  function symbol(character) {
+    const code = character.codePointAt(0);
+    if (code < 0x20) return String.fromCodePoint(0x2400 + code);
+    if (code === 0x7f) return '\u2421';
+    if (code >= 0xd800 && code <= 0xdfff) return '\ufffd';
+    if (INVISIBLE.test(character)) {
+      return '\u27e8U+' + code.toString(16).toUpperCase().padStart(4, '0') + '\u27e9';
+    }
+    return code === 0xa0 ? '\u237d' : character;
+  }
+
+  // The token with nothing hidden in it.
+  function visible(text) {
+    const shown = Array.from(text, symbol).join('');
+    return shown.replace(/^ +| +$/g, spaces => '\u2423'.repeat(spaces.length));
+  }
+
+  function short(text, longest = LONGEST) {
+    const shown = Array.from(visible(text));
+    return shown.length <= longest ? shown.join('') :
+        shown.slice(0, longest - 1).join('') + '\u2026';
+  }
+
+  // <bdi> keeps right-to-left letters from turning what stands beside them.
+  function node(text, full) {
+    const shown = full ? visible(text) : short(text);
+    return headwise.dom.make('bdi', {
+      class: 'token', title: shown === text ? null : visible(text),
+    }, shown);
+  }
+
+  headwise.tokens = {visible, short, node};
+}

@@ -1,0 +1,42 @@
+// The steps of the forward pass with their shapes.
+{
+  const {make} = headwise.dom;
+
+  function shape(step) {
+    return step.axes.map((axis, n) => axis + ' ' + step.shape[n]).join(' \u00d7 ') ||
+        headwise.t('trace.scalar');
+  }
+
+  const columns = () => ['trace.step', 'trace.layer', 'trace.formula', 'trace.shape',
+    'trace.min', 'trace.max', 'trace.not_finite'].map(name => headwise.t(name));
+
+  function cells(step) {
+    const n = headwise.numbers.text;
+    const {visible} = headwise.tokens;
+    return [visible(step.step), step.layer === null ? '\u2013' : String(step.layer),
+      visible(step.formula),
+      shape(step), n(step.min), n(step.max), String(step.not_finite)];
+  }
+
+  function view() {
+    const {t, page} = headwise;
+    const title = make('h2', {id: 'view-title', tabindex: '-1'}, t('trace.title'));
+    if (page.trace.length === 0) {
+      return make('section', {class: 'view'}, title, make('p', {}, t('trace.none')));
+    }
+    const rows = page.trace.map(step => make('tr',
+        {class: step.not_finite > 0 ? 'alarm' : null},
+        cells(step).map((text, n) => make(n === 0 ? 'th' : 'td', {
+          scope: n === 0 ? 'row' : null, class: n > 3 ? 'number' : n === 2 ? 'formula' : null,
+        }, n === 6 && step.not_finite > 0 ? '\u26a0 ' + text : text))));
+    return make('section', {class: 'view', 'aria-labelledby': 'view-title'}, title,
+        make('p', {class: 'note'}, t('trace.axes')),
+        headwise.tables.scrolled(t('trace.title'), make('table', {},
+            make('caption', {class: 'hidden'}, t('trace.title')),
+            make('thead', {}, make('tr', {}, columns().map(
+                name => make('th', {scope: 'col'}, name)))),
+            make('tbody', {}, rows))));
+  }
+
+  headwise.trace = {view, columns, cells};
+}

@@ -1,0 +1,168 @@
+// Attention weights of a head, whatever the page carries for it: coded maps, or
+// tiles that a worker computes. Special tokens' shares are taken out here.
+{
+  const {MASKED, EMPTY, PENDING} = headwise.mask;
+  const CODING = 0.004;  // (b / 255)^2 is no further from what the byte b was made of
+  const decode = Float32Array.from({length: 256}, (_, byte) => (byte / 255) ** 2);
+
+  // Copies the cells (queries x keys, indices) that `source` has.
+  function fromMap(map, queries, keys) {
+    const {num_keys: width} = headwise.page;
+    const out = new Float32Array(queries.length * keys.length);
+    let at = 0;
+    for (const i of queries) {
+      for (const j of keys) out[at++] = decode[map[i * width + j]];
+    }
+    return out;
+  }
+
+  function fromTiles(head, queries, keys) {
+    const {SIDE, ready, areaOf} = headwise.tiles;
+    const out = new Float32Array(queries.length * keys.length);
+    for (let a = 0; a < queries.length; ++a) {
+      const row = Math.floor(queries[a] / SIDE);
+      let column = -1;
+      let tile = null;
+      let area = null;
+      for (let b = 0; b < keys.length; ++b) {
+        if (Math.floor(keys[b] / SIDE) !== column) {
+          column = Math.floor(keys[b] / SIDE);
+          tile = ready(head, row, column);
+          area = areaOf(row, column);
+        }
+        out[a * keys.length + b] = tile ?
+            tile[(queries[a] - area[0]) * (area[3] - area[2]) + keys[b] - area[2]] :
+            PENDING;
+      }
+    }
+    return out;
+  }
+
+  const distinct = (indices, side) =>
+      [...new Set(Array.from(indices, n => Math.floor(n / side)))];
+
+  async function finish(head, values, queries, keys) {
+    const mask = await headwise.mask.of(head);
+    mask.clear(values, queries, keys);
+    await renormalise(head, values, queries, keys.length);
+    return values;
+  }
+
+  // Cells of a window, masked ones marked. `partly` is called with what there is
+  // so far while tiles come in.
+  async function cells(head, queries, keys, partly) {
+    if (head.map !== null) {
+      const map = await headwise.blocks.bytes(head.map);
+      return finish(head, fromMap(map, queries, keys), queries, keys);
+    }
+    const {SIDE, tile} = headwise.tiles;
+    const wanted = [];
+    for (const row of distinct(queries, SIDE)) {
+      for (const column of distinct(keys, SIDE)) wanted.push(tile(head, row, column));
+    }
+    if (partly) partly(await finish(head, fromTiles(head, queries, keys), queries, keys));
+    let shown = performance.now();
+    for (const one of wanted) {
+      await one;
+      if (partly && performance.now() - shown > 120) {
+        partly(await finish(head, fromTiles(head, queries, keys), queries, keys));
+        shown = performance.now();
+      }
+    }
+    return finish(head, fromTiles(head, queries, keys), queries, keys);
+  }
+
+  // One query's row over these keys, or one key's column over these queries.
+  async function line(head, queries, keys) {
+    if (head.map !== null) return cells(head, queries, keys);
+    const first = [queries[0], keys[0]];
+    const last = [queries[queries.length - 1] + 1, keys[keys.length - 1] + 1];
+    const all = await headwise.tiles.compute(
+        head, [first[0], last[0], first[1], last[1]], true);
+    const width = last[1] - first[1];
+    const out = new Float32Array(queries.length * keys.length);
+    let at = 0;
+    for (const i of queries) {
+      for (const j of keys) out[at++] = all[(i - first[0]) * width + j - first[1]];
+    }
+    return finish(head, out, queries, keys);
+  }
+
+  const shares = new Map();  // "head" -> Promise of what each query gives special keys
+
+  async function specialShares(head) {
+    const {page} = headwise;
+    const queries = Int32Array.from({length: page.num_queries}, (_, n) => n);
+    const total = new Float32Array(page.num_queries);
+    for (const key of page.key_special) {
+      const mask = await headwise.mask.of(head);
+      let column;
+      if (head.map !== null) {
+        column = fromMap(await headwise.blocks.bytes(head.map), queries, [key]);
+      } else {
+        column = await headwise.tiles.compute(
+            head, [0, page.num_queries, key, key + 1], true);
+      }
+      for (const i of queries) if (mask.visible(i, key)) total[i] += column[i];
+    }
+    return total;
+  }
+
+  // Where special tokens are hidden, rows may be made to sum to one again.
+  async function renormalise(head, values, queries, width) {
+    const state = headwise.state.get();
+    if (!state.hide || !state.renormalise || headwise.page.key_special.length === 0) return;
+    if (!shares.has(head.id)) shares.set(head.id, specialShares(head));
+    const special = await shares.get(head.id);
+    queries.forEach((i, a) => {
+      const rest = 1 - special[i];
+      for (let b = a * width; b < (a + 1) * width; ++b) {
+        if (values[b] > 0) values[b] = rest > 0 ? Math.min(1, values[b] / rest) : 0;
+      }
+    });
+  }
+
+  // The pooled map: {rows, columns, values}; cells that nobody sees are marked.
+  async function small(head, pool) {
+    const {rows, columns, block} = head.small;
+    const bytes = await headwise.blocks.bytes(block);
+    const from = pool === 'mean' ? rows * columns : 0;
+    const values = Float32Array.from(
+        bytes.subarray(from, from + rows * columns), byte => decode[byte]);
+    const marks = await pooledMask(head);
+    for (let n = 0; n < values.length; ++n) if (marks[n] < 0) values[n] = marks[n];
+    return {rows, columns, values};
+  }
+
+  const pooledMasks = new Map();
+  function pooledMask(head) {
+    if (!pooledMasks.has(head.mask)) {
+      pooledMasks.set(head.mask, headwise.mask.of(head).then(
+          mask => mask.pooled(head.small.rows, head.small.columns)));
+    }
+    return pooledMasks.get(head.mask);
+  }
+
+  // a - b, cell by cell; masked where either is.
+  function difference(a, b) {
+    return Float32Array.from(a, (value, n) => value === PENDING || b[n] === PENDING ?
+        PENDING : value === EMPTY && b[n] === EMPTY ? EMPTY :
+        value <= -4 || b[n] <= -4 ? MASKED : value - b[n]);
+  }
+
+  // The largest error of what is shown of these heads: of their difference where there
+  // are two. Pooled cells are bytes on every page, with the error of their coding.
+  function error(heads) {
+    const {pooled} = headwise.zoom.current();
+    return heads.reduce((sum, head) =>
+        sum + (pooled ? Math.max(head.error, CODING) : head.error), 0);
+  }
+
+  // Dividing a row by its rest divides its error too.
+  const divided = () => {
+    const {hide, renormalise: divides} = headwise.state.get();
+    return hide && divides && !headwise.zoom.current().pooled;
+  };
+
+  headwise.weights = {cells, line, small, difference, error, divided};
+}

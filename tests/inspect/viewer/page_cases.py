@@ -1,0 +1,103 @@
+"""The pages that page_test.py opens, with the truth about them in binary64."""
+import numpy as np
+
+import make_page
+
+HOSTILE = ["[CLS]", "</script><script>window.hacked = 1</script>",
+           "<img src=x onerror=\"window.hacked = 1\">", "\u202eright-to-left",
+           "zero\u200bwidth", "line\u2028paragraph\u2029", "\u05e9\u05dc\u05d5\u05dd",
+           "tab\tnul\u0000", "=1+1", "a,\"b\"\nc", " ", "\ud800", "\ufeff", "&lt;b&gt;",
+           "{{script}}", "[SEP]"]
+
+
+class Case:
+    """A page on disk and what is true of it."""
+
+    def __init__(self, folder, name, spec, layers, masks):
+        self.spec, self.masks = spec, masks
+        self.heads = {(layer["number"], head["number"]): head
+                      for layer in layers for head in layer["heads"]}
+        self.path = folder / f"{name}.html"
+        self.page = make_page.write_page(self.path, spec, layers, masks)
+
+    def entry(self, layer, head):
+        """What the page says of the head."""
+        return next(h for one in self.page["layers"] if one["number"] == layer
+                    for h in one["heads"] if h["number"] == head)
+
+    def weights(self, layer, head, rows=slice(None)):
+        """-> attention weights in binary64, may attend."""
+        one = self.heads[layer, head]
+        w, _, may = make_page.weights(
+            one["query"].astype(np.float32), one["key"].astype(np.float32), one,
+            rows, self.spec, self.masks[one.get("mask", 0)])
+        return w, may
+
+
+def layers_of(lq, lk, dim, layers, heads, kv_heads, spec):
+    return [{"number": n, "heads": make_page.invented_heads(
+        lq, lk, dim, heads, kv_heads, 7 + n, spec["query_start"], spec["separators"])}
+        for n in range(layers)]
+
+
+def ragged_mask(lq, lk):
+    """Bits with holes, queries with no key, keys that nobody sees."""
+    random = np.random.default_rng(3)
+    may = random.random((lq, lk)) < 0.6
+    may[:, 0] = True
+    may[4] = False
+    may[:, lk - 2:] = False
+    ranges = np.tile(np.array([0, lk - 2]), (lq, 1))
+    ranges[7] = (5, 5)
+    return {"name": "document", "ranges": ranges,
+            "may": may & (np.arange(lk) >= ranges[:, :1]) & (np.arange(lk) < ranges[:, 1:])}
+
+
+def small(folder):
+    """L 12: causal, grouped heads, one pruned, ALiBi and softcap."""
+    spec = make_page.invented_spec(
+        12, 12, 16, softcap=20.0, title="Small", text="The cat sat.", model="tiny",
+        trace=make_page.invented_trace(12, 12, 4, 16))
+    spec["trace"][3]["not_finite"] = 2
+    layers = layers_of(12, 12, 16, 2, 4, 2, spec)
+    layers[1]["heads"][2]["pruned"] = True
+    layers[1]["heads"][3]["alibi"] = 0.25
+    return Case(folder, "small", spec, layers, [make_page.causal_mask(12, 12)])
+
+
+def hostile(folder):
+    size = len(HOSTILE)
+    spec = make_page.invented_spec(
+        size, size, 8, query_tokens=HOSTILE, key_tokens=HOSTILE,
+        title="</title><script>window.hacked = 1</script>",
+        text="".join(HOSTILE), command="</script> \u202e & co", model="<b>m</b>")
+    layers = layers_of(size, size, 8, 1, 2, 2, spec)
+    return Case(folder, "hostile", spec, layers, [make_page.full_mask(size, size)])
+
+
+def ragged(folder):
+    spec = make_page.invented_spec(21, 21, 8, title="Ragged", elements=False)
+    layers = layers_of(21, 21, 8, 1, 2, 2, spec)
+    layers[0]["heads"][1]["mask"] = 1
+    return Case(folder, "ragged", spec, layers,
+                [ragged_mask(21, 21), make_page.full_mask(21, 21)])
+
+
+def cross(folder):
+    """Lq != Lkv, with a cache before the queries, opened in Korean."""
+    spec = make_page.invented_spec(7, 40, 8, query_start=20, lang="ko", title="Cross")
+    layers = layers_of(7, 40, 8, 1, 2, 2, spec)
+    return Case(folder, "cross", spec, layers, [make_page.causal_mask(7, 40, 20)])
+
+
+def middle(folder):
+    spec = make_page.invented_spec(512, 512, 16, title="Middle")
+    layers = layers_of(512, 512, 16, 1, 2, 2, spec)
+    return Case(folder, "middle", spec, layers, [make_page.causal_mask(512, 512)])
+
+
+def long(folder):
+    spec = make_page.invented_spec(4096, 4096, 16, title="Long", kind_of_coding="tiles")
+    layers = layers_of(4096, 4096, 16, 1, 2, 1, spec)
+    layers[0]["heads"][1]["alibi"] = 0.01
+    return Case(folder, "long", spec, layers, [make_page.causal_mask(4096, 4096)])
