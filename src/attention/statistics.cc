@@ -1,7 +1,9 @@
 #include "headwise/attention/statistics.h"
 
-#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
+#include <utility>
 
 #include "headwise/attention/plan.h"
 #include "kernels/gradient_tile.h"

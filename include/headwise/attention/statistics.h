@@ -24,13 +24,12 @@
 //
 // Example:
 //   AttentionStatistics done = attention_statistics(
-//       q, k, v, out, {.mask = causal()}, {.rows = true}).value();
+//       q, k, v, {.output = out},
+//       {.mask = causal(), .statistics = {.rows = true}}).value();
 //   float entropy = done.pooled.mean(h, index_of(Statistic::entropy));
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "headwise/attention/spec.h"
 #include "headwise/attention/statistics_options.h"
