@@ -198,11 +198,10 @@ class Call {
           largest = here > largest || std::isnan(here) ? here : largest;
           counted += chunk.map_rows[r];
         }
-        const auto pairs = static_cast<float>(
-            counted * static_cast<std::int64_t>(map_cell_size(c, Lkv)));
-        to.map_mean(b, h, r, c) = counted == 0      ? 0
-                                  : std::isnan(sum) ? kNaN
-                                                    : sum / pairs;
+        const std::size_t keys = c < cells ? map_cell_size(c, Lkv) : 0;
+        const std::int64_t pairs = counted * static_cast<std::int64_t>(keys);
+        const float mean = pairs == 0 ? 0 : sum / static_cast<float>(pairs);
+        to.map_mean(b, h, r, c) = std::isnan(mean) ? kNaN : mean;
         to.map_largest(b, h, r, c) = std::isnan(sum) ? kNaN : largest;
       }
     }
