@@ -143,6 +143,10 @@ Result<AttentionSpec> backward_spec(const BackwardInputsOf<T>& inputs,
   if (!shape) {
     return shape.error();
   }
+  if (options.statistics.any()) {
+    return value_error(kOperation, "statistics", "asked for",
+                       "none: attention_statistics() gives them");
+  }
   auto spec = AttentionSpec::create(*shape, options, kOperation);
   if (!spec) {
     return spec;

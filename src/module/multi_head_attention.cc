@@ -74,6 +74,10 @@ Result<AttentionOptions> with_own(AttentionOptions options,
     return value_error(kOperation, "score_weight", "given",
                        "none: a layer's own is w_score");
   }
+  if (options.statistics.any()) {
+    return value_error(kOperation, "statistics", "asked for",
+                       "none: attention_statistics() gives them");
+  }
   if (params.w_score) {
     options.score_weight = params.w_score->view();
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attention/naive_statistics.h"
+#include "headwise/attention/backward.h"
 
 namespace headwise {
 namespace {
@@ -385,6 +386,24 @@ TEST(StatisticsTest, SayWhatDoesNotFit) {
   EXPECT_EQ(error_of({.map = true}, AttnWeights::mean),
             "attention: attn_weights is mean, expected per_head or none beside "
             "statistics");
+}
+
+TEST(StatisticsTest, AreNoneOfTheBackwardPass) {
+  const Inputs<float> in = random_inputs(kShapes[0], 840);
+  Inputs<float> gradients = random_inputs(kShapes[0], 841);
+  BackwardInputs inputs;
+  inputs.query = view_of(in.query);
+  inputs.key = view_of(in.key);
+  inputs.value = view_of(in.value);
+  AttentionGradients to;
+  to.query = gradients.query.view();
+  AttentionOptions options;
+  options.statistics.rows = true;
+  const Status s = attention_backward(inputs, to, options);
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().message,
+            "attention_backward: statistics is asked for, expected none: "
+            "attention_statistics() gives them");
 }
 
 }  // namespace

@@ -232,5 +232,24 @@ TEST(FromParamsTest, ParametersThatDoNotFitNameTheOne) {
             "(embed_dim, rows of w_v.weight) = (5, 8)");
 }
 
+// Not computed and then dropped.
+TEST(MultiHeadAttentionErrorsTest, StatisticsAreNoneOfTheLayers) {
+  const auto layer =
+      MultiHeadAttention::create({.embed_dim = 8, .num_heads = 2}, Seed{7})
+          .value();
+  const auto x = uniform<3>({1, 3, 8}, 90);
+  AttentionOptions options;
+  options.statistics.rows = true;
+  const auto view = x.view();
+  for (const auto& error :
+       {layer.forward(view, view, view, options).error(),
+        layer.forward_for_backward(view, view, view, options).error()}) {
+    EXPECT_EQ(error.code, ErrorCode::invalid_argument);
+    EXPECT_EQ(error.message,
+              "multi_head_attention: statistics is asked for, expected none: "
+              "attention_statistics() gives them");
+  }
+}
+
 }  // namespace
 }  // namespace headwise

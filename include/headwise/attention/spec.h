@@ -29,7 +29,7 @@ enum class AttnWeights {
   after_dropout,  // (B, Hq, Lq, Lkv), as they weigh the values
 };
 
-// The options of the operation; every one of them also applies to the layer.
+// The options of the operation; all but statistics also apply to the layer.
 //
 // Example:
 //   attention(q, k, v, out, {.mask = causal(), .scale = 0.125});
