@@ -1,11 +1,14 @@
 // What the parsed command line leaves behind: the command to run.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <ostream>
 
 #include "outcome.h"
+
+namespace CLI {
+class App;
+}
 
 namespace headwise::cli {
 

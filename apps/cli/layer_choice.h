@@ -2,7 +2,6 @@
 // names of layouts and numbers of layers as the command says them.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -10,6 +9,10 @@
 #include <vector>
 
 #include "headwise/interop/params.h"
+
+namespace CLI {
+class App;
+}
 
 namespace headwise::cli {
 

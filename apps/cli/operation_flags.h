@@ -1,10 +1,13 @@
 // The options of the operation, the same in every command, as they are typed.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
+
+namespace CLI {
+class App;
+}
 
 namespace headwise::cli {
 
