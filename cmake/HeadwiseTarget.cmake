@@ -7,10 +7,10 @@ function(headwise_target name)
   set_target_properties(${name} PROPERTIES
     CXX_EXTENSIONS OFF
     POSITION_INDEPENDENT_CODE ON)
-  target_compile_options(${name} PRIVATE
+  target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:
     -ffp-contract=off
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-    $<$<BOOL:${HEADWISE_WERROR}>:-Werror>)
+    $<$<BOOL:${HEADWISE_WERROR}>:-Werror>>)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
     # The kernels keep vectors in arrays, which vectors of no fixed size can't

@@ -39,6 +39,7 @@ ROOT_HEADERS = {"headwise.h": "apps", "version.h": "base"}
 # Who may include which third party: paths that start with one of these.
 THIRD_PARTIES = {
     "hwy/": ["src/kernels/"],
+    "cuda": ["src/cuda/"],
     "tbb/": ["src/run/tbb_executor.cc"],
     "oneapi/tbb": ["src/run/tbb_executor.cc"],
     "zip.h": ["src/interop/"],

@@ -84,6 +84,9 @@ Status check_score_weight(const AttentionOptions& options,
 Result<AttentionSpec> AttentionSpec::create(const AttentionShape& tensors,
                                             const AttentionOptions& options,
                                             std::string_view operation) {
+  if (options.device.kind != Device::Kind::cpu) {
+    return value_error(operation, "device", "cuda", "cpu for float32 tensors");
+  }
   AttentionShape shape = tensors;
   if (Status s = check_heads(shape, options.statistics, operation); !s) {
     return s.error();

@@ -9,6 +9,7 @@
 #include "headwise/attention/statistics_options.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/run/device.h"
 #include "headwise/run/executor.h"
 #include "headwise/run/trace_sink.h"
 #include "headwise/steps/alibi.h"
@@ -54,6 +55,8 @@ struct AttentionOptions {
   AttnWeights attn_weights = AttnWeights::none;  // mean: without statistics
   StatisticsOptions statistics{};
   const Executor* executor = nullptr;  // null: Executor::default_executor()
+  // cuda: for the calls of attention/device.h.
+  Device device{};
 };
 
 // Where results go. T is float (double in the reference).

@@ -23,6 +23,7 @@ enum class ErrorCode {
   bad_data,          // a file whose content is not what it must be
   io_error,          // a file that cannot be opened, read or written
   unsupported,       // well-formed, but not available here
+  device_error,      // the GPU reports a failure
 };
 
 struct Error {

@@ -71,7 +71,12 @@ class BoundBias {
   }
   // Its extents by B, H, Lq, Lkv: those of the scores, 1 where it is broadcast.
   Extents<4> extents() const;
-  // From one query, and from one key, to the next; 0 = broadcast.
+  const float* data() const { return bias_.data(); }
+  // By B, H, Lq, Lkv; 0 = broadcast.
+  const std::array<std::ptrdiff_t, 4>& strides() const {
+    return bias_.axes().stride_of;
+  }
+  // From one query, and from one key, to the next.
   std::ptrdiff_t query_stride() const { return bias_.axes().stride_of[2]; }
   std::ptrdiff_t key_stride() const { return bias_.axes().stride_of[3]; }
 

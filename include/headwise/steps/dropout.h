@@ -67,12 +67,19 @@ class BoundDropout {
   // What a kept weight is multiplied by: 1 / (1 - p).
   double factor() const { return factor_; }
 
+  // What the generator needs, for who draws elsewhere: a weight is kept where
+  // its word is at least the threshold.
+  PhiloxKey key() const { return key_; }
+  std::uint64_t threshold() const { return threshold_; }
+  std::uint32_t sequence_id(std::size_t b) const;
+  // No view: the generator decides.
+  TensorView<const bool, 4> keep_mask() const { return dropout_.keep_mask; }
+
  private:
   BoundDropout(const Dropout& dropout, const AttentionShape& shape,
                const QueryStart& query_start);
 
-  // What counts for the generator: a sequence's id and a query's position.
-  std::uint32_t sequence_id(std::size_t b) const;
+  // What counts for the generator beside the sequence's id.
   std::uint32_t position(std::size_t b, std::size_t i) const;
 
   Dropout dropout_;

@@ -146,6 +146,10 @@ class BoundMask {
                                 std::string_view operation,
                                 const BoundBias& bias = {});
 
+  const std::vector<MaskRule>& rules() const { return mask_.rules(); }
+  std::int64_t query_start(std::size_t b) const {
+    return query_start_.of(b, shape_);
+  }
   bool allows_all() const { return mask_.rules().empty() && !bias_.given(); }
   bool may_attend(std::size_t b, std::size_t h, std::size_t i,
                   std::size_t j) const;

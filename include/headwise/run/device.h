@@ -1,0 +1,20 @@
+// Where a call computes: on the CPU, or in a stream of the current CUDA device.
+//
+// Example:
+//   attention(q, k, v, {.output = out}, {.device = Device::cuda(stream)});
+#pragma once
+
+namespace headwise {
+
+struct Device {
+  enum class Kind { cpu, cuda };
+
+  Kind kind = Kind::cpu;
+  // A cudaStream_t; null: the default stream. Work is put into it and not
+  // waited for.
+  void* stream = nullptr;
+
+  static Device cuda(void* stream = nullptr) { return {Kind::cuda, stream}; }
+};
+
+}  // namespace headwise

@@ -1,0 +1,349 @@
+// A plan on the GPU: its lists and its working memory are there, its kernels
+// are chosen.
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attention/device_backend.h"
+#include "base/check.h"
+#include "cuda/backward_kernel.h"
+#include "cuda/bind_call.h"
+#include "cuda/forward_kernel.h"
+#include "cuda/gather.h"
+#include "cuda/tensor_map.h"
+#include "cuda/tiles.h"
+#include "cuda/uniform_rows.h"
+
+namespace headwise {
+namespace cuda {
+namespace {
+
+constexpr std::size_t kMostFeatures = 256;
+
+// Multiprocessors of the current device. Errors: unsupported.
+Result<int> multiprocessors() {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    cudaGetLastError();
+    return Error{ErrorCode::unsupported,
+                 "attention: device is cuda, but this machine has no NVIDIA "
+                 "GPU with a driver for CUDA 13"};
+  }
+  int device = 0;
+  int major = 0;
+  int minor = 0;
+  int count = 0;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+  if (major != 9 || minor != 0) {
+    return value_error("attention", "the GPU's compute capability",
+                       std::to_string(major) + "." + std::to_string(minor),
+                       "9.0 (Hopper)", ErrorCode::unsupported);
+  }
+  if (Status s = check_cuda(cudaDeviceGetAttribute(
+                                &count, cudaDevAttrMultiProcessorCount, device),
+                            "asking for its multiprocessors");
+      !s) {
+    return s.error();
+  }
+  return count;
+}
+
+Status check_sizes(const AttentionShape& shape) {
+  constexpr std::size_t kMost = 1U << 30;
+  if (std::max(shape.D, shape.Dv) > kMostFeatures) {
+    return value_error("attention", "the head size on cuda",
+                       std::to_string(std::max(shape.D, shape.Dv)),
+                       "at most " + std::to_string(kMostFeatures),
+                       ErrorCode::unsupported);
+  }
+  for (const std::size_t size :
+       {shape.B, shape.Hq, shape.query_rows(), shape.key_rows()}) {
+    if (size > kMost) {
+      return value_error("attention", "an extent on cuda", std::to_string(size),
+                         "at most 2^30", ErrorCode::unsupported);
+    }
+  }
+  return ok();
+}
+
+// More stands between q.k and the softmax than a scale and intervals of keys.
+bool has_terms(const AttentionSpec& spec) {
+  const auto is_dense = [](const MaskRule& rule) {
+    return std::holds_alternative<mask_rule::Dense>(rule) ||
+           std::holds_alternative<mask_rule::KeyPadding>(rule);
+  };
+  return std::ranges::any_of(spec.mask.rules(), is_dense) ||
+         spec.softcap.has_value() || spec.bias.given() || spec.alibi.given() ||
+         spec.dropout.active() || !(spec.scale > 0);
+}
+
+// A tensor that the copy engine can read: the one given, or a copy of it.
+struct Readable {
+  TensorView<const std::byte, 4> view;
+  DeviceMemory memory;
+
+  static Result<Readable> create(const TensorView<const std::byte, 4>& tensor,
+                                 cudaStream_t stream) {
+    if (can_be_copied_in_boxes(tensor)) {
+      return Readable{tensor, {}};
+    }
+    auto memory =
+        DeviceMemory::create(gathered_bytes(tensor.extents()), stream);
+    if (!memory) {
+      return memory.error();
+    }
+    const auto view = gather(tensor, memory->data(), stream);
+    if (!view) {
+      return view.error();
+    }
+    return Readable{*view, *std::move(memory)};
+  }
+};
+
+// Tiles and the order in which they are taken, among the lists of a plan.
+struct PlacedWork {
+  std::size_t tiles = 0;
+  std::size_t work = 0;
+  int items = 0;
+
+  template <class Tile>
+  static PlacedWork place(const std::vector<Tile>& tiles,
+                          const std::vector<WorkItem>& work, Upload& upload) {
+    return {upload.add(tiles), upload.add(work), static_cast<int>(work.size())};
+  }
+  TiledWork at(const std::byte* lists, int* next_item) const {
+    return {lists + tiles, reinterpret_cast<const WorkItem*>(lists + work),
+            items, next_item};
+  }
+};
+
+// The plan's counters: who takes the next tile, one for each pass.
+enum Counter { kForward, kKeys, kKeysAgain, kQueries, kCounters };
+
+class CudaBackend final : public DeviceBackend {
+ public:
+  static Result<std::unique_ptr<DeviceBackend>> create(
+      const AttentionSpec& spec, DType dtype, cudaStream_t stream);
+
+  Status forward(const DeviceForward& given) const override;
+  Status backward(const DeviceBackward& given) const override;
+
+ private:
+  CudaBackend() = default;
+
+  Status place_lists(const AttentionSpec& spec);
+  Status take_memory(const AttentionShape& shape);
+  int* counters() const { return reinterpret_cast<int*>(memory_.data()); }
+  // Counters and flags become 0.
+  Status clear(std::size_t flags) const;
+
+  DType dtype_ = DType::bfloat16;
+  cudaStream_t stream_ = nullptr;
+  int multiprocessors_ = 0;
+  bool masked_ = false;
+  bool uniform_ = false;
+  ForwardKernel forward_{};
+  BackwardKernel backward_{};
+  Call call_{};
+  float scale_ = 1;
+  PlacedWork forward_work_;
+  PlacedWork key_work_;
+  PlacedWork query_work_;
+  std::size_t lse_at_ = 0;
+  Extents<3> lse_extents_{};
+  DeviceMemory lists_;
+  DeviceMemory memory_;  // counters, flags, lse for uniform rows
+};
+
+Result<std::unique_ptr<DeviceBackend>> CudaBackend::create(
+    const AttentionSpec& spec, DType dtype, cudaStream_t stream) {
+  if (Status s = check_sizes(spec.shape); !s) {
+    return s.error();
+  }
+  const auto count = multiprocessors();
+  if (!count) {
+    return count.error();
+  }
+  std::unique_ptr<CudaBackend> plan(new CudaBackend);
+  plan->dtype_ = dtype;
+  plan->stream_ = stream;
+  plan->multiprocessors_ = *count;
+  plan->scale_ = static_cast<float>(spec.scale);
+  plan->uniform_ = spec.empty_rows == EmptyRow::uniform;
+  const std::size_t head_size = std::max(spec.shape.D, spec.shape.Dv);
+  const bool terms = has_terms(spec);
+  const bool in_bfloat16 = dtype == DType::bfloat16;
+  plan->forward_ = in_bfloat16 ? bfloat16_forward_kernel(head_size, terms)
+                               : float16_forward_kernel(head_size, terms);
+  plan->backward_ =
+      in_bfloat16 ? bfloat16_backward_kernel(head_size, terms || plan->uniform_)
+                  : float16_backward_kernel(head_size, terms || plan->uniform_);
+  if (Status s = plan->place_lists(spec); !s) {
+    return s.error();
+  }
+  if (Status s = plan->take_memory(spec.shape); !s) {
+    return s.error();
+  }
+  return std::unique_ptr<DeviceBackend>(std::move(plan));
+}
+
+Status CudaBackend::place_lists(const AttentionSpec& spec) {
+  const std::vector<KeyRange> ranges = key_ranges(spec);
+  Upload upload;
+  const CallLists lists = add_lists(spec, ranges, upload);
+  const auto rows = [](int n) { return static_cast<std::size_t>(n); };
+  const auto forward_tiles =
+      query_tiles(spec, ranges, rows(forward_.query_rows));
+  const auto query_tiles_back =
+      query_tiles(spec, ranges, rows(backward_.query_rows));
+  const auto key_tiles_back = key_tiles(spec, ranges, rows(backward_.key_rows),
+                                        rows(backward_.query_block), uniform_);
+  const std::size_t items =
+      std::max(forward_tiles.size(), key_tiles_back.size()) * spec.shape.Hq;
+  if (items > std::numeric_limits<int>::max() / 4) {
+    return value_error("attention", "the number of tiles on cuda",
+                       std::to_string(items), "at most 2^29",
+                       ErrorCode::unsupported);
+  }
+  forward_work_ =
+      PlacedWork::place(forward_tiles, query_work(spec, forward_tiles), upload);
+  query_work_ = PlacedWork::place(query_tiles_back,
+                                  query_work(spec, query_tiles_back), upload);
+  key_work_ =
+      PlacedWork::place(key_tiles_back, key_work(spec, key_tiles_back), upload);
+  auto memory = upload.copy(stream_);
+  if (!memory) {
+    return memory.error();
+  }
+  lists_ = *std::move(memory);
+  const auto call = bind_call(spec, ranges, lists, lists_.data());
+  if (!call) {
+    return call.error();
+  }
+  call_ = *call;
+  masked_ = !ranges.empty() || call_.dense_masks != 0 ||
+            call_.bias.data != nullptr || spec.shape.offsets.ragged();
+  return ok();
+}
+
+Status CudaBackend::take_memory(const AttentionShape& shape) {
+  constexpr std::size_t kAlignment = 256;
+  const std::size_t flags =
+      (kCounters + 1 + static_cast<std::size_t>(forward_work_.items)) *
+      sizeof(int);
+  lse_at_ = (flags + kAlignment - 1) / kAlignment * kAlignment;
+  lse_extents_ = {shape.batches(), shape.Hq, shape.query_rows()};
+  const std::size_t rows = shape.batches() * shape.Hq * shape.query_rows();
+  auto memory = DeviceMemory::create(
+      lse_at_ + (uniform_ ? rows * sizeof(float) : 0), stream_);
+  if (!memory) {
+    return memory.error();
+  }
+  memory_ = *std::move(memory);
+  return ok();
+}
+
+Status CudaBackend::clear(std::size_t flags) const {
+  return check_cuda(cudaMemsetAsync(counters(), 0,
+                                    (kCounters + flags) * sizeof(int), stream_),
+                    "clearing the counters");
+}
+
+Status CudaBackend::forward(const DeviceForward& given) const {
+  if (forward_work_.items == 0) {
+    return ok();
+  }
+  if (Status s = clear(1 + static_cast<std::size_t>(forward_work_.items)); !s) {
+    return s;
+  }
+  // Without keys nothing is copied, but the kernels need a map.
+  const bool keyless = given.key.size() == 0;
+  const auto query = Readable::create(given.query, stream_);
+  if (!query) {
+    return query.error();
+  }
+  const auto key = Readable::create(keyless ? given.query : given.key, stream_);
+  if (!key) {
+    return key.error();
+  }
+  const auto value =
+      Readable::create(keyless ? given.query : given.value, stream_);
+  if (!value) {
+    return value.error();
+  }
+  TensorView<float, 3> lse = given.lse;
+  if (uniform_ && lse.data() == nullptr) {
+    lse = {reinterpret_cast<float*>(memory_.data() + lse_at_), lse_extents_};
+  }
+  if (Status s = forward_.launch(
+          {call_, query->view, key->view, value->view, given.output, lse,
+           given.softmax_rows,
+           forward_work_.at(lists_.data(), counters() + kForward),
+           masked_ ? counters() + kCounters : nullptr,
+           std::min(multiprocessors_, forward_work_.items), stream_});
+      !s || !uniform_) {
+    return s;
+  }
+  return fill_uniform_rows(call_, dtype_, value->view, given.output, lse,
+                           stream_);
+}
+
+Status CudaBackend::backward(const DeviceBackward& given) const {
+  const bool queryless = forward_work_.items == 0;
+  const bool keyless = key_work_.items == 0;
+  if (queryless && keyless) {
+    return ok();
+  }
+  if (Status s = clear(0); !s) {
+    return s;
+  }
+  Readable readable[4];
+  // Without keys or queries nothing is copied, but the kernels need a map.
+  const TensorView<const std::byte, 4>* tensors[] = {
+      queryless ? &given.key : &given.query,
+      keyless ? &given.query : &given.key,
+      keyless ? &given.d_output : &given.value,
+      queryless ? &given.value : &given.d_output};
+  for (int n = 0; n < 4; ++n) {
+    auto tensor = Readable::create(*tensors[n], stream_);
+    if (!tensor) {
+      return tensor.error();
+    }
+    readable[n] = *std::move(tensor);
+  }
+  constexpr int kRowStep = 128;  // whole tiles of queries
+  const int rows = (call_.Lq + kRowStep - 1) / kRowStep * kRowStep;
+  const std::size_t count = static_cast<std::size_t>(call_.B) *
+                            static_cast<std::size_t>(call_.Hq) *
+                            static_cast<std::size_t>(rows);
+  const auto statistics =
+      DeviceMemory::create(2 * count * sizeof(float), stream_);
+  if (!statistics) {
+    return statistics.error();
+  }
+  auto* lse = reinterpret_cast<float*>(statistics->data());
+  return backward_.launch({call_, scale_, readable[0].view, readable[1].view,
+                           readable[2].view, given.output, readable[3].view,
+                           given.softmax_rows, given.d_query, given.d_key,
+                           given.d_value, lse, lse + count, rows,
+                           key_work_.at(lists_.data(), counters() + kKeys),
+                           key_work_.at(lists_.data(), counters() + kKeysAgain),
+                           query_work_.at(lists_.data(), counters() + kQueries),
+                           multiprocessors_, stream_});
+}
+
+}  // namespace
+}  // namespace cuda
+
+Result<std::unique_ptr<DeviceBackend>> make_device_backend(
+    const AttentionSpec& spec, DType dtype, const Device& device) {
+  return cuda::CudaBackend::create(spec, dtype,
+                                   static_cast<cudaStream_t>(device.stream));
+}
+
+}  // namespace headwise

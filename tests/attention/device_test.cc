@@ -1,0 +1,70 @@
+// What the GPU's entry says before it reaches a GPU.
+#include "headwise/attention/device.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "headwise/attention/forward.h"
+
+namespace headwise {
+namespace {
+
+constexpr AttentionShape kShape = {
+    .B = 1, .Hq = 2, .Hkv = 2, .Lq = 3, .Lkv = 3, .D = 8, .Dv = 8};
+
+std::string refusal(DType dtype, const AttentionOptions& options,
+                    const AttentionShape& shape = kShape) {
+  const auto plan = DeviceAttentionPlan::create(shape, dtype, options);
+  return plan ? "accepted" : plan.error().message;
+}
+
+TEST(DeviceTest, NamesWhatItCannotTake) {
+  const AttentionOptions on_gpu = {.device = Device::cuda()};
+  EXPECT_EQ(refusal(DType::bfloat16, {}),
+            "attention: device is cpu, expected Device::cuda(stream) for "
+            "16-bit tensors");
+  EXPECT_EQ(refusal(DType::float32, on_gpu),
+            "attention: dtype is float32, expected bfloat16 or float16 on "
+            "cuda");
+  const std::vector<float> score_weight(16);
+  EXPECT_EQ(
+      refusal(DType::bfloat16, {.score_weight = {score_weight.data(), {2, 8}},
+                                .device = Device::cuda()}),
+      "attention: score_weight is given, expected none on cuda: additive "
+      "scores are the CPU's");
+}
+
+TEST(DeviceTest, ChecksTheCallAsTheCpuDoes) {
+  AttentionShape odd = kShape;
+  odd.Hkv = 3;
+  EXPECT_EQ(refusal(DType::float16, {.device = Device::cuda()}, odd),
+            "attention: the number of query heads is 2, expected a multiple of "
+            "the 3 key heads");
+}
+
+#ifndef HEADWISE_HAS_CUDA
+TEST(DeviceTest, SaysThatItWasBuiltWithoutCuda) {
+  const auto plan = DeviceAttentionPlan::create(kShape, DType::bfloat16,
+                                                {.device = Device::cuda()});
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().code, ErrorCode::unsupported);
+  EXPECT_EQ(plan.error().message,
+            "attention: device is cuda, but headwise was built without it, "
+            "expected a build with -DHEADWISE_CUDA=ON");
+}
+#endif
+
+TEST(DeviceTest, TheCpuRefusesADeviceThatIsNotItsOwn) {
+  std::vector<float> x(48);
+  const TensorView<float, 4> view(x.data(), {1, 3, 2, 8});
+  const Status s = attention(TensorView<const float, 4>(view), view, view, view,
+                             {.device = Device::cuda()});
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().message,
+            "attention: device is cuda, expected cpu for float32 tensors");
+}
+
+}  // namespace
+}  // namespace headwise

@@ -1,0 +1,173 @@
+// The GPU's gradients against the reference in binary64, over the random calls
+// of the CPU's tests. How many: RC_PARAMS in the environment.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cmath>
+#include <sstream>
+#include <string>
+
+#include "attention/random_call.h"
+#include "attention/random_call_tensors.h"
+#include "cuda/device_tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing_support::Inputs;
+using testing_support::kRounding;
+using testing_support::RandomCall;
+using testing_support::RandomCallTensors;
+using testing_support::rounded;
+
+// What the roundings to 16 bits of P, dS, the output and the gradients, each by
+// a relative `u`, can add up to: the sums of the gradients over magnitudes.
+struct Magnitudes {
+  Tensor<double, 4> query;
+  Tensor<double, 4> key;
+  Tensor<double, 4> value;
+};
+
+Tensor<double, 4> zeros(const Tensor<float, 4>& like) {
+  return testing_support::filled<double, 4>(like.extents(), 0);
+}
+
+Magnitudes magnitudes_of(const AttentionSpec& spec, const Inputs<float>& in,
+                         const Tensor<float, 4>& d_output,
+                         const testing_support::Outputs<double>& forward) {
+  const AttentionShape& s = spec.shape;
+  Magnitudes sums = {zeros(in.query), zeros(in.key), zeros(in.value)};
+  const double factor = spec.dropout.active() ? spec.dropout.factor() : 1;
+  for (std::size_t b = 0; b < s.B; ++b) {
+    const SequencePlace at = s.sequence(b);
+    for (std::size_t h = 0; h < s.Hq; ++h) {
+      const std::size_t g = s.kv_head(h);
+      for (std::size_t i = 0; i < at.Lq; ++i) {
+        const std::size_t q = at.first_query + i;
+        double delta = 0;
+        for (std::size_t d = 0; d < s.Dv; ++d) {
+          delta += std::abs(double{d_output(at.batch, q, h, d)} *
+                            forward.output(at.batch, q, h, d));
+        }
+        delta = std::isnan(delta) ? 0 : delta;
+        for (std::size_t j = 0; j < at.Lkv; ++j) {
+          const std::size_t k = at.first_key + j;
+          double p = forward.attn_weights(b, h, i, j);
+          p = std::isnan(p) ? 0 : p;
+          double dp = 0;
+          for (std::size_t d = 0; d < s.Dv; ++d) {
+            const double go = std::abs(double{d_output(at.batch, q, h, d)});
+            dp += go * std::abs(double{in.value(at.batch, k, g, d)}) * factor;
+            sums.value(at.batch, k, g, d) += p * go * factor;
+          }
+          const double ds = p * (dp + delta) * std::abs(spec.scale);
+          for (std::size_t d = 0; d < s.D; ++d) {
+            sums.query(at.batch, q, h, d) +=
+                ds * std::abs(double{in.key(at.batch, k, g, d)});
+            sums.key(at.batch, k, g, d) +=
+                ds * std::abs(double{in.query(at.batch, q, h, d)});
+          }
+        }
+      }
+    }
+  }
+  return sums;
+}
+
+double largest(const Tensor<float, 4>& x) {
+  double most = 0;
+  for (const float element : x.elements()) {
+    most = std::max(most, std::abs(double{element}));
+  }
+  return most;
+}
+
+std::string compare(const char* name, const Tensor<float, 4>& got,
+                    const Tensor<double, 4>& want,
+                    const Tensor<double, 4>& magnitude, double u) {
+  for (std::size_t n = 0; n < want.size(); ++n) {
+    const double bound = 4 * u * magnitude.data()[n] + 2e-6;
+    const double off = std::abs(got.data()[n] - want.data()[n]);
+    if (!(off <= bound)) {
+      std::ostringstream failure;
+      failure << name << "[" << n << "] is " << got.data()[n] << ", expected "
+              << want.data()[n] << " within " << bound;
+      return failure.str();
+    }
+  }
+  return "";
+}
+
+// Empty: all is well.
+template <class T>
+std::string compare(const RandomCall& call) {
+  const RandomCallTensors tensors(call);
+  AttentionOptions options = tensors.options();
+  options.attn_weights = AttnWeights::none;
+  const Inputs<float> in = {rounded<T>(tensors.inputs().query),
+                            rounded<T>(tensors.inputs().key),
+                            rounded<T>(tensors.inputs().value)};
+  auto forward = tensors.outputs<double>(AttnWeights::per_head);
+  const auto d_output = rounded<T>(testing_support::uniform<4>(
+      forward.output.extents(), call.stream + 26, -1, 1));
+  const auto got =
+      testing_support::differentiate_on_device<T>(in, d_output, options);
+  if (!got) {
+    return got.error().message;
+  }
+  const auto wide = testing_support::widened(in);
+  AttentionOptions with_weights = options;
+  with_weights.attn_weights = AttnWeights::per_head;
+  reference_attention<double>(wide.query.view(), wide.key.view(),
+                              wide.value.view(), forward.views(), with_weights)
+      .value();
+  testing_support::Inputs<double> want = {zeros(in.query), zeros(in.key),
+                                          zeros(in.value)};
+  const auto no_rows = testing_support::filled<double, 4>(
+      {in.query.extent(0), in.query.extent(2), in.query.extent(1), 2}, 0);
+  const auto wide_d_output = testing_support::widened(d_output);
+  reference_attention_backward<double>({.query = wide.query.view(),
+                                        .key = wide.key.view(),
+                                        .value = wide.value.view(),
+                                        .output = forward.output.view(),
+                                        .softmax_rows = no_rows.view(),
+                                        .d_output = wide_d_output.view()},
+                                       {.query = want.query.view(),
+                                        .key = want.key.view(),
+                                        .value = want.value.view()},
+                                       options)
+      .value();
+  const auto spec = AttentionSpec::create(tensors.tensors(), options).value();
+  const Magnitudes magnitudes = magnitudes_of(spec, in, d_output, forward);
+  // A score's rounding, in float32, is a relative error of its weight.
+  const double score = std::abs(spec.scale) * largest(in.query) *
+                       largest(in.key) * static_cast<double>(spec.shape.D);
+  const double u = kRounding<T> + score * 0x1p-22;
+  std::string failure =
+      compare("d_value", got->value, want.value, magnitudes.value, u);
+  if (failure.empty()) {
+    failure = compare("d_query", got->query, want.query, magnitudes.query, u);
+  }
+  return failure.empty()
+             ? compare("d_key", got->key, want.key, magnitudes.key, u)
+             : failure;
+}
+
+TEST(RandomBackwardTest, EveryGradientIsWithinTheBoundOfTheReference) {
+  HEADWISE_NEEDS_GPU();
+  EXPECT_TRUE(rc::check([] {
+    RandomCall call = *testing_support::random_call();
+    testing_support::fit_to_gpu(call);
+    const std::string failure = call.stream / 320 % 2 == 0
+                                    ? compare<BFloat16>(call)
+                                    : compare<Float16>(call);
+    if (!failure.empty()) {
+      std::ostringstream text;
+      text << call << ": " << failure;
+      RC_FAIL(text.str());
+    }
+  }));
+}
+
+}  // namespace
+}  // namespace headwise

@@ -1,0 +1,89 @@
+// The GPU against the reference in binary64, over the random calls of the CPU's
+// tests. How many: RC_PARAMS in the environment, such as max_success=2000.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cmath>
+#include <sstream>
+#include <string>
+
+#include "attention/random_call.h"
+#include "attention/random_call_tensors.h"
+#include "cuda/device_tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing_support::attend_on_device;
+using testing_support::kRounding;
+using testing_support::RandomCall;
+using testing_support::RandomCallTensors;
+using testing_support::rounded;
+
+// Empty: all is well.
+template <class T>
+std::string compare(const RandomCall& call) {
+  const RandomCallTensors tensors(call);
+  AttentionOptions options = tensors.options();
+  options.attn_weights = AttnWeights::none;
+  const testing_support::Inputs<float> in = {
+      rounded<T>(tensors.inputs().query), rounded<T>(tensors.inputs().key),
+      rounded<T>(tensors.inputs().value)};
+  const auto got = attend_on_device<T>(in, options);
+  if (!got) {
+    return got.error().message;
+  }
+  auto want = tensors.outputs<double>(AttnWeights::none);
+  const auto wide = widened(in);
+  reference_attention<double>(wide.query.view(), wide.key.view(),
+                              wide.value.view(), want.views(), options)
+      .value();
+  double largest = 0;
+  for (const float v : in.value.elements()) {
+    largest = std::max(largest, std::abs(double{v}));
+  }
+  const double factor =
+      options.dropout.training ? 1 / (1 - *options.dropout.p) : 1;
+  // Each weight and the output are rounded; scores have float32's errors.
+  const double bound = 3 * kRounding<T> * largest * factor + 1e-5;
+  const auto off = [](double a, double b, double within) {
+    return std::isnan(b) ? !std::isnan(a)
+                         : !(a == b || std::abs(a - b) <= within);
+  };
+  std::ostringstream failure;
+  for (std::size_t n = 0; n < want.output.size(); ++n) {
+    if (off(got->output.data()[n], want.output.data()[n], bound)) {
+      failure << "output[" << n << "] is " << got->output.data()[n]
+              << ", expected " << want.output.data()[n] << " within " << bound;
+      return failure.str();
+    }
+  }
+  for (std::size_t n = 0; n < want.lse.size(); ++n) {
+    const double lse = want.lse.data()[n];
+    if (off(got->lse.data()[n], lse, 2e-5 * (1 + std::abs(lse)) + 1e-4)) {
+      failure << "lse[" << n << "] is " << got->lse.data()[n] << ", expected "
+              << lse;
+      return failure.str();
+    }
+  }
+  return "";
+}
+
+TEST(RandomForwardTest, EveryOutputIsWithinTheBoundOfTheReference) {
+  HEADWISE_NEEDS_GPU();
+  EXPECT_TRUE(rc::check([] {
+    RandomCall call = *testing_support::random_call();
+    testing_support::fit_to_gpu(call);
+    const std::string failure = call.stream / 320 % 2 == 0
+                                    ? compare<BFloat16>(call)
+                                    : compare<Float16>(call);
+    if (!failure.empty()) {
+      std::ostringstream text;
+      text << call << ": " << failure;
+      RC_FAIL(text.str());
+    }
+  }));
+}
+
+}  // namespace
+}  // namespace headwise
