@@ -26,12 +26,6 @@ Status check_device_options(const AttentionOptions& options, DType dtype) {
                        "none on cuda: additive scores are the CPU's",
                        ErrorCode::unsupported);
   }
-  if (options.statistics.any() || options.attn_weights != AttnWeights::none) {
-    return value_error(
-        "attention", options.statistics.any() ? "statistics" : "attn_weights",
-        "asked for", "none on cuda, which does not return them yet",
-        ErrorCode::unsupported);
-  }
   return ok();
 }
 
@@ -100,6 +94,21 @@ Status check_forward(const AttentionSpec& spec, const DeviceInputs<T>& inputs,
            {"softmax_rows", kRowsAxes,
             rows ? outputs.softmax_rows.extents() : expected.softmax_rows,
             expected.softmax_rows}});
+      !s) {
+    return s;
+  }
+  if (outputs.attn_weights.data() != nullptr) {
+    const AttentionShape& shape = spec.shape;
+    const bool mean = spec.attn_weights == AttnWeights::mean;
+    if (Status s = check_shape(
+            "attention", "attn_weights", outputs.attn_weights.extents(),
+            mean ? "(B, 1, Lq, Lkv)" : "(B, Hq, Lq, Lkv)",
+            {{shape.B, mean ? 1 : shape.Hq, shape.Lq, shape.Lkv}});
+        !s) {
+      return s;
+    }
+  }
+  if (Status s = spec.statistics.check_views(outputs.statistics);
       !s || outputs.lse.data() == nullptr) {
     return s;
   }
@@ -185,9 +194,12 @@ Status DeviceAttentionPlan::run(const DeviceInputs<T>& inputs,
   if (Status s = check_forward(spec_, inputs, outputs); !s) {
     return s;
   }
-  return backend_->forward({bytes_of(inputs.query), bytes_of(inputs.key),
-                            bytes_of(inputs.value), bytes_of(outputs.output),
-                            outputs.lse, outputs.softmax_rows});
+  return backend_->forward(
+      {bytes_of(inputs.query), bytes_of(inputs.key), bytes_of(inputs.value),
+       bytes_of(outputs.output),
+       spec_.attn_weights == AttnWeights::none ? TensorView<float, 4>()
+                                               : outputs.attn_weights,
+       outputs.lse, outputs.softmax_rows, outputs.statistics});
 }
 
 template <class T>

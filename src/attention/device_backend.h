@@ -18,8 +18,10 @@ struct DeviceForward {
   TensorView<const std::byte, 4> key;
   TensorView<const std::byte, 4> value;
   TensorView<std::byte, 4> output;
+  TensorView<float, 4> attn_weights;
   TensorView<float, 3> lse;
   TensorView<float, 4> softmax_rows;
+  StatisticsViews statistics;
 };
 
 struct DeviceBackward {

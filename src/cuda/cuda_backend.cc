@@ -16,6 +16,7 @@
 #include "cuda/tensor_map.h"
 #include "cuda/tiles.h"
 #include "cuda/uniform_rows.h"
+#include "cuda/weights_pass.h"
 
 namespace headwise {
 namespace cuda {
@@ -139,6 +140,9 @@ class CudaBackend final : public DeviceBackend {
   Status place_lists(const AttentionSpec& spec);
   Status take_memory(const AttentionShape& shape);
   int* counters() const { return reinterpret_cast<int*>(memory_.data()); }
+  // What is asked for beyond the output, from the log-sum-exps.
+  Status look_at_weights(const DeviceForward& given,
+                         const TensorView<float, 3>& lse) const;
   // Counters and flags become 0.
   Status clear(std::size_t flags) const;
 
@@ -154,10 +158,15 @@ class CudaBackend final : public DeviceBackend {
   PlacedWork forward_work_;
   PlacedWork key_work_;
   PlacedWork query_work_;
+  AttnWeights form_ = AttnWeights::none;
+  StatisticsOptions statistics_;
+  bool keeps_lse_ = false;  // for rows without a key, weights and statistics
+  std::size_t counted_queries_at_ = 0;
+  std::size_t first_keys_at_ = 0;
   std::size_t lse_at_ = 0;
   Extents<3> lse_extents_{};
   DeviceMemory lists_;
-  DeviceMemory memory_;  // counters, flags, lse for uniform rows
+  DeviceMemory memory_;  // counters, flags, lse
 };
 
 Result<std::unique_ptr<DeviceBackend>> CudaBackend::create(
@@ -175,6 +184,10 @@ Result<std::unique_ptr<DeviceBackend>> CudaBackend::create(
   plan->multiprocessors_ = *count;
   plan->scale_ = static_cast<float>(spec.scale);
   plan->uniform_ = spec.empty_rows == EmptyRow::uniform;
+  plan->form_ = spec.attn_weights;
+  plan->statistics_ = spec.statistics.wanted();
+  plan->keeps_lse_ = plan->uniform_ || spec.statistics.any() ||
+                     spec.attn_weights != AttnWeights::none;
   const std::size_t head_size = std::max(spec.shape.D, spec.shape.Dv);
   const bool terms = has_terms(spec);
   const bool in_bfloat16 = dtype == DType::bfloat16;
@@ -216,6 +229,14 @@ Status CudaBackend::place_lists(const AttentionSpec& spec) {
                                   query_work(spec, query_tiles_back), upload);
   key_work_ =
       PlacedWork::place(key_tiles_back, key_work(spec, key_tiles_back), upload);
+  std::vector<int> counted_queries;
+  std::vector<int> first_keys;
+  for (std::size_t b = 0; b < spec.shape.B; ++b) {
+    counted_queries.push_back(static_cast<int>(spec.statistics.queries(b)));
+    first_keys.push_back(static_cast<int>(spec.mask.first_key(b)));
+  }
+  counted_queries_at_ = upload.add(counted_queries);
+  first_keys_at_ = upload.add(first_keys);
   auto memory = upload.copy(stream_);
   if (!memory) {
     return memory.error();
@@ -240,7 +261,7 @@ Status CudaBackend::take_memory(const AttentionShape& shape) {
   lse_extents_ = {shape.batches(), shape.Hq, shape.query_rows()};
   const std::size_t rows = shape.batches() * shape.Hq * shape.query_rows();
   auto memory = DeviceMemory::create(
-      lse_at_ + (uniform_ ? rows * sizeof(float) : 0), stream_);
+      lse_at_ + (keeps_lse_ ? rows * sizeof(float) : 0), stream_);
   if (!memory) {
     return memory.error();
   }
@@ -254,9 +275,29 @@ Status CudaBackend::clear(std::size_t flags) const {
                     "clearing the counters");
 }
 
+Status CudaBackend::look_at_weights(const DeviceForward& given,
+                                    const TensorView<float, 3>& lse) const {
+  const auto list = [&](std::size_t at) {
+    return reinterpret_cast<const int*>(lists_.data() + at);
+  };
+  const WeightsRun run = {call_,
+                          given.query,
+                          given.key,
+                          lse,
+                          form_,
+                          given.attn_weights,
+                          given.statistics,
+                          statistics_.separators,
+                          static_cast<int>(statistics_.top_keys),
+                          list(counted_queries_at_),
+                          list(first_keys_at_),
+                          stream_};
+  return asks_for_anything(run) ? launch_weights_pass(dtype_, run) : ok();
+}
+
 Status CudaBackend::forward(const DeviceForward& given) const {
   if (forward_work_.items == 0) {
-    return ok();
+    return look_at_weights(given, given.lse);
   }
   if (Status s = clear(1 + static_cast<std::size_t>(forward_work_.items)); !s) {
     return s;
@@ -277,7 +318,7 @@ Status CudaBackend::forward(const DeviceForward& given) const {
     return value.error();
   }
   TensorView<float, 3> lse = given.lse;
-  if (uniform_ && lse.data() == nullptr) {
+  if (keeps_lse_ && lse.data() == nullptr) {
     lse = {reinterpret_cast<float*>(memory_.data() + lse_at_), lse_extents_};
   }
   if (Status s = forward_.launch(
@@ -286,11 +327,17 @@ Status CudaBackend::forward(const DeviceForward& given) const {
            forward_work_.at(lists_.data(), counters() + kForward),
            masked_ ? counters() + kCounters : nullptr,
            std::min(multiprocessors_, forward_work_.items), stream_});
-      !s || !uniform_) {
+      !s) {
     return s;
   }
-  return fill_uniform_rows(call_, dtype_, value->view, given.output, lse,
-                           stream_);
+  if (uniform_) {
+    if (Status s = fill_uniform_rows(call_, dtype_, value->view, given.output,
+                                     lse, stream_);
+        !s) {
+      return s;
+    }
+  }
+  return look_at_weights(given, lse);
 }
 
 Status CudaBackend::backward(const DeviceBackward& given) const {

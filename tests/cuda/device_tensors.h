@@ -100,6 +100,11 @@ class DeviceOptions {
       options_.dropout.keep_mask = {on_device(keep.data(), keep.size()),
                                     keep.extents()};
     }
+    if (const auto marks = options_.statistics.separators;
+        marks.data() != nullptr) {
+      options_.statistics.separators = {on_device(marks.data(), marks.size()),
+                                        marks.extents()};
+    }
     options_.device = Device::cuda();
   }
 
@@ -154,6 +159,7 @@ inline void fit_to_gpu(RandomCall& call) {
 struct DeviceResult {
   Tensor<float, 4> output;
   Tensor<float, 3> lse;
+  Tensor<float, 4> attn_weights;
 };
 
 // A tensor in 16 bits on the device; every element 42 where it is an output's.
@@ -179,6 +185,19 @@ class DeviceHalf {
   DeviceArray<T> array_;
 };
 
+// Of the attention weights that a call returns.
+inline Extents<4> weights_extents(const Inputs<float>& in,
+                                  const AttentionOptions& options) {
+  const auto shape =
+      attention_shape(in.query.extents(), in.key.extents(), in.value.extents());
+  const auto spec = AttentionSpec::create(shape.value(), options).value();
+  const AttentionShape& s = spec.shape;
+  const std::size_t heads = options.attn_weights == AttnWeights::none   ? 0
+                            : options.attn_weights == AttnWeights::mean ? 1
+                                                                        : s.Hq;
+  return {s.B, heads, s.Lq, s.Lkv};
+}
+
 // A call with float32 inputs that 16 bits hold exactly.
 template <class T>
 Result<DeviceResult> attend_on_device(const Inputs<float>& in,
@@ -190,18 +209,25 @@ Result<DeviceResult> attend_on_device(const Inputs<float>& in,
   const DeviceHalf<T> output(Extents<4>{B, Lq, Hq, in.value.extent(3)});
   auto lse = filled<float, 3>({B, Hq, Lq}, 42);
   const DeviceArray<float> on_device_lse(lse.data(), lse.size());
+  auto weights = filled<float, 4>(weights_extents(in, options), 42);
+  const DeviceArray<float> on_device_weights(weights.data(), weights.size());
+  const bool returned = options.attn_weights != AttnWeights::none;
   const DeviceOptions on_device(options);
   const Status s = attention<T>(
       q.view(), k.view(), v.view(),
-      DeviceOutputs<T>{.output = output.view(),
-                       .lse = {on_device_lse.data(), lse.extents()}},
+      DeviceOutputs<T>{
+          .output = output.view(),
+          .attn_weights = {returned ? on_device_weights.data() : nullptr,
+                           weights.extents()},
+          .lse = {on_device_lse.data(), lse.extents()}},
       on_device.get());
   if (!s) {
     return s.error();
   }
   expect_cuda(cudaDeviceSynchronize());
   std::ranges::copy(on_device_lse.copy(), lse.data());
-  return DeviceResult{output.copy(), std::move(lse)};
+  std::ranges::copy(on_device_weights.copy(), weights.data());
+  return DeviceResult{output.copy(), std::move(lse), std::move(weights)};
 }
 
 // The gradients of a call, forward and backward on the device.

@@ -20,12 +20,24 @@ using testing_support::RandomCall;
 using testing_support::RandomCallTensors;
 using testing_support::rounded;
 
+// A bound of q.k over sqrt(D).
+double largest_score(const testing_support::Inputs<float>& in) {
+  const auto largest = [](const Tensor<float, 4>& x) {
+    double most = 0;
+    for (const float element : x.elements()) {
+      most = std::max(most, std::abs(double{element}));
+    }
+    return most;
+  };
+  return largest(in.query) * largest(in.key) *
+         std::sqrt(static_cast<double>(in.query.extent(3)));
+}
+
 // Empty: all is well.
 template <class T>
 std::string compare(const RandomCall& call) {
   const RandomCallTensors tensors(call);
-  AttentionOptions options = tensors.options();
-  options.attn_weights = AttnWeights::none;
+  const AttentionOptions options = tensors.options();
   const testing_support::Inputs<float> in = {
       rounded<T>(tensors.inputs().query), rounded<T>(tensors.inputs().key),
       rounded<T>(tensors.inputs().value)};
@@ -33,7 +45,7 @@ std::string compare(const RandomCall& call) {
   if (!got) {
     return got.error().message;
   }
-  auto want = tensors.outputs<double>(AttnWeights::none);
+  auto want = tensors.outputs<double>(options.attn_weights);
   const auto wide = widened(in);
   reference_attention<double>(wide.query.view(), wide.key.view(),
                               wide.value.view(), want.views(), options)
@@ -63,6 +75,16 @@ std::string compare(const RandomCall& call) {
     if (off(got->lse.data()[n], lse, 2e-5 * (1 + std::abs(lse)) + 1e-4)) {
       failure << "lse[" << n << "] is " << got->lse.data()[n] << ", expected "
               << lse;
+      return failure.str();
+    }
+  }
+  // The weights are of float32: what they are off comes from the scores.
+  const double score = 1e-5 + largest_score(in) * 0x1p-21;
+  for (std::size_t n = 0; n < want.attn_weights.size(); ++n) {
+    const double weight = want.attn_weights.data()[n];
+    if (off(got->attn_weights.data()[n], weight, score * factor)) {
+      failure << "attn_weights[" << n << "] is " << got->attn_weights.data()[n]
+              << ", expected " << weight;
       return failure.str();
     }
   }

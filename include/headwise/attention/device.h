@@ -8,9 +8,13 @@
 //   output  (B, Lq, Hq, Dv)    out
 //
 // All options of the CPU but additive scores. In device memory: the tensors,
-// and what has an element a pair, dense masks, key padding, bias and keep mask.
+// and what has an element a pair or a key, dense masks, key padding, bias, keep
+// mask and separators.
 // In host memory, and read when a plan is made: lengths, starts, ids, offsets
 // and slopes.
+//
+// Attention weights and statistics are a pass of their own over the pairs, in
+// float32 without the matrix units; only the former take Lq x Lkv memory.
 //
 // A row's bits depend neither on the batch it is in, nor on padding or packing;
 // they are not those of the CPU (Arithmetic::unpromised, docs/arithmetic.md).
@@ -43,8 +47,10 @@ struct DeviceInputs {
 template <class T>
 struct DeviceOutputs {
   TensorView<T, 4> output;
+  TensorView<float, 4> attn_weights{};  // as options.attn_weights says
   TensorView<float, 3> lse{};
   TensorView<float, 4> softmax_rows{};
+  StatisticsViews statistics{};
 };
 
 // What the backward pass reads; `output` and `softmax_rows` are of the forward

@@ -1,0 +1,34 @@
+// What is asked for beyond the output: attention weights and statistics. A pass
+// of its own over the pairs, from the saved log-sum-exps; no matrix of Lq x Lkv
+// is made unless the weights themselves are wanted.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "cuda/call.h"
+#include "headwise/attention/spec.h"
+#include "headwise/base/dtype.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor_view.h"
+
+namespace headwise::cuda {
+
+struct WeightsRun {
+  Call call;
+  TensorView<const std::byte, 4> query;
+  TensorView<const std::byte, 4> key;
+  TensorView<const float, 3> lse;
+  AttnWeights form = AttnWeights::none;
+  TensorView<float, 4> attn_weights;
+  StatisticsViews statistics;
+  TensorView<const bool, 2> separators;
+  int top_keys;
+  const int* counted_queries;  // (B)
+  const int* first_keys;       // (B)
+  cudaStream_t stream;
+};
+
+bool asks_for_anything(const WeightsRun& run);
+Status launch_weights_pass(DType dtype, const WeightsRun& run);
+
+}  // namespace headwise::cuda
