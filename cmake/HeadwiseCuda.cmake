@@ -11,6 +11,7 @@ target_sources(headwise PRIVATE
   src/cuda/forward_float16.cu
   src/cuda/uniform_rows.cu
   src/cuda/weights_pass.cu
+  src/cuda/term_gradients.cu
   src/cuda/backward_bfloat16.cu
   src/cuda/backward_float16.cu
   src/cuda/cuda_backend.cc)

@@ -116,6 +116,32 @@ Status check_forward(const AttentionSpec& spec, const DeviceInputs<T>& inputs,
                      expected.lse);
 }
 
+// The gradients of what is added to the scores.
+Status check_terms(const AttentionSpec& spec, TensorView<float, 4> d_bias,
+                   TensorView<float, 1> d_alibi) {
+  constexpr std::string_view kOperation = "attention_backward";
+  if (d_bias.data() != nullptr && !spec.bias.given()) {
+    return value_error(kOperation, "the gradient of bias", "wanted",
+                       "none: the options have no bias");
+  }
+  if (d_alibi.data() != nullptr && !spec.alibi.given()) {
+    return value_error(kOperation, "the gradient of alibi", "wanted",
+                       "none: the options have no alibi");
+  }
+  if (d_alibi.data() != nullptr) {
+    if (Status s = check_shape(kOperation, "the gradient of alibi",
+                               d_alibi.extents(), "(Hq)", {{spec.shape.Hq}});
+        !s) {
+      return s;
+    }
+  }
+  return d_bias.data() == nullptr
+             ? ok()
+             : check_shape(kOperation, "the gradient of bias", d_bias.extents(),
+                           "(B, Hq, Lq, Lkv), 1 where it is broadcast",
+                           spec.bias.extents());
+}
+
 template <class T>
 Status check_backward(const AttentionSpec& spec,
                       const DeviceBackwardInputs<T>& inputs,
@@ -125,6 +151,9 @@ Status check_backward(const AttentionSpec& spec,
                          const Extents<4>& of) {
     return gradient.data() != nullptr ? gradient.extents() : of;
   };
+  if (Status s = check_terms(spec, gradients.bias, gradients.alibi); !s) {
+    return s;
+  }
   return check_all(
       "attention_backward",
       {{"query", kQueryAxes, inputs.query.extents(), expected.query},
@@ -212,11 +241,11 @@ Status DeviceAttentionPlan::run_backward(
   if (Status s = check_backward(spec_, inputs, gradients); !s) {
     return s;
   }
-  return backend_->backward({bytes_of(inputs.query), bytes_of(inputs.key),
-                             bytes_of(inputs.value), bytes_of(inputs.output),
-                             inputs.softmax_rows, bytes_of(inputs.d_output),
-                             bytes_of(gradients.query), bytes_of(gradients.key),
-                             bytes_of(gradients.value)});
+  return backend_->backward(
+      {bytes_of(inputs.query), bytes_of(inputs.key), bytes_of(inputs.value),
+       bytes_of(inputs.output), inputs.softmax_rows, bytes_of(inputs.d_output),
+       bytes_of(gradients.query), bytes_of(gradients.key),
+       bytes_of(gradients.value), gradients.bias, gradients.alibi});
 }
 
 template <class T>

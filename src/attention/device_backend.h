@@ -34,6 +34,8 @@ struct DeviceBackward {
   TensorView<std::byte, 4> d_query;  // no view: not wanted
   TensorView<std::byte, 4> d_key;
   TensorView<std::byte, 4> d_value;
+  TensorView<float, 4> d_bias;
+  TensorView<float, 1> d_alibi;
 };
 
 class DeviceBackend {

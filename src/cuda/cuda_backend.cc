@@ -14,6 +14,7 @@
 #include "cuda/forward_kernel.h"
 #include "cuda/gather.h"
 #include "cuda/tensor_map.h"
+#include "cuda/term_gradients.h"
 #include "cuda/tiles.h"
 #include "cuda/uniform_rows.h"
 #include "cuda/weights_pass.h"
@@ -369,19 +370,26 @@ Status CudaBackend::backward(const DeviceBackward& given) const {
                             static_cast<std::size_t>(call_.Hq) *
                             static_cast<std::size_t>(rows);
   const auto statistics =
-      DeviceMemory::create(2 * count * sizeof(float), stream_);
+      DeviceMemory::create(3 * count * sizeof(float), stream_);
   if (!statistics) {
     return statistics.error();
   }
   auto* lse = reinterpret_cast<float*>(statistics->data());
-  return backward_.launch({call_, scale_, readable[0].view, readable[1].view,
-                           readable[2].view, given.output, readable[3].view,
-                           given.softmax_rows, given.d_query, given.d_key,
-                           given.d_value, lse, lse + count, rows,
-                           key_work_.at(lists_.data(), counters() + kKeys),
-                           key_work_.at(lists_.data(), counters() + kKeysAgain),
-                           query_work_.at(lists_.data(), counters() + kQueries),
-                           multiprocessors_, stream_});
+  if (Status s = backward_.launch(
+          {call_, scale_, readable[0].view, readable[1].view, readable[2].view,
+           given.output, readable[3].view, given.softmax_rows, given.d_query,
+           given.d_key, given.d_value, lse, lse + count, rows,
+           key_work_.at(lists_.data(), counters() + kKeys),
+           key_work_.at(lists_.data(), counters() + kKeysAgain),
+           query_work_.at(lists_.data(), counters() + kQueries),
+           multiprocessors_, stream_});
+      !s) {
+    return s;
+  }
+  return launch_term_gradients(
+      dtype_, {call_, readable[0].view, readable[1].view, readable[2].view,
+               readable[3].view, lse, lse + count, lse + 2 * count, rows,
+               given.d_bias, given.d_alibi, stream_});
 }
 
 }  // namespace

@@ -230,11 +230,20 @@ Result<DeviceResult> attend_on_device(const Inputs<float>& in,
   return DeviceResult{output.copy(), std::move(lse), std::move(weights)};
 }
 
-// The gradients of a call, forward and backward on the device.
+// The gradients of a call.
+struct DeviceGradientResult {
+  Tensor<float, 4> query;
+  Tensor<float, 4> key;
+  Tensor<float, 4> value;
+  Tensor<float, 4> bias;   // without elements where there is none
+  Tensor<float, 1> alibi;  // likewise
+};
+
+// Forward and backward on the device.
 template <class T>
-Result<Inputs<float>> differentiate_on_device(const Inputs<float>& in,
-                                              const Tensor<float, 4>& d_output,
-                                              const AttentionOptions& options) {
+Result<DeviceGradientResult> differentiate_on_device(
+    const Inputs<float>& in, const Tensor<float, 4>& d_output,
+    const AttentionOptions& options) {
   const DeviceHalf<T> q(in.query);
   const DeviceHalf<T> k(in.key);
   const DeviceHalf<T> v(in.value);
@@ -247,6 +256,14 @@ Result<Inputs<float>> differentiate_on_device(const Inputs<float>& in,
   const Extents<4> rows_extents = {B, Hq, Lq, 2};
   const auto rows = filled<float, 4>(rows_extents, 42);
   const DeviceArray<float> softmax_rows(rows.data(), rows.size());
+  const auto shape =
+      attention_shape(in.query.extents(), in.key.extents(), in.value.extents());
+  const auto spec = AttentionSpec::create(shape.value(), options).value();
+  auto bias = filled<float, 4>(
+      spec.bias.given() ? spec.bias.extents() : Extents<4>{0, 0, 0, 0}, 42);
+  auto alibi = filled<float, 1>({spec.alibi.given() ? Hq : 0}, 42);
+  const DeviceArray<float> d_bias(bias.data(), bias.size());
+  const DeviceArray<float> d_alibi(alibi.data(), alibi.size());
   const DeviceOptions on_device(options);
   if (Status s = attention<T>(
           q.view(), k.view(), v.view(),
@@ -265,13 +282,22 @@ Result<Inputs<float>> differentiate_on_device(const Inputs<float>& in,
               .softmax_rows = {softmax_rows.data(), rows_extents},
               .d_output = d_out.view()},
           DeviceGradients<T>{
-              .query = d_q.view(), .key = d_k.view(), .value = d_v.view()},
+              .query = d_q.view(),
+              .key = d_k.view(),
+              .value = d_v.view(),
+              .bias = {spec.bias.given() ? d_bias.data() : nullptr,
+                       bias.extents()},
+              .alibi = {spec.alibi.given() ? d_alibi.data() : nullptr,
+                        alibi.extents()}},
           on_device.get());
       !s) {
     return s.error();
   }
   expect_cuda(cudaDeviceSynchronize());
-  return Inputs<float>{d_q.copy(), d_k.copy(), d_v.copy()};
+  std::ranges::copy(d_bias.copy(), bias.data());
+  std::ranges::copy(d_alibi.copy(), alibi.data());
+  return DeviceGradientResult{d_q.copy(), d_k.copy(), d_v.copy(),
+                              std::move(bias), std::move(alibi)};
 }
 
 }  // namespace headwise::testing_support

@@ -26,6 +26,8 @@ struct Magnitudes {
   Tensor<double, 4> query;
   Tensor<double, 4> key;
   Tensor<double, 4> value;
+  Tensor<double, 4> bias;
+  Tensor<double, 1> alibi;
 };
 
 Tensor<double, 4> zeros(const Tensor<float, 4>& like) {
@@ -36,7 +38,12 @@ Magnitudes magnitudes_of(const AttentionSpec& spec, const Inputs<float>& in,
                          const Tensor<float, 4>& d_output,
                          const testing_support::Outputs<double>& forward) {
   const AttentionShape& s = spec.shape;
-  Magnitudes sums = {zeros(in.query), zeros(in.key), zeros(in.value)};
+  const Extents<4> of_bias =
+      spec.bias.given() ? spec.bias.extents() : Extents<4>{0, 0, 0, 0};
+  Magnitudes sums = {
+      zeros(in.query), zeros(in.key), zeros(in.value),
+      testing_support::filled<double, 4>(of_bias, 0),
+      testing_support::filled<double, 1>({spec.alibi.given() ? s.Hq : 0}, 0)};
   const double factor = spec.dropout.active() ? spec.dropout.factor() : 1;
   for (std::size_t b = 0; b < s.B; ++b) {
     const SequencePlace at = s.sequence(b);
@@ -60,7 +67,20 @@ Magnitudes magnitudes_of(const AttentionSpec& spec, const Inputs<float>& in,
             dp += go * std::abs(double{in.value(at.batch, k, g, d)}) * factor;
             sums.value(at.batch, k, g, d) += p * go * factor;
           }
-          const double ds = p * (dp + delta) * std::abs(spec.scale);
+          const double term = p * (dp + delta);
+          const double ds = term * std::abs(spec.scale);
+          if (spec.bias.given()) {
+            const auto along = [&](std::size_t axis, std::size_t n) {
+              return of_bias[axis] == 1 ? 0 : n;
+            };
+            sums.bias(along(0, b), along(1, h), along(2, i), along(3, j)) +=
+                term;
+          }
+          if (spec.alibi.given()) {
+            sums.alibi(h) +=
+                term *
+                std::abs(static_cast<double>(spec.alibi.offset(b, i, j)));
+          }
           for (std::size_t d = 0; d < s.D; ++d) {
             sums.query(at.batch, q, h, d) +=
                 ds * std::abs(double{in.key(at.batch, k, g, d)});
@@ -82,9 +102,10 @@ double largest(const Tensor<float, 4>& x) {
   return most;
 }
 
-std::string compare(const char* name, const Tensor<float, 4>& got,
-                    const Tensor<double, 4>& want,
-                    const Tensor<double, 4>& magnitude, double u) {
+template <std::size_t Rank>
+std::string compare(const char* name, const Tensor<float, Rank>& got,
+                    const Tensor<double, Rank>& want,
+                    const Tensor<double, Rank>& magnitude, double u) {
   for (std::size_t n = 0; n < want.size(); ++n) {
     const double bound = 4 * u * magnitude.data()[n] + 2e-6;
     const double off = std::abs(got.data()[n] - want.data()[n]);
@@ -123,34 +144,44 @@ std::string compare(const RandomCall& call) {
       .value();
   testing_support::Inputs<double> want = {zeros(in.query), zeros(in.key),
                                           zeros(in.value)};
+  const auto spec = AttentionSpec::create(tensors.tensors(), options).value();
+  auto want_bias = testing_support::filled<double, 4>(got->bias.extents(), 0);
+  auto want_alibi = testing_support::filled<double, 1>(got->alibi.extents(), 0);
   const auto no_rows = testing_support::filled<double, 4>(
       {in.query.extent(0), in.query.extent(2), in.query.extent(1), 2}, 0);
   const auto wide_d_output = testing_support::widened(d_output);
-  reference_attention_backward<double>({.query = wide.query.view(),
-                                        .key = wide.key.view(),
-                                        .value = wide.value.view(),
-                                        .output = forward.output.view(),
-                                        .softmax_rows = no_rows.view(),
-                                        .d_output = wide_d_output.view()},
-                                       {.query = want.query.view(),
-                                        .key = want.key.view(),
-                                        .value = want.value.view()},
-                                       options)
+  reference_attention_backward<double>(
+      {.query = wide.query.view(),
+       .key = wide.key.view(),
+       .value = wide.value.view(),
+       .output = forward.output.view(),
+       .softmax_rows = no_rows.view(),
+       .d_output = wide_d_output.view()},
+      {.query = want.query.view(),
+       .key = want.key.view(),
+       .value = want.value.view(),
+       .bias = {spec.bias.given() ? want_bias.data() : nullptr,
+                want_bias.extents()},
+       .alibi = {spec.alibi.given() ? want_alibi.data() : nullptr,
+                 want_alibi.extents()}},
+      options)
       .value();
-  const auto spec = AttentionSpec::create(tensors.tensors(), options).value();
   const Magnitudes magnitudes = magnitudes_of(spec, in, d_output, forward);
   // A score's rounding, in float32, is a relative error of its weight.
   const double score = std::abs(spec.scale) * largest(in.query) *
                        largest(in.key) * static_cast<double>(spec.shape.D);
   const double u = kRounding<T> + score * 0x1p-22;
-  std::string failure =
-      compare("d_value", got->value, want.value, magnitudes.value, u);
-  if (failure.empty()) {
-    failure = compare("d_query", got->query, want.query, magnitudes.query, u);
+  for (const std::string& failure :
+       {compare("d_value", got->value, want.value, magnitudes.value, u),
+        compare("d_query", got->query, want.query, magnitudes.query, u),
+        compare("d_key", got->key, want.key, magnitudes.key, u),
+        compare("d_bias", got->bias, want_bias, magnitudes.bias, u),
+        compare("d_alibi", got->alibi, want_alibi, magnitudes.alibi, u)}) {
+    if (!failure.empty()) {
+      return failure;
+    }
   }
-  return failure.empty()
-             ? compare("d_key", got->key, want.key, magnitudes.key, u)
-             : failure;
+  return "";
 }
 
 TEST(RandomBackwardTest, EveryGradientIsWithinTheBoundOfTheReference) {

@@ -152,6 +152,32 @@ TEST_P(GpuStatisticsTest, AreThoseOfTheWholeMatrixForEveryMask) {
   }
 }
 
+// 16384 x 16384 weights would be 1 GiB.
+TEST(GpuStatisticsMemoryTest, ALongSequenceMakesNoMatrix) {
+  HEADWISE_NEEDS_GPU();
+  const AttentionShape shape = {
+      .B = 1, .Hq = 1, .Hkv = 1, .Lq = 16384, .Lkv = 16384, .D = 64, .Dv = 64};
+  const auto in = testing_support::random_inputs(shape, 47);
+  cudaMemPool_t pool = nullptr;
+  testing_support::expect_cuda(cudaDeviceGetDefaultMemPool(&pool, 0));
+  std::uint64_t bytes = 0;
+  testing_support::expect_cuda(
+      cudaMemPoolSetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &bytes));
+  const auto got = statistics_on_device(
+      in, {.mask = causal(),
+           .statistics = {
+               .rows = true, .top_keys = 8, .columns = true, .map = true}});
+  testing_support::expect_cuda(
+      cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &bytes));
+  EXPECT_LT(bytes, 16U << 20);
+  // The weights of a row add up to 1, in whichever way they are added.
+  double columns = 0;
+  for (const float x : got.columns.elements()) {
+    columns += x;
+  }
+  EXPECT_NEAR(columns / 16384, 1, 1e-5);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Shapes, GpuStatisticsTest,
     testing::Values(

@@ -71,6 +71,10 @@ struct DeviceGradients {
   TensorView<T, 4> query{};
   TensorView<T, 4> key{};
   TensorView<T, 4> value{};
+  // As those of AttentionGradients, by B, H, Lq, Lkv with the extent 1 where
+  // options.bias is broadcast.
+  TensorView<float, 4> bias{};
+  TensorView<float, 1> alibi{};  // (Hq)
 };
 
 class DeviceBackend;
@@ -98,7 +102,8 @@ class DeviceAttentionPlan {
              const DeviceOutputs<T>& outputs) const;
 
   // The gradients, summed in an order that depends on neither the batch nor the
-  // GPU's load. Takes 8 bytes a row and query head, in the stream's order.
+  // GPU's load; those of bias and slopes pair by pair without the matrix units.
+  // Takes up to 12 bytes a row and query head, in the stream's order.
   // Errors: as run().
   template <class T>
   Status run_backward(const DeviceBackwardInputs<T>& inputs,
