@@ -133,7 +133,7 @@ Result<Call> bind_call(const AttentionSpec& spec,
     call.bias = over_scores(spec.bias.data(), spec.bias.strides());
   }
   bind_dropout(spec.dropout, call);
-  call.empty_rows = static_cast<int>(spec.empty_rows);
+  call.empty_rows = spec.empty_rows;
   return call;
 }
 

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "headwise/steps/softmax.h"
+
 namespace headwise::cuda {
 
 // A strided tensor on the device, strides in elements.
@@ -93,7 +95,7 @@ struct Call {
   const std::uint32_t* sequence_ids;  // (B)
   OverScores<const bool> keep_mask;
 
-  int empty_rows;  // EmptyRow
+  EmptyRow empty_rows;
 };
 
 }  // namespace headwise::cuda

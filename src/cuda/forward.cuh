@@ -353,7 +353,8 @@ __device__ inline void store_rows(const ForwardParams<T>& p,
     const auto& s = p.to.output.strides;
     T* to = p.to.output.data + sequence.batch * s[0] + row * s[1] + h * s[2];
     // An empty row's context is 0; times NaN it is NaN.
-    const float nothing = call.empty_rows == 2 ? __int_as_float(0x7fc00000) : 0;
+    const float nothing =
+        call.empty_rows == EmptyRow::nan ? __int_as_float(0x7fc00000) : 0;
     store_row<Shape::kD>(to, s[3], call.Dv, context, r,
                          empty ? nothing : 1 / sum);
   }

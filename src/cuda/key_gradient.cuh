@@ -186,11 +186,10 @@ __device__ inline void weigh_values(const Call& call, const Sequence& sequence,
                                     const PairBits& bits, const PlaceOf& place,
                                     const LseOf& lse,
                                     float (&weights)[kCount]) {
-  constexpr int kUniform = 1;  // EmptyRow::uniform
 #pragma unroll
   for (int e = 0; e < kCount; ++e) {
     const Place at = place(e);
-    if (call.empty_rows == kUniform && at.i < sequence.Lq &&
+    if (call.empty_rows == EmptyRow::uniform && at.i < sequence.Lq &&
         at.j < sequence.Lkv && lse(e) == -minus_infinity()) {
       weights[e] = 1 / static_cast<float>(sequence.Lkv);
     }

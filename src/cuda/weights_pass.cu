@@ -219,12 +219,16 @@ __device__ void store_weight(const Params<T>& p, const Sequence& sequence,
                              int h, int i, int j, float w, bool empty) {
   const Call& call = p.call;
   const bool inside = i < sequence.Lq && j < sequence.Lkv;
+  // Dropping keeps a NaN.
+  const bool undefined = empty && call.empty_rows == EmptyRow::nan;
   if (empty && inside) {
-    w = call.empty_rows == 1   ? 1 / static_cast<float>(sequence.Lkv)
-        : call.empty_rows == 2 ? __int_as_float(0x7fc00000)
-                               : 0;
+    w = call.empty_rows == EmptyRow::uniform
+            ? 1 / static_cast<float>(sequence.Lkv)
+        : undefined ? __int_as_float(0x7fc00000)
+                    : 0;
   }
-  if (p.form == AttnWeights::after_dropout && call.dropping && inside) {
+  if (p.form == AttnWeights::after_dropout && call.dropping && inside &&
+      !undefined) {
     const bool kept = call.keep_mask.data != nullptr
                           ? at(call.keep_mask, sequence.b, h, i, j)
                           : draws_kept(call, sequence.b, h, i, j);

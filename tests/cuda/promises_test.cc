@@ -43,6 +43,8 @@ Tensor<float, 4> rows_of(const Tensor<float, 4>& x, std::size_t b,
   return rows;
 }
 
+// Blocks of keys are those of the sequence, wherever a tile of queries begins
+// and however many of them a mask hides.
 TEST(GpuPromisesTest, ARowsBitsDependNeitherOnBatchNorPaddingNorChunks) {
   HEADWISE_NEEDS_GPU();
   for (const std::size_t D : kSizes) {
@@ -50,22 +52,41 @@ TEST(GpuPromisesTest, ARowsBitsDependNeitherOnBatchNorPaddingNorChunks) {
         .B = 3, .Hq = 4, .Hkv = 2, .Lq = 700, .Lkv = 700, .D = D, .Dv = D};
     const auto in = inputs_of(shape, 7);
     const auto lengths = tensor_of<std::int64_t, 1>({3}, {700, 413, 129});
-    const AttentionOptions options = {.mask = causal() &
-                                              key_lengths(lengths.view())};
-    const DeviceResult whole = on_gpu(in, options);
-    for (std::size_t b = 0; b < 3; ++b) {
-      const auto length = static_cast<std::size_t>(lengths(b));
-      for (const std::size_t first : {std::size_t{0}, std::size_t{37}}) {
-        const DeviceResult alone = on_gpu(
-            {rows_of(in.query, b, first, length - first),
-             rows_of(in.key, b, 0, length), rows_of(in.value, b, 0, length)},
-            {.mask = causal(),
-             .query_start = static_cast<std::int64_t>(first)});
-        EXPECT_TRUE(testing_support::same_bits(
-            alone.output, rows_of(whole.output, b, first, length - first)))
-            << "D " << D << ", b " << b << ", first query " << first;
+    for (const Mask& mask : {causal(), window(150, 0), window(70, 30)}) {
+      const DeviceResult whole =
+          on_gpu(in, {.mask = mask & key_lengths(lengths.view())});
+      for (std::size_t b = 0; b < 3; ++b) {
+        const auto length = static_cast<std::size_t>(lengths(b));
+        for (const std::size_t first : {std::size_t{0}, std::size_t{37}}) {
+          const DeviceResult alone = on_gpu(
+              {rows_of(in.query, b, first, length - first),
+               rows_of(in.key, b, 0, length), rows_of(in.value, b, 0, length)},
+              {.mask = mask, .query_start = static_cast<std::int64_t>(first)});
+          EXPECT_TRUE(testing_support::same_bits(
+              alone.output, rows_of(whole.output, b, first, length - first)))
+              << "D " << D << ", b " << b << ", first query " << first;
+        }
       }
     }
+  }
+}
+
+// Padding on the left, as key_starts() says it, is no padding.
+TEST(GpuPromisesTest, LeftPaddingHasTheBitsOfNone) {
+  HEADWISE_NEEDS_GPU();
+  for (const std::size_t D : kSizes) {
+    const AttentionShape shape = {
+        .B = 1, .Hq = 2, .Hkv = 1, .Lq = 90, .Lkv = 400, .D = D, .Dv = D};
+    const auto in = inputs_of(shape, 37);
+    constexpr std::size_t kPadding = 77;
+    const auto starts = tensor_of<std::int64_t, 1>({1}, {kPadding});
+    const DeviceResult padded = on_gpu(in, {.mask = key_starts(starts.view())});
+    const DeviceResult alone =
+        on_gpu({rows_of(in.query, 0, 0, 90),
+                rows_of(in.key, 0, kPadding, 400 - kPadding),
+                rows_of(in.value, 0, kPadding, 400 - kPadding)},
+               {});
+    EXPECT_TRUE(testing_support::same_bits(alone.output, padded.output)) << D;
   }
 }
 
