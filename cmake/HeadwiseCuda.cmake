@@ -3,6 +3,8 @@ enable_language(CUDA)
 find_package(CUDAToolkit 12.4 REQUIRED)
 
 target_sources(headwise PRIVATE
+  src/cuda/find_gpu.cc
+  src/cuda/device_buffer.cc
   src/cuda/tiles.cc
   src/cuda/bind_call.cc
   src/cuda/tensor_map.cc

@@ -64,6 +64,8 @@ Status remove_padding(const std::vector<std::int64_t>& offsets,
   return ok();
 }
 
+}  // namespace
+
 Result<RaggedTensors> without_padding(
     BenchInputs& inputs, const std::vector<std::int64_t>& lengths) {
   RaggedTensors ragged;
@@ -90,8 +92,6 @@ Result<RaggedTensors> without_padding(
   ragged.output = *std::move(output);
   return ragged;
 }
-
-}  // namespace
 
 Result<BenchInputs> draw_inputs(const Workload& workload) {
   const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = workload.shape;
@@ -124,34 +124,34 @@ Result<BenchInputs> draw_inputs(const Workload& workload) {
   return inputs;
 }
 
-AttentionOptions BenchCase::options(const Executor& executor) const {
+AttentionOptions options_of(const Workload& workload, const BenchInputs& inputs,
+                            const RaggedTensors& ragged) {
   AttentionOptions options;
-  if (workload_.causal) {
+  if (workload.causal) {
     options.mask = causal();
     options.query_start = QueryStart::bottom_right();
   }
-  if (workload_.window) {
+  if (workload.window) {
     options.mask =
-        std::move(options.mask) & window(*workload_.window, std::nullopt);
+        std::move(options.mask) & window(*workload.window, std::nullopt);
     options.query_start = QueryStart::bottom_right();
   }
-  if (workload_.bias) {
+  if (workload.bias) {
     options.bias =
-        dense(inputs_.bias.view(), {Axis::one, Axis::H, Axis::Lq, Axis::Lkv});
+        dense(inputs.bias.view(), {Axis::one, Axis::H, Axis::Lq, Axis::Lkv});
   }
-  if (workload_.ragged) {
+  if (workload.ragged) {
     options.offsets = TensorView<const std::int64_t, 1>(
-        ragged_.offsets.data(), {ragged_.offsets.size()});
-  } else if (!workload_.lengths.empty()) {
-    const TensorView<const std::int64_t, 1> lengths(workload_.lengths.data(),
-                                                    {workload_.lengths.size()});
+        ragged.offsets.data(), {ragged.offsets.size()});
+  } else if (!workload.lengths.empty()) {
+    const TensorView<const std::int64_t, 1> lengths(workload.lengths.data(),
+                                                    {workload.lengths.size()});
     options.mask = std::move(options.mask) & key_lengths(lengths);
   }
-  if (workload_.attn_weights) {
+  if (workload.attn_weights) {
     options.attn_weights = AttnWeights::per_head;
   }
-  options.dropout = {.p = workload_.dropout, .training = workload_.backward};
-  options.executor = &executor;
+  options.dropout = {.p = workload.dropout, .training = workload.backward};
   return options;
 }
 

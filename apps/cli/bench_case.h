@@ -46,6 +46,15 @@ struct BackwardTensors {
   Tensor<float, 4> d_value{};
 };
 
+// Takes the sequences out of the padded tensors, which are given back. Errors:
+// out_of_memory.
+Result<RaggedTensors> without_padding(BenchInputs& inputs,
+                                      const std::vector<std::int64_t>& lengths);
+
+// The options of the workload's call; `ragged` is that of a ragged workload.
+AttentionOptions options_of(const Workload& workload, const BenchInputs& inputs,
+                            const RaggedTensors& ragged);
+
 class BenchCase {
  public:
   // The executor must outlive the case. Errors: those of AttentionPlan::create;
@@ -69,7 +78,11 @@ class BenchCase {
   BenchCase(Workload workload, BenchInputs inputs)
       : workload_(std::move(workload)), inputs_(std::move(inputs)) {}
 
-  AttentionOptions options(const Executor& executor) const;
+  AttentionOptions options(const Executor& executor) const {
+    AttentionOptions options = options_of(workload_, inputs_, ragged_);
+    options.executor = &executor;
+    return options;
+  }
   Status make_backward();
   Status run_backward();
 

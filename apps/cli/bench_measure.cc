@@ -21,13 +21,6 @@ std::string cpu_name() {
   return "unknown";
 }
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half]
-                                : (values[half - 1] + values[half]) / 2;
-}
-
 // Seconds of one of `count` runs.
 Result<double> time_runs(BenchCase& bench_case, std::size_t count,
                          const Executor& executor) {
@@ -77,6 +70,13 @@ Result<double> time_slice(BenchCase& bench_case, const Slice& slice,
 }
 
 }  // namespace
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half]
+                                : (values[half - 1] + values[half]) / 2;
+}
 
 Result<BenchResult> measure(const Workload& workload, const Executor& executor,
                             const PeakMeter& peak, std::size_t rounds) {

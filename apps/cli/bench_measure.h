@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "bench_peak.h"
 #include "bench_workload.h"
@@ -23,6 +24,8 @@ struct BenchResult {
   double peak_fraction;
   double read_gb_s;  // the median of the rounds
 };
+
+double median(std::vector<double> values);
 
 // Warms up, then `rounds` times: the peak, runs that fill a slice, the peak
 // again (a round's peak is the mean of the two), the memory. Errors: those of

@@ -1,5 +1,6 @@
 // headwise bench
-// How fast attention is here, as a share of what the processor can do.
+// How fast attention is here, as a share of what the processor can do; or on a
+// GPU.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "args.h"
+#include "bench_device.h"
 #include "bench_measure.h"
 #include "bench_serve.h"
 #include "bench_workload.h"
@@ -31,6 +33,8 @@ struct BenchFlags {
   bool list = false;
   bool json = false;
   bool serve = false;
+  std::string device = "cpu";
+  std::string dtype = "bfloat16";
 };
 
 std::string described(const Workload& workload) {
@@ -129,21 +133,54 @@ std::string heading(const BenchResult& result) {
       "least ms", "GFLOP/s", "peak", "share", "GB/s");
 }
 
-Outcome run_workloads(const BenchFlags& flags, const Executor& executor,
-                      std::ostream& out) {
-  const auto peak = PeakMeter::create(executor.threads());
-  if (!peak) {
-    return failure_of(peak.error());
-  }
+std::string result_as_json(const DeviceBenchResult& result) {
+  return nlohmann::ordered_json({{"workload", result.workload},
+                                 {"gpu", result.gpu},
+                                 {"dtype", name_of(result.dtype)},
+                                 {"seconds_min", result.seconds_min},
+                                 {"seconds_median", result.seconds_median},
+                                 {"gflops", result.gflops}})
+             .dump(-1, ' ', false,
+                   nlohmann::ordered_json::error_handler_t::replace) +
+         "\n";
+}
+
+std::string result_as_text(const DeviceBenchResult& result) {
+  return fmt::format("{:<20}{:>12.4f}{:>12.4f}{:>12.0f}\n", result.workload,
+                     result.seconds_median * 1e3, result.seconds_min * 1e3,
+                     result.gflops);
+}
+
+std::string heading(const DeviceBenchResult& result) {
+  return fmt::format("{}, {}\n{:<20}{:>12}{:>12}{:>12}\n", result.gpu,
+                     name_of(result.dtype), "workload", "median ms", "least ms",
+                     "GFLOP/s");
+}
+
+// Those that were asked for, in the order of the list.
+std::vector<Workload> chosen_workloads(const BenchFlags& flags) {
   const auto asked = [&](const std::string& name) {
     return std::ranges::find(flags.workloads, name) != flags.workloads.end();
   };
-  bool headed = false;
+  std::vector<Workload> chosen;
   for (const Workload& workload : workloads()) {
-    if (!asked(workload.name) && !asked(std::string(kAll))) {
-      continue;
+    // Of all, those of the layer are no workloads of the GPU.
+    const bool of_all = asked(std::string(kAll)) &&
+                        (flags.device == "cpu" || workload.embed_dim == 0);
+    if (of_all || asked(workload.name)) {
+      chosen.push_back(workload);
     }
-    const auto result = measure(workload, executor, *peak, flags.rounds);
+  }
+  return chosen;
+}
+
+// measure_one(workload) -> a Result of either kind.
+template <class Measure>
+Outcome run_workloads(const BenchFlags& flags, const Measure& measure_one,
+                      std::ostream& out) {
+  bool headed = false;
+  for (const Workload& workload : chosen_workloads(flags)) {
+    const auto result = measure_one(workload);
     if (!result) {
       return failure_of(result.error());
     }
@@ -165,12 +202,36 @@ Outcome run_bench(const BenchFlags& flags, std::ostream& out) {
   if (flags.list) {
     return list(flags, out);
   }
+  if (flags.device == "cuda") {
+    if (flags.serve) {
+      return usage("--serve is for --device cpu");
+    }
+    const DType dtype =
+        flags.dtype == "float16" ? DType::float16 : DType::bfloat16;
+    return run_workloads(
+        flags,
+        [&](const Workload& workload) {
+          return measure_on_device(workload, dtype, flags.rounds);
+        },
+        out);
+  }
   const auto executor = Executor::with_threads(flags.threads);
   if (!executor) {
     return failure_of(executor.error());
   }
-  return flags.serve ? serve(std::cin, out, *executor)
-                     : run_workloads(flags, *executor, out);
+  if (flags.serve) {
+    return serve(std::cin, out, *executor);
+  }
+  const auto peak = PeakMeter::create(executor->threads());
+  if (!peak) {
+    return failure_of(peak.error());
+  }
+  return run_workloads(
+      flags,
+      [&](const Workload& workload) {
+        return measure(workload, *executor, *peak, flags.rounds);
+      },
+      out);
 }
 
 std::vector<std::string> names_and_all() {
@@ -182,9 +243,8 @@ std::vector<std::string> names_and_all() {
 }  // namespace
 
 void add_bench(CLI::App& app, Command& chosen) {
-  CLI::App* command =
-      add_command(app, "bench", "the speed of attention on this processor",
-                  std::string(kExamples));
+  CLI::App* command = add_command(app, "bench", "the speed of attention here",
+                                  std::string(kExamples));
   auto flags = std::make_shared<BenchFlags>();
   command
       ->add_option("--workload", flags->workloads,
@@ -194,6 +254,14 @@ void add_bench(CLI::App& app, Command& chosen) {
   add_count(*command, "--threads", flags->threads,
             "at most so many as there are processors (default 1)");
   add_count(*command, "--rounds", flags->rounds, "measurements (default 10)");
+  command
+      ->add_option("--device", flags->device,
+                   "cpu or cuda, a Hopper GPU (default cpu)")
+      ->check(one_of({"cpu", "cuda"}));
+  command
+      ->add_option("--dtype", flags->dtype,
+                   "of --device cuda: bfloat16 (default) or float16")
+      ->check(one_of({"bfloat16", "float16"}));
   command->add_flag("--json", flags->json, "one object a line");
   command->add_flag("--list", flags->list, "the workloads and their sizes");
   command->add_flag("--serve", flags->serve,

@@ -10,6 +10,7 @@
 #include "headwise/base/function_ref.h"
 #include "headwise/base/random.h"
 #include "headwise/run/device.h"
+#include "headwise/run/device_buffer.h"
 #include "headwise/run/executor.h"
 #include "headwise/run/workspace.h"
 #include "headwise/run/progress.h"

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "cuda/backward_kernel.h"
 #include "cuda/bind_call.h"
+#include "cuda/find_gpu.h"
 #include "cuda/forward_kernel.h"
 #include "cuda/gather.h"
 #include "cuda/tensor_map.h"
@@ -27,32 +28,17 @@ constexpr std::size_t kMostFeatures = 256;
 
 // Multiprocessors of the current device. Errors: unsupported.
 Result<int> multiprocessors() {
-  int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-    cudaGetLastError();
-    return Error{ErrorCode::unsupported,
-                 "attention: device is cuda, but this machine has no NVIDIA "
-                 "GPU with a driver for CUDA 13"};
+  const auto gpu = find_gpu("attention: ");
+  if (!gpu) {
+    return gpu.error();
   }
-  int device = 0;
-  int major = 0;
-  int minor = 0;
-  int count = 0;
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-  cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
-  if (major != 9 || minor != 0) {
-    return value_error("attention", "the GPU's compute capability",
-                       std::to_string(major) + "." + std::to_string(minor),
-                       "9.0 (Hopper)", ErrorCode::unsupported);
+  if (gpu->major != 9 || gpu->minor != 0) {
+    return value_error(
+        "attention", "the GPU's compute capability",
+        std::to_string(gpu->major) + "." + std::to_string(gpu->minor),
+        "9.0 (Hopper)", ErrorCode::unsupported);
   }
-  if (Status s = check_cuda(cudaDeviceGetAttribute(
-                                &count, cudaDevAttrMultiProcessorCount, device),
-                            "asking for its multiprocessors");
-      !s) {
-    return s.error();
-  }
-  return count;
+  return gpu->multiprocessors;
 }
 
 Status check_sizes(const AttentionShape& shape) {

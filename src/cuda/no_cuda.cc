@@ -1,12 +1,41 @@
+#include <string>
+#include <string_view>
+
 #include "attention/device_backend.h"
+#include "headwise/run/device_buffer.h"
 
 namespace headwise {
+namespace {
+
+// `operation` begins the message: "attention: ".
+Error absent(std::string_view operation = "") {
+  return {ErrorCode::unsupported,
+          std::string(operation) +
+              "device is cuda, but headwise was built without it, expected a "
+              "build with -DHEADWISE_CUDA=ON"};
+}
+
+}  // namespace
 
 Result<std::unique_ptr<DeviceBackend>> make_device_backend(
     const AttentionSpec& /*spec*/, DType /*dtype*/, const Device& /*device*/) {
-  return Error{ErrorCode::unsupported,
-               "attention: device is cuda, but headwise was built without it, "
-               "expected a build with -DHEADWISE_CUDA=ON"};
+  return absent("attention: ");
 }
+
+void DeviceBuffer::Free::operator()(void* /*data*/) const {}
+
+Result<DeviceBuffer> DeviceBuffer::create(std::size_t /*bytes*/,
+                                          const Device& /*device*/) {
+  return absent();
+}
+
+Status DeviceBuffer::copy_from(std::span<const std::byte> /*from*/) {
+  return absent();
+}
+Status DeviceBuffer::copy_to(std::span<std::byte> /*to*/) const {
+  return absent();
+}
+Status wait_for(const Device& /*device*/) { return absent(); }
+Result<std::string> name_of(const Device& /*device*/) { return absent(); }
 
 }  // namespace headwise

@@ -137,6 +137,23 @@ class BenchTest(cli_case.CliTest):
                          ["workload", "seed", "seed_module"])
         self.assertEqual(len(lines[2]), len(lines[1]))
 
+    def test_a_gpu_is_measured_or_missed_in_words(self):
+        arguments = ("bench", "--workload", "seed", "--rounds", "1",
+                     "--device", "cuda", "--json")
+        done = self.run_it(*arguments)
+        if done.returncode == 0:
+            result = json.loads(done.stdout)
+            self.assertEqual(list(result), ["workload", "gpu", "dtype",
+                                            "seconds_min", "seconds_median",
+                                            "gflops"])
+        else:
+            self.assertFalse(done.stdout)
+            self.assertIn(b"device is cuda, but ", done.stderr)
+        self.fail_with(USAGE, "--serve is for --device cpu", "bench",
+                       "--serve", "--device", "cuda")
+        self.fail_with(USAGE, "--device is tpu, expected one of cpu, cuda",
+                       "bench", "--list", "--device", "tpu")
+
     def test_mistakes_are_usage(self):
         for message, *arguments in (
                 ("--workload is bret, expected one of bert, ", "--workload",

@@ -1,0 +1,239 @@
+#include "bench_device.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "bench_case.h"
+#include "bench_measure.h"
+#include "headwise/attention/device.h"
+#include "headwise/base/half.h"
+#include "headwise/run/device_buffer.h"
+
+namespace headwise::cli {
+namespace {
+
+const Device kDevice = Device::cuda();
+
+// A tensor on the device, of T or of float.
+template <class T>
+struct OnDevice {
+  DeviceBuffer buffer;
+  Extents<4> extents{};
+
+  TensorView<T, 4> view() const {
+    return {static_cast<T*>(buffer.data()), extents};
+  }
+};
+
+template <class T>
+Status take(OnDevice<T>& tensor, const Extents<4>& extents) {
+  tensor.extents = extents;
+  auto buffer = DeviceBuffer::create(
+      extents[0] * extents[1] * extents[2] * extents[3] * sizeof(T), kDevice);
+  if (!buffer) {
+    return buffer.error();
+  }
+  tensor.buffer = *std::move(buffer);
+  return ok();
+}
+
+template <class T>
+Status upload(OnDevice<T>& to, const Tensor<float, 4>& from) {
+  if (Status s = take(to, from.extents()); !s) {
+    return s;
+  }
+  if constexpr (std::is_same_v<T, float>) {
+    return to.buffer.copy_from(std::as_bytes(from.elements()));
+  } else {
+    std::vector<T> half(from.size());
+    std::ranges::transform(from.elements(), half.begin(),
+                           [](float x) { return narrowed<T>(x); });
+    return to.buffer.copy_from(std::as_bytes(std::span(half)));
+  }
+}
+
+// (B, H, L, D) data, and of a ragged workload (1, rows, H, D), as (B, L, H, D).
+template <class T>
+class DeviceCase {
+ public:
+  static Result<DeviceCase> create(const Workload& workload,
+                                   BenchInputs inputs) {
+    DeviceCase created;
+    created.workload_ = workload;
+    created.inputs_ = std::move(inputs);
+    if (Status s = created.make(); !s) {
+      return s.error();
+    }
+    return created;
+  }
+
+  Status run() const {
+    const auto query = blhd(query_);
+    const auto key = blhd(key_);
+    const auto value = blhd(value_);
+    DeviceOutputs<T> outputs = {.output = blhd(output_)};
+    if (workload_.attn_weights) {
+      outputs.attn_weights = attn_weights_.view();
+    }
+    if (workload_.backward) {
+      outputs.softmax_rows = softmax_rows_.view();
+    }
+    if (Status s = plan_->run(DeviceInputs<T>{query, key, value}, outputs);
+        !s || !workload_.backward) {
+      return s;
+    }
+    return plan_->run_backward(
+        DeviceBackwardInputs<T>{query, key, value, blhd(output_),
+                                softmax_rows_.view(), blhd(d_output_)},
+        DeviceGradients<T>{.query = blhd(d_query_),
+                           .key = blhd(d_key_),
+                           .value = blhd(d_value_)});
+  }
+
+ private:
+  TensorView<T, 4> blhd(const OnDevice<T>& tensor) const {
+    return workload_.ragged ? tensor.view() : as_blhd(tensor.view());
+  }
+
+  Status make() {
+    AttentionShape shape = workload_.shape;
+    if (workload_.ragged) {
+      auto ragged = without_padding(inputs_, workload_.lengths);
+      if (!ragged) {
+        return ragged.error();
+      }
+      ragged_ = *std::move(ragged);
+      shape.B = 1;
+      shape.Lq = shape.Lkv = ragged_.query.extent(1);
+    }
+    if (Status s = upload_inputs(); !s) {
+      return s;
+    }
+    AttentionOptions options = options_of(workload_, inputs_, ragged_);
+    if (workload_.bias) {
+      options.bias = Bias(static_cast<const float*>(bias_.buffer.data()),
+                          options.bias.axes());
+    }
+    options.device = kDevice;
+    auto plan = DeviceAttentionPlan::create(shape, DTypeOf<T>::value, options);
+    if (!plan) {
+      return plan.error();
+    }
+    plan_ = *std::move(plan);
+    return ok();
+  }
+
+  Status upload_inputs() {
+    const AttentionShape& shape = workload_.shape;
+    const bool ragged = workload_.ragged;
+    const Extents<4> of_output =
+        ragged ? ragged_.output.extents()
+               : Extents<4>{shape.B, shape.Hq, shape.Lq, shape.Dv};
+    Status s = upload(query_, ragged ? ragged_.query : inputs_.query);
+    s = s ? upload(key_, ragged ? ragged_.key : inputs_.key) : s;
+    s = s ? upload(value_, ragged ? ragged_.value : inputs_.value) : s;
+    s = s ? take(output_, of_output) : s;
+    if (s && workload_.bias) {
+      s = upload(bias_, inputs_.bias);
+    }
+    if (s && workload_.attn_weights) {
+      s = take(attn_weights_, {shape.B, shape.Hq, shape.Lq, shape.Lkv});
+    }
+    if (s && workload_.backward) {
+      s = take(softmax_rows_, {shape.B, shape.Hq, shape.Lq, 2});
+      s = s ? upload(d_output_, inputs_.d_output) : s;
+      s = s ? take(d_query_, inputs_.query.extents()) : s;
+      s = s ? take(d_key_, inputs_.key.extents()) : s;
+      s = s ? take(d_value_, inputs_.value.extents()) : s;
+    }
+    return s;
+  }
+
+  Workload workload_;
+  BenchInputs inputs_;
+  RaggedTensors ragged_;
+  OnDevice<T> query_, key_, value_, output_;
+  OnDevice<T> d_output_, d_query_, d_key_, d_value_;
+  OnDevice<float> softmax_rows_, attn_weights_, bias_;
+  std::optional<DeviceAttentionPlan> plan_;
+};
+
+// Seconds of one of `count` runs.
+template <class T>
+Result<double> time_runs(const DeviceCase<T>& device_case, std::size_t count) {
+  const double start = wall_seconds();
+  for (std::size_t n = 0; n < count; ++n) {
+    if (Status s = device_case.run(); !s) {
+      return s.error();
+    }
+  }
+  if (Status s = wait_for(kDevice); !s) {
+    return s.error();
+  }
+  return (wall_seconds() - start) / static_cast<double>(count);
+}
+
+template <class T>
+Result<std::vector<double>> measure_rounds(const Workload& workload,
+                                           std::size_t rounds) {
+  auto inputs = draw_inputs(workload);
+  if (!inputs) {
+    return inputs.error();
+  }
+  const auto device_case = DeviceCase<T>::create(workload, *std::move(inputs));
+  if (!device_case) {
+    return device_case.error();
+  }
+  std::size_t runs = 1;
+  for (bool warm = false;;) {
+    const auto seconds = time_runs(*device_case, runs);
+    if (!seconds) {
+      return seconds.error();
+    }
+    if (warm && *seconds * static_cast<double>(runs) >= kSliceSeconds) {
+      break;
+    }
+    runs *= warm ? 2 : 1;
+    warm = true;
+  }
+  std::vector<double> times;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    const auto seconds = time_runs(*device_case, runs);
+    if (!seconds) {
+      return seconds.error();
+    }
+    times.push_back(*seconds);
+  }
+  return times;
+}
+
+}  // namespace
+
+Result<DeviceBenchResult> measure_on_device(const Workload& workload,
+                                            DType dtype, std::size_t rounds) {
+  const auto gpu = name_of(kDevice);
+  if (!gpu) {
+    return gpu.error();
+  }
+  if (workload.embed_dim != 0) {
+    return Error{ErrorCode::unsupported,
+                 "bench: workload " + workload.name +
+                     " is of the layer, expected one of attention on cuda"};
+  }
+  const auto times = dtype == DType::bfloat16
+                         ? measure_rounds<BFloat16>(workload, rounds)
+                         : measure_rounds<Float16>(workload, rounds);
+  if (!times) {
+    return times.error();
+  }
+  return DeviceBenchResult{.workload = workload.name,
+                           .gpu = *gpu,
+                           .dtype = dtype,
+                           .seconds_min = *std::ranges::min_element(*times),
+                           .seconds_median = median(*times),
+                           .gflops = gflop(workload) / median(*times)};
+}
+
+}  // namespace headwise::cli

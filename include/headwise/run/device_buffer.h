@@ -1,0 +1,48 @@
+// Memory on a GPU, for programs that have no other way to get it.
+//
+// Example:
+//   DeviceBuffer q = DeviceBuffer::create(bytes, Device::cuda()).value();
+//   Status s = q.copy_from(std::as_bytes(std::span(numbers)));
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "headwise/base/result.h"
+#include "headwise/run/device.h"
+
+namespace headwise {
+
+class DeviceBuffer {
+ public:
+  DeviceBuffer() = default;  // none
+  // Errors: unsupported where there is no such device; out_of_memory,
+  // device_error.
+  static Result<DeviceBuffer> create(std::size_t bytes, const Device& device);
+
+  void* data() const { return data_.get(); }
+  std::size_t bytes() const { return bytes_; }
+  // As many bytes as the buffer has; behind all that was put into its device's
+  // stream, and waited for. Errors: invalid_argument, device_error.
+  Status copy_from(std::span<const std::byte> from);
+  Status copy_to(std::span<std::byte> to) const;
+
+ private:
+  struct Free {
+    Device device;
+    void operator()(void* data) const;
+  };
+
+  std::unique_ptr<void, Free> data_;
+  std::size_t bytes_ = 0;
+};
+
+// Until everything in the device's stream is done. Errors: unsupported,
+// device_error.
+Status wait_for(const Device& device);
+// As its maker calls it. Errors: unsupported, device_error.
+Result<std::string> name_of(const Device& device);
+
+}  // namespace headwise

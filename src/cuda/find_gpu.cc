@@ -1,0 +1,41 @@
+#include "cuda/find_gpu.h"
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+#include "cuda/check_cuda.h"
+
+namespace headwise::cuda {
+
+Result<Gpu> find_gpu(std::string_view operation) {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    cudaGetLastError();  // clears it
+    return Error{ErrorCode::unsupported,
+                 std::string(operation) +
+                     "device is cuda, but this machine has no NVIDIA GPU "
+                     "with a driver for CUDA 13"};
+  }
+  Gpu gpu{};
+  if (Status s = check_cuda(cudaGetDevice(&gpu.index), "choosing it"); !s) {
+    return s.error();
+  }
+  const struct {
+    cudaDeviceAttr attribute;
+    int* value;
+  } wanted[] = {{cudaDevAttrComputeCapabilityMajor, &gpu.major},
+                {cudaDevAttrComputeCapabilityMinor, &gpu.minor},
+                {cudaDevAttrMultiProcessorCount, &gpu.multiprocessors}};
+  for (const auto& [attribute, value] : wanted) {
+    if (Status s =
+            check_cuda(cudaDeviceGetAttribute(value, attribute, gpu.index),
+                       "asking what it is");
+        !s) {
+      return s.error();
+    }
+  }
+  return gpu;
+}
+
+}  // namespace headwise::cuda
