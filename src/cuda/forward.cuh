@@ -174,7 +174,8 @@ struct RowState {
   float sum[2];
 };
 
-// One bit an element of a thread's scores: whether the dense rules allow it.
+// One bit an element of a thread's scores: whether intervals and dense masks
+// allow it.
 template <int kN>
 __device__ inline std::uint64_t allowed_bits(const Call& call,
                                              const RowState& rows, int b, int h,
@@ -186,8 +187,9 @@ __device__ inline std::uint64_t allowed_bits(const Call& call,
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
       const int j = first_key + 8 * n + column + e % 2;
-      const bool allowed =
-          may_attend(call, rows.keys[e / 2], b, h, rows.i[e / 2], j);
+      const KeyRange keys = rows.keys[e / 2];
+      const bool allowed = j >= keys.begin && j < keys.end &&
+                           masks_allow(call, b, h, rows.i[e / 2], j);
       bits |= std::uint64_t{allowed} << (4 * n + e);
     }
   }
@@ -201,7 +203,10 @@ __device__ inline void finish_scores(const Call& call, const RowState& rows,
                                      float (&scores)[kN / 2]) {
   const int column = 2 * static_cast<int>(threadIdx.x % 4);
   if constexpr (kTerms) {
-    const std::uint64_t allowed = allowed_bits<kN>(call, rows, b, h, first_key);
+    const std::uint64_t allowed =
+        partial || call.dense_masks != 0
+            ? allowed_bits<kN>(call, rows, b, h, first_key)
+            : ~std::uint64_t{0};
 #pragma unroll
     for (int n = 0; n < kN / 8; ++n) {
 #pragma unroll
@@ -461,8 +466,10 @@ __device__ void compute_tiles(const ForwardParams<T>& p,
     const auto first_key = [&](int n) { return tile.block_origin + n * kN; };
     const auto soften_block = [&](int n) {
       const int first = first_key(n);
-      const bool partial =
-          first < tile.full_begin || first + kN > tile.full_end;
+      // Terms are read for queries that are there only.
+      const bool partial = first < tile.full_begin ||
+                           first + kN > tile.full_end ||
+                           (kTerms && tile.queries < Shape::kM);
       finish_scores<kN, kTerms>(call, rows, tile.b, work.h, first, partial,
                                 scores);
       soften<kN>(scale, rows, scores, rescale);

@@ -81,7 +81,7 @@ __device__ inline bool has(std::uint64_t bits, int e) {
 // What is known of a tile's pairs besides their scores.
 struct PairBits {
   bool partial;
-  std::uint64_t attending;  // only when partial
+  std::uint64_t attending;  // all, unless partial
   std::uint64_t kept;       // only when dropping
 };
 
@@ -89,7 +89,8 @@ template <bool kTerms, int kCount, class PlaceOf>
 __device__ inline PairBits pair_bits(const Call& call, const Sequence& sequence,
                                      int h, bool partial,
                                      const PlaceOf& place) {
-  PairBits bits{kTerms || partial, 0, 0};
+  PairBits bits{partial || (kTerms && has_dense_rules(call)), ~std::uint64_t{0},
+                0};
   if (bits.partial) {
     bits.attending = attending_bits<kTerms, kCount>(call, sequence, h, place);
   }

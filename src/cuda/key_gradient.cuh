@@ -276,7 +276,7 @@ __device__ void compute_key_gradients(const KeyGradientParams<T>& p,
         wait(shared.queries_full[stage], ring.round);
         ring.next();
         bool not_finite = false;
-        if (kTerms || partial) {
+        if (partial || (kTerms && has_dense_rules(call))) {
           named_sync(2, kComputing);
           clear_not_finite<T>(tiles.queries(stage), Shape::kQueryBytes,
                               kComputing);

@@ -44,16 +44,28 @@ __device__ inline const T& at(const OverScores<const T>& tensor, int b, int h,
                      i * tensor.strides[2] + j * tensor.strides[3]];
 }
 
-// The rules that are no intervals.
-__device__ inline bool dense_allows(const Call& call, int b, int h, int i,
-                                    int j) {
+// Whether more than intervals of keys decides who attends.
+__device__ inline bool has_dense_rules(const Call& call) {
+  return call.dense_masks != 0 || call.bias.data != nullptr;
+}
+
+// The dense masks and paddings; a bias of -inf masks by its score.
+__device__ inline bool masks_allow(const Call& call, int b, int h, int i,
+                                   int j) {
   for (int n = 0; n < call.dense_masks; ++n) {
     if (!at(call.dense[n], b, h, i, j)) {
       return false;
     }
   }
-  return call.bias.data == nullptr ||
-         at(call.bias, b, h, i, j) != -__int_as_float(0x7f800000);
+  return true;
+}
+
+// The rules that are no intervals.
+__device__ inline bool dense_allows(const Call& call, int b, int h, int i,
+                                    int j) {
+  return masks_allow(call, b, h, i, j) &&
+         (call.bias.data == nullptr ||
+          at(call.bias, b, h, i, j) != -__int_as_float(0x7f800000));
 }
 
 __device__ inline bool may_attend(const Call& call, KeyRange keys, int b, int h,
@@ -76,7 +88,10 @@ __device__ inline float score_of(const Call& call, int b, int h, int i, int j,
     score = call.softcap * tanh;
   }
   if (call.bias.data != nullptr) {
-    score = fmaf(at(call.bias, b, h, i, j), kLog2E, score);
+    const float bias = at(call.bias, b, h, i, j);
+    // By select: it masks a NaN, too.
+    score =
+        bias == -__int_as_float(0x7f800000) ? bias : fmaf(bias, kLog2E, score);
   }
   if (call.slopes != nullptr) {
     const std::int64_t distance = i + call.query_starts[b] - j;
@@ -106,30 +121,43 @@ __device__ inline uint4 philox(uint4 counter, std::uint32_t key0,
   return counter;
 }
 
+// The words of the keys 4 n to 4 n + 3.
+__device__ inline uint4 dropout_words(const Call& call, int b, int h, int i,
+                                      int n) {
+  const auto position = static_cast<std::uint32_t>(i + call.query_starts[b]);
+  return philox({call.sequence_ids[b], static_cast<std::uint32_t>(h), position,
+                 static_cast<std::uint32_t>(n)},
+                call.dropout_key[0], call.dropout_key[1]);
+}
+__device__ inline std::uint32_t word_of(const uint4& words, int n) {
+  const std::uint32_t low = n % 2 == 0 ? words.x : words.y;
+  const std::uint32_t high = n % 2 == 0 ? words.z : words.w;
+  return n < 2 ? low : high;
+}
+
 __device__ inline bool draws_kept(const Call& call, int b, int h, int i,
                                   int j) {
-  const auto position = static_cast<std::uint32_t>(i + call.query_starts[b]);
-  const uint4 words =
-      philox({call.sequence_ids[b], static_cast<std::uint32_t>(h), position,
-              static_cast<std::uint32_t>(j) / 4},
-             call.dropout_key[0], call.dropout_key[1]);
-  const std::uint32_t low = j % 2 == 0 ? words.x : words.y;
-  const std::uint32_t high = j % 2 == 0 ? words.z : words.w;
-  return (j % 4 < 2 ? low : high) >= call.dropout_threshold;
+  return word_of(dropout_words(call, b, h, i, j / 4), j % 4) >=
+         call.dropout_threshold;
 }
 
 // Whether the weights of the keys j and j + 1 are kept: bits 0 and 1. Outside
 // `keys` they don't matter.
 __device__ inline unsigned keeps_pair(const Call& call, KeyRange keys, int b,
                                       int h, int i, int j) {
-  const auto kept = [&](int key) {
-    if (key < keys.begin || key >= keys.end) {
-      return false;
-    }
-    return call.keep_mask.data != nullptr ? at(call.keep_mask, b, h, i, key)
-                                          : draws_kept(call, b, h, i, key);
-  };
-  return (kept(j) ? 1U : 0U) | (kept(j + 1) ? 2U : 0U);
+  if (call.keep_mask.data != nullptr) {
+    const auto kept = [&](int key) {
+      return key >= keys.begin && key < keys.end &&
+             at(call.keep_mask, b, h, i, key);
+    };
+    return (kept(j) ? 1U : 0U) | (kept(j + 1) ? 2U : 0U);
+  }
+  const uint4 words = dropout_words(call, b, h, i, j / 4);
+  const bool both = j % 4 != 3;  // unless blocks begin at an odd key
+  const std::uint32_t next = both ? word_of(words, j % 4 + 1)
+                                  : dropout_words(call, b, h, i, j / 4 + 1).x;
+  return (word_of(words, j % 4) >= call.dropout_threshold ? 1U : 0U) |
+         (next >= call.dropout_threshold ? 2U : 0U);
 }
 
 }  // namespace headwise::cuda

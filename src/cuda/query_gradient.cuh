@@ -211,10 +211,12 @@ __device__ void compute_query_gradients(
     const KeySpan keys = keys_seen<kN>(tile);
     for (int j = keys.first; j < keys.end; j += kN) {
       const int stage = ring.stage;
-      const bool partial = j < tile.full_begin || j + kN > tile.full_end;
+      // Terms are read for queries that are there only.
+      const bool partial = j < tile.full_begin || j + kN > tile.full_end ||
+                           (kTerms && tile.queries < Shape::kM);
       wait(shared.keys_full[stage], ring.round);
       ring.next();
-      if (kTerms || partial) {
+      if (partial || (kTerms && has_dense_rules(call))) {
         named_sync(2, kComputing);
         clear_not_finite<T>(tiles.keys(stage), Shape::kKeyBytes, kComputing);
         fence_shared_writes();
