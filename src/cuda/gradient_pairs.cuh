@@ -65,10 +65,7 @@ __device__ inline std::uint64_t kept_bits(const Call& call,
   for (int e = 0; e < kCount; ++e) {
     const Place p = place(e);
     const bool inside = p.i < sequence.Lq && p.j < sequence.Lkv;
-    const bool kept =
-        inside && (call.keep_mask.data != nullptr
-                       ? at(call.keep_mask, sequence.b, h, p.i, p.j)
-                       : draws_kept(call, sequence.b, h, p.i, p.j));
+    const bool kept = inside && keeps(call, sequence.b, h, p.i, p.j);
     bits |= std::uint64_t{kept} << e;
   }
   return bits;

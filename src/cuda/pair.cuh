@@ -135,8 +135,11 @@ __device__ inline std::uint32_t word_of(const uint4& words, int n) {
   return n < 2 ? low : high;
 }
 
-__device__ inline bool draws_kept(const Call& call, int b, int h, int i,
-                                  int j) {
+// Whether a weight is kept. The pair must be there.
+__device__ inline bool keeps(const Call& call, int b, int h, int i, int j) {
+  if (call.keep_mask.data != nullptr) {
+    return at(call.keep_mask, b, h, i, j);
+  }
   return word_of(dropout_words(call, b, h, i, j / 4), j % 4) >=
          call.dropout_threshold;
 }

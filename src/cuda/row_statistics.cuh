@@ -4,6 +4,7 @@
 #include "cuda/fragment.cuh"
 #include "cuda/gradient_pairs.cuh"
 #include "cuda/pair.cuh"
+#include "cuda/plain_loops.cuh"
 
 namespace headwise::cuda {
 
@@ -35,19 +36,14 @@ __global__ void row_statistics_kernel(
         from.softmax_rows.data + sequence.batch * s[0] + h * s[1] + row * s[2];
     max = saved[0];
     sum = saved[s[3]];
-    const auto start = [&](const DeviceTensor<const T, 4>& tensor) {
-      return tensor.data + sequence.batch * tensor.strides[0] +
-             row * tensor.strides[1] + h * tensor.strides[2];
-    };
+    const T* output = row_of(from.output, sequence.batch, row, h);
+    const T* d_output = row_of(from.d_output, sequence.batch, row, h);
     for (int d = static_cast<int>(threadIdx.x); sum != 0 && d < call.Dv;
          d += 32) {
-      delta = fmaf(widened(start(from.output)[d * from.output.strides[3]]),
-                   widened(start(from.d_output)[d * from.d_output.strides[3]]),
-                   delta);
+      delta = fmaf(widened(output[d * from.output.strides[3]]),
+                   widened(d_output[d * from.d_output.strides[3]]), delta);
     }
-    for (int step = 16; step > 0; step /= 2) {
-      delta += __shfl_xor_sync(0xffffffffU, delta, step);
-    }
+    delta = warp_sum(delta);
   }
   if (threadIdx.x == 0) {
     const std::int64_t at = to.at(call, sequence.b, h, i);

@@ -3,13 +3,13 @@
 
 #include "cuda/gradient_pairs.cuh"
 #include "cuda/launch.cuh"
+#include "cuda/plain_loops.cuh"
 #include "cuda/term_gradients.h"
 
 namespace headwise::cuda {
 namespace {
 
 constexpr int kWarps = 4;  // of a block
-constexpr unsigned kAll = 0xffffffffU;
 
 struct Extent4 {
   int of[4];
@@ -24,23 +24,6 @@ struct Params {
   DeviceTensor<const T, 4> d_output;
   RowStatistics statistics;
 };
-
-template <class T>
-__device__ const T* row_of(const DeviceTensor<const T, 4>& tensor, int batch,
-                           std::int64_t row, int head) {
-  return tensor.data + batch * tensor.strides[0] + row * tensor.strides[1] +
-         head * tensor.strides[2];
-}
-
-template <class T>
-__device__ float dot(const T* a, std::int64_t a_step, const T* b,
-                     std::int64_t b_step, int features) {
-  float sum = 0;
-  for (int d = 0; d < features; ++d) {
-    sum = fmaf(widened(a[d * a_step]), widened(b[d * b_step]), sum);
-  }
-  return sum;
-}
 
 // The gradient of one score: P * (dP - Delta), 0 where masked.
 template <class T>
@@ -65,19 +48,10 @@ __device__ float score_gradient(const Params<T>& p, const Sequence& sequence,
       dot(row_of(p.d_output, sequence.batch, q, h), p.d_output.strides[3],
           row_of(p.value, sequence.batch, k, g), p.value.strides[3], call.Dv);
   if (call.dropping) {
-    const bool kept = call.keep_mask.data != nullptr
-                          ? at(call.keep_mask, sequence.b, h, i, j)
-                          : draws_kept(call, sequence.b, h, i, j);
-    d_weight = kept ? d_weight * call.dropout_factor : 0;
+    d_weight =
+        keeps(call, sequence.b, h, i, j) ? d_weight * call.dropout_factor : 0;
   }
   return weight * (d_weight - p.statistics.delta[row]);
-}
-
-__device__ float warp_sum(float x) {
-  for (int step = 16; step > 0; step /= 2) {
-    x += __shfl_xor_sync(kAll, x, step);
-  }
-  return x;
 }
 
 // A lane a key of the bias, or a warp all of them where they share one element;

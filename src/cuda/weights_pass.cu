@@ -4,6 +4,7 @@
 #include "cuda/fragment.cuh"
 #include "cuda/launch.cuh"
 #include "cuda/pair.cuh"
+#include "cuda/plain_loops.cuh"
 #include "cuda/weights_pass.h"
 
 namespace headwise::cuda {
@@ -38,13 +39,6 @@ struct Params {
   int head;  // of a mean over heads; -1: every head by itself
 };
 
-template <class T>
-__device__ const T* row_of(const DeviceTensor<const T, 4>& tensor, int batch,
-                           std::int64_t row, int head) {
-  return tensor.data + batch * tensor.strides[0] + row * tensor.strides[1] +
-         head * tensor.strides[2];
-}
-
 // Up to kBlock rows from `first` on into shared memory, by all threads of the
 // block; rows from `end` on are 0.
 template <class T>
@@ -63,15 +57,6 @@ __device__ void load_rows(const DeviceTensor<const T, 4>& tensor,
   }
 }
 
-template <class T>
-__device__ float dot(const T* a, const T* b, int features) {
-  float sum = 0;
-  for (int d = 0; d < features; ++d) {
-    sum = fmaf(widened(a[d]), widened(b[d]), sum);
-  }
-  return sum;
-}
-
 // The logarithm (base 2) of a weight; -inf where it is masked.
 __device__ float log2_weight(const Call& call, const Sequence& sequence,
                              KeyRange keys, int h, int i, int j, float dot,
@@ -82,19 +67,6 @@ __device__ float log2_weight(const Call& call, const Sequence& sequence,
   }
   float tanh;
   return fmaf(-lse, kLog2E, score_of(call, sequence.b, h, i, j, dot, tanh));
-}
-
-__device__ float warp_sum(float x) {
-  for (int step = 16; step > 0; step /= 2) {
-    x += __shfl_xor_sync(kAll, x, step);
-  }
-  return x;
-}
-__device__ float warp_max(float x) {
-  for (int step = 16; step > 0; step /= 2) {
-    x = fmaxf(x, __shfl_xor_sync(kAll, x, step));
-  }
-  return x;
 }
 
 // The eight statistics of a row, of this lane's keys so far.
@@ -229,10 +201,7 @@ __device__ void store_weight(const Params<T>& p, const Sequence& sequence,
   }
   if (p.form == AttnWeights::after_dropout && call.dropping && inside &&
       !undefined) {
-    const bool kept = call.keep_mask.data != nullptr
-                          ? at(call.keep_mask, sequence.b, h, i, j)
-                          : draws_kept(call, sequence.b, h, i, j);
-    w = kept ? w * call.dropout_factor : 0;
+    w = keeps(call, sequence.b, h, i, j) ? w * call.dropout_factor : 0;
   }
   const auto& s = p.attn_weights.strides;
   float* to = p.attn_weights.data + sequence.b * s[0] +
@@ -311,7 +280,7 @@ __global__ void __launch_bounds__(kWarps * 32)
       float log2_w = minus_infinity();
       if (row && !empty && j < sequence.Lkv) {
         log2_w = log2_weight(call, sequence, range, h, i, j,
-                             dot(queries[warp], keys[lane], call.D), lse);
+                             dot(queries[warp], 1, keys[lane], 1, call.D), lse);
       }
       const float w = exp2f(log2_w);
       if (weights && i < last && j < call.Lkv) {
@@ -423,9 +392,9 @@ __global__ void __launch_bounds__(kWarps * 32)
           p.lse.data[sequence.batch * p.lse.strides[0] + h * p.lse.strides[1] +
                      row * p.lse.strides[2]];
       if (lse != minus_infinity()) {
-        sum +=
-            exp2f(log2_weight(call, sequence, keys_of(call, sequence, i), h, i,
-                              j, dot(queries[lane], keys[warp], call.D), lse));
+        sum += exp2f(
+            log2_weight(call, sequence, keys_of(call, sequence, i), h, i, j,
+                        dot(queries[lane], 1, keys[warp], 1, call.D), lse));
       }
     }
   }

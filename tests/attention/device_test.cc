@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headwise/attention/forward.h"
+#include "headwise/run/device_buffer.h"
 
 namespace headwise {
 namespace {
@@ -53,6 +54,16 @@ TEST(DeviceTest, SaysThatItWasBuiltWithoutCuda) {
   EXPECT_EQ(plan.error().message,
             "attention: device is cuda, but headwise was built without it, "
             "expected a build with -DHEADWISE_CUDA=ON");
+}
+
+TEST(DeviceTest, HasNoMemoryWithoutCuda) {
+  const auto buffer = DeviceBuffer::create(16, Device::cuda());
+  ASSERT_FALSE(buffer);
+  EXPECT_EQ(buffer.error().message,
+            "device is cuda, but headwise was built without it, expected a "
+            "build with -DHEADWISE_CUDA=ON");
+  EXPECT_FALSE(wait_for(Device::cuda()));
+  EXPECT_FALSE(name_of(Device::cuda()));
 }
 #endif
 
