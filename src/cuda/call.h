@@ -68,7 +68,8 @@ struct TiledWork {
 
 inline constexpr int kMostDenseMasks = 4;
 
-struct Call {
+// Made as Call{}; kernels take it as it is, so it has no constructor.
+struct Call {             // NOLINT(cppcoreguidelines-pro-type-member-init)
   int B, Hq, Hkv, group;  // group: query heads a key head
   int Lq, Lkv;            // of the longest sequence
   int D, Dv;

@@ -116,41 +116,82 @@ std::vector<KeyRange> key_ranges(const AttentionSpec& spec) {
   return ranges;
 }
 
+namespace {
+
+// Of `count` queries of sequence b; `ranges` may be empty.
+QueryTile query_tile(const AttentionSpec& spec,
+                     const std::vector<KeyRange>& ranges, std::size_t b,
+                     std::size_t first, std::size_t count) {
+  const auto Lkv = static_cast<int>(spec.shape.sequence(b).Lkv);
+  QueryTile tile = {static_cast<int>(b),
+                    static_cast<int>(first),
+                    static_cast<int>(count),
+                    0,
+                    Lkv,
+                    0,
+                    Lkv,
+                    static_cast<int>(spec.mask.first_key(b))};
+  if (ranges.empty()) {
+    return tile;
+  }
+  tile.begin = Lkv;
+  tile.end = 0;
+  for (const KeyRange& keys :
+       std::span(ranges).subspan(b * spec.shape.Lq + first, count)) {
+    if (keys.begin < keys.end) {
+      tile.begin = std::min(tile.begin, keys.begin);
+      tile.end = std::max(tile.end, keys.end);
+    }
+    tile.full_begin = std::max(tile.full_begin, keys.begin);
+    tile.full_end = std::min(tile.full_end, keys.end);
+  }
+  return tile;
+}
+
+}  // namespace
+
 std::vector<QueryTile> query_tiles(const AttentionSpec& spec,
                                    const std::vector<KeyRange>& ranges,
                                    std::size_t rows) {
   std::vector<QueryTile> tiles;
   for (std::size_t b = 0; b < spec.shape.B; ++b) {
-    const SequencePlace place = spec.shape.sequence(b);
-    const auto Lkv = static_cast<int>(place.Lkv);
-    for (std::size_t first = 0; first < place.Lq; first += rows) {
-      const std::size_t count = std::min(rows, place.Lq - first);
-      QueryTile tile = {static_cast<int>(b),
-                        static_cast<int>(first),
-                        static_cast<int>(count),
-                        0,
-                        Lkv,
-                        0,
-                        Lkv,
-                        static_cast<int>(spec.mask.first_key(b))};
-      if (!ranges.empty()) {
-        tile.begin = Lkv;
-        tile.end = 0;
-        for (const KeyRange& keys :
-             std::span(ranges).subspan(b * spec.shape.Lq + first, count)) {
-          if (keys.begin < keys.end) {
-            tile.begin = std::min(tile.begin, keys.begin);
-            tile.end = std::max(tile.end, keys.end);
-          }
-          tile.full_begin = std::max(tile.full_begin, keys.begin);
-          tile.full_end = std::min(tile.full_end, keys.end);
-        }
-      }
-      tiles.push_back(tile);
+    const std::size_t Lq = spec.shape.sequence(b).Lq;
+    for (std::size_t first = 0; first < Lq; first += rows) {
+      tiles.push_back(
+          query_tile(spec, ranges, b, first, std::min(rows, Lq - first)));
     }
   }
   return tiles;
 }
+
+namespace {
+
+// Of the keys from `first` on; `blocks` are the queries of their sequence.
+KeyTile key_tile(std::span<const QueryTile> blocks, std::size_t b,
+                 std::size_t first, std::size_t keys, std::size_t rows,
+                 bool uniform) {
+  KeyTile tile = {static_cast<int>(b), static_cast<int>(first), 0, 0, 0, 0};
+  const int begin = tile.first_key;
+  const int end = begin + static_cast<int>(keys);
+  for (const QueryTile& q : blocks) {
+    const int next = q.first_query + static_cast<int>(rows);
+    if (uniform || (q.begin < end && q.end > begin)) {
+      tile.begin = tile.begin == tile.end ? q.first_query : tile.begin;
+      tile.end = next;
+    }
+    // The first run of whole blocks; others behind it are taken as partial.
+    const bool full = q.full_begin <= begin && end <= q.full_end &&
+                      q.queries == static_cast<int>(rows);
+    const bool none_so_far = tile.full_begin == tile.full_end;
+    if (full && (none_so_far || tile.full_end == q.first_query)) {
+      tile.full_begin = none_so_far ? q.first_query : tile.full_begin;
+      tile.full_end = next;
+    }
+  }
+  return tile;
+}
+
+}  // namespace
 
 std::vector<KeyTile> key_tiles(const AttentionSpec& spec,
                                const std::vector<KeyRange>& ranges,
@@ -158,36 +199,14 @@ std::vector<KeyTile> key_tiles(const AttentionSpec& spec,
                                bool uniform) {
   const std::vector<QueryTile> blocks = query_tiles(spec, ranges, rows);
   std::vector<KeyTile> tiles;
-  auto block = blocks.begin();
+  std::span<const QueryTile> left = blocks;
   for (std::size_t b = 0; b < spec.shape.B; ++b) {
-    const auto first_block = block;
-    const auto of_other = [&](const QueryTile& q) {
-      return q.b != static_cast<int>(b);
-    };
-    block = std::find_if(block, blocks.end(), of_other);
-    const std::size_t Lkv = spec.shape.sequence(b).Lkv;
-    for (std::size_t first = 0; first < Lkv; first += keys) {
-      KeyTile tile = {static_cast<int>(b), static_cast<int>(first), 0, 0, 0, 0};
-      const int begin = tile.first_key;
-      const int end = begin + static_cast<int>(keys);
-      for (auto q = first_block; q != block; ++q) {
-        const int next = q->first_query + static_cast<int>(rows);
-        if (uniform || (q->begin < end && q->end > begin)) {
-          tile.begin = tile.begin == tile.end ? q->first_query : tile.begin;
-          tile.end = next;
-        }
-        // The first run of whole blocks; others behind it are taken as partial.
-        const bool full = q->full_begin <= begin && end <= q->full_end &&
-                          q->queries == static_cast<int>(rows);
-        if (full && (tile.full_begin == tile.full_end ||
-                     tile.full_end == q->first_query)) {
-          tile.full_begin = tile.full_begin == tile.full_end ? q->first_query
-                                                             : tile.full_begin;
-          tile.full_end = next;
-        }
-      }
-      tiles.push_back(tile);
+    const SequencePlace place = spec.shape.sequence(b);
+    const std::size_t own = (place.Lq + rows - 1) / rows;
+    for (std::size_t first = 0; first < place.Lkv; first += keys) {
+      tiles.push_back(key_tile(left.first(own), b, first, keys, rows, uniform));
     }
+    left = left.subspan(own);
   }
   return tiles;
 }

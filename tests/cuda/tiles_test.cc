@@ -78,7 +78,8 @@ TEST(TilesTest, AQueryTileNamesEveryKeyThatIsSeenAndOnlyFullOnesAsFull) {
             for (int j = 0; j < static_cast<int>(kShape.Lkv); ++j) {
               const bool seen =
                   in_range(spec, ranges, static_cast<std::size_t>(tile.b),
-                           static_cast<std::size_t>(tile.first_query + n),
+                           static_cast<std::size_t>(tile.first_query) +
+                               static_cast<std::size_t>(n),
                            static_cast<std::size_t>(j));
               ASSERT_TRUE(!seen || (j >= tile.begin && j < tile.end));
               ASSERT_TRUE(seen || j < tile.full_begin || j >= tile.full_end);

@@ -91,6 +91,8 @@ class DeviceAttentionPlan {
   static Result<DeviceAttentionPlan> create(const AttentionShape& shape,
                                             DType dtype,
                                             const AttentionOptions& options);
+  DeviceAttentionPlan(const DeviceAttentionPlan&) = delete;
+  DeviceAttentionPlan& operator=(const DeviceAttentionPlan&) = delete;
   DeviceAttentionPlan(DeviceAttentionPlan&&) noexcept;
   DeviceAttentionPlan& operator=(DeviceAttentionPlan&&) noexcept;
   ~DeviceAttentionPlan();
