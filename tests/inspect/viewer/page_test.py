@@ -128,7 +128,17 @@ class PageCase(unittest.TestCase):
 
     def go(self, page, link):
         """To another view of the page that is open."""
-        page.evaluate("link => { location.hash = link; }", link or "#")
+        # The page's own listener comes before this one; then it draws.
+        page.evaluate("""link => new Promise(done => {
+            const before = location.hash;
+            const drawn = () => requestAnimationFrame(
+                () => requestAnimationFrame(() => done()));
+            addEventListener('hashchange', drawn, {once: true});
+            location.hash = link;
+            if (location.hash === before) {
+                drawn();
+            }
+        })""", link or "#")
         page.wait_for_function("link => location.hash === link.replace(/^#$/, '')",
                                arg=link or "#")
         page.wait_for_timeout(50)
@@ -390,11 +400,10 @@ class Overview(PageCase):
 
     def test_thumbnails_are_drawn(self):
         page = self.open("long")
-        page.wait_for_timeout(200)
-        colours = page.eval_on_selector(
-            "#head-0-0 canvas", "canvas => new Set(new Uint32Array(canvas.getContext('2d')"
-            ".getImageData(0, 0, canvas.width, canvas.height).data.buffer)).size")
-        self.assertGreater(colours, 5)
+        page.wait_for_function(
+            "() => { const canvas = document.querySelector('#head-0-0 canvas');"
+            " return new Set(new Uint32Array(canvas.getContext('2d').getImageData("
+            "0, 0, canvas.width, canvas.height).data.buffer)).size > 5; }")
 
 
 class Matrix(PageCase):
