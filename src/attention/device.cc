@@ -248,38 +248,37 @@ Status DeviceAttentionPlan::run_backward(
        bytes_of(gradients.value), gradients.bias, gradients.alibi});
 }
 
+namespace {
+
+// `inputs` has query, key and value.
+template <class T, class Inputs>
+Result<DeviceAttentionPlan> plan_of(const Inputs& inputs,
+                                    const AttentionOptions& options) {
+  const auto shape = attention_shape(
+      inputs.query.extents(), inputs.key.extents(), inputs.value.extents());
+  if (!shape) {
+    return shape.error();
+  }
+  return DeviceAttentionPlan::create(*shape, DTypeOf<T>::value, options);
+}
+
+}  // namespace
+
 template <class T>
 Status attention(TensorView<const T, 4> query, TensorView<const T, 4> key,
                  TensorView<const T, 4> value, const DeviceOutputs<T>& outputs,
                  const AttentionOptions& options) {
-  const auto shape =
-      attention_shape(query.extents(), key.extents(), value.extents());
-  if (!shape) {
-    return shape.error();
-  }
-  const auto plan =
-      DeviceAttentionPlan::create(*shape, DTypeOf<T>::value, options);
-  if (!plan) {
-    return plan.error();
-  }
-  return plan->run(DeviceInputs<T>{query, key, value}, outputs);
+  const DeviceInputs<T> inputs = {query, key, value};
+  const auto plan = plan_of<T>(inputs, options);
+  return plan ? plan->run(inputs, outputs) : plan.error();
 }
 
 template <class T>
 Status attention_backward(const DeviceBackwardInputs<T>& inputs,
                           const DeviceGradients<T>& gradients,
                           const AttentionOptions& options) {
-  const auto shape = attention_shape(
-      inputs.query.extents(), inputs.key.extents(), inputs.value.extents());
-  if (!shape) {
-    return shape.error();
-  }
-  const auto plan =
-      DeviceAttentionPlan::create(*shape, DTypeOf<T>::value, options);
-  if (!plan) {
-    return plan.error();
-  }
-  return plan->run_backward(inputs, gradients);
+  const auto plan = plan_of<T>(inputs, options);
+  return plan ? plan->run_backward(inputs, gradients) : plan.error();
 }
 
 #define HEADWISE_DEVICE_TYPE(T)                                              \

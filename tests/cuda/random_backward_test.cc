@@ -1,7 +1,6 @@
 // The GPU's gradients against the reference in binary64, over the random calls
-// of the CPU's tests. How many: RC_PARAMS in the environment.
+// of the CPU's tests.
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
 
 #include <cmath>
 #include <sstream>
@@ -10,6 +9,7 @@
 #include "attention/random_call.h"
 #include "attention/random_call_tensors.h"
 #include "cuda/device_tensors.h"
+#include "cuda/random_gpu_calls.h"
 
 namespace headwise {
 namespace {
@@ -186,18 +186,10 @@ std::string compare(const RandomCall& call) {
 
 TEST(RandomBackwardTest, EveryGradientIsWithinTheBoundOfTheReference) {
   HEADWISE_NEEDS_GPU();
-  EXPECT_TRUE(rc::check([] {
-    RandomCall call = *testing_support::random_call();
-    testing_support::fit_to_gpu(call);
-    const std::string failure = call.stream / 320 % 2 == 0
-                                    ? compare<BFloat16>(call)
-                                    : compare<Float16>(call);
-    if (!failure.empty()) {
-      std::ostringstream text;
-      text << call << ": " << failure;
-      RC_FAIL(text.str());
-    }
-  }));
+  testing_support::expect_for_random_calls(
+      [](const RandomCall& call, auto type) {
+        return compare<decltype(type)>(call);
+      });
 }
 
 }  // namespace
