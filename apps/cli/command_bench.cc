@@ -34,7 +34,7 @@ struct BenchFlags {
   bool json = false;
   bool serve = false;
   std::string device = "cpu";
-  std::string dtype = "bfloat16";
+  std::string dtype;  // empty: not given
 };
 
 std::string described(const Workload& workload) {
@@ -215,6 +215,9 @@ Outcome run_bench(const BenchFlags& flags, std::ostream& out) {
         },
         out);
   }
+  if (!flags.dtype.empty()) {
+    return usage("--dtype is for --device cuda");
+  }
   const auto executor = Executor::with_threads(flags.threads);
   if (!executor) {
     return failure_of(executor.error());
@@ -257,10 +260,12 @@ void add_bench(CLI::App& app, Command& chosen) {
   command
       ->add_option("--device", flags->device,
                    "cpu or cuda, a Hopper GPU (default cpu)")
+      ->type_name("NAME")
       ->check(one_of({"cpu", "cuda"}));
   command
       ->add_option("--dtype", flags->dtype,
                    "of --device cuda: bfloat16 (default) or float16")
+      ->type_name("NAME")
       ->check(one_of({"bfloat16", "float16"}));
   command->add_flag("--json", flags->json, "one object a line");
   command->add_flag("--list", flags->list, "the workloads and their sizes");

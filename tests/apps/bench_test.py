@@ -151,6 +151,8 @@ class BenchTest(cli_case.CliTest):
             self.assertIn(b"device is cuda, but ", done.stderr)
         self.fail_with(USAGE, "--serve is for --device cpu", "bench",
                        "--serve", "--device", "cuda")
+        self.fail_with(USAGE, "--dtype is for --device cuda", "bench",
+                       "--workload", "seed", "--dtype", "float16")
         self.fail_with(USAGE, "--device is tpu, expected one of cpu, cuda",
                        "bench", "--list", "--device", "tpu")
 
