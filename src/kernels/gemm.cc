@@ -96,11 +96,25 @@ HWY_INLINE void add_block(const TileOf& of, std::size_t begin, std::size_t end,
   }
 }
 
+// A row's sums as they end: a -0 is +0, the bias is added, every NaN is one.
+template <std::size_t kVectors>
+HWY_INLINE void add_bias(const TileOf& of, const float* sums, float* y) {
+  const Lane d;
+  const Vector nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    const Vector bias =
+        hn::Load(d, of.bias + v / kStripVectors * of.strip_size +
+                        v % kStripVectors * kLanes);
+    const Vector sum = hn::Add(hn::Load(d, sums + v * kLanes), hn::Zero(d));
+    const Vector ended = hn::Add(sum, bias);
+    hn::StoreU(hn::IfThenElse(hn::IsNaN(ended), nan, ended), d, y + v * kLanes);
+  }
+}
+
 // The sums of a tile, from +0 or from where y stands, through all blocks of
 // `of`; with the bias where they end.
 template <std::size_t kRows, std::size_t kStrips>
 HWY_NOINLINE void run_tile(const TileOf& of) {
-  const Lane d;
   constexpr std::size_t kVectors = kStrips * kStripVectors;
   constexpr std::size_t kColumns = kStrips * kStripFeatures;
   alignas(64) float sums[kRows * kColumns];
@@ -119,19 +133,17 @@ HWY_NOINLINE void run_tile(const TileOf& of) {
     add_block<kRows, kStrips>(of, at, std::min(at + kFeatureBlock, of.features),
                               sums);
   }
-  const Vector nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
   for (std::size_t r = 0; r < kRows; ++r) {
     float* row = sums + r * kColumns;
-    for (std::size_t v = 0; v < (of.last ? kVectors : 0); ++v) {
-      const Vector bias =
-          hn::Load(d, of.bias + v / kStripVectors * of.strip_size +
-                          v % kStripVectors * kLanes);
-      // A sum that ends as -0 is +0.
-      const Vector sum = hn::Add(hn::Load(d, row + v * kLanes), hn::Zero(d));
-      const Vector y = hn::Add(sum, bias);
-      hn::Store(hn::IfThenElse(hn::IsNaN(y), nan, y), d, row + v * kLanes);
+    float* y = of.y[r] + of.first_column;
+    if (of.last && of.columns == kColumns) {
+      add_bias<kVectors>(of, row, y);
+      continue;
     }
-    std::copy_n(row, of.columns, of.y[r] + of.first_column);
+    if (of.last) {
+      add_bias<kVectors>(of, row, row);
+    }
+    std::copy_n(row, of.columns, y);
   }
 }
 
