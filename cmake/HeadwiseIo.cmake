@@ -5,6 +5,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
 find_package(nlohmann_json REQUIRED)
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
+pkg_check_modules(nettle REQUIRED IMPORTED_TARGET nettle)
 
 add_library(headwise_io)
 add_library(headwise::io ALIAS headwise_io)
@@ -33,6 +34,9 @@ target_sources(headwise_io
     src/inspect/trace.cc
     src/inspect/list_steps.cc
     src/inspect/step_table.cc
+    src/inspect/base64.cc
+    src/inspect/heat_colour.cc
+    src/inspect/svg_text.cc
     src/inspect/heads_svg.cc
     src/interop/array.cc
     src/interop/atomic_file.cc
@@ -80,7 +84,7 @@ target_sources(headwise_io
     src/models/sentence_encoder.cc)
 target_link_libraries(headwise_io
   PUBLIC headwise
-  PRIVATE PkgConfig::libzip PkgConfig::utf8proc)
+  PRIVATE PkgConfig::libzip PkgConfig::utf8proc PkgConfig::nettle)
 # Headers only: those who link headwise::io need not have them.
 target_include_directories(headwise_io SYSTEM PRIVATE
   $<TARGET_PROPERTY:nlohmann_json::nlohmann_json,INTERFACE_INCLUDE_DIRECTORIES>)

@@ -47,7 +47,7 @@ THIRD_PARTIES = {
     "utf8proc.h": ["src/models/"],
     "CLI/": ["apps/"],
     "fmt/": ["apps/"],
-    "nettle/": ["apps/"],
+    "nettle/": ["src/inspect/", "apps/"],
     # The system, where the standard library has no word for it.
     "unistd.h": ["src/interop/", "apps/"],
     "dirent.h": ["src/interop/"],

@@ -1,17 +1,18 @@
 #include "headwise/inspect/heads_svg.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
+#include <string_view>
 
 #include "base/check.h"
 #include "headwise/base/checked_product.h"
+#include "inspect/heat_colour.h"
+#include "inspect/svg_text.h"
 
 namespace headwise {
 namespace {
 
-// ---- Words and colours. ----
+// ---- Words. ----
 
 struct Words {
   std::string_view head;
@@ -28,97 +29,6 @@ Words words_of(Language language) {
   return {"head", "query", "key", "attention weight", "masked"};
 }
 
-// A perceptually even ramp from dark blue to yellow (seven stops of viridis).
-constexpr std::array<std::array<int, 3>, 7> kRamp = {{{68, 1, 84},
-                                                      {68, 57, 131},
-                                                      {49, 104, 142},
-                                                      {33, 145, 140},
-                                                      {53, 183, 121},
-                                                      {144, 215, 67},
-                                                      {253, 231, 37}}};
-
-std::string colour(double share) {
-  const double x =
-      std::clamp(share, 0.0, 1.0) * static_cast<double>(kRamp.size() - 1);
-  const auto low = std::min(static_cast<std::size_t>(x), kRamp.size() - 2);
-  const double part = x - static_cast<double>(low);
-  std::array<int, 3> rgb{};
-  for (std::size_t c = 0; c < 3; ++c) {
-    rgb[c] = static_cast<int>(std::lround(
-        kRamp[low][c] + part * (kRamp[low + 1][c] - kRamp[low][c])));
-  }
-  std::array<char, 8> text{};
-  std::snprintf(text.data(), text.size(), "#%02x%02x%02x", rgb[0], rgb[1],
-                rgb[2]);
-  return text.data();
-}
-
-// Bytes of the character that `text` begins with; 0 where it is no UTF-8, or a
-// character that XML forbids.
-std::size_t character_bytes(std::string_view text) {
-  const auto byte = [&](std::size_t n) -> unsigned {
-    return n < text.size() ? static_cast<unsigned char>(text[n]) : 0;
-  };
-  const auto follows = [&](std::size_t n) { return byte(n) >> 6 == 2; };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) {
-    return 1;
-  }
-  if (lead >= 0xC2 && lead < 0xE0) {
-    return follows(1) ? 2 : 0;
-  }
-  if (lead >= 0xE0 && lead < 0xF0) {
-    const unsigned code =
-        (lead & 0xF) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
-    const bool surrogate = code >= 0xD800 && code < 0xE000;
-    return follows(1) && follows(2) && code >= 0x800 && !surrogate &&
-                   code < 0xFFFE
-               ? 3
-               : 0;
-  }
-  const unsigned top = (lead & 7) << 6 | (byte(1) & 0x3F);  // code >> 12
-  return lead >= 0xF0 && lead < 0xF5 && follows(1) && follows(2) &&
-                 follows(3) && top >= 0x10 && top < 0x110
-             ? 4
-             : 0;
-}
-
-std::string_view escape_of(char c) {
-  switch (c) {
-    case '&':
-      return "&amp;";
-    case '<':
-      return "&lt;";
-    case '>':
-      return "&gt;";
-    case '"':
-      return "&quot;";
-    default:
-      return static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? " " : "";
-  }
-}
-
-// Text that cannot leave its place in the file nor spoil it: markup is escaped,
-// control characters become spaces and what is no UTF-8 becomes U+FFFD.
-std::string safe(std::string_view text) {
-  std::string escaped;
-  while (!text.empty()) {
-    const std::size_t bytes = character_bytes(text);
-    const std::string_view escape = escape_of(text.front());
-    escaped += bytes == 0       ? "\xEF\xBF\xBD"
-               : escape.empty() ? text.substr(0, bytes)
-                                : escape;
-    text.remove_prefix(std::max<std::size_t>(bytes, 1));
-  }
-  return escaped;
-}
-
-std::string number(double x) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.6g", x);
-  return text.data();
-}
-
 // ---- The layout, in pixels. ----
 
 constexpr double kMargin = 24;
@@ -130,16 +40,11 @@ constexpr double kHeadWidth = 40;  // at least, for "head 7"
 constexpr double kAxisName = 16;
 constexpr double kCharacter = 6.4;  // width of one character of a label
 
-// The width a label needs: characters beyond ASCII are counted as two wide.
+// The width the labels need.
 double label_width(const std::vector<std::string>& labels) {
   double widest = 0;
   for (const std::string& label : labels) {
-    double width = 0;
-    for (const char c : label) {
-      const auto byte = static_cast<unsigned char>(c);
-      width += byte < 0x80 ? 1 : (byte >= 0xC0 ? 2 : 0);
-    }
-    widest = std::max(widest, width);
+    widest = std::max(widest, text_columns(label));
   }
   return widest * kCharacter + 8;
 }
@@ -218,14 +123,14 @@ class Picture {
   }
 
   void begin() {
-    const std::string size = "width=\"" + number(full_width()) +
-                             "\" height=\"" + number(full_height()) + "\"";
+    const std::string size = "width=\"" + svg_number(full_width()) +
+                             "\" height=\"" + svg_number(full_height()) + "\"";
     svg_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" " + size +
-           " viewBox=\"0 0 " + number(full_width()) + " " +
-           number(full_height()) +
+           " viewBox=\"0 0 " + svg_number(full_width()) + " " +
+           svg_number(full_height()) +
            "\" font-family=\"sans-serif\" font-size=\"11\" role=\"img\">\n"
            "<title>" +
-           safe(given_.title) +
+           svg_text(given_.title) +
            R"svg(</title>
 <defs>
 <pattern id="masked" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
@@ -240,17 +145,17 @@ class Picture {
 
   void text(double x, double y, std::string_view words,
             const std::string& attributes) {
-    svg_ += "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" " +
-            attributes + ">" + safe(words) + "</text>\n";
+    svg_ += "<text x=\"" + svg_number(x) + "\" y=\"" + svg_number(y) + "\" " +
+            attributes + ">" + svg_text(words) + "</text>\n";
   }
 
   void rectangle(double x, double y, double width, double height,
                  const std::string& fill, std::string_view tip) {
-    svg_ += "<rect x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" +
-            number(width) + "\" height=\"" + number(height) + "\" fill=\"" +
-            fill + "\"";
+    svg_ += "<rect x=\"" + svg_number(x) + "\" y=\"" + svg_number(y) +
+            "\" width=\"" + svg_number(width) + "\" height=\"" +
+            svg_number(height) + "\" fill=\"" + fill + "\"";
     svg_ += tip.empty() ? std::string("/>\n")
-                        : "><title>" + safe(tip) + "</title></rect>\n";
+                        : "><title>" + svg_text(tip) + "</title></rect>\n";
   }
 
   void head(std::size_t h, double x, double y) {
@@ -266,8 +171,8 @@ class Picture {
       const double at =
           left + (static_cast<double>(j) + 0.5) * layout_.cell + 4;
       text(at, top - 5, given_.key_labels[j],
-           "transform=\"rotate(-90 " + number(at) + " " + number(top - 5) +
-               ")\"");
+           "transform=\"rotate(-90 " + svg_number(at) + " " +
+               svg_number(top - 5) + ")\"");
     }
     for (std::size_t i = 0; i < Lq; i += every()) {
       text(left - 5, top + (static_cast<double>(i) + 0.5) * layout_.cell + 4,
@@ -278,16 +183,17 @@ class Picture {
     const double middle = top + layout_.cell * static_cast<double>(Lq) / 2;
     text(axis, middle, std::string("← ") + std::string(words_.query_axis),
          R"(fill="#555" text-anchor="middle" transform="rotate(-90 )" +
-             number(axis) + " " + number(middle) + ")\"");
+             svg_number(axis) + " " + svg_number(middle) + ")\"");
     for (std::size_t i = 0; i < Lq; ++i) {
       for (std::size_t j = 0; j < Lkv; ++j) {
         cell(h, i, j, left, top);
       }
     }
-    svg_ += "<rect x=\"" + number(left) + "\" y=\"" + number(top) +
-            "\" width=\"" + number(layout_.cell * static_cast<double>(Lkv)) +
-            "\" height=\"" + number(layout_.cell * static_cast<double>(Lq)) +
-            "\" fill=\"none\" stroke=\"#444\" stroke-width=\"0.6\"/>\n";
+    svg_ +=
+        "<rect x=\"" + svg_number(left) + "\" y=\"" + svg_number(top) +
+        "\" width=\"" + svg_number(layout_.cell * static_cast<double>(Lkv)) +
+        "\" height=\"" + svg_number(layout_.cell * static_cast<double>(Lq)) +
+        "\" fill=\"none\" stroke=\"#444\" stroke-width=\"0.6\"/>\n";
   }
 
   // With small cells only every n-th label has room.
@@ -301,14 +207,15 @@ class Picture {
         given_.allowed.data() != nullptr && !given_.allowed(h, i, j);
     const double weight = given_.attn_weights(h, i, j);
     const double share = largest_ > 0 ? weight / largest_ : 0;
-    const std::string fill = masked               ? "url(#masked)"
-                             : std::isnan(weight) ? "#ff00ff"
-                                                  : colour(share);
+    const std::string fill = masked ? "url(#masked)"
+                             : std::isnan(weight)
+                                 ? colour_text(kNoNumber)
+                                 : colour_text(heat_colour(share));
     rectangle(left + static_cast<double>(j) * layout_.cell,
               top + static_cast<double>(i) * layout_.cell, layout_.cell,
               layout_.cell, fill,
               given_.query_labels[i] + " → " + given_.key_labels[j] + ": " +
-                  (masked ? std::string(words_.masked) : number(weight)));
+                  (masked ? std::string(words_.masked) : svg_number(weight)));
   }
 
   void legend() {
@@ -317,11 +224,11 @@ class Picture {
     constexpr double kPart = 4;
     for (int part = 0; part < kParts; ++part) {
       rectangle(kMargin + part * kPart, y, kPart + 0.5, 14,
-                colour(part / (kParts - 1.0)), "");
+                colour_text(heat_colour(part / (kParts - 1.0))), "");
     }
     const double end = kMargin + kParts * kPart;
     text(kMargin, y + 28, "0", "");
-    text(end, y + 28, number(largest_), "text-anchor=\"end\"");
+    text(end, y + 28, svg_number(largest_), "text-anchor=\"end\"");
     text((kMargin + end) / 2, y + 44, words_.scale, "text-anchor=\"middle\"");
     rectangle(end + 40, y, 14, 14, "url(#masked)", "");
     text(end + 60, y + 12, words_.masked, "");

@@ -1,0 +1,22 @@
+// The colours of every heat map: dark blue is nothing, yellow the most.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace headwise {
+
+using Rgb = std::array<std::uint8_t, 3>;
+
+// A perceptually even ramp (seven stops of viridis). `share` is of the largest
+// value; below 0 and above 1 it is taken for these. Not for NaN.
+Rgb heat_colour(double share);
+
+// What is neither on the ramp nor masked: NaN where a number should be.
+inline constexpr Rgb kNoNumber = {255, 0, 255};
+
+// "#440154"
+std::string colour_text(Rgb colour);
+
+}  // namespace headwise
