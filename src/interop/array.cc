@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "base/check.h"
-#include "interop/error_text.h"
+#include "base/out_of_memory.h"
 #include "interop/gather.h"
 
 namespace headwise {

@@ -17,6 +17,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/out_of_memory.h"
 #include "interop/error_text.h"
 
 namespace headwise {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "interop/error_text.h"
 
 namespace headwise {

@@ -1,8 +1,6 @@
 // What the readers and writers of files have in common about errors.
 #pragma once
 
-#include <new>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -20,17 +18,5 @@ Error io_error(std::string_view subject, int error_number);
 // invalid_argument for a path that holds a NUL character: the system would take
 // what stands before it.
 Status check_path(std::string_view operation, const std::string& path);
-
-// What `work` returns, or out_of_memory when it ran out.
-template <class Work>
-auto catching_out_of_memory(const Work& work) -> decltype(work()) {
-  try {
-    return work();
-  } catch (const std::bad_alloc&) {
-  } catch (const std::length_error&) {  // longer than a vector can be
-  }
-  // Short enough to need no memory itself.
-  return Error{ErrorCode::out_of_memory, "out of memory"};
-}
 
 }  // namespace headwise

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "headwise/interop/layouts.h"
 #include "interop/element_bytes.h"
 #include "interop/error_text.h"

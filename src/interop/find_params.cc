@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/out_of_memory.h"
 #include "interop/error_text.h"
 #include "interop/input_file.h"
 #include "interop/param_file.h"

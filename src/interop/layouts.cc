@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "interop/element_bytes.h"
-#include "interop/error_text.h"
 #include "interop/layout_forms.h"
 #include "interop/layout_names.h"
 

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "headwise/interop/atomic_file.h"
 #include "interop/element_bytes.h"
-#include "interop/error_text.h"
 #include "interop/gather.h"
 #include "interop/input_file.h"
 #include "interop/npy_header.h"

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/out_of_memory.h"
 #include "headwise/interop/atomic_file.h"
 #include "headwise/interop/npy.h"
 #include "interop/error_text.h"

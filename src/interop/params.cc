@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "interop/error_text.h"
+#include "base/out_of_memory.h"
 #include "interop/param_file.h"
 
 namespace headwise {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/out_of_memory.h"
 #include "interop/element_bytes.h"
 #include "interop/error_text.h"
 #include "interop/gather.h"

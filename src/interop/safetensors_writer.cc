@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "headwise/interop/atomic_file.h"
 #include "headwise/interop/safetensors.h"
 #include "interop/element_bytes.h"

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/out_of_memory.h"
 #include "interop/error_text.h"
 #include "interop/input_file.h"
 #include "interop/read_bytes.h"

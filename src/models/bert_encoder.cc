@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "headwise/steps/gelu.h"
-#include "interop/error_text.h"
 #include "run/float_environment.h"
 
 namespace headwise {

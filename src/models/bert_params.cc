@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "headwise/interop/layouts.h"
 #include "interop/error_text.h"
 #include "interop/find_params.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "interop/error_text.h"
+#include "base/out_of_memory.h"
 #include "interop/folder.h"
 #include "interop/input_file.h"
 #include "interop/read_bytes.h"

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <optional>
 
-#include "interop/error_text.h"
+#include "base/out_of_memory.h"
 #include "models/pooling.h"
 #include "models/utf8.h"
 #include "run/float_environment.h"

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "base/out_of_memory.h"
 #include "interop/error_text.h"
 #include "interop/input_file.h"
 #include "models/utf8.h"

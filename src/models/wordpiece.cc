@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "interop/error_text.h"
+#include "base/out_of_memory.h"
 #include "models/bert_characters.h"
 #include "models/bert_text.h"
 #include "models/utf8.h"

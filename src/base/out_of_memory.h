@@ -1,0 +1,23 @@
+// A call that ran out of memory is an error as any other.
+#pragma once
+
+#include <new>
+#include <stdexcept>
+
+#include "headwise/base/result.h"
+
+namespace headwise {
+
+// What `work` returns, or out_of_memory when it ran out.
+template <class Work>
+auto catching_out_of_memory(const Work& work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+  } catch (const std::length_error&) {  // longer than a vector can be
+  }
+  // Short enough to need no memory itself.
+  return Error{ErrorCode::out_of_memory, "out of memory"};
+}
+
+}  // namespace headwise
