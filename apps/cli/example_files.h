@@ -7,7 +7,8 @@
 
 namespace headwise::cli {
 
-// The bytes of examples/NAME.npy; empty for a name that is none.
+// The bytes of examples/NAME, which ends in .npy; empty for a name that is
+// none.
 std::span<const std::byte> example_file(std::string_view name);
 
 }  // namespace headwise::cli

@@ -39,7 +39,7 @@ const RaggedTokens kTarget = {{33, 11, 49, 10},
 
 Result<Tensor<float, 3>> read_example(const Example& example,
                                       std::string_view tensor) {
-  std::string name = fmt::format("{}_{}", example.name, tensor);
+  std::string name = fmt::format("{}_{}.npy", example.name, tensor);
   std::ranges::replace(name, '-', '_');
   Result<Array> array = parse_npy(example_file(name), name);
   if (!array) {
