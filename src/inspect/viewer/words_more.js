@@ -77,8 +77,8 @@ Object.assign(headwise.wordTable, {
   'statistic.next': ['next', '뒤 토큰'],
   'statistic.separator': ['separator', '구분자'],
   'about.entropy': [
-    'How spread out a query\'s attention is, in bits: 0 is one key alone, n is 2^n keys alike.',
-    '쿼리의 어텐션이 퍼진 정도(비트): 0이면 키 하나, n이면 2^n개에 고르게.'],
+    'How spread out a query\'s attention is, in nats: 0 is one key alone, ln n is n keys alike.',
+    '쿼리의 어텐션이 퍼진 정도(nat): 0이면 키 하나, ln n이면 n개에 고르게.'],
   'about.distance': ['How many tokens away the keys stand, in the mean by attention weight.',
                      '보는 키가 몇 토큰 떨어져 있는지, 어텐션 가중치로 평균한 값.'],
   'about.largest': ['A query\'s largest attention weight, mean over the queries.',

@@ -69,10 +69,10 @@ def row_statistics(w, may, rows, spec):
         return np.where(inside, w[np.arange(len(w)), np.clip(at, 0, keys - 1)], 0)
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        bits = np.where(w > 0, -w * np.log2(w), 0).sum(axis=1)
+        entropy = np.where(w > 0, -w * np.log(w), 0).sum(axis=1)
     separators = spec.get("separators", [])
     table = np.stack([
-        bits, (w * np.abs(i[:, None] - j)).sum(axis=1), w.max(axis=1), w[:, 0],
+        entropy, (w * np.abs(i[:, None] - j)).sum(axis=1), w.max(axis=1), w[:, 0],
         share(i - 1), share(i), share(i + 1), w[:, separators].sum(axis=1)])
     table[:, ~may.any(axis=1)] = np.nan
     return table
@@ -213,7 +213,7 @@ def describe(spec, layers, masks, blocks):
     page["key_special"] = spec.get("key_special", [])
     page["softcap"] = spec.get("softcap")
     page["masks"] = shown
-    page["statistics"] = [{"name": name, "unit": {"entropy": "bits",
+    page["statistics"] = [{"name": name, "unit": {"entropy": "nats",
                                                   "distance": "tokens"}.get(name, "")}
                           for name in STATISTICS]
     page["coding"] = {"kind": spec["kind_of_coding"], "error": max(
