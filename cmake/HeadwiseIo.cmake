@@ -6,6 +6,7 @@ pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
 find_package(nlohmann_json REQUIRED)
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(nettle REQUIRED IMPORTED_TARGET nettle)
+pkg_check_modules(libpng REQUIRED IMPORTED_TARGET libpng)
 
 add_library(headwise_io)
 add_library(headwise::io ALIAS headwise_io)
@@ -36,7 +37,9 @@ target_sources(headwise_io
     src/inspect/step_table.cc
     src/inspect/base64.cc
     src/inspect/heat_colour.cc
+    src/inspect/heat_image.cc
     src/inspect/svg_text.cc
+    src/inspect/svg_writer.cc
     src/inspect/heads_svg.cc
     src/interop/array.cc
     src/interop/atomic_file.cc
@@ -84,7 +87,8 @@ target_sources(headwise_io
     src/models/sentence_encoder.cc)
 target_link_libraries(headwise_io
   PUBLIC headwise
-  PRIVATE PkgConfig::libzip PkgConfig::utf8proc PkgConfig::nettle)
+  PRIVATE
+    PkgConfig::libzip PkgConfig::utf8proc PkgConfig::nettle PkgConfig::libpng)
 # Headers only: those who link headwise::io need not have them.
 target_include_directories(headwise_io SYSTEM PRIVATE
   $<TARGET_PROPERTY:nlohmann_json::nlohmann_json,INTERFACE_INCLUDE_DIRECTORIES>)

@@ -44,6 +44,7 @@ THIRD_PARTIES = {
     "oneapi/tbb": ["src/run/tbb_executor.cc"],
     "zip.h": ["src/interop/"],
     "nlohmann/": ["src/interop/", "apps/"],
+    "png.h": ["src/inspect/"],
     "utf8proc.h": ["src/models/"],
     "CLI/": ["apps/"],
     "fmt/": ["apps/"],
