@@ -17,6 +17,7 @@ target_sources(headwise_io
     include/headwise/inspect/trace.h
     include/headwise/inspect/step_table.h
     include/headwise/inspect/heads_svg.h
+    include/headwise/inspect/heads_grid_svg.h
     include/headwise/interop/array.h
     include/headwise/interop/npy.h
     include/headwise/interop/npz.h
@@ -41,6 +42,9 @@ target_sources(headwise_io
     src/inspect/svg_text.cc
     src/inspect/svg_writer.cc
     src/inspect/heads_svg.cc
+    src/inspect/grid_words.cc
+    src/inspect/grid_layout.cc
+    src/inspect/heads_grid_svg.cc
     src/interop/array.cc
     src/interop/atomic_file.cc
     src/interop/element_bytes.cc
