@@ -48,9 +48,13 @@ THIRD_PARTIES = {
     "utf8proc.h": ["src/models/"],
     "CLI/": ["apps/"],
     "fmt/": ["apps/"],
+    "cairo": ["apps/"],
+    "gio/": ["apps/"],
+    "librsvg/": ["apps/"],
     "nettle/": ["src/inspect/", "apps/"],
     # The system, where the standard library has no word for it.
     "unistd.h": ["src/interop/", "apps/"],
+    "dlfcn.h": ["apps/"],
     "dirent.h": ["src/interop/"],
     "fcntl.h": ["src/interop/"],
     "sys/": ["src/interop/", "src/run/", "apps/"],
