@@ -6,6 +6,7 @@ pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
 find_package(nlohmann_json REQUIRED)
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(nettle REQUIRED IMPORTED_TARGET nettle)
+pkg_check_modules(libpng REQUIRED IMPORTED_TARGET libpng)
 
 add_library(headwise_io)
 add_library(headwise::io ALIAS headwise_io)
@@ -16,6 +17,7 @@ target_sources(headwise_io
     include/headwise/inspect/trace.h
     include/headwise/inspect/step_table.h
     include/headwise/inspect/heads_svg.h
+    include/headwise/inspect/heads_grid_svg.h
     include/headwise/interop/array.h
     include/headwise/interop/npy.h
     include/headwise/interop/npz.h
@@ -36,8 +38,13 @@ target_sources(headwise_io
     src/inspect/step_table.cc
     src/inspect/base64.cc
     src/inspect/heat_colour.cc
+    src/inspect/heat_image.cc
     src/inspect/svg_text.cc
+    src/inspect/svg_writer.cc
     src/inspect/heads_svg.cc
+    src/inspect/grid_words.cc
+    src/inspect/grid_layout.cc
+    src/inspect/heads_grid_svg.cc
     src/interop/array.cc
     src/interop/atomic_file.cc
     src/interop/element_bytes.cc
@@ -84,7 +91,8 @@ target_sources(headwise_io
     src/models/sentence_encoder.cc)
 target_link_libraries(headwise_io
   PUBLIC headwise
-  PRIVATE PkgConfig::libzip PkgConfig::utf8proc PkgConfig::nettle)
+  PRIVATE
+    PkgConfig::libzip PkgConfig::utf8proc PkgConfig::nettle PkgConfig::libpng)
 # Headers only: those who link headwise::io need not have them.
 target_include_directories(headwise_io SYSTEM PRIVATE
   $<TARGET_PROPERTY:nlohmann_json::nlohmann_json,INTERFACE_INCLUDE_DIRECTORIES>)

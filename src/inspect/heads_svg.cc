@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <string_view>
+#include <utility>
 
 #include "base/check.h"
 #include "headwise/base/checked_product.h"
 #include "inspect/heat_colour.h"
+#include "inspect/heat_image.h"
 #include "inspect/svg_text.h"
+#include "inspect/svg_writer.h"
 
 namespace headwise {
 namespace {
@@ -31,7 +35,7 @@ Words words_of(Language language) {
 
 // ---- The layout, in pixels. ----
 
-constexpr double kMargin = 24;
+constexpr double kMargin = SvgWriter::kMargin;
 constexpr double kTitle = 40;
 constexpr double kLegend = 64;
 constexpr double kGap = 20;
@@ -39,6 +43,11 @@ constexpr double kHeadName = 26;
 constexpr double kHeadWidth = 40;  // at least, for "head 7"
 constexpr double kAxisName = 16;
 constexpr double kCharacter = 6.4;  // width of one character of a label
+constexpr double kWidest = 1600;    // that a title may make the picture
+
+// Beyond so many cells a rectangle each makes a file that no viewer likes, and
+// nobody reads their tips: a head becomes one image.
+constexpr std::size_t kMostRectangles = 20000;
 
 // The width the labels need.
 double label_width(const std::vector<std::string>& labels) {
@@ -50,26 +59,90 @@ double label_width(const std::vector<std::string>& labels) {
 }
 
 struct Layout {
-  double cell;
-  double left;   // room for the queries' labels
-  double top;    // room for the head's name and the keys' labels
+  bool images;
+  double cell_width;
+  double cell_height;
+  double left;  // room for the queries' labels
+  double top;   // room for the head's name and the keys' labels
+  double map_width;
+  double map_height;
   double width;  // of one head
   double height;
   std::size_t columns;
 };
 
+// The side of a cell in an image. Whole pixels, so that all cells of a map are
+// of one size; an axis with few cells gets larger ones, or it would be a line.
+double image_cell(double cells, double longest) {
+  return std::max(std::ceil(300 / longest),
+                  std::clamp(std::floor(60 / cells), 1.0, 26.0));
+}
+
 Layout lay_out(const HeadsPicture& picture) {
   const auto [H, Lq, Lkv] = picture.attn_weights.extents();
+  const auto queries = static_cast<double>(Lq);
+  const auto keys = static_cast<double>(Lkv);
+  const double longest = std::max({queries, keys, 1.0});
   Layout layout{};
-  const auto longest = static_cast<double>(std::max({Lq, Lkv, std::size_t{1}}));
-  layout.cell = std::clamp(300 / longest, 4.0, 26.0);
+  layout.images = H * Lq * Lkv > kMostRectangles;
+  if (layout.images) {
+    layout.cell_width = image_cell(keys, longest);
+    layout.cell_height = image_cell(queries, longest);
+  } else {
+    layout.cell_width = std::clamp(300 / longest, 4.0, 26.0);
+    layout.cell_height = layout.cell_width;
+  }
   layout.left = label_width(picture.query_labels) + kAxisName;
   layout.top = kHeadName + kAxisName + label_width(picture.key_labels);
-  layout.width = layout.left +
-                 std::max(layout.cell * static_cast<double>(Lkv), kHeadWidth);
-  layout.height = layout.top + layout.cell * static_cast<double>(Lq);
+  if (layout.images) {  // whole pixels here, too
+    layout.left = std::ceil(layout.left);
+    layout.top = std::ceil(layout.top);
+  }
+  layout.map_width = layout.cell_width * keys;
+  layout.map_height = layout.cell_height * queries;
+  layout.width = layout.left + std::max(layout.map_width, kHeadWidth);
+  layout.height = layout.top + layout.map_height;
   layout.columns = std::clamp<std::size_t>(H, 1, 4);
   return layout;
+}
+
+double lines(const HeadsPicture& picture, const Layout& layout) {
+  const std::size_t heads = picture.attn_weights.extent(0);
+  const std::size_t whole_lines = (heads + layout.columns - 1) / layout.columns;
+  return static_cast<double>(whole_lines);
+}
+
+double full_width(const HeadsPicture& picture, const Layout& layout) {
+  const auto columns = static_cast<double>(layout.columns);
+  const double title = SvgWriter::title_width(picture.title);
+  return std::max({2 * kMargin + columns * (layout.width + kGap) - kGap, 480.0,
+                   std::min(2 * kMargin + title, kWidest)});
+}
+
+double full_height(const HeadsPicture& picture, const Layout& layout) {
+  return 2 * kMargin + kTitle +
+         lines(picture, layout) * (layout.height + kGap) + kLegend;
+}
+
+double largest_of(const TensorView<const float, 3>& attn_weights) {
+  const auto [H, Lq, Lkv] = attn_weights.extents();
+  double largest = 0;
+  for (std::size_t h = 0; h < H; ++h) {
+    for (std::size_t i = 0; i < Lq; ++i) {
+      for (std::size_t j = 0; j < Lkv; ++j) {
+        const double weight = attn_weights(h, i, j);
+        if (std::isfinite(weight)) {
+          largest = std::max(largest, weight);
+        }
+      }
+    }
+  }
+  return largest;
+}
+
+// With small cells only every n-th label has room.
+std::size_t every(double cell) {
+  return static_cast<std::size_t>(std::ceil(12 / cell));
 }
 
 // ---- The parts of the picture. ----
@@ -79,189 +152,181 @@ class Picture {
   explicit Picture(const HeadsPicture& given)
       : given_(given),
         layout_(lay_out(given)),
-        words_(words_of(given.language)) {
-    for (std::size_t h = 0; h < given.attn_weights.extent(0); ++h) {
-      for (std::size_t i = 0; i < given.attn_weights.extent(1); ++i) {
-        for (std::size_t j = 0; j < given.attn_weights.extent(2); ++j) {
-          const double weight = given.attn_weights(h, i, j);
-          if (std::isfinite(weight)) {
-            largest_ = std::max(largest_, weight);
-          }
-        }
-      }
-    }
-  }
+        words_(words_of(given.language)),
+        largest_(largest_of(given.attn_weights)),
+        svg_(full_width(given, layout_), full_height(given, layout_),
+             given.title, "masked") {}
 
-  std::string draw() {
-    begin();
+  Result<std::string> draw() && {
     const std::size_t heads = given_.attn_weights.extent(0);
     for (std::size_t h = 0; h < heads; ++h) {
       const std::size_t whole_lines = h / layout_.columns;
       const auto column = static_cast<double>(h % layout_.columns);
       const auto line = static_cast<double>(whole_lines);
-      head(h, kMargin + column * (layout_.width + kGap),
-           kMargin + kTitle + line * (layout_.height + kGap));
+      if (Status s = head(h, kMargin + column * (layout_.width + kGap),
+                          kMargin + kTitle + line * (layout_.height + kGap));
+          !s) {
+        return s.error();
+      }
     }
     legend();
-    return std::move(svg_) + "</svg>\n";
+    return std::move(svg_).finish();
   }
 
  private:
-  double full_width() const {
-    const auto columns = static_cast<double>(layout_.columns);
-    return std::max(2 * kMargin + columns * (layout_.width + kGap) - kGap,
-                    480.0);
-  }
-  double lines() const {
-    const std::size_t heads = given_.attn_weights.extent(0);
-    const std::size_t whole_lines =
-        (heads + layout_.columns - 1) / layout_.columns;
-    return static_cast<double>(whole_lines);
-  }
-  double full_height() const {
-    return 2 * kMargin + kTitle + lines() * (layout_.height + kGap) + kLegend;
-  }
-
-  void begin() {
-    const std::string size = "width=\"" + svg_number(full_width()) +
-                             "\" height=\"" + svg_number(full_height()) + "\"";
-    svg_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" " + size +
-           " viewBox=\"0 0 " + svg_number(full_width()) + " " +
-           svg_number(full_height()) +
-           "\" font-family=\"sans-serif\" font-size=\"11\" role=\"img\">\n"
-           "<title>" +
-           svg_text(given_.title) +
-           R"svg(</title>
-<defs>
-<pattern id="masked" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
-<rect width="5" height="5" fill="#f4f4f4"/>
-<line x1="0" y1="0" x2="0" y2="5" stroke="#9a9a9a" stroke-width="1.6"/>
-</pattern></defs>
-<rect width="100%" height="100%" fill="#ffffff"/>
-)svg";
-    text(kMargin, kMargin + 14, given_.title,
-         R"(font-size="16" font-weight="bold")");
-  }
-
-  void text(double x, double y, std::string_view words,
-            const std::string& attributes) {
-    svg_ += "<text x=\"" + svg_number(x) + "\" y=\"" + svg_number(y) + "\" " +
-            attributes + ">" + svg_text(words) + "</text>\n";
-  }
-
-  void rectangle(double x, double y, double width, double height,
-                 const std::string& fill, std::string_view tip) {
-    svg_ += "<rect x=\"" + svg_number(x) + "\" y=\"" + svg_number(y) +
-            "\" width=\"" + svg_number(width) + "\" height=\"" +
-            svg_number(height) + "\" fill=\"" + fill + "\"";
-    svg_ += tip.empty() ? std::string("/>\n")
-                        : "><title>" + svg_text(tip) + "</title></rect>\n";
-  }
-
-  void head(std::size_t h, double x, double y) {
-    const auto [H, Lq, Lkv] = given_.attn_weights.extents();
-    const double left = x + layout_.left;
-    const double top = y + layout_.top;
-    text(left, y + 12, std::string(words_.head) + " " + std::to_string(h),
-         "font-weight=\"bold\"");
-    text(left, y + 12 + kAxisName, std::string(words_.key_axis) + " →",
-         "fill=\"#555\"");
-    svg_ += R"(<g fill="#222">)";
-    for (std::size_t j = 0; j < Lkv; j += every()) {
-      const double at =
-          left + (static_cast<double>(j) + 0.5) * layout_.cell + 4;
-      text(at, top - 5, given_.key_labels[j],
-           "transform=\"rotate(-90 " + svg_number(at) + " " +
-               svg_number(top - 5) + ")\"");
-    }
-    for (std::size_t i = 0; i < Lq; i += every()) {
-      text(left - 5, top + (static_cast<double>(i) + 0.5) * layout_.cell + 4,
-           given_.query_labels[i], "text-anchor=\"end\"");
-    }
-    svg_ += "</g>\n";
+  Status head(std::size_t h, double x, double y) {
+    const Box map{x + layout_.left, y + layout_.top, layout_.map_width,
+                  layout_.map_height};
+    svg_.text(map.x, y + 12, name_of(h), "font-weight=\"bold\"");
+    svg_.text(map.x, y + 12 + kAxisName, std::string(words_.key_axis) + " →",
+              "fill=\"#555\"");
+    labels(map);
     const double axis = x + 10;
-    const double middle = top + layout_.cell * static_cast<double>(Lq) / 2;
-    text(axis, middle, std::string("← ") + std::string(words_.query_axis),
-         R"(fill="#555" text-anchor="middle" transform="rotate(-90 )" +
-             svg_number(axis) + " " + svg_number(middle) + ")\"");
+    const double middle = map.y + map.height / 2;
+    svg_.text(axis, middle, "← " + std::string(words_.query_axis),
+              R"(fill="#555" text-anchor="middle" transform="rotate(-90 )" +
+                  svg_number(axis) + " " + svg_number(middle) + ")\"");
+    if (layout_.images) {
+      if (Status s = image(h, map); !s) {
+        return s;
+      }
+    } else {
+      cells(h, map);
+    }
+    svg_.frame(map);
+    return ok();
+  }
+
+  std::string name_of(std::size_t h) const {
+    return std::string(words_.head) + " " + std::to_string(h);
+  }
+
+  void labels(const Box& map) {
+    const auto [H, Lq, Lkv] = given_.attn_weights.extents();
+    svg_.markup(R"(<g fill="#222">)");
+    for (std::size_t j = 0; j < Lkv; j += every(layout_.cell_width)) {
+      const double at =
+          map.x + (static_cast<double>(j) + 0.5) * layout_.cell_width + 4;
+      svg_.text(at, map.y - 5, given_.key_labels[j],
+                "transform=\"rotate(-90 " + svg_number(at) + " " +
+                    svg_number(map.y - 5) + ")\"");
+    }
+    for (std::size_t i = 0; i < Lq; i += every(layout_.cell_height)) {
+      svg_.text(
+          map.x - 5,
+          map.y + (static_cast<double>(i) + 0.5) * layout_.cell_height + 4,
+          given_.query_labels[i], "text-anchor=\"end\"");
+    }
+    svg_.markup("</g>\n");
+  }
+
+  bool masked(std::size_t h, std::size_t i, std::size_t j) const {
+    return given_.allowed.data() != nullptr && !given_.allowed(h, i, j);
+  }
+  double share_of(double weight) const {
+    return largest_ > 0 ? weight / largest_ : 0;
+  }
+
+  void cells(std::size_t h, const Box& map) {
+    const auto [H, Lq, Lkv] = given_.attn_weights.extents();
     for (std::size_t i = 0; i < Lq; ++i) {
       for (std::size_t j = 0; j < Lkv; ++j) {
-        cell(h, i, j, left, top);
+        cell(h, i, j, map);
       }
     }
-    svg_ +=
-        "<rect x=\"" + svg_number(left) + "\" y=\"" + svg_number(top) +
-        "\" width=\"" + svg_number(layout_.cell * static_cast<double>(Lkv)) +
-        "\" height=\"" + svg_number(layout_.cell * static_cast<double>(Lq)) +
-        "\" fill=\"none\" stroke=\"#444\" stroke-width=\"0.6\"/>\n";
   }
 
-  // With small cells only every n-th label has room.
-  std::size_t every() const {
-    return static_cast<std::size_t>(std::ceil(12 / layout_.cell));
-  }
-
-  void cell(std::size_t h, std::size_t i, std::size_t j, double left,
-            double top) {
-    const bool masked =
-        given_.allowed.data() != nullptr && !given_.allowed(h, i, j);
+  void cell(std::size_t h, std::size_t i, std::size_t j, const Box& map) {
     const double weight = given_.attn_weights(h, i, j);
-    const double share = largest_ > 0 ? weight / largest_ : 0;
-    const std::string fill = masked ? "url(#masked)"
-                             : std::isnan(weight)
-                                 ? colour_text(kNoNumber)
-                                 : colour_text(heat_colour(share));
-    rectangle(left + static_cast<double>(j) * layout_.cell,
-              top + static_cast<double>(i) * layout_.cell, layout_.cell,
-              layout_.cell, fill,
-              given_.query_labels[i] + " → " + given_.key_labels[j] + ": " +
-                  (masked ? std::string(words_.masked) : svg_number(weight)));
+    const bool hidden = masked(h, i, j);
+    const Rgb colour =
+        std::isnan(weight) ? kNoNumberColour : heat_colour(share_of(weight));
+    svg_.rectangle(
+        {map.x + static_cast<double>(j) * layout_.cell_width,
+         map.y + static_cast<double>(i) * layout_.cell_height,
+         layout_.cell_width, layout_.cell_height},
+        hidden ? "url(#masked)" : colour_text(colour),
+        given_.query_labels[i] + " → " + given_.key_labels[j] + ": " +
+            (hidden ? std::string(words_.masked) : svg_number(weight)));
+  }
+
+  Status image(std::size_t h, const Box& map) {
+    const auto [H, Lq, Lkv] = given_.attn_weights.extents();
+    HeatImage pixels{Lq, Lkv, {}};
+    pixels.shades.reserve(Lq * Lkv);
+    for (std::size_t i = 0; i < Lq; ++i) {
+      for (std::size_t j = 0; j < Lkv; ++j) {
+        pixels.shades.push_back(shade(h, i, j));
+      }
+    }
+    const Result<std::string> uri =
+        heat_image_uri(pixels, cell_pixels(pixels, layout_.cell_width,
+                                           layout_.cell_height, given_.zoom));
+    if (!uri) {
+      return Error{uri.error().code, "heads_svg: " + uri.error().message};
+    }
+    if (given_.allowed.data() != nullptr) {
+      svg_.rectangle(map, "url(#masked)");  // shows where the image is clear
+    }
+    svg_.image(map, *uri, name_of(h));
+    return ok();
+  }
+
+  Shade shade(std::size_t h, std::size_t i, std::size_t j) const {
+    if (masked(h, i, j)) {
+      return kClearShade;
+    }
+    const double weight = given_.attn_weights(h, i, j);
+    return std::isnan(weight) ? kNoNumberShade : heat_shade(share_of(weight));
   }
 
   void legend() {
-    const double y = kMargin + kTitle + lines() * (layout_.height + kGap) + 8;
+    const double y =
+        kMargin + kTitle + lines(given_, layout_) * (layout_.height + kGap) + 8;
     constexpr int kParts = 40;
     constexpr double kPart = 4;
     for (int part = 0; part < kParts; ++part) {
-      rectangle(kMargin + part * kPart, y, kPart + 0.5, 14,
-                colour_text(heat_colour(part / (kParts - 1.0))), "");
+      svg_.rectangle({kMargin + part * kPart, y, kPart + 0.5, 14},
+                     colour_text(heat_colour(part / (kParts - 1.0))));
     }
     const double end = kMargin + kParts * kPart;
-    text(kMargin, y + 28, "0", "");
-    text(end, y + 28, svg_number(largest_), "text-anchor=\"end\"");
-    text((kMargin + end) / 2, y + 44, words_.scale, "text-anchor=\"middle\"");
-    rectangle(end + 40, y, 14, 14, "url(#masked)", "");
-    text(end + 60, y + 12, words_.masked, "");
+    svg_.text(kMargin, y + 28, "0");
+    svg_.text(end, y + 28, svg_number(largest_), "text-anchor=\"end\"");
+    svg_.text((kMargin + end) / 2, y + 44, words_.scale,
+              "text-anchor=\"middle\"");
+    svg_.rectangle({end + 40, y, 14, 14}, "url(#masked)");
+    svg_.text(end + 60, y + 12, words_.masked);
   }
 
   const HeadsPicture& given_;
   Layout layout_;
   Words words_;
-  double largest_ = 0;
-  std::string svg_;
+  double largest_;
+  SvgWriter svg_;
 };
 
-}  // namespace
-
-Result<std::string> heads_svg(const HeadsPicture& picture) {
+Status check(const HeadsPicture& picture) {
   const auto [H, Lq, Lkv] = picture.attn_weights.extents();
   if (Status s = check_shape("heads_svg", "query_labels",
                              {{picture.query_labels.size()}}, "(Lq)", {{Lq}});
       !s) {
-    return s.error();
+    return s;
   }
   if (Status s = check_shape("heads_svg", "key_labels",
                              {{picture.key_labels.size()}}, "(Lkv)", {{Lkv}});
       !s) {
-    return s.error();
+    return s;
   }
   if (picture.allowed.data() != nullptr) {
     if (Status s =
             check_shape("heads_svg", "allowed", picture.allowed.extents(),
                         "(H, Lq, Lkv)", {{H, Lq, Lkv}});
         !s) {
-      return s.error();
+      return s;
     }
+  }
+  if (Status s = check_zoom("heads_svg", picture.zoom); !s) {
+    return s;
   }
   const auto cells = checked_product({{H, Lq, Lkv}});
   if (!cells || *cells > kLargestPicture) {
@@ -270,7 +335,24 @@ Result<std::string> heads_svg(const HeadsPicture& picture) {
                        "at most " + std::to_string(kLargestPicture) + " cells",
                        ErrorCode::out_of_range);
   }
+  if (H > kMostPictureHeads) {
+    return value_error("heads_svg", "H", std::to_string(H),
+                       "at most " + std::to_string(kMostPictureHeads),
+                       ErrorCode::out_of_range);
+  }
+  return ok();
+}
+
+}  // namespace
+
+Result<std::string> heads_svg(const HeadsPicture& picture) try {
+  if (Status s = check(picture); !s) {
+    return s.error();
+  }
   return Picture(picture).draw();
+} catch (const std::bad_alloc&) {
+  return Error{ErrorCode::out_of_memory,
+               "heads_svg: there is no memory for the picture"};
 }
 
 }  // namespace headwise

@@ -13,8 +13,10 @@ using Rgb = std::array<std::uint8_t, 3>;
 // value; below 0 and above 1 it is taken for these. Not for NaN.
 Rgb heat_colour(double share);
 
-// What is neither on the ramp nor masked: NaN where a number should be.
-inline constexpr Rgb kNoNumber = {255, 0, 255};
+// What is not on the ramp: pairs that may not attend, and NaN where a number
+// should be.
+inline constexpr Rgb kMaskedColour = {236, 236, 236};
+inline constexpr Rgb kNoNumberColour = {255, 0, 255};
 
 // "#440154"
 std::string colour_text(Rgb colour);

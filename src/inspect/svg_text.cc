@@ -83,4 +83,22 @@ double text_columns(std::string_view text) {
   return columns;
 }
 
+std::string cut_text(std::string_view text, double columns) {
+  if (text_columns(text) <= columns) {
+    return std::string(text);
+  }
+  double left = columns - 1;  // for the "…"
+  std::size_t end = 0;
+  while (end < text.size()) {
+    const std::size_t bytes =
+        std::max<std::size_t>(character_bytes(text.substr(end)), 1);
+    left -= text_columns(text.substr(end, bytes));
+    if (left < 0) {
+      break;
+    }
+    end += bytes;
+  }
+  return std::string(text.substr(0, end)) + "…";
+}
+
 }  // namespace headwise

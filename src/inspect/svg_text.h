@@ -17,4 +17,7 @@ std::string svg_number(double number);
 // counted as two.
 double text_columns(std::string_view text);
 
+// The beginning of a longer text, with "…" for the rest.
+std::string cut_text(std::string_view text, double columns);
+
 }  // namespace headwise

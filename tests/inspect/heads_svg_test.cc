@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -12,133 +10,15 @@
 #include <vector>
 
 #include "headwise/base/tensor.h"
+#include "inspect/bad_xml.h"
+#include "inspect/heat_colour.h"
+#include "inspect/svg_images.h"
 
 namespace headwise {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-// What is wrong with the bytes as XML 1.0 characters; "" if nothing is.
-std::string bad_characters(const std::string& text) {
-  for (std::size_t n = 0; n < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[n]);
-    const std::size_t bytes = lead < 0x80   ? 1
-                              : lead < 0xC2 ? 0
-                              : lead < 0xE0 ? 2
-                              : lead < 0xF0 ? 3
-                              : lead < 0xF5 ? 4
-                                            : 0;
-    char32_t code = bytes == 1 ? lead : lead & (0x7F >> bytes);
-    if (bytes == 0 || n + bytes > text.size()) {
-      return "no UTF-8 at byte " + std::to_string(n);
-    }
-    for (std::size_t k = 1; k < bytes; ++k) {
-      const auto byte = static_cast<unsigned char>(text[n + k]);
-      if (byte >> 6 != 2) {
-        return "no UTF-8 at byte " + std::to_string(n + k);
-      }
-      code = code << 6 | (byte & 0x3F);
-    }
-    constexpr std::array<char32_t, 5> kSmallest = {0, 0, 0x80, 0x800, 0x10000};
-    const bool allowed = code == '\n' || code == '\t' || code == '\r' ||
-                         (code >= 0x20 && code < 0xD800) ||
-                         (code >= 0xE000 && code < 0xFFFE) ||
-                         (code >= 0x10000 && code < 0x110000);
-    if (code < kSmallest[bytes] || !allowed) {
-      return "forbidden character at byte " + std::to_string(n);
-    }
-    n += bytes;
-  }
-  return "";
-}
-
-// Reads a tag after its '<': its name, and whether it is <a>, </a> or <a/>.
-// Attributes must be name="value" without markup in the value.
-struct Tag {
-  std::string name;
-  char kind = '?';  // '<' opens, '/' ends, '-' does both, '?' is no tag
-};
-Tag read_tag(std::string_view& rest) {
-  Tag tag;
-  const bool end = rest.starts_with('/');
-  rest.remove_prefix(end ? 1 : 0);
-  const auto name = [&] {
-    const std::size_t length = std::min(
-        rest.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRST"
-                               "UVWXYZ0123456789-:"),
-        rest.size());
-    std::string text(rest.substr(0, length));
-    rest.remove_prefix(length);
-    return text;
-  };
-  tag.name = name();
-  while (rest.starts_with(' ')) {
-    rest.remove_prefix(1);
-    if (rest.starts_with('>') || rest.starts_with('/')) {
-      break;
-    }
-    const std::string attribute = name();
-    if (attribute.empty() || !rest.starts_with("=\"")) {
-      return {};
-    }
-    rest.remove_prefix(2);
-    const std::size_t stop = rest.find_first_of("\"<>");
-    if (stop == std::string_view::npos || rest[stop] != '"') {
-      return {};
-    }
-    rest.remove_prefix(stop + 1);
-  }
-  const bool both = !end && rest.starts_with("/>");
-  rest.remove_prefix(both ? 1 : 0);
-  if (!rest.starts_with('>') || tag.name.empty()) {
-    return {};
-  }
-  rest.remove_prefix(1);
-  tag.kind = both ? '-' : end ? '/' : '<';
-  return tag;
-}
-
-// What is wrong with `text` as XML without comments and the like.
-std::string bad_xml(std::string_view text) {
-  if (std::string bad = bad_characters(std::string(text)); !bad.empty()) {
-    return bad;
-  }
-  for (std::size_t at = text.find('&'); at != std::string_view::npos;
-       at = text.find('&', at + 1)) {
-    const std::string_view rest = text.substr(at);
-    if (!rest.starts_with("&amp;") && !rest.starts_with("&lt;") &&
-        !rest.starts_with("&gt;") && !rest.starts_with("&quot;")) {
-      return "a & that is no entity";
-    }
-  }
-  std::vector<std::string> open;
-  while (!text.empty()) {
-    const std::size_t markup = std::min(text.find_first_of("<>"), text.size());
-    text.remove_prefix(markup);
-    if (text.empty()) {
-      break;
-    }
-    const std::string here(text.substr(0, 40));
-    if (text.front() == '>') {
-      return "a lone >: " + here;
-    }
-    text.remove_prefix(1);
-    const Tag tag = read_tag(text);
-    if (tag.kind == '?') {
-      return "no tag: " + here;
-    }
-    if (tag.kind == '<') {
-      open.push_back(tag.name);
-    } else if (tag.kind == '/') {
-      if (open.empty() || open.back() != tag.name) {
-        return "wrong end: " + here;
-      }
-      open.pop_back();
-    }
-  }
-  return open.empty() ? "" : "not closed: " + open.back();
-}
 
 // A picture of 2 heads, 3 queries and 4 keys: weight 0.01 * (12 h + 4 i + j).
 struct Drawing {
@@ -316,6 +196,106 @@ TEST(HeadsSvgTest, LabelsAndMaskMustFit) {
             "(2, 3, 4)");
 }
 
+// One head of 150 queries and keys, more than are drawn as rectangles.
+struct LongDrawing {
+  static constexpr std::size_t kLength = 150;
+  Tensor<float, 3> weights =
+      Tensor<float, 3>::create({1, kLength, kLength}).value();
+  Tensor<bool, 3> allowed =
+      Tensor<bool, 3>::create({1, kLength, kLength}).value();
+  HeadsPicture picture;
+
+  LongDrawing() {
+    weights.view()(0, 2, 1) = 0.5;
+    weights.view()(0, 3, 0) = 0.25;
+    weights.view()(0, 149, 0) = std::numeric_limits<float>::quiet_NaN();
+    for (std::size_t i = 0; i < kLength; ++i) {
+      for (std::size_t j = 0; j < kLength; ++j) {
+        allowed.view()(0, i, j) = j <= i;
+      }
+    }
+    picture.attn_weights = std::as_const(weights).view();
+    picture.allowed = std::as_const(allowed).view();
+    for (std::size_t n = 0; n < kLength; ++n) {
+      picture.query_labels.push_back("q" + std::to_string(n));
+      picture.key_labels.push_back("k" + std::to_string(n));
+    }
+    picture.title = "<&>";
+  }
+};
+
+TEST(HeadsSvgTest, ManyCellsAreAnImageOfEachHead) {
+  const LongDrawing drawing;
+  const std::string svg = heads_svg(drawing.picture).value();
+  EXPECT_EQ(bad_xml(svg), "");
+  EXPECT_TRUE(cells(svg).empty());
+  const std::vector<SvgImage> images = svg_images(svg);
+  ASSERT_EQ(images.size(), 1u);
+  EXPECT_EQ(images[0].tip, "head 0");
+  const PngPixels& pixels = images[0].pixels;
+  constexpr std::size_t kLength = LongDrawing::kLength;
+  ASSERT_EQ(pixels.rows, 2 * kLength);  // as it is drawn
+  ASSERT_EQ(pixels.columns, 2 * kLength);
+  for (std::size_t i = 0; i < pixels.rows; ++i) {
+    for (std::size_t j = 0; j < pixels.columns; ++j) {
+      const std::size_t query = i / 2;
+      const std::size_t key = j / 2;
+      ASSERT_EQ(pixels.opacity(i, j), key <= query ? 255 : 0) << i << ", " << j;
+      const auto cell = std::pair(query, key);
+      const Rgb expected = cell == std::pair(2ul, 1ul)     ? heat_colour(1)
+                           : cell == std::pair(3ul, 0ul)   ? heat_colour(0.5)
+                           : cell == std::pair(149ul, 0ul) ? kNoNumberColour
+                                                           : heat_colour(0);
+      if (key <= query) {
+        ASSERT_EQ(pixels.at(i, j), expected) << i << ", " << j;
+      }
+    }
+  }
+}
+
+TEST(HeadsSvgTest, MaskedCellsOfAnImageShowTheHatching) {
+  LongDrawing drawing;
+  const std::string box = R"(x="74" y="140" width="300" height="300")";
+  EXPECT_THAT(
+      heads_svg(drawing.picture).value(),
+      HasSubstr("<rect " + box + " fill=\"url(#masked)\"/>\n<image " + box));
+  drawing.picture.allowed = {};
+  const std::string svg = heads_svg(drawing.picture).value();
+  EXPECT_THAT(svg, Not(HasSubstr("<rect " + box + " fill=\"url(#masked)\"")));
+  EXPECT_EQ(svg_images(svg).at(0).pixels.opacity(0, 299), 255);
+}
+
+TEST(HeadsSvgTest, ImagesAreAsFineAsTheZoom) {
+  LongDrawing drawing;
+  for (const auto& [zoom, pixels] :
+       {std::pair(3.0, 900u), {1.4, 450u}, {0.1, 150u}}) {
+    drawing.picture.zoom = zoom;
+    const auto images = svg_images(heads_svg(drawing.picture).value());
+    EXPECT_EQ(images.at(0).pixels.rows, pixels) << zoom;
+    EXPECT_EQ(images.at(0).pixels.columns, pixels) << zoom;
+  }
+  for (const double zoom : {0.0, -1.0, std::numeric_limits<double>::infinity(),
+                            std::numeric_limits<double>::quiet_NaN()}) {
+    drawing.picture.zoom = zoom;
+    EXPECT_EQ(heads_svg(drawing.picture).error().code,
+              ErrorCode::invalid_argument);
+  }
+}
+
+TEST(HeadsSvgTest, AnImageOfFewQueriesIsNoLine) {
+  const Tensor<float, 3> weights =
+      Tensor<float, 3>::create({2, 1, 11000}).value();
+  HeadsPicture picture;
+  picture.attn_weights = weights.view();
+  picture.query_labels.resize(1);
+  picture.key_labels.resize(11000);
+  const auto images = svg_images(heads_svg(picture).value());
+  ASSERT_EQ(images.size(), 2u);
+  EXPECT_EQ(images[1].tip, "head 1");
+  EXPECT_EQ(images[1].pixels.rows, 26u);
+  EXPECT_EQ(images[1].pixels.columns, 11000u);
+}
+
 TEST(HeadsSvgTest, TooManyCellsAreRefused) {
   const float one = 1;
   HeadsPicture picture;
@@ -328,15 +308,32 @@ TEST(HeadsSvgTest, TooManyCellsAreRefused) {
     return heads_svg(picture);
   };
   EXPECT_TRUE(draw(1, 100));
-  const auto large = draw(41, 100);
+  EXPECT_TRUE(draw(1, 1024));
+  const auto large = draw(257, 256);
   ASSERT_FALSE(large);
   EXPECT_EQ(large.error().code, ErrorCode::out_of_range);
   EXPECT_EQ(large.error().message,
-            "heads_svg: H * Lq * Lkv is 410000, expected at most 400000 cells");
+            "heads_svg: H * Lq * Lkv is 16842752, expected at most 16777216 "
+            "cells");
   // 2^62 * 2 * 2 wraps round to 0.
   EXPECT_EQ(draw(std::size_t{1} << 62, 2).error().message,
             "heads_svg: H * Lq * Lkv is beyond 64 bits, expected at most "
-            "400000 cells");
+            "16777216 cells");
+  EXPECT_EQ(draw(std::size_t{1} << 62, 0).error().message,
+            "heads_svg: H is 4611686018427387904, expected at most 4096");
+}
+
+TEST(HeadsSvgTest, MoreKeysThanAnImageHoldsAreAnError) {
+  const float one = 1;
+  HeadsPicture picture;
+  picture.attn_weights =
+      TensorView<const float, 3>(&one, {1, 1, 1000001}, {0, 0, 0});
+  picture.query_labels.resize(1);
+  picture.key_labels.resize(1000001);
+  const Error error = heads_svg(picture).error();
+  EXPECT_EQ(error.code, ErrorCode::unsupported);
+  EXPECT_THAT(error.message,
+              HasSubstr("heads_svg: an image of 1 x 1000001 cells: "));
 }
 
 }  // namespace

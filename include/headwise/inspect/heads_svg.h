@@ -1,5 +1,7 @@
 // A picture of every head of one sequence: a heat map each, tokens on the axes,
-// masked cells hatched, in one SVG file that needs nothing else.
+// masked cells hatched, in one SVG file that needs nothing else. Each cell says
+// its tokens and its weight where it is pointed at; in a picture of more than
+// 20000 cells each head is an image instead.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +22,17 @@ struct HeadsPicture {
   std::vector<std::string> key_labels;    // Lkv
   std::string title;
   Language language = Language::en;
+  // The pixels that one of the picture's becomes, where it is to be drawn in
+  // pixels: what is an image in it is made as fine as that.
+  double zoom = 1;
 };
 
 // Errors: shape_mismatch when the labels or `allowed` do not fit; out_of_range
-// for more than kLargestPicture cells.
-inline constexpr std::size_t kLargestPicture = 400000;
+// for more than kLargestPicture cells (four heads of 2048 x 2048) or
+// kMostPictureHeads heads; invalid_argument for a zoom that is no number above
+// 0; unsupported for more than a million queries or keys; out_of_memory.
+inline constexpr std::size_t kLargestPicture = std::size_t{1} << 24;
+inline constexpr std::size_t kMostPictureHeads = 4096;
 Result<std::string> heads_svg(const HeadsPicture& picture);
 
 }  // namespace headwise

@@ -1,0 +1,46 @@
+// A picture of all heads of a model at once: a thumbnail each of its attention
+// weights, in one SVG file that needs nothing else.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "headwise/base/result.h"
+#include "headwise/base/tensor_view.h"
+#include "headwise/inspect/step_table.h"
+
+namespace headwise {
+
+struct GridHead {
+  std::size_t layer;
+  std::size_t head;
+  bool pruned;  // it is hatched; there need be no map
+  // (rows, columns) of 1 to kLargestMap: attention weights pooled into cells,
+  // queries downwards. NaN: no pair of the cell may attend.
+  TensorView<const float, 2> map;
+  std::string note;  // beneath the thumbnail, such as "previous 0.98"
+};
+
+struct HeadsGridPicture {
+  std::span<const GridHead> heads;
+  std::string title;
+  std::string subtitle;  // may be empty
+  Language language = Language::en;
+  double zoom = 1;  // as in HeadsPicture
+};
+
+// Heads in their order (by layer, then by head) stand in a grid, a line of it
+// a layer and a column a head. In any other order they follow one another, each
+// with its name above it.
+//
+// A head is coloured from 0 to its own largest value, by the square root: it
+// shows whom the head attends to, and small attention weights can be seen.
+//
+// Errors: invalid_argument for no heads or a zoom that is no number above 0;
+// out_of_range for a map that is empty or larger than kLargestMap;
+// out_of_memory.
+inline constexpr std::size_t kLargestMap = 64;
+Result<std::string> heads_grid_svg(const HeadsGridPicture& picture);
+
+}  // namespace headwise

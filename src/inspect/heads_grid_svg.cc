@@ -1,0 +1,268 @@
+#include "headwise/inspect/heads_grid_svg.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <new>
+#include <string_view>
+#include <utility>
+
+#include "base/check.h"
+#include "inspect/grid_layout.h"
+#include "inspect/grid_words.h"
+#include "inspect/heat_colour.h"
+#include "inspect/heat_image.h"
+#include "inspect/svg_text.h"
+#include "inspect/svg_writer.h"
+
+namespace headwise {
+namespace {
+
+constexpr double kMargin = SvgWriter::kMargin;
+constexpr double kTitle = 32;
+constexpr double kSubtitle = 20;
+constexpr double kLegend = 70;
+constexpr double kLegendWidth = 620;
+constexpr double kSubtitleCharacter = 7.4;
+constexpr double kWidest = 1600;  // that a title may make the picture
+
+double header_height(const HeadsGridPicture& picture) {
+  return kTitle + (picture.subtitle.empty() ? 0 : kSubtitle);
+}
+
+double full_width(const HeadsGridPicture& picture, const GridLayout& layout) {
+  const double grid =
+      layout.left + layout.column_width * static_cast<double>(layout.columns);
+  const double words =
+      std::max(SvgWriter::title_width(picture.title),
+               text_columns(picture.subtitle) * kSubtitleCharacter);
+  return 2 * kMargin + std::max({grid, kLegendWidth, std::min(words, kWidest)});
+}
+
+double full_height(const HeadsGridPicture& picture, const GridLayout& layout) {
+  return 2 * kMargin + header_height(picture) + layout.top +
+         layout.line_height * static_cast<double>(layout.lines) + kLegend;
+}
+
+double largest_of(const TensorView<const float, 2>& map) {
+  double largest = 0;
+  for (std::size_t i = 0; i < map.extent(0); ++i) {
+    for (std::size_t j = 0; j < map.extent(1); ++j) {
+      const double weight = map(i, j);
+      if (std::isfinite(weight)) {
+        largest = std::max(largest, weight);
+      }
+    }
+  }
+  return largest;
+}
+
+bool has_masked(const GridHead& head) {
+  for (std::size_t i = 0; i < head.map.extent(0) && !head.pruned; ++i) {
+    for (std::size_t j = 0; j < head.map.extent(1); ++j) {
+      if (std::isnan(head.map(i, j))) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+Shade shade(double weight, double largest) {
+  if (std::isnan(weight)) {
+    return kMaskedShade;
+  }
+  return heat_shade(largest > 0 ? std::sqrt(std::max(weight, 0.0) / largest)
+                                : 0);
+}
+
+HeatImage pixels_of(const TensorView<const float, 2>& map, double largest) {
+  HeatImage image{map.extent(0), map.extent(1), {}};
+  image.shades.reserve(image.rows * image.columns);
+  for (std::size_t i = 0; i < image.rows; ++i) {
+    for (std::size_t j = 0; j < image.columns; ++j) {
+      image.shades.push_back(shade(map(i, j), largest));
+    }
+  }
+  return image;
+}
+
+class Picture {
+ public:
+  explicit Picture(const HeadsGridPicture& given)
+      : given_(given),
+        layout_(lay_out_grid(given)),
+        words_(grid_words(given.language)),
+        svg_(full_width(given, layout_), full_height(given, layout_),
+             given.title, "pruned"),
+        left_(kMargin + layout_.left),
+        top_(kMargin + header_height(given) + layout_.top) {}
+
+  Result<std::string> draw() && {
+    svg_.text(kMargin, kMargin + 36, given_.subtitle,
+              R"(font-size="12" fill="#555")");
+    names_of_lines_and_columns();
+    for (std::size_t n = 0; n < given_.heads.size(); ++n) {
+      const auto line = static_cast<double>(layout_.places[n].line);
+      const auto column = static_cast<double>(layout_.places[n].column);
+      if (Status s =
+              thumbnail(given_.heads[n], left_ + column * layout_.column_width,
+                        top_ + line * layout_.line_height);
+          !s) {
+        return s.error();
+      }
+    }
+    legend();
+    return std::move(svg_).finish();
+  }
+
+ private:
+  void names_of_lines_and_columns() {
+    for (std::size_t column = 0; column < layout_.heads.size(); ++column) {
+      svg_.text(left_ + static_cast<double>(column) * layout_.column_width,
+                top_ - 7, head_name(layout_.heads[column], given_.language),
+                R"(font-weight="bold")");
+    }
+    for (std::size_t line = 0; line < layout_.layers.size(); ++line) {
+      svg_.text(kMargin,
+                top_ + static_cast<double>(line) * layout_.line_height +
+                    layout_.map_height / 2 + 4,
+                layer_name(layout_.layers[line], given_.language),
+                R"(font-weight="bold")");
+    }
+  }
+
+  Status thumbnail(const GridHead& head, double x, double y) {
+    const std::string name = full_name(head.layer, head.head, given_.language);
+    if (!layout_.by_layer) {
+      svg_.text(x, y + 9, name, R"(font-weight="bold")");
+    }
+    const Box whole{x, y + layout_.name_height, layout_.map_width,
+                    layout_.map_height};
+    const Status drawn =
+        head.pruned ? pruned(head, name, whole) : attending(head, name, whole);
+    svg_.text(x, whole.y + whole.height + 11,
+              cut_text(head.note, layout_.note_columns),
+              R"(font-size="9" fill="#333")");
+    return drawn;
+  }
+
+  // What is said where a thumbnail is pointed at.
+  static std::string tip(const std::string& name, const GridHead& head,
+                         const std::string& more) {
+    return name + ": " + (head.note.empty() ? "" : head.note + "; ") + more;
+  }
+
+  Status pruned(const GridHead& head, const std::string& name,
+                const Box& whole) {
+    svg_.rectangle(whole, "url(#pruned)",
+                   tip(name, head, std::string(words_.pruned)));
+    svg_.frame(whole);
+    return ok();
+  }
+
+  Status attending(const GridHead& head, const std::string& name,
+                   const Box& whole) {
+    const double largest = largest_of(head.map);
+    const double cell_width = map_cell(head.map.extent(1), layout_.cell);
+    const double cell_height = map_cell(head.map.extent(0), layout_.cell);
+    const HeatImage image = pixels_of(head.map, largest);
+    const Result<std::string> uri = heat_image_uri(
+        image, cell_pixels(image, cell_width, cell_height, given_.zoom));
+    if (!uri) {
+      return Error{uri.error().code, "heads_grid_svg: " + uri.error().message};
+    }
+    const Box box{whole.x, whole.y,
+                  cell_width * static_cast<double>(image.columns),
+                  cell_height * static_cast<double>(image.rows)};
+    svg_.image(box, *uri,
+               tip(name, head,
+                   std::string(words_.largest) + " " + svg_number(largest)));
+    svg_.frame(box);
+    return ok();
+  }
+
+  void legend() {
+    const double y =
+        top_ + layout_.line_height * static_cast<double>(layout_.lines) + 12;
+    constexpr int kParts = 50;
+    constexpr double kPart = 4;
+    constexpr double kEnd = kMargin + kParts * kPart;
+    for (int part = 0; part < kParts; ++part) {
+      svg_.rectangle({kMargin + part * kPart, y, kPart + 0.5, 14},
+                     colour_text(heat_colour(part / (kParts - 1.0))));
+    }
+    constexpr std::array<std::pair<double, std::string_view>, 3> kTicks = {
+        {{0, "0"}, {0.1, "10%"}, {0.4, "40%"}}};
+    for (const auto& [share, words] : kTicks) {
+      svg_.text(kMargin + std::sqrt(share) * kParts * kPart, y + 27, words,
+                share > 0 ? R"(text-anchor="middle")" : "");
+    }
+    svg_.text(kEnd, y + 27, words_.scale_end, R"(text-anchor="end")");
+    svg_.text(kEnd + 24, y + 11, words_.scale);
+    svg_.text(kEnd + 24, y + 27, words_.scale_note, R"(fill="#555")");
+    keys(y + 42);
+  }
+
+  void keys(double y) {
+    double x = kMargin;
+    if (std::ranges::any_of(given_.heads, has_masked)) {
+      key(x, y, colour_text(kMaskedColour), words_.masked);
+      x += 100;
+    }
+    if (std::ranges::any_of(given_.heads, &GridHead::pruned)) {
+      key(x, y, "url(#pruned)", words_.pruned);
+    }
+  }
+
+  void key(double x, double y, std::string_view fill, std::string_view word) {
+    svg_.rectangle({x, y, 14, 14}, fill);
+    svg_.frame({x, y, 14, 14});
+    svg_.text(x + 20, y + 11, word);
+  }
+
+  const HeadsGridPicture& given_;
+  GridLayout layout_;
+  const GridWords& words_;
+  SvgWriter svg_;
+  double left_;  // of the first thumbnail
+  double top_;
+};
+
+Status check(const HeadsGridPicture& picture) {
+  if (Status s =
+          check_at_least_one("heads_grid_svg", "heads", picture.heads.size());
+      !s) {
+    return s;
+  }
+  if (Status s = check_zoom("heads_grid_svg", picture.zoom); !s) {
+    return s;
+  }
+  for (const GridHead& head : picture.heads) {
+    const auto [rows, columns] = head.map.extents();
+    const bool fits = rows > 0 && columns > 0 && rows <= kLargestMap &&
+                      columns <= kLargestMap;
+    if (!head.pruned && !fits) {
+      return value_error(
+          "heads_grid_svg",
+          "the map of " + full_name(head.layer, head.head, Language::en),
+          std::to_string(rows) + " x " + std::to_string(columns),
+          "1 x 1 to 64 x 64 cells", ErrorCode::out_of_range);
+    }
+  }
+  return ok();
+}
+
+}  // namespace
+
+Result<std::string> heads_grid_svg(const HeadsGridPicture& picture) try {
+  if (Status s = check(picture); !s) {
+    return s.error();
+  }
+  return Picture(picture).draw();
+} catch (const std::bad_alloc&) {
+  return Error{ErrorCode::out_of_memory,
+               "heads_grid_svg: there is no memory for the picture"};
+}
+
+}  // namespace headwise

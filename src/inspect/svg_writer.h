@@ -1,0 +1,50 @@
+// Writes the SVG of a picture from top to bottom: texts, rectangles and images
+// on white, in a file that needs nothing else.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "headwise/base/result.h"
+
+namespace headwise {
+
+// An error of `operation` unless zoom is a number above 0.
+Status check_zoom(std::string_view operation, double zoom);
+
+// In pixels.
+struct Box {
+  double x;
+  double y;
+  double width;
+  double height;
+};
+
+class SvgWriter {
+ public:
+  // Fill with "url(#HATCH)" for what is not there. The title is the file's and
+  // stands at the top of the picture.
+  SvgWriter(double width, double height, std::string_view title,
+            std::string_view hatch);
+
+  // Where the title is written, and how wide it is.
+  static constexpr double kMargin = 24;
+  static double title_width(std::string_view title);
+
+  // `attributes` is markup; `words` and `tip` may be any text.
+  void text(double x, double y, std::string_view words,
+            std::string_view attributes = "");
+  void rectangle(const Box& box, std::string_view fill,
+                 std::string_view tip = "");
+  void frame(const Box& box);
+  // Each pixel becomes a sharp rectangle; `uri` is a data URI.
+  void image(const Box& box, std::string_view uri, std::string_view tip);
+  void markup(std::string_view text) { svg_ += text; }
+
+  std::string finish() &&;
+
+ private:
+  std::string svg_;
+};
+
+}  // namespace headwise

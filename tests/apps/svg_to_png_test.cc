@@ -1,0 +1,125 @@
+#include "svg_to_png.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "inspect/heat_colour.h"
+#include "inspect/heat_image.h"
+#include "inspect/svg_writer.h"
+#include "support/png_pixels.h"
+
+namespace headwise::cli {
+namespace {
+
+using testing::EndsWith;
+using testing::StartsWith;
+
+constexpr std::array<std::uint8_t, 3> kWhite = {255, 255, 255};
+constexpr std::array<std::uint8_t, 3> kRed = {255, 0, 0};
+
+// A red rectangle at the right of nothing, 20 x 10 in all.
+constexpr const char* kHalfRed =
+    R"(<svg xmlns="http://www.w3.org/2000/svg" width="20" height="10">)"
+    R"(<rect x="10" width="10" height="10" fill="#ff0000"/></svg>)";
+
+std::string empty_svg(const std::string& width, const std::string& height) {
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + width +
+         "\" height=\"" + height + "\"></svg>";
+}
+
+TEST(SvgToPngTest, DrawsOnWhite) {
+  const PngPixels pixels = png_pixels(svg_to_png(kHalfRed, 1).value());
+  ASSERT_EQ(pixels.rows, 10u);
+  ASSERT_EQ(pixels.columns, 20u);
+  for (std::size_t i = 0; i < pixels.rows; ++i) {
+    for (std::size_t j = 0; j < pixels.columns; ++j) {
+      EXPECT_EQ(pixels.at(i, j), j < 10 ? kWhite : kRed) << i << ", " << j;
+    }
+  }
+}
+
+TEST(SvgToPngTest, ZoomMultipliesThePixels) {
+  const PngPixels larger = png_pixels(svg_to_png(kHalfRed, 2.5).value());
+  EXPECT_EQ(larger.rows, 25u);
+  EXPECT_EQ(larger.columns, 50u);
+  EXPECT_EQ(larger.at(24, 24), kWhite);
+  EXPECT_EQ(larger.at(24, 25), kRed);
+  const PngPixels smaller = png_pixels(svg_to_png(kHalfRed, 1e-9).value());
+  EXPECT_EQ(smaller.rows, 1u);
+  EXPECT_EQ(smaller.columns, 1u);
+}
+
+TEST(SvgToPngTest, TheCellsOfAnImageStaySharp) {
+  const HeatImage image{2, 2, {heat_shade(0), heat_shade(1), heat_shade(1), 0}};
+  SvgWriter svg(8, 8, "", "hatch");
+  svg.image({2, 2, 4, 4}, heat_image_uri(image, {10, 10}).value(), "");
+  const PngPixels pixels =
+      png_pixels(svg_to_png(std::move(svg).finish(), 5).value());
+  ASSERT_EQ(pixels.rows, 40u);
+  for (std::size_t i = 0; i < 40; ++i) {
+    for (std::size_t j = 0; j < 40; ++j) {
+      const bool inside = i >= 10 && i < 30 && j >= 10 && j < 30;
+      const bool most = (i < 20) != (j < 20);
+      EXPECT_EQ(pixels.at(i, j), !inside ? kWhite
+                                 : most  ? heat_colour(1)
+                                         : heat_colour(0))
+          << i << ", " << j;
+    }
+  }
+}
+
+TEST(SvgToPngTest, WhatIsNoSvgIsAnError) {
+  for (const std::string& text :
+       {std::string(), std::string("no picture"), std::string("<svg"),
+        std::string("<html/>"), std::string("\x89PNG\r\n\x1a\n", 8),
+        std::string(100, '\0')}) {
+    const auto png = svg_to_png(text, 1);
+    ASSERT_FALSE(png) << testing::PrintToString(text);
+    EXPECT_EQ(png.error().code, ErrorCode::bad_data);
+    EXPECT_THAT(png.error().message, StartsWith("svg_to_png: "));
+  }
+  EXPECT_EQ(svg_to_png(empty_svg("100%", "100%"), 1).error().message,
+            "svg_to_png: the picture has no width and height in pixels");
+}
+
+TEST(SvgToPngTest, LargerThanCairoDrawsIsAnError) {
+  EXPECT_TRUE(svg_to_png(empty_svg("32767", "1"), 1));
+  const Error wide = svg_to_png(empty_svg("20000", "10"), 2).error();
+  EXPECT_EQ(wide.code, ErrorCode::out_of_range);
+  EXPECT_EQ(wide.message,
+            "svg_to_png: the picture has 40000 x 20 pixels, expected at most "
+            "32767 a side");
+  const Error large = svg_to_png(empty_svg("20000", "20000"), 1).error();
+  EXPECT_EQ(large.code, ErrorCode::out_of_range);
+  EXPECT_THAT(large.message, EndsWith("expected at most 268435456 in all"));
+  EXPECT_EQ(svg_to_png(kHalfRed, 1e300).error().code, ErrorCode::out_of_range);
+}
+
+TEST(SvgToPngTest, ZoomIsANumberAboveZero) {
+  for (const double zoom : {0.0, -1.0, std::numeric_limits<double>::infinity(),
+                            std::numeric_limits<double>::quiet_NaN()}) {
+    const auto png = svg_to_png(kHalfRed, zoom);
+    ASSERT_FALSE(png);
+    EXPECT_EQ(png.error().code, ErrorCode::invalid_argument);
+  }
+  EXPECT_EQ(svg_to_png(kHalfRed, 0).error().message,
+            "svg_to_png: zoom is 0, expected a number above 0");
+}
+
+TEST(SvgToPngTest, AnImageLongerThanAnAttributeMayBeUsually) {
+  // libxml2's own limit is ten million characters.
+  const std::string data(std::size_t{11} << 20, 'A');
+  const std::string svg =
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"3\" height=\"2\">"
+      "<image width=\"1\" height=\"1\" href=\"data:image/png;base64," +
+      data + "\"/></svg>";
+  EXPECT_EQ(png_pixels(svg_to_png(svg, 1).value()).columns, 3u);
+}
+
+}  // namespace
+}  // namespace headwise::cli
