@@ -171,7 +171,10 @@ Status BertEncoder::forward_in(
         layer_norm(hidden, embeddings_.norm, hidden, *of_layers.executor);
     const std::size_t last = options.before_layer.value_or(layers_.size());
     for (std::size_t n = 0; s && n < last; ++n) {
-      s = run_layer(layers_[n], of_layers, memory, attn_weights);
+      if (options.before_each) {
+        s = options.before_each(n, std::as_const(memory.hidden).view());
+      }
+      s = !s ? s : run_layer(layers_[n], of_layers, memory, attn_weights);
     }
     return s;
   });

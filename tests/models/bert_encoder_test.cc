@@ -119,6 +119,31 @@ TEST_P(BertEncoderTest, TheStatesBeforeALayerAreWhatItTakes) {
                 encoder.forward({kIds[0]}).value().hidden));
 }
 
+TEST_P(BertEncoderTest, WhoeverLooksOnIsShownWhatEachLayerTakes) {
+  const auto encoder = read(params_).value();
+  std::vector<std::size_t> seen;
+  const auto look = [&](std::size_t layer, TensorView<const float, 3> hidden) {
+    seen.push_back(layer);
+    const auto before =
+        encoder.forward(kIds, {.before_layer = layer}).value().hidden;
+    EXPECT_EQ(hidden.extents(),
+              (Extents<3>{1, before.extent(0), before.extent(1)}));
+    EXPECT_TRUE(std::equal(before.elements().begin(), before.elements().end(),
+                           hidden.data()));
+    return ok();
+  };
+  const auto result = encoder.forward(kIds, {.before_each = look});
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(seen, (std::vector<std::size_t>{0, 1}));
+  EXPECT_TRUE(same_bits(result->hidden, encoder.forward(kIds).value().hidden));
+
+  const auto refuse = [](std::size_t layer, TensorView<const float, 3>) {
+    return layer == 1 ? Status(Error{ErrorCode::bad_data, "enough"}) : ok();
+  };
+  EXPECT_EQ(encoder.forward(kIds, {.before_each = refuse}).error().message,
+            "enough");
+}
+
 TEST_P(BertEncoderTest, NamesMayHaveTheModelsPrefixAndTheNormsTheirOldNames) {
   const auto expected = read(params_).value().forward(kIds).value().hidden;
   Params old;

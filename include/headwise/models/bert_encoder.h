@@ -36,6 +36,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -72,11 +73,16 @@ struct BertEmbeddings {
   LayerNormParams norm;
 };
 
+// What a layer takes, (1, rows, hidden_size); an error ends the call.
+using BeforeLayer =
+    std::function<Status(std::size_t layer, TensorView<const float, 3> hidden)>;
+
 struct BertOptions {
   // The hidden states that this layer takes: only those before it are run. Not
   // given: all run.
   std::optional<std::size_t> before_layer{};
   bool attn_weights = false;
+  BeforeLayer before_each{};           // called before each layer that is run
   const Executor* executor = nullptr;  // null: Executor::default_executor()
 };
 
