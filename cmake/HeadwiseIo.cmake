@@ -3,10 +3,12 @@
 # installed as well.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
+pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
 find_package(nlohmann_json REQUIRED)
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(nettle REQUIRED IMPORTED_TARGET nettle)
 pkg_check_modules(libpng REQUIRED IMPORTED_TARGET libpng)
+include(EmbedFiles)
 
 add_library(headwise_io)
 add_library(headwise::io ALIAS headwise_io)
@@ -18,6 +20,7 @@ target_sources(headwise_io
     include/headwise/inspect/step_table.h
     include/headwise/inspect/heads_svg.h
     include/headwise/inspect/heads_grid_svg.h
+    include/headwise/inspect/view_page.h
     include/headwise/interop/array.h
     include/headwise/interop/npy.h
     include/headwise/interop/npz.h
@@ -45,6 +48,13 @@ target_sources(headwise_io
     src/inspect/grid_words.cc
     src/inspect/grid_layout.cc
     src/inspect/heads_grid_svg.cc
+    src/inspect/view_block.cc
+    src/inspect/view_error.cc
+    src/inspect/view_head.cc
+    src/inspect/view_mask.cc
+    src/inspect/view_layer.cc
+    src/inspect/view_html.cc
+    src/inspect/view_page.cc
     src/interop/array.cc
     src/interop/atomic_file.cc
     src/interop/element_bytes.cc
@@ -89,10 +99,30 @@ target_sources(headwise_io
     src/models/bert_encoder.cc
     src/models/pooling.cc
     src/models/sentence_encoder.cc)
+
+# The viewer's files; its scripts are one, in the order that ORDER says.
+set(viewer src/inspect/viewer)
+file(STRINGS ${viewer}/ORDER names)
+list(TRANSFORM names PREPEND ${viewer}/ OUTPUT_VARIABLE scripts)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+  ${viewer}/ORDER ${scripts})
+set(script "")
+foreach(path IN LISTS scripts)
+  file(READ ${path} text)
+  string(APPEND script "${text}")
+endforeach()
+set(generated ${CMAKE_CURRENT_BINARY_DIR}/viewer)
+file(CONFIGURE OUTPUT ${generated}/viewer.js CONTENT "@script@" @ONLY)
+embed_files(${generated}/viewer_files.cc
+  inspect/viewer_files.h headwise::viewer_file
+  ${viewer}/template.html ${viewer}/viewer.css ${generated}/viewer.js)
+target_sources(headwise_io PRIVATE ${generated}/viewer_files.cc)
+
 target_link_libraries(headwise_io
   PUBLIC headwise
   PRIVATE
-    PkgConfig::libzip PkgConfig::utf8proc PkgConfig::nettle PkgConfig::libpng)
+    PkgConfig::libzip PkgConfig::zlib PkgConfig::utf8proc PkgConfig::nettle
+    PkgConfig::libpng)
 # Headers only: those who link headwise::io need not have them.
 target_include_directories(headwise_io SYSTEM PRIVATE
   $<TARGET_PROPERTY:nlohmann_json::nlohmann_json,INTERFACE_INCLUDE_DIRECTORIES>)

@@ -198,7 +198,8 @@ class Picture {
   }
 
   std::string name_of(std::size_t h) const {
-    return std::string(words_.head) + " " + std::to_string(h);
+    return std::string(words_.head) + " " +
+           std::to_string(given_.first_head + h);
   }
 
   void labels(const Box& map) {

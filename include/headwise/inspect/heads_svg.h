@@ -21,6 +21,7 @@ struct HeadsPicture {
   std::vector<std::string> query_labels;  // Lq; any text is safe
   std::vector<std::string> key_labels;    // Lkv
   std::string title;
+  std::size_t first_head = 0;  // the number of the first one
   Language language = Language::en;
   // The pixels that one of the picture's becomes, where it is to be drawn in
   // pixels: what is an image in it is made as fine as that.

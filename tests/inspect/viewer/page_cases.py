@@ -13,12 +13,12 @@ HOSTILE = ["[CLS]", "</script><script>window.hacked = 1</script>",
 class Case:
     """A page on disk and what is true of it."""
 
-    def __init__(self, folder, name, spec, layers, masks):
+    def __init__(self, folder, name, spec, layers, masks, write=make_page.write_page):
         self.spec, self.masks = spec, masks
         self.heads = {(layer["number"], head["number"]): head
                       for layer in layers for head in layer["heads"]}
         self.path = folder / f"{name}.html"
-        self.page = make_page.write_page(self.path, spec, layers, masks)
+        self.page = write(self.path, spec, layers, masks)
 
     def entry(self, layer, head):
         """What the page says of the head."""

@@ -1,8 +1,8 @@
 """Opens the viewer's pages in a real browser and uses them.
 
-    page_test.py [unittest arguments]
+    page_test.py [HEADWISE] [unittest arguments]
 
-Needs numpy, playwright, axe_playwright_python (tests/requirements.txt) and the
+HEADWISE is the command, whose own pages are opened as well. Needs numpy, playwright, axe_playwright_python (tests/requirements.txt) and the
 distribution's chromium (or HEADWISE_CHROMIUM); without them it is skipped, and
 under CI=true it fails.
 """
@@ -30,25 +30,32 @@ from playwright.sync_api import sync_playwright  # noqa: E402
 
 import make_page  # noqa: E402
 import page_cases  # noqa: E402
+import written_pages  # noqa: E402
 
 CHROMIUM = os.environ.get("HEADWISE_CHROMIUM") or shutil.which("chromium")
 if CHROMIUM is None:
     print("skipped: there is no chromium")
     sys.exit(1 if os.environ.get("CI") == "true" else peers.SKIPPED)
 
+COMMAND = ""
 VIEWER = make_page.VIEWER
 ROUNDED = 1e-6  # numbers in files have six digits
 
 
 class Cases(dict):
-    """Pages by the names of page_cases' functions, made when they are asked for."""
+    """Pages by the names of page_cases' and written_pages' functions, made when they
+    are asked for."""
 
     def __init__(self, path):
         super().__init__()
         self.path = path
 
     def __missing__(self, name):
-        self[name] = getattr(page_cases, name)(self.path)
+        if name.startswith("written_"):
+            self[name] = getattr(written_pages, name)(
+                self.path, written_pages.Writer(COMMAND))
+        else:
+            self[name] = getattr(page_cases, name)(self.path)
         return self[name]
 
 
@@ -67,6 +74,13 @@ def tearDownModule():
     browser.close()
     playwright.stop()
     folder.cleanup()
+
+
+def serious(page):
+    """What axe finds."""
+    found = Axe().run(page).response["violations"]
+    return [(v["id"], v["nodes"][0]["html"][:200], len(v["nodes"])) for v in found
+            if v["impact"] in ("serious", "critical")]
 
 
 class Window:
@@ -593,6 +607,74 @@ class Keyboard(PageCase):
         self.assertEqual(page.locator("dialog").count(), 0)
 
 
+class Written(PageCase):
+    """The pages of the command. What is in them is held against a second writer in
+    written_test.py; here they are used."""
+
+    def setUp(self):
+        super().setUp()
+        if not COMMAND:
+            self.skipTest("the command was not given")
+
+    def test_csv_is_the_attention_weights(self):
+        for name, layer, head in (
+                ("small", 0, 0), ("small", 1, 3), ("ragged", 0, 0), ("ragged", 0, 1),
+                ("cross", 0, 1), ("middle", 0, 1)):
+            with self.subTest(page=name, layer=layer, head=head):
+                case = cases["written_" + name]
+                page = self.open("written_" + name, f"#view=head&layer={layer}&head={head}")
+                queries, keys = self.check_matrix(page, case, layer, head)
+                self.assertEqual((len(queries), len(keys)),
+                                 (case.page["num_queries"], case.page["num_keys"]))
+
+    def test_computed_tiles_are_the_attention_weights(self):
+        link = "#view=head&layer=0&head={}&size=128&row={}&column={}"
+        for head, row, column in ((0, 1970, 1950), (1, 4000, 3968), (1, 2000, 60)):
+            with self.subTest(head=head, row=row):
+                page = self.open("written_long", link.format(head, row, column))
+                self.check_matrix(page, cases["written_long"], 0, head)
+
+    def test_by_keys_alone(self):
+        page = self.open("written_small")
+        state = lambda: page.evaluate("() => headwise.state.get()")  # noqa: E731
+        page.focus("#head-0-0")
+        self.keys(page, "ArrowRight", "ArrowDown", "Enter")
+        self.assertEqual((state()["view"], state()["layer"], state()["head"]), ("head", 1, 1))
+        self.settle(page)
+        self.keys(page, "ArrowDown", "ArrowDown", "Enter")
+        self.assertEqual((state()["query"], state()["key"]), (1, 0))
+        self.keys(page, "t", "s")
+        self.assertIn("softmax", page.inner_text("#main"))
+        self.keys(page, "g")
+        self.assertEqual(state()["view"], "grid")
+
+    def test_elements_of_the_pinned_pair(self):
+        case = cases["written_small"]
+        page = self.open("written_small", "#view=head&layer=1&head=3&query=6&key=2")
+        found = page.evaluate(
+            "() => headwise.elements.compute(headwise.state.head(), headwise.pick.pin())"
+            ".then(f => ({score: f.score, weight: f.weight}))")
+        one = case.heads[1, 3]
+        q, k = one["query"][6].astype(np.float16), one["key"][2].astype(np.float16)
+        capped = 20 * np.tanh(q.astype(float) @ k.astype(float) * case.spec["scale"] / 20)
+        self.assertAlmostEqual(found["score"], capped - 1 * 4, places=6)
+        self.assertLess(abs(found["weight"] - case.weights(1, 3)[0][6, 2]), 0.01)
+
+    def test_hostile_tokens_are_text(self):
+        page = self.open("written_hostile", "#view=head&layer=0&head=0&query=3&key=4&table=1")
+        self.assertFalse(page.evaluate("() => 'hacked' in window"))
+        self.assertEqual(page.locator("#app script, #app img, #app b").count(), 0)
+        self.assertIn("\u27e8U+202E\u27e9right", page.inner_text("#app"))
+        self.assertEqual(page.title(), "</title><script>window.hacked = 1</script>")
+
+    def test_axe_finds_nothing_serious(self):
+        for name, link in (("small", ""), ("small", "#view=head&layer=0&head=1&query=5&key=3"),
+                           ("small", "#view=trace"), ("cross", "#view=head&layer=0&head=0"),
+                           ("long", "#view=head&layer=0&head=0&size=64")):
+            with self.subTest(page=name, link=link):
+                self.assertEqual(serious(self.open("written_" + name, link)), [])
+
+
 class Links(PageCase):
     def test_the_link_of_a_view_opens_it(self):
         page = self.open("small", "#view=head&layer=1&head=0")
@@ -705,22 +787,17 @@ class Access(PageCase):
              "#view=head&layer=0&head=1&query=5&key=3&table=1&hide=1",
              "#view=head&layer=1&head=2", "#view=trace", "#filter=x")
 
-    def violations(self, page):
-        found = Axe().run(page).response["violations"]
-        return [(v["id"], v["nodes"][0]["html"][:200], len(v["nodes"])) for v in found
-                if v["impact"] in ("serious", "critical")]
-
     def test_axe_finds_nothing_serious_in_any_view_light_and_dark(self):
         for scheme in ("light", "dark"):
             page = self.open("small", scheme=scheme)
             for link in self.VIEWS:
                 with self.subTest(scheme=scheme, link=link):
                     self.go(page, link)
-                    self.assertEqual(self.violations(page), [])
+                    self.assertEqual(serious(page), [])
             for key in ("e", "?", "/"):
                 with self.subTest(scheme=scheme, dialog=key):
                     self.keys(page, key)
-                    self.assertEqual(self.violations(page), [])
+                    self.assertEqual(serious(page), [])
                     self.close(page)
 
     def test_axe_finds_nothing_serious_in_korean_long_and_ragged_pages(self):
@@ -728,7 +805,7 @@ class Access(PageCase):
                            ("long", "#view=head&layer=0&head=0&size=64"),
                            ("ragged", "#view=head&layer=0&head=0"), ("hostile", "#table=1")):
             with self.subTest(name=name):
-                self.assertEqual(self.violations(self.open(name, link)), [])
+                self.assertEqual(serious(self.open(name, link)), [])
 
     def test_the_page_speaks_both_languages(self):
         page = self.open("cross")
@@ -801,4 +878,6 @@ class Access(PageCase):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) > 1 and os.path.isfile(sys.argv[1]):
+        COMMAND = os.path.abspath(sys.argv.pop(1))
     unittest.main()

@@ -1,0 +1,38 @@
+// The blocks of a page: numbers as little-endian bytes, deflated, in base64.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace headwise {
+
+// Throws std::bad_alloc.
+std::string deflated_base64(std::span<const std::byte> bytes);
+
+// Arrays one after the other.
+class BlockBytes {
+ public:
+  template <class T>
+  void add(std::span<const T> numbers) {
+    static_assert(std::endian::native == std::endian::little);
+    const auto bytes = std::as_bytes(numbers);
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  }
+
+  std::string encoded() const { return deflated_base64(bytes_); }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+template <class T>
+std::string encoded_block(const std::vector<T>& numbers) {
+  BlockBytes bytes;
+  bytes.add(std::span<const T>(numbers));
+  return bytes.encoded();
+}
+
+}  // namespace headwise

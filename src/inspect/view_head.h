@@ -1,0 +1,72 @@
+// One head of one sequence as a page holds it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "headwise/attention/spec.h"
+#include "headwise/attention/statistics_options.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor_view.h"
+
+namespace headwise {
+
+// Keys of each query that a page names.
+inline constexpr std::size_t kPageTopKeys = 8;
+
+// What is known of the head. Without attn_weights the page computes them.
+struct ViewedHead {
+  TensorView<const float, 2> query;            // (Lq, D)
+  TensorView<const float, 2> key;              // (Lkv, D)
+  TensorView<const float, 1> lse;              // (Lq)
+  TensorView<const float, 2> rows;             // (Lq, kStatistics)
+  TensorView<const std::int64_t, 2> top_keys;  // (Lq, n), n >= kPageTopKeys
+  TensorView<const float, 2> top_weights;      // (Lq, n)
+  TensorView<const float, 1> columns;          // (Lkv): sums
+  TensorView<const float, 2> map_largest;      // (map_size(Lq), ..)
+  TensorView<const float, 2> map_mean;
+  TensorView<const float, 2> attn_weights{};  // (Lq, Lkv)
+  std::optional<float> slope{};               // of ALiBi
+  double scale = 1;
+  std::optional<double> softcap{};
+  std::int64_t query_start = 0;
+  bool elements = true;  // query and key go into the page
+};
+
+// Means over the queries that have a key.
+struct PooledRows {
+  std::array<std::optional<double>, kStatistics> mean{};
+  std::size_t empty_rows = 0;
+};
+PooledRows pool_rows(TensorView<const float, 2> rows);
+
+// Its blocks, encoded, and numbers.
+struct EncodedHead {
+  std::string rows;
+  std::string columns;
+  std::string top;
+  std::string small;
+  std::optional<std::string> map{};
+  std::optional<std::string> query{};
+  std::optional<std::string> lse{};
+  PooledRows pooled{};
+  // The largest difference between an attention weight that the page shows and
+  // the true one.
+  double error = 0;
+};
+
+// Throws std::bad_alloc.
+EncodedHead encode_head(const ViewedHead& head);
+
+// The rows in binary16. Throws std::bad_alloc.
+std::string encode_halves(TensorView<const float, 2> rows);
+
+// Errors: bad_data for an element that is not finite or beyond `largest`.
+Status check_elements(std::string_view name, TensorView<const float, 4> x,
+                      float largest);
+
+}  // namespace headwise

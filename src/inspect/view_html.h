@@ -1,0 +1,19 @@
+// A page's HTML from its JSON and its blocks.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace headwise {
+
+struct PageText {
+  std::string_view title;  // anybody's
+  std::string_view json;   // UTF-8
+  std::span<const std::string> blocks;
+};
+
+// Throws std::bad_alloc.
+std::string page_html(const PageText& page);
+
+}  // namespace headwise

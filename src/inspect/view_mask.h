@@ -1,0 +1,30 @@
+// A head's mask as a page holds it: a range of keys for each query, and bits
+// where the range has holes.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "headwise/attention/spec.h"
+
+namespace headwise {
+
+struct EncodedMask {
+  std::string ranges;               // (queries, 2) int32: begin, end
+  std::optional<std::string> bits;  // (queries, ceil(keys / 8)) bytes
+
+  bool operator==(const EncodedMask&) const = default;
+};
+
+// Of the first `queries` queries of sequence b. Throws std::bad_alloc.
+EncodedMask encode_mask(const AttentionSpec& spec, std::size_t b, std::size_t h,
+                        std::size_t queries);
+
+// "causal & padding"; "none".
+std::string mask_name(const AttentionSpec& spec);
+
+// Whether query heads may have masks of their own.
+bool masks_differ_by_head(const AttentionSpec& spec);
+
+}  // namespace headwise

@@ -1,0 +1,352 @@
+#include "headwise/inspect/view_page.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
+#include "headwise/version.h"
+#include "inspect/view_head.h"
+#include "inspect/view_html.h"
+#include "inspect/view_layer.h"
+#include "inspect/view_mask.h"
+
+namespace headwise {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kOperation = "view_page";
+
+// ---- JSON of the parts. ----
+
+Json number_or_null(const std::optional<double>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+
+Json text_or_null(const std::optional<std::string>& text) {
+  return text ? Json(*text) : Json(nullptr);
+}
+
+Json step_json(const TracedStep& step, std::size_t layer) {
+  const StepInfo* const info = find_step(step.name);
+  Json json = {{"step", step.name},
+               {"formula", info == nullptr ? "" : std::string(info->formula)},
+               {"shape", step.extents},
+               {"axes", step.axes},
+               {"min", nullptr},
+               {"max", nullptr},
+               {"not_finite", 0},
+               {"layer", layer}};
+  if (step.has_data()) {
+    const StepSummary summary = summarize(step);
+    if (summary.finite != 0) {
+      json["min"] = summary.min;
+      json["max"] = summary.max;
+    }
+    json["not_finite"] = summary.count - summary.finite;
+  }
+  return json;
+}
+
+Json statistics_json() {
+  Json json = Json::array();
+  for (std::size_t k = 0; k < kStatistics; ++k) {
+    const auto statistic = static_cast<Statistic>(k);
+    json.push_back({{"name", name_of(statistic)},
+                    {"unit", statistic == Statistic::entropy    ? "nats"
+                             : statistic == Statistic::distance ? "tokens"
+                                                                : ""}});
+  }
+  return json;
+}
+
+Json pooled_json(const EncodedHead& head) {
+  Json json = Json::object();
+  for (std::size_t k = 0; k < kStatistics; ++k) {
+    json[std::string(name_of(static_cast<Statistic>(k)))] =
+        number_or_null(head.pooled.mean[k]);
+  }
+  return json;
+}
+
+// What is the same for all layers.
+Json page_json(const ViewPageSettings& settings, const ShownLayer& layer) {
+  return {{"format", "headwise.view"},
+          {"version", 1},
+          {"generator", std::string("headwise ") + version()},
+          {"lang", settings.language == Language::ko ? "ko" : "en"},
+          {"title", settings.title},
+          {"command", settings.command},
+          {"model", text_or_null(settings.model)},
+          {"text", text_or_null(settings.text)},
+          {"kind", settings.cross ? "cross" : "self"},
+          {"query_tokens", settings.query_labels},
+          {"key_tokens", settings.key_labels},
+          {"query_special", settings.query_special},
+          {"key_special", settings.key_special},
+          {"num_queries", layer.queries()},
+          {"num_keys", layer.keys()},
+          {"head_dim", layer.head_dim()},
+          {"query_start", layer.spec().mask.query_start(layer.sequence())},
+          {"scale", layer.spec().scale},
+          {"softcap", number_or_null(layer.spec().softcap)},
+          {"statistics", statistics_json()}};
+}
+
+// ---- A layer's heads, encoded. ----
+
+struct EncodedLayer {
+  std::vector<EncodedHead> heads;
+  std::vector<std::string> keys;  // by key head; empty without elements
+
+  // Of all blocks, and of those with query, key and log-sum-exp.
+  std::size_t bytes() const;
+  std::size_t element_bytes() const;
+};
+
+std::size_t EncodedLayer::element_bytes() const {
+  std::size_t bytes = 0;
+  for (const std::string& key : keys) {
+    bytes += key.size();
+  }
+  for (const EncodedHead& head : heads) {
+    bytes += head.query ? head.query->size() + head.lse->size() : 0;
+  }
+  return bytes;
+}
+
+std::size_t EncodedLayer::bytes() const {
+  std::size_t bytes = element_bytes();
+  for (const EncodedHead& head : heads) {
+    bytes += head.rows.size() + head.columns.size() + head.top.size() +
+             head.small.size() + (head.map ? head.map->size() : 0);
+  }
+  return bytes;
+}
+
+EncodedLayer encode(const ShownLayer& layer) {
+  const AttentionShape& shape = layer.spec().shape;
+  EncodedLayer encoded{
+      std::vector<EncodedHead>(shape.Hq),
+      std::vector<std::string>(layer.elements() ? shape.Hkv : 0)};
+  const auto encode_one = [&](std::size_t h) {
+    encoded.heads[h] = encode_head(layer.head(h));
+    const std::size_t kv_head = shape.kv_head(h);
+    if (layer.elements() && h % (shape.Hq / shape.Hkv) == 0) {
+      encoded.keys[kv_head] = encode_halves(layer.key(kv_head));
+    }
+  };
+  layer.spec().executor->parallel_for(
+      shape.Hq, 1, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t h = begin; h < end; ++h) {
+          encode_one(h);
+        }
+      });
+  return encoded;
+}
+
+std::string megabytes(std::size_t bytes) {
+  constexpr std::size_t kMegabyte = std::size_t{1} << 20;
+  return std::to_string((bytes + kMegabyte - 1) / kMegabyte) + " MB";
+}
+
+}  // namespace
+
+// ---- The page. ----
+
+struct ViewPage::Parts {
+  ViewPageSettings settings;
+  Json json{};
+  Json layers = Json::array();
+  Json masks = Json::array();
+  Json trace = Json::array();
+  double error = 0;
+  bool maps = true;
+  std::vector<EncodedMask> known_masks{};
+  std::vector<std::string> blocks{};
+  std::size_t bytes = 0;  // of the blocks
+  Extents<3> sizes{};     // Lq, Lkv, D of the first layer
+
+  Status check_sizes(const ShownLayer& layer) const;
+  Status check_fits(const ViewedLayer& layer, const EncodedLayer& encoded,
+                    bool could_do_without) const;
+  std::size_t add_block(std::string block);
+  std::size_t add_mask(const ShownLayer& layer, std::size_t h);
+  void add_layer(const ViewedLayer& given, const ShownLayer& layer,
+                 EncodedLayer encoded);
+};
+
+Status ViewPage::Parts::check_sizes(const ShownLayer& layer) const {
+  const Extents<3> given = {layer.queries(), layer.keys(), layer.head_dim()};
+  if (given[0] == 0 || given[1] == 0) {
+    return value_error(kOperation, given[0] == 0 ? "query" : "key", "empty",
+                       "at least one row", ErrorCode::shape_mismatch);
+  }
+  if (!layers.empty()) {
+    return check_shape(kOperation, "layer", given, "(Lq, Lkv, D)", sizes);
+  }
+  if (Status s = check_shape(kOperation, "query_labels",
+                             {{settings.query_labels.size()}}, "(queries)",
+                             {{layer.queries()}});
+      !s) {
+    return s;
+  }
+  return check_shape(kOperation, "key_labels", {{settings.key_labels.size()}},
+                     "(keys)", {{layer.keys()}});
+}
+
+Status ViewPage::Parts::check_fits(const ViewedLayer& layer,
+                                   const EncodedLayer& encoded,
+                                   bool could_do_without) const {
+  const std::size_t more = encoded.bytes();
+  if (bytes + more <= settings.most_bytes) {
+    return ok();
+  }
+  std::string fits = std::to_string(layers.size()) + " layer(s) fit";
+  const std::size_t bare = more - encoded.element_bytes();
+  if (could_do_without && encoded.element_bytes() != 0 && bare != 0) {
+    fits += ", or about " + std::to_string(settings.most_bytes / bare) +
+            " without query and key";
+  }
+  return value_error(
+      kOperation, "page",
+      megabytes(bytes + more) + " with layer " + std::to_string(layer.number),
+      "at most " + megabytes(settings.most_bytes) + ": " + fits,
+      ErrorCode::out_of_range);
+}
+
+std::size_t ViewPage::Parts::add_block(std::string block) {
+  bytes += block.size();
+  blocks.push_back(std::move(block));
+  return blocks.size() - 1;
+}
+
+std::size_t ViewPage::Parts::add_mask(const ShownLayer& layer, std::size_t h) {
+  EncodedMask mask =
+      encode_mask(layer.spec(), layer.sequence(), h, layer.queries());
+  const auto found = std::ranges::find(known_masks, mask);
+  const auto place = static_cast<std::size_t>(found - known_masks.begin());
+  if (found == known_masks.end()) {
+    Json entry = {{"name", mask_name(layer.spec())},
+                  {"ranges", add_block(mask.ranges)},
+                  {"bits", nullptr}};
+    if (mask.bits) {
+      entry["bits"] = add_block(*mask.bits);
+    }
+    masks.push_back(std::move(entry));
+    known_masks.push_back(std::move(mask));
+  }
+  return place;
+}
+
+void ViewPage::Parts::add_layer(const ViewedLayer& given,
+                                const ShownLayer& layer, EncodedLayer encoded) {
+  const AttentionSpec& spec = layer.spec();
+  std::vector<std::size_t> keys;
+  for (std::string& key : encoded.keys) {
+    keys.push_back(add_block(std::move(key)));
+  }
+  const auto add_optional = [&](std::optional<std::string>& block) {
+    return block ? Json(add_block(*std::move(block))) : Json(nullptr);
+  };
+  const bool own_masks = masks_differ_by_head(spec);
+  Json heads = Json::array();
+  std::size_t mask = 0;
+  for (std::size_t h = 0; h < encoded.heads.size(); ++h) {
+    EncodedHead& head = encoded.heads[h];
+    const std::size_t kv_head = spec.shape.kv_head(h);
+    if (h == 0 || own_masks) {
+      mask = add_mask(layer, h);
+    }
+    error = std::max(error, head.error);
+    heads.push_back(
+        {{"number", h},
+         {"kv_head", kv_head},
+         {"pruned", false},
+         {"mask", mask},
+         {"alibi",
+          spec.alibi.given() ? Json(spec.alibi.slope(h)) : Json(nullptr)},
+         {"error", head.error},
+         {"pooled", pooled_json(head)},
+         {"empty_rows", head.pooled.empty_rows},
+         {"rows", add_block(std::move(head.rows))},
+         {"columns", add_block(std::move(head.columns))},
+         {"top",
+          {{"count", kPageTopKeys}, {"block", add_block(std::move(head.top))}}},
+         {"small",
+          {{"rows", map_size(layer.queries())},
+           {"columns", map_size(layer.keys())},
+           {"block", add_block(std::move(head.small))}}},
+         {"map", add_optional(head.map)},
+         {"query", add_optional(head.query)},
+         {"key", keys.empty() ? Json(nullptr) : Json(keys[kv_head])},
+         {"lse", add_optional(head.lse)}});
+  }
+  layers.push_back({{"number", given.number}, {"heads", std::move(heads)}});
+  for (const TracedStep& step : given.steps) {
+    trace.push_back(step_json(step, given.number));
+  }
+}
+
+Result<ViewPage> ViewPage::create(ViewPageSettings settings) {
+  return catching_out_of_memory([&]() -> Result<ViewPage> {
+    auto parts = std::make_unique<Parts>();
+    parts->settings = std::move(settings);
+    return ViewPage(std::move(parts));
+  });
+}
+
+ViewPage::ViewPage(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+ViewPage::ViewPage(ViewPage&& other) noexcept = default;
+ViewPage& ViewPage::operator=(ViewPage&& other) noexcept = default;
+ViewPage::~ViewPage() = default;
+
+Status ViewPage::add(const ViewedLayer& layer) {
+  return catching_out_of_memory([&]() -> Status {
+    Parts& parts = *parts_;
+    const ViewPageSettings& settings = parts.settings;
+    const auto shown =
+        ShownLayer::create(layer.query, layer.key, settings.attention,
+                           settings.sequence, settings.elements);
+    if (!shown) {
+      return shown.error();
+    }
+    if (Status s = parts.check_sizes(*shown); !s) {
+      return s;
+    }
+    EncodedLayer encoded = encode(*shown);
+    if (Status s = parts.check_fits(layer, encoded, shown->maps()); !s) {
+      return s;
+    }
+    if (parts.layers.empty()) {
+      parts.json = page_json(settings, *shown);
+      parts.sizes = {shown->queries(), shown->keys(), shown->head_dim()};
+      parts.maps = shown->maps();
+    }
+    parts.add_layer(layer, *shown, std::move(encoded));
+    return ok();
+  });
+}
+
+Result<std::string> ViewPage::html() const {
+  return catching_out_of_memory([&]() -> Result<std::string> {
+    if (parts_->layers.empty()) {
+      return value_error(kOperation, "page", "without a layer",
+                         "at least one added");
+    }
+    Json json = parts_->json;
+    json["coding"] = {{"kind", parts_->maps ? "maps" : "tiles"},
+                      {"error", parts_->error}};
+    json["masks"] = parts_->masks;
+    json["layers"] = parts_->layers;
+    json["trace"] = parts_->trace;
+    const std::string text =
+        json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return page_html({parts_->settings.title, text, parts_->blocks});
+  });
+}
+
+}  // namespace headwise

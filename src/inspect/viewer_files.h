@@ -1,0 +1,14 @@
+// The files of src/inspect/viewer, built into the library.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace headwise {
+
+// The bytes of template.html, viewer.css, or viewer.js: the scripts that ORDER
+// names, in its order.
+std::span<const std::byte> viewer_file(std::string_view name);
+
+}  // namespace headwise

@@ -1,0 +1,204 @@
+// What a page refuses, and what it never does. What is in it is held against a
+// second writer in viewer/written_test.py.
+#include "headwise/inspect/view_page.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headwise/base/random.h"
+#include "headwise/base/tensor.h"
+
+namespace headwise {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<std::string> labels(std::size_t count) {
+  std::vector<std::string> all;
+  for (std::size_t n = 0; n < count; ++n) {
+    all.push_back(std::to_string(n));
+  }
+  return all;
+}
+
+// Heads of one sequence or several.
+struct Heads {
+  Tensor<float, 4> query;
+  Tensor<float, 4> key;
+
+  Heads(std::size_t B, std::size_t Lq, std::size_t Lkv, std::size_t Hq = 2,
+        std::size_t D = 4)
+      : query(Tensor<float, 4>::create({B, Lq, Hq, D}).value()),
+        key(Tensor<float, 4>::create({B, Lkv, 1, D}).value()) {
+    RandomStream(Seed{3}, 0).fill_uniform(query.elements(), -1, 1);
+    RandomStream(Seed{4}, 0).fill_uniform(key.elements(), -1, 1);
+  }
+
+  ViewedLayer layer(std::size_t number = 0) const {
+    return {.number = number, .query = query.view(), .key = key.view()};
+  }
+  ViewPageSettings settings() const {
+    return {.title = "heads",
+            .command = "none",
+            .query_labels = labels(query.extent(1)),
+            .key_labels = labels(key.extent(1))};
+  }
+};
+
+std::string page_of(const Heads& heads, ViewPageSettings settings) {
+  ViewPage page = ViewPage::create(std::move(settings)).value();
+  const Status s = page.add(heads.layer());
+  EXPECT_TRUE(s) << (s ? "" : s.error().message);
+  return page.html().value();
+}
+
+std::string refusal(const Heads& heads, ViewPageSettings settings,
+                    ErrorCode code) {
+  ViewPage page = ViewPage::create(std::move(settings)).value();
+  const Status s = page.add(heads.layer());
+  EXPECT_FALSE(s);
+  EXPECT_EQ(s.error().code, code);
+  return s.error().message;
+}
+
+std::size_t count(std::string_view text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string_view::npos;
+       at = text.find(part, at + 1)) {
+    ++found;
+  }
+  return found;
+}
+
+TEST(ViewPageTest, ThreadsChangeNoByte) {
+  const Heads heads(1, 70, 70, 8);
+  std::vector<std::string> pages;
+  for (const std::size_t threads : {1, 2}) {
+    const Executor executor = Executor::with_threads(threads).value();
+    ViewPageSettings settings = heads.settings();
+    settings.attention.executor = &executor;
+    pages.push_back(page_of(heads, std::move(settings)));
+  }
+  EXPECT_EQ(pages[0], pages[1]);
+}
+
+TEST(ViewPageTest, ASequenceOfABatchIsTheSameAsAlone) {
+  const Heads batch(3, 9, 9);
+  Heads alone(1, 9, 9);
+  for (auto [from, to] :
+       {std::pair(&batch.query, &alone.query), {&batch.key, &alone.key}}) {
+    std::copy_n(from->data() + 2 * to->size(), to->size(), to->data());
+  }
+  ViewPageSettings settings = batch.settings();
+  settings.sequence = 2;
+  EXPECT_EQ(page_of(batch, std::move(settings)),
+            page_of(alone, alone.settings()));
+}
+
+TEST(ViewPageTest, NoTextLeavesItsPlace) {
+  const Heads heads(1, 2, 2);
+  ViewPageSettings settings = heads.settings();
+  const std::size_t scripts = count(page_of(heads, settings), "</script");
+  const std::string hostile = "</script><!--\xe2\x80\xa8&\xff";
+  settings.title = settings.command = hostile;
+  settings.model = settings.text = hostile;
+  settings.query_labels = settings.key_labels = {hostile, hostile};
+  const std::string html = page_of(heads, settings);
+  EXPECT_EQ(count(html, "</script"), scripts);
+  EXPECT_EQ(count(html, "<!--"), 0u);
+  EXPECT_EQ(count(html, "\xe2\x80\xa8"), 1u);  // in the title, as text
+}
+
+TEST(ViewPageTest, HeadsWithMasksOfTheirOwnHaveTheirOwn) {
+  const Heads heads(1, 2, 2);
+  const std::array<bool, 8> may = {true, false, true, true,  // head 0
+                                   true, true,  true, true};
+  ViewPageSettings settings = heads.settings();
+  settings.attention.mask =
+      dense(TensorView<const bool, 3>(may.data(), {2, 2, 2}),
+            {Axis::H, Axis::Lq, Axis::Lkv});
+  const std::string html = page_of(heads, std::move(settings));
+  EXPECT_THAT(html, HasSubstr("\"number\":0,\"kv_head\":0,\"pruned\":false,"
+                              "\"mask\":0"));
+  EXPECT_THAT(html, HasSubstr("\"number\":1,\"kv_head\":0,\"pruned\":false,"
+                              "\"mask\":1"));
+}
+
+TEST(ViewPageTest, WithoutALayerThereIsNoPage) {
+  const auto html = ViewPage::create({}).value().html();
+  ASSERT_FALSE(html);
+  EXPECT_EQ(html.error().message,
+            "view_page: page is without a layer, expected at least one added");
+}
+
+TEST(ViewPageTest, LabelsAndLayersThatDoNotFitAreRefused) {
+  const Heads heads(1, 3, 5);
+  ViewPageSettings settings = heads.settings();
+  settings.key_labels.pop_back();
+  EXPECT_EQ(refusal(heads, settings, ErrorCode::shape_mismatch),
+            "view_page: key_labels has shape (4), expected (keys) = (5)");
+  ViewPage page = ViewPage::create(heads.settings()).value();
+  ASSERT_TRUE(page.add(heads.layer()));
+  const std::string before = page.html().value();
+  const Heads longer(1, 4, 5);
+  EXPECT_EQ(page.add(longer.layer(1)).error().message,
+            "view_page: layer has shape (4, 5, 4), expected (Lq, Lkv, D) = "
+            "(3, 5, 4)");
+  EXPECT_EQ(page.html().value(), before);
+}
+
+TEST(ViewPageTest, WhatIsNotFiniteOrBeyondBinary16IsNamed) {
+  Heads heads(1, 3, 5);
+  heads.query(0, 2, 1, 3) = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(refusal(heads, heads.settings(), ErrorCode::bad_data),
+            "view_page: query(0, 2, 1, 3) is nan, expected a finite number");
+  heads.query(0, 2, 1, 3) = 0;
+  heads.key(0, 4, 0, 0) = -65536;
+  EXPECT_EQ(refusal(heads, heads.settings(), ErrorCode::bad_data),
+            "view_page: key(0, 4, 0, 0) is -65536, expected at most 65504, "
+            "which binary16 can hold");
+  ViewPageSettings settings = heads.settings();
+  settings.elements = false;
+  EXPECT_FALSE(page_of(heads, std::move(settings)).empty());
+}
+
+TEST(ViewPageTest, WhatThePageCannotComputeIsRefused) {
+  const Heads heads(1, 2, kMostMapLength + 1, 1);
+  const std::vector<float> bias(kMostMapLength + 1);
+  ViewPageSettings settings = heads.settings();
+  settings.attention.bias = dense(
+      TensorView<const float, 1>(bias.data(), {bias.size()}), {Axis::Lkv});
+  EXPECT_EQ(refusal(heads, settings, ErrorCode::unsupported),
+            "view_page: bias is given, expected none beyond 1024 queries or "
+            "keys, where the page computes the scores");
+  settings.attention.bias = {};
+  settings.attention.softcap = 3;
+  EXPECT_THAT(page_of(heads, settings), HasSubstr("\"kind\":\"tiles\""));
+}
+
+TEST(ViewPageTest, APageThatWouldBeTooLargeSaysWhatWouldFit) {
+  const Heads heads(1, 64, 64, 4, 32);
+  ViewPageSettings settings = heads.settings();
+  settings.most_bytes = std::size_t{120} << 10;
+  ViewPage page = ViewPage::create(settings).value();
+  ASSERT_TRUE(page.add(heads.layer()));
+  const std::string before = page.html().value();
+  const Status s = page.add(heads.layer(1));
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().code, ErrorCode::out_of_range);
+  EXPECT_THAT(s.error().message, HasSubstr("with layer 1, expected at most"));
+  EXPECT_THAT(s.error().message,
+              HasSubstr("1 layer(s) fit, or about 2 without query and key"));
+  EXPECT_EQ(page.html().value(), before);
+}
+
+}  // namespace
+}  // namespace headwise

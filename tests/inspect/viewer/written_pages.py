@@ -1,0 +1,146 @@
+"""Pages that `headwise view` writes, with the truth about them in binary64."""
+import base64
+import json
+import re
+import subprocess
+import zlib
+
+import numpy as np
+
+import make_page
+import page_cases
+
+DATA = re.compile(r'<script type="application/json" id="page">(.*?)</script>', re.S)
+BLOCK = re.compile(r'<script type="text/plain" id="block-(\d+)">([^<]*)</script>')
+
+
+class Writer:
+    """Writes a page with the command, in place of make_page.write_page()."""
+
+    def __init__(self, command):
+        self.command = command
+
+    def __call__(self, path, spec, layers, masks):
+        folder = path.parent / (path.stem + "-tensors")
+        folder.mkdir()
+        arguments = tensors(folder, layers) + options(folder, spec, layers, masks)
+        done = subprocess.run([self.command, "view", *arguments, "--out", path],
+                              capture_output=True, timeout=600)
+        assert done.returncode == 0, done.stderr.decode()
+        return read(path)[0]
+
+
+def tensors(folder, layers):
+    query = np.stack([[head["query"] for head in layer["heads"]] for layer in layers])
+    key = np.stack([[next(head["key"] for head in layer["heads"]
+                          if head.get("kv_head", head["number"]) == kv)
+                     for kv in sorted({head.get("kv_head", head["number"])
+                                       for head in layer["heads"]})]
+                    for layer in layers])
+    np.save(folder / "q.npy", query[:, None].astype(np.float32))  # (N, 1, H, L, D)
+    np.save(folder / "k.npy", key[:, None].astype(np.float32))
+    return ["--query", folder / "q.npy", "--key", folder / "k.npy"]
+
+
+def options(folder, spec, layers, masks):
+    heads = layers[0]["heads"]
+    lq, lk = spec["num_queries"], spec["num_keys"]
+    for name in ("query", "key"):
+        (folder / f"{name}.txt").write_text(
+            "".join(token + "\n" for token in spec[f"{name}_tokens"]), "utf-8")
+    separators = np.zeros(lk, bool)
+    separators[spec["separators"]] = True
+    np.save(folder / "separators.npy", separators[None])
+    given = ["--query-tokens", folder / "query.txt", "--key-tokens", folder / "key.txt",
+             "--separators", folder / "separators.npy", "--title", spec["title"],
+             "--lang", spec.get("lang", "en"), "--scale", repr(spec["scale"]),
+             "--query-start", str(spec["query_start"])]
+    if spec.get("softcap"):
+        given += ["--softcap", str(spec["softcap"])]
+    if not spec.get("elements", True):
+        given.append("--no-elements")
+    if heads[0].get("alibi") is not None:
+        np.save(folder / "alibi.npy",
+                np.array([head["alibi"] for head in heads], np.float32))
+        given += ["--alibi", folder / "alibi.npy"]
+    if masks[0]["name"] == "causal":
+        given.append("--causal")
+    elif any(mask["name"] != "none" for mask in masks):
+        rows = slice(0, lq)
+        np.save(folder / "mask.npy", np.stack(
+            [make_page.visible(masks[head.get("mask", 0)], rows, lk) for head in heads]))
+        given += ["--mask", folder / "mask.npy", "--mask-axes", "H,Lq,Lkv"]
+    return given
+
+
+def read(path):
+    """-> the page's JSON, its blocks inflated."""
+    text = path.read_text("utf-8")
+    blocks = {int(number): zlib.decompress(base64.b64decode(block))
+              for number, block in BLOCK.findall(text)}
+    return json.loads(DATA.search(text).group(1)), blocks
+
+
+# ---- Cases: as page_cases' functions. ----
+
+def sloped(layers, slopes):
+    for layer in layers:
+        for head, slope in zip(layer["heads"], slopes):
+            head["alibi"] = slope
+    return layers
+
+
+def written_small(folder, write):
+    """L 12: causal, grouped heads, ALiBi and softcap."""
+    spec = make_page.invented_spec(12, 12, 16, softcap=20.0, title="Small")
+    layers = sloped(page_cases.layers_of(12, 12, 16, 2, 4, 2, spec), (0, .25, .125, 1))
+    return page_cases.Case(folder, "written-small", spec, layers,
+                           [make_page.causal_mask(12, 12)], write)
+
+
+def written_hostile(folder, write):
+    tokens = [token for token in page_cases.HOSTILE
+              if "\n" not in token and token != "\ud800"]
+    size = len(tokens)
+    spec = make_page.invented_spec(
+        size, size, 8, query_tokens=tokens, key_tokens=tokens,
+        title="</title><script>window.hacked = 1</script>")
+    layers = page_cases.layers_of(size, size, 8, 1, 2, 2, spec)
+    return page_cases.Case(folder, "written-hostile", spec, layers,
+                           [make_page.full_mask(size, size)], write)
+
+
+def written_ragged(folder, write):
+    """A mask of each head's own, queries with no key, no elements."""
+    spec = make_page.invented_spec(21, 21, 8, title="Ragged", elements=False)
+    layers = page_cases.layers_of(21, 21, 8, 1, 2, 2, spec)
+    layers[0]["heads"][1]["mask"] = 1
+    return page_cases.Case(folder, "written-ragged", spec, layers,
+                           [page_cases.ragged_mask(21, 21), make_page.full_mask(21, 21)],
+                           write)
+
+
+def written_cross(folder, write):
+    """Lq != Lkv, with a cache before the queries, opened in Korean."""
+    spec = make_page.invented_spec(7, 40, 8, query_start=20, lang="ko", title="Cross")
+    layers = page_cases.layers_of(7, 40, 8, 1, 2, 2, spec)
+    return page_cases.Case(folder, "written-cross", spec, layers,
+                           [make_page.causal_mask(7, 40, 20)], write)
+
+
+def written_middle(folder, write):
+    spec = make_page.invented_spec(512, 512, 16, title="Middle")
+    layers = page_cases.layers_of(512, 512, 16, 1, 2, 2, spec)
+    return page_cases.Case(folder, "written-middle", spec, layers,
+                           [make_page.causal_mask(512, 512)], write)
+
+
+def written_long(folder, write):
+    spec = make_page.invented_spec(4096, 4096, 16, title="Long", kind_of_coding="tiles")
+    layers = sloped(page_cases.layers_of(4096, 4096, 16, 1, 2, 1, spec), (0, .01))
+    return page_cases.Case(folder, "written-long", spec, layers,
+                           [make_page.causal_mask(4096, 4096)], write)
+
+
+ALL = [written_small, written_hostile, written_ragged, written_cross, written_middle,
+       written_long]
