@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstdint>
 #include <limits>
@@ -168,6 +169,24 @@ std::string extras_text(const CLI::App& command) {
              : fmt::format("unexpected argument \"{}\"", first);
 }
 
+// In single quotes unless it is plain.
+std::string quoted_for_shell(const std::string& value) {
+  const bool plain =
+      !value.empty() && std::ranges::all_of(value, [](unsigned char c) {
+        return std::isalnum(c) != 0 ||
+               std::string_view("-_./,=+:@").find(static_cast<char>(c)) !=
+                   std::string_view::npos;
+      });
+  if (plain) {
+    return value;
+  }
+  std::string quoted = "'";
+  for (const char c : value) {
+    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  }
+  return quoted + "'";
+}
+
 }  // namespace
 
 CLI::App* add_command(CLI::App& app, const std::string& name,
@@ -243,6 +262,31 @@ std::string closest(std::string_view given,
     }
   }
   return best;
+}
+
+std::vector<std::string> given_options(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() != 0) {
+      names.push_back(option->get_name());
+    }
+  }
+  return names;
+}
+
+std::string typed_text(const CLI::App& command) {
+  std::string text;
+  for (const CLI::Option* option : command.parse_order()) {
+    if (!option->get_positional() || option->get_lnames().size() != 0) {
+      text += " " + option->get_name();
+    }
+    for (const std::string& value : option->get_expected_min() == 0
+                                        ? std::vector<std::string>()
+                                        : option->results()) {
+      text += " " + quoted_for_shell(value);
+    }
+  }
+  return text;
 }
 
 std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error,

@@ -37,6 +37,11 @@ CLI::Option* add_count(CLI::App& command, const std::string& name,
       ->transform(at_least_one());
 }
 
+// The options that were typed, by name; for a command's callback.
+std::vector<std::string> given_options(const CLI::App& command);
+// The same with their values, as a shell takes them: " --model DIR 'a text'".
+std::string typed_text(const CLI::App& command);
+
 // The sentence for a command line that cannot be parsed, with the closest name
 // where something was mistyped.
 std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error,

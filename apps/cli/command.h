@@ -22,6 +22,8 @@ using Command = std::function<Outcome(const Streams&)>;
 void add_explain(CLI::App& app, Command& chosen);
 void add_run(CLI::App& app, Command& chosen);
 void add_encode(CLI::App& app, Command& chosen);
+void add_view(CLI::App& app, Command& chosen);
+void add_stats(CLI::App& app, Command& chosen);
 void add_train(CLI::App& app, Command& chosen);
 void add_bench(CLI::App& app, Command& chosen);
 void add_inspect(CLI::App& app, Command& chosen);

@@ -130,17 +130,6 @@ void add_model_options(CLI::App& command, ExplainFlags& flags) {
       ->group("Input");
 }
 
-// Those that were typed, by their names.
-std::vector<std::string> given_options(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->count() != 0) {
-      names.push_back(option->get_name());
-    }
-  }
-  return names;
-}
-
 void add_input_options(CLI::App& command, ExplainFlags& flags) {
   command
       .add_option("--example", flags.example,

@@ -45,6 +45,8 @@ int run(const std::vector<std::string>& arguments) {
   add_explain(app, chosen);
   add_run(app, chosen);
   add_encode(app, chosen);
+  add_view(app, chosen);
+  add_stats(app, chosen);
   add_train(app, chosen);
   add_bench(app, chosen);
   add_inspect(app, chosen);

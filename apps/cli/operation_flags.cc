@@ -104,11 +104,15 @@ void add_dropout_options(CLI::App& command, OperationFlags& flags) {
 
 }  // namespace
 
-void add_operation_options(CLI::App& command, OperationFlags& flags) {
+void add_weight_options(CLI::App& command, OperationFlags& flags) {
   add_count(command, "--threads", flags.threads,
             "threads to use (default: all)");
   add_mask_options(command, flags);
   add_score_options(command, flags);
+}
+
+void add_operation_options(CLI::App& command, OperationFlags& flags) {
+  add_weight_options(command, flags);
   add_dropout_options(command, flags);
 }
 

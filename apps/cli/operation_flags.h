@@ -42,6 +42,8 @@ struct OperationFlags {
   bool additive() const { return scoring == "additive"; }
 };
 
+// Threads, masks and scores; add_operation_options() adds dropout.
+void add_weight_options(CLI::App& command, OperationFlags& flags);
 void add_operation_options(CLI::App& command, OperationFlags& flags);
 // --offsets and --query-offsets.
 void add_ragged_options(CLI::App& command, OperationFlags& flags);

@@ -39,8 +39,10 @@ Error in_option_words(Error error, const OperationFlags& flags) {
       {"offsets.key", "--offsets"},
       {"offsets.query", "--query-offsets"},
       {"query_start", "--query-start"},
+      {"query_lengths", "--query-lengths"},
       {"scale", "--scale"},
-      {"score_weight", "--score-weight"}};
+      {"score_weight", "--score-weight"},
+      {"separators", "--separators"}};
   // "attention: key_lengths[0] is 7, expected 0 to Lkv = 6"
   const std::size_t begin = error.message.find(": ");
   if (begin == std::string::npos) {

@@ -1,0 +1,317 @@
+// headwise view
+// A page that shows what every head does; pictures and JSON of the same.
+#include <fmt/format.h>
+
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "args.h"
+#include "command.h"
+#include "headwise/inspect/view_page.h"
+#include "headwise/interop/atomic_file.h"
+#include "open_page.h"
+#include "option_errors.h"
+#include "output.h"
+#include "progress_bar.h"
+#include "statistic_names.h"
+#include "svg_to_png.h"
+#include "terminal_text.h"
+#include "view_flags.h"
+#include "view_heads.h"
+#include "view_json.h"
+#include "view_picture.h"
+#include "words.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::string_view kExamples =
+    R"(  headwise view --model all-MiniLM-L6-v2 "The cat sat on the mat." --out page.html --open
+  headwise view --model all-MiniLM-L6-v2 - --png heads.png < page.txt
+  headwise view --model all-MiniLM-L6-v2 "Heads matter." --head 0.3 --svg head.svg
+  headwise view --query q.npy --key k.npy --causal --out page.html)";
+
+Outcome check_flags(const ViewFlags& flags) {
+  if (flags.out.empty() && !flags.pictures() && !flags.json) {
+    return usage("expected --out PAGE.html, --svg FILE, --png FILE or --json");
+  }
+  if (flags.open && flags.out.empty()) {
+    return usage("--open needs --out PAGE.html beside it");
+  }
+  if (flags.no_elements && flags.out.empty()) {
+    return usage("--no-elements needs --out PAGE.html beside it");
+  }
+  if (!flags.head.empty() && !flags.pictures() && !flags.json) {
+    return usage("--head needs --svg, --png or --json beside it");
+  }
+  if (!flags.sort.empty() && (!flags.pictures() || !flags.head.empty())) {
+    return usage("--sort needs --svg or --png of all heads beside it");
+  }
+  std::set<std::string_view> files;
+  for (const std::string* file : {&flags.out, &flags.svg, &flags.png}) {
+    if (!file->empty() && !files.insert(*file).second) {
+      return usage(fmt::format("{} is given for two outputs", *file));
+    }
+  }
+  return {};
+}
+
+Language language_of(const ViewFlags& flags) {
+  return flags.lang.empty()   ? language_of_environment()
+         : flags.lang == "ko" ? Language::ko
+                              : Language::en;
+}
+
+std::string title_of(const ViewFlags& flags, const SeenText& text) {
+  if (!flags.title.empty()) {
+    return flags.title;
+  }
+  if (!text.model) {
+    return text.cross ? "Cross-attention" : "Self-attention";
+  }
+  const std::string_view path = *text.model;
+  const std::size_t end = path.find_last_not_of('/') + 1;
+  return std::string(
+      path.substr(0, end).substr(path.substr(0, end).find_last_of('/') + 1));
+}
+
+// What the library said, in the words of the command line.
+Failure failed(const Error& error, const ViewFlags& flags) {
+  Error said = in_option_words(error, flags.seen.operation);
+  constexpr std::string_view kPage = "view_page: ";
+  if (said.message.starts_with(kPage)) {
+    said.message = "view: " + said.message.substr(kPage.size());
+  }
+  if (error.code == ErrorCode::out_of_range &&
+      error.message.starts_with("view_page: page is ")) {
+    said.message += "; --layers and --no-elements make it smaller";
+  }
+  return failure_of(as_data(said));
+}
+
+Result<std::string> make_page(const ViewFlags& flags, const SeenHeads& heads) {
+  const SeenText& text = heads.text();
+  auto page = ViewPage::create({.title = title_of(flags, text),
+                                .command = flags.typed,
+                                .model = text.model,
+                                .text = text.text,
+                                .cross = text.cross,
+                                .language = language_of(flags),
+                                .elements = !flags.no_elements,
+                                .query_labels = text.query_labels,
+                                .key_labels = text.key_labels,
+                                .query_special = text.query_special,
+                                .key_special = text.key_special,
+                                .attention = heads.options(),
+                                .sequence = flags.seen.sequence.value_or(0)});
+  if (!page) {
+    return page.error();
+  }
+  ProgressBar bar{"view"};
+  const Progress progress = bar.progress();
+  std::size_t done = 0;
+  const auto show = [&] {
+    if (progress) {
+      progress(done, heads.layers().size());
+    }
+  };
+  show();
+  const auto see = [&](const SeenLayer& layer) -> Status {
+    Status s = page->add({.number = layer.number,
+                          .query = layer.query,
+                          .key = layer.key,
+                          .steps = layer.steps});
+    ++done;
+    show();
+    return s;
+  };
+  if (Status s = heads.visit(/*steps=*/true, see); !s) {
+    return s.error();
+  }
+  return page->html();
+}
+
+Outcome write_page(const ViewFlags& flags, const SeenHeads& heads,
+                   const Streams& streams) {
+  const auto page = make_page(flags, heads);
+  if (!page) {
+    return failed(page.error(), flags);
+  }
+  if (Status s =
+          write_file_atomically(flags.out, std::as_bytes(std::span(*page)));
+      !s) {
+    return failure_to_write(s.error());
+  }
+  const SeenText& text = heads.text();
+  std::string said = fmt::format(
+      "{}: {} layer(s), {} queries, {} keys, {:.1f} MB\n", shown(flags.out),
+      heads.layers().size(), text.query_labels.size(), text.key_labels.size(),
+      static_cast<double>(page->size()) / 1e6);
+  if (text.cut_tokens != 0) {
+    said += fmt::format("the text had {} more tokens, which were cut off\n",
+                        text.cut_tokens);
+  }
+  streams.err << said << std::flush;
+  return {};
+}
+
+Outcome write_pictures(const ViewFlags& flags, const std::string& svg) {
+  if (!flags.svg.empty()) {
+    if (Status s =
+            write_file_atomically(flags.svg, std::as_bytes(std::span(svg)));
+        !s) {
+      return failure_to_write(s.error());
+    }
+  }
+  if (flags.png.empty()) {
+    return {};
+  }
+  constexpr double kZoom = 2;  // sharp on screens of today
+  const auto png = svg_to_png(svg, kZoom);
+  if (!png) {
+    return failure_of(png.error());
+  }
+  if (Status s =
+          write_file_atomically(flags.png, std::as_bytes(std::span(*png)));
+      !s) {
+    return failure_to_write(s.error());
+  }
+  return {};
+}
+
+// Pictures and JSON.
+Outcome write_heads(const ViewFlags& flags, const SeenHeads& heads,
+                    const Streams& streams) {
+  std::optional<HeadName> whole;
+  if (!flags.head.empty()) {
+    const auto name = parse_head(flags.head);
+    if (!name) {
+      return failure_of(name.error());
+    }
+    whole = *name;
+  }
+  const auto drawn =
+      compute_heads(heads, flags.seen.sequence.value_or(0), whole);
+  if (!drawn) {
+    return drawn.error().code == ErrorCode::invalid_argument
+               ? failure_of(drawn.error())
+               : failed(drawn.error(), flags);
+  }
+  if (flags.pictures()) {
+    const auto svg =
+        view_picture(heads.text(), *drawn, whole, title_of(flags, heads.text()),
+                     flags.sort, language_of(flags));
+    if (!svg) {
+      return failure_of(as_data(svg.error()));
+    }
+    if (Outcome failed = write_pictures(flags, *svg)) {
+      return failed;
+    }
+  }
+  return flags.json ? print(streams.out, view_json(heads.text(), *drawn, whole))
+                    : Outcome();
+}
+
+Outcome run_view(const ViewFlags& flags, const Streams& streams) {
+  if (Outcome failed = check_flags(flags)) {
+    return failed;
+  }
+  const auto heads = read_seen_heads(flags.seen);
+  if (!heads) {
+    return failure_of(heads.error());
+  }
+  if (!flags.out.empty()) {
+    if (Outcome failed = write_page(flags, **heads, streams)) {
+      return failed;
+    }
+  }
+  if (flags.pictures() || flags.json) {
+    if (Outcome failed = write_heads(flags, **heads, streams)) {
+      return failed;
+    }
+  }
+  return flags.open ? open_page(flags.out) : Outcome();
+}
+
+void add_output_options(CLI::App& command, ViewFlags& flags) {
+  const auto add = [&](const std::string& name, std::string& value,
+                       const std::string& type, const std::string& text) {
+    return command.add_option(name, value, text)
+        ->type_name(type)
+        ->check(not_empty())
+        ->group("Output");
+  };
+  add("--out", flags.out, "PAGE.html",
+      "the page: one file, opened from disk in any browser");
+  command.add_flag("--open", flags.open, "and open it")
+      ->disable_flag_override()
+      ->group("Output");
+  command
+      .add_flag("--no-elements", flags.no_elements,
+                "leave the components of query and key out of the page")
+      ->disable_flag_override()
+      ->group("Output");
+  add("--svg", flags.svg, "FILE.svg", "a picture of all heads, or of --head");
+  add("--png", flags.png, "FILE.png", "the same in pixels");
+  command
+      .add_flag("--json", flags.json,
+                "print each head's numbers; of --head its attention weights")
+      ->disable_flag_override()
+      ->group("Output");
+  add("--head", flags.head, "LAYER.HEAD", "one head alone, such as 0.3");
+  add("--sort", flags.sort, "NUMBER",
+      "the picture's heads by this number, the largest first")
+      ->check(one_of(statistic_names()));
+  add("--title", flags.title, "TEXT", "of page and picture");
+  add("--lang", flags.lang, "en|ko",
+      "the language of page and picture (default: that of the environment)")
+      ->check(one_of({"en", "ko"}));
+}
+
+void add_token_options(CLI::App& command, SeenFlags& flags) {
+  constexpr const char* kTensors = "Tensors of your own";
+  command
+      .add_option("--query-tokens", flags.query_tokens,
+                  "one token a line, as many as queries (default: their "
+                  "numbers)")
+      ->type_name("FILE")
+      ->check(not_empty())
+      ->group(kTensors);
+  command
+      .add_option("--key-tokens", flags.key_tokens,
+                  "likewise of the keys (default for as many keys as queries: "
+                  "--query-tokens)")
+      ->type_name("FILE")
+      ->check(not_empty())
+      ->group(kTensors);
+  command
+      .add_option("--sequence", flags.sequence,
+                  "which of the batch (default 0)")
+      ->type_name("N")
+      ->transform(natural_number())
+      ->group(kTensors);
+}
+
+}  // namespace
+
+void add_view(CLI::App& app, Command& chosen) {
+  CLI::App* command =
+      add_command(app, "view", "see every head: a page, pictures, JSON",
+                  std::string(kExamples));
+  auto flags = std::make_shared<ViewFlags>();
+  flags->seen.command = "view";
+  add_seen_options(*command, flags->seen);
+  add_token_options(*command, flags->seen);
+  add_output_options(*command, *flags);
+  command->callback([flags, command, &chosen] {
+    flags->seen.given = given_options(*command);
+    flags->typed = "headwise view" + typed_text(*command);
+    chosen = [flags](const Streams& s) { return run_view(*flags, s); };
+  });
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,63 @@
+#include "open_page.h"
+
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <string_view>
+
+namespace headwise::cli {
+namespace {
+
+bool is_set(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+Failure cannot(const std::string& path, std::string_view why) {
+  return {Exit::out_of_resources,
+          fmt::format("--open: {}; the page is written: open {} in a browser",
+                      why, path)};
+}
+
+// What the program said; -1 where it could not be run.
+int run(const char* program, const std::string& argument) {
+  std::string name = program;
+  std::string copy = argument;
+  char* const arguments[] = {name.data(), copy.data(), nullptr};
+  pid_t child = 0;
+  if (::posix_spawnp(&child, program, nullptr, nullptr, arguments, environ) !=
+      0) {
+    return -1;
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) {
+      return -1;
+    }
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+}  // namespace
+
+Outcome open_page(const std::string& path) {
+  if (!is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") && !is_set("BROWSER")) {
+    return cannot(path,
+                  "there is no display here (DISPLAY, WAYLAND_DISPLAY "
+                  "and BROWSER are not set)");
+  }
+  switch (run("xdg-open", path)) {
+    case 0:
+      return {};
+    case -1:
+      return cannot(path, "there is no xdg-open on this machine");
+    default:
+      return cannot(path, "xdg-open found no browser");
+  }
+}
+
+}  // namespace headwise::cli

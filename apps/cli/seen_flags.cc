@@ -1,0 +1,44 @@
+#include "seen_flags.h"
+
+#include "args.h"
+
+namespace headwise::cli {
+
+void add_seen_options(CLI::App& command, SeenFlags& flags) {
+  const auto add = [&](const std::string& name, auto& value,
+                       const std::string& type, const char* group,
+                       const std::string& text) {
+    return command.add_option(name, value, text)
+        ->type_name(type)
+        ->check(not_empty())
+        ->group(group);
+  };
+  add("--model", flags.model, "DIR", "A model and a text",
+      "a folder of BERT's family: config.json, vocab.txt, model.safetensors");
+  command
+      .add_option("TEXT", flags.text, "what the model reads; -: standard input")
+      ->type_name("TEXT|-");
+  add("--layers", flags.layers, "LIST", "A model and a text",
+      "these layers alone, such as 0,2-4 (default: all)");
+  constexpr const char* kTensors = "Tensors of your own";
+  add("--query", flags.query, "F.npy", kTensors,
+      "(B, Hq, Lq, D), or (Hq, Lq, D), or of several layers (N, B, Hq, Lq, D)");
+  add("--key", flags.key, "F.npy", kTensors, "(B, Hkv, Lkv, D), likewise");
+  command
+      .add_option("--layout", flags.layout,
+                  "the axes of the files: bhld (default), or blhd (default "
+                  "with --offsets)")
+      ->type_name("bhld|blhd")
+      ->check(one_of({"bhld", "blhd"}))
+      ->group(kTensors);
+  add("--separators", flags.separators, "F.npy", kTensors,
+      "(B, Lkv): true or 1 = a separator, such as [SEP]");
+  add("--query-lengths", flags.query_lengths, "F.npy", kTensors,
+      "(B): queries from there on are padding, and left out");
+  add("--score-weight", flags.operation.score_weight, "F.npy", kTensors,
+      "(H, D): w of --scoring additive, D being the size of the hidden layer");
+  add_ragged_options(command, flags.operation);
+  add_weight_options(command, flags.operation);
+}
+
+}  // namespace headwise::cli

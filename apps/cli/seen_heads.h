@@ -1,0 +1,77 @@
+// The heads that a command looks at: of a text in a model, or of tensors.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headwise/attention/spec.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor_view.h"
+#include "headwise/inspect/trace.h"
+#include "seen_flags.h"
+
+namespace headwise::cli {
+
+// What is known before a layer is computed.
+struct SeenText {
+  std::optional<std::string> model{};
+  std::optional<std::string> text{};
+  std::size_t cut_tokens = 0;  // of the text, that the model did not take
+  bool cross = false;          // keys of another sequence
+  // Of the sequence that is shown.
+  std::vector<std::string> query_labels{};
+  std::vector<std::string> key_labels{};
+  std::vector<std::size_t> query_special{};
+  std::vector<std::size_t> key_special{};
+};
+
+struct SeenLayer {
+  std::size_t number = 0;
+  TensorView<const float, 4> query;     // (B, Lq, Hq, D)
+  TensorView<const float, 4> key;       // (B, Lkv, Hkv, D)
+  std::span<const TracedStep> steps{};  // where they were asked for
+};
+using SeeLayer = std::function<Status(const SeenLayer&)>;
+
+class SeenHeads {
+ public:
+  virtual ~SeenHeads() = default;
+
+  const SeenText& text() const { return text_; }
+  // The numbers of the layers that visit() shows, ascending.
+  const std::vector<std::size_t>& layers() const { return layers_; }
+  // Of every layer, with its separators and query lengths. Looks into this
+  // object.
+  virtual AttentionOptions options() const = 0;
+  // Shows each layer; `steps`: with the steps of its attention.
+  virtual Status visit(bool steps, const SeeLayer& see) const = 0;
+
+ protected:
+  SeenText text_;
+  std::vector<std::size_t> layers_;
+};
+
+// Errors: invalid_argument for options that do not go together, with the name
+// of the option; those of the files, of the model and of the text.
+Result<std::unique_ptr<SeenHeads>> read_seen_heads(const SeenFlags& flags);
+
+// The two kinds of them.
+Result<std::unique_ptr<SeenHeads>> read_seen_sentence(const SeenFlags& flags);
+Result<std::unique_ptr<SeenHeads>> read_seen_tensors(const SeenFlags& flags);
+
+// The layers below `count` that `list` names: "0,2-4", all where it is empty.
+// Errors: invalid_argument.
+Result<std::vector<std::size_t>> parse_layers(const std::string& list,
+                                              std::size_t count);
+
+// Whether a token is no part of the text, such as [CLS]; whether it parts
+// texts, such as [SEP].
+bool is_special(std::string_view token);
+bool is_separator(std::string_view token);
+
+}  // namespace headwise::cli

@@ -1,0 +1,17 @@
+// The statistics of a head by the names that the command line has for them.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headwise::cli {
+
+// "entropy", ..., in the order of Statistic.
+std::vector<std::string> statistic_names();
+// The place of the statistic among them; none for another name.
+std::optional<std::size_t> find_statistic(std::string_view name);
+
+}  // namespace headwise::cli

@@ -1,0 +1,28 @@
+// The options of `headwise view`, as typed; an empty string is an option that
+// was not given.
+#pragma once
+
+#include <string>
+
+#include "seen_flags.h"
+
+namespace headwise::cli {
+
+struct ViewFlags {
+  SeenFlags seen;
+  std::string title;
+  std::string out;
+  std::string svg;
+  std::string png;
+  std::string head;  // "LAYER.HEAD"
+  std::string sort;
+  std::string lang;
+  bool json = false;
+  bool open = false;
+  bool no_elements = false;
+  std::string typed;  // the whole command line
+
+  bool pictures() const { return !svg.empty() || !png.empty(); }
+};
+
+}  // namespace headwise::cli

@@ -1,0 +1,157 @@
+#include "view_heads.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+#include "headwise/inspect/view_page.h"
+#include "inspect/view_layer.h"
+#include "option_errors.h"
+
+namespace headwise::cli {
+namespace {
+
+// Whether any pair of the cell may attend.
+bool cell_is_allowed(const ShownLayer& layer, std::size_t h,
+                     const std::array<std::size_t, 4>& cell) {
+  const auto [first_query, queries, first_key, keys] = cell;
+  const BoundMask& mask = layer.spec().mask;
+  const std::size_t b = layer.sequence();
+  for (std::size_t i = first_query; i < first_query + queries; ++i) {
+    const std::size_t begin = std::max(mask.visible_begin(b, i, 1), first_key);
+    const std::size_t end =
+        std::min(mask.visible_end(b, i, 1), first_key + keys);
+    for (std::size_t j = begin; j < end; ++j) {
+      if (mask.may_attend(b, h, i, j)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+Result<Tensor<float, 2>> map_of(const ShownLayer& layer, std::size_t h) {
+  const TensorView<const float, 2> given = layer.head(h).map_largest;
+  auto map = Tensor<float, 2>::create(given.extents());
+  if (!map) {
+    return map.error();
+  }
+  std::size_t first_query = 0;
+  for (std::size_t r = 0; r < given.extent(0); ++r) {
+    const std::size_t queries = map_cell_size(r, layer.queries());
+    std::size_t first_key = 0;
+    for (std::size_t c = 0; c < given.extent(1); ++c) {
+      const std::size_t keys = map_cell_size(c, layer.keys());
+      // What was attended to was allowed.
+      const bool allowed =
+          given(r, c) > 0 ||
+          cell_is_allowed(layer, h, {first_query, queries, first_key, keys});
+      (*map)(r, c) =
+          allowed ? given(r, c) : std::numeric_limits<float>::quiet_NaN();
+      first_key += keys;
+    }
+    first_query += queries;
+  }
+  return map;
+}
+
+Result<WholeHead> whole_of(const ShownLayer& layer, std::size_t h) {
+  if (!layer.maps()) {
+    return Error{ErrorCode::unsupported,
+                 fmt::format("--head: {} queries and {} keys, expected at most "
+                             "{} for one head whole; the picture of all heads "
+                             "shows it in cells",
+                             layer.queries(), layer.keys(), kMostMapLength)};
+  }
+  const TensorView<const float, 2> weights = layer.head(h).attn_weights;
+  const auto [Lq, Lkv] = weights.extents();
+  auto attn_weights = Tensor<float, 3>::create({1, Lq, Lkv});
+  auto allowed = Tensor<bool, 3>::create({1, Lq, Lkv});
+  if (!attn_weights || !allowed) {
+    return attn_weights ? allowed.error() : attn_weights.error();
+  }
+  for (std::size_t i = 0; i < Lq; ++i) {
+    for (std::size_t j = 0; j < Lkv; ++j) {
+      (*attn_weights)(0, i, j) = weights(i, j);
+      (*allowed)(0, i, j) =
+          layer.spec().mask.may_attend(layer.sequence(), h, i, j);
+    }
+  }
+  return WholeHead{*std::move(attn_weights), *std::move(allowed)};
+}
+
+Result<DrawnHead> draw(const ShownLayer& layer, const HeadName& name) {
+  DrawnHead head{.name = name,
+                 .kv_head = layer.spec().shape.kv_head(name.head),
+                 .pooled = pool_rows(layer.head(name.head).rows),
+                 .map = {}};
+  auto map = map_of(layer, name.head);
+  if (!map) {
+    return map.error();
+  }
+  head.map = *std::move(map);
+  return head;
+}
+
+}  // namespace
+
+Result<HeadName> parse_head(const std::string& text) {
+  const auto number = [](std::string_view digits) {
+    std::size_t value = 0;
+    const char* const last = digits.data() + digits.size();
+    const auto [end, error] = std::from_chars(digits.data(), last, value);
+    return error == std::errc{} && end == last ? std::optional(value)
+                                               : std::nullopt;
+  };
+  const std::string_view whole = text;
+  const std::size_t dot = std::min(whole.find('.'), whole.size());
+  const auto layer = number(whole.substr(0, dot));
+  const auto head = number(whole.substr(std::min(dot + 1, whole.size())));
+  if (!layer || !head) {
+    return bad_option("--head", text, "LAYER.HEAD, such as 0.3");
+  }
+  return HeadName{*layer, *head};
+}
+
+Result<DrawnHeads> compute_heads(const SeenHeads& heads, std::size_t sequence,
+                                 const std::optional<HeadName>& whole) {
+  DrawnHeads drawn;
+  const AttentionOptions options = heads.options();
+  const auto see = [&](const SeenLayer& seen) -> Status {
+    const auto layer = ShownLayer::create(seen.query, seen.key, options,
+                                          sequence, /*elements=*/false);
+    if (!layer) {
+      return layer.error();
+    }
+    for (std::size_t h = 0; h < layer->spec().shape.Hq; ++h) {
+      const HeadName name{seen.number, h};
+      auto head = draw(*layer, name);
+      if (!head) {
+        return head.error();
+      }
+      drawn.heads.push_back(*std::move(head));
+      if (whole == name) {
+        auto kept = whole_of(*layer, h);
+        if (!kept) {
+          return kept.error();
+        }
+        drawn.whole = *std::move(kept);
+      }
+    }
+    return ok();
+  };
+  if (Status s = heads.visit(/*steps=*/false, see); !s) {
+    return s.error();
+  }
+  if (whole && !drawn.whole) {
+    return bad_option("--head", fmt::format("{}.{}", whole->layer, whole->head),
+                      "a head of the layers that are shown");
+  }
+  return drawn;
+}
+
+}  // namespace headwise::cli

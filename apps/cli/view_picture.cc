@@ -1,0 +1,90 @@
+#include "view_picture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "headwise/inspect/heads_grid_svg.h"
+#include "headwise/inspect/heads_svg.h"
+#include "statistic_names.h"
+
+namespace headwise::cli {
+namespace {
+
+// What tells a head from others at a glance: the number that it is sorted by,
+// else a key that gets much of it, else how spread out it is.
+std::string note_of(const DrawnHead& head, const std::string& sort) {
+  constexpr double kMuch = 0.3;
+  std::size_t best = index_of(Statistic::entropy);
+  double most = kMuch;
+  for (std::size_t k = index_of(Statistic::first); k < kStatistics; ++k) {
+    if (head.pooled.mean[k].value_or(0) > most) {
+      best = k;
+      most = *head.pooled.mean[k];
+    }
+  }
+  best = find_statistic(sort).value_or(best);
+  return head.pooled.mean[best]
+             ? fmt::format("{} {:.2f}", name_of(static_cast<Statistic>(best)),
+                           *head.pooled.mean[best])
+             : "";
+}
+
+// Places of the heads, the largest of `sort` first, those without it last.
+std::vector<std::size_t> order_of(const std::vector<DrawnHead>& heads,
+                                  const std::string& sort) {
+  std::vector<std::size_t> order(heads.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (const auto k = find_statistic(sort)) {
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+      return heads[a].pooled.mean[*k] > heads[b].pooled.mean[*k];
+    });
+  }
+  return order;
+}
+
+std::string subtitle_of(const SeenText& text) {
+  constexpr std::size_t kMost = 120;
+  std::string words = text.text.value_or("");
+  if (words.size() > kMost) {
+    std::size_t end = kMost;
+    while (end > 0 && (static_cast<unsigned char>(words[end]) & 0xC0) == 0x80) {
+      --end;  // between characters
+    }
+    words = words.substr(0, end) + "...";
+  }
+  return words;
+}
+
+}  // namespace
+
+Result<std::string> view_picture(const SeenText& text, const DrawnHeads& drawn,
+                                 const std::optional<HeadName>& whole,
+                                 const std::string& title,
+                                 const std::string& sort, Language language) {
+  if (whole) {
+    const std::string_view words =
+        language == Language::ko ? "{}: 레이어 {}" : "{}: layer {}";
+    return heads_svg(
+        {.attn_weights = drawn.whole->attn_weights.view(),
+         .allowed = drawn.whole->allowed.view(),
+         .query_labels = text.query_labels,
+         .key_labels = text.key_labels,
+         .title = fmt::format(fmt::runtime(words), title, whole->layer),
+         .first_head = whole->head,
+         .language = language});
+  }
+  std::vector<GridHead> heads;
+  for (const std::size_t n : order_of(drawn.heads, sort)) {
+    const DrawnHead& head = drawn.heads[n];
+    heads.push_back({head.name.layer, head.name.head, false, head.map.view(),
+                     note_of(head, sort)});
+  }
+  return heads_grid_svg({.heads = heads,
+                         .title = title,
+                         .subtitle = subtitle_of(text),
+                         .language = language});
+}
+
+}  // namespace headwise::cli
