@@ -87,6 +87,13 @@ class TinyModelTest(CliTest):
         self.fail_with(BAD_INPUT, "cannot read none.txt: No such file", *call,
                        "none.txt")
 
+    def test_a_step_that_fails_on_any_thread_is_said(self):
+        for threads in ("1", "3"):
+            self.fail_with(BAD_INPUT, "HEADWISE_TARGET is abacus", "encode",
+                           "--model", "tiny", "--json", "--threads", threads,
+                           stdin=text_of(LINES * 100),
+                           env={"HEADWISE_TARGET": "abacus"})
+
     def test_bad_models(self):
         def fail(message):
             self.fail_with(BAD_INPUT, message, "encode", "--model", "tiny",

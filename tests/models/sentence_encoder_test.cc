@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cfenv>
 #include <cmath>
 
 #include "models/bert_reference.h"
@@ -118,7 +119,7 @@ TEST_F(SentenceEncoderTest, PoolingsStandOneAfterAnotherAndAreNormalized) {
 TEST_F(SentenceEncoderTest,
        ASentenceHasTheSameBitsBesideAnyOthersOnAnyThreads) {
   const SentenceEncoder encoder = model();
-  const auto few = encoder.encode(kSentences).value().embeddings;
+  const auto few = encoder.encode(kSentences).value();
   std::vector<std::string_view> many;
   for (int n = 0; n < 1000; ++n) {
     many.insert(many.end(), kSentences.begin(), kSentences.end());
@@ -126,29 +127,50 @@ TEST_F(SentenceEncoderTest,
   for (const std::size_t threads : {1u, 2u, 3u}) {
     const Executor executor = Executor::with_threads(threads).value();
     const auto done = encoder.encode(many, {.executor = &executor}).value();
+    EXPECT_EQ(done.tokens, 1000 * few.tokens);
+    ASSERT_EQ(done.cut.size(), many.size());
     for (std::size_t n = 0; n < many.size(); ++n) {
       ASSERT_TRUE(same_bits({&done.embeddings(n, 0), 12},
-                            {&few(n % kSentences.size(), 0), 12}))
+                            {&few.embeddings(n % kSentences.size(), 0), 12}))
           << "sentence " << n;
+      ASSERT_EQ(done.cut[n], few.cut[n % kSentences.size()]);
     }
+  }
+}
+
+TEST_F(SentenceEncoderTest, TheCallersRoundingChangesNoBit) {
+  const SentenceEncoder encoder = model();
+  const Executor alone = Executor::with_threads(1).value();
+  const SentenceOptions options = {.executor = &alone};
+  const auto nearest = encoder.encode(kSentences, options).value().embeddings;
+  for (const int mode : {FE_UPWARD, FE_TOWARDZERO}) {
+    ASSERT_EQ(std::fesetround(mode), 0);
+    const auto done = encoder.encode(kSentences, options);
+    std::fesetround(FE_TONEAREST);
+    EXPECT_TRUE(same_bits(done.value().embeddings, nearest)) << mode;
   }
 }
 
 TEST_F(SentenceEncoderTest, ProgressCountsTheSentences) {
   std::vector<std::string_view> many(5000, "we see heads");
-  std::size_t last = 0;
-  const auto progress = [&](std::size_t done, std::size_t total) {
-    EXPECT_GE(done, last);
-    EXPECT_EQ(total, 5000u);
-    last = done;
-  };
-  ASSERT_TRUE(model().encode(many, {.progress = progress}));
-  EXPECT_EQ(last, 5000u);
+  for (const std::size_t threads : {1u, 3u}) {
+    const Executor executor = Executor::with_threads(threads).value();
+    std::size_t last = 0;
+    const auto progress = [&](std::size_t done, std::size_t total) {
+      EXPECT_GE(done, last);
+      EXPECT_EQ(total, 5000u);
+      last = done;
+    };
+    ASSERT_TRUE(
+        model().encode(many, {.progress = progress, .executor = &executor}));
+    EXPECT_EQ(last, 5000u) << threads << " threads";
+  }
 }
 
-TEST_F(SentenceEncoderTest, ASentenceThatIsNoUtf8IsNamedByItsNumber) {
+TEST_F(SentenceEncoderTest, TheFirstSentenceThatIsNoUtf8IsNamedByItsNumber) {
   std::vector<std::string_view> many(5000, "a");
   many[4500] = "we \xff";
+  many[4501] = "\xff";
   const Error error = model().encode(many).error();
   EXPECT_EQ(error.code, ErrorCode::bad_data);
   EXPECT_EQ(error.message,

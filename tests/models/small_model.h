@@ -28,7 +28,7 @@ inline BertConfig small_config(BertFamily family) {
           .intermediate_size = 20,
           .max_positions = 9,
           .type_vocab_size = family == BertFamily::bert ? 2u : 0u,
-          .layer_norm_eps = 1e-6};
+          .layer_norm_eps = 0.01};  // large enough to show
 }
 
 // What a family calls the parts of its layers, and headwise's words for them.
@@ -125,7 +125,7 @@ inline void put_small_model(const TempFolder& folder, const Params& params) {
                           {"intermediate_size", "20"},
                           {"max_position_embeddings", "9"},
                           {"type_vocab_size", "2"},
-                          {"layer_norm_eps", "1e-6"},
+                          {"layer_norm_eps", "0.01"},
                           {"hidden_act", "\"gelu\""}})));
   EXPECT_TRUE(write_params(folder / "model.safetensors", params));
 }

@@ -317,6 +317,25 @@ TEST(ForwardIntoTest, TheOutputHasTheSameBitsInTheCallersMemory) {
   }
 }
 
+TEST(ForwardIntoTest, TheRowsOfTheOutputMayLieApart) {
+  const Tensor<float, 3> x = uniform<3>({2, 9, 12}, 3);
+  for (const bool out_proj : {true, false}) {
+    const auto layer =
+        layer_of({.embed_dim = 12, .num_heads = 3, .out_proj = out_proj});
+    const auto expected = forward_of(layer, x).output;
+    Tensor<float, 3> wide = Tensor<float, 3>::create({2, 9, 15}).value();
+    const TensorView<float, 3> output(wide.data(), {2, 9, 12}, {135, 15, 1});
+    ASSERT_TRUE(layer.forward_into(x.view(), x.view(), x.view(), output));
+    for (std::size_t b = 0; b < 2; ++b) {
+      for (std::size_t l = 0; l < 9; ++l) {
+        EXPECT_TRUE(
+            same_bits({&output(b, l, 0), 12}, {&expected(b, l, 0), 12}));
+        EXPECT_THAT((std::span{&wide(b, l, 12), 3}), testing::Each(0.0f));
+      }
+    }
+  }
+}
+
 TEST(ForwardIntoTest, WhatDoesNotFitIsSaidAndNothingIsWritten) {
   const Tensor<float, 3> x = uniform<3>({2, 9, 12}, 3);
   const auto layer = layer_of({.embed_dim = 12, .num_heads = 3});

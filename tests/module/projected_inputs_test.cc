@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +33,38 @@ TEST(ProjectedInputsTest, OneTensorThriceGivesTheBitsOfThreeCopies) {
   const auto cross = layer.forward(x.view(), key.view(), key.view()).value();
   EXPECT_TRUE(same_bits(together.output, apart.output));
   EXPECT_TRUE(same_bits(cross.output, apart.output));
+}
+
+Tensor<float, 3> copy_of(TensorView<const float, 3> view) {
+  const auto [B, L, E] = view.extents();
+  auto copy = Tensor<float, 3>::create({B, L, E}).value();
+  for (std::size_t b = 0; b < B; ++b) {
+    for (std::size_t l = 0; l < L; ++l) {
+      std::copy_n(&view(b, l, 0), E, &copy(b, l, 0));
+    }
+  }
+  return copy;
+}
+
+// All of them begin at the same element.
+TEST(ProjectedInputsTest, ViewsOfOneTensorThatDifferAreProjectedApart) {
+  using View = TensorView<const float, 3>;
+  const auto x = uniform<3>({2, 6, 8}, 55);
+  const View all = x.view();
+  const View first_tokens(x.data(), {2, 2, 8}, {48, 8, 1});
+  const View first_sequence(x.data(), {2, 6, 8}, {0, 8, 1});
+  for (const auto& [query, key, value] :
+       {std::array<View, 3>{first_tokens, all, all},
+        {all, first_sequence, first_sequence},
+        {all, all, first_sequence}}) {
+    const auto layer = layer_of({.embed_dim = 8, .num_heads = 2});
+    const auto together = layer.forward(query, key, value).value();
+    const auto q = copy_of(query);
+    const auto k = copy_of(key);
+    const auto v = copy_of(value);
+    const auto apart = layer.forward(q.view(), k.view(), v.view()).value();
+    EXPECT_TRUE(same_bits(together.output, apart.output));
+  }
 }
 
 // The tokens behind every length hold NaN, which reach no output.
