@@ -60,6 +60,7 @@ THIRD_PARTIES = {
     "fcntl.h": ["src/interop/"],
     "sys/": ["src/interop/", "src/run/", "apps/"],
     "signal.h": ["apps/"],
+    "spawn.h": ["apps/"],
     "immintrin.h": ["src/kernels/"],
     "xmmintrin.h": ["src/kernels/", "src/run/"],
     "pmmintrin.h": ["src/kernels/", "src/run/"],
