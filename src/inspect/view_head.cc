@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "base/check.h"
@@ -49,13 +50,22 @@ bool has_key(TensorView<const float, 2> rows, std::size_t i) {
   return rows(i, index_of(Statistic::largest)) != 0;
 }
 
-// By statistic, then by query; NaN for a query with no key.
-std::string encode_rows(const ViewedHead& head) {
-  std::vector<float> numbers;
+std::array<Statistic, kStatistics> all_statistics() {
+  std::array<Statistic, kStatistics> all{};
   for (std::size_t k = 0; k < kStatistics; ++k) {
+    all[k] = static_cast<Statistic>(k);
+  }
+  return all;
+}
+
+// By statistic, then by query; NaN for a query with no key.
+std::string encode_rows(const ViewedHead& head,
+                        std::span<const Statistic> statistics) {
+  std::vector<float> numbers;
+  for (const Statistic statistic : statistics) {
     for (std::size_t i = 0; i < head.rows.extent(0); ++i) {
       numbers.push_back(has_key(head.rows, i)
-                            ? head.rows(i, k)
+                            ? head.rows(i, index_of(statistic))
                             : std::numeric_limits<float>::quiet_NaN());
     }
   }
@@ -101,6 +111,28 @@ std::string encode_lse(TensorView<const float, 1> lse) {
   return encoded_block(numbers);
 }
 
+// Of a page that computes the attention weights.
+void encode_numbers(const ViewedHead& head, EncodedHead& to) {
+  to.rows = encode_rows(head, all_statistics());
+  to.columns = encode_columns(head, head.rows.extent(0) - to.pooled.empty_rows);
+  to.top = encode_top(head);
+  to.small = encode_small(head);
+  to.error = tile_error(head);
+}
+
+// Of a page that carries them.
+void encode_map(const ViewedHead& head, EncodedHead& to) {
+  std::vector<std::uint8_t> codes;
+  codes.reserve(head.attn_weights.size());
+  add_codes(head.attn_weights, codes);
+  to.error = coding_error(head.attn_weights, codes);
+  to.map = encoded_block(codes);
+  to.rows = encode_rows(head, kRowsBesideMap);
+  if (head.attn_weights.size() > kPairsPooledByPage) {
+    to.small = encode_small(head);
+  }
+}
+
 }  // namespace
 
 PooledRows pool_rows(TensorView<const float, 2> rows) {
@@ -136,19 +168,10 @@ std::string encode_halves(TensorView<const float, 2> rows) {
 EncodedHead encode_head(const ViewedHead& head) {
   EncodedHead encoded;
   encoded.pooled = pool_rows(head.rows);
-  encoded.rows = encode_rows(head);
-  encoded.columns =
-      encode_columns(head, head.rows.extent(0) - encoded.pooled.empty_rows);
-  encoded.top = encode_top(head);
-  encoded.small = encode_small(head);
-  if (head.attn_weights.data() != nullptr) {
-    std::vector<std::uint8_t> codes;
-    codes.reserve(head.attn_weights.size());
-    add_codes(head.attn_weights, codes);
-    encoded.error = coding_error(head.attn_weights, codes);
-    encoded.map = encoded_block(codes);
+  if (head.attn_weights.data() == nullptr) {
+    encode_numbers(head, encoded);
   } else {
-    encoded.error = tile_error(head);
+    encode_map(head, encoded);
   }
   if (head.elements) {
     encoded.query = encode_halves(head.query);

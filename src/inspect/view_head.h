@@ -18,19 +18,28 @@ namespace headwise {
 // Keys of each query that a page names.
 inline constexpr std::size_t kPageTopKeys = 8;
 
+// What of a query's numbers a page carries beside its attention weights: it
+// takes the others from those.
+inline constexpr std::array<Statistic, 2> kRowsBesideMap = {
+    Statistic::entropy, Statistic::distance};
+// A map of so many pairs is pooled by the page itself.
+inline constexpr std::size_t kPairsPooledByPage =
+    4 * kMostMapCells * kMostMapCells;
+
 // What is known of the head. Without attn_weights the page computes them.
 struct ViewedHead {
-  TensorView<const float, 2> query;            // (Lq, D)
-  TensorView<const float, 2> key;              // (Lkv, D)
-  TensorView<const float, 1> lse;              // (Lq)
-  TensorView<const float, 2> rows;             // (Lq, kStatistics)
-  TensorView<const std::int64_t, 2> top_keys;  // (Lq, n), n >= kPageTopKeys
-  TensorView<const float, 2> top_weights;      // (Lq, n)
-  TensorView<const float, 1> columns;          // (Lkv): sums
-  TensorView<const float, 2> map_largest;      // (map_size(Lq), ..)
-  TensorView<const float, 2> map_mean;
+  TensorView<const float, 2> query;           // (Lq, D)
+  TensorView<const float, 2> key;             // (Lkv, D)
+  TensorView<const float, 1> lse;             // (Lq)
+  TensorView<const float, 2> rows;            // (Lq, kStatistics)
+  TensorView<const float, 2> map_largest;     // (map_size(Lq), map_size(Lkv))
+  TensorView<const float, 2> map_mean;        // the same
   TensorView<const float, 2> attn_weights{};  // (Lq, Lkv)
-  std::optional<float> slope{};               // of ALiBi
+  // Without attn_weights:
+  TensorView<const std::int64_t, 2> top_keys{};  // (Lq, n), n >= kPageTopKeys
+  TensorView<const float, 2> top_weights{};      // (Lq, n)
+  TensorView<const float, 1> columns{};          // (Lkv): sums
+  std::optional<float> slope{};                  // of ALiBi
   double scale = 1;
   std::optional<double> softcap{};
   std::int64_t query_start = 0;
@@ -44,12 +53,13 @@ struct PooledRows {
 };
 PooledRows pool_rows(TensorView<const float, 2> rows);
 
-// Its blocks, encoded, and numbers.
+// Its blocks, encoded, and numbers. What a page can take from the map is not
+// there beside one.
 struct EncodedHead {
   std::string rows;
-  std::string columns;
-  std::string top;
-  std::string small;
+  std::optional<std::string> columns{};
+  std::optional<std::string> top{};
+  std::optional<std::string> small{};
   std::optional<std::string> map{};
   std::optional<std::string> query{};
   std::optional<std::string> lse{};

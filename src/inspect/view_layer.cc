@@ -131,9 +131,9 @@ Status ShownLayer::compute(TensorView<const float, 4> query,
                            AttentionOptions options) {
   const AttentionShape& sizes = spec_.shape;
   options.statistics.rows = true;
-  options.statistics.columns = true;
   options.statistics.map = true;
-  options.statistics.top_keys = maps_ ? kPageTopKeys : kTopKeysForError;
+  options.statistics.columns = !maps_;
+  options.statistics.top_keys = maps_ ? 0 : kTopKeysForError;
   options.attn_weights = maps_ ? AttnWeights::per_head : AttnWeights::none;
   Status s = take(
       Tensor<float, 3>::create({sizes.batches(), sizes.Hq, sizes.query_rows()}),
@@ -173,10 +173,6 @@ ViewedHead ShownLayer::head(std::size_t h) const {
       .key = key(spec_.shape.kv_head(h)),
       .lse = row_of(lse_, place.batch, h, place.first_query, queries()),
       .rows = of_queries(statistics_.rows),
-      .top_keys = of_queries(statistics_.top_keys),
-      .top_weights = of_queries(statistics_.top_weights),
-      .columns =
-          row_of(statistics_.columns, place.batch, h, place.first_key, keys()),
       .map_largest = rows_of(statistics_.map_largest, sequence_, h, 0, cells),
       .map_mean = rows_of(statistics_.map_mean, sequence_, h, 0, cells),
       .scale = spec_.scale,
@@ -186,6 +182,11 @@ ViewedHead ShownLayer::head(std::size_t h) const {
   if (maps_) {
     head.attn_weights =
         rows_of(attn_weights_, sequence_, h, 0, {queries(), keys()});
+  } else {
+    head.top_keys = of_queries(statistics_.top_keys);
+    head.top_weights = of_queries(statistics_.top_weights);
+    head.columns =
+        row_of(statistics_.columns, place.batch, h, place.first_key, keys());
   }
   if (spec_.alibi.given()) {
     head.slope = spec_.alibi.slope(h);

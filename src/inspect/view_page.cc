@@ -63,6 +63,29 @@ Json statistics_json() {
   return json;
 }
 
+// The names of those that `rows` of a head has.
+Json row_statistics_json(bool maps) {
+  Json json = Json::array();
+  for (std::size_t k = 0; k < kStatistics; ++k) {
+    const auto statistic = static_cast<Statistic>(k);
+    if (!maps ||
+        std::ranges::find(kRowsBesideMap, statistic) != kRowsBesideMap.end()) {
+      json.push_back(name_of(statistic));
+    }
+  }
+  return json;
+}
+
+Json separators_json(const ShownLayer& layer) {
+  Json json = Json::array();
+  for (std::size_t j = 0; j < layer.keys(); ++j) {
+    if (layer.spec().statistics.separator(layer.sequence(), j)) {
+      json.push_back(j);
+    }
+  }
+  return json;
+}
+
 Json pooled_json(const EncodedHead& head) {
   Json json = Json::object();
   for (std::size_t k = 0; k < kStatistics; ++k) {
@@ -93,7 +116,10 @@ Json page_json(const ViewPageSettings& settings, const ShownLayer& layer) {
           {"query_start", layer.spec().mask.query_start(layer.sequence())},
           {"scale", layer.spec().scale},
           {"softcap", number_or_null(layer.spec().softcap)},
-          {"statistics", statistics_json()}};
+          {"statistics", statistics_json()},
+          {"row_statistics", row_statistics_json(layer.maps())},
+          {"first_key", layer.spec().mask.first_key(layer.sequence())},
+          {"separators", separators_json(layer)}};
 }
 
 // ---- A layer's heads, encoded. ----
@@ -121,8 +147,11 @@ std::size_t EncodedLayer::element_bytes() const {
 std::size_t EncodedLayer::bytes() const {
   std::size_t bytes = element_bytes();
   for (const EncodedHead& head : heads) {
-    bytes += head.rows.size() + head.columns.size() + head.top.size() +
-             head.small.size() + (head.map ? head.map->size() : 0);
+    bytes += head.rows.size();
+    for (const auto* block :
+         {&head.columns, &head.top, &head.small, &head.map}) {
+      bytes += *block ? (*block)->size() : 0;
+    }
   }
   return bytes;
 }
@@ -273,13 +302,12 @@ void ViewPage::Parts::add_layer(const ViewedLayer& given,
          {"pooled", pooled_json(head)},
          {"empty_rows", head.pooled.empty_rows},
          {"rows", add_block(std::move(head.rows))},
-         {"columns", add_block(std::move(head.columns))},
-         {"top",
-          {{"count", kPageTopKeys}, {"block", add_block(std::move(head.top))}}},
+         {"columns", add_optional(head.columns)},
+         {"top", {{"count", kPageTopKeys}, {"block", add_optional(head.top)}}},
          {"small",
           {{"rows", map_size(layer.queries())},
            {"columns", map_size(layer.keys())},
-           {"block", add_block(std::move(head.small))}}},
+           {"block", add_optional(head.small)}}},
          {"map", add_optional(head.map)},
          {"query", add_optional(head.query)},
          {"key", keys.empty() ? Json(nullptr) : Json(keys[kv_head])},

@@ -185,9 +185,9 @@ TEST(ViewPageTest, WhatThePageCannotComputeIsRefused) {
 }
 
 TEST(ViewPageTest, APageThatWouldBeTooLargeSaysWhatWouldFit) {
-  const Heads heads(1, 64, 64, 4, 32);
+  const Heads heads(1, 64, 64, 4, 64);
   ViewPageSettings settings = heads.settings();
-  settings.most_bytes = std::size_t{120} << 10;
+  settings.most_bytes = std::size_t{110} << 10;
   ViewPage page = ViewPage::create(settings).value();
   ASSERT_TRUE(page.add(heads.layer()));
   const std::string before = page.html().value();
@@ -196,7 +196,7 @@ TEST(ViewPageTest, APageThatWouldBeTooLargeSaysWhatWouldFit) {
   EXPECT_EQ(s.error().code, ErrorCode::out_of_range);
   EXPECT_THAT(s.error().message, HasSubstr("with layer 1, expected at most"));
   EXPECT_THAT(s.error().message,
-              HasSubstr("1 layer(s) fit, or about 2 without query and key"));
+              HasSubstr("1 layer(s) fit, or about 7 without query and key"));
   EXPECT_EQ(page.html().value(), before);
 }
 

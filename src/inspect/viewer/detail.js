@@ -77,13 +77,6 @@
     }));
   }
 
-  async function rowStatistics(head, query) {
-    const {page} = headwise;
-    const rows = await headwise.blocks.floats(head.rows);
-    return page.statistics.map(({name}, n) =>
-        [name, rows[n * page.num_queries + query]]);
-  }
-
   function statisticList(pairs) {
     const t = headwise.t;
     return make('dl', {class: 'statistics'}, pairs.map(([name, value]) => make('div',
@@ -110,7 +103,7 @@
       shown = pair.query;
       const mine = ++asked;
       const [list, statistics] = await Promise.all(
-          [topList(head, pair.query), rowStatistics(head, pair.query)]);
+          [topList(head, pair.query), headwise.statistics.ofQuery(head, pair.query)]);
       if (mine !== asked) return;
       headwise.dom.put(node,
           make('h3', {}, t('detail.of', pair.query), ' ',
@@ -122,5 +115,5 @@
     return node;
   }
 
-  headwise.detail = {readout, panel, sentence, statisticList, rowStatistics, stateText};
+  headwise.detail = {readout, panel, sentence, statisticList, stateText};
 }

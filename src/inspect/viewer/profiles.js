@@ -39,7 +39,7 @@
     }
 
     async loadMeans() {
-      const means = await headwise.blocks.floats(this.head.columns);
+      const means = await headwise.statistics.means(this.head);
       const {window} = this.matrix;
       const keys = headwise.axes.keys().slice(window.column, window.columns);
       this.means = binned(Float32Array.from(keys, key => means[key]), this.length);

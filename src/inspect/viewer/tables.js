@@ -92,20 +92,18 @@
   }
 
   async function fillOne(node, head, shown) {
-    const {t, page, blocks, numbers} = headwise;
+    const {t, page, statistics, numbers} = headwise;
     const [values, means, rows] = await Promise.all([
-      headwise.weights.cells(head, shown.queries, shown.keys),
-      blocks.floats(head.columns), blocks.floats(head.rows)]);
+      headwise.weights.cells(head, shown.queries, shown.keys), statistics.means(head),
+      Promise.all(Array.from(shown.queries, query => statistics.ofQuery(head, query)))]);
     headwise.dom.put(node,
         weightTable(t('tables.weights', head.layer, head.number), shown, values,
             [t('tables.mean'), ...Array.from(shown.keys, key => numbers.text(means[key]))]),
         table(t('tables.rows', head.layer, head.number),
             [t('axis.query'), ...page.statistics.map(({name}) => t('statistic.' + name))],
-            Array.from(shown.queries, query => [named(query, page.query_tokens),
-              ...page.statistics.map((_, n) => {
-                const value = rows[n * page.num_queries + query];
-                return Number.isNaN(value) ? t('cell.empty') : numbers.text(value);
-              })])));
+            Array.from(shown.queries, (query, r) => [named(query, page.query_tokens),
+              ...rows[r].map(([, value]) =>
+                Number.isNaN(value) ? t('cell.empty') : numbers.text(value))])));
     node.append(await lineTable(head));
   }
 

@@ -1,20 +1,40 @@
-// Each query's largest attention weights, as the forward pass counted them: exact,
-// at any length.
+// Each query's largest attention weights: as the forward pass counted them, or from the
+// attention weights that the page carries.
 {
-  async function of(head) {
-    const {count, block} = head.top;
+  // -> query => [[key, attention weight]], the largest first.
+  async function carried({count, block}) {
     const data = await headwise.blocks.buffer(block);
     const number = headwise.page.num_queries * count;
     const keys = new Int32Array(data, 0, number);
     const weights = new Float32Array(data, 4 * number, number);
-    return {of: query => {
+    return query => {
       const pairs = [];
       for (let n = query * count; n < (query + 1) * count; ++n) {
         if (keys[n] >= 0) pairs.push([keys[n], weights[n]]);
       }
       return pairs;
-    }};
+    };
   }
+
+  async function fromMap(head) {
+    const {num_keys: width} = headwise.page;
+    const map = await headwise.blocks.bytes(head.map);
+    return query => {
+      const row = map.subarray(query * width, (query + 1) * width);
+      const best = [];  // keys, the largest byte first, the lowest key among equals
+      for (let key = 0; key < width; ++key) {
+        if (row[key] === 0) continue;
+        let at = best.length;
+        while (at > 0 && row[best[at - 1]] < row[key]) --at;
+        if (at < head.top.count) best.splice(at, 0, key);
+        if (best.length > head.top.count) best.pop();
+      }
+      return best.map(key => [key, headwise.weights.decode[row[key]]]);
+    };
+  }
+
+  const of = async head =>
+      ({of: await (head.top.block === null ? fromMap(head) : carried(head.top))});
 
   headwise.top = {of};
 }

@@ -5,6 +5,14 @@
   const CODING = 0.004;  // (b / 255)^2 is no further from what the byte b was made of
   const decode = Float32Array.from({length: 256}, (_, byte) => (byte / 255) ** 2);
 
+  // The query's attention weights as the map has them; 0 where they are masked.
+  async function codedRow(head, query) {
+    const {num_keys: width} = headwise.page;
+    const map = await headwise.blocks.bytes(head.map);
+    return Float32Array.from(
+        map.subarray(query * width, (query + 1) * width), byte => decode[byte]);
+  }
+
   // Copies the cells (queries x keys, indices) that `source` has.
   function fromMap(map, queries, keys) {
     const {num_keys: width} = headwise.page;
@@ -122,13 +130,36 @@
     });
   }
 
+  async function carriedSmall({rows, columns, block}, pool) {
+    const bytes = await headwise.blocks.bytes(block);
+    const from = pool === 'mean' ? rows * columns : 0;
+    return Float32Array.from(
+        bytes.subarray(from, from + rows * columns), byte => decode[byte]);
+  }
+
+  async function pooledMap(head, pool) {
+    const {num_queries: queries, num_keys: keys} = headwise.page;
+    const {rows, columns} = head.small;
+    const map = await headwise.blocks.bytes(head.map);
+    const values = new Float32Array(rows * columns);
+    const counts = new Uint32Array(rows * columns);
+    for (let i = 0; i < queries; ++i) {
+      const row = Math.floor(i * rows / queries) * columns;
+      for (let j = 0; j < keys; ++j) {
+        const cell = row + Math.floor(j * columns / keys);
+        const weight = decode[map[i * keys + j]];
+        values[cell] = pool === 'mean' ? values[cell] + weight : Math.max(values[cell], weight);
+        ++counts[cell];
+      }
+    }
+    return pool === 'mean' ? values.map((sum, n) => sum / counts[n]) : values;
+  }
+
   // The pooled map: {rows, columns, values}; cells that nobody sees are marked.
   async function small(head, pool) {
     const {rows, columns, block} = head.small;
-    const bytes = await headwise.blocks.bytes(block);
-    const from = pool === 'mean' ? rows * columns : 0;
-    const values = Float32Array.from(
-        bytes.subarray(from, from + rows * columns), byte => decode[byte]);
+    const values = block === null ? await pooledMap(head, pool) :
+        await carriedSmall(head.small, pool);
     const marks = await pooledMask(head);
     for (let n = 0; n < values.length; ++n) if (marks[n] < 0) values[n] = marks[n];
     return {rows, columns, values};
@@ -164,5 +195,5 @@
     return hide && divides && !headwise.zoom.current().pooled;
   };
 
-  headwise.weights = {cells, line, small, difference, error, divided};
+  headwise.weights = {decode, codedRow, cells, line, small, difference, error, divided};
 }

@@ -18,6 +18,9 @@ import zlib
 import numpy as np
 
 VIEWER = pathlib.Path(__file__).resolve().parents[3] / "src/inspect/viewer"
+# What a page carries of each query beside its maps; it takes the rest from those.
+BESIDE_MAP = ["entropy", "distance"]
+POOLED_BY_PAGE = 4 * 64 * 64  # pairs
 STATISTICS = ["entropy", "distance", "largest", "first", "previous", "self",
               "next", "separator"]
 TOP = 8
@@ -141,11 +144,14 @@ def describe_head(head, spec, mask, blocks, shared):
                        for n, name in enumerate(STATISTICS)}
     entry["empty_rows"] = int((~full).sum())
     entry["error"] = error
-    entry["rows"] = blocks.add(table.astype("<f4"))
-    entry["columns"] = blocks.add((received / max(1, full.sum())).astype("<f4"))
-    entry["top"] = {"count": TOP, "block": blocks.add(
+    kept = range(len(STATISTICS)) if codes is None else map(STATISTICS.index, BESIDE_MAP)
+    entry["rows"] = blocks.add(table[list(kept)].astype("<f4"))
+    entry["columns"] = None if codes is not None else blocks.add(
+        (received / max(1, full.sum())).astype("<f4"))
+    entry["top"] = {"count": TOP, "block": None if codes is not None else blocks.add(
         top_keys.astype("<i4"), top_weights.astype("<f4"))}
-    entry["small"] = {"rows": r, "columns": c, "block": blocks.add(
+    by_page = codes is not None and lq * lk <= POOLED_BY_PAGE
+    entry["small"] = {"rows": r, "columns": c, "block": None if by_page else blocks.add(
         coded(small[0]), coded(small[1] / np.maximum(small[2], 1)))}
     entry["map"] = None if codes is None else blocks.add(codes)
     entry["query"] = entry["key"] = entry["lse"] = None
@@ -216,6 +222,10 @@ def describe(spec, layers, masks, blocks):
     page["statistics"] = [{"name": name, "unit": {"entropy": "nats",
                                                   "distance": "tokens"}.get(name, "")}
                           for name in STATISTICS]
+    page["row_statistics"] = (BESIDE_MAP if spec["kind_of_coding"] == "maps"
+                              else STATISTICS)
+    page["first_key"] = spec.get("first_key", 0)
+    page["separators"] = [int(key) for key in spec.get("separators", [])]
     page["coding"] = {"kind": spec["kind_of_coding"], "error": max(
         (head["error"] for layer in described for head in layer["heads"]), default=0.0)}
     page["layers"] = described
