@@ -29,8 +29,7 @@ bool in_order(std::span<const GridHead> heads) {
 
 std::vector<std::size_t> distinct(std::vector<std::size_t> numbers) {
   std::ranges::sort(numbers);
-  const auto rest = std::ranges::unique(numbers);
-  numbers.erase(rest.begin(), rest.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   return numbers;
 }
 

@@ -139,12 +139,11 @@ class Picture {
     }
     const Box whole{x, y + layout_.name_height, layout_.map_width,
                     layout_.map_height};
-    const Status drawn =
-        head.pruned ? pruned(head, name, whole) : attending(head, name, whole);
     svg_.text(x, whole.y + whole.height + 11,
               cut_text(head.note, layout_.note_columns),
               R"(font-size="9" fill="#333")");
-    return drawn;
+    return head.pruned ? pruned(head, name, whole)
+                       : attending(head, name, whole);
   }
 
   // What is said where a thumbnail is pointed at.

@@ -26,7 +26,7 @@ Status check_zoom(std::string_view operation, double zoom) {
 
 SvgWriter::SvgWriter(double width, double height, std::string_view title,
                      std::string_view hatch) {
-  svg_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" +
+  svg_ = R"(<svg xmlns="http://www.w3.org/2000/svg" width=")" +
          svg_number(width) + "\" height=\"" + svg_number(height) +
          "\" viewBox=\"0 0 " + svg_number(width) + " " + svg_number(height) +
          "\" font-family=\"sans-serif\" font-size=\"11\" role=\"img\">\n"

@@ -28,7 +28,7 @@ constexpr const char* kHalfRed =
     R"(<rect x="10" width="10" height="10" fill="#ff0000"/></svg>)";
 
 std::string empty_svg(const std::string& width, const std::string& height) {
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + width +
+  return R"(<svg xmlns="http://www.w3.org/2000/svg" width=")" + width +
          "\" height=\"" + height + "\"></svg>";
 }
 

@@ -144,7 +144,7 @@ TEST(HeadsGridSvgTest, PrunedHeadsAreHatchedAndNeedNoMap) {
 TEST(HeadsGridSvgTest, HostileTextStaysText) {
   for (const std::string& text :
        {std::string("</text><script>alert(1)</script>"),
-        std::string("\"/><image xlink:href=\"file:///etc/passwd\"/>"),
+        std::string(R"("/><image xlink:href="file:///etc/passwd"/>)"),
         std::string("&#x1b;]]>"), std::string("\0\x01\xff\n", 4),
         std::string(3000, '<')}) {
     Grid grid;
