@@ -24,11 +24,12 @@ quietly() {
   fi
 }
 
-# build PRESET [TARGET]: configure and compile.
+# build PRESET [TARGET...]: configure and compile.
 build() {
-  local preset="$1" target="${2:-all}"
+  local preset="$1"
+  shift
   quietly "$preset-configure" cmake --preset "$preset"
-  quietly "$preset-build" cmake --build --preset "$preset" --target "$target"
+  quietly "$preset-build" cmake --build --preset "$preset" --target "${@:-all}"
 }
 
 # build_fuzz TARGET: a program of fuzz/, by clang with its sanitizers.
