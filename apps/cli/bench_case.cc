@@ -151,6 +151,7 @@ AttentionOptions options_of(const Workload& workload, const BenchInputs& inputs,
   if (workload.attn_weights) {
     options.attn_weights = AttnWeights::per_head;
   }
+  options.statistics = workload.statistics;
   options.dropout = {.p = workload.dropout, .training = workload.backward};
   return options;
 }
@@ -192,7 +193,12 @@ Result<BenchCase> BenchCase::create(Workload workload, BenchInputs inputs,
   if (!workspace) {
     return workspace.error();
   }
+  auto statistics = AttentionStatistics::create(plan->spec());
+  if (!statistics) {
+    return statistics.error();
+  }
   created.plan_ = *std::move(plan);
+  created.statistics_ = *std::move(statistics);
   created.workspace_ = *std::move(workspace);
   created.output_ = *std::move(output);
   created.attn_weights_ = *std::move(attn_weights);
@@ -255,7 +261,8 @@ Status BenchCase::run() {
                       as_blhd(std::as_const(inputs_.key).view()),
                       as_blhd(std::as_const(inputs_.value).view()),
                       {.output = as_blhd(output_.view()),
-                       .attn_weights = attn_weights_.view()},
+                       .attn_weights = attn_weights_.view(),
+                       .statistics = statistics_.views()},
                       *workspace_);
   }
   const auto x = std::as_const(inputs_.x).view();

@@ -8,6 +8,7 @@
 
 #include "bench_workload.h"
 #include "headwise/attention/plan.h"
+#include "headwise/attention/statistics.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"
 
@@ -96,6 +97,7 @@ class BenchCase {
   RaggedTensors ragged_;
   BackwardTensors backward_;
   Tensor<float, 4> attn_weights_;
+  AttentionStatistics statistics_;
   MultiHeadAttentionResult<3> layer_result_;
 };
 

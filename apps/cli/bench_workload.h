@@ -24,6 +24,7 @@ struct Workload {
   bool ragged = false;    // the lengths are those of the queries too, unpadded
   bool backward = false;  // the forward pass, then the backward one
   double dropout = 0;     // of the attention weights
+  StatisticsOptions statistics{};  // taken beside the output
 };
 
 // In the order of the list that is shown.

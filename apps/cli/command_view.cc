@@ -2,6 +2,7 @@
 // A page that shows what every head does; pictures and JSON of the same.
 #include <fmt/format.h>
 
+#include <functional>
 #include <memory>
 #include <set>
 #include <span>
@@ -159,28 +160,34 @@ Outcome write_page(const ViewFlags& flags, const SeenHeads& heads,
   return {};
 }
 
-Outcome write_pictures(const ViewFlags& flags, const std::string& svg) {
+// Draws at a zoom.
+using Draw = std::function<Result<std::string>(double zoom)>;
+
+Outcome write_pictures(const ViewFlags& flags, const Draw& draw) {
+  const auto write = [](const std::string& path, const auto& bytes) -> Outcome {
+    const Status s =
+        write_file_atomically(path, std::as_bytes(std::span(bytes)));
+    return s ? Outcome() : failure_to_write(s.error());
+  };
   if (!flags.svg.empty()) {
-    if (Status s =
-            write_file_atomically(flags.svg, std::as_bytes(std::span(svg)));
-        !s) {
-      return failure_to_write(s.error());
+    const auto svg = draw(1);
+    if (!svg) {
+      return failure_of(as_data(svg.error()));
+    }
+    if (Outcome failed = write(flags.svg, *svg)) {
+      return failed;
     }
   }
   if (flags.png.empty()) {
     return {};
   }
   constexpr double kZoom = 2;  // sharp on screens of today
-  const auto png = svg_to_png(svg, kZoom);
-  if (!png) {
-    return failure_of(png.error());
+  const auto svg = draw(kZoom);
+  if (!svg) {
+    return failure_of(as_data(svg.error()));
   }
-  if (Status s =
-          write_file_atomically(flags.png, std::as_bytes(std::span(*png)));
-      !s) {
-    return failure_to_write(s.error());
-  }
-  return {};
+  const auto png = svg_to_png(*svg, kZoom);
+  return png ? write(flags.png, *png) : failure_of(png.error());
 }
 
 // Pictures and JSON.
@@ -202,13 +209,11 @@ Outcome write_heads(const ViewFlags& flags, const SeenHeads& heads,
                : failed(drawn.error(), flags);
   }
   if (flags.pictures()) {
-    const auto svg =
-        view_picture(heads.text(), *drawn, whole, title_of(flags, heads.text()),
-                     flags.sort, language_of(flags));
-    if (!svg) {
-      return failure_of(as_data(svg.error()));
-    }
-    if (Outcome failed = write_pictures(flags, *svg)) {
+    const PictureWords words = {title_of(flags, heads.text()), flags.sort,
+                                language_of(flags)};
+    if (Outcome failed = write_pictures(flags, [&](double zoom) {
+          return view_picture(heads.text(), *drawn, whole, words, zoom);
+        })) {
       return failed;
     }
   }

@@ -61,30 +61,31 @@ std::string subtitle_of(const SeenText& text) {
 
 Result<std::string> view_picture(const SeenText& text, const DrawnHeads& drawn,
                                  const std::optional<HeadName>& whole,
-                                 const std::string& title,
-                                 const std::string& sort, Language language) {
+                                 const PictureWords& words, double zoom) {
   if (whole) {
-    const std::string_view words =
-        language == Language::ko ? "{}: 레이어 {}" : "{}: layer {}";
+    const std::string_view title =
+        words.language == Language::ko ? "{}: 레이어 {}" : "{}: layer {}";
     return heads_svg(
         {.attn_weights = drawn.whole->attn_weights.view(),
          .allowed = drawn.whole->allowed.view(),
          .query_labels = text.query_labels,
          .key_labels = text.key_labels,
-         .title = fmt::format(fmt::runtime(words), title, whole->layer),
+         .title = fmt::format(fmt::runtime(title), words.title, whole->layer),
          .first_head = whole->head,
-         .language = language});
+         .language = words.language,
+         .zoom = zoom});
   }
   std::vector<GridHead> heads;
-  for (const std::size_t n : order_of(drawn.heads, sort)) {
+  for (const std::size_t n : order_of(drawn.heads, words.sort)) {
     const DrawnHead& head = drawn.heads[n];
     heads.push_back({head.name.layer, head.name.head, false, head.map.view(),
-                     note_of(head, sort)});
+                     note_of(head, words.sort)});
   }
   return heads_grid_svg({.heads = heads,
-                         .title = title,
+                         .title = words.title,
                          .subtitle = subtitle_of(text),
-                         .language = language});
+                         .language = words.language,
+                         .zoom = zoom});
 }
 
 }  // namespace headwise::cli

@@ -10,11 +10,16 @@
 
 namespace headwise::cli {
 
-// An SVG. `sort`: the largest of this number first; empty: by layer. Errors:
-// those of heads_svg() and heads_grid_svg().
+struct PictureWords {
+  std::string title;
+  std::string sort;  // the largest of this number first; empty: by layer
+  Language language = Language::en;
+};
+
+// An SVG that is drawn at this zoom. Errors: those of heads_svg() and
+// heads_grid_svg().
 Result<std::string> view_picture(const SeenText& text, const DrawnHeads& drawn,
                                  const std::optional<HeadName>& whole,
-                                 const std::string& title,
-                                 const std::string& sort, Language language);
+                                 const PictureWords& words, double zoom);
 
 }  // namespace headwise::cli
