@@ -95,8 +95,7 @@ const std::vector<Workload>& workloads() {
        .statistics = {.rows = true}},
       {.name = "heads_map",
        .shape = self(1, 12, 4096, 64),
-       .statistics =
-           {.rows = true, .top_keys = 8, .columns = true, .map = true}},
+       .statistics = {.top_keys = 8, .columns = true, .map = true}},
       {.name = "decode", .shape = {8, 32, 8, 1, 4096, 128, 128}},
       {.name = "seed", .shape = self(10, 8, 20, 64)},
       {.name = "module", .shape = self(8, 12, 512, 64), .embed_dim = 768},

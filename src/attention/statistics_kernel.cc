@@ -115,11 +115,12 @@ class Call {
                                           key_head(n));
                   });
     const std::size_t rows = count * group_;
-    // The last chunks first: under a causal mask they have most to do.
+    // One head after the other, whose keys are near then; of each the last
+    // chunks first: under a causal mask they have most to do.
     for_each_task(*spec_.executor, schedule_.workers, rows * kChunks,
                   [&](std::size_t worker, std::size_t task) {
-                    const std::size_t chunk = kChunks - 1 - task / rows;
-                    const std::size_t row = task % rows;
+                    const std::size_t chunk = kChunks - 1 - task % kChunks;
+                    const std::size_t row = task / kChunks;
                     const std::size_t n = row / group_;
                     run_chunk(memory_.workers[worker], sequence(n),
                               key_head(n) * group_ + row % group_, chunk,
@@ -142,9 +143,13 @@ class Call {
     together.clear();
     const Chunk chunk = chunk_of(spec_, b, number);
     const Tiling tiling(chunk.first, chunk.count);
-    for (std::size_t t = 0; t < tiling.count(); t += own.tiles.size()) {
-      const std::span<QueryTile> tiles =
-          own.tiles.first(std::min(own.tiles.size(), tiling.count() - t));
+    // In groups as even as they go: a thin one reads the keys for few queries.
+    const std::size_t groups =
+        (tiling.count() + own.tiles.size() - 1) / own.tiles.size();
+    for (std::size_t group = 0; group < groups; ++group) {
+      const std::size_t t = tiling.count() * group / groups;
+      const std::size_t end = tiling.count() * (group + 1) / groups;
+      const std::span<QueryTile> tiles = own.tiles.first(end - t);
       run_tiles(spec_, inputs_, outputs_, head, tiles,
                 [&](std::size_t n) { return tiling.range(b, h, t + n); });
       for (QueryTile& tile : tiles) {

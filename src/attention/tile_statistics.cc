@@ -14,23 +14,6 @@ namespace {
 
 float number(float x) { return std::isnan(x) ? kNaN : x; }
 
-// By falling scores, the lowest key first among equals.
-void sort_falling(float* scores, std::int32_t* keys, std::size_t count) {
-  for (std::size_t end = 1; end < count; ++end) {
-    const float score = scores[end];
-    const std::int32_t key = keys[end];
-    std::size_t at = end;
-    for (; at > 0 && (scores[at - 1] < score ||
-                      (scores[at - 1] == score && keys[at - 1] > key));
-         --at) {
-      scores[at] = scores[at - 1];
-      keys[at] = keys[at - 1];
-    }
-    scores[at] = score;
-    keys[at] = key;
-  }
-}
-
 }  // namespace
 
 RowsTogether::RowsTogether(const AttentionSpec& spec, Arena& arena) {
@@ -63,10 +46,8 @@ TileStatistics::TileStatistics(const AttentionSpec& spec, Arena& arena)
   for (OneKey& one : one_key_) {
     one = {lanes(), lanes()};
   }
-  const std::size_t stride = kernels::TopKeys::stride_of(wanted_.top_keys);
-  top_ = {wanted_.top_keys, arena.take<float>(stride, kMaxQueryLanes),
-          arena.take<std::int32_t>(stride, kMaxQueryLanes), lanes(),
-          arena.take<std::int32_t>(kMaxQueryLanes)};
+  top_ = {wanted_.top_keys, arena.take<float>(wanted_.top_keys, kMaxQueryLanes),
+          arena.take<std::int32_t>(wanted_.top_keys, kMaxQueryLanes)};
   const std::size_t cells = wanted_.map ? map_size(spec.shape.Lkv) : 0;
   for (float** const of_cells : {&cell_sum_, &cell_largest_, &cell_max_}) {
     *of_cells = arena.take<float>(cells, kMaxQueryLanes);
@@ -93,15 +74,12 @@ void TileStatistics::begin(std::size_t b, std::size_t first, std::size_t count,
     std::fill_n(one.p, lanes, 0.0f);
     std::fill_n(one.max, lanes, kMinusInf);
   }
-  for (std::size_t n = 0; n < lanes; ++n) {
-    float* const scores = top_.scores + n * top_.stride();
-    std::fill_n(scores, top_.stride(), -kMinusInf);
-    std::fill_n(scores, top_.count, kMinusInf);
+  for (std::size_t r = 0; r < top_.count; ++r) {
+    float* const scores = top_.scores + r * kMaxQueryLanes;
+    std::fill_n(scores, count, kMinusInf);
+    std::fill_n(scores + count, lanes - count, -kMinusInf);
+    std::fill_n(top_.keys + r * kMaxQueryLanes, lanes, -1);
   }
-  std::fill_n(top_.keys, top_.stride() * lanes, -1);
-  std::fill_n(top_.worst, lanes, 0);
-  std::fill_n(top_.least, lanes, -kMinusInf);
-  std::fill_n(top_.least, count, kMinusInf);
   cells_taken_ = 0;
   const std::size_t cells = wanted_.map ? map_size(place_.Lkv) * lanes : 0;
   std::fill_n(cell_sum_, cells, 0.0f);
@@ -111,8 +89,8 @@ void TileStatistics::begin(std::size_t b, std::size_t first, std::size_t count,
 
 void TileStatistics::softmax(std::size_t first_key, std::size_t keys,
                              float* scores, float* max, float* sum) const {
-  loops_.softmax(keys, lanes_, position_, first_key, scores, max, sum, block_,
-                 top_);
+  loops_.softmax(keys, lanes_, position_, first_key, scores, max, sum,
+                 wanted_.rows ? block_ : kernels::RowSums{}, top_);
 }
 
 void TileStatistics::take(std::size_t first_key, std::size_t keys,
@@ -240,22 +218,14 @@ void TileStatistics::finish(std::size_t h, const kernels::RowState& state,
 void TileStatistics::finish_top_keys(std::size_t h, std::size_t row,
                                      const kernels::RowState& state,
                                      const StatisticsViews& to) const {
-  const std::size_t ranks = top_.count;
-  alignas(64) float score[kMaxQueryLanes] = {};
   alignas(64) float one[kMaxQueryLanes];
   alignas(64) float weight[kMaxQueryLanes];
   std::fill_n(one, lanes_, 1.0f);
-  for (std::size_t n = 0; n < count_; ++n) {
-    sort_falling(top_.scores + n * top_.stride(), top_.keys + n * top_.stride(),
-                 ranks);
-  }
-  for (std::size_t r = 0; r < ranks; ++r) {
-    for (std::size_t n = 0; n < lanes_; ++n) {
-      score[n] = top_.scores[n * top_.stride() + r];
-    }
-    loops_.weights(lanes_, one, score, state, weight);
+  for (std::size_t r = 0; r < top_.count; ++r) {
+    const std::size_t at = r * kMaxQueryLanes;
+    loops_.weights(lanes_, one, top_.scores + at, state, weight);
     for (std::size_t n = 0; n < count_; ++n) {
-      const std::int32_t key = top_.keys[n * top_.stride() + r];
+      const std::int32_t key = top_.keys[at + n];
       to.top_keys(place_.batch, h, row + n, r) = key;
       to.top_weights(place_.batch, h, row + n, r) =
           key < 0 ? 0 : number(weight[n]);
@@ -302,9 +272,12 @@ void TileStatistics::add_to_map(const kernels::RowState& state,
   const auto in = [](std::uint64_t rows, std::size_t n) {
     return (rows >> n & 1) != 0;
   };
+  // Where each row's line of cells begins.
+  std::array<std::size_t, kMaxQueryLanes> line{};
   for (std::size_t n = 0; n < count_; ++n) {
     if (in(numbers | nans, n)) {
       ++together.map_rows[map_row(n)];
+      line[n] = map_row(n) * cells;
     }
   }
   alignas(64) float sum[kMaxQueryLanes];
@@ -315,7 +288,7 @@ void TileStatistics::add_to_map(const kernels::RowState& state,
     loops_.weights(lanes_, cell_largest_ + at, cell_max_ + at, state, largest);
     for (std::size_t n = 0; n < count_; ++n) {
       if (in(numbers | nans, n)) {
-        const std::size_t cell = map_row(n) * cells + c;
+        const std::size_t cell = line[n] + c;
         together.map_sum[cell] += in(nans, n) ? kNaN : sum[n];
         float& most = together.map_largest[cell];
         most = in(nans, n) ? kNaN : most < largest[n] ? largest[n] : most;

@@ -29,30 +29,6 @@ HWY_INLINE std::uint64_t bits_of(D d, hn::Mask<D> mask) {
   return bits;
 }
 
-// The worst of one lane's top keys: of equals that with the highest key, so
-// that the lowest ones stay.
-HWY_INLINE void find_worst(const TopKeys& top, std::size_t lane) {
-  const hn::CappedTag<float, kTopStep> d;
-  constexpr std::size_t kStep = hn::MaxLanes(d);
-  const float* const scores = top.scores + lane * top.stride();
-  const std::int32_t* const keys = top.keys + lane * top.stride();
-  auto smallest = hn::Load(d, scores);
-  for (std::size_t r = kStep; r < top.stride(); r += kStep) {
-    smallest = hn::Min(smallest, hn::Load(d, scores + r));
-  }
-  const auto least = hn::MinOfLanes(d, smallest);
-  std::size_t worst = top.stride();
-  for (std::size_t r = 0; r < top.stride(); r += kStep) {
-    const auto here = hn::Eq(hn::Load(d, scores + r), least);
-    for (auto bits = bits_of(d, here); bits != 0; bits &= bits - 1) {
-      const auto at = r + static_cast<std::size_t>(std::countr_zero(bits));
-      worst = worst == top.stride() || keys[at] > keys[worst] ? at : worst;
-    }
-  }
-  top.least[lane] = hn::GetLane(least);
-  top.worst[lane] = static_cast<std::int32_t>(worst);
-}
-
 // Scores of one key that were better than the worst when the block began.
 struct Candidates {
   Vector scores;
@@ -61,27 +37,69 @@ struct Candidates {
   std::uint16_t key;    // of the block
 };
 
+// One key into the lanes where it is better than what it finds: from there on
+// each moves down by one.
+HWY_INLINE void insert_vector(const TopKeys& top, const Candidates& one,
+                              std::int32_t key) {
+  const Lane d;
+  const hn::RebindToSigned<Lane> di;
+  Vector score = one.scores;
+  auto number = hn::Set(di, key);
+  auto taken = hn::Gt(hn::Zero(d), hn::Zero(d));  // none yet
+  for (std::size_t r = 0; r < top.count; ++r) {
+    float* const scores = top.scores + r * kMaxQueryLanes + one.first;
+    std::int32_t* const keys = top.keys + r * kMaxQueryLanes + one.first;
+    const Vector here = hn::Load(d, scores);
+    const auto key_here = hn::Load(di, keys);
+    taken = hn::Or(taken, hn::Gt(score, here));
+    const auto taken_keys = hn::RebindMask(di, taken);
+    hn::Store(hn::IfThenElse(taken, score, here), d, scores);
+    hn::Store(hn::IfThenElse(taken_keys, number, key_here), di, keys);
+    score = hn::IfThenElse(taken, here, score);
+    number = hn::IfThenElse(taken_keys, key_here, number);
+  }
+}
+
+// The same of one lane.
+HWY_INLINE void insert_lane(const TopKeys& top, std::size_t lane, float score,
+                            std::int32_t key) {
+  std::size_t r = top.count - 1;
+  float* scores = top.scores + r * kMaxQueryLanes + lane;
+  std::int32_t* keys = top.keys + r * kMaxQueryLanes + lane;
+  if (!(score > *scores)) {
+    return;
+  }
+  for (; r > 0 && score > *(scores - kMaxQueryLanes); --r) {
+    *scores = *(scores - kMaxQueryLanes);
+    *keys = *(keys - kMaxQueryLanes);
+    scores -= kMaxQueryLanes;
+    keys -= kMaxQueryLanes;
+  }
+  *scores = score;
+  *keys = key;
+}
+
 HWY_NOINLINE void take(const TopKeys& top, const Candidates* candidates,
                        std::size_t count, std::size_t first_key) {
+  // From so many lanes on all of a vector are as quick.
+  constexpr int kManyLanes = 3;
   alignas(64) float scores[kLanes];
   for (const Candidates* one = candidates; one != candidates + count; ++one) {
+    const auto key = static_cast<std::int32_t>(first_key + one->key);
+    if (std::popcount(one->lanes) >= kManyLanes) {
+      insert_vector(top, *one, key);
+      continue;
+    }
     hn::Store(one->scores, Lane(), scores);
     for (std::uint32_t bits = one->lanes; bits != 0; bits &= bits - 1) {
       const auto n = static_cast<std::size_t>(std::countr_zero(bits));
-      const std::size_t lane = one->first + n;
-      if (scores[n] > top.least[lane]) {
-        const std::size_t at =
-            lane * top.stride() + static_cast<std::size_t>(top.worst[lane]);
-        top.scores[at] = scores[n];
-        top.keys[at] = static_cast<std::int32_t>(first_key + one->key);
-        find_worst(top, lane);
-      }
+      insert_lane(top, one->first + n, scores[n], key);
     }
   }
 }
 
 // What softmax_vectors shows, turned into a block's sums.
-template <std::size_t kVectorsHere, bool kTop>
+template <std::size_t kVectorsHere, bool kRows, bool kTop>
 class WatchBlock {
  public:
   HWY_INLINE WatchBlock(const float* position, std::size_t first_key,
@@ -93,7 +111,7 @@ class WatchBlock {
       distance_[v] = hn::Zero(d);
       position_[v] = hn::Load(d, position + v * kLanes);
       if constexpr (kTop) {
-        least_[v] = hn::Load(d, top.least + v * kLanes);
+        least_[v] = hn::Load(d, top.least() + v * kLanes);
       }
     }
   }
@@ -101,12 +119,14 @@ class WatchBlock {
   HWY_INLINE void operator()(std::size_t k, std::size_t v, Vector s,
                              Vector shifted, Vector p) {
     const Lane d;
-    // Below -126 p is 0: what it is times must be finite.
-    entropy_[v] =
-        hn::MulAdd(p, hn::Max(shifted, hn::Set(d, -127.0f)), entropy_[v]);
-    const Vector key = hn::Set(d, static_cast<float>(first_key_ + k));
-    distance_[v] =
-        hn::MulAdd(p, hn::Abs(hn::Sub(position_[v], key)), distance_[v]);
+    if constexpr (kRows) {
+      // Below -126 p is 0: what it is times must be finite.
+      entropy_[v] =
+          hn::MulAdd(p, hn::Max(shifted, hn::Set(d, -127.0f)), entropy_[v]);
+      const Vector key = hn::Set(d, static_cast<float>(first_key_ + k));
+      distance_[v] =
+          hn::MulAdd(p, hn::Abs(hn::Sub(position_[v], key)), distance_[v]);
+    }
     if constexpr (kTop) {
       const auto better = hn::Gt(s, least_[v]);
       if (HWY_UNLIKELY(!hn::AllFalse(d, better))) {
@@ -138,16 +158,18 @@ class WatchBlock {
   Candidates candidates_[kTop ? kKeyBlock * kVectorsHere : 1];
 };
 
-template <bool kTop>
+template <bool kRows, bool kTop>
 HWY_INLINE void softmax_any(std::size_t count, std::size_t lanes,
                             const float* position, std::size_t first_key,
                             float* scores, float* max, float* sum,
                             const RowSums& block, const TopKeys& top) {
   const auto run = [&](auto vectors) HWY_ATTR {
     constexpr std::size_t kVectorsHere = decltype(vectors)::value;
-    WatchBlock<kVectorsHere, kTop> watch(position, first_key, top);
+    WatchBlock<kVectorsHere, kRows, kTop> watch(position, first_key, top);
     softmax_vectors<kVectorsHere>(count, scores, max, sum, watch);
-    watch.store(block);
+    if (kRows) {
+      watch.store(block);
+    }
     if (watch.count() != 0) {
       take(top, watch.candidates(), watch.count(), first_key);
     }
@@ -165,13 +187,16 @@ HWY_INLINE void softmax_any(std::size_t count, std::size_t lanes,
 void softmax(std::size_t count, std::size_t lanes, const float* position,
              std::size_t first_key, float* scores, float* max, float* sum,
              const RowSums& block, const TopKeys& top) {
-  if (top.count == 0) {
-    softmax_any<false>(count, lanes, position, first_key, scores, max, sum,
-                       block, top);
-  } else {
-    softmax_any<true>(count, lanes, position, first_key, scores, max, sum,
-                      block, top);
+  const auto run = [&](auto rows, auto tops) HWY_ATTR {
+    softmax_any<decltype(rows)::value, decltype(tops)::value>(
+        count, lanes, position, first_key, scores, max, sum, block, top);
+  };
+  if (block.entropy == nullptr) {
+    return top.count == 0 ? run(std::false_type(), std::false_type())
+                          : run(std::false_type(), std::true_type());
   }
+  return top.count == 0 ? run(std::true_type(), std::false_type())
+                        : run(std::true_type(), std::true_type());
 }
 
 void sum_keys(const std::uint8_t* keys, std::size_t count, std::size_t lanes,

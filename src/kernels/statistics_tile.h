@@ -19,20 +19,15 @@ struct RowSums {
   float* separator;  // of p at the separators
 };
 
-// The keys that a query fits best, in no order: (lanes, stride), of which
-// `count` are used; behind them stand scores of +inf.
-inline constexpr std::size_t kTopStep = 8;
+// The keys that a query fits best, the best first, the lowest key among equals:
+// (count, kMaxQueryLanes).
 struct TopKeys {
   std::size_t count;
-  float* scores;        // -inf: there is none
-  std::int32_t* keys;   // -1: there is none
-  float* least;         // (lanes): the worst one's score; +inf: takes no more
-  std::int32_t* worst;  // (lanes): where that one is
+  float* scores;       // -inf: there is none; +inf: the lane takes none
+  std::int32_t* keys;  // -1: there is none
 
-  static constexpr std::size_t stride_of(std::size_t count) {
-    return (count + kTopStep - 1) / kTopStep * kTopStep;
-  }
-  std::size_t stride() const { return stride_of(count); }
+  // The scores that are to be beaten, (lanes).
+  const float* least() const { return scores + (count - 1) * kMaxQueryLanes; }
 };
 
 // The sum and the largest p of so many keys, (lanes) each; `fold` is that of
@@ -62,7 +57,8 @@ inline float column_sum(const float* columns, std::size_t key) {
 
 struct StatisticsTile {
   // As AttentionTile::softmax, the same bits; on the way the block's entropy
-  // and distance, and the keys that belong among the top ones. position (lanes)
+  // and distance, where they have a place, and the keys that belong among the
+  // top ones. position (lanes)
   // is that of each query, first_key the number of the block's first key.
   void (*softmax)(std::size_t count, std::size_t lanes, const float* position,
                   std::size_t first_key, float* scores, float* max, float* sum,

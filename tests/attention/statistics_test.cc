@@ -235,6 +235,47 @@ TEST(StatisticsTest, AmongEqualKeysTheLowestAreOnTop) {
   }
 }
 
+// Each query reads one feature of the keys. Few scores are above the many that
+// tie, so that the late ones push some of these down and one out. Most queries
+// read the same feature: a key is better for many of them, or for few.
+TEST(StatisticsTest, AmongScoresThatTieTheLowestKeyComesFirst) {
+  constexpr AttentionShape kShape = {1, 1, 1, 100, 900, 2, 1};
+  constexpr std::size_t kTop = 8;
+  Inputs<float> in = random_inputs(kShape, 761);
+  std::ranges::fill(in.query.elements(), 0.0f);
+  const auto feature_of = [](std::size_t i) -> std::size_t {
+    return i % 16 == 5 ? 1 : 0;
+  };
+  for (std::size_t i = 0; i < kShape.Lq; ++i) {
+    in.query(0, i, 0, feature_of(i)) = 1;
+  }
+  for (std::size_t j = 0; j < kShape.Lkv; ++j) {
+    for (std::size_t d = 0; d < kShape.D; ++d) {
+      const std::size_t place = j + 40 * d;
+      const bool crowd = d == 1 && j >= 560 && j < 572;
+      in.key(0, j, 0, d) = crowd                ? 3.0f
+                           : place % 450 == 107 ? 2.0f
+                           : place % 300 == 200 ? 1.0f
+                           : place % 3 == 0     ? -1.0f
+                                                : 0.0f;
+    }
+  }
+  AttentionOptions options;
+  options.statistics = {.top_keys = kTop};
+  const AttentionStatistics got = ask(in, options).statistics;
+  for (std::size_t i = 0; i < kShape.Lq; ++i) {
+    std::vector<std::size_t> keys(kShape.Lkv);
+    std::iota(keys.begin(), keys.end(), 0);
+    std::ranges::stable_sort(keys, std::greater(), [&](std::size_t j) {
+      return in.key(0, j, 0, feature_of(i));
+    });
+    for (std::size_t r = 0; r < kTop; ++r) {
+      EXPECT_EQ(got.top_keys(0, 0, i, r), static_cast<std::int64_t>(keys[r]))
+          << "query " << i << ", rank " << r;
+    }
+  }
+}
+
 TEST(StatisticsTest, OfARaggedBatchAreThoseOfEachSequenceAlone) {
   const std::vector<std::size_t> lengths = {130, 0, 1, 700, 49};
   const auto offsets =
