@@ -11,6 +11,7 @@
 
 #include "attention/naive_statistics.h"
 #include "headwise/attention/backward.h"
+#include "headwise/attention/plan.h"
 
 namespace headwise {
 namespace {
@@ -397,6 +398,24 @@ TEST(StatisticsTest, WithoutValuesAreTheStatisticsAlone) {
       {.output = TensorView<float, 4>(nullptr, {2, 1000, 4, 0})}, options);
   ASSERT_TRUE(got) << got.error().message;
   EXPECT_TRUE(same(*got, want));
+}
+
+TEST(StatisticsTest, AllOfALongSequenceTakeLittleMemory) {
+  constexpr AttentionShape kShape = {1, 8, 8, 32768, 32768, 64, 64};
+  const Executor executor = Executor::with_threads(2).value();
+  AttentionOptions options;
+  options.executor = &executor;
+  options.statistics = {
+      .rows = true, .top_keys = 8, .columns = true, .map = true};
+  const AttentionPlan plan = AttentionPlan::create(kShape, options).value();
+  const AttentionStatistics all =
+      AttentionStatistics::create(plan.spec()).value();
+  const std::size_t floats = all.rows.size() + all.top_weights.size() +
+                             all.columns.size() + all.map_mean.size() +
+                             all.map_largest.size();
+  EXPECT_LT(plan.workspace_bytes() + floats * sizeof(float) +
+                all.top_keys.size() * sizeof(std::int64_t),
+            std::size_t{64} << 20);
 }
 
 TEST(StatisticsTest, SayWhatDoesNotFit) {
