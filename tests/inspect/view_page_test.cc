@@ -81,7 +81,7 @@ std::size_t count(std::string_view text, std::string_view part) {
 TEST(ViewPageTest, ThreadsChangeNoByte) {
   const Heads heads(1, 70, 70, 8);
   std::vector<std::string> pages;
-  for (const std::size_t threads : {1, 2}) {
+  for (const std::size_t threads : {std::size_t{1}, std::size_t{2}}) {
     const Executor executor = Executor::with_threads(threads).value();
     ViewPageSettings settings = heads.settings();
     settings.attention.executor = &executor;
