@@ -629,10 +629,12 @@ class Written(PageCase):
 
     def test_computed_tiles_are_the_attention_weights(self):
         link = "#view=head&layer=0&head={}&size=128&row={}&column={}"
-        for head, row, column in ((0, 1970, 1950), (1, 4000, 3968), (1, 2000, 60)):
-            with self.subTest(head=head, row=row):
-                page = self.open("written_long", link.format(head, row, column))
-                self.check_matrix(page, cases["written_long"], 0, head)
+        for name, head, row, column in (
+                ("long", 0, 1970, 1950), ("long", 1, 4000, 3968), ("long", 1, 2000, 60),
+                ("wide", 3, 0, 900)):
+            with self.subTest(page=name, head=head, row=row):
+                page = self.open("written_" + name, link.format(head, row, column))
+                self.check_matrix(page, cases["written_" + name], 0, head)
 
     def test_by_keys_alone(self):
         page = self.open("written_small")

@@ -142,5 +142,13 @@ def written_long(folder, write):
                            [make_page.causal_mask(4096, 4096)], write)
 
 
+def written_wide(folder, write):
+    """Cross-attention that the page computes, with grouped heads."""
+    spec = make_page.invented_spec(9, 1100, 8, title="Wide", kind_of_coding="tiles")
+    layers = page_cases.layers_of(9, 1100, 8, 1, 4, 2, spec)
+    return page_cases.Case(folder, "written-wide", spec, layers,
+                           [make_page.full_mask(9, 1100)], write)
+
+
 ALL = [written_small, written_hostile, written_ragged, written_cross, written_middle,
-       written_long]
+       written_long, written_wide]
