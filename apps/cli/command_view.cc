@@ -278,7 +278,7 @@ void add_output_options(CLI::App& command, ViewFlags& flags) {
 }
 
 void add_token_options(CLI::App& command, SeenFlags& flags) {
-  constexpr const char* kTensors = "Tensors of your own";
+  constexpr const char* kTensors = "Tensors";
   command
       .add_option("--query-tokens", flags.query_tokens,
                   "one token a line, as many as queries (default: their "

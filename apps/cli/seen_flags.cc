@@ -20,7 +20,7 @@ void add_seen_options(CLI::App& command, SeenFlags& flags) {
       ->type_name("TEXT|-");
   add("--layers", flags.layers, "LIST", "A model and a text",
       "these layers alone, such as 0,2-4 (default: all)");
-  constexpr const char* kTensors = "Tensors of your own";
+  constexpr const char* kTensors = "Tensors";
   add("--query", flags.query, "F.npy", kTensors,
       "(B, Hq, Lq, D), or (Hq, Lq, D), or of several layers (N, B, Hq, Lq, D)");
   add("--key", flags.key, "F.npy", kTensors, "(B, Hkv, Lkv, D), likewise");
