@@ -183,22 +183,22 @@ EncodedHead encode_head(const ViewedHead& head) {
 Status check_elements(std::string_view name, TensorView<const float, 4> x,
                       float largest) {
   const auto [B, L, H, D] = x.extents();
-  for (std::size_t b = 0; b < B; ++b) {
-    for (std::size_t l = 0; l < L; ++l) {
-      for (std::size_t h = 0; h < H; ++h) {
-        for (std::size_t d = 0; d < D; ++d) {
-          const float value = x(b, l, h, d);
-          if (!(std::abs(value) <= largest)) {
-            return value_error(
-                "view_page", std::string(name) + shape_text({{b, l, h, d}}),
-                number_text(static_cast<double>(value)),
-                std::isfinite(value) ? "at most " + number_text(largest) +
-                                           ", which binary16 can hold"
-                                     : "a finite number",
-                ErrorCode::bad_data);
-          }
-        }
+  for (std::size_t row = 0; row < B * L * H; ++row) {
+    const std::size_t b = row / (L * H);
+    const std::size_t l = row / H % L;
+    const std::size_t h = row % H;
+    for (std::size_t d = 0; d < D; ++d) {
+      const float value = x(b, l, h, d);
+      if (std::abs(value) <= largest) {
+        continue;
       }
+      return value_error(
+          "view_page", std::string(name) + shape_text({{b, l, h, d}}),
+          number_text(static_cast<double>(value)),
+          std::isfinite(value)
+              ? "at most " + number_text(largest) + ", which binary16 can hold"
+              : "a finite number",
+          ErrorCode::bad_data);
     }
   }
   return ok();

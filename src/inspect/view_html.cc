@@ -42,7 +42,7 @@ std::string_view file_text(std::string_view name) {
 }
 
 std::string csp_hash(std::string_view text) {
-  sha256_ctx context;
+  sha256_ctx context{};
   sha256_init(&context);
   sha256_update(&context, text.size(),
                 reinterpret_cast<const std::uint8_t*>(text.data()));
@@ -64,7 +64,7 @@ std::string policy() {
 void add_blocks(std::span<const std::string> blocks, std::string& html) {
   for (std::size_t n = 0; n < blocks.size(); ++n) {
     html += (n == 0 ? "" : "\n");
-    html += "<script type=\"text/plain\" id=\"block-" + std::to_string(n) +
+    html += R"(<script type="text/plain" id="block-)" + std::to_string(n) +
             "\">" + blocks[n] + "</script>";
   }
 }
@@ -78,7 +78,7 @@ void add_line(std::string_view line, const PageText& page, std::string& html) {
   } else if (line == "{{style}}") {
     html.append("<style>").append(file_text("viewer.css")).append("</style>");
   } else if (line == "{{data}}") {
-    html += "<script type=\"application/json\" id=\"page\">" +
+    html += R"(<script type="application/json" id="page">)" +
             script_json(page.json) + "</script>";
   } else if (line == "{{blocks}}") {
     add_blocks(page.blocks, html);

@@ -72,6 +72,8 @@ class ViewPage {
  public:
   // Errors: out_of_memory.
   static Result<ViewPage> create(ViewPageSettings settings);
+  ViewPage(const ViewPage&) = delete;
+  ViewPage& operator=(const ViewPage&) = delete;
   ViewPage(ViewPage&& other) noexcept;
   ViewPage& operator=(ViewPage&& other) noexcept;
   ~ViewPage();
