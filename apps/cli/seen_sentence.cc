@@ -144,7 +144,8 @@ Result<std::unique_ptr<SeenHeads>> read_seen_sentence(const SeenFlags& flags) {
   if (Status s = seen->read(flags, std::move(text)); !s) {
     return s.error();
   }
-  return Result<std::unique_ptr<SeenHeads>>(std::move(seen));
+  std::unique_ptr<SeenHeads> heads = std::move(seen);
+  return heads;
 }
 
 }  // namespace headwise::cli

@@ -335,7 +335,8 @@ Result<std::unique_ptr<SeenHeads>> SeenTensors::read(const SeenFlags& flags) {
   if (s = seen->read_labels(flags, *shape); !s) {
     return s.error();
   }
-  return Result<std::unique_ptr<SeenHeads>>(std::move(seen));
+  std::unique_ptr<SeenHeads> heads = std::move(seen);
+  return heads;
 }
 
 }  // namespace
