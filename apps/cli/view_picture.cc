@@ -64,7 +64,7 @@ Result<std::string> view_picture(const SeenText& text, const DrawnHeads& drawn,
                                  const PictureWords& words, double zoom) {
   if (whole) {
     const std::string_view title =
-        words.language == Language::ko ? "{}: 레이어 {}" : "{}: layer {}";
+        words.language == Language::ko ? "{}: {}번 층" : "{}: layer {}";
     return heads_svg(
         {.attn_weights = drawn.whole->attn_weights.view(),
          .allowed = drawn.whole->allowed.view(),
