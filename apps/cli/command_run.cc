@@ -217,13 +217,7 @@ void add_tensor_options(CLI::App& command, RunFlags& flags) {
   file("--query", flags.query, "(B, Hq, Lq, D), or (Hq, Lq, D)");
   file("--key", flags.key, "(B, Hkv, Lkv, D)");
   file("--value", flags.value, "(B, Hkv, Lkv, Dv)");
-  command
-      .add_option("--layout", flags.layout,
-                  "the axes of the files: bhld (default), or blhd (default "
-                  "with --offsets)")
-      ->type_name("bhld|blhd")
-      ->check(one_of({"bhld", "blhd"}))
-      ->group("Tensors");
+  add_layout_option(command, flags.layout);
   add_ragged_options(command, flags.operation);
   command
       .add_option("--score-weight", flags.operation.score_weight,

@@ -116,6 +116,16 @@ void add_operation_options(CLI::App& command, OperationFlags& flags) {
   add_dropout_options(command, flags);
 }
 
+void add_layout_option(CLI::App& command, std::string& layout) {
+  command
+      .add_option("--layout", layout,
+                  "the axes of the files: bhld (default), or blhd (default "
+                  "with --offsets)")
+      ->type_name("bhld|blhd")
+      ->check(one_of({"bhld", "blhd"}))
+      ->group("Tensors");
+}
+
 void add_ragged_options(CLI::App& command, OperationFlags& flags) {
   const auto add = adder(command, "Tensors");
   add("--offsets", flags.offsets,

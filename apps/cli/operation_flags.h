@@ -45,6 +45,8 @@ struct OperationFlags {
 // Threads, masks and scores; add_operation_options() adds dropout.
 void add_weight_options(CLI::App& command, OperationFlags& flags);
 void add_operation_options(CLI::App& command, OperationFlags& flags);
+// --layout, the axes of files of heads.
+void add_layout_option(CLI::App& command, std::string& layout);
 // --offsets and --query-offsets.
 void add_ragged_options(CLI::App& command, OperationFlags& flags);
 

@@ -24,13 +24,7 @@ void add_seen_options(CLI::App& command, SeenFlags& flags) {
   add("--query", flags.query, "F.npy", kTensors,
       "(B, Hq, Lq, D), or (Hq, Lq, D), or of several layers (N, B, Hq, Lq, D)");
   add("--key", flags.key, "F.npy", kTensors, "(B, Hkv, Lkv, D), likewise");
-  command
-      .add_option("--layout", flags.layout,
-                  "the axes of the files: bhld (default), or blhd (default "
-                  "with --offsets)")
-      ->type_name("bhld|blhd")
-      ->check(one_of({"bhld", "blhd"}))
-      ->group(kTensors);
+  add_layout_option(command, flags.layout);
   add("--separators", flags.separators, "F.npy", kTensors,
       "(B, Lkv): true or 1 = a separator, such as [SEP]");
   add("--query-lengths", flags.query_lengths, "F.npy", kTensors,

@@ -17,8 +17,6 @@
 namespace headwise::cli {
 namespace {
 
-constexpr std::string_view kOperation = "view";
-
 // A file's tensors, one a layer: (N, B, .., .., D).
 struct Layers {
   Tensor<float, 5> all;
@@ -61,7 +59,7 @@ Result<Layers> read_layers(std::string_view option, const std::string& path,
   while (shape.size() < 5) {
     shape.insert(shape.begin(), 1);
   }
-  auto all = to_float<5>(*array, kOperation, option);
+  auto all = to_float<5>(*array, flags.command, option);
   if (!all) {
     return as_data(all.error());
   }
@@ -118,6 +116,7 @@ class SeenTensors : public SeenHeads {
 
   Layers query_;
   Layers key_;
+  std::string command_;  // begins the messages
   bool heads_first_ = true;
   std::size_t sequence_ = 0;
   std::optional<OperationInputs> operation_;
@@ -131,7 +130,7 @@ Status SeenTensors::read_statistics(const SeenFlags& flags) {
     if (!array) {
       return array.error();
     }
-    auto lengths = to_int64<1>(*array, kOperation, "--query-lengths");
+    auto lengths = to_int64<1>(*array, flags.command, "--query-lengths");
     if (!lengths) {
       return as_data(lengths.error());
     }
@@ -147,7 +146,7 @@ Status SeenTensors::read_statistics(const SeenFlags& flags) {
   if (!key_.batched && array->shape.size() == 1) {
     array->shape.insert(array->shape.begin(), 1);
   }
-  auto separators = to_bool<2>(*array, kOperation, "--separators");
+  auto separators = to_bool<2>(*array, flags.command, "--separators");
   if (!separators) {
     return as_data(separators.error());
   }
@@ -203,7 +202,7 @@ Result<AttentionShape> SeenTensors::shape() const {
   }
   AttentionOptions asked = options();
   asked.statistics.rows = true;  // there are no values
-  const auto spec = AttentionSpec::create(*shape, asked, kOperation);
+  const auto spec = AttentionSpec::create(*shape, asked, command_);
   if (!spec) {
     return spec.error();
   }
@@ -305,6 +304,7 @@ Result<std::unique_ptr<SeenHeads>> SeenTensors::read(const SeenFlags& flags) {
   if (!key) {
     return key.error();
   }
+  seen->command_ = flags.command;
   seen->heads_first_ = flags.heads_first();
   seen->sequence_ = flags.sequence.value_or(0);
   if (Status s = check_fit(*query, *key, seen->heads_first_); !s) {
