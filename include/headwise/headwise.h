@@ -31,6 +31,7 @@
 #include "headwise/steps/softmax.h"
 #include "headwise/steps/dropout.h"
 #include "headwise/steps/weigh.h"
+#include "headwise/steps/head_gates.h"
 #include "headwise/steps/merge.h"
 #include "headwise/steps/layer_norm.h"
 #include "headwise/steps/gelu.h"

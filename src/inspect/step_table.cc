@@ -108,6 +108,9 @@ constexpr std::array kSteps = {
              "어텐션 가중치로 밸류를 섞습니다",
              "context[b,h,i,d] = sum_j attn_weights[b,h,i,j] * "
              "v_heads[b,h,j,d]"},
+    StepInfo{"gated", "turn each head down or off by its gate",
+             "각 헤드를 게이트로 줄이거나 끕니다",
+             "gated[b,h,i,d] = head_gates[h] * context[b,h,i,d]"},
     StepInfo{"merged", "put the heads side by side again (a view, no copy)",
              "헤드를 다시 나란히 이어 붙입니다 (복사 없음)",
              "merged[b,i,h*Dv+d] = context[b,h,i,d]"},

@@ -37,6 +37,34 @@ Status check_kv_heads(std::size_t num_heads, std::size_t num_kv_heads) {
                      "a divisor of num_heads = " + std::to_string(num_heads));
 }
 
+// A layer whose heads were all pruned: nothing goes in, the bias comes out.
+Status check_no_heads(const MultiHeadAttentionParams& params,
+                      std::size_t num_kv_heads) {
+  if (num_kv_heads != 0) {
+    return value_error(kOperation, "num_kv_heads", std::to_string(num_kv_heads),
+                       "0 where num_heads is 0");
+  }
+  if (!params.w_v || !params.w_o) {
+    return value_error(kOperation, "num_heads", "0",
+                       "at least 1 in a layer without w_v or w_o");
+  }
+  for (const auto& [name, features] :
+       {std::pair("the number of rows of w_q.weight",
+                  params.w_q.out_features()),
+        std::pair("the number of rows of w_k.weight",
+                  params.w_k.out_features()),
+        std::pair("the number of rows of w_v.weight",
+                  params.w_v->out_features()),
+        std::pair("the number of columns of w_o.weight",
+                  params.w_o->in_features())}) {
+    if (features != 0) {
+      return value_error(kOperation, name, std::to_string(features),
+                         "0 where num_heads is 0");
+    }
+  }
+  return ok();
+}
+
 Status check_heads(std::size_t num_heads, std::size_t num_kv_heads) {
   if (Status s = check_at_least_one(kOperation, "num_heads", num_heads); !s) {
     return s;
@@ -165,6 +193,10 @@ Result<std::size_t> check_params(const MultiHeadAttentionParams& params,
                                  std::size_t num_heads,
                                  std::size_t num_kv_heads,
                                  std::optional<std::size_t> vdim) {
+  if (num_heads == 0) {
+    const Status s = check_no_heads(params, num_kv_heads);
+    return s ? Result<std::size_t>(0) : s.error();
+  }
   if (Status s = check_heads(num_heads, num_kv_heads); !s) {
     return s.error();
   }

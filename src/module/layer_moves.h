@@ -41,6 +41,18 @@ struct OfEachRow {
   bool softmax_rows = false;
 };
 
+// (B, L, H * D) as (B, L, H, D), any strides.
+template <class T>
+TensorView<T, 4> in_heads(TensorView<T, 3> merged, std::size_t heads) {
+  const auto [B, L, features] = merged.extents();
+  const std::size_t size = heads == 0 ? 0 : features / heads;
+  return {
+      merged.data(),
+      {B, L, heads, size},
+      {merged.stride(0), merged.stride(1),
+       merged.stride(2) * static_cast<std::ptrdiff_t>(size), merged.stride(2)}};
+}
+
 // What a call of the layer asks of the operation.
 Result<AttentionPlan> plan_of(const MultiHeadAttentionConfig& config,
                               const LayerInputs& inputs,

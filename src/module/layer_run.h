@@ -17,10 +17,16 @@ struct MultiHeadAttention::RunFor {
 };
 
 struct MultiHeadAttention::Run {
-  AttentionOptions options;  // with the layer's own dropout and score weight
-  Projected projected;
-  Tensor<float, 3> merged;  // (B, Lq, H * Dv); moved to the output without w_o
-  Tensor<float, 4> softmax_rows;
+  // What the operation was asked: with the layer's own dropout and score
+  // weight, without the gates.
+  AttentionOptions options{};
+  TensorView<const float, 1> head_gates{};  // no view: none
+  Projected projected{};
+  // What w_o takes, (B, Lq, H * Dv); moved to the output without one.
+  Tensor<float, 3> merged{};
+  // As the heads gave it, where gates changed it; else empty.
+  Tensor<float, 3> ungated{};
+  Tensor<float, 4> softmax_rows{};
   MultiHeadAttentionResult<3> result;  // empty where the output went elsewhere
 };
 

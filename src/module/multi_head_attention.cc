@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "headwise/attention/stepwise.h"
+#include "headwise/steps/head_gates.h"
 #include "headwise/steps/heads.h"
 #include "module/check_config.h"
 #include "module/layer_moves.h"
@@ -66,6 +67,11 @@ Result<Tensor<float, 2>> draw_score_weight(std::size_t num_heads,
   return weight;
 }
 
+void tell(TraceSink& trace, std::string_view name,
+          std::vector<std::string_view> axes, const AnyView& tensor) {
+  trace.on_step(name, axes, tensor);
+}
+
 // What the layer asks of the operation.
 Result<AttentionOptions> with_own(AttentionOptions options,
                                   const MultiHeadAttentionConfig& config,
@@ -78,6 +84,14 @@ Result<AttentionOptions> with_own(AttentionOptions options,
     return value_error(kOperation, "statistics", "asked for",
                        "none: attention_statistics() gives them");
   }
+  if (options.head_gates.data() != nullptr) {
+    if (Status s =
+            check_head_gates(kOperation, options.head_gates, config.num_heads);
+        !s) {
+      return s.error();
+    }
+  }
+  options.head_gates = {};
   if (params.w_score) {
     options.score_weight = params.w_score->view();
   }
@@ -85,9 +99,38 @@ Result<AttentionOptions> with_own(AttentionOptions options,
   return options;
 }
 
-void tell(TraceSink& trace, std::string_view name,
-          std::vector<std::string_view> axes, const AnyView& tensor) {
-  trace.on_step(name, axes, tensor);
+// Whether there are gates that change something.
+bool do_gate(TensorView<const float, 1> gates) {
+  for (std::size_t h = 0; h < gates.extent(0); ++h) {
+    if (gates(h) != 1) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// What the gates let through of the heads: in new memory where what they gave
+// is still needed.
+Result<Tensor<float, 3>> gate(Tensor<float, 3>& merged,
+                              TensorView<const float, 1> gates, bool keep,
+                              const Executor& executor, TraceSink* trace) {
+  auto gated = keep ? Tensor<float, 3>::create_unset(merged.extents())
+                    : Result<Tensor<float, 3>>(std::exchange(merged, {}));
+  if (!gated) {
+    return gated;
+  }
+  const std::size_t heads = gates.extent(0);
+  const auto from = std::as_const(keep ? merged : *gated).view();
+  const auto to = in_heads(gated->view(), heads);
+  if (Status s = gate_heads(in_heads(from, heads), gates, to, executor); !s) {
+    return s.error();
+  }
+  if (trace != nullptr) {
+    const TensorView<const float, 4> shown(to.data(), to.extents(),
+                                           to.strides());
+    tell(*trace, "gated", {"B", "H", "Lq", "Dv"}, as_bhld(shown));
+  }
+  return gated;
 }
 
 void tell_projected(TraceSink& trace, const Projected& projected,
@@ -155,6 +198,30 @@ Result<Tensor<float, 3>> write_output(const std::optional<Linear>& w_o,
   return Tensor<float, 3>();
 }
 
+// The extents of the attention weights of a layer without heads.
+Result<Extents<4>> no_attn_weights(const LayerInputs& inputs,
+                                   const AttentionOptions& options) {
+  const std::size_t Lq = inputs.query.extent(1);
+  const std::size_t Lkv = inputs.key.extent(1);
+  const Offsets& offsets = options.offsets;
+  if (offsets.ragged()) {
+    if (Status s = offsets.check(Lq, Lkv, kOperation); !s) {
+      return s.error();
+    }
+  }
+  if (options.attn_weights == AttnWeights::none) {
+    return Extents<4>{};
+  }
+  if (options.attn_weights == AttnWeights::mean) {
+    return value_error(kOperation, "attn_weights", "mean",
+                       "per_head in a layer without heads");
+  }
+  return offsets.ragged()
+             ? Extents<4>{offsets.sequences(), 0, longest(offsets.query),
+                          longest(offsets.key)}
+             : Extents<4>{inputs.query.extent(0), 0, Lq, Lkv};
+}
+
 Status check_output(const MultiHeadAttentionConfig& config,
                     const Extents<3>& query, TensorView<float, 3> output,
                     const AttentionOptions& options) {
@@ -213,7 +280,7 @@ Result<MultiHeadAttention> MultiHeadAttention::from_params(
       .query_dim = params.w_q.in_features(),
       .kdim = params.w_k.in_features(),
       .vdim = params.w_v ? params.w_v->in_features() : kv_heads * *v_head_dim,
-      .head_dim = params.w_q.out_features() / num_heads,
+      .head_dim = num_heads == 0 ? 0 : params.w_q.out_features() / num_heads,
       .v_head_dim = *v_head_dim,
       .out_proj = params.w_o.has_value(),
       .value_proj = params.w_v.has_value(),
@@ -329,6 +396,41 @@ Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(
   return s.error();
 }
 
+// All heads were pruned: nobody attends, and the bias is the output.
+Result<MultiHeadAttention::Run> MultiHeadAttention::run_without_heads(
+    const LayerInputs& inputs, const AttentionOptions& options,
+    const RunFor& purpose) const {
+  const std::size_t batches = inputs.query.extent(0);
+  const std::size_t rows = inputs.query.extent(1);
+  auto extents = no_attn_weights(inputs, options);
+  if (!extents) {
+    return extents.error();
+  }
+  const Executor& executor =
+      options.executor ? *options.executor : Executor::default_executor();
+  auto merged = Tensor<float, 3>::create({batches, rows, 0});
+  auto lse = Tensor<float, 3>::create({batches, 0, rows});
+  auto attn_weights = Tensor<float, 4>::create(*extents);
+  if (!merged || !lse || !attn_weights) {
+    return !merged ? merged.error() : !lse ? lse.error() : attn_weights.error();
+  }
+  auto output =
+      purpose.output_alone()
+          ? write_output(params_->w_o, *merged, purpose.output, executor)
+          : output_of(params_->w_o, *merged, executor, purpose.trace);
+  if (!output) {
+    return output.error();
+  }
+  return Run{.options = options,
+             .head_gates = {},
+             .projected = {},
+             .merged = *std::move(merged),
+             .ungated = {},
+             .softmax_rows = {},
+             .result = {*std::move(output), *std::move(attn_weights),
+                        *std::move(lse)}};
+}
+
 Result<MultiHeadAttention::Run> MultiHeadAttention::run(
     TensorView<const float, 3> query, TensorView<const float, 3> key,
     TensorView<const float, 3> value, const AttentionOptions& options,
@@ -348,8 +450,10 @@ Result<MultiHeadAttention::Run> MultiHeadAttention::run(
   }
   const Executor& executor =
       options.executor ? *options.executor : Executor::default_executor();
-
   const LayerInputs inputs{query, key, value};
+  if (config_.num_heads == 0) {
+    return run_without_heads(inputs, *own_options, purpose);
+  }
   const auto plan = plan_of(config_, inputs, *own_options);
   if (!plan) {
     return plan.error();
@@ -384,6 +488,15 @@ Result<MultiHeadAttention::Run> MultiHeadAttention::run(
     return attended.error();
   }
   Tensor<float, 3> merged = std::move(attended->merged);
+  Tensor<float, 3> ungated;
+  if (do_gate(options.head_gates)) {
+    auto gated = gate(merged, options.head_gates, purpose.backward, executor,
+                      purpose.trace);
+    if (!gated) {
+      return gated.error();
+    }
+    ungated = std::exchange(merged, *std::move(gated));
+  }
   auto output =
       purpose.output_alone()
           ? write_output(params_->w_o, merged, purpose.output, executor)
@@ -398,10 +511,12 @@ Result<MultiHeadAttention::Run> MultiHeadAttention::run(
     memory.projected = *std::move(projected);
     memory.merged = std::move(merged);
     memory_->give(std::move(memory));
-    return Run{{}, {}, {}, {}, std::move(result)};
+    return Run{.result = std::move(result)};
   }
-  return Run{*std::move(own_options), *std::move(projected), std::move(merged),
-             std::move(attended->softmax_rows), std::move(result)};
+  return Run{*std::move(own_options), options.head_gates,
+             *std::move(projected),   std::move(merged),
+             std::move(ungated),      std::move(attended->softmax_rows),
+             std::move(result)};
 }
 
 Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(

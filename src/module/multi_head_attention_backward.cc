@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "headwise/attention/backward.h"
 #include "headwise/module/multi_head_attention.h"
+#include "headwise/steps/head_gates.h"
 #include "headwise/steps/heads.h"
 #include "module/layer_moves.h"
 #include "module/layer_run.h"
@@ -43,18 +44,6 @@ Result<HeadGradients> make_gradients(const Projected& like,
                        *std::move(bias),
                        *std::move(alibi),
                        *std::move(score_weight)};
-}
-
-// (B, L, H * D) as (B, L, H, D), any strides.
-template <class T>
-TensorView<T, 4> in_heads(TensorView<T, 3> merged, std::size_t heads) {
-  const auto [B, L, features] = merged.extents();
-  const std::size_t size = features / heads;
-  return {
-      merged.data(),
-      {B, L, heads, size},
-      {merged.stride(0), merged.stride(1),
-       merged.stride(2) * static_cast<std::ptrdiff_t>(size), merged.stride(2)}};
 }
 
 AttentionGradients views_of(HeadGradients& d_heads, const AttentionSpec& spec) {
@@ -117,10 +106,109 @@ Result<MultiHeadAttentionSaved> MultiHeadAttention::forward_for_backward(
   return saved;
 }
 
+// What the heads gave, (B, Lq, H * Dv).
+TensorView<const float, 3> MultiHeadAttention::context_of(
+    const MultiHeadAttentionSaved& saved) const {
+  const Run& run = saved.state_->run;
+  return run.ungated.size() != 0 ? run.ungated.view()
+         : params_->w_o          ? run.merged.view()
+                                 : saved.result_.output.view();
+}
+
+// Through the output projection and the gates, whose gradients are put into
+// `gradients`. None where there are neither: it is d_output then.
+Result<std::optional<Tensor<float, 3>>> MultiHeadAttention::context_gradient(
+    const MultiHeadAttentionSaved& saved, TensorView<const float, 3> d_output,
+    MultiHeadAttentionGradients& gradients) const {
+  const Run& run = saved.state_->run;
+  const Executor& executor = run.options.executor
+                                 ? *run.options.executor
+                                 : Executor::default_executor();
+  const TensorView<const std::int64_t, 1> offsets = run.options.offsets.query;
+  std::optional<Tensor<float, 3>> d_context;
+  if (params_->w_o) {
+    auto back =
+        through(*params_->w_o, run.merged.view(), d_output, offsets, executor);
+    if (!back) {
+      return back.error();
+    }
+    d_context = std::move(back->x);
+    gradients.w_o = std::move(back->params);
+  }
+  if (run.head_gates.data() == nullptr) {
+    return d_context;
+  }
+  if (!d_context) {
+    auto made = Tensor<float, 3>::create_unset(d_output.extents());
+    if (!made) {
+      return made.error();
+    }
+    d_context = *std::move(made);
+  }
+  const std::size_t heads = config_.num_heads;
+  const auto d_gated =
+      params_->w_o ? std::as_const(*d_context).view() : d_output;
+  auto d_gates = gate_heads_backward(in_heads(context_of(saved), heads),
+                                     run.head_gates, in_heads(d_gated, heads),
+                                     in_heads(d_context->view(), heads),
+                                     offsets, executor);
+  if (!d_gates) {
+    return d_gates.error();
+  }
+  gradients.head_gates = *std::move(d_gates);
+  return d_context;
+}
+
+// What was put out was the bias: nothing else has a gradient.
+Result<MultiHeadAttentionGradients>
+MultiHeadAttention::differentiate_without_heads(
+    const MultiHeadAttentionSaved& saved,
+    TensorView<const float, 3> d_output) const {
+  const auto& [inputs, run, params_id] = *saved.state_;
+  MultiHeadAttentionGradients gradients;
+  if (auto d_context = context_gradient(saved, d_output, gradients);
+      !d_context) {
+    return d_context.error();
+  }
+  const auto no_features = [](TensorView<const float, 3> x) {
+    return TensorView<const float, 3>(nullptr, {x.extent(0), x.extent(1), 0});
+  };
+  const Executor& executor = run.options.executor
+                                 ? *run.options.executor
+                                 : Executor::default_executor();
+  const auto back = [&](const Linear& linear, TensorView<const float, 3> x,
+                        TensorView<const std::int64_t, 1> offsets,
+                        Tensor<float, 3>& d_x, LinearGradients& params) {
+    auto done = through(linear, x, no_features(x), offsets, executor);
+    if (!done) {
+      return Status(done.error());
+    }
+    d_x = std::move(done->x);
+    params = std::move(done->params);
+    return ok();
+  };
+  const Offsets& offsets = run.options.offsets;
+  Status s = back(params_->w_q, inputs.query, offsets.query, gradients.query,
+                  gradients.w_q);
+  if (s) {
+    s = back(params_->w_k, inputs.key, offsets.key, gradients.key,
+             gradients.w_k);
+  }
+  if (s) {
+    s = back(*params_->w_v, inputs.value, offsets.key, gradients.value,
+             gradients.w_v);
+  }
+  return s ? Result<MultiHeadAttentionGradients>(std::move(gradients))
+           : s.error();
+}
+
 Result<MultiHeadAttentionGradients> MultiHeadAttention::differentiate(
     const MultiHeadAttentionSaved& saved, TensorView<const float, 3> d_output,
     TensorView<const float, 4> d_attn_weights) const {
   const auto& [inputs, run, params_id] = *saved.state_;
+  if (config_.num_heads == 0) {
+    return differentiate_without_heads(saved, d_output);
+  }
   const auto plan = plan_of(config_, inputs, run.options);
   if (!plan) {
     return plan.error();
@@ -135,24 +223,15 @@ Result<MultiHeadAttentionGradients> MultiHeadAttention::differentiate(
   }
   const Offsets& offsets = run.options.offsets;
   MultiHeadAttentionGradients gradients;
-  Tensor<float, 3> d_context;
-  const bool projects = params_->w_o.has_value();
-  if (projects) {
-    auto back = through(*params_->w_o, run.merged.view(), d_output,
-                        offsets.query, *spec.executor);
-    if (!back) {
-      return back.error();
-    }
-    d_context = std::move(back->x);
-    gradients.w_o = std::move(back->params);
+  auto d_context = context_gradient(saved, d_output, gradients);
+  if (!d_context) {
+    return d_context.error();
   }
   const std::size_t Hq = spec.shape.Hq;
-  const auto context =
-      projects ? run.merged.view() : saved.result_.output.view();
   const Status attended = attention_backward(
-      {heads->query, heads->key, heads->value, in_heads(context, Hq),
+      {heads->query, heads->key, heads->value, in_heads(context_of(saved), Hq),
        run.softmax_rows.view(),
-       in_heads(projects ? std::as_const(d_context).view() : d_output, Hq),
+       in_heads(*d_context ? std::as_const(**d_context).view() : d_output, Hq),
        d_attn_weights},
       views_of(*d_heads, spec), run.options);
   if (!attended) {

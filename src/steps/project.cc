@@ -74,7 +74,7 @@ class Tasks {
     // The features stay whole where the tokens alone keep the threads evenly
     // busy.
     token_parts_ = (tokens_.count() + kMostRows - 1) / kMostRows;
-    if (threads > 1 && token_parts_ < 4 * threads) {
+    if (threads > 1 && strips_ > 0 && token_parts_ < 4 * threads) {
       strip_parts_ = (strips_ + kTaskStrips - 1) / kTaskStrips;
     }
   }
@@ -149,8 +149,20 @@ void clear_behind(const Projection& projection,
                   std::span<const std::size_t> ends) {
   const auto [B, L, features] = projection.y.extents();
   for (std::size_t b = 0; b < ends.size(); ++b) {
-    if (ends[b] < L) {
+    if (ends[b] < L && features != 0) {
       std::fill_n(&projection.y(b, ends[b], 0), (L - ends[b]) * features, 0.0f);
+    }
+  }
+}
+
+// What projections of no input features give.
+void fill_with_bias(const Projection& projection) {
+  const auto [B, L, features] = projection.y.extents();
+  // A strip of no input features is its bias.
+  const float* const bias = projection.linear->packed().data();
+  for (std::size_t b = 0; b < B; ++b) {
+    for (std::size_t l = 0; features != 0 && l < L; ++l) {
+      std::copy_n(bias, features, &projection.y(b, l, 0));
     }
   }
 }
@@ -162,6 +174,10 @@ void project(TensorView<const float, 3> x,
              std::span<const std::size_t> ends, const Executor& executor) {
   for (const Projection& projection : projections) {
     clear_behind(projection, ends);
+  }
+  if (x.extent(2) == 0) {
+    std::ranges::for_each(projections, fill_with_bias);
+    return;
   }
   const Tasks tasks(x, projections, ends, executor.threads());
   if (tasks.count() == 0) {

@@ -38,13 +38,9 @@ Result<Linear> Linear::create(const LinearConfig& config,
 
 Result<Linear> Linear::from_params(Tensor<float, 2> weight,
                                    Tensor<float, 1> bias) {
-  if (Status s = check_at_least_one("linear", "in_features", weight.extent(1));
-      !s) {
-    return s.error();
-  }
-  if (Status s = check_at_least_one("linear", "out_features", weight.extent(0));
-      !s) {
-    return s.error();
+  if (weight.extent(0) == 0 && weight.extent(1) == 0) {
+    return value_error("linear", "weight", "of shape (0, 0)",
+                       "in_features or out_features of at least 1");
   }
   if (bias.size() != 0) {
     if (Status s = check_shape("linear", "bias", bias.extents(),
@@ -73,11 +69,12 @@ Result<Linear> Linear::pack(Tensor<float, 2> weight, Tensor<float, 1> bias) {
 Linear Linear::for_inference() && {
   weight_ = {};
   bias_ = {};
+  is_given_ = false;
   return std::move(*this);
 }
 
 Status Linear::check_given() const {
-  if (weight_.size() != 0) {
+  if (is_given_) {
     return ok();
   }
   return Error{ErrorCode::unsupported,

@@ -44,6 +44,9 @@ class WeightGradient {
   }
 
   void add(const TokenBlock& block) {
+    if (weight_.size() == 0) {
+      return;
+    }
     for (std::size_t t = 0; t < block.count; ++t) {
       live_[t] = is_live(block.b, block.first + t);
     }

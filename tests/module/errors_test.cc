@@ -208,7 +208,8 @@ TEST(FromParamsTest, ParametersThatDoNotFitNameTheOne) {
   const ErrorCode shape = ErrorCode::shape_mismatch;
   EXPECT_EQ(error_of({linear_of(6, 3), linear_of(6, 3), linear_of(6, 3), {}}, 0,
                      invalid),
-            "multi_head_attention: num_heads is 0, expected at least 1");
+            "multi_head_attention: num_heads is 0, expected at least 1 in a "
+            "layer without w_v or w_o");
   EXPECT_EQ(error_of({linear_of(5, 3), linear_of(5, 3), linear_of(6, 3), {}}, 2,
                      invalid),
             "multi_head_attention: the number of rows of w_q.weight is 5, "

@@ -293,14 +293,41 @@ TEST(LinearTest, ParametersThatDoNotFitAreErrors) {
   EXPECT_EQ(bias.error().code, ErrorCode::shape_mismatch);
   EXPECT_EQ(bias.error().message,
             "linear: bias has shape (3), expected (out_features) = (4)");
-  const auto empty = Linear::from_params(filled<float, 2>({4, 0}, 1));
+  const auto empty = Linear::from_params(filled<float, 2>({0, 0}, 1));
   ASSERT_FALSE(empty);
   EXPECT_EQ(empty.error().message,
-            "linear: in_features is 0, expected at least 1");
-  const auto no_rows = Linear::from_params(filled<float, 2>({0, 4}, 1));
-  ASSERT_FALSE(no_rows);
-  EXPECT_EQ(no_rows.error().message,
-            "linear: out_features is 0, expected at least 1");
+            "linear: weight is of shape (0, 0), expected in_features or "
+            "out_features of at least 1");
+}
+
+TEST(LinearTest, AMapOfNoFeaturesGivesItsBiasAndBackOnlyThatHasAGradient) {
+  const auto bias = uniform<1>({20}, 61);
+  const Linear linear =
+      Linear::from_params(filled<float, 2>({20, 0}, 0), bias.clone().value())
+          .value();
+  const auto x = filled<float, 3>({2, 3, 0}, 0);
+  const auto y = linear.forward(x.view()).value();
+  for (std::size_t n = 0; n < y.size(); ++n) {
+    EXPECT_EQ(y.data()[n], bias(n % 20));
+  }
+  const auto d_y = filled<float, 3>({2, 3, 20}, 1);
+  const auto gradients = linear.backward_params(x.view(), d_y.view()).value();
+  EXPECT_EQ(gradients.weight.extents(), (Extents<2>{20, 0}));
+  EXPECT_EQ(gradients.bias(19), 6);
+  EXPECT_EQ(linear.backward_input(d_y.view()).value().extents(), x.extents());
+}
+
+TEST(LinearTest, AMapToNoFeaturesGivesNoneAndBackZeros) {
+  const Linear linear =
+      Linear::from_params(filled<float, 2>({0, 4}, 0)).value();
+  const auto x = uniform<3>({2, 3, 4}, 62);
+  const auto y = linear.forward(x.view()).value();
+  EXPECT_EQ(y.extents(), (Extents<3>{2, 3, 0}));
+  EXPECT_EQ(linear.backward_params(x.view(), y.view()).value().weight.extents(),
+            (Extents<2>{0, 4}));
+  const auto d_x = linear.backward_input(y.view()).value();
+  EXPECT_TRUE(
+      same_bits(d_x.elements(), filled<float, 3>({2, 3, 4}, 0).elements()));
 }
 
 }  // namespace

@@ -24,9 +24,10 @@
 //
 // With num_kv_heads < num_heads (grouped-query attention; 1: multi-query) head
 // h of the queries reads head h / (num_heads / num_kv_heads) of keys and
-// values. Keys and values that the mask hides from every query of their
-// sequence at its end are not projected, unless a trace or EmptyRow::uniform
-// reads them.
+// values. `.head_gates` turns heads down or off: merge(gated(...)), the context
+// of each head times its gate. Keys and values that the mask hides from every
+// query of their sequence at its end are not projected, unless a trace or
+// EmptyRow::uniform reads them.
 //
 // Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2; Ainslie et al.
 // 2023, arXiv:2305.13245 (grouped queries); Bahdanau, Cho & Bengio 2015,
@@ -138,7 +139,11 @@ struct MultiHeadAttentionGradients {
   Tensor<float, 4> bias{};
   Tensor<float, 1> alibi{};
   Tensor<float, 2> w_score{};  // (num_heads, head_dim); empty without one
+  // Of options.head_gates, by sequence: (B, num_heads). Empty without them.
+  Tensor<float, 2> head_gates{};
 };
+
+struct LayerInputs;  // of the layer's own files
 
 class MultiHeadAttention {
  public:
@@ -147,8 +152,9 @@ class MultiHeadAttention {
   static Result<MultiHeadAttention> create(
       const MultiHeadAttentionConfig& config, Seed seed);
   // Sizes come from the parameters; `num_kv_heads` not given: num_heads. `vdim`
-  // is for a layer without w_v; not given: what w_o takes. Errors:
-  // shape_mismatch, invalid_argument.
+  // is for a layer without w_v; not given: what w_o takes. No heads at all:
+  // parameters of no features, as where all were pruned; the output is then
+  // w_o's bias. Errors: shape_mismatch, invalid_argument.
   static Result<MultiHeadAttention> from_params(
       MultiHeadAttentionParams params, std::size_t num_heads,
       std::optional<std::size_t> num_kv_heads = {},
@@ -238,6 +244,17 @@ class MultiHeadAttention {
                   TensorView<const float, 3> key,
                   TensorView<const float, 3> value,
                   const AttentionOptions& options, const RunFor& purpose) const;
+  TensorView<const float, 3> context_of(
+      const MultiHeadAttentionSaved& saved) const;
+  Result<std::optional<Tensor<float, 3>>> context_gradient(
+      const MultiHeadAttentionSaved& saved, TensorView<const float, 3> d_output,
+      MultiHeadAttentionGradients& gradients) const;
+  Result<Run> run_without_heads(const LayerInputs& inputs,
+                                const AttentionOptions& options,
+                                const RunFor& purpose) const;
+  Result<MultiHeadAttentionGradients> differentiate_without_heads(
+      const MultiHeadAttentionSaved& saved,
+      TensorView<const float, 3> d_output) const;
   Result<MultiHeadAttentionGradients> differentiate(
       const MultiHeadAttentionSaved& saved, TensorView<const float, 3> d_output,
       TensorView<const float, 4> d_attn_weights) const;

@@ -64,8 +64,10 @@ class Linear {
   // invalid_argument for a size of 0, out_of_memory.
   static Result<Linear> create(const LinearConfig& config,
                                const RandomStream& random);
-  // An empty `bias` is no bias. Errors: invalid_argument for a size of 0,
-  // shape_mismatch, out_of_memory.
+  // An empty `bias` is no bias. A weight may have no row, or no column: y is
+  // then empty, or the bias, as where all heads of a layer were pruned. Errors:
+  // invalid_argument for neither rows nor columns, shape_mismatch,
+  // out_of_memory.
   static Result<Linear> from_params(Tensor<float, 2> weight,
                                     Tensor<float, 1> bias = {});
 
@@ -125,6 +127,7 @@ class Linear {
 
   Extents<2> features_;  // out, in
   bool has_bias_;
+  bool is_given_ = true;  // weight_ and bias_ are there
   Tensor<float, 2> weight_;
   Tensor<float, 1> bias_;
   Tensor<float, 1> packed_;
