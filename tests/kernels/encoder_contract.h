@@ -1,6 +1,6 @@
-// Layer normalisation and GELU as docs/arithmetic.md writes them, in scalar
-// code: what every kernel's bits are held against. Nothing is shared with the
-// kernels.
+// Layer normalisation, there and back, and GELU as docs/arithmetic.md writes
+// them, in scalar code: what every kernel's bits are held against. Nothing is
+// shared with the kernels.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <utility>
+#include <vector>
 
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
@@ -37,29 +39,90 @@ inline float contract_sum(std::size_t E,
   return (four[0] + four[2]) + (four[1] + four[3]);
 }
 
+struct ContractMoments {
+  float mean;
+  float rate;
+};
+
+inline ContractMoments contract_moments(const float* x, std::size_t E,
+                                        double eps) {
+  const auto count = static_cast<float>(E);
+  const auto from = [&](float start) {
+    return [=](std::size_t i) { return x[i] - start; };
+  };
+  const float rough = contract_sum(E, from(0)) / count;
+  const float mean = rough + contract_sum(E, from(rough)) / count;
+  const auto d = from(mean);
+  const float var =
+      contract_sum(E, [&](std::size_t i) { return d(i) * d(i); }) / count;
+  return {mean, 1 / std::sqrt(var + static_cast<float>(eps))};
+}
+
+inline float contract_nan(float x) { return std::isnan(x) ? kNaN : x; }
+
 inline Tensor<float, 2> contract_layer_norm(TensorView<const float, 2> x,
                                             const LayerNormParams& params) {
   const FloatEnvironment environment;
   const auto [N, E] = x.extents();
-  const auto count = static_cast<float>(E);
   auto y = Tensor<float, 2>::create({N, E}).value();
   for (std::size_t n = 0; n < N; ++n) {
-    const auto from = [&, n = n](float start) {
-      return [&, n, start](std::size_t i) { return x(n, i) - start; };
-    };
-    const float rough = contract_sum(E, from(0)) / count;
-    const float mean = rough + contract_sum(E, from(rough)) / count;
-    const auto d = from(mean);
-    const float var =
-        contract_sum(E, [&](std::size_t i) { return d(i) * d(i); }) / count;
-    const float rate = 1 / std::sqrt(var + static_cast<float>(params.eps));
+    const auto [mean, rate] = contract_moments(&x(n, 0), E, params.eps);
     for (std::size_t i = 0; i < E; ++i) {
-      const float scaled = d(i) * rate * params.weight(i);
-      const float shifted = scaled + params.bias(i);
-      y(n, i) = std::isnan(shifted) ? kNaN : shifted;
+      const float scaled = (x(n, i) - mean) * rate * params.weight(i);
+      y(n, i) = contract_nan(scaled + params.bias(i));
     }
   }
   return y;
+}
+
+struct ContractLayerNormGradients {
+  Tensor<float, 2> d_x;
+  Tensor<float, 1> weight;
+  Tensor<float, 1> bias;
+};
+
+// `offsets`: where each sequence begins, and at last the number of rows.
+inline ContractLayerNormGradients contract_layer_norm_backward(
+    TensorView<const float, 2> x, const LayerNormParams& params,
+    TensorView<const float, 2> d_y, const std::vector<std::int64_t>& offsets) {
+  const FloatEnvironment environment;
+  const auto [N, E] = x.extents();
+  const auto count = static_cast<float>(E);
+  auto d_x = Tensor<float, 2>::create({N, E}).value();
+  auto weight = Tensor<float, 1>::create({E}).value();
+  auto bias = Tensor<float, 1>::create({E}).value();
+  std::vector<float> z(E), g(E), block_weight(E), block_bias(E);
+  for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
+    for (std::int64_t n = offsets[s]; n < offsets[s + 1]; ++n) {
+      const float* d_row = &d_y(n, 0);
+      if (std::any_of(d_row, d_row + E, [](float d) { return d != 0; })) {
+        const auto [mean, rate] = contract_moments(&x(n, 0), E, params.eps);
+        for (std::size_t i = 0; i < E; ++i) {
+          z[i] = (x(n, i) - mean) * rate;
+          g[i] = d_row[i] * params.weight(i);
+          block_weight[i] += d_row[i] * z[i];
+          block_bias[i] += d_row[i];
+        }
+        const auto of_g = [&](std::size_t i) { return g[i]; };
+        const auto of_gz = [&](std::size_t i) { return g[i] * z[i]; };
+        const float a = contract_sum(E, of_g) / count;
+        const float b = contract_sum(E, of_gz) / count;
+        for (std::size_t i = 0; i < E; ++i) {
+          const float centred = g[i] - a;
+          d_x(n, i) = contract_nan((centred - z[i] * b) * rate);
+        }
+      }
+      if ((n - offsets[s]) % 128 == 127 || n + 1 == offsets[s + 1]) {
+        for (std::size_t i = 0; i < E; ++i) {
+          weight(i) += std::exchange(block_weight[i], 0.0f);
+          bias(i) += std::exchange(block_bias[i], 0.0f);
+        }
+      }
+    }
+  }
+  std::ranges::transform(weight.elements(), weight.data(), contract_nan);
+  std::ranges::transform(bias.elements(), bias.data(), contract_nan);
+  return {std::move(d_x), std::move(weight), std::move(bias)};
 }
 
 // Horner's rule with fused multiply-adds, the highest power first.

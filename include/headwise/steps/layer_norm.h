@@ -21,11 +21,29 @@
 // (LayerNormTest.StaysNearTheFormulaInDouble).
 // Source: Ba, Kiros & Hinton 2016, arXiv:1607.06450, equations 3 and 4.
 //
+// Backward, d_y being the gradient of a loss by y, with
+// rate = 1 / sqrt(var + eps), z = (x - mean) * rate and g = d_y * weight:
+//
+//   d_x[n,e]    = rate[n] * (g[n,e] - a[n] - z[n,e] * b[n])
+//   a[n]        = sum_e g[n,e] / E
+//   b[n]        = sum_e g[n,e] * z[n,e] / E
+//   d_weight[e] = sum_n d_y[n,e] * z[n,e]
+//   d_bias[e]   = sum_n d_y[n,e]
+//
+//   d_y  (N, E)  in
+//   d_x  (N, E)  out; may be d_y itself
+//
+// The sums over the rows run in blocks of 128 tokens of one sequence; a row
+// whose d_y is all zero is left out and has a d_x of 0, whatever its x holds.
+// So padding, packing and threads change no bit.
+//
 // Example:
 //   LayerNormParams params{.weight = std::move(gamma), .bias =
 //       std::move(beta)};
 //   Status s = add_layer_norm(attended, x, params, x);  // x = LN(attended + x)
 #pragma once
+
+#include <cstdint>
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
@@ -54,5 +72,22 @@ Status add_layer_norm(TensorView<const float, 2> x,
                       TensorView<const float, 2> residual,
                       const LayerNormParams& params, TensorView<float, 2> y,
                       const Executor& executor = Executor::default_executor());
+
+struct LayerNormGradients {
+  Tensor<float, 1> weight;  // (E)
+  Tensor<float, 1> bias;    // (E)
+};
+
+// d_x (N, E) of d_y (N, E), and the parameters' gradients. x (N, E) is what was
+// normalised: of add_layer_norm() x + residual, both of which have d_x as their
+// gradient. d_x is d_y or overlaps neither x nor d_y. `offsets` (sequences +
+// 1): where the sequences begin among the rows; no view: the rows are one
+// sequence. Errors as above; out_of_range for other offsets; out_of_memory, for
+// the gradients and the sums of at most 256 blocks.
+Result<LayerNormGradients> layer_norm_backward(
+    TensorView<const float, 2> x, const LayerNormParams& params,
+    TensorView<const float, 2> d_y, TensorView<float, 2> d_x,
+    TensorView<const std::int64_t, 1> offsets = {},
+    const Executor& executor = Executor::default_executor());
 
 }  // namespace headwise

@@ -1,0 +1,19 @@
+// What layer normalisation and its backward pass are given, checked.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "headwise/base/result.h"
+#include "headwise/steps/layer_norm.h"
+#include "kernels/layer_norm.h"
+
+namespace headwise {
+
+// Views of `params` that rows of E features can be normalised by. Errors:
+// shape_mismatch; invalid_argument for the eps.
+Result<kernels::LayerNormTerms> layer_norm_terms(std::string_view operation,
+                                                 const LayerNormParams& params,
+                                                 std::size_t E);
+
+}  // namespace headwise
