@@ -24,4 +24,28 @@ Status gelu(TensorView<const float, 2> x, TensorView<float, 2> y,
   return ok();
 }
 
+Status gelu_backward(TensorView<const float, 2> x,
+                     TensorView<const float, 2> d_y, TensorView<float, 2> d_x,
+                     const Executor& executor) {
+  if (Status s = check_feature_rows("gelu_backward", "x", x, x.extents()); !s) {
+    return s;
+  }
+  if (Status s = check_feature_rows("gelu_backward", "d_y", d_y, x.extents());
+      !s) {
+    return s;
+  }
+  if (Status s = check_feature_rows("gelu_backward", "d_x", d_x, x.extents());
+      !s) {
+    return s;
+  }
+  if (Status s = check_target(); !s) {
+    return s;
+  }
+  const kernels::Gelu& kernel = kernels::gelu();
+  for_each_feature_row(executor, x.extents(), [&](std::size_t n) {
+    kernel.gradient(&x(n, 0), &d_y(n, 0), x.extent(1), &d_x(n, 0));
+  });
+  return ok();
+}
+
 }  // namespace headwise

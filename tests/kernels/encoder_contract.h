@@ -1,4 +1,4 @@
-// Layer normalisation, there and back, and GELU as docs/arithmetic.md writes
+// Layer normalisation and GELU, there and back, as docs/arithmetic.md writes
 // them, in scalar code: what every kernel's bits are held against. Nothing is
 // shared with the kernels.
 #pragma once
@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "attention/contract.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/steps/layer_norm.h"
@@ -135,11 +136,10 @@ float contract_horner(const std::array<float, kTerms>& terms, float x) {
   return y;
 }
 
-inline float contract_gelu(float x) {
-  if (std::isnan(x)) {
-    return kNaN;
-  }
-  const float u = std::min(std::abs(x), 0x1.5449bap+3f);
+// Phi(-u), u at most kContractTailEnd.
+constexpr float kContractTailEnd = 0x1.5449bap+3f;
+
+inline float contract_tail(float u) {
   const float r = u * contract_horner<8>(
                           {-0x1.c56e0ep-20f, 0x1.be5b7ep-16f, -0x1.110fa4p-13f,
                            -0x1.110a22p-12f, 0x1.d873fcp-8f, -0x1.aec8dap-5f,
@@ -152,8 +152,29 @@ inline float contract_gelu(float x) {
       contract_horner<6>({0x1.5bda40p-10f, 0x1.3ce8acp-7f, 0x1.c6b6d8p-5f,
                           0x1.ebf9c2p-3f, 0x1.62e42ap-1f, 1.0f},
                          f);
-  const auto w = std::bit_cast<float>(std::bit_cast<std::uint32_t>(t) << 23);
-  return std::fma(-(q * w), u, x > 0 ? x : 0.0f);
+  return q * std::bit_cast<float>(std::bit_cast<std::uint32_t>(t) << 23);
+}
+
+inline float contract_gelu(float x) {
+  if (std::isnan(x)) {
+    return kNaN;
+  }
+  const float u = std::min(std::abs(x), kContractTailEnd);
+  return std::fma(-contract_tail(u), u, x > 0 ? x : 0.0f);
+}
+
+inline float contract_gelu_backward(float x, float d_y) {
+  if (d_y == 0) {
+    return 0;
+  }
+  if (std::isnan(x)) {
+    return kNaN;
+  }
+  const float tail = contract_tail(std::min(std::abs(x), kContractTailEnd));
+  const float u = std::min(std::abs(x), 16.0f);
+  const float bell = contract_exp2(u * u * -0x1.715476p-1f);
+  const float h = std::fma(-(u * 0x1.988454p-2f), bell, tail);
+  return contract_nan(d_y * (x < 0 ? h : 1 - h));
 }
 
 }  // namespace headwise::testing_support

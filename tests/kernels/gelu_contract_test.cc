@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "headwise/steps/gelu.h"
 #include "kernels/encoder_contract.h"
@@ -20,6 +21,7 @@ namespace {
 
 using testing_support::Checksum;
 using testing_support::contract_gelu;
+using testing_support::contract_gelu_backward;
 using testing_support::filled;
 using testing_support::kFusedTargets;
 using testing_support::same_bits;
@@ -39,6 +41,22 @@ Tensor<float, 2> contract_gelu_of(const Tensor<float, 2>& x) {
   auto y = filled<float, 2>(x.extents(), 0);
   std::ranges::transform(x.elements(), y.data(), contract_gelu);
   return y;
+}
+
+Tensor<float, 2> gelu_backward_of(const Tensor<float, 2>& x,
+                                  const Tensor<float, 2>& d_y) {
+  auto d_x = filled<float, 2>(x.extents(), -7);
+  EXPECT_TRUE(gelu_backward(x.view(), d_y.view(), d_x.view()));
+  return d_x;
+}
+
+Tensor<float, 2> contract_gelu_backward_of(const Tensor<float, 2>& x,
+                                           const Tensor<float, 2>& d_y) {
+  const FloatEnvironment environment;
+  auto d_x = filled<float, 2>(x.extents(), 0);
+  std::ranges::transform(x.elements(), d_y.elements(), d_x.data(),
+                         contract_gelu_backward);
+  return d_x;
 }
 
 // Every 4099th bit pattern: numbers of every size, denormal ones, infinities
@@ -90,6 +108,65 @@ TEST_P(GeluContractTest, ItsBitsAreTheseEverywhere) {
   Checksum checksum;
   checksum.add(gelu_of(numbers_of_every_size()).elements());
   EXPECT_EQ(checksum.value(), 0x91df1df1d7f460f3);
+}
+
+TEST_P(GeluContractTest, BackwardHoldsForNumbersOfEverySize) {
+  const auto x = numbers_of_every_size();
+  const auto ones = filled<float, 2>(x.extents(), 1);
+  const auto some = uniform<2>(x.extents(), 43, -3, 3);
+  EXPECT_TRUE(
+      same_bits(gelu_backward_of(x, ones), contract_gelu_backward_of(x, ones)));
+  EXPECT_TRUE(
+      same_bits(gelu_backward_of(x, some), contract_gelu_backward_of(x, some)));
+  EXPECT_TRUE(
+      same_bits(gelu_backward_of(some, x), contract_gelu_backward_of(some, x)));
+}
+
+TEST_P(GeluContractTest, BackwardHoldsForZerosAndInfinities) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  constexpr float kDenormal = 1e-40f;
+  const std::vector<float> ends{0.0f,      -0.0f, infinity,   -infinity,
+                                kDenormal, -kNaN, -kDenormal, 1.0f};
+  auto x = filled<float, 2>({8, 8}, 0);
+  auto d_y = filled<float, 2>({8, 8}, 0);
+  for (std::size_t i = 0; i < 8; ++i) {
+    for (std::size_t j = 0; j < 8; ++j) {
+      x(i, j) = ends[i];
+      d_y(i, j) = ends[j];
+    }
+  }
+  EXPECT_TRUE(
+      same_bits(gelu_backward_of(x, d_y), contract_gelu_backward_of(x, d_y)));
+}
+
+TEST_P(GeluContractTest, BackwardHoldsForEveryNumberOfElements) {
+  for (std::size_t E = 1; E <= 70; ++E) {
+    const auto x = uniform<2>({3, E}, 44, -4, 4);
+    const auto d_y = uniform<2>({3, E}, 45);
+    EXPECT_TRUE(
+        same_bits(gelu_backward_of(x, d_y), contract_gelu_backward_of(x, d_y)))
+        << E << " elements";
+  }
+}
+
+TEST_P(GeluContractTest, BackwardWritesNoElementBeyondItsOwn) {
+  const auto x = uniform<2>({1, 70}, 46, -4, 4);
+  for (std::size_t count = 0; count < 70; ++count) {
+    auto d_x = filled<float, 2>({1, 70}, -7);
+    kernels::gelu().gradient(x.data(), x.data(), count, d_x.data());
+    EXPECT_TRUE(std::all_of(d_x.data() + count, d_x.data() + 70,
+                            [](float beyond) { return beyond == -7; }))
+        << count << " elements";
+  }
+}
+
+// They change only when docs/arithmetic.md does.
+TEST_P(GeluContractTest, ItsBitsBackwardAreTheseEverywhere) {
+  const auto x = numbers_of_every_size();
+  Checksum checksum;
+  checksum.add(
+      gelu_backward_of(x, uniform<2>(x.extents(), 43, -3, 3)).elements());
+  EXPECT_EQ(checksum.value(), 0xfa18219ae5746cff);
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, GeluContractTest,
