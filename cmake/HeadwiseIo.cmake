@@ -35,6 +35,8 @@ target_sources(headwise_io
     include/headwise/models/model_settings.h
     include/headwise/models/bert_encoder.h
     include/headwise/models/sentence_encoder.h
+    include/headwise/models/label_probe.h
+    include/headwise/models/write_model.h
   PRIVATE
     src/inspect/trace.cc
     src/inspect/list_steps.cc
@@ -95,10 +97,17 @@ target_sources(headwise_io
     src/models/bert_characters.cc
     src/models/bert_text.cc
     src/models/wordpiece.cc
+    src/models/bert_names.cc
+    src/models/kept_heads.cc
     src/models/bert_params.cc
+    src/models/bert_update.cc
     src/models/bert_encoder.cc
+    src/models/bert_training.cc
     src/models/pooling.cc
-    src/models/sentence_encoder.cc)
+    src/models/sentence_encoder.cc
+    src/models/sentence_training.cc
+    src/models/label_probe.cc
+    src/models/write_model.cc)
 
 # The viewer's files; its scripts are one, in the order that ORDER says.
 set(viewer src/inspect/viewer)

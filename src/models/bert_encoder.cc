@@ -1,55 +1,20 @@
 #include "headwise/models/bert_encoder.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <functional>
+#include <string>
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/steps/gelu.h"
+#include "headwise/steps/head_gates.h"
+#include "models/bert_rows.h"
 #include "run/float_environment.h"
 
 namespace headwise {
 namespace {
 
 constexpr std::string_view kOperation = "bert_encoder";
-
-// Where each sequence's rows begin, and where the last one's end.
-std::vector<std::int64_t> offsets_of(const RaggedTokens& ids) {
-  std::vector<std::int64_t> offsets = {0};
-  offsets.reserve(ids.size() + 1);
-  for (const auto& sequence : ids) {
-    offsets.push_back(offsets.back() +
-                      static_cast<std::int64_t>(sequence.size()));
-  }
-  return offsets;
-}
-
-// (1, rows, E) -> (rows, E)
-template <class T>
-TensorView<T, 2> rows_of(TensorView<T, 3> x) {
-  return {x.data(), {x.extent(1), x.extent(2)}};
-}
-
-// hidden = word + place, before the norm.
-void embed(const RaggedTokens& ids, const std::vector<std::int64_t>& offsets,
-           const BertEmbeddings& embeddings, TensorView<float, 3> hidden,
-           const Executor& executor) {
-  const std::size_t E = hidden.extent(2);
-  executor.parallel_for(ids.size(), 8, [&](std::size_t begin, std::size_t end) {
-    const FloatEnvironment environment;
-    for (std::size_t b = begin; b < end; ++b) {
-      for (std::size_t t = 0; t < ids[b].size(); ++t) {
-        const float* const word =
-            &embeddings.word(static_cast<std::size_t>(ids[b][t]), 0);
-        const float* const place = &embeddings.place(t, 0);
-        float* const to =
-            &hidden(0, static_cast<std::size_t>(offsets[b]) + t, 0);
-        std::transform(word, word + E, place, to, std::plus<>());
-      }
-    }
-  });
-}
 
 Status resize(BertMemory& memory, std::size_t rows, const BertConfig& config) {
   const auto make = [&](Tensor<float, 3>& tensor, std::size_t features) {
@@ -124,6 +89,41 @@ Status run_layer(const BertLayer& layer, const AttentionOptions& options,
 
 }  // namespace
 
+std::vector<std::int64_t> offsets_of(const RaggedTokens& ids) {
+  std::vector<std::int64_t> offsets = {0};
+  offsets.reserve(ids.size() + 1);
+  for (const auto& sequence : ids) {
+    offsets.push_back(offsets.back() +
+                      static_cast<std::int64_t>(sequence.size()));
+  }
+  return offsets;
+}
+
+void embed(const RaggedTokens& ids, std::span<const std::int64_t> offsets,
+           const BertEmbeddings& embeddings, TensorView<float, 3> hidden,
+           const Executor& executor) {
+  const std::size_t E = hidden.extent(2);
+  executor.parallel_for(ids.size(), 8, [&](std::size_t begin, std::size_t end) {
+    const FloatEnvironment environment;
+    for (std::size_t b = begin; b < end; ++b) {
+      for (std::size_t t = 0; t < ids[b].size(); ++t) {
+        const float* const word =
+            &embeddings.word(static_cast<std::size_t>(ids[b][t]), 0);
+        const float* const place = &embeddings.place(t, 0);
+        float* const to =
+            &hidden(0, static_cast<std::size_t>(offsets[b]) + t, 0);
+        std::transform(word, word + E, place, to, std::plus<>());
+      }
+    }
+  });
+}
+
+TensorView<const float, 1> gates_of(const BertOptions& options,
+                                    std::size_t layer) {
+  return options.head_gates.empty() ? TensorView<const float, 1>()
+                                    : options.head_gates[layer].view();
+}
+
 Status BertEncoder::check(const RaggedTokens& ids,
                           const BertOptions& options) const {
   const std::size_t before = options.before_layer.value_or(layers_.size());
@@ -132,6 +132,9 @@ Status BertEncoder::check(const RaggedTokens& ids,
                  std::string(kOperation) + ": before_layer is " +
                      std::to_string(before) + ", expected at most " +
                      std::to_string(layers_.size())};
+  }
+  if (Status s = check_gates(options.head_gates); !s) {
+    return s;
   }
   for (std::size_t b = 0; b < ids.size(); ++b) {
     if (ids[b].size() > config_.max_positions) {
@@ -143,6 +146,28 @@ Status BertEncoder::check(const RaggedTokens& ids,
     }
   }
   return check_tokens(ids, config_.vocab_size);
+}
+
+Status BertEncoder::check_gates(
+    std::span<const Tensor<float, 1>> head_gates) const {
+  if (head_gates.empty()) {
+    return ok();
+  }
+  if (head_gates.size() != layers_.size()) {
+    return value_error(kOperation, "the number of layers of head_gates",
+                       std::to_string(head_gates.size()),
+                       std::to_string(layers_.size()),
+                       ErrorCode::shape_mismatch);
+  }
+  for (std::size_t n = 0; n < layers_.size(); ++n) {
+    if (Status s = check_head_gates(
+            std::string(kOperation) + ": layer " + std::to_string(n),
+            head_gates[n].view(), heads_of(config_, n));
+        !s) {
+      return s;
+    }
+  }
+  return ok();
 }
 
 Status BertEncoder::forward_in(
@@ -174,6 +199,7 @@ Status BertEncoder::forward_in(
       if (options.before_each) {
         s = options.before_each(n, std::as_const(memory.hidden).view());
       }
+      of_layers.head_gates = gates_of(options, n);
       s = !s ? s : run_layer(layers_[n], of_layers, memory, attn_weights);
     }
     return s;

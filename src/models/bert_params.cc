@@ -11,37 +11,13 @@
 #include "interop/error_text.h"
 #include "interop/find_params.h"
 #include "interop/param_file.h"
+#include "models/bert_names.h"
+#include "models/kept_heads.h"
 
 namespace headwise {
 namespace {
 
 constexpr std::string_view kOperation = "read_bert_encoder";
-
-// What a family calls its parameters; {N} is the number of the layer. Those of
-// its attention stand in the table of layouts.
-struct BertNames {
-  std::string_view layout;
-  std::string_view attention_norm;
-  std::string_view intermediate;
-  std::string_view output;
-  std::string_view output_norm;
-};
-
-constexpr BertNames kBert = {
-    "bert", "encoder.layer.{N}.attention.output.LayerNorm",
-    "encoder.layer.{N}.intermediate.dense", "encoder.layer.{N}.output.dense",
-    "encoder.layer.{N}.output.LayerNorm"};
-constexpr BertNames kDistilBert = {
-    "distilbert", "transformer.layer.{N}.sa_layer_norm",
-    "transformer.layer.{N}.ffn.lin1", "transformer.layer.{N}.ffn.lin2",
-    "transformer.layer.{N}.output_layer_norm"};
-
-std::string numbered(std::string_view name, std::size_t number) {
-  constexpr std::string_view kMark = "{N}";
-  std::string text(name);
-  text.replace(text.find(kMark), kMark.size(), std::to_string(number));
-  return text;
-}
 
 // The sizes of a parameter, each with its name in the config.
 using Axes = std::initializer_list<std::pair<std::string_view, std::size_t>>;
@@ -49,8 +25,8 @@ using Axes = std::initializer_list<std::pair<std::string_view, std::size_t>>;
 class Reader {
  public:
   static Result<Reader> open(const std::string& path, const BertConfig& config,
-                             FileAccess access) {
-    auto file = ParamFile::open(kOperation, path, access);
+                             const BertAccess& access) {
+    auto file = ParamFile::open(kOperation, path, access.file);
     if (!file) {
       return file.error();
     }
@@ -58,8 +34,7 @@ class Reader {
     if (!shapes) {
       return shapes.error();
     }
-    const BertNames& names =
-        config.family == BertFamily::bert ? kBert : kDistilBert;
+    const BertNames& names = bert_names(config.family);
     const std::string subject = std::string(kOperation) + ": " + path;
     auto match = find_layout(*shapes, subject, names.layout);
     if (!match) {
@@ -72,50 +47,36 @@ class Reader {
                        std::to_string(config.num_layers) +
                        " as in config.json"};
     }
+    BertConfig kept = config;
+    if (Status s = read_kept_heads(file->metadata(), subject, kept); !s) {
+      return s.error();
+    }
     return Reader(*std::move(file), access, *std::move(shapes),
-                  *std::move(match), names, config);
+                  *std::move(match), names, std::move(kept));
   }
 
+  const BertConfig& config() const { return config_; }
+
   Result<BertEmbeddings> embeddings() const {
-    const std::size_t E = config_.hidden_size;
-    auto word =
-        in_place("embeddings.word_embeddings.weight",
-                 {{"vocab_size", config_.vocab_size}, {"hidden_size", E}});
-    auto place = tensor<2>(
-        "embeddings.position_embeddings.weight",
-        {{"max_positions", config_.max_positions}, {"hidden_size", E}});
-    auto norm = this->norm("embeddings.LayerNorm");
-    if (!word || !place || !norm) {
-      return !word ? word.error() : !place ? place.error() : norm.error();
+    auto norm = this->norm(std::string(kEmbeddingNorm));
+    if (!norm) {
+      return norm.error();
     }
-    if (config_.type_vocab_size != 0) {
-      const auto types = tensor<2>(
-          "embeddings.token_type_embeddings.weight",
-          {{"type_vocab_size", config_.type_vocab_size}, {"hidden_size", E}});
-      if (!types) {
-        return types.error();
-      }
-      for (std::size_t t = 0; t < config_.max_positions; ++t) {
-        for (std::size_t e = 0; e < E; ++e) {
-          (*place)(t, e) += (*types)(0, e);
-        }
-      }
-    }
-    return BertEmbeddings{word->view, std::move(word->owner), *std::move(place),
-                          *std::move(norm)};
+    return access_.use == BertUse::training
+               ? embeddings_to_train(*std::move(norm))
+               : embeddings_in_place(*std::move(norm));
   }
 
   Result<BertLayer> layer(std::size_t number) const {
-    const std::size_t E = config_.hidden_size;
     const auto named = [&](std::string_view name) {
       return numbered(name, number);
     };
     auto attention = this->attention(number);
     auto attention_norm = norm(named(names_->attention_norm));
-    auto intermediate = linear(named(names_->intermediate),
-                               {"intermediate_size", config_.intermediate_size},
-                               {"hidden_size", E});
-    auto output = linear(named(names_->output), {"hidden_size", E},
+    auto intermediate =
+        linear(named(names_->intermediate),
+               {"intermediate_size", config_.intermediate_size}, hidden_size());
+    auto output = linear(named(names_->output), hidden_size(),
                          {"intermediate_size", config_.intermediate_size});
     auto output_norm = norm(named(names_->output_norm));
     for (const Error* error :
@@ -136,14 +97,70 @@ class Reader {
  private:
   using Axis = std::pair<std::string_view, std::size_t>;
 
-  Reader(ParamFile file, FileAccess access, ShapesByName shapes,
-         LayoutMatch match, const BertNames& names, const BertConfig& config)
+  Axis vocab_size() const { return {"vocab_size", config_.vocab_size}; }
+  Axis max_positions() const {
+    return {"max_positions", config_.max_positions};
+  }
+  Axis type_vocab_size() const {
+    return {"type_vocab_size", config_.type_vocab_size};
+  }
+  Axis hidden_size() const { return {"hidden_size", config_.hidden_size}; }
+
+  Result<BertEmbeddings> embeddings_in_place(LayerNormParams norm) const {
+    auto word = in_place(kWordTable, {vocab_size(), hidden_size()});
+    auto place = tensor<2>(kPositionTable, {max_positions(), hidden_size()});
+    if (!word || !place) {
+      return word ? place.error() : word.error();
+    }
+    if (config_.type_vocab_size != 0) {
+      const auto types =
+          tensor<2>(kTypeTable, {type_vocab_size(), hidden_size()});
+      if (!types) {
+        return types.error();
+      }
+      add_to_each_row(place->view(), types->view());
+    }
+    return BertEmbeddings{word->view,
+                          std::move(word->owner),
+                          *std::move(place),
+                          std::move(norm),
+                          {}};
+  }
+
+  Result<BertEmbeddings> embeddings_to_train(LayerNormParams norm) const {
+    auto word = table(kWordTable, vocab_size());
+    auto position = table(kPositionTable, max_positions());
+    if (!word || !position) {
+      return word ? position.error() : word.error();
+    }
+    BertTables tables{*std::move(word), *std::move(position), {}};
+    if (config_.type_vocab_size != 0) {
+      auto type = table(kTypeTable, type_vocab_size());
+      if (!type) {
+        return type.error();
+      }
+      tables.type = *std::move(type);
+    }
+    BertEmbeddings embeddings;
+    embeddings.norm = std::move(norm);
+    Status s = set_tables(embeddings, std::move(tables));
+    return s ? Result<BertEmbeddings>(std::move(embeddings)) : s.error();
+  }
+
+  Result<Embedding> table(std::string_view name, const Axis& rows) const {
+    auto weight = tensor<2>(name, {rows, hidden_size()});
+    return weight ? Embedding::from_weight(*std::move(weight))
+                  : Result<Embedding>(weight.error());
+  }
+
+  Reader(ParamFile file, const BertAccess& access, ShapesByName shapes,
+         LayoutMatch match, const BertNames& names, BertConfig config)
       : file_(std::move(file)),
         access_(access),
         shapes_(std::move(shapes)),
         match_(std::move(match)),
         names_(&names),
-        config_(config) {}
+        config_(std::move(config)) {}
 
   std::string subject() const {
     return std::string(kOperation) + ": " + file_.path();
@@ -208,7 +225,7 @@ class Reader {
       return found.error();
     }
     const AnyView& view = found->view;
-    if (access_ == FileAccess::read || !found->in_place || !found->bytes ||
+    if (access_.file == FileAccess::read || !found->in_place || !found->bytes ||
         view.dtype() != DType::float32) {
       auto copy = tensor<2>(name, axes);
       if (!copy) {
@@ -237,22 +254,23 @@ class Reader {
     return packed(std::move(weight), std::move(bias));
   }
 
-  static Result<Linear> packed(Result<Tensor<float, 2>> weight,
-                               Result<Tensor<float, 1>> bias) {
+  Result<Linear> packed(Result<Tensor<float, 2>> weight,
+                        Result<Tensor<float, 1>> bias) const {
     if (!weight || !bias) {
       return weight ? bias.error() : weight.error();
     }
     auto linear = Linear::from_params(*std::move(weight), *std::move(bias));
-    return linear ? std::move(*linear).for_inference()
-                  : Result<Linear>(linear.error());
+    return linear && access_.use == BertUse::inference
+               ? std::move(*linear).for_inference()
+               : std::move(linear);
   }
 
   // Old files say gamma and beta.
   Result<LayerNormParams> norm(const std::string& name) const {
     const bool old = file_.names().contains(match_.prefix + name + ".gamma");
-    const Axis E = {"hidden_size", config_.hidden_size};
-    auto weight = tensor<1>(name + (old ? ".gamma" : ".weight"), {E});
-    auto bias = tensor<1>(name + (old ? ".beta" : ".bias"), {E});
+    auto weight =
+        tensor<1>(name + (old ? ".gamma" : ".weight"), {hidden_size()});
+    auto bias = tensor<1>(name + (old ? ".beta" : ".bias"), {hidden_size()});
     if (!weight || !bias) {
       return weight ? bias.error() : weight.error();
     }
@@ -284,20 +302,39 @@ class Reader {
       }
     }
     const std::size_t E = config_.hidden_size;
-    if (w_q->in_features() != E || w_q->out_features() != E) {
+    if (w_q->in_features() != E || w_o->out_features() != E) {
       return Error{
           ErrorCode::bad_data,
           subject() + " has attention of " +
               std::to_string(w_q->in_features()) +
               " features, expected hidden_size = " + std::to_string(E)};
     }
-    return MultiHeadAttention::from_params(
+    const std::size_t heads = heads_of(config_, number);
+    if (Status s = check_heads(number, heads, w_q->out_features()); !s) {
+      return s.error();
+    }
+    auto layer = MultiHeadAttention::from_params(
         {*std::move(w_q), *std::move(w_k), *std::move(w_v), *std::move(w_o)},
-        config_.num_heads);
+        heads);
+    return layer;
+  }
+
+  Status check_heads(std::size_t number, std::size_t heads,
+                     std::size_t features) const {
+    const std::size_t expected =
+        heads * (config_.hidden_size / config_.num_heads);
+    if (features == expected) {
+      return ok();
+    }
+    return Error{ErrorCode::bad_data,
+                 subject() + " has queries of " + std::to_string(features) +
+                     " features in layer " + std::to_string(number) +
+                     ", expected " + std::to_string(expected) + " of its " +
+                     std::to_string(heads) + " heads"};
   }
 
   ParamFile file_;
-  FileAccess access_;
+  BertAccess access_;
   ShapesByName shapes_;
   LayoutMatch match_;
   const BertNames* names_;
@@ -308,7 +345,7 @@ class Reader {
 
 Result<BertParams> read_bert_params(const std::string& folder,
                                     const BertConfig& config,
-                                    FileAccess access) {
+                                    const BertAccess& access) {
   const auto path = find_params(kOperation, folder);
   if (!path) {
     return path.error();
@@ -321,7 +358,7 @@ Result<BertParams> read_bert_params(const std::string& folder,
   if (!embeddings) {
     return embeddings.error();
   }
-  BertParams params{*std::move(embeddings), {}};
+  BertParams params{reader->config(), *std::move(embeddings), {}};
   for (std::size_t n = 0; n < config.num_layers; ++n) {
     auto layer = reader->layer(n);
     if (!layer) {
@@ -337,13 +374,13 @@ Result<BertParams> read_bert_params(const std::string& folder,
 
 Result<BertEncoder> BertEncoder::read(const std::string& folder,
                                       const BertConfig& config,
-                                      FileAccess access) {
+                                      const BertAccess& access) {
   return catching_out_of_memory([&]() -> Result<BertEncoder> {
     auto params = read_bert_params(folder, config, access);
     if (!params) {
       return params.error();
     }
-    return BertEncoder(config, std::move(params->embeddings),
+    return BertEncoder(std::move(params->config), std::move(params->embeddings),
                        std::move(params->layers));
   });
 }

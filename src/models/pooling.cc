@@ -3,14 +3,20 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <utility>
+#include <vector>
 
 namespace headwise {
 namespace {
 
-float sum_of_squares(std::span<const float> x) {
+constexpr float kLeastLength = 1e-12f;
+
+// sum_i x_i * y_i, as sums run over the features of a row.
+float dot(std::span<const float> x, std::span<const float> y) {
   std::array<float, 16> part{};
   for (std::size_t i = 0; i < x.size(); ++i) {
-    part[i % part.size()] += x[i] * x[i];
+    part[i % part.size()] += x[i] * y[i];
   }
   for (std::size_t half = part.size() / 2; half != 0; half /= 2) {
     for (std::size_t j = 0; j < half; ++j) {
@@ -50,6 +56,49 @@ void pool_one(TensorView<const float, 2> hidden, Pooling pooling, float* to) {
   }
 }
 
+// d_hidden += what one pooling passes back.
+void pool_one_backward(TensorView<const float, 2> hidden, Pooling pooling,
+                       const float* d_y, TensorView<float, 2> d_hidden) {
+  const auto [tokens, E] = hidden.extents();
+  if (pooling == Pooling::cls) {
+    std::transform(d_y, d_y + E, &d_hidden(0, 0), &d_hidden(0, 0),
+                   std::plus<>());
+    return;
+  }
+  if (pooling == Pooling::max) {
+    for (std::size_t e = 0; e < E; ++e) {
+      std::size_t first = 0;
+      for (std::size_t t = 1; t < tokens; ++t) {
+        first = hidden(t, e) > hidden(first, e) ? t : first;
+      }
+      d_hidden(first, e) += d_y[e];
+    }
+    return;
+  }
+  const auto count = static_cast<float>(tokens);
+  const float by = pooling == Pooling::mean ? count : std::sqrt(count);
+  for (std::size_t t = 0; t < tokens; ++t) {
+    for (std::size_t e = 0; e < E; ++e) {
+      d_hidden(t, e) += d_y[e] / by;
+    }
+  }
+}
+
+// The gradient by the embedding before it was divided by its length.
+std::vector<float> back_through_length(std::vector<float> y,
+                                       std::span<const float> d_e) {
+  const float length = std::sqrt(dot(y, y));
+  const float norm = std::max(length, kLeastLength);
+  for (float& x : y) {
+    x /= norm;
+  }
+  const float along = length < kLeastLength ? 0 : dot(y, d_e);
+  for (std::size_t n = 0; n < y.size(); ++n) {
+    y[n] = (d_e[n] - y[n] * along) / norm;
+  }
+  return y;
+}
+
 }  // namespace
 
 void pool(TensorView<const float, 2> hidden, std::span<const Pooling> pooling,
@@ -60,10 +109,30 @@ void pool(TensorView<const float, 2> hidden, std::span<const Pooling> pooling,
   }
   if (normalize) {
     const std::span embedding(to, pooling.size() * E);
-    const float norm = std::max(std::sqrt(sum_of_squares(embedding)), 1e-12f);
+    const float norm =
+        std::max(std::sqrt(dot(embedding, embedding)), kLeastLength);
     for (float& x : embedding) {
       x /= norm;
     }
+  }
+}
+
+void pool_backward(TensorView<const float, 2> hidden,
+                   std::span<const Pooling> pooling, bool normalize,
+                   const float* d_embedding, TensorView<float, 2> d_hidden) {
+  const auto [tokens, E] = hidden.extents();
+  const std::size_t size = pooling.size() * E;
+  std::vector<float> d_y(d_embedding, d_embedding + size);
+  if (normalize) {
+    std::vector<float> y(size);
+    pool(hidden, pooling, false, y.data());
+    d_y = back_through_length(std::move(y), d_y);
+  }
+  for (std::size_t t = 0; t < tokens; ++t) {
+    std::fill_n(&d_hidden(t, 0), E, 0.0f);
+  }
+  for (std::size_t n = 0; n < pooling.size(); ++n) {
+    pool_one_backward(hidden, pooling[n], d_y.data() + n * E, d_hidden);
   }
 }
 

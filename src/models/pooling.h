@@ -17,4 +17,15 @@ namespace headwise {
 void pool(TensorView<const float, 2> hidden, std::span<const Pooling> pooling,
           bool normalize, float* to);
 
+// The way back: of d_embedding, the gradient of a loss by `to`, d_hidden
+// (tokens, E). A maximum is its first token's. With `normalize`, y being the
+// embedding before it was divided and e after,
+//
+//   d_y = (d_e - e * sum(e * d_e)) / max(|y|, 1e-12)
+//
+// and d_e / 1e-12 where |y| is smaller. Sums as above.
+void pool_backward(TensorView<const float, 2> hidden,
+                   std::span<const Pooling> pooling, bool normalize,
+                   const float* d_embedding, TensorView<float, 2> d_hidden);
+
 }  // namespace headwise

@@ -57,20 +57,14 @@ std::vector<Part> parts_of(const RaggedTokens& ids, std::size_t threads) {
   return parts;
 }
 
-// A window's sentences as ids.
-struct Tokenized {
-  RaggedTokens ids;
-  std::vector<std::size_t> cut;
-};
-
-// `first`: the number of the window's first sentence.
-Result<Tokenized> tokenize(const WordPiece& tokenizer,
-                           std::span<const std::string_view> sentences,
-                           std::size_t first, std::size_t max_tokens,
-                           const Executor& executor) {
+// `first`: the number of the first sentence.
+Result<SentenceTokens> tokens_of(const WordPiece& tokenizer,
+                                 std::span<const std::string_view> sentences,
+                                 std::size_t first, std::size_t max_tokens,
+                                 const Executor& executor) {
   constexpr std::size_t kAtATime = 16;
   const std::size_t count = sentences.size();
-  Tokenized done{RaggedTokens(count), std::vector<std::size_t>(count)};
+  SentenceTokens done{RaggedTokens(count), std::vector<std::size_t>(count)};
   std::vector<Status> said(count, ok());
   executor.parallel_for(
       count, kAtATime, [&](std::size_t begin, std::size_t end) {
@@ -91,7 +85,7 @@ Result<Tokenized> tokenize(const WordPiece& tokenizer,
         }
       });
   const auto failed = first_failure(said);
-  return failed ? Result<Tokenized>(std::move(done)) : failed.error();
+  return failed ? Result<SentenceTokens>(std::move(done)) : failed.error();
 }
 
 // Counts sentences for whoever looks on.
@@ -199,7 +193,7 @@ class Window {
 }  // namespace
 
 Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
-                                              FileAccess access) {
+                                              const BertAccess& access) {
   return catching_out_of_memory([&]() -> Result<SentenceEncoder> {
     auto settings = read_model_settings(folder);
     if (!settings) {
@@ -221,9 +215,25 @@ Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
     if (!encoder) {
       return encoder.error();
     }
+    settings->config = encoder->config();
     WordPiece tokenizer(*std::move(vocabulary), settings->wordpiece);
     return SentenceEncoder(*std::move(settings), std::move(tokenizer),
                            *std::move(encoder));
+  });
+}
+
+std::size_t SentenceEncoder::most_tokens(const SentenceOptions& options) const {
+  return std::min(options.max_tokens.value_or(settings_.max_tokens),
+                  settings_.max_tokens);
+}
+
+Result<SentenceTokens> SentenceEncoder::tokenize(
+    std::span<const std::string_view> sentences,
+    const SentenceOptions& options) const {
+  return catching_out_of_memory([&]() -> Result<SentenceTokens> {
+    const Executor& executor =
+        options.executor ? *options.executor : Executor::default_executor();
+    return tokens_of(tokenizer_, sentences, 0, most_tokens(options), executor);
   });
 }
 
@@ -242,8 +252,8 @@ Result<SentenceEmbeddings> SentenceEncoder::encode(
     Count count(options.progress, sentences.size());
     for (std::size_t first = 0; first < sentences.size(); first += kWindow) {
       const std::size_t size = std::min(kWindow, sentences.size() - first);
-      const auto batch = tokenize(tokenizer_, sentences.subspan(first, size),
-                                  first, settings_.max_tokens, executor);
+      const auto batch = tokens_of(tokenizer_, sentences.subspan(first, size),
+                                   first, most_tokens(options), executor);
       if (!batch) {
         return batch.error();
       }

@@ -245,7 +245,8 @@ TEST_P(BertEncoderTest, ParametersThatAreNotFiniteAreNamed) {
 TEST_P(BertEncoderTest, TheFileMayGoOrBeReplacedOnceItWasRead) {
   const BertEncoder mapped = read(params_).value();
   const BertEncoder whole =
-      BertEncoder::read(folder_.path(), config_, FileAccess::read).value();
+      BertEncoder::read(folder_.path(), config_, {.file = FileAccess::read})
+          .value();
   const auto before = mapped.forward(kIds).value().hidden;
   Params zeros = small_params(config_);
   for (auto& [name, param] : zeros) {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/small_model.h"
@@ -15,6 +16,9 @@ class BertReference {
 
   BertReference(const BertConfig& config, const Params& params)
       : config_(config), params_(params) {}
+
+  // A factor on each head of each layer.
+  void set_gates(Rows gates) { gates_ = std::move(gates); }
 
   // The hidden states of one sequence; `attn_weights` gets (H, L, L) of each
   // layer.
@@ -36,7 +40,7 @@ class BertReference {
     for (std::size_t n = 0; n < config_.num_layers; ++n) {
       const PartNames names = part_names(config_.family, n);
       std::vector<Rows> weights;
-      x = norm(names.attention_norm, sum(x, attention(names, x, weights)));
+      x = norm(names.attention_norm, sum(x, attention(n, x, weights)));
       Rows inner = linear(names.intermediate, x);
       for (auto& row : inner) {
         for (double& value : row) {
@@ -101,8 +105,9 @@ class BertReference {
     return x;
   }
 
-  Rows attention(const PartNames& names, const Rows& x,
+  Rows attention(std::size_t layer, const Rows& x,
                  std::vector<Rows>& weights) const {
+    const PartNames names = part_names(config_.family, layer);
     const Rows q = linear(names.q, x);
     const Rows k = linear(names.k, x);
     const Rows v = linear(names.v, x);
@@ -123,8 +128,9 @@ class BertReference {
         }
         for (std::size_t j = 0; j < x.size(); ++j) {
           row[j] /= total;
+          const double gate = gates_.empty() ? 1 : gates_[layer][h];
           for (std::size_t d = h * D; d < (h + 1) * D; ++d) {
-            merged[i][d] += row[j] * v[j][d];
+            merged[i][d] += gate * row[j] * v[j][d];
           }
         }
       }
@@ -134,6 +140,7 @@ class BertReference {
 
   const BertConfig& config_;
   const Params& params_;
+  Rows gates_;
 };
 
 }  // namespace headwise::testing_support

@@ -58,7 +58,9 @@ TEST(OutOfMemoryTest, EveryAllocationOfAModelMayFail) {
                   testing_support::small_config(BertFamily::bert)));
   const std::string path = folder.path();
   for (const FileAccess access : {FileAccess::read, FileAccess::mapped}) {
-    EXPECT_GT(failures_of([&] { return SentenceEncoder::read(path, access); }),
+    EXPECT_GT(failures_of([&] {
+                return SentenceEncoder::read(path, {.file = access});
+              }),
               100);
   }
   const SentenceEncoder model = SentenceEncoder::read(path).value();

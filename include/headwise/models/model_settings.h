@@ -57,7 +57,15 @@ struct BertConfig {
   std::size_t max_positions = 0;      // from 2 ([CLS] and [SEP]) to 2^31 - 1
   std::size_t type_vocab_size = 0;    // to 2^31 - 1; 0: none, as in DistilBERT
   double layer_norm_eps = 1e-12;      // between 0 and 1
+  // By layer, original numbers, ascending; empty: all num_heads of every layer.
+  std::vector<std::vector<std::size_t>> kept_heads{};
 };
+
+// How many heads a layer has.
+inline std::size_t heads_of(const BertConfig& config, std::size_t layer) {
+  return config.kept_heads.empty() ? config.num_heads
+                                   : config.kept_heads[layer].size();
+}
 
 // How the vectors of a sentence's tokens, [CLS] and [SEP] among them, become
 // the sentence's: their mean, the vector of [CLS], the largest number of each

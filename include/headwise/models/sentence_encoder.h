@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,7 +38,23 @@ namespace headwise {
 struct SentenceOptions {
   // Counts sentences; called by one thread at a time, whichever it is.
   Progress progress{};
+  // The tokens that are taken of a sentence; not given, and at most: the
+  // settings'.
+  std::optional<std::size_t> max_tokens{};
   const Executor* executor = nullptr;  // null: Executor::default_executor()
+};
+
+// Sentences as ids, and how many of each were cut off.
+struct SentenceTokens {
+  RaggedTokens ids;
+  std::vector<std::size_t> cut;
+};
+
+// A forward pass in training, for one backward pass.
+struct SentencesSaved {
+  BertSaved encoder;
+  std::vector<std::size_t> lengths;  // tokens of each sentence
+  Tensor<float, 2> embeddings;       // (sentences, embedding_size)
 };
 
 struct SentenceEmbeddings {
@@ -50,11 +67,13 @@ class SentenceEncoder {
  public:
   // `access` is that of BertEncoder::read().
   static Result<SentenceEncoder> read(const std::string& folder,
-                                      FileAccess access = FileAccess::mapped);
+                                      const BertAccess& access = {});
 
   const ModelSettings& settings() const { return settings_; }
   const WordPiece& tokenizer() const { return tokenizer_; }
   const BertEncoder& encoder() const { return encoder_; }
+  // To train it, or to prune its heads.
+  BertEncoder& encoder() { return encoder_; }
   std::size_t embedding_size() const {
     return settings_.pooling.size() * settings_.config.hidden_size;
   }
@@ -65,12 +84,29 @@ class SentenceEncoder {
   Result<SentenceEmbeddings> encode(std::span<const std::string_view> sentences,
                                     const SentenceOptions& options = {}) const;
 
+  // The first half of encode(); no progress is counted. Errors: bad_data for a
+  // sentence that is not UTF-8.
+  Result<SentenceTokens> tokenize(std::span<const std::string_view> sentences,
+                                  const SentenceOptions& options = {}) const;
+  // The embeddings of sentences that are ids, each of at least one, and what
+  // backward() needs. Errors: those of BertEncoder::forward_for_backward();
+  // invalid_argument for a sentence without a token.
+  Result<SentencesSaved> forward_for_backward(
+      const RaggedTokens& ids, const BertOptions& options = {}) const;
+  // Of d_embeddings (sentences, embedding_size). Errors: those of
+  // BertEncoder::backward().
+  Result<BertGradients> backward(
+      SentencesSaved& saved, TensorView<const float, 2> d_embeddings,
+      BertWanted wanted = BertWanted::params_and_gates) const;
+
  private:
   SentenceEncoder(ModelSettings settings, WordPiece tokenizer,
                   BertEncoder encoder)
       : settings_(std::move(settings)),
         tokenizer_(std::move(tokenizer)),
         encoder_(std::move(encoder)) {}
+
+  std::size_t most_tokens(const SentenceOptions& options) const;
 
   ModelSettings settings_;
   WordPiece tokenizer_;

@@ -1,0 +1,40 @@
+#include "models/bert_names.h"
+
+#include <algorithm>
+
+#include "headwise/interop/layouts.h"
+
+namespace headwise {
+namespace {
+
+constexpr BertNames kBert = {
+    "bert", "encoder.layer.{N}.attention.output.LayerNorm",
+    "encoder.layer.{N}.intermediate.dense", "encoder.layer.{N}.output.dense",
+    "encoder.layer.{N}.output.LayerNorm"};
+constexpr BertNames kDistilBert = {
+    "distilbert", "transformer.layer.{N}.sa_layer_norm",
+    "transformer.layer.{N}.ffn.lin1", "transformer.layer.{N}.ffn.lin2",
+    "transformer.layer.{N}.output_layer_norm"};
+
+}  // namespace
+
+const BertNames& bert_names(BertFamily family) {
+  return family == BertFamily::bert ? kBert : kDistilBert;
+}
+
+std::string numbered(std::string_view name, std::size_t number) {
+  constexpr std::string_view kMark = "{N}";
+  std::string text(name);
+  text.replace(text.find(kMark), kMark.size(), std::to_string(number));
+  return text;
+}
+
+std::string attention_param_name(BertFamily family, std::string_view param,
+                                 std::size_t layer) {
+  const auto layout =
+      std::ranges::find(layouts(), bert_names(family).layout, &Layout::name);
+  const auto row = std::ranges::find(layout->rows, param, &LayoutRow::param);
+  return numbered(row->name, layer);
+}
+
+}  // namespace headwise

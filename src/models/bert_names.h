@@ -1,0 +1,39 @@
+// What the families of BERT call their parameters. Those of attention stand in
+// the table of layouts.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "headwise/models/model_settings.h"
+
+namespace headwise {
+
+inline constexpr std::string_view kWordTable =
+    "embeddings.word_embeddings.weight";
+inline constexpr std::string_view kPositionTable =
+    "embeddings.position_embeddings.weight";
+inline constexpr std::string_view kTypeTable =
+    "embeddings.token_type_embeddings.weight";
+inline constexpr std::string_view kEmbeddingNorm = "embeddings.LayerNorm";
+
+struct BertNames {
+  std::string_view layout;  // of its attention
+  // Of one layer, without ".weight" and ".bias"; {N} is its number.
+  std::string_view attention_norm;
+  std::string_view intermediate;
+  std::string_view output;
+  std::string_view output_norm;
+};
+
+const BertNames& bert_names(BertFamily family);
+
+// "encoder.layer.3.output.dense" of "encoder.layer.{N}.output.dense".
+std::string numbered(std::string_view name, std::size_t number);
+
+// The file's name of a parameter of a layer's attention, such as "w_q.weight".
+std::string attention_param_name(BertFamily family, std::string_view param,
+                                 std::size_t layer);
+
+}  // namespace headwise

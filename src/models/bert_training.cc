@@ -1,0 +1,401 @@
+// The encoder's forward pass that keeps what gradients need, and its backward
+// pass.
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
+#include "headwise/models/bert_encoder.h"
+#include "headwise/steps/gelu.h"
+#include "models/bert_names.h"
+#include "models/bert_rows.h"
+#include "run/float_environment.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::string_view kOperation = "bert_encoder";
+
+using Params = std::map<std::string, Tensor<float, 1>, std::less<>>;
+
+// What one layer made of its input. The tensors stay where they are while they
+// are moved: MultiHeadAttentionSaved looks at `x`.
+struct LayerSaved {
+  Tensor<float, 3> x;  // (1, rows, E), what it took
+  MultiHeadAttentionSaved attention;
+  Tensor<float, 3> attended;      // x + attention(x)
+  Tensor<float, 3> between;       // its norm
+  Tensor<float, 3> intermediate;  // w_in between + b_in, (1, rows, I)
+  Tensor<float, 3> activated;     // its gelu
+  Tensor<float, 3> put_out;       // between + w_out activated + b_out
+};
+
+// to += x
+void add_to(Tensor<float, 3>& to, TensorView<const float, 3> x) {
+  const FloatEnvironment environment;
+  std::transform(to.data(), to.data() + to.size(), x.data(), to.data(),
+                 std::plus<>());
+}
+
+Result<Tensor<float, 3>> normalized(const Tensor<float, 3>& x,
+                                    const LayerNormParams& norm,
+                                    const Executor& executor) {
+  auto y = Tensor<float, 3>::create_unset(x.extents());
+  if (!y) {
+    return y;
+  }
+  Status s = layer_norm(rows_of(x.view()), norm, rows_of(y->view()), executor);
+  return s ? std::move(y) : s.error();
+}
+
+// saved.attended and saved.between of saved.x.
+Status run_attention(const BertLayer& layer, const AttentionOptions& options,
+                     LayerSaved& saved) {
+  const auto x = std::as_const(saved.x).view();
+  auto attention = layer.attention.forward_for_backward(x, x, x, options);
+  if (!attention) {
+    return attention.error();
+  }
+  auto attended = attention->result().output.clone();
+  if (!attended) {
+    return attended.error();
+  }
+  add_to(*attended, x);
+  auto between = normalized(*attended, layer.attention_norm, *options.executor);
+  if (!between) {
+    return between.error();
+  }
+  saved.attention = *std::move(attention);
+  saved.attended = *std::move(attended);
+  saved.between = *std::move(between);
+  return ok();
+}
+
+// The rest of `saved`, of saved.between.
+Status run_feed_forward(const BertLayer& layer, const Executor& executor,
+                        LayerSaved& saved) {
+  auto intermediate = layer.intermediate.forward(
+      std::as_const(saved.between).view(), "hidden", executor);
+  if (!intermediate) {
+    return intermediate.error();
+  }
+  auto activated = Tensor<float, 3>::create_unset(intermediate->extents());
+  if (!activated) {
+    return activated.error();
+  }
+  if (Status s = gelu(rows_of(std::as_const(*intermediate).view()),
+                      rows_of(activated->view()), executor);
+      !s) {
+    return s;
+  }
+  auto put_out = layer.output.forward(std::as_const(*activated).view(),
+                                      "intermediate", executor);
+  if (!put_out) {
+    return put_out.error();
+  }
+  add_to(*put_out, std::as_const(saved.between).view());
+  saved.intermediate = *std::move(intermediate);
+  saved.activated = *std::move(activated);
+  saved.put_out = *std::move(put_out);
+  return ok();
+}
+
+// ---- Backward. ----
+
+// Where the gradients of a call go, and what each part of it needs.
+struct Pass {
+  TensorView<const std::int64_t, 1> offsets;
+  const Executor& executor;
+  bool wants_params;
+  BertFamily family;
+  BertGradients& gradients;
+
+  template <std::size_t Rank>
+  void put(std::string name, Tensor<float, Rank> gradient) const {
+    const std::size_t size = gradient.size();
+    gradients.params.insert_or_assign(
+        std::move(name), std::move(gradient).template with_extents<1>({size}));
+  }
+  void put(const std::string& name, LinearGradients gradient) const {
+    put(name + ".weight", std::move(gradient.weight));
+    put(name + ".bias", std::move(gradient.bias));
+  }
+};
+
+// d becomes the gradient by what the norm took.
+Status back_through_norm(const Pass& pass, const Tensor<float, 3>& x,
+                         const LayerNormParams& norm, const std::string& name,
+                         Tensor<float, 3>& d) {
+  auto params = layer_norm_backward(
+      rows_of(x.view()), norm, rows_of(std::as_const(d).view()),
+      rows_of(d.view()), pass.offsets, pass.executor);
+  if (!params) {
+    return params.error();
+  }
+  if (pass.wants_params) {
+    pass.put(name + ".weight", std::move(params->weight));
+    pass.put(name + ".bias", std::move(params->bias));
+  }
+  return ok();
+}
+
+// The gradient by what the linear map took.
+Result<Tensor<float, 3>> back_through(const Pass& pass, const Linear& linear,
+                                      const Tensor<float, 3>& x,
+                                      const Tensor<float, 3>& d_y,
+                                      const std::string& name) {
+  if (pass.wants_params) {
+    auto params = linear.backward_params(x.view(), d_y.view(), pass.offsets,
+                                         pass.executor);
+    if (!params) {
+      return params.error();
+    }
+    pass.put(name, *std::move(params));
+  }
+  return linear.backward_input(d_y.view(), "d_y", pass.executor);
+}
+
+// d becomes the gradient by saved.between.
+Status back_through_feed_forward(const Pass& pass, std::size_t number,
+                                 const BertLayer& layer,
+                                 const LayerSaved& saved, Tensor<float, 3>& d) {
+  const BertNames& names = bert_names(pass.family);
+  if (Status s = back_through_norm(pass, saved.put_out, layer.output_norm,
+                                   numbered(names.output_norm, number), d);
+      !s) {
+    return s;
+  }
+  auto d_inner = back_through(pass, layer.output, saved.activated, d,
+                              numbered(names.output, number));
+  if (!d_inner) {
+    return d_inner.error();
+  }
+  const auto d_rows = rows_of(d_inner->view());
+  if (Status s = gelu_backward(rows_of(saved.intermediate.view()),
+                               rows_of(std::as_const(*d_inner).view()), d_rows,
+                               pass.executor);
+      !s) {
+    return s;
+  }
+  auto d_between = back_through(pass, layer.intermediate, saved.between,
+                                *d_inner, numbered(names.intermediate, number));
+  if (!d_between) {
+    return d_between.error();
+  }
+  add_to(d, std::as_const(*d_between).view());
+  return ok();
+}
+
+// d becomes the gradient by saved.x.
+Status back_through_attention(const Pass& pass, std::size_t number,
+                              const BertLayer& layer, LayerSaved& saved,
+                              Tensor<float, 3>& d) {
+  const BertNames& names = bert_names(pass.family);
+  if (Status s = back_through_norm(pass, saved.attended, layer.attention_norm,
+                                   numbered(names.attention_norm, number), d);
+      !s) {
+    return s;
+  }
+  auto gradients =
+      layer.attention.backward(saved.attention, std::as_const(d).view());
+  if (!gradients) {
+    return gradients.error();
+  }
+  for (const auto* by :
+       {&gradients->query, &gradients->key, &gradients->value}) {
+    add_to(d, by->view());
+  }
+  if (gradients->head_gates.extent(0) != 0) {
+    pass.gradients.head_gates[number] = std::move(gradients->head_gates);
+  }
+  if (pass.wants_params) {
+    const auto put = [&](std::string_view param, LinearGradients gradient) {
+      std::string name = attention_param_name(
+          pass.family, std::string(param) + ".weight", number);
+      name.resize(name.size() - std::string_view(".weight").size());
+      pass.put(name, std::move(gradient));
+    };
+    put("w_q", std::move(gradients->w_q));
+    put("w_k", std::move(gradients->w_k));
+    put("w_v", std::move(gradients->w_v));
+    put("w_o", *std::move(gradients->w_o));
+  }
+  return ok();
+}
+
+// What each row was looked up by, (1, rows).
+template <class IdOf>
+Result<Tensor<TokenId, 2>> ids_of_rows(const RaggedTokens& ids,
+                                       std::size_t rows, const IdOf& id_of) {
+  auto flat = Tensor<TokenId, 2>::create_unset({1, rows});
+  std::size_t row = 0;
+  for (std::size_t b = 0; flat && b < ids.size(); ++b) {
+    for (std::size_t t = 0; t < ids[b].size(); ++t) {
+      (*flat)(0, row++) = id_of(b, t);
+    }
+  }
+  return flat;
+}
+
+// d: the gradient by what was embedded.
+Status back_through_tables(const Pass& pass, const BertTables& tables,
+                           const RaggedTokens& ids, const Tensor<float, 3>& d) {
+  const auto put = [&](std::string_view name, const Embedding& table,
+                       const auto& id_of) -> Status {
+    const auto flat = ids_of_rows(ids, d.extent(1), id_of);
+    if (!flat) {
+      return flat.error();
+    }
+    auto gradient = table.backward(flat->view(), d.view(), {}, pass.offsets);
+    if (!gradient) {
+      return gradient.error();
+    }
+    pass.put(std::string(name), *std::move(gradient));
+    return ok();
+  };
+  Status s = put(kWordTable, tables.word,
+                 [&](std::size_t b, std::size_t t) { return ids[b][t]; });
+  if (s) {
+    s = put(kPositionTable, tables.position,
+            [](std::size_t, std::size_t t) { return static_cast<TokenId>(t); });
+  }
+  if (s && tables.type) {
+    s = put(kTypeTable, *tables.type,
+            [](std::size_t, std::size_t) { return TokenId{0}; });
+  }
+  return s;
+}
+
+Status check_options(const BertOptions& options, std::size_t layers) {
+  if (options.attn_weights || options.before_each ||
+      options.before_layer.value_or(layers) != layers) {
+    return value_error(kOperation, "attn_weights, before_each or before_layer",
+                       "given", "none of them in a forward pass of training");
+  }
+  return ok();
+}
+
+}  // namespace
+
+struct BertSaved::State {
+  RaggedTokens ids;
+  std::vector<std::int64_t> offsets;
+  const Executor* executor;
+  bool gated;
+  Tensor<float, 3> embedded;  // before the norm
+  std::vector<LayerSaved> layers;
+
+  TensorView<const std::int64_t, 1> offsets_view() const {
+    return {offsets.data(), {offsets.size()}};
+  }
+};
+
+void BertSaved::Delete::operator()(State* state) const { delete state; }
+
+Result<BertSaved> BertEncoder::forward_for_backward(
+    const RaggedTokens& ids, const BertOptions& options) const {
+  return catching_out_of_memory([&]() -> Result<BertSaved> {
+    if (!is_trainable()) {
+      return Error{ErrorCode::unsupported,
+                   std::string(kOperation) +
+                       ": the parameters were read for inference, expected "
+                       "BertUse::training"};
+    }
+    Status s = check_options(options, layers_.size());
+    s = s ? check(ids, options) : s;
+    if (!s) {
+      return s.error();
+    }
+    BertSaved saved;
+    saved.state_.reset(new BertSaved::State{
+        ids,
+        offsets_of(ids),
+        options.executor ? options.executor : &Executor::default_executor(),
+        !options.head_gates.empty(),
+        {},
+        {}});
+    BertSaved::State& state = *saved.state_;
+    auto embedded = Tensor<float, 3>::create_unset(
+        {1, static_cast<std::size_t>(state.offsets.back()),
+         config_.hidden_size});
+    if (!embedded) {
+      return embedded.error();
+    }
+    embed(ids, state.offsets, embeddings_, embedded->view(), *state.executor);
+    auto hidden = normalized(*embedded, embeddings_.norm, *state.executor);
+    if (!hidden) {
+      return hidden.error();
+    }
+    state.embedded = *std::move(embedded);
+    AttentionOptions of_layers;
+    of_layers.offsets = state.offsets_view();
+    of_layers.executor = state.executor;
+    for (std::size_t n = 0; n < layers_.size(); ++n) {
+      LayerSaved& layer = state.layers.emplace_back();
+      layer.x = *std::move(hidden);
+      of_layers.head_gates = gates_of(options, n);
+      s = run_attention(layers_[n], of_layers, layer);
+      s = s ? run_feed_forward(layers_[n], *state.executor, layer) : s;
+      if (!s) {
+        return s.error();
+      }
+      hidden =
+          normalized(layer.put_out, layers_[n].output_norm, *state.executor);
+      if (!hidden) {
+        return hidden.error();
+      }
+    }
+    saved.hidden_ = std::move(*hidden).without_batch();
+    return saved;
+  });
+}
+
+Result<BertGradients> BertEncoder::backward(BertSaved& saved,
+                                            TensorView<const float, 2> d_hidden,
+                                            BertWanted wanted) const {
+  return catching_out_of_memory([&]() -> Result<BertGradients> {
+    if (!saved.state_) {
+      return value_error(kOperation, "the saved state", "used already",
+                         "one of forward_for_backward() for each backward()");
+    }
+    if (Status s = check_shape(kOperation, "d_hidden", d_hidden.extents(),
+                               "(rows, hidden_size)", saved.hidden_.extents());
+        !s) {
+      return s.error();
+    }
+    const auto state = std::move(saved.state_);
+    const auto [rows, E] = d_hidden.extents();
+    auto d = Tensor<float, 3>::create_unset({1, rows, E});
+    if (!d) {
+      return d.error();
+    }
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (std::size_t e = 0; e < E; ++e) {
+        (*d)(0, row, e) = d_hidden(row, e);
+      }
+    }
+    BertGradients gradients;
+    gradients.head_gates.resize(state->gated ? layers_.size() : 0);
+    const Pass pass{state->offsets_view(), *state->executor,
+                    wanted == BertWanted::params_and_gates, config_.family,
+                    gradients};
+    Status s = ok();
+    for (std::size_t n = layers_.size(); s && n-- > 0;) {
+      LayerSaved& layer = state->layers[n];
+      s = back_through_feed_forward(pass, n, layers_[n], layer, *d);
+      s = s ? back_through_attention(pass, n, layers_[n], layer, *d) : s;
+      layer = {};
+    }
+    if (s && pass.wants_params) {
+      s = back_through_norm(pass, state->embedded, embeddings_.norm,
+                            std::string(kEmbeddingNorm), *d);
+      s = s ? back_through_tables(pass, *embeddings_.tables, state->ids, *d)
+            : s;
+    }
+    return s ? Result<BertGradients>(std::move(gradients)) : s.error();
+  });
+}
+
+}  // namespace headwise

@@ -1,0 +1,27 @@
+// Which heads of a model were kept, in the metadata of its file:
+//
+//   num_heads   "[12, 3, 0]"            of each layer
+//   kept_heads  "[[0, 1, ..], [2, 5, 7], []]"   their numbers before pruning
+//
+// A file without either has all heads.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/interop/safetensors.h"
+#include "headwise/models/model_settings.h"
+
+namespace headwise {
+
+// Into config.kept_heads. Errors: bad_data for what is not as above or does not
+// fit the config; they begin with `subject`.
+Status read_kept_heads(const SafetensorsMetadata& metadata,
+                       const std::string& subject, BertConfig& config);
+
+// Into the metadata; both texts are taken out where all heads were kept.
+void write_kept_heads(const BertConfig& config, SafetensorsMetadata& metadata);
+
+}  // namespace headwise

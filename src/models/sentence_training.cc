@@ -1,0 +1,93 @@
+// The sentence encoder's forward pass of training, and its backward pass.
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
+#include "headwise/models/sentence_encoder.h"
+#include "models/pooling.h"
+#include "run/float_environment.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::string_view kOperation = "sentence_encoder";
+
+// Calls body(n, first row, tokens) for each sentence.
+template <class Body>
+void for_each_sentence(const std::vector<std::size_t>& lengths,
+                       const Body& body) {
+  const FloatEnvironment environment;
+  std::size_t row = 0;
+  for (std::size_t n = 0; n < lengths.size(); ++n) {
+    body(n, row, lengths[n]);
+    row += lengths[n];
+  }
+}
+
+TensorView<const float, 2> rows_from(TensorView<const float, 2> hidden,
+                                     std::size_t row, std::size_t count) {
+  return {&hidden(row, 0), {count, hidden.extent(1)}};
+}
+
+}  // namespace
+
+Result<SentencesSaved> SentenceEncoder::forward_for_backward(
+    const RaggedTokens& ids, const BertOptions& options) const {
+  return catching_out_of_memory([&]() -> Result<SentencesSaved> {
+    std::vector<std::size_t> lengths;
+    for (std::size_t n = 0; n < ids.size(); ++n) {
+      if (ids[n].empty()) {
+        return value_error(kOperation, "sentence " + std::to_string(n),
+                           "without a token", "at least one");
+      }
+      lengths.push_back(ids[n].size());
+    }
+    auto saved = encoder_.forward_for_backward(ids, options);
+    auto embeddings =
+        Tensor<float, 2>::create_unset({ids.size(), embedding_size()});
+    if (!saved || !embeddings) {
+      return saved ? embeddings.error() : saved.error();
+    }
+    const auto hidden = saved->hidden();
+    for_each_sentence(lengths,
+                      [&](std::size_t n, std::size_t row, std::size_t tokens) {
+                        pool(rows_from(hidden, row, tokens), settings_.pooling,
+                             settings_.normalize, &(*embeddings)(n, 0));
+                      });
+    return SentencesSaved{*std::move(saved), std::move(lengths),
+                          *std::move(embeddings)};
+  });
+}
+
+Result<BertGradients> SentenceEncoder::backward(
+    SentencesSaved& saved, TensorView<const float, 2> d_embeddings,
+    BertWanted wanted) const {
+  return catching_out_of_memory([&]() -> Result<BertGradients> {
+    if (Status s = check_shape(
+            kOperation, "d_embeddings", d_embeddings.extents(),
+            "(sentences, embedding_size)", saved.embeddings.extents());
+        !s) {
+      return s.error();
+    }
+    const auto hidden = saved.encoder.hidden();
+    auto d_hidden = Tensor<float, 2>::create_unset(hidden.extents());
+    if (!d_hidden) {
+      return d_hidden.error();
+    }
+    std::vector<float> d_embedding(embedding_size());
+    for_each_sentence(
+        saved.lengths, [&](std::size_t n, std::size_t row, std::size_t tokens) {
+          for (std::size_t e = 0; e < d_embedding.size(); ++e) {
+            d_embedding[e] = d_embeddings(n, e);
+          }
+          pool_backward(rows_from(hidden, row, tokens), settings_.pooling,
+                        settings_.normalize, d_embedding.data(),
+                        {&(*d_hidden)(row, 0), {tokens, hidden.extent(1)}});
+        });
+    return encoder_.backward(saved.encoder, std::as_const(*d_hidden).view(),
+                             wanted);
+  });
+}
+
+}  // namespace headwise

@@ -1,0 +1,272 @@
+// The encoder's backward pass: every parameter and every gate against central
+// differences of the encoder in double.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "headwise/models/bert_encoder.h"
+#include "models/bert_reference.h"
+#include "models/small_model.h"
+
+namespace headwise {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::BertReference;
+using testing_support::filled;
+using testing_support::Params;
+using testing_support::same_bits;
+using testing_support::small_config;
+using testing_support::small_params;
+using testing_support::tensor_of;
+using testing_support::uniform;
+using testing_support::write_params;
+
+const RaggedTokens kIds = {{2, 5, 9, 3}, {2, 3}, {2, 13, 0, 1, 5, 6, 7, 8, 3}};
+constexpr std::size_t kRows = 15;
+
+std::vector<Tensor<float, 1>> gates_of(std::vector<std::vector<float>> values) {
+  std::vector<Tensor<float, 1>> gates;
+  for (auto& layer : values) {
+    gates.push_back(tensor_of<float, 1>({layer.size()}, layer));
+  }
+  return gates;
+}
+
+class BertTrainingTest : public testing::TestWithParam<BertFamily> {
+ protected:
+  BertTrainingTest() {
+    EXPECT_TRUE(write_params(folder_ / "model.safetensors", params_));
+  }
+  BertEncoder read(BertUse use = BertUse::training) {
+    return BertEncoder::read(folder_.path(), config_, {.use = use}).value();
+  }
+  // sum d_hidden * hidden of the reference, of all sequences or one.
+  double loss_of(const Params& params, const BertReference::Rows& gates = {},
+                 std::size_t begin = 0, std::size_t end = kIds.size()) const {
+    BertReference reference(config_, params);
+    reference.set_gates(gates);
+    double loss = 0;
+    std::size_t row = 0;
+    for (std::size_t b = 0; b < kIds.size(); ++b) {
+      if (b < begin || b >= end) {
+        row += kIds[b].size();
+        continue;
+      }
+      for (const auto& hidden : reference.forward(kIds[b])) {
+        for (std::size_t e = 0; e < hidden.size(); ++e) {
+          loss += hidden[e] * static_cast<double>(d_hidden_(row, e));
+        }
+        ++row;
+      }
+    }
+    return loss;
+  }
+  void expect_gradient(const std::string& name,
+                       const Tensor<float, 1>& gradient) {
+    ASSERT_TRUE(params_.contains(name)) << name;
+    Tensor<float, 2>& values = params_.at(name);
+    ASSERT_EQ(gradient.size(), values.size()) << name;
+    constexpr float kStep = 0x1p-9f;
+    // Of large ones some elements, rows and columns of all kinds.
+    const std::size_t apart = 1 + values.size() / 19;
+    std::map<std::size_t, double> expected;
+    for (std::size_t n = 0; n < values.size(); n += apart) {
+      float& x = values.elements()[n];
+      const float was = x;
+      x = was + kStep;
+      const double high = loss_of(params_);
+      const double up = x;
+      x = was - kStep;
+      expected[n] = (high - loss_of(params_)) / (up - static_cast<double>(x));
+      x = was;
+    }
+    double largest = 0.1;
+    for (const auto& [n, g] : expected) {
+      largest = std::max(largest, std::abs(g));
+    }
+    for (const auto& [n, g] : expected) {
+      EXPECT_NEAR(gradient(n), g, 1e-4 * largest) << name << " " << n;
+    }
+  }
+
+  TempFolder folder_;
+  BertConfig config_ = small_config(GetParam());
+  Params params_ = small_params(config_);
+  Tensor<float, 2> d_hidden_ = uniform<2>({kRows, 12}, 90);
+};
+
+TEST_P(BertTrainingTest, ParametersHaveTheGradientsOfTheEncoderInDouble) {
+  const BertEncoder encoder = read();
+  auto saved = encoder.forward_for_backward(kIds).value();
+  const BertGradients got = encoder.backward(saved, d_hidden_.view()).value();
+  EXPECT_EQ(got.params.size(), params_.size());
+  for (const auto& [name, gradient] : got.params) {
+    expect_gradient(name, gradient);
+  }
+  EXPECT_TRUE(got.head_gates.empty());
+}
+
+TEST_P(BertTrainingTest, EveryGateHasTheGradientOfEachSequence) {
+  const BertEncoder encoder = read();
+  const auto gates = gates_of({{1, 0.5, 0}, {-1, 1, 2}});
+  auto saved =
+      encoder.forward_for_backward(kIds, {.head_gates = gates}).value();
+  const BertGradients got =
+      encoder.backward(saved, d_hidden_.view(), BertWanted::gates).value();
+  EXPECT_TRUE(got.params.empty());
+  ASSERT_EQ(got.head_gates.size(), 2u);
+  for (std::size_t n = 0; n < 2; ++n) {
+    ASSERT_EQ(got.head_gates[n].extents(), (Extents<2>{3, 3}));
+    for (std::size_t h = 0; h < 3; ++h) {
+      for (std::size_t b = 0; b < 3; ++b) {
+        constexpr double kStep = 1e-4;
+        BertReference::Rows moved = {{1, 0.5, 0}, {-1, 1, 2}};
+        moved[n][h] += kStep;
+        const double high = loss_of(params_, moved, b, b + 1);
+        moved[n][h] -= 2 * kStep;
+        EXPECT_NEAR(got.head_gates[n](b, h),
+                    (high - loss_of(params_, moved, b, b + 1)) / (2 * kStep),
+                    3e-5);
+      }
+    }
+  }
+}
+
+TEST_P(BertTrainingTest, GatesAreThoseOfTheEncoderInDouble) {
+  const BertEncoder encoder = read(BertUse::inference);
+  const auto gates = gates_of({{1, 0.5, 0}, {-1, 1, 2}});
+  const BertResult got = encoder.forward(kIds, {.head_gates = gates}).value();
+  BertReference reference(config_, params_);
+  reference.set_gates({{1, 0.5, 0}, {-1, 1, 2}});
+  std::size_t row = 0;
+  for (const auto& ids : kIds) {
+    for (const auto& expected : reference.forward(ids)) {
+      for (std::size_t e = 0; e < expected.size(); ++e) {
+        EXPECT_NEAR(got.hidden(row, e), expected[e], 1e-5);
+      }
+      ++row;
+    }
+  }
+}
+
+TEST_P(BertTrainingTest, TheForwardPassOfTrainingHasTheBitsOfTheOther) {
+  const BertEncoder encoder = read();
+  const auto gates = gates_of({{1, 0.5, 0}, {-1, 1, 2}});
+  for (const auto& given : {std::span<const Tensor<float, 1>>(),
+                            std::span<const Tensor<float, 1>>(gates)}) {
+    const auto saved =
+        encoder.forward_for_backward(kIds, {.head_gates = given}).value();
+    const auto plain =
+        read(BertUse::inference).forward(kIds, {.head_gates = given}).value();
+    EXPECT_TRUE(same_bits({saved.hidden().data(), saved.hidden().size()},
+                          plain.hidden.elements()));
+  }
+}
+
+TEST_P(BertTrainingTest, GradientsHaveTheSameBitsOnAnyThreads) {
+  const BertEncoder encoder = read();
+  const auto gates = gates_of({{1, 1, 1}, {1, 1, 1}});
+  const auto gradients_on = [&](std::size_t threads) {
+    const Executor executor = Executor::with_threads(threads).value();
+    auto saved = encoder
+                     .forward_for_backward(
+                         kIds, {.head_gates = gates, .executor = &executor})
+                     .value();
+    return encoder.backward(saved, d_hidden_.view()).value();
+  };
+  const BertGradients one = gradients_on(1);
+  const BertGradients three = gradients_on(3);
+  for (const auto& [name, gradient] : one.params) {
+    EXPECT_TRUE(
+        same_bits(gradient.elements(), three.params.at(name).elements()))
+        << name;
+  }
+  for (std::size_t n = 0; n < 2; ++n) {
+    EXPECT_TRUE(same_bits(one.head_gates[n].elements(),
+                          three.head_gates[n].elements()));
+  }
+}
+
+TEST_P(BertTrainingTest, AnUpdateIsSeenByTheNextCallAndByParams) {
+  BertEncoder encoder = read();
+  Params moved = small_params(config_);
+  std::vector<std::string> names;
+  encoder.update([&](std::string_view name, std::span<float> values) {
+    names.emplace_back(name);
+    for (std::size_t n = 0; n < values.size(); ++n) {
+      moved.at(names.back()).data()[n] += 0.125f;
+      values[n] += 0.125f;
+    }
+  });
+  EXPECT_EQ(names.size(), params_.size());
+  const TempFolder other;
+  ASSERT_TRUE(write_params(other / "model.safetensors", moved));
+  const auto expected =
+      BertEncoder::read(other.path(), config_).value().forward(kIds).value();
+  EXPECT_TRUE(same_bits(encoder.forward(kIds).value().hidden.elements(),
+                        expected.hidden.elements()));
+  const auto views = encoder.params();
+  ASSERT_EQ(views.size(), moved.size());
+  for (const auto& [name, view] : views) {
+    EXPECT_EQ(*static_cast<const float*>(view.data()), moved.at(name).data()[0])
+        << name;
+  }
+}
+
+TEST_P(BertTrainingTest, WhatDoesNotFitIsNamed) {
+  const BertEncoder encoder = read();
+  auto saved = encoder.forward_for_backward(kIds).value();
+  const auto narrow = uniform<2>({kRows, 11}, 91);
+  EXPECT_THAT(encoder.backward(saved, narrow.view()).error().message,
+              HasSubstr("d_hidden has shape (15, 11), expected (rows, "
+                        "hidden_size) = (15, 12)"));
+  EXPECT_TRUE(encoder.backward(saved, d_hidden_.view()));
+  EXPECT_THAT(encoder.backward(saved, d_hidden_.view()).error().message,
+              HasSubstr("used already"));
+  const auto gates = gates_of({{1, 1, 1}, {1, 1}});
+  EXPECT_THAT(
+      encoder.forward(kIds, {.head_gates = gates}).error().message,
+      HasSubstr("layer 1: head_gates has shape (2), expected (H) = (3)"));
+  EXPECT_THAT(encoder.forward(kIds, {.head_gates = std::span(gates).first(1)})
+                  .error()
+                  .message,
+              HasSubstr("the number of layers of head_gates is 1, expected 2"));
+  EXPECT_THAT(encoder.forward_for_backward(kIds, {.attn_weights = true})
+                  .error()
+                  .message,
+              HasSubstr("expected none of them in a forward pass of training"));
+  const auto refused = read(BertUse::inference).forward_for_backward(kIds);
+  EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
+  EXPECT_THAT(refused.error().message, HasSubstr("BertUse::training"));
+}
+
+TEST_P(BertTrainingTest, ABatchWithoutATokenHasGradientsOfZero) {
+  const BertEncoder encoder = read();
+  auto saved = encoder.forward_for_backward({{}, {}}).value();
+  const auto none = filled<float, 2>({0, 12}, 0);
+  const BertGradients got = encoder.backward(saved, none.view()).value();
+  EXPECT_EQ(got.params.size(), params_.size());
+  for (const auto& [name, gradient] : got.params) {
+    for (const float g : gradient.elements()) {
+      EXPECT_EQ(g, 0) << name;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, BertTrainingTest,
+                         testing::Values(BertFamily::bert,
+                                         BertFamily::distilbert),
+                         [](const auto& family) {
+                           return family.param == BertFamily::bert
+                                      ? "Bert"
+                                      : "DistilBert";
+                         });
+
+}  // namespace
+}  // namespace headwise
