@@ -1,6 +1,5 @@
 // The encoder's parameters, to be looked at, written and replaced.
 #include <algorithm>
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -188,9 +187,7 @@ Status BertEncoder::replace_attention(std::size_t layer,
       }
     }
     if (config_.kept_heads.empty()) {
-      std::vector<std::size_t> all(config_.num_heads);
-      std::iota(all.begin(), all.end(), std::size_t{0});
-      config_.kept_heads.assign(layers_.size(), all);
+      config_.kept_heads.assign(layers_.size(), heads_in(config_, 0));
     }
     attention.share_memory_with(layers_[layer].attention);
     layers_[layer].attention = std::move(attention);

@@ -33,6 +33,7 @@
 #pragma once
 
 #include <cstddef>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,17 @@ struct BertConfig {
 inline std::size_t heads_of(const BertConfig& config, std::size_t layer) {
   return config.kept_heads.empty() ? config.num_heads
                                    : config.kept_heads[layer].size();
+}
+
+// Their numbers.
+inline std::vector<std::size_t> heads_in(const BertConfig& config,
+                                         std::size_t layer) {
+  if (!config.kept_heads.empty()) {
+    return config.kept_heads[layer];
+  }
+  std::vector<std::size_t> all(config.num_heads);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
 }
 
 // How the vectors of a sentence's tokens, [CLS] and [SEP] among them, become

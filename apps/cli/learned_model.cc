@@ -1,0 +1,113 @@
+#include "learned_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace headwise::cli {
+namespace {
+
+constexpr double kNormal = 1.959963984540054;  // 95 of 100 lie within
+
+Result<SentenceEmbeddings> encode(const SentenceEncoder& encoder,
+                                  const LabelledText& text,
+                                  const TextOptions& options) {
+  return encoder.encode(text.texts, {.progress = options.progress,
+                                     .max_tokens = options.max_tokens,
+                                     .executor = options.executor});
+}
+
+}  // namespace
+
+Result<LearnedModel> read_learned_model(const std::string& folder) {
+  auto encoder = SentenceEncoder::read(folder, {.use = BertUse::training});
+  if (!encoder) {
+    return encoder.error();
+  }
+  auto probe = LabelProbe::read(folder, encoder->embedding_size());
+  if (!probe) {
+    return probe.error();
+  }
+  return LearnedModel{*std::move(encoder), *std::move(probe)};
+}
+
+Result<LabelProbe> train_probe(const SentenceEncoder& encoder,
+                               const LabelledText& text,
+                               const TextOptions& options) {
+  std::vector<std::string> labels = distinct_labels(text);
+  const auto targets = targets_of("--data", text, labels);
+  const auto done = encode(encoder, text, options);
+  if (!targets || !done) {
+    return targets ? done.error() : targets.error();
+  }
+  return LabelProbe::train(
+      done->embeddings.view(),
+      TensorView<const std::int64_t, 1>(targets->data(), {targets->size()}),
+      std::move(labels));
+}
+
+std::size_t Answers::count() const {
+  return static_cast<std::size_t>(std::ranges::count(right, true));
+}
+
+double Answers::accuracy() const {
+  return static_cast<double>(count()) / static_cast<double>(right.size());
+}
+
+std::pair<double, double> Answers::interval() const {
+  const auto n = static_cast<double>(right.size());
+  const double p = accuracy();
+  const double z = kNormal * kNormal / n;
+  const double centre = (p + z / 2) / (1 + z);
+  const double half =
+      kNormal * std::sqrt(p * (1 - p) / n + z / (4 * n)) / (1 + z);
+  return {centre - half, centre + half};
+}
+
+Result<Answers> answers_of(const SentenceEncoder& encoder,
+                           const LabelProbe& probe, const LabelledText& text,
+                           const TextOptions& options) {
+  const auto targets = targets_of("--data", text, probe.labels());
+  if (!targets) {
+    return targets.error();
+  }
+  const auto done = encode(encoder, text, options);
+  if (!done) {
+    return done.error();
+  }
+  const auto logits = probe.logits(done->embeddings.view());
+  if (!logits) {
+    return logits.error();
+  }
+  Answers answers;
+  for (std::size_t n = 0; n < targets->size(); ++n) {
+    answers.right.push_back(predicted_label(logits->view(), n) ==
+                            static_cast<std::size_t>((*targets)[n]));
+  }
+  return answers;
+}
+
+AccuracyChange change_between(const Answers& before, const Answers& after) {
+  double gained = 0;
+  double lost = 0;
+  for (std::size_t n = 0; n < before.right.size(); ++n) {
+    gained += !before.right[n] && after.right[n] ? 1 : 0;
+    lost += before.right[n] && !after.right[n] ? 1 : 0;
+  }
+  const auto n = static_cast<double>(before.right.size());
+  const double change = (gained - lost) / n;
+  const double half =
+      kNormal * std::sqrt(std::max(0.0, gained + lost - n * change * change)) /
+      n;
+  return {change, change - half, change + half};
+}
+
+std::string accuracy_text(const Answers& answers) {
+  const auto [low, high] = answers.interval();
+  return fmt::format("{:.1f}% ({:.1f} to {:.1f})", 100 * answers.accuracy(),
+                     100 * low, 100 * high);
+}
+
+}  // namespace headwise::cli
