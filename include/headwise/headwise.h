@@ -21,6 +21,7 @@
 #include "headwise/steps/embedding.h"
 #include "headwise/steps/projection.h"
 #include "headwise/steps/offsets.h"
+#include "headwise/steps/head_groups.h"
 #include "headwise/steps/heads.h"
 #include "headwise/steps/scores.h"
 #include "headwise/steps/query_start.h"

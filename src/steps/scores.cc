@@ -16,19 +16,20 @@ namespace {
 // Each score is a sum of term(h, d, q, k) over the features of its query and
 // key, times a factor.
 template <class Term>
-void sums_of(TensorView<const float, 4> query, TensorView<const float, 4> key,
+void sums_of(TensorView<const float, 4> query, const GroupedHeads& key,
              float factor, TensorView<float, 4> scores,
              const Executor& executor, const Term& term) {
   const auto [B, Hq, Lq, Lkv] = scores.extents();
   const std::size_t D = query.extent(3);
-  const std::size_t group = key.extent(2) == 0 ? 1 : Hq / key.extent(2);
+  const HeadGroups groups = key.groups(Hq);
   for_each_row(executor, {B, Hq, Lq},
                [&, keys = Lkv](std::size_t b, std::size_t h, std::size_t i) {
+                 const std::size_t g = groups.kv_head(h);
                  for (std::size_t j = 0; j < keys; ++j) {
                    float sum = 0;
                    for (std::size_t d = 0; d < D; ++d) {
                      sum +=
-                         term(h, d, query(b, i, h, d), key(b, j, h / group, d));
+                         term(h, d, query(b, i, h, d), key.heads(b, j, g, d));
                    }
                    const float score = sum * factor;
                    scores(b, h, i, j) = std::isnan(score) ? kNaN : score;
@@ -38,15 +39,14 @@ void sums_of(TensorView<const float, 4> query, TensorView<const float, 4> key,
 
 }  // namespace
 
-void scores(TensorView<const float, 4> query, TensorView<const float, 4> key,
+void scores(TensorView<const float, 4> query, const GroupedHeads& key,
             double scale, TensorView<float, 4> scores,
             const Executor& executor) {
   sums_of(query, key, static_cast<float>(scale), scores, executor,
           [](std::size_t, std::size_t, float q, float k) { return q * k; });
 }
 
-void additive_scores(TensorView<const float, 4> query,
-                     TensorView<const float, 4> key,
+void additive_scores(TensorView<const float, 4> query, const GroupedHeads& key,
                      TensorView<const float, 2> score_weight,
                      TensorView<float, 4> scores, const Executor& executor) {
   sums_of(query, key, 1, scores, executor,

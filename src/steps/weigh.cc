@@ -6,13 +6,13 @@
 
 namespace headwise {
 
-void weigh(TensorView<const float, 4> attn_weights,
-           TensorView<const float, 4> value, const BoundMask& mask,
-           TensorView<const float, 3> lse, EmptyRow empty_rows,
-           TensorView<float, 4> context, const Executor& executor) {
+void weigh(TensorView<const float, 4> attn_weights, const GroupedHeads& value,
+           const BoundMask& mask, TensorView<const float, 3> lse,
+           EmptyRow empty_rows, TensorView<float, 4> context,
+           const Executor& executor) {
   const auto [B, Hq, Lq, Lkv] = attn_weights.extents();
-  const std::size_t Dv = value.extent(3);
-  const std::size_t group = value.extent(2) == 0 ? 1 : Hq / value.extent(2);
+  const std::size_t Dv = value.heads.extent(3);
+  const HeadGroups groups = value.groups(Hq);
   for_each_row(executor, {B, Hq, Lq},
                [&, keys = Lkv](std::size_t b, std::size_t h, std::size_t i) {
                  const bool empty = lse(b, h, i) == kMinusInf;
@@ -23,6 +23,7 @@ void weigh(TensorView<const float, 4> attn_weights,
                  if (is_nan || (empty && empty_rows == EmptyRow::zero)) {
                    return;
                  }
+                 const std::size_t g = groups.kv_head(h);
                  for (std::size_t j = 0; j < keys; ++j) {
                    // An empty row averages every value, masked ones too.
                    if (!empty && !mask.may_attend(b, h, i, j)) {
@@ -30,7 +31,7 @@ void weigh(TensorView<const float, 4> attn_weights,
                    }
                    const float weight = attn_weights(b, h, i, j);
                    for (std::size_t d = 0; d < Dv; ++d) {
-                     context(b, i, h, d) += weight * value(b, j, h / group, d);
+                     context(b, i, h, d) += weight * value.heads(b, j, g, d);
                    }
                  }
                  for (std::size_t d = 0; d < Dv; ++d) {

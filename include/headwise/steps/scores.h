@@ -1,7 +1,7 @@
 // Step 6: how well each query fits each key:
 //
 //   scores[b,h,i,j] = scale * sum_d query[b,i,h,d] * key[b,j,g,d],
-//   g = h / (Hq / Hkv)
+//   g = h / (Hq / Hkv), or as kv_groups says (steps/head_groups.h)
 //
 //   query   (B, Lq, Hq, D)     in
 //   key     (B, Lkv, Hkv, D)   in
@@ -21,7 +21,7 @@
 
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
-#include "headwise/steps/shape.h"
+#include "headwise/steps/head_groups.h"
 
 namespace headwise {
 
@@ -29,11 +29,10 @@ namespace headwise {
 double default_scale(std::size_t D);
 
 // The shapes must fit (attention/spec.h checks them).
-void scores(TensorView<const float, 4> query, TensorView<const float, 4> key,
+void scores(TensorView<const float, 4> query, const GroupedHeads& key,
             double scale, TensorView<float, 4> scores,
             const Executor& executor);
-void additive_scores(TensorView<const float, 4> query,
-                     TensorView<const float, 4> key,
+void additive_scores(TensorView<const float, 4> query, const GroupedHeads& key,
                      TensorView<const float, 2> score_weight,
                      TensorView<float, 4> scores, const Executor& executor);
 

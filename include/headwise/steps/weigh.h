@@ -1,7 +1,7 @@
 // Step 10: the values, weighted by the attention weights:
 //
 //   context[b,i,h,d] = sum_j attn_weights[b,h,i,j] * value[b,j,g,d],
-//   g = h / (Hq / Hkv)
+//   g = h / (Hq / Hkv), or as kv_groups says (steps/head_groups.h)
 //
 //   attn_weights  (B, Hq, Lq, Lkv)    in (dropped ones in training)
 //   value         (B, Lkv, Hkv, Dv)   in
@@ -13,6 +13,7 @@
 
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
+#include "headwise/steps/head_groups.h"
 #include "headwise/steps/mask.h"
 #include "headwise/steps/softmax.h"
 
@@ -20,9 +21,9 @@ namespace headwise {
 
 // `lse` (B, Hq, Lq) tells the rows without a key (-inf); `empty_rows` what
 // they give. The shapes must fit.
-void weigh(TensorView<const float, 4> attn_weights,
-           TensorView<const float, 4> value, const BoundMask& mask,
-           TensorView<const float, 3> lse, EmptyRow empty_rows,
-           TensorView<float, 4> context, const Executor& executor);
+void weigh(TensorView<const float, 4> attn_weights, const GroupedHeads& value,
+           const BoundMask& mask, TensorView<const float, 3> lse,
+           EmptyRow empty_rows, TensorView<float, 4> context,
+           const Executor& executor);
 
 }  // namespace headwise
