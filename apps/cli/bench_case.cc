@@ -94,7 +94,7 @@ Result<RaggedTensors> without_padding(
 }
 
 Result<BenchInputs> draw_inputs(const Workload& workload) {
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = workload.shape;
+  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = workload.shape;
   BenchInputs inputs;
   if (workload.embed_dim == 0) {
     Status s = draw(inputs.query, {B, Hq, Lq, D}, kQuery);
@@ -168,7 +168,8 @@ Result<BenchCase> BenchCase::create(Workload workload, BenchInputs inputs,
     created.layer_result_.output = *std::move(output);
     return created;
   }
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = created.workload_.shape;
+  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] =
+      created.workload_.shape;
   AttentionShape tensors = created.workload_.shape;
   if (created.workload_.ragged) {
     auto ragged = without_padding(created.inputs_, created.workload_.lengths);

@@ -310,7 +310,7 @@ Result<BenchInputs> read_layer(const Spec& spec, const Workload& workload) {
 }
 
 Result<BenchInputs> read_attention(const Spec& spec, const Workload& workload) {
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = workload.shape;
+  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = workload.shape;
   auto query = spec.tensor<float, 4>("q", {B, Hq, Lq, D});
   auto key = spec.tensor<float, 4>("k", {B, Hkv, Lkv, D});
   auto value = spec.tensor<float, 4>("v", {B, Hkv, Lkv, Dv});

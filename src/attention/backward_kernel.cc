@@ -127,7 +127,6 @@ class Call {
                             });
   }
 
-  std::size_t group() const { return spec_.shape.Hq / spec_.shape.Hkv; }
   float scale() const { return static_cast<float>(spec_.scale); }
 
   // Block n of the queries of head h.
@@ -155,7 +154,8 @@ class Call {
       head.pack(inputs_, n);
     }
     const std::size_t count = query_blocks(spec_.shape.sequence(b).Lq);
-    for (std::size_t h = g * group(); h < (g + 1) * group(); ++h) {
+    for (std::size_t h = spec_.shape.first_query_head(g);
+         h < spec_.shape.first_query_head(g + 1); ++h) {
       for (std::size_t first = 0; first < count;
            first += schedule_.blocks_at_once) {
         const std::span<GradientBlock> blocks =
@@ -187,7 +187,8 @@ class Call {
                   [&](WorkerMemory&, std::size_t n) { head.pack(inputs_, n); });
     const std::span<GradientBlock> blocks =
         memory_.blocks.first(query_blocks(spec_.shape.sequence(b).Lq));
-    for (std::size_t h = g * group(); h < (g + 1) * group(); ++h) {
+    for (std::size_t h = spec_.shape.first_query_head(g);
+         h < spec_.shape.first_query_head(g + 1); ++h) {
       for_each_task(blocks.size(), [&](WorkerMemory& own, std::size_t n) {
         begin(blocks[n], range_of(b, h, n), head, own.scratch.front());
       });

@@ -22,7 +22,7 @@ Status check_wanted(TensorView<T, Rank> view, std::string_view name,
 template <class T>
 Status check_rows(const AttentionSpec& spec,
                   const BackwardInputsOf<T>& inputs) {
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = spec.shape;
+  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = spec.shape;
   const std::size_t batches = spec.shape.batches();
   const std::size_t rows = spec.shape.query_rows();
   const bool ragged = offsets.ragged();
@@ -88,7 +88,7 @@ template <class T>
 Status check_gradients(const AttentionSpec& spec,
                        const BackwardInputsOf<T>& inputs,
                        const AttentionGradientsOf<T>& gradients) {
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = spec.shape;
+  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = spec.shape;
   const bool ragged = offsets.ragged();
   if (Status s = check_inputs<T>(
           spec.shape, {inputs.query, inputs.key, inputs.value}, kOperation);

@@ -26,6 +26,11 @@ Status check_device_options(const AttentionOptions& options, DType dtype) {
                        "none on cuda: additive scores are the CPU's",
                        ErrorCode::unsupported);
   }
+  if (options.kv_groups.data() != nullptr) {
+    return value_error("attention", "kv_groups", "given",
+                       "none on cuda: uneven groups are the CPU's",
+                       ErrorCode::unsupported);
+  }
   return ok();
 }
 

@@ -21,6 +21,9 @@ Status check_heads(const AttentionShape& shape,
                                     : "the number of key heads",
                        "0", "at least 1");
   }
+  if (shape.kv_groups.data() != nullptr) {
+    return shape.groups().check(operation);
+  }
   if (shape.Hq % shape.Hkv != 0 || shape.Hq == 0) {
     return value_error(
         operation, "the number of query heads", std::to_string(shape.Hq),
@@ -92,11 +95,12 @@ Result<AttentionSpec> AttentionSpec::create(const AttentionShape& tensors,
     return value_error(operation, "device", "cuda", "cpu for float32 tensors");
   }
   AttentionShape shape = tensors;
+  shape.kv_groups = options.kv_groups;
   if (Status s = check_heads(shape, options.statistics, operation); !s) {
     return s.error();
   }
   if (options.offsets.ragged()) {
-    auto ragged = ragged_shape(tensors, options.offsets, operation);
+    auto ragged = ragged_shape(shape, options.offsets, operation);
     if (!ragged) {
       return ragged.error();
     }
@@ -179,7 +183,7 @@ template <class T>
 Status check_outputs(const AttentionSpec& spec,
                      const AttentionOutputsOf<T>& outputs) {
   const AttentionShape& shape = spec.shape;
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = shape;
+  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = shape;
   const std::size_t batches = shape.batches();
   const std::size_t rows = shape.query_rows();
   if (Status s = check_shape(

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "attention/packed_head.h"
@@ -70,13 +71,13 @@ struct Memory {
                                      spec.shape)),
         chunks(make_array<RowsTogether>(arena,
                                         heads_at_once(spec, schedule) *
-                                            spec.shape.Hq / spec.shape.Hkv *
+                                            spec.shape.largest_group() *
                                             kChunks,
                                         spec)),
         workers(make_array<Worker>(arena, schedule.workers, spec, schedule)) {}
 
   std::span<PackedHead> heads;
-  std::span<RowsTogether> chunks;  // (heads, query heads of each, kChunks)
+  std::span<RowsTogether> chunks;  // (heads, largest group, kChunks)
   std::span<Worker> workers;
 };
 
@@ -90,7 +91,7 @@ class Call {
         inputs_(inputs),
         outputs_(outputs),
         memory_(memory),
-        group_(spec.shape.Hq / spec.shape.Hkv) {}
+        largest_group_(spec.shape.largest_group()) {}
 
   void run() const {
     const std::size_t heads = spec_.shape.B * spec_.shape.Hkv;
@@ -100,40 +101,52 @@ class Call {
   }
 
  private:
-  // Head n of those that are packed.
-  void run_heads(std::size_t first, std::size_t count) const {
+  // Key heads are packed from number `first` of all on.
+  struct QueryHead {
+    std::size_t packed;  // its key head among those
+    std::size_t b;
+    std::size_t h;
+  };
+  // None where the group is not the largest and ends before.
+  std::optional<QueryHead> query_head(std::size_t first,
+                                      std::size_t row) const {
     const AttentionShape& shape = spec_.shape;
-    const auto sequence = [&](std::size_t n) {
-      return (first + n) / shape.Hkv;
-    };
-    const auto key_head = [&](std::size_t n) {
-      return (first + n) % shape.Hkv;
-    };
+    const std::size_t packed = row / largest_group_;
+    const std::size_t g = (first + packed) % shape.Hkv;
+    if (row % largest_group_ >= shape.group_size(g)) {
+      return std::nullopt;
+    }
+    return QueryHead{packed, (first + packed) / shape.Hkv,
+                     shape.first_query_head(g) + row % largest_group_};
+  }
+
+  void run_heads(std::size_t first, std::size_t count) const {
+    const std::size_t Hkv = spec_.shape.Hkv;
     for_each_task(*spec_.executor, schedule_.workers, count,
                   [&](std::size_t, std::size_t n) {
-                    memory_.heads[n].pack(spec_, inputs_, sequence(n),
-                                          key_head(n));
+                    memory_.heads[n].pack(spec_, inputs_, (first + n) / Hkv,
+                                          (first + n) % Hkv);
                   });
-    const std::size_t rows = count * group_;
+    const std::size_t rows = count * largest_group_;
     // One head after the other, whose keys are near then; of each the last
     // chunks first: under a causal mask they have most to do.
     for_each_task(*spec_.executor, schedule_.workers, rows * kChunks,
                   [&](std::size_t worker, std::size_t task) {
                     const std::size_t chunk = kChunks - 1 - task % kChunks;
                     const std::size_t row = task / kChunks;
-                    const std::size_t n = row / group_;
-                    run_chunk(memory_.workers[worker], sequence(n),
-                              key_head(n) * group_ + row % group_, chunk,
-                              memory_.heads[n],
-                              memory_.chunks[row * kChunks + chunk]);
+                    if (const auto of = query_head(first, row)) {
+                      run_chunk(memory_.workers[worker], of->b, of->h, chunk,
+                                memory_.heads[of->packed],
+                                memory_.chunks[row * kChunks + chunk]);
+                    }
                   });
     for_each_task(*spec_.executor, schedule_.workers, rows,
                   [&](std::size_t, std::size_t row) {
-                    const std::size_t n = row / group_;
-                    join_chunks(sequence(n),
-                                key_head(n) * group_ + row % group_,
-                                memory_.heads[n],
-                                memory_.chunks.subspan(row * kChunks, kChunks));
+                    if (const auto of = query_head(first, row)) {
+                      join_chunks(
+                          of->b, of->h, memory_.heads[of->packed],
+                          memory_.chunks.subspan(row * kChunks, kChunks));
+                    }
                   });
   }
 
@@ -217,7 +230,7 @@ class Call {
   const AttentionInputsOf<float>& inputs_;
   const AttentionOutputs& outputs_;
   const Memory& memory_;
-  std::size_t group_;  // query heads of a key head
+  std::size_t largest_group_;  // query heads of a key head
 };
 
 }  // namespace

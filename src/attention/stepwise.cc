@@ -40,7 +40,7 @@ Status tell_masks(TraceSink* trace, const AttentionSpec& spec) {
 }
 
 Status allocate(const AttentionSpec& spec, AttentionSteps& steps) {
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = spec.shape;
+  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = spec.shape;
   const Extents<4> like_scores{B, Hq, Lq, Lkv};
   const auto make = [&]<std::size_t Rank>(Tensor<float, Rank>& tensor,
                                           const Extents<Rank>& extents) {
@@ -122,11 +122,12 @@ Result<AttentionSteps> stepwise_attention(TensorView<const float, 4> query,
     return s.error();
   }
 
+  const GroupedHeads keys(key, spec->shape.kv_groups);
   if (spec->additive()) {
-    additive_scores(query, key, spec->score_weight, steps.scores.view(),
+    additive_scores(query, keys, spec->score_weight, steps.scores.view(),
                     *spec->executor);
   } else {
-    scores(query, key, spec->scale, steps.scores.view(), *spec->executor);
+    scores(query, keys, spec->scale, steps.scores.view(), *spec->executor);
   }
   tell(trace, "scores", kScoreAxes, std::as_const(steps.scores).view());
 
@@ -151,8 +152,9 @@ Result<AttentionSteps> stepwise_attention(TensorView<const float, 4> query,
     tell(trace, "dropped_weights", kScoreAxes, weights);
   }
 
-  weigh(weights, value, spec->mask, std::as_const(steps.lse).view(),
-        spec->empty_rows, steps.context.view(), *spec->executor);
+  weigh(weights, {value, spec->shape.kv_groups}, spec->mask,
+        std::as_const(steps.lse).view(), spec->empty_rows, steps.context.view(),
+        *spec->executor);
   tell(trace, "context", {"B", "H", "Lq", "Dv"},
        as_bhld(std::as_const(steps.context).view()));
   return steps;

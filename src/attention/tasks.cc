@@ -36,7 +36,8 @@ bool heads_suffice(const AttentionSpec& spec, std::size_t workers) {
   const AttentionShape& shape = spec.shape;
   const std::size_t heads = shape.B * shape.Hkv;
   return workers == 1 || heads >= kTasksOfAWorker * workers ||
-         (heads >= 2 * workers && heads % workers == 0 && shape.B == 1);
+         (heads >= 2 * workers && heads % workers == 0 && shape.B == 1 &&
+          shape.largest_group() * shape.Hkv == shape.Hq);
 }
 
 void for_each_task(

@@ -78,7 +78,7 @@ class Call {
         const std::size_t b =
             memory_.order[heads_outside ? task % shape.B : task / shape.Hkv];
         const std::size_t g = heads_outside ? task / shape.B : task % shape.Hkv;
-        const std::size_t rows = rows_of_tiles(b);
+        const std::size_t rows = rows_of_tiles(b, g);
         if (rows == 0) {
           return;
         }
@@ -102,7 +102,7 @@ class Call {
     }
     // The last queries first: under a causal mask they have most to do.
     const std::size_t steps =
-        (tiles * (shape.Hq / shape.Hkv) + schedule_.tiles_at_once - 1) /
+        (tiles * shape.largest_group() + schedule_.tiles_at_once - 1) /
         schedule_.tiles_at_once;
     for_each_task(heads * steps, [&](WorkerMemory& own, std::size_t task) {
       const std::size_t b = memory_.order[task % heads / shape.Hkv];
@@ -123,21 +123,22 @@ class Call {
   }
 
   // The tiles of one key head, those of its query heads side by side.
-  std::size_t rows_of_tiles(std::size_t b) const {
+  std::size_t rows_of_tiles(std::size_t b, std::size_t g) const {
     return Tiling(0, spec_.shape.sequence(b).Lq).count() *
-           (spec_.shape.Hq / spec_.shape.Hkv);
+           spec_.shape.group_size(g);
   }
 
   // Some tiles from `first` on.
   void run_tiles(WorkerMemory& own, std::size_t b, std::size_t g,
                  std::size_t first, const PackedHead& head) const {
-    const std::size_t group = spec_.shape.Hq / spec_.shape.Hkv;
+    const std::size_t first_head = spec_.shape.first_query_head(g);
+    const std::size_t group = spec_.shape.group_size(g);
     const Tiling tiling(0, spec_.shape.sequence(b).Lq);
-    const std::size_t rows = rows_of_tiles(b);
+    const std::size_t rows = rows_of_tiles(b, g);
     const std::span<QueryTile> tiles = own.tiles.first(
         std::min(schedule_.tiles_at_once, rows - std::min(first, rows)));
     const auto range_of = [&](std::size_t n) {
-      return tiling.range(b, g * group + (first + n) % group,
+      return tiling.range(b, first_head + (first + n) % group,
                           (first + n) / group);
     };
     headwise::run_tiles(spec_, inputs_, outputs_, head, tiles, range_of);

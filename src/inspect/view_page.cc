@@ -164,7 +164,7 @@ EncodedLayer encode(const ShownLayer& layer) {
   const auto encode_one = [&](std::size_t h) {
     encoded.heads[h] = encode_head(layer.head(h));
     const std::size_t kv_head = shape.kv_head(h);
-    if (layer.elements() && h % (shape.Hq / shape.Hkv) == 0) {
+    if (layer.elements() && h == shape.first_query_head(kv_head)) {
       encoded.keys[kv_head] = encode_halves(layer.key(kv_head));
     }
   };

@@ -121,7 +121,7 @@ void BoundDropout::fill_words(const Tile& tile,
 }
 
 Result<Tensor<bool, 4>> BoundDropout::materialize() const {
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = shape_;
+  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = shape_;
   auto mask = Tensor<bool, 4>::create({B, Hq, Lq, Lkv});
   if (!mask) {
     return mask.error();

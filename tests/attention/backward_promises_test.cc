@@ -362,7 +362,7 @@ INSTANTIATE_TEST_SUITE_P(Scorings, BackwardPromisesTest,
 TEST(BackwardErrorTest, NamesWhatDoesNotFitAndNothingIsWritten) {
   const Inputs<float> in = random_inputs(kFewHeads, 3700);
   const Upstream<float> upstream = random_upstream(in, {}, 3710);
-  const auto [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = kFewHeads;
+  const auto [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = kFewHeads;
   const auto rows = filled<float, 4>({B, Hq, Lq, 2}, 1);
   auto d_query = filled<float, 4>(in.query.extents(), 42);
   auto d_bias = filled<float, 4>({1, 1, Lq, Lkv}, 42);
@@ -405,7 +405,7 @@ TEST(BackwardErrorTest, NamesAGradientOfScoreWeightThatDoesNotFit) {
   constexpr AttentionShape shape = {
       .B = 2, .Hq = 2, .Hkv = 1, .Lq = 101, .Lkv = 150, .D = 20, .Dv = 7};
   const Inputs<float> in = random_inputs(shape, 4920);
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = shape;
+  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = shape;
   const auto rows = filled<float, 4>({B, Hq, Lq, 2}, 1);
   const auto d_output = filled<float, 4>({B, Lq, Hq, Dv}, 1);
   const auto score_weight = uniform<2>({Hq, D}, 4925);

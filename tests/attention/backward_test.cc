@@ -103,6 +103,20 @@ TEST_P(BackwardContractTest, HoldsForEveryOption) {
   }
 }
 
+TEST_P(BackwardContractTest, HoldsForUnevenGroups) {
+  const AttentionShape shape{2, 7, 2, 97, 257, 9, 11};
+  const std::int64_t offsets[] = {0, 3, 7};
+  const Inputs<float> in = random_inputs(shape, 3420);
+  const EveryMask every_mask(shape, true);
+  for (const bool additive : {false, true}) {
+    AttentionOptions options = {.mask = causal(), .kv_groups = {offsets, {3}}};
+    if (additive) {
+      options.score_weight = every_mask.score_weight();
+    }
+    expect_contract(in, options, additive ? "additive" : "dot");
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, BackwardContractTest,
                          testing::ValuesIn(targets(kFusedTargets)),
                          target_name);

@@ -71,6 +71,13 @@ TEST_P(ContractStatisticsTest, HoldsForSizesAroundTilesBlocksAndCells) {
   }
 }
 
+TEST_P(ContractStatisticsTest, HoldsForUnevenGroups) {
+  const std::int64_t offsets[] = {0, 3, 7};
+  expect_contract(random_inputs({2, 7, 2, 97, 300, 9, 11}, 803),
+                  {.mask = causal(), .kv_groups = {offsets, {3}}},
+                  "groups of 3 and 4");
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, ContractStatisticsTest,
                          testing::ValuesIn(targets(kFusedTargets)),
                          target_name);

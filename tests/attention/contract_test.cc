@@ -68,6 +68,17 @@ TEST_P(ContractTest, HoldsForSizesAroundVectorsTilesAndBlocks) {
   }
 }
 
+TEST_P(ContractTest, HoldsForUnevenGroups) {
+  const AttentionShape shape{2, 7, 2, 97, 257, 9, 11};
+  const std::int64_t offsets[] = {0, 3, 7};
+  expect_contract(random_inputs(shape, 815),
+                  {.mask = causal(),
+                   .query_start = QueryStart::bottom_right(),
+                   .kv_groups = {offsets, {3}},
+                   .attn_weights = AttnWeights::per_head},
+                  "groups of 3 and 4");
+}
+
 TEST_P(ContractTest, HoldsForEveryHeadSize) {
   for (const std::size_t D : {1u, 2u, 7u, 8u, 63u, 64u, 65u, 257u}) {
     for (const std::size_t Dv : {1u, 4u, 8u, 9u, 129u}) {

@@ -35,6 +35,11 @@ TEST(DeviceTest, NamesWhatItCannotTake) {
                                 .device = Device::cuda()}),
       "attention: score_weight is given, expected none on cuda: additive "
       "scores are the CPU's");
+  const std::int64_t kv_groups[] = {0, 1, 2};
+  EXPECT_EQ(refusal(DType::bfloat16,
+                    {.kv_groups = {kv_groups, {3}}, .device = Device::cuda()}),
+            "attention: kv_groups is given, expected none on cuda: uneven "
+            "groups are the CPU's");
 }
 
 TEST(DeviceTest, ChecksTheCallAsTheCpuDoes) {

@@ -21,6 +21,7 @@ using testing_support::Inputs;
 using testing_support::Outputs;
 using testing_support::outputs_for;
 using testing_support::random_inputs;
+using testing_support::tensor_of;
 using testing_support::widened;
 
 constexpr AttentionShape kShape = {
@@ -36,7 +37,8 @@ struct Call {
         bad_starts(filled<std::int64_t, 1>({3}, 0)),
         bad_bias(filled<float, 2>({3, 4}, 0)),
         bad_slopes(filled<float, 1>({4}, kNaN)),
-        score_weight(filled<float, 2>({4, 8}, 1)) {}
+        score_weight(filled<float, 2>({4, 8}, 1)),
+        bad_groups(tensor_of<std::int64_t, 1>({3}, {0, 2, 3})) {}
 
   Inputs<float> in;
   Outputs<float> out;
@@ -47,6 +49,7 @@ struct Call {
   const Tensor<float, 2> bad_bias;
   const Tensor<float, 1> bad_slopes;
   const Tensor<float, 2> score_weight;
+  const Tensor<std::int64_t, 1> bad_groups;
 };
 
 struct ErrorCase {
@@ -215,10 +218,25 @@ std::vector<ErrorCase> option_errors() {
        "attention: dropout.sequence_ids has shape (3), expected (B) = (2)"}};
 }
 
+std::vector<ErrorCase> group_errors() {
+  return {
+      {[](Call& c) {
+         c.options.kv_groups = {c.bad_groups.data(), {3}};
+       },
+       ErrorCode::out_of_range,
+       "attention: kv_groups[2] is 3, expected the number of query heads, 4"},
+      {[](Call& c) {
+         c.options.kv_groups = {c.bad_groups.data(), {2}};
+       },
+       ErrorCode::shape_mismatch,
+       "attention: kv_groups has shape (2), expected (Hkv + 1) = (3)"}};
+}
+
 std::vector<ErrorCase> every_error() {
   auto all = shape_errors();
-  const auto more = option_errors();
-  all.insert(all.end(), more.begin(), more.end());
+  for (const auto& more : {option_errors(), group_errors()}) {
+    all.insert(all.end(), more.begin(), more.end());
+  }
   return all;
 }
 

@@ -75,7 +75,7 @@ Inputs<float> ragged_inputs(const Inputs<float>& in, const Batch& batch) {
 
 template <class T>
 Outputs<T> ragged_outputs(const Batch& batch, AttnWeights form) {
-  const auto [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets] = batch.shape();
+  const auto [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = batch.shape();
   const auto rows = static_cast<std::size_t>(offsets.query(B));
   const std::size_t heads = form == AttnWeights::none   ? 0
                             : form == AttnWeights::mean ? 1

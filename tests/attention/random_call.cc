@@ -35,8 +35,12 @@ RandomCall draw() {
   call.Lkv = large ? any(257, 400) : any_keys();
   call.Lq = large ? any(49, 100) : any(1, 50);
   call.B = any(1, large ? 2 : 3);
-  call.Hkv = any(1, large ? 1 : 2);
+  const bool uneven = call.has(Feature::uneven_groups);
+  call.Hkv = any(1, large && !uneven ? 1 : kMostKeyHeads);
   call.group = call.has(Feature::grouped_heads) ? any(2, large ? 2 : 3) : 1;
+  for (std::size_t g = 0; uneven && g < call.Hkv; ++g) {
+    call.more[g] = any(0, large ? 1 : 2);
+  }
   call.D = any(1, 20) * (any(0, 3) == 3 ? 4 : 1);
   call.Dv = call.D;
   if (call.has(Feature::unequal_sizes)) {
@@ -58,11 +62,12 @@ rc::Gen<RandomCall> random_call() { return rc::gen::exec(draw); }
 
 std::ostream& operator<<(std::ostream& to, const RandomCall& call) {
   to << "B " << call.B << ", Hkv " << call.Hkv << ", group " << call.group
-     << ", Lq " << call.Lq << ", Lkv " << call.Lkv << ", D " << call.D
-     << ", Dv " << call.Dv << ", range " << kRanges[call.range]
-     << ", bias form " << call.bias_form << ", start form " << call.start_form
-     << ", weights form " << call.weights_form << ", threads " << call.threads
-     << ", stream " << call.stream << ", with";
+     << " + " << call.more[0] << " or " << call.more[1] << ", Lq " << call.Lq
+     << ", Lkv " << call.Lkv << ", D " << call.D << ", Dv " << call.Dv
+     << ", range " << kRanges[call.range] << ", bias form " << call.bias_form
+     << ", start form " << call.start_form << ", weights form "
+     << call.weights_form << ", threads " << call.threads << ", stream "
+     << call.stream << ", with";
   for (std::size_t f = 0; f < kFeatureNames.size(); ++f) {
     if (call.features[f]) {
       to << " " << kFeatureNames[f];

@@ -34,18 +34,25 @@ enum class Feature {
   uniform_rows,  // EmptyRow::uniform
   nan_rows,      // EmptyRow::nan, where the former is off
   additive,      // scoring
+  uneven_groups,
 };
-inline constexpr std::array<std::string_view, 20> kFeatureNames = {
-    "causal",      "window",      "key_lengths", "row_lengths", "key_starts",
-    "key_padding", "dense",       "documents",   "bias",        "alibi",
-    "softcap",     "dropout",     "ragged",      "grouped",     "unequal_sizes",
-    "strided",     "query_start", "uniform",     "nan",         "additive"};
+inline constexpr std::array<std::string_view, 21> kFeatureNames = {
+    "causal",       "window",      "key_lengths",   "row_lengths",
+    "key_starts",   "key_padding", "dense",         "documents",
+    "bias",         "alibi",       "softcap",       "dropout",
+    "ragged",       "grouped",     "unequal_sizes", "strided",
+    "query_start",  "uniform",     "nan",           "additive",
+    "uneven_groups"};
+
+inline constexpr std::size_t kMostKeyHeads = 2;
 
 struct RandomCall {
   std::array<bool, kFeatureNames.size()> features{};
   std::size_t B = 1;
   std::size_t Hkv = 1;
   std::size_t group = 1;
+  // Query heads that a key head has beyond the group.
+  std::array<std::size_t, kMostKeyHeads> more{};
   std::size_t Lq = 1;
   std::size_t Lkv = 1;
   std::size_t D = 1;
@@ -60,6 +67,7 @@ struct RandomCall {
   bool has(Feature feature) const {
     return features[static_cast<std::size_t>(feature)];
   }
+  std::size_t query_heads() const { return Hkv * group + more[0] + more[1]; }
   // More than two blocks of keys and more than one of queries.
   bool large() const { return Lkv > 256 && Lq > 48; }
 };

@@ -51,7 +51,7 @@ bool StridedTensor::gaps_untouched() const {
 RandomCallTensors::RandomCallTensors(const RandomCall& call)
     : call_(call),
       padded_{.B = call.B,
-              .Hq = call.Hkv * call.group,
+              .Hq = call.query_heads(),
               .Hkv = call.Hkv,
               .Lq = call.Lq,
               .Lkv = call.Lkv,
@@ -59,6 +59,11 @@ RandomCallTensors::RandomCallTensors(const RandomCall& call)
               .Dv = call.Dv},
       tensors_(padded_),
       executor_(Executor::with_threads(call.threads).value()) {
+  kv_groups_ = filled<std::int64_t, 1>({call.Hkv + 1}, 0);
+  for (std::size_t g = 0; g < call.Hkv; ++g) {
+    kv_groups_(g + 1) =
+        kv_groups_(g) + static_cast<std::int64_t>(call.group + call.more[g]);
+  }
   if (call_.has(Feature::ragged)) {
     cut_into_sequences();
   }
@@ -197,6 +202,9 @@ AttentionOptions RandomCallTensors::options() const {
   }
   if (call_.has(Feature::ragged)) {
     options.offsets = {query_offsets_.view(), key_offsets_.view()};
+  }
+  if (call_.has(Feature::uneven_groups)) {
+    options.kv_groups = kv_groups_.view();
   }
   if (call_.has(Feature::uniform_rows)) {
     options.empty_rows = EmptyRow::uniform;

@@ -140,7 +140,7 @@ void expect_bias_gradient(const Extents<Rank>& extents,
 }
 
 TEST_F(ReferenceBackwardTest, OfABiasAreDerivativesWhateverItIsBroadcastOver) {
-  const auto& [B, H, Hkv, Lq, Lkv, D, Dv, offsets] = kTiny;
+  const auto& [B, H, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = kTiny;
   expect_bias_gradient<4>({B, H, Lq, Lkv},
                           {Axis::B, Axis::H, Axis::Lq, Axis::Lkv}, "whole");
   expect_bias_gradient<3>({H, Lq, Lkv}, {Axis::H, Axis::Lq, Axis::Lkv}, "H");

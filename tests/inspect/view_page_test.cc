@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -130,6 +131,18 @@ TEST(ViewPageTest, HeadsWithMasksOfTheirOwnHaveTheirOwn) {
                               "\"mask\":0"));
   EXPECT_THAT(html, HasSubstr("\"number\":1,\"kv_head\":0,\"pruned\":false,"
                               "\"mask\":1"));
+}
+
+TEST(ViewPageTest, HeadsOfUnevenGroupsNameTheirKeys) {
+  Heads heads(1, 9, 9, 5);
+  heads.key = Tensor<float, 4>::create({1, 9, 2, 4}).value();
+  RandomStream(Seed{4}, 0).fill_uniform(heads.key.elements(), -1, 1);
+  const std::array<std::int64_t, 3> groups = {0, 1, 5};
+  ViewPageSettings settings = heads.settings();
+  settings.attention.kv_groups = {groups.data(), {groups.size()}};
+  const std::string page = page_of(heads, std::move(settings));
+  EXPECT_EQ(count(page, R"("kv_head":0)"), 1u);
+  EXPECT_EQ(count(page, R"("kv_head":1)"), 4u);
 }
 
 TEST(ViewPageTest, WithoutALayerThereIsNoPage) {

@@ -6,8 +6,8 @@
 // of scale * query key^T.
 //
 //   query   (B, Lq, Hq, D)     in      or (Lq, Hq, D), and so on, unbatched
-//   key     (B, Lkv, Hkv, D)   in      Hq is a multiple of Hkv
-//   value   (B, Lkv, Hkv, Dv)  in
+//   key     (B, Lkv, Hkv, D)   in      Hq is a multiple of Hkv, or see
+//   value   (B, Lkv, Hkv, Dv)  in      options.kv_groups
 //   output  (B, Lq, Hq, Dv)    out
 //
 // Views of any strides; as_blhd() turns (B, H, L, D) data round. A row's bits

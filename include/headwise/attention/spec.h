@@ -3,6 +3,7 @@
 // expected.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -51,6 +52,10 @@ struct AttentionOptions {
   TensorView<const float, 1> alibi{};
   QueryStart query_start{};  // where query 0 stands among the keys
   Offsets offsets{};         // of a ragged batch: (1, rows, H, D) tensors
+  // (Hkv + 1): query heads [kv_groups[g], kv_groups[g + 1]) read head g of keys
+  // and values (steps/head_groups.h). No view: Hq / Hkv heads each. The view
+  // must outlive the call.
+  TensorView<const std::int64_t, 1> kv_groups{};
   EmptyRow empty_rows = EmptyRow::zero;
   Dropout dropout{};
   AttnWeights attn_weights = AttnWeights::none;  // mean: without statistics
@@ -99,12 +104,12 @@ struct AttentionSpec {
 
   // `tensors` has the sizes of the tensors; with offsets, B, Lq and Lkv of the
   // spec's shape are those of the sequences. `operation` begins the messages.
-  // Errors: those of Offsets::check, BoundMask::bind, BoundBias::bind,
-  // BoundAlibi::bind, QueryStart::check, BoundDropout::bind and
-  // BoundStatistics::bind; invalid_argument for a scale or a softcap out of its
-  // range, a scale beside a score_weight, a head size of 0, or query heads that
-  // are not a multiple of the key heads; shape_mismatch for a score_weight that
-  // does not fit.
+  // Errors: those of Offsets::check, HeadGroups::check, BoundMask::bind,
+  // BoundBias::bind, BoundAlibi::bind, QueryStart::check, BoundDropout::bind
+  // and BoundStatistics::bind; invalid_argument for a scale or a softcap out of
+  // its range, a scale beside a score_weight, a head size of 0, or without
+  // kv_groups query heads that are not a multiple of the key heads;
+  // shape_mismatch for a score_weight that does not fit.
   static Result<AttentionSpec> create(const AttentionShape& tensors,
                                       const AttentionOptions& options,
                                       std::string_view operation = "attention");

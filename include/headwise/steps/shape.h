@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
+#include "headwise/base/tensor_view.h"
+#include "headwise/steps/head_groups.h"
 #include "headwise/steps/offsets.h"
 
 namespace headwise {
@@ -19,15 +22,24 @@ struct SequencePlace {
 struct AttentionShape {
   std::size_t B = 0;    // batch
   std::size_t Hq = 0;   // query heads
-  std::size_t Hkv = 0;  // key and value heads; Hq is a multiple
+  std::size_t Hkv = 0;  // key and value heads
   std::size_t Lq = 0;   // queries; in a ragged batch, of the longest sequence
   std::size_t Lkv = 0;  // keys; likewise
   std::size_t D = 0;    // head size of query and key
   std::size_t Dv = 0;   // head size of value
   Offsets offsets{};    // of a ragged batch
+  // Offsets of HeadGroups; no view: Hq is a multiple of Hkv, the groups are
+  // even.
+  TensorView<const std::int64_t, 1> kv_groups{};
 
-  // The key and value head that query head `h` reads.
-  std::size_t kv_head(std::size_t h) const { return h / (Hq / Hkv); }
+  // Which query heads read which key and value head.
+  HeadGroups groups() const { return {Hq, Hkv, kv_groups}; }
+  std::size_t first_query_head(std::size_t g) const {
+    return groups().first(g);
+  }
+  std::size_t group_size(std::size_t g) const { return groups().size(g); }
+  std::size_t largest_group() const { return groups().largest(); }
+  std::size_t kv_head(std::size_t h) const { return groups().kv_head(h); }
 
   SequencePlace sequence(std::size_t b) const {
     if (!offsets.ragged()) {

@@ -1,0 +1,370 @@
+// Groups of query heads of different sizes: the bits of keys and values that
+// are repeated for each query head, however the work is cut.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "attention/attention_call.h"
+#include "attention/backward_call.h"
+#include "headwise/attention/plan.h"
+#include "headwise/attention/statistics.h"
+#include "support/targets.h"
+#include "support/tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing_support::attend;
+using testing_support::differentiate;
+using testing_support::every_options;
+using testing_support::EveryMask;
+using testing_support::Gradients;
+using testing_support::Inputs;
+using testing_support::OptionsCase;
+using testing_support::Outputs;
+using testing_support::outputs_for;
+using testing_support::random_inputs;
+using testing_support::random_upstream;
+using testing_support::reference;
+using testing_support::reference_gradients;
+using testing_support::same_bits;
+using testing_support::stepwise;
+using testing_support::target_name;
+using testing_support::targets;
+using testing_support::TargetTest;
+using testing_support::tensor_of;
+using testing_support::Upstream;
+using testing_support::view_of;
+using testing_support::widened;
+
+// Sizes and the groups' offsets.
+struct Grouped {
+  AttentionShape shape;
+  std::vector<std::int64_t> offsets;
+
+  TensorView<const std::int64_t, 1> kv_groups() const {
+    return {offsets.data(), {offsets.size()}};
+  }
+};
+
+// The larger group first, last, and between two of one head; several blocks of
+// keys; at most one block of queries, which the sums of gradients go by.
+std::vector<Grouped> every_grouping() {
+  return {{{.B = 2, .Hq = 7, .Hkv = 2, .Lq = 9, .Lkv = 11, .D = 5, .Dv = 6},
+           {0, 3, 7}},
+          {{.B = 1, .Hq = 5, .Hkv = 2, .Lq = 48, .Lkv = 270, .D = 8, .Dv = 7},
+           {0, 4, 5}},
+          {{.B = 2, .Hq = 5, .Hkv = 3, .Lq = 33, .Lkv = 130, .D = 9, .Dv = 8},
+           {0, 1, 4, 5}}};
+}
+
+// (B, L, Hkv, D) as (B, L, Hq, D), for each query head the one that it reads.
+template <class T>
+Tensor<T, 4> repeated(const Tensor<T, 4>& heads,
+                      const std::vector<std::int64_t>& offsets) {
+  const auto [B, L, Hkv, D] = heads.extents();
+  auto all =
+      Tensor<T, 4>::create({B, L, static_cast<std::size_t>(offsets.back()), D})
+          .value();
+  for (std::size_t n = 0; n < B * L; ++n) {
+    for (std::size_t g = 0; g < Hkv; ++g) {
+      for (auto h = static_cast<std::size_t>(offsets[g]);
+           h < static_cast<std::size_t>(offsets[g + 1]); ++h) {
+        std::copy_n(&heads(n / L, n % L, g, 0), D, &all(n / L, n % L, h, 0));
+      }
+    }
+  }
+  return all;
+}
+template <class T>
+Inputs<T> repeated(const Inputs<T>& in,
+                   const std::vector<std::int64_t>& offsets) {
+  return {testing_support::clone(in.query), repeated(in.key, offsets),
+          repeated(in.value, offsets)};
+}
+
+// (B, L, Hq, D) summed over each group's heads in their order.
+Tensor<float, 4> summed(const Tensor<float, 4>& all,
+                        const std::vector<std::int64_t>& offsets) {
+  const auto [B, L, Hq, D] = all.extents();
+  const std::size_t Hkv = offsets.size() - 1;
+  auto sums = Tensor<float, 4>::create({B, L, Hkv, D}).value();
+  for (std::size_t n = 0; n < B * L; ++n) {
+    for (std::size_t g = 0; g < Hkv; ++g) {
+      for (auto h = static_cast<std::size_t>(offsets[g]);
+           h < static_cast<std::size_t>(offsets[g + 1]); ++h) {
+        for (std::size_t d = 0; d < D; ++d) {
+          sums(n / L, n % L, g, d) += all(n / L, n % L, h, d);
+        }
+      }
+    }
+  }
+  return sums;
+}
+
+AttentionStatistics statistics_of(const Inputs<float>& in,
+                                  AttentionOptions options) {
+  options.statistics = {
+      .rows = true, .top_keys = 3, .columns = true, .map = true};
+  auto out = outputs_for(in, options.attn_weights);
+  return attention_statistics(view_of(in.query), view_of(in.key),
+                              view_of(in.value), out.views(), options)
+      .value();
+}
+
+testing::AssertionResult same_statistics(const AttentionStatistics& a,
+                                         const AttentionStatistics& b) {
+  for (const auto& [x, y] :
+       {std::pair(a.rows.elements(), b.rows.elements()),
+        std::pair(a.top_weights.elements(), b.top_weights.elements()),
+        std::pair(a.columns.elements(), b.columns.elements()),
+        std::pair(a.map_mean.elements(), b.map_mean.elements()),
+        std::pair(a.map_largest.elements(), b.map_largest.elements()),
+        std::pair(a.pooled.mean.elements(), b.pooled.mean.elements())}) {
+    if (auto same = same_bits(x, y); !same) {
+      return same;
+    }
+  }
+  return testing::AssertionSuccess();
+}
+
+class UnevenGroupsTest : public TargetTest {};
+
+TEST_P(UnevenGroupsTest, GiveTheBitsOfKeysRepeatedForEachHead) {
+  for (const Grouped& grouped : every_grouping()) {
+    const Inputs<float> in = random_inputs(grouped.shape, 5000);
+    const Inputs<float> full = repeated(in, grouped.offsets);
+    const EveryMask every_mask(grouped.shape, true);
+    for (const OptionsCase& c : every_options(every_mask)) {
+      AttentionOptions options = c.options;
+      const Outputs<float> want = attend(full, options);
+      options.kv_groups = grouped.kv_groups();
+      EXPECT_TRUE(same_bits(attend(in, options), want)) << c.name;
+    }
+  }
+}
+
+TEST_P(UnevenGroupsTest, PassBackTheBitsOfRepeatedKeysAddedInTheHeadsOrder) {
+  for (const Grouped& grouped : every_grouping()) {
+    const Inputs<float> in = random_inputs(grouped.shape, 5010);
+    const Inputs<float> full = repeated(in, grouped.offsets);
+    const EveryMask every_mask(grouped.shape, true);
+    for (const OptionsCase& c : every_options(every_mask)) {
+      AttentionOptions options = c.options;
+      if (options.score_weight.data() == nullptr) {
+        options.scale = 1;  // the factor comes after the sum
+      }
+      const Upstream<float> upstream = random_upstream(in, options, 5020);
+      Gradients<float> want = differentiate(full, upstream, options);
+      want.key = summed(want.key, grouped.offsets);
+      want.value = summed(want.value, grouped.offsets);
+      options.kv_groups = grouped.kv_groups();
+      EXPECT_TRUE(same_bits(differentiate(in, upstream, options), want))
+          << c.name;
+    }
+  }
+}
+
+TEST_P(UnevenGroupsTest, HaveTheStatisticsOfRepeatedKeys) {
+  for (const Grouped& grouped : every_grouping()) {
+    const Inputs<float> in = random_inputs(grouped.shape, 5030);
+    AttentionOptions options = {.mask = causal(),
+                                .query_start = QueryStart::bottom_right()};
+    const AttentionStatistics want =
+        statistics_of(repeated(in, grouped.offsets), options);
+    options.kv_groups = grouped.kv_groups();
+    EXPECT_TRUE(same_statistics(statistics_of(in, options), want));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, UnevenGroupsTest,
+                         testing::ValuesIn(targets()), target_name);
+
+TEST(UnevenGroupsReferenceTest, GivesTheNumbersOfRepeatedKeys) {
+  for (const Grouped& grouped : every_grouping()) {
+    const Inputs<float> in = random_inputs(grouped.shape, 5040);
+    const Inputs<double> full = widened(repeated(in, grouped.offsets));
+    AttentionOptions options = {.mask = causal(),
+                                .attn_weights = AttnWeights::per_head};
+    const auto upstream = widened(random_upstream(in, options, 5050));
+    const Outputs<double> want = reference(full, options);
+    const Gradients<double> d_want =
+        reference_gradients(full, upstream, options);
+    options.kv_groups = grouped.kv_groups();
+    const Outputs<double> got = reference(widened(in), options);
+    const Gradients<double> d_got =
+        reference_gradients(widened(in), upstream, options);
+    EXPECT_TRUE(
+        std::ranges::equal(got.output.elements(), want.output.elements()));
+    EXPECT_TRUE(std::ranges::equal(got.attn_weights.elements(),
+                                   want.attn_weights.elements()));
+    EXPECT_TRUE(
+        std::ranges::equal(d_got.query.elements(), d_want.query.elements()));
+  }
+}
+
+TEST(UnevenGroupsStepwiseTest, KeepsTheStepsOfRepeatedKeys) {
+  for (const Grouped& grouped : every_grouping()) {
+    const Inputs<float> in = random_inputs(grouped.shape, 5060);
+    const Inputs<float> full = repeated(in, grouped.offsets);
+    const EveryMask every_mask(grouped.shape, true);
+    for (const OptionsCase& c : every_options(every_mask)) {
+      AttentionOptions options = c.options;
+      const AttentionSteps want = stepwise(full, options);
+      options.kv_groups = grouped.kv_groups();
+      const AttentionSteps got = stepwise(in, options);
+      EXPECT_TRUE(same_bits(got.scores, want.scores)) << c.name;
+      EXPECT_TRUE(same_bits(got.context, want.context)) << c.name;
+    }
+  }
+}
+
+// ---- However the work is cut. ----
+
+Schedule::Split split_of(const Grouped& grouped,
+                         const AttentionOptions& options) {
+  return AttentionPlan::create(grouped.shape, options).value().schedule().split;
+}
+
+TEST(UnevenGroupsSplitTest, HaveTheSameBitsForAnyThreadsAndEverySplit) {
+  using Split = Schedule::Split;
+  // One key head for each of two workers, and many for each.
+  const Grouped few = {
+      {.B = 1, .Hq = 5, .Hkv = 2, .Lq = 401, .Lkv = 300, .D = 32, .Dv = 24},
+      {0, 4, 5}};
+  const Grouped many = {
+      {.B = 17, .Hq = 5, .Hkv = 3, .Lq = 70, .Lkv = 131, .D = 16, .Dv = 16},
+      {0, 1, 4, 5}};
+  for (const auto& [grouped, form, split] :
+       {std::tuple(few, AttnWeights::none, Split::tiles),
+        std::tuple(few, AttnWeights::mean, Split::tiles_of_heads),
+        std::tuple(many, AttnWeights::none, Split::key_heads)}) {
+    const Inputs<float> in = random_inputs(grouped.shape, 5070);
+    AttentionOptions options = {.mask = causal(),
+                                .query_start = QueryStart::bottom_right(),
+                                .attn_weights = form};
+    const Executor one = Executor::with_threads(1).value();
+    options.executor = &one;
+    const Outputs<float> want = attend(repeated(in, grouped.offsets), options);
+    const Upstream<float> upstream = random_upstream(in, options, 5080);
+    options.kv_groups = grouped.kv_groups();
+    EXPECT_TRUE(same_bits(attend(in, options), want)) << "1 thread";
+    const Gradients<float> d_want = differentiate(in, upstream, options);
+    for (const std::size_t threads : {2u, 3u}) {
+      const Executor executor = Executor::with_threads(threads).value();
+      options.executor = &executor;
+      EXPECT_EQ(split_of(grouped, options), split);
+      EXPECT_TRUE(same_bits(attend(in, options), want))
+          << threads << " threads";
+      EXPECT_TRUE(same_bits(differentiate(in, upstream, options), d_want))
+          << threads << " threads";
+    }
+  }
+}
+
+// The heads of one sequence fall evenly to all workers only where they are
+// alike.
+TEST(UnevenGroupsSplitTest, AreNoEvenShareOfTheWork) {
+  const Executor two = Executor::with_threads(2).value();
+  Grouped grouped = {
+      {.B = 1, .Hq = 8, .Hkv = 4, .Lq = 400, .Lkv = 400, .D = 32, .Dv = 32},
+      {0, 5, 6, 7, 8}};
+  AttentionOptions options = {.executor = &two};
+  EXPECT_EQ(split_of(grouped, options), Schedule::Split::key_heads);
+  options.kv_groups = grouped.kv_groups();
+  EXPECT_EQ(split_of(grouped, options), Schedule::Split::tiles);
+  grouped.offsets = {0, 2, 4, 6, 8};
+  options.kv_groups = grouped.kv_groups();
+  EXPECT_EQ(split_of(grouped, options), Schedule::Split::key_heads);
+}
+
+TEST(UnevenGroupsSplitTest, HaveTheSameStatisticsForAnyThreads) {
+  const Grouped grouped = {
+      {.B = 2, .Hq = 7, .Hkv = 3, .Lq = 800, .Lkv = 140, .D = 8, .Dv = 8},
+      {0, 2, 3, 7}};
+  const Inputs<float> in = random_inputs(grouped.shape, 5090);
+  const Executor one = Executor::with_threads(1).value();
+  const AttentionStatistics want = statistics_of(
+      repeated(in, grouped.offsets), {.mask = causal(), .executor = &one});
+  for (const std::size_t threads : {1u, 2u, 3u}) {
+    const Executor executor = Executor::with_threads(threads).value();
+    EXPECT_TRUE(
+        same_statistics(statistics_of(in, {.mask = causal(),
+                                           .kv_groups = grouped.kv_groups(),
+                                           .executor = &executor}),
+                        want))
+        << threads << " threads";
+  }
+}
+
+TEST(UnevenGroupsSplitTest, GivenButEvenHaveTheBitsOfNone) {
+  const Grouped grouped = {
+      {.B = 2, .Hq = 6, .Hkv = 3, .Lq = 60, .Lkv = 140, .D = 9, .Dv = 7},
+      {0, 2, 4, 6}};
+  const Inputs<float> in = random_inputs(grouped.shape, 5100);
+  const EveryMask every_mask(grouped.shape, true);
+  for (const OptionsCase& c : every_options(every_mask)) {
+    AttentionOptions options = c.options;
+    const Upstream<float> upstream = random_upstream(in, options, 5110);
+    const Outputs<float> want = attend(in, options);
+    const Gradients<float> d_want = differentiate(in, upstream, options);
+    options.kv_groups = grouped.kv_groups();
+    EXPECT_TRUE(same_bits(attend(in, options), want)) << c.name;
+    EXPECT_TRUE(same_bits(differentiate(in, upstream, options), d_want))
+        << c.name;
+  }
+}
+
+// ---- Ragged batches. ----
+
+// The rows [first, end) of the only sequence.
+Tensor<float, 4> rows_of(const Tensor<float, 4>& all, std::int64_t first,
+                         std::int64_t end) {
+  const auto [B, L, H, D] = all.extents();
+  auto rows =
+      Tensor<float, 4>::create({1, static_cast<std::size_t>(end - first), H, D})
+          .value();
+  std::copy_n(&all(0, static_cast<std::size_t>(first), 0, 0), rows.size(),
+              rows.data());
+  return rows;
+}
+
+TEST(UnevenGroupsRaggedTest, HaveTheBitsOfEachSequenceAlone) {
+  const Grouped grouped = {
+      {.B = 1, .Hq = 7, .Hkv = 2, .Lq = 240, .Lkv = 240, .D = 12, .Dv = 9},
+      {0, 3, 7}};
+  const std::vector<std::int64_t> cuts = {0, 16, 97, 98, 240};
+  const auto offsets = tensor_of<std::int64_t, 1>({cuts.size()}, cuts);
+  const Inputs<float> in = random_inputs(grouped.shape, 5120);
+  AttentionOptions options = {.mask = causal(),
+                              .kv_groups = grouped.kv_groups()};
+  const Upstream<float> upstream = random_upstream(in, options, 5130);
+  std::vector<Tensor<float, 4>> outputs;
+  std::vector<Gradients<float>> gradients;
+  for (std::size_t b = 0; b + 1 < cuts.size(); ++b) {
+    const auto alone = [&](const Tensor<float, 4>& all) {
+      return rows_of(all, cuts[b], cuts[b + 1]);
+    };
+    const Inputs<float> one = {alone(in.query), alone(in.key), alone(in.value)};
+    outputs.push_back(attend(one, options).output);
+    gradients.push_back(
+        differentiate(one, {alone(upstream.d_output), {}}, options));
+  }
+  options.offsets = offsets.view();
+  const Outputs<float> all = attend(in, options);
+  const Gradients<float> d_all = differentiate(in, upstream, options);
+  for (std::size_t b = 0; b + 1 < cuts.size(); ++b) {
+    const auto of_ragged = [&](const Tensor<float, 4>& tensor) {
+      return rows_of(tensor, cuts[b], cuts[b + 1]);
+    };
+    EXPECT_TRUE(same_bits(of_ragged(all.output), outputs[b])) << b;
+    EXPECT_TRUE(same_bits(of_ragged(d_all.query), gradients[b].query)) << b;
+    EXPECT_TRUE(same_bits(of_ragged(d_all.key), gradients[b].key)) << b;
+    EXPECT_TRUE(same_bits(of_ragged(d_all.value), gradients[b].value)) << b;
+  }
+}
+
+}  // namespace
+}  // namespace headwise
