@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "headwise/base/checked_product.h"
@@ -14,6 +15,12 @@ namespace headwise {
 namespace {
 
 constexpr std::string_view kOperation = "multi_head_attention";
+
+Status check_dropout(double p) {
+  return p >= 0 && p <= 1 ? ok()
+                          : value_error(kOperation, "dropout", number_text(p),
+                                        "a number from 0 to 1");
+}
 
 // All heads side by side must be a size.
 Status check_features(std::string_view name, std::size_t num_heads,
@@ -28,8 +35,41 @@ Status check_features(std::string_view name, std::size_t num_heads,
                    " needs more memory than there is"};
 }
 
-// Every head of keys and values is read by the same number of heads.
-Status check_kv_heads(std::size_t num_heads, std::size_t num_kv_heads) {
+// Each head of keys and values is read by one head at least, all by num_heads.
+Status check_group_sizes(std::size_t num_heads, std::size_t num_kv_heads,
+                         const std::vector<std::size_t>& sizes) {
+  if (sizes.size() != num_kv_heads) {
+    return value_error(kOperation, "the number of kv_group_sizes",
+                       std::to_string(sizes.size()),
+                       "num_kv_heads = " + std::to_string(num_kv_heads));
+  }
+  std::size_t left = num_heads;
+  for (std::size_t g = 0; g < sizes.size(); ++g) {
+    const std::string name = "kv_group_sizes[" + std::to_string(g) + "]";
+    if (Status s = check_at_least_one(kOperation, name, sizes[g]); !s) {
+      return s;
+    }
+    // Their sum may be more than a std::size_t holds.
+    if (sizes[g] > left) {
+      return value_error(
+          kOperation, name, std::to_string(sizes[g]),
+          "at most " + std::to_string(left) +
+              ", what is left of num_heads = " + std::to_string(num_heads));
+    }
+    left -= sizes[g];
+  }
+  return left == 0 ? ok()
+                   : value_error(kOperation, "the sum of kv_group_sizes",
+                                 std::to_string(num_heads - left),
+                                 "num_heads = " + std::to_string(num_heads));
+}
+
+// Where no sizes are given, every head of keys and values is read by as many.
+Status check_kv_heads(std::size_t num_heads, std::size_t num_kv_heads,
+                      const std::vector<std::size_t>& sizes) {
+  if (!sizes.empty()) {
+    return check_group_sizes(num_heads, num_kv_heads, sizes);
+  }
   if (num_heads % num_kv_heads == 0) {
     return ok();
   }
@@ -65,15 +105,17 @@ Status check_no_heads(const MultiHeadAttentionParams& params,
   return ok();
 }
 
-Status check_heads(std::size_t num_heads, std::size_t num_kv_heads) {
-  if (Status s = check_at_least_one(kOperation, "num_heads", num_heads); !s) {
+Status check_heads(const HeadCounts& heads) {
+  const std::size_t num_kv_heads = kv_heads_of(heads);
+  if (Status s = check_at_least_one(kOperation, "num_heads", heads.num_heads);
+      !s) {
     return s;
   }
   if (Status s = check_at_least_one(kOperation, "num_kv_heads", num_kv_heads);
       !s) {
     return s;
   }
-  return check_kv_heads(num_heads, num_kv_heads);
+  return check_kv_heads(heads.num_heads, num_kv_heads, heads.kv_group_sizes);
 }
 
 // Without a projection the heads share out the features of the values.
@@ -146,9 +188,8 @@ Result<MultiHeadAttentionConfig> complete_config(
       return s.error();
     }
   }
-  if (!(config.dropout >= 0 && config.dropout <= 1)) {
-    return value_error(kOperation, "dropout", number_text(config.dropout),
-                       "a number from 0 to 1");
+  if (Status s = check_dropout(config.dropout); !s) {
+    return s.error();
   }
   if (!config.head_dim && config.embed_dim % config.num_heads != 0) {
     return value_error(
@@ -156,8 +197,10 @@ Result<MultiHeadAttentionConfig> complete_config(
         "a multiple of num_heads = " + std::to_string(config.num_heads) +
             " (or give head_dim)");
   }
-  config.num_kv_heads = config.num_kv_heads.value_or(config.num_heads);
-  if (Status s = check_kv_heads(config.num_heads, *config.num_kv_heads); !s) {
+  config.num_kv_heads = kv_heads_of(config);
+  if (Status s = check_kv_heads(config.num_heads, *config.num_kv_heads,
+                                config.kv_group_sizes);
+      !s) {
     return s.error();
   }
   config.query_dim = config.query_dim.value_or(config.embed_dim);
@@ -190,16 +233,19 @@ Result<MultiHeadAttentionConfig> complete_config(
 }
 
 Result<std::size_t> check_params(const MultiHeadAttentionParams& params,
-                                 std::size_t num_heads,
-                                 std::size_t num_kv_heads,
-                                 std::optional<std::size_t> vdim) {
-  if (num_heads == 0) {
-    const Status s = check_no_heads(params, num_kv_heads);
-    return s ? Result<std::size_t>(0) : s.error();
-  }
-  if (Status s = check_heads(num_heads, num_kv_heads); !s) {
+                                 const HeadCounts& heads) {
+  if (Status s = check_dropout(heads.dropout); !s) {
     return s.error();
   }
+  if (heads.num_heads == 0) {
+    const Status s = check_no_heads(params, kv_heads_of(heads));
+    return s ? Result<std::size_t>(0) : s.error();
+  }
+  if (Status s = check_heads(heads); !s) {
+    return s.error();
+  }
+  const std::size_t num_heads = heads.num_heads;
+  const std::size_t num_kv_heads = kv_heads_of(heads);
   const bool grouped = num_kv_heads != num_heads;
   if (Status s = check_rows("w_q.weight", params.w_q, "num_heads", num_heads);
       !s) {
@@ -210,11 +256,16 @@ Result<std::size_t> check_params(const MultiHeadAttentionParams& params,
       !s) {
     return s.error();
   }
-  auto v_head_dim = value_head_dim(params, num_heads, num_kv_heads, vdim);
+  auto v_head_dim = value_head_dim(params, num_heads, num_kv_heads, heads.vdim);
   if (!v_head_dim) {
     return v_head_dim;
   }
   const std::size_t head_dim = params.w_q.out_features() / num_heads;
+  if (heads.head_dim.value_or(head_dim) != head_dim) {
+    return value_error(
+        kOperation, "head_dim", std::to_string(*heads.head_dim),
+        "the rows of w_q.weight / num_heads = " + std::to_string(head_dim));
+  }
   if (Status s = check_shape(
           kOperation, "w_k.weight",
           Extents<2>{params.w_k.out_features(), params.w_k.in_features()},

@@ -72,13 +72,27 @@ void tell(TraceSink& trace, std::string_view name,
   trace.on_step(name, axes, tensor);
 }
 
+// Empty where the groups are even.
+std::vector<std::int64_t> group_offsets(const std::vector<std::size_t>& sizes) {
+  std::vector<std::int64_t> offsets(sizes.empty() ? 0 : 1);
+  for (const std::size_t size : sizes) {
+    offsets.push_back(offsets.back() + static_cast<std::int64_t>(size));
+  }
+  return offsets;
+}
+
 // What the layer asks of the operation.
 Result<AttentionOptions> with_own(AttentionOptions options,
                                   const MultiHeadAttentionConfig& config,
-                                  const MultiHeadAttentionParams& params) {
+                                  const MultiHeadAttentionParams& params,
+                                  std::span<const std::int64_t> kv_groups) {
   if (options.score_weight.data() != nullptr) {
     return value_error(kOperation, "score_weight", "given",
                        "none: a layer's own is w_score");
+  }
+  if (options.kv_groups.data() != nullptr) {
+    return value_error(kOperation, "kv_groups", "given",
+                       "none: a layer's own are its kv_group_sizes");
   }
   if (options.statistics.any()) {
     return value_error(kOperation, "statistics", "asked for",
@@ -94,6 +108,9 @@ Result<AttentionOptions> with_own(AttentionOptions options,
   options.head_gates = {};
   if (params.w_score) {
     options.score_weight = params.w_score->view();
+  }
+  if (!kv_groups.empty()) {
+    options.kv_groups = {kv_groups.data(), {kv_groups.size()}};
   }
   options.dropout.p = options.dropout.p.value_or(config.dropout);
   return options;
@@ -246,7 +263,10 @@ Status check_output(const MultiHeadAttentionConfig& config,
 
 MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionConfig& config,
                                        Seed seed)
-    : config_(config), seed_(seed), memory_(std::make_shared<MemoryShelf>()) {}
+    : config_(config),
+      kv_groups_(group_offsets(config.kv_group_sizes)),
+      seed_(seed),
+      memory_(std::make_shared<MemoryShelf>()) {}
 
 Result<MultiHeadAttention> MultiHeadAttention::create(
     const MultiHeadAttentionConfig& config, Seed seed) {
@@ -266,8 +286,16 @@ Result<MultiHeadAttention> MultiHeadAttention::create(
 Result<MultiHeadAttention> MultiHeadAttention::from_params(
     MultiHeadAttentionParams params, std::size_t num_heads,
     std::optional<std::size_t> num_kv_heads, std::optional<std::size_t> vdim) {
-  const std::size_t kv_heads = num_kv_heads.value_or(num_heads);
-  const auto v_head_dim = check_params(params, num_heads, kv_heads, vdim);
+  return from_params(
+      std::move(params),
+      {.num_heads = num_heads, .num_kv_heads = num_kv_heads, .vdim = vdim});
+}
+
+Result<MultiHeadAttention> MultiHeadAttention::from_params(
+    MultiHeadAttentionParams params, HeadCounts heads) {
+  const std::size_t num_heads = heads.num_heads;
+  const std::size_t kv_heads = kv_heads_of(heads);
+  const auto v_head_dim = check_params(params, heads);
   if (!v_head_dim) {
     return v_head_dim.error();
   }
@@ -276,6 +304,8 @@ Result<MultiHeadAttention> MultiHeadAttention::from_params(
           params.w_o ? params.w_o->out_features() : num_heads * *v_head_dim,
       .num_heads = num_heads,
       .num_kv_heads = kv_heads,
+      .kv_group_sizes = std::move(heads.kv_group_sizes),
+      .dropout = heads.dropout,
       .bias = params.w_q.has_bias(),
       .query_dim = params.w_q.in_features(),
       .kdim = params.w_k.in_features(),
@@ -444,7 +474,7 @@ Result<MultiHeadAttention::Run> MultiHeadAttention::run(
   if (Status s = check_inputs(config_, query, key, value); !s) {
     return s.error();
   }
-  auto own_options = with_own(options, config_, *params_);
+  auto own_options = with_own(options, config_, *params_, kv_groups_);
   if (!own_options) {
     return own_options.error();
   }

@@ -154,6 +154,13 @@ void expect_gradients(const MultiHeadAttention& layer, const Call& call,
     d_score_weight =
         Tensor<double, 2>::create(params.w_score->extents()).value();
   }
+  std::vector<std::int64_t> kv_groups = {0};
+  for (const std::size_t size : config.kv_group_sizes) {
+    kv_groups.push_back(kv_groups.back() + static_cast<std::int64_t>(size));
+  }
+  if (!config.kv_group_sizes.empty()) {
+    options.kv_groups = {kv_groups.data(), {kv_groups.size()}};
+  }
   const std::size_t H = config.num_heads;
   const std::size_t Hkv = *config.num_kv_heads;
   const Wide query = widened(call.query);
@@ -223,6 +230,8 @@ TEST(LayerBackwardTest, IsTheChainRuleForEveryKindOfLayer) {
       {"plain", {.embed_dim = 12, .num_heads = 3}},
       {"wide", {.embed_dim = 260, .num_heads = 2}},
       {"grouped", {.embed_dim = 16, .num_heads = 4, .num_kv_heads = 2}},
+      {"uneven groups",
+       {.embed_dim = 14, .num_heads = 7, .kv_group_sizes = {3, 4}}},
       {"no bias", {.embed_dim = 8, .num_heads = 2, .bias = false}},
       {"other sizes",
        {.embed_dim = 10,

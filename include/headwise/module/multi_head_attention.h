@@ -24,10 +24,10 @@
 //
 // With num_kv_heads < num_heads (grouped-query attention; 1: multi-query) head
 // h of the queries reads head h / (num_heads / num_kv_heads) of keys and
-// values. `.head_gates` turns heads down or off: merge(gated(...)), the context
-// of each head times its gate. Keys and values that the mask hides from every
-// query of their sequence at its end are not projected, unless a trace or
-// EmptyRow::uniform reads them.
+// values, or the one that kv_group_sizes says. `.head_gates` turns heads down or
+// off: merge(gated(...)), the context of each head times its gate. Keys and
+// values that the mask hides from every query of their sequence at its end are
+// not projected, unless a trace or EmptyRow::uniform reads them.
 //
 // Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2; Ainslie et al.
 // 2023, arXiv:2305.13245 (grouped queries); Bahdanau, Cho & Bengio 2015,
@@ -46,6 +46,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "headwise/attention/spec.h"
 #include "headwise/base/function_ref.h"
@@ -66,8 +67,11 @@ enum class Scoring { dot, additive };
 struct MultiHeadAttentionConfig {
   std::size_t embed_dim = 0;  // the output's size
   std::size_t num_heads = 0;
-  // Heads of keys and values, a divisor of num_heads; not given: num_heads.
+  // Heads of keys and values, a divisor of num_heads unless kv_group_sizes are
+  // given; not given: as many as those, or num_heads.
   std::optional<std::size_t> num_kv_heads{};
+  // How many query heads read each key head, in order; empty: evenly.
+  std::vector<std::size_t> kv_group_sizes{};
   double dropout = 0;  // on the attention weights, when training
   bool bias = true;    // of all four projections
   // Input sizes; not given: embed_dim.
@@ -86,8 +90,9 @@ struct MultiHeadAttentionConfig {
 
 // The same with every size that was not given filled in. Errors:
 // invalid_argument for a size of 0, heads that do not divide embed_dim, key
-// heads that do not divide the heads, values that they cannot share out without
-// a projection, dropout outside [0, 1].
+// heads that do not divide the heads, groups that do not add up to them, values
+// that the key heads cannot share out without a projection, dropout outside [0,
+// 1].
 Result<MultiHeadAttentionConfig> complete_config(
     MultiHeadAttentionConfig config);
 
@@ -97,6 +102,19 @@ struct MultiHeadAttentionParams {
   std::optional<Linear> w_v{};                // none: the values as they are
   std::optional<Linear> w_o{};                // none: no output projection
   std::optional<Tensor<float, 2>> w_score{};  // given: additive scoring
+};
+
+// What the parameters do not tell of a layer.
+struct HeadCounts {
+  std::size_t num_heads = 0;
+  // As those of MultiHeadAttentionConfig.
+  std::optional<std::size_t> num_kv_heads{};
+  std::vector<std::size_t> kv_group_sizes{};
+  // For a layer without w_v; not given: what w_o takes.
+  std::optional<std::size_t> vdim{};
+  // Not given: the rows of w_q.weight / num_heads, which it must be.
+  std::optional<std::size_t> head_dim{};
+  double dropout = 0;
 };
 
 // Rank 3 for a batch, 2 without: the B below is then missing.
@@ -151,10 +169,12 @@ class MultiHeadAttention {
   // the same numbers on every machine. Errors: those of complete_config().
   static Result<MultiHeadAttention> create(
       const MultiHeadAttentionConfig& config, Seed seed);
-  // Sizes come from the parameters; `num_kv_heads` not given: num_heads. `vdim`
-  // is for a layer without w_v; not given: what w_o takes. No heads at all:
-  // parameters of no features, as where all were pruned; the output is then
-  // w_o's bias. Errors: shape_mismatch, invalid_argument.
+  // Sizes come from the parameters. No heads at all: parameters of no features,
+  // as where all were pruned; the output is then w_o's bias. Errors:
+  // shape_mismatch, invalid_argument.
+  static Result<MultiHeadAttention> from_params(MultiHeadAttentionParams params,
+                                                HeadCounts heads);
+  // The same with even groups.
   static Result<MultiHeadAttention> from_params(
       MultiHeadAttentionParams params, std::size_t num_heads,
       std::optional<std::size_t> num_kv_heads = {},
@@ -165,8 +185,9 @@ class MultiHeadAttention {
   // memory that they computed in (of at most 16 at a time) for the next ones.
   // `trace`, when given, is told each step with its tensor, at the price of L x
   // L memory. A ragged batch is (1, rows, E), and so is its output; it has no
-  // trace. Options have no score_weight: the layer's is w_score. Errors:
-  // shape_mismatch, invalid_argument, out_of_range, out_of_memory, unsupported.
+  // trace. Options have no score_weight: the layer's is w_score; nor
+  // kv_groups: its own are kv_group_sizes. Errors: shape_mismatch,
+  // invalid_argument, out_of_range, out_of_memory, unsupported.
   Result<MultiHeadAttentionResult<3>> forward(
       TensorView<const float, 3> query, TensorView<const float, 3> key,
       TensorView<const float, 3> value, const AttentionOptions& options = {},
@@ -260,6 +281,9 @@ class MultiHeadAttention {
       TensorView<const float, 4> d_attn_weights) const;
 
   MultiHeadAttentionConfig config_;
+  // Offsets of the groups, empty: even. Saved states see them: the elements
+  // stay where they are when the layer moves.
+  std::vector<std::int64_t> kv_groups_;
   Seed seed_;
   std::optional<MultiHeadAttentionParams> params_;
   std::uint64_t params_id_ = 0;  // no other parameters have it
