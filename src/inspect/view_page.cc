@@ -95,8 +95,8 @@ Json pooled_json(const EncodedHead& head) {
   return json;
 }
 
-// What is the same for all layers.
-Json page_json(const ViewPageSettings& settings, const ShownLayer& layer) {
+// What is known before any layer.
+Json page_json(const ViewPageSettings& settings) {
   return {{"format", "headwise.view"},
           {"version", 1},
           {"generator", std::string("headwise ") + version()},
@@ -110,16 +110,38 @@ Json page_json(const ViewPageSettings& settings, const ShownLayer& layer) {
           {"key_tokens", settings.key_labels},
           {"query_special", settings.query_special},
           {"key_special", settings.key_special},
-          {"num_queries", layer.queries()},
+          {"statistics", statistics_json()}};
+}
+
+// What is the same for all layers that have heads.
+Json sizes_json(const ShownLayer& layer) {
+  return {{"num_queries", layer.queries()},
           {"num_keys", layer.keys()},
           {"head_dim", layer.head_dim()},
           {"query_start", layer.spec().mask.query_start(layer.sequence())},
           {"scale", layer.spec().scale},
           {"softcap", number_or_null(layer.spec().softcap)},
-          {"statistics", statistics_json()},
           {"row_statistics", row_statistics_json(layer.maps())},
           {"first_key", layer.spec().mask.first_key(layer.sequence())},
           {"separators", separators_json(layer)}};
+}
+
+// The same where no layer has any.
+Json sizes_json(const ViewPageSettings& settings) {
+  return {{"num_queries", settings.query_labels.size()},
+          {"num_keys", settings.key_labels.size()},
+          {"head_dim", 0},
+          {"query_start", 0},
+          {"scale", 1},
+          {"softcap", nullptr},
+          {"row_statistics", row_statistics_json(/*maps=*/true)},
+          {"first_key", 0},
+          {"separators", Json::array()}};
+}
+
+// Nothing else is known of a head that is gone.
+Json pruned_json(std::size_t number) {
+  return {{"number", number}, {"pruned", true}};
 }
 
 // ---- A layer's heads, encoded. ----
@@ -177,6 +199,41 @@ EncodedLayer encode(const ShownLayer& layer) {
   return encoded;
 }
 
+// Where a head stands, and what of the layer's it uses.
+struct HeadPlace {
+  std::size_t h = 0;                 // of the tensors
+  std::size_t number = 0;            // in the layer as it was
+  std::size_t mask = 0;              // of the page's
+  std::optional<std::size_t> key{};  // its block
+};
+
+Status check_head_numbers(const ViewedLayer& layer) {
+  const std::span<const std::size_t> numbers = layer.head_numbers;
+  const std::size_t heads = layer.query.extent(2);
+  if (numbers.empty() && (layer.num_heads == 0 || layer.num_heads == heads)) {
+    return ok();
+  }
+  if (Status s = check_shape(kOperation, "head_numbers", {{numbers.size()}},
+                             "(Hq)", {{heads}});
+      !s) {
+    return s;
+  }
+  for (std::size_t h = 0; h < heads; ++h) {
+    const std::string name = "head_numbers[" + std::to_string(h) + "]";
+    if (h > 0 && numbers[h] <= numbers[h - 1]) {
+      return value_error(
+          kOperation, name, std::to_string(numbers[h]),
+          "more than " + std::to_string(numbers[h - 1]) + ": they ascend");
+    }
+    if (numbers[h] >= layer.num_heads) {
+      return value_error(
+          kOperation, name, std::to_string(numbers[h]),
+          "less than num_heads = " + std::to_string(layer.num_heads));
+    }
+  }
+  return ok();
+}
+
 std::string megabytes(std::size_t bytes) {
   constexpr std::size_t kMegabyte = std::size_t{1} << 20;
   return std::to_string((bytes + kMegabyte - 1) / kMegabyte) + " MB";
@@ -188,7 +245,7 @@ std::string megabytes(std::size_t bytes) {
 
 struct ViewPage::Parts {
   ViewPageSettings settings;
-  Json json{};
+  Json sizes_of_all{};  // null before a layer that has heads
   Json layers = Json::array();
   Json masks = Json::array();
   Json trace = Json::array();
@@ -197,13 +254,15 @@ struct ViewPage::Parts {
   std::vector<EncodedMask> known_masks{};
   std::vector<std::string> blocks{};
   std::size_t bytes = 0;  // of the blocks
-  Extents<3> sizes{};     // Lq, Lkv, D of the first layer
+  Extents<3> sizes{};     // Lq, Lkv, D of the first layer that has heads
 
   Status check_sizes(const ShownLayer& layer) const;
   Status check_fits(const ViewedLayer& layer, const EncodedLayer& encoded,
                     bool could_do_without) const;
   std::size_t add_block(std::string block);
   std::size_t add_mask(const ShownLayer& layer, std::size_t h);
+  Json add_head(const ShownLayer& layer, const HeadPlace& place,
+                EncodedHead head);
   void add_layer(const ViewedLayer& given, const ShownLayer& layer,
                  EncodedLayer encoded);
 };
@@ -214,7 +273,7 @@ Status ViewPage::Parts::check_sizes(const ShownLayer& layer) const {
     return value_error(kOperation, given[0] == 0 ? "query" : "key", "empty",
                        "at least one row", ErrorCode::shape_mismatch);
   }
-  if (!layers.empty()) {
+  if (!sizes_of_all.is_null()) {
     return check_shape(kOperation, "layer", given, "(Lq, Lkv, D)", sizes);
   }
   if (Status s = check_shape(kOperation, "query_labels",
@@ -271,47 +330,63 @@ std::size_t ViewPage::Parts::add_mask(const ShownLayer& layer, std::size_t h) {
   return place;
 }
 
+Json ViewPage::Parts::add_head(const ShownLayer& layer, const HeadPlace& place,
+                               EncodedHead head) {
+  const AttentionSpec& spec = layer.spec();
+  const auto add_optional = [&](std::optional<std::string>& block) {
+    return block ? Json(add_block(*std::move(block))) : Json(nullptr);
+  };
+  error = std::max(error, head.error);
+  // Heads that share no keys read those of their own number.
+  const bool own_keys = spec.shape.Hq == spec.shape.Hkv;
+  return {{"number", place.number},
+          {"kv_head", own_keys ? place.number : spec.shape.kv_head(place.h)},
+          {"pruned", false},
+          {"mask", place.mask},
+          {"alibi", spec.alibi.given() ? Json(spec.alibi.slope(place.h))
+                                       : Json(nullptr)},
+          {"error", head.error},
+          {"pooled", pooled_json(head)},
+          {"empty_rows", head.pooled.empty_rows},
+          {"rows", add_block(std::move(head.rows))},
+          {"columns", add_optional(head.columns)},
+          {"top", {{"count", kPageTopKeys}, {"block", add_optional(head.top)}}},
+          {"small",
+           {{"rows", map_size(layer.queries())},
+            {"columns", map_size(layer.keys())},
+            {"block", add_optional(head.small)}}},
+          {"map", add_optional(head.map)},
+          {"query", add_optional(head.query)},
+          {"key", place.key ? Json(*place.key) : Json(nullptr)},
+          {"lse", add_optional(head.lse)}};
+}
+
 void ViewPage::Parts::add_layer(const ViewedLayer& given,
                                 const ShownLayer& layer, EncodedLayer encoded) {
-  const AttentionSpec& spec = layer.spec();
+  const AttentionShape& shape = layer.spec().shape;
   std::vector<std::size_t> keys;
   for (std::string& key : encoded.keys) {
     keys.push_back(add_block(std::move(key)));
   }
-  const auto add_optional = [&](std::optional<std::string>& block) {
-    return block ? Json(add_block(*std::move(block))) : Json(nullptr);
-  };
-  const bool own_masks = masks_differ_by_head(spec);
+  const bool own_masks = masks_differ_by_head(layer.spec());
   Json heads = Json::array();
-  std::size_t mask = 0;
-  for (std::size_t h = 0; h < encoded.heads.size(); ++h) {
-    EncodedHead& head = encoded.heads[h];
-    const std::size_t kv_head = spec.shape.kv_head(h);
-    if (h == 0 || own_masks) {
-      mask = add_mask(layer, h);
+  HeadPlace place;
+  for (; place.h < shape.Hq; ++place.h, ++place.number) {
+    if (!given.head_numbers.empty()) {
+      for (; place.number < given.head_numbers[place.h]; ++place.number) {
+        heads.push_back(pruned_json(place.number));
+      }
     }
-    error = std::max(error, head.error);
-    heads.push_back(
-        {{"number", h},
-         {"kv_head", kv_head},
-         {"pruned", false},
-         {"mask", mask},
-         {"alibi",
-          spec.alibi.given() ? Json(spec.alibi.slope(h)) : Json(nullptr)},
-         {"error", head.error},
-         {"pooled", pooled_json(head)},
-         {"empty_rows", head.pooled.empty_rows},
-         {"rows", add_block(std::move(head.rows))},
-         {"columns", add_optional(head.columns)},
-         {"top", {{"count", kPageTopKeys}, {"block", add_optional(head.top)}}},
-         {"small",
-          {{"rows", map_size(layer.queries())},
-           {"columns", map_size(layer.keys())},
-           {"block", add_optional(head.small)}}},
-         {"map", add_optional(head.map)},
-         {"query", add_optional(head.query)},
-         {"key", keys.empty() ? Json(nullptr) : Json(keys[kv_head])},
-         {"lse", add_optional(head.lse)}});
+    if (place.h == 0 || own_masks) {
+      place.mask = add_mask(layer, place.h);
+    }
+    if (!keys.empty()) {
+      place.key = keys[shape.kv_head(place.h)];
+    }
+    heads.push_back(add_head(layer, place, std::move(encoded.heads[place.h])));
+  }
+  for (; place.number < given.num_heads; ++place.number) {
+    heads.push_back(pruned_json(place.number));
   }
   layers.push_back({{"number", given.number}, {"heads", std::move(heads)}});
   for (const TracedStep& step : given.steps) {
@@ -345,16 +420,33 @@ Status ViewPage::add(const ViewedLayer& layer) {
     if (Status s = parts.check_sizes(*shown); !s) {
       return s;
     }
+    if (Status s = check_head_numbers(layer); !s) {
+      return s;
+    }
     EncodedLayer encoded = encode(*shown);
     if (Status s = parts.check_fits(layer, encoded, shown->maps()); !s) {
       return s;
     }
-    if (parts.layers.empty()) {
-      parts.json = page_json(settings, *shown);
+    if (parts.sizes_of_all.is_null()) {
+      parts.sizes_of_all = sizes_json(*shown);
       parts.sizes = {shown->queries(), shown->keys(), shown->head_dim()};
       parts.maps = shown->maps();
     }
     parts.add_layer(layer, *shown, std::move(encoded));
+    return ok();
+  });
+}
+
+Status ViewPage::add_pruned(std::size_t number, std::size_t num_heads) {
+  return catching_out_of_memory([&]() -> Status {
+    if (Status s = check_at_least_one(kOperation, "num_heads", num_heads); !s) {
+      return s;
+    }
+    Json heads = Json::array();
+    for (std::size_t head = 0; head < num_heads; ++head) {
+      heads.push_back(pruned_json(head));
+    }
+    parts_->layers.push_back({{"number", number}, {"heads", std::move(heads)}});
     return ok();
   });
 }
@@ -365,7 +457,16 @@ Result<std::string> ViewPage::html() const {
       return value_error(kOperation, "page", "without a layer",
                          "at least one added");
     }
-    Json json = parts_->json;
+    const ViewPageSettings& settings = parts_->settings;
+    if (settings.query_labels.empty() || settings.key_labels.empty()) {
+      return value_error(
+          kOperation,
+          settings.query_labels.empty() ? "query_labels" : "key_labels",
+          "empty", "one for each of the sequence");
+    }
+    Json json = page_json(settings);
+    json.update(parts_->sizes_of_all.is_null() ? sizes_json(settings)
+                                               : parts_->sizes_of_all);
     json["coding"] = {{"kind", parts_->maps ? "maps" : "tiles"},
                       {"error", parts_->error}};
     json["masks"] = parts_->masks;
@@ -373,7 +474,7 @@ Result<std::string> ViewPage::html() const {
     json["trace"] = parts_->trace;
     const std::string text =
         json.dump(-1, ' ', false, Json::error_handler_t::replace);
-    return page_html({parts_->settings.title, text, parts_->blocks});
+    return page_html({settings.title, text, parts_->blocks});
   });
 }
 

@@ -133,6 +133,7 @@ TEST(ViewPageTest, HeadsWithMasksOfTheirOwnHaveTheirOwn) {
                               "\"mask\":1"));
 }
 
+<<<<<<< HEAD
 TEST(ViewPageTest, HeadsOfUnevenGroupsNameTheirKeys) {
   Heads heads(1, 9, 9, 5);
   heads.key = Tensor<float, 4>::create({1, 9, 2, 4}).value();
@@ -143,6 +144,124 @@ TEST(ViewPageTest, HeadsOfUnevenGroupsNameTheirKeys) {
   const std::string page = page_of(heads, std::move(settings));
   EXPECT_EQ(count(page, R"("kv_head":0)"), 1u);
   EXPECT_EQ(count(page, R"("kv_head":1)"), 4u);
+=======
+// ---- Pruned heads. ----
+
+// The JSON of the layers, without what tells one page's blocks from another's.
+std::string layers_of(const std::string& html) {
+  const std::size_t begin = html.find("\"layers\":");
+  return html.substr(begin, html.find("\"trace\":", begin) - begin);
+}
+
+constexpr std::array<std::size_t, 2> kKept = {1, 3};
+
+TEST(ViewPageTest, HeadsThatStayKeepTheirNumbersAndTheOthersArePruned) {
+  const Heads heads(1, 3, 3);
+  ViewedLayer layer = heads.layer(7);
+  layer.head_numbers = kKept;
+  layer.num_heads = 5;
+  ViewPage page = ViewPage::create(heads.settings()).value();
+  ASSERT_TRUE(page.add(layer));
+  const std::string pruned = page.html().value();
+  for (const char* gone : {"0", "2", "4"}) {
+    const std::string entry =
+        "{\"number\":" + std::string(gone) + ",\"pruned\":true}";
+    EXPECT_EQ(count(pruned, entry), 1u) << gone;
+  }
+  // All else is that of the page on which both heads are all there are.
+  std::string as_all = layers_of(pruned);
+  for (const auto& [from, to] :
+       {std::pair("{\"number\":0,\"pruned\":true},", ""),
+        {"{\"number\":2,\"pruned\":true},", ""},
+        {",{\"number\":4,\"pruned\":true}", ""},
+        {"\"number\":1,\"kv_head\":0", "\"number\":0,\"kv_head\":0"},
+        {"\"number\":3,\"kv_head\":0", "\"number\":1,\"kv_head\":0"},
+        {"\"number\":7", "\"number\":0"}}) {
+    const std::size_t at = as_all.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    as_all.replace(at, std::string_view(from).size(), to);
+  }
+  const std::string all = page_of(heads, heads.settings());
+  EXPECT_EQ(as_all, layers_of(all));
+  EXPECT_EQ(pruned.substr(pruned.find("<script type=\"text/plain\"")),
+            all.substr(all.find("<script type=\"text/plain\"")));
+}
+
+TEST(ViewPageTest, HeadsWithKeysOfTheirOwnReadThoseOfTheirNumber) {
+  Heads heads(1, 2, 2);
+  heads.key = Tensor<float, 4>::create({1, 2, 2, 4}).value();
+  ViewedLayer layer = heads.layer();
+  layer.head_numbers = kKept;
+  layer.num_heads = 4;
+  ViewPage page = ViewPage::create(heads.settings()).value();
+  ASSERT_TRUE(page.add(layer));
+  EXPECT_THAT(page.html().value(), HasSubstr("\"number\":3,\"kv_head\":3"));
+}
+
+TEST(ViewPageTest, ALayerWithoutHeadsMayBeTheFirst) {
+  const Heads heads(1, 3, 5);
+  ViewPage page = ViewPage::create(heads.settings()).value();
+  ASSERT_TRUE(page.add_pruned(0, 2));
+  ASSERT_TRUE(page.add(heads.layer(1)));
+  ASSERT_TRUE(page.add_pruned(2, 1));
+  const std::string html = page.html().value();
+  EXPECT_THAT(html,
+              HasSubstr("\"layers\":[{\"number\":0,\"heads\":[{\"number\":"
+                        "0,\"pruned\":true},{\"number\":1,\"pruned\":true"
+                        "}]},{\"number\":1,"));
+  EXPECT_THAT(html, HasSubstr("{\"number\":2,\"heads\":[{\"number\":0,"
+                              "\"pruned\":true}]}]"));
+  EXPECT_THAT(html,
+              HasSubstr("\"num_queries\":3,\"num_keys\":5,\"head_dim\":4"));
+  EXPECT_EQ(page.add(Heads(1, 4, 5).layer(3)).error().message,
+            "view_page: layer has shape (4, 5, 4), expected (Lq, Lkv, D) = "
+            "(3, 5, 4)");
+}
+
+TEST(ViewPageTest, APageOfLayersWithoutHeadsHasTheSizesOfItsLabels) {
+  const Heads heads(1, 3, 5);
+  ViewPage page = ViewPage::create(heads.settings()).value();
+  ASSERT_TRUE(page.add_pruned(0, 2));
+  EXPECT_THAT(page.html().value(), HasSubstr("\"num_queries\":3,\"num_keys\":5,"
+                                             "\"head_dim\":0"));
+  ViewPageSettings settings = heads.settings();
+  settings.key_labels.clear();
+  ViewPage empty = ViewPage::create(std::move(settings)).value();
+  ASSERT_TRUE(empty.add_pruned(0, 2));
+  EXPECT_EQ(empty.html().error().message,
+            "view_page: key_labels is empty, expected one for each of the "
+            "sequence");
+  EXPECT_EQ(empty.add_pruned(1, 0).error().message,
+            "view_page: num_heads is 0, expected at least 1");
+}
+
+TEST(ViewPageTest, HeadNumbersThatDoNotFitAreRefused) {
+  const Heads heads(1, 3, 3);
+  ViewPage page = ViewPage::create(heads.settings()).value();
+  const auto refused = [&](std::vector<std::size_t> numbers,
+                           std::size_t num_heads) {
+    ViewedLayer layer = heads.layer();
+    layer.head_numbers = numbers;
+    layer.num_heads = num_heads;
+    const Status s = page.add(layer);
+    return s ? "" : s.error().message;
+  };
+  EXPECT_EQ(refused({0, 1, 2}, 3),
+            "view_page: head_numbers has shape (3), expected (Hq) = (2)");
+  EXPECT_EQ(refused({}, 3),
+            "view_page: head_numbers has shape (0), expected (Hq) = (2)");
+  EXPECT_EQ(refused({2, 2}, 3),
+            "view_page: head_numbers[1] is 2, expected more than 2: they "
+            "ascend");
+  EXPECT_EQ(refused({0, 3}, 3),
+            "view_page: head_numbers[1] is 3, expected less than num_heads = "
+            "3");
+  EXPECT_EQ(refused({0, 1}, 0),
+            "view_page: head_numbers[0] is 0, expected less than num_heads = "
+            "0");
+  EXPECT_FALSE(page.html());  // it is as it was
+  EXPECT_EQ(refused({}, 2), "");
+>>>>>>> a88a8c5 (inspect: the page shows heads that were pruned)
 }
 
 TEST(ViewPageTest, WithoutALayerThereIsNoPage) {

@@ -6,11 +6,11 @@
 // key and log-sum-exp, from which it computes the tiles in view.
 //
 // Errors: shape_mismatch and invalid_argument as attention()'s, and for labels
-// that do not fit the layers; bad_data for a query or key that is not finite,
-// or beyond binary16 where the page carries it; unsupported for what the page
-// cannot compute (a bias or additive scores beyond kMostMapLength, dropout);
-// out_of_range once the page would pass `most_bytes`, with what would fit;
-// out_of_memory.
+// that do not fit the layers and head numbers that do not fit the heads;
+// bad_data for a query or key that is not finite, or beyond binary16 where the
+// page carries it; unsupported for what the page cannot compute (a bias or
+// additive scores beyond kMostMapLength, dropout); out_of_range once the page
+// would pass `most_bytes`, with what would fit; out_of_memory.
 //
 // Example:
 //   ViewPage page = ViewPage::create({.title = "Mine", .query_labels = tokens,
@@ -66,6 +66,11 @@ struct ViewedLayer {
   TensorView<const float, 4> query;     // (B, Lq, Hq, D)
   TensorView<const float, 4> key;       // (B, Lkv, Hkv, D)
   std::span<const TracedStep> steps{};  // may be shapes alone
+  // Of a layer from which heads were taken: the numbers that the query's heads
+  // have in it, ascending, and how many heads there were. The page shows the
+  // others hatched, in their places. None: all stay, numbered from 0.
+  std::span<const std::size_t> head_numbers{};  // (Hq)
+  std::size_t num_heads = 0;
 };
 
 class ViewPage {
@@ -79,9 +84,14 @@ class ViewPage {
   ~ViewPage();
 
   // All layers have the lengths and the head size of the first. After an error
-  // the page is as it was.
+  // the page is as it was. Options with an axis of heads fit layers of as many
+  // heads alone.
   Status add(const ViewedLayer& layer);
-  // Of the layers that were added. Errors: invalid_argument without any.
+  // A layer of which no head stays: all `num_heads` are hatched. Errors:
+  // invalid_argument for none.
+  Status add_pruned(std::size_t number, std::size_t num_heads);
+  // Of the layers that were added. Errors: invalid_argument without any, or for
+  // an empty sequence.
   Result<std::string> html() const;
 
  private:

@@ -13,7 +13,7 @@
       ['kv', head => head.kv_head],
     ]);
     for (const {name} of headwise.page.statistics) {
-      const get = head => head.pooled[name];
+      const get = head => headwise.grid.value(head, name);
       found.set(name, get);
       found.set(headwise.t('statistic.' + name).replace(/\s/g, ''), get);
     }

@@ -15,7 +15,8 @@
     return {
       header: ['layer', 'head', 'kv_head', 'pruned', 'empty_rows', ...names],
       rows: headwise.grid.chosenHeads().map(head => [
-        head.layer, head.number, head.kv_head, head.pruned ? 'yes' : 'no', head.empty_rows,
+        ...(head.pruned ? [head.layer, head.number, null, 'yes', null] :
+          [head.layer, head.number, head.kv_head, 'no', head.empty_rows]),
         ...names.map(name => headwise.grid.value(head, name))]),
     };
   }
@@ -81,7 +82,7 @@
     if (state.get().view === 'grid') return heads();
     if (state.get().view === 'trace') return steps();
     const [head, other] = [state.head(), state.compared()];
-    return other && !other.pruned ? twoHeads(head, other) : oneHead(head);
+    return other ? twoHeads(head, other) : oneHead(head);
   }
 
   async function csv() {
@@ -97,8 +98,7 @@
                    command: page.command, view};
     if (view === 'head') {
       Object.assign(about, {layer, head, compare: compare || null,
-        error: headwise.weights.error([state.head(), state.compared()].filter(
-            one => one && !one.pruned)),
+        error: headwise.weights.error([state.head(), state.compared()].filter(Boolean)),
         special_hidden: hide, renormalised: hide && renormalise});
     }
     const rounded = value => typeof value === 'number' ? Number(exact(value)) : value;

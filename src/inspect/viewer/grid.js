@@ -4,17 +4,20 @@
   const SIDE = 128;      // pixels of a thumbnail's longer side, at most
   const MOST_A_ROW = 16;
 
+  // null where the head has none.
   const value = (head, name) => {
-    const found = head.pooled[name];
+    const found = head.pruned ? undefined : head.pooled[name];
     return found === undefined ? null : found;
   };
 
-  // The heads in the order asked for; those that have no number come last.
+  // The heads in the order asked for; those that have no number come after them, and
+  // last those that were pruned.
   function ordered(heads) {
     const {sort, descending} = headwise.state.get();
     if (!headwise.page.statistics.some(({name}) => name === sort)) return heads;
     const sign = descending ? -1 : 1;
     return heads.slice().sort((a, b) => {
+      if (a.pruned || b.pruned) return (a.pruned ? 1 : 0) - (b.pruned ? 1 : 0);
       const [left, right] = [value(a, sort), value(b, sort)];
       if (left === null || right === null) return (left === null) - (right === null);
       return sign * (left - right);
@@ -45,7 +48,6 @@
   function described(head) {
     const t = headwise.t;
     const parts = [t('head.name', head.layer, head.number)];
-    if (head.pruned) return parts.concat(t('grid.pruned')).join(', ');
     if (headwise.heads.grouped) parts.push(t('head.group', head.kv_head));
     for (const {name} of headwise.page.statistics) {
       parts.push(t('statistic.' + name) + ' ' + headwise.numbers.text(value(head, name)));
@@ -58,28 +60,35 @@
     headwise.state.set({view: 'head', layer: head.layer, head: head.number});
   }
 
-  function card(head, canvases, withLayer) {
+  const nameOf = (head, withLayer) => make('span', {class: 'caption-name'},
+      (withLayer ? 'L' + head.layer + ' ' : '') + 'H' + head.number);
+
+  // It is no button: there is nothing to open, and the arrow keys pass it by.
+  function prunedCard(head, withLayer) {
     const t = headwise.t;
+    const about = t('head.name', head.layer, head.number) + '. ' + t('head.pruned');
+    return make('span', {
+      class: 'card card-pruned', id: 'head-' + head.id.replace('.', '-'), role: 'img',
+      'aria-label': about, title: about, 'data-head': head.id,
+      onclick: () => headwise.live.say(about),
+    }, make('span', {class: 'thumbnail pruned'}, make('span', {}, t('grid.pruned'))),
+    make('span', {class: 'caption'}, nameOf(head, withLayer)));
+  }
+
+  function card(head, canvases, withLayer) {
+    if (head.pruned) return prunedCard(head, withLayer);
     const {sort, layer, head: number} = headwise.state.get();
     const shown = sort || 'entropy';
     const chosen = head.layer === layer && head.number === number;
-    let picture;
-    if (head.pruned) {
-      picture = make('span', {class: 'thumbnail pruned'}, t('grid.pruned'));
-    } else {
-      const canvas = make('canvas', {'aria-hidden': 'true'});
-      canvases.set(canvas, head);
-      picture = make('span', {class: 'thumbnail'}, canvas);
-    }
+    const canvas = make('canvas', {'aria-hidden': 'true'});
+    canvases.set(canvas, head);
     return make('button', {
       type: 'button', class: 'card', id: 'head-' + head.id.replace('.', '-'),
       tabindex: chosen ? '0' : '-1', 'aria-label': described(head),
       title: described(head), onclick: () => open(head), 'data-head': head.id,
-    }, picture, make('span', {class: 'caption'},
-        make('span', {class: 'caption-name'},
-            (withLayer ? 'L' + head.layer + ' ' : '') + 'H' + head.number),
-        make('span', {class: 'caption-value'},
-            head.pruned ? '' : headwise.numbers.text(value(head, shown)))),
+    }, make('span', {class: 'thumbnail'}, canvas),
+    make('span', {class: 'caption'}, nameOf(head, withLayer),
+        make('span', {class: 'caption-value'}, headwise.numbers.text(value(head, shown)))),
     headwise.heads.grouped &&
         make('span', {class: 'caption caption-group'}, 'kv ' + head.kv_head));
   }
@@ -90,7 +99,7 @@
       const cards = heads.map(head => {
         if (!matches(head)) return make('span', {class: 'card card-out'});
         const node = card(head, canvases, false);
-        const group = headwise.heads.group(head);
+        const group = head.pruned ? [] : headwise.heads.group(head);
         if (group.length > 1) {
           node.classList.add('in-group');
           if (group[0].id === head.id) node.classList.add('group-first');
@@ -106,14 +115,16 @@
     });
   }
 
-  function notes(numShown) {
+  function notes(shown) {
     const t = headwise.t;
     const {state, page} = headwise;
     const {sort} = state.get();
-    const total = headwise.heads.all.length;
+    const {all, kept} = headwise.heads;
+    const gone = all.length - kept.length;
     const statistic = sort || 'entropy';
     return make('p', {class: 'note', id: 'grid-note'},
-        t('grid.count', numShown, total), ' ',
+        t('grid.count', shown.filter(head => !head.pruned).length, kept.length), ' ',
+        gone > 0 && t('grid.gone', gone) + ' ',
         page.statistics.some(({name}) => name === statistic) ?
           [t('grid.number_is', t('statistic.' + statistic)), ' ',
            t('about.' + statistic)] : null);
@@ -175,7 +186,7 @@
     return make('section', {class: 'view', 'aria-labelledby': 'view-title'},
         make('h2', {id: 'view-title', tabindex: '-1'}, headwise.t('grid.title')),
         headwise.gridTools(),
-        notes(shown.length),
+        notes(shown),
         state.get().table ? headwise.tables.heads(shown) : body,
         headwise.legend.weights(false, state.get().fit ? null : 1));
   }

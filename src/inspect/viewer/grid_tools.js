@@ -47,7 +47,7 @@
   // What one pixel that stands for many cells shows.
   headwise.poolChoice = pool => {
     const {t, page} = headwise;
-    const [{small}] = headwise.heads.all.filter(head => head.small).concat({small: null});
+    const [{small}] = headwise.heads.kept.concat({small: null});
     if (!small || (small.rows === page.num_queries && small.columns === page.num_keys)) {
       return null;  // every picture shows every cell
     }

@@ -54,7 +54,7 @@
     const parts = [t('zoom.window', queries.at(window.row),
         queries.at(window.row + window.rows - 1), page.num_queries, keys.at(window.column),
         keys.at(window.column + window.columns - 1), page.num_keys)];
-    const {small} = state.head() || headwise.heads.all[0];
+    const {small} = state.head() || headwise.heads.kept[0];
     if (window.pooled) {
       parts.push(t('zoom.pooled', Math.ceil(page.num_queries / small.rows),
           Math.ceil(page.num_keys / small.columns), t('pool.' + state.get().pool)));
@@ -132,11 +132,8 @@
   }
 
   function body(head, other) {
-    const {state, t} = headwise;
-    if (head.pruned) return make('p', {class: 'pruned pruned-note'}, t('head.pruned'));
-    const second = other && !other.pruned ? other : null;
-    if (state.get().table) return headwise.tables.head(head, second);
-    return second ? twoHeads(head, second) : oneHead(head);
+    if (headwise.state.get().table) return headwise.tables.head(head, other);
+    return other ? twoHeads(head, other) : oneHead(head);
   }
 
   function view() {
@@ -148,7 +145,7 @@
         header(head), headwise.headTools(head),
         make('p', {id: 'cells-help', class: 'hidden'}, t('matrix.help')),
         body(head, state.compared()),
-        !head.pruned && make('div', {class: 'panels'},
+        make('div', {class: 'panels'},
             headwise.elements.panel(head), headwise.detail.panel(head)));
   }
 

@@ -23,8 +23,8 @@
     return make('span', {class: 'field'},
         button('previous-head', t('keys.previous_head'), '\u2190',
             () => go(heads.beside(head, -1))),
-        chooser('which-head', t('head.which'), head.id, heads.all, '', id =>
-            go(heads.all.find(other => other.id === id))),
+        chooser('which-head', t('head.which'), head.id, heads.kept, '', id =>
+            go(heads.kept.find(other => other.id === id))),
         button('next-head', t('keys.next_head'), '\u2192', () => go(heads.beside(head, 1))));
   }
 
@@ -62,7 +62,7 @@
     return make('div', {class: 'tools', role: 'group', 'aria-label': t('head.tools')},
         headChoice(head),
         chooser('compare', t('compare.with'), state.get().compare,
-            heads.all.filter(other => !other.pruned && other.id !== head.id),
+            heads.kept.filter(other => other.id !== head.id),
             t('compare.none'), compare => state.set({compare})),
         zoomTools(), headwise.poolChoice(state.get().pool), headwise.fitToggle(),
         specialTools());

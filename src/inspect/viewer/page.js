@@ -7,35 +7,39 @@
       heads.push({...head, layer: layer.number, id: layer.number + '.' + head.number});
     }
   }
-  const byId = new Map(heads.map(head => [head.id, head]));
+  // Those that can be looked at: a pruned head is its number and nothing else.
+  const kept = heads.filter(head => !head.pruned);
+  const byId = new Map(kept.map(head => [head.id, head]));
 
   function find(layer, head) {
     return byId.get(layer + '.' + head) || null;
   }
 
+  const inLayer = number => kept.filter(head => head.layer === number);
+
   // The head `step` places further in its layer, round the end.
   function beside(head, step) {
-    const layer = heads.filter(other => other.layer === head.layer);
+    const layer = inLayer(head.layer);
     const at = layer.findIndex(other => other.id === head.id);
     return layer[(at + step + layer.length) % layer.length];
   }
 
-  // The head in the same place of the layer `step` further.
+  // The head of that number, or the nearest, in the layer `step` further.
   function above(head, step) {
-    const layers = page.layers.filter(layer => layer.heads.length > 0);
-    const at = layers.findIndex(layer => layer.number === head.layer);
-    const own = layers[at].heads.findIndex(other => other.number === head.number);
-    const next = layers[(at + step + layers.length) % layers.length];
-    return find(next.number, next.heads[Math.min(own, next.heads.length - 1)].number);
+    const layers = page.layers.map(layer => inLayer(layer.number))
+        .filter(layer => layer.length > 0);
+    const at = layers.findIndex(layer => layer[0].layer === head.layer);
+    const far = other => Math.abs(other.number - head.number);
+    return layers[(at + step + layers.length) % layers.length].reduce(
+        (nearest, other) => far(other) < far(nearest) ? other : nearest);
   }
 
   // Query heads that read this head's keys; one alone is no group.
   function group(head) {
-    return heads.filter(other => other.layer === head.layer &&
-        other.kv_head === head.kv_head);
+    return inLayer(head.layer).filter(other => other.kv_head === head.kv_head);
   }
 
-  const grouped = heads.some(head => group(head).length > 1);
+  const grouped = kept.some(head => group(head).length > 1);
   headwise.page = page;
-  headwise.heads = {all: heads, find, beside, above, group, grouped};
+  headwise.heads = {all: heads, kept, find, beside, above, group, grouped};
 }

@@ -12,7 +12,8 @@
   function navigation() {
     const {t, state, page} = headwise;
     const now = state.get().view;
-    const views = ['grid', 'head', ...(page.trace.length > 0 ? ['trace'] : [])];
+    const views = ['grid', ...(headwise.heads.kept.length > 0 ? ['head'] : []),
+      ...(page.trace.length > 0 ? ['trace'] : [])];
     return make('nav', {'aria-label': t('shell.views')}, views.map(view => make('button', {
       type: 'button', id: 'view-' + view, 'aria-current': view === now ? 'page' : null,
       onclick: () => state.set({view}),

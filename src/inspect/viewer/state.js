@@ -41,21 +41,21 @@
     return checked(result);
   }
 
-  // A permalink may name a head or a token that this page hasn't.
+  // A permalink may name a head or a token that this page hasn't, or no longer has.
   function checked(wanted) {
     const {page, heads} = headwise;
     const result = {...wanted};
     const inside = (value, count) => value !== null && value < count ? value : null;
     if (!heads.find(result.layer, result.head)) {
-      result.layer = heads.all.length ? heads.all[0].layer : null;
-      result.head = heads.all.length ? heads.all[0].number : null;
+      result.layer = heads.kept.length ? heads.kept[0].layer : null;
+      result.head = heads.kept.length ? heads.kept[0].number : null;
       if (result.view === 'head' && wanted.layer !== null) result.view = 'grid';
     }
     if (result.view === 'head' && result.layer === null) result.view = 'grid';
     result.query = inside(result.query, page.num_queries);
     result.key = inside(result.key, page.num_keys);
     if (result.query === null || result.key === null) result.query = result.key = null;
-    if (result.compare && !heads.all.some(head => head.id === result.compare)) {
+    if (result.compare && !heads.kept.some(head => head.id === result.compare)) {
       result.compare = '';
     }
     return result;
@@ -113,6 +113,6 @@
     begin, set, address, get: () => state, on: listener => listeners.push(listener),
     // The head that is looked at, and the one beside it (or null).
     head: () => headwise.heads.find(state.layer, state.head),
-    compared: () => headwise.heads.all.find(head => head.id === state.compare) || null,
+    compared: () => headwise.heads.kept.find(head => head.id === state.compare) || null,
   };
 }

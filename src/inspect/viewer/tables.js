@@ -25,13 +25,13 @@
   function heads(list) {
     const {t, page, state} = headwise;
     const names = page.statistics.map(({name}) => name);
-    const body = list.map(head => [
+    const body = list.map(head => head.pruned ?
+      [t('head.name', head.layer, head.number), '', ...names.map(() => t('grid.pruned'))] : [
       make('button', {type: 'button', class: 'link', id: 'row-' + head.id.replace('.', '-'),
         onclick: () => state.set({view: 'head', layer: head.layer, head: head.number})},
       t('head.name', head.layer, head.number)),
       String(head.kv_head),
-      ...names.map(name => head.pruned ? t('grid.pruned') :
-          headwise.numbers.text(headwise.grid.value(head, name)))]);
+      ...names.map(name => headwise.numbers.text(headwise.grid.value(head, name)))]);
     return table(t('tables.heads'), [t('tables.head'), t('tables.kv_head'),
       ...names.map(name => make('abbr', {title: t('about.' + name)},
           t('statistic.' + name)))], body);

@@ -57,6 +57,8 @@ headwise.wordTable = {
   'grid.count': ['{0} of {1} heads.', '헤드 {1}개 가운데 {0}개.'],
   'grid.number_is': ['The number is {0}:', '숫자는 {0}:'],
   'grid.pruned': ['pruned', '잘라 냄'],
+  'grid.gone': ['{0} more were pruned: they are hatched.',
+                '이 밖에 {0}개는 잘라 냈습니다: 빗금 친 칸입니다.'],
   'pool.label': ['Pool by', '묶는 값'],
   'pool.max': ['largest', '가장 큰 값'],
   'pool.mean': ['mean', '평균'],

@@ -103,9 +103,11 @@ def decoded(b):
 
 def describe_head(head, spec, mask, blocks, shared):
     """One head's JSON; its arrays go to `blocks`."""
+    if head.get("pruned"):
+        return {"number": head["number"], "pruned": True}
     lq, lk = spec["num_queries"], spec["num_keys"]
     entry = {"number": head["number"], "kv_head": head.get("kv_head", head["number"]),
-             "pruned": bool(head.get("pruned")), "mask": head.get("mask", 0),
+             "pruned": False, "mask": head.get("mask", 0),
              "alibi": head.get("alibi")}
     query = head["query"].astype(np.float32)
     key = head["key"].astype(np.float32)
@@ -162,8 +164,6 @@ def describe_head(head, spec, mask, blocks, shared):
             shared[name] = blocks.add(half_key.astype("<f2"))
         entry["key"] = shared[name]
         entry["lse"] = blocks.add(lse.astype("<f4"))
-    if entry["pruned"]:
-        entry["pooled"] = {name: None for name in STATISTICS}
     return entry
 
 
@@ -227,7 +227,8 @@ def describe(spec, layers, masks, blocks):
     page["first_key"] = spec.get("first_key", 0)
     page["separators"] = [int(key) for key in spec.get("separators", [])]
     page["coding"] = {"kind": spec["kind_of_coding"], "error": max(
-        (head["error"] for layer in described for head in layer["heads"]), default=0.0)}
+        (head["error"] for layer in described for head in layer["heads"]
+         if not head["pruned"]), default=0.0)}
     page["layers"] = described
     page["trace"] = spec.get("trace", [])
     page["kind"] = spec.get("kind", "self")
