@@ -5,6 +5,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
 pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
 find_package(nlohmann_json REQUIRED)
+find_package(Eigen3 REQUIRED)
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(nettle REQUIRED IMPORTED_TARGET nettle)
 pkg_check_modules(libpng REQUIRED IMPORTED_TARGET libpng)
@@ -37,6 +38,10 @@ target_sources(headwise_io
     include/headwise/models/sentence_encoder.h
     include/headwise/models/label_probe.h
     include/headwise/models/write_model.h
+    include/headwise/prune/importance.h
+    include/headwise/prune/remove_heads.h
+    include/headwise/prune/correct_outputs.h
+    include/headwise/prune/sentence_losses.h
   PRIVATE
     src/inspect/trace.cc
     src/inspect/list_steps.cc
@@ -107,7 +112,11 @@ target_sources(headwise_io
     src/models/sentence_encoder.cc
     src/models/sentence_training.cc
     src/models/label_probe.cc
-    src/models/write_model.cc)
+    src/models/write_model.cc
+    src/prune/importance.cc
+    src/prune/remove_heads.cc
+    src/prune/correct_outputs.cc
+    src/prune/sentence_losses.cc)
 
 # The viewer's files; its scripts are one, in the order that ORDER says.
 set(viewer src/inspect/viewer)
@@ -134,4 +143,5 @@ target_link_libraries(headwise_io
     PkgConfig::libpng)
 # Headers only: those who link headwise::io need not have them.
 target_include_directories(headwise_io SYSTEM PRIVATE
-  $<TARGET_PROPERTY:nlohmann_json::nlohmann_json,INTERFACE_INCLUDE_DIRECTORIES>)
+  $<TARGET_PROPERTY:nlohmann_json::nlohmann_json,INTERFACE_INCLUDE_DIRECTORIES>
+  $<TARGET_PROPERTY:Eigen3::Eigen,INTERFACE_INCLUDE_DIRECTORIES>)

@@ -52,6 +52,7 @@ THIRD_PARTIES = {
         "src/prune/",
         "apps/",
     ],
+    "Eigen/": ["src/prune/"],
     "utf8proc.h": ["src/models/"],
     "CLI/": ["apps/"],
     "fmt/": ["apps/"],

@@ -1,0 +1,175 @@
+// How much each head of a model matters, and which ones could go first.
+//
+//   gradient    mean_x |dL_x/dg_h|, divided by the Euclidean norm over the
+//               heads of its layer (Michel et al. 2019, section 4.1)
+//   fisher      mean_x (dL_x/dg_h)^2 (Kwon et al. 2022, equation 8)
+//   ablation    mean_x L_x without head h, less mean_x L_x: exact
+//   entropy     less the mean entropy of its attention weights, in nats
+//   confidence  the mean of a query's largest attention weight (Voita et al.
+//               2019, section 4)
+//   random      numbers that mean nothing: the baseline
+//
+// L_x is the loss of example x and g_h the gate of head h (steps/head_gates.h),
+// 1. A larger score is a head that matters more.
+//
+// In one shot the heads are ordered by their scores. Iteratively, those of the
+// lowest scores are turned off, a share of all heads in a round, and the others
+// are scored anew without them, until none is left.
+//
+// A run goes on step by step, a batch of examples in each, and what it has come
+// to can be taken out and put into another run of the same model and options:
+// the bits are those of a run that never stopped.
+//
+// Source: Michel, Levy & Neubig 2019, arXiv:1905.10650; Voita et al. 2019,
+// arXiv:1905.09418; Kwon et al. 2022, arXiv:2204.09656.
+//
+// Example:
+//   auto run = ImportanceRun::create(model, {}).value();
+//   while (run.done() < run.steps()) {
+//     Status s = run.step();
+//   }
+//   HeadImportance heads = run.result();
+//   heads.order.front();  // matters least
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headwise/base/random.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+
+namespace headwise {
+
+// A head by the number that it had before any was pruned.
+struct HeadId {
+  std::size_t layer = 0;
+  std::size_t head = 0;
+
+  auto operator<=>(const HeadId&) const = default;
+};
+
+using HeadGateSpan = std::span<const Tensor<float, 1>>;  // by layer
+
+// Of each example of a batch, by layer: (examples, heads).
+struct HeadMeans {
+  std::vector<Tensor<float, 2>> entropy;  // over the queries, in nats
+  std::vector<Tensor<float, 2>> largest;
+};
+
+// A model as importance sees it: losses of examples under gates of its heads.
+// Each function is given examples [begin, end) and the gates of all layers; one
+// that no asked method needs may be missing.
+struct GatedModel {
+  // Of each layer, the numbers of the heads that it has.
+  std::vector<std::vector<std::size_t>> heads;
+  std::size_t examples = 0;
+  std::function<Result<std::vector<double>>(std::size_t, std::size_t,
+                                            HeadGateSpan)>
+      losses{};
+  // By layer, (examples, heads).
+  std::function<Result<std::vector<Tensor<float, 2>>>(std::size_t, std::size_t,
+                                                      HeadGateSpan)>
+      gradients{};
+  std::function<Result<HeadMeans>(std::size_t, std::size_t, HeadGateSpan)>
+      means{};
+};
+
+enum class ImportanceMethod {
+  gradient,
+  fisher,
+  ablation,
+  entropy,
+  confidence,
+  random
+};
+// "gradient", ...
+std::string_view name_of(ImportanceMethod method);
+std::optional<ImportanceMethod> importance_method(std::string_view name);
+std::vector<std::string_view> importance_methods();
+
+struct ImportanceOptions {
+  ImportanceMethod method = ImportanceMethod::gradient;
+  // The share of all heads that a round turns off, above 0 and at most 1; not
+  // given: one shot.
+  std::optional<double> share_a_round{};
+  std::size_t batch = 16;  // examples a step
+  Seed seed{};             // of random
+};
+
+struct HeadImportance {
+  // By layer, as GatedModel::heads; of an iterative run those of the round in
+  // which the head was turned off.
+  std::vector<std::vector<double>> scores;
+  // All heads, the first to go first; among equals the lowest layer and head.
+  std::vector<HeadId> order;
+};
+
+// What a run has come to.
+struct ImportanceState {
+  std::size_t done = 0;      // steps
+  std::size_t in_round = 0;  // of this round
+  // Of this round: the sum of all examples' losses, then that of each head.
+  std::vector<double> sums;
+  std::vector<std::vector<double>> scores;
+  std::vector<HeadId> order;  // turned off so far
+};
+
+class ImportanceRun {
+ public:
+  // Errors: invalid_argument for a model without heads, or without examples
+  // where the method needs them, a function that is missing, a share out of
+  // its range, a batch of 0.
+  static Result<ImportanceRun> create(GatedModel model,
+                                      const ImportanceOptions& options);
+
+  std::size_t steps() const { return steps_; }
+  std::size_t done() const { return state_.done; }
+  // Errors: those of the model; out_of_range for a score that is not finite:
+  // the message names the head.
+  Status step();
+  // After the last step.
+  HeadImportance result() const { return {state_.scores, state_.order}; }
+
+  const ImportanceState& state() const { return state_; }
+  // Errors: invalid_argument for a state of other heads or steps.
+  Status set_state(ImportanceState state);
+
+ private:
+  struct Place {
+    std::size_t layer;
+    std::size_t at;  // among the heads that the layer has
+  };
+
+  ImportanceRun(GatedModel model, const ImportanceOptions& options,
+                std::vector<Tensor<float, 1>> gates);
+
+  std::size_t batches() const;
+  std::size_t steps_of_round(std::size_t live) const;
+  std::size_t turned_off_in_round(std::size_t live) const;
+  std::size_t count_steps() const;
+  std::vector<Place> live() const;
+  Status add_gradients(std::size_t begin, std::size_t end);
+  Status add_means(std::size_t begin, std::size_t end);
+  Status add_losses(std::size_t begin, std::size_t end);
+  Status add_batch();
+  std::vector<double> scores_of_round(const std::vector<Place>& places) const;
+  Status end_round();
+  void set_gates();
+  bool fits(const ImportanceState& state) const;
+
+  GatedModel model_;
+  ImportanceOptions options_;
+  std::vector<Tensor<float, 1>> gates_;
+  std::vector<Place> heads_;  // all
+  std::size_t steps_ = 0;
+  ImportanceState state_;
+};
+
+}  // namespace headwise

@@ -1,0 +1,231 @@
+#include "headwise/prune/correct_outputs.h"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
+#include "models/bert_names.h"
+#include "models/bert_rows.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::string_view kOperation = "correct_outputs";
+
+using Matrix =
+    Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Vector = Eigen::VectorXd;
+
+// A layer's projections of queries, keys and values alone.
+Result<MultiHeadAttention> without_w_o(const MultiHeadAttention& layer) {
+  const auto copy = [](const Linear& linear) -> Result<Linear> {
+    auto weight = Tensor<float, 2>::create_unset(linear.weight().extents());
+    auto bias = Tensor<float, 1>::create_unset(linear.bias().extents());
+    if (!weight || !bias) {
+      return weight ? bias.error() : weight.error();
+    }
+    std::copy_n(linear.weight().data(), weight->size(), weight->data());
+    std::copy_n(linear.bias().data(), bias->size(), bias->data());
+    return Linear::from_params(*std::move(weight), *std::move(bias));
+  };
+  const MultiHeadAttentionParams& params = *layer.params();
+  auto w_q = copy(params.w_q);
+  auto w_k = copy(params.w_k);
+  auto w_v = copy(*params.w_v);
+  for (const auto* one : {&w_q, &w_k, &w_v}) {
+    if (!*one) {
+      return one->error();
+    }
+  }
+  return MultiHeadAttention::from_params(
+      {*std::move(w_q), *std::move(w_k), *std::move(w_v), {}},
+      layer.config().num_heads);
+}
+
+// The calibration data on its way through both models.
+struct Tokens {
+  const RaggedTokens& ids;
+  std::vector<std::int64_t> offsets;
+  const Executor& executor;
+
+  AttentionOptions options() const {
+    AttentionOptions options;
+    options.offsets =
+        TensorView<const std::int64_t, 1>(offsets.data(), {offsets.size()});
+    options.executor = &executor;
+    return options;
+  }
+};
+
+// (1, rows, E), what a layer takes.
+Result<Tensor<float, 3>> hidden_before(const BertEncoder& encoder,
+                                       std::size_t layer,
+                                       const Tokens& tokens) {
+  auto done = encoder.forward(
+      tokens.ids, {.before_layer = layer, .executor = &tokens.executor});
+  if (!done) {
+    return done.error();
+  }
+  const auto [rows, E] = done->hidden.extents();
+  return std::move(done->hidden).with_extents<3>({1, rows, E});
+}
+
+Result<Tensor<float, 3>> attend(const MultiHeadAttention& layer,
+                                const Tensor<float, 3>& x,
+                                const Tokens& tokens) {
+  auto done = layer.forward(x.view(), x.view(), x.view(), tokens.options());
+  return done ? Result<Tensor<float, 3>>(std::move(done->output))
+              : done.error();
+}
+
+// (rows, features) in binary64.
+Matrix matrix_of(const Tensor<float, 3>& x) {
+  const auto rows = static_cast<Eigen::Index>(x.extent(1));
+  const auto features = static_cast<Eigen::Index>(x.extent(2));
+  return Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic,
+                                        Eigen::RowMajor>>(x.data(), rows,
+                                                          features)
+      .cast<double>();
+}
+
+struct Fit {
+  Matrix weight;  // (E, features)
+  Vector bias;    // (E)
+};
+
+// contexts (rows, features), targets (rows, E), w_o (E, features).
+Fit fit(Matrix contexts, Matrix targets, const Matrix& w_o, double ridge) {
+  const Eigen::RowVectorXd context_mean = contexts.colwise().mean();
+  const Eigen::RowVectorXd target_mean = targets.colwise().mean();
+  if (contexts.cols() == 0) {
+    return {w_o, target_mean.transpose()};
+  }
+  contexts.rowwise() -= context_mean;
+  targets.rowwise() -= target_mean;
+  Matrix gram = contexts.transpose() * contexts;
+  const double added =
+      ridge * std::max(gram.trace() / static_cast<double>(gram.rows()), 1e-30);
+  gram.diagonal().array() += added;
+  const Matrix right = contexts.transpose() * targets + added * w_o.transpose();
+  const Matrix weight = gram.llt().solve(right).transpose();
+  return {weight,
+          (target_mean - context_mean * weight.transpose()).transpose()};
+}
+
+Status write(BertEncoder& encoder, std::size_t layer, const Fit& fit) {
+  const auto put = [&](std::string_view param, const double* values,
+                       std::size_t count) {
+    const std::string name =
+        attention_param_name(encoder.config().family, param, layer);
+    encoder.update([&](std::string_view shown, std::span<float> to) {
+      if (shown == name) {
+        std::transform(values, values + count, to.begin(),
+                       [](double x) { return static_cast<float>(x); });
+      }
+    });
+  };
+  if (!fit.weight.allFinite() || !fit.bias.allFinite()) {
+    return value_error(kOperation, "the fit of layer " + std::to_string(layer),
+                       "not finite", "finite parameters and hidden states",
+                       ErrorCode::out_of_range);
+  }
+  put("w_o.weight", fit.weight.data(),
+      static_cast<std::size_t>(fit.weight.size()));
+  put("w_o.bias", fit.bias.data(), static_cast<std::size_t>(fit.bias.size()));
+  return ok();
+}
+
+Status correct_layer(BertEncoder& pruned, const BertEncoder& whole,
+                     std::size_t layer, const Tokens& tokens, double ridge) {
+  const auto x = hidden_before(whole, layer, tokens);
+  const auto x_pruned = hidden_before(pruned, layer, tokens);
+  if (!x || !x_pruned) {
+    return x ? x_pruned.error() : x.error();
+  }
+  const auto attended = attend(whole.layers()[layer].attention, *x, tokens);
+  if (!attended) {
+    return attended.error();
+  }
+  const MultiHeadAttention& attention = pruned.layers()[layer].attention;
+  Matrix contexts(static_cast<Eigen::Index>(x->extent(1)), 0);
+  if (attention.config().num_heads != 0) {
+    const auto heads = without_w_o(attention);
+    if (!heads) {
+      return heads.error();
+    }
+    const auto context = attend(*heads, *x_pruned, tokens);
+    if (!context) {
+      return context.error();
+    }
+    contexts = matrix_of(*context);
+  }
+  const auto w_o = attention.params()->w_o->weight();
+  const Matrix old =
+      Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic,
+                                     Eigen::RowMajor>>(
+          w_o.data(), static_cast<Eigen::Index>(w_o.extent(0)),
+          static_cast<Eigen::Index>(w_o.extent(1)))
+          .cast<double>();
+  return write(pruned, layer,
+               fit(std::move(contexts),
+                   matrix_of(*x) + matrix_of(*attended) - matrix_of(*x_pruned),
+                   old, ridge));
+}
+
+Status check(const BertEncoder& pruned, const BertEncoder& whole,
+             const RaggedTokens& calibration, double ridge) {
+  const BertConfig& a = pruned.config();
+  const BertConfig& b = whole.config();
+  if (a.hidden_size != b.hidden_size || a.num_layers != b.num_layers ||
+      a.vocab_size != b.vocab_size) {
+    return value_error(kOperation, "whole", "of other sizes",
+                       "the model that was pruned");
+  }
+  if (pruned.params().empty()) {
+    return value_error(kOperation, "pruned", "read for inference",
+                       "BertUse::training");
+  }
+  if (std::ranges::all_of(calibration,
+                          [](const auto& ids) { return ids.empty(); })) {
+    return value_error(kOperation, "calibration", "without a token",
+                       "at least one");
+  }
+  return ridge > 0 ? ok()
+                   : value_error(kOperation, "ridge", number_text(ridge),
+                                 "a positive number");
+}
+
+}  // namespace
+
+Status correct_outputs(BertEncoder& pruned, const BertEncoder& whole,
+                       const RaggedTokens& calibration,
+                       const CorrectOptions& options) {
+  return catching_out_of_memory([&]() -> Status {
+    if (Status s = check(pruned, whole, calibration, options.ridge); !s) {
+      return s;
+    }
+    const Executor& executor =
+        options.executor ? *options.executor : Executor::default_executor();
+    const Tokens tokens{calibration, offsets_of(calibration), executor};
+    const std::size_t layers = pruned.layers().size();
+    for (std::size_t n = 0; n < layers; ++n) {
+      if (heads_of(pruned.config(), n) != heads_of(whole.config(), n)) {
+        if (Status s = correct_layer(pruned, whole, n, tokens, options.ridge);
+            !s) {
+          return s;
+        }
+      }
+      if (options.progress) {
+        options.progress(n + 1, layers);
+      }
+    }
+    return ok();
+  });
+}
+
+}  // namespace headwise

@@ -1,0 +1,384 @@
+#include "headwise/prune/importance.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::string_view kOperation = "importance";
+
+constexpr std::array kNames = {
+    std::pair{ImportanceMethod::gradient, std::string_view("gradient")},
+    std::pair{ImportanceMethod::fisher, std::string_view("fisher")},
+    std::pair{ImportanceMethod::ablation, std::string_view("ablation")},
+    std::pair{ImportanceMethod::entropy, std::string_view("entropy")},
+    std::pair{ImportanceMethod::confidence, std::string_view("confidence")},
+    std::pair{ImportanceMethod::random, std::string_view("random")}};
+
+constexpr std::uint32_t kRandomStream = 7;
+
+// Whether the model can do what the method asks of it.
+bool has_what(const GatedModel& model, ImportanceMethod method) {
+  switch (method) {
+    case ImportanceMethod::gradient:
+    case ImportanceMethod::fisher:
+      return model.gradients != nullptr;
+    case ImportanceMethod::ablation:
+      return model.losses != nullptr;
+    case ImportanceMethod::entropy:
+    case ImportanceMethod::confidence:
+      return model.means != nullptr;
+    case ImportanceMethod::random:
+      break;
+  }
+  return true;
+}
+
+Status check(const GatedModel& model, const ImportanceOptions& options) {
+  const bool any = std::ranges::any_of(
+      model.heads, [](const auto& layer) { return !layer.empty(); });
+  if (!any) {
+    return value_error(kOperation, "model", "without a head", "at least one");
+  }
+  if (options.method != ImportanceMethod::random && model.examples == 0) {
+    return value_error(kOperation, "the number of examples", "0", "at least 1");
+  }
+  if (!has_what(model, options.method)) {
+    return value_error(kOperation, "method",
+                       std::string(name_of(options.method)),
+                       "one whose function the model has");
+  }
+  if (options.share_a_round &&
+      !(*options.share_a_round > 0 && *options.share_a_round <= 1)) {
+    return value_error(kOperation, "share_a_round",
+                       number_text(*options.share_a_round),
+                       "a number above 0 and at most 1");
+  }
+  return check_at_least_one(kOperation, "batch", options.batch);
+}
+
+}  // namespace
+
+std::string_view name_of(ImportanceMethod method) {
+  return std::ranges::find(kNames, method, &decltype(kNames)::value_type::first)
+      ->second;
+}
+
+std::optional<ImportanceMethod> importance_method(std::string_view name) {
+  const auto found =
+      std::ranges::find(kNames, name, &decltype(kNames)::value_type::second);
+  return found == kNames.end() ? std::optional<ImportanceMethod>()
+                               : found->first;
+}
+
+std::vector<std::string_view> importance_methods() {
+  std::vector<std::string_view> names;
+  for (const auto& [method, name] : kNames) {
+    names.push_back(name);
+  }
+  return names;
+}
+
+ImportanceRun::ImportanceRun(GatedModel model, const ImportanceOptions& options,
+                             std::vector<Tensor<float, 1>> gates)
+    : model_(std::move(model)), options_(options), gates_(std::move(gates)) {
+  for (std::size_t n = 0; n < model_.heads.size(); ++n) {
+    const std::size_t count = model_.heads[n].size();
+    for (std::size_t at = 0; at < count; ++at) {
+      heads_.push_back({n, at});
+    }
+    state_.scores.emplace_back(count);
+  }
+  state_.sums.assign(1 + heads_.size(), 0);
+  set_gates();
+  steps_ = count_steps();
+}
+
+Result<ImportanceRun> ImportanceRun::create(GatedModel model,
+                                            const ImportanceOptions& options) {
+  return catching_out_of_memory([&]() -> Result<ImportanceRun> {
+    if (Status s = check(model, options); !s) {
+      return s.error();
+    }
+    std::vector<Tensor<float, 1>> gates;
+    for (const auto& layer : model.heads) {
+      auto made = Tensor<float, 1>::create({layer.size()});
+      if (!made) {
+        return made.error();
+      }
+      gates.push_back(*std::move(made));
+    }
+    return ImportanceRun(std::move(model), options, std::move(gates));
+  });
+}
+
+// ---- Steps and rounds. ----
+
+std::size_t ImportanceRun::batches() const {
+  return (model_.examples + options_.batch - 1) / options_.batch;
+}
+
+std::size_t ImportanceRun::steps_of_round(std::size_t live) const {
+  switch (options_.method) {
+    case ImportanceMethod::random:
+      return 1;
+    case ImportanceMethod::ablation:
+      return batches() * (1 + live);
+    default:
+      return batches();
+  }
+}
+
+std::size_t ImportanceRun::turned_off_in_round(std::size_t live) const {
+  if (!options_.share_a_round) {
+    return live;
+  }
+  const double share =
+      *options_.share_a_round * static_cast<double>(heads_.size());
+  return std::min(
+      live, static_cast<std::size_t>(std::max(1.0, std::floor(share + 0.5))));
+}
+
+std::size_t ImportanceRun::count_steps() const {
+  std::size_t steps = 0;
+  for (std::size_t live = heads_.size(); live != 0;
+       live -= turned_off_in_round(live)) {
+    steps += steps_of_round(live);
+  }
+  return steps;
+}
+
+std::vector<ImportanceRun::Place> ImportanceRun::live() const {
+  std::vector<Place> places;
+  for (const Place& place : heads_) {
+    const HeadId id{place.layer, model_.heads[place.layer][place.at]};
+    if (std::ranges::find(state_.order, id) == state_.order.end()) {
+      places.push_back(place);
+    }
+  }
+  return places;
+}
+
+void ImportanceRun::set_gates() {
+  for (auto& layer : gates_) {
+    std::ranges::fill(layer.elements(), 0.0f);
+  }
+  for (const Place& place : live()) {
+    gates_[place.layer](place.at) = 1;
+  }
+}
+
+Status ImportanceRun::step() {
+  return catching_out_of_memory([&]() -> Status {
+    if (state_.done == steps_) {
+      return ok();
+    }
+    if (Status s = add_batch(); !s) {
+      return s;
+    }
+    ++state_.done;
+    ++state_.in_round;
+    return state_.in_round == steps_of_round(live().size()) ? end_round()
+                                                            : ok();
+  });
+}
+
+Status ImportanceRun::add_batch() {
+  const std::size_t batch =
+      state_.in_round % std::max<std::size_t>(1, batches());
+  const std::size_t begin = batch * options_.batch;
+  const std::size_t end = std::min(begin + options_.batch, model_.examples);
+  switch (options_.method) {
+    case ImportanceMethod::gradient:
+    case ImportanceMethod::fisher:
+      return add_gradients(begin, end);
+    case ImportanceMethod::entropy:
+    case ImportanceMethod::confidence:
+      return add_means(begin, end);
+    case ImportanceMethod::ablation:
+      return add_losses(begin, end);
+    case ImportanceMethod::random:
+      break;
+  }
+  return ok();
+}
+
+// sums[0] is the loss of all; sums[1 + n] is of head n.
+Status ImportanceRun::add_gradients(std::size_t begin, std::size_t end) {
+  const auto gradients = model_.gradients(begin, end, gates_);
+  if (!gradients) {
+    return gradients.error();
+  }
+  const bool squared = options_.method == ImportanceMethod::fisher;
+  for (std::size_t n = 0; n < heads_.size(); ++n) {
+    const auto& [layer, at] = heads_[n];
+    for (std::size_t x = 0; x < end - begin; ++x) {
+      const double g = (*gradients)[layer](x, at);
+      state_.sums[1 + n] += squared ? g * g : std::abs(g);
+    }
+  }
+  return ok();
+}
+
+Status ImportanceRun::add_means(std::size_t begin, std::size_t end) {
+  const auto means = model_.means(begin, end, gates_);
+  if (!means) {
+    return means.error();
+  }
+  const bool entropy = options_.method == ImportanceMethod::entropy;
+  for (std::size_t n = 0; n < heads_.size(); ++n) {
+    const auto& [layer, at] = heads_[n];
+    for (std::size_t x = 0; x < end - begin; ++x) {
+      state_.sums[1 + n] +=
+          entropy ? -static_cast<double>(means->entropy[layer](x, at))
+                  : static_cast<double>(means->largest[layer](x, at));
+    }
+  }
+  return ok();
+}
+
+// The batches with all heads, then those without each head.
+Status ImportanceRun::add_losses(std::size_t begin, std::size_t end) {
+  const std::size_t turn = state_.in_round / batches();
+  std::size_t sum = 0;
+  float* gate = nullptr;
+  if (turn != 0) {
+    const Place place = live()[turn - 1];
+    gate = &gates_[place.layer](place.at);
+    sum = 1;
+    for (const Place& other : heads_) {
+      if (other.layer == place.layer && other.at == place.at) {
+        break;
+      }
+      ++sum;
+    }
+    *gate = 0;
+  }
+  const auto losses = model_.losses(begin, end, gates_);
+  if (gate != nullptr) {
+    *gate = 1;
+  }
+  if (!losses) {
+    return losses.error();
+  }
+  for (const double loss : *losses) {
+    state_.sums[sum] += loss;
+  }
+  return ok();
+}
+
+// ---- Scores. ----
+
+std::vector<double> ImportanceRun::scores_of_round(
+    const std::vector<Place>& places) const {
+  const auto examples = static_cast<double>(model_.examples);
+  std::vector<double> of_layer(model_.heads.size());
+  std::vector<double> all(heads_.size());
+  std::vector<float> random(heads_.size());
+  RandomStream(options_.seed, kRandomStream).fill_uniform(random, 0, 1);
+  for (std::size_t n = 0; n < heads_.size(); ++n) {
+    all[n] = state_.sums[1 + n] / examples;
+    if (options_.method == ImportanceMethod::ablation) {
+      all[n] -= state_.sums[0] / examples;
+    }
+    if (options_.method == ImportanceMethod::random) {
+      all[n] = static_cast<double>(random[n]);
+    }
+  }
+  std::vector<double> scores;
+  for (std::size_t n = 0, next = 0; n < heads_.size(); ++n) {
+    if (next < places.size() && heads_[n].layer == places[next].layer &&
+        heads_[n].at == places[next].at) {
+      scores.push_back(all[n]);
+      of_layer[heads_[n].layer] += all[n] * all[n];
+      ++next;
+    }
+  }
+  if (options_.method == ImportanceMethod::gradient) {
+    for (std::size_t n = 0; n < scores.size(); ++n) {
+      const double norm = std::sqrt(of_layer[places[n].layer]);
+      scores[n] = norm > 0 ? scores[n] / norm : 0;
+    }
+  }
+  return scores;
+}
+
+// The lowest scores are turned off.
+Status ImportanceRun::end_round() {
+  const std::vector<Place> places = live();
+  const std::vector<double> scores = scores_of_round(places);
+  std::vector<std::size_t> by_score(places.size());
+  for (std::size_t n = 0; n < places.size(); ++n) {
+    const auto& [layer, at] = places[n];
+    if (!std::isfinite(scores[n])) {
+      return value_error(kOperation,
+                         "the score of head " + std::to_string(layer) + "." +
+                             std::to_string(model_.heads[layer][at]),
+                         number_text(scores[n]), "a finite number",
+                         ErrorCode::out_of_range);
+    }
+    by_score[n] = n;
+    state_.scores[layer][at] = scores[n];
+  }
+  std::ranges::stable_sort(by_score, {},
+                           [&](std::size_t n) { return scores[n]; });
+  by_score.resize(turned_off_in_round(places.size()));
+  for (const std::size_t n : by_score) {
+    const auto& [layer, at] = places[n];
+    state_.order.push_back({layer, model_.heads[layer][at]});
+  }
+  state_.in_round = 0;
+  std::ranges::fill(state_.sums, 0.0);
+  set_gates();
+  return ok();
+}
+
+// Whether a run can have come to the state: what it turned off are whole
+// rounds, and the steps are theirs and some of the next one.
+bool ImportanceRun::fits(const ImportanceState& state) const {
+  std::vector<HeadId> order = state.order;
+  std::ranges::sort(order);
+  const bool known = std::ranges::all_of(order, [&](const HeadId& id) {
+    return id.layer < model_.heads.size() &&
+           std::ranges::find(model_.heads[id.layer], id.head) !=
+               model_.heads[id.layer].end();
+  });
+  if (!known || std::ranges::adjacent_find(order) != order.end() ||
+      state.sums.size() != state_.sums.size() ||
+      !std::ranges::equal(state.scores, state_.scores, {},
+                          &std::vector<double>::size,
+                          &std::vector<double>::size)) {
+    return false;
+  }
+  std::size_t live = heads_.size();
+  std::size_t steps = 0;
+  while (heads_.size() - live < order.size()) {
+    steps += steps_of_round(live);
+    live -= turned_off_in_round(live);
+  }
+  return heads_.size() - live == order.size() &&
+         state.done == steps + state.in_round &&
+         (live == 0 ? state.in_round == 0
+                    : state.in_round < steps_of_round(live));
+}
+
+Status ImportanceRun::set_state(ImportanceState state) {
+  return catching_out_of_memory([&]() -> Status {
+    if (!fits(state)) {
+      return value_error(kOperation, "the state", "of another run",
+                         "one of the same model and options");
+    }
+    state_ = std::move(state);
+    set_gates();
+    return ok();
+  });
+}
+
+}  // namespace headwise

@@ -1,0 +1,298 @@
+#include "headwise/prune/remove_heads.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::string_view kOperation = "remove_heads";
+
+std::vector<bool> marked(std::span<const std::size_t> heads,
+                         std::size_t count) {
+  std::vector<bool> gone(count);
+  for (const std::size_t h : heads) {
+    gone[h] = true;
+  }
+  return gone;
+}
+
+Status check(const MultiHeadAttention& layer,
+             std::span<const std::size_t> heads) {
+  const auto& params = layer.params();
+  const MultiHeadAttentionConfig& config = layer.config();
+  if (!params || (config.num_heads != 0 && params->w_q.weight().size() == 0)) {
+    return value_error(kOperation, "layer", "without the parameters as given",
+                       "one that can be trained", ErrorCode::unsupported);
+  }
+  if (!params->w_o) {
+    return value_error(kOperation, "layer", "without w_o",
+                       "one whose output does not depend on its heads' number",
+                       ErrorCode::unsupported);
+  }
+  std::vector<bool> seen(config.num_heads);
+  for (const std::size_t h : heads) {
+    if (h >= config.num_heads) {
+      return value_error(
+          kOperation, "head", std::to_string(h),
+          "below num_heads = " + std::to_string(config.num_heads),
+          ErrorCode::out_of_range);
+    }
+    if (seen[h]) {
+      return value_error(kOperation, "head", std::to_string(h) + " twice",
+                         "each head once");
+    }
+    seen[h] = true;
+  }
+  return ok();
+}
+
+// Which heads of a layer stay, and how they are grouped.
+struct Kept {
+  std::vector<std::size_t> query;     // heads
+  std::vector<std::size_t> kv;        // heads
+  std::vector<std::size_t> of_group;  // query heads of each kept group
+};
+
+std::size_t group_size(const MultiHeadAttentionConfig& config, std::size_t g) {
+  return config.kv_group_sizes.empty() ? config.num_heads / *config.num_kv_heads
+                                       : config.kv_group_sizes[g];
+}
+
+// The head of keys and values that a query head reads.
+std::size_t kv_head(const MultiHeadAttentionConfig& config, std::size_t h) {
+  std::size_t g = 0;
+  for (std::size_t end = group_size(config, 0); end <= h;
+       end += group_size(config, g)) {
+    ++g;
+  }
+  return g;
+}
+
+Kept kept_of(const MultiHeadAttentionConfig& config,
+             std::span<const std::size_t> heads) {
+  const std::vector<bool> gone = marked(heads, config.num_heads);
+  Kept kept;
+  std::size_t h = 0;
+  for (std::size_t g = 0; g < config.num_kv_heads; ++g) {
+    std::size_t left = 0;
+    for (const std::size_t end = h + group_size(config, g); h < end; ++h) {
+      if (!gone[h]) {
+        kept.query.push_back(h);
+        ++left;
+      }
+    }
+    if (left != 0) {
+      kept.kv.push_back(g);
+      kept.of_group.push_back(left);
+    }
+  }
+  return kept;
+}
+
+// The rows [head * size, head * size + size) of the kept heads.
+Result<Linear> with_rows(const Linear& linear,
+                         const std::vector<std::size_t>& heads,
+                         std::size_t size) {
+  const std::size_t in = linear.in_features();
+  auto weight = Tensor<float, 2>::create_unset({heads.size() * size, in});
+  auto bias = Tensor<float, 1>::create_unset(
+      {linear.has_bias() ? heads.size() * size : 0});
+  if (!weight || !bias) {
+    return weight ? bias.error() : weight.error();
+  }
+  for (std::size_t n = 0; n < heads.size() * size; ++n) {
+    const std::size_t row = heads[n / size] * size + n % size;
+    std::copy_n(&linear.weight()(row, 0), in, &(*weight)(n, 0));
+    if (linear.has_bias()) {
+      (*bias)(n) = linear.bias()(row);
+    }
+  }
+  return Linear::from_params(*std::move(weight), *std::move(bias));
+}
+
+// The columns of the kept heads, under this bias.
+Result<Linear> with_columns(const Linear& linear,
+                            const std::vector<std::size_t>& heads,
+                            std::size_t size, Tensor<float, 1> bias) {
+  const std::size_t out = linear.out_features();
+  auto weight = Tensor<float, 2>::create_unset({out, heads.size() * size});
+  if (!weight) {
+    return weight.error();
+  }
+  for (std::size_t o = 0; o < out; ++o) {
+    for (std::size_t n = 0; n < heads.size() * size; ++n) {
+      (*weight)(o, n) = linear.weight()(o, heads[n / size] * size + n % size);
+    }
+  }
+  return Linear::from_params(*std::move(weight), std::move(bias));
+}
+
+// w_o's bias, and what the heads that go added to every output: a sum over the
+// features of each head, added in their order, in binary64 and rounded once.
+Result<Tensor<float, 1>> bias_without(const MultiHeadAttention& layer,
+                                      std::span<const std::size_t> heads,
+                                      ConstantPart constant) {
+  const MultiHeadAttentionParams& params = *layer.params();
+  const Linear& w_o = *params.w_o;
+  const bool adds = constant == ConstantPart::into_bias && params.w_v &&
+                    params.w_v->has_bias() && !heads.empty();
+  auto bias = Tensor<float, 1>::create(
+      {adds || w_o.has_bias() ? w_o.out_features() : 0});
+  if (!bias) {
+    return bias;
+  }
+  const MultiHeadAttentionConfig& config = layer.config();
+  const std::size_t size = *config.v_head_dim;
+  const std::vector<bool> gone = marked(heads, config.num_heads);
+  const auto added = [&](std::size_t o, std::size_t h) {
+    const std::size_t g = kv_head(config, h);
+    double sum = 0;
+    for (std::size_t d = 0; d < size; ++d) {
+      sum += static_cast<double>(w_o.weight()(o, h * size + d)) *
+             static_cast<double>(params.w_v->bias()(g * size + d));
+    }
+    return sum;
+  };
+  for (std::size_t o = 0; o < bias->size(); ++o) {
+    double sum = w_o.has_bias() ? static_cast<double>(w_o.bias()(o)) : 0;
+    for (std::size_t h = 0; adds && h < config.num_heads; ++h) {
+      sum += gone[h] ? added(o, h) : 0;
+    }
+    (*bias)(o) = static_cast<float>(sum);
+  }
+  return bias;
+}
+
+Result<Tensor<float, 2>> score_rows(const Tensor<float, 2>& w_score,
+                                    const std::vector<std::size_t>& heads) {
+  auto rows = Tensor<float, 2>::create_unset({heads.size(), w_score.extent(1)});
+  for (std::size_t n = 0; rows && n < heads.size(); ++n) {
+    std::copy_n(&w_score(heads[n], 0), w_score.extent(1), &(*rows)(n, 0));
+  }
+  return rows;
+}
+
+}  // namespace
+
+Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
+                                        std::span<const std::size_t> heads,
+                                        ConstantPart constant) {
+  return catching_out_of_memory([&]() -> Result<MultiHeadAttention> {
+    if (Status s = check(layer, heads); !s) {
+      return s.error();
+    }
+    const MultiHeadAttentionParams& params = *layer.params();
+    const MultiHeadAttentionConfig& config = layer.config();
+    const Kept kept = kept_of(config, heads);
+    if (!params.w_v && kept.kv.size() != *config.num_kv_heads) {
+      return value_error(kOperation, "layer", "without w_v",
+                         "one whose values need not be left out",
+                         ErrorCode::unsupported);
+    }
+    auto bias = bias_without(layer, heads, constant);
+    if (!bias) {
+      return bias.error();
+    }
+    auto w_q = with_rows(params.w_q, kept.query, *config.head_dim);
+    auto w_k = with_rows(params.w_k, kept.kv, *config.head_dim);
+    auto w_o = with_columns(*params.w_o, kept.query, *config.v_head_dim,
+                            *std::move(bias));
+    for (const auto* one : {&w_q, &w_k, &w_o}) {
+      if (!*one) {
+        return one->error();
+      }
+    }
+    MultiHeadAttentionParams left{
+        *std::move(w_q), *std::move(w_k), {}, *std::move(w_o)};
+    if (params.w_v) {
+      auto w_v = with_rows(*params.w_v, kept.kv, *config.v_head_dim);
+      if (!w_v) {
+        return w_v.error();
+      }
+      left.w_v = *std::move(w_v);
+    }
+    if (params.w_score) {
+      auto w_score = score_rows(*params.w_score, kept.query);
+      if (!w_score) {
+        return w_score.error();
+      }
+      left.w_score = *std::move(w_score);
+    }
+    const bool even =
+        std::ranges::adjacent_find(kept.of_group, std::not_equal_to<>()) ==
+        kept.of_group.end();
+    return MultiHeadAttention::from_params(
+        std::move(left),
+        HeadCounts{
+            .num_heads = kept.query.size(),
+            .num_kv_heads = kept.kv.size(),
+            .kv_group_sizes = even ? std::vector<std::size_t>() : kept.of_group,
+            .vdim =
+                config.value_proj ? std::optional<std::size_t>() : config.vdim,
+            .dropout = config.dropout});
+  });
+}
+
+Status remove_heads(BertEncoder& encoder, std::span<const HeadId> heads,
+                    ConstantPart constant) {
+  return catching_out_of_memory([&]() -> Status {
+    std::map<std::size_t, std::vector<std::size_t>> by_layer;
+    for (const HeadId& id : heads) {
+      by_layer[id.layer].push_back(id.head);
+    }
+    struct Change {
+      std::size_t layer;
+      MultiHeadAttention attention;
+      std::vector<std::size_t> kept;
+    };
+    std::vector<Change> changes;
+    for (const auto& [n, numbers] : by_layer) {
+      if (n >= encoder.layers().size()) {
+        return value_error(kOperation, "layer", std::to_string(n),
+                           "below " + std::to_string(encoder.layers().size()),
+                           ErrorCode::out_of_range);
+      }
+      std::vector<std::size_t> kept = heads_in(encoder.config(), n);
+      std::vector<std::size_t> places;
+      for (const std::size_t number : numbers) {
+        const auto found = std::ranges::find(kept, number);
+        if (found == kept.end()) {
+          return value_error(kOperation, "head",
+                             std::to_string(n) + "." + std::to_string(number),
+                             "one of the " + std::to_string(kept.size()) +
+                                 " heads that layer " + std::to_string(n) +
+                                 " has",
+                             ErrorCode::out_of_range);
+        }
+        places.push_back(static_cast<std::size_t>(found - kept.begin()));
+      }
+      auto left = remove_heads(encoder.layers()[n].attention, places, constant);
+      if (!left) {
+        return left.error();
+      }
+      for (const std::size_t number : numbers) {
+        std::erase(kept, number);
+      }
+      changes.push_back({n, *std::move(left), std::move(kept)});
+    }
+    for (Change& change : changes) {
+      if (Status s = encoder.replace_attention(
+              change.layer, std::move(change.attention), change.kept);
+          !s) {
+        return s;
+      }
+    }
+    return ok();
+  });
+}
+
+}  // namespace headwise

@@ -1,0 +1,297 @@
+#include "headwise/prune/sentence_losses.h"
+
+#include <algorithm>
+#include <numbers>
+#include <span>
+#include <utility>
+
+#include "base/logarithm.h"
+#include "headwise/module/loss.h"
+#include "models/pooling.h"
+#include "run/float_environment.h"
+
+namespace headwise {
+namespace {
+
+constexpr std::uint32_t kDirectionStream = 8;
+
+double natural_log(double x) {
+  const SplitLogarithm log = split_logarithm(x);
+  return log.ln_m + log.exponent * std::numbers::ln2;
+}
+
+// What all functions of a model look at.
+struct Sentences {
+  const SentenceEncoder& encoder;
+  const RaggedTokens& ids;
+  const Executor& executor;
+
+  RaggedTokens batch(std::size_t begin, std::size_t end) const {
+    return {ids.begin() + static_cast<std::ptrdiff_t>(begin),
+            ids.begin() + static_cast<std::ptrdiff_t>(end)};
+  }
+};
+
+// (sentences, embedding_size)
+Result<Tensor<float, 2>> embeddings_of(const Sentences& sentences,
+                                       std::size_t begin, std::size_t end,
+                                       HeadGateSpan gates) {
+  const RaggedTokens ids = sentences.batch(begin, end);
+  const auto done = sentences.encoder.encoder().forward(
+      ids, {.head_gates = gates, .executor = &sentences.executor});
+  auto embeddings = Tensor<float, 2>::create_unset(
+      {ids.size(), sentences.encoder.embedding_size()});
+  if (!done || !embeddings) {
+    return done ? embeddings.error() : done.error();
+  }
+  const ModelSettings& settings = sentences.encoder.settings();
+  const FloatEnvironment environment;
+  std::size_t row = 0;
+  for (std::size_t n = 0; n < ids.size(); ++n) {
+    pool({&done->hidden(row, 0), {ids[n].size(), done->hidden.extent(1)}},
+         settings.pooling, settings.normalize, &(*embeddings)(n, 0));
+    row += ids[n].size();
+  }
+  return embeddings;
+}
+
+// Gradients by the gates of losses whose gradients by the embeddings are
+// `d_of` them.
+template <class DOf>
+Result<std::vector<Tensor<float, 2>>> gate_gradients(const Sentences& sentences,
+                                                     std::size_t begin,
+                                                     std::size_t end,
+                                                     HeadGateSpan gates,
+                                                     const DOf& d_of) {
+  auto saved = sentences.encoder.forward_for_backward(
+      sentences.batch(begin, end),
+      {.head_gates = gates, .executor = &sentences.executor});
+  if (!saved) {
+    return saved.error();
+  }
+  const Result<Tensor<float, 2>> d = d_of(saved->embeddings);
+  if (!d) {
+    return d.error();
+  }
+  auto gradients =
+      sentences.encoder.backward(*saved, d->view(), BertWanted::gates);
+  if (!gradients) {
+    return gradients.error();
+  }
+  return std::move(gradients->head_gates);
+}
+
+// Entropy and largest weight of each head over the queries of one sentence.
+void add_means(const Tensor<float, 4>& weights, std::size_t x,
+               Tensor<float, 2>& entropy, Tensor<float, 2>& largest) {
+  const auto [B, H, Lq, Lkv] = weights.extents();
+  for (std::size_t h = 0; h < H; ++h) {
+    double nats = 0;
+    double most = 0;
+    for (std::size_t i = 0; i < Lq; ++i) {
+      float row_most = 0;
+      for (std::size_t j = 0; j < Lkv; ++j) {
+        const float p = weights(0, h, i, j);
+        row_most = std::max(row_most, p);
+        nats -=
+            p > 0 ? static_cast<double>(p) * natural_log(static_cast<double>(p))
+                  : 0;
+      }
+      most += static_cast<double>(row_most);
+    }
+    entropy(x, h) = static_cast<float>(nats / static_cast<double>(Lq));
+    largest(x, h) = static_cast<float>(most / static_cast<double>(Lq));
+  }
+}
+
+Result<HeadMeans> means_of(const Sentences& sentences, std::size_t begin,
+                           std::size_t end, HeadGateSpan gates) {
+  HeadMeans means;
+  for (const auto& layer : gates) {
+    for (auto* into : {&means.entropy, &means.largest}) {
+      auto made = Tensor<float, 2>::create({end - begin, layer.extent(0)});
+      if (!made) {
+        return made.error();
+      }
+      into->push_back(*std::move(made));
+    }
+  }
+  // One at a time: the matrices of one sentence are what memory is for.
+  for (std::size_t n = begin; n < end; ++n) {
+    const auto done = sentences.encoder.encoder().forward(
+        sentences.batch(n, n + 1), {.attn_weights = true,
+                                    .head_gates = gates,
+                                    .executor = &sentences.executor});
+    if (!done) {
+      return done.error();
+    }
+    for (std::size_t l = 0; l < done->attn_weights.size(); ++l) {
+      add_means(done->attn_weights[l], n - begin, means.entropy[l],
+                means.largest[l]);
+    }
+  }
+  return means;
+}
+
+GatedModel model_of(const Sentences& sentences) {
+  const BertEncoder& encoder = sentences.encoder.encoder();
+  std::vector<std::vector<std::size_t>> heads;
+  for (std::size_t n = 0; n < encoder.layers().size(); ++n) {
+    heads.push_back(heads_in(encoder.config(), n));
+  }
+  return {.heads = std::move(heads),
+          .examples = sentences.ids.size(),
+          .means = [sentences](std::size_t begin, std::size_t end,
+                               HeadGateSpan gates) {
+            return means_of(sentences, begin, end, gates);
+          }};
+}
+
+// ---- Classification. ----
+
+Result<CrossEntropy> loss_of(const Tensor<float, 2>& logits, std::size_t row,
+                             std::int64_t target) {
+  return cross_entropy({&logits(row, 0), {1, logits.extent(1)}},
+                       {&target, {1}});
+}
+
+// Of each example's loss alone, by its embedding.
+Result<Tensor<float, 2>> d_embeddings_of(
+    const LabelProbe& probe, const Tensor<float, 2>& embeddings,
+    std::span<const std::int64_t> targets) {
+  const auto logits = probe.logits(embeddings.view());
+  if (!logits) {
+    return logits.error();
+  }
+  auto d_logits =
+      Tensor<float, 3>::create_unset({1, logits->extent(0), logits->extent(1)});
+  if (!d_logits) {
+    return d_logits.error();
+  }
+  for (std::size_t n = 0; n < targets.size(); ++n) {
+    const auto loss = loss_of(*logits, n, targets[n]);
+    if (!loss) {
+      return loss.error();
+    }
+    std::ranges::copy(loss->d_logits.elements(), &(*d_logits)(0, n, 0));
+  }
+  auto d = probe.linear().backward_input(std::as_const(*d_logits).view());
+  return d ? Result<Tensor<float, 2>>(std::move(*d).without_batch())
+           : d.error();
+}
+
+Result<std::vector<double>> classification_loss(
+    const LabelProbe& probe, const Tensor<float, 2>& embeddings,
+    std::span<const std::int64_t> targets) {
+  const auto logits = probe.logits(embeddings.view());
+  if (!logits) {
+    return logits.error();
+  }
+  std::vector<double> losses;
+  for (std::size_t n = 0; n < targets.size(); ++n) {
+    const auto loss = loss_of(*logits, n, targets[n]);
+    if (!loss) {
+      return loss.error();
+    }
+    losses.push_back(loss->loss);
+  }
+  return losses;
+}
+
+// ---- Embeddings. ----
+
+std::vector<Tensor<float, 1>> ones_like(HeadGateSpan gates, Status& status) {
+  std::vector<Tensor<float, 1>> ones;
+  for (const auto& layer : gates) {
+    auto made = Tensor<float, 1>::create(layer.extents());
+    if (!made) {
+      status = made.error();
+      return {};
+    }
+    std::ranges::fill(made->elements(), 1.0f);
+    ones.push_back(*std::move(made));
+  }
+  return ones;
+}
+
+Result<std::vector<double>> embedding_loss(const Sentences& sentences,
+                                           std::size_t begin, std::size_t end,
+                                           HeadGateSpan gates) {
+  Status made = ok();
+  const auto ones = ones_like(gates, made);
+  if (!made) {
+    return made.error();
+  }
+  const auto now = embeddings_of(sentences, begin, end, gates);
+  const auto whole = embeddings_of(sentences, begin, end, ones);
+  if (!now || !whole) {
+    return now ? whole.error() : now.error();
+  }
+  std::vector<double> losses;
+  for (std::size_t n = 0; n < now->extent(0); ++n) {
+    double sum = 0;
+    for (std::size_t e = 0; e < now->extent(1); ++e) {
+      const double by = static_cast<double>((*now)(n, e)) -
+                        static_cast<double>((*whole)(n, e));
+      sum += by * by;
+    }
+    losses.push_back(sum);
+  }
+  return losses;
+}
+
+}  // namespace
+
+GatedModel classification_losses(const SentenceEncoder& encoder,
+                                 const LabelProbe& probe,
+                                 const RaggedTokens& ids,
+                                 const std::vector<std::int64_t>& targets,
+                                 const Executor& executor) {
+  const Sentences sentences{encoder, ids, executor};
+  GatedModel model = model_of(sentences);
+  const auto of_batch = [&targets](std::size_t begin, std::size_t end) {
+    return std::span(targets).subspan(begin, end - begin);
+  };
+  model.losses = [=, &probe](
+                     std::size_t begin, std::size_t end,
+                     HeadGateSpan gates) -> Result<std::vector<double>> {
+    const auto embeddings = embeddings_of(sentences, begin, end, gates);
+    return embeddings
+               ? classification_loss(probe, *embeddings, of_batch(begin, end))
+               : embeddings.error();
+  };
+  model.gradients = [=, &probe](std::size_t begin, std::size_t end,
+                                HeadGateSpan gates) {
+    return gate_gradients(
+        sentences, begin, end, gates, [&](const Tensor<float, 2>& embeddings) {
+          return d_embeddings_of(probe, embeddings, of_batch(begin, end));
+        });
+  };
+  return model;
+}
+
+GatedModel embedding_losses(const SentenceEncoder& encoder,
+                            const RaggedTokens& ids, Seed seed,
+                            const Executor& executor) {
+  const Sentences sentences{encoder, ids, executor};
+  GatedModel model = model_of(sentences);
+  model.losses = [=](std::size_t begin, std::size_t end, HeadGateSpan gates) {
+    return embedding_loss(sentences, begin, end, gates);
+  };
+  model.gradients = [=](std::size_t begin, std::size_t end,
+                        HeadGateSpan gates) {
+    const auto directions = [&](const Tensor<float, 2>& embeddings) {
+      auto d = Tensor<float, 2>::create_unset(embeddings.extents());
+      for (std::size_t n = 0; d && n < end - begin; ++n) {
+        RandomStream(seed, kDirectionStream)
+            .substream(static_cast<std::uint32_t>(begin + n))
+            .fill_normal(d->elements().subspan(n * d->extent(1), d->extent(1)));
+      }
+      return d;
+    };
+    return gate_gradients(sentences, begin, end, gates, directions);
+  };
+  return model;
+}
+
+}  // namespace headwise
