@@ -9,8 +9,9 @@
 //
 // All options of the CPU but additive scores and kv_groups. In device memory:
 // the tensors, and what has an element a pair or a key, dense masks, key
-// padding, bias, keep mask and separators. In host memory, and read when a plan
-// is made: lengths, starts, ids, offsets and slopes.
+// padding, bias, keep mask and separators.
+// In host memory, and read when a plan is made: lengths, starts, ids, offsets
+// and slopes.
 //
 // Attention weights and statistics are a pass of their own over the pairs, in
 // float32 without the matrix units; only the former take Lq x Lkv memory.
