@@ -122,10 +122,7 @@ Result<std::string> make_page(const ViewFlags& flags, const SeenHeads& heads) {
   };
   show();
   const auto see = [&](const SeenLayer& layer) -> Status {
-    Status s = page->add({.number = layer.number,
-                          .query = layer.query,
-                          .key = layer.key,
-                          .steps = layer.steps});
+    Status s = add_to_page(*page, layer);
     ++done;
     show();
     return s;

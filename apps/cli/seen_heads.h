@@ -13,6 +13,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/inspect/trace.h"
+#include "kept_heads.h"
 #include "seen_flags.h"
 
 namespace headwise::cli {
@@ -32,8 +33,9 @@ struct SeenText {
 
 struct SeenLayer {
   std::size_t number = 0;
-  TensorView<const float, 4> query;     // (B, Lq, Hq, D)
-  TensorView<const float, 4> key;       // (B, Lkv, Hkv, D)
+  KeptHeads heads;                     // where none stays, there are no tensors
+  TensorView<const float, 4> query{};  // (B, Lq, Hq, D)
+  TensorView<const float, 4> key{};    // (B, Lkv, Hkv, D)
   std::span<const TracedStep> steps{};  // where they were asked for
 };
 using SeeLayer = std::function<Status(const SeenLayer&)>;

@@ -74,6 +74,10 @@ Status SeenSentence::read(const SeenFlags& flags, std::string text) {
 Status SeenSentence::see_layer(std::size_t number,
                                TensorView<const float, 3> hidden, bool steps,
                                const SeeLayer& see) const {
+  KeptHeads kept = kept_heads(model_.settings().config, number);
+  if (kept.none()) {
+    return see({.number = number, .heads = std::move(kept)});
+  }
   const MultiHeadAttention& attention =
       model_.encoder().layers()[number].attention;
   const auto query =
@@ -100,6 +104,7 @@ Status SeenSentence::see_layer(std::size_t number,
         x.data(), {1, hidden.extent(1), heads, *config.head_dim});
   };
   return see({.number = number,
+              .heads = std::move(kept),
               .query = heads_of(*query, config.num_heads),
               .key = heads_of(*key, *config.num_kv_heads),
               .steps = trace.steps()});

@@ -283,8 +283,10 @@ Status SeenTensors::visit(bool steps, const SeeLayer& see) const {
   const std::vector<TracedStep> listed =
       steps ? list() : std::vector<TracedStep>();
   for (const std::size_t number : layers_) {
+    const auto query = query_.layer(number, heads_first_);
     if (Status s = see({.number = number,
-                        .query = query_.layer(number, heads_first_),
+                        .heads = KeptHeads::all(query.extent(2)),
+                        .query = query,
                         .key = key_.layer(number, heads_first_),
                         .steps = listed});
         !s) {

@@ -1,14 +1,15 @@
 #include "view_heads.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <string_view>
+#include <utility>
 
-#include "headwise/inspect/view_page.h"
 #include "inspect/view_layer.h"
 #include "option_errors.h"
 
@@ -84,17 +85,54 @@ Result<WholeHead> whole_of(const ShownLayer& layer, std::size_t h) {
   return WholeHead{*std::move(attn_weights), *std::move(allowed)};
 }
 
-Result<DrawnHead> draw(const ShownLayer& layer, const HeadName& name) {
+// Head h of the tensors.
+Result<DrawnHead> draw(const ShownLayer& layer, std::size_t h,
+                       const HeadName& name) {
   DrawnHead head{.name = name,
-                 .kv_head = layer.spec().shape.kv_head(name.head),
-                 .pooled = pool_rows(layer.head(name.head).rows),
-                 .map = {}};
-  auto map = map_of(layer, name.head);
+                 .kv_head = kv_head_number(layer.spec().shape, h, name.head),
+                 .pooled = pool_rows(layer.head(h).rows)};
+  auto map = map_of(layer, h);
   if (!map) {
     return map.error();
   }
   head.map = *std::move(map);
   return head;
+}
+
+Error was_pruned(const HeadName& name, const KeptHeads& heads) {
+  return {ErrorCode::invalid_argument,
+          fmt::format(
+              "--head is {}.{}, which was pruned; {}", name.layer, name.head,
+              heads.none() ? "no head of that layer is left"
+                           : fmt::format("of that layer {} stay",
+                                         fmt::join(heads.numbers(), ", ")))};
+}
+
+// Adds the heads of a layer that stay, and keeps `whole` where it is one.
+Status draw_layer(const SeenLayer& seen, const AttentionOptions& options,
+                  std::size_t sequence, const std::optional<HeadName>& whole,
+                  DrawnHeads& drawn) {
+  const auto layer = ShownLayer::create(seen.query, seen.key, options, sequence,
+                                        /*elements=*/false);
+  if (!layer) {
+    return layer.error();
+  }
+  for (std::size_t h = 0; h < layer->spec().shape.Hq; ++h) {
+    const HeadName name{seen.number, seen.heads.numbers()[h]};
+    auto head = draw(*layer, h, name);
+    if (!head) {
+      return head.error();
+    }
+    drawn.heads.push_back(*std::move(head));
+    if (whole == name) {
+      auto kept = whole_of(*layer, h);
+      if (!kept) {
+        return kept.error();
+      }
+      drawn.whole = *std::move(kept);
+    }
+  }
+  return ok();
 }
 
 }  // namespace
@@ -122,27 +160,16 @@ Result<DrawnHeads> compute_heads(const SeenHeads& heads, std::size_t sequence,
   DrawnHeads drawn;
   const AttentionOptions options = heads.options();
   const auto see = [&](const SeenLayer& seen) -> Status {
-    const auto layer = ShownLayer::create(seen.query, seen.key, options,
-                                          sequence, /*elements=*/false);
-    if (!layer) {
-      return layer.error();
+    if (whole && whole->layer == seen.number &&
+        seen.heads.pruned(whole->head)) {
+      return was_pruned(*whole, seen.heads);
     }
-    for (std::size_t h = 0; h < layer->spec().shape.Hq; ++h) {
-      const HeadName name{seen.number, h};
-      auto head = draw(*layer, name);
-      if (!head) {
-        return head.error();
-      }
-      drawn.heads.push_back(*std::move(head));
-      if (whole == name) {
-        auto kept = whole_of(*layer, h);
-        if (!kept) {
-          return kept.error();
-        }
-        drawn.whole = *std::move(kept);
-      }
+    for (const std::size_t number : seen.heads.pruned()) {
+      drawn.heads.push_back({.name = {seen.number, number}, .pruned = true});
     }
-    return ok();
+    return seen.heads.none()
+               ? ok()
+               : draw_layer(seen, options, sequence, whole, drawn);
   };
   if (Status s = heads.visit(/*steps=*/false, see); !s) {
     return s.error();
@@ -151,7 +178,21 @@ Result<DrawnHeads> compute_heads(const SeenHeads& heads, std::size_t sequence,
     return bad_option("--head", fmt::format("{}.{}", whole->layer, whole->head),
                       "a head of the layers that are shown");
   }
+  std::ranges::sort(drawn.heads, {}, [](const DrawnHead& head) {
+    return std::pair(head.name.layer, head.name.head);
+  });
   return drawn;
+}
+
+Status add_to_page(ViewPage& page, const SeenLayer& layer) {
+  return layer.heads.none()
+             ? page.add_pruned(layer.number, layer.heads.num_heads())
+             : page.add({.number = layer.number,
+                         .query = layer.query,
+                         .key = layer.key,
+                         .steps = layer.steps,
+                         .head_numbers = layer.heads.numbers(),
+                         .num_heads = layer.heads.num_heads()});
 }
 
 }  // namespace headwise::cli

@@ -8,6 +8,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
+#include "headwise/inspect/view_page.h"
 #include "inspect/view_head.h"
 #include "seen_heads.h"
 
@@ -24,11 +25,12 @@ Result<HeadName> parse_head(const std::string& text);
 
 struct DrawnHead {
   HeadName name;
+  bool pruned = false;  // then it is its name and nothing else
   std::size_t kv_head = 0;
-  PooledRows pooled;
+  PooledRows pooled{};
   // The largest attention weight of each cell, (map_size(Lq), map_size(Lkv));
   // NaN: no pair of the cell may attend.
-  Tensor<float, 2> map;
+  Tensor<float, 2> map{};
 };
 
 // One head whole: attention weights and who may attend, (1, Lq, Lkv).
@@ -38,14 +40,17 @@ struct WholeHead {
 };
 
 struct DrawnHeads {
-  std::vector<DrawnHead> heads;      // by layer, then by head
+  std::vector<DrawnHead> heads;      // by layer, then by number
   std::optional<WholeHead> whole{};  // of the head that was asked for
 };
 
 // `whole`: the head to keep whole, where one is. Errors: as ViewPage's;
-// out_of_range for a head that is not there; unsupported for one of more than
-// kMostMapLength queries or keys.
+// invalid_argument for a head that is not there, or no longer; unsupported for
+// one of more than kMostMapLength queries or keys.
 Result<DrawnHeads> compute_heads(const SeenHeads& heads, std::size_t sequence,
                                  const std::optional<HeadName>& whole);
+
+// Errors: ViewPage's.
+Status add_to_page(ViewPage& page, const SeenLayer& layer);
 
 }  // namespace headwise::cli

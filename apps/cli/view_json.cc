@@ -51,8 +51,12 @@ std::string view_json(const SeenText& text, const DrawnHeads& drawn,
   json["key_tokens"] = text.key_labels;
   json["units"] = {{"entropy", "nats"}, {"distance", "keys"}};
   json["heads"] = Json::array();
+  json["pruned"] = Json::array();
   for (const DrawnHead& head : drawn.heads) {
-    if (!whole || head.name == *whole) {
+    if (head.pruned) {
+      json["pruned"].push_back(
+          {{"layer", head.name.layer}, {"head", head.name.head}});
+    } else if (!whole || head.name == *whole) {
       json["heads"].push_back(head_json(head));
     }
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "headwise/inspect/heads_grid_svg.h"
 #include "headwise/inspect/heads_svg.h"
@@ -31,14 +32,16 @@ std::string note_of(const DrawnHead& head, const std::string& sort) {
              : "";
 }
 
-// Places of the heads, the largest of `sort` first, those without it last.
+// Places of the heads, the largest of `sort` first, then those without it, and
+// last those that were pruned.
 std::vector<std::size_t> order_of(const std::vector<DrawnHead>& heads,
                                   const std::string& sort) {
   std::vector<std::size_t> order(heads.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (const auto k = find_statistic(sort)) {
     std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-      return heads[a].pooled.mean[*k] > heads[b].pooled.mean[*k];
+      return std::pair(!heads[a].pruned, heads[a].pooled.mean[*k]) >
+             std::pair(!heads[b].pruned, heads[b].pooled.mean[*k]);
     });
   }
   return order;
@@ -78,8 +81,8 @@ Result<std::string> view_picture(const SeenText& text, const DrawnHeads& drawn,
   std::vector<GridHead> heads;
   for (const std::size_t n : order_of(drawn.heads, words.sort)) {
     const DrawnHead& head = drawn.heads[n];
-    heads.push_back({head.name.layer, head.name.head, false, head.map.view(),
-                     note_of(head, words.sort)});
+    heads.push_back({head.name.layer, head.name.head, head.pruned,
+                     head.map.view(), note_of(head, words.sort)});
   }
   return heads_grid_svg({.heads = heads,
                          .title = words.title,

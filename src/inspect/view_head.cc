@@ -135,6 +135,11 @@ void encode_map(const ViewedHead& head, EncodedHead& to) {
 
 }  // namespace
 
+std::size_t kv_head_number(const AttentionShape& shape, std::size_t h,
+                           std::size_t number) {
+  return shape.Hq == shape.Hkv ? number : shape.kv_head(h);
+}
+
 PooledRows pool_rows(TensorView<const float, 2> rows) {
   PooledRows pooled;
   std::array<double, kStatistics> sums{};

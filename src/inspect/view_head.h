@@ -46,6 +46,11 @@ struct ViewedHead {
   bool elements = true;  // query and key go into the page
 };
 
+// The number of the key and value head that head h of the tensors reads, which
+// has this number in its layer: the same where each has keys of its own.
+std::size_t kv_head_number(const AttentionShape& shape, std::size_t h,
+                           std::size_t number);
+
 // Means over the queries that have a key.
 struct PooledRows {
   std::array<std::optional<double>, kStatistics> mean{};

@@ -337,10 +337,8 @@ Json ViewPage::Parts::add_head(const ShownLayer& layer, const HeadPlace& place,
     return block ? Json(add_block(*std::move(block))) : Json(nullptr);
   };
   error = std::max(error, head.error);
-  // Heads that share no keys read those of their own number.
-  const bool own_keys = spec.shape.Hq == spec.shape.Hkv;
   return {{"number", place.number},
-          {"kv_head", own_keys ? place.number : spec.shape.kv_head(place.h)},
+          {"kv_head", kv_head_number(spec.shape, place.h, place.number)},
           {"pruned", false},
           {"mask", place.mask},
           {"alibi", spec.alibi.given() ? Json(spec.alibi.slope(place.h))

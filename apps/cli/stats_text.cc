@@ -1,0 +1,114 @@
+#include "stats_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "headwise/version.h"
+#include "statistic_names.h"
+
+namespace headwise::cli {
+namespace {
+
+std::string pruned_text(const std::vector<PrunedLayer>& layers) {
+  std::string text;
+  for (const PrunedLayer& layer : layers) {
+    const std::vector<std::size_t> heads = layer.heads.pruned();
+    text += layer.heads.none()
+                ? fmt::format("layer {}: all {} heads were pruned\n",
+                              layer.layer, heads.size())
+                : fmt::format("layer {}: pruned {}\n", layer.layer,
+                              fmt::join(heads, ", "));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string stats_table(const HeadStats& stats) {
+  std::string text = fmt::format("{:>5} {:>5}", "layer", "head");
+  for (const std::string& name : statistic_names()) {
+    text += fmt::format(" {:>9}", name);
+  }
+  text += '\n';
+  std::int64_t without_key = 0;
+  std::int64_t queries = 0;
+  for (const HeadLine& line : stats.lines) {
+    text += fmt::format("{:>5} {:>5}", line.layer, line.head);
+    for (std::size_t k = 0; k < kStatistics; ++k) {
+      const int digits = k == index_of(Statistic::distance) ? 2 : 4;
+      text += std::isnan(line.mean[k])
+                  ? fmt::format(" {:>9}", "-")
+                  : fmt::format(" {:>9.{}f}", line.mean[k], digits);
+    }
+    text += '\n';
+    without_key = std::max(without_key, line.without_key);
+    queries = std::max(queries, line.queries + line.without_key);
+  }
+  if (without_key != 0) {
+    text += fmt::format(
+        "{} of {} queries see no key in some head, and are in none of its "
+        "means\n",
+        without_key, queries);
+  }
+  return text + pruned_text(stats.pruned);
+}
+
+std::string stats_csv(const HeadStats& stats) {
+  std::string text = "layer,head,queries,queries_without_key";
+  for (const std::string& name : statistic_names()) {
+    text += "," + name;
+  }
+  text += "\n";
+  for (const HeadLine& line : stats.lines) {
+    text += fmt::format("{},{},{},{}", line.layer, line.head, line.queries,
+                        line.without_key);
+    for (const double mean : line.mean) {
+      // All digits of a float; an empty field where there is none.
+      text +=
+          std::isnan(mean) ? "," : fmt::format(",{}", static_cast<float>(mean));
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string stats_json(const SeenText& seen, const HeadStats& stats) {
+  nlohmann::ordered_json json = {{"schema", "headwise.stats"},
+                                 {"schema_version", 1},
+                                 {"headwise_version", version()}};
+  if (seen.model) {
+    json["model"] = *seen.model;
+    json["text"] = *seen.text;
+    json["tokens"] = seen.query_labels;
+    json["cut_tokens"] = seen.cut_tokens;
+  }
+  json["units"] = {{"entropy", "nats"}, {"distance", "keys"}};
+  json["heads"] = nlohmann::ordered_json::array();
+  for (const HeadLine& line : stats.lines) {
+    nlohmann::ordered_json head = {{"layer", line.layer},
+                                   {"head", line.head},
+                                   {"queries", line.queries},
+                                   {"queries_without_key", line.without_key}};
+    for (std::size_t k = 0; k < kStatistics; ++k) {
+      const double mean = line.mean[k];
+      head[std::string(name_of(static_cast<Statistic>(k)))] =
+          std::isnan(mean) ? nlohmann::ordered_json(nullptr)
+                           : nlohmann::ordered_json(static_cast<float>(mean));
+    }
+    json["heads"].push_back(std::move(head));
+  }
+  json["pruned"] = nlohmann::ordered_json::array();
+  for (const PrunedLayer& layer : stats.pruned) {
+    for (const std::size_t head : layer.heads.pruned()) {
+      json["pruned"].push_back({{"layer", layer.layer}, {"head", head}});
+    }
+  }
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+         "\n";
+}
+
+}  // namespace headwise::cli
