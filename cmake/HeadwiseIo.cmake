@@ -49,8 +49,10 @@ target_sources(headwise_io
     src/inspect/base64.cc
     src/inspect/heat_colour.cc
     src/inspect/heat_image.cc
+    src/inspect/axis_step.cc
     src/inspect/svg_text.cc
     src/inspect/svg_writer.cc
+    src/inspect/heat_ramp.cc
     src/inspect/heads_svg.cc
     src/inspect/grid_words.cc
     src/inspect/grid_layout.cc

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "inspect/axis_step.h"
+
 namespace headwise::cli {
 namespace {
 
@@ -63,23 +65,9 @@ std::string polyline(const std::vector<double>& points, double top,
       text);
 }
 
-// The distance of the lines: 1, 2 or 5 times a power of ten, for at most five.
-double line_step(double top) {
-  double power = 1e-9;
-  while (power * 50 < top) {
-    power *= 10;
-  }
-  for (const double digit : {1.0, 2.0, 5.0}) {
-    if (power * digit * 5 >= top) {
-      return power * digit;
-    }
-  }
-  return power * 10;
-}
-
 std::string axes(double top, std::size_t steps) {
   std::string text;
-  const double step = line_step(top);
+  const double step = axis_step(top);
   for (int n = 0; n * step <= top; ++n) {
     const double loss = n * step;
     const double y = kTop + (1 - loss / top) * kHeight;

@@ -12,6 +12,7 @@
 #include "inspect/grid_words.h"
 #include "inspect/heat_colour.h"
 #include "inspect/heat_image.h"
+#include "inspect/heat_ramp.h"
 #include "inspect/svg_text.h"
 #include "inspect/svg_writer.h"
 
@@ -185,16 +186,12 @@ class Picture {
     const double y =
         top_ + layout_.line_height * static_cast<double>(layout_.lines) + 12;
     constexpr int kParts = 50;
-    constexpr double kPart = 4;
-    constexpr double kEnd = kMargin + kParts * kPart;
-    for (int part = 0; part < kParts; ++part) {
-      svg_.rectangle({kMargin + part * kPart, y, kPart + 0.5, 14},
-                     colour_text(heat_colour(part / (kParts - 1.0))));
-    }
+    constexpr double kEnd = kMargin + kParts * kRampPart;
+    draw_heat_ramp(svg_, kMargin, y, kParts);
     constexpr std::array<std::pair<double, std::string_view>, 3> kTicks = {
         {{0, "0"}, {0.1, "10%"}, {0.4, "40%"}}};
     for (const auto& [share, words] : kTicks) {
-      svg_.text(kMargin + std::sqrt(share) * kParts * kPart, y + 27, words,
+      svg_.text(kMargin + std::sqrt(share) * kParts * kRampPart, y + 27, words,
                 share > 0 ? R"(text-anchor="middle")" : "");
     }
     svg_.text(kEnd, y + 27, words_.scale_end, R"(text-anchor="end")");

@@ -10,6 +10,7 @@
 #include "headwise/base/checked_product.h"
 #include "inspect/heat_colour.h"
 #include "inspect/heat_image.h"
+#include "inspect/heat_ramp.h"
 #include "inspect/svg_text.h"
 #include "inspect/svg_writer.h"
 
@@ -285,12 +286,8 @@ class Picture {
     const double y =
         kMargin + kTitle + lines(given_, layout_) * (layout_.height + kGap) + 8;
     constexpr int kParts = 40;
-    constexpr double kPart = 4;
-    for (int part = 0; part < kParts; ++part) {
-      svg_.rectangle({kMargin + part * kPart, y, kPart + 0.5, 14},
-                     colour_text(heat_colour(part / (kParts - 1.0))));
-    }
-    const double end = kMargin + kParts * kPart;
+    draw_heat_ramp(svg_, kMargin, y, kParts);
+    const double end = kMargin + kParts * kRampPart;
     svg_.text(kMargin, y + 28, "0");
     svg_.text(end, y + 28, svg_number(largest_), "text-anchor=\"end\"");
     svg_.text((kMargin + end) / 2, y + 44, words_.scale,

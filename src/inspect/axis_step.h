@@ -1,0 +1,10 @@
+// Where the lines of an axis stand.
+#pragma once
+
+namespace headwise {
+
+// The distance of the lines of an axis of this length, above 0: 1, 2 or 5 times
+// a power of ten, for at most five of them.
+double axis_step(double length);
+
+}  // namespace headwise
