@@ -21,6 +21,8 @@ target_sources(headwise_io
     include/headwise/inspect/step_table.h
     include/headwise/inspect/heads_svg.h
     include/headwise/inspect/heads_grid_svg.h
+    include/headwise/inspect/head_scores_svg.h
+    include/headwise/inspect/accuracy_curve_svg.h
     include/headwise/inspect/view_page.h
     include/headwise/interop/array.h
     include/headwise/interop/npy.h
@@ -57,6 +59,8 @@ target_sources(headwise_io
     src/inspect/grid_words.cc
     src/inspect/grid_layout.cc
     src/inspect/heads_grid_svg.cc
+    src/inspect/head_scores_svg.cc
+    src/inspect/accuracy_curve_svg.cc
     src/inspect/view_block.cc
     src/inspect/view_error.cc
     src/inspect/view_head.cc

@@ -31,6 +31,20 @@ Rgb heat_colour(double share) {
   return rgb;
 }
 
+Rgb ink_on(Rgb ground) {
+  // Relative luminance, WCAG 2.1.
+  const auto light = [](std::uint8_t channel) {
+    const double share = channel / 255.0;
+    return share <= 0.04045 ? share / 12.92
+                            : std::pow((share + 0.055) / 1.055, 2.4);
+  };
+  const double luminance = 0.2126 * light(ground[0]) +
+                           0.7152 * light(ground[1]) +
+                           0.0722 * light(ground[2]);
+  constexpr double kAlike = 0.1791287847;  // sqrt(1.05 * 0.05) - 0.05
+  return luminance > kAlike ? Rgb{0, 0, 0} : Rgb{255, 255, 255};
+}
+
 std::string colour_text(Rgb colour) {
   std::array<char, 8> text{};
   std::snprintf(text.data(), text.size(), "#%02x%02x%02x", colour[0], colour[1],

@@ -18,6 +18,10 @@ Rgb heat_colour(double share);
 inline constexpr Rgb kMaskedColour = {236, 236, 236};
 inline constexpr Rgb kNoNumberColour = {255, 0, 255};
 
+// Black or white, whichever is easier to read on the colour: their contrast, as
+// WCAG counts it, is at least 4.5.
+Rgb ink_on(Rgb ground);
+
 // "#440154"
 std::string colour_text(Rgb colour);
 

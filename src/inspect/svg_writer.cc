@@ -25,21 +25,26 @@ Status check_zoom(std::string_view operation, double zoom) {
 }
 
 SvgWriter::SvgWriter(double width, double height, std::string_view title,
-                     std::string_view hatch) {
+                     std::string_view hatch, std::string_view description) {
   svg_ = R"(<svg xmlns="http://www.w3.org/2000/svg" width=")" +
          svg_number(width) + "\" height=\"" + svg_number(height) +
          "\" viewBox=\"0 0 " + svg_number(width) + " " + svg_number(height) +
          "\" font-family=\"sans-serif\" font-size=\"11\" role=\"img\">\n"
          "<title>" +
-         svg_text(title) + "</title>\n<defs>\n<pattern id=\"";
-  svg_ += hatch;
-  svg_ +=
-      R"svg(" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+         svg_text(title) + "</title>\n" +
+         (description.empty() ? ""
+                              : "<desc>" + svg_text(description) + "</desc>\n");
+  if (!hatch.empty()) {
+    svg_ += "<defs>\n<pattern id=\"";
+    svg_ += hatch;
+    svg_ +=
+        R"svg(" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
 <rect width="5" height="5" fill="#f4f4f4"/>
 <line x1="0" y1="0" x2="0" y2="5" stroke="#9a9a9a" stroke-width="1.6"/>
 </pattern></defs>
-<rect width="100%" height="100%" fill="#ffffff"/>
 )svg";
+  }
+  svg_ += "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
   text(kMargin, kMargin + 14, title, R"(font-size="16" font-weight="bold")");
 }
 

@@ -22,10 +22,11 @@ struct Box {
 
 class SvgWriter {
  public:
-  // Fill with "url(#HATCH)" for what is not there. The title is the file's and
-  // stands at the top of the picture.
+  // Fill with "url(#HATCH)" for what is not there, if it has a name. The title
+  // is the file's and stands at the top of the picture; the description is for
+  // those who do not see it.
   SvgWriter(double width, double height, std::string_view title,
-            std::string_view hatch);
+            std::string_view hatch, std::string_view description = "");
 
   // Where the title is written, and how wide it is.
   static constexpr double kMargin = 24;
