@@ -24,6 +24,8 @@ void add_run(CLI::App& app, Command& chosen);
 void add_encode(CLI::App& app, Command& chosen);
 void add_view(CLI::App& app, Command& chosen);
 void add_stats(CLI::App& app, Command& chosen);
+void add_importance(CLI::App& app, Command& chosen);
+void add_prune(CLI::App& app, Command& chosen);
 void add_train(CLI::App& app, Command& chosen);
 void add_bench(CLI::App& app, Command& chosen);
 void add_inspect(CLI::App& app, Command& chosen);

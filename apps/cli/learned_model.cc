@@ -6,6 +6,10 @@
 #include <cmath>
 #include <utility>
 
+#include "interop/find_params.h"
+#include "interop/param_file.h"
+#include "sha256.h"
+
 namespace headwise::cli {
 namespace {
 
@@ -31,6 +35,28 @@ Result<LearnedModel> read_learned_model(const std::string& folder) {
     return probe.error();
   }
   return LearnedModel{*std::move(encoder), *std::move(probe)};
+}
+
+Result<std::string> digest_of_model(const SentenceEncoder& encoder) {
+  constexpr std::string_view kOperation = "model";
+  const auto path =
+      find_params(kOperation, encoder.settings().transformer_folder);
+  if (!path) {
+    return path.error();
+  }
+  const auto file = ParamFile::open(kOperation, *path, FileAccess::mapped);
+  if (!file) {
+    return file.error();
+  }
+  std::string digests;
+  for (const std::string& name : file->files()) {
+    const auto digest = sha256_of_file(name);
+    if (!digest) {
+      return digest;
+    }
+    digests += *digest;
+  }
+  return file->files().size() == 1 ? digests : sha256_of_text(digests);
 }
 
 Result<LabelProbe> train_probe(const SentenceEncoder& encoder,

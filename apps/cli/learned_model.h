@@ -27,6 +27,10 @@ struct LearnedModel {
 // Errors: those of SentenceEncoder::read() and LabelProbe::read().
 Result<LearnedModel> read_learned_model(const std::string& folder);
 
+// What tells a model's parameters from any others: the SHA-256 of their file,
+// of several the digest of theirs. Errors: io_error, and those of opening them.
+Result<std::string> digest_of_model(const SentenceEncoder& encoder);
+
 // How texts are taken.
 struct TextOptions {
   std::optional<std::size_t> max_tokens{};

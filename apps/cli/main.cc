@@ -48,6 +48,8 @@ int run(const std::vector<std::string>& arguments) {
   add_view(app, chosen);
   add_stats(app, chosen);
   add_train(app, chosen);
+  add_importance(app, chosen);
+  add_prune(app, chosen);
   add_bench(app, chosen);
   add_inspect(app, chosen);
   add_convert(app, chosen);

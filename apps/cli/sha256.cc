@@ -12,6 +12,19 @@
 #include "interop/input_file.h"
 
 namespace headwise::cli {
+namespace {
+
+std::string digits_of(sha256_ctx& context) {
+  std::array<std::uint8_t, SHA256_DIGEST_SIZE> digest{};
+  nettle_sha256_digest(&context, digest.size(), digest.data());
+  std::string text;
+  for (const std::uint8_t byte : digest) {
+    text += fmt::format("{:02x}", byte);
+  }
+  return text;
+}
+
+}  // namespace
 
 Result<std::string> sha256_of_file(const std::string& path) {
   auto file = InputFile::open("inspect", path);
@@ -32,13 +45,16 @@ Result<std::string> sha256_of_file(const std::string& path) {
       break;
     }
   }
-  std::array<std::uint8_t, SHA256_DIGEST_SIZE> digest{};
-  nettle_sha256_digest(&context, digest.size(), digest.data());
-  std::string text;
-  for (const std::uint8_t byte : digest) {
-    text += fmt::format("{:02x}", byte);
-  }
-  return text;
+  return digits_of(context);
+}
+
+std::string sha256_of_text(std::string_view text) {
+  sha256_ctx context{};
+  nettle_sha256_init(&context);
+  nettle_sha256_update(
+      &context, text.size(),
+      reinterpret_cast<const std::uint8_t*>(text.data()));  // its bytes
+  return digits_of(context);
 }
 
 }  // namespace headwise::cli

@@ -1,7 +1,8 @@
-// The SHA-256 of a file, in the digits that `sha256sum` prints.
+// The SHA-256 of a file or a text, in the digits that `sha256sum` prints.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "headwise/base/result.h"
 
@@ -9,5 +10,7 @@ namespace headwise::cli {
 
 // Errors: io_error, `inspect: PATH: ..`.
 Result<std::string> sha256_of_file(const std::string& path);
+
+std::string sha256_of_text(std::string_view text);
 
 }  // namespace headwise::cli

@@ -24,8 +24,8 @@
 //
 // With num_kv_heads < num_heads (grouped-query attention; 1: multi-query) head
 // h of the queries reads head h / (num_heads / num_kv_heads) of keys and
-// values, or the one that kv_group_sizes says. `.head_gates` turns heads down or
-// off: merge(gated(...)), the context of each head times its gate. Keys and
+// values, or the one that kv_group_sizes says. `.head_gates` turns heads down
+// or off: merge(gated(...)), the context of each head times its gate. Keys and
 // values that the mask hides from every query of their sequence at its end are
 // not projected, unless a trace or EmptyRow::uniform reads them.
 //

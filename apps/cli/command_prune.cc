@@ -1,0 +1,375 @@
+// headwise prune
+// A model without the heads that matter least: smaller, faster, and what it
+// costs.
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cmath>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "args.h"
+#include "command.h"
+#include "headwise/interop/atomic_file.h"
+#include "headwise/models/write_model.h"
+#include "headwise/prune/correct_outputs.h"
+#include "interop/find_params.h"
+#include "interop/param_file.h"
+#include "output.h"
+#include "progress_bar.h"
+#include "prune_count.h"
+#include "prune_curve.h"
+#include "prune_flags.h"
+#include "prune_job.h"
+#include "prune_report.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::string_view kExamples =
+    R"(  headwise prune --model model --scores scores.json --remove 40% --out smaller
+  headwise prune --model topics --scores scores.json --max-drop 1% --data test.tsv \
+      --out smaller
+  headwise prune --model topics --scores scores.json --data test.tsv --random 10 \
+      --curve curve.svg)";
+
+constexpr std::string_view kFooter =
+    R"(The heads go in the order of the scores (headwise importance). OUT is a model's folder
+as any other: headwise encode, view, train, importance take it. What a head added to
+every output whatever it attended to goes into the output bias. Accuracy is that of the
+model's classifier (headwise train --model) on --data; texts without labels tell how far
+the embeddings move. An interrupted --max-drop or --curve is gone on with by the same
+command.)";
+
+// ---- How many. ----
+
+Result<std::size_t> heads_to_remove(const PruneJob& job) {
+  const PruneFlags& flags = job.flags();
+  const std::vector<HeadId>& order = job.scores().importance.order;
+  if (flags.max_drop.empty()) {
+    return count_to_remove(flags, order.size());
+  }
+  const auto drop = largest_drop(flags);
+  if (!drop) {
+    return drop.error();
+  }
+  Journal journal = job.journal(flags.out);
+  PrunedAccuracy accuracy = job.accuracy();
+  ProgressBar bar{"prune"};
+  const Progress progress = bar.progress();
+  const auto found = most_within(
+      *drop, order.size(), [&](std::size_t count) -> Result<double> {
+        const auto answers = accuracy.without(order, count, "scores", journal);
+        if (!answers) {
+          return answers.error();
+        }
+        if (progress) {
+          bar.set_note(fmt::format("accuracy={:.3f}", answers->accuracy()));
+          progress(count, order.size());
+        }
+        return answers->accuracy();
+      });
+  if (found) {
+    journal.remove();
+  }
+  return found;
+}
+
+// ---- The model. ----
+
+// Texts that outputs are corrected on, as far apart as they go: more of them
+// change little and cost memory.
+constexpr std::size_t kCalibration = 256;
+
+Status correct(const PruneJob& job, BertEncoder& pruned) {
+  const std::vector<std::string_view>& texts = job.text()->texts;
+  std::vector<std::string_view> some;
+  const std::size_t count = std::min(kCalibration, texts.size());
+  for (std::size_t n = 0; n < count; ++n) {
+    some.push_back(texts[n * texts.size() / count]);
+  }
+  const SentenceEncoder& encoder = job.model().encoder;
+  const auto tokens =
+      encoder.tokenize(some, {.max_tokens = job.text_options().max_tokens,
+                              .executor = &job.executor()});
+  if (!tokens) {
+    return tokens.error();
+  }
+  ProgressBar bar{"correct"};
+  return correct_outputs(
+      pruned, encoder.encoder(), tokens->ids,
+      {.progress = bar.progress(), .executor = &job.executor()});
+}
+
+Result<LearnedModel> pruned_model(const PruneJob& job, std::size_t count) {
+  auto model = read_learned_model(job.flags().model);
+  if (!model) {
+    return model;
+  }
+  const auto heads = std::span(job.scores().importance.order).first(count);
+  Status s = remove_heads(model->encoder.encoder(), heads, job.constant());
+  if (s && job.flags().correct) {
+    s = correct(job, model->encoder.encoder());
+  }
+  return s ? std::move(model) : s.error();
+}
+
+Status write(const PruneJob& job, const LearnedModel& pruned) {
+  const BertEncoder& encoder = pruned.encoder.encoder();
+  return write_model(
+      job.flags().model, job.flags().out,
+      {.params = encoder.attention_params(), .config = &encoder.config()});
+}
+
+// ---- The report. ----
+
+Result<std::size_t> bytes_of(const std::string& folder) {
+  const auto path = find_params("prune", folder);
+  if (!path) {
+    return path.error();
+  }
+  const auto file = ParamFile::open("prune", *path, FileAccess::mapped);
+  if (!file) {
+    return file.error();
+  }
+  std::size_t bytes = 0;
+  for (const std::string& name : file->files()) {
+    struct stat status {};
+    bytes += ::stat(name.c_str(), &status) == 0
+                 ? static_cast<std::size_t>(status.st_size)
+                 : 0;
+  }
+  return bytes;
+}
+
+// The mean cosine of each text's two embeddings.
+Result<double> mean_cosine(const PruneJob& job, const LearnedModel& pruned) {
+  const TextOptions options = job.text_options();
+  const SentenceOptions taken{.max_tokens = options.max_tokens,
+                              .executor = options.executor};
+  const auto a = job.model().encoder.encode(job.text()->texts, taken);
+  const auto b = pruned.encoder.encode(job.text()->texts, taken);
+  if (!a || !b) {
+    return a ? b.error() : a.error();
+  }
+  double sum = 0;
+  const auto [texts, size] = a->embeddings.extents();
+  for (std::size_t n = 0; n < texts; ++n) {
+    double ab = 0;
+    double aa = 0;
+    double bb = 0;
+    for (std::size_t e = 0; e < size; ++e) {
+      const double x = a->embeddings(n, e);
+      const double y = b->embeddings(n, e);
+      ab += x * y;
+      aa += x * x;
+      bb += y * y;
+    }
+    sum += ab / std::sqrt(aa * bb);
+  }
+  return sum / static_cast<double>(texts);
+}
+
+Status measure_accuracy(const PruneJob& job, const LearnedModel& pruned,
+                        PruneReport& report) {
+  report.why_no_accuracy = job.why_no_accuracy();
+  if (!job.text()) {
+    return ok();
+  }
+  if (!report.why_no_accuracy.empty()) {
+    const auto cosine = mean_cosine(job, pruned);
+    if (cosine) {
+      report.cosine = *cosine;
+    }
+    return cosine ? ok() : Status(cosine.error());
+  }
+  const LabelProbe& probe = *job.model().probe;
+  const auto answers = [&](const SentenceEncoder& encoder, const char* label) {
+    ProgressBar bar{label};
+    TextOptions options = job.text_options();
+    options.progress = bar.progress();
+    return answers_of(encoder, probe, *job.text(), options);
+  };
+  auto before = answers(job.model().encoder, "before");
+  auto after = answers(pruned.encoder, "after");
+  if (!before || !after) {
+    return before ? after.error() : before.error();
+  }
+  report.before = *std::move(before);
+  report.after = *std::move(after);
+  return ok();
+}
+
+Result<PruneReport> report_of(const PruneJob& job, const LearnedModel& pruned) {
+  constexpr std::size_t kMostTokens = 128;
+  const BertEncoder& before = job.model().encoder.encoder();
+  const BertEncoder& after = pruned.encoder.encoder();
+  PruneReport report{.out = job.flags().out,
+                     .method = job.scores().method,
+                     .corrected = job.flags().correct};
+  const ModelSettings& settings = job.model().encoder.settings();
+  const auto bytes_before = bytes_of(settings.transformer_folder);
+  const auto bytes_after = bytes_of(job.flags().out);
+  if (!bytes_before || !bytes_after) {
+    return bytes_before ? bytes_after.error() : bytes_before.error();
+  }
+  report.sizes = {job.scores().importance.order.size(), 0, *bytes_before,
+                  *bytes_after};
+  for (std::size_t n = 0; n < after.layers().size(); ++n) {
+    report.kept.push_back(heads_of(after.config(), n));
+    report.sizes.heads_after += report.kept.back();
+  }
+  if (Status s = measure_accuracy(job, pruned, report); !s) {
+    return s.error();
+  }
+  const std::size_t tokens =
+      std::min({kMostTokens, settings.max_tokens,
+                job.text_options().max_tokens.value_or(kMostTokens)});
+  auto times = measure_times(before, after, tokens, job.executor());
+  if (!times) {
+    return times.error();
+  }
+  report.times = *times;
+  return report;
+}
+
+// ---- The command. ----
+
+Outcome run_curve(const PruneJob& job, const Streams& streams) {
+  const auto curve = measure_curve(job);
+  if (!curve) {
+    return failure_of(as_data(curve.error()));
+  }
+  const std::string picture = curve_picture(job, *curve);
+  if (Status s = write_file_atomically(job.flags().curve,
+                                       std::as_bytes(std::span(picture)));
+      !s) {
+    return failure_to_write(s.error());
+  }
+  return print(streams.out, job.flags().json ? curve_json(job, *curve)
+                                             : curve_text(job, *curve));
+}
+
+Outcome run_prune(const PruneFlags& flags, const Streams& streams) {
+  const auto executor = flags.threads == 0
+                            ? Result<Executor>(Executor::default_executor())
+                            : Executor::with_threads(flags.threads);
+  if (!executor) {
+    return failure_of(executor.error());
+  }
+  const auto job = PruneJob::create(flags, *executor);
+  if (!job) {
+    return failure_of(job.error());
+  }
+  if (!flags.curve.empty()) {
+    return run_curve(*job, streams);
+  }
+  const auto count = heads_to_remove(*job);
+  if (!count) {
+    return failure_of(count.error());
+  }
+  const auto pruned = pruned_model(*job, *count);
+  if (!pruned) {
+    return failure_of(as_data(pruned.error()));
+  }
+  if (Status s = write(*job, *pruned); !s) {
+    return failure_to_write(s.error());
+  }
+  const auto report = report_of(*job, *pruned);
+  if (!report) {
+    return failure_of(report.error());
+  }
+  return print(streams.out, flags.json ? json_of(*report) : text_of(*report));
+}
+
+void add_amounts(CLI::App& command, PruneFlags& flags) {
+  command.add_option("--keep", flags.keep, "so many heads stay")
+      ->type_name("N")
+      ->transform(natural_number())
+      ->group("How many");
+  command
+      .add_option("--remove", flags.remove, "so many heads go, or such a share")
+      ->type_name("N|P%")
+      ->check(not_empty())
+      ->group("How many");
+  command
+      .add_option("--max-drop", flags.max_drop,
+                  "as many go as cost no more than these points of accuracy "
+                  "on --data")
+      ->type_name("P%")
+      ->check(not_empty())
+      ->group("How many");
+}
+
+void add_files(CLI::App& command, PruneFlags& flags) {
+  command.add_option("--model", flags.model, "a folder of BERT's family")
+      ->type_name("DIR")
+      ->required()
+      ->check(not_empty());
+  command
+      .add_option("--scores", flags.scores,
+                  "what headwise importance wrote about this model")
+      ->type_name("FILE.json")
+      ->required()
+      ->check(not_empty());
+  command
+      .add_option("--data", flags.data,
+                  "texts to measure with, one a line: label<TAB>text, or text "
+                  "alone")
+      ->type_name("FILE|-")
+      ->check(not_empty());
+  command.add_option("--out", flags.out, "the folder of the pruned model")
+      ->type_name("DIR")
+      ->check(not_empty());
+  command
+      .add_option("--curve", flags.curve,
+                  "draw the accuracy of every tenth of the heads instead")
+      ->type_name("FILE.svg")
+      ->check(not_empty());
+}
+
+void add_options(CLI::App& command, PruneFlags& flags) {
+  add_files(command, flags);
+  add_amounts(command, flags);
+  command
+      .add_flag("--correct", flags.correct,
+                "fit the output projections to the whole model on --data, by "
+                "least squares")
+      ->disable_flag_override();
+  command
+      .add_flag("--drop-constant", flags.drop_constant,
+                "leave the output bias as it is")
+      ->disable_flag_override();
+  command
+      .add_option("--random", flags.random,
+                  "beside --curve: so many random orders to compare with")
+      ->type_name("N")
+      ->transform(natural_number());
+  command.add_option("--seed", flags.seed, "of random orders (default 0)")
+      ->type_name("N")
+      ->transform(natural_number());
+  add_count(command, "--max-tokens", flags.max_tokens,
+            "of a text (default: the model's)");
+  add_count(command, "--threads", flags.threads,
+            "threads to use (default: all)");
+  command.add_flag("--json", flags.json, "print JSON")->disable_flag_override();
+}
+
+}  // namespace
+
+void add_prune(CLI::App& app, Command& chosen) {
+  CLI::App* command = add_command(
+      app, "prune", "take the heads that matter least out of a model",
+      std::string(kExamples));
+  command->footer(std::string(kFooter));
+  auto flags = std::make_shared<PruneFlags>();
+  add_options(*command, *flags);
+  command->callback([flags, &chosen] {
+    chosen = [flags](const Streams& s) { return run_prune(*flags, s); };
+  });
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,56 @@
+#include "importance_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::size_t kNamed = 8;  // heads of each end
+
+std::string names_of(std::vector<HeadId>::const_iterator begin,
+                     std::vector<HeadId>::const_iterator end) {
+  std::string text;
+  for (; begin != end; ++begin) {
+    text += fmt::format(" {}.{}", begin->layer, begin->head);
+  }
+  return text;
+}
+
+std::string score_text(double score) { return fmt::format("{:.3g}", score); }
+
+}  // namespace
+
+std::string table_of(const ImportanceFile& file) {
+  constexpr std::size_t kWidth = 9;
+  const auto& scores = file.importance.scores;
+  std::string text = fmt::format("{:>5}", "layer");
+  for (std::size_t h = 0; h < file.num_heads; ++h) {
+    text += fmt::format("{:>{}}", fmt::format("h{}", h), kWidth);
+  }
+  text += "\n";
+  for (std::size_t n = 0; n < scores.size(); ++n) {
+    text += fmt::format("{:>5}", n);
+    std::size_t at = 0;
+    for (std::size_t h = 0; h < file.num_heads; ++h) {
+      const bool there = at < file.heads[n].size() && file.heads[n][at] == h;
+      text += fmt::format("{:>{}}", there ? score_text(scores[n][at]) : "-",
+                          kWidth);
+      at += there ? 1 : 0;
+    }
+    text += "\n";
+  }
+  const auto& order = file.importance.order;
+  const auto named =
+      static_cast<std::ptrdiff_t>(std::min(kNamed, order.size()));
+  text += fmt::format("least, in the order they would go:{}\n",
+                      names_of(order.begin(), order.begin() + named));
+  text += fmt::format("most, the last to go last:{}\n",
+                      names_of(order.end() - named, order.end()));
+  return text;
+}
+
+}  // namespace headwise::cli

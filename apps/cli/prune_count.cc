@@ -1,0 +1,103 @@
+#include "prune_count.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string>
+
+namespace headwise::cli {
+namespace {
+
+struct Amount {
+  double number = 0;
+  bool percent = false;
+};
+
+std::optional<Amount> amount_of(std::string_view text) {
+  Amount amount;
+  amount.percent = text.ends_with('%');
+  text.remove_suffix(amount.percent ? 1 : 0);
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, amount.number,
+                                             std::chars_format::fixed);
+  const bool whole =
+      amount.percent || amount.number == std::floor(amount.number);
+  if (error != std::errc() || stop != end || !whole || amount.number < 0) {
+    return {};
+  }
+  return amount;
+}
+
+Error unexpected(std::string_view option, std::string_view given,
+                 const std::string& expected) {
+  return {ErrorCode::invalid_argument,
+          fmt::format("{} is {}, expected {}", option, given, expected)};
+}
+
+}  // namespace
+
+Result<std::size_t> count_to_remove(const PruneFlags& flags,
+                                    std::size_t total) {
+  if (flags.keep) {
+    return *flags.keep <= total
+               ? Result<std::size_t>(total - *flags.keep)
+               : unexpected(
+                     "--keep", std::to_string(*flags.keep),
+                     fmt::format("at most the {} heads there are", total));
+  }
+  const auto amount = amount_of(flags.remove);
+  const std::string expected = fmt::format(
+      "a number of heads from 0 to {}, or a share such as 40%", total);
+  if (!amount) {
+    return unexpected("--remove", flags.remove, expected);
+  }
+  const double heads =
+      amount->percent
+          ? std::floor(amount->number / 100 * static_cast<double>(total) + 0.5)
+          : amount->number;
+  if (heads > static_cast<double>(total)) {
+    return unexpected("--remove", flags.remove, expected);
+  }
+  return static_cast<std::size_t>(heads);
+}
+
+Result<double> largest_drop(const PruneFlags& flags) {
+  const auto amount = amount_of(flags.max_drop);
+  if (!amount || !amount->percent || amount->number > 100) {
+    return unexpected("--max-drop", flags.max_drop,
+                      "points of accuracy from 0% to 100%, such as 1%");
+  }
+  return amount->number / 100;
+}
+
+Result<std::size_t> most_within(
+    double drop, std::size_t total,
+    const std::function<Result<double>(std::size_t)>& accuracy_without) {
+  constexpr std::size_t kSteps = 20;
+  const std::size_t step = std::max<std::size_t>(1, total / kSteps);
+  const auto whole = accuracy_without(0);
+  if (!whole) {
+    return whole.error();
+  }
+  // A rounding error of the difference is no drop.
+  const double least = *whole - drop - 1e-9;
+  std::size_t within = 0;
+  for (std::size_t size = step; size != 0; size = size == 1 ? 0 : 1) {
+    for (std::size_t n = within + size; n <= total; n += size) {
+      const auto accuracy = accuracy_without(n);
+      if (!accuracy) {
+        return accuracy.error();
+      }
+      if (*accuracy < least) {
+        break;
+      }
+      within = n;
+    }
+  }
+  return within;
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,30 @@
+// The options of `headwise prune`, as typed; an empty string or no value is an
+// option that was not given.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace headwise::cli {
+
+struct PruneFlags {
+  std::string model;
+  std::string scores;
+  std::string data;
+  std::string out;
+  std::string curve;
+  std::optional<std::size_t> keep;
+  std::string remove;
+  std::string max_drop;
+  bool correct = false;
+  bool drop_constant = false;
+  std::size_t random = 0;      // orders beside that of the scores
+  std::size_t max_tokens = 0;  // 0: the model's
+  std::size_t threads = 0;     // 0: all
+  std::uint64_t seed = 0;      // of random orders
+  bool json = false;
+};
+
+}  // namespace headwise::cli

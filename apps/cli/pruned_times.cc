@@ -1,0 +1,133 @@
+#include "pruned_times.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::size_t kRounds = 9;
+constexpr std::size_t kSequences = 16;
+
+double median(std::vector<double> times) {
+  std::ranges::sort(times);
+  return times[times.size() / 2];
+}
+
+template <class Work>
+Status timed(std::vector<double>& times, const Work& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Status s = work();
+  const std::chrono::duration<double> took =
+      std::chrono::steady_clock::now() - begin;
+  times.push_back(took.count());
+  return s;
+}
+
+// Sequences of words that are all there, whichever they are.
+RaggedTokens tokens_of(const BertConfig& config, std::size_t length) {
+  RaggedTokens ids(kSequences);
+  for (std::size_t b = 0; b < ids.size(); ++b) {
+    for (std::size_t t = 0; t < length; ++t) {
+      ids[b].push_back(
+          static_cast<TokenId>((7919 * (b * length + t)) % config.vocab_size));
+    }
+  }
+  return ids;
+}
+
+class Measured {
+ public:
+  static Result<Measured> create(const BertEncoder& encoder,
+                                 const RaggedTokens& ids,
+                                 const Executor& executor) {
+    Measured measured(encoder, ids, executor);
+    std::size_t rows = 0;
+    for (const auto& sequence : ids) {
+      rows += sequence.size();
+      measured.offsets_.push_back(static_cast<std::int64_t>(rows));
+    }
+    const std::size_t E = encoder.config().hidden_size;
+    auto x = Tensor<float, 3>::create({1, rows, E});
+    auto y = Tensor<float, 3>::create({1, rows, E});
+    if (!x || !y) {
+      return x ? y.error() : x.error();
+    }
+    RandomStream(Seed{1}, 1).fill_normal(x->elements());
+    measured.x_ = *std::move(x);
+    measured.y_ = *std::move(y);
+    return measured;
+  }
+
+  Status attention() {
+    AttentionOptions options;
+    options.offsets =
+        TensorView<const std::int64_t, 1>(offsets_.data(), {offsets_.size()});
+    options.executor = executor_;
+    const auto x = std::as_const(x_).view();
+    for (const BertLayer& layer : encoder_->layers()) {
+      if (Status s = layer.attention.forward_into(x, x, x, y_.view(), options);
+          !s) {
+        return s;
+      }
+    }
+    return ok();
+  }
+
+  Status model() {
+    std::vector<Tensor<float, 4>> no_weights;
+    return encoder_->forward_in(*ids_, {.executor = executor_}, memory_,
+                                no_weights);
+  }
+
+ private:
+  Measured(const BertEncoder& encoder, const RaggedTokens& ids,
+           const Executor& executor)
+      : encoder_(&encoder), ids_(&ids), executor_(&executor) {}
+
+  const BertEncoder* encoder_;
+  const RaggedTokens* ids_;
+  const Executor* executor_;
+  std::vector<std::int64_t> offsets_ = {0};
+  Tensor<float, 3> x_;
+  Tensor<float, 3> y_;
+  BertMemory memory_;
+};
+
+}  // namespace
+
+Result<PrunedTimes> measure_times(const BertEncoder& before,
+                                  const BertEncoder& after, std::size_t tokens,
+                                  const Executor& executor) {
+  const RaggedTokens ids = tokens_of(before.config(), tokens);
+  auto whole = Measured::create(before, ids, executor);
+  auto pruned = Measured::create(after, ids, executor);
+  if (!whole || !pruned) {
+    return whole ? pruned.error() : whole.error();
+  }
+  std::array<std::vector<double>, 4> times;
+  for (std::size_t round = 0; round <= kRounds; ++round) {
+    if (round == 1) {
+      times = {};  // the first one takes its memory
+    }
+    for (const Status& s :
+         {timed(times[0], [&] { return whole->attention(); }),
+          timed(times[1], [&] { return pruned->attention(); }),
+          timed(times[2], [&] { return whole->model(); }),
+          timed(times[3], [&] { return pruned->model(); })}) {
+      if (!s) {
+        return s.error();
+      }
+    }
+  }
+  return PrunedTimes{kSequences,
+                     tokens,
+                     kRounds,
+                     {median(times[0]), median(times[1])},
+                     {median(times[2]), median(times[3])}};
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,33 @@
+// What pruning wins in time: both models on the same tokens, in turns.
+#pragma once
+
+#include <cstddef>
+
+#include "headwise/base/result.h"
+#include "headwise/models/bert_encoder.h"
+#include "headwise/run/executor.h"
+
+namespace headwise::cli {
+
+// Medians, in seconds.
+struct BeforeAndAfter {
+  double before = 0;
+  double after = 0;
+
+  double ratio() const { return after / before; }
+};
+
+struct PrunedTimes {
+  std::size_t sequences = 0;
+  std::size_t tokens = 0;  // of each
+  std::size_t rounds = 0;
+  BeforeAndAfter attention;  // all layers' attention, with its projections
+  BeforeAndAfter model;      // the whole encoder
+};
+
+// Errors: those of the encoder; out_of_memory.
+Result<PrunedTimes> measure_times(const BertEncoder& before,
+                                  const BertEncoder& after, std::size_t tokens,
+                                  const Executor& executor);
+
+}  // namespace headwise::cli
