@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cfenv>
-#include <cmath>
 
 #include "models/bert_reference.h"
+#include "models/pooling_reference.h"
 #include "models/small_model.h"
 
 namespace headwise {
@@ -16,6 +16,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing_support::BertReference;
 using testing_support::Params;
+using testing_support::pooled;
+using testing_support::put_modules;
 using testing_support::same_bits;
 using testing_support::small_config;
 using testing_support::small_params;
@@ -26,18 +28,6 @@ class SentenceEncoderTest : public testing::Test {
 
   void put(std::string_view name, std::string_view text) {
     put_file(folder_ / name, bytes_of(text));
-  }
-  void put_modules(const std::string& pooling, bool normalize) {
-    std::filesystem::create_directory(folder_ / "1_Pooling");
-    put("1_Pooling/config.json", pooling);
-    put("modules.json",
-        std::string(R"([{"idx": 0, "name": "0", "path": "",
-          "type": "sentence_transformers.models.Transformer"},
-         {"idx": 1, "name": "1", "path": "1_Pooling",
-          "type": "sentence_transformers.models.Pooling"})") +
-            (normalize ? R"(, {"idx": 2, "name": "2", "path": "2_Normalize",
-          "type": "sentence_transformers.models.Normalize"}])"
-                       : "]"));
   }
   SentenceEncoder model() {
     auto read = SentenceEncoder::read(folder_.path());
@@ -73,7 +63,7 @@ TEST_F(SentenceEncoderTest, AnEmbeddingIsTheMeanOfItsTokens) {
 }
 
 TEST_F(SentenceEncoderTest, PoolingsStandOneAfterAnotherAndAreNormalized) {
-  put_modules(R"({"word_embedding_dimension": 12,
+  put_modules(folder_, R"({"word_embedding_dimension": 12,
                   "pooling_mode_cls_token": true,
                   "pooling_mode_mean_tokens": true,
                   "pooling_mode_max_tokens": true,
@@ -82,37 +72,11 @@ TEST_F(SentenceEncoderTest, PoolingsStandOneAfterAnotherAndAreNormalized) {
   const SentenceEncoder encoder = model();
   EXPECT_EQ(encoder.embedding_size(), 48u);
   const auto done = encoder.encode(kSentences).value();
-  const auto hidden = reference({2, 5, 6, 7, 3});
-  std::vector<double> expected(48);
-  for (std::size_t n = 0; n < 4; ++n) {
-    for (std::size_t e = 0; e < 12; ++e) {
-      double sum = 0;
-      double most = hidden[0][e];
-      for (const auto& row : hidden) {
-        sum += row[e];
-        most = std::max(most, row[e]);
-      }
-      switch (encoder.settings().pooling[n]) {
-        case Pooling::cls:
-          expected[n * 12 + e] = hidden[0][e];
-          break;
-        case Pooling::mean:
-          expected[n * 12 + e] = sum / 5;
-          break;
-        case Pooling::max:
-          expected[n * 12 + e] = most;
-          break;
-        case Pooling::mean_sqrt_len:
-          expected[n * 12 + e] = sum / std::sqrt(5.0);
-      }
-    }
-  }
-  double squares = 0;
-  for (const double x : expected) {
-    squares += x * x;
-  }
+  const auto expected =
+      pooled(reference({2, 5, 6, 7, 3}), encoder.settings().pooling, true);
+  ASSERT_EQ(expected.size(), 48u);
   for (std::size_t e = 0; e < 48; ++e) {
-    EXPECT_NEAR(done.embeddings(0, e), expected[e] / std::sqrt(squares), 1e-5);
+    EXPECT_NEAR(done.embeddings(0, e), expected[e], 1e-5);
   }
 }
 

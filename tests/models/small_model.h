@@ -95,7 +95,8 @@ inline Params small_params(const BertConfig& config) {
 
 // Every name with `prefix` before it.
 inline Status write_params(const std::string& path, const Params& params,
-                           const std::string& prefix = "") {
+                           const std::string& prefix = "",
+                           const SafetensorsMetadata& metadata = {}) {
   std::map<std::string, AnyView> views;
   for (const auto& [name, param] : params) {
     if (param.extent(0) == 1) {
@@ -105,7 +106,7 @@ inline Status write_params(const std::string& path, const Params& params,
       views.emplace(prefix + name, param.view());
     }
   }
-  return write_safetensors(path, views);
+  return write_safetensors(path, views, metadata);
 }
 
 // The tokens of small_config()'s vocabulary.
@@ -128,6 +129,17 @@ inline void put_small_model(const TempFolder& folder, const Params& params) {
                           {"layer_norm_eps", "0.01"},
                           {"hidden_act", "\"gelu\""}})));
   EXPECT_TRUE(write_params(folder / "model.safetensors", params));
+}
+
+// What follows the encoder in that folder; `pooling` is its config.json.
+inline void put_modules(const TempFolder& folder, const std::string& pooling,
+                        bool normalize) {
+  std::filesystem::create_directory(folder / "1_Pooling");
+  put_file(folder / "1_Pooling/config.json", bytes_of(pooling));
+  put_file(
+      folder / "modules.json",
+      bytes_of(normalize ? modules_text("Transformer", "Pooling", "Normalize")
+                         : modules_text("Transformer", "Pooling")));
 }
 
 }  // namespace headwise::testing_support
