@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
+#include <string>
 #include <string_view>
 
+#include "models/kept_heads.h"
 #include "models/model_files.h"
 
 namespace {
@@ -83,6 +86,24 @@ void take_sentence(std::string_view text) {
   }
 }
 
+// Of the model below, in the metadata of its parameters.
+void take_kept_heads(std::string_view text) {
+  headwise::BertConfig config;
+  config.num_layers = 2;
+  config.num_heads = 3;
+  const auto kept = headwise::read_kept_heads(
+      {{"kept_heads", std::string(text)}}, "fuzz", config);
+  require(config.kept_heads.size() == (kept ? 2 : 0));
+  if (!is_settings(kept)) {
+    return;
+  }
+  for (const auto& heads : config.kept_heads) {
+    require(std::ranges::adjacent_find(heads, std::greater_equal<>()) ==
+            heads.end());
+    require(heads.empty() || heads.back() < 3);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
@@ -95,6 +116,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
   switch (data[0]) {
     case 'c':
       take_config(text);
+      break;
+    case 'k':
+      take_kept_heads(text);
       break;
     case 'm':
       take_modules(text);

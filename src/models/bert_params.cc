@@ -247,6 +247,15 @@ class Reader {
                 std::move(found->bytes)};
   }
 
+  // What was made of parameters that do not fit together is the file's fault.
+  template <class T>
+  Result<T> of_file(Result<T> made) const {
+    return made || made.error().code == ErrorCode::out_of_memory
+               ? std::move(made)
+               : Error{ErrorCode::bad_data,
+                       subject() + ": " + made.error().message};
+  }
+
   Result<Linear> linear(const std::string& name, const Axis& out,
                         const Axis& in) const {
     auto weight = tensor<2>(name + ".weight", {out, in});
@@ -259,7 +268,8 @@ class Reader {
     if (!weight || !bias) {
       return weight ? bias.error() : weight.error();
     }
-    auto linear = Linear::from_params(*std::move(weight), *std::move(bias));
+    auto linear =
+        of_file(Linear::from_params(*std::move(weight), *std::move(bias)));
     return linear && access_.use == BertUse::inference
                ? std::move(*linear).for_inference()
                : std::move(linear);
@@ -313,10 +323,9 @@ class Reader {
     if (Status s = check_heads(number, heads, w_q->out_features()); !s) {
       return s.error();
     }
-    auto layer = MultiHeadAttention::from_params(
+    return of_file(MultiHeadAttention::from_params(
         {*std::move(w_q), *std::move(w_k), *std::move(w_v), *std::move(w_o)},
-        heads);
-    return layer;
+        heads));
   }
 
   Status check_heads(std::size_t number, std::size_t heads,

@@ -207,8 +207,12 @@ Status back_through_attention(const Pass& pass, std::size_t number,
        {&gradients->query, &gradients->key, &gradients->value}) {
     add_to(d, by->view());
   }
-  if (gradients->head_gates.extent(0) != 0) {
-    pass.gradients.head_gates[number] = std::move(gradients->head_gates);
+  if (!pass.gradients.head_gates.empty()) {
+    // Of a layer without a head it is empty, whatever the sequences.
+    pass.gradients.head_gates[number] =
+        std::move(gradients->head_gates)
+            .with_extents<2>({pass.offsets.extent(0) - 1,
+                              layer.attention.config().num_heads});
   }
   if (pass.wants_params) {
     const auto put = [&](std::string_view param, LinearGradients gradient) {

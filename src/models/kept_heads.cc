@@ -1,35 +1,66 @@
 #include "models/kept_heads.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "interop/error_text.h"
+#include "interop/json_events.h"
 
 namespace headwise {
 namespace {
 
-using Json = nlohmann::json;
+using HeadLists = std::vector<std::vector<std::size_t>>;
 
 const std::string kNumHeads = "num_heads";
 const std::string kKeptHeads = "kept_heads";
 
-// Lists of numbers and nothing else.
-std::optional<std::vector<std::vector<std::size_t>>> lists_of(
-    const Json& json) {
-  if (!json.is_array()) {
-    return {};
-  }
-  std::vector<std::vector<std::size_t>> lists;
-  for (const Json& list : json) {
-    if (!list.is_array() ||
-        !std::ranges::all_of(list, &Json::is_number_unsigned)) {
-      return {};
+// Lists of numbers and nothing else, `lists` of them and each of `numbers` at
+// most: what the text costs of memory is bounded by the model's sizes.
+class ListEvents : public JsonEvents {
+ public:
+  ListEvents(std::size_t lists, std::size_t numbers)
+      : most_lists_(lists), most_numbers_(numbers) {}
+
+  HeadLists take() { return std::move(lists_); }
+
+  bool number_unsigned(number_unsigned_t number) override {
+    if (depth_ != 2 || lists_.back().size() == most_numbers_) {
+      return JsonEvents::number_unsigned(number);
     }
-    lists.push_back(list.get<std::vector<std::size_t>>());
+    lists_.back().push_back(number);
+    return true;
   }
-  return lists;
+  bool start_array(std::size_t elements) override {
+    if (depth_ == 2 || lists_.size() == most_lists_) {
+      return JsonEvents::start_array(elements);
+    }
+    if (depth_++ == 1) {
+      lists_.emplace_back();
+    }
+    return true;
+  }
+  bool end_array() override {
+    --depth_;
+    return true;
+  }
+  bool key(std::string& /*key*/) override { return false; }  // no object opens
+
+ private:
+  Place place() const override { return {"it", "lists of numbers"}; }
+
+  std::size_t most_lists_;
+  std::size_t most_numbers_;
+  std::size_t depth_ = 0;
+  HeadLists lists_;
+};
+
+std::optional<HeadLists> lists_of(std::string_view text, std::size_t lists,
+                                  std::size_t numbers) {
+  ListEvents events(lists, numbers);
+  return read_json(text, events, "", "") ? std::optional(events.take())
+                                         : std::nullopt;
 }
 
 bool are_heads(const std::vector<std::size_t>& numbers, std::size_t num_heads) {
@@ -38,12 +69,29 @@ bool are_heads(const std::vector<std::size_t>& numbers, std::size_t num_heads) {
          (numbers.empty() || numbers.back() < num_heads);
 }
 
-Json counts_of(const std::vector<std::vector<std::size_t>>& kept) {
-  Json counts = Json::array();
+std::vector<std::size_t> counts_of(const HeadLists& kept) {
+  std::vector<std::size_t> counts;
   for (const auto& layer : kept) {
     counts.push_back(layer.size());
   }
   return counts;
+}
+
+// "[2,0]". (A tree of JSON ends the program where memory does.)
+std::string text_of(const std::vector<std::size_t>& numbers) {
+  std::string text = "[";
+  for (const std::size_t number : numbers) {
+    text += (text.size() == 1 ? "" : ",") + std::to_string(number);
+  }
+  return text + "]";
+}
+
+std::string text_of(const HeadLists& lists) {
+  std::string text = "[";
+  for (const auto& list : lists) {
+    text += (text.size() == 1 ? "" : ",") + text_of(list);
+  }
+  return text + "]";
 }
 
 }  // namespace
@@ -60,7 +108,7 @@ Status read_kept_heads(const SafetensorsMetadata& metadata,
                      printable(found->second) + ", expected " + what};
   };
   const auto kept =
-      lists_of(Json::parse(found->second, nullptr, /*allow_exceptions=*/false));
+      lists_of(found->second, config.num_layers, config.num_heads);
   if (!kept || kept->size() != config.num_layers) {
     return bad("a list of the heads of each of " +
                std::to_string(config.num_layers) + " layers");
@@ -73,7 +121,8 @@ Status read_kept_heads(const SafetensorsMetadata& metadata,
   }
   const auto counts = metadata.find(kNumHeads);
   if (counts != metadata.end() &&
-      Json::parse(counts->second, nullptr, false) != counts_of(*kept)) {
+      lists_of("[" + counts->second + "]", 1, config.num_layers) !=
+          HeadLists{counts_of(*kept)}) {
     return bad("as many heads as its num_heads, " + printable(counts->second));
   }
   config.kept_heads = *kept;
@@ -84,8 +133,8 @@ void write_kept_heads(const BertConfig& config, SafetensorsMetadata& metadata) {
   metadata.erase(kNumHeads);
   metadata.erase(kKeptHeads);
   if (!config.kept_heads.empty()) {
-    metadata[kNumHeads] = counts_of(config.kept_heads).dump();
-    metadata[kKeptHeads] = Json(config.kept_heads).dump();
+    metadata[kNumHeads] = text_of(counts_of(config.kept_heads));
+    metadata[kKeptHeads] = text_of(config.kept_heads);
   }
 }
 

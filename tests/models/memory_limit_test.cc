@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "headwise/models/vocabulary.h"
+#include "models/kept_heads.h"
 #include "models/model_files.h"
 #include "support/memory.h"
 
@@ -50,6 +51,32 @@ TEST(MemoryLimitTest, VocabularyTakesAtMostSixteenTimesItsSize) {
                   [&] { static_cast<void>(parse_vocabulary(text, "x")); }),
         16)
         << text.substr(0, 40);
+  }
+}
+
+TEST(MemoryLimitTest, TheTextOfKeptHeadsTakesAtMostSixteenTimesItsSize) {
+  const auto list_of = [](const std::string& start, const std::string& piece) {
+    return repeated(start, ",", [&](std::size_t) { return piece; });
+  };
+  for (const std::string& text :
+       {std::string(kCostlyFileBytes, '['), list_of("[", "[]"),
+        list_of("[[", "1"), list_of("[", "0"), list_of("[", "{}"),
+        std::string(kCostlyFileBytes, 'x')}) {
+    const SafetensorsMetadata kept = {{"kept_heads", text}};
+    const SafetensorsMetadata counted = {{"kept_heads", "[[0],[]]"},
+                                         {"num_heads", text}};
+    for (const auto* metadata : {&kept, &counted}) {
+      EXPECT_LT(
+          memory_of(text.size(),
+                    [&] {
+                      BertConfig config;
+                      config.num_layers = 2;
+                      config.num_heads = 3;
+                      EXPECT_FALSE(read_kept_heads(*metadata, "x", config));
+                    }),
+          16)
+          << text.substr(0, 40);
+    }
   }
 }
 

@@ -1,0 +1,336 @@
+// Models of which heads were pruned: what their file says of it, and that they
+// compute what all heads with gates of 0 do.
+#include "models/kept_heads.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "headwise/models/bert_encoder.h"
+#include "models/bert_reference.h"
+#include "models/pruned_model.h"
+#include "models/small_model.h"
+
+namespace headwise {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::BertReference;
+using testing_support::KeptHeads;
+using testing_support::Params;
+using testing_support::pruned;
+using testing_support::same_bits;
+using testing_support::small_config;
+using testing_support::small_params;
+using testing_support::uniform;
+using testing_support::write_params;
+
+const RaggedTokens kIds = {{2, 5, 9, 3}, {2, 3}, {2, 13, 0, 1, 5, 6, 7, 8, 3}};
+const KeptHeads kKept = {{0, 2}, {}};
+const BertReference::Rows kKeptGates = {{1, 0, 1}, {0, 0, 0}};
+
+// ---- The metadata. ----
+
+// What `config` becomes, or what is said.
+Status read(const SafetensorsMetadata& metadata, BertConfig& config) {
+  return read_kept_heads(metadata, "file", config);
+}
+
+std::string said_of(const SafetensorsMetadata& metadata) {
+  BertConfig config = small_config(BertFamily::bert);
+  const Status s = read(metadata, config);
+  if (s) {
+    return "no error";
+  }
+  EXPECT_EQ(s.error().code, ErrorCode::bad_data);
+  EXPECT_TRUE(config.kept_heads.empty());
+  return s.error().message;
+}
+
+TEST(KeptHeadsTest, WhatIsWrittenIsRead) {
+  BertConfig config = small_config(BertFamily::bert);
+  for (const KeptHeads& kept :
+       {KeptHeads{{0, 2}, {}}, KeptHeads{{1}, {0, 1, 2}}, KeptHeads{}}) {
+    config.kept_heads = kept;
+    SafetensorsMetadata metadata = {{"format", "pt"}, {"kept_heads", "old"}};
+    write_kept_heads(config, metadata);
+    EXPECT_EQ(metadata.size(), kept.empty() ? 1u : 3u);
+    BertConfig got = small_config(BertFamily::bert);
+    ASSERT_TRUE(read(metadata, got));
+    EXPECT_EQ(got.kept_heads, kept);
+  }
+  config.kept_heads = kKept;
+  SafetensorsMetadata metadata;
+  write_kept_heads(config, metadata);
+  EXPECT_EQ(metadata.at("num_heads"), "[2,0]");
+  EXPECT_EQ(metadata.at("kept_heads"), "[[0,2],[]]");
+}
+
+TEST(KeptHeadsTest, TheNumbersAloneAreEnough) {
+  BertConfig config = small_config(BertFamily::bert);
+  ASSERT_TRUE(read({{"kept_heads", " [ [ 0 , 2 ] , [ ] ] "}}, config));
+  EXPECT_EQ(config.kept_heads, kKept);
+}
+
+TEST(KeptHeadsTest, WhatIsNoListOfHeadsIsNamed) {
+  const std::string deep(100000, '[');
+  for (const std::string text : {"",
+                                 "heads",
+                                 "null",
+                                 "3",
+                                 "{}",
+                                 "[[0], [1]",
+                                 "[[0], [1]] 2",
+                                 "[0, 1]",
+                                 "[[0], 1]",
+                                 "[[0], [\"1\"]]",
+                                 "[[0], [[1]]]",
+                                 "[[0], {\"1\": 2}]",
+                                 "[[-1], [1]]",
+                                 "[[0.5], [1]]",
+                                 "[[1e3], [1]]",
+                                 "[[18446744073709551616], [1]]",
+                                 "[[0]]",
+                                 "[[0], [1], [2]]",
+                                 "[]",
+                                 "[[0, 1, 2, 3], []]",
+                                 "[[0], [1]\x01]"}) {
+    EXPECT_EQ(said_of({{"kept_heads", text}}),
+              "file: the metadata's kept_heads is " +
+                  (text.ends_with("\x01]") ? "[[0], [1]\\x01]" : text) +
+                  ", expected a list of the heads of each of 2 layers");
+  }
+  EXPECT_THAT(said_of({{"kept_heads", deep}}),
+              HasSubstr("expected a list of the heads of each of 2 layers"));
+  EXPECT_LT(said_of({{"kept_heads", deep}}).size(), 400u);
+}
+
+TEST(KeptHeadsTest, HeadsThatAreNotThereOrOutOfOrderAreNamed) {
+  for (const std::string text : {"[[3], []]", "[[0, 18446744073709551615], []]",
+                                 "[[], [1, 0]]", "[[1, 1], [0]]"}) {
+    EXPECT_EQ(said_of({{"kept_heads", text}}),
+              "file: the metadata's kept_heads is " + text +
+                  ", expected ascending numbers below num_heads = 3");
+  }
+}
+
+TEST(KeptHeadsTest, AnotherNumberOfHeadsIsNamed) {
+  for (const std::string counts :
+       {"[2, 1]", "[2]", "[2, 0, 0]", "[2, 0], [1]", "[]", "2", "two", "",
+        "[[2, 0]]", "[2.0, 0]"}) {
+    EXPECT_EQ(said_of({{"kept_heads", "[[0, 2], []]"}, {"num_heads", counts}}),
+              "file: the metadata's kept_heads is [[0, 2], []], expected as "
+              "many heads as its num_heads, " +
+                  counts);
+  }
+}
+
+// ---- Models. ----
+
+class PrunedModelTest : public testing::TestWithParam<BertFamily> {
+ protected:
+  void put(const Params& params, const SafetensorsMetadata& metadata) {
+    EXPECT_TRUE(write_params(path(), params, "", metadata));
+  }
+  void put_pruned(const KeptHeads& kept = kKept) {
+    BertConfig with_kept = config_;
+    with_kept.kept_heads = kept;
+    SafetensorsMetadata metadata;
+    write_kept_heads(with_kept, metadata);
+    put(pruned(params_, config_, kept), metadata);
+  }
+  std::string path() const { return folder_ / "model.safetensors"; }
+  Result<BertEncoder> read_as(BertUse use) {
+    return BertEncoder::read(folder_.path(), config_, {.use = use});
+  }
+  void expect_hidden_in_double(const BertEncoder& encoder,
+                               const BertReference::Rows& gates) {
+    const auto got = encoder.forward(kIds).value();
+    BertReference reference(config_, params_);
+    reference.set_gates(gates);
+    std::size_t row = 0;
+    for (const auto& ids : kIds) {
+      for (const auto& expected : reference.forward(ids)) {
+        for (std::size_t e = 0; e < expected.size(); ++e) {
+          EXPECT_NEAR(got.hidden(row, e), expected[e], 1e-5);
+        }
+        ++row;
+      }
+    }
+  }
+  // What reading says behind the file's name.
+  std::string said_of_reading() {
+    const auto read = read_as(BertUse::inference);
+    if (read) {
+      return "no error";
+    }
+    EXPECT_EQ(read.error().code, ErrorCode::bad_data) << read.error().message;
+    EXPECT_THAT(read.error().message,
+                HasSubstr("read_bert_encoder: " + path()));
+    return read.error().message;
+  }
+  std::string name_of(std::size_t layer, const std::string& part) const {
+    const auto names = testing_support::part_names(config_.family, layer);
+    return part == "q"   ? names.q
+           : part == "k" ? names.k
+           : part == "v" ? names.v
+                         : names.o;
+  }
+
+  TempFolder folder_;
+  BertConfig config_ = small_config(GetParam());
+  Params params_ = small_params(config_);
+};
+
+TEST_P(PrunedModelTest, ItIsTheWholeModelWithGatesOfZero) {
+  put_pruned();
+  for (const BertUse use : {BertUse::inference, BertUse::training}) {
+    const BertEncoder encoder = read_as(use).value();
+    EXPECT_EQ(encoder.config().kept_heads, kKept);
+    EXPECT_EQ(heads_of(encoder.config(), 0), 2u);
+    EXPECT_EQ(heads_of(encoder.config(), 1), 0u);
+    expect_hidden_in_double(encoder, kKeptGates);
+  }
+}
+
+TEST_P(PrunedModelTest, ParametersHaveTheGradientsThatTheWholeModelHas) {
+  put(params_, {});
+  const BertEncoder whole = read_as(BertUse::training).value();
+  put_pruned();
+  const BertEncoder cut = read_as(BertUse::training).value();
+  const auto d_hidden = uniform<2>({15, 12}, 90);
+  std::vector<Tensor<float, 1>> zeros;
+  for (const auto& layer : kKeptGates) {
+    zeros.push_back(testing_support::tensor_of<float, 1>(
+        {3}, {layer.begin(), layer.end()}));
+  }
+  auto of_whole =
+      whole.forward_for_backward(kIds, {.head_gates = zeros}).value();
+  auto of_cut = cut.forward_for_backward(kIds).value();
+  const auto want = whole.backward(of_whole, d_hidden.view()).value().params;
+  const auto got = cut.backward(of_cut, d_hidden.view()).value().params;
+  Params wanted;
+  for (const auto& [name, values] : params_) {
+    wanted.emplace(
+        name, testing_support::tensor_of<float, 2>(
+                  values.extents(), {want.at(name).data(),
+                                     want.at(name).data() + values.size()}));
+  }
+  wanted = pruned(wanted, config_, kKept);
+  ASSERT_EQ(got.size(), wanted.size());
+  for (const auto& [name, gradient] : got) {
+    EXPECT_TRUE(testing_support::all_near(
+        gradient.elements(), std::as_const(wanted.at(name)).elements(), 2e-5))
+        << name;
+  }
+}
+
+TEST_P(PrunedModelTest, GatesAreThoseOfTheHeadsThatAreLeft) {
+  put_pruned();
+  const BertEncoder encoder = read_as(BertUse::training).value();
+  std::vector<Tensor<float, 1>> gates;
+  gates.push_back(testing_support::tensor_of<float, 1>({2}, {0.5f, 2}));
+  gates.push_back(testing_support::tensor_of<float, 1>({0}, {}));
+  auto saved =
+      encoder.forward_for_backward(kIds, {.head_gates = gates}).value();
+  const auto d_hidden = uniform<2>({15, 12}, 90);
+  const auto got = encoder.backward(saved, d_hidden.view()).value().head_gates;
+  ASSERT_EQ(got.size(), 2u);
+  EXPECT_EQ(got[0].extents(), (Extents<2>{3, 2}));
+  EXPECT_EQ(got[1].extents(), (Extents<2>{3, 0}));
+  EXPECT_EQ(
+      encoder.forward(kIds, {.head_gates = gates}).value().hidden.extents(),
+      (Extents<2>{15, 12}));
+}
+
+TEST_P(PrunedModelTest, AnotherAttentionTakesAHeadAway) {
+  put(params_, {});
+  BertEncoder encoder = read_as(BertUse::training).value();
+  const Params fewer = pruned(params_, config_, {{1}, {0, 1, 2}});
+  const auto linear = [&](const std::string& name) {
+    const auto& bias = fewer.at(name + ".bias");
+    return Linear::from_params(
+               testing_support::clone(fewer.at(name + ".weight")),
+               testing_support::tensor_of<float, 1>(
+                   {bias.size()}, {bias.data(), bias.data() + bias.size()}))
+        .value();
+  };
+  const auto attention = [&] {
+    return MultiHeadAttention::from_params(
+               {linear(name_of(0, "q")), linear(name_of(0, "k")),
+                linear(name_of(0, "v")), linear(name_of(0, "o"))},
+               1)
+        .value();
+  };
+  EXPECT_EQ(encoder.replace_attention(2, attention(), {1}).error().message,
+            "bert_encoder: layer is 2, expected 0 to 1");
+  EXPECT_EQ(encoder.replace_attention(0, attention(), {3}).error().code,
+            ErrorCode::out_of_range);
+  EXPECT_EQ(encoder.replace_attention(0, attention(), {0, 1}).error().code,
+            ErrorCode::shape_mismatch);
+  EXPECT_TRUE(encoder.config().kept_heads.empty());
+  ASSERT_TRUE(encoder.replace_attention(0, attention(), {1}));
+  EXPECT_EQ(encoder.config().kept_heads, (KeptHeads{{1}, {0, 1, 2}}));
+  expect_hidden_in_double(encoder, {{0, 1, 0}, {1, 1, 1}});
+  const auto views = encoder.attention_params();
+  EXPECT_EQ(views.size(), 16u);
+  EXPECT_EQ(views.at(name_of(0, "q") + ".weight").extents()[0], 4u);
+}
+
+TEST_P(PrunedModelTest, SizesOfOtherHeadsAreNamed) {
+  SafetensorsMetadata metadata = {{"kept_heads", "[[0, 2], [1]]"}};
+  put(pruned(params_, config_, kKept), metadata);
+  EXPECT_THAT(said_of_reading(),
+              HasSubstr("has queries of 0 features in layer 1, expected 4 of "
+                        "its 1 heads"));
+  metadata["kept_heads"] = "[[0], []]";
+  put(pruned(params_, config_, kKept), metadata);
+  EXPECT_THAT(said_of_reading(),
+              HasSubstr("has queries of 8 features in layer 0, expected 4 of "
+                        "its 1 heads"));
+  put(pruned(params_, config_, kKept), {});
+  EXPECT_THAT(said_of_reading(),
+              HasSubstr("has queries of 8 features in layer 0, expected 12 of "
+                        "its 3 heads"));
+  put(params_, {{"kept_heads", "[[0, 2], []]"}});
+  EXPECT_THAT(said_of_reading(),
+              HasSubstr("has queries of 12 features in layer 0, expected 8 of "
+                        "its 2 heads"));
+  // The queries fit, another one does not.
+  for (const std::string part : {"k", "v", "o"}) {
+    Params mixed = pruned(params_, config_, {{0, 2}, {0, 1, 2}});
+    const std::string name = name_of(0, part) + ".weight";
+    mixed.erase(name);
+    mixed.emplace(name, testing_support::clone(params_.at(name)));
+    put(mixed, {{"kept_heads", "[[0, 2], [0, 1, 2]]"}});
+    EXPECT_THAT(said_of_reading(), HasSubstr("expected")) << part;
+  }
+  for (const std::string part : {"q", "o"}) {
+    Params mixed = pruned(params_, config_, {{0, 2}, {0, 1, 2}});
+    mixed.at(name_of(0, part) + ".bias") = uniform<2>({1, 7}, 97);
+    put(mixed, {{"kept_heads", "[[0, 2], [0, 1, 2]]"}});
+    EXPECT_THAT(said_of_reading(), HasSubstr("expected")) << part;
+  }
+}
+
+TEST_P(PrunedModelTest, ABadTextIsSaidToBeInItsFile) {
+  put(params_, {{"kept_heads", "none"}});
+  EXPECT_EQ(said_of_reading(),
+            "read_bert_encoder: " + path() +
+                ": the metadata's kept_heads is none, expected a list of the "
+                "heads of each of 2 layers");
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, PrunedModelTest,
+                         testing::Values(BertFamily::bert,
+                                         BertFamily::distilbert),
+                         [](const auto& family) {
+                           return family.param == BertFamily::bert
+                                      ? "Bert"
+                                      : "DistilBert";
+                         });
+
+}  // namespace
+}  // namespace headwise
