@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
@@ -13,11 +13,11 @@
 #include "headwise/module/optimizer.h"
 #include "interop/error_text.h"
 #include "interop/input_file.h"
+#include "interop/json_events.h"
+#include "models/utf8.h"
 
 namespace headwise {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::string_view kOperation = "label_probe";
 constexpr std::string_view kFile = "/classifier.safetensors";
@@ -36,6 +36,10 @@ Status check_labels(const std::vector<std::string>& labels) {
   }
   std::set<std::string_view> seen;
   for (const std::string& label : labels) {
+    if (find_invalid_utf8(label)) {
+      return value_error(kOperation, "the label " + printable(label),
+                         "no UTF-8 text", "one, as files have it");
+    }
     if (!seen.insert(label).second) {
       return value_error(kOperation, "the label " + printable(label),
                          "there twice", "different ones");
@@ -44,22 +48,80 @@ Status check_labels(const std::vector<std::string>& labels) {
   return ok();
 }
 
-// The labels in a file's metadata.
+// A list of texts and nothing else, `most` of them at most.
+class LabelEvents : public JsonEvents {
+ public:
+  explicit LabelEvents(std::size_t most) : most_(most) {}
+
+  std::vector<std::string> take() { return std::move(labels_); }
+
+  bool string(std::string& value) override {
+    if (!is_open_ || labels_.size() == most_) {
+      return JsonEvents::string(value);
+    }
+    labels_.push_back(std::move(value));
+    return true;
+  }
+  bool start_array(std::size_t elements) override {
+    return is_open_ ? JsonEvents::start_array(elements) : (is_open_ = true);
+  }
+  bool key(std::string& /*key*/) override { return false; }  // no object opens
+
+ private:
+  Place place() const override { return {"it", "a list of texts"}; }
+
+  std::size_t most_;
+  bool is_open_ = false;
+  std::vector<std::string> labels_;
+};
+
+// The `count` labels in a file's metadata.
 Result<std::vector<std::string>> labels_of(const SafetensorsMetadata& metadata,
+                                           std::size_t count,
                                            const std::string& subject) {
-  const Error bad{ErrorCode::bad_data,
-                  subject +
-                      ": expected the list of its labels as JSON in "
-                      "the metadata"};
   const auto found = metadata.find(kLabels);
-  if (found == metadata.end()) {
-    return bad;
+  LabelEvents events(count);
+  if (found != metadata.end() && read_json(found->second, events, "", "")) {
+    auto labels = events.take();
+    if (labels.size() == count) {
+      return labels;
+    }
   }
-  const Json json = Json::parse(found->second, nullptr, false);
-  if (!json.is_array() || !std::ranges::all_of(json, &Json::is_string)) {
-    return bad;
+  return Error{ErrorCode::bad_data, subject + ": expected the list of its " +
+                                        std::to_string(count) +
+                                        " labels as JSON in the metadata"};
+}
+
+// The same list as text. (A tree of JSON ends the program where memory does.)
+std::string text_of(const std::vector<std::string>& labels) {
+  std::string text = "[";
+  for (const std::string& label : labels) {
+    text += (text.size() == 1 ? "" : ",") + *json_string(label);
   }
-  return json.get<std::vector<std::string>>();
+  return text + "]";
+}
+
+template <std::size_t Rank>
+Result<Tensor<float, Rank>> read_param(const SafetensorsFile& file,
+                                       std::string_view name,
+                                       const std::string& path) {
+  const std::string subject = std::string(kOperation) + ": " + path;
+  if (!file.tensors().contains(name)) {
+    return Error{ErrorCode::bad_data, subject + " has no " + std::string(name)};
+  }
+  const auto array = file.array(name);
+  if (!array) {
+    return array.error();
+  }
+  if (Status s =
+          check_finite(*array, kOperation, path + ": " + std::string(name));
+      !s) {
+    return s.error();
+  }
+  auto param = to_float<Rank>(*array, subject, name);
+  return param || param.error().code == ErrorCode::out_of_memory
+             ? std::move(param)
+             : Error{ErrorCode::bad_data, param.error().message};
 }
 
 Result<LabelProbe> read_probe(const std::string& path,
@@ -69,36 +131,31 @@ Result<LabelProbe> read_probe(const std::string& path,
   if (!file) {
     return file.error();
   }
-  auto labels = labels_of(file->metadata(), subject);
-  const auto weight = file->array("weight");
-  const auto bias = file->array("bias");
-  if (!labels || !weight || !bias) {
-    return !labels ? labels.error() : !weight ? weight.error() : bias.error();
+  auto weight = read_param<2>(*file, "weight", path);
+  auto bias = read_param<1>(*file, "bias", path);
+  if (!weight || !bias) {
+    return weight ? bias.error() : weight.error();
   }
-  for (const auto& [name, array] :
-       {std::pair("weight", &*weight), std::pair("bias", &*bias)}) {
-    if (Status s = check_finite(*array, kOperation, path + ": " + name); !s) {
-      return s.error();
-    }
-  }
-  auto rows = to_float<2>(*weight, subject, "weight");
-  auto added = to_float<1>(*bias, subject, "bias");
-  if (!rows || !added) {
-    return rows ? added.error() : rows.error();
-  }
-  if (Status s = check_shape(subject, "weight", rows->extents(),
-                             "(labels, embedding_size)",
-                             Extents<2>{labels->size(), embedding_size});
-      !s) {
+  const std::size_t count = weight->extent(0);
+  Status s = check_shape(subject, "weight", weight->extents(),
+                         "(labels, embedding_size)",
+                         Extents<2>{count, embedding_size});
+  s = s ? check_shape(subject, "bias", bias->extents(), "(labels)",
+                      Extents<1>{count})
+        : s;
+  if (!s) {
     return Error{ErrorCode::bad_data, s.error().message};
   }
-  auto linear = Linear::from_params(*std::move(rows), *std::move(added));
-  auto probe = linear
-                   ? LabelProbe::create(*std::move(linear), *std::move(labels))
-                   : Result<LabelProbe>(linear.error());
-  return probe
-             ? std::move(probe)
-             : Error{ErrorCode::bad_data, path + ": " + probe.error().message};
+  auto labels = labels_of(file->metadata(), count, subject);
+  if (!labels) {
+    return labels.error();
+  }
+  if (s = check_labels(*labels); !s) {
+    return Error{ErrorCode::bad_data, path + ": " + s.error().message};
+  }
+  auto linear = Linear::from_params(*std::move(weight), *std::move(bias));
+  return linear ? LabelProbe::create(*std::move(linear), *std::move(labels))
+                : Result<LabelProbe>(linear.error());
 }
 
 }  // namespace
@@ -113,6 +170,10 @@ Result<LabelProbe> LabelProbe::create(Linear linear,
                        Extents<2>{linear.out_features(), linear.in_features()},
                        "(labels, embedding_size)",
                        Extents<2>{labels.size(), linear.in_features()});
+  }
+  if (!linear.has_bias()) {
+    return shape_error(kOperation, "bias", Extents<1>{0}, "(labels)",
+                       Extents<1>{labels.size()});
   }
   return LabelProbe(std::move(linear), std::move(labels));
 }
@@ -197,10 +258,8 @@ Status LabelProbe::write(const std::string& folder) const {
   return catching_out_of_memory([&] {
     const std::map<std::string, AnyView> params = {{"weight", linear_.weight()},
                                                    {"bias", linear_.bias()}};
-    const auto text =
-        Json(labels_).dump(-1, ' ', false, Json::error_handler_t::replace);
     return write_safetensors(folder + std::string(kFile), params,
-                             {{kLabels, text}});
+                             {{kLabels, text_of(labels_)}});
   });
 }
 

@@ -46,7 +46,8 @@ struct ProbeTraining {
 class LabelProbe {
  public:
   // Errors: those of Linear::from_params(); invalid_argument for fewer than two
-  // labels, or two of one name; shape_mismatch for other rows than labels.
+  // labels, two of one name, or one that is no UTF-8; shape_mismatch for other
+  // rows than labels, and for no bias.
   static Result<LabelProbe> create(Linear linear,
                                    std::vector<std::string> labels);
   // Parameters of 0.

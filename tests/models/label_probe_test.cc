@@ -1,0 +1,261 @@
+#include "headwise/models/label_probe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "headwise/interop/safetensors.h"
+#include "headwise/module/loss.h"
+#include "interop/files.h"
+#include "support/tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing_support::filled;
+using testing_support::same_bits;
+using testing_support::tensor_of;
+using testing_support::uniform;
+
+constexpr std::size_t kExamples = 40;
+const std::vector<std::string> kLabels = {"sport", "tech \"x\" \u00E9"};
+
+// Two clusters in turn, around (1, -1, 0) and (-1, 1, 0).
+Tensor<float, 2> clusters() {
+  auto x = uniform<2>({kExamples, 3}, 70, -0.8, 0.8);
+  for (std::size_t n = 0; n < kExamples; ++n) {
+    const float side = n % 2 == 0 ? 1 : -1;
+    x(n, 0) += side;
+    x(n, 1) -= side;
+  }
+  return x;
+}
+Tensor<std::int64_t, 1> targets() {
+  auto numbers = Tensor<std::int64_t, 1>::create({kExamples}).value();
+  for (std::size_t n = 0; n < kExamples; ++n) {
+    numbers(n) = static_cast<std::int64_t>(n % 2);
+  }
+  return numbers;
+}
+
+LabelProbe trained(std::size_t steps = 300) {
+  return LabelProbe::train(clusters().view(), targets().view(), kLabels,
+                           {.steps = steps})
+      .value();
+}
+double loss_of(const LabelProbe& probe) {
+  const auto logits = probe.logits(clusters().view()).value();
+  return cross_entropy(logits.view(), targets().view()).value().loss;
+}
+testing::AssertionResult same_params(const LabelProbe& got,
+                                     const LabelProbe& want) {
+  const auto elements = [](const auto& view) {
+    return std::span<const float>(view.data(), view.size());
+  };
+  const auto weights = same_bits(elements(got.linear().weight()),
+                                 elements(want.linear().weight()));
+  return weights ? same_bits(elements(got.linear().bias()),
+                             elements(want.linear().bias()))
+                 : weights;
+}
+
+TEST(LabelProbeTest, TrainingSeparatesTwoClusters) {
+  const LabelProbe probe = trained();
+  EXPECT_EQ(probe.labels(), kLabels);
+  const auto logits = probe.logits(clusters().view()).value();
+  ASSERT_EQ(logits.extents(), (Extents<2>{kExamples, 2}));
+  for (std::size_t n = 0; n < kExamples; ++n) {
+    EXPECT_EQ(predicted_label(logits.view(), n), n % 2) << "example " << n;
+  }
+}
+
+TEST(LabelProbeTest, TheLossFallsFromThatOfChance) {
+  const double chance = loss_of(trained(0));
+  EXPECT_NEAR(chance, std::log(2.0), 1e-6);
+  const double soon = loss_of(trained(20));
+  EXPECT_LT(soon, chance);
+  EXPECT_LT(loss_of(trained()), soon);
+}
+
+TEST(LabelProbeTest, TrainingTwiceGivesTheSameBits) {
+  EXPECT_TRUE(same_params(trained(), trained()));
+}
+
+TEST(LabelProbeTest, ProgressCountsSteps) {
+  std::vector<std::size_t> seen;
+  const auto progress = [&](std::size_t done, std::size_t total) {
+    EXPECT_EQ(total, 3u);
+    seen.push_back(done);
+  };
+  ASSERT_TRUE(LabelProbe::train(clusters().view(), targets().view(), kLabels,
+                                {.steps = 3, .progress = progress}));
+  EXPECT_THAT(seen, ElementsAre(1, 2, 3));
+}
+
+TEST(LabelProbeTest, TheFirstOfTheLargestIsPredicted) {
+  const auto logits = tensor_of<float, 2>({2, 3}, {1, 3, 3, 2, 0, 1});
+  EXPECT_EQ(predicted_label(logits.view(), 0), 1u);
+  EXPECT_EQ(predicted_label(logits.view(), 1), 0u);
+}
+
+TEST(LabelProbeTest, WhatDoesNotFitIsNamed) {
+  EXPECT_EQ(LabelProbe::create(3, {"a"}).error().message,
+            "label_probe: the number of labels is 1, expected at least 2");
+  EXPECT_EQ(LabelProbe::create(3, {"a", "b", "a"}).error().message,
+            "label_probe: the label a is there twice, expected different ones");
+  // Two of these would be one in a file.
+  EXPECT_EQ(LabelProbe::create(3, {"\xfe", "\xff"}).error().code,
+            ErrorCode::invalid_argument);
+  const auto linear = [](std::size_t rows, std::size_t bias) {
+    return Linear::from_params(filled<float, 2>({rows, 3}, 1),
+                               filled<float, 1>({bias}, 0))
+        .value();
+  };
+  EXPECT_EQ(LabelProbe::create(linear(3, 3), kLabels).error().message,
+            "label_probe: weight has shape (3, 3), expected (labels, "
+            "embedding_size) = (2, 3)");
+  EXPECT_EQ(LabelProbe::create(linear(2, 0), kLabels).error().message,
+            "label_probe: bias has shape (0), expected (labels) = (2)");
+  const LabelProbe probe = LabelProbe::create(3, kLabels).value();
+  EXPECT_EQ(probe.logits(filled<float, 2>({1, 4}, 0).view()).error().code,
+            ErrorCode::shape_mismatch);
+  const auto few = targets();
+  EXPECT_EQ(LabelProbe::train(clusters().view(), {few.data(), {kExamples - 1}},
+                              kLabels)
+                .error()
+                .code,
+            ErrorCode::shape_mismatch);
+  const auto beyond = filled<std::int64_t, 1>({kExamples}, 2);
+  EXPECT_EQ(
+      LabelProbe::train(clusters().view(), beyond.view(), kLabels).error().code,
+      ErrorCode::out_of_range);
+}
+
+// ---- The file. ----
+
+class LabelProbeFileTest : public testing::Test {
+ protected:
+  std::string path() const { return folder_ / "classifier.safetensors"; }
+  Result<std::optional<LabelProbe>> read() const {
+    return LabelProbe::read(folder_.path(), 3);
+  }
+  // What is said of a file with these parameters and labels.
+  std::string said_of(const Tensor<float, 2>& weight,
+                      const Tensor<float, 1>& bias,
+                      const SafetensorsMetadata& metadata) const {
+    EXPECT_TRUE(write_safetensors(
+        path(), {{"weight", weight.view()}, {"bias", bias.view()}}, metadata));
+    return said();
+  }
+  std::string said_of_labels(const std::string& labels) const {
+    return said_of(filled<float, 2>({2, 3}, 1), filled<float, 1>({2}, 0),
+                   {{"labels", labels}});
+  }
+  std::string said() const {
+    const auto probe = read();
+    if (probe) {
+      return "no error";
+    }
+    EXPECT_EQ(probe.error().code, ErrorCode::bad_data) << probe.error().message;
+    EXPECT_THAT(probe.error().message, HasSubstr(path()));
+    return probe.error().message;
+  }
+
+  TempFolder folder_;
+};
+
+TEST_F(LabelProbeFileTest, WhatIsWrittenIsRead) {
+  const LabelProbe probe = trained(20);
+  ASSERT_TRUE(probe.write(folder_.path()));
+  const auto got = read().value();
+  ASSERT_TRUE(got.has_value());
+  EXPECT_EQ(got->labels(), kLabels);
+  EXPECT_TRUE(same_params(*got, probe));
+  EXPECT_EQ(folder_.count(), 1u);
+}
+
+TEST_F(LabelProbeFileTest, AFolderWithoutOneHasNone) {
+  EXPECT_FALSE(read().value().has_value());
+}
+
+TEST_F(LabelProbeFileTest, AFileThatIsNoneIsAnError) {
+  put_file(path(), bytes_of("no tensors"));
+  EXPECT_NE(said(), "no error");
+  put_file(path(), {});
+  EXPECT_NE(said(), "no error");
+}
+
+TEST_F(LabelProbeFileTest, AFolderThatIsNotThereIsNotWrittenTo) {
+  const auto s = trained(1).write(folder_ / "none");
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().code, ErrorCode::io_error);
+  EXPECT_THAT(s.error().message, HasSubstr(folder_ / "none"));
+}
+
+TEST_F(LabelProbeFileTest, LabelsThatAreNoListOfTextsAreNamed) {
+  const std::string expected =
+      "label_probe: " + path() +
+      ": expected the list of its 2 labels as JSON in the metadata";
+  EXPECT_EQ(said_of(filled<float, 2>({2, 3}, 1), filled<float, 1>({2}, 0), {}),
+            expected);
+  for (const std::string labels :
+       {"", "sport", "\"sport\"", "[\"a\", \"b\"", "[\"a\", 1]", "[\"a\"]",
+        "[\"a\", \"b\", \"c\"]", "[[\"a\", \"b\"]]", "[\"a\", [\"b\"]]",
+        "{\"a\": \"b\"}", "[]", "null", "[\"a\", \"b\"] 3"}) {
+    EXPECT_EQ(said_of_labels(labels), expected) << labels;
+  }
+  EXPECT_EQ(said_of_labels(std::string(100000, '[')), expected);
+}
+
+TEST_F(LabelProbeFileTest, TwoLabelsOfOneNameAreNamed) {
+  EXPECT_THAT(said_of_labels("[\"a\", \"a\"]"),
+              HasSubstr("the label a is there twice, expected different ones"));
+  EXPECT_THAT(said_of(filled<float, 2>({1, 3}, 1), filled<float, 1>({1}, 0),
+                      {{"labels", "[\"a\"]"}}),
+              HasSubstr("the number of labels is 1, expected at least 2"));
+}
+
+TEST_F(LabelProbeFileTest, OtherShapesAreNamed) {
+  const SafetensorsMetadata two = {{"labels", "[\"a\", \"b\"]"}};
+  EXPECT_THAT(
+      said_of(filled<float, 2>({2, 4}, 1), filled<float, 1>({2}, 0), two),
+      HasSubstr("weight has shape (2, 4), expected (labels, "
+                "embedding_size) = (2, 3)"));
+  for (const std::size_t bias : {0u, 1u, 3u}) {
+    EXPECT_THAT(
+        said_of(filled<float, 2>({2, 3}, 1), filled<float, 1>({bias}, 0), two),
+        HasSubstr("bias has shape (" + std::to_string(bias) +
+                  "), expected (labels) = (2)"));
+  }
+  const auto flat = filled<float, 1>({6}, 1);
+  ASSERT_TRUE(write_safetensors(
+      path(), {{"weight", flat.view()}, {"bias", flat.view()}}, two));
+  EXPECT_THAT(said(), HasSubstr("weight has shape (6), expected 2 axes"));
+}
+
+TEST_F(LabelProbeFileTest, ParametersThatAreMissingOrNoNumbersAreNamed) {
+  const SafetensorsMetadata two = {{"labels", "[\"a\", \"b\"]"}};
+  auto weight = filled<float, 2>({2, 3}, 1);
+  const auto bias = filled<float, 1>({2}, 0);
+  ASSERT_TRUE(write_safetensors(path(), {{"weight", weight.view()}}, two));
+  EXPECT_EQ(said(), "label_probe: " + path() + " has no bias");
+  ASSERT_TRUE(write_safetensors(path(), {{"bias", bias.view()}}, two));
+  EXPECT_EQ(said(), "label_probe: " + path() + " has no weight");
+  const auto bools = filled<bool, 2>({2, 3}, true);
+  ASSERT_TRUE(write_safetensors(
+      path(), {{"weight", bools.view()}, {"bias", bias.view()}}, two));
+  EXPECT_THAT(said(), HasSubstr("weight holds bool elements"));
+  weight(1, 2) = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(said_of(weight, bias, two),
+              HasSubstr("weight is nan at (1, 2), expected finite numbers"));
+}
+
+}  // namespace
+}  // namespace headwise
