@@ -1,14 +1,20 @@
 #include "interop/folder.h"
 
+#include <dirent.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
 
 #include "interop/error_text.h"
 
 namespace headwise {
 namespace {
+
+struct CloseFolder {
+  void operator()(DIR* folder) const { ::closedir(folder); }
+};
 
 // What `ask` (stat() or lstat()) says of the path. A NUL would cut it short.
 template <class Ask>
@@ -57,6 +63,51 @@ Status check_folder_named_by_file(std::string_view operation,
                      ": it is a symbolic link, expected a folder"};
   }
   return check_mode(operation, path, mode);
+}
+
+Result<std::set<std::string>> names_in_folder(std::string_view operation,
+                                              const std::string& path) {
+  const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
+  if (!folder) {
+    return io_error(std::string(operation) + ": " + path, errno);
+  }
+  std::set<std::string> names;
+  while (true) {
+    errno = 0;  // readdir() says "no more" and "failed" alike
+    const dirent* const entry = ::readdir(folder.get());
+    if (entry == nullptr && errno != 0) {
+      return io_error(std::string(operation) + ": " + path, errno);
+    }
+    if (entry == nullptr) {
+      return names;
+    }
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") {
+      names.emplace(name);
+    }
+  }
+}
+
+Status make_folder(std::string_view operation, const std::string& path) {
+  constexpr mode_t kAsTheUmaskSays = 0777;
+  if (Status s = check_path(operation, path); !s) {
+    return s;
+  }
+  for (std::size_t end = 0; end < path.size();) {
+    end = std::min(path.find('/', end + 1), path.size());
+    const std::string part = path.substr(0, end);
+    if (::mkdir(part.c_str(), kAsTheUmaskSays) != 0 && errno != EEXIST) {
+      return io_error(std::string(operation) + ": " + part, errno);
+    }
+  }
+  return check_folder(operation, path);
+}
+
+bool are_one_folder(const std::string& a, const std::string& b) {
+  struct stat of_a {};
+  struct stat of_b {};
+  return ::stat(a.c_str(), &of_a) == 0 && ::stat(b.c_str(), &of_b) == 0 &&
+         of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }
 
 }  // namespace headwise

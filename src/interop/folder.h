@@ -1,7 +1,8 @@
 // Folders of files that belong together, and the names in them that a file
-// gives.
+// gives. (std::filesystem ends the program where memory does.)
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -18,5 +19,13 @@ Status check_folder(std::string_view operation, const std::string& path);
 // The same of a path that a file names: bad_data for a symbolic link to one.
 Status check_folder_named_by_file(std::string_view operation,
                                   const std::string& path);
+
+// What is in a folder, without "." and "..".
+Result<std::set<std::string>> names_in_folder(std::string_view operation,
+                                              const std::string& path);
+// The folder and those that it lies in, where they are not there.
+Status make_folder(std::string_view operation, const std::string& path);
+// Whether both are there and one, whatever way leads to them.
+bool are_one_folder(const std::string& a, const std::string& b);
 
 }  // namespace headwise

@@ -1,48 +1,33 @@
 #include "interop/param_file.h"
 
-#include <dirent.h>
 #include <sys/stat.h>
 
-#include <cerrno>
-#include <memory>
 #include <utility>
 
 #include "headwise/interop/npy.h"
 #include "interop/element_bytes.h"
 #include "interop/error_text.h"
+#include "interop/folder.h"
 
 namespace headwise {
 namespace {
 
-struct CloseFolder {
-  void operator()(DIR* folder) const { ::closedir(folder); }
-};
-
 constexpr std::string_view kNpy = ".npy";
 
-// The files NAME.npy of a folder, by NAME. (std::filesystem ends the program
-// where memory does.)
+// The files NAME.npy of a folder, by NAME.
 Result<std::set<std::string>> npy_names(std::string_view operation,
                                         const std::string& path) {
-  const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
-  if (!folder) {
-    return io_error(std::string(operation) + ": " + path, errno);
+  const auto all = names_in_folder(operation, path);
+  if (!all) {
+    return all.error();
   }
   std::set<std::string> names;
-  while (true) {
-    errno = 0;  // readdir() says "no more" and "failed" alike
-    const dirent* const entry = ::readdir(folder.get());
-    if (entry == nullptr && errno != 0) {
-      return io_error(std::string(operation) + ": " + path, errno);
-    }
-    if (entry == nullptr) {
-      return names;
-    }
-    const std::string_view name = entry->d_name;
+  for (const std::string& name : *all) {
     if (name.size() > kNpy.size() && name.ends_with(kNpy)) {
-      names.emplace(name.substr(0, name.size() - kNpy.size()));
+      names.insert(name.substr(0, name.size() - kNpy.size()));
     }
   }
+  return names;
 }
 
 template <class Map>

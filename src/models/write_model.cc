@@ -1,17 +1,19 @@
 #include "headwise/models/write_model.h"
 
-#include <algorithm>
-#include <filesystem>
+#include <sys/stat.h>
+
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/interop/atomic_file.h"
 #include "headwise/interop/layouts.h"
 #include "headwise/models/model_settings.h"
 #include "interop/error_text.h"
 #include "interop/find_params.h"
+#include "interop/folder.h"
 #include "interop/input_file.h"
 #include "interop/param_file.h"
 #include "models/bert_names.h"
@@ -20,73 +22,63 @@
 namespace headwise {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::string_view kOperation = "write_model";
+constexpr std::string_view kProbeFile = "/classifier.safetensors";
 
-Error io_error_of(const fs::path& path, const std::error_code& error) {
-  return {ErrorCode::io_error, std::string(kOperation) + ": " + path.string() +
-                                   ": " + error.message()};
+bool is_regular_file(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
-bool is_settings_file(const fs::path& path) {
-  return (path.extension() == ".json" || path.extension() == ".txt") &&
-         !path.string().ends_with(".safetensors.index.json");
+bool is_settings_file(std::string_view name) {
+  return (name.ends_with(".json") || name.ends_with(".txt")) &&
+         !name.ends_with(".safetensors.index.json");
 }
 
-// The files to be copied, their paths in the source's folder.
-Result<std::vector<fs::path>> settings_files(const fs::path& source) {
-  constexpr int kDeepest = 1;  // of the folders that modules.json names
-  std::vector<fs::path> files;
-  std::error_code error;
-  fs::recursive_directory_iterator it(source, error);
-  for (; !error && it != fs::recursive_directory_iterator();
-       it.increment(error)) {
-    if (it.depth() >= kDeepest) {
-      it.disable_recursion_pending();
-    }
-    std::error_code unreadable;
-    if (it->is_regular_file(unreadable) && is_settings_file(it->path())) {
-      files.push_back(fs::relative(it->path(), source, unreadable));
-    }
-  }
-  if (error) {
-    return io_error_of(source, error);
-  }
-  std::ranges::sort(files);
-  return files;
-}
-
-Status copy_one(const fs::path& from, const fs::path& to) {
-  auto file = InputFile::open(kOperation, from.string());
+Status copy_one(const std::string& from, const std::string& to) {
+  auto file = InputFile::open(kOperation, from);
   if (!file) {
     return file.error();
   }
   const auto bytes = file->read_all();
-  if (!bytes) {
-    return bytes.error();
-  }
-  std::error_code error;
-  fs::create_directories(to.parent_path(), error);
-  return error ? io_error_of(to.parent_path(), error)
-               : write_file_atomically(to.string(), *bytes);
+  return bytes ? write_file_atomically(to, *bytes) : bytes.error();
 }
 
-Status copy_settings(const fs::path& source, const fs::path& folder) {
-  const auto files = settings_files(source);
-  if (!files) {
-    return files.error();
+// The settings of a folder and, down to `depth`, of those in it. Files may be
+// links, folders may not (model_settings.h).
+Status copy_settings(const std::string& source, const std::string& folder,
+                     int depth) {
+  const auto names = names_in_folder(kOperation, source);
+  if (!names) {
+    return names.error();
   }
-  for (const fs::path& file : *files) {
-    if (Status s = copy_one(source / file, folder / file); !s) {
+  bool is_made = false;
+  for (const std::string& name : *names) {
+    const std::string from = source + "/" + name;
+    const std::string to = folder + "/" + name;
+    Status s = ok();
+    if (is_settings_file(name) && is_regular_file(from)) {
+      s = is_made ? ok() : make_folder(kOperation, folder);
+      is_made = true;
+      s = s ? copy_one(from, to) : s;
+    } else if (depth > 0 && check_folder_named_by_file(kOperation, from)) {
+      s = copy_settings(from, to, depth - 1);
+    }
+    if (!s) {
       return s;
     }
   }
-  const fs::path probe = "classifier.safetensors";
-  std::error_code none;
-  return fs::is_regular_file(source / probe, none)
-             ? copy_one(source / probe, folder / probe)
-             : ok();
+  return ok();
+}
+
+Status write_probe(const std::string& source, const std::string& folder,
+                   const LabelProbe* probe) {
+  if (probe != nullptr) {
+    return probe->write(folder);
+  }
+  const std::string name(kProbeFile);
+  return is_regular_file(source + name) ? copy_one(source + name, folder + name)
+                                        : ok();
 }
 
 // What the source calls a parameter: old files say gamma and beta of norms.
@@ -159,28 +151,21 @@ Status write(const std::string& source, const std::string& folder,
   if (!params) {
     return params.error();
   }
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) {
-    return io_error_of(folder, error);
-  }
-  if (fs::equivalent(source, folder, error)) {
-    return Error{ErrorCode::invalid_argument,
-                 std::string(kOperation) + ": folder is " + printable(folder) +
-                     ", expected another than the source's"};
-  }
-  if (Status s = copy_settings(source, folder); !s) {
+  if (Status s = make_folder(kOperation, folder); !s) {
     return s;
   }
-  if (changes.probe != nullptr) {
-    if (Status s = changes.probe->write(folder); !s) {
-      return s;
-    }
+  if (are_one_folder(source, folder)) {
+    return value_error(kOperation, "folder", printable(folder),
+                       "another than the source's");
   }
-  const fs::path inner =
-      fs::relative(settings->transformer_folder, source, error);
-  const fs::path to = (folder / inner).lexically_normal() / "model.safetensors";
-  return write_params(*params, to.string(), *settings, changes);
+  constexpr int kDepth = 1;  // of the folders that modules.json names
+  Status s = copy_settings(source, folder, kDepth);
+  s = s ? write_probe(source, folder, changes.probe) : s;
+  // It is the source, or a folder in it.
+  const std::string inner = settings->transformer_folder.substr(source.size());
+  return s ? write_params(*params, folder + inner + "/model.safetensors",
+                          *settings, changes)
+           : s;
 }
 
 }  // namespace
