@@ -2,11 +2,18 @@
 // sanitizer sees it).
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headwise/models/label_probe.h"
 #include "headwise/models/model_settings.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/models/wordpiece.h"
+#include "headwise/models/write_model.h"
 #include "interop/files.h"
 #include "models/model_texts.h"
+#include "models/pruned_model.h"
 #include "models/small_model.h"
 #include "models/vocabularies.h"
 #include "support/failures.h"
@@ -14,6 +21,7 @@
 namespace headwise {
 namespace {
 
+using testing_support::failing_allocation;
 using testing_support::failures_of;
 using testing_support::vocabulary_of;
 using testing_support::vocabulary_text;
@@ -75,6 +83,94 @@ TEST(OutOfMemoryTest, EveryAllocationOfAModelMayFail) {
                   ids, {.attn_weights = true, .executor = &alone});
             }),
             10);
+}
+
+TEST(OutOfMemoryTest, EveryAllocationOfTrainingAModelMayFail) {
+  const TempFolder folder;
+  const auto config = testing_support::small_config(BertFamily::bert);
+  const testing_support::KeptHeads kept = {{0, 2}, {}};
+  testing_support::put_small_model(folder, {});
+  ASSERT_TRUE(testing_support::write_params(
+      folder / "model.safetensors",
+      testing_support::pruned(testing_support::small_params(config), config,
+                              kept),
+      "", {{"kept_heads", "[[0, 2], []]"}, {"num_heads", "[2, 0]"}}));
+  const std::string path = folder.path();
+  const BertAccess access = {.use = BertUse::training};
+  EXPECT_GT(failures_of([&] { return SentenceEncoder::read(path, access); }),
+            100);
+  const SentenceEncoder model = SentenceEncoder::read(path, access).value();
+  const Executor alone = Executor::with_threads(1).value();
+  const std::vector<std::string_view> sentences = {"we see heads", "", "why"};
+  EXPECT_GT(failures_of([&] {
+              return model.tokenize(sentences, {.executor = &alone});
+            }),
+            5);
+  const RaggedTokens ids = {{2, 5, 3}, {2, 3}};
+  std::vector<Tensor<float, 1>> gates;
+  gates.push_back(testing_support::filled<float, 1>({2}, 1));
+  gates.push_back(testing_support::filled<float, 1>({0}, 1));
+  const auto forward = [&] {
+    return model.forward_for_backward(
+        ids, {.head_gates = gates, .executor = &alone});
+  };
+  EXPECT_GT(failures_of(forward), 20);
+  const auto d = testing_support::uniform<2>({2, 12}, 80);
+  // Each backward pass has a forward pass of its own, before its count.
+  long failed = 0;
+  for (bool was_served = false; !was_served; ++failed) {
+    auto saved = forward().value();
+    failing_allocation() = failed + 1;
+    const auto gradients = model.backward(saved, d.view());
+    was_served = failing_allocation() > 0;
+    failing_allocation() = 0;
+    EXPECT_EQ(static_cast<bool>(gradients), was_served);
+    if (!gradients) {
+      EXPECT_EQ(gradients.error().code, ErrorCode::out_of_memory);
+    }
+  }
+  EXPECT_GT(failed, 50);
+}
+
+TEST(OutOfMemoryTest, EveryAllocationOfAProbeMayFail) {
+  const auto embeddings = testing_support::uniform<2>({4, 3}, 81);
+  const auto targets =
+      testing_support::tensor_of<std::int64_t, 1>({4}, {0, 1, 0, 1});
+  const std::vector<std::string> labels = {"a label that is long enough",
+                                           "and another one like it"};
+  const auto train = [&] {
+    // What is passed by value is the caller's.
+    const long nth = std::exchange(failing_allocation(), 0);
+    std::vector<std::string> own = labels;
+    failing_allocation() = nth;
+    return LabelProbe::train(embeddings.view(), targets.view(), std::move(own),
+                             {.steps = 2});
+  };
+  EXPECT_GT(failures_of(train), 10);
+  const TempFolder folder;
+  const std::string path = folder.path();
+  const LabelProbe probe = train().value();
+  EXPECT_GT(failures_of([&] { return probe.write(path); }), 5);
+  EXPECT_GT(failures_of([&] { return LabelProbe::read(path, 3); }), 10);
+}
+
+TEST(OutOfMemoryTest, EveryAllocationOfWritingAModelMayFail) {
+  const TempFolder folder;
+  BertConfig config = testing_support::small_config(BertFamily::bert);
+  config.num_layers = 1;  // each call writes files to the disk
+  config.kept_heads = {{0, 1, 2}};
+  testing_support::put_small_model(folder,
+                                   testing_support::small_params(config));
+  const TempFolder target;
+  const std::string from = folder.path();
+  const std::string to = target / "new";
+  const auto bias = testing_support::uniform<1>({12}, 82);
+  const ModelChanges changes = {
+      .params = {{"encoder.layer.0.output.dense.bias", bias.view()}},
+      .config = &config};
+  constexpr long kStep = 7;
+  EXPECT_GT(failures_of([&] { return write_model(from, to, changes); }, kStep),
+            100);
 }
 
 }  // namespace

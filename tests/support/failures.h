@@ -8,10 +8,11 @@
 
 namespace headwise::testing_support {
 
-// Calls `work` until no allocation of it fails; how many did.
+// Calls `work` until no allocation of it fails; how many did. Of work that is
+// slow only each `step`th does.
 template <class Work>
-long failures_of(const Work& work) {
-  for (long nth = 1;; ++nth) {
+long failures_of(const Work& work, long step = 1) {
+  for (long nth = 1;; nth += step) {
     failing_allocation() = nth;
     const auto result = work();
     const bool all_served = failing_allocation() > 0;
