@@ -99,6 +99,10 @@ class Pruned(page_test.PageCase):
             cards = self.cards(page, ".card[data-head]")
             self.assertEqual(cards[8:], self.GONE)
             self.assertEqual(sorted(cards[:8]), self.KEPT)
+        # After a head that has no such number, too.
+        page.evaluate("() => { headwise.heads.find(1, 0).pooled.previous = null; }")
+        self.go(page, "#sort=previous")
+        self.assertEqual(self.cards(page, ".card[data-head]")[7:], ["1.0"] + self.GONE)
         self.go(page, "#filter=entropy+%3E+0")
         self.assertEqual(self.cards(page, ".card[data-head]"), self.KEPT)
         self.go(page, "#filter=layer+%3D+1")
