@@ -24,7 +24,7 @@ struct HeadLine {
 };
 
 struct PrunedLayer {
-  std::size_t layer;
+  std::size_t layer = 0;
   KeptHeads heads;
 };
 

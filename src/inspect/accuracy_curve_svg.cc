@@ -237,7 +237,7 @@ class Picture {
 
   void line(const Points& points, std::string_view colour,
             std::string_view dashes) {
-    std::string text = "<polyline fill=\"none\" stroke-width=\"2\" stroke=\"" +
+    std::string text = R"(<polyline fill="none" stroke-width="2" stroke=")" +
                        std::string(colour) + "\"" + std::string(dashes) +
                        " points=\"";
     for (std::size_t n = 0; n < points.size(); ++n) {
@@ -254,13 +254,13 @@ class Picture {
     for (const AccuracyPoint& point : random_) {
       if (has_range(point)) {
         there += pair_text(x_of(point), y_of(point.high)) + " ";
-        back = " " + pair_text(x_of(point), y_of(point.low)) + back;
+        back.insert(0, " " + pair_text(x_of(point), y_of(point.low)));
       }
     }
     if (!there.empty()) {
       there.pop_back();
       svg_.markup("<polygon fill=\"" + std::string(kRandomColour) +
-                  "\" fill-opacity=\"0.15\" points=\"" + there + back +
+                  R"(" fill-opacity="0.15" points=")" + there + back +
                   "\"/>\n");
     }
   }
@@ -270,9 +270,9 @@ class Picture {
       if (has_range(point)) {
         const std::string low = pair_text(x_of(point) - 4, y_of(point.low));
         const std::string high = pair_text(x_of(point) - 4, y_of(point.high));
-        svg_.markup("<path d=\"M" + high + "h8M" + low + "h8M" +
-                    pair_text(x_of(point), y_of(point.low)) + "V" +
-                    svg_number(y_of(point.high)) + "\" stroke=\"" +
+        svg_.markup("<path d=\"M" + high + "h8M");
+        svg_.markup(low + "h8M" + pair_text(x_of(point), y_of(point.low)) +
+                    "V" + svg_number(y_of(point.high)) + "\" stroke=\"" +
                     std::string(kSeriesColour) + "\" stroke-width=\"1.5\"/>\n");
       }
     }
@@ -282,8 +282,8 @@ class Picture {
     for (const AccuracyPoint& point : points) {
       svg_.markup("<circle cx=\"" + svg_number(x_of(point)) + "\" cy=\"" +
                   svg_number(y_of(point.accuracy)) +
-                  "\" r=\"3.5\" stroke=\"#ffffff\" fill=\"" +
-                  std::string(colour) + "\"><title>" +
+                  R"(" r="3.5" stroke="#ffffff" fill=")" + std::string(colour) +
+                  "\"><title>" +
                   svg_text(std::string(words_.removed) + " " +
                            std::to_string(point.heads_removed) + ": " +
                            said_of(point)) +
@@ -296,7 +296,7 @@ class Picture {
     const auto key = [&](const AccuracySeries& series, std::string_view colour,
                          std::string_view dashes) {
       svg_.markup("<path d=\"M" + pair_text(plot_.x, y - 4) +
-                  "h32\" stroke-width=\"2\" stroke=\"" + std::string(colour) +
+                  R"(h32" stroke-width="2" stroke=")" + std::string(colour) +
                   "\"" + std::string(dashes) + "/>\n");
       svg_.text(plot_.x + 42, y, key_text(series));
       y += kKey;
