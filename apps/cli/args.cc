@@ -169,24 +169,6 @@ std::string extras_text(const CLI::App& command) {
              : fmt::format("unexpected argument \"{}\"", first);
 }
 
-// In single quotes unless it is plain.
-std::string quoted_for_shell(const std::string& value) {
-  const bool plain =
-      !value.empty() && std::ranges::all_of(value, [](unsigned char c) {
-        return std::isalnum(c) != 0 ||
-               std::string_view("-_./,=+:@").find(static_cast<char>(c)) !=
-                   std::string_view::npos;
-      });
-  if (plain) {
-    return value;
-  }
-  std::string quoted = "'";
-  for (const char c : value) {
-    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  }
-  return quoted + "'";
-}
-
 }  // namespace
 
 CLI::App* add_command(CLI::App& app, const std::string& name,
@@ -274,6 +256,23 @@ std::vector<std::string> given_options(const CLI::App& command) {
   return names;
 }
 
+std::string shell_word(const std::string& value) {
+  const bool plain =
+      !value.empty() && std::ranges::all_of(value, [](unsigned char c) {
+        return std::isalnum(c) != 0 ||
+               std::string_view("-_./,=+:@").find(static_cast<char>(c)) !=
+                   std::string_view::npos;
+      });
+  if (plain) {
+    return value;
+  }
+  std::string quoted = "'";
+  for (const char c : value) {
+    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  }
+  return quoted + "'";
+}
+
 std::string typed_text(const CLI::App& command) {
   std::string text;
   for (const CLI::Option* option : command.parse_order()) {
@@ -283,7 +282,7 @@ std::string typed_text(const CLI::App& command) {
     for (const std::string& value : option->get_expected_min() == 0
                                         ? std::vector<std::string>()
                                         : option->results()) {
-      text += " " + quoted_for_shell(value);
+      text += " " + shell_word(value);
     }
   }
   return text;

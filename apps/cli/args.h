@@ -41,6 +41,8 @@ CLI::Option* add_count(CLI::App& command, const std::string& name,
 std::vector<std::string> given_options(const CLI::App& command);
 // The same with their values, as a shell takes them: " --model DIR 'a text'".
 std::string typed_text(const CLI::App& command);
+// As a word of a shell: in single quotes unless it is plain.
+std::string shell_word(const std::string& text);
 
 // The sentence for a command line that cannot be parsed, with the closest name
 // where something was mistyped.

@@ -4,144 +4,24 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <chrono>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
+#include <string_view>
 
 #include "args.h"
 #include "command.h"
-#include "output.h"
-#include "progress_bar.h"
-#include "train_files.h"
 #include "train_flags.h"
+#include "train_job.h"
 #include "train_run.h"
 
 namespace headwise::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kExamples =
     R"(  headwise train --out run
   headwise train --task reverse --scoring additive --seed 7 --out run
   headwise train --steps 800 --resume run --out run
   headwise train --json --out run)";
-
-constexpr std::uint64_t kStepsACheckpoint = 100;
-constexpr std::size_t kColumns = 72;
-
-// What a finished run is told by.
-struct Report {
-  double seconds = 0;
-  TrainScore score;
-  TrainScore uniform;
-  std::string explain;
-};
-
-std::string json_of_step(const TrainRun& run) {
-  const TrainCurve curve = run.curve();
-  return Json{{"step", run.steps()},
-              {"loss", curve.losses.back()},
-              {"uniform_loss", curve.uniform_losses.back()}}
-             .dump() +
-         "\n";
-}
-
-// Steps until there are as many as asked for; a checkpoint every 100 and at the
-// end.
-Outcome train(const TrainFlags& flags, const Executor& executor, TrainRun& run,
-              const Streams& streams) {
-  ProgressBar bar("train");
-  const Progress progress = bar.progress();
-  while (run.steps() < flags.steps) {
-    if (Status s = run.step(executor); !s) {
-      return failure_of(s.error());
-    }
-    if (progress) {
-      bar.set_note(fmt::format("loss={:.3f}", run.curve().losses.back()));
-      progress(run.steps(), flags.steps);
-    }
-    if (run.steps() % kStepsACheckpoint != 0 && run.steps() != flags.steps) {
-      continue;
-    }
-    if (Status s = run.write_checkpoint_to(checkpoint_path(flags.out)); !s) {
-      return failure_to_write(s.error());
-    }
-    if (flags.json) {
-      if (Outcome failed = print(streams.out, json_of_step(run))) {
-        return failed;
-      }
-    }
-  }
-  return {};
-}
-
-std::string json_of(const TrainRun& run, const Report& report) {
-  return Json{{"task", run.task().name},
-              {"steps", run.steps()},
-              {"seconds", report.seconds},
-              {"loss", report.score.loss},
-              {"accuracy", report.score.accuracy},
-              {"scoring", scoring_name(run.scoring())},
-              {"uniform_loss", report.uniform.loss},
-              {"uniform_accuracy", report.uniform.accuracy},
-              {"weight_on_answer", report.score.on_answer},
-              {"explain", report.explain}}
-             .dump() +
-         "\n";
-}
-
-std::string text_of(const TrainRun& run, const Report& report) {
-  const TrainScore& score = report.score;
-  return fmt::format(
-      "{}: {}.\n\n{}\n"
-      "After {} steps ({:.1f} s), on sequences not trained on:\n"
-      "  attention                  accuracy {:.3f}, loss {:.3f}\n"
-      "  uniform attention weights  accuracy {:.3f}, loss {:.3f}\n"
-      "Attention weight on the key that holds the answer, by head: {:.2f}\n"
-      "The heads share the questions: {}, in one head or another. To see it:\n"
-      "  {}\n",
-      run.task().name, run.task().about, curve_text(run.curve(), kColumns),
-      run.steps(), report.seconds, score.accuracy, score.loss,
-      report.uniform.accuracy, report.uniform.loss,
-      fmt::join(score.on_answer, " "), run.task().pattern, report.explain);
-}
-
-Outcome run_train(const TrainFlags& flags, const Streams& streams) {
-  auto executor = flags.threads == 0
-                      ? Result<Executor>(Executor::default_executor())
-                      : Executor::with_threads(flags.threads);
-  if (!executor) {
-    return failure_of(executor.error());
-  }
-  auto run = start_run(flags);
-  if (!run) {
-    return failure_of(run.error());
-  }
-  if (Status s = make_folder(flags.out); !s) {
-    return failure_to_write(s.error());
-  }
-  const auto start = std::chrono::steady_clock::now();
-  if (Outcome failed = train(flags, *executor, *run, streams)) {
-    return failed;
-  }
-  const std::chrono::duration<double> taken =
-      std::chrono::steady_clock::now() - start;
-  auto score = run->score(*executor);
-  auto uniform = run->uniform_score(*executor);
-  if (!score || !uniform) {
-    return failure_of(score ? uniform.error() : score.error());
-  }
-  if (Status s = write_results(*run, flags.out); !s) {
-    return failure_to_write(s.error());
-  }
-  const Report report{taken.count(), *std::move(score), *std::move(uniform),
-                      explain_command(*run, flags.out)};
-  return print(streams.out,
-               flags.json ? json_of(*run, report) : text_of(*run, report));
-}
 
 void add_options(CLI::App& command, TrainFlags& flags) {
   command

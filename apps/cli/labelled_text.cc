@@ -8,15 +8,21 @@
 #include <set>
 #include <utility>
 
+#include "models/utf8.h"
 #include "read_text.h"
 
 namespace headwise::cli {
 namespace {
 
+std::string line_name(std::string_view argument, const std::string& path,
+                      std::size_t line) {
+  return fmt::format("{}: {}, line {}", argument, name_of_text(path), line);
+}
+
 Error bad_line(std::string_view argument, const std::string& path,
                std::size_t line, std::string_view what) {
-  return {ErrorCode::bad_data, fmt::format("{}: {}, line {}: {}", argument,
-                                           name_of_text(path), line, what)};
+  return {ErrorCode::bad_data,
+          fmt::format("{}: {}", line_name(argument, path, line), what)};
 }
 
 }  // namespace
@@ -37,6 +43,9 @@ Result<LabelledText> read_labelled_text(std::string_view argument,
   }
   const bool labelled = lines.front().find('\t') != std::string_view::npos;
   for (std::size_t n = 0; n < lines.size(); ++n) {
+    if (Status s = check_utf8(line_name(argument, path, n + 1), lines[n]); !s) {
+      return s.error();
+    }
     const std::size_t tab = lines[n].find('\t');
     if ((tab != std::string_view::npos) != labelled) {
       return bad_line(argument, path, n + 1,

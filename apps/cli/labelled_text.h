@@ -20,9 +20,9 @@ struct LabelledText {
 };
 
 // `path` may be "-". Every line has a label or none has. Errors: io_error;
-// bad_data, with the number of the line from 1 on, for a line without a text or
-// a label where others have one, and for no line at all. `argument` begins the
-// messages: "--data".
+// bad_data, with the number of the line from 1 on, for a line that is no UTF-8,
+// one without a text or a label where others have one, and for no line at all.
+// `argument` begins the messages: "--data".
 Result<LabelledText> read_labelled_text(std::string_view argument,
                                         const std::string& path);
 

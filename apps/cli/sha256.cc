@@ -1,22 +1,25 @@
 #include "sha256.h"
 
 #include <fmt/format.h>
-#include <nettle/sha2.h>
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "interop/input_file.h"
 
 namespace headwise::cli {
-namespace {
 
-std::string digits_of(sha256_ctx& context) {
+Sha256::Sha256() { nettle_sha256_init(&context_); }
+
+void Sha256::add(std::span<const std::byte> bytes) {
+  nettle_sha256_update(&context_, bytes.size(),
+                       reinterpret_cast<const std::uint8_t*>(bytes.data()));
+}
+
+std::string Sha256::digits() {
   std::array<std::uint8_t, SHA256_DIGEST_SIZE> digest{};
-  nettle_sha256_digest(&context, digest.size(), digest.data());
+  nettle_sha256_digest(&context_, digest.size(), digest.data());
   std::string text;
   for (const std::uint8_t byte : digest) {
     text += fmt::format("{:02x}", byte);
@@ -24,7 +27,11 @@ std::string digits_of(sha256_ctx& context) {
   return text;
 }
 
-}  // namespace
+std::string sha256_of_text(std::string_view text) {
+  Sha256 hash;
+  hash.add(std::as_bytes(std::span(text)));
+  return hash.digits();
+}
 
 Result<std::string> sha256_of_file(const std::string& path) {
   auto file = InputFile::open("inspect", path);
@@ -32,29 +39,18 @@ Result<std::string> sha256_of_file(const std::string& path) {
     return file.error();
   }
   constexpr std::size_t kPiece = std::size_t{1} << 20;
-  std::vector<std::uint8_t> piece(kPiece);
-  sha256_ctx context{};
-  nettle_sha256_init(&context);
+  std::vector<std::byte> piece(kPiece);
+  Sha256 hash;
   while (true) {
-    const auto got = file->read(std::as_writable_bytes(std::span(piece)));
+    const auto got = file->read(piece);
     if (!got) {
       return got.error();
     }
-    nettle_sha256_update(&context, *got, piece.data());
+    hash.add(std::span(piece).first(*got));
     if (*got < kPiece) {
-      break;
+      return hash.digits();
     }
   }
-  return digits_of(context);
-}
-
-std::string sha256_of_text(std::string_view text) {
-  sha256_ctx context{};
-  nettle_sha256_init(&context);
-  nettle_sha256_update(
-      &context, text.size(),
-      reinterpret_cast<const std::uint8_t*>(text.data()));  // its bytes
-  return digits_of(context);
 }
 
 }  // namespace headwise::cli

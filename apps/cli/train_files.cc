@@ -10,7 +10,9 @@
 #include <span>
 #include <utility>
 
+#include "args.h"
 #include "headwise/interop/atomic_file.h"
+#include "resumed_checkpoint.h"
 #include "train_curve.h"
 
 namespace headwise::cli {
@@ -31,27 +33,6 @@ std::string lines_of(const Tensor<TokenId, 2>& tokens) {
                         fmt::join(tokens.elements().subspan(b * L, L), " "));
   }
   return text;
-}
-
-// As a word of a shell.
-std::string quoted(const std::string& text) {
-  constexpr std::string_view kPlain =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./+-";
-  if (text.find_first_not_of(kPlain) == std::string::npos) {
-    return text;
-  }
-  std::string word = "'";
-  for (const char c : text) {
-    word += c == '\'' ? "'\\''" : std::string(1, c);
-  }
-  return word + "'";
-}
-
-template <class T>
-const T* setting_of(const Checkpoint& checkpoint, const std::string& name) {
-  const auto found = checkpoint.config.find(name);
-  return found == checkpoint.config.end() ? nullptr
-                                          : std::get_if<T>(&found->second);
 }
 
 Scoring scoring_of(const TrainFlags& flags, const Checkpoint& checkpoint) {
@@ -142,7 +123,7 @@ Status write_results(const TrainRun& run, const std::string& folder) {
 
 std::string explain_command(const TrainRun& run, const std::string& folder) {
   const auto in_folder = [&](std::string_view name) {
-    return quoted(fmt::format("{}/{}", folder, name));
+    return shell_word(fmt::format("{}/{}", folder, name));
   };
   return fmt::format(
       "headwise explain --params {} --num-heads {} --tokens {}{} --heads {}",

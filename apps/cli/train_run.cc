@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <span>
 #include <utility>
 
+#include "finite_values.h"
 #include "outcome.h"
+#include "resumed_checkpoint.h"
 
 namespace headwise::cli {
 namespace {
@@ -25,24 +25,11 @@ constexpr std::uint64_t kFirstUnseen = std::uint64_t{1} << 63;
 constexpr std::size_t kUnseenBatches = 10;
 constexpr std::size_t kUnseenBatch = 100;
 
-Error not_finite(std::string_view what, double number) {
-  return {
-      ErrorCode::out_of_range,
-      fmt::format("{} was the first that was not finite: {}", what, number)};
-}
-
-// Errors: out_of_range for an element of `values` that is not finite.
-Status check_values(const std::string& name, std::span<const float> values) {
-  const auto found = std::ranges::find_if_not(
-      values, [](float x) { return std::isfinite(x); });
-  return found == values.end() ? ok() : not_finite(name, *found);
-}
-
 Status clip(std::vector<ParamGradient>& gradients) {
   std::vector<std::span<float>> all;
   for (ParamGradient& gradient : gradients) {
-    if (Status s = check_values("the gradient of " + gradient.name,
-                                gradient.values.elements());
+    if (Status s = check_finite_values("the gradient of " + gradient.name,
+                                       gradient.values.elements());
         !s) {
       return s;
     }
@@ -98,7 +85,7 @@ Result<double> TrainRun::learn(TrainModel& model, std::string_view prefix,
                                   gradient->values.elements());
     }
     if (updated) {
-      updated = check_values(std::string(name), values);
+      updated = check_finite_values(name, values);
     }
   });
   if (!updated) {
@@ -232,47 +219,26 @@ Result<TrainRun> TrainRun::resume(const TrainSettings& settings,
 }
 
 Status TrainRun::load(const Checkpoint& checkpoint, const std::string& path) {
-  ParamShapes shapes;
-  for (const auto& [name, view] : params()) {
-    shapes.emplace(name, std::vector<std::size_t>(view.extents().begin(),
-                                                  view.extents().end()));
-  }
-  if (Status s = check_model(checkpoint, path, config(), shapes); !s) {
+  if (Status s = check_resumed(checkpoint, path,
+                               {.config = config(),
+                                .params = params(),
+                                .seed = settings_.seed,
+                                .records = {kLoss, kUniformLoss}});
+      !s) {
     return s;
-  }
-  const auto bad = [&](std::string_view what) {
-    return Error{ErrorCode::bad_data, fmt::format("train: {}: {}", path, what)};
-  };
-  if (checkpoint.seed.value != settings_.seed.value) {
-    return bad(fmt::format("the seed is {}, expected {}", checkpoint.seed.value,
-                           settings_.seed.value));
-  }
-  const auto losses = checkpoint.records.find(std::string(kLoss));
-  const auto uniform_losses =
-      checkpoint.records.find(std::string(kUniformLoss));
-  const auto fits = [&](const auto& found) {
-    return found != checkpoint.records.end() &&
-           found->second.size() == checkpoint.step;
-  };
-  if (!fits(losses) || !fits(uniform_losses) ||
-      checkpoint.optimizer.step != checkpoint.step) {
-    return bad(fmt::format("expected losses and an optimiser of its {} steps",
-                           checkpoint.step));
   }
   if (Status s = optimizer_.set_state(checkpoint.optimizer); !s) {
     return s;
   }
   const auto set = [&](TrainModel& model, std::string_view prefix) {
     model.update([&](std::string_view name, std::span<float> values) {
-      const Array& array =
-          checkpoint.params.at(fmt::format("{}{}", prefix, name));
-      std::memcpy(values.data(), array.data.data(), values.size_bytes());
+      restore_param(checkpoint, fmt::format("{}{}", prefix, name), values);
     });
   };
   set(model_, "");
   set(uniform_, kUniform);
-  losses_ = losses->second;
-  uniform_losses_ = uniform_losses->second;
+  losses_ = checkpoint.records.at(std::string(kLoss));
+  uniform_losses_ = checkpoint.records.at(std::string(kUniformLoss));
   return ok();
 }
 

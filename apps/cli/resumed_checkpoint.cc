@@ -1,0 +1,46 @@
+#include "resumed_checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace headwise::cli {
+
+Status check_resumed(const Checkpoint& checkpoint, const std::string& path,
+                     const ResumedRun& run) {
+  ParamShapes shapes;
+  for (const auto& [name, view] : run.params) {
+    shapes.emplace(name, std::vector<std::size_t>(view.extents().begin(),
+                                                  view.extents().end()));
+  }
+  if (Status s = check_model(checkpoint, path, run.config, shapes); !s) {
+    return s;
+  }
+  const auto bad = [&](std::string_view what) {
+    return Error{ErrorCode::bad_data, fmt::format("train: {}: {}", path, what)};
+  };
+  if (checkpoint.seed.value != run.seed.value) {
+    return bad(fmt::format("the seed is {}, expected {}", checkpoint.seed.value,
+                           run.seed.value));
+  }
+  const auto fits = [&](std::string_view record) {
+    const auto found = checkpoint.records.find(std::string(record));
+    return found != checkpoint.records.end() &&
+           found->second.size() == checkpoint.step;
+  };
+  if (!std::ranges::all_of(run.records, fits) ||
+      checkpoint.optimizer.step != checkpoint.step) {
+    return bad(fmt::format("expected losses and an optimiser of its {} steps",
+                           checkpoint.step));
+  }
+  return ok();
+}
+
+void restore_param(const Checkpoint& checkpoint, const std::string& name,
+                   std::span<float> values) {
+  std::memcpy(values.data(), checkpoint.params.at(name).data.data(),
+              values.size_bytes());
+}
+
+}  // namespace headwise::cli
