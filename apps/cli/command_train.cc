@@ -1,18 +1,22 @@
 // headwise train
-// Trains a small attention classifier on generated sequences, beside the same
-// model with uniform attention weights, and shows what its heads have learned.
+// A small attention classifier on generated sequences (--task), or a classifier
+// of sentences out of a model folder (--model).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "args.h"
 #include "command.h"
-#include "train_flags.h"
 #include "train_job.h"
 #include "train_run.h"
+#include "tune_job.h"
+#include "tune_settings.h"
 
 namespace headwise::cli {
 namespace {
@@ -21,43 +25,130 @@ constexpr std::string_view kExamples =
     R"(  headwise train --out run
   headwise train --task reverse --scoring additive --seed 7 --out run
   headwise train --steps 800 --resume run --out run
-  headwise train --json --out run)";
+  headwise train --json --out run
+  headwise train --model minilm --data train.tsv --test test.tsv --out trained
+  headwise train --model minilm --data train.tsv --train all --out trained)";
 
-void add_options(CLI::App& command, TrainFlags& flags) {
+// Of which form, --task or --model, a run is.
+struct Flags {
+  LearnFlags shared;
+  TrainFlags task;
+  TuneFlags model;
+
+  bool has_model() const { return !model.model.empty(); }
+};
+
+bool is_one_of(std::string_view name,
+               std::initializer_list<std::string_view> names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+// An option that the chosen form would not look at.
+Outcome misplaced_option(const std::vector<std::string>& given,
+                         const Flags& flags) {
+  for (const std::string& name : given) {
+    const bool of_task = is_one_of(name, {"--task", "--scoring", "--steps"});
+    const bool of_model = is_one_of(
+        name,
+        {"--data", "--test", "--train", "--max-tokens", "--batch", "--epochs"});
+    const bool of_all = is_one_of(
+        name, {"--batch", "--epochs", "--learning-rate", "--seed", "--resume"});
+    if (of_task && flags.has_model()) {
+      return usage(fmt::format(
+          "{} is of the tasks, expected no such option with --model", name));
+    }
+    if (of_model && !flags.has_model()) {
+      return usage(fmt::format("{} is given, expected --model DIR too", name));
+    }
+    if (of_all && flags.has_model() && !flags.model.trains_all()) {
+      return usage(fmt::format(
+          "{} is given with --model, expected --train all too", name));
+    }
+  }
+  return {};
+}
+
+void add_task_options(CLI::App& command, TrainFlags& flags) {
+  const std::string group = "On generated sequences";
   command
       .add_option("--task", flags.task,
                   "recall (default): which value has this key, by "
                   "self-attention; reverse: the source from its end, by an "
                   "encoder-decoder")
       ->type_name(fmt::format("{}", fmt::join(train_task_names(), "|")))
-      ->check(one_of(train_task_names()));
+      ->check(one_of(train_task_names()))
+      ->group(group);
   command
       .add_option("--scoring", flags.scoring,
                   "what compares a query and a key: q.k (default), or "
                   "w . tanh(q + k)")
       ->type_name("dot|additive")
-      ->check(one_of({"dot", "additive"}));
-  command
-      .add_option("--seed", flags.seed,
-                  "of parameters and sequences (default 0)")
-      ->type_name("N")
-      ->transform(natural_number());
+      ->check(one_of({"dot", "additive"}))
+      ->group(group);
   add_count(command, "--steps", flags.steps,
             fmt::format("of training, those before --resume included (default "
                         "{})",
-                        flags.steps));
+                        flags.steps))
+      ->group(group);
+}
+
+void add_model_options(CLI::App& command, TuneFlags& flags) {
+  const TuneSettings defaults;
+  const std::string group = "On your own sentences";
+  const auto add_text = [&](const char* name, std::string& value,
+                            const char* about, const char* type) {
+    return command.add_option(name, value, about)
+        ->type_name(type)
+        ->check(not_empty())
+        ->group(group);
+  };
+  add_text("--model", flags.model,
+           "a folder of BERT's family, to become a classifier", "DIR");
+  add_text("--data", flags.data, "one example a line: label, tab, text",
+           "FILE|-");
+  add_text("--test", flags.test,
+           "measure accuracy on these examples (default: on those of --data)",
+           "FILE|-");
+  add_text("--train", flags.train,
+           "a linear classifier of the model's embeddings (default), or all "
+           "parameters",
+           "probe|all")
+      ->check(one_of({"probe", "all"}));
+  add_count(command, "--max-tokens", flags.max_tokens,
+            "what is beyond is cut off a text (default: the model's)")
+      ->group(group);
+  add_count(command, "--batch", flags.batch,
+            fmt::format("with --train all: examples a step (default {})",
+                        defaults.batch))
+      ->group(group);
+  add_count(command, "--epochs", flags.epochs,
+            fmt::format("with --train all: times that each example is taken, "
+                        "those before --resume included (default {})",
+                        defaults.epochs))
+      ->group(group);
+}
+
+void add_shared_options(CLI::App& command, LearnFlags& flags) {
   command
-      .add_option(
-          "--learning-rate", flags.learning_rate,
-          fmt::format("of AdamW (default {})", TrainSettings{}.learning_rate))
+      .add_option("--seed", flags.seed,
+                  "of parameters, sequences and the order of examples (default "
+                  "0)")
+      ->type_name("N")
+      ->transform(natural_number());
+  command
+      .add_option("--learning-rate", flags.learning_rate,
+                  fmt::format("of AdamW (default {}; of --train all {})",
+                              TrainSettings{}.learning_rate,
+                              TuneSettings{}.learning_rate))
       ->type_name("X")
       ->check(number_between(0, 1e30, "a number from 0 on"));
   add_count(command, "--threads", flags.threads,
             "threads to use (default: all)");
   command
       .add_option("--out", flags.out,
-                  "folder of checkpoint.npz, params.npz, tokens.txt, "
-                  "curve.svg; made where it is missing")
+                  "made where it is missing; of a task checkpoint.npz, "
+                  "params.npz, tokens.txt, curve.svg; of --model a model "
+                  "folder, with --train all checkpoint.npz")
       ->type_name("DIR")
       ->required()
       ->check(not_empty());
@@ -71,16 +162,33 @@ void add_options(CLI::App& command, TrainFlags& flags) {
       ->disable_flag_override();
 }
 
+Outcome run_chosen(const Flags& flags, const std::vector<std::string>& given,
+                   const Streams& streams) {
+  if (Outcome misplaced = misplaced_option(given, flags)) {
+    return misplaced;
+  }
+  return flags.has_model() ? run_tune(flags.model, streams)
+                           : run_train(flags.task, streams);
+}
+
 }  // namespace
 
 void add_train(CLI::App& app, Command& chosen) {
   CLI::App* command = add_command(
-      app, "train", "train a small model and see what its heads learn",
+      app, "train",
+      "train a small model and see what its heads learn, or a classifier out "
+      "of yours",
       std::string(kExamples));
-  auto flags = std::make_shared<TrainFlags>();
-  add_options(*command, *flags);
-  command->callback([flags, &chosen] {
-    chosen = [flags](const Streams& s) { return run_train(*flags, s); };
+  auto flags = std::make_shared<Flags>();
+  add_shared_options(*command, flags->shared);
+  add_task_options(*command, flags->task);
+  add_model_options(*command, flags->model);
+  command->callback([command, flags, &chosen] {
+    static_cast<LearnFlags&>(flags->task) = flags->shared;
+    static_cast<LearnFlags&>(flags->model) = flags->shared;
+    chosen = [flags, given = given_options(*command)](const Streams& s) {
+      return run_chosen(*flags, given, s);
+    };
   });
 }
 

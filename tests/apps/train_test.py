@@ -62,7 +62,8 @@ class TrainTest(CliTest):
 
     def test_the_examples_work(self):
         text = self.succeed("train", "--help").split("\n\n")[0]
-        lines = [line.split() for line in text.splitlines()[1:]]
+        lines = [line.split() for line in text.splitlines()[1:]
+                 if "--model" not in line]  # tune_test.py
         self.assertEqual(len(lines), 4)
         for line in lines:
             self.assertEqual(line[:2], ["headwise", "train"])
