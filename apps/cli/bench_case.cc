@@ -116,7 +116,7 @@ Result<BenchInputs> draw_inputs(const Workload& workload) {
     return s.error();
   }
   auto layer = MultiHeadAttention::create(
-      {.embed_dim = workload.embed_dim, .num_heads = Hq}, kSeed);
+      {.embed_dim = workload.embed_dim, .num_heads = Hq, .head_dim = D}, kSeed);
   if (!layer) {
     return layer.error();
   }

@@ -269,12 +269,12 @@ Result<Workload> read_workload(const Spec& spec) {
 }
 
 Result<Linear> read_linear(const Spec& spec, const std::string& letter,
-                           std::size_t embed_dim) {
-  auto weight = spec.tensor<float, 2>("w" + letter, {embed_dim, embed_dim});
+                           const Extents<2>& extents) {
+  auto weight = spec.tensor<float, 2>("w" + letter, extents);
   if (!weight) {
     return weight.error();
   }
-  auto bias = spec.tensor<float, 1>("b" + letter, {embed_dim});
+  auto bias = spec.tensor<float, 1>("b" + letter, {extents[0]});
   if (!bias) {
     return bias.error();
   }
@@ -289,19 +289,24 @@ Result<BenchInputs> read_layer(const Spec& spec, const Workload& workload) {
     return x.error();
   }
   inputs.x = *std::move(x);
+  const std::size_t features = workload.shape.Hq * workload.shape.D;
   std::vector<Linear> linears;
   for (const char* letter : {"q", "k", "v", "o"}) {
-    auto linear = read_linear(spec, letter, E);
+    auto linear = read_linear(
+        spec, letter,
+        *letter == 'o' ? Extents<2>{E, features} : Extents<2>{features, E});
     if (!linear) {
       return linear.error();
     }
     linears.push_back(*std::move(linear));
   }
-  auto layer = MultiHeadAttention::from_params({.w_q = std::move(linears[0]),
-                                                .w_k = std::move(linears[1]),
-                                                .w_v = std::move(linears[2]),
-                                                .w_o = std::move(linears[3])},
-                                               workload.shape.Hq);
+  auto layer = MultiHeadAttention::from_params(
+      {.w_q = std::move(linears[0]),
+       .w_k = std::move(linears[1]),
+       .w_v = std::move(linears[2]),
+       .w_o = std::move(linears[3])},
+      // The size of a head as well: a product beyond 64 bits is refused by it.
+      HeadCounts{.num_heads = workload.shape.Hq, .head_dim = workload.shape.D});
   if (!layer) {
     return layer.error();
   }

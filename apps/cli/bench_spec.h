@@ -15,7 +15,8 @@
 //
 //   q (B, Hq, Lq, d)   k, v (B, Hkv, Lk, d)   lens (B), keys of each sequence
 //   bias (1, Hq, Lq, Lk)   do (B, Hq, Lq, d), of training: d_output
-//   x (B, Lq, D)   wq wk wv wo (D, D)   bq bk bv bo (D): y = x w^T + b
+//   x (B, Lq, D), y = x w^T + b of
+//   wq wk wv (Hq d, D)   bq bk bv (Hq d)   wo (D, Hq d)   bo (D)
 #pragma once
 
 #include <filesystem>

@@ -104,6 +104,14 @@ const std::vector<Workload>& workloads() {
        .attn_weights = true,
        .embed_dim = 768},
       {.name = "seed_module", .shape = self(10, 8, 20, 64), .embed_dim = 512},
+      {.name = "layer_768", .shape = self(8, 12, 256, 64), .embed_dim = 768},
+      {.name = "layer_768_half",
+       .shape = self(8, 6, 256, 64),
+       .embed_dim = 768},
+      {.name = "layer_384", .shape = self(8, 12, 256, 32), .embed_dim = 384},
+      {.name = "layer_384_half",
+       .shape = self(8, 6, 256, 32),
+       .embed_dim = 384},
       {.name = "bert_bwd", .shape = self(8, 12, 512, 64), .backward = true},
       {.name = "bert_bwd_pad",
        .shape = self(8, 12, 512, 64),
@@ -142,9 +150,9 @@ double gflop(const Workload& workload) {
   const double attention = 2.0 * static_cast<double>(shape.D + shape.Dv) *
                            static_cast<double>(shape.Hq) *
                            visible_pairs(workload);
-  const auto E = static_cast<double>(workload.embed_dim);
   const double projections =
-      8.0 * static_cast<double>(shape.B * shape.Lq) * E * E;
+      8.0 * static_cast<double>(shape.B * shape.Lq) *
+      static_cast<double>(workload.embed_dim * shape.Hq * shape.D);
   return (workload.backward ? 3.5 : 1.0) * (attention + projections) * 1e-9;
 }
 

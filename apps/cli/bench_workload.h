@@ -19,8 +19,10 @@ struct Workload {
   bool attn_weights = false;  // returned as well, one map a head
   bool bias = false;          // dense, (1, Hq, Lq, Lkv)
   std::optional<std::int64_t> window{};  // keys to the left of each query
-  std::size_t embed_dim = 0;             // the layer on (B, L, E); 0: attention
-  std::vector<std::int64_t> lengths{};   // keys of each sequence; empty: all
+  // The layer on (B, L, E), of Hq heads of D; Hq D is less than E where heads
+  // were pruned. 0: attention.
+  std::size_t embed_dim = 0;
+  std::vector<std::int64_t> lengths{};  // keys of each sequence; empty: all
   bool ragged = false;    // the lengths are those of the queries too, unpadded
   bool backward = false;  // the forward pass, then the backward one
   double dropout = 0;     // of the attention weights
@@ -33,8 +35,8 @@ std::vector<std::string> workload_names();
 
 // The work of one run in 10^9 floating-point operations, a multiply-add being
 // two: 2 (D + Dv) for each head and each pair of a query and a key that it may
-// attend to, 8 B L E^2 for the projections. What a mask hides is no work. A
-// backward pass has 2.5 times the forward's.
+// attend to, 8 B L E (Hq D) for the projections. What a mask hides is no work.
+// A backward pass has 2.5 times the forward's.
 double gflop(const Workload& workload);
 
 }  // namespace headwise::cli

@@ -48,6 +48,9 @@ std::string described(const Workload& workload) {
               : fmt::format(" Lq {} Lkv {}", shape.Lq, shape.Lkv);
   text += workload.embed_dim != 0 ? fmt::format(" E {}", workload.embed_dim)
                                   : fmt::format(" D {}", shape.D);
+  if (workload.embed_dim != 0 && workload.embed_dim != shape.Hq * shape.D) {
+    text += fmt::format(", heads of {}", shape.D);
+  }
   text += workload.causal ? ", causal" : "";
   if (workload.window) {
     text += fmt::format(", window {}", *workload.window);

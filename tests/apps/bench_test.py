@@ -58,11 +58,11 @@ def attend(spec, q, k, v, lens=None, bias=None):
 
 
 def linear(x, weight, bias):
-    """y = x w^T + b of rows of len(bias) numbers."""
-    size = len(bias)
+    """y = x w^T + b of rows that give len(bias) numbers each."""
+    size = len(weight) // len(bias)
     return [sum(map(float.__mul__, x[row:row + size],
                     weight[o * size:][:size])) + bias[o]
-            for row in range(0, len(x), size) for o in range(size)]
+            for row in range(0, len(x), size) for o in range(len(bias))]
 
 
 class BenchTest(cli_case.CliTest):
@@ -75,7 +75,8 @@ class BenchTest(cli_case.CliTest):
                          list(by_name))
         for name in ("bert", "gpt_causal", "long_full", "long_causal", "vit",
                      "cross", "bias", "attn_weights", "ragged", "seed",
-                     "module", "seed_module", "bert_pad"):
+                     "module", "seed_module", "bert_pad", "layer_768",
+                     "layer_768_half", "layer_384", "layer_384_half"):
             self.assertIn(name, by_name)
         for field, none, names in (("bias", False, {"bias": True}),
                                    ("ragged", False, {"ragged": True}),
@@ -86,6 +87,8 @@ class BenchTest(cli_case.CliTest):
         self.assertEqual((len(ragged), min(ragged), max(ragged)),
                          (64, 5, 512))
         pairs = 8 * 12 * 512 * 512
+        layer_pairs = 8 * 12 * 256 * 256
+        tokens = 8 * 256
         for name, gflop in (
                 ("bert", 4 * pairs * 64e-9),
                 ("bert_pad", 2 * pairs * 64e-9),
@@ -96,9 +99,19 @@ class BenchTest(cli_case.CliTest):
                 # The first 1024 rows see one key more each.
                 ("window", 4 * 8 * (1024 * 1025 / 2 + 7168 * 1024) * 64e-9),
                 ("gqa_causal", by_name["gpt_causal"]["gflop"]),
-                ("module", (4 * pairs * 64 + 8 * 8 * 512 * 768**2) * 1e-9)):
+                ("module", (4 * pairs * 64 + 8 * 8 * 512 * 768**2) * 1e-9),
+                ("layer_768",
+                 (4 * layer_pairs * 64 + 8 * tokens * 768 * 768) * 1e-9),
+                ("layer_768_half",
+                 (4 * layer_pairs // 2 * 64 + 8 * tokens * 768 * 384) * 1e-9),
+                ("layer_384",
+                 (4 * layer_pairs * 32 + 8 * tokens * 384 * 384) * 1e-9),
+                ("layer_384_half",
+                 (4 * layer_pairs // 2 * 32 + 8 * tokens * 384 * 192) * 1e-9)):
             self.assertAlmostEqual(by_name[name]["gflop"], gflop, 9, name)
         self.assertEqual(sum(by_name["bert_pad"]["lengths"]), 8 * 512 // 2)
+        self.assertRegex(text, r"\nmodule .* B 8 H 12 L 512 E 768\n")
+        self.assertRegex(text, r"\nlayer_768_half .* E 768, heads of 64\n")
 
     def test_a_run_is_one_object_on_one_line(self):
         sets = self.succeed("info").split("instruction sets: ")[1].split("\n")[0]
@@ -264,28 +277,34 @@ class ServeTest(cli_case.CliTest):
 
     def test_the_layer_is_that_of_the_formula(self):
         for more in ({}, {"bias": 1}, {"lens": 1}):
-            with self.subTest(more):
-                self.check_layer(more)
+            for H in (1, 2, 3):  # of 4 numbers each, where a token has 8
+                with self.subTest(more, H=H):
+                    self.check_layer(H, more)
 
-    def check_layer(self, more):
-        sizes = {"kind": "module", "B": 2, "Hq": 2, "Hkv": 2, "Lq": 3, "Lk": 3,
+    def layer(self, H, D=8):
+        """The tensors of a layer of H heads of 4 on (2, 3, D)."""
+        tensors = {"x": (numbers(2 * 3 * D, "x"), (2, 3, D))}
+        for n in "qkvo":
+            shape = (D, 4 * H) if n == "o" else (4 * H, D)
+            tensors["w" + n] = (numbers(4 * H * D, "w" + n), shape)
+            tensors["b" + n] = (numbers(shape[0], "b" + n), shape[:1])
+        return tensors
+
+    def check_layer(self, H, more):
+        sizes = {"kind": "module", "B": 2, "Hq": H, "Hkv": H, "Lq": 3, "Lk": 3,
                  "d": 4, **more}
         lens = [2, 3] if "lens" in more else None
         bias = self.bias(sizes) if "bias" in more else None
-        D = 8
-        tensors = {"x": (numbers(2 * 3 * D, "x"), (2, 3, D))}
-        for n in "qkvo":
-            tensors["w" + n] = (numbers(D * D, "w" + n), (D, D))
-            tensors["b" + n] = (numbers(D, "b" + n), (D,))
+        tensors = self.layer(H)
         if lens:
             tensors["lens"] = (lens, (2,))
         if bias:
             tensors["bias"] = bias
-        folder = self.write_case(tensors, D=D, **sizes)
+        folder = self.write_case(tensors, D=8, **sizes)
         self.assertRegex(self.ask(f"load x {folder}"), "^ok headwise ")
         # (B, L, H d) as heads (B, H, L, d), and back.
-        place = [((b * 3 + i) * 2 + h) * 4 + c for b in range(2)
-                 for h in range(2) for i in range(3) for c in range(4)]
+        place = [((b * 3 + i) * H + h) * 4 + c for b in range(2)
+                 for h in range(H) for i in range(3) for c in range(4)]
         heads = []
         for n in "qkv":
             y = linear(tensors["x"][0], tensors["w" + n][0],
@@ -301,6 +320,25 @@ class ServeTest(cli_case.CliTest):
         for one, other in zip(given, out):
             self.assertAlmostEqual(one / max(1, abs(other)),
                                    other / max(1, abs(other)), 5)
+
+    def test_a_layer_has_parameters_of_its_heads_alone(self):
+        spec = {"kind": "module", "B": 2, "Hq": 1, "Hkv": 1, "Lq": 3, "Lk": 3,
+                "d": 4, "D": 8}
+        for name, message in (
+                ("wq", "tensor wq is f32 (8, 8), expected f32 (4, 8)"),
+                ("bk", "tensor bk is f32 (8), expected f32 (4)"),
+                ("wo", "tensor wo is f32 (8, 8), expected f32 (8, 4)")):
+            folder = self.write_case(
+                {**self.layer(1), name: self.layer(2)[name]}, **spec)
+            self.assertEqual(self.ask(f"load x {folder}"),
+                             "error spec.txt: " + message)
+        # 2^64 features, which are none.
+        none = {name: ([], (0, 8)) for name in ("wq", "wk", "wv")}
+        none |= {name: ([], (0,)) for name in ("bq", "bk", "bv")}
+        folder = self.write_case({**self.layer(1), **none, "wo": ([], (8, 0))},
+                                 **{**spec, "Hq": 2**32, "Hkv": 2**32,
+                                    "d": 2**32})
+        self.assertRegex(self.ask(f"load x {folder}"), "^error .*head_dim")
 
     def test_what_is_not_offered_is_unsupported(self):
         for more in ({"kind": "bwd"}, {"dtype": "bf16"}, {"paged": 1}):
