@@ -143,10 +143,23 @@ def seconds_of(worker, form, count, threads):
     return (processor if threads == 1 else wall) / count
 
 
-def timed_rounds(peers, live, records, rounds, slice_seconds):
+def shuffled(live, rounds):
+    """Who always comes after the same one bears what that one leaves behind."""
+    draw = random.Random(0)
+    for _ in range(rounds):
+        yield draw.sample(live, len(live))
+
+
+def there_and_back(live, rounds):
+    """Neighbours stay neighbours, and each of two comes first in turn."""
+    for n in range(rounds):
+        yield live if n % 2 == 0 else live[::-1]
+
+
+def timed_rounds(peers, live, records, rounds, slice_seconds, in_order=shuffled):
     """Adds the seconds of every round to the records of the live (form, worker)
     and drops what they loaded. The runs of one peer in one round last at least
-    slice_seconds."""
+    slice_seconds; in_order(live, rounds) yields the order of each."""
     count, once = {}, {}
     for form, worker in live:
         once[form] = seconds_of(worker, form, 1, peers.threads)
@@ -154,11 +167,8 @@ def timed_rounds(peers, live, records, rounds, slice_seconds):
         records[form].update(runs=count[form], seconds=[])
     # Before each peer and after the last: a peer's peak is the mean of its two.
     orders, peaks, reads = [], [], []
-    # Who always comes after the same one bears what that one leaves behind.
-    shuffled = random.Random(0)
-    for _ in range(rounds):
+    for order in in_order(live, rounds):
         taken = []
-        order = shuffled.sample(live, len(live))
         for form, worker in order:
             taken.append(peers.peak())
             if once[form] < LONG_SECONDS:

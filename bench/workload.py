@@ -46,11 +46,13 @@ class Workload:
             return random.standard_normal(shape, dtype=np.float32)
 
         if spec["kind"] == "module":
-            D = spec["D"]
+            D, features = spec["D"], spec["Hq"] * spec["d"]
             t = {"x": normal(spec["B"], spec["Lq"], D)}
             for n in "qkvo":
-                t["w" + n] = normal(D, D) / np.float32(math.sqrt(D))
-                t["b" + n] = normal(D) * np.float32(0.1)
+                rows, columns = (D, features) if n == "o" else (features, D)
+                t["w" + n] = normal(rows, columns) / np.float32(
+                    math.sqrt(columns))
+                t["b" + n] = normal(rows) * np.float32(0.1)
         else:
             B, d = spec["B"], spec["d"]
             t = {"q": normal(B, spec["Hq"], spec["Lq"], d),
@@ -84,7 +86,8 @@ class Workload:
         q, k, v = ((t["x"] @ t["w" + n].T + t["b" + n]).reshape(shape)
                    .swapaxes(1, 2) for n in "qkv")
         outputs = self._attend(q, k, v)
-        merged = outputs["out"].swapaxes(1, 2).reshape(t["x"].shape)
+        merged = outputs["out"].swapaxes(1, 2).reshape(
+            *t["x"].shape[:2], -1)
         outputs["out"] = merged @ t["wo"].T + t["bo"]
         return outputs
 
