@@ -88,6 +88,11 @@ Result<std::set<std::string>> names_in_folder(std::string_view operation,
   }
 }
 
+bool is_regular_file(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
 Status make_folder(std::string_view operation, const std::string& path) {
   constexpr mode_t kAsTheUmaskSays = 0777;
   if (Status s = check_path(operation, path); !s) {

@@ -23,6 +23,8 @@ Status check_folder_named_by_file(std::string_view operation,
 // What is in a folder, without "." and "..".
 Result<std::set<std::string>> names_in_folder(std::string_view operation,
                                               const std::string& path);
+// Whether there is one, or a link to one.
+bool is_regular_file(const std::string& path);
 // The folder and those that it lies in, where they are not there.
 Status make_folder(std::string_view operation, const std::string& path);
 // Whether both are there and one, whatever way leads to them.

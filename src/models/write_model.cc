@@ -1,7 +1,5 @@
 #include "headwise/models/write_model.h"
 
-#include <sys/stat.h>
-
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -24,11 +22,6 @@ namespace {
 
 constexpr std::string_view kOperation = "write_model";
 constexpr std::string_view kProbeFile = "/classifier.safetensors";
-
-bool is_regular_file(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
-}
 
 bool is_settings_file(std::string_view name) {
   return (name.ends_with(".json") || name.ends_with(".txt")) &&

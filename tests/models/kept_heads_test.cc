@@ -248,8 +248,7 @@ TEST_P(PrunedModelTest, GatesAreThoseOfTheHeadsThatAreLeft) {
 TEST_P(PrunedModelTest, AnotherAttentionTakesAHeadAway) {
   put(params_, {});
   BertEncoder encoder = read_as(BertUse::training).value();
-  const Params fewer = pruned(params_, config_, {{1}, {0, 1, 2}});
-  const auto linear = [&](const std::string& name) {
+  const auto linear = [&](const Params& fewer, const std::string& name) {
     const auto& bias = fewer.at(name + ".bias");
     return Linear::from_params(
                testing_support::clone(fewer.at(name + ".weight")),
@@ -257,21 +256,28 @@ TEST_P(PrunedModelTest, AnotherAttentionTakesAHeadAway) {
                    {bias.size()}, {bias.data(), bias.data() + bias.size()}))
         .value();
   };
-  const auto attention = [&] {
+  const auto attention = [&](const std::vector<std::size_t>& heads) {
+    const Params fewer = pruned(params_, config_, {heads, {0, 1, 2}});
     return MultiHeadAttention::from_params(
-               {linear(name_of(0, "q")), linear(name_of(0, "k")),
-                linear(name_of(0, "v")), linear(name_of(0, "o"))},
-               1)
+               {linear(fewer, name_of(0, "q")), linear(fewer, name_of(0, "k")),
+                linear(fewer, name_of(0, "v")), linear(fewer, name_of(0, "o"))},
+               heads.size())
         .value();
   };
-  EXPECT_EQ(encoder.replace_attention(2, attention(), {1}).error().message,
+  EXPECT_EQ(encoder.replace_attention(2, attention({1}), {1}).error().message,
             "bert_encoder: layer is 2, expected 0 to 1");
-  EXPECT_EQ(encoder.replace_attention(0, attention(), {3}).error().code,
+  EXPECT_EQ(encoder.replace_attention(0, attention({1}), {3}).error().code,
             ErrorCode::out_of_range);
-  EXPECT_EQ(encoder.replace_attention(0, attention(), {0, 1}).error().code,
+  EXPECT_EQ(encoder.replace_attention(0, attention({1}), {0, 1}).error().code,
             ErrorCode::shape_mismatch);
+  for (const std::vector<std::size_t>& heads :
+       {std::vector<std::size_t>{1, 1}, std::vector<std::size_t>{2, 0}}) {
+    EXPECT_EQ(
+        encoder.replace_attention(0, attention(heads), heads).error().code,
+        ErrorCode::out_of_range);
+  }
   EXPECT_TRUE(encoder.config().kept_heads.empty());
-  ASSERT_TRUE(encoder.replace_attention(0, attention(), {1}));
+  ASSERT_TRUE(encoder.replace_attention(0, attention({1}), {1}));
   EXPECT_EQ(encoder.config().kept_heads, (KeptHeads{{1}, {0, 1, 2}}));
   expect_hidden_in_double(encoder, {{0, 1, 0}, {1, 1, 1}});
   const auto views = encoder.attention_params();

@@ -84,6 +84,15 @@ TEST(LabelProbeTest, TheLossFallsFromThatOfChance) {
   EXPECT_LT(loss_of(trained()), soon);
 }
 
+TEST(LabelProbeTest, WhatIsFarMoreFrequentIsLearntByTheBias) {
+  const auto nothing = filled<float, 2>({kExamples, 3}, 0);
+  auto mostly = filled<std::int64_t, 1>({kExamples}, 1);
+  mostly(0) = 0;
+  const auto probe =
+      LabelProbe::train(nothing.view(), mostly.view(), kLabels).value();
+  EXPECT_GT(probe.linear().bias()(1), probe.linear().bias()(0) + 1);
+}
+
 TEST(LabelProbeTest, TrainingTwiceGivesTheSameBits) {
   EXPECT_TRUE(same_params(trained(), trained()));
 }
