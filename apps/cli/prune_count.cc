@@ -58,7 +58,8 @@ Result<std::size_t> count_to_remove(const PruneFlags& flags,
       amount->percent
           ? std::floor(amount->number / 100 * static_cast<double>(total) + 0.5)
           : amount->number;
-  if (heads > static_cast<double>(total)) {
+  if (heads > static_cast<double>(total) ||
+      (amount->percent && amount->number > 100)) {
     return unexpected("--remove", flags.remove, expected);
   }
   return static_cast<std::size_t>(heads);

@@ -10,14 +10,14 @@
 namespace headwise::cli {
 
 struct PruneFlags {
-  std::string model;
-  std::string scores;
-  std::string data;
-  std::string out;
-  std::string curve;
-  std::optional<std::size_t> keep;
-  std::string remove;
-  std::string max_drop;
+  std::string model{};
+  std::string scores{};
+  std::string data{};
+  std::string out{};
+  std::string curve{};
+  std::optional<std::size_t> keep{};
+  std::string remove{};
+  std::string max_drop{};
   bool correct = false;
   bool drop_constant = false;
   std::size_t random = 0;      // orders beside that of the scores
