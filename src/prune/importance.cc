@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
+#include <map>
+#include <numeric>
 #include <string>
 
 #include "base/check.h"
@@ -92,12 +93,11 @@ ImportanceRun::ImportanceRun(GatedModel model, const ImportanceOptions& options,
   for (std::size_t n = 0; n < model_.heads.size(); ++n) {
     const std::size_t count = model_.heads[n].size();
     for (std::size_t at = 0; at < count; ++at) {
-      heads_.push_back({n, at});
+      heads_.push_back({n, at, heads_.size()});
     }
     state_.scores.emplace_back(count);
   }
   state_.sums.assign(1 + heads_.size(), 0);
-  set_gates();
   steps_ = count_steps();
 }
 
@@ -122,7 +122,8 @@ Result<ImportanceRun> ImportanceRun::create(GatedModel model,
 // ---- Steps and rounds. ----
 
 std::size_t ImportanceRun::batches() const {
-  return (model_.examples + options_.batch - 1) / options_.batch;
+  return model_.examples / options_.batch +
+         (model_.examples % options_.batch == 0 ? 0 : 1);
 }
 
 std::size_t ImportanceRun::steps_of_round(std::size_t live) const {
@@ -180,13 +181,21 @@ Status ImportanceRun::step() {
     if (state_.done == steps_) {
       return ok();
     }
+    set_gates();  // anew: a step that failed may have left them
+    const std::vector<double> before = state_.sums;
     if (Status s = add_batch(); !s) {
       return s;
     }
+    if (state_.in_round + 1 == steps_of_round(live().size())) {
+      if (Status s = end_round(); !s) {
+        state_.sums = before;
+        return s;
+      }
+    } else {
+      ++state_.in_round;
+    }
     ++state_.done;
-    ++state_.in_round;
-    return state_.in_round == steps_of_round(live().size()) ? end_round()
-                                                            : ok();
+    return ok();
   });
 }
 
@@ -218,10 +227,10 @@ Status ImportanceRun::add_gradients(std::size_t begin, std::size_t end) {
   }
   const bool squared = options_.method == ImportanceMethod::fisher;
   for (std::size_t n = 0; n < heads_.size(); ++n) {
-    const auto& [layer, at] = heads_[n];
+    const auto& [layer, at, number] = heads_[n];
     for (std::size_t x = 0; x < end - begin; ++x) {
       const double g = (*gradients)[layer](x, at);
-      state_.sums[1 + n] += squared ? g * g : std::abs(g);
+      state_.sums[1 + number] += squared ? g * g : std::abs(g);
     }
   }
   return ok();
@@ -234,9 +243,9 @@ Status ImportanceRun::add_means(std::size_t begin, std::size_t end) {
   }
   const bool entropy = options_.method == ImportanceMethod::entropy;
   for (std::size_t n = 0; n < heads_.size(); ++n) {
-    const auto& [layer, at] = heads_[n];
+    const auto& [layer, at, number] = heads_[n];
     for (std::size_t x = 0; x < end - begin; ++x) {
-      state_.sums[1 + n] +=
+      state_.sums[1 + number] +=
           entropy ? -static_cast<double>(means->entropy[layer](x, at))
                   : static_cast<double>(means->largest[layer](x, at));
     }
@@ -248,23 +257,12 @@ Status ImportanceRun::add_means(std::size_t begin, std::size_t end) {
 Status ImportanceRun::add_losses(std::size_t begin, std::size_t end) {
   const std::size_t turn = state_.in_round / batches();
   std::size_t sum = 0;
-  float* gate = nullptr;
   if (turn != 0) {
     const Place place = live()[turn - 1];
-    gate = &gates_[place.layer](place.at);
-    sum = 1;
-    for (const Place& other : heads_) {
-      if (other.layer == place.layer && other.at == place.at) {
-        break;
-      }
-      ++sum;
-    }
-    *gate = 0;
+    gates_[place.layer](place.at) = 0;
+    sum = 1 + place.number;
   }
   const auto losses = model_.losses(begin, end, gates_);
-  if (gate != nullptr) {
-    *gate = 1;
-  }
   if (!losses) {
     return losses.error();
   }
@@ -276,47 +274,27 @@ Status ImportanceRun::add_losses(std::size_t begin, std::size_t end) {
 
 // ---- Scores. ----
 
-std::vector<double> ImportanceRun::scores_of_round(
+std::vector<double> ImportanceRun::means_of_round(
     const std::vector<Place>& places) const {
-  const auto examples = static_cast<double>(model_.examples);
-  std::vector<double> of_layer(model_.heads.size());
-  std::vector<double> all(heads_.size());
   std::vector<float> random(heads_.size());
   RandomStream(options_.seed, kRandomStream).fill_uniform(random, 0, 1);
-  for (std::size_t n = 0; n < heads_.size(); ++n) {
-    all[n] = state_.sums[1 + n] / examples;
+  const auto examples = static_cast<double>(model_.examples);
+  std::vector<double> means;
+  for (const Place& place : places) {
+    means.push_back(options_.method == ImportanceMethod::random
+                        ? static_cast<double>(random[place.number])
+                        : state_.sums[1 + place.number] / examples);
     if (options_.method == ImportanceMethod::ablation) {
-      all[n] -= state_.sums[0] / examples;
-    }
-    if (options_.method == ImportanceMethod::random) {
-      all[n] = static_cast<double>(random[n]);
+      means.back() -= state_.sums[0] / examples;
     }
   }
-  std::vector<double> scores;
-  for (std::size_t n = 0, next = 0; n < heads_.size(); ++n) {
-    if (next < places.size() && heads_[n].layer == places[next].layer &&
-        heads_[n].at == places[next].at) {
-      scores.push_back(all[n]);
-      of_layer[heads_[n].layer] += all[n] * all[n];
-      ++next;
-    }
-  }
-  if (options_.method == ImportanceMethod::gradient) {
-    for (std::size_t n = 0; n < scores.size(); ++n) {
-      const double norm = std::sqrt(of_layer[places[n].layer]);
-      scores[n] = norm > 0 ? scores[n] / norm : 0;
-    }
-  }
-  return scores;
+  return means;
 }
 
-// The lowest scores are turned off.
-Status ImportanceRun::end_round() {
-  const std::vector<Place> places = live();
-  const std::vector<double> scores = scores_of_round(places);
-  std::vector<std::size_t> by_score(places.size());
+Status ImportanceRun::check_finite(const std::vector<Place>& places,
+                                   const std::vector<double>& scores) const {
   for (std::size_t n = 0; n < places.size(); ++n) {
-    const auto& [layer, at] = places[n];
+    const auto& [layer, at, number] = places[n];
     if (!std::isfinite(scores[n])) {
       return value_error(kOperation,
                          "the score of head " + std::to_string(layer) + "." +
@@ -324,19 +302,48 @@ Status ImportanceRun::end_round() {
                          number_text(scores[n]), "a finite number",
                          ErrorCode::out_of_range);
     }
-    by_score[n] = n;
-    state_.scores[layer][at] = scores[n];
   }
+  return ok();
+}
+
+// By the Euclidean norm over the heads of each layer.
+void ImportanceRun::divide_by_norms(const std::vector<Place>& places,
+                                    std::vector<double>& scores) {
+  std::map<std::size_t, double> squares;  // by layer
+  for (std::size_t n = 0; n < scores.size(); ++n) {
+    squares[places[n].layer] += scores[n] * scores[n];
+  }
+  for (std::size_t n = 0; n < scores.size(); ++n) {
+    const double norm = std::sqrt(squares[places[n].layer]);
+    scores[n] = norm > 0 ? scores[n] / norm : 0;
+  }
+}
+
+// The lowest scores are turned off. After an error nothing has changed.
+Status ImportanceRun::end_round() {
+  const std::vector<Place> places = live();
+  std::vector<double> scores = means_of_round(places);
+  if (Status s = check_finite(places, scores); !s) {
+    return s;
+  }
+  if (options_.method == ImportanceMethod::gradient) {
+    divide_by_norms(places, scores);
+  }
+  std::vector<std::size_t> by_score(places.size());
+  std::iota(by_score.begin(), by_score.end(), std::size_t{0});
   std::ranges::stable_sort(by_score, {},
                            [&](std::size_t n) { return scores[n]; });
   by_score.resize(turned_off_in_round(places.size()));
+  state_.order.reserve(heads_.size());
+  for (std::size_t n = 0; n < places.size(); ++n) {
+    state_.scores[places[n].layer][places[n].at] = scores[n];
+  }
   for (const std::size_t n : by_score) {
-    const auto& [layer, at] = places[n];
+    const auto& [layer, at, number] = places[n];
     state_.order.push_back({layer, model_.heads[layer][at]});
   }
   state_.in_round = 0;
   std::ranges::fill(state_.sums, 0.0);
-  set_gates();
   return ok();
 }
 
@@ -376,7 +383,6 @@ Status ImportanceRun::set_state(ImportanceState state) {
                          "one of the same model and options");
     }
     state_ = std::move(state);
-    set_gates();
     return ok();
   });
 }

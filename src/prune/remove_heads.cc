@@ -25,11 +25,24 @@ std::vector<bool> marked(std::span<const std::size_t> heads,
   return gone;
 }
 
+// Whether it has its parameters still as they were given.
+bool is_given(const Linear& linear) {
+  return linear.weight().size() ==
+             linear.in_features() * linear.out_features() &&
+         (!linear.has_bias() || linear.bias().size() == linear.out_features());
+}
+
+bool is_given(const MultiHeadAttentionParams& params) {
+  return is_given(params.w_q) && is_given(params.w_k) &&
+         (!params.w_v || is_given(*params.w_v)) &&
+         (!params.w_o || is_given(*params.w_o));
+}
+
 Status check(const MultiHeadAttention& layer,
              std::span<const std::size_t> heads) {
   const auto& params = layer.params();
   const MultiHeadAttentionConfig& config = layer.config();
-  if (!params || (config.num_heads != 0 && params->w_q.weight().size() == 0)) {
+  if (!params || !is_given(*params)) {
     return value_error(kOperation, "layer", "without the parameters as given",
                        "one that can be trained", ErrorCode::unsupported);
   }
@@ -181,6 +194,35 @@ Result<Tensor<float, 2>> score_rows(const Tensor<float, 2>& w_score,
   return rows;
 }
 
+// Where the heads of these numbers stand among those that a layer has.
+Result<std::vector<std::size_t>> places_of(
+    const BertEncoder& encoder, std::size_t layer,
+    const std::vector<std::size_t>& numbers) {
+  if (layer >= encoder.layers().size()) {
+    return value_error(kOperation, "layer", std::to_string(layer),
+                       "below " + std::to_string(encoder.layers().size()),
+                       ErrorCode::out_of_range);
+  }
+  const std::vector<std::size_t> kept = heads_in(encoder.config(), layer);
+  std::vector<std::size_t> places;
+  for (const std::size_t number : numbers) {
+    const std::string id = std::to_string(layer) + "." + std::to_string(number);
+    const auto found = std::ranges::find(kept, number);
+    if (found == kept.end()) {
+      return value_error(kOperation, "head", id,
+                         "one of the " + std::to_string(kept.size()) +
+                             " heads that layer " + std::to_string(layer) +
+                             " has",
+                         ErrorCode::out_of_range);
+    }
+    if (std::ranges::count(numbers, number) != 1) {
+      return value_error(kOperation, "head", id + " twice", "each head once");
+    }
+    places.push_back(static_cast<std::size_t>(found - kept.begin()));
+  }
+  return places;
+}
+
 }  // namespace
 
 Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
@@ -256,29 +298,16 @@ Status remove_heads(BertEncoder& encoder, std::span<const HeadId> heads,
     };
     std::vector<Change> changes;
     for (const auto& [n, numbers] : by_layer) {
-      if (n >= encoder.layers().size()) {
-        return value_error(kOperation, "layer", std::to_string(n),
-                           "below " + std::to_string(encoder.layers().size()),
-                           ErrorCode::out_of_range);
+      const auto places = places_of(encoder, n, numbers);
+      if (!places) {
+        return places.error();
       }
-      std::vector<std::size_t> kept = heads_in(encoder.config(), n);
-      std::vector<std::size_t> places;
-      for (const std::size_t number : numbers) {
-        const auto found = std::ranges::find(kept, number);
-        if (found == kept.end()) {
-          return value_error(kOperation, "head",
-                             std::to_string(n) + "." + std::to_string(number),
-                             "one of the " + std::to_string(kept.size()) +
-                                 " heads that layer " + std::to_string(n) +
-                                 " has",
-                             ErrorCode::out_of_range);
-        }
-        places.push_back(static_cast<std::size_t>(found - kept.begin()));
-      }
-      auto left = remove_heads(encoder.layers()[n].attention, places, constant);
+      auto left =
+          remove_heads(encoder.layers()[n].attention, *places, constant);
       if (!left) {
         return left.error();
       }
+      std::vector<std::size_t> kept = heads_in(encoder.config(), n);
       for (const std::size_t number : numbers) {
         std::erase(kept, number);
       }

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <numbers>
 #include <span>
+#include <string>
 #include <utility>
 
+#include "base/check.h"
 #include "base/logarithm.h"
 #include "headwise/module/loss.h"
 #include "models/pooling.h"
@@ -13,6 +15,7 @@
 namespace headwise {
 namespace {
 
+constexpr std::string_view kOperation = "sentence_losses";
 constexpr std::uint32_t kDirectionStream = 8;
 
 double natural_log(double x) {
@@ -26,9 +29,17 @@ struct Sentences {
   const RaggedTokens& ids;
   const Executor& executor;
 
-  RaggedTokens batch(std::size_t begin, std::size_t end) const {
-    return {ids.begin() + static_cast<std::ptrdiff_t>(begin),
-            ids.begin() + static_cast<std::ptrdiff_t>(end)};
+  // Errors: invalid_argument for a sentence without a token, which has no
+  // embedding.
+  Result<RaggedTokens> batch(std::size_t begin, std::size_t end) const {
+    for (std::size_t n = begin; n < end; ++n) {
+      if (ids[n].empty()) {
+        return value_error(kOperation, "sentence " + std::to_string(n),
+                           "without a token", "at least one");
+      }
+    }
+    return RaggedTokens(ids.begin() + static_cast<std::ptrdiff_t>(begin),
+                        ids.begin() + static_cast<std::ptrdiff_t>(end));
   }
 };
 
@@ -36,21 +47,25 @@ struct Sentences {
 Result<Tensor<float, 2>> embeddings_of(const Sentences& sentences,
                                        std::size_t begin, std::size_t end,
                                        HeadGateSpan gates) {
-  const RaggedTokens ids = sentences.batch(begin, end);
+  const auto ids = sentences.batch(begin, end);
+  if (!ids) {
+    return ids.error();
+  }
   const auto done = sentences.encoder.encoder().forward(
-      ids, {.head_gates = gates, .executor = &sentences.executor});
+      *ids, {.head_gates = gates, .executor = &sentences.executor});
   auto embeddings = Tensor<float, 2>::create_unset(
-      {ids.size(), sentences.encoder.embedding_size()});
+      {ids->size(), sentences.encoder.embedding_size()});
   if (!done || !embeddings) {
     return done ? embeddings.error() : done.error();
   }
   const ModelSettings& settings = sentences.encoder.settings();
   const FloatEnvironment environment;
   std::size_t row = 0;
-  for (std::size_t n = 0; n < ids.size(); ++n) {
-    pool({&done->hidden(row, 0), {ids[n].size(), done->hidden.extent(1)}},
+  for (std::size_t n = 0; n < ids->size(); ++n) {
+    const std::size_t tokens = (*ids)[n].size();
+    pool({&done->hidden(row, 0), {tokens, done->hidden.extent(1)}},
          settings.pooling, settings.normalize, &(*embeddings)(n, 0));
-    row += ids[n].size();
+    row += tokens;
   }
   return embeddings;
 }
@@ -63,9 +78,12 @@ Result<std::vector<Tensor<float, 2>>> gate_gradients(const Sentences& sentences,
                                                      std::size_t end,
                                                      HeadGateSpan gates,
                                                      const DOf& d_of) {
+  const auto ids = sentences.batch(begin, end);
+  if (!ids) {
+    return ids.error();
+  }
   auto saved = sentences.encoder.forward_for_backward(
-      sentences.batch(begin, end),
-      {.head_gates = gates, .executor = &sentences.executor});
+      *ids, {.head_gates = gates, .executor = &sentences.executor});
   if (!saved) {
     return saved.error();
   }
@@ -118,10 +136,14 @@ Result<HeadMeans> means_of(const Sentences& sentences, std::size_t begin,
   }
   // One at a time: the matrices of one sentence are what memory is for.
   for (std::size_t n = begin; n < end; ++n) {
+    const auto ids = sentences.batch(n, n + 1);
+    if (!ids) {
+      return ids.error();
+    }
     const auto done = sentences.encoder.encoder().forward(
-        sentences.batch(n, n + 1), {.attn_weights = true,
-                                    .head_gates = gates,
-                                    .executor = &sentences.executor});
+        *ids, {.attn_weights = true,
+               .head_gates = gates,
+               .executor = &sentences.executor});
     if (!done) {
       return done.error();
     }
@@ -148,6 +170,17 @@ GatedModel model_of(const Sentences& sentences) {
 }
 
 // ---- Classification. ----
+
+Result<std::span<const std::int64_t>> targets_of(
+    const std::vector<std::int64_t>& targets, const Sentences& sentences,
+    std::size_t begin, std::size_t end) {
+  if (Status s = check_shape(kOperation, "targets", Extents<1>{targets.size()},
+                             "(sentences)", Extents<1>{sentences.ids.size()});
+      !s) {
+    return s.error();
+  }
+  return std::span(targets).subspan(begin, end - begin);
+}
 
 Result<CrossEntropy> loss_of(const Tensor<float, 2>& logits, std::size_t row,
                              std::int64_t target) {
@@ -249,22 +282,28 @@ GatedModel classification_losses(const SentenceEncoder& encoder,
                                  const Executor& executor) {
   const Sentences sentences{encoder, ids, executor};
   GatedModel model = model_of(sentences);
-  const auto of_batch = [&targets](std::size_t begin, std::size_t end) {
-    return std::span(targets).subspan(begin, end - begin);
-  };
-  model.losses = [=, &probe](
+  model.losses = [=, &probe, &targets](
                      std::size_t begin, std::size_t end,
                      HeadGateSpan gates) -> Result<std::vector<double>> {
+    const auto of_batch = targets_of(targets, sentences, begin, end);
+    if (!of_batch) {
+      return of_batch.error();
+    }
     const auto embeddings = embeddings_of(sentences, begin, end, gates);
-    return embeddings
-               ? classification_loss(probe, *embeddings, of_batch(begin, end))
-               : embeddings.error();
+    return embeddings ? classification_loss(probe, *embeddings, *of_batch)
+                      : embeddings.error();
   };
-  model.gradients = [=, &probe](std::size_t begin, std::size_t end,
-                                HeadGateSpan gates) {
+  model.gradients =
+      [=, &probe, &targets](
+          std::size_t begin, std::size_t end,
+          HeadGateSpan gates) -> Result<std::vector<Tensor<float, 2>>> {
+    const auto of_batch = targets_of(targets, sentences, begin, end);
+    if (!of_batch) {
+      return of_batch.error();
+    }
     return gate_gradients(
         sentences, begin, end, gates, [&](const Tensor<float, 2>& embeddings) {
-          return d_embeddings_of(probe, embeddings, of_batch(begin, end));
+          return d_embeddings_of(probe, embeddings, *of_batch);
         });
   };
   return model;

@@ -12,7 +12,9 @@
 //
 // ridge is `ridge` times the mean of c's variances, so that directions that the
 // data do not show stay as they are. Layers that kept all heads stay, too.
-// Solved in binary64 by a Cholesky factorisation.
+// Solved in binary64 by a Cholesky factorisation. The bits do not depend on the
+// threads, but they may on the machine: Eigen sums in an order that suits its
+// vectors and caches. After an error the layers before it may be fitted.
 //
 // Errors: invalid_argument for encoders of different sizes, or for the pruned
 // one if it was read for inference; for calibration data without a token, a

@@ -132,7 +132,8 @@ class ImportanceRun {
   std::size_t steps() const { return steps_; }
   std::size_t done() const { return state_.done; }
   // Errors: those of the model; out_of_range for a score that is not finite:
-  // the message names the head.
+  // the message names the head. After an error nothing has changed: the step
+  // can be tried again.
   Status step();
   // After the last step.
   HeadImportance result() const { return {state_.scores, state_.order}; }
@@ -144,7 +145,8 @@ class ImportanceRun {
  private:
   struct Place {
     std::size_t layer;
-    std::size_t at;  // among the heads that the layer has
+    std::size_t at;      // among the heads that the layer has
+    std::size_t number;  // among those of all layers
   };
 
   ImportanceRun(GatedModel model, const ImportanceOptions& options,
@@ -159,7 +161,11 @@ class ImportanceRun {
   Status add_means(std::size_t begin, std::size_t end);
   Status add_losses(std::size_t begin, std::size_t end);
   Status add_batch();
-  std::vector<double> scores_of_round(const std::vector<Place>& places) const;
+  std::vector<double> means_of_round(const std::vector<Place>& places) const;
+  Status check_finite(const std::vector<Place>& places,
+                      const std::vector<double>& scores) const;
+  static void divide_by_norms(const std::vector<Place>& places,
+                              std::vector<double>& scores);
   Status end_round();
   void set_gates();
   bool fits(const ImportanceState& state) const;

@@ -13,7 +13,8 @@
 // Each query's attention weights sum to 1, so a removed head added w_o b_v of
 // its columns to every output whatever it attended to: this part goes into the
 // output bias, unless it is not wanted. (To a query with no key it added
-// nothing; that difference stays.)
+// nothing; that difference stays.) One after another gives the bits of all at
+// once but for this bias, which is rounded each time.
 //
 // Dropout draws for a head by its place in the layer: the heads that stay have
 // other numbers then.

@@ -1,6 +1,10 @@
 // Models of sentences as importance sees them. What is given must outlive the
 // model.
 //
+// Errors of its functions: invalid_argument for a sentence without a token,
+// shape_mismatch for other targets than sentences; those of cross_entropy() and
+// of SentenceEncoder::forward_for_backward().
+//
 // Example:
 //   GatedModel model = classification_losses(encoder, probe, ids, targets);
 //   auto run = ImportanceRun::create(std::move(model), {}).value();
