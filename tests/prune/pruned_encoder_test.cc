@@ -1,0 +1,343 @@
+// Heads taken out of an encoder, by the numbers that they had before any was.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "headwise/models/write_model.h"
+#include "headwise/prune/remove_heads.h"
+#include "models/bert_reference.h"
+#include "models/small_model.h"
+#include "prune/pruned_layer.h"
+
+namespace headwise {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing_support::all_near;
+using testing_support::BertReference;
+using testing_support::Heads;
+using testing_support::json;
+using testing_support::Params;
+using testing_support::part_names;
+using testing_support::picked;
+using testing_support::same_bits;
+using testing_support::small_config;
+using testing_support::small_params;
+using testing_support::uniform;
+using testing_support::write_params;
+
+using HeadIds = std::vector<HeadId>;
+
+const RaggedTokens kIds = {{2, 5, 9, 3}, {2, 3}, {2, 13, 0, 1, 5, 6, 7, 8, 3}};
+constexpr std::size_t kRows = 15;
+constexpr std::size_t kHeadSize = 4;
+
+// Every parameter's elements, by name.
+using Elements = std::map<std::string, std::vector<float>>;
+Elements elements_of(const BertEncoder& encoder) {
+  Elements elements;
+  for (const auto& [name, view] : encoder.params()) {
+    std::size_t size = 1;
+    for (const std::size_t extent : view.extents()) {
+      size *= extent;
+    }
+    const auto* data = static_cast<const float*>(view.data());
+    elements[name] = std::vector<float>(data, data + size);
+  }
+  return elements;
+}
+
+class PrunedEncoderTest : public testing::TestWithParam<BertFamily> {
+ protected:
+  PrunedEncoderTest() {
+    EXPECT_TRUE(write_params(folder_ / "model.safetensors", params_));
+  }
+  static BertEncoder read_from(const TempFolder& folder,
+                               BertUse use = BertUse::training) {
+    auto read = BertEncoder::read(folder.path(), small_config(GetParam()),
+                                  {.use = use});
+    EXPECT_TRUE(read) << read.error().message;
+    return *std::move(read);
+  }
+  BertEncoder without(const HeadIds& heads,
+                      ConstantPart constant = ConstantPart::dropped) const {
+    BertEncoder encoder = read_from(folder_);
+    const Status s = remove_heads(encoder, heads, constant);
+    EXPECT_TRUE(s) << s.error().message;
+    return encoder;
+  }
+  static BertReference::Rows gates_without(const HeadIds& heads) {
+    BertReference::Rows gates(2, std::vector<double>(3, 1));
+    for (const HeadId& id : heads) {
+      gates[id.layer][id.head] = 0;
+    }
+    return gates;
+  }
+  static Tensor<float, 2> hidden_of(const BertEncoder& encoder) {
+    return std::move(encoder.forward(kIds).value().hidden);
+  }
+  // Those of the encoder in double under gates.
+  static Tensor<double, 2> reference(const Params& params,
+                                     const HeadIds& heads) {
+    const BertConfig config = small_config(GetParam());
+    BertReference encoder(config, params);
+    encoder.set_gates(gates_without(heads));
+    auto hidden = Tensor<double, 2>::create({kRows, 12}).value();
+    double* to = hidden.data();
+    for (const auto& ids : kIds) {
+      for (const auto& row : encoder.forward(ids)) {
+        to = std::ranges::copy(row, to).out;
+      }
+    }
+    return hidden;
+  }
+  // What the settings' readers ask for beside the parameters.
+  void put_settings() {
+    put_file(folder_ / "vocab.txt",
+             bytes_of(testing_support::kSmallVocabulary));
+    const bool bert = GetParam() == BertFamily::bert;
+    auto fields = bert ? testing_support::bert_fields()
+                       : testing_support::distilbert_fields();
+    fields["vocab_size"] = "14";
+    fields["max_position_embeddings"] = "9";
+    fields[bert ? "hidden_size" : "dim"] = "12";
+    fields[bert ? "num_hidden_layers" : "n_layers"] = "2";
+    fields[bert ? "num_attention_heads" : "n_heads"] = "3";
+    fields[bert ? "intermediate_size" : "hidden_dim"] = "20";
+    put_file(folder_ / "config.json", bytes_of(json(fields)));
+  }
+
+  TempFolder folder_;
+  Params params_ = small_params(small_config(GetParam()));
+};
+
+const std::vector<HeadIds> kRemovals = {
+    {},
+    {{0, 1}},
+    {{0, 0}, {1, 2}},
+    {{1, 2}, {0, 2}, {1, 0}},
+    {{1, 0}, {1, 1}, {1, 2}},
+    {{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}}};
+
+TEST_P(PrunedEncoderTest, HiddenStatesAreThoseOfGatesOfZero) {
+  const BertEncoder whole = read_from(folder_);
+  for (const HeadIds& heads : kRemovals) {
+    const auto got = hidden_of(without(heads));
+    EXPECT_TRUE(all_near(got, reference(params_, heads), 1e-5));
+    std::vector<Tensor<float, 1>> gates;
+    for (const auto& layer : gates_without(heads)) {
+      gates.push_back(testing_support::tensor_of<float, 1>(
+          {3}, {layer.begin(), layer.end()}));
+    }
+    EXPECT_TRUE(all_near(
+        got, whole.forward(kIds, {.head_gates = gates}).value().hidden, 1e-5));
+  }
+}
+
+TEST_P(PrunedEncoderTest, WhatTheHeadsAlwaysAddedStays) {
+  for (const HeadIds& heads : kRemovals) {
+    Params params = small_params(small_config(GetParam()));
+    for (const HeadId& id : heads) {
+      const auto names = part_names(GetParam(), id.layer);
+      const auto& w_o = params.at(names.o + ".weight");
+      for (std::size_t e = 0; e < 12; ++e) {
+        for (std::size_t d = 0; d < kHeadSize; ++d) {
+          const std::size_t at = id.head * kHeadSize + d;
+          params.at(names.o + ".bias")(0, e) +=
+              w_o(e, at) * params.at(names.v + ".bias")(0, at);
+        }
+      }
+    }
+    EXPECT_TRUE(all_near(hidden_of(without(heads, ConstantPart::into_bias)),
+                         reference(params, heads), 1e-5));
+  }
+}
+
+TEST_P(PrunedEncoderTest, NoneRemovedIsTheSameEncoder) {
+  const BertEncoder same = without({});
+  EXPECT_TRUE(same.config().kept_heads.empty());
+  EXPECT_EQ(elements_of(same), elements_of(read_from(folder_)));
+}
+
+TEST_P(PrunedEncoderTest, NumbersAreThoseBeforeAnyWasRemoved) {
+  BertEncoder encoder = without({{0, 0}});
+  EXPECT_THAT(encoder.config().kept_heads,
+              ElementsAre(ElementsAre(1, 2), ElementsAre(0, 1, 2)));
+  ASSERT_TRUE(
+      remove_heads(encoder, HeadIds{{0, 2}, {1, 1}}, ConstantPart::dropped));
+  EXPECT_THAT(encoder.config().kept_heads,
+              ElementsAre(ElementsAre(1), ElementsAre(0, 2)));
+  const HeadIds all = {{0, 0}, {0, 2}, {1, 1}};
+  EXPECT_EQ(elements_of(encoder), elements_of(without(all)));
+  EXPECT_TRUE(same_bits(hidden_of(encoder), hidden_of(without(all))));
+}
+
+TEST_P(PrunedEncoderTest, AnErrorChangesNothing) {
+  BertEncoder encoder = without({{0, 1}});
+  const Elements before = elements_of(encoder);
+  const auto kept = encoder.config().kept_heads;
+  const std::vector<std::pair<HeadIds, std::string>> errors = {
+      {{{0, 0}, {0, 1}},
+       "head is 0.1, expected one of the 2 heads that layer 0 has"},
+      {{{0, 0}, {1, 3}},
+       "head is 1.3, expected one of the 3 heads that layer 1 has"},
+      {{{0, 0}, {2, 0}}, "layer is 2, expected below 2"},
+      {{{0, 0}, {1, 2}, {1, 2}}, "head is 1.2 twice, expected each head once"},
+      {{{0, 2}, {0, 2}}, "head is 0.2 twice, expected each head once"}};
+  for (const auto& [heads, message] : errors) {
+    const Status s = remove_heads(encoder, heads);
+    ASSERT_FALSE(s) << message;
+    EXPECT_EQ(s.error().message, "remove_heads: " + message);
+    EXPECT_EQ(s.error().code, message.ends_with("once")
+                                  ? ErrorCode::invalid_argument
+                                  : ErrorCode::out_of_range);
+    EXPECT_EQ(elements_of(encoder), before);
+    EXPECT_EQ(encoder.config().kept_heads, kept);
+  }
+}
+
+TEST_P(PrunedEncoderTest, AnEncoderReadForInferenceIsAnError) {
+  BertEncoder encoder = read_from(folder_, BertUse::inference);
+  const auto before = hidden_of(encoder);
+  const Status s = remove_heads(encoder, HeadIds{{1, 0}});
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().code, ErrorCode::unsupported);
+  EXPECT_THAT(s.error().message, HasSubstr("one that can be trained"));
+  EXPECT_TRUE(same_bits(hidden_of(encoder), before));
+  EXPECT_TRUE(encoder.config().kept_heads.empty());
+}
+
+TEST_P(PrunedEncoderTest, WrittenAndReadItHasTheSameBits) {
+  put_settings();
+  for (const HeadIds& heads : kRemovals) {
+    const BertEncoder encoder = without(heads, ConstantPart::into_bias);
+    const TempFolder written;
+    const Status s = write_model(
+        folder_.path(), written.path(),
+        {.params = encoder.attention_params(), .config = &encoder.config()});
+    ASSERT_TRUE(s) << s.error().message;
+    for (const BertUse use : {BertUse::inference, BertUse::training}) {
+      const BertEncoder again = read_from(written, use);
+      EXPECT_EQ(again.config().kept_heads, encoder.config().kept_heads);
+      EXPECT_TRUE(same_bits(hidden_of(again), hidden_of(encoder)));
+    }
+    EXPECT_EQ(elements_of(read_from(written)), elements_of(encoder));
+  }
+}
+
+TEST_P(PrunedEncoderTest, WhatWasReadCanLoseMoreHeads) {
+  put_settings();
+  const BertEncoder once = without({{0, 1}});
+  const TempFolder written;
+  ASSERT_TRUE(write_model(
+      folder_.path(), written.path(),
+      {.params = once.attention_params(), .config = &once.config()}));
+  BertEncoder again = read_from(written);
+  ASSERT_TRUE(
+      remove_heads(again, HeadIds{{0, 2}, {1, 0}}, ConstantPart::dropped));
+  EXPECT_EQ(elements_of(again), elements_of(without({{0, 1}, {0, 2}, {1, 0}})));
+}
+
+// ---- Training on. ----
+
+// Where the elements of a pruned encoder's parameter were before.
+std::vector<std::size_t> places_before(BertFamily family, const Params& params,
+                                       const std::string& name,
+                                       const std::vector<Heads>& kept) {
+  auto number = Tensor<float, 2>::create(params.at(name).extents()).value();
+  for (std::size_t n = 0; n < number.size(); ++n) {
+    number.data()[n] = static_cast<float>(n);  // exact: there are few
+  }
+  for (std::size_t layer = 0; layer < kept.size(); ++layer) {
+    const auto names = part_names(family, layer);
+    for (const auto& part : {names.q, names.k, names.v}) {
+      if (name == part + ".weight") {
+        number = picked(number, 0, kept[layer], kHeadSize);
+      } else if (name == part + ".bias") {
+        number = picked(number, 1, kept[layer], kHeadSize);
+      }
+    }
+    if (name == names.o + ".weight") {
+      number = picked(number, 1, kept[layer], kHeadSize);
+    }
+  }
+  return {number.elements().begin(), number.elements().end()};
+}
+
+TEST_P(PrunedEncoderTest, GradientsAreThoseOfTheEncoderInDoubleUnderGates) {
+  const HeadIds heads = {{0, 1}, {1, 0}, {1, 2}};
+  const BertEncoder encoder = without(heads);
+  const auto d_hidden = uniform<2>({kRows, 12}, 90);
+  auto saved = encoder.forward_for_backward(kIds).value();
+  const BertGradients got = encoder.backward(saved, d_hidden.view()).value();
+  EXPECT_EQ(got.params.size(), params_.size());
+  const auto loss = [&] {
+    const auto hidden = reference(params_, heads);
+    double sum = 0;
+    for (std::size_t n = 0; n < hidden.size(); ++n) {
+      sum += hidden.data()[n] * static_cast<double>(d_hidden.data()[n]);
+    }
+    return sum;
+  };
+  for (const auto& [name, gradient] : got.params) {
+    const auto places =
+        places_before(GetParam(), params_, name, encoder.config().kept_heads);
+    ASSERT_EQ(gradient.size(), places.size()) << name;
+    for (std::size_t n = 0; n < places.size(); n += 1 + places.size() / 5) {
+      constexpr float kStep = 0x1p-9f;
+      float& x = params_.at(name).elements()[places[n]];
+      const float was = x;
+      x = was + kStep;
+      const double high = loss();
+      const double up = x;
+      x = was - kStep;
+      const double g = (high - loss()) / (up - static_cast<double>(x));
+      x = was;
+      EXPECT_NEAR(gradient(n), g, 1e-4 * std::max(1.0, std::abs(g)))
+          << name << " " << n;
+    }
+  }
+}
+
+TEST_P(PrunedEncoderTest, AnUpdateReachesTheHeadsThatStay) {
+  BertEncoder encoder = without({{0, 0}, {0, 1}, {0, 2}, {1, 1}});
+  const auto d_hidden = uniform<2>({kRows, 12}, 91);
+  const auto loss = [&] {
+    const auto hidden = hidden_of(encoder);
+    double sum = 0;
+    for (std::size_t n = 0; n < hidden.size(); ++n) {
+      sum += static_cast<double>(hidden.data()[n]) *
+             static_cast<double>(d_hidden.data()[n]);
+    }
+    return sum;
+  };
+  const double before = loss();
+  auto saved = encoder.forward_for_backward(kIds).value();
+  const auto gradients =
+      encoder.backward(saved, d_hidden.view()).value().params;
+  encoder.update([&](std::string_view name, std::span<float> values) {
+    const auto& gradient = gradients.find(name)->second;
+    for (std::size_t n = 0; n < values.size(); ++n) {
+      values[n] -= 1e-4f * gradient(n);
+    }
+  });
+  EXPECT_LT(loss(), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, PrunedEncoderTest,
+                         testing::Values(BertFamily::bert,
+                                         BertFamily::distilbert),
+                         [](const auto& family) {
+                           return family.param == BertFamily::bert
+                                      ? "Bert"
+                                      : "DistilBert";
+                         });
+
+}  // namespace
+}  // namespace headwise
