@@ -3,7 +3,7 @@
 // the whole model has there. Layer by layer from the first on, with t for the
 // tokens of the calibration data,
 //
-//   minimise over W, b   sum_t |W c_t + b - y_t|^2 + ridge * |W - w_o|^2
+//   minimise over W, b   mean_t |W c_t + b - y_t|^2 + ridge * |W - w_o|^2
 //
 //   c_t  what the pruned layer's heads give for the pruned model's own hidden
 //        states x'_t, (heads * v_head_dim)
