@@ -321,6 +321,22 @@ TEST(ImportanceTest, AScoreThatIsNotFiniteIsAnErrorHoweverOftenItIsTried) {
   }
 }
 
+TEST(ImportanceTest, AScoreThatIsFiniteTheNextTimeIsAsIfItAlwaysWas) {
+  const KnownModel known;
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  for (const ImportanceMethod method : kScored) {
+    ImportanceRun run = run_of(bad_model(known, kNaN), {.method = method});
+    while (run.step()) {
+      ASSERT_LT(run.done(), run.steps());
+    }
+    ImportanceRun better = run_of(known.gated(), {.method = method});
+    ASSERT_TRUE(better.set_state(run.state()));
+    ASSERT_TRUE(better.step());
+    const auto [scores, order] = known.importance(method, 6);
+    expect_importance(better.result(), scores, order);
+  }
+}
+
 // ---- The state of a run. ----
 
 TEST(ImportanceStateTest, PutIntoANewRunAfterAnyStepGivesTheSameBits) {

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headwise/prune/remove_heads.h"
@@ -126,6 +127,26 @@ class SentenceLossesTest : public testing::TestWithParam<Setting> {
     }
     return std::log(sum) - logits[static_cast<std::size_t>(kTargets[x])];
   }
+  // By layer and head, of the rows of attention weights: the mean entropy, and
+  // the mean of the largest.
+  std::pair<Rows, Rows> means_of(std::size_t x, const Rows& gates) const {
+    std::vector<std::vector<Rows>> weights;
+    hidden(x, gates, &weights);
+    const auto L = static_cast<double>(kIds[x].size());
+    Rows entropy(2, Vector(3));
+    Rows largest(2, Vector(3));
+    for (std::size_t n = 0; n < 2; ++n) {
+      for (std::size_t h = 0; h < 3; ++h) {
+        for (const Vector& row : weights[n][h]) {
+          largest[n][h] += *std::ranges::max_element(row) / L;
+          for (const double p : row) {
+            entropy[n][h] -= p * std::log(p) / L;
+          }
+        }
+      }
+    }
+    return {entropy, largest};
+  }
   // By the head's number, of a loss of its gates.
   static double slope(const std::function<double(const Rows&)>& loss,
                       const Rows& gates, const HeadId& id) {
@@ -237,17 +258,11 @@ TEST_P(SentenceLossesTest, EntropyAndConfidenceAreThoseOfTheAttentionWeights) {
   Rows entropy(2, Vector(3));
   Rows largest(2, Vector(3));
   for (std::size_t x = 0; x < kIds.size(); ++x) {
-    std::vector<std::vector<Rows>> weights;
-    hidden(x, all_on(), &weights);
-    const auto L = static_cast<double>(kIds[x].size());
+    const auto [nats, most] = means_of(x, all_on());
     for (std::size_t n = 0; n < 2; ++n) {
       for (std::size_t h = 0; h < 3; ++h) {
-        for (const Vector& row : weights[n][h]) {
-          largest[n][h] += *std::ranges::max_element(row) / L / 4;
-          for (const double p : row) {
-            entropy[n][h] -= p * std::log(p) / L / 4;
-          }
-        }
+        entropy[n][h] += nats[n][h] / 4;
+        largest[n][h] += most[n][h] / 4;
       }
     }
   }
@@ -258,6 +273,17 @@ TEST_P(SentenceLossesTest, EntropyAndConfidenceAreThoseOfTheAttentionWeights) {
     EXPECT_NEAR(less[id.layer][at], -entropy[id.layer][id.head], 1e-5);
     EXPECT_NEAR(most[id.layer][at], largest[id.layer][id.head], 1e-5);
   });
+}
+
+TEST_P(SentenceLossesTest, AnyGatesHaveTheirAttentionWeights) {
+  const auto got = classification().means(1, 4, gates_of(some_gates())).value();
+  for (std::size_t x = 1; x < 4; ++x) {
+    const auto [nats, most] = means_of(x, some_gates());
+    for_each_head([&, &e = nats, &m = most](const HeadId& id, std::size_t at) {
+      EXPECT_NEAR(got.entropy[id.layer](x - 1, at), e[id.layer][id.head], 1e-5);
+      EXPECT_NEAR(got.largest[id.layer](x - 1, at), m[id.layer][id.head], 1e-5);
+    });
+  }
 }
 
 TEST_P(SentenceLossesTest, AnyGatesHaveTheirLossesAndGradients) {
