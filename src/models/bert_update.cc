@@ -167,8 +167,7 @@ Status BertEncoder::replace_attention(std::size_t layer,
     }
     const MultiHeadAttentionConfig& config = attention.config();
     if (Status s = check_shape(
-            kOperation,
-            "the attention in place of layer " + std::to_string(layer) + "'s",
+            kOperation, "attention",
             Extents<3>{*config.query_dim, config.embed_dim, config.num_heads},
             "(hidden_size, hidden_size, heads)",
             Extents<3>{config_.hidden_size, config_.hidden_size,
