@@ -133,7 +133,6 @@ TEST(ViewPageTest, HeadsWithMasksOfTheirOwnHaveTheirOwn) {
                               "\"mask\":1"));
 }
 
-<<<<<<< HEAD
 TEST(ViewPageTest, HeadsOfUnevenGroupsNameTheirKeys) {
   Heads heads(1, 9, 9, 5);
   heads.key = Tensor<float, 4>::create({1, 9, 2, 4}).value();
@@ -144,7 +143,8 @@ TEST(ViewPageTest, HeadsOfUnevenGroupsNameTheirKeys) {
   const std::string page = page_of(heads, std::move(settings));
   EXPECT_EQ(count(page, R"("kv_head":0)"), 1u);
   EXPECT_EQ(count(page, R"("kv_head":1)"), 4u);
-=======
+}
+
 // ---- Pruned heads. ----
 
 // The JSON of the layers, without what tells one page's blocks from another's.
@@ -261,7 +261,6 @@ TEST(ViewPageTest, HeadNumbersThatDoNotFitAreRefused) {
             "0");
   EXPECT_FALSE(page.html());  // it is as it was
   EXPECT_EQ(refused({}, 2), "");
->>>>>>> a88a8c5 (inspect: the page shows heads that were pruned)
 }
 
 TEST(ViewPageTest, WithoutALayerThereIsNoPage) {
