@@ -31,15 +31,15 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kExamples =
-    R"(  headwise importance --model all-MiniLM-L6-v2 --data topics.tsv --out scores.json
-  headwise importance --model all-MiniLM-L6-v2 --data lines.txt --method ablation \
-      --examples 100 --max-tokens 64 --out scores.json --svg scores.svg)";
+    R"(  headwise importance --model topics --data train.tsv --out scores.json
+  headwise importance --model all-MiniLM-L6-v2 --data lines.txt \
+      --method ablation --examples 100 --out scores.json --svg scores.svg)";
 
 constexpr std::string_view kFooter =
-    R"(FILE has one example a line: label<TAB>text, or text alone. With labels the loss is
-that of the model's classifier (headwise train --model), or of one trained on FILE;
-without, what matters is how far a sentence's embedding moves.
-  gradient    mean |d loss / d gate|, each layer's of length 1 (Michel et al. 2019)
+    R"(FILE has one example a line: label<TAB>text, or text alone. With labels the loss
+is that of the model's classifier (headwise train --model), or of one trained on
+FILE; without, what matters is how far a sentence's embedding moves.
+  gradient    mean |d loss / d gate|, of length 1 a layer (Michel et al. 2019)
   fisher      mean (d loss / d gate)^2 (Kwon et al. 2022)
   ablation    the loss without the head less that with it: exact, slow
   entropy     less the mean entropy of its attention weights

@@ -30,19 +30,19 @@ namespace headwise::cli {
 namespace {
 
 constexpr std::string_view kExamples =
-    R"(  headwise prune --model model --scores scores.json --remove 40% --out smaller
-  headwise prune --model topics --scores scores.json --max-drop 1% --data test.tsv \
-      --out smaller
-  headwise prune --model topics --scores scores.json --data test.tsv --random 10 \
-      --curve curve.svg)";
+    R"(  headwise prune --model topics --scores scores.json --remove 40% --out smaller
+  headwise prune --model topics --scores scores.json --max-drop 1% \
+      --data test.tsv --out smaller
+  headwise prune --model topics --scores scores.json --data test.tsv \
+      --curve curve.svg --random 10)";
 
 constexpr std::string_view kFooter =
-    R"(The heads go in the order of the scores (headwise importance). OUT is a model's folder
-as any other: headwise encode, view, train, importance take it. What a head added to
-every output whatever it attended to goes into the output bias. Accuracy is that of the
-model's classifier (headwise train --model) on --data; texts without labels tell how far
-the embeddings move. An interrupted --max-drop or --curve is gone on with by the same
-command.)";
+    R"(The heads go in the order of the scores (headwise importance). DIR becomes a
+model's folder as any other: headwise encode, view, train, importance take it.
+What a head added to every output whatever it attended to goes into the output
+bias. Accuracy is that of the model's classifier (headwise train --model) on
+--data; texts without labels tell how far the embeddings move. An interrupted
+--max-drop or --curve is gone on with by the same command.)";
 
 // ---- How many. ----
 

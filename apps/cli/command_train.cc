@@ -175,9 +175,7 @@ Outcome run_chosen(const Flags& flags, const std::vector<std::string>& given,
 
 void add_train(CLI::App& app, Command& chosen) {
   CLI::App* command = add_command(
-      app, "train",
-      "train a small model and see what its heads learn, or a classifier out "
-      "of yours",
+      app, "train", "train a small model, or a classifier out of yours",
       std::string(kExamples));
   auto flags = std::make_shared<Flags>();
   add_shared_options(*command, flags->shared);

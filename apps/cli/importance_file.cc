@@ -8,11 +8,12 @@
 #include <utility>
 
 #include "read_text.h"
+#include "small_json.h"
 
 namespace headwise::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 constexpr std::string_view kFormat = "headwise-importance";
 constexpr int kVersion = 1;
@@ -189,7 +190,7 @@ Result<ImportanceFile> read_importance(const std::string& path) {
   if (!text) {
     return text.error();
   }
-  const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const Json json = parse_small_json(*text, kLargestScores);
   Reader reader(path, json);
   if (!json.is_object() || json.value("format", Json()) != kFormat) {
     return reader.fault(

@@ -7,6 +7,7 @@
 
 #include "headwise/interop/atomic_file.h"
 #include "interop/input_file.h"
+#include "small_json.h"
 
 namespace headwise::cli {
 namespace {
@@ -28,8 +29,7 @@ std::optional<Journal::Json> Journal::state() const {
     return {};
   }
   const auto* const text = reinterpret_cast<const char*>(bytes->data());
-  const Json json =
-      Json::parse(text, text + bytes->size(), nullptr, /*exceptions=*/false);
+  const Json json = parse_small_json({text, bytes->size()}, kLargestJournal);
   if (!json.is_object() || json.value("of", Json()) != of_) {
     return {};
   }

@@ -32,7 +32,7 @@ class HelpTest(CliTest):
 
     def test_no_line_is_longer_than_a_terminal(self):
         for command in ([], ["explain"], ["run"], ["train"], ["bench"],
-                        ["info"]):
+                        ["importance"], ["prune"], ["info"]):
             for line in self.succeed(*command, "--help").splitlines():
                 self.assertLessEqual(len(line), 80, line)
 
