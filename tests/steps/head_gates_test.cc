@@ -33,7 +33,7 @@ float contract_dot(const Tensor<float, 4>& a, const Tensor<float, 4>& b,
   for (std::size_t d = 0; d < a.extent(3); ++d) {
     part[d % 16] += a(n, l, h, d) * b(n, l, h, d);
   }
-  for (const std::size_t half : {8, 4, 2, 1}) {
+  for (std::size_t half = 8; half != 0; half /= 2) {
     for (std::size_t j = 0; j < half; ++j) {
       part[j] += part[j + half];
     }
