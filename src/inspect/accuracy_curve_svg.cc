@@ -133,19 +133,21 @@ Axis accuracy_axis(const Points& series, const Points& random) {
 // ---- The layout, in pixels. ----
 
 constexpr double kMargin = SvgWriter::kMargin;
-constexpr double kTitle = 32;
-constexpr double kSubtitle = 20;
 constexpr double kAxisName = 20;
 constexpr double kNumbers = 44;  // of the accuracies, left of the plot
 constexpr double kBelow = 48;    // the heads' numbers and the axis' name
 constexpr double kKey = 20;      // a line of the legend
+constexpr double kKeyLine = 42;  // a line of its colour, before the name
 constexpr double kCharacter = 7;
-constexpr double kWidest = 1600;  // that words may make the picture
 
 // Two colours that every eye tells apart, and so do their dashes.
 constexpr std::string_view kSeriesColour = "#0072b2";
 constexpr std::string_view kRandomColour = "#d55e00";
 constexpr std::string_view kDashes = R"( stroke-dasharray="6 3")";
+
+SvgHeading heading_of(const AccuracyCurve& given) {
+  return {given.title, given.subtitle};
+}
 
 std::string key_text(const AccuracySeries& series) {
   return series.name + (series.range.empty() ? "" : " (" + series.range + ")");
@@ -161,15 +163,13 @@ class Picture {
         x_(heads_axis(series_, random_)),
         y_(accuracy_axis(series_, random_)),
         plot_{kMargin + kNumbers,
-              kMargin + kTitle + (given.subtitle.empty() ? 0 : kSubtitle) +
-                  kAxisName,
+              kMargin + heading_of(given).height() + kAxisName,
               std::max(given.width, 120.0), std::max(given.height, 80.0)},
         svg_(width(), plot_.y + plot_.height + kBelow + 2 * kKey + kMargin,
-             given.title, "", description(given, series_, random_, words_)) {}
+             heading_of(given), "",
+             description(given, series_, random_, words_)) {}
 
   std::string draw() && {
-    svg_.text(kMargin, kMargin + 36, given_.subtitle,
-              R"(font-size="12" fill="#555")");
     axes();
     if (series_.empty() && random_.empty()) {
       svg_.text(plot_.x + plot_.width / 2, plot_.y + plot_.height / 2,
@@ -188,13 +188,14 @@ class Picture {
 
  private:
   double width() const {
-    const double words =
-        std::max({SvgWriter::title_width(given_.title),
-                  text_columns(given_.subtitle) * kCharacter,
-                  (text_columns(key_text(given_.series)) + 7) * kCharacter,
-                  (text_columns(key_text(given_.random)) + 7) * kCharacter});
+    const auto key_width = [](const AccuracySeries& series) {
+      return std::min(kKeyLine + text_columns(key_text(series)) * kCharacter,
+                      SvgHeading::kWidest);
+    };
     return 2 * kMargin +
-           std::max(kNumbers + plot_.width, std::min(words, kWidest));
+           std::max({kNumbers + plot_.width, heading_of(given_).width(),
+                     kNumbers + key_width(given_.series),
+                     kNumbers + key_width(given_.random)});
   }
 
   double x_of(double heads) const {
@@ -298,7 +299,7 @@ class Picture {
       svg_.markup("<path d=\"M" + pair_text(plot_.x, y - 4) +
                   R"(h32" stroke-width="2" stroke=")" + std::string(colour) +
                   "\"" + std::string(dashes) + "/>\n");
-      svg_.text(plot_.x + 42, y, key_text(series));
+      svg_.text(plot_.x + kKeyLine, y, key_text(series));
       y += kKey;
     };
     if (!series_.empty()) {

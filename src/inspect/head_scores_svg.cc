@@ -139,8 +139,6 @@ std::string description(const HeadScores& given, const Summary& summary,
 // ---- The layout, in pixels. ----
 
 constexpr double kMargin = SvgWriter::kMargin;
-constexpr double kTitle = 32;
-constexpr double kSubtitle = 20;
 constexpr double kNames = 20;  // of the columns
 constexpr double kCellWidth = 60;
 constexpr double kCellHeight = 28;
@@ -148,8 +146,10 @@ constexpr double kGap = 2;
 constexpr double kLegend = 76;
 constexpr double kLegendWidth = 560;
 constexpr double kCharacter = 7;
-constexpr double kSubtitleCharacter = 7.4;
-constexpr double kWidest = 1600;  // that a title may make the picture
+
+SvgHeading heading_of(const HeadScores& given) {
+  return {given.title, given.subtitle};
+}
 
 struct Layout {
   double left;  // of the first cell
@@ -165,15 +165,11 @@ Layout lay_out(const HeadScores& given, const Summary& summary) {
   }
   Layout layout{};
   layout.left = kMargin + names * kCharacter + 12;
-  layout.top =
-      kMargin + kTitle + (given.subtitle.empty() ? 0 : kSubtitle) + kNames;
-  const double words =
-      std::max(SvgWriter::title_width(given.title),
-               text_columns(given.subtitle) * kSubtitleCharacter);
+  layout.top = kMargin + heading_of(given).height() + kNames;
   layout.width = std::max(
       {layout.left + static_cast<double>(summary.heads) * (kCellWidth + kGap) +
            kMargin,
-       2 * kMargin + std::min(words, kWidest), kLegendWidth});
+       2 * kMargin + heading_of(given).width(), kLegendWidth});
   layout.height =
       layout.top +
       static_cast<double>(given.scores.size()) * (kCellHeight + kGap) +
@@ -190,12 +186,10 @@ class Picture {
         words_(words_of(given.language)),
         summary_(summarize(given)),
         layout_(lay_out(given, summary_)),
-        svg_(layout_.width, layout_.height, given.title, "pruned",
+        svg_(layout_.width, layout_.height, heading_of(given), "pruned",
              description(given, summary_, words_)) {}
 
   std::string draw() && {
-    svg_.text(kMargin, kMargin + 36, given_.subtitle,
-              R"(font-size="12" fill="#555")");
     names_of_layers_and_heads();
     for (std::size_t layer = 0; layer < given_.scores.size(); ++layer) {
       for (std::size_t head = 0; head < given_.scores[layer].size(); ++head) {

@@ -20,28 +20,22 @@ namespace headwise {
 namespace {
 
 constexpr double kMargin = SvgWriter::kMargin;
-constexpr double kTitle = 32;
-constexpr double kSubtitle = 20;
 constexpr double kLegend = 70;
 constexpr double kLegendWidth = 620;
-constexpr double kSubtitleCharacter = 7.4;
-constexpr double kWidest = 1600;  // that a title may make the picture
 
-double header_height(const HeadsGridPicture& picture) {
-  return kTitle + (picture.subtitle.empty() ? 0 : kSubtitle);
+SvgHeading heading_of(const HeadsGridPicture& picture) {
+  return {picture.title, picture.subtitle};
 }
 
 double full_width(const HeadsGridPicture& picture, const GridLayout& layout) {
   const double grid =
       layout.left + layout.column_width * static_cast<double>(layout.columns);
-  const double words =
-      std::max(SvgWriter::title_width(picture.title),
-               text_columns(picture.subtitle) * kSubtitleCharacter);
-  return 2 * kMargin + std::max({grid, kLegendWidth, std::min(words, kWidest)});
+  return 2 * kMargin +
+         std::max({grid, kLegendWidth, heading_of(picture).width()});
 }
 
 double full_height(const HeadsGridPicture& picture, const GridLayout& layout) {
-  return 2 * kMargin + header_height(picture) + layout.top +
+  return 2 * kMargin + heading_of(picture).height() + layout.top +
          layout.line_height * static_cast<double>(layout.lines) + kLegend;
 }
 
@@ -95,13 +89,11 @@ class Picture {
         layout_(lay_out_grid(given)),
         words_(grid_words(given.language)),
         svg_(full_width(given, layout_), full_height(given, layout_),
-             given.title, "pruned"),
+             heading_of(given), "pruned"),
         left_(kMargin + layout_.left),
-        top_(kMargin + header_height(given) + layout_.top) {}
+        top_(kMargin + heading_of(given).height() + layout_.top) {}
 
   Result<std::string> draw() && {
-    svg_.text(kMargin, kMargin + 36, given_.subtitle,
-              R"(font-size="12" fill="#555")");
     names_of_lines_and_columns();
     for (std::size_t n = 0; n < given_.heads.size(); ++n) {
       const auto line = static_cast<double>(layout_.places[n].line);

@@ -44,7 +44,6 @@ constexpr double kHeadName = 26;
 constexpr double kHeadWidth = 40;  // at least, for "head 7"
 constexpr double kAxisName = 16;
 constexpr double kCharacter = 6.4;  // width of one character of a label
-constexpr double kWidest = 1600;    // that a title may make the picture
 
 // Beyond so many cells a rectangle each makes a file that no viewer likes, and
 // nobody reads their tips: a head becomes one image.
@@ -115,9 +114,8 @@ double lines(const HeadsPicture& picture, const Layout& layout) {
 
 double full_width(const HeadsPicture& picture, const Layout& layout) {
   const auto columns = static_cast<double>(layout.columns);
-  const double title = SvgWriter::title_width(picture.title);
   return std::max({2 * kMargin + columns * (layout.width + kGap) - kGap, 480.0,
-                   std::min(2 * kMargin + title, kWidest)});
+                   2 * kMargin + SvgHeading{picture.title}.width()});
 }
 
 double full_height(const HeadsPicture& picture, const Layout& layout) {
@@ -156,7 +154,7 @@ class Picture {
         words_(words_of(given.language)),
         largest_(largest_of(given.attn_weights)),
         svg_(full_width(given, layout_), full_height(given, layout_),
-             given.title, "masked") {}
+             SvgHeading{given.title}, "masked") {}
 
   Result<std::string> draw() && {
     const std::size_t heads = given_.attn_weights.extent(0);

@@ -1,5 +1,6 @@
 #include "inspect/svg_writer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -24,14 +25,24 @@ Status check_zoom(std::string_view operation, double zoom) {
   return value_error(operation, "zoom", number_text(zoom), "a number above 0");
 }
 
-SvgWriter::SvgWriter(double width, double height, std::string_view title,
+double SvgHeading::width() const {
+  constexpr double kTitleCharacter = 10.5;
+  constexpr double kSubtitleCharacter = 7.4;
+  return std::min(kWidest,
+                  std::max(text_columns(title) * kTitleCharacter,
+                           text_columns(subtitle) * kSubtitleCharacter));
+}
+
+double SvgHeading::height() const { return subtitle.empty() ? 32 : 52; }
+
+SvgWriter::SvgWriter(double width, double height, const SvgHeading& heading,
                      std::string_view hatch, std::string_view description) {
   svg_ = R"(<svg xmlns="http://www.w3.org/2000/svg" width=")" +
          svg_number(width) + "\" height=\"" + svg_number(height) +
          "\" viewBox=\"0 0 " + svg_number(width) + " " + svg_number(height) +
          "\" font-family=\"sans-serif\" font-size=\"11\" role=\"img\">\n"
          "<title>" +
-         svg_text(title) + "</title>\n" +
+         svg_text(heading.title) + "</title>\n" +
          (description.empty() ? ""
                               : "<desc>" + svg_text(description) + "</desc>\n");
   if (!hatch.empty()) {
@@ -45,12 +56,12 @@ SvgWriter::SvgWriter(double width, double height, std::string_view title,
 )svg";
   }
   svg_ += "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
-  text(kMargin, kMargin + 14, title, R"(font-size="16" font-weight="bold")");
-}
-
-double SvgWriter::title_width(std::string_view title) {
-  constexpr double kBoldCharacter = 10.5;
-  return text_columns(title) * kBoldCharacter;
+  text(kMargin, kMargin + 14, heading.title,
+       R"(font-size="16" font-weight="bold")");
+  if (!heading.subtitle.empty()) {
+    text(kMargin, kMargin + 36, heading.subtitle,
+         R"(font-size="12" fill="#555")");
+  }
 }
 
 void SvgWriter::text(double x, double y, std::string_view words,

@@ -20,17 +20,25 @@ struct Box {
   double height;
 };
 
+// The words at the top of a picture. The title is the file's, too.
+struct SvgHeading {
+  std::string_view title;
+  std::string_view subtitle = "";
+
+  // In pixels; the words of a heading or legend widen a picture to kWidest.
+  static constexpr double kWidest = 1600;
+  double width() const;
+  double height() const;
+};
+
 class SvgWriter {
  public:
-  // Fill with "url(#HATCH)" for what is not there, if it has a name. The title
-  // is the file's and stands at the top of the picture; the description is for
-  // those who do not see it.
-  SvgWriter(double width, double height, std::string_view title,
+  // Fill with "url(#HATCH)" for what is not there, if it has a name. The
+  // description is for those who do not see the picture.
+  SvgWriter(double width, double height, const SvgHeading& heading,
             std::string_view hatch, std::string_view description = "");
 
-  // Where the title is written, and how wide it is.
   static constexpr double kMargin = 24;
-  static double title_width(std::string_view title);
 
   // `attributes` is markup; `words` and `tip` may be any text.
   void text(double x, double y, std::string_view words,
