@@ -56,7 +56,7 @@ TEST(SvgToPngTest, ZoomMultipliesThePixels) {
 
 TEST(SvgToPngTest, TheCellsOfAnImageStaySharp) {
   const HeatImage image{2, 2, {heat_shade(0), heat_shade(1), heat_shade(1), 0}};
-  SvgWriter svg(8, 8, "", "hatch");
+  SvgWriter svg(8, 8, SvgHeading{""}, "hatch");
   svg.image({2, 2, 4, 4}, heat_image_uri(image, {10, 10}).value(), "");
   const PngPixels pixels =
       png_pixels(svg_to_png(std::move(svg).finish(), 5).value());

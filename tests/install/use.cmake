@@ -1,7 +1,8 @@
 # cmake -P: uses headwise from another project, as WAY says, and runs it.
 #   static, shared    by find_package, from an installed tree that was moved
 #   add_subdirectory  from the sources
-# BUILD_DIR is a build to install from; empty: one is made, kept for next time.
+# BUILD_DIR is a build to install from; empty: that of add_subdirectory is, which
+# is in ADDED_DIR and kept for next time.
 
 # run(COMMAND...): fails the test with what the command printed.
 function(run)
@@ -29,19 +30,23 @@ function(run_consumers folder)
   endif()
 endfunction()
 
-if(WAY STREQUAL "add_subdirectory")
-  configure_and_build(${CMAKE_CURRENT_LIST_DIR}/add_subdirectory ${WORK_DIR}
+# build_added(OPTIONS...)
+function(build_added)
+  configure_and_build(${CMAKE_CURRENT_LIST_DIR}/add_subdirectory ${ADDED_DIR}
     -D HEADWISE_SOURCE_DIR=${SOURCE_DIR} -D HEADWISE_IO=${IO}
-    -D CONSUMER_IO=${IO})
-  run_consumers(${WORK_DIR})
+    -D CONSUMER_IO=${IO} -D BUILD_SHARED_LIBS=${ADDED_IS_SHARED} ${ARGN})
+endfunction()
+
+if(WAY STREQUAL "add_subdirectory")
+  build_added()
+  run_consumers(${ADDED_DIR})
   return()
 endif()
 
 if(NOT BUILD_DIR)
-  set(BUILD_DIR ${WORK_DIR}/build)
-  string(COMPARE EQUAL "${WAY}" "shared" shared)
-  configure_and_build(${SOURCE_DIR} ${BUILD_DIR} -D BUILD_SHARED_LIBS=${shared}
-    -D HEADWISE_TESTS=OFF -D HEADWISE_IO=${IO} -D HEADWISE_APPS=${APPS})
+  build_added(-D CONSUMER_INSTALLS=ON -D HEADWISE_INSTALL=ON)
+  set(BUILD_DIR ${ADDED_DIR})
+  set(APPS OFF)  # the project that adds it has no command
 endif()
 
 # Installed in one place, used in another.
