@@ -26,14 +26,6 @@ function(headwise_target name)
   endif()
 endfunction()
 
-# headwise_quick_to_compile(): the targets of this folder call the library, and
-# under sanitizers half of their compilation is optimising code that runs once.
-macro(headwise_quick_to_compile)
-  if(HEADWISE_SANITIZE)
-    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-O0>)
-  endif()
-endmacro()
-
 # headwise_library(NAME): a target that others link; 0.x breaks with each minor
 # version.
 function(headwise_library name)
