@@ -2,7 +2,8 @@
 #   static, shared    by find_package, from an installed tree that was moved
 #   add_subdirectory  from the sources
 # BUILD_DIR is a build to install from; empty: that of add_subdirectory is, which
-# is in ADDED_DIR and kept for next time.
+# is in ADDED_DIR and kept for next time. CONSUMERS: whether other projects are
+# built, or only the command is run.
 
 # run(COMMAND...): fails the test with what the command printed.
 function(run)
@@ -56,9 +57,12 @@ file(REMOVE_RECURSE ${installed} ${moved} ${WORK_DIR}/consumer)
 run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${installed})
 file(RENAME ${installed} ${moved})
 
-configure_and_build(${CMAKE_CURRENT_LIST_DIR}/find_package ${WORK_DIR}/consumer
-  -D CMAKE_PREFIX_PATH=${moved} -D CONSUMER_IO=${IO})
-run_consumers(${WORK_DIR}/consumer)
+if(CONSUMERS)
+  configure_and_build(${CMAKE_CURRENT_LIST_DIR}/find_package
+    ${WORK_DIR}/consumer
+    -D CMAKE_PREFIX_PATH=${moved} -D CONSUMER_IO=${IO})
+  run_consumers(${WORK_DIR}/consumer)
+endif()
 if(APPS)
   run(${moved}/bin/headwise --version)
 endif()
