@@ -45,6 +45,7 @@ target_sources(headwise_io
     include/headwise/prune/correct_outputs.h
     include/headwise/prune/sentence_losses.h
   PRIVATE
+    src/json/json.cc
     src/inspect/trace.cc
     src/inspect/list_steps.cc
     src/inspect/step_table.cc

@@ -1,14 +1,12 @@
 #include "args.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <cstdint>
-#include <limits>
-#include <memory>
+
+#include "terminal_text.h"
 
 namespace headwise::cli {
 namespace {
@@ -65,27 +63,6 @@ class ExamplesFirst : public CLI::Formatter {
   std::string examples_;
 };
 
-// Edit distance (insert, delete, replace, swap of neighbours).
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> d(
-      a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) {
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        d[i][j] = i + j;
-        continue;
-      }
-      const std::size_t replace = a[i - 1] == b[j - 1] ? 0 : 1;
-      d[i][j] = std::min(
-          {d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + replace});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-      }
-    }
-  }
-  return d[a.size()][b.size()];
-}
-
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
@@ -108,38 +85,6 @@ std::vector<std::string> command_names(const CLI::App& app) {
   }
   return names;
 }
-
-std::string did_you_mean(const std::string& name) {
-  return name.empty() ? "" : fmt::format("; did you mean {}?", name);
-}
-
-// ---- Checks. ----
-
-std::string unexpected(const std::string& text, std::string_view expected) {
-  return fmt::format("is {}, expected {}", text.empty() ? "empty" : text,
-                     expected);
-}
-
-template <class T>
-CLI::Validator whole_from(T low, std::string_view expected) {
-  return {[=](std::string& text) -> std::string {
-            T number{};
-            const char* const end = text.data() + text.size();
-            const auto [stop, error] =
-                std::from_chars(text.data(), end, number);
-            if (error == std::errc::result_out_of_range && stop == end) {
-              return unexpected(text, "a number that fits 64 bits");
-            }
-            if (error != std::errc{} || stop != end || number < low) {
-              return unexpected(text, expected);
-            }
-            text = std::to_string(number);
-            return "";
-          },
-          ""};
-}
-
-// ---- What CLI11 says, in our words. ----
 
 template <class Kind>
 bool is(const CLI::ParseError& error) {
@@ -169,125 +114,8 @@ std::string extras_text(const CLI::App& command) {
              : fmt::format("unexpected argument \"{}\"", first);
 }
 
-}  // namespace
-
-CLI::App* add_command(CLI::App& app, const std::string& name,
-                      const std::string& description,
-                      const std::string& examples) {
-  CLI::App* command = app.add_subcommand(name, description);
-  set_examples(*command, examples);
-  return command;
-}
-
-void set_examples(CLI::App& app, const std::string& examples) {
-  app.formatter(std::make_shared<ExamplesFirst>(examples));
-}
-
-CLI::Validator at_least_one() {
-  return whole_from<std::size_t>(1, "a whole number from 1 on");
-}
-
-CLI::Validator natural_number() {
-  return whole_from<std::uint64_t>(0, "a whole number from 0 on");
-}
-
-CLI::Validator whole_number() {
-  return whole_from(std::numeric_limits<std::int64_t>::min(), "a whole number");
-}
-
-CLI::Validator number_between(double low, double high,
-                              std::string_view expected) {
-  return {[=](const std::string& text) -> std::string {
-            double number = 0;
-            const char* const end = text.data() + text.size();
-            const auto [stop, error] =
-                std::from_chars(text.data(), end, number);
-            const bool fits = error == std::errc{} && stop == end &&
-                              number >= low && number <= high;
-            return fits ? "" : unexpected(text, expected);
-          },
-          ""};
-}
-
-CLI::Validator probability() {
-  return number_between(0, 1, "a number from 0 to 1");
-}
-
-CLI::Validator one_of(std::vector<std::string> names) {
-  return {[names = std::move(names)](const std::string& text) -> std::string {
-            if (std::ranges::find(names, text) != names.end()) {
-              return "";
-            }
-            return unexpected(
-                       text, fmt::format("one of {}", fmt::join(names, ", "))) +
-                   did_you_mean(closest(text, names));
-          },
-          ""};
-}
-
-CLI::Validator not_empty() {
-  return {[](const std::string& text) -> std::string {
-            return text.empty() ? "is empty, expected a value" : "";
-          },
-          ""};
-}
-
-std::string closest(std::string_view given,
-                    const std::vector<std::string>& candidates) {
-  std::string best;
-  std::size_t smallest = std::max<std::size_t>(given.size() / 3, 2) + 1;
-  for (const std::string& candidate : candidates) {
-    const std::size_t d = distance(given, candidate);
-    if (d < smallest) {
-      smallest = d;
-      best = candidate;
-    }
-  }
-  return best;
-}
-
-std::vector<std::string> given_options(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->count() != 0) {
-      names.push_back(option->get_name());
-    }
-  }
-  return names;
-}
-
-std::string shell_word(const std::string& value) {
-  const bool plain =
-      !value.empty() && std::ranges::all_of(value, [](unsigned char c) {
-        return std::isalnum(c) != 0 ||
-               std::string_view("-_./,=+:@").find(static_cast<char>(c)) !=
-                   std::string_view::npos;
-      });
-  if (plain) {
-    return value;
-  }
-  std::string quoted = "'";
-  for (const char c : value) {
-    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  }
-  return quoted + "'";
-}
-
-std::string typed_text(const CLI::App& command) {
-  std::string text;
-  for (const CLI::Option* option : command.parse_order()) {
-    if (!option->get_positional() || option->get_lnames().size() != 0) {
-      text += " " + option->get_name();
-    }
-    for (const std::string& value : option->get_expected_min() == 0
-                                        ? std::vector<std::string>()
-                                        : option->results()) {
-      text += " " + shell_word(value);
-    }
-  }
-  return text;
-}
-
+// The sentence for a command line that cannot be parsed, with the closest name
+// where something was mistyped.
 std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error,
                              const std::vector<std::string>& arguments) {
   const CLI::App& command = chosen_command(app);
@@ -319,6 +147,146 @@ std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error,
   return is<CLI::ValidationError>(error) && colon != std::string::npos
              ? what.substr(0, colon) + what.substr(colon + 1)
              : what;
+}
+
+void set_examples(CLI::App& app, const std::string& examples) {
+  app.formatter(std::make_shared<ExamplesFirst>(examples));
+}
+
+CLI::Validator validator_of(Check check) { return {std::move(check), ""}; }
+
+}  // namespace
+
+// ---- Options. ----
+
+Option Option::type_name(const std::string& name) const {
+  return Option(option_->type_name(name));
+}
+
+Option Option::group(const std::string& heading) const {
+  return Option(option_->group(heading));
+}
+
+Option Option::required() const { return Option(option_->required()); }
+
+Option Option::check(Check check) const {
+  return Option(option_->check(validator_of(std::move(check))));
+}
+
+Option Option::transform(Check check) const {
+  return Option(option_->transform(validator_of(std::move(check))));
+}
+
+// ---- Arguments. ----
+
+Arguments Arguments::add_command(const std::string& name,
+                                 const std::string& description,
+                                 const std::string& examples) const {
+  CLI::App* command = app_->add_subcommand(name, description);
+  set_examples(*command, examples);
+  return Arguments(command);
+}
+
+template <class T>
+Option Arguments::add_option(const std::string& name, T& value,
+                             const std::string& description) const {
+  return Option(app_->add_option(name, value, description));
+}
+
+// An empty text is a text: CLI11 would take it for none.
+template <>
+Option Arguments::add_option(const std::string& name,
+                             std::optional<std::string>& value,
+                             const std::string& description) const {
+  return Option(app_->add_option_function<std::string>(
+      name, [&value](const std::string& text) { value = text; }, description));
+}
+
+// The other types an option can have.
+template Option Arguments::add_option(const std::string&, std::string&,
+                                      const std::string&) const;
+template Option Arguments::add_option(const std::string&,
+                                      std::vector<std::string>&,
+                                      const std::string&) const;
+template Option Arguments::add_option(const std::string&, std::uint64_t&,
+                                      const std::string&) const;
+template Option Arguments::add_option(const std::string&,
+                                      std::optional<std::uint64_t>&,
+                                      const std::string&) const;
+template Option Arguments::add_option(const std::string&, std::int64_t&,
+                                      const std::string&) const;
+template Option Arguments::add_option(const std::string&, double&,
+                                      const std::string&) const;
+template Option Arguments::add_option(const std::string&,
+                                      std::optional<double>&,
+                                      const std::string&) const;
+
+Option Arguments::add_flag(const std::string& name, bool& value,
+                           const std::string& description) const {
+  return Option(
+      app_->add_flag(name, value, description)->disable_flag_override());
+}
+
+void Arguments::footer(const std::string& text) const { app_->footer(text); }
+
+void Arguments::on_parsed(std::function<void()> action) const {
+  app_->callback(std::move(action));
+}
+
+std::vector<std::string> Arguments::given_options() const {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app_->get_options()) {
+    if (option->count() != 0) {
+      names.push_back(option->get_name());
+    }
+  }
+  return names;
+}
+
+std::string Arguments::typed_text() const {
+  std::string text;
+  for (const CLI::Option* option : app_->parse_order()) {
+    if (!option->get_positional() || option->get_lnames().size() != 0) {
+      text += " " + option->get_name();
+    }
+    for (const std::string& value : option->get_expected_min() == 0
+                                        ? std::vector<std::string>()
+                                        : option->results()) {
+      text += " " + shell_word(value);
+    }
+  }
+  return text;
+}
+
+// ---- The program. ----
+
+Program::Program(const std::string& name, const std::string& description,
+                 const std::string& examples, const std::string& version)
+    : app_(std::make_unique<CLI::App>(description, name)) {
+  set_examples(*app_, examples);
+  app_->set_version_flag("--version", version);
+  app_->require_subcommand(0, 1);
+}
+
+Program::~Program() = default;
+
+std::string Program::help() const { return app_->help(); }
+
+Program::Parsed Program::parse(
+    const std::vector<std::string>& arguments) const {
+  Parsed parsed;
+  try {
+    app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::CallForHelp&) {
+    const auto commands = app_->get_subcommands();
+    parsed.text =
+        commands.empty() ? help() : commands.front()->help(app_->get_name());
+  } catch (const CLI::CallForVersion& call) {
+    parsed.text = std::string(call.what()) + "\n";
+  } catch (const CLI::ParseError& error) {
+    parsed.error = parse_error_text(*app_, error, arguments);
+  }
+  return parsed;
 }
 
 }  // namespace headwise::cli

@@ -1,56 +1,97 @@
-// What every command's options share: help that begins with examples, checks
-// with readable messages, and "did you mean".
+// The command line: commands, their options, help that begins with examples.
+// CLI11 stays behind this header, for it is expensive to compile.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "checks.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace headwise::cli {
 
-// A subcommand whose help begins with `examples`, one a line.
-CLI::App* add_command(CLI::App& app, const std::string& name,
-                      const std::string& description,
-                      const std::string& examples);
-// The examples of the program itself.
-void set_examples(CLI::App& app, const std::string& examples);
+// One option that was added; each setter gives it back, so that they chain.
+class Option {
+ public:
+  explicit Option(CLI::Option* option) : option_(option) {}
 
-// Checks whose messages say what was given and what was expected. Those of
-// numbers are for Option::transform(): CLI11 by itself takes 010 for 8 and -1
-// for 2^64 - 1.
-CLI::Validator at_least_one();
-CLI::Validator natural_number();  // from 0 on
-CLI::Validator whole_number();
-CLI::Validator number_between(double low, double high,
-                              std::string_view expected);
-CLI::Validator probability();  // from 0 to 1
-CLI::Validator one_of(std::vector<std::string> names);
-CLI::Validator not_empty();
+  Option type_name(const std::string& name) const;
+  // The heading of the help under which it stands.
+  Option group(const std::string& heading) const;
+  Option required() const;
+  // Several checks run in their order, those of transform() before them.
+  Option check(Check check) const;
+  // A check that may rewrite the text before it is read.
+  Option transform(Check check) const;
 
-// An option that takes a number from 1 on.
-template <class Number>
-CLI::Option* add_count(CLI::App& command, const std::string& name,
-                       Number& count, const std::string& description) {
-  return command.add_option(name, count, description)
-      ->type_name("N")
-      ->transform(at_least_one());
-}
+ private:
+  CLI::Option* option_;
+};
 
-// The options that were typed, by name; for a command's callback.
-std::vector<std::string> given_options(const CLI::App& command);
-// The same with their values, as a shell takes them: " --model DIR 'a text'".
-std::string typed_text(const CLI::App& command);
-// As a word of a shell: in single quotes unless it is plain.
-std::string shell_word(const std::string& text);
+// The arguments of the program or of one of its commands. A handle: copies name
+// the same arguments.
+class Arguments {
+ public:
+  explicit Arguments(CLI::App* app) : app_(app) {}
 
-// The sentence for a command line that cannot be parsed, with the closest name
-// where something was mistyped.
-std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error,
-                             const std::vector<std::string>& arguments);
+  // A subcommand whose help begins with `examples`, one a line.
+  Arguments add_command(const std::string& name, const std::string& description,
+                        const std::string& examples) const;
+  // A name without "--" is positional. T: std::string, a number, std::optional
+  // of these, std::vector<std::string>; args.cc has the list.
+  template <class T>
+  Option add_option(const std::string& name, T& value,
+                    const std::string& description) const;
+  // An option that takes a number from 1 on.
+  template <class Number>
+  Option add_count(const std::string& name, Number& count,
+                   const std::string& description) const {
+    return add_option(name, count, description)
+        .type_name("N")
+        .transform(at_least_one());
+  }
+  // Takes no value.
+  Option add_flag(const std::string& name, bool& value,
+                  const std::string& description) const;
+  void footer(const std::string& text) const;
+  // Called once the command was chosen and its options are read.
+  void on_parsed(std::function<void()> action) const;
 
-// The candidate closest to `given`, or "" when none is close.
-std::string closest(std::string_view given,
-                    const std::vector<std::string>& candidates);
+  // The options that were typed, by name; for on_parsed().
+  std::vector<std::string> given_options() const;
+  // The same with their values, as a shell takes them: " --model DIR 'a text'".
+  std::string typed_text() const;
+
+ private:
+  CLI::App* app_;
+};
+
+// The whole command line.
+class Program {
+ public:
+  Program(const std::string& name, const std::string& description,
+          const std::string& examples, const std::string& version);
+  ~Program();
+
+  Arguments arguments() const { return Arguments(app_.get()); }
+  std::string help() const;
+
+  // What is left to do where no command runs: print `text`, or say `error`.
+  struct Parsed {
+    std::optional<std::string> text;   // of --help or --version
+    std::optional<std::string> error;  // with the closest name to a typo
+  };
+  Parsed parse(const std::vector<std::string>& arguments) const;
+
+ private:
+  std::unique_ptr<CLI::App> app_;
+};
 
 }  // namespace headwise::cli

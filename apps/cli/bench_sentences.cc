@@ -1,11 +1,13 @@
 #include "bench_sentences.h"
 
-#include <nlohmann/json.hpp>
-
+#include "json/json.h"
 #include "read_text.h"
 
 namespace headwise::cli {
 namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+constexpr int kDeepest = 4;
 
 std::filesystem::path spec_of(const std::filesystem::path& folder) {
   return folder / "workload.json";
@@ -24,23 +26,28 @@ Result<BenchSentences> BenchSentences::read(const std::filesystem::path& folder,
   if (!spec) {
     return spec.error();
   }
-  const auto json = nlohmann::json::parse(*spec, nullptr, false);
-  for (const char* key : {"kind", "model", "sentences"}) {
-    if (!json.is_object() || !json.contains(key) || !json[key].is_string()) {
+  const Json json = Json::parse(*spec, kMostBytes, kDeepest).value_or(Json());
+  std::string kind;
+  std::string folder_of_model;
+  std::string sentences;
+  const std::pair<const char*, std::string*> texts[] = {
+      {"kind", &kind}, {"model", &folder_of_model}, {"sentences", &sentences}};
+  for (const auto& [key, text] : texts) {
+    const Json* const found = json.find(key);
+    if (found == nullptr || !found->get(*text)) {
       return Error{ErrorCode::bad_data,
                    std::string("workload.json has no text for ") + key};
     }
   }
-  if (json["kind"] != "encode") {
-    return Error{ErrorCode::unsupported, "workload.json: kind is " +
-                                             json["kind"].dump() +
-                                             ", expected \"encode\""};
+  if (kind != "encode") {
+    return Error{ErrorCode::unsupported, "workload.json: kind is \"" + kind +
+                                             "\", expected \"encode\""};
   }
-  auto text = read_text("sentences", json["sentences"].get<std::string>());
+  auto text = read_text("sentences", sentences);
   if (!text) {
     return text.error();
   }
-  auto model = SentenceEncoder::read(json["model"].get<std::string>());
+  auto model = SentenceEncoder::read(folder_of_model);
   if (!model) {
     return model.error();
   }

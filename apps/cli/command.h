@@ -6,11 +6,9 @@
 
 #include "outcome.h"
 
-namespace CLI {
-class App;
-}
-
 namespace headwise::cli {
+
+class Arguments;
 
 struct Streams {
   std::ostream& out;  // results
@@ -19,17 +17,17 @@ struct Streams {
 using Command = std::function<Outcome(const Streams&)>;
 
 // Each adds its subcommand; parsing it sets `chosen`.
-void add_explain(CLI::App& app, Command& chosen);
-void add_run(CLI::App& app, Command& chosen);
-void add_encode(CLI::App& app, Command& chosen);
-void add_view(CLI::App& app, Command& chosen);
-void add_stats(CLI::App& app, Command& chosen);
-void add_importance(CLI::App& app, Command& chosen);
-void add_prune(CLI::App& app, Command& chosen);
-void add_train(CLI::App& app, Command& chosen);
-void add_bench(CLI::App& app, Command& chosen);
-void add_inspect(CLI::App& app, Command& chosen);
-void add_convert(CLI::App& app, Command& chosen);
-void add_info(CLI::App& app, Command& chosen);
+void add_explain(const Arguments& app, Command& chosen);
+void add_run(const Arguments& app, Command& chosen);
+void add_encode(const Arguments& app, Command& chosen);
+void add_view(const Arguments& app, Command& chosen);
+void add_stats(const Arguments& app, Command& chosen);
+void add_importance(const Arguments& app, Command& chosen);
+void add_prune(const Arguments& app, Command& chosen);
+void add_train(const Arguments& app, Command& chosen);
+void add_bench(const Arguments& app, Command& chosen);
+void add_inspect(const Arguments& app, Command& chosen);
+void add_convert(const Arguments& app, Command& chosen);
+void add_info(const Arguments& app, Command& chosen);
 
 }  // namespace headwise::cli

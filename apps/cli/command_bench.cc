@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "args.h"
 #include "bench_device.h"
@@ -15,6 +14,7 @@
 #include "bench_serve.h"
 #include "bench_workload.h"
 #include "command.h"
+#include "json/json.h"
 #include "output.h"
 
 namespace headwise::cli {
@@ -68,25 +68,23 @@ std::string described(const Workload& workload) {
 
 std::string listed_as_json(const Workload& workload) {
   const AttentionShape& shape = workload.shape;
-  const nlohmann::json window =
-      workload.window ? nlohmann::json(*workload.window) : nlohmann::json();
-  return nlohmann::ordered_json({{"workload", workload.name},
-                                 {"B", shape.B},
-                                 {"Hq", shape.Hq},
-                                 {"Hkv", shape.Hkv},
-                                 {"Lq", shape.Lq},
-                                 {"Lkv", shape.Lkv},
-                                 {"D", shape.D},
-                                 {"embed_dim", workload.embed_dim},
-                                 {"causal", workload.causal},
-                                 {"window", window},
-                                 {"attn_weights", workload.attn_weights},
-                                 {"bias", workload.bias},
-                                 {"ragged", workload.ragged},
-                                 {"backward", workload.backward},
-                                 {"dropout", workload.dropout},
-                                 {"lengths", workload.lengths},
-                                 {"gflop", gflop(workload)}})
+  return Json({{"workload", workload.name},
+               {"B", shape.B},
+               {"Hq", shape.Hq},
+               {"Hkv", shape.Hkv},
+               {"Lq", shape.Lq},
+               {"Lkv", shape.Lkv},
+               {"D", shape.D},
+               {"embed_dim", workload.embed_dim},
+               {"causal", workload.causal},
+               {"window", workload.window},
+               {"attn_weights", workload.attn_weights},
+               {"bias", workload.bias},
+               {"ragged", workload.ragged},
+               {"backward", workload.backward},
+               {"dropout", workload.dropout},
+               {"lengths", workload.lengths},
+               {"gflop", gflop(workload)}})
              .dump() +
          "\n";
 }
@@ -103,18 +101,17 @@ Outcome list(const BenchFlags& flags, std::ostream& out) {
 }
 
 std::string result_as_json(const BenchResult& result) {
-  return nlohmann::ordered_json({{"workload", result.workload},
-                                 {"cpu", result.cpu},
-                                 {"target", result.target},
-                                 {"threads", result.threads},
-                                 {"seconds_min", result.seconds_min},
-                                 {"seconds_median", result.seconds_median},
-                                 {"gflops", result.gflops},
-                                 {"fma_peak_gflops", result.fma_peak_gflops},
-                                 {"peak_fraction", result.peak_fraction},
-                                 {"read_gb_s", result.read_gb_s}})
-             .dump(-1, ' ', false,
-                   nlohmann::ordered_json::error_handler_t::replace) +
+  return Json({{"workload", result.workload},
+               {"cpu", result.cpu},
+               {"target", result.target},
+               {"threads", result.threads},
+               {"seconds_min", result.seconds_min},
+               {"seconds_median", result.seconds_median},
+               {"gflops", result.gflops},
+               {"fma_peak_gflops", result.fma_peak_gflops},
+               {"peak_fraction", result.peak_fraction},
+               {"read_gb_s", result.read_gb_s}})
+             .dump() +
          "\n";
 }
 
@@ -137,14 +134,13 @@ std::string heading(const BenchResult& result) {
 }
 
 std::string result_as_json(const DeviceBenchResult& result) {
-  return nlohmann::ordered_json({{"workload", result.workload},
-                                 {"gpu", result.gpu},
-                                 {"dtype", name_of(result.dtype)},
-                                 {"seconds_min", result.seconds_min},
-                                 {"seconds_median", result.seconds_median},
-                                 {"gflops", result.gflops}})
-             .dump(-1, ' ', false,
-                   nlohmann::ordered_json::error_handler_t::replace) +
+  return Json({{"workload", result.workload},
+               {"gpu", result.gpu},
+               {"dtype", name_of(result.dtype)},
+               {"seconds_min", result.seconds_min},
+               {"seconds_median", result.seconds_median},
+               {"gflops", result.gflops}})
+             .dump() +
          "\n";
 }
 
@@ -248,33 +244,33 @@ std::vector<std::string> names_and_all() {
 
 }  // namespace
 
-void add_bench(CLI::App& app, Command& chosen) {
-  CLI::App* command = add_command(app, "bench", "the speed of attention here",
-                                  std::string(kExamples));
+void add_bench(const Arguments& app, Command& chosen) {
+  const Arguments command = app.add_command(
+      "bench", "the speed of attention here", std::string(kExamples));
   auto flags = std::make_shared<BenchFlags>();
   command
-      ->add_option("--workload", flags->workloads,
-                   "measure these of --list, or all")
-      ->type_name("NAME")
-      ->check(one_of(names_and_all()));
-  add_count(*command, "--threads", flags->threads,
-            "at most so many as there are processors (default 1)");
-  add_count(*command, "--rounds", flags->rounds, "measurements (default 10)");
+      .add_option("--workload", flags->workloads,
+                  "measure these of --list, or all")
+      .type_name("NAME")
+      .check(one_of(names_and_all()));
+  command.add_count("--threads", flags->threads,
+                    "at most so many as there are processors (default 1)");
+  command.add_count("--rounds", flags->rounds, "measurements (default 10)");
   command
-      ->add_option("--device", flags->device,
-                   "cpu or cuda, a Hopper GPU (default cpu)")
-      ->type_name("NAME")
-      ->check(one_of({"cpu", "cuda"}));
+      .add_option("--device", flags->device,
+                  "cpu or cuda, a Hopper GPU (default cpu)")
+      .type_name("NAME")
+      .check(one_of({"cpu", "cuda"}));
   command
-      ->add_option("--dtype", flags->dtype,
-                   "of --device cuda: bfloat16 (default) or float16")
-      ->type_name("NAME")
-      ->check(one_of({"bfloat16", "float16"}));
-  command->add_flag("--json", flags->json, "one object a line");
-  command->add_flag("--list", flags->list, "the workloads and their sizes");
-  command->add_flag("--serve", flags->serve,
-                    "be measured by another program (bench/README.md)");
-  command->callback([flags, &chosen] {
+      .add_option("--dtype", flags->dtype,
+                  "of --device cuda: bfloat16 (default) or float16")
+      .type_name("NAME")
+      .check(one_of({"bfloat16", "float16"}));
+  command.add_flag("--json", flags->json, "one object a line");
+  command.add_flag("--list", flags->list, "the workloads and their sizes");
+  command.add_flag("--serve", flags->serve,
+                   "be measured by another program (bench/README.md)");
+  command.on_parsed([flags, &chosen] {
     chosen = [flags](const Streams& streams) {
       return run_bench(*flags, streams.out);
     };

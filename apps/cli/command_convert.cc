@@ -110,77 +110,78 @@ Outcome run_convert(const ConvertFlags& flags, const Streams& streams) {
   return print(streams.out, summary(flags, *file, *conversion));
 }
 
-void add_files(CLI::App& command, ConvertFlags& flags) {
+void add_files(const Arguments& command, ConvertFlags& flags) {
   command
       .add_option("IN", flags.in,
                   "a .safetensors, a .safetensors.index.json, a .npz, or a "
                   "folder with one of a model or with NAME.npy files")
-      ->type_name("")
-      ->check(not_empty())
-      ->required();
+      .type_name("")
+      .check(not_empty())
+      .required();
   command
       .add_option("OUT", flags.out,
                   "the file to write, .safetensors or .npz by its ending")
-      ->type_name("")
-      ->check(not_empty())
-      ->required();
+      .type_name("")
+      .check(not_empty())
+      .required();
 }
 
-void add_layout_options(CLI::App& command, ConvertFlags& flags) {
+void add_layout_options(const Arguments& command, ConvertFlags& flags) {
   command
       .add_option("--to", flags.to,
                   "whose names and shapes OUT has: " + layout_list())
-      ->type_name("NAME")
-      ->check(one_of(layout_names()))
-      ->required()
-      ->group("Layout");
+      .type_name("NAME")
+      .check(one_of(layout_names()))
+      .required()
+      .group("Layout");
   command
       .add_option("--prefix", flags.prefix,
                   "before the names in OUT, one that the layout has, such as "
                   "bert. or \"\" (default: as IN has it)")
-      ->type_name("TEXT")
-      ->group("Layout");
+      .type_name("TEXT")
+      .group("Layout");
   command
       .add_option("--layout-of", flags.layout_of,
                   "whose names and shapes IN has (default: the one that fits)")
-      ->type_name("NAME")
-      ->check(one_of(layout_names()))
-      ->group("Layout");
-  add_count(command, "--heads", flags.heads,
-            "heads of queries, where OUT's shapes say them and IN's do not")
-      ->group("Layout");
+      .type_name("NAME")
+      .check(one_of(layout_names()))
+      .group("Layout");
+  command
+      .add_count(
+          "--heads", flags.heads,
+          "heads of queries, where OUT's shapes say them and IN's do not")
+      .group("Layout");
 }
 
-void add_choice_options(CLI::App& command, ConvertFlags& flags) {
+void add_choice_options(const Arguments& command, ConvertFlags& flags) {
   command.add_option("--layer", flags.layer, "this layer alone (default: all)")
-      ->type_name("N")
-      ->transform(natural_number())
-      ->group("Choice");
+      .type_name("N")
+      .transform(natural_number())
+      .group("Choice");
   command
       .add_option("--as-layer", flags.as_layer,
                   "the number of that layer in OUT (default: as in IN)")
-      ->type_name("N")
-      ->transform(natural_number())
-      ->group("Choice");
+      .type_name("N")
+      .transform(natural_number())
+      .group("Choice");
   command
       .add_flag("--attention-only", flags.attention_only,
                 "leave out the tensors of no attention layer")
-      ->disable_flag_override()
-      ->group("Choice");
+      .group("Choice");
 }
 
 }  // namespace
 
-void add_convert(CLI::App& app, Command& chosen) {
-  CLI::App* command = add_command(
-      app, "convert", "write attention layers as another library has them",
+void add_convert(const Arguments& app, Command& chosen) {
+  const Arguments command = app.add_command(
+      "convert", "write attention layers as another library has them",
       std::string(kExamples));
-  command->footer(std::string(kPromise));
+  command.footer(std::string(kPromise));
   auto flags = std::make_shared<ConvertFlags>();
-  add_files(*command, *flags);
-  add_layout_options(*command, *flags);
-  add_choice_options(*command, *flags);
-  command->callback([flags, &chosen] {
+  add_files(command, *flags);
+  add_layout_options(command, *flags);
+  add_choice_options(command, *flags);
+  command.on_parsed([flags, &chosen] {
     chosen = [flags](const Streams& s) { return run_convert(*flags, s); };
   });
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "command.h"
 #include "headwise/interop/npy.h"
 #include "headwise/models/sentence_encoder.h"
+#include "json/json.h"
 #include "output.h"
 #include "progress_bar.h"
 #include "read_text.h"
@@ -38,7 +38,7 @@ std::string json_lines(const std::vector<std::string_view>& sentences,
   std::string text;
   for (std::size_t n = 0; n < sentences.size(); ++n) {
     const float* const row = &done.embeddings(n, 0);
-    const nlohmann::ordered_json line = {
+    const Json line = {
         {"sentence", n},
         {"text", sentences[n]},
         {"cut_tokens", done.cut[n]},
@@ -123,33 +123,32 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
 
 }  // namespace
 
-void add_encode(CLI::App& app, Command& chosen) {
-  CLI::App* command =
-      add_command(app, "encode", "turn sentences into embeddings with a model",
-                  std::string(kExamples));
+void add_encode(const Arguments& app, Command& chosen) {
+  const Arguments command =
+      app.add_command("encode", "turn sentences into embeddings with a model",
+                      std::string(kExamples));
   auto flags = std::make_shared<EncodeFlags>();
   command
-      ->add_option("--model", flags->model,
-                   "a folder of BERT's family: config.json, vocab.txt, "
-                   "model.safetensors")
-      ->type_name("DIR")
-      ->required()
-      ->check(not_empty());
+      .add_option("--model", flags->model,
+                  "a folder of BERT's family: config.json, vocab.txt, "
+                  "model.safetensors")
+      .type_name("DIR")
+      .required()
+      .check(not_empty());
   command
-      ->add_option("FILE", flags->sentences,
-                   "one sentence a line (default -: standard input)")
-      ->type_name("FILE|-")
-      ->check(not_empty());
+      .add_option("FILE", flags->sentences,
+                  "one sentence a line (default -: standard input)")
+      .type_name("FILE|-")
+      .check(not_empty());
   command
-      ->add_option("--out", flags->out,
-                   "write the embeddings: (sentences, size)")
-      ->type_name("FILE.npy")
-      ->check(not_empty());
-  command->add_flag("--json", flags->json, "print a line of JSON a sentence")
-      ->disable_flag_override();
-  add_count(*command, "--threads", flags->threads,
-            "threads to use (default: all)");
-  command->callback([flags, &chosen] {
+      .add_option("--out", flags->out,
+                  "write the embeddings: (sentences, size)")
+      .type_name("FILE.npy")
+      .check(not_empty());
+  command.add_flag("--json", flags->json, "print a line of JSON a sentence");
+  command.add_count("--threads", flags->threads,
+                    "threads to use (default: all)");
+  command.on_parsed([flags, &chosen] {
     chosen = [flags](const Streams& s) { return run_encode(*flags, s); };
   });
 }

@@ -114,145 +114,143 @@ Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
                                             : explain_text(*job, language));
 }
 
-void add_model_options(CLI::App& command, ExplainFlags& flags) {
+void add_model_options(const Arguments& command, ExplainFlags& flags) {
   command
-      .add_option_function<std::string>(
-          "SENTENCE",
-          [&flags](const std::string& text) { flags.sentence = text; },
-          "what a layer of --model attends to")
-      ->type_name("");
+      .add_option("SENTENCE", flags.sentence,
+                  "what a layer of --model attends to")
+      .type_name("");
   command
       .add_option("--model", flags.model,
                   "a folder of BERT's family: config.json, vocab.txt, "
                   "model.safetensors; shows its layer --layer")
-      ->type_name("DIR")
-      ->check(not_empty())
-      ->group("Input");
+      .type_name("DIR")
+      .check(not_empty())
+      .group("Input");
 }
 
-void add_input_options(CLI::App& command, ExplainFlags& flags) {
+void add_input_options(const Arguments& command, ExplainFlags& flags) {
   command
       .add_option("--example", flags.example,
                   fmt::format("a built-in job (default the first): {}",
                               fmt::join(example_names(), ", ")))
-      ->type_name("NAME")
-      ->check(one_of(example_names()))
-      ->group("Input");
+      .type_name("NAME")
+      .check(one_of(example_names()))
+      .group("Input");
   command
       .add_option("--tokens", flags.tokens,
                   "token ids: JSON [[62, 13], [60]], or one sequence a line")
-      ->type_name("FILE|-")
-      ->check(not_empty())
-      ->group("Input");
+      .type_name("FILE|-")
+      .check(not_empty())
+      .group("Input");
   command
       .add_option(
           "--target-tokens", flags.target_tokens,
           "the same of the queries; --tokens are then the keys and values")
-      ->type_name("FILE")
-      ->check(not_empty())
-      ->group("Input");
+      .type_name("FILE")
+      .check(not_empty())
+      .group("Input");
   command.add_option("--pad-id", flags.pad_id, "id of padding (default 0)")
-      ->type_name("ID")
-      ->transform(whole_number())
-      ->group("Input");
+      .type_name("ID")
+      .transform(whole_number())
+      .group("Input");
   command
       .add_option("--padding-by", flags.padding_by,
                   "what is padding: beyond the length (default), or any pad id")
-      ->type_name("length|id")
-      ->check(one_of({"length", "id"}))
-      ->group("Input");
+      .type_name("length|id")
+      .check(one_of({"length", "id"}))
+      .group("Input");
   command
       .add_option("--mask-kind", flags.mask_kind,
                   "who may attend to whom (default none)")
-      ->type_name("none|padding|causal|padding+causal")
-      ->check(one_of({"none", "padding", "causal", "padding+causal"}))
-      ->group("Input");
+      .type_name("none|padding|causal|padding+causal")
+      .check(one_of({"none", "padding", "causal", "padding+causal"}))
+      .group("Input");
 }
 
-void add_layer_options(CLI::App& command, ExplainFlags& flags) {
-  add_count(command, "--vocab-size", flags.vocab_size,
-            "rows of the embedding (default 100)")
-      ->group("Layer");
-  add_count(command, "--embed-dim", flags.embed_dim,
-            "size of a token's vector (default 512)")
-      ->group("Layer");
-  add_count(command, "--num-heads", flags.num_heads, "heads (default 8)")
-      ->group("Layer");
-  add_count(command, "--num-kv-heads", flags.num_kv_heads,
-            "heads of keys and values (default: --num-heads)")
-      ->group("Layer");
+void add_layer_options(const Arguments& command, ExplainFlags& flags) {
+  command
+      .add_count("--vocab-size", flags.vocab_size,
+                 "rows of the embedding (default 100)")
+      .group("Layer");
+  command
+      .add_count("--embed-dim", flags.embed_dim,
+                 "size of a token's vector (default 512)")
+      .group("Layer");
+  command.add_count("--num-heads", flags.num_heads, "heads (default 8)")
+      .group("Layer");
+  command
+      .add_count("--num-kv-heads", flags.num_kv_heads,
+                 "heads of keys and values (default: --num-heads)")
+      .group("Layer");
   command
       .add_option("--seed", flags.seed,
                   "of parameters drawn at random (default 0)")
-      ->type_name("N")
-      ->transform(natural_number())
-      ->group("Layer");
+      .type_name("N")
+      .transform(natural_number())
+      .group("Layer");
   command
       .add_option(
           "--params", flags.params,
           "read the parameters: w_q.weight, w_q.bias, the same of w_k, w_v, "
           "w_o, w_score.weight of additive scoring, and embedding.weight, in a "
           "folder of .npy, a .npz or a .safetensors")
-      ->type_name("DIR|FILE")
-      ->check(not_empty())
-      ->group("Layer");
+      .type_name("DIR|FILE")
+      .check(not_empty())
+      .group("Layer");
   add_layer_choice(command, flags.layer,
                    "--params, a file of several, or of --model");
 }
 
-void add_output_options(CLI::App& command, ExplainFlags& flags) {
+void add_output_options(const Arguments& command, ExplainFlags& flags) {
   command
       .add_flag("--shapes-only", flags.shapes_only,
                 "print every shape and compute nothing")
-      ->disable_flag_override()
-      ->group("Output");
+      .group("Output");
   command.add_option("--step", flags.step, "print one step's whole tensor")
-      ->type_name("NAME")
-      ->check(not_empty())
-      ->group("Output");
-  command.add_flag("--json", flags.json, "print JSON")
-      ->disable_flag_override()
-      ->group("Output");
+      .type_name("NAME")
+      .check(not_empty())
+      .group("Output");
+  command.add_flag("--json", flags.json, "print JSON").group("Output");
   command
       .add_option("--lang", flags.lang,
                   "language of the explanation (default from LANG)")
-      ->type_name("en|ko")
-      ->check(one_of({"en", "ko"}))
-      ->group("Output");
+      .type_name("en|ko")
+      .check(one_of({"en", "ko"}))
+      .group("Output");
   command
       .add_option("--out", flags.out,
                   "write the output, or the tensor of --step")
-      ->type_name("FILE.npy")
-      ->check(not_empty())
-      ->group("Output");
+      .type_name("FILE.npy")
+      .check(not_empty())
+      .group("Output");
   command
       .add_option("--heads", flags.heads,
                   "draw every head of one sequence as heat maps")
-      ->type_name("FILE.svg")
-      ->check(not_empty())
-      ->group("Output");
+      .type_name("FILE.svg")
+      .check(not_empty())
+      .group("Output");
   command
       .add_option("--sequence", flags.sequence,
                   "the sequence that --heads draws (default 0)")
-      ->type_name("B")
-      ->transform(natural_number())
-      ->group("Output");
+      .type_name("B")
+      .transform(natural_number())
+      .group("Output");
 }
 
 }  // namespace
 
-void add_explain(CLI::App& app, Command& chosen) {
-  CLI::App* command = add_command(
-      app, "explain", "run multi-head attention step by step and show it",
+void add_explain(const Arguments& app, Command& chosen) {
+  const Arguments command = app.add_command(
+      "explain", "run multi-head attention step by step and show it",
       std::string(kExamples));
   auto flags = std::make_shared<ExplainFlags>();
-  add_model_options(*command, *flags);
-  add_input_options(*command, *flags);
-  add_layer_options(*command, *flags);
-  add_output_options(*command, *flags);
-  add_operation_options(*command, flags->operation);
-  command->callback([flags, command, &chosen] {
-    flags->given = given_options(*command);
+  add_model_options(command, *flags);
+  add_input_options(command, *flags);
+  add_layer_options(command, *flags);
+  add_output_options(command, *flags);
+  add_operation_options(command, flags->operation);
+  command.on_parsed([flags, command, &chosen] {
+    flags->given = command.given_options();
     chosen = [flags](const Streams& s) { return run_explain(*flags, s); };
   });
 }

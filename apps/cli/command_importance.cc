@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <utility>
@@ -19,6 +18,7 @@
 #include "importance_file.h"
 #include "importance_text.h"
 #include "journal.h"
+#include "json/json.h"
 #include "labelled_text.h"
 #include "learned_model.h"
 #include "output.h"
@@ -27,8 +27,6 @@
 
 namespace headwise::cli {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::string_view kExamples =
     R"(  headwise importance --model topics --data train.tsv --out scores.json
@@ -172,19 +170,24 @@ Json json_of(const ImportanceState& state) {
 }
 
 std::optional<ImportanceState> state_of(const Json& json) {
-  try {
-    ImportanceState state;
-    json.at("done").get_to(state.done);
-    json.at("in_round").get_to(state.in_round);
-    json.at("sums").get_to(state.sums);
-    json.at("scores").get_to(state.scores);
-    for (const Json& id : json.at("order")) {
-      state.order.push_back({id.at(0), id.at(1)});
-    }
-    return state;
-  } catch (const Json::exception&) {
+  ImportanceState state;
+  std::vector<std::vector<std::size_t>> order;
+  const auto get = [&](std::string_view key, auto& into) {
+    const Json* const found = json.find(key);
+    return found != nullptr && found->get(into);
+  };
+  if (!get("done", state.done) || !get("in_round", state.in_round) ||
+      !get("sums", state.sums) || !get("scores", state.scores) ||
+      !get("order", order)) {
     return {};
   }
+  for (const auto& id : order) {
+    if (id.size() != 2) {
+      return {};
+    }
+    state.order.push_back({id[0], id[1]});
+  }
+  return state;
 }
 
 Status run_all(ImportanceRun& run, Journal& journal) {
@@ -308,7 +311,7 @@ Outcome run_importance(const ImportanceFlags& flags, const Streams& streams) {
   return written;
 }
 
-void add_options(CLI::App& command, ImportanceFlags& flags) {
+void add_options(const Arguments& command, ImportanceFlags& flags) {
   std::vector<std::string> methods;
   for (const std::string_view name : importance_methods()) {
     methods.emplace_back(name);
@@ -316,59 +319,60 @@ void add_options(CLI::App& command, ImportanceFlags& flags) {
   command
       .add_option("--model", flags.model,
                   "a folder of BERT's family, pruned before or not")
-      ->type_name("DIR")
-      ->required()
-      ->check(not_empty());
+      .type_name("DIR")
+      .required()
+      .check(not_empty());
   command
       .add_option("--data", flags.data,
                   "one example a line: label<TAB>text, or text alone")
-      ->type_name("FILE|-")
-      ->required()
-      ->check(not_empty());
+      .type_name("FILE|-")
+      .required()
+      .check(not_empty());
   command.add_option("--method", flags.method, "default gradient; see below")
-      ->type_name(fmt::format("{}", fmt::join(methods, "|")))
-      ->check(one_of(methods));
+      .type_name(fmt::format("{}", fmt::join(methods, "|")))
+      .check(one_of(methods));
   command
       .add_option("--iterative", flags.iterative,
                   "turn this share of all heads off, score the others anew, "
                   "and so on (Michel et al.: 0.1)")
-      ->type_name("SHARE")
-      ->check(number_between(1e-6, 1, "a share above 0 and at most 1"));
-  add_count(command, "--examples", flags.examples,
-            "score on so many of the lines, spread over the file (default: "
-            "all)");
-  add_count(command, "--max-tokens", flags.max_tokens,
-            "of an example (default: the model's)");
-  add_count(command, "--batch", flags.batch,
-            fmt::format("examples at a time (default {})", flags.batch));
+      .type_name("SHARE")
+      .check(number_between(1e-6, 1, "a share above 0 and at most 1"));
+  command.add_count(
+      "--examples", flags.examples,
+      "score on so many of the lines, spread over the file (default: "
+      "all)");
+  command.add_count("--max-tokens", flags.max_tokens,
+                    "of an example (default: the model's)");
+  command.add_count(
+      "--batch", flags.batch,
+      fmt::format("examples at a time (default {})", flags.batch));
   command
       .add_option("--seed", flags.seed,
                   "of random, and of what stands for labels (default 0)")
-      ->type_name("N")
-      ->transform(natural_number());
-  add_count(command, "--threads", flags.threads,
-            "threads to use (default: all)");
+      .type_name("N")
+      .transform(natural_number());
+  command.add_count("--threads", flags.threads,
+                    "threads to use (default: all)");
   command.add_option("--out", flags.out, "the scores, as JSON")
-      ->type_name("FILE.json")
-      ->required()
-      ->check(not_empty());
+      .type_name("FILE.json")
+      .required()
+      .check(not_empty());
   command.add_option("--svg", flags.svg, "the scores, as a heat map")
-      ->type_name("FILE.svg")
-      ->check(not_empty());
-  command.add_flag("--json", flags.json, "print the JSON, not a table")
-      ->disable_flag_override();
+      .type_name("FILE.svg")
+      .check(not_empty());
+  command.add_flag("--json", flags.json, "print the JSON, not a table");
 }
 
 }  // namespace
 
-void add_importance(CLI::App& app, Command& chosen) {
-  CLI::App* command =
-      add_command(app, "importance", "measure how much each head matters",
-                  std::string(kExamples));
-  command->footer(std::string(kFooter));
+void add_importance(const Arguments& app, Command& chosen) {
+  const Arguments command =
+      app.add_command("importance", "measure how much each head matters",
+                      std::string(kExamples));
+  command.footer(std::string(kFooter));
   auto flags = std::make_shared<ImportanceFlags>();
-  add_options(*command, *flags);
-  command->callback([flags, &chosen] {
+  add_options(command, *flags);
+  command.on_parsed([flags, &chosen] {
     chosen = [flags](const Streams& s) { return run_importance(*flags, s); };
   });
 }

@@ -38,11 +38,11 @@ Outcome run_info(const Streams& streams) {
 
 }  // namespace
 
-void add_info(CLI::App& app, Command& chosen) {
-  CLI::App* command =
-      add_command(app, "info", "version, compiler, instruction sets, threads",
-                  "  headwise info");
-  command->callback([&chosen] { chosen = run_info; });
+void add_info(const Arguments& app, Command& chosen) {
+  const Arguments command =
+      app.add_command("info", "version, compiler, instruction sets, threads",
+                      "  headwise info");
+  command.on_parsed([&chosen] { chosen = run_info; });
 }
 
 }  // namespace headwise::cli

@@ -40,33 +40,29 @@ Outcome run_inspect(const InspectFlags& flags, const Streams& streams) {
 
 }  // namespace
 
-void add_inspect(CLI::App& app, Command& chosen) {
-  CLI::App* command =
-      add_command(app, "inspect",
-                  "tensors, attention layers and heads of a file of parameters",
-                  std::string(kExamples));
+void add_inspect(const Arguments& app, Command& chosen) {
+  const Arguments command = app.add_command(
+      "inspect", "tensors, attention layers and heads of a file of parameters",
+      std::string(kExamples));
   auto flags = std::make_shared<InspectFlags>();
   command
-      ->add_option("FILE", flags->path,
-                   "a .safetensors, a .safetensors.index.json, a .npz, a .npy, "
-                   "or a folder with one of a model or with NAME.npy files")
-      ->type_name("")
-      ->check(not_empty())
-      ->required();
+      .add_option("FILE", flags->path,
+                  "a .safetensors, a .safetensors.index.json, a .npz, a .npy, "
+                  "or a folder with one of a model or with NAME.npy files")
+      .type_name("")
+      .check(not_empty())
+      .required();
   command
-      ->add_option("--layout-of", flags->layout_of,
-                   "whose names and shapes FILE has, and why not where it has "
-                   "others: " +
-                       layout_list() + " (default: the one that fits)")
-      ->type_name("NAME")
-      ->check(one_of(layout_names()));
-  command
-      ->add_flag("--tensors", flags->tensors,
-                 "list every tensor, those of numbered layers too")
-      ->disable_flag_override();
-  command->add_flag("--json", flags->json, "print JSON")
-      ->disable_flag_override();
-  command->callback([flags, &chosen] {
+      .add_option("--layout-of", flags->layout_of,
+                  "whose names and shapes FILE has, and why not where it has "
+                  "others: " +
+                      layout_list() + " (default: the one that fits)")
+      .type_name("NAME")
+      .check(one_of(layout_names()));
+  command.add_flag("--tensors", flags->tensors,
+                   "list every tensor, those of numbered layers too");
+  command.add_flag("--json", flags->json, "print JSON");
+  command.on_parsed([flags, &chosen] {
     chosen = [flags](const Streams& s) { return run_inspect(*flags, s); };
   });
 }

@@ -285,89 +285,86 @@ Outcome run_prune(const PruneFlags& flags, const Streams& streams) {
   return print(streams.out, flags.json ? json_of(*report) : text_of(*report));
 }
 
-void add_amounts(CLI::App& command, PruneFlags& flags) {
+void add_amounts(const Arguments& command, PruneFlags& flags) {
   command.add_option("--keep", flags.keep, "so many heads stay")
-      ->type_name("N")
-      ->transform(natural_number())
-      ->group("How many");
+      .type_name("N")
+      .transform(natural_number())
+      .group("How many");
   command
       .add_option("--remove", flags.remove, "so many heads go, or such a share")
-      ->type_name("N|P%")
-      ->check(not_empty())
-      ->group("How many");
+      .type_name("N|P%")
+      .check(not_empty())
+      .group("How many");
   command
       .add_option("--max-drop", flags.max_drop,
                   "as many go as cost no more than these points of accuracy "
                   "on --data")
-      ->type_name("P%")
-      ->check(not_empty())
-      ->group("How many");
+      .type_name("P%")
+      .check(not_empty())
+      .group("How many");
 }
 
-void add_files(CLI::App& command, PruneFlags& flags) {
+void add_files(const Arguments& command, PruneFlags& flags) {
   command.add_option("--model", flags.model, "a folder of BERT's family")
-      ->type_name("DIR")
-      ->required()
-      ->check(not_empty());
+      .type_name("DIR")
+      .required()
+      .check(not_empty());
   command
       .add_option("--scores", flags.scores,
                   "what headwise importance wrote about this model")
-      ->type_name("FILE.json")
-      ->required()
-      ->check(not_empty());
+      .type_name("FILE.json")
+      .required()
+      .check(not_empty());
   command
       .add_option("--data", flags.data,
                   "texts to measure with, one a line: label<TAB>text, or text "
                   "alone")
-      ->type_name("FILE|-")
-      ->check(not_empty());
+      .type_name("FILE|-")
+      .check(not_empty());
   command.add_option("--out", flags.out, "the folder of the pruned model")
-      ->type_name("DIR")
-      ->check(not_empty());
+      .type_name("DIR")
+      .check(not_empty());
   command
       .add_option("--curve", flags.curve,
                   "draw the accuracy of every tenth of the heads instead")
-      ->type_name("FILE.svg")
-      ->check(not_empty());
+      .type_name("FILE.svg")
+      .check(not_empty());
 }
 
-void add_options(CLI::App& command, PruneFlags& flags) {
+void add_options(const Arguments& command, PruneFlags& flags) {
   add_files(command, flags);
   add_amounts(command, flags);
-  command
-      .add_flag("--correct", flags.correct,
-                "fit the output projections to the whole model on --data, by "
-                "least squares")
-      ->disable_flag_override();
-  command
-      .add_flag("--drop-constant", flags.drop_constant,
-                "leave the output bias as it is")
-      ->disable_flag_override();
+  command.add_flag(
+      "--correct", flags.correct,
+      "fit the output projections to the whole model on --data, by "
+      "least squares");
+  command.add_flag("--drop-constant", flags.drop_constant,
+                   "leave the output bias as it is");
   command
       .add_option("--random", flags.random,
                   "beside --curve: so many random orders to compare with")
-      ->type_name("N")
-      ->transform(natural_number());
+      .type_name("N")
+      .transform(natural_number());
   command.add_option("--seed", flags.seed, "of random orders (default 0)")
-      ->type_name("N")
-      ->transform(natural_number());
-  add_count(command, "--max-tokens", flags.max_tokens,
-            "of a text (default: the model's)");
-  add_count(command, "--threads", flags.threads,
-            "threads to use (default: all)");
-  command.add_flag("--json", flags.json, "print JSON")->disable_flag_override();
+      .type_name("N")
+      .transform(natural_number());
+  command.add_count("--max-tokens", flags.max_tokens,
+                    "of a text (default: the model's)");
+  command.add_count("--threads", flags.threads,
+                    "threads to use (default: all)");
+  command.add_flag("--json", flags.json, "print JSON");
 }
 
 }  // namespace
 
-void add_prune(CLI::App& app, Command& chosen) {
-  CLI::App* command = add_command(
-      app, "prune", "take the heads that matter least out of a model",
+void add_prune(const Arguments& app, Command& chosen) {
+  const Arguments command = app.add_command(
+      "prune", "take the heads that matter least out of a model",
       std::string(kExamples));
-  command->footer(std::string(kFooter));
+  command.footer(std::string(kFooter));
   auto flags = std::make_shared<PruneFlags>();
-  add_options(*command, *flags);
-  command->callback([flags, &chosen] {
+  add_options(command, *flags);
+  command.on_parsed([flags, &chosen] {
     chosen = [flags](const Streams& s) { return run_prune(*flags, s); };
   });
 }

@@ -205,14 +205,14 @@ Outcome run_run(const RunFlags& flags) {
   return write_results(flags, *result, arrays->batched);
 }
 
-void add_tensor_options(CLI::App& command, RunFlags& flags) {
+void add_tensor_options(const Arguments& command, RunFlags& flags) {
   const auto file = [&](const std::string& name, std::string& path,
                         const std::string& text) {
     command.add_option(name, path, text)
-        ->type_name("F.npy")
-        ->check(not_empty())
-        ->required()
-        ->group("Tensors");
+        .type_name("F.npy")
+        .check(not_empty())
+        .required()
+        .group("Tensors");
   };
   file("--query", flags.query, "(B, Hq, Lq, D), or (Hq, Lq, D)");
   file("--key", flags.key, "(B, Hkv, Lkv, D)");
@@ -223,63 +223,64 @@ void add_tensor_options(CLI::App& command, RunFlags& flags) {
       .add_option("--score-weight", flags.operation.score_weight,
                   "(H, D): w of --scoring additive, D being the size of the "
                   "hidden layer")
-      ->type_name("F.npy")
-      ->check(not_empty())
-      ->group("Scores");
+      .type_name("F.npy")
+      .check(not_empty())
+      .group("Scores");
 }
 
-void add_layer_options(CLI::App& command, RunFlags& flags) {
+void add_layer_options(const Arguments& command, RunFlags& flags) {
   command
       .add_option("--params", flags.params,
                   "run the layer: w_q.weight, w_q.bias, the same of w_k, w_v, "
                   "w_o, w_score.weight of additive scoring, in a folder of "
                   ".npy, a .npz or a .safetensors; query, key and value are "
                   "then (B, L, E)")
-      ->type_name("DIR|FILE")
-      ->check(not_empty())
-      ->group("Layer");
+      .type_name("DIR|FILE")
+      .check(not_empty())
+      .group("Layer");
   add_layer_choice(command, flags.layer);
-  add_count(command, "--num-heads", flags.num_heads, "heads of the layer")
-      ->group("Layer");
-  add_count(command, "--num-kv-heads", flags.num_kv_heads,
-            "heads of keys and values (default: --num-heads)")
-      ->group("Layer");
+  command.add_count("--num-heads", flags.num_heads, "heads of the layer")
+      .group("Layer");
+  command
+      .add_count("--num-kv-heads", flags.num_kv_heads,
+                 "heads of keys and values (default: --num-heads)")
+      .group("Layer");
 }
 
-void add_gradient_options(CLI::App& command, RunFlags& flags) {
+void add_gradient_options(const Arguments& command, RunFlags& flags) {
   command
       .add_option("--d-output", flags.d_output,
                   "the gradient of a loss by the output, of its shape")
-      ->type_name("F.npy")
-      ->check(not_empty())
-      ->group("Gradients");
+      .type_name("F.npy")
+      .check(not_empty())
+      .group("Gradients");
   command
       .add_option("--d-attn-weights", flags.d_attn_weights,
                   "that by the attention weights, as --attn-weights would "
                   "write them")
-      ->type_name("F.npy")
-      ->check(not_empty())
-      ->group("Gradients");
+      .type_name("F.npy")
+      .check(not_empty())
+      .group("Gradients");
   command
       .add_option("--grad-dir", flags.grad_dir,
                   "write d_query.npy, d_key.npy, d_value.npy, d_bias.npy, "
                   "d_alibi.npy and those of the parameters, such as "
                   "d_w_q.weight.npy, into this folder")
-      ->type_name("DIR")
-      ->check(not_empty())
-      ->group("Gradients");
+      .type_name("DIR")
+      .check(not_empty())
+      .group("Gradients");
 }
 
-void add_output_options(CLI::App& command, RunFlags& flags) {
+void add_output_options(const Arguments& command, RunFlags& flags) {
   const auto file = [&](const std::string& name, std::string& path,
                         const std::string& text) {
     return command.add_option(name, path, text)
-        ->type_name("F.npy")
-        ->check(not_empty())
-        ->group("Output");
+        .type_name("F.npy")
+        .check(not_empty())
+        .group("Output");
   };
   file("--out", flags.out, "write the output, in the layout of the query")
-      ->required();
+      .required();
   file("--attn-weights", flags.attn_weights,
        "write the attention weights (B, H, Lq, Lkv)");
   command
@@ -287,9 +288,9 @@ void add_output_options(CLI::App& command, RunFlags& flags) {
           "--attn-weights-form", flags.form,
           "per-head (default), their mean (B, Lq, Lkv), or as they are after "
           "dropout")
-      ->type_name("per-head|mean|after-dropout")
-      ->check(one_of({"per-head", "mean", "after-dropout"}))
-      ->group("Output");
+      .type_name("per-head|mean|after-dropout")
+      .check(one_of({"per-head", "mean", "after-dropout"}))
+      .group("Output");
   file("--lse", flags.lse,
        "write the log-sum-exp of the scores (B, H, Lq), natural log");
   file("--keep-mask-out", flags.keep_mask_out,
@@ -299,18 +300,17 @@ void add_output_options(CLI::App& command, RunFlags& flags) {
 
 }  // namespace
 
-void add_run(CLI::App& app, Command& chosen) {
-  CLI::App* command =
-      add_command(app, "run", "attention on your own tensors (.npy)",
-                  std::string(kExamples));
-  command->footer(std::string(kAxes));
+void add_run(const Arguments& app, Command& chosen) {
+  const Arguments command = app.add_command(
+      "run", "attention on your own tensors (.npy)", std::string(kExamples));
+  command.footer(std::string(kAxes));
   auto flags = std::make_shared<RunFlags>();
-  add_tensor_options(*command, *flags);
-  add_layer_options(*command, *flags);
-  add_output_options(*command, *flags);
-  add_gradient_options(*command, *flags);
-  add_operation_options(*command, flags->operation);
-  command->callback([flags, &chosen] {
+  add_tensor_options(command, *flags);
+  add_layer_options(command, *flags);
+  add_output_options(command, *flags);
+  add_gradient_options(command, *flags);
+  add_operation_options(command, flags->operation);
+  command.on_parsed([flags, &chosen] {
     chosen = [flags](const Streams&) { return run_run(*flags); };
   });
 }

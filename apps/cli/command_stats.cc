@@ -71,22 +71,20 @@ Outcome run_stats(const StatsFlags& flags, const Streams& streams) {
 
 }  // namespace
 
-void add_stats(CLI::App& app, Command& chosen) {
-  CLI::App* command = add_command(
-      app, "stats", "what each head does, in numbers", std::string(kExamples));
-  command->footer(std::string(kFooter));
+void add_stats(const Arguments& app, Command& chosen) {
+  const Arguments command = app.add_command(
+      "stats", "what each head does, in numbers", std::string(kExamples));
+  command.footer(std::string(kFooter));
   auto flags = std::make_shared<StatsFlags>();
   flags->seen.command = "stats";
-  add_seen_options(*command, flags->seen);
-  command->add_option("--sort", flags->sort, "the largest of this number first")
-      ->type_name("NUMBER")
-      ->check(one_of(statistic_names()));
-  command->add_flag("--json", flags->json, "print JSON")
-      ->disable_flag_override();
-  command->add_flag("--csv", flags->csv, "print comma separated values")
-      ->disable_flag_override();
-  command->callback([flags, command, &chosen] {
-    flags->seen.given = given_options(*command);
+  add_seen_options(command, flags->seen);
+  command.add_option("--sort", flags->sort, "the largest of this number first")
+      .type_name("NUMBER")
+      .check(one_of(statistic_names()));
+  command.add_flag("--json", flags->json, "print JSON");
+  command.add_flag("--csv", flags->csv, "print comma separated values");
+  command.on_parsed([flags, command, &chosen] {
+    flags->seen.given = command.given_options();
     chosen = [flags](const Streams& s) { return run_stats(*flags, s); };
   });
 }

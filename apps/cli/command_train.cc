@@ -68,39 +68,41 @@ Outcome misplaced_option(const std::vector<std::string>& given,
   return {};
 }
 
-void add_task_options(CLI::App& command, TrainFlags& flags) {
+void add_task_options(const Arguments& command, TrainFlags& flags) {
   const std::string group = "On generated sequences";
   command
       .add_option("--task", flags.task,
                   "recall (default): which value has this key, by "
                   "self-attention; reverse: the source from its end, by an "
                   "encoder-decoder")
-      ->type_name(fmt::format("{}", fmt::join(train_task_names(), "|")))
-      ->check(one_of(train_task_names()))
-      ->group(group);
+      .type_name(fmt::format("{}", fmt::join(train_task_names(), "|")))
+      .check(one_of(train_task_names()))
+      .group(group);
   command
       .add_option("--scoring", flags.scoring,
                   "what compares a query and a key: q.k (default), or "
                   "w . tanh(q + k)")
-      ->type_name("dot|additive")
-      ->check(one_of({"dot", "additive"}))
-      ->group(group);
-  add_count(command, "--steps", flags.steps,
-            fmt::format("of training, those before --resume included (default "
-                        "{})",
-                        flags.steps))
-      ->group(group);
+      .type_name("dot|additive")
+      .check(one_of({"dot", "additive"}))
+      .group(group);
+  command
+      .add_count(
+          "--steps", flags.steps,
+          fmt::format("of training, those before --resume included (default "
+                      "{})",
+                      flags.steps))
+      .group(group);
 }
 
-void add_model_options(CLI::App& command, TuneFlags& flags) {
+void add_model_options(const Arguments& command, TuneFlags& flags) {
   const TuneSettings defaults;
   const std::string group = "On your own sentences";
   const auto add_text = [&](const char* name, std::string& value,
                             const char* about, const char* type) {
     return command.add_option(name, value, about)
-        ->type_name(type)
-        ->check(not_empty())
-        ->group(group);
+        .type_name(type)
+        .check(not_empty())
+        .group(group);
   };
   add_text("--model", flags.model,
            "a folder of BERT's family, to become a classifier", "DIR");
@@ -113,53 +115,56 @@ void add_model_options(CLI::App& command, TuneFlags& flags) {
            "a linear classifier of the model's embeddings (default), or all "
            "parameters",
            "probe|all")
-      ->check(one_of({"probe", "all"}));
-  add_count(command, "--max-tokens", flags.max_tokens,
-            "what is beyond is cut off a text (default: the model's)")
-      ->group(group);
-  add_count(command, "--batch", flags.batch,
-            fmt::format("with --train all: examples a step (default {})",
-                        defaults.batch))
-      ->group(group);
-  add_count(command, "--epochs", flags.epochs,
-            fmt::format("with --train all: times that each example is taken, "
-                        "those before --resume included (default {})",
-                        defaults.epochs))
-      ->group(group);
+      .check(one_of({"probe", "all"}));
+  command
+      .add_count("--max-tokens", flags.max_tokens,
+                 "what is beyond is cut off a text (default: the model's)")
+      .group(group);
+  command
+      .add_count("--batch", flags.batch,
+                 fmt::format("with --train all: examples a step (default {})",
+                             defaults.batch))
+      .group(group);
+  command
+      .add_count(
+          "--epochs", flags.epochs,
+          fmt::format("with --train all: times that each example is taken, "
+                      "those before --resume included (default {})",
+                      defaults.epochs))
+      .group(group);
 }
 
-void add_shared_options(CLI::App& command, LearnFlags& flags) {
+void add_shared_options(const Arguments& command, LearnFlags& flags) {
   command
       .add_option("--seed", flags.seed,
                   "of parameters, sequences and the order of examples (default "
                   "0)")
-      ->type_name("N")
-      ->transform(natural_number());
+      .type_name("N")
+      .transform(natural_number());
   command
       .add_option("--learning-rate", flags.learning_rate,
                   fmt::format("of AdamW (default {}; of --train all {})",
                               TrainSettings{}.learning_rate,
                               TuneSettings{}.learning_rate))
-      ->type_name("X")
-      ->check(number_between(0, 1e30, "a number from 0 on"));
-  add_count(command, "--threads", flags.threads,
-            "threads to use (default: all)");
+      .type_name("X")
+      .check(number_between(0, 1e30, "a number from 0 on"));
+  command.add_count("--threads", flags.threads,
+                    "threads to use (default: all)");
   command
       .add_option("--out", flags.out,
                   "made where it is missing; of a task checkpoint.npz, "
                   "params.npz, tokens.txt, curve.svg; of --model a model "
                   "folder, with --train all checkpoint.npz")
-      ->type_name("DIR")
-      ->required()
-      ->check(not_empty());
+      .type_name("DIR")
+      .required()
+      .check(not_empty());
   command
       .add_option("--resume", flags.resume,
                   "go on from the checkpoint in this folder; gives the same "
                   "bits as not having stopped")
-      ->type_name("DIR")
-      ->check(not_empty());
-  command.add_flag("--json", flags.json, "print JSON, one object a line")
-      ->disable_flag_override();
+      .type_name("DIR")
+      .check(not_empty());
+  command.add_flag("--json", flags.json, "print JSON, one object a line");
 }
 
 Outcome run_chosen(const Flags& flags, const std::vector<std::string>& given,
@@ -173,18 +178,18 @@ Outcome run_chosen(const Flags& flags, const std::vector<std::string>& given,
 
 }  // namespace
 
-void add_train(CLI::App& app, Command& chosen) {
-  CLI::App* command = add_command(
-      app, "train", "train a small model, or a classifier out of yours",
+void add_train(const Arguments& app, Command& chosen) {
+  const Arguments command = app.add_command(
+      "train", "train a small model, or a classifier out of yours",
       std::string(kExamples));
   auto flags = std::make_shared<Flags>();
-  add_shared_options(*command, flags->shared);
-  add_task_options(*command, flags->task);
-  add_model_options(*command, flags->model);
-  command->callback([command, flags, &chosen] {
+  add_shared_options(command, flags->shared);
+  add_task_options(command, flags->task);
+  add_model_options(command, flags->model);
+  command.on_parsed([command, flags, &chosen] {
     static_cast<LearnFlags&>(flags->task) = flags->shared;
     static_cast<LearnFlags&>(flags->model) = flags->shared;
-    chosen = [flags, given = given_options(*command)](const Streams& s) {
+    chosen = [flags, given = command.given_options()](const Streams& s) {
       return run_chosen(*flags, given, s);
     };
   });

@@ -239,79 +239,74 @@ Outcome run_view(const ViewFlags& flags, const Streams& streams) {
   return flags.open ? open_page(flags.out) : Outcome();
 }
 
-void add_output_options(CLI::App& command, ViewFlags& flags) {
+void add_output_options(const Arguments& command, ViewFlags& flags) {
   const auto add = [&](const std::string& name, std::string& value,
                        const std::string& type, const std::string& text) {
     return command.add_option(name, value, text)
-        ->type_name(type)
-        ->check(not_empty())
-        ->group("Output");
+        .type_name(type)
+        .check(not_empty())
+        .group("Output");
   };
   add("--out", flags.out, "PAGE.html",
       "the page: one file, opened from disk in any browser");
-  command.add_flag("--open", flags.open, "and open it")
-      ->disable_flag_override()
-      ->group("Output");
+  command.add_flag("--open", flags.open, "and open it").group("Output");
   command
       .add_flag("--no-elements", flags.no_elements,
                 "leave the components of query and key out of the page")
-      ->disable_flag_override()
-      ->group("Output");
+      .group("Output");
   add("--svg", flags.svg, "FILE.svg", "a picture of all heads, or of --head");
   add("--png", flags.png, "FILE.png", "the same in pixels");
   command
       .add_flag("--json", flags.json,
                 "print each head's numbers; of --head its attention weights")
-      ->disable_flag_override()
-      ->group("Output");
+      .group("Output");
   add("--head", flags.head, "LAYER.HEAD", "one head alone, such as 0.3");
   add("--sort", flags.sort, "NUMBER",
       "the picture's heads by this number, the largest first")
-      ->check(one_of(statistic_names()));
+      .check(one_of(statistic_names()));
   add("--title", flags.title, "TEXT", "of page and picture");
   add("--lang", flags.lang, "en|ko",
       "the language of page and picture (default: that of the environment)")
-      ->check(one_of({"en", "ko"}));
+      .check(one_of({"en", "ko"}));
 }
 
-void add_token_options(CLI::App& command, SeenFlags& flags) {
+void add_token_options(const Arguments& command, SeenFlags& flags) {
   constexpr const char* kTensors = "Tensors";
   command
       .add_option("--query-tokens", flags.query_tokens,
                   "one token a line, as many as queries (default: their "
                   "numbers)")
-      ->type_name("FILE")
-      ->check(not_empty())
-      ->group(kTensors);
+      .type_name("FILE")
+      .check(not_empty())
+      .group(kTensors);
   command
       .add_option("--key-tokens", flags.key_tokens,
                   "likewise of the keys (default for as many keys as queries: "
                   "--query-tokens)")
-      ->type_name("FILE")
-      ->check(not_empty())
-      ->group(kTensors);
+      .type_name("FILE")
+      .check(not_empty())
+      .group(kTensors);
   command
       .add_option("--sequence", flags.sequence,
                   "which of the batch (default 0)")
-      ->type_name("N")
-      ->transform(natural_number())
-      ->group(kTensors);
+      .type_name("N")
+      .transform(natural_number())
+      .group(kTensors);
 }
 
 }  // namespace
 
-void add_view(CLI::App& app, Command& chosen) {
-  CLI::App* command =
-      add_command(app, "view", "see every head: a page, pictures, JSON",
-                  std::string(kExamples));
+void add_view(const Arguments& app, Command& chosen) {
+  const Arguments command = app.add_command(
+      "view", "see every head: a page, pictures, JSON", std::string(kExamples));
   auto flags = std::make_shared<ViewFlags>();
   flags->seen.command = "view";
-  add_seen_options(*command, flags->seen);
-  add_token_options(*command, flags->seen);
-  add_output_options(*command, *flags);
-  command->callback([flags, command, &chosen] {
-    flags->seen.given = given_options(*command);
-    flags->typed = "headwise view" + typed_text(*command);
+  add_seen_options(command, flags->seen);
+  add_token_options(command, flags->seen);
+  add_output_options(command, *flags);
+  command.on_parsed([flags, command, &chosen] {
+    flags->seen.given = command.given_options();
+    flags->typed = "headwise view" + command.typed_text();
     chosen = [flags](const Streams& s) { return run_view(*flags, s); };
   });
 }

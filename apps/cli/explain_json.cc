@@ -1,15 +1,13 @@
 #include "explain_json.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "headwise/version.h"
+#include "json/json.h"
 #include "step_words.h"
 
 namespace headwise::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // JSON has no infinity and no NaN: they are strings.
 Json number(double value, DType dtype) {
@@ -113,7 +111,7 @@ std::string explain_json(const ExplainedJob& job, const TracedStep* values_of,
           step_json(job, step, n + 1, values_of == &step, language));
     }
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2) + "\n";
 }
 
 }  // namespace headwise::cli

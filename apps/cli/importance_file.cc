@@ -4,19 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "json/json.h"
 #include "read_text.h"
-#include "small_json.h"
 
 namespace headwise::cli {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::string_view kFormat = "headwise-importance";
 constexpr int kVersion = 1;
+constexpr std::size_t kMostBytes = std::size_t{1} << 22;
+constexpr int kDeepest = 6;
 
 Json order_json(const std::vector<HeadId>& order) {
   Json json = Json::array();
@@ -39,58 +38,54 @@ class Reader {
     if (!status_) {
       return;
     }
-    const auto found = json_.find(key);
-    if (found == json_.end()) {
+    const Json* const found = json_.find(key);
+    if (found == nullptr) {
       status_ = fault(fmt::format("it has no {}, expected {}", key, expected));
-      return;
-    }
-    try {
-      found->get_to(into);
-    } catch (const Json::exception&) {
+    } else if (!found->get(into)) {
       unexpected(key, *found, expected);
     }
   }
 
   void scores(std::vector<std::vector<double>>& into) {
     constexpr std::string_view kExpected = "a finite number for each head";
-    const auto found = json_.find("scores");
-    if (found == json_.end() || !found->is_array()) {
+    const Json* const found = json_.find("scores");
+    if (found == nullptr || !found->is_array()) {
       status_ = fault(fmt::format("it has no scores, expected {}", kExpected));
       return;
     }
     for (std::size_t n = 0; status_ && n < found->size(); ++n) {
       auto& layer = into.emplace_back();
-      for (const Json& score : found->at(n)) {
-        if (!score.is_number() || !std::isfinite(score.get<double>())) {
-          unexpected(fmt::format("scores[{}][{}]", n, layer.size()), score,
+      for (const Json& given : (*found)[n]) {
+        double score = 0;
+        if (!given.get(score) || !std::isfinite(score)) {
+          unexpected(fmt::format("scores[{}][{}]", n, layer.size()), given,
                      "a finite number");
           return;
         }
-        layer.push_back(score.get<double>());
+        layer.push_back(score);
       }
     }
   }
 
   void order(std::vector<HeadId>& into) {
-    const auto found = json_.find("order");
-    if (!status_ || found == json_.end()) {
+    const Json* const found = json_.find("order");
+    if (!status_ || found == nullptr) {
       return;
     }
     for (const Json& id : *found) {
-      if (!id.is_array() || id.size() != 2 || !id[0].is_number_unsigned() ||
-          !id[1].is_number_unsigned()) {
+      std::vector<std::size_t> pair;
+      if (!id.get(pair) || pair.size() != 2) {
         unexpected(fmt::format("order[{}]", into.size()), id, "[layer, head]");
         return;
       }
-      into.push_back({id[0].get<std::size_t>(), id[1].get<std::size_t>()});
+      into.push_back({pair[0], pair[1]});
     }
   }
 
   void unexpected(std::string_view key, const Json& given,
                   std::string_view expected) {
     constexpr std::size_t kMost = 60;
-    std::string text =
-        given.dump(-1, ' ', false, Json::error_handler_t::replace);
+    std::string text = given.dump();
     if (text.size() > kMost) {
       text = text.substr(0, kMost) + "..";
     }
@@ -156,19 +151,16 @@ Status check(const Reader& reader, const ImportanceFile& file) {
 }  // namespace
 
 std::string json_of(const ImportanceFile& file) {
-  Json json = {
-      {"format", kFormat},
-      {"version", kVersion},
-      {"method", file.method},
-      {"share_a_round", nullptr},
-      {"loss", file.loss},
-      {"model", {{"sha256", file.model_sha256}, {"num_heads", file.num_heads}}},
+  const Json json = {
       {"examples", file.examples},
+      {"format", kFormat},
+      {"loss", file.loss},
       {"max_tokens", file.max_tokens},
-      {"seed", file.seed}};
-  if (file.share_a_round) {
-    json["share_a_round"] = *file.share_a_round;
-  }
+      {"method", file.method},
+      {"model", {{"num_heads", file.num_heads}, {"sha256", file.model_sha256}}},
+      {"seed", file.seed},
+      {"share_a_round", file.share_a_round},
+      {"version", kVersion}};
   std::string text = json.dump(1);
   text.resize(text.size() - 2);  // "\n}"
   const auto add = [&](std::string_view key, const Json& lists) {
@@ -190,20 +182,19 @@ Result<ImportanceFile> read_importance(const std::string& path) {
   if (!text) {
     return text.error();
   }
-  const Json json = parse_small_json(*text, kLargestScores);
+  const Json json = Json::parse(*text, kMostBytes, kDeepest).value_or(Json());
   Reader reader(path, json);
-  if (!json.is_object() || json.value("format", Json()) != kFormat) {
+  if (const Json* const format = json.find("format");
+      format == nullptr || *format != Json(kFormat)) {
     return reader.fault(
         "it is no file of scores, expected what headwise importance --out "
         "writes");
   }
   ImportanceFile file;
   int version = 0;
-  Json model;
   reader.get("version", "1", version);
   reader.get("method", "the name of a method", file.method);
   reader.get("loss", "the name of a loss", file.loss);
-  reader.get("model", "an object", model);
   reader.get("examples", "a number", file.examples);
   reader.get("max_tokens", "a number", file.max_tokens);
   reader.get("heads", "the numbers of each layer's heads", file.heads);
@@ -213,7 +204,11 @@ Result<ImportanceFile> read_importance(const std::string& path) {
   if (version != kVersion) {
     return reader.fault(fmt::format("version is {}, expected 1", version));
   }
-  Reader of_model(path, model);
+  const Json* const model = json.find("model");
+  if (model == nullptr || !model->is_object()) {
+    return reader.fault("it has no model, expected an object");
+  }
+  Reader of_model(path, *model);
   of_model.get("sha256", "the SHA-256 of the parameters", file.model_sha256);
   of_model.get("num_heads", "a number", file.num_heads);
   reader.scores(file.importance.scores);

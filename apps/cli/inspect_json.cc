@@ -1,17 +1,11 @@
-#include <nlohmann/json.hpp>
-
 #include "headwise/version.h"
 #include "inspect_text.h"
+#include "json/json.h"
 
 namespace headwise::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // null where nothing says it.
-Json optional_json(const std::optional<std::size_t>& number) {
-  return number ? Json(*number) : Json(nullptr);
-}
 Json text_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
@@ -27,8 +21,8 @@ Json layer_json(const InspectedLayer& layer) {
                                               : Json(found->second[axis]);
   };
   return {{"number", layer.number},
-          {"num_heads", optional_json(layer.shapes.num_heads)},
-          {"num_kv_heads", optional_json(layer.shapes.num_kv_heads)},
+          {"num_heads", layer.shapes.num_heads},
+          {"num_kv_heads", layer.shapes.num_kv_heads},
           {"heads_from", text_or_null(layer.heads_from)},
           {"why_no_heads", text_or_null(layer.why_no_heads)},
           {"query_dim", size("w_q.weight", 1)},
@@ -78,7 +72,7 @@ std::string inspect_json(const Inspection& inspection) {
                                {"bytes", entry.bytes},
                                {"file", inspection.file_of[n++]}});
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2) + "\n";
 }
 
 }  // namespace headwise::cli

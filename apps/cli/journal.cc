@@ -7,19 +7,21 @@
 
 #include "headwise/interop/atomic_file.h"
 #include "interop/input_file.h"
-#include "small_json.h"
+#include "json/json.h"
 
 namespace headwise::cli {
 namespace {
 
 constexpr std::chrono::seconds kApart(3);
+constexpr std::size_t kMostBytes = std::size_t{1} << 26;
+constexpr int kDeepest = 6;
 
 }  // namespace
 
 Journal::Journal(const std::string& output, Json of)
     : path_(output + ".partial"), of_(std::move(of)) {}
 
-std::optional<Journal::Json> Journal::state() const {
+std::optional<Json> Journal::state() const {
   auto file = InputFile::open_if_there("journal", path_);
   if (!file || !*file) {
     return {};
@@ -29,11 +31,13 @@ std::optional<Journal::Json> Journal::state() const {
     return {};
   }
   const auto* const text = reinterpret_cast<const char*>(bytes->data());
-  const Json json = parse_small_json({text, bytes->size()}, kLargestJournal);
-  if (!json.is_object() || json.value("of", Json()) != of_) {
+  const auto json = Json::parse({text, bytes->size()}, kMostBytes, kDeepest);
+  const Json* const of = json ? json->find("of") : nullptr;
+  const Json* const state = json ? json->find("state") : nullptr;
+  if (of == nullptr || *of != of_ || state == nullptr) {
     return {};
   }
-  return json.value("state", Json());
+  return *state;
 }
 
 bool Journal::due() const { return Clock::now() - last_ >= kApart; }

@@ -8,18 +8,16 @@
 #pragma once
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "headwise/base/result.h"
+#include "json/json.h"
 
 namespace headwise::cli {
 
 class Journal {
  public:
-  using Json = nlohmann::json;
-
   // `of` tells this piece of work from any other.
   Journal(const std::string& output, Json of);
 

@@ -7,21 +7,21 @@
 
 namespace headwise::cli {
 
-void add_layer_choice(CLI::App& command, LayerFlags& flags,
+void add_layer_choice(const Arguments& command, LayerFlags& flags,
                       const std::string& of) {
   command
       .add_option("--layer", flags.number,
                   "which layer of " + of + " (default 0)")
-      ->type_name("N")
-      ->transform(natural_number())
-      ->group("Layer");
+      .type_name("N")
+      .transform(natural_number())
+      .group("Layer");
   command
       .add_option("--layout-of", flags.layout_of,
                   "whose names and shapes --params has: " + layout_list() +
                       " (default: the one that fits)")
-      ->type_name("NAME")
-      ->check(one_of(layout_names()))
-      ->group("Layer");
+      .type_name("NAME")
+      .check(one_of(layout_names()))
+      .group("Layer");
 }
 
 std::vector<std::string> layout_names() {

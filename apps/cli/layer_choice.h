@@ -10,11 +10,9 @@
 
 #include "headwise/interop/params.h"
 
-namespace CLI {
-class App;
-}
-
 namespace headwise::cli {
+
+class Arguments;
 
 struct LayerFlags {
   std::optional<std::size_t> number;
@@ -28,7 +26,7 @@ struct LayerFlags {
 };
 
 // `of`: the options that --layer chooses from.
-void add_layer_choice(CLI::App& command, LayerFlags& flags,
+void add_layer_choice(const Arguments& command, LayerFlags& flags,
                       const std::string& of = "--params, a file of several");
 
 // Of all layouts; as help shows them, "headwise, torch-mha, ..".

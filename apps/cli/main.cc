@@ -1,9 +1,6 @@
 // The command line tool. Results go to standard output, everything else to
 // standard error; this is the only file that writes errors and picks the exit
 // code.
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
 #include <csignal>
 #include <iostream>
 #include <new>
@@ -36,38 +33,23 @@ int report(const Outcome& outcome) {
 }
 
 int run(const std::vector<std::string>& arguments) {
-  CLI::App app{"Multi-head attention, every step and every head visible.",
-               "headwise"};
-  set_examples(app, std::string(kExamples));
-  app.set_version_flag("--version", std::string("headwise ") + version());
-  app.require_subcommand(0, 1);
+  const Program program("headwise",
+                        "Multi-head attention, every step and every head "
+                        "visible.",
+                        std::string(kExamples),
+                        std::string("headwise ") + version());
   Command chosen;
-  add_explain(app, chosen);
-  add_run(app, chosen);
-  add_encode(app, chosen);
-  add_view(app, chosen);
-  add_stats(app, chosen);
-  add_train(app, chosen);
-  add_importance(app, chosen);
-  add_prune(app, chosen);
-  add_bench(app, chosen);
-  add_inspect(app, chosen);
-  add_convert(app, chosen);
-  add_info(app, chosen);
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::CallForHelp&) {
-    const auto commands = app.get_subcommands();
-    return report(print(std::cout, commands.empty()
-                                       ? app.help()
-                                       : commands.front()->help("headwise")));
-  } catch (const CLI::CallForVersion& call) {
-    return report(print(std::cout, std::string(call.what()) + "\n"));
-  } catch (const CLI::ParseError& error) {
-    return report(usage(parse_error_text(app, error, arguments)));
+  for (const auto add : {add_explain, add_run, add_encode, add_view, add_stats,
+                         add_train, add_importance, add_prune, add_bench,
+                         add_inspect, add_convert, add_info}) {
+    add(program.arguments(), chosen);
   }
-  if (!chosen) {
-    return report(print(std::cout, app.help()));
+  const Program::Parsed parsed = program.parse(arguments);
+  if (parsed.error) {
+    return report(usage(*parsed.error));
+  }
+  if (parsed.text || !chosen) {
+    return report(print(std::cout, parsed.text.value_or(program.help())));
   }
   return report(chosen({std::cout, std::cerr}));
 }

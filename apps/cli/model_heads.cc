@@ -2,25 +2,24 @@
 
 #include <sys/stat.h>
 
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "interop/input_file.h"
 #include "interop/read_bytes.h"
+#include "json/json.h"
 
 namespace headwise::cli {
 namespace {
 
-using Json = nlohmann::json;
-
 // More than any configuration has.
 constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+constexpr int kDeepest = 32;
 
 std::optional<std::size_t> count_in(const Json& config, const char* name) {
-  const auto found = config.find(name);
-  return found != config.end() && found->is_number_unsigned() &&
-                 found->get<std::size_t>() > 0
-             ? std::optional(found->get<std::size_t>())
+  const Json* const found = config.find(name);
+  std::size_t count = 0;
+  return found != nullptr && found->get(count) && count > 0
+             ? std::optional(count)
              : std::nullopt;
 }
 
@@ -48,23 +47,22 @@ ModelHeads read_model_heads(const std::string& file) {
   if (!bytes) {
     return {.why_not = bytes.error().message};
   }
-  const Json config =
-      Json::parse(std::string_view(reinterpret_cast<const char*>(bytes->data()),
-                                   bytes->size()),
-                  nullptr, false);
-  if (!config.is_object()) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes->data()),
+                              bytes->size());
+  const auto config = Json::parse(text, kMostBytes, kDeepest);
+  if (!config || !config->is_object()) {
     return {.why_not = "config.json is no JSON object"};
   }
   ModelHeads heads;
-  heads.num_heads = count_in(config, "num_attention_heads");
+  heads.num_heads = count_in(*config, "num_attention_heads");
   if (!heads.num_heads) {
-    heads.num_heads = count_in(config, "n_heads");
+    heads.num_heads = count_in(*config, "n_heads");
   }
   if (!heads.num_heads) {
     return {.why_not =
                 "config.json says no num_attention_heads and no n_heads"};
   }
-  heads.num_kv_heads = count_in(config, "num_key_value_heads");
+  heads.num_kv_heads = count_in(*config, "num_key_value_heads");
   return heads;
 }
 

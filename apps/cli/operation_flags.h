@@ -5,11 +5,9 @@
 #include <optional>
 #include <string>
 
-namespace CLI {
-class App;
-}
-
 namespace headwise::cli {
+
+class Arguments;
 
 // As typed; an empty string is an option that was not given.
 struct OperationFlags {
@@ -43,11 +41,11 @@ struct OperationFlags {
 };
 
 // Threads, masks and scores; add_operation_options() adds dropout.
-void add_weight_options(CLI::App& command, OperationFlags& flags);
-void add_operation_options(CLI::App& command, OperationFlags& flags);
+void add_weight_options(const Arguments& command, OperationFlags& flags);
+void add_operation_options(const Arguments& command, OperationFlags& flags);
 // --layout, the axes of files of heads.
-void add_layout_option(CLI::App& command, std::string& layout);
+void add_layout_option(const Arguments& command, std::string& layout);
 // --offsets and --query-offsets.
-void add_ragged_options(CLI::App& command, OperationFlags& flags);
+void add_ragged_options(const Arguments& command, OperationFlags& flags);
 
 }  // namespace headwise::cli

@@ -5,18 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
 
 #include "headwise/base/random.h"
 #include "headwise/inspect/accuracy_curve_svg.h"
+#include "json/json.h"
 #include "progress_bar.h"
 
 namespace headwise::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kTenths = 9;
 constexpr std::uint32_t kOrderStream = 9;

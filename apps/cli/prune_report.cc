@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
+#include "json/json.h"
 
 namespace headwise::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Less is the noise of a machine.
 constexpr double kWon = 0.97;

@@ -48,9 +48,10 @@ Result<Answers> PrunedAccuracy::without(const std::vector<HeadId>& order,
                                         Journal& journal) {
   if (done_.empty()) {
     if (const auto state = journal.state(); state && state->is_object()) {
-      for (const auto& [key, digits] : state->items()) {
-        if (digits.is_string()) {
-          done_[key] = digits.get<std::string>();
+      for (std::size_t n = 0; n < state->size(); ++n) {
+        std::string digits;
+        if ((*state)[n].get(digits)) {
+          done_[state->key(n)] = digits;
         }
       }
     }
@@ -66,7 +67,11 @@ Result<Answers> PrunedAccuracy::without(const std::vector<HeadId>& order,
   auto answers = compute(order, count);
   if (answers) {
     done_[key] = digits_of(*answers);
-    if (Status s = journal.keep(done_); !s) {
+    Json state = Json::object();
+    for (const auto& [name_and_count, digits] : done_) {
+      state[name_and_count] = digits;
+    }
+    if (Status s = journal.keep(state); !s) {
       return s.error();
     }
   }

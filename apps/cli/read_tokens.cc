@@ -36,10 +36,10 @@ class TokenEvents : public JsonEvents {
  public:
   explicit TokenEvents(RaggedTokens& tokens) : tokens_(tokens) {}
 
-  bool number_integer(number_integer_t value) override {
+  bool number_integer(std::int64_t value) override {
     return depth_ == 2 ? take(value) : unexpected("a number");
   }
-  bool number_unsigned(number_unsigned_t value) override {
+  bool number_unsigned(std::uint64_t value) override {
     if (depth_ != 2) {
       return unexpected("a number");
     }

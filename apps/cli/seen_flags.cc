@@ -4,20 +4,20 @@
 
 namespace headwise::cli {
 
-void add_seen_options(CLI::App& command, SeenFlags& flags) {
+void add_seen_options(const Arguments& command, SeenFlags& flags) {
   const auto add = [&](const std::string& name, auto& value,
                        const std::string& type, const char* group,
                        const std::string& text) {
     return command.add_option(name, value, text)
-        ->type_name(type)
-        ->check(not_empty())
-        ->group(group);
+        .type_name(type)
+        .check(not_empty())
+        .group(group);
   };
   add("--model", flags.model, "DIR", "A model and a text",
       "a folder of BERT's family: config.json, vocab.txt, model.safetensors");
   command
       .add_option("TEXT", flags.text, "what the model reads; -: standard input")
-      ->type_name("TEXT|-");
+      .type_name("TEXT|-");
   add("--layers", flags.layers, "LIST", "A model and a text",
       "these layers alone, such as 0,2-4 (default: all)");
   constexpr const char* kTensors = "Tensors";

@@ -9,11 +9,9 @@
 
 #include "operation_flags.h"
 
-namespace CLI {
-class App;
-}
-
 namespace headwise::cli {
+
+class Arguments;
 
 struct SeenFlags {
   std::string model;
@@ -38,6 +36,6 @@ struct SeenFlags {
   }
 };
 
-void add_seen_options(CLI::App& command, SeenFlags& flags);
+void add_seen_options(const Arguments& command, SeenFlags& flags);
 
 }  // namespace headwise::cli

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "headwise/version.h"
+#include "json/json.h"
 #include "statistic_names.h"
 
 namespace headwise::cli {
@@ -77,9 +77,9 @@ std::string stats_csv(const HeadStats& stats) {
 }
 
 std::string stats_json(const SeenText& seen, const HeadStats& stats) {
-  nlohmann::ordered_json json = {{"schema", "headwise.stats"},
-                                 {"schema_version", 1},
-                                 {"headwise_version", version()}};
+  Json json = {{"schema", "headwise.stats"},
+               {"schema_version", 1},
+               {"headwise_version", version()}};
   if (seen.model) {
     json["model"] = *seen.model;
     json["text"] = *seen.text;
@@ -87,28 +87,26 @@ std::string stats_json(const SeenText& seen, const HeadStats& stats) {
     json["cut_tokens"] = seen.cut_tokens;
   }
   json["units"] = {{"entropy", "nats"}, {"distance", "keys"}};
-  json["heads"] = nlohmann::ordered_json::array();
+  json["heads"] = Json::array();
   for (const HeadLine& line : stats.lines) {
-    nlohmann::ordered_json head = {{"layer", line.layer},
-                                   {"head", line.head},
-                                   {"queries", line.queries},
-                                   {"queries_without_key", line.without_key}};
+    Json head = {{"layer", line.layer},
+                 {"head", line.head},
+                 {"queries", line.queries},
+                 {"queries_without_key", line.without_key}};
     for (std::size_t k = 0; k < kStatistics; ++k) {
       const double mean = line.mean[k];
       head[std::string(name_of(static_cast<Statistic>(k)))] =
-          std::isnan(mean) ? nlohmann::ordered_json(nullptr)
-                           : nlohmann::ordered_json(static_cast<float>(mean));
+          std::isnan(mean) ? Json() : Json(static_cast<float>(mean));
     }
     json["heads"].push_back(std::move(head));
   }
-  json["pruned"] = nlohmann::ordered_json::array();
+  json["pruned"] = Json::array();
   for (const PrunedLayer& layer : stats.pruned) {
     for (const std::size_t head : layer.heads.pruned()) {
       json["pruned"].push_back({{"layer", layer.layer}, {"head", head}});
     }
   }
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
-         "\n";
+  return json.dump(2) + "\n";
 }
 
 }  // namespace headwise::cli

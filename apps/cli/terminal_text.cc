@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 namespace headwise::cli {
 namespace {
@@ -128,6 +129,23 @@ std::string cut_to(std::string_view text, std::size_t columns) {
              ? std::string(text)
              : beginning_of(text, columns - std::min(columns, kMore.size())) +
                    std::string(kMore);
+}
+
+std::string shell_word(const std::string& text) {
+  const bool plain =
+      !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
+        return std::isalnum(c) != 0 ||
+               std::string_view("-_./,=+:@").find(static_cast<char>(c)) !=
+                   std::string_view::npos;
+      });
+  if (plain) {
+    return text;
+  }
+  std::string quoted = "'";
+  for (const char c : text) {
+    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  }
+  return quoted + "'";
 }
 
 }  // namespace headwise::cli

@@ -10,9 +10,9 @@
 #include <span>
 #include <utility>
 
-#include "args.h"
 #include "headwise/interop/atomic_file.h"
 #include "resumed_checkpoint.h"
+#include "terminal_text.h"
 #include "train_curve.h"
 
 namespace headwise::cli {

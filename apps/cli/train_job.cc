@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
+#include "json/json.h"
 #include "output.h"
 #include "progress_bar.h"
 #include "train_files.h"
@@ -15,8 +15,6 @@
 
 namespace headwise::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::uint64_t kStepsACheckpoint = 100;
 constexpr std::size_t kColumns = 72;

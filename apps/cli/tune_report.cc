@@ -3,19 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
-
-#include "args.h"
+#include "json/json.h"
 #include "read_text.h"
+#include "terminal_text.h"
 
 namespace headwise::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-std::string line_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string line_of(const Json& json) { return json.dump() + "\n"; }
 
 Json json_of_answers(const Answers& answers) {
   const auto [low, high] = answers.interval();
@@ -73,7 +68,7 @@ std::string json_of_step(const TuneRun& run) {
 std::string json_of(const TuneFlags& flags, const TuneData& data,
                     const TuneReport& report) {
   Json before = json_of_answers(report.before);
-  before.emplace("of", report.compared_with);
+  before["of"] = report.compared_with;
   return line_of(
       {{"model", flags.model},
        {"out", flags.out},

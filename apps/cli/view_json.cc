@@ -1,13 +1,10 @@
 #include "view_json.h"
 
-#include <nlohmann/json.hpp>
-
 #include "headwise/version.h"
+#include "json/json.h"
 
 namespace headwise::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // null where the mask forbids it.
 Json weights_json(const WholeHead& head) {
@@ -29,8 +26,7 @@ Json head_json(const DrawnHead& head) {
                {"kv_head", head.kv_head},
                {"queries_without_key", head.pooled.empty_rows}};
   for (std::size_t k = 0; k < kStatistics; ++k) {
-    json[std::string(name_of(static_cast<Statistic>(k)))] =
-        head.pooled.mean[k] ? Json(*head.pooled.mean[k]) : Json(nullptr);
+    json[std::string(name_of(static_cast<Statistic>(k)))] = head.pooled.mean[k];
   }
   return json;
 }
@@ -63,7 +59,7 @@ std::string view_json(const SeenText& text, const DrawnHeads& drawn,
   if (drawn.whole) {
     json["heads"][0]["attn_weights"] = weights_json(*drawn.whole);
   }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump() + "\n";
 }
 
 }  // namespace headwise::cli

@@ -1,7 +1,6 @@
 #include "headwise/inspect/view_page.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
@@ -12,23 +11,14 @@
 #include "inspect/view_html.h"
 #include "inspect/view_layer.h"
 #include "inspect/view_mask.h"
+#include "json/json.h"
 
 namespace headwise {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::string_view kOperation = "view_page";
 
 // ---- JSON of the parts. ----
-
-Json number_or_null(const std::optional<double>& number) {
-  return number ? Json(*number) : Json(nullptr);
-}
-
-Json text_or_null(const std::optional<std::string>& text) {
-  return text ? Json(*text) : Json(nullptr);
-}
 
 Json step_json(const TracedStep& step, std::size_t layer) {
   const StepInfo* const info = find_step(step.name);
@@ -89,8 +79,7 @@ Json separators_json(const ShownLayer& layer) {
 Json pooled_json(const EncodedHead& head) {
   Json json = Json::object();
   for (std::size_t k = 0; k < kStatistics; ++k) {
-    json[std::string(name_of(static_cast<Statistic>(k)))] =
-        number_or_null(head.pooled.mean[k]);
+    json[std::string(name_of(static_cast<Statistic>(k)))] = head.pooled.mean[k];
   }
   return json;
 }
@@ -103,8 +92,8 @@ Json page_json(const ViewPageSettings& settings) {
           {"lang", settings.language == Language::ko ? "ko" : "en"},
           {"title", settings.title},
           {"command", settings.command},
-          {"model", text_or_null(settings.model)},
-          {"text", text_or_null(settings.text)},
+          {"model", settings.model},
+          {"text", settings.text},
           {"kind", settings.cross ? "cross" : "self"},
           {"query_tokens", settings.query_labels},
           {"key_tokens", settings.key_labels},
@@ -120,7 +109,7 @@ Json sizes_json(const ShownLayer& layer) {
           {"head_dim", layer.head_dim()},
           {"query_start", layer.spec().mask.query_start(layer.sequence())},
           {"scale", layer.spec().scale},
-          {"softcap", number_or_null(layer.spec().softcap)},
+          {"softcap", layer.spec().softcap},
           {"row_statistics", row_statistics_json(layer.maps())},
           {"first_key", layer.spec().mask.first_key(layer.sequence())},
           {"separators", separators_json(layer)}};
@@ -334,7 +323,7 @@ Json ViewPage::Parts::add_head(const ShownLayer& layer, const HeadPlace& place,
                                EncodedHead head) {
   const AttentionSpec& spec = layer.spec();
   const auto add_optional = [&](std::optional<std::string>& block) {
-    return block ? Json(add_block(*std::move(block))) : Json(nullptr);
+    return block ? Json(add_block(*std::move(block))) : Json();
   };
   error = std::max(error, head.error);
   return {{"number", place.number},
@@ -451,7 +440,7 @@ Status ViewPage::add_pruned(std::size_t number, std::size_t num_heads) {
 
 Result<std::string> ViewPage::html() const {
   return catching_out_of_memory([&]() -> Result<std::string> {
-    if (parts_->layers.empty()) {
+    if (parts_->layers.size() == 0) {
       return value_error(kOperation, "page", "without a layer",
                          "at least one added");
     }
@@ -470,8 +459,7 @@ Result<std::string> ViewPage::html() const {
     json["masks"] = parts_->masks;
     json["layers"] = parts_->layers;
     json["trace"] = parts_->trace;
-    const std::string text =
-        json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    const std::string text = json.dump();
     return page_html({settings.title, text, parts_->blocks});
   });
 }

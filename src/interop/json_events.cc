@@ -1,13 +1,53 @@
 #include "interop/json_events.h"
 
+#include <nlohmann/json.hpp>
+
 namespace headwise {
 
-bool JsonEvents::parse_error(std::size_t position,
-                             const std::string& /*last_token*/,
-                             const nlohmann::detail::exception& /*exception*/) {
-  no_json_at_ = position;
-  return false;
-}
+namespace {
+
+// Passes the library's events on.
+class Adapter : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit Adapter(JsonEvents& events) : events_(events) {}
+
+  // Where the text is no JSON.
+  std::optional<std::size_t> no_json_at() const { return no_json_at_; }
+
+  bool null() override { return events_.null(); }
+  bool boolean(bool value) override { return events_.boolean(value); }
+  bool number_integer(std::int64_t value) override {
+    return events_.number_integer(value);
+  }
+  bool number_unsigned(std::uint64_t value) override {
+    return events_.number_unsigned(value);
+  }
+  bool number_float(double value, const std::string& text) override {
+    return events_.number_float(value, text);
+  }
+  bool string(std::string& value) override { return events_.string(value); }
+  bool binary(binary_t& /*value*/) override { return false; }  // no JSON
+  bool start_object(std::size_t elements) override {
+    return events_.start_object(elements);
+  }
+  bool key(std::string& value) override { return events_.key(value); }
+  bool end_object() override { return events_.end_object(); }
+  bool start_array(std::size_t elements) override {
+    return events_.start_array(elements);
+  }
+  bool end_array() override { return events_.end_array(); }
+  bool parse_error(std::size_t position, const std::string& /*last_token*/,
+                   const nlohmann::detail::exception& /*what*/) override {
+    no_json_at_ = position;
+    return false;
+  }
+
+ private:
+  JsonEvents& events_;
+  std::optional<std::size_t> no_json_at_;
+};
+
+}  // namespace
 
 Status read_json(std::string_view text, JsonEvents& events,
                  std::string_view subject, std::string_view what) {
@@ -19,9 +59,9 @@ Status read_json(std::string_view text, JsonEvents& events,
     return bad_data(std::string(what) + " has a NUL character at byte " +
                     std::to_string(nul));
   }
-  if (!nlohmann::json::sax_parse(text.data(), text.data() + text.size(),
-                                 &events)) {
-    const auto no_json_at = events.no_json_at();
+  Adapter adapter(events);
+  if (!nlohmann::json::sax_parse(text, &adapter)) {
+    const auto no_json_at = adapter.no_json_at();
     return bad_data(no_json_at
                         ? std::string(what) +
                               " is no JSON text in UTF-8: see its byte " +

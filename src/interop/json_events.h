@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json.hpp>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,37 +14,35 @@
 
 namespace headwise {
 
-class JsonEvents : public nlohmann::json_sax<nlohmann::json> {
+class JsonEvents {
  public:
-  bool null() override { return unexpected("null"); }
-  bool boolean(bool /*value*/) override { return unexpected("a bool"); }
+  virtual ~JsonEvents() = default;
+
+  virtual bool null() { return unexpected("null"); }
+  virtual bool boolean(bool /*value*/) { return unexpected("a bool"); }
   // Below zero, -0 too.
-  bool number_integer(number_integer_t /*value*/) override {
+  virtual bool number_integer(std::int64_t /*value*/) {
     return unexpected("a negative number");
   }
-  bool number_unsigned(number_unsigned_t /*value*/) override {
+  virtual bool number_unsigned(std::uint64_t /*value*/) {
     return unexpected("a number");
   }
   // With a point or an exponent, or beyond 2^64.
-  bool number_float(number_float_t /*value*/,
-                    const std::string& /*text*/) override {
+  virtual bool number_float(double /*value*/, const std::string& /*text*/) {
     return unexpected("a number that is no integer of 64 bits");
   }
-  bool string(std::string& /*value*/) override { return unexpected("a text"); }
-  bool binary(binary_t& /*value*/) override { return false; }  // no JSON
-  bool start_object(std::size_t /*elements*/) override {
+  virtual bool string(std::string& /*value*/) { return unexpected("a text"); }
+  virtual bool start_object(std::size_t /*elements*/) {
     return unexpected("an object");
   }
-  bool end_object() override { return true; }
-  bool start_array(std::size_t /*elements*/) override {
+  virtual bool end_object() { return true; }
+  virtual bool start_array(std::size_t /*elements*/) {
     return unexpected("an array");
   }
-  bool end_array() override { return true; }
-  bool parse_error(std::size_t position, const std::string& last_token,
-                   const nlohmann::detail::exception& exception) final;
+  virtual bool key(std::string& value) = 0;
+  virtual bool end_array() { return true; }
 
-  // After a failure: where the text is none, or else what was unexpected.
-  std::optional<std::size_t> no_json_at() const { return no_json_at_; }
+  // After a failure: what was unexpected.
   const std::string& fault() const { return fault_; }
 
  protected:
@@ -68,7 +66,6 @@ class JsonEvents : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   std::string fault_;
-  std::optional<std::size_t> no_json_at_;
 };
 
 // Tells `events` what `text` holds. Errors: bad_data; they begin with `subject`

@@ -28,15 +28,15 @@ class FieldEvents : public NestedJsonEvents {
   bool boolean(bool value) override {
     return passed_over("a bool", Value(value));
   }
-  bool number_integer(number_integer_t value) override {
+  bool number_integer(std::int64_t value) override {
     return passed_over("a number",
                        Value(JsonFields::Number{static_cast<double>(value),
                                                 std::to_string(value)}));
   }
-  bool number_unsigned(number_unsigned_t value) override {
+  bool number_unsigned(std::uint64_t value) override {
     return passed_over("a number", Value(static_cast<std::size_t>(value)));
   }
-  bool number_float(number_float_t value, const std::string& text) override {
+  bool number_float(double value, const std::string& text) override {
     return passed_over("a number", Value(JsonFields::Number{value, text}));
   }
   bool string(std::string& value) override {

@@ -125,7 +125,7 @@ class HeaderEvents : public JsonEvents {
     }
   }
 
-  bool number_unsigned(number_unsigned_t value) override {
+  bool number_unsigned(std::uint64_t value) override {
     switch (at_) {
       case At::shape:
         entry_.shape.push_back(value);

@@ -30,13 +30,13 @@ class IndexEvents : public NestedJsonEvents {
   bool boolean(bool value) override {
     return passed_over() || JsonEvents::boolean(value);
   }
-  bool number_integer(number_integer_t value) override {
+  bool number_integer(std::int64_t value) override {
     return passed_over() || JsonEvents::number_integer(value);
   }
-  bool number_unsigned(number_unsigned_t value) override {
+  bool number_unsigned(std::uint64_t value) override {
     return passed_over() || JsonEvents::number_unsigned(value);
   }
-  bool number_float(number_float_t value, const std::string& text) override {
+  bool number_float(double value, const std::string& text) override {
     return passed_over() || JsonEvents::number_float(value, text);
   }
   bool string(std::string& value) override {

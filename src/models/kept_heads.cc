@@ -25,7 +25,7 @@ class ListEvents : public JsonEvents {
 
   HeadLists take() { return std::move(lists_); }
 
-  bool number_unsigned(number_unsigned_t number) override {
+  bool number_unsigned(std::uint64_t number) override {
     if (depth_ != 2 || lists_.back().size() == most_numbers_) {
       return JsonEvents::number_unsigned(number);
     }

@@ -1,0 +1,118 @@
+#include "checks.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <limits>
+
+namespace headwise::cli {
+namespace {
+
+// Edit distance (insert, delete, replace, swap of neighbours).
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> d(
+      a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        d[i][j] = i + j;
+        continue;
+      }
+      const std::size_t replace = a[i - 1] == b[j - 1] ? 0 : 1;
+      d[i][j] = std::min(
+          {d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + replace});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return d[a.size()][b.size()];
+}
+
+std::string unexpected(const std::string& text, std::string_view expected) {
+  return fmt::format("is {}, expected {}", text.empty() ? "empty" : text,
+                     expected);
+}
+
+template <class T>
+Check whole_from(T low, std::string_view expected) {
+  return [=](std::string& text) -> std::string {
+    T number{};
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, number);
+    if (error == std::errc::result_out_of_range && stop == end) {
+      return unexpected(text, "a number that fits 64 bits");
+    }
+    if (error != std::errc{} || stop != end || number < low) {
+      return unexpected(text, expected);
+    }
+    text = std::to_string(number);
+    return "";
+  };
+}
+
+}  // namespace
+
+Check at_least_one() {
+  return whole_from<std::size_t>(1, "a whole number from 1 on");
+}
+
+Check natural_number() {
+  return whole_from<std::uint64_t>(0, "a whole number from 0 on");
+}
+
+Check whole_number() {
+  return whole_from(std::numeric_limits<std::int64_t>::min(), "a whole number");
+}
+
+Check number_between(double low, double high, std::string_view expected) {
+  return [=](std::string& text) -> std::string {
+    double number = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, number);
+    const bool fits =
+        error == std::errc{} && stop == end && number >= low && number <= high;
+    return fits ? "" : unexpected(text, expected);
+  };
+}
+
+Check probability() { return number_between(0, 1, "a number from 0 to 1"); }
+
+Check one_of(std::vector<std::string> names) {
+  return [names = std::move(names)](std::string& text) -> std::string {
+    if (std::ranges::find(names, text) != names.end()) {
+      return "";
+    }
+    return unexpected(text, fmt::format("one of {}", fmt::join(names, ", "))) +
+           did_you_mean(closest(text, names));
+  };
+}
+
+Check not_empty() {
+  return [](std::string& text) -> std::string {
+    return text.empty() ? "is empty, expected a value" : "";
+  };
+}
+
+std::string closest(std::string_view given,
+                    const std::vector<std::string>& candidates) {
+  std::string best;
+  std::size_t smallest = std::max<std::size_t>(given.size() / 3, 2) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t d = distance(given, candidate);
+    if (d < smallest) {
+      smallest = d;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string did_you_mean(const std::string& name) {
+  return name.empty() ? "" : fmt::format("; did you mean {}?", name);
+}
+
+}  // namespace headwise::cli

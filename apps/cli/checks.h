@@ -1,0 +1,33 @@
+// Checks of an option's text, whose messages say what was given and what was
+// expected.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headwise::cli {
+
+// What is wrong with the text, such as "is 0, expected a whole number from 1
+// on"; empty if nothing is. Those for Option::transform() may rewrite the text.
+using Check = std::function<std::string(std::string&)>;
+
+// Whole numbers, for Option::transform(): CLI11 by itself takes 010 for 8 and
+// -1 for 2^64 - 1.
+Check at_least_one();
+Check natural_number();  // from 0 on
+Check whole_number();
+
+Check number_between(double low, double high, std::string_view expected);
+Check probability();  // from 0 to 1
+Check one_of(std::vector<std::string> names);
+Check not_empty();
+
+// The candidate closest to `given`, or "" when none is close.
+std::string closest(std::string_view given,
+                    const std::vector<std::string>& candidates);
+// "; did you mean NAME?", or "" when there is none.
+std::string did_you_mean(const std::string& name);
+
+}  // namespace headwise::cli
