@@ -2,13 +2,12 @@
 # By pkg-config: Debian's CMake package of libzip wants its command line tools
 # installed as well.
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
-pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
+set(io_modules libzip zlib libutf8proc nettle libpng)
+foreach(module IN LISTS io_modules)
+  pkg_check_modules(headwise_${module} REQUIRED IMPORTED_TARGET ${module})
+endforeach()
 find_package(nlohmann_json REQUIRED)
 find_package(Eigen3 REQUIRED)
-pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
-pkg_check_modules(nettle REQUIRED IMPORTED_TARGET nettle)
-pkg_check_modules(libpng REQUIRED IMPORTED_TARGET libpng)
 include(EmbedFiles)
 
 add_library(headwise_io)
@@ -143,11 +142,8 @@ embed_files(${generated}/viewer_files.cc
   ${viewer}/template.html ${viewer}/viewer.css ${generated}/viewer.js)
 target_sources(headwise_io PRIVATE ${generated}/viewer_files.cc)
 
-target_link_libraries(headwise_io
-  PUBLIC headwise
-  PRIVATE
-    PkgConfig::libzip PkgConfig::zlib PkgConfig::utf8proc PkgConfig::nettle
-    PkgConfig::libpng)
+list(TRANSFORM io_modules PREPEND PkgConfig::headwise_ OUTPUT_VARIABLE io_targets)
+target_link_libraries(headwise_io PUBLIC headwise PRIVATE ${io_targets})
 # Headers only: those who link headwise::io need not have them.
 target_include_directories(headwise_io SYSTEM PRIVATE
   $<TARGET_PROPERTY:nlohmann_json::nlohmann_json,INTERFACE_INCLUDE_DIRECTORIES>

@@ -1,0 +1,49 @@
+# headwise of one KIND, static or shared, installed, moved and found by
+# find_package. BUILD_DIR is the build to install from, or empty: then the other
+# project is installed, with IO_ARCHIVE as its headwise::io.
+include(${CMAKE_CURRENT_LIST_DIR}/steps.cmake)
+
+if(NOT BUILD_DIR)
+  set(with_io OFF)
+  if(IO_ARCHIVE)
+    set(with_io ON)
+  endif()
+  build_added(-D WAY=add_subdirectory -D HEADWISE_SOURCE_DIR=${SOURCE_DIR}
+    -D HEADWISE_IO=${with_io} -D HEADWISE_INSTALL=ON -D CONSUMER_INSTALLS=ON)
+  if(IO_ARCHIVE)
+    file(COPY_FILE ${IO_ARCHIVE} ${ADDED_DIR}/headwise/libheadwise_io.a)
+  endif()
+  set(BUILD_DIR ${ADDED_DIR})
+  set(APPS OFF)  # the other project has no command
+endif()
+
+set(tree ${TREES}/${KIND})
+file(REMOVE_RECURSE ${WORK_DIR}/before ${tree})
+run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${WORK_DIR}/before)
+file(MAKE_DIRECTORY ${TREES})
+file(RENAME ${WORK_DIR}/before ${tree})
+
+find_in_tree(licence ${tree} LICENSE)
+if(NOT licence)
+  message(FATAL_ERROR "the licence is not installed")
+endif()
+if(APPS)
+  run(${tree}/bin/headwise --version)
+endif()
+if(NOT CONSUMERS)
+  return()
+endif()
+
+set(hide "")
+if(KIND STREQUAL shared)
+  hidden(hide hwy TBB Threads PkgConfig)  # a shared headwise brings what it needs
+endif()
+find_in_tree(io ${tree} headwise-io-targets.cmake)
+configuring(configure installed ${WORK_DIR}/consumer
+  -D CMAKE_PREFIX_PATH=${tree} -D CONSUMER_IO=${io} ${hide})
+run(${configure})
+run(${CMAKE_COMMAND} --build ${WORK_DIR}/consumer --parallel 2)
+run(${WORK_DIR}/consumer/consumer/consumer)
+if(io)
+  run(${WORK_DIR}/consumer/consumer/consumer_io)
+endif()
