@@ -138,7 +138,7 @@ endforeach()
 set(generated ${CMAKE_CURRENT_BINARY_DIR}/viewer)
 file(CONFIGURE OUTPUT ${generated}/viewer.js CONTENT "@script@" @ONLY)
 embed_files(${generated}/viewer_files.cc
-  inspect/viewer_files.h headwise::viewer_file
+  inspect/viewer_files.h "headwise::inline HEADWISE_ABI::viewer_file"
   ${viewer}/template.html ${viewer}/viewer.css ${generated}/viewer.js)
 target_sources(headwise_io PRIVATE ${generated}/viewer_files.cc)
 

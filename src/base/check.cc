@@ -5,7 +5,7 @@
 
 #include "headwise/base/tensor.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 std::string shape_text(std::span<const std::size_t> extents) {
   std::string text = "(";
@@ -68,4 +68,4 @@ Error too_large(std::span<const std::size_t> extents,
 }
 
 }  // namespace detail
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

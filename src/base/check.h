@@ -10,7 +10,7 @@
 
 #include "headwise/base/result.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // "(2, 10, 8, 64)"
 std::string shape_text(std::span<const std::size_t> extents);
@@ -34,4 +34,4 @@ Status check_at_least_one(std::string_view operation, std::string_view argument,
 // A number as people write it: "0.1", "-3", "nan".
 std::string number_text(double number);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

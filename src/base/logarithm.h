@@ -2,7 +2,9 @@
 // machine.
 #pragma once
 
-namespace headwise {
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI {
 
 // x = m * 2^exponent with m in [sqrt(1/2), sqrt(2)): ln x = ln_m + exponent
 // ln 2.
@@ -14,4 +16,4 @@ struct SplitLogarithm {
 // For a finite x > 0.
 SplitLogarithm split_logarithm(double x);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

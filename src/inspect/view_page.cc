@@ -13,7 +13,7 @@
 #include "inspect/view_layer.h"
 #include "inspect/view_mask.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -476,4 +476,4 @@ Result<std::string> ViewPage::html() const {
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

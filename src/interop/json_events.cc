@@ -1,6 +1,6 @@
 #include "interop/json_events.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 bool JsonEvents::parse_error(std::size_t position,
                              const std::string& /*last_token*/,
@@ -39,4 +39,4 @@ std::optional<std::string> json_string(const std::string& text) {
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
