@@ -61,10 +61,5 @@ install(FILES
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/headwise)
 
 if(HEADWISE_APPS)
-  # The command finds the shared library beside it, wherever the tree stands.
-  file(RELATIVE_PATH bin_to_lib
-    ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
-  set_target_properties(headwise_cli PROPERTIES
-    INSTALL_RPATH "$ORIGIN/${bin_to_lib}")
   install(TARGETS headwise_cli)
 endif()

@@ -138,7 +138,7 @@ endforeach()
 set(generated ${CMAKE_CURRENT_BINARY_DIR}/viewer)
 file(CONFIGURE OUTPUT ${generated}/viewer.js CONTENT "@script@" @ONLY)
 embed_files(${generated}/viewer_files.cc
-  inspect/viewer_files.h headwise::viewer_file
+  inspect/viewer_files.h "headwise::inline HEADWISE_ABI::viewer_file"
   ${viewer}/template.html ${viewer}/viewer.css ${generated}/viewer.js)
 target_sources(headwise_io PRIVATE ${generated}/viewer_files.cc)
 
@@ -148,3 +148,4 @@ target_link_libraries(headwise_io PUBLIC headwise PRIVATE ${io_targets})
 target_include_directories(headwise_io SYSTEM PRIVATE
   $<TARGET_PROPERTY:nlohmann_json::nlohmann_json,INTERFACE_INCLUDE_DIRECTORIES>
   $<TARGET_PROPERTY:Eigen3::Eigen,INTERFACE_INCLUDE_DIRECTORIES>)
+headwise_internals(headwise_io)

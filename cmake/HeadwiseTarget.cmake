@@ -27,10 +27,40 @@ function(headwise_target name)
 endfunction()
 
 # headwise_library(NAME): a target that others link; 0.x breaks with each minor
-# version.
+# version. Shared, it exports what exports.map.in lists.
 function(headwise_library name)
   headwise_target(${name})
   set_target_properties(${name} PROPERTIES
     VERSION ${PROJECT_VERSION}
-    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    CXX_VISIBILITY_PRESET hidden
+    CUDA_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON)
+  if(BUILD_SHARED_LIBS)
+    set(namespace v${PROJECT_VERSION_MAJOR}_${PROJECT_VERSION_MINOR})
+    string(LENGTH ${namespace} length)
+    set(mangled ${length}${namespace})
+    set(map ${PROJECT_BINARY_DIR}/exports.map)
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/exports.map.in ${map} @ONLY)
+    target_link_options(${name} PRIVATE LINKER:--version-script=${map})
+    set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${map})
+  endif()
+endfunction()
+
+# headwise_internals(NAME): NAME_internals, a static library of NAME's objects for
+# tests and programs of this project that use what a shared NAME hides. Of a
+# static build it is NAME itself.
+function(headwise_internals name)
+  if(NOT BUILD_SHARED_LIBS)
+    add_library(${name}_internals ALIAS ${name})
+    return()
+  endif()
+  add_library(${name}_internals STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${name}>)
+  set_target_properties(${name}_internals PROPERTIES LINKER_LANGUAGE CXX)
+  target_compile_features(${name}_internals INTERFACE cxx_std_20)
+  target_include_directories(${name}_internals
+    INTERFACE ${PROJECT_SOURCE_DIR}/include)
+  get_target_property(libraries ${name} LINK_LIBRARIES)
+  list(TRANSFORM libraries REPLACE "^headwise$" headwise_internals)
+  target_link_libraries(${name}_internals PRIVATE ${libraries})
 endfunction()

@@ -7,7 +7,7 @@
 #include "headwise/kernels/targets.h"
 #include "headwise/run/workspace.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 Status attention_backward(const BackwardInputs& inputs,
                           const AttentionGradients& gradients,
@@ -35,4 +35,4 @@ Status attention_backward(const BackwardInputs& inputs,
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -13,7 +13,7 @@
 #include "attention/tasks.h"
 #include "run/float_environment.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 using kernels::kQueryBlock;
 
@@ -303,4 +303,4 @@ void backward_kernel(const AttentionSpec& spec,
   Call(spec, schedule, inputs, gradients, memory).run();
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -5,7 +5,7 @@
 
 #include "headwise/attention/backward.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // How the work of a backward call is cut: time and memory, never bits.
 struct BackwardSchedule {
@@ -32,4 +32,4 @@ void backward_kernel(const AttentionSpec& spec,
                      const BackwardInputs& inputs,
                      const AttentionGradients& gradients, std::byte* workspace);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

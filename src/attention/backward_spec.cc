@@ -5,7 +5,7 @@
 #include "attention/check_inputs.h"
 #include "base/check.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "attention_backward";
@@ -164,4 +164,4 @@ template Result<AttentionSpec> backward_spec(
     const BackwardInputsOf<double>&, const AttentionGradientsOf<double>&,
     const AttentionOptions&);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -5,7 +5,7 @@
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // Errors: those of AttentionSpec::create() and check_inputs(); shape_mismatch,
 // invalid_argument for a gradient of what was not given.
@@ -14,4 +14,4 @@ Result<AttentionSpec> backward_spec(const BackwardInputsOf<T>& inputs,
                                     const AttentionGradientsOf<T>& gradients,
                                     const AttentionOptions& options);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

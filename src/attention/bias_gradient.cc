@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 using kernels::kKeyBlock;
 using kernels::kQueryBlock;
@@ -155,4 +155,4 @@ void bias_gradient(const AttentionSpec& spec, const BackwardInputs& inputs,
   Sum(spec, inputs, d_bias, task).run(head, block, scratch);
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

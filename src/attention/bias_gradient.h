@@ -9,7 +9,7 @@
 #include "attention/gradient_head.h"
 #include "headwise/attention/backward.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // How the elements of the bias are shared out: a task has those of one sequence
 // and head (all of them where the bias is broadcast) and of some queries.
@@ -22,4 +22,4 @@ void bias_gradient(const AttentionSpec& spec, const BackwardInputs& inputs,
                    GradientHead& head, GradientBlock& block,
                    const GradientScratch& scratch);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

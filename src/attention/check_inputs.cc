@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 template <class T>
 Status check_inputs(const AttentionShape& shape,
@@ -54,4 +54,4 @@ template Status check_inputs(const AttentionShape&,
                              const AttentionInputsOf<double>&,
                              std::string_view);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -7,7 +7,7 @@
 #include "headwise/base/result.h"
 #include "headwise/steps/shape.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // `operation` begins the messages. Errors: shape_mismatch; those of
 // Offsets::check, which may have moved, and out_of_range for a sequence longer
@@ -17,4 +17,4 @@ Status check_inputs(const AttentionShape& shape,
                     const AttentionInputsOf<T>& inputs,
                     std::string_view operation);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -9,7 +9,7 @@
 #include "attention/inputs.h"
 #include "base/check.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 Status check_device_options(const AttentionOptions& options, DType dtype) {
@@ -301,4 +301,4 @@ HEADWISE_DEVICE_TYPE(BFloat16)
 HEADWISE_DEVICE_TYPE(Float16)
 #undef HEADWISE_DEVICE_TYPE
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -10,7 +10,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // The tensors of a run, of the plan's type and sizes.
 struct DeviceForward {
@@ -53,4 +53,4 @@ class DeviceBackend {
 Result<std::unique_ptr<DeviceBackend>> make_device_backend(
     const AttentionSpec& spec, DType dtype, const Device& device);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

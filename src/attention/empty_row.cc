@@ -5,7 +5,7 @@
 
 #include "kernels/attention_tile.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 float uniform_share(const AttentionSpec& spec, const RowIndex& row,
                     std::size_t j) {
@@ -66,4 +66,4 @@ float empty_weight(const AttentionSpec& spec, const RowIndex& row,
          static_cast<float>(spec.shape.sequence(row.b).Lkv);
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -6,7 +6,7 @@
 #include "headwise/attention/spec.h"
 #include "headwise/base/tensor_view.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // A row of the scores.
 struct RowIndex {
@@ -28,4 +28,4 @@ float empty_output(const AttentionSpec& spec, const RowIndex& row,
 float empty_weight(const AttentionSpec& spec, const RowIndex& row,
                    std::size_t j);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

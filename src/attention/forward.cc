@@ -2,7 +2,7 @@
 
 #include "headwise/attention/plan.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 Status attention(TensorView<const float, 4> query,
                  TensorView<const float, 4> key,
@@ -37,4 +37,4 @@ Status attention(TensorView<const float, 3> query,
                    as_batch_of_one(value), as_batch_of_one(output), options);
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

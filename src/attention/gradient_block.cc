@@ -7,7 +7,7 @@
 #include "kernels/dropout_tile.h"
 #include "kernels/score_terms.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 using kernels::kKeyBlock;
 using kernels::kQueryBlock;
@@ -426,4 +426,4 @@ void GradientBlock::store_share(TensorView<float, 4> score_weight) const {
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -13,7 +13,7 @@
 #include "kernels/gradient_tile.h"
 #include "run/arena.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // What a worker computes a block of queries against a block of keys in. The
 // queries lie in parts, one behind the other, of as many as a tile of this
@@ -132,4 +132,4 @@ class GradientBlock {
   float* d_slopes_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,6 +1,6 @@
 #include "attention/gradient_head.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 using kernels::kKeyBlock;
 using kernels::row_size;
@@ -99,4 +99,4 @@ void GradientHead::clear_others(const AttentionGradients& gradients) const {
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -11,7 +11,7 @@
 #include "kernels/tile_layout.h"
 #include "run/arena.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 class GradientHead {
  public:
@@ -87,4 +87,4 @@ class GradientHead {
   bool* finite_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

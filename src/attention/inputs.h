@@ -3,7 +3,7 @@
 
 #include "headwise/base/tensor_view.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 template <class T>
 struct AttentionInputsOf {
@@ -12,4 +12,4 @@ struct AttentionInputsOf {
   TensorView<const T, 4> value;  // (B, Lkv, Hkv, Dv)
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

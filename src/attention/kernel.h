@@ -7,7 +7,7 @@
 #include "headwise/attention/schedule.h"
 #include "headwise/attention/spec.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // How many bytes the kernel computes in; the largest number there is when that
 // is too much to count.
@@ -20,4 +20,4 @@ void forward_kernel(const AttentionSpec& spec, const Schedule& schedule,
                     const AttentionInputsOf<float>& inputs,
                     const AttentionOutputs& outputs, std::byte* workspace);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -2,7 +2,9 @@
 // two: what multiplies or is added to q.k carries log2 e.
 #pragma once
 
-namespace headwise {
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI {
 
 // Formed in binary64 and rounded once.
 constexpr float times_log2e(double x) {
@@ -10,4 +12,4 @@ constexpr float times_log2e(double x) {
   return static_cast<float>(x * kLog2E);
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -4,7 +4,7 @@
 
 #include "base/logarithm.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 float log2_sum(float x) {
   if (std::isinf(x)) {
@@ -15,4 +15,4 @@ float log2_sum(float x) {
   return static_cast<float>(log.exponent + log.ln_m * kLog2E);
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

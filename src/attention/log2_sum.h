@@ -2,9 +2,11 @@
 // target.
 #pragma once
 
-namespace headwise {
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI {
 
 // For a finite x > 0, or +infinity.
 float log2_sum(float x);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -2,7 +2,7 @@
 
 #include "kernels/tile_layout.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 using kernels::kKeyBlock;
 
@@ -47,4 +47,4 @@ void PackedHead::pack(const AttentionSpec& spec,
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

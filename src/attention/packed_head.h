@@ -9,7 +9,7 @@
 #include "kernels/attention_tile.h"
 #include "run/arena.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // Blocks that hold so many keys.
 constexpr std::size_t key_blocks(std::size_t keys) {
@@ -64,4 +64,4 @@ class PackedHead {
   bool* not_finite_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

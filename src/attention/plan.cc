@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "headwise/kernels/targets.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 AttentionPlan::AttentionPlan(AttentionSpec spec)
     : spec_(std::move(spec)),
@@ -65,4 +65,4 @@ Status AttentionPlan::run(TensorView<const float, 4> query,
   return run(query, key, value, outputs, *workspace);
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -9,7 +9,7 @@
 #include "attention/score_terms.h"
 #include "kernels/dropout_tile.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 using kernels::kKeyBlock;
 using kernels::kMaxQueryLanes;
@@ -295,4 +295,4 @@ void QueryTile::add_to(const PackedHead& head, const RowsTogether& together) {
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

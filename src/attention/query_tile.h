@@ -14,7 +14,7 @@
 #include "kernels/tile_layout.h"
 #include "run/arena.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // The queries [first, first + count) of head h of sequence b.
 struct QueryRange {
@@ -103,4 +103,4 @@ class QueryTile {
   kernels::RowState state_;               // (lanes) each
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

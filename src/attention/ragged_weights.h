@@ -3,7 +3,7 @@
 
 #include "headwise/attention/spec.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // Sets what belongs to no query or to no key of its sequence to 0.
 template <class T>
@@ -22,4 +22,4 @@ void clear_beyond_sequences(const AttentionShape& shape,
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

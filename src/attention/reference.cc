@@ -7,7 +7,7 @@
 #include "attention/reference_rows.h"
 #include "steps/rows.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // The mean over the heads, which share its rows: one (b, i) at a time.
@@ -97,4 +97,4 @@ template Status reference_attention<double>(TensorView<const double, 4>,
                                             const AttentionOutputsOf<double>&,
                                             const AttentionOptions&);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

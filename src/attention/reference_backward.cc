@@ -6,7 +6,7 @@
 #include "attention/reference_row.h"
 #include "headwise/attention/reference.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 template <class T, std::size_t Rank>
@@ -205,4 +205,4 @@ template Status reference_attention_backward<double>(
     const BackwardInputsOf<double>&, const AttentionGradientsOf<double>&,
     const AttentionOptions&);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

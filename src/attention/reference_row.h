@@ -9,7 +9,7 @@
 #include "attention/inputs.h"
 #include "headwise/attention/spec.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 template <class T>
 class ReferenceRow {
@@ -199,4 +199,4 @@ class ReferenceRow {
   bool empty_ = false;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -4,7 +4,7 @@
 #include "attention/inputs.h"
 #include "headwise/attention/spec.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // Throws std::bad_alloc when a row's scratch memory cannot be had.
 template <class T>
@@ -12,4 +12,4 @@ void reference_rows(const AttentionSpec& spec,
                     const AttentionInputsOf<T>& inputs,
                     const AttentionOutputsOf<T>& outputs);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

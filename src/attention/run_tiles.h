@@ -10,7 +10,7 @@
 #include "attention/query_tile.h"
 #include "headwise/attention/spec.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // Where a range's attention weights go; no data: they are not wanted.
 inline kernels::Rows<float> weights_of(const AttentionSpec& spec,
@@ -46,4 +46,4 @@ void run_tiles(const AttentionSpec& spec,
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

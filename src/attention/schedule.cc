@@ -5,7 +5,7 @@
 #include "attention/query_tile.h"
 #include "attention/tasks.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // Queries that read a block of keys while it is in the second-level cache.
@@ -32,4 +32,4 @@ Schedule schedule_of(const AttentionSpec& spec) {
       std::clamp<std::size_t>(tiles / (kTasksOfAWorker * workers), 1, most)};
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -3,7 +3,7 @@
 #include "attention/log2_domain.h"
 #include "kernels/score_terms.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 void apply_score_terms(const AttentionSpec& spec, const Tile& tile,
                        std::size_t lanes, float* scores, float* slope) {
@@ -29,4 +29,4 @@ void apply_score_terms(const AttentionSpec& spec, const Tile& tile,
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -6,7 +6,7 @@
 
 #include "headwise/attention/spec.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // scores (tile.keys, lanes), one query a lane; a -inf bias is left to the mask.
 // `slope`, of the same size, takes the derivative of softcap where there is one
@@ -15,4 +15,4 @@ void apply_score_terms(const AttentionSpec& spec, const Tile& tile,
                        std::size_t lanes, float* scores,
                        float* slope = nullptr);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "headwise/steps/scores.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // Who asks for statistics may have no values.
@@ -226,4 +226,4 @@ template Status check_outputs(const AttentionSpec&,
 template Status check_outputs(const AttentionSpec&,
                               const AttentionOutputsOf<double>&);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

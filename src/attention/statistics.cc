@@ -8,7 +8,7 @@
 #include "headwise/attention/plan.h"
 #include "kernels/gradient_tile.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // One head's sums: rows in blocks of 48 aligned at query 0 of their sequence,
@@ -160,4 +160,4 @@ Result<AttentionStatistics> attention_statistics(
   return statistics;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

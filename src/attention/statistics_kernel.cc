@@ -16,7 +16,7 @@
 #include "attention/tiling.h"
 #include "kernels/gradient_tile.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 using kernels::kQueryBlock;
@@ -250,4 +250,4 @@ void statistics_kernel(const AttentionSpec& spec, const Schedule& schedule,
   Call(spec, schedule, inputs, outputs, memory).run();
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::size_t kMostTopKeys = 64;
@@ -107,4 +107,4 @@ Status BoundStatistics::check_views(const StatisticsViews& views) const {
   return ok();
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

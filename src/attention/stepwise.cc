@@ -6,7 +6,7 @@
 #include "headwise/steps/scores.h"
 #include "headwise/steps/weigh.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::array<std::string_view, 4> kScoreAxes = {"B", "H", "Lq", "Lkv"};
@@ -160,4 +160,4 @@ Result<AttentionSteps> stepwise_attention(TensorView<const float, 4> query,
   return steps;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

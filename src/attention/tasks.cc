@@ -7,7 +7,7 @@
 
 #include "run/float_environment.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // So many multiplications and additions are worth another thread.
@@ -64,4 +64,4 @@ void order_sequences(const AttentionSpec& spec, std::size_t workers,
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

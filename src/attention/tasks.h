@@ -8,7 +8,7 @@
 #include "headwise/base/function_ref.h"
 #include "headwise/run/executor.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // So many tasks a worker, and the last ones end at nearly the same time.
 inline constexpr std::size_t kTasksOfAWorker = 8;
@@ -30,4 +30,4 @@ void for_each_task(
 void order_sequences(const AttentionSpec& spec, std::size_t workers,
                      std::span<std::size_t> order);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

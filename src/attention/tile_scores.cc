@@ -3,7 +3,7 @@
 #include "attention/log2_domain.h"
 #include "kernels/tile_layout.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 TileScores::TileScores(const AttentionSpec& spec, Arena& arena)
     : spec_(spec),
@@ -38,4 +38,4 @@ void TileScores::compute(const float* q_t, const float* keys, std::size_t count,
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

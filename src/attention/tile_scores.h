@@ -9,7 +9,7 @@
 #include "kernels/attention_tile.h"
 #include "run/arena.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 class TileScores {
  public:
@@ -34,4 +34,4 @@ class TileScores {
   float* score_weight_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

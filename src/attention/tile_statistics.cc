@@ -5,7 +5,7 @@
 
 #include "attention/log2_sum.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 using kernels::kKeyBlock;
 using kernels::kMaxQueryLanes;
@@ -297,4 +297,4 @@ void TileStatistics::add_to_map(const kernels::RowState& state,
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -11,7 +11,7 @@
 #include "kernels/statistics_tile.h"
 #include "run/arena.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // What some rows of one head give to its columns and its map: their sums in the
 // rows' order. Nothing is there of what was not asked for.
@@ -98,4 +98,4 @@ class TileStatistics {
   float* cell_max_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -12,7 +12,7 @@
 #include "attention/tasks.h"
 #include "attention/tiling.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 using Split = Schedule::Split;
@@ -220,4 +220,4 @@ void forward_kernel(const AttentionSpec& spec, const Schedule& schedule,
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -8,7 +8,7 @@
 #include "attention/query_tile.h"
 #include "kernels/attention_tile.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 class Tiling {
  public:
@@ -39,4 +39,4 @@ class Tiling {
   std::size_t count_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

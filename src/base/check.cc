@@ -5,7 +5,7 @@
 
 #include "headwise/base/tensor.h"
 
-namespace headwise {
+namespace headwise::internal::inline HEADWISE_ABI {
 
 std::string shape_text(std::span<const std::size_t> extents) {
   std::string text = "(";
@@ -57,7 +57,9 @@ std::string number_text(double number) {
   return text;
 }
 
-namespace detail {
+}  // namespace headwise::internal::inline HEADWISE_ABI
+
+namespace headwise::inline HEADWISE_ABI::detail {
 
 Error too_large(std::span<const std::size_t> extents,
                 std::size_t element_bytes) {
@@ -67,5 +69,4 @@ Error too_large(std::span<const std::size_t> extents,
               " bytes an element needs more memory than there is"};
 }
 
-}  // namespace detail
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI::detail

@@ -10,7 +10,9 @@
 
 #include "headwise/base/result.h"
 
-namespace headwise {
+// headwise::io calls these, too.
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
 // "(2, 10, 8, 64)"
 std::string shape_text(std::span<const std::size_t> extents);
@@ -34,4 +36,16 @@ Status check_at_least_one(std::string_view operation, std::string_view argument,
 // A number as people write it: "0.1", "-3", "nan".
 std::string number_text(double number);
 
-}  // namespace headwise
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::check_at_least_one;
+using internal::check_shape;
+using internal::number_text;
+using internal::shape_error;
+using internal::shape_text;
+using internal::value_error;
+
+}  // namespace headwise::inline HEADWISE_ABI

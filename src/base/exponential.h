@@ -2,10 +2,12 @@
 // machine.
 #pragma once
 
-namespace headwise {
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI {
 
 // e^x for x <= 0, +0 below -708; NaN gives NaN. The relative error is at most
 // 5e-16.
 double exponential(double x);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace headwise {
+namespace headwise::internal::inline HEADWISE_ABI {
 
 // ln m = 2 artanh(s), s = (m - 1) / (m + 1), |s| < 0.172, as a power series.
 SplitLogarithm split_logarithm(double x) {
@@ -22,4 +22,4 @@ SplitLogarithm split_logarithm(double x) {
   return {exponent, 2 * s * series};
 }
 
-}  // namespace headwise
+}  // namespace headwise::internal::inline HEADWISE_ABI

@@ -2,7 +2,11 @@
 // machine.
 #pragma once
 
-namespace headwise {
+#include "headwise/version.h"
+
+// headwise::io calls it, too.
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
 // x = m * 2^exponent with m in [sqrt(1/2), sqrt(2)): ln x = ln_m + exponent
 // ln 2.
@@ -14,4 +18,12 @@ struct SplitLogarithm {
 // For a finite x > 0.
 SplitLogarithm split_logarithm(double x);
 
-}  // namespace headwise
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::split_logarithm;
+using internal::SplitLogarithm;
+
+}  // namespace headwise::inline HEADWISE_ABI

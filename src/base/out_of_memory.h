@@ -6,7 +6,7 @@
 
 #include "headwise/base/result.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // What `work` returns, or out_of_memory when it ran out.
 template <class Work>
@@ -20,4 +20,4 @@ auto catching_out_of_memory(const Work& work) -> decltype(work()) {
   return Error{ErrorCode::out_of_memory, "out of memory"};
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -4,7 +4,7 @@
 
 #include "base/logarithm.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 struct WideProduct {
@@ -91,4 +91,4 @@ void RandomStream::fill_normal(std::span<float> values) const {
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

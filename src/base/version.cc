@@ -1,7 +1,7 @@
 #include "headwise/version.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 const char* version() { return HEADWISE_VERSION_STRING; }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -8,7 +8,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 // One run, by pointers without their type. No data: not wanted.
 struct BackwardRun {
@@ -45,4 +45,4 @@ struct BackwardKernel {
 BackwardKernel bfloat16_backward_kernel(std::size_t head_size, bool terms);
 BackwardKernel float16_backward_kernel(std::size_t head_size, bool terms);
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

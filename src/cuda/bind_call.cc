@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 namespace {
 
 constexpr double kLog2E = 0x1.71547652b82fep+0;
@@ -137,4 +137,4 @@ Result<Call> bind_call(const AttentionSpec& spec,
   return call;
 }
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

@@ -6,7 +6,7 @@
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 // The lists of a call, of which the pointers are known once they are copied.
 struct CallLists {
@@ -25,4 +25,4 @@ Result<Call> bind_call(const AttentionSpec& spec,
                        const std::vector<KeyRange>& ranges,
                        const CallLists& lists, std::byte* uploaded);
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

@@ -7,7 +7,7 @@
 
 #include "headwise/steps/softmax.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 // A strided tensor on the device, strides in elements.
 template <class T, int kRank>
@@ -99,4 +99,4 @@ struct Call {             // NOLINT(cppcoreguidelines-pro-type-member-init)
   EmptyRow empty_rows;
 };
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

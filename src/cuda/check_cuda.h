@@ -7,7 +7,7 @@
 
 #include "headwise/base/result.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 // `what` was tried: "copying the lists of a plan".
 inline Status check_cuda(cudaError_t code, const char* what) {
@@ -20,4 +20,4 @@ inline Status check_cuda(cudaError_t code, const char* what) {
                    " failed on the GPU: " + cudaGetErrorString(code)};
 }
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

@@ -20,7 +20,7 @@
 #include "cuda/uniform_rows.h"
 #include "cuda/weights_pass.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace cuda {
 namespace {
 
@@ -387,4 +387,4 @@ Result<std::unique_ptr<DeviceBackend>> make_device_backend(
                                    static_cast<cudaStream_t>(device.stream));
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

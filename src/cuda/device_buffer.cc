@@ -9,7 +9,7 @@
 #include "cuda/check_cuda.h"
 #include "cuda/find_gpu.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "device buffer";
@@ -107,4 +107,4 @@ Result<std::string> name_of(const Device& device) {
   return std::string(properties.name);
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

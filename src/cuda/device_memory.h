@@ -10,7 +10,7 @@
 #include "cuda/check_cuda.h"
 #include "headwise/base/result.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 class DeviceMemory {
  public:
@@ -49,4 +49,4 @@ class DeviceMemory {
   cudaStream_t stream_ = nullptr;
 };
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

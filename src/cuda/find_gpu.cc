@@ -6,7 +6,7 @@
 
 #include "cuda/check_cuda.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 Result<Gpu> find_gpu(std::string_view operation) {
   int devices = 0;
@@ -38,4 +38,4 @@ Result<Gpu> find_gpu(std::string_view operation) {
   return gpu;
 }
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

@@ -5,7 +5,7 @@
 
 #include "headwise/base/result.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 struct Gpu {
   int index;
@@ -18,4 +18,4 @@ struct Gpu {
 // with `operation`, such as "attention: ".
 Result<Gpu> find_gpu(std::string_view operation);
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

@@ -22,7 +22,7 @@
 #include "cuda/pipeline.cuh"
 #include "cuda/wgmma.cuh"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 template <class T>
 struct ForwardOutputs {
@@ -613,4 +613,4 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   }
 }
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

@@ -9,7 +9,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 // One run, by pointers without their type.
 struct ForwardRun {
@@ -36,4 +36,4 @@ struct ForwardKernel {
 ForwardKernel bfloat16_forward_kernel(std::size_t head_size, bool terms);
 ForwardKernel float16_forward_kernel(std::size_t head_size, bool terms);
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

@@ -6,8 +6,9 @@
 #include <cstdint>
 
 #include "cuda/wgmma.cuh"
+#include "headwise/version.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 // The first of this thread's columns of every 8.
 __device__ inline int own_column() {
@@ -95,4 +96,4 @@ __device__ inline void store_row(T* to, std::int64_t stride, int features,
   }
 }
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

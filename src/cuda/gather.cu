@@ -4,7 +4,7 @@
 #include "cuda/call.h"
 #include "cuda/gather.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 namespace {
 
 constexpr std::size_t kRowStep = 8;  // numbers in 16 bytes
@@ -62,4 +62,4 @@ Result<TensorView<const std::byte, 4>> gather(
                                         row_major(Extents<4>{B, L, H, row}));
 }
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

@@ -7,7 +7,7 @@
 #include "cuda/check_cuda.h"
 #include "headwise/base/tensor_view.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 // The bytes of a copy of such a tensor.
 std::size_t gathered_bytes(const Extents<4>& extents);
@@ -16,4 +16,4 @@ Result<TensorView<const std::byte, 4>> gather(
     const TensorView<const std::byte, 4>& tensor, std::byte* to,
     cudaStream_t stream);
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

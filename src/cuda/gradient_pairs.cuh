@@ -14,7 +14,7 @@
 #include "cuda/fragment.cuh"
 #include "cuda/pair.cuh"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 // What the backward pass needs of each row of the forward pass, by sequence,
 // query head and query, with rows rounded up to whole blocks: the logarithm
@@ -157,4 +157,4 @@ __device__ inline void score_gradients(
   }
 }
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

@@ -12,7 +12,7 @@
 #include "headwise/base/dtype.h"
 #include "headwise/base/tensor_view.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 template <class T>
 inline constexpr DType kDType = DType::float16;
@@ -37,4 +37,4 @@ Status allow_shared_memory() {
   return check_cuda(allowed, "asking for shared memory");
 }
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

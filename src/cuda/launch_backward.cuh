@@ -11,7 +11,7 @@
 #include "cuda/row_statistics.cuh"
 #include "cuda/tensor_map.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 template <class T>
 Status launch_row_statistics(const BackwardRun& run) {
@@ -153,4 +153,4 @@ BackwardKernel backward_kernel_of_type(std::size_t head_size, bool terms) {
                             : backward_kernel_of_size<T, 256, 32, 32>(terms);
 }
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

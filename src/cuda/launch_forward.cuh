@@ -7,7 +7,7 @@
 #include "cuda/launch.cuh"
 #include "cuda/tensor_map.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 template <class T, class Shape, bool kTerms, bool kSecondPass>
 Status launch_pass(const ForwardRun& run, const CUtensorMap& query,
@@ -71,4 +71,4 @@ ForwardKernel forward_kernel_of_type(std::size_t head_size, bool terms) {
              : forward_kernel_of_shape<T, ForwardShape<256, 2, 80>>(terms);
 }
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

@@ -4,7 +4,7 @@
 #include "attention/device_backend.h"
 #include "headwise/run/device_buffer.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // `operation` begins the message: "attention: ".
@@ -40,4 +40,4 @@ Status DeviceBuffer::copy_to(std::span<std::byte> /*to*/) const {
 Status wait_for(const Device& /*device*/) { return absent(); }
 Result<std::string> name_of(const Device& /*device*/) { return absent(); }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

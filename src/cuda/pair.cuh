@@ -7,7 +7,7 @@
 
 #include "cuda/call.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 // Where one sequence stands in the tensors.
 struct Sequence {
@@ -163,4 +163,4 @@ __device__ inline unsigned keeps_pair(const Call& call, KeyRange keys, int b,
          (next >= call.dropout_threshold ? 2U : 0U);
 }
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

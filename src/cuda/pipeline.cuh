@@ -10,8 +10,9 @@
 #include <cstdint>
 
 #include "cuda/wgmma.cuh"
+#include "headwise/version.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 using Barrier = std::uint64_t;
 
@@ -121,4 +122,4 @@ struct Ring {
   }
 };
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

@@ -7,7 +7,7 @@
 #include "cuda/call.h"
 #include "cuda/wgmma.cuh"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 // The features of one row of one head.
 template <class T>
@@ -41,4 +41,4 @@ __device__ inline float warp_max(float x) {
   return x;
 }
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

@@ -15,7 +15,7 @@
 #include "cuda/gradient_pairs.cuh"
 #include "cuda/pipeline.cuh"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 template <class T>
 struct QueryGradientParams {
@@ -306,4 +306,4 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   }
 }
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

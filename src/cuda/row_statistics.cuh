@@ -6,7 +6,7 @@
 #include "cuda/pair.cuh"
 #include "cuda/plain_loops.cuh"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 template <class T>
 struct RowStatisticsInputs {
@@ -52,4 +52,4 @@ __global__ void row_statistics_kernel(
   }
 }
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 namespace {
 
 constexpr std::size_t kBytes = 2;  // of a number
@@ -83,4 +83,4 @@ Result<CUtensorMap> tensor_map(const TensorView<const std::byte, 4>& tensor,
   return map;
 }
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

@@ -11,7 +11,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 // Whether the copy engine can read a (B, L, H, D) tensor of 16-bit numbers
 // where it lies: rows without gaps, all at multiples of 16 bytes.
@@ -21,4 +21,4 @@ bool can_be_copied_in_boxes(const TensorView<const std::byte, 4>& tensor);
 Result<CUtensorMap> tensor_map(const TensorView<const std::byte, 4>& tensor,
                                DType dtype, int box_rows);
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

@@ -6,7 +6,7 @@
 #include "cuda/plain_loops.cuh"
 #include "cuda/term_gradients.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 namespace {
 
 constexpr int kWarps = 4;  // of a block
@@ -187,4 +187,4 @@ Status launch_term_gradients(DType dtype, const TermGradientRun& run) {
                                   : launch<__half>(run);
 }
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

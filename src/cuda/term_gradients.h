@@ -9,7 +9,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 struct TermGradientRun {
   Call call;
@@ -28,4 +28,4 @@ struct TermGradientRun {
 
 Status launch_term_gradients(DType dtype, const TermGradientRun& run);
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

@@ -6,7 +6,7 @@
 #include <span>
 #include <variant>
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 namespace {
 
 struct Interval {
@@ -256,4 +256,4 @@ std::vector<WorkItem> query_work(const AttentionSpec& spec,
   });
 }
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

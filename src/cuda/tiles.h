@@ -8,7 +8,7 @@
 #include "cuda/call.h"
 #include "headwise/attention/spec.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 // (B, Lq); rows behind the end of a sequence see nothing. Empty when every row
 // sees all keys of its sequence.
@@ -32,4 +32,4 @@ std::vector<WorkItem> key_work(const AttentionSpec& spec,
 std::vector<WorkItem> query_work(const AttentionSpec& spec,
                                  const std::vector<QueryTile>& tiles);
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

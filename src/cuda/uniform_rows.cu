@@ -3,7 +3,7 @@
 #include "cuda/pair.cuh"
 #include "cuda/uniform_rows.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 namespace {
 
 // One block of threads a query and head, a thread a feature.
@@ -71,4 +71,4 @@ Status fill_uniform_rows(const Call& call, DType dtype,
              : fill<__half>(call, value, output, lse, stream);
 }
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

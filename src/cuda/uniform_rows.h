@@ -9,7 +9,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 // `lse` (B, Hq, Lq) is -inf in the rows that are empty.
 Status fill_uniform_rows(const Call& call, DType dtype,
@@ -18,4 +18,4 @@ Status fill_uniform_rows(const Call& call, DType dtype,
                          const TensorView<const float, 3>& lse,
                          cudaStream_t stream);
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

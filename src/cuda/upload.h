@@ -8,7 +8,7 @@
 
 #include "cuda/device_memory.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 class Upload {
  public:
@@ -42,4 +42,4 @@ class Upload {
   std::vector<std::byte> bytes_;
 };
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

@@ -7,7 +7,7 @@
 #include "cuda/plain_loops.cuh"
 #include "cuda/weights_pass.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 namespace {
 
 constexpr int kWarps = 8;   // of a block; each takes a row at a time
@@ -464,4 +464,4 @@ Status launch_weights_pass(DType dtype, const WeightsRun& run) {
                                   : launch<__half>(run);
 }
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

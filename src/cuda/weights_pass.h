@@ -11,7 +11,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 
-namespace headwise::cuda {
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 struct WeightsRun {
   Call call;
@@ -31,4 +31,4 @@ struct WeightsRun {
 bool asks_for_anything(const WeightsRun& run);
 Status launch_weights_pass(DType dtype, const WeightsRun& run);
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

@@ -18,7 +18,9 @@
 
 #include <cstdint>
 
-namespace headwise::cuda {
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI::cuda {
 
 __device__ inline std::uint32_t shared_address(const void* p) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
@@ -197,4 +199,4 @@ __device__ inline __half narrowed<__half>(float x) {
   return __float2half_rn(x);
 }
 
-}  // namespace headwise::cuda
+}  // namespace headwise::inline HEADWISE_ABI::cuda

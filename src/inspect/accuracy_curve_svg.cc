@@ -10,7 +10,7 @@
 #include "inspect/svg_text.h"
 #include "inspect/svg_writer.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // ---- Words. ----
@@ -326,4 +326,4 @@ std::string accuracy_curve_svg(const AccuracyCurve& curve) {
   return Picture(curve).draw();
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -2,7 +2,7 @@
 
 #include <initializer_list>
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 double axis_step(double length) {
   double power = 1e-9;
@@ -17,4 +17,4 @@ double axis_step(double length) {
   return power * 10;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

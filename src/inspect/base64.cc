@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 std::string base64(std::span<const std::byte> bytes) {
   std::string text(BASE64_ENCODE_RAW_LENGTH(bytes.size()), '\0');
@@ -14,4 +14,4 @@ std::string base64(std::span<const std::byte> bytes) {
   return text;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -6,8 +6,10 @@
 #include <span>
 #include <string>
 
-namespace headwise {
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI {
 
 std::string base64(std::span<const std::byte> bytes);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

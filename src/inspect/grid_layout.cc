@@ -8,7 +8,7 @@
 #include "inspect/grid_words.h"
 #include "inspect/svg_text.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr double kMapSide = 96;       // of the largest map, about
@@ -142,4 +142,4 @@ GridLayout lay_out_grid(const HeadsGridPicture& picture) {
   return layout;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

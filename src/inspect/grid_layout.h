@@ -6,7 +6,7 @@
 
 #include "headwise/inspect/heads_grid_svg.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 struct GridPlace {
   std::size_t line;
@@ -39,4 +39,4 @@ GridLayout lay_out_grid(const HeadsGridPicture& picture);
 // map would be a line. Whole pixels, as every length of the layout.
 double map_cell(std::size_t cells, double cell);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

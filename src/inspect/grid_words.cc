@@ -1,6 +1,6 @@
 #include "inspect/grid_words.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 std::string layer_name(std::size_t layer, Language language) {
   const std::string number = std::to_string(layer);
@@ -38,4 +38,4 @@ const GridWords& grid_words(Language language) {
   return language == Language::ko ? kKorean : kEnglish;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

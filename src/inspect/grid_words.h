@@ -7,7 +7,7 @@
 
 #include "headwise/inspect/step_table.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 std::string layer_name(std::size_t layer, Language language);  // "layer 3"
 std::string head_name(std::size_t head, Language language);    // "head 5"
@@ -24,4 +24,4 @@ struct GridWords {
 };
 const GridWords& grid_words(Language language);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

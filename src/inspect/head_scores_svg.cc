@@ -13,7 +13,7 @@
 #include "inspect/svg_text.h"
 #include "inspect/svg_writer.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // ---- Words. ----
@@ -325,4 +325,4 @@ std::string head_scores_svg(const HeadScores& scores) {
   return Picture(scores).draw();
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -16,7 +16,7 @@
 #include "inspect/svg_text.h"
 #include "inspect/svg_writer.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr double kMargin = SvgWriter::kMargin;
@@ -253,4 +253,4 @@ Result<std::string> heads_grid_svg(const HeadsGridPicture& picture) try {
                "heads_grid_svg: there is no memory for the picture"};
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

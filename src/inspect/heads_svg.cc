@@ -14,7 +14,7 @@
 #include "inspect/svg_text.h"
 #include "inspect/svg_writer.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // ---- Words. ----
@@ -351,4 +351,4 @@ Result<std::string> heads_svg(const HeadsPicture& picture) try {
                "heads_svg: there is no memory for the picture"};
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdio>
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::array<std::array<int, 3>, 7> kRamp = {{{68, 1, 84},
@@ -52,4 +52,4 @@ std::string colour_text(Rgb colour) {
   return text.data();
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

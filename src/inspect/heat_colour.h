@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <string>
 
-namespace headwise {
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI {
 
 using Rgb = std::array<std::uint8_t, 3>;
 
@@ -25,4 +27,4 @@ Rgb ink_on(Rgb ground);
 // "#440154"
 std::string colour_text(Rgb colour);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

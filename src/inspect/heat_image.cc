@@ -11,7 +11,7 @@
 #include "inspect/base64.h"
 #include "inspect/heat_colour.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::size_t kRampShades = kMaskedShade;
@@ -125,4 +125,4 @@ Result<std::string> heat_image_uri(const HeatImage& image,
   return "data:image/png;base64," + base64(file);
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

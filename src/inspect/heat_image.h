@@ -9,7 +9,7 @@
 
 #include "headwise/base/result.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // A colour's place in the palette of such images.
 using Shade = std::uint8_t;
@@ -43,4 +43,4 @@ CellPixels cell_pixels(const HeatImage& image, double width, double height,
 Result<std::string> heat_image_uri(const HeatImage& image,
                                    const CellPixels& cell = {});
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -2,7 +2,7 @@
 
 #include "inspect/heat_colour.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 void draw_heat_ramp(SvgWriter& svg, double x, double y, int parts) {
   for (int part = 0; part < parts; ++part) {
@@ -11,4 +11,4 @@ void draw_heat_ramp(SvgWriter& svg, double x, double y, int parts) {
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

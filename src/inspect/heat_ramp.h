@@ -3,7 +3,7 @@
 
 #include "inspect/svg_writer.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 inline constexpr double kRampPart = 4;  // pixels of one of its colours
 inline constexpr double kRampHeight = 14;
@@ -11,4 +11,4 @@ inline constexpr double kRampHeight = 14;
 // From (x, y) rightwards, `parts` * kRampPart pixels.
 void draw_heat_ramp(SvgWriter& svg, double x, double y, int parts);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

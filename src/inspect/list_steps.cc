@@ -5,7 +5,7 @@
 
 #include "headwise/inspect/trace.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 class List {
@@ -134,4 +134,4 @@ std::vector<TracedStep> list_steps(const JobShape& job) {
   return list.take();
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

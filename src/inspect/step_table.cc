@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::array kSteps = {
@@ -135,4 +135,4 @@ const StepInfo* find_step(std::string_view name) {
   return found == kSteps.end() ? nullptr : found;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

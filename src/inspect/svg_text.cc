@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdio>
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // Bytes of the character that `text` begins with; 0 where it is no UTF-8, or a
@@ -101,4 +101,4 @@ std::string cut_text(std::string_view text, double columns) {
   return std::string(text.substr(0, end)) + "…";
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -4,7 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace headwise {
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI {
 
 // Text that cannot leave its place in the file nor spoil it: markup is escaped,
 // control characters become spaces and what is no UTF-8 becomes U+FFFD.
@@ -20,4 +22,4 @@ double text_columns(std::string_view text);
 // The beginning of a longer text, with "…" for the rest.
 std::string cut_text(std::string_view text, double columns);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

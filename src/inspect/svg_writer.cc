@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "inspect/svg_text.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 std::string attributes_of(const Box& box) {
@@ -98,4 +98,4 @@ void SvgWriter::image(const Box& box, std::string_view uri,
 
 std::string SvgWriter::finish() && { return std::move(svg_) + "</svg>\n"; }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

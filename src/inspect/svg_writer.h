@@ -7,7 +7,7 @@
 
 #include "headwise/base/result.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // An error of `operation` unless zoom is a number above 0.
 Status check_zoom(std::string_view operation, double zoom);
@@ -56,4 +56,4 @@ class SvgWriter {
   std::string svg_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 template <class T>
@@ -123,4 +123,4 @@ const TracedStep* Trace::find(std::string_view name) const {
   return found == steps_.end() ? nullptr : &*found;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -6,7 +6,7 @@
 
 #include "inspect/base64.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 std::string deflated_base64(std::span<const std::byte> bytes) {
   uLongf size = compressBound(static_cast<uLong>(bytes.size()));
@@ -22,4 +22,4 @@ std::string deflated_base64(std::span<const std::byte> bytes) {
   return base64(deflated);
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

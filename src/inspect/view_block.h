@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
-namespace headwise {
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI {
 
 // Throws std::bad_alloc.
 std::string deflated_base64(std::span<const std::byte> bytes);
@@ -35,4 +37,4 @@ std::string encoded_block(const std::vector<T>& numbers) {
   return bytes.encoded();
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

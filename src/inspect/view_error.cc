@@ -10,7 +10,7 @@
 
 #include "headwise/base/half.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // Some roundings of float32, of the magnitudes of a score and of the
@@ -127,4 +127,4 @@ double tile_error(const ViewedHead& head) {
   return error;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -3,7 +3,7 @@
 
 #include "inspect/view_head.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // An upper bound over all pairs of the head, for a page that has query and key
 // in binary16 and the log-sum-exp in float32. Exact for each query's keys of
@@ -11,4 +11,4 @@ namespace headwise {
 // differ by follows from the Cauchy-Schwarz inequality. Throws std::bad_alloc.
 double tile_error(const ViewedHead& head);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -11,7 +11,7 @@
 #include "inspect/view_block.h"
 #include "inspect/view_error.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // An attention weight's byte, and the attention weight that it stands for.
@@ -209,4 +209,4 @@ Status check_elements(std::string_view name, TensorView<const float, 4> x,
   return ok();
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

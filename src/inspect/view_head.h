@@ -13,7 +13,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // Keys of each query that a page names.
 inline constexpr std::size_t kPageTopKeys = 8;
@@ -84,4 +84,4 @@ std::string encode_halves(TensorView<const float, 2> rows);
 Status check_elements(std::string_view name, TensorView<const float, 4> x,
                       float largest);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

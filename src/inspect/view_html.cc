@@ -11,7 +11,7 @@
 #include "inspect/svg_text.h"
 #include "inspect/viewer_files.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // Text that may stand between <script> and </script>: whatever could end it is
@@ -109,4 +109,4 @@ std::string page_html(const PageText& page) {
   return html;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

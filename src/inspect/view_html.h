@@ -5,7 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace headwise {
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI {
 
 struct PageText {
   std::string_view title;  // anybody's
@@ -16,4 +18,4 @@ struct PageText {
 // Throws std::bad_alloc.
 std::string page_html(const PageText& page);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "headwise/inspect/view_page.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "view_page";
@@ -194,4 +194,4 @@ ViewedHead ShownLayer::head(std::size_t h) const {
   return head;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

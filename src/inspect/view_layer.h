@@ -12,7 +12,7 @@
 #include "headwise/base/tensor_view.h"
 #include "inspect/view_head.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 class ShownLayer {
  public:
@@ -54,4 +54,4 @@ class ShownLayer {
   Tensor<float, 4> attn_weights_;  // (B, Hq, Lq, Lkv), where the page has maps
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -7,7 +7,7 @@
 
 #include "inspect/view_block.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 struct Range {
@@ -89,4 +89,4 @@ bool masks_differ_by_head(const AttentionSpec& spec) {
                              [](const auto& part) { return part.varies[1]; });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -8,7 +8,7 @@
 
 #include "headwise/attention/spec.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 struct EncodedMask {
   std::string ranges;               // (queries, 2) int32: begin, end
@@ -27,4 +27,4 @@ std::string mask_name(const AttentionSpec& spec);
 // Whether query heads may have masks of their own.
 bool masks_differ_by_head(const AttentionSpec& spec);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

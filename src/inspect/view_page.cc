@@ -13,7 +13,7 @@
 #include "inspect/view_mask.h"
 #include "json/json.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "view_page";
@@ -464,4 +464,4 @@ Result<std::string> ViewPage::html() const {
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -5,10 +5,12 @@
 #include <span>
 #include <string_view>
 
-namespace headwise {
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI {
 
 // The bytes of template.html, viewer.css, or viewer.js: the scripts that ORDER
 // names, in its order.
 std::span<const std::byte> viewer_file(std::string_view name);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -11,7 +11,7 @@
 #include "base/out_of_memory.h"
 #include "interop/gather.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // The bits of a 16-bit type, and what they stand for.
@@ -243,4 +243,4 @@ Status check_finite(const AnyView& view, std::string_view operation,
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

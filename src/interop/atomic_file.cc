@@ -20,7 +20,7 @@
 #include "base/out_of_memory.h"
 #include "interop/error_text.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 using Pieces = std::span<const std::span<const std::byte>>;
@@ -258,4 +258,4 @@ Status write_file_atomically(
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

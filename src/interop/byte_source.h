@@ -8,7 +8,7 @@
 
 #include "headwise/base/result.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 class ByteSource {
  public:
@@ -34,4 +34,4 @@ class MemorySource : public ByteSource {
   std::span<const std::byte> rest_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

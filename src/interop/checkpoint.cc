@@ -12,7 +12,7 @@
 #include "base/out_of_memory.h"
 #include "interop/error_text.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "read_checkpoint";
@@ -362,4 +362,4 @@ Status check_model(const Checkpoint& checkpoint, const std::string& path,
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

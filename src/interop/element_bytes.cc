@@ -7,7 +7,7 @@
 #include "headwise/base/checked_product.h"
 #include "interop/gather.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::size_t kLargest =
@@ -63,4 +63,4 @@ std::span<const std::byte> little_endian_bytes(const AnyView& view,
   return copy;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -9,7 +9,7 @@
 #include "headwise/base/any_view.h"
 #include "headwise/base/dtype.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // The bytes of an array. Nothing when they overflow, also where an axis of
 // extent 0 would hide it.
@@ -32,4 +32,4 @@ std::span<const std::byte> little_endian_bytes(const AnyView& view,
                                                std::size_t bytes,
                                                std::vector<std::byte>& copy);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -2,7 +2,7 @@
 
 #include <system_error>
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 std::string printable(std::string_view text) {
   constexpr std::size_t kLongest = 200;
@@ -37,4 +37,4 @@ Status check_path(std::string_view operation, const std::string& path) {
                    ": a path cannot hold a NUL character"};
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

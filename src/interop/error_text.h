@@ -6,7 +6,7 @@
 
 #include "headwise/base/result.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // Text from a file as a message may show it: control characters as \x1b, at
 // most 200 characters.
@@ -19,4 +19,4 @@ Error io_error(std::string_view subject, int error_number);
 // what stands before it.
 Status check_path(std::string_view operation, const std::string& path);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -11,7 +11,7 @@
 #include "interop/layout_forms.h"
 #include "interop/layout_names.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // What a layout makes of a file under one prefix.
@@ -207,4 +207,4 @@ Result<LayoutMatch> find_layout(const ShapesByName& shapes,
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -14,7 +14,7 @@
 #include "interop/param_file.h"
 #include "interop/pytorch_file.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::array<std::string_view, 2> kModelFiles = {
@@ -106,4 +106,4 @@ Result<std::string> find_params(std::string_view operation,
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

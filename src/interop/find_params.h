@@ -6,7 +6,7 @@
 
 #include "headwise/base/result.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // A file that ParamFile opens, as it is; of a folder the model.safetensors in
 // it, else the model.safetensors.index.json, else the folder itself, if it has
@@ -15,4 +15,4 @@ namespace headwise {
 Result<std::string> find_params(std::string_view operation,
                                 const std::string& path);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -9,7 +9,7 @@
 
 #include "interop/error_text.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 struct CloseFolder {
@@ -115,4 +115,4 @@ bool are_one_folder(const std::string& a, const std::string& b) {
          of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -8,7 +8,7 @@
 
 #include "headwise/base/result.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // Whether `name` can only be something of the folder it is looked for in: no
 // path, neither `.` nor `..`, no control characters.
@@ -30,4 +30,4 @@ Status make_folder(std::string_view operation, const std::string& path);
 // Whether both are there and one, whatever way leads to them.
 bool are_one_folder(const std::string& a, const std::string& b);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 template <std::size_t ItemBytes>
@@ -88,4 +88,4 @@ bool lies_in_c_order(std::span<const std::size_t> extents,
   return true;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

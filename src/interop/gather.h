@@ -5,7 +5,9 @@
 #include <span>
 #include <vector>
 
-namespace headwise {
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI {
 
 // Element (i, j, ..) is at data + item_bytes * (i * strides[0] + j * strides[1]
 // + ..); `out` receives them without gaps, the last index fastest. The item has
@@ -22,4 +24,4 @@ std::vector<std::ptrdiff_t> c_order_strides(
 bool lies_in_c_order(std::span<const std::size_t> extents,
                      std::span<const std::ptrdiff_t> strides);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -9,7 +9,7 @@
 
 #include "interop/error_text.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 InputFile::InputFile(std::string subject, int descriptor)
     : subject_(std::move(subject)), descriptor_(descriptor) {}
@@ -136,4 +136,4 @@ Result<std::vector<std::byte>> InputFile::read_all() {
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

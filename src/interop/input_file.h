@@ -11,7 +11,7 @@
 #include "headwise/base/result.h"
 #include "interop/byte_source.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 class InputFile : public ByteSource {
  public:
@@ -56,4 +56,4 @@ class InputFile : public ByteSource {
   bool regular_ = false;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

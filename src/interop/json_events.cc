@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 namespace {
 
@@ -79,4 +79,4 @@ std::optional<std::string> json_string(const std::string& text) {
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

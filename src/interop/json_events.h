@@ -12,7 +12,7 @@
 
 #include "headwise/base/result.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 class JsonEvents {
  public:
@@ -76,4 +76,4 @@ Status read_json(std::string_view text, JsonEvents& events,
 // `text` as JSON writes it, in quotes; nothing when it is not UTF-8.
 std::optional<std::string> json_string(const std::string& text);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -14,7 +14,7 @@
 
 #include "headwise/base/result.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // Both ends are in it.
 struct SizeRange {
@@ -92,4 +92,4 @@ class JsonFields {
   std::map<std::string_view, Value> values_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -5,7 +5,7 @@
 
 #include "interop/gather.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // Whether the input features come before the output features.
@@ -116,4 +116,4 @@ Array to_form(ParamForm form, const Array& param, std::size_t heads) {
   return array;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

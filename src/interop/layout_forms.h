@@ -10,7 +10,7 @@
 #include "headwise/interop/array.h"
 #include "headwise/interop/layouts.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // A parameter as headwise has it: (out, in), or (out) of a bias.
 struct ParamSizes {
@@ -36,4 +36,4 @@ Array from_form(ParamForm form, const Array& array, std::size_t part,
 // and divides their axis.
 Array to_form(ParamForm form, const Array& param, std::size_t heads);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

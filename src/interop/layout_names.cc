@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kNumber = "{N}";
@@ -56,4 +56,4 @@ std::optional<std::size_t> number_in(std::string_view name,
              : std::nullopt;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

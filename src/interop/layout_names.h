@@ -7,7 +7,9 @@
 #include <string>
 #include <string_view>
 
-namespace headwise {
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI {
 
 // Whether there is a place for the number.
 bool is_numbered(std::string_view pattern);
@@ -21,4 +23,4 @@ std::optional<std::size_t> number_in(std::string_view name,
                                      std::string_view prefix,
                                      std::string_view pattern);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -4,7 +4,7 @@
 
 #include "headwise/interop/layouts.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 using enum ParamForm;
@@ -141,4 +141,4 @@ constexpr std::array kLayouts = {
 
 std::span<const Layout> layouts() { return kLayouts; }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -10,7 +10,7 @@
 #include "interop/layout_forms.h"
 #include "interop/layout_names.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // The heads that the axis of a form with heads counts.
@@ -282,4 +282,4 @@ Result<NamedArrays> lay_out(const LayerParams& layer, std::size_t number,
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

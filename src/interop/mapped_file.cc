@@ -8,7 +8,7 @@
 
 #include "interop/error_text.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 Result<MappedFile> MappedFile::map(InputFile file) {
   const std::size_t size = file.size().value_or(0);
@@ -32,4 +32,4 @@ MappedFile::~MappedFile() {
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -7,7 +7,7 @@
 #include "headwise/base/result.h"
 #include "interop/input_file.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 class MappedFile {
  public:
@@ -27,4 +27,4 @@ class MappedFile {
   std::span<std::byte> bytes_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

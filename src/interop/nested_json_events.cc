@@ -4,7 +4,7 @@
 
 #include "interop/error_text.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 bool NestedJsonEvents::open() {
   constexpr std::size_t kDeepest = 16;
@@ -30,4 +30,4 @@ bool NestedJsonEvents::twice(std::string_view key) {
   return refuse("it has " + printable(key) + " twice");
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -10,7 +10,7 @@
 
 #include "interop/json_events.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 class NestedJsonEvents : public JsonEvents {
  protected:
@@ -29,4 +29,4 @@ class NestedJsonEvents : public JsonEvents {
   std::vector<std::set<std::string>> keys_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

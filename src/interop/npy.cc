@@ -14,7 +14,7 @@
 #include "interop/npy_stream.h"
 #include "interop/read_bytes.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
@@ -229,4 +229,4 @@ Result<std::vector<std::byte>> format_npy(const AnyView& view) {
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

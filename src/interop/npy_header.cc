@@ -11,7 +11,7 @@
 #include "interop/element_bytes.h"
 #include "interop/error_text.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::size_t kLargest =
@@ -318,4 +318,4 @@ Result<std::string> format_npy_header(const AnyView& view,
   return header + dict;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -12,7 +12,7 @@
 #include "headwise/base/dtype.h"
 #include "headwise/base/result.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 inline constexpr std::size_t kMaxNpyRank = 32;
 
@@ -33,4 +33,4 @@ Result<NpyHeader> parse_npy_header(std::string_view text,
 Result<std::string> format_npy_header(const AnyView& view,
                                       std::string_view subject);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -9,7 +9,7 @@
 #include "headwise/interop/array.h"
 #include "interop/byte_source.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // What is known of the size of a source before it is read.
 struct SourceSize {
@@ -23,4 +23,4 @@ struct SourceSize {
 Result<Array> read_npy_stream(ByteSource& source, SourceSize size,
                               std::string_view subject);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -17,7 +17,7 @@
 #include "interop/input_file.h"
 #include "interop/npy_stream.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kSuffix = ".npy";
@@ -392,4 +392,4 @@ Status write_npz(const std::string& path,
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

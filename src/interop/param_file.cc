@@ -9,7 +9,7 @@
 #include "interop/error_text.h"
 #include "interop/folder.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kNpy = ".npy";
@@ -213,4 +213,4 @@ ShapesByName shapes_of(const ParamEntries& entries) {
   return shapes;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -17,7 +17,7 @@
 #include "headwise/interop/npz.h"
 #include "headwise/interop/sharded_safetensors.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // What a file says of a tensor.
 struct ParamEntry {
@@ -66,4 +66,4 @@ class ParamFile {
 
 ShapesByName shapes_of(const ParamEntries& entries);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -8,7 +8,7 @@
 #include "base/out_of_memory.h"
 #include "interop/param_file.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "read_params";
@@ -187,4 +187,4 @@ std::string param_name(std::string_view name) {
   return std::string(name);
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,6 +1,6 @@
 #include "interop/pytorch_file.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 bool is_pytorch_file(std::span<const std::byte> start) {
   constexpr std::string_view kZip("PK\x03\x04");
@@ -10,4 +10,4 @@ bool is_pytorch_file(std::span<const std::byte> start) {
          (text.size() > 1 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5);
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -6,7 +6,9 @@
 #include <span>
 #include <string_view>
 
-namespace headwise {
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI {
 
 // Whether a file that begins so is a zip archive or a bare pickle. (A .npz is a
 // zip archive, too.)
@@ -17,4 +19,4 @@ inline constexpr std::string_view kWhyNoPytorch =
     "program when they are read, so they never are. Where you trust it: "
     "safetensors.torch.save_file(torch.load(FILE, weights_only=True), OUT)";
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

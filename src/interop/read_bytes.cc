@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 Result<AlignedBytes> read_bytes(ByteSource& source, std::size_t count,
                                 bool certain) {
@@ -28,4 +28,4 @@ Result<AlignedBytes> read_bytes(ByteSource& source, std::size_t count,
   return data;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -7,7 +7,7 @@
 #include "headwise/interop/array.h"
 #include "interop/byte_source.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // The next `count` bytes of `source`; fewer only where they end. Memory for all
 // of them is taken at once only if they are `certain` to be there, otherwise as
@@ -15,4 +15,4 @@ namespace headwise {
 Result<AlignedBytes> read_bytes(ByteSource& source, std::size_t count,
                                 bool certain);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -17,7 +17,7 @@
 #include "interop/safetensors_header.h"
 #include "interop/safetensors_reader.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::size_t kLengthBytes = 8;
@@ -252,4 +252,4 @@ Result<SafetensorsFile> parse_safetensors(std::span<const std::byte> bytes,
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

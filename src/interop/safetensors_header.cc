@@ -12,7 +12,7 @@
 #include "interop/error_text.h"
 #include "interop/json_events.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, DType>, 13> kTypes{{
@@ -341,4 +341,4 @@ Result<CheckedHeader> parse_safetensors_header(std::string_view text,
   return checked;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -9,7 +9,7 @@
 #include "headwise/base/result.h"
 #include "headwise/interop/safetensors.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 inline constexpr std::size_t kMaxSafetensorsHeader = 100'000'000;
 inline constexpr std::size_t kMaxSafetensorsRank = 32;
@@ -28,4 +28,4 @@ struct CheckedHeader {
 Result<CheckedHeader> parse_safetensors_header(std::string_view text,
                                                std::string_view subject);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -7,7 +7,7 @@
 #include "interop/folder.h"
 #include "interop/nested_json_events.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kShardSuffix = ".safetensors";
@@ -119,4 +119,4 @@ Result<std::map<std::string, std::string, std::less<>>> parse_safetensors_index(
   return events.take();
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

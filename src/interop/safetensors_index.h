@@ -8,11 +8,11 @@
 
 #include "headwise/base/result.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // The name of the shard of each tensor: NAME.safetensors, no path. Errors begin
 // with `subject`.
 Result<std::map<std::string, std::string, std::less<>>> parse_safetensors_index(
     std::string_view text, std::string_view subject);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

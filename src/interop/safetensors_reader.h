@@ -11,7 +11,7 @@
 #include "headwise/interop/safetensors.h"
 #include "interop/input_file.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 class SafetensorsReader {
  public:
@@ -25,4 +25,4 @@ class SafetensorsReader {
   static Result<SafetensorsFile> read_stream(InputFile file);
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

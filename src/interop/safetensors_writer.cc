@@ -13,7 +13,7 @@
 #include "interop/json_events.h"
 #include "interop/safetensors_header.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 using NamedView = std::map<std::string, AnyView>::value_type;
@@ -187,4 +187,4 @@ Result<std::vector<std::byte>> format_safetensors(
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

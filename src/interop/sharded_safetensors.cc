@@ -10,7 +10,7 @@
 #include "interop/safetensors_index.h"
 #include "interop/safetensors_reader.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "open_sharded_safetensors";
@@ -97,4 +97,4 @@ Result<Array> ShardedSafetensors::array(std::string_view name) const {
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -18,7 +18,9 @@
 #include <utility>
 #include <vector>
 
-namespace headwise {
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI {
 
 class Json {
  public:
@@ -151,4 +153,4 @@ class Json {
   std::unique_ptr<Parts> parts_;  // of a text, an array or an object
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

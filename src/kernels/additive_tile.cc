@@ -12,7 +12,7 @@
 #include "kernels/tanh-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -138,12 +138,12 @@ const AdditiveTile* tile() {
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 HWY_EXPORT(tile);
 const AdditiveTile& additive_tile() { return *HWY_DYNAMIC_DISPATCH(tile)(); }
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels
 #endif  // HWY_ONCE

@@ -21,9 +21,10 @@
 
 #include <cstddef>
 
+#include "headwise/version.h"
 #include "kernels/gradient_tile.h"
 
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 
 // A block of keys against a block of queries. The parts' p are the gradients of
 // the scores; a query that is not taken for a key is not read there.
@@ -60,4 +61,4 @@ struct AdditiveTile {
 // one.
 const AdditiveTile& additive_tile();
 
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels

@@ -15,7 +15,7 @@
 #include "kernels/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -163,12 +163,12 @@ const AttentionTile* tile() {
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 HWY_EXPORT(tile);
 const AttentionTile& attention_tile() { return *HWY_DYNAMIC_DISPATCH(tile)(); }
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels
 #endif  // HWY_ONCE

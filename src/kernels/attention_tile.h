@@ -17,7 +17,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace headwise::kernels {
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI::kernels {
 
 // Keys a block; blocks are folded one by one, in order.
 inline constexpr std::size_t kKeyBlock = 128;
@@ -89,4 +91,4 @@ struct AttentionTile {
 // one.
 const AttentionTile& attention_tile();
 
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels

@@ -12,11 +12,12 @@
 
 #include <cstddef>
 
+#include "headwise/version.h"
 #include "kernels/attention_tile.h"
 #include "kernels/mask_word-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -129,7 +130,7 @@ HWY_INLINE void chains(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels
 HWY_AFTER_NAMESPACE();
 
 #endif  // HEADWISE_KERNELS_CHAINS_INL_H_

@@ -12,7 +12,7 @@
 #include "headwise/base/random.h"
 #include "kernels/attention_tile.h"
 
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 
 // The weight of query n and key k is kept when word j mod 4 of
 // Philox(counter (sequence, head, position + n, j / 4), key) is at least the
@@ -40,4 +40,4 @@ struct DropoutTile {
 // one.
 const DropoutTile& dropout_tile();
 
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels

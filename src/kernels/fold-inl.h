@@ -11,11 +11,12 @@
 
 #include <cstddef>
 
+#include "headwise/version.h"
 #include "kernels/attention_tile.h"
 #include "kernels/exp2-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -58,7 +59,7 @@ HWY_INLINE hn::Vec<D> folded_max(D d, const FoldOf<D>& by, const Fold& fold,
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels
 HWY_AFTER_NAMESPACE();
 
 #endif  // HEADWISE_KERNELS_FOLD_INL_H_

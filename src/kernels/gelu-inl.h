@@ -11,10 +11,11 @@
 
 #include <limits>
 
+#include "headwise/version.h"
 #include "kernels/exp2-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -90,7 +91,7 @@ HWY_INLINE V gelu_gradient(D d, V x, V d_y) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels
 HWY_AFTER_NAMESPACE();
 
 #endif  // HEADWISE_KERNELS_GELU_INL_H_

@@ -11,7 +11,7 @@
 #include "kernels/gelu-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -67,12 +67,12 @@ const Gelu* loops() {
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 HWY_EXPORT(loops);
 const Gelu& gelu() { return *HWY_DYNAMIC_DISPATCH(loops)(); }
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels
 #endif  // HWY_ONCE

@@ -4,7 +4,9 @@
 
 #include <cstddef>
 
-namespace headwise::kernels {
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI::kernels {
 
 struct Gelu {
   // y[i] = x[i] * Phi(x[i]), i < count. y may be x.
@@ -19,4 +21,4 @@ struct Gelu {
 // one.
 const Gelu& gelu();
 
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels

@@ -17,7 +17,9 @@
 
 #include <cstddef>
 
-namespace headwise::kernels {
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI::kernels {
 
 // Input features a block of the sum; the blocks are added in order.
 inline constexpr std::size_t kFeatureBlock = 128;
@@ -63,4 +65,4 @@ void pack_strips(const float* weight, const float* bias,
 // one.
 const Gemm& gemm();
 
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels

@@ -18,9 +18,10 @@
 
 #include <cstddef>
 
+#include "headwise/version.h"
 #include "kernels/attention_tile.h"
 
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 
 // Queries a block of the sums over queries; blocks are added in order.
 inline constexpr std::size_t kQueryBlock = 48;
@@ -91,4 +92,4 @@ struct GradientTile {
 // one.
 const GradientTile& gradient_tile();
 
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels

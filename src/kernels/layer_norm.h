@@ -6,7 +6,9 @@
 
 #include <cstddef>
 
-namespace headwise::kernels {
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI::kernels {
 
 struct LayerNormTerms {
   const float* weight;  // (E)
@@ -36,4 +38,4 @@ struct LayerNorm {
 // one.
 const LayerNorm& layer_norm();
 
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels

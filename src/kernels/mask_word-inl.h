@@ -11,8 +11,10 @@
 
 #include <cstdint>
 
+#include "headwise/version.h"
+
 HWY_BEFORE_NAMESPACE();
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -24,7 +26,7 @@ HWY_INLINE hn::Mask<D> mask_of(D d, std::uint64_t word, std::size_t first) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels
 HWY_AFTER_NAMESPACE();
 
 #endif  // HEADWISE_KERNELS_MASK_WORD_INL_H_

@@ -9,7 +9,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -74,11 +74,11 @@ float sum_of(const float* elements, std::size_t count) {
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 namespace {
 // A loop whose result nobody could read might be left out.
 std::atomic<float> last_result;
@@ -99,5 +99,5 @@ void read_all(std::span<const float> elements) {
       HWY_DYNAMIC_DISPATCH(sum_of)(elements.data(), elements.size()),
       std::memory_order_relaxed);
 }
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels
 #endif  // HWY_ONCE

@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <span>
 
-namespace headwise::kernels {
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI::kernels {
 
 // Multiplies and adds in registers, on the whole vectors of the instruction set
 // in use. Returns how many floating-point operations that was: a multiply-add
@@ -16,4 +18,4 @@ double run_multiply_adds(std::size_t turns);
 // Loads every element once.
 void read_all(std::span<const float> elements);
 
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels

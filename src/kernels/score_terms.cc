@@ -14,7 +14,7 @@
 #include "kernels/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -220,12 +220,12 @@ const ScoreTerms* terms() {
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 HWY_EXPORT(terms);
 const ScoreTerms& score_terms() { return *HWY_DYNAMIC_DISPATCH(terms)(); }
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels
 #endif  // HWY_ONCE

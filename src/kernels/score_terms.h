@@ -9,9 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "headwise/version.h"
 #include "kernels/attention_tile.h"
 
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 
 // A tile's biases where they are: that of query n and key k stands at
 // n * query_stride + k * key_stride. A stride of 0: the same for all.
@@ -49,4 +50,4 @@ struct ScoreTerms {
 // one.
 const ScoreTerms& score_terms();
 
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels

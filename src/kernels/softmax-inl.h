@@ -12,11 +12,12 @@
 #include <cstddef>
 #include <limits>
 
+#include "headwise/version.h"
 #include "kernels/chains-inl.h"
 #include "kernels/exp2-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -64,7 +65,7 @@ HWY_INLINE void softmax_vectors(std::size_t count, float* HWY_RESTRICT scores,
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels
 HWY_AFTER_NAMESPACE();
 
 #endif  // HEADWISE_KERNELS_SOFTMAX_INL_H_

@@ -8,9 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "headwise/version.h"
 #include "kernels/attention_tile.h"
 
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 
 // Sums over the keys of a block, or of all blocks so far; (lanes) each.
 struct RowSums {
@@ -93,4 +94,4 @@ struct StatisticsTile {
 // one.
 const StatisticsTile& statistics_tile();
 
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels

@@ -9,8 +9,10 @@
 
 #include <hwy/highway.h>
 
+#include "headwise/version.h"
+
 HWY_BEFORE_NAMESPACE();
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -44,7 +46,7 @@ HWY_INLINE V tanh(D d, V x) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels
 HWY_AFTER_NAMESPACE();
 
 #endif  // HEADWISE_KERNELS_TANH_INL_H_

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 std::int64_t available() { return hwy::SupportedTargets() & HWY_TARGETS; }
@@ -74,4 +74,4 @@ bool promises_same_bits(const std::string& target) {
   return target.starts_with("avx") || target == "neon";
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

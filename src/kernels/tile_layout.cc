@@ -17,7 +17,7 @@
 #include "kernels/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -291,12 +291,12 @@ const TileLayout* layout() {
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 HWY_EXPORT(layout);
 const TileLayout& tile_layout() { return *HWY_DYNAMIC_DISPATCH(layout)(); }
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels
 #endif  // HWY_ONCE

@@ -8,9 +8,10 @@
 
 #include <cstddef>
 
+#include "headwise/version.h"
 #include "kernels/attention_tile.h"
 
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 
 // Rows of the caller's memory, strides in elements.
 template <class T>
@@ -70,4 +71,4 @@ struct TileLayout {
 // one.
 const TileLayout& tile_layout();
 
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels

@@ -12,8 +12,10 @@
 
 #include <cstddef>
 
+#include "headwise/version.h"
+
 HWY_BEFORE_NAMESPACE();
-namespace headwise::kernels {
+namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -73,7 +75,7 @@ HWY_INLINE void transpose_squares(D d, hn::Vec<D> (&v)[kSquare]) {
 #endif  // HWY_TARGET == HWY_SCALAR
 
 }  // namespace HWY_NAMESPACE
-}  // namespace headwise::kernels
+}  // namespace headwise::inline HEADWISE_ABI::kernels
 HWY_AFTER_NAMESPACE();
 
 #endif  // HEADWISE_KERNELS_TRANSPOSE_INL_H_

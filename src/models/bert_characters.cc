@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace headwise::bert {
+namespace headwise::inline HEADWISE_ABI::bert {
 namespace {
 
 struct Range {
@@ -192,4 +192,4 @@ std::uint8_t combining_class(char32_t code) {
           ->combining_class);
 }
 
-}  // namespace headwise::bert
+}  // namespace headwise::inline HEADWISE_ABI::bert

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <span>
 
-namespace headwise::bert {
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI::bert {
 
 // Dropped from a text: NUL, U+FFFD, control and format characters.
 bool is_dropped(char32_t code);
@@ -44,4 +46,4 @@ class Decomposition {
 // Marks of other classes than 0 are sorted by their class.
 std::uint8_t combining_class(char32_t code);
 
-}  // namespace headwise::bert
+}  // namespace headwise::inline HEADWISE_ABI::bert

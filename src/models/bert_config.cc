@@ -4,7 +4,7 @@
 #include "interop/json_fields.h"
 #include "models/model_files.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 struct SizeKey {
@@ -154,4 +154,4 @@ Result<BertConfig> parse_bert_config(std::string_view text,
   return config;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -11,7 +11,7 @@
 #include "models/bert_rows.h"
 #include "run/float_environment.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "bert_encoder";
@@ -217,4 +217,4 @@ Result<BertResult> BertEncoder::forward(const RaggedTokens& ids,
   return result;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -4,7 +4,7 @@
 
 #include "headwise/interop/layouts.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr BertNames kBert = {
@@ -37,4 +37,4 @@ std::string attention_param_name(BertFamily family, std::string_view param,
   return numbered(row->name, layer);
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

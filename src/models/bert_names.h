@@ -8,7 +8,7 @@
 
 #include "headwise/models/model_settings.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 inline constexpr std::string_view kWordTable =
     "embeddings.word_embeddings.weight";
@@ -36,4 +36,4 @@ std::string numbered(std::string_view name, std::size_t number);
 std::string attention_param_name(BertFamily family, std::string_view param,
                                  std::size_t layer);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

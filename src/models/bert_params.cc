@@ -14,7 +14,7 @@
 #include "models/bert_names.h"
 #include "models/kept_heads.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "read_bert_encoder";
@@ -394,4 +394,4 @@ Result<BertEncoder> BertEncoder::read(const std::string& folder,
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

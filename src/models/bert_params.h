@@ -8,7 +8,7 @@
 #include "headwise/base/result.h"
 #include "headwise/models/bert_encoder.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 struct BertParams {
   BertConfig config;  // with the heads that the file says were kept
@@ -27,4 +27,4 @@ void add_to_each_row(TensorView<float, 2> place,
 // Embeddings that look up in `tables`. Errors: out_of_memory.
 Status set_tables(BertEmbeddings& embeddings, BertTables tables);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -9,7 +9,7 @@
 
 #include "headwise/models/bert_encoder.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // Where each sequence's rows begin, and where the last one's end.
 std::vector<std::int64_t> offsets_of(const RaggedTokens& ids);
@@ -29,4 +29,4 @@ void embed(const RaggedTokens& ids, std::span<const std::int64_t> offsets,
 TensorView<const float, 1> gates_of(const BertOptions& options,
                                     std::size_t layer);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -6,7 +6,7 @@
 #include "models/bert_characters.h"
 #include "models/utf8.h"
 
-namespace headwise::bert {
+namespace headwise::inline HEADWISE_ABI::bert {
 
 // ---- Clean and spaced. ----
 
@@ -123,4 +123,4 @@ std::optional<Character> BertText::next() {
   return character;
 }
 
-}  // namespace headwise::bert
+}  // namespace headwise::inline HEADWISE_ABI::bert

@@ -22,7 +22,7 @@
 
 #include "headwise/models/wordpiece.h"
 
-namespace headwise::bert {
+namespace headwise::inline HEADWISE_ABI::bert {
 
 struct Character {
   char32_t code = 0;
@@ -89,4 +89,4 @@ class BertText {
   Character owed_;  // the second of two lower-case characters; code 0: none
 };
 
-}  // namespace headwise::bert
+}  // namespace headwise::inline HEADWISE_ABI::bert

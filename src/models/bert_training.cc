@@ -13,7 +13,7 @@
 #include "models/bert_rows.h"
 #include "run/float_environment.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "bert_encoder";
@@ -402,4 +402,4 @@ Result<BertGradients> BertEncoder::backward(BertSaved& saved,
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -9,7 +9,7 @@
 #include "models/bert_names.h"
 #include "models/bert_params.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "bert_encoder";
@@ -195,4 +195,4 @@ Status BertEncoder::replace_attention(std::size_t layer,
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

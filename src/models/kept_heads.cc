@@ -8,7 +8,7 @@
 #include "interop/error_text.h"
 #include "interop/json_events.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 using HeadLists = std::vector<std::vector<std::size_t>>;
@@ -138,4 +138,4 @@ void write_kept_heads(const BertConfig& config, SafetensorsMetadata& metadata) {
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

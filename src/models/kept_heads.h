@@ -14,7 +14,7 @@
 #include "headwise/interop/safetensors.h"
 #include "headwise/models/model_settings.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // Into config.kept_heads. Errors: bad_data for what is not as above or does not
 // fit the config; they begin with `subject`.
@@ -24,4 +24,4 @@ Status read_kept_heads(const SafetensorsMetadata& metadata,
 // Into the metadata; both texts are taken out where all heads were kept.
 void write_kept_heads(const BertConfig& config, SafetensorsMetadata& metadata);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

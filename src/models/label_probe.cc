@@ -16,7 +16,7 @@
 #include "interop/json_events.h"
 #include "models/utf8.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "label_probe";
@@ -279,4 +279,4 @@ std::size_t predicted_label(TensorView<const float, 2> logits,
   return best;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

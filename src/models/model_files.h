@@ -10,7 +10,7 @@
 #include "headwise/base/result.h"
 #include "headwise/models/model_settings.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // config.json
 Result<BertConfig> parse_bert_config(std::string_view text,
@@ -46,4 +46,4 @@ Result<TokenizerSettings> parse_sentence_config(std::string_view text,
 // config_sentence_transformers.json: nothing of it may be needed.
 Status check_prompts(std::string_view text, const std::string& subject);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

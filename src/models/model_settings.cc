@@ -10,7 +10,7 @@
 #include "interop/read_bytes.h"
 #include "models/model_files.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "read_model_settings";
@@ -194,4 +194,4 @@ Result<ModelSettings> read_model_settings(const std::string& folder) {
   return catching_out_of_memory([&] { return read(folder); });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

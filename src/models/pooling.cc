@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr float kLeastLength = 1e-12f;
@@ -136,4 +136,4 @@ void pool_backward(TensorView<const float, 2> hidden,
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -7,7 +7,7 @@
 #include "headwise/base/tensor_view.h"
 #include "headwise/models/model_settings.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // hidden (tokens, E), at least one -> `to`, E numbers for each pooling. A mean
 // is the sum over the tokens in their order, divided by their number; with
@@ -28,4 +28,4 @@ void pool_backward(TensorView<const float, 2> hidden,
                    std::span<const Pooling> pooling, bool normalize,
                    const float* d_embedding, TensorView<float, 2> d_hidden);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -5,7 +5,7 @@
 #include "interop/json_fields.h"
 #include "models/model_files.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // What newer files list under pooling_mode, and the switch of older files.
@@ -114,4 +114,4 @@ Result<std::vector<Pooling>> parse_pooling(std::string_view text,
   return fields->has(kModeKey) ? listed(*fields) : switched_on(*fields);
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -10,7 +10,7 @@
 #include "models/utf8.h"
 #include "run/float_environment.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "sentence_encoder";
@@ -273,4 +273,4 @@ Result<SentenceEmbeddings> SentenceEncoder::encode(
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

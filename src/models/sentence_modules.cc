@@ -4,7 +4,7 @@
 #include "interop/json_fields.h"
 #include "models/model_files.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr auto kKeys = std::to_array<std::string_view>({"type", "path"});
@@ -74,4 +74,4 @@ Result<SentenceModules> parse_sentence_modules(std::string_view text,
                          modules->size() == kChain.size()};
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

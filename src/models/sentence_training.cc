@@ -8,7 +8,7 @@
 #include "models/pooling.h"
 #include "run/float_environment.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "sentence_encoder";
@@ -90,4 +90,4 @@ Result<BertGradients> SentenceEncoder::backward(
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -5,7 +5,7 @@
 #include "interop/json_fields.h"
 #include "models/model_files.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // More is no limit: files without one say 1000000000000000019884624838656.
@@ -127,4 +127,4 @@ Status check_prompts(std::string_view text, const std::string& subject) {
              : ok();
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

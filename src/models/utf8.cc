@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 std::optional<DecodedCharacter> decode_utf8(std::string_view text) {
   constexpr std::size_t kLongest = 4;
@@ -63,4 +63,4 @@ Status check_utf8(const std::string& subject, std::string_view text) {
                    ") begins no character"};
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

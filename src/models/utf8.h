@@ -8,7 +8,7 @@
 
 #include "headwise/base/result.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 struct DecodedCharacter {
   char32_t code = 0;
@@ -28,4 +28,4 @@ void append_utf8(std::string& text, char32_t code);
 // begins no character".
 Status check_utf8(const std::string& subject, std::string_view text);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

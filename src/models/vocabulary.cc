@@ -10,7 +10,7 @@
 #include "interop/input_file.h"
 #include "models/utf8.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kInsideWord = "##";
@@ -212,4 +212,4 @@ Result<Vocabulary> parse_vocabulary(std::string_view text,
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -9,7 +9,7 @@
 #include "models/bert_text.h"
 #include "models/utf8.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // The tokens of one sentence as they are found.
@@ -198,4 +198,4 @@ Result<EncodedBatch> WordPiece::encode_batch(
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

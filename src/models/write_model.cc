@@ -17,7 +17,7 @@
 #include "models/bert_names.h"
 #include "models/kept_heads.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "write_model";
@@ -168,4 +168,4 @@ Status write_model(const std::string& source, const std::string& folder,
   return catching_out_of_memory([&] { return write(source, folder, changes); });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

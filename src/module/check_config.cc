@@ -11,7 +11,7 @@
 #include "headwise/base/checked_product.h"
 #include "headwise/module/multi_head_attention.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "multi_head_attention";
@@ -298,4 +298,4 @@ Result<std::size_t> check_params(const MultiHeadAttentionParams& params,
   return v_head_dim;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -6,7 +6,7 @@
 #include "headwise/base/result.h"
 #include "headwise/module/multi_head_attention.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // num_kv_heads of a configuration or of HeadCounts.
 template <class Heads>
@@ -21,4 +21,4 @@ std::size_t kv_heads_of(const Heads& heads) {
 Result<std::size_t> check_params(const MultiHeadAttentionParams& params,
                                  const HeadCounts& heads);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

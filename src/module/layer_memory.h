@@ -12,7 +12,7 @@
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/run/workspace.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // The three projected inputs.
 struct Projected {
@@ -64,4 +64,4 @@ class MultiHeadAttention::MemoryShelf {
   std::array<std::atomic<LayerMemory*>, 16> kept_{};
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

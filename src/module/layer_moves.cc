@@ -7,7 +7,7 @@
 #include "headwise/steps/heads.h"
 #include "steps/project.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 Result<Projected> make_projected(const MultiHeadAttentionParams& params,
@@ -158,4 +158,4 @@ Result<AttentionPlan> plan_of(const MultiHeadAttentionConfig& config,
                                options);
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -13,7 +13,7 @@
 #include "headwise/module/multi_head_attention.h"
 #include "module/layer_memory.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 struct LayerInputs {
   TensorView<const float, 3> query;  // (B, Lq, query_dim)
@@ -83,4 +83,4 @@ Result<SplitHeads> split(const Projected& projected,
 Result<Attended> attend(const AttentionPlan& plan, const SplitHeads& heads,
                         const OfEachRow& wanted, LayerMemory& memory);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -4,7 +4,7 @@
 #include "headwise/module/multi_head_attention.h"
 #include "module/layer_moves.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 struct MultiHeadAttention::RunFor {
   TraceSink* trace = nullptr;
@@ -30,4 +30,4 @@ struct MultiHeadAttention::Run {
   MultiHeadAttentionResult<3> result;  // empty where the output went elsewhere
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -12,7 +12,7 @@
 #include "headwise/steps/softmax.h"
 #include "run/float_environment.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 float rounded(double x) { return std::isnan(x) ? kNaN : static_cast<float>(x); }
@@ -171,4 +171,4 @@ template Result<MeanSquaredError<3>> mean_squared_error(
 template Result<MeanSquaredError<4>> mean_squared_error(
     TensorView<const float, 4>, TensorView<const float, 4>);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -15,7 +15,7 @@
 #include "module/layer_moves.h"
 #include "module/layer_run.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "multi_head_attention";
@@ -595,4 +595,4 @@ Result<MultiHeadAttentionResult<2>> MultiHeadAttention::forward(
   return result;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

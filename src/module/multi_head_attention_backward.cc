@@ -9,7 +9,7 @@
 #include "module/layer_moves.h"
 #include "module/layer_run.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "multi_head_attention";
@@ -290,4 +290,4 @@ Result<MultiHeadAttentionGradients> MultiHeadAttention::backward(
   return gradients;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "run/float_environment.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "optimizer";
@@ -325,4 +325,4 @@ Result<double> clip_gradient_norm(std::span<const std::span<float>> gradients,
   return norm;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

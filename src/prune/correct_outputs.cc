@@ -12,7 +12,7 @@
 #include "models/bert_names.h"
 #include "models/bert_rows.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "correct_outputs";
@@ -228,4 +228,4 @@ Status correct_outputs(BertEncoder& pruned, const BertEncoder& whole,
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "importance";
@@ -387,4 +387,4 @@ Status ImportanceRun::set_state(ImportanceState state) {
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -11,7 +11,7 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "remove_heads";
@@ -324,4 +324,4 @@ Status remove_heads(BertEncoder& encoder, std::span<const HeadId> heads,
   });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -12,7 +12,7 @@
 #include "models/pooling.h"
 #include "run/float_environment.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "sentence_losses";
@@ -333,4 +333,4 @@ GatedModel embedding_losses(const SentenceEncoder& encoder,
   return model;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -10,7 +10,7 @@
 
 #include "headwise/base/checked_product.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 class Arena {
  public:
@@ -61,4 +61,4 @@ std::span<T> make_array(Arena& arena, std::size_t count, const Args&... args) {
   return {place, count};
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -4,7 +4,7 @@
 #include <array>
 #include <atomic>
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // Enough that a thread which is held up leaves little to wait for.
@@ -56,4 +56,4 @@ void Executor::run_workers(std::size_t workers,
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

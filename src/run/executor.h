@@ -6,10 +6,10 @@
 #include "base/check.h"
 #include "headwise/run/executor.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 inline Status check_threads(std::size_t threads) {
   return check_at_least_one("executor", "threads", threads);
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

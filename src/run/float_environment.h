@@ -6,9 +6,11 @@
 #include <xmmintrin.h>
 #elif defined(__aarch64__)
 #include <cstdint>
+
+#include "headwise/version.h"
 #endif
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 class FloatEnvironment {
  public:
@@ -44,4 +46,4 @@ class FloatEnvironment {
 #endif
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

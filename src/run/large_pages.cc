@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #endif
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 void prefer_large_pages([[maybe_unused]] void* memory,
                         [[maybe_unused]] std::size_t bytes) {
@@ -22,4 +22,4 @@ void prefer_large_pages([[maybe_unused]] void* memory,
 #endif
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -4,10 +4,12 @@
 
 #include <cstddef>
 
-namespace headwise {
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI {
 
 // Asks the system for them; memory that nobody wrote to yet. Where it has none,
 // nothing happens.
 void prefer_large_pages(void* memory, std::size_t bytes);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

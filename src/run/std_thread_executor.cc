@@ -7,7 +7,7 @@
 
 #include "run/executor.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 struct Executor::Threads {
   std::size_t count = 1;
@@ -55,4 +55,4 @@ void Executor::spread(std::size_t workers,
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

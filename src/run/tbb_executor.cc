@@ -6,7 +6,7 @@
 
 #include "run/executor.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 struct Executor::Threads {
   // No arena of its own: the caller's.
@@ -61,4 +61,4 @@ void Executor::spread(std::size_t workers,
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

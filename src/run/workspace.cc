@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "run/arena.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 Result<Workspace> Workspace::create(std::size_t bytes) {
   // Beyond that even the allocator's own arithmetic may overflow.
@@ -30,4 +30,4 @@ void Workspace::Delete::operator()(std::byte* memory) const {
   ::operator delete (memory, std::align_val_t{Arena::kAlignment});
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -8,7 +8,7 @@
 #include "headwise/steps/softmax.h"
 #include "steps/rows.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // 2^(-8/n) for n a power of two: square roots and products alone, which are the
@@ -90,4 +90,4 @@ void add_alibi(TensorView<const float, 4> scores, const BoundAlibi& alibi,
                });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

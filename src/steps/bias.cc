@@ -5,7 +5,7 @@
 #include "headwise/steps/softmax.h"
 #include "steps/rows.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 Bias dense(const float* data, std::vector<std::size_t> extents,
            std::vector<std::ptrdiff_t> strides, std::vector<Axis> axes) {
@@ -50,4 +50,4 @@ void add_bias(TensorView<const float, 4> scores, const BoundBias& bias,
                });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

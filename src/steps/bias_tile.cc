@@ -2,7 +2,7 @@
 
 #include "kernels/score_terms.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 kernels::BiasTile corner_of(const BoundBias& bias, const Tile& tile) {
@@ -34,4 +34,4 @@ void restrict_by_bias(const BoundBias& bias, const Tile& tile,
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

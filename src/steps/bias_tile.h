@@ -7,7 +7,7 @@
 #include "headwise/steps/bias.h"
 #include "headwise/steps/mask.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // By reading the tile's biases: full without a -inf, empty with nothing else.
 TileKind classify_bias(const BoundBias& bias, const Tile& tile);
@@ -15,4 +15,4 @@ TileKind classify_bias(const BoundBias& bias, const Tile& tile);
 void restrict_by_bias(const BoundBias& bias, const Tile& tile,
                       std::span<std::uint64_t> allowed);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

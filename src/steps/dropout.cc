@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "kernels/dropout_tile.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 Status check_sequence_ids(TensorView<const std::int64_t, 1> ids,
@@ -155,4 +155,4 @@ void apply_dropout(TensorView<const float, 4> attn_weights,
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -10,7 +10,7 @@
 #include "run/float_environment.h"
 #include "steps/token_blocks.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::uint32_t kEmbeddingStream = 0;
@@ -125,4 +125,4 @@ Result<Tensor<float, 2>> Embedding::backward(
   return d_weight;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

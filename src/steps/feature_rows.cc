@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 Status check_feature_rows(std::string_view operation, std::string_view name,
                           const TensorView<const float, 2>& rows,
@@ -22,4 +22,4 @@ Status check_feature_rows(std::string_view operation, std::string_view name,
   return ok();
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

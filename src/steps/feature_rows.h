@@ -11,7 +11,7 @@
 #include "headwise/run/executor.h"
 #include "run/float_environment.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // Errors: shape_mismatch unless `rows` has the extents (N, E);
 // invalid_argument unless its elements lie side by side. `name` is what
@@ -39,4 +39,4 @@ void for_each_feature_row(const Executor& executor, const Extents<2>& extents,
                         });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -4,7 +4,7 @@
 #include "kernels/gelu.h"
 #include "steps/feature_rows.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 Status gelu(TensorView<const float, 2> x, TensorView<float, 2> y,
             const Executor& executor) {
@@ -48,4 +48,4 @@ Status gelu_backward(TensorView<const float, 2> x,
   return ok();
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -11,7 +11,7 @@
 #include "run/float_environment.h"
 #include "steps/token_blocks.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // The product of a gate and what it lets through: by select where it is 0.
@@ -160,4 +160,4 @@ Result<Tensor<float, 2>> gate_heads_backward(
   return d_gates;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 Status HeadGroups::check(std::string_view operation) const {
   if (!given()) {
@@ -35,4 +35,4 @@ Status HeadGroups::check(std::string_view operation) const {
   return ok();
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

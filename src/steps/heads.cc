@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 template <class T>
@@ -50,4 +50,4 @@ void average_heads(TensorView<const float, 4> attn_weights,
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -7,7 +7,7 @@
 #include "steps/feature_rows.h"
 #include "steps/layer_norm_terms.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // After the checks of x, and of a residual if there is one.
@@ -60,4 +60,4 @@ Status add_layer_norm(TensorView<const float, 2> x,
   return normalize_rows("add_layer_norm", x, &residual, params, y, executor);
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -13,7 +13,7 @@
 #include "steps/layer_norm_terms.h"
 #include "steps/token_blocks.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "layer_norm_backward";
@@ -151,4 +151,4 @@ Result<LayerNormGradients> layer_norm_backward(
                             std::move(*bias).total()};
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

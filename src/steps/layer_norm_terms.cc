@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 Result<kernels::LayerNormTerms> layer_norm_terms(std::string_view operation,
                                                  const LayerNormParams& params,
@@ -29,4 +29,4 @@ Result<kernels::LayerNormTerms> layer_norm_terms(std::string_view operation,
                                  static_cast<float>(params.eps), E};
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -8,7 +8,7 @@
 #include "headwise/steps/layer_norm.h"
 #include "kernels/layer_norm.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // Views of `params` that rows of E features can be normalised by. Errors:
 // shape_mismatch; invalid_argument for the eps.
@@ -16,4 +16,4 @@ Result<kernels::LayerNormTerms> layer_norm_terms(std::string_view operation,
                                                  const LayerNormParams& params,
                                                  std::size_t E);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "headwise/steps/softmax.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 using mask_rule::Causal;
@@ -349,4 +349,4 @@ void apply_mask(TensorView<const float, 4> scores, const BoundMask& mask,
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -11,7 +11,7 @@
 #include "headwise/steps/mask.h"
 #include "steps/bias_tile.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 using mask_rule::Causal;
@@ -402,4 +402,4 @@ void BoundMask::fill_words(const Tile& tile,
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 Result<TensorView<const float, 3>> merge_heads(
     TensorView<const float, 4> context) {
@@ -26,4 +26,4 @@ Tensor<float, 3> merge_heads(Tensor<float, 4>&& context) {
   return std::move(context).with_extents(Extents<3>{B, L, H * D});
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::array<std::string_view, 5> kAxisNames = {"B", "H", "Lq", "Lkv",
@@ -70,4 +70,4 @@ Status NamedAxes::check(const AttentionShape& shape, std::string_view operation,
   return check_shape(operation, argument, extents, names, expected);
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 Status check_one(TensorView<const std::int64_t, 1> offsets, std::size_t rows,
@@ -65,4 +65,4 @@ std::size_t longest(TensorView<const std::int64_t, 1> offsets) {
   return static_cast<std::size_t>(most);
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,6 +1,6 @@
 #include "headwise/steps/padding.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 Result<PaddedTokens> pad(const RaggedTokens& tokens,
                          const PaddingOptions& options,
@@ -36,4 +36,4 @@ Result<PaddedTokens> pad(const RaggedTokens& tokens,
                       *std::move(padding_mask)};
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

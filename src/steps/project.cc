@@ -7,7 +7,7 @@
 #include "kernels/gemm.h"
 #include "run/float_environment.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 using kernels::kStripFeatures;
@@ -192,4 +192,4 @@ void project(TensorView<const float, 3> x,
                         });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -8,7 +8,7 @@
 #include "headwise/run/executor.h"
 #include "headwise/steps/projection.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // One of the projections and where it goes.
 struct Projection {
@@ -23,4 +23,4 @@ void project(TensorView<const float, 3> x,
              std::span<const Projection> projections,
              std::span<const std::size_t> ends, const Executor& executor);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

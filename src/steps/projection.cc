@@ -10,7 +10,7 @@
 #include "run/large_pages.h"
 #include "steps/project.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 Result<Linear> Linear::create(const LinearConfig& config,
                               const RandomStream& random) {
@@ -129,4 +129,4 @@ Result<Tensor<float, 3>> Linear::forward(TensorView<const float, 3> x,
   return y;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

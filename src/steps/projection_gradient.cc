@@ -10,7 +10,7 @@
 #include "run/float_environment.h"
 #include "steps/token_blocks.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 using kernels::kStripFeatures;
@@ -220,4 +220,4 @@ Result<LinearGradients> Linear::backward_params(
                          bias_gradient(d_y, offsets, *std::move(bias))};
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // Far beyond any position, and i + start cannot overflow.
@@ -55,4 +55,4 @@ std::int64_t QueryStart::of(std::size_t b, const AttentionShape& shape) const {
   return 0;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -7,7 +7,7 @@
 
 #include "headwise/run/executor.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 // Calls body(b, h, i) once for each row; `extents` are B, Hq, Lq.
 template <class Body>
@@ -24,4 +24,4 @@ void for_each_row(const Executor& executor,
       });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -5,7 +5,7 @@
 #include "headwise/steps/softmax.h"
 #include "steps/rows.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 double default_scale(std::size_t D) {
   return 1 / std::sqrt(static_cast<double>(D));
@@ -70,4 +70,4 @@ void apply_softcap(TensorView<const float, 4> scores, double softcap,
                });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

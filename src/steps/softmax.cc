@@ -5,7 +5,7 @@
 
 #include "steps/rows.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 float empty_weight(EmptyRow empty_rows, std::size_t keys) {
@@ -55,4 +55,4 @@ void softmax(TensorView<const float, 4> masked_scores, EmptyRow empty_rows,
                });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

@@ -8,7 +8,7 @@
 
 #include "headwise/base/tensor_view.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 inline constexpr std::size_t kTokenBlock = 128;
 
@@ -38,4 +38,4 @@ void for_each_token_block(std::size_t B, std::size_t L,
   }
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

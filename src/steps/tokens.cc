@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 std::size_t max_sequence_length(const RaggedTokens& tokens) {
   std::size_t longest = 0;
@@ -39,4 +39,4 @@ Status check_tokens(const RaggedTokens& tokens, std::size_t vocab_size) {
   return ok();
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

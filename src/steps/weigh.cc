@@ -4,7 +4,7 @@
 
 #include "steps/rows.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
 
 void weigh(TensorView<const float, 4> attn_weights, const GroupedHeads& value,
            const BoundMask& mask, TensorView<const float, 3> lse,
@@ -41,4 +41,4 @@ void weigh(TensorView<const float, 4> attn_weights, const GroupedHeads& value,
                });
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI

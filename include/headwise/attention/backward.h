@@ -38,8 +38,10 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/steps/named_axes.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // What the backward pass reads. T is float (double in the reference).
 template <class T>
@@ -101,4 +103,5 @@ Status attention_backward(const BackwardInputs& inputs,
                           const AttentionGradients& gradients,
                           const AttentionOptions& options = {});
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

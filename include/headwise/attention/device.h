@@ -33,8 +33,10 @@
 #include "headwise/base/half.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 template <class T>
 struct DeviceInputs {
@@ -124,13 +126,15 @@ class DeviceAttentionPlan {
 
 // The same, each in one call.
 template <class T>
-Status attention(TensorView<const T, 4> query, TensorView<const T, 4> key,
-                 TensorView<const T, 4> value, const DeviceOutputs<T>& outputs,
-                 const AttentionOptions& options);
+HEADWISE_EXPORT Status attention(TensorView<const T, 4> query,
+                                 TensorView<const T, 4> key,
+                                 TensorView<const T, 4> value,
+                                 const DeviceOutputs<T>& outputs,
+                                 const AttentionOptions& options);
 template <class T>
-Status attention_backward(const DeviceBackwardInputs<T>& inputs,
-                          const DeviceGradients<T>& gradients,
-                          const AttentionOptions& options);
+HEADWISE_EXPORT Status attention_backward(const DeviceBackwardInputs<T>& inputs,
+                                          const DeviceGradients<T>& gradients,
+                                          const AttentionOptions& options);
 
 #define HEADWISE_DEVICE_TYPE(T)                                               \
   extern template Status DeviceAttentionPlan::run(                            \
@@ -147,4 +151,5 @@ HEADWISE_DEVICE_TYPE(BFloat16)
 HEADWISE_DEVICE_TYPE(Float16)
 #undef HEADWISE_DEVICE_TYPE
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -24,8 +24,10 @@
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 Status attention(TensorView<const float, 4> query,
                  TensorView<const float, 4> key,
@@ -42,4 +44,5 @@ Status attention(TensorView<const float, 4> query,
                  const AttentionOutputs& outputs,
                  const AttentionOptions& options = {});
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -13,8 +13,10 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/workspace.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 class AttentionPlan {
  public:
@@ -50,4 +52,5 @@ class AttentionPlan {
   std::size_t workspace_bytes_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -17,24 +17,25 @@
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // Shapes and errors as attention() (attention/forward.h).
 template <class T>
-Status reference_attention(TensorView<const T, 4> query,
-                           TensorView<const T, 4> key,
-                           TensorView<const T, 4> value,
-                           const AttentionOutputsOf<T>& outputs,
-                           const AttentionOptions& options = {});
+HEADWISE_EXPORT Status reference_attention(
+    TensorView<const T, 4> query, TensorView<const T, 4> key,
+    TensorView<const T, 4> value, const AttentionOutputsOf<T>& outputs,
+    const AttentionOptions& options = {});
 
 // The gradients, from the formulas of attention/backward.h over whole rows of
 // attention weights; inputs.output and inputs.softmax_rows are not read. Shapes
 // and errors as attention_backward().
 template <class T>
-Status reference_attention_backward(const BackwardInputsOf<T>& inputs,
-                                    const AttentionGradientsOf<T>& gradients,
-                                    const AttentionOptions& options = {});
+HEADWISE_EXPORT Status reference_attention_backward(
+    const BackwardInputsOf<T>& inputs, const AttentionGradientsOf<T>& gradients,
+    const AttentionOptions& options = {});
 
 extern template Status reference_attention_backward<float>(
     const BackwardInputsOf<float>&, const AttentionGradientsOf<float>&,
@@ -51,4 +52,5 @@ extern template Status reference_attention<double>(
     TensorView<const double, 4>, const AttentionOutputsOf<double>&,
     const AttentionOptions&);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

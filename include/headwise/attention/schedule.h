@@ -5,8 +5,10 @@
 #include <cstddef>
 
 #include "headwise/attention/spec.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 struct Schedule {
   enum class Split {
@@ -21,4 +23,5 @@ struct Schedule {
 
 Schedule schedule_of(const AttentionSpec& spec);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -20,8 +20,10 @@
 #include "headwise/steps/query_start.h"
 #include "headwise/steps/shape.h"
 #include "headwise/steps/softmax.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // Which attention weights are returned.
 enum class AttnWeights {
@@ -123,7 +125,8 @@ Result<AttentionShape> attention_shape(const Extents<4>& query,
 
 // Errors: shape_mismatch for a view that does not fit.
 template <class T>
-Status check_outputs(const AttentionSpec& spec,
-                     const AttentionOutputsOf<T>& outputs);
+HEADWISE_EXPORT Status check_outputs(const AttentionSpec& spec,
+                                     const AttentionOutputsOf<T>& outputs);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

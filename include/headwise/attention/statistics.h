@@ -36,8 +36,10 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // The mean of each head over the rows of all sequences that have a key and
 // stand below query_lengths.
@@ -75,4 +77,5 @@ Result<AttentionStatistics> attention_statistics(
     TensorView<const float, 4> value, const AttentionOutputs& outputs,
     const AttentionOptions& options);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -11,8 +11,10 @@
 #include "headwise/base/tensor_view.h"
 #include "headwise/steps/query_start.h"
 #include "headwise/steps/shape.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 enum class Statistic {
   entropy,
@@ -102,4 +104,5 @@ class BoundStatistics {
   AttentionShape shape_{};
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -12,8 +12,10 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/run/trace_sink.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 struct AttentionSteps {
   Tensor<float, 4> scores;           // (B, Hq, Lq, Lkv)
@@ -36,4 +38,5 @@ Result<AttentionSteps> stepwise_attention(TensorView<const float, 4> query,
                                           const AttentionOptions& options = {},
                                           TraceSink* trace = nullptr);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -10,8 +10,10 @@
 
 #include "headwise/base/dtype.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 class AnyView {
  public:
@@ -41,4 +43,5 @@ class AnyView {
   std::vector<std::ptrdiff_t> strides_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

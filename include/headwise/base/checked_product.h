@@ -7,7 +7,10 @@
 #include <optional>
 #include <span>
 
-namespace headwise {
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // The product of `factors`, or nothing when it does not fit in size_t. A zero
 // among them gives 0 whatever the others are.
@@ -28,4 +31,5 @@ constexpr std::optional<std::size_t> checked_product(
   return product;
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

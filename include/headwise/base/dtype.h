@@ -7,7 +7,10 @@
 #include <cstdint>
 #include <string_view>
 
-namespace headwise {
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 enum class DType {
   boolean,
@@ -100,4 +103,5 @@ struct DTypeOf<double> {
   static constexpr DType value = DType::float64;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

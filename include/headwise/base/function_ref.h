@@ -6,7 +6,10 @@
 #include <type_traits>
 #include <utility>
 
-namespace headwise {
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 template <class Signature>
 class FunctionRef;
@@ -33,4 +36,5 @@ class FunctionRef<R(Args...)> {
   R (*call_)(const void*, Args...);
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

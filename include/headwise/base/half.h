@@ -7,8 +7,10 @@
 #include <cstdint>
 
 #include "headwise/base/dtype.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 struct BFloat16 {
   std::uint16_t bits = 0;
@@ -83,4 +85,5 @@ struct DTypeOf<Float16> {
   static constexpr DType value = DType::float16;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

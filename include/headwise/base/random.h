@@ -11,7 +11,10 @@
 #include <cstdint>
 #include <span>
 
-namespace headwise {
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 struct Seed {
   std::uint64_t value = 0;
@@ -48,4 +51,5 @@ class RandomStream {
   std::uint32_t stream_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -13,7 +13,10 @@
 #include <utility>
 #include <variant>
 
-namespace headwise {
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 enum class ErrorCode {
   invalid_argument,  // a value or an option that makes no sense
@@ -98,4 +101,5 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

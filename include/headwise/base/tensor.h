@@ -18,8 +18,10 @@
 #include "headwise/base/checked_product.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 inline constexpr std::size_t kTensorAlignment = 64;
 
@@ -136,4 +138,5 @@ class Tensor {
   std::size_t capacity_ = 0;  // elements that the memory holds
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

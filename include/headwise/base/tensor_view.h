@@ -14,7 +14,10 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace headwise {
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 template <std::size_t Rank>
 using Extents = std::array<std::size_t, Rank>;
@@ -125,4 +128,5 @@ TensorView<T, 4> as_bhld(const TensorView<T, 4>& blhd) {
   return blhd.permuted({0, 2, 1, 3});
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

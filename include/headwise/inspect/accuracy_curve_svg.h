@@ -20,8 +20,10 @@
 #include <vector>
 
 #include "headwise/inspect/step_table.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // In percent. Where low or high is no finite number there is neither.
 struct AccuracyPoint {
@@ -52,4 +54,5 @@ struct AccuracyCurve {
 // Without any point the picture says so. Throws std::bad_alloc alone.
 std::string accuracy_curve_svg(const AccuracyCurve& curve);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -20,8 +20,10 @@
 #include <vector>
 
 #include "headwise/inspect/step_table.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // In the place of the number of a head that there is none of: it is hatched.
 inline constexpr double kPrunedHead = std::numeric_limits<double>::quiet_NaN();
@@ -48,4 +50,5 @@ struct HeadScores {
 // Without any head the picture says so. Throws std::bad_alloc alone.
 std::string head_scores_svg(const HeadScores& scores);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

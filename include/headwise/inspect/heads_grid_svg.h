@@ -9,8 +9,10 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/inspect/step_table.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 struct GridHead {
   std::size_t layer;
@@ -43,4 +45,5 @@ struct HeadsGridPicture {
 inline constexpr std::size_t kLargestMap = 64;
 Result<std::string> heads_grid_svg(const HeadsGridPicture& picture);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -11,8 +11,10 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/inspect/step_table.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 struct HeadsPicture {
   TensorView<const float, 3> attn_weights;  // (H, Lq, Lkv)
@@ -36,4 +38,5 @@ inline constexpr std::size_t kLargestPicture = std::size_t{1} << 24;
 inline constexpr std::size_t kMostPictureHeads = 4096;
 Result<std::string> heads_svg(const HeadsPicture& picture);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

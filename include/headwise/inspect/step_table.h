@@ -5,7 +5,10 @@
 #include <span>
 #include <string_view>
 
-namespace headwise {
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 enum class Language { en, ko };
 
@@ -27,4 +30,5 @@ const StepInfo& additive_scores_step();
 // Null for a name that is no step.
 const StepInfo* find_step(std::string_view name);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

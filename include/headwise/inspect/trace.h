@@ -19,8 +19,10 @@
 #include "headwise/base/dtype.h"
 #include "headwise/run/trace_sink.h"
 #include "headwise/steps/mask.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 struct TracedStep {
   std::string name;                  // "scores"
@@ -89,4 +91,5 @@ struct JobShape {
 };
 std::vector<TracedStep> list_steps(const JobShape& job);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -31,8 +31,10 @@
 #include "headwise/base/tensor_view.h"
 #include "headwise/inspect/step_table.h"
 #include "headwise/inspect/trace.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 inline constexpr std::size_t kMostMapLength = 1024;
 inline constexpr std::size_t kMostPageBytes = std::size_t{512} << 20;
@@ -100,4 +102,5 @@ class ViewPage {
   std::unique_ptr<Parts> parts_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -32,8 +32,10 @@
 #include "headwise/base/dtype.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 namespace detail {
 
@@ -140,4 +142,5 @@ inline Status check_finite(const Array& array, std::string_view operation,
   return check_finite(array.view(), operation, name);
 }
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -23,8 +23,10 @@
 #include <string>
 
 #include "headwise/base/result.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 Status write_file_atomically(const std::string& path,
                              std::span<const std::byte> bytes);
@@ -34,4 +36,5 @@ Status write_file_atomically(
     const std::string& path,
     std::span<const std::span<const std::byte>> pieces);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

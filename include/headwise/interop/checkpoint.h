@@ -40,8 +40,10 @@
 #include "headwise/base/result.h"
 #include "headwise/interop/npz.h"
 #include "headwise/module/optimizer.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 inline constexpr std::int64_t kCheckpointFormat = 1;
 
@@ -81,4 +83,5 @@ Result<Checkpoint> read_checkpoint(const std::string& path);
 Status check_model(const Checkpoint& checkpoint, const std::string& path,
                    const ModelConfig& config, const ParamShapes& params);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

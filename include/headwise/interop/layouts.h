@@ -42,8 +42,10 @@
 #include "headwise/base/result.h"
 #include "headwise/interop/array.h"
 #include "headwise/interop/npz.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 enum class ParamForm {
   weight,        // (out, in), as here
@@ -136,4 +138,5 @@ Result<NamedArrays> lay_out(const LayerParams& layer, std::size_t number,
                             const Layout& layout,
                             std::optional<std::string_view> prefix = {});
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -32,8 +32,10 @@
 #include "headwise/base/any_view.h"
 #include "headwise/base/result.h"
 #include "headwise/interop/array.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 Result<Array> read_npy(const std::string& path);
 // The same of bytes in memory; messages say `name` for the file.
@@ -45,4 +47,5 @@ Status write_npy(const std::string& path, const AnyView& view);
 // The bytes that write_npy writes.
 Result<std::vector<std::byte>> format_npy(const AnyView& view);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

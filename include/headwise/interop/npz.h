@@ -30,8 +30,10 @@
 #include "headwise/base/any_view.h"
 #include "headwise/base/result.h"
 #include "headwise/interop/array.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 using NamedArrays = std::map<std::string, Array>;
 
@@ -44,4 +46,5 @@ Result<NamedArrays> parse_npz(std::span<const std::byte> bytes,
 Status write_npz(const std::string& path,
                  const std::map<std::string, AnyView>& arrays);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -30,8 +30,10 @@
 #include "headwise/interop/array.h"
 #include "headwise/interop/layouts.h"
 #include "headwise/interop/npz.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // Names as headwise writes them. A parameter in neither list is an error.
 struct ParamNames {
@@ -60,4 +62,5 @@ Result<LayerParams> read_layer_params(const std::string& path,
 // "W_o.weight" or "w_0.weight"; another name is returned as it is.
 std::string param_name(std::string_view name);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

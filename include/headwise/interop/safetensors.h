@@ -46,8 +46,16 @@
 #include "headwise/base/dtype.h"
 #include "headwise/base/result.h"
 #include "headwise/interop/array.h"
+#include "headwise/version.h"
 
-namespace headwise {
+namespace headwise::inline HEADWISE_ABI {
+
+class SafetensorsReader;  // not exported
+
+}  // namespace headwise::inline HEADWISE_ABI
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 enum class FileAccess {
   // The whole file is read into memory: for files that others may change.
@@ -125,4 +133,5 @@ Result<std::vector<std::byte>> format_safetensors(
     const std::map<std::string, AnyView>& tensors,
     const SafetensorsMetadata& metadata = {});
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

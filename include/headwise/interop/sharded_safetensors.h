@@ -31,8 +31,10 @@
 #include "headwise/base/result.h"
 #include "headwise/interop/array.h"
 #include "headwise/interop/safetensors.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 class ShardedSafetensors {
  public:
@@ -61,4 +63,5 @@ class ShardedSafetensors {
 Result<ShardedSafetensors> open_sharded_safetensors(
     const std::string& index, FileAccess access = FileAccess::read);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

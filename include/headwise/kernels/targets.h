@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "headwise/base/result.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // Built into the library and offered by the processor, by Highway's names in
 // lower case ("avx3", "avx2", "neon", ...), the best first.
@@ -26,4 +28,5 @@ Status check_target();
 // (docs/arithmetic.md): those with fused multiply-add do.
 bool promises_same_bits(const std::string& target);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -64,8 +64,10 @@
 #include "headwise/steps/layer_norm.h"
 #include "headwise/steps/projection.h"
 #include "headwise/steps/tokens.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 struct BertLayer {
   MultiHeadAttention attention;
@@ -225,4 +227,5 @@ class BertEncoder {
   std::vector<BertLayer> layers_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -32,8 +32,10 @@
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/progress.h"
 #include "headwise/steps/projection.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // All examples in each step, AdamW from parameters of 0: no chance is in it.
 struct ProbeTraining {
@@ -83,4 +85,5 @@ class LabelProbe {
 // The label of the largest of a row's logits, the first among equals.
 std::size_t predicted_label(TensorView<const float, 2> logits, std::size_t row);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

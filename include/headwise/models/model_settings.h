@@ -39,8 +39,10 @@
 
 #include "headwise/base/result.h"
 #include "headwise/models/wordpiece.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 inline constexpr std::size_t kLargestSettings = std::size_t{1} << 24;
 
@@ -106,4 +108,5 @@ struct ModelSettings {
 
 Result<ModelSettings> read_model_settings(const std::string& folder);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -32,8 +32,10 @@
 #include "headwise/models/wordpiece.h"
 #include "headwise/run/executor.h"
 #include "headwise/run/progress.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 struct SentenceOptions {
   // Counts sentences; called by one thread at a time, whichever it is.
@@ -113,4 +115,5 @@ class SentenceEncoder {
   BertEncoder encoder_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

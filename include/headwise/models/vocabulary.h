@@ -24,8 +24,10 @@
 
 #include "headwise/base/result.h"
 #include "headwise/steps/tokens.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 inline constexpr std::size_t kLongestToken = 512;
 inline constexpr std::size_t kLargestVocabulary = std::size_t{1} << 26;
@@ -91,4 +93,5 @@ Result<Vocabulary> read_vocabulary(const std::string& path);
 Result<Vocabulary> parse_vocabulary(std::string_view text,
                                     std::string_view name);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -41,8 +41,10 @@
 #include "headwise/models/vocabulary.h"
 #include "headwise/run/progress.h"
 #include "headwise/steps/tokens.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 inline constexpr std::size_t kLongestWord = 100;
 
@@ -101,4 +103,5 @@ class WordPiece {
   WordPieceOptions options_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -27,8 +27,10 @@
 #include "headwise/base/result.h"
 #include "headwise/models/label_probe.h"
 #include "headwise/models/model_settings.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 struct ModelChanges {
   // By the names that BertEncoder::params() has.
@@ -40,4 +42,5 @@ struct ModelChanges {
 Status write_model(const std::string& source, const std::string& folder,
                    const ModelChanges& changes);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

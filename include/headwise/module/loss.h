@@ -30,8 +30,10 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // The target of a row that does not count (PyTorch's ignore_index).
 inline constexpr std::int64_t kIgnoredTarget = -100;
@@ -55,8 +57,9 @@ struct MeanSquaredError {
 // Rank 1 to 4. Errors: shape_mismatch; invalid_argument without an element;
 // out_of_memory.
 template <std::size_t Rank>
-Result<MeanSquaredError<Rank>> mean_squared_error(
+HEADWISE_EXPORT Result<MeanSquaredError<Rank>> mean_squared_error(
     TensorView<const float, Rank> prediction,
     TensorView<const float, Rank> target);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -55,8 +55,10 @@
 #include "headwise/base/tensor.h"
 #include "headwise/run/trace_sink.h"
 #include "headwise/steps/projection.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // An input size that is taken from the tensors of the first call.
 inline constexpr std::size_t kFromFirstCall = ~std::size_t{0};
@@ -291,4 +293,5 @@ class MultiHeadAttention {
   std::shared_ptr<MemoryShelf> memory_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

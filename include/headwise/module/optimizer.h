@@ -42,8 +42,10 @@
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 struct SgdConfig {
   double learning_rate = 1e-3;
@@ -131,4 +133,5 @@ class Optimizer {
 Result<double> clip_gradient_norm(std::span<const std::span<float>> gradients,
                                   double max_norm);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

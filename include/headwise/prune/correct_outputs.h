@@ -32,8 +32,10 @@
 #include "headwise/run/executor.h"
 #include "headwise/run/progress.h"
 #include "headwise/steps/tokens.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 struct CorrectOptions {
   double ridge = 0.1;
@@ -45,4 +47,5 @@ Status correct_outputs(BertEncoder& pruned, const BertEncoder& whole,
                        const RaggedTokens& calibration,
                        const CorrectOptions& options = {});
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

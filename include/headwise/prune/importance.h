@@ -44,8 +44,10 @@
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // A head by the number that it had before any was pruned.
 struct HeadId {
@@ -178,4 +180,5 @@ class ImportanceRun {
   ImportanceState state_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

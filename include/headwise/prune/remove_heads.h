@@ -37,8 +37,10 @@
 #include "headwise/models/bert_encoder.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/prune/importance.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // What becomes of what a head adds to every output.
 enum class ConstantPart { into_bias, dropped };
@@ -53,4 +55,5 @@ Result<MultiHeadAttention> remove_heads(
 Status remove_heads(BertEncoder& encoder, std::span<const HeadId> heads,
                     ConstantPart constant = ConstantPart::into_bias);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

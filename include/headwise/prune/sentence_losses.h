@@ -18,8 +18,10 @@
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/prune/importance.h"
 #include "headwise/run/executor.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // The cross-entropy of the label that the probe should find in each sentence.
 // Gradients ask for an encoder that was read for training.
@@ -37,4 +39,5 @@ GatedModel embedding_losses(
     const SentenceEncoder& encoder, const RaggedTokens& ids, Seed seed = {},
     const Executor& executor = Executor::default_executor());
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -4,7 +4,10 @@
 //   attention(q, k, v, {.output = out}, {.device = Device::cuda(stream)});
 #pragma once
 
-namespace headwise {
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 struct Device {
   enum class Kind { cpu, cuda };
@@ -17,4 +20,5 @@ struct Device {
   static Device cuda(void* stream = nullptr) { return {Kind::cuda, stream}; }
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

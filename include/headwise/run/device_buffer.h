@@ -12,8 +12,10 @@
 
 #include "headwise/base/result.h"
 #include "headwise/run/device.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 class DeviceBuffer {
  public:
@@ -45,4 +47,5 @@ Status wait_for(const Device& device);
 // As its maker calls it. Errors: unsupported, device_error.
 Result<std::string> name_of(const Device& device);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

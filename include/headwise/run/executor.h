@@ -8,8 +8,10 @@
 
 #include "headwise/base/function_ref.h"
 #include "headwise/base/result.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 class Executor {
  public:
@@ -46,4 +48,5 @@ class Executor {
   std::shared_ptr<Threads> threads_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -6,8 +6,10 @@
 #include <string_view>
 
 #include "headwise/base/any_view.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 class TraceSink {
  public:
@@ -21,4 +23,5 @@ class TraceSink {
                        const AnyView& tensor) = 0;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

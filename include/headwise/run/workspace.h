@@ -10,8 +10,10 @@
 #include <memory>
 
 #include "headwise/base/result.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 class Workspace {
  public:
@@ -34,4 +36,5 @@ class Workspace {
   std::size_t bytes_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -23,8 +23,10 @@
 #include "headwise/run/executor.h"
 #include "headwise/steps/query_start.h"
 #include "headwise/steps/shape.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // The paper's slopes (num_heads): for n = num_heads a power of two 2^(-8/n),
 // 2^(-16/n), ..., 2^-8; else those of the power of two below, followed by every
@@ -63,4 +65,5 @@ class BoundAlibi {
 void add_alibi(TensorView<const float, 4> scores, const BoundAlibi& alibi,
                TensorView<float, 4> alibi_scores, const Executor& executor);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

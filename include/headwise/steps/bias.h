@@ -25,8 +25,10 @@
 #include "headwise/run/executor.h"
 #include "headwise/steps/named_axes.h"
 #include "headwise/steps/shape.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 class Bias {
  public:
@@ -90,4 +92,5 @@ class BoundBias {
 void add_bias(TensorView<const float, 4> scores, const BoundBias& bias,
               TensorView<float, 4> biased_scores, const Executor& executor);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

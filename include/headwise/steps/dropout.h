@@ -26,8 +26,10 @@
 #include "headwise/steps/query_start.h"
 #include "headwise/steps/shape.h"
 #include "headwise/steps/tile.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 struct Dropout {
   // The probability that a weight is dropped. Not given: 0, or in a layer the
@@ -94,4 +96,5 @@ class BoundDropout {
 void apply_dropout(TensorView<const float, 4> attn_weights,
                    const BoundDropout& dropout, TensorView<float, 4> dropped);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

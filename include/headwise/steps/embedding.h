@@ -26,8 +26,10 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/steps/tokens.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 struct EmbeddingConfig {
   std::size_t vocab_size = 0;
@@ -70,4 +72,5 @@ class Embedding {
   Tensor<float, 2> weight_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

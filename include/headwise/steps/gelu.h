@@ -31,8 +31,10 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // The elements of a row lie side by side; rows may lie anywhere. y is x or does
 // not overlap it. Errors: shape_mismatch; invalid_argument for a stride of E
@@ -46,4 +48,5 @@ Status gelu_backward(TensorView<const float, 2> x,
                      TensorView<const float, 2> d_y, TensorView<float, 2> d_x,
                      const Executor& executor = Executor::default_executor());
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -32,8 +32,10 @@
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // Errors: shape_mismatch; invalid_argument for a gate that is not finite. The
 // message says `operation` for the one that was called.
@@ -54,4 +56,5 @@ Result<Tensor<float, 2>> gate_heads_backward(
     TensorView<const std::int64_t, 1> offsets = {},
     const Executor& executor = Executor::default_executor());
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

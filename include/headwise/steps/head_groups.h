@@ -18,8 +18,10 @@
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 class HeadGroups {
  public:
@@ -83,4 +85,5 @@ struct GroupedHeads {
   }
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -14,8 +14,10 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // Errors: invalid_argument when num_heads is 0 or does not divide the features.
 Result<TensorView<const float, 4>> split_heads(TensorView<const float, 3> x,
@@ -28,4 +30,5 @@ Result<TensorView<float, 4>> split_heads(TensorView<float, 3> x,
 void average_heads(TensorView<const float, 4> attn_weights,
                    TensorView<float, 4> mean);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

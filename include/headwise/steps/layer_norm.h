@@ -49,8 +49,10 @@
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 struct LayerNormParams {
   Tensor<float, 1> weight;  // (E)
@@ -90,4 +92,5 @@ Result<LayerNormGradients> layer_norm_backward(
     TensorView<const std::int64_t, 1> offsets = {},
     const Executor& executor = Executor::default_executor());
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -39,8 +39,10 @@
 #include "headwise/steps/query_start.h"
 #include "headwise/steps/shape.h"
 #include "headwise/steps/tile.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // One query-key pair. `position` is i + query_start.
 struct Pair {
@@ -199,4 +201,5 @@ class BoundMask {
 void apply_mask(TensorView<const float, 4> scores, const BoundMask& mask,
                 TensorView<float, 4> masked_scores);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -10,8 +10,10 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // Errors: invalid_argument when the heads of a token do not lie side by side
 // (stride of H other than D times the stride of D), since then no view is the
@@ -22,4 +24,5 @@ Result<TensorView<const float, 3>> merge_heads(
 // The same of a tensor that is its own: its memory moves along.
 Tensor<float, 3> merge_heads(Tensor<float, 4>&& context);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

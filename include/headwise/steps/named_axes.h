@@ -12,8 +12,10 @@
 
 #include "headwise/base/result.h"
 #include "headwise/steps/shape.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // The name of one axis of a dense tensor over the scores. `one` is an axis of
 // extent 1.
@@ -40,4 +42,5 @@ struct NamedAxes {
   }
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

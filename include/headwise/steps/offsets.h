@@ -18,8 +18,10 @@
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // Views of B + 1 numbers that must outlive the call; no views: the batch is not
 // ragged.
@@ -58,4 +60,5 @@ class Offsets {
 // The longest of the sequences.
 std::size_t longest(TensorView<const std::int64_t, 1> offsets);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

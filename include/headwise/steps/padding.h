@@ -17,8 +17,10 @@
 #include "headwise/base/tensor.h"
 #include "headwise/run/progress.h"
 #include "headwise/steps/tokens.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // What counts as padding. The two differ when pad_id occurs inside a sequence.
 enum class PaddingBy {
@@ -42,4 +44,5 @@ Result<PaddedTokens> pad(const RaggedTokens& tokens,
                          const PaddingOptions& options = {},
                          const Progress& progress = {});
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -43,8 +43,10 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/run/executor.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 struct LinearGradients {
   Tensor<float, 2> weight;  // (out_features, in_features)
@@ -133,4 +135,5 @@ class Linear {
   Tensor<float, 1> packed_;
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

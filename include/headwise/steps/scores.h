@@ -22,8 +22,10 @@
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
 #include "headwise/steps/head_groups.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // 1 / sqrt(D).
 double default_scale(std::size_t D);
@@ -47,4 +49,5 @@ void apply_softcap(TensorView<const float, 4> scores, double softcap,
                    TensorView<float, 4> capped_scores,
                    const Executor& executor);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

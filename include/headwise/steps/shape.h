@@ -7,8 +7,10 @@
 #include "headwise/base/tensor_view.h"
 #include "headwise/steps/head_groups.h"
 #include "headwise/steps/offsets.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // Where the rows of one sequence stand in the tensors.
 struct SequencePlace {
@@ -62,4 +64,5 @@ struct AttentionShape {
   }
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -17,8 +17,10 @@
 
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // What a row with no key left gives.
 enum class EmptyRow {
@@ -37,4 +39,5 @@ void softmax(TensorView<const float, 4> masked_scores, EmptyRow empty_rows,
              TensorView<float, 4> attn_weights, TensorView<float, 3> lse,
              const Executor& executor);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -5,7 +5,10 @@
 
 #include <cstddef>
 
-namespace headwise {
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 struct Tile {
   std::size_t b;
@@ -16,4 +19,5 @@ struct Tile {
   std::size_t keys;  // at most 128
 };
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "headwise/base/result.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 using TokenId = std::int64_t;
 using RaggedTokens = std::vector<std::vector<TokenId>>;
@@ -26,4 +28,5 @@ Status check_token(TokenId id, std::size_t b, std::size_t t,
                    std::size_t vocab_size);
 Status check_tokens(const RaggedTokens& tokens, std::size_t vocab_size);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -16,8 +16,10 @@
 #include "headwise/steps/head_groups.h"
 #include "headwise/steps/mask.h"
 #include "headwise/steps/softmax.h"
+#include "headwise/version.h"
 
-namespace headwise {
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 // `lse` (B, Hq, Lq) tells the rows without a key (-inf); `empty_rows` what
 // they give. The shapes must fit.
@@ -26,4 +28,5 @@ void weigh(TensorView<const float, 4> attn_weights, const GroupedHeads& value,
            EmptyRow empty_rows, TensorView<float, 4> context,
            const Executor& executor);
 
-}  // namespace headwise
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop
