@@ -148,4 +148,5 @@ target_link_libraries(headwise_io PUBLIC headwise PRIVATE ${io_targets})
 target_include_directories(headwise_io SYSTEM PRIVATE
   $<TARGET_PROPERTY:nlohmann_json::nlohmann_json,INTERFACE_INCLUDE_DIRECTORIES>
   $<TARGET_PROPERTY:Eigen3::Eigen,INTERFACE_INCLUDE_DIRECTORIES>)
+headwise_precompile(headwise_io)
 headwise_internals(headwise_io)

@@ -10,6 +10,8 @@ function(headwise_target name)
   target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:
     -ffp-contract=off
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+    # g++ 12 sees overlaps in std::string where there are none (bug 105651).
+    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
     $<$<BOOL:${HEADWISE_WERROR}>:-Werror>>)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
@@ -23,6 +25,23 @@ function(headwise_target name)
       -fsanitize=${HEADWISE_SANITIZE} -fno-omit-frame-pointer
       -fno-sanitize-recover=all)
     target_link_options(${name} PUBLIC -fsanitize=${HEADWISE_SANITIZE})
+  endif()
+endfunction()
+
+# headwise_precompile(NAME HEADERS...): these headers and those of the standard
+# library that most sources include are parsed once.
+function(headwise_precompile name)
+  if(NOT HEADWISE_PCH)
+    return()
+  endif()
+  target_precompile_headers(${name} PRIVATE
+    <algorithm> <array> <cmath> <cstddef> <cstdint> <cstring> <functional>
+    <limits> <map> <memory> <optional> <span> <string> <string_view> <utility>
+    <variant> <vector> ${ARGN})
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    # For ccache: else each build's header would be another.
+    target_compile_options(${name} PRIVATE
+      "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
   endif()
 endfunction()
 

@@ -31,7 +31,7 @@ TEST(ClosestTest, GuessesNothingFarAway) {
 }
 
 // What `check` says about `text`, and what it makes of it.
-std::string said(const CLI::Validator& check, std::string text,
+std::string said(const Check& check, std::string text,
                  std::string* made = nullptr) {
   std::string message = check(text);
   if (made != nullptr) {
@@ -91,19 +91,19 @@ TEST(ChecksTest, OneOfSaysWhichAndWhatWasMeant) {
   EXPECT_NE(said(not_empty(), ""), "");
 }
 
+// A program with these commands.
+struct SmallProgram : Program {
+  SmallProgram() : Program("headwise", "", "", "headwise 1.2.3") {
+    add_explain(arguments(), chosen);
+    add_run(arguments(), chosen);
+    add_info(arguments(), chosen);
+  }
+  Command chosen;
+};
+
 // The sentence for a command line that is wrong; "" when it is right.
 std::string sentence(const std::vector<std::string>& arguments) {
-  CLI::App app{"", "headwise"};
-  Command chosen;
-  add_explain(app, chosen);
-  add_run(app, chosen);
-  add_info(app, chosen);
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::ParseError& error) {
-    return parse_error_text(app, error, arguments);
-  }
-  return "";
+  return SmallProgram().parse(arguments).error.value_or("");
 }
 
 TEST(ParseErrorTest, NamesTheOptionWhatWasGivenAndWhatWasExpected) {
@@ -163,20 +163,33 @@ TEST(ParseErrorTest, NegativeNumbersAreValues) {
 }
 
 TEST(OperationOptionsTest, BothCommandsTakeTheSame) {
-  CLI::App app{"", "headwise"};
-  Command chosen;
-  add_explain(app, chosen);
-  add_run(app, chosen);
-  for (const char* name :
-       {"--threads", "--causal", "--window", "--query-start", "--key-lengths",
-        "--key-starts", "--key-padding", "--documents", "--query-documents",
-        "--mask", "--mask-axes", "--scale", "--empty-rows", "--keep-mask",
-        "--dropout", "--dropout-seed", "--sequence-ids"}) {
-    for (const char* command : {"explain", "run"}) {
-      EXPECT_NE(app.get_subcommand(command)->get_option_no_throw(name), nullptr)
+  for (const char* command : {"explain", "run"}) {
+    const auto help = SmallProgram().parse({command, "--help"}).text;
+    ASSERT_TRUE(help.has_value());
+    for (const char* name :
+         {"--threads", "--causal", "--window", "--query-start", "--key-lengths",
+          "--key-starts", "--key-padding", "--documents", "--query-documents",
+          "--mask", "--mask-axes", "--scale", "--empty-rows", "--keep-mask",
+          "--dropout", "--dropout-seed", "--sequence-ids"}) {
+      EXPECT_NE(help->find(std::string("  ") + name + " "), std::string::npos)
           << command << ' ' << name;
     }
   }
+}
+
+TEST(ProgramTest, TextInsteadOfACommand) {
+  EXPECT_EQ(SmallProgram().parse({"--version"}).text, "headwise 1.2.3\n");
+  SmallProgram program;
+  const Program::Parsed parsed = program.parse({});
+  EXPECT_FALSE(parsed.text || parsed.error || program.chosen);
+}
+
+TEST(ProgramTest, AnEmptyTextIsAText) {
+  Program program("headwise", "", "", "");
+  std::optional<std::string> text;
+  program.arguments().add_option("TEXT", text, "");
+  EXPECT_FALSE(program.parse({""}).error);
+  EXPECT_EQ(text, "");
 }
 
 }  // namespace

@@ -1,0 +1,2 @@
+// Nothing: its target precompiles the headers of the tests.
+int main() {}
