@@ -129,7 +129,8 @@ def declared_functions(text):
             if scope and not re.search(r"\benum\b", chunk):
                 head = re.sub(r"(?<!:):(?!:).*", "", scope.group(), flags=re.S)
                 name = re.sub(r"\b(final|HEADWISE_\w+)\b", "", head).split()[1:]
-                scopes.append(name[0] if name and name[0] != "headwise" else "")
+                ours = not name or name[0].startswith("headwise")
+                scopes.append("" if ours else name[0])
                 chunk = ""
             else:
                 at = matching_end(text, at - 1, "{}")
@@ -146,7 +147,8 @@ def declared_functions(text):
             if re.search(r"= (default|delete|0)$|\bconstexpr\b", declaration):
                 continue
             if re.search(r"\)[ a-z&]*$", declaration):
-                found.append("::".join([*filter(None, scopes), function_name(declaration)]))
+                name = function_name(declaration)
+                found.append("::".join([*filter(None, scopes), name]))
         elif char == ":" and re.fullmatch(r"\s*(public|private|protected)", chunk):
             chunk = ""
         else:
