@@ -10,9 +10,6 @@ function(headwise_target name)
   target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:
     -ffp-contract=off
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-    # What g++ 12 says of std::string's + at -O3 is wrong (bug 105651).
-    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:
-      -Wno-restrict -Wno-stringop-overflow>
     $<$<BOOL:${HEADWISE_WERROR}>:-Werror>>)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
