@@ -22,7 +22,7 @@ class SafetensorsReader {
                                        std::string subject);
 
  private:
-  static Result<SafetensorsFile> read_stream(InputFile file);
+  static Result<SafetensorsFile> read_stream(InputFile input);
 };
 
 }  // namespace headwise::inline HEADWISE_ABI
