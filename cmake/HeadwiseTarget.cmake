@@ -11,6 +11,13 @@ function(headwise_target name)
     -ffp-contract=off
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion
     $<$<BOOL:${HEADWISE_WERROR}>:-Werror>>)
+  if(HEADWISE_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU"
+     AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # It warns of std::string's + (bug 105651), and of a precompiled header it no
+    # longer knows that this is the system's.
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:
+      -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow>)
+  endif()
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
     # The kernels keep vectors in arrays, which vectors of no fixed size can't
