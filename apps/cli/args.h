@@ -41,7 +41,7 @@ class Arguments {
  public:
   explicit Arguments(CLI::App* app) : app_(app) {}
 
-  // A subcommand whose help begins with `examples`, one a line.
+  // A subcommand. Its help begins with `examples`, one per line.
   Arguments add_command(const std::string& name, const std::string& description,
                         const std::string& examples) const;
   // A name without "--" is positional. T: std::string, a number, std::optional

@@ -254,7 +254,7 @@ void add_bench(const Arguments& app, Command& chosen) {
       .type_name("NAME")
       .check(one_of(names_and_all()));
   command.add_count("--threads", flags->threads,
-                    "at most so many as there are processors (default 1)");
+                    "threads, at most the number of processors (default 1)");
   command.add_count("--rounds", flags->rounds, "measurements (default 10)");
   command
       .add_option("--device", flags->device,

@@ -52,7 +52,7 @@ def symbols_of(readelf, table, path):
     symbols = []
     for line in lines:
         fields = line.split()
-        # Num: Value Size Type Bind Vis Ndx Name; a file's own name is no symbol.
+        # Num: Value Size Type Bind Vis Ndx Name. Skip the entries of file names.
         if len(fields) < 8 or not fields[0][:-1].isdigit() or fields[3] == "FILE":
             continue
         if fields[6] == "ABS":  # the name of a version node
