@@ -339,8 +339,7 @@ void add_options(const Arguments& command, ImportanceFlags& flags) {
       .check(number_between(1e-6, 1, "a share above 0 and at most 1"));
   command.add_count(
       "--examples", flags.examples,
-      "score on so many of the lines, spread over the file (default: "
-      "all)");
+      "number of lines to score on, spread over the file (default: all)");
   command.add_count("--max-tokens", flags.max_tokens,
                     "of an example (default: the model's)");
   command.add_count(
