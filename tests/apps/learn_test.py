@@ -5,15 +5,17 @@ import json
 import cli_case
 from cli_case import CliTest
 
-# A sanitizer looks for faults, which are the same from every seed.
-SEEDS = "0" if cli_case.SANITIZED else "012"
+# A sanitizer looks for faults, which are the same from every seed: it sees each
+# task and each scoring once.
+TRAININGS = (("recall", "dot", "0"), ("reverse", "additive", "0"))
+if not cli_case.SANITIZED:
+    TRAININGS = (*itertools.product(("recall", "reverse"), ("dot",), "012"),
+                 ("recall", "additive", "0"), ("reverse", "additive", "0"))
 
 
 class LearnTest(CliTest):
     def test_the_defaults_learn_from_any_seed_what_averaging_cannot(self):
-        for task, scoring, seed in (
-                *itertools.product(("recall", "reverse"), ("dot",), SEEDS),
-                ("recall", "additive", "0"), ("reverse", "additive", "0")):
+        for task, scoring, seed in TRAININGS:
             with self.subTest(task=task, scoring=scoring, seed=seed):
                 text = self.succeed("train", "--json", "--task", task,
                                     "--scoring", scoring, "--seed", seed,

@@ -262,15 +262,18 @@ TEST(LayerBackwardTest, IsTheChainRuleForEveryKindOfLayer) {
         .scoring = Scoring::additive}}};
   for (const auto& [name, config] : layers) {
     const auto layer = MultiHeadAttention::create(config, Seed{3}).value();
+    // The second is more than one block of queries and of keys.
     for (const auto& [Lq, Lkv] : {std::pair{5u, 7u}, {150u, 131u}}) {
-      Call call = random_call(layer, 2, Lq, Lkv, 4000);
+      Call call = random_call(layer, Lq < 100 ? 2 : 1, Lq, Lkv, 4000);
       if (config.scoring == Scoring::additive) {
         // Small tangents are nearly linear, and then a query's gradients from
         // all keys cancel.
         enlarge(call.query);
         enlarge(call.key);
       }
-      expect_gradients(layer, call, {}, name);
+      if (Lq < 100) {
+        expect_gradients(layer, call, {}, name);
+      }
       expect_gradients(layer, call, {.mask = causal()}, name + ", causal");
     }
   }
