@@ -4,9 +4,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <set>
 
 #include "terminal_text.h"
+#include "translation.h"
 
 namespace headwise::cli {
 namespace {
@@ -15,19 +18,40 @@ namespace {
 constexpr std::size_t kTextColumn = 34;
 constexpr std::size_t kColumns = 80;
 
-// `text` in lines of at most `width`, broken at spaces.
+// `text` in lines of at most `width` columns, broken at spaces.
 std::string wrapped(std::string_view text, std::size_t width) {
   std::string lines;
-  while (text.size() > width) {
-    const std::size_t space = text.rfind(' ', width);
-    if (space == std::string_view::npos) {
-      break;
+  std::size_t columns = 0;  // of the last line
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    const std::size_t more = columns_of(word);
+    const bool fits = columns + 1 + more <= width;
+    if (!lines.empty()) {
+      lines += fits ? ' ' : '\n';
     }
-    lines += std::string(text.substr(0, space)) + "\n";
-    text.remove_prefix(space + 1);
+    columns = !lines.empty() && fits ? columns + 1 + more : more;
+    lines += word;
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
-  return lines + std::string(text);
+  return lines;
 }
+
+// "  headwise explain   watch a batch": where the comment begins, else npos.
+std::size_t comment_of(std::string_view line) {
+  constexpr std::string_view kGap = "  ";
+  const std::size_t gap = line.rfind(kGap);
+  return gap == std::string_view::npos || gap < line.find_first_not_of(' ')
+             ? std::string_view::npos
+             : gap + kGap.size();
+}
+
+std::vector<std::string> lines_of_examples(const std::string& examples) {
+  return CLI::detail::split(examples, '\n');
+}
+
+// The words of CLI11 that it takes labels for.
+constexpr std::array kLabels = {"Usage", "OPTIONS", "SUBCOMMAND", "REQUIRED"};
 
 // Prints the examples before the usage.
 class ExamplesFirst : public CLI::Formatter {
@@ -35,14 +59,38 @@ class ExamplesFirst : public CLI::Formatter {
   explicit ExamplesFirst(std::string examples)
       : examples_(std::move(examples)) {
     column_width(kTextColumn);
+    for (const char* label : kLabels) {
+      this->label(label, in_language(label));
+    }
   }
 
+  const std::string& examples() const { return examples_; }
+
   std::string make_description(const CLI::App* app) const override {
-    return fmt::format("Examples:\n{}\n\n{}", examples_,
-                       CLI::Formatter::make_description(app));
+    std::string text = in_language("Examples") + ":\n";
+    for (const std::string& line : lines_of_examples(examples_)) {
+      const std::size_t comment = std::min(comment_of(line), line.size());
+      text +=
+          line.substr(0, comment) + in_language(line.substr(comment)) + "\n";
+    }
+    return text + "\n" + in_language(app->get_description()) + "\n";
+  }
+  std::string make_option(const CLI::Option* option,
+                          bool is_positional) const override {
+    const std::string name = "  " + make_option_name(option, is_positional) +
+                             make_option_opts(option);
+    const std::size_t columns = columns_of(name);
+    std::string text =
+        name + (columns < kTextColumn ? std::string(kTextColumn - columns, ' ')
+                                      : "\n" + std::string(kTextColumn, ' '));
+    for (const char c : make_option_desc(option)) {
+      text +=
+          c == '\n' ? "\n" + std::string(kTextColumn, ' ') : std::string(1, c);
+    }
+    return text + "\n";
   }
   std::string make_option_desc(const CLI::Option* option) const override {
-    return wrapped(CLI::Formatter::make_option_desc(option),
+    return wrapped(in_language(option->get_description()),
                    kColumns - kTextColumn);
   }
   // One empty line before a group: CLI11 has two before all but the first.
@@ -51,12 +99,26 @@ class ExamplesFirst : public CLI::Formatter {
       std::vector<const CLI::Option*> options) const override {
     const bool first = group == "Options";
     const std::string text = CLI::Formatter::make_group(
-        std::move(group), is_positional, std::move(options));
+        in_language(group), is_positional, std::move(options));
     return first ? text : text.substr(1);
   }
   // The list of subcommands shows their one-line descriptions alone.
   std::string make_subcommand(const CLI::App* sub) const override {
-    return fmt::format("  {:<10}{}\n", sub->get_name(), sub->get_description());
+    return fmt::format("  {:<10}{}\n", sub->get_name(),
+                       in_language(sub->get_description()));
+  }
+  std::string make_subcommands(const CLI::App* app,
+                               CLI::AppFormatMode) const override {
+    std::string text;
+    for (const CLI::App* sub : app->get_subcommands({})) {
+      text += make_subcommand(sub);
+    }
+    return text.empty() ? text
+                        : "\n" + in_language("Subcommands") + ":\n" + text;
+  }
+  std::string make_footer(const CLI::App* app) const override {
+    return app->get_footer().empty() ? ""
+                                     : in_language(app->get_footer()) + "\n";
   }
 
  private:
@@ -114,6 +176,18 @@ std::string extras_text(const CLI::App& command) {
              : fmt::format("unexpected argument \"{}\"", first);
 }
 
+// The first argument behind a --lang; null where there is none.
+const std::string* command_word(const std::vector<std::string>& arguments) {
+  for (std::size_t n = 0; n < arguments.size(); ++n) {
+    if (arguments[n] == "--lang") {
+      ++n;
+    } else if (!arguments[n].starts_with("--lang=")) {
+      return &arguments[n];
+    }
+  }
+  return nullptr;
+}
+
 // The sentence for a command line that cannot be parsed, with the closest name
 // where something was mistyped.
 std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error,
@@ -128,12 +202,10 @@ std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error,
                          did_you_mean(closest(name, known)));
     }
   }
-  if (&command == &app && !arguments.empty() &&
-      !arguments.front().starts_with("-")) {
-    return fmt::format(
-        "unknown command {}{}",
-        arguments.front().empty() ? "\"\"" : arguments.front(),
-        did_you_mean(closest(arguments.front(), command_names(app))));
+  if (const std::string* const word = command_word(arguments);
+      &command == &app && word != nullptr && !word->starts_with("-")) {
+    return fmt::format("unknown command {}{}", word->empty() ? "\"\"" : *word,
+                       did_you_mean(closest(*word, command_names(app))));
   }
   const std::string what = error.what();
   if (is<CLI::ArgumentMismatch>(error)) {
@@ -153,7 +225,36 @@ void set_examples(CLI::App& app, const std::string& examples) {
   app.formatter(std::make_shared<ExamplesFirst>(examples));
 }
 
+// Every English text that the help of `app` or of one of its commands prints.
+void add_help_texts(const CLI::App& app, std::set<std::string>& texts) {
+  texts.insert(app.get_description());
+  texts.insert(app.get_footer());
+  for (const CLI::Option* option : app.get_options()) {
+    texts.insert(option->get_description());
+    texts.insert(option->get_group());
+  }
+  const auto& formatter =
+      dynamic_cast<const ExamplesFirst&>(*app.get_formatter());
+  for (const std::string& line : lines_of_examples(formatter.examples())) {
+    texts.insert(line.substr(std::min(comment_of(line), line.size())));
+  }
+  for (const CLI::App* command : app.get_subcommands({})) {
+    add_help_texts(*command, texts);
+  }
+}
+
 CLI::Validator validator_of(Check check) { return {std::move(check), ""}; }
+
+// Every command takes --lang, as the program does before the command. main()
+// has read it by now (language_of()); here it is only listed and checked.
+void add_language(CLI::App& app) {
+  app.add_option_function<std::string>(
+         "--lang", [](const std::string&) {},
+         "language of help and messages (default: from LC_ALL, LC_MESSAGES or "
+         "LANG)")
+      ->type_name("en|ko")
+      ->check(validator_of(one_of({"en", "ko"})));
+}
 
 }  // namespace
 
@@ -184,6 +285,7 @@ Arguments Arguments::add_command(const std::string& name,
                                  const std::string& examples) const {
   CLI::App* command = app_->add_subcommand(name, description);
   set_examples(*command, examples);
+  add_language(*command);
   return Arguments(command);
 }
 
@@ -264,6 +366,7 @@ Program::Program(const std::string& name, const std::string& description,
                  const std::string& examples, const std::string& version)
     : app_(std::make_unique<CLI::App>(description, name)) {
   set_examples(*app_, examples);
+  add_language(*app_);
   app_->set_version_flag("--version", version);
   app_->require_subcommand(0, 1);
 }
@@ -271,6 +374,14 @@ Program::Program(const std::string& name, const std::string& description,
 Program::~Program() = default;
 
 std::string Program::help() const { return app_->help(); }
+
+std::vector<std::string> Program::help_texts() const {
+  std::set<std::string> texts(kLabels.begin(), kLabels.end());
+  texts.insert({"Examples", "Positionals", "Subcommands"});
+  add_help_texts(*app_, texts);
+  texts.erase("");
+  return {texts.begin(), texts.end()};
+}
 
 Program::Parsed Program::parse(
     const std::vector<std::string>& arguments) const {

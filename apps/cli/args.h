@@ -82,6 +82,8 @@ class Program {
 
   Arguments arguments() const { return Arguments(app_.get()); }
   std::string help() const;
+  // Every text that help prints, of all commands, in English.
+  std::vector<std::string> help_texts() const;
 
   // What is left to do where no command runs: print `text`, or say `error`.
   struct Parsed {

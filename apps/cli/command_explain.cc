@@ -18,9 +18,9 @@
 #include "explain_text.h"
 #include "headwise/interop/atomic_file.h"
 #include "headwise/interop/npy.h"
+#include "language.h"
 #include "output.h"
 #include "progress_bar.h"
-#include "words.h"
 
 namespace headwise::cli {
 namespace {
@@ -58,7 +58,7 @@ Failure no_such_step(const ExplainedJob& job, const std::string& name) {
 
 // The files that were asked for beside the printed steps.
 Outcome write_files(const ExplainFlags& flags, const ExplainedJob& job,
-                    const TracedStep& out_step, Language language) {
+                    const TracedStep& out_step) {
   if (!flags.out.empty()) {
     if (Status s = write_npy(flags.out, out_step.view()); !s) {
       return failure_to_write(s.error());
@@ -67,7 +67,7 @@ Outcome write_files(const ExplainFlags& flags, const ExplainedJob& job,
   if (flags.heads.empty()) {
     return {};
   }
-  const auto picture = explain_picture(job, flags.sequence, language);
+  const auto picture = explain_picture(job, flags.sequence, language());
   if (!picture) {
     return failure_of(picture.error());
   }
@@ -83,14 +83,11 @@ Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
   if (flags.shapes_only && !(flags.out.empty() && flags.heads.empty())) {
     return usage("--shapes-only computes nothing: leave --out and --heads out");
   }
-  const Language language = flags.lang.empty()   ? language_of_environment()
-                            : flags.lang == "ko" ? Language::ko
-                                                 : Language::en;
   const auto job = [&] {
     if (!flags.model.empty() || flags.sentence) {
       return run_model_job(flags);
     }
-    ProgressBar bar{std::string(text_of(Word::padding_bar, language))};
+    ProgressBar bar{"padding"};
     return run_job(flags, bar.progress());
   }();
   if (!job) {
@@ -104,14 +101,14 @@ Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
     }
   }
   if (Outcome failed = write_files(
-          flags, *job, step != nullptr ? *step : job->steps.back(), language)) {
+          flags, *job, step != nullptr ? *step : job->steps.back())) {
     return failed;
   }
   if (flags.json) {
-    return print(streams.out, explain_json(*job, step, language));
+    return print(streams.out, explain_json(*job, step, language()));
   }
-  return print(streams.out, step != nullptr ? step_text(*job, *step, language)
-                                            : explain_text(*job, language));
+  return print(streams.out, step != nullptr ? step_text(*job, *step, language())
+                                            : explain_text(*job, language()));
 }
 
 void add_model_options(const Arguments& command, ExplainFlags& flags) {
@@ -211,12 +208,6 @@ void add_output_options(const Arguments& command, ExplainFlags& flags) {
       .check(not_empty())
       .group("Output");
   command.add_flag("--json", flags.json, "print JSON").group("Output");
-  command
-      .add_option("--lang", flags.lang,
-                  "language of the explanation (default from LANG)")
-      .type_name("en|ko")
-      .check(one_of({"en", "ko"}))
-      .group("Output");
   command
       .add_option("--out", flags.out,
                   "write the output, or the tensor of --step")

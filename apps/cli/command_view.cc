@@ -14,10 +14,12 @@
 #include "command.h"
 #include "headwise/inspect/view_page.h"
 #include "headwise/interop/atomic_file.h"
+#include "language.h"
 #include "open_page.h"
 #include "option_errors.h"
 #include "output.h"
 #include "progress_bar.h"
+#include "say.h"
 #include "statistic_names.h"
 #include "svg_to_png.h"
 #include "terminal_text.h"
@@ -25,7 +27,6 @@
 #include "view_heads.h"
 #include "view_json.h"
 #include "view_picture.h"
-#include "words.h"
 
 namespace headwise::cli {
 namespace {
@@ -61,18 +62,13 @@ Outcome check_flags(const ViewFlags& flags) {
   return {};
 }
 
-Language language_of(const ViewFlags& flags) {
-  return flags.lang.empty()   ? language_of_environment()
-         : flags.lang == "ko" ? Language::ko
-                              : Language::en;
-}
-
 std::string title_of(const ViewFlags& flags, const SeenText& text) {
   if (!flags.title.empty()) {
     return flags.title;
   }
   if (!text.model) {
-    return text.cross ? "Cross-attention" : "Self-attention";
+    return text.cross ? say({"Cross-attention", "크로스 어텐션"})
+                      : say({"Self-attention", "셀프 어텐션"});
   }
   const std::string_view path = *text.model;
   const std::size_t end = path.find_last_not_of('/') + 1;
@@ -101,7 +97,7 @@ Result<std::string> make_page(const ViewFlags& flags, const SeenHeads& heads) {
                                 .model = text.model,
                                 .text = text.text,
                                 .cross = text.cross,
-                                .language = language_of(flags),
+                                .language = language(),
                                 .elements = !flags.no_elements,
                                 .query_labels = text.query_labels,
                                 .key_labels = text.key_labels,
@@ -145,13 +141,16 @@ Outcome write_page(const ViewFlags& flags, const SeenHeads& heads,
     return failure_to_write(s.error());
   }
   const SeenText& text = heads.text();
-  std::string said = fmt::format(
-      "{}: {} layer(s), {} queries, {} keys, {:.1f} MB\n", shown(flags.out),
-      heads.layers().size(), text.query_labels.size(), text.key_labels.size(),
-      static_cast<double>(page->size()) / 1e6);
+  std::string said =
+      say({"{}: {} layer{}, {} queries, {} keys, {:.1f} MB\n",
+           "{0}: 레이어 {1}개, 쿼리 {3}개, 키 {4}개, {5:.1f} MB\n"},
+          shown(flags.out), heads.layers().size(),
+          heads.layers().size() == 1 ? "" : "s", text.query_labels.size(),
+          text.key_labels.size(), static_cast<double>(page->size()) / 1e6);
   if (text.cut_tokens != 0) {
-    said += fmt::format("the text had {} more tokens, which were cut off\n",
-                        text.cut_tokens);
+    said += say({"the text had {} more tokens, which were cut off\n",
+                 "텍스트에서 토큰 {}개는 최대 길이를 넘어 잘라 냈습니다\n"},
+                text.cut_tokens);
   }
   streams.err << said << std::flush;
   return {};
@@ -207,7 +206,7 @@ Outcome write_heads(const ViewFlags& flags, const SeenHeads& heads,
   }
   if (flags.pictures()) {
     const PictureWords words = {title_of(flags, heads.text()), flags.sort,
-                                language_of(flags)};
+                                language()};
     if (Outcome failed = write_pictures(flags, [&](double zoom) {
           return view_picture(heads.text(), *drawn, whole, words, zoom);
         })) {
@@ -265,9 +264,6 @@ void add_output_options(const Arguments& command, ViewFlags& flags) {
       "the picture's heads by this number, the largest first")
       .check(one_of(statistic_names()));
   add("--title", flags.title, "TEXT", "of page and picture");
-  add("--lang", flags.lang, "en|ko",
-      "the language of page and picture (default: that of the environment)")
-      .check(one_of({"en", "ko"}));
 }
 
 void add_token_options(const Arguments& command, SeenFlags& flags) {

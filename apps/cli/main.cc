@@ -7,43 +7,36 @@
 #include <string>
 #include <vector>
 
-#include "args.h"
-#include "command.h"
-#include "headwise/version.h"
+#include "commands.h"
+#include "korean_errors.h"
+#include "language.h"
 #include "output.h"
+#include "say.h"
 
 namespace headwise::cli {
 namespace {
 
-constexpr std::string_view kExamples =
-    R"(  headwise explain                     watch a batch go through attention
-  headwise explain --example masked    the same with padding and causal masks
-  headwise run --query q.npy --key k.npy --value v.npy --out out.npy
-  headwise train --out run             train a small model, see what it learns)";
+std::string error_text(std::string_view message) {
+  return one_line(language() == Language::ko ? korean_error(message)
+                                             : std::string(message));
+}
 
 int report(const Outcome& outcome) {
   if (!outcome) {
     return static_cast<int>(Exit::ok);
   }
-  std::cerr << "headwise: " << one_line(outcome->message) << '\n';
+  std::cerr << "headwise: " << error_text(outcome->message) << '\n';
   if (outcome->exit == Exit::usage) {
-    std::cerr << "Try headwise --help, or headwise COMMAND --help.\n";
+    std::cerr << say({"Try headwise --help, or headwise COMMAND --help.\n",
+                      "도움말: headwise --help 또는 headwise 명령 --help\n"});
   }
   return static_cast<int>(outcome->exit);
 }
 
 int run(const std::vector<std::string>& arguments) {
-  const Program program("headwise",
-                        "Multi-head attention, every step and every head "
-                        "visible.",
-                        std::string(kExamples),
-                        std::string("headwise ") + version());
+  set_language(language_of(arguments));
   Command chosen;
-  for (const auto add : {add_explain, add_run, add_encode, add_view, add_stats,
-                         add_train, add_importance, add_prune, add_bench,
-                         add_inspect, add_convert, add_info}) {
-    add(program.arguments(), chosen);
-  }
+  const HeadwiseProgram program(chosen);
   const Program::Parsed parsed = program.parse(arguments);
   if (parsed.error) {
     return report(usage(*parsed.error));
@@ -64,10 +57,11 @@ int main(int argc, char** argv) {
   try {
     return headwise::cli::run({argv + 1, argv + argc});
   } catch (const std::bad_alloc&) {
-    std::cerr << "headwise: out of memory\n";
+    std::cerr << "headwise: " << headwise::cli::error_text("out of memory")
+              << '\n';
     return static_cast<int>(Exit::out_of_resources);
   } catch (const std::exception& unexpected) {
-    std::cerr << "headwise: " << headwise::cli::one_line(unexpected.what())
+    std::cerr << "headwise: " << headwise::cli::error_text(unexpected.what())
               << '\n';
     return static_cast<int>(Exit::bad_input);
   }

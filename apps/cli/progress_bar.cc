@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "terminal_text.h"
+#include "translation.h"
 
 namespace headwise::cli {
 namespace {
@@ -91,8 +92,8 @@ std::string bar_line(const std::string& label, std::size_t done,
          after;
 }
 
-ProgressBar::ProgressBar(std::string label)
-    : label_(std::move(label)),
+ProgressBar::ProgressBar(std::string_view label)
+    : label_(in_language(label)),
       on_terminal_(isatty(STDERR_FILENO) == 1 && !is_dumb_terminal()),
       start_(Clock::now()) {}
 

@@ -24,7 +24,8 @@ std::string bar_line(const std::string& label, std::size_t done,
 
 class ProgressBar {
  public:
-  explicit ProgressBar(std::string label);
+  // The label is English, and shown in the language of the run.
+  explicit ProgressBar(std::string_view label);
   // Ends the line that was drawn.
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;

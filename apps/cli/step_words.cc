@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "words.h"
+#include "say.h"
 
 namespace headwise::cli {
 namespace {
@@ -42,13 +42,50 @@ const StepInfo& info_of(const ExplainedJob& job, const TracedStep& step) {
 }
 
 // Where the hidden states come from.
-std::string hidden_formula(const ExplainedSentence& sentence) {
+std::string hidden_formula(const ExplainedSentence& sentence,
+                           Language language) {
   return sentence.layer != 0
-             ? fmt::format("hidden = what layer {} gave", sentence.layer - 1)
+             ? say(language,
+                   {"hidden = output of layer {}", "hidden = 레이어 {}의 출력"},
+                   sentence.layer - 1)
              : fmt::format(
                    "hidden[b,t,:] = LayerNorm(word[id[b,t],:] + position[t,:]"
                    "{})",
                    sentence.token_types ? " + token_type[0,:]" : "");
+}
+
+// The mask that the scores are masked by: that of all masks, or the only one.
+std::string_view mask_of(const ExplainedJob& job) {
+  constexpr std::string_view kAll = "mask";
+  if (job.find(kAll) != nullptr) {
+    return kAll;
+  }
+  const auto only = std::ranges::find_if(
+      job.steps, [](const auto& step) { return step.name.ends_with("_mask"); });
+  return only == job.steps.end() ? kAll : std::string_view(only->name);
+}
+
+// The bias of a projection is left out of the formula where there is none.
+void leave_out_bias(const ExplainedJob& job, const TracedStep& step,
+                    std::string& formula) {
+  if (!job.biased.contains(step.name)) {
+    const std::string letter = step.name == "output" ? "o" : step.name;
+    replace_all(formula, " + w_" + letter + ".bias", "");
+  }
+}
+
+// The inputs of the projections as they are called in the steps before.
+void name_inputs(const ExplainedJob& job, std::string& formula) {
+  const std::string_view queries = job.sentence      ? "hidden @"
+                                   : job.from_tokens ? "embedded @"
+                                                     : "query @";
+  const std::string_view keys =
+      job.from_tokens && job.cross ? "embedded_kv @" : queries;
+  replace_all(formula, "query @", queries);
+  if (job.sentence || job.from_tokens) {
+    replace_all(formula, "key @", keys);
+    replace_all(formula, "value @", keys);
+  }
 }
 
 }  // namespace
@@ -56,15 +93,19 @@ std::string hidden_formula(const ExplainedSentence& sentence) {
 std::string operation_of(const ExplainedJob& job, const TracedStep& step,
                          Language language) {
   if (step.name == "output" && !job.out_proj) {
-    return std::string(text_of(Word::no_out_proj, language));
+    return say(language,
+               {"no output projection: the merged heads are the output",
+                "출력 투영이 없습니다: 이어 붙인 헤드가 그대로 출력입니다"});
   }
   if (step.name == "v" && !job.value_proj) {
-    return std::string(text_of(Word::no_value_proj, language));
+    return say(language, {"no value projection: the values as they are",
+                          "밸류 투영이 없습니다: 밸류를 그대로 씁니다"});
   }
   return std::string(info_of(job, step).operation(language));
 }
 
-std::string formula_of(const ExplainedJob& job, const TracedStep& step) {
+std::string formula_of(const ExplainedJob& job, const TracedStep& step,
+                       Language language) {
   if (step.name == "output" && !job.out_proj) {
     return "output = merged";
   }
@@ -74,23 +115,13 @@ std::string formula_of(const ExplainedJob& job, const TracedStep& step) {
                             : "v = embedded";
   }
   if (step.name == "hidden") {
-    return hidden_formula(*job.sentence);
+    return hidden_formula(*job.sentence, language);
   }
-  std::string formula(info_of(job, step).formula);
-  if (!job.biased.contains(step.name)) {
-    replace_all(formula, " + w_" + step.name + ".bias", "");
-    if (step.name == "output") {
-      replace_all(formula, " + w_o.bias", "");
-    }
-  }
-  if (job.sentence) {
-    for (const std::string_view side : {"query @", "key @", "value @"}) {
-      replace_all(formula, side, "hidden @");
-    }
-  } else if (job.from_tokens) {
-    replace_all(formula, "query @", "embedded @");
-    replace_all(formula, "key @", job.cross ? "embedded_kv @" : "embedded @");
-    replace_all(formula, "value @", job.cross ? "embedded_kv @" : "embedded @");
+  std::string formula(info_of(job, step).formula_in(language));
+  leave_out_bias(job, step, formula);
+  name_inputs(job, formula);
+  if (step.name == "masked_scores") {
+    replace_all(formula, " mask ", fmt::format(" {} ", mask_of(job)));
   }
   if (const std::string_view scores = scores_before(job, step);
       !scores.empty()) {

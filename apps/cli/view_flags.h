@@ -16,7 +16,6 @@ struct ViewFlags {
   std::string png;
   std::string head;  // "LAYER.HEAD"
   std::string sort;
-  std::string lang;
   bool json = false;
   bool open = false;
   bool no_elements = false;

@@ -28,7 +28,7 @@ struct Words {
 Words words_of(Language language) {
   if (language == Language::ko) {
     return {grid_words(language).pruned, "제거",
-            "가장 작은 값부터 가장 큰 값까지 고르게", "값이 있는 헤드가 없음"};
+            "색은 최솟값부터 최댓값까지 균등합니다", "값이 있는 헤드가 없음"};
   }
   return {grid_words(language).pruned, "removed",
           "evenly from the least to the largest", "no head has a number"};
@@ -121,7 +121,7 @@ std::string description(const HeadScores& given, const Summary& summary,
   const std::string least = said_of(*summary.least, given.language);
   const std::string largest = said_of(*summary.largest, given.language);
   std::string text =
-      korean ? "층 " + number(given.scores.size()) + "개, 헤드 " +
+      korean ? "레이어 " + number(given.scores.size()) + "개, 헤드 " +
                    number(summary.numbers) + "개의 값. 최솟값 " + least +
                    "; 최댓값 " + largest + "."
              : "Numbers of " + number(summary.numbers) + " heads in " +

@@ -29,7 +29,7 @@ struct Words {
 
 Words words_of(Language language) {
   if (language == Language::ko) {
-    return {"헤드", "쿼리", "키", "어텐션 가중치", "가려짐"};
+    return {"헤드", "쿼리", "키", "어텐션 가중치", "마스킹됨"};
   }
   return {"head", "query", "key", "attention weight", "masked"};
 }

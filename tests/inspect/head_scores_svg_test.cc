@@ -150,8 +150,8 @@ TEST(HeadScoresSvgTest, SpeaksKorean) {
   const std::string svg = head_scores_svg(given);
   EXPECT_EQ(bad_xml(svg), "");
   for (const char* word :
-       {">2번 층<", ">1번 헤드<", "0번 층 1번 헤드: 0.0123; 제거", ">잘라 냄<",
-        ">제거<", "최솟값", "최댓값"}) {
+       {">레이어 2<", ">헤드 1<", "레이어 0 헤드 1: 0.0123; 제거",
+        ">가지치기됨<", ">제거<", "최솟값", "최댓값"}) {
     EXPECT_THAT(svg, HasSubstr(word));
   }
   for (const char* word : {"layer ", "head ", "pruned<", "removed", "least"}) {

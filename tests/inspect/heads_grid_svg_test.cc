@@ -176,8 +176,8 @@ TEST(HeadsGridSvgTest, SpeaksKorean) {
   const std::string svg = grid.draw();
   EXPECT_EQ(bad_xml(svg), "");
   for (const char* word :
-       {">1번 층<", ">2번 헤드<", "1번 층 2번 헤드: ", ">가려짐<", ">잘라 냄<",
-        "어텐션 가중치", "최댓값"}) {
+       {">레이어 1<", ">헤드 2<", "레이어 1 헤드 2: ", ">마스킹됨<",
+        ">가지치기됨<", "어텐션 가중치", "최댓값"}) {
     EXPECT_THAT(svg, HasSubstr(word));
   }
   for (const char* word : {"layer ", "head ", "masked", "largest"}) {

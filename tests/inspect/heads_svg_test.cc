@@ -158,7 +158,7 @@ TEST(HeadsSvgTest, SpeaksBothLanguages) {
   const std::string svg = heads_svg(drawing.picture).value();
   EXPECT_EQ(bad_xml(svg), "");
   for (const char* word :
-       {"헤드 1", "쿼리", "키 →", "어텐션 가중치", "가려짐"}) {
+       {"헤드 1", "쿼리", "키 →", "어텐션 가중치", "마스킹됨"}) {
     EXPECT_THAT(svg, HasSubstr(word));
   }
   EXPECT_THAT(svg, Not(HasSubstr("masked<")));
