@@ -16,6 +16,7 @@
 #include "interop/find_params.h"
 #include "layer_choice.h"
 #include "output.h"
+#include "say.h"
 
 namespace headwise::cli {
 namespace {
@@ -68,19 +69,23 @@ Outcome write(const ConvertFlags& flags, const ParamFile& file,
 std::string summary(const ConvertFlags& flags, const ParamFile& file,
                     const Conversion& conversion) {
   const std::size_t others = conversion.others.size();
-  std::string text = fmt::format(
-      "{}: layer{} {}, {} to {}; {} other tensor{} {}", flags.out,
-      conversion.layers.size() == 1 ? "" : "s", ranges_text(conversion.layers),
-      conversion.from.layout->name, flags.to, others, others == 1 ? "" : "s",
-      flags.attention_only ? "left out" : "carried over");
+  std::string text =
+      say({"{}: layer{} {}, {} to {}; {} other tensor{} {}",
+           "{0}: 레이어 {2}, {3} -> {4}; 다른 텐서 {5}개 {7}"},
+          flags.out, conversion.layers.size() == 1 ? "" : "s",
+          ranges_text(conversion.layers), conversion.from.layout->name,
+          flags.to, others, others == 1 ? "" : "s",
+          flags.attention_only ? say({"left out", "제외"})
+                               : say({"carried over", "그대로 복사"}));
   if (const std::size_t left =
           conversion.from.layers.size() - conversion.layers.size();
       left > 0) {
-    text +=
-        fmt::format("; {} other layer{} left out", left, left == 1 ? "" : "s");
+    text += say({"; {} other layer{} left out", "; 다른 레이어 {}개 제외"},
+                left, left == 1 ? "" : "s");
   }
   if (to_npz(flags) && !file.metadata().empty()) {
-    text += "; metadata left out, .npz has none";
+    text += say({"; metadata left out, .npz has none",
+                 "; .npz에는 메타데이터가 없어 제외"});
   }
   return one_line(text) + "\n";
 }

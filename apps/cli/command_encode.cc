@@ -17,6 +17,7 @@
 #include "output.h"
 #include "progress_bar.h"
 #include "read_text.h"
+#include "say.h"
 
 namespace headwise::cli {
 namespace {
@@ -56,9 +57,11 @@ std::string cut_text(const SentenceEmbeddings& done, std::size_t max_tokens) {
     return "";
   }
   const auto most = std::ranges::max_element(done.cut);
-  return fmt::format(
-      "{} of them had more than {} tokens, and the rest was cut off; most, {}, "
-      "of line {}\n",
+  return say(
+      {"{} of them had more than {} tokens; the rest was cut off (up to "
+       "{} tokens, in line {})\n",
+       "그중 {}개는 토큰이 {}개를 넘어 나머지를 잘라 냈습니다(최대 {}개, "
+       "{}번째 줄)\n"},
       cut, max_tokens, *most, most - done.cut.begin() + 1);
 }
 
@@ -66,13 +69,14 @@ std::string summary(const SentenceEncoder& model,
                     const SentenceEmbeddings& done, double seconds,
                     const std::string& out) {
   const std::size_t count = done.embeddings.extent(0);
-  return fmt::format(
-             "{} sentences, {} tokens, in {:.3g} s: {:.4g} sentences/s\n",
+  return say({"{} sentences, {} tokens, in {:.3g} s: {:.4g} sentences/s\n",
+              "문장 {}개, 토큰 {}개, {:.3g}초: 초당 문장 {:.4g}개\n"},
              count, done.tokens, seconds,
              static_cast<double>(count) / std::max(seconds, 1e-9)) +
          cut_text(done, model.settings().max_tokens) +
-         fmt::format("{}: embeddings of shape ({}, {})\n", out, count,
-                     model.embedding_size());
+         say({"{}: embeddings of shape ({}, {})\n",
+              "{}: 임베딩, 모양 ({}, {})\n"},
+             out, count, model.embedding_size());
 }
 
 Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {

@@ -23,6 +23,7 @@
 #include "learned_model.h"
 #include "output.h"
 #include "progress_bar.h"
+#include "say.h"
 #include "sha256.h"
 
 namespace headwise::cli {
@@ -232,10 +233,18 @@ ImportanceFile file_of(const ImportanceFlags& flags, const Subject& subject,
           .importance = std::move(importance)};
 }
 
+// Of the classifier, or how far embeddings move.
+std::string loss_name(const ImportanceFile& file) {
+  return file.loss == "classification" ? say({"classification", "분류"})
+                                       : say({"embedding", "임베딩"});
+}
+
 Status write_svg(const std::string& path, const ImportanceFile& file) {
-  HeadScores picture{.title = file.method,
-                     .subtitle = fmt::format("{} loss of {} examples",
-                                             file.loss, file.examples)};
+  HeadScores picture{
+      .title = file.method,
+      .subtitle = say({"{} loss of {} examples", "예제 {1}개의 {0} 손실"},
+                      loss_name(file), file.examples),
+      .language = language()};
   for (std::size_t n = 0; n < file.heads.size(); ++n) {
     auto& layer = picture.scores.emplace_back(file.num_heads, kPrunedHead);
     for (std::size_t at = 0; at < file.heads[n].size(); ++at) {
@@ -247,12 +256,17 @@ Status write_svg(const std::string& path, const ImportanceFile& file) {
 }
 
 std::string summary(const ImportanceFlags& flags, const ImportanceFile& file) {
-  return fmt::format(
-      "{} of {} heads, {} loss of {} examples of at most {} tokens\n{}{}: "
-      "scores, for\n  headwise prune --model {} --scores {} --remove 40% "
-      "--out DIR\n",
-      file.method, file.importance.order.size(), file.loss, file.examples,
-      file.max_tokens, table_of(file), flags.out, flags.model, flags.out);
+  return say({"{} of {} heads, {} loss of {} examples of at most {} tokens\n",
+              "헤드 {1}개의 {0}: 예제 {3}개(최대 토큰 {4}개)의 {2} 손실\n"},
+             file.method, file.importance.order.size(), loss_name(file),
+             file.examples, file.max_tokens) +
+         table_of(file) +
+         say({"{}: scores, for\n", "{}: 점수. 이어서 실행할 명령:\n"},
+             flags.out) +
+         fmt::format(
+             "  headwise prune --model {} --scores {} --remove 40% "
+             "--out DIR\n",
+             flags.model, flags.out);
 }
 
 Outcome write_results(const ImportanceFlags& flags, const ImportanceFile& file,

@@ -10,6 +10,7 @@
 #include "args.h"
 #include "command.h"
 #include "output.h"
+#include "say.h"
 #include "seen_heads.h"
 #include "statistic_names.h"
 #include "stats_lines.h"
@@ -60,11 +61,13 @@ Outcome run_stats(const StatsFlags& flags, const Streams& streams) {
   }
   std::string head;
   if (seen.model) {
-    head = fmt::format(
-        "{}: {} tokens{}\n\n", shown(*seen.model), seen.query_labels.size(),
-        seen.cut_tokens == 0 ? ""
-                             : fmt::format("; {} more did not fit and were cut",
-                                           seen.cut_tokens));
+    head = say({"{}: {} tokens{}\n\n", "{}: 토큰 {}개{}\n\n"},
+               shown(*seen.model), seen.query_labels.size(),
+               seen.cut_tokens == 0
+                   ? ""
+                   : say({"; {} more did not fit and were cut",
+                          ". 최대 길이를 넘는 {}개는 잘라 냈습니다"},
+                         seen.cut_tokens));
   }
   return print(streams.out, head + stats_table(*stats));
 }

@@ -8,6 +8,7 @@
 
 #include "interop/find_params.h"
 #include "interop/param_file.h"
+#include "say.h"
 #include "sha256.h"
 
 namespace headwise::cli {
@@ -132,8 +133,8 @@ AccuracyChange change_between(const Answers& before, const Answers& after) {
 
 std::string accuracy_text(const Answers& answers) {
   const auto [low, high] = answers.interval();
-  return fmt::format("{:.1f}% ({:.1f} to {:.1f})", 100 * answers.accuracy(),
-                     100 * low, 100 * high);
+  return say({"{:.1f}% ({:.1f} to {:.1f})", "{:.1f}% ({:.1f}~{:.1f})"},
+             100 * answers.accuracy(), 100 * low, 100 * high);
 }
 
 }  // namespace headwise::cli

@@ -12,6 +12,7 @@
 #include "headwise/inspect/accuracy_curve_svg.h"
 #include "json/json.h"
 #include "progress_bar.h"
+#include "say.h"
 
 namespace headwise::cli {
 namespace {
@@ -127,7 +128,7 @@ std::string curve_text(const PruneJob& job,
     }
     text += "\n";
   }
-  return text + fmt::format("{}: the curve\n", job.flags().curve);
+  return text + say({"{}: the curve\n", "{}: 그래프\n"}, job.flags().curve);
 }
 
 std::string curve_json(const PruneJob& job,
@@ -152,12 +153,18 @@ std::string curve_picture(const PruneJob& job,
                           const std::vector<CurvePoint>& curve) {
   constexpr double kPercent = 100;
   AccuracyCurve picture{
-      .title = "Accuracy as heads are removed",
-      .subtitle = fmt::format("{} texts", curve.front().by_score.right.size()),
-      .series = {.name = fmt::format("lowest {} first", job.scores().method),
-                 .range = "95% interval"},
-      .random = {.name = fmt::format("{} random orders", job.flags().random),
-                 .range = "95% interval of the mean"}};
+      .title =
+          say({"Accuracy as heads are removed", "헤드 제거에 따른 정확도"}),
+      .subtitle =
+          say({"{} texts", "텍스트 {}개"}, curve.front().by_score.right.size()),
+      .series = {.name = say({"lowest {} first", "{} 점수가 낮은 헤드부터"},
+                             job.scores().method),
+                 .range = say({"95% confidence interval", "95% 신뢰 구간"})},
+      .random = {.name = say({"{} random orders", "무작위 순서 {}개"},
+                             job.flags().random),
+                 .range = say({"95% confidence interval of the mean",
+                               "평균의 95% 신뢰 구간"})},
+      .language = language()};
   for (const CurvePoint& point : curve) {
     const auto [low, high] = point.by_score.interval();
     picture.series.points.push_back({point.removed,

@@ -10,6 +10,7 @@
 #include "json/json.h"
 #include "output.h"
 #include "progress_bar.h"
+#include "say.h"
 #include "train_files.h"
 #include "train_run.h"
 
@@ -82,18 +83,25 @@ std::string json_of(const TrainRun& run, const Report& report) {
 
 std::string text_of(const TrainRun& run, const Report& report) {
   const TrainScore& score = report.score;
-  return fmt::format(
-      "{}: {}.\n\n{}\n"
-      "After {} steps ({:.1f} s), on sequences not trained on:\n"
-      "  attention                  accuracy {:.3f}, loss {:.3f}\n"
-      "  uniform attention weights  accuracy {:.3f}, loss {:.3f}\n"
-      "Attention weight on the key that holds the answer, by head: {:.2f}\n"
-      "The heads share the questions: {}, in one head or another. To see it:\n"
-      "  {}\n",
-      run.task().name, run.task().about, curve_text(run.curve(), kColumns),
+  return say(
+      {"{}: {}.\n\n{}\n"
+       "After {} steps ({:.1f} s), on sequences not trained on:\n"
+       "  attention                  accuracy {:.3f}, loss {:.3f}\n"
+       "  uniform attention weights  accuracy {:.3f}, loss {:.3f}\n"
+       "Attention weight on the key that holds the answer, per head: {:.2f}\n"
+       "The heads divide the questions among them: {}, in one head or another. "
+       "To see it:\n  {}\n",
+       "{}: {}.\n\n{}\n"
+       "{}스텝({:.1f}초) 뒤, 학습에 쓰지 않은 시퀀스에서:\n"
+       "  어텐션              정확도 {:.3f}, 손실 {:.3f}\n"
+       "  균등 어텐션 가중치  정확도 {:.3f}, 손실 {:.3f}\n"
+       "정답이 있는 키의 어텐션 가중치(헤드별): {:.2f}\n"
+       "헤드들이 질문을 나누어 맡습니다. 어느 헤드에서는 {}. 직접 보려면:\n"
+       "  {}\n"},
+      run.task().name, say(run.task().about), curve_text(run.curve(), kColumns),
       run.steps(), report.seconds, score.accuracy, score.loss,
       report.uniform.accuracy, report.uniform.loss,
-      fmt::join(score.on_answer, " "), run.task().pattern, report.explain);
+      fmt::join(score.on_answer, " "), say(run.task().pattern), report.explain);
 }
 
 }  // namespace

@@ -61,8 +61,8 @@ class TinyModelTest(CliTest):
         printed, _ = self.encode([*LINES, "heads " * 100_000])
         self.assertRegex(printed, r"^6 sentences, 35 tokens, in \S+ s: \S+ "
                                   r"sentences/s\n1 of them had more than 12 "
-                                  r"tokens, and the rest was cut off; most, "
-                                  r"99990, of line 6\ne.npy: embeddings of "
+                                  r"tokens; the rest was cut off \(up to 99990 "
+                                  r"tokens, in line 6\)\ne.npy: embeddings of "
                                   r"shape \(6, 8\)\n$")
 
     def test_lines_may_end_as_windows_has_it_and_the_last_may_have_no_end(self):
