@@ -140,6 +140,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "멀티 헤드 어텐션을 한 단계씩 실행하며 보여 줍니다"},
     {"see every head: a page, pictures, JSON",
      "모든 헤드를 페이지, 그림, JSON으로 봅니다"},
+    {"standard input", "표준 입력"},
     {"take the heads that matter least out of a model",
      "가장 덜 중요한 헤드를 모델에서 제거합니다"},
     {"tensors, attention layers and heads of a file of parameters",

@@ -107,24 +107,26 @@ std::string curve_text(const PruneJob& job,
                        const std::vector<CurvePoint>& curve) {
   const bool random = job.flags().random != 0;
   std::string text = fmt::format(
-      "{:>7}  {:<22}{:<28}{}\n", "removed", "accuracy", "change in points",
-      random ? fmt::format("mean of {} random orders, and their "
-                           "least and most",
-                           job.flags().random)
+      "{:>7}  {:<22}{:<28}{}\n", say({"removed", "제거"}),
+      say({"accuracy", "정확도"}), say({"change in points", "변화(%p)"}),
+      random ? say({"mean of {} random orders, then lowest to highest",
+                    "무작위 순서 {}개의 평균, 그리고 최저와 최고"},
+                   job.flags().random)
              : "");
   for (const CurvePoint& point : curve) {
     const AccuracyChange by =
         change_between(curve.front().by_score, point.by_score);
     text += fmt::format(
         "{:>7}  {:<22}{:<28}", point.removed, accuracy_text(point.by_score),
-        fmt::format("{:+.1f} ({:+.1f} to {:+.1f})", 100 * by.change,
-                    100 * by.low, 100 * by.high));
+        say({"{:+.1f} ({:+.1f} to {:+.1f})", "{:+.1f} ({:+.1f}~{:+.1f})"},
+            100 * by.change, 100 * by.low, 100 * by.high));
     if (random) {
       const MeanInterval mean = mean_of(point.random);
-      text += fmt::format("{:.1f}% ({:.1f} to {:.1f}), {:.1f} to {:.1f}",
-                          100 * mean.mean, 100 * mean.low, 100 * mean.high,
-                          100 * *std::ranges::min_element(point.random),
-                          100 * *std::ranges::max_element(point.random));
+      text += say({"{:.1f}% ({:.1f} to {:.1f}), {:.1f} to {:.1f}",
+                   "{:.1f}% ({:.1f}~{:.1f}), {:.1f}~{:.1f}"},
+                  100 * mean.mean, 100 * mean.low, 100 * mean.high,
+                  100 * *std::ranges::min_element(point.random),
+                  100 * *std::ranges::max_element(point.random));
     }
     text += "\n";
   }

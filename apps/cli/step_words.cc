@@ -62,7 +62,10 @@ std::string_view mask_of(const ExplainedJob& job) {
   }
   const auto only = std::ranges::find_if(
       job.steps, [](const auto& step) { return step.name.ends_with("_mask"); });
-  return only == job.steps.end() ? kAll : std::string_view(only->name);
+  if (only == job.steps.end()) {
+    return kAll;
+  }
+  return only->name;
 }
 
 // The bias of a projection is left out of the formula where there is none.

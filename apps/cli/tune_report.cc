@@ -7,6 +7,7 @@
 #include "read_text.h"
 #include "say.h"
 #include "terminal_text.h"
+#include "translation.h"
 
 namespace headwise::cli {
 namespace {
@@ -58,7 +59,8 @@ std::string cut_text(const TuneReport& report) {
 std::string measured_text(const TuneFlags& flags, const TuneData& data) {
   return data.test
              ? say({"On the {} texts of {}:\n", "{1}의 텍스트 {0}개에서:\n"},
-                   data.test->texts.size(), name_of_text(flags.test))
+                   data.test->texts.size(),
+                   in_language(name_of_text(flags.test)))
              : say({"On the training data only, which says little about other "
                     "texts (--test FILE):\n",
                     "학습 데이터로만 측정했으므로 다른 텍스트에 대해서는 알기 "
