@@ -51,10 +51,10 @@ std::string table_of(const ImportanceFile& file) {
   const auto named =
       static_cast<std::ptrdiff_t>(std::min(kNamed, order.size()));
   text += say({"least important (removed first):{}\n",
-               "가장 덜 중요한 헤드(먼저 제거):{}\n"},
+               "중요도가 가장 낮은 헤드(먼저 제거):{}\n"},
               names_of(order.begin(), order.begin() + named));
   text += say({"most important (removed last):{}\n",
-               "가장 중요한 헤드(나중에 제거):{}\n"},
+               "중요도가 가장 높은 헤드(나중에 제거):{}\n"},
               names_of(order.end() - named, order.end()));
   return text;
 }

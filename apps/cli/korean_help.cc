@@ -142,7 +142,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "모든 헤드를 페이지, 그림, JSON으로 봅니다"},
     {"standard input", "표준 입력"},
     {"take the heads that matter least out of a model",
-     "가장 덜 중요한 헤드를 모델에서 제거합니다"},
+     "중요도가 낮은 헤드를 모델에서 제거합니다"},
     {"tensors, attention layers and heads of a file of parameters",
      "파라미터 파일의 텐서, 어텐션 레이어, 헤드를 보여 줍니다"},
     {"test", "평가"},

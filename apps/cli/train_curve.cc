@@ -128,7 +128,7 @@ std::string curve_svg(const TrainCurve& curve) {
                  curve.task, curve.losses.size()),
              kLeft,
              say({"{}: cross-entropy of each batch",
-                  "{}: 배치마다의 교차 엔트로피"},
+                  "{}: 배치별 교차 엔트로피"},
                  curve.task)) +
          key(kLeft, kModelStyle, attention_word()) +
          key(kLeft + 140, kUniformStyle, uniform_words()) +

@@ -91,7 +91,7 @@ constexpr std::array<TrainTask, 2> kTasks = {
        "question 100 + key",
        "쌍 8개와 질문 4개. 쌍은 토큰 10 * 키 + 값이고, 질문은 100 + 키입니다"},
       {"question 103 attends to the pair of key 3, 30 to 39",
-       "질문 103은 키 3의 쌍(30~39)에 주목합니다"},
+       "질문 103이 키 3의 쌍(30~39)에 주목합니다"},
       false,
       kPairs + kQuestions,
       kPairs + kQuestions,
@@ -102,7 +102,7 @@ constexpr std::array<TrainTask, 2> kTasks = {
        "기호 10개를 거꾸로 출력합니다. 토큰은 10 * 위치 + 기호이고, 디코더의 "
        "토큰은 100 + 위치입니다"},
       {"the query 100 attends to the last key, 109 to the first",
-       "쿼리 100은 마지막 키에, 109는 첫 키에 주목합니다"},
+       "쿼리 100이 마지막 키에, 109가 첫 키에 주목합니다"},
       true,
       kLength,
       kLength,

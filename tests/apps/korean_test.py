@@ -133,7 +133,7 @@ class ReportTest(KoreanTest):
         self.assert_korean(
             self.korean("importance", "--model", "model", "--data", "data.tsv",
                         "--out", "scores.json", "--svg", "scores.svg"),
-            "헤드 4개의 gradient: 예제 8개", "가장 덜 중요한 헤드(먼저 제거): ")
+            "헤드 4개의 gradient: 예제 8개", "중요도가 가장 낮은 헤드(먼저 제거): ")
         self.assertIn("예제 8개의 분류 손실",
                       (self.folder / "scores.svg").read_text("utf-8"))
         prune = ("prune", "--model", "model", "--scores", "scores.json")
