@@ -6,6 +6,8 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "inspect/bad_xml.h"
 
@@ -115,6 +117,37 @@ TEST(AccuracyCurveSvgTest, OnePointAndFlatLinesHaveAxes) {
       EXPECT_THAT(svg, Not(HasSubstr("inf")));
       EXPECT_EQ(count(svg, "<circle "), 1u);
     }
+  }
+}
+
+// The numbers at the lines of the accuracies.
+std::vector<double> accuracy_lines(const std::string& svg) {
+  constexpr std::string_view kEnd = "text-anchor=\"end\">";
+  std::vector<double> lines;
+  for (std::size_t at = svg.find(kEnd); at != std::string::npos;
+       at = svg.find(kEnd, at + 1)) {
+    lines.push_back(std::stod(svg.substr(at + kEnd.size())));
+  }
+  return lines;
+}
+
+TEST(AccuracyCurveSvgTest, NoAxisGoesBeyondAllOrNothing) {
+  for (const auto& [low, high] : {std::pair(92.0, 101.3),
+                                  {99.9, 100.4},
+                                  {100.0, 100.0},
+                                  {-3.0, 7.0},
+                                  {-1.0, 0.0},
+                                  {-2.0, 102.0}}) {
+    AccuracyCurve given = curve();
+    const double middle = (low + high) / 2;
+    given.series.points = {{0, middle, low, high}, {8, middle, low, high}};
+    given.random.points = {{0, middle, low, high}};
+    const std::string svg = accuracy_curve_svg(given);
+    EXPECT_EQ(bad_xml(svg), "");
+    const std::vector<double> lines = accuracy_lines(svg);
+    ASSERT_GE(lines.size(), 2u) << low << " " << high;
+    EXPECT_GE(lines.front(), 0) << low << " " << high;
+    EXPECT_LE(lines.back(), 100) << low << " " << high;
   }
 }
 
