@@ -95,6 +95,7 @@ Result<std::string> explain_picture(const ExplainedJob& job,
   }
   picture.title = title(job, sequence, language);
   picture.language = language;
+  picture.fit = job.key_length > kMostKeysOfFullScale;
   return heads_svg(picture);
 }
 

@@ -65,6 +65,7 @@ std::string subtitle_of(const SeenText& text) {
 Result<std::string> view_picture(const SeenText& text, const DrawnHeads& drawn,
                                  const std::optional<HeadName>& whole,
                                  const PictureWords& words, double zoom) {
+  const bool fit = text.key_labels.size() > kMostKeysOfFullScale;
   if (whole) {
     const std::string_view title =
         words.language == Language::ko ? "{}: {}번 층" : "{}: layer {}";
@@ -76,7 +77,8 @@ Result<std::string> view_picture(const SeenText& text, const DrawnHeads& drawn,
          .title = fmt::format(fmt::runtime(title), words.title, whole->layer),
          .first_head = whole->head,
          .language = words.language,
-         .zoom = zoom});
+         .zoom = zoom,
+         .fit = fit});
   }
   std::vector<GridHead> heads;
   for (const std::size_t n : order_of(drawn.heads, words.sort)) {
@@ -88,7 +90,8 @@ Result<std::string> view_picture(const SeenText& text, const DrawnHeads& drawn,
                          .title = words.title,
                          .subtitle = subtitle_of(text),
                          .language = words.language,
-                         .zoom = zoom});
+                         .zoom = zoom,
+                         .fit = fit});
 }
 
 }  // namespace headwise::cli
