@@ -48,6 +48,7 @@ target_sources(headwise_io
     src/inspect/trace.cc
     src/inspect/list_steps.cc
     src/inspect/step_table.cc
+    src/inspect/step_formula.cc
     src/inspect/base64.cc
     src/inspect/heat_colour.cc
     src/inspect/heat_image.cc

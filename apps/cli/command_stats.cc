@@ -29,7 +29,8 @@ constexpr std::string_view kFooter =
   entropy    -sum w ln w, in nats: 0 for one key, ln n for n alike
   distance   how many keys away, by attention weight
   largest    the largest attention weight
-  first, previous, self, next, separator   the share of that key)";
+  first, previous, self, next, separator   the share of that key
+Cross-attention has no distance, previous, self and next.)";
 
 struct StatsFlags {
   SeenFlags seen;
@@ -45,6 +46,9 @@ Outcome run_stats(const StatsFlags& flags, const Streams& streams) {
   const auto heads = read_seen_heads(flags.seen);
   if (!heads) {
     return failure_of(heads.error());
+  }
+  if (Status s = check_sort(flags.sort, (*heads)->text().cross); !s) {
+    return failure_of(s.error());
   }
   auto stats = compute_head_stats(**heads, flags.seen.operation);
   if (!stats) {

@@ -226,6 +226,9 @@ Outcome run_view(const ViewFlags& flags, const Streams& streams) {
   if (!heads) {
     return failure_of(heads.error());
   }
+  if (Status s = check_sort(flags.sort, (*heads)->text().cross); !s) {
+    return failure_of(s.error());
+  }
   if (!flags.out.empty()) {
     if (Outcome failed = write_page(flags, **heads, streams)) {
       return failed;

@@ -23,7 +23,8 @@ struct SeenText {
   std::optional<std::string> model{};
   std::optional<std::string> text{};
   std::size_t cut_tokens = 0;  // of the text, that the model did not take
-  bool cross = false;          // keys of another sequence
+  bool cross = false;          // keys of another sequence: their positions are
+                               // not those of the queries
   // Of the sequence that is shown.
   std::vector<std::string> query_labels{};
   std::vector<std::string> key_labels{};

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "headwise/version.h"
+#include "inspect/position_statistics.h"
 #include "json/json.h"
 #include "statistic_names.h"
 
@@ -26,23 +27,36 @@ std::string pruned_text(const std::vector<PrunedLayer>& layers) {
   return text;
 }
 
+// The columns of the table.
+std::vector<Statistic> shown_statistics(const HeadStats& stats) {
+  std::vector<Statistic> shown;
+  for (std::size_t k = 0; k < kStatistics; ++k) {
+    const auto statistic = static_cast<Statistic>(k);
+    if (!stats.cross || !compares_positions(statistic)) {
+      shown.push_back(statistic);
+    }
+  }
+  return shown;
+}
+
 }  // namespace
 
 std::string stats_table(const HeadStats& stats) {
   std::string text = fmt::format("{:>5} {:>5}", "layer", "head");
-  for (const std::string& name : statistic_names()) {
-    text += fmt::format(" {:>9}", name);
+  const std::vector<Statistic> shown = shown_statistics(stats);
+  for (const Statistic statistic : shown) {
+    text += fmt::format(" {:>9}", name_of(statistic));
   }
   text += '\n';
   std::int64_t without_key = 0;
   std::int64_t queries = 0;
   for (const HeadLine& line : stats.lines) {
     text += fmt::format("{:>5} {:>5}", line.layer, line.head);
-    for (std::size_t k = 0; k < kStatistics; ++k) {
-      const int digits = k == index_of(Statistic::distance) ? 2 : 4;
-      text += std::isnan(line.mean[k])
-                  ? fmt::format(" {:>9}", "-")
-                  : fmt::format(" {:>9.{}f}", line.mean[k], digits);
+    for (const Statistic statistic : shown) {
+      const double mean = line.mean[index_of(statistic)];
+      const int digits = statistic == Statistic::distance ? 2 : 4;
+      text += std::isnan(mean) ? fmt::format(" {:>9}", "-")
+                               : fmt::format(" {:>9.{}f}", mean, digits);
     }
     text += '\n';
     without_key = std::max(without_key, line.without_key);

@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-
+#include "inspect/step_formula.h"
 #include "words.h"
 
 namespace headwise::cli {
@@ -16,23 +14,6 @@ void replace_all(std::string& text, std::string_view from,
        at = text.find(from, at + to.size())) {
     text.replace(at, from.size(), to);
   }
-}
-
-// The last step before this one that gives scores of some kind; empty where
-// they are no input of it.
-std::string_view scores_before(const ExplainedJob& job,
-                               const TracedStep& step) {
-  constexpr std::array<std::string_view, 6> kOrder = {
-      "scores",       "capped_scores", "biased_scores",
-      "alibi_scores", "masked_scores", "attn_weights"};
-  auto at = std::ranges::find(kOrder, step.name);
-  if (at == kOrder.begin() || at == kOrder.end()) {
-    return {};
-  }
-  do {
-    --at;
-  } while (at != kOrder.begin() && job.find(*at) == nullptr);
-  return *at;
 }
 
 // The step's words, by what the job compares queries and keys with.
@@ -76,33 +57,13 @@ std::string formula_of(const ExplainedJob& job, const TracedStep& step) {
   if (step.name == "hidden") {
     return hidden_formula(*job.sentence);
   }
-  std::string formula(info_of(job, step).formula);
+  std::string formula =
+      step_formula(info_of(job, step), job.steps, job.group());
   if (!job.biased.contains(step.name)) {
     replace_all(formula, " + w_" + step.name + ".bias", "");
     if (step.name == "output") {
       replace_all(formula, " + w_o.bias", "");
     }
-  }
-  if (job.sentence) {
-    for (const std::string_view side : {"query @", "key @", "value @"}) {
-      replace_all(formula, side, "hidden @");
-    }
-  } else if (job.from_tokens) {
-    replace_all(formula, "query @", "embedded @");
-    replace_all(formula, "key @", job.cross ? "embedded_kv @" : "embedded @");
-    replace_all(formula, "value @", job.cross ? "embedded_kv @" : "embedded @");
-  }
-  if (const std::string_view scores = scores_before(job, step);
-      !scores.empty()) {
-    replace_all(formula, " scores", " " + std::string(scores));
-    replace_all(formula, "(scores", "(" + std::string(scores));
-  }
-  if (job.group() != 1 && (step.name == "scores" || step.name == "context")) {
-    const std::string head = fmt::format("_heads[b,floor(h/{}),j", job.group());
-    replace_all(formula, "_heads[b,h,j", head);
-  }
-  if (step.name == "context" && job.find("dropped_weights") != nullptr) {
-    replace_all(formula, "attn_weights", "dropped_weights");
   }
   if (!job.batched) {
     replace_all(formula, "[b,", "[");

@@ -84,11 +84,23 @@ class Page(ViewTest):
         self.run_it("view", "--query", "q.npy", "--key", "k.npy", "--causal", "--out",
                     "page.html", "--sequence", "1")
         page = self.page()
-        self.assertEqual(page["kind"], "cross")
+        self.assertEqual(page["kind"], "self")  # a causal mask is of one sequence
         steps = {step["step"]: step for step in page["trace"]}
         self.assertEqual(steps["k_heads"]["shape"], [2, 1, 5, 4])
         self.assertIsNone(steps["scores"]["min"])
         self.assertEqual(page["masks"][0]["name"], "causal")
+
+    def test_formulas_name_what_the_layer_takes(self):
+        self.view("--out", "page.html")
+        formulas = {step["step"]: step["formula"] for step in self.page()["trace"]}
+        self.assertEqual(formulas["q"], "q = hidden @ w_q.weight^T + w_q.bias")
+        self.assertEqual(formulas["v"], "v = hidden @ w_v.weight^T + w_v.bias")
+        self.run_it("view", "--query", "q.npy", "--key", "k.npy", "--causal", "--softcap",
+                    "9", "--out", "page.html")
+        formulas = {step["step"]: step["formula"] for step in self.page()["trace"]}
+        self.assertIn("tanh(scores / softcap)", formulas["capped_scores"])
+        self.assertIn("masked_scores = capped_scores if mask", formulas["masked_scores"])
+        self.assertIn("softmax(masked_scores[", formulas["attn_weights"])
 
     def test_elements_can_be_left_out(self):
         self.view("--out", "with.html")
@@ -175,6 +187,28 @@ class Picture(ViewTest):
                            (self.folder / "heads.svg").read_text("utf-8"))
         self.assertEqual(len(notes), 4)
         self.assertEqual(notes, sorted(notes, reverse=True))
+
+    def test_of_cross_attention_it_names_no_position(self):
+        tensors = ("--query", "q.npy", "--key", "k.npy")
+        self.succeed("view", *tensors, "--svg", "heads.svg")
+        self.run_it("view", *tensors, "--out", "page.html")
+        self.assertEqual([one["name"] for one in self.page()["statistics"]],
+                         ["entropy", "largest", "first", "separator"])
+        text = (self.folder / "heads.svg").read_text("utf-8")
+        for name in ("previous", "self", "next", "distance"):
+            self.assertNotIn(f">{name} 0.", text)
+        head = json.loads(self.succeed("view", *tensors, "--json"))["heads"][0]
+        self.assertIsNone(head["previous"])
+        self.assertIsNotNone(head["first"])
+        self.fail_with(USAGE, "--sort is self, expected entropy", "view", *tensors,
+                       "--sort", "self", "--svg", "heads.svg")
+
+    def test_the_legend_says_masked_where_something_is(self):
+        for more, masked in (((), False), (("--causal",), True)):
+            self.succeed("view", "--query", "q.npy", "--key", "k.npy", *more, "--svg",
+                         "head.svg", "--head", "0.1")
+            self.assertEqual(">masked</text>" in (self.folder / "head.svg").read_text("utf-8"),
+                             masked)
 
     def test_of_cross_attention_with_masked_cells(self):
         done = self.run_it("view", "--query", "q.npy", "--key", "k.npy", "--causal",
