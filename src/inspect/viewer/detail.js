@@ -17,7 +17,7 @@
   function drawn(pair, matrices) {
     const values = matrices.map(matrix => matrix.value(pair));
     const errors = values.map(value => value === undefined || isPattern(value) ? 0 :
-        headwise.weights.codingError(value));
+        headwise.exact.codingError(value));
     if (errors.length > 2) errors[2] = errors[0] + errors[1];
     return values.map((value, n) => [value, errors[n]]);
   }

@@ -22,10 +22,10 @@
     const score = capped - (head.alibi ? head.alibi * distance : 0);
     const may = mask.visible(pair.query, pair.key);
     const rowLse = lse[pair.query];
-    const {errors: [error]} = await headwise.computed.area(
-        head, [pair.query, pair.query + 1, pair.key, pair.key + 1]);
+    const {values: [weight], errors: [error]} = await headwise.exact.raw(
+        head, [pair.query], [pair.key]);
     return {q, k, products, dot, scaled, capped, distance, score, may, lse: rowLse, error,
-            weight: may && rowLse > -Infinity ? Math.exp(score - rowLse) : 0};
+            weight: may && rowLse > -Infinity ? weight : 0};
   }
 
   function bars(values, largest) {

@@ -33,7 +33,7 @@
       const small = await weights.small(head, headwise.state.get().pool);
       const name = (count, all) => Array.from({length: count}, (_, n) =>
           Math.ceil(n * all / count) + '..' + (Math.ceil((n + 1) * all / count) - 1));
-      return {values: small.values, errors: small.values.map(weights.codingError),
+      return {values: small.values, errors: small.values.map(headwise.exact.codingError),
               queries: name(small.rows, page.num_queries),
               keys: name(small.columns, page.num_keys)};
     }

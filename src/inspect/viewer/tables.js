@@ -109,7 +109,7 @@
   }
 
   async function lineTable(head) {
-    const {t, page, numbers, weights} = headwise;
+    const {t, page, numbers} = headwise;
     const {queries, keys, rows, least} = await headwise.lines.data(head);
     const found = [];
     queries.forEach((query, r) => keys.forEach((key, c) => {
@@ -118,7 +118,7 @@
     return table(t('tables.lines', numbers.text(least)),
         [t('axis.query'), t('axis.key'), t('legend.weight')],
         found.map(([query, key, weight]) => [named(query, page.query_tokens),
-          named(key, page.key_tokens), numbers.known(weight, weights.codingError(weight))]));
+          named(key, page.key_tokens), numbers.known(weight, headwise.exact.codingError(weight))]));
   }
 
   async function fillTwo(node, a, b, shown) {

@@ -29,7 +29,7 @@
         if (at < head.top.count) best.splice(at, 0, key);
         if (best.length > head.top.count) best.pop();
       }
-      return best.map(key => [key, headwise.weights.decode[row[key]]]);
+      return best.map(key => [key, headwise.exact.decode[row[key]]]);
     };
   }
 

@@ -2,9 +2,7 @@
 // tiles that a worker computes. Special tokens' shares are taken out here.
 {
   const {MASKED, EMPTY, PENDING, isPattern} = headwise.mask;
-  const decode = Float32Array.from({length: 256}, (_, byte) => (byte / 255) ** 2);
-  // How far a decoded byte may be from what it was made of: half a step of its root.
-  const codingError = value => (255 * Math.sqrt(Math.max(0, value)) + 0.25) / 255 ** 2;
+  const {decode, fromMap, computed, raw} = headwise.exact;
 
   // The query's attention weights as the map has them; 0 where they are masked.
   async function codedRow(head, query) {
@@ -12,17 +10,6 @@
     const map = await headwise.blocks.bytes(head.map);
     return Float32Array.from(
         map.subarray(query * width, (query + 1) * width), byte => decode[byte]);
-  }
-
-  // Copies the cells (queries x keys, indices) that `source` has.
-  function fromMap(map, queries, keys) {
-    const {num_keys: width} = headwise.page;
-    const out = new Float32Array(queries.length * keys.length);
-    let at = 0;
-    for (const i of queries) {
-      for (const j of keys) out[at++] = decode[map[i * width + j]];
-    }
-    return out;
   }
 
   function fromTiles(head, queries, keys) {
@@ -89,53 +76,6 @@
 
   // ---- Numbers, each with its error. ----
 
-  // Cells (queries x keys, ascending indices) of the area that they are in.
-  async function computed(head, queries, keys) {
-    const first = [queries[0], keys[0]];
-    const last = [queries[queries.length - 1] + 1, keys[keys.length - 1] + 1];
-    const all = await headwise.computed.area(head, [first[0], last[0], first[1], last[1]]);
-    const width = last[1] - first[1];
-    const values = new Float32Array(queries.length * keys.length);
-    const errors = new Float32Array(values.length);
-    let at = 0;
-    for (const i of queries) {
-      for (const j of keys) {
-        values[at] = all.values[(i - first[0]) * width + j - first[1]];
-        errors[at++] = all.errors[(i - first[0]) * width + j - first[1]];
-      }
-    }
-    return {values, errors};
-  }
-
-  function decoded(map, queries, keys) {
-    const values = fromMap(map, queries, keys);
-    return {values, errors: values.map(codingError)};
-  }
-
-  // As the page knows them best: computed, or the byte where q and k are missing. Where it
-  // has both, the true weight is near both of them, and the middle of what that leaves is
-  // shown. Masks are not its matter.
-  async function raw(head, queries, keys) {
-    if (queries.length === 0 || keys.length === 0) {
-      return {values: new Float32Array(0), errors: new Float32Array(0)};
-    }
-    const bytes = head.map === null ? null :
-        decoded(await headwise.blocks.bytes(head.map), queries, keys);
-    if (head.query === null) return bytes;
-    const found = await computed(head, queries, keys);
-    if (!bytes) {  // the head's own bound is of what the page computes, too
-      found.errors.forEach((error, n) => { found.errors[n] = Math.min(error, head.error); });
-      return found;
-    }
-    bytes.errors.forEach((error, n) => {
-      const low = Math.max(found.values[n] - found.errors[n], bytes.values[n] - error);
-      const high = Math.min(found.values[n] + found.errors[n], bytes.values[n] + error);
-      found.values[n] = (low + high) / 2;
-      found.errors[n] = Math.max(0, high - low) / 2;
-    });
-    return found;
-  }
-
   // The cells of a window, masked ones marked: {values, errors}.
   async function known(head, queries, keys) {
     const found = await raw(head, queries, keys);
@@ -164,13 +104,15 @@
     const total = {values: new Float32Array(queries.length),
                    errors: new Float32Array(queries.length)};
     const mask = await headwise.mask.of(head);
-    for (const key of page.key_special) {
-      const column = await raw(head, queries, [key]);
-      for (const i of queries) {
-        if (!mask.visible(i, key)) continue;
-        total.values[i] += column.values[i];
-        total.errors[i] += column.errors[i];
-      }
+    // All at once where whole rows are computed anyway.
+    const together = head.map !== null ? [page.key_special] : page.key_special.map(key => [key]);
+    for (const keys of together) {
+      const found = await raw(head, queries, keys);
+      queries.forEach((i, a) => keys.forEach((key, b) => {
+        if (!mask.visible(i, key)) return;
+        total.values[i] += found.values[a * keys.length + b];
+        total.errors[i] += found.errors[a * keys.length + b];
+      }));
     }
     return total;
   }
@@ -255,6 +197,5 @@
         value <= -4 || b[n] <= -4 ? MASKED : value - b[n]);
   }
 
-  headwise.weights = {decode, codedRow, codingError, cells, line, known, knownDifference, row,
-                      small, difference};
+  headwise.weights = {codedRow, cells, line, known, knownDifference, row, small, difference};
 }
