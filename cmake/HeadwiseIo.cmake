@@ -79,10 +79,13 @@ target_sources(headwise_io
     src/interop/input_file.cc
     src/interop/json_events.cc
     src/interop/json_fields.cc
+    src/interop/keep_owner.cc
     src/interop/layout_forms.cc
     src/interop/layout_names.cc
     src/interop/layout_table.cc
     src/interop/layouts.cc
+    src/interop/leftovers.cc
+    src/interop/link_target.cc
     src/interop/mapped_file.cc
     src/interop/nested_json_events.cc
     src/interop/npy.cc
