@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/out_of_memory.h"
+#include "interop/folder.h"
 #include "models/pooling.h"
 #include "models/utf8.h"
 #include "run/float_environment.h"
@@ -200,13 +201,17 @@ Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
       return settings.error();
     }
     const std::string& inner = settings->transformer_folder;
-    auto vocabulary = read_vocabulary(inner + "/vocab.txt");
+    const std::string words = inner + "/vocab.txt";
+    if (Status s = check_regular_file("read_vocabulary", words); !s) {
+      return s.error();
+    }
+    auto vocabulary = read_vocabulary(words);
     if (!vocabulary) {
       return vocabulary.error();
     }
     if (vocabulary->size() > settings->config.vocab_size) {
       return Error{ErrorCode::bad_data,
-                   std::string(kOperation) + ": " + inner + "/vocab.txt has " +
+                   std::string(kOperation) + ": " + words + " has " +
                        std::to_string(vocabulary->size()) +
                        " tokens, expected at most vocab_size = " +
                        std::to_string(settings->config.vocab_size)};
