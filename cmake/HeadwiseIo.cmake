@@ -88,6 +88,7 @@ target_sources(headwise_io
     src/interop/link_target.cc
     src/interop/mapped_file.cc
     src/interop/nested_json_events.cc
+    src/interop/new_folder.cc
     src/interop/npy.cc
     src/interop/npy_header.cc
     src/interop/npz.cc
@@ -101,6 +102,7 @@ target_sources(headwise_io
     src/interop/safetensors_writer.cc
     src/interop/sharded_safetensors.cc
     src/interop/checkpoint.cc
+    src/models/model_folder.cc
     src/models/model_settings.cc
     src/models/sentence_modules.cc
     src/models/bert_config.cc
