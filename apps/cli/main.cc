@@ -59,8 +59,11 @@ int run(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   using headwise::cli::Exit;
-  // A file-size limit then fails the write, which says so.
+  // The write then fails and says so: at a limit of file sizes, or where the
+  // reader of standard output has left, which may not stop a run that saves
+  // its results elsewhere.
   std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
   try {
     return headwise::cli::run({argv + 1, argv + argc});
   } catch (const std::bad_alloc&) {

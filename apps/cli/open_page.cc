@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <string_view>
 
@@ -28,9 +29,20 @@ int run(const char* program, const std::string& argument) {
   std::string name = program;
   std::string copy = argument;
   char* const arguments[] = {name.data(), copy.data(), nullptr};
+  // It may count on the signals that this program ignores (main.cc).
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGPIPE);
+  sigaddset(&signals, SIGXFSZ);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  ::posix_spawnattr_setsigdefault(&attributes, &signals);
   pid_t child = 0;
-  if (::posix_spawnp(&child, program, nullptr, nullptr, arguments, environ) !=
-      0) {
+  const int failed =
+      ::posix_spawnp(&child, program, nullptr, &attributes, arguments, environ);
+  ::posix_spawnattr_destroy(&attributes);
+  if (failed != 0) {
     return -1;
   }
   int status = 0;
