@@ -11,6 +11,7 @@
 #include "args.h"
 #include "command.h"
 #include "convert_layers.h"
+#include "file_plan.h"
 #include "headwise/interop/npz.h"
 #include "headwise/interop/safetensors.h"
 #include "interop/find_params.h"
@@ -92,6 +93,12 @@ Outcome run_convert(const ConvertFlags& flags, const Streams& streams) {
                     ".npz",
                     flags.out));
   }
+  FilePlan files;
+  // IN may be OUT: it is read into memory first.
+  files.output("OUT", flags.out);
+  if (Outcome failed = files.check()) {
+    return failed;
+  }
   const auto path = find_params("convert", flags.in);
   if (!path) {
     return failure_of(path.error());
@@ -107,7 +114,7 @@ Outcome run_convert(const ConvertFlags& flags, const Streams& streams) {
   if (Outcome failed = write(flags, *file, *conversion)) {
     return failed;
   }
-  return print(streams.out, summary(flags, *file, *conversion));
+  return files.print_summary(streams, summary(flags, *file, *conversion));
 }
 
 void add_files(const Arguments& command, ConvertFlags& flags) {

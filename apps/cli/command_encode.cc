@@ -11,6 +11,7 @@
 
 #include "args.h"
 #include "command.h"
+#include "file_plan.h"
 #include "headwise/interop/npy.h"
 #include "headwise/models/sentence_encoder.h"
 #include "json/json.h"
@@ -75,9 +76,24 @@ std::string summary(const SentenceEncoder& model,
                      model.embedding_size());
 }
 
+FilePlan files_of(const EncodeFlags& flags) {
+  FilePlan plan;
+  plan.input("--model", flags.model);
+  plan.input("FILE", flags.sentences);
+  plan.output("--out", flags.out);
+  if (flags.json) {
+    plan.printed("--json");
+  }
+  return plan;
+}
+
 Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
   if (flags.out.empty() && !flags.json) {
     return usage("expected --out FILE.npy, or --json");
+  }
+  const FilePlan files = files_of(flags);
+  if (Outcome failed = files.check()) {
+    return failed;
   }
   const auto text = read_text("sentences", flags.sentences);
   if (!text) {
@@ -116,9 +132,10 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
       return failure_to_write(s.error());
     }
   }
-  return print(streams.out,
-               flags.json ? json_lines(sentences, *done)
-                          : summary(*model, *done, took.count(), flags.out));
+  return flags.json
+             ? print(streams.out, json_lines(sentences, *done))
+             : files.print_summary(
+                   streams, summary(*model, *done, took.count(), flags.out));
 }
 
 }  // namespace

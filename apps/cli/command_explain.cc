@@ -16,9 +16,11 @@
 #include "explain_model.h"
 #include "explain_picture.h"
 #include "explain_text.h"
+#include "file_plan.h"
 #include "headwise/interop/atomic_file.h"
 #include "headwise/interop/npy.h"
 #include "output.h"
+#include "planned_inputs.h"
 #include "progress_bar.h"
 #include "words.h"
 
@@ -79,9 +81,28 @@ Outcome write_files(const ExplainFlags& flags, const ExplainedJob& job,
   return {};
 }
 
+FilePlan files_of(const ExplainFlags& flags) {
+  FilePlan plan;
+  plan.input("--model", flags.model);
+  plan.input("--tokens", flags.tokens);
+  plan.input("--target-tokens", flags.target_tokens);
+  plan.input("--params", flags.params);
+  plan_inputs(plan, flags.operation);
+  plan.output("--out", flags.out);
+  plan.output("--heads", flags.heads);
+  if (flags.json) {
+    plan.printed("--json");
+  }
+  return plan;
+}
+
 Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
   if (flags.shapes_only && !(flags.out.empty() && flags.heads.empty())) {
     return usage("--shapes-only computes nothing: leave --out and --heads out");
+  }
+  const FilePlan files = files_of(flags);
+  if (Outcome failed = files.check()) {
+    return failed;
   }
   const Language language = flags.lang.empty()   ? language_of_environment()
                             : flags.lang == "ko" ? Language::ko
@@ -110,8 +131,9 @@ Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
   if (flags.json) {
     return print(streams.out, explain_json(*job, step, language));
   }
-  return print(streams.out, step != nullptr ? step_text(*job, *step, language)
-                                            : explain_text(*job, language));
+  return files.print_summary(streams, step != nullptr
+                                          ? step_text(*job, *step, language)
+                                          : explain_text(*job, language));
 }
 
 void add_model_options(const Arguments& command, ExplainFlags& flags) {

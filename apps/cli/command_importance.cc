@@ -11,6 +11,7 @@
 
 #include "args.h"
 #include "command.h"
+#include "file_plan.h"
 #include "headwise/inspect/head_scores_svg.h"
 #include "headwise/interop/atomic_file.h"
 #include "headwise/prune/importance.h"
@@ -86,7 +87,8 @@ struct Subject {
   LabelledText text;  // the examples
   SentenceTokens tokens;
   std::vector<std::int64_t> targets;
-  std::string digest;  // of the model
+  std::string digest;         // of the model's parameters
+  std::string folder_digest;  // of all that is read of it
 };
 
 // The classifier: the model's, or one of the labels of all lines.
@@ -118,10 +120,12 @@ Result<Subject> read_subject(const ImportanceFlags& flags,
     return as_data(model.error());
   }
   auto digest = digest_of_model(model->encoder);
-  if (!digest) {
-    return digest.error();
+  auto folder_digest = digest_of_folder(flags.model, model->encoder);
+  if (!digest || !folder_digest) {
+    return digest ? folder_digest.error() : digest.error();
   }
-  Subject subject{*std::move(model), {}, {}, {}, *std::move(digest)};
+  Subject subject{*std::move(model),        {}, {}, {}, *std::move(digest),
+                  *std::move(folder_digest)};
   if (Status s = find_probe(flags, *text, executor, subject); !s) {
     return as_data(s.error());
   }
@@ -190,7 +194,7 @@ std::optional<ImportanceState> state_of(const Json& json) {
   return state;
 }
 
-Status run_all(ImportanceRun& run, Journal& journal) {
+Outcome run_all(ImportanceRun& run, Journal& journal) {
   if (const auto kept = journal.state()) {
     if (auto state = state_of(*kept)) {
       // One that does not fit is begun anew.
@@ -201,18 +205,18 @@ Status run_all(ImportanceRun& run, Journal& journal) {
   const Progress progress = bar.progress();
   while (run.done() < run.steps()) {
     if (Status s = run.step(); !s) {
-      return s;
+      return failure_of(as_data(s.error()));
     }
     if (progress) {
       progress(run.done(), run.steps());
     }
     if (journal.due()) {
       if (Status s = journal.keep(json_of(run.state())); !s) {
-        return s;
+        return failure_to_write(s.error());
       }
     }
   }
-  return ok();
+  return {};
 }
 
 // ---- Results. ----
@@ -256,7 +260,7 @@ std::string summary(const ImportanceFlags& flags, const ImportanceFile& file) {
 }
 
 Outcome write_results(const ImportanceFlags& flags, const ImportanceFile& file,
-                      const Streams& streams) {
+                      const FilePlan& files, const Streams& streams) {
   const std::string json = json_of(file);
   if (Status s =
           write_file_atomically(flags.out, std::as_bytes(std::span(json)));
@@ -268,10 +272,28 @@ Outcome write_results(const ImportanceFlags& flags, const ImportanceFile& file,
       return failure_to_write(s.error());
     }
   }
-  return print(streams.out, flags.json ? json : summary(flags, file));
+  return flags.json ? print(streams.out, json)
+                    : files.print_summary(streams, summary(flags, file));
+}
+
+FilePlan files_of(const ImportanceFlags& flags) {
+  FilePlan plan;
+  plan.input("--model", flags.model);
+  plan.input("--data", flags.data);
+  plan.output("--out", flags.out);
+  plan.output("--svg", flags.svg);
+  plan.output("the journal of --out", Journal::path_of(flags.out));
+  if (flags.json) {
+    plan.printed("--json");
+  }
+  return plan;
 }
 
 Outcome run_importance(const ImportanceFlags& flags, const Streams& streams) {
+  const FilePlan files = files_of(flags);
+  if (Outcome failed = files.check()) {
+    return failed;
+  }
   const auto executor = flags.threads == 0
                             ? Result<Executor>(Executor::default_executor())
                             : Executor::with_threads(flags.threads);
@@ -292,7 +314,7 @@ Outcome run_importance(const ImportanceFlags& flags, const Streams& streams) {
   if (!run) {
     return failure_of(run.error());
   }
-  Journal journal(flags.out, {{"model", subject->digest},
+  Journal journal(flags.out, {{"model", subject->folder_digest},
                               {"data", sha256_of_text(*subject->text.bytes)},
                               {"method", flags.method},
                               {"iterative", flags.iterative.value_or(0)},
@@ -300,11 +322,11 @@ Outcome run_importance(const ImportanceFlags& flags, const Streams& streams) {
                               {"max_tokens", flags.max_tokens},
                               {"batch", flags.batch},
                               {"seed", flags.seed}});
-  if (Status s = run_all(*run, journal); !s) {
-    return failure_of(as_data(s.error()));
+  if (Outcome failed = run_all(*run, journal)) {
+    return failed;
   }
   const Outcome written = write_results(
-      flags, file_of(flags, *subject, model, run->result()), streams);
+      flags, file_of(flags, *subject, model, run->result()), files, streams);
   if (!written) {
     journal.remove();
   }

@@ -13,11 +13,14 @@
 
 #include "args.h"
 #include "command.h"
+#include "file_plan.h"
 #include "headwise/interop/atomic_file.h"
 #include "headwise/models/write_model.h"
 #include "headwise/prune/correct_outputs.h"
 #include "interop/find_params.h"
+#include "interop/new_folder.h"
 #include "interop/param_file.h"
+#include "model_out.h"
 #include "output.h"
 #include "progress_bar.h"
 #include "prune_count.h"
@@ -119,9 +122,10 @@ Result<LearnedModel> pruned_model(const PruneJob& job, std::size_t count) {
 
 Status write(const PruneJob& job, const LearnedModel& pruned) {
   const BertEncoder& encoder = pruned.encoder.encoder();
-  return write_model(
-      job.flags().model, job.flags().out,
-      {.params = encoder.attention_params(), .config = &encoder.config()});
+  return write_model(job.flags().model, job.flags().out,
+                     {.params = encoder.attention_params(),
+                      .config = &encoder.config(),
+                      .keep_other_files = job.flags().force});
 }
 
 // ---- The report. ----
@@ -238,7 +242,38 @@ Result<PruneReport> report_of(const PruneJob& job, const LearnedModel& pruned) {
 
 // ---- The command. ----
 
-Outcome run_curve(const PruneJob& job, const Streams& streams) {
+FilePlan files_of(const PruneFlags& flags) {
+  FilePlan plan;
+  plan.input("--model", flags.model);
+  plan.input("--scores", flags.scores);
+  plan.input("--data", flags.data);
+  plan.output("--curve", flags.curve);
+  plan.replaced_folder("--out", flags.out, /*parents=*/true);
+  if (!flags.curve.empty()) {
+    plan.output("the journal of --curve", Journal::path_of(flags.curve));
+  } else if (!flags.max_drop.empty()) {
+    plan.output("the journal of --out", Journal::path_of(flags.out),
+                /*parents=*/true);
+  }
+  if (flags.json) {
+    plan.printed("--json");
+  }
+  return plan;
+}
+
+Outcome check_files(const PruneFlags& flags, const FilePlan& files) {
+  if (Outcome failed = files.check()) {
+    return failed;
+  }
+  return flags.out.empty() ? Outcome()
+                           : check_model_out({.folder = flags.out,
+                                              .source = flags.model,
+                                              .force = flags.force,
+                                              .replaces_models = true});
+}
+
+Outcome run_curve(const PruneJob& job, const FilePlan& files,
+                  const Streams& streams) {
   const auto curve = measure_curve(job);
   if (!curve) {
     return failure_of(as_data(curve.error()));
@@ -249,11 +284,19 @@ Outcome run_curve(const PruneJob& job, const Streams& streams) {
       !s) {
     return failure_to_write(s.error());
   }
-  return print(streams.out, job.flags().json ? curve_json(job, *curve)
-                                             : curve_text(job, *curve));
+  return job.flags().json
+             ? print(streams.out, curve_json(job, *curve))
+             : files.print_summary(streams, curve_text(job, *curve));
 }
 
 Outcome run_prune(const PruneFlags& flags, const Streams& streams) {
+  if (!flags.out.empty()) {
+    recover_folder(flags.out);  // the files are those that are there then
+  }
+  const FilePlan files = files_of(flags);
+  if (Outcome failed = check_files(flags, files)) {
+    return failed;
+  }
   const auto executor = flags.threads == 0
                             ? Result<Executor>(Executor::default_executor())
                             : Executor::with_threads(flags.threads);
@@ -265,7 +308,7 @@ Outcome run_prune(const PruneFlags& flags, const Streams& streams) {
     return failure_of(job.error());
   }
   if (!flags.curve.empty()) {
-    return run_curve(*job, streams);
+    return run_curve(*job, files, streams);
   }
   const auto count = heads_to_remove(*job);
   if (!count) {
@@ -352,6 +395,8 @@ void add_options(const Arguments& command, PruneFlags& flags) {
                     "of a text (default: the model's)");
   command.add_count("--threads", flags.threads,
                     "threads to use (default: all)");
+  command.add_flag("--force", flags.force,
+                   "write to --out even if it holds other files, which stay");
   command.add_flag("--json", flags.json, "print JSON");
 }
 

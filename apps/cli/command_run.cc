@@ -5,15 +5,16 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string_view>
 #include <utility>
 
 #include "args.h"
 #include "command.h"
+#include "file_plan.h"
 #include "headwise/interop/npy.h"
 #include "operation_inputs.h"
 #include "option_errors.h"
+#include "planned_inputs.h"
 #include "run_call.h"
 #include "run_flags.h"
 #include "run_gradients.h"
@@ -134,20 +135,6 @@ Outcome check_scoring_flags(const RunFlags& flags) {
   return {};
 }
 
-// Each its own file.
-Outcome check_output_files(const RunFlags& flags) {
-  std::set<std::string_view> files = {flags.out};
-  for (const std::string* file :
-       {&flags.attn_weights, &flags.lse, &flags.keep_mask_out}) {
-    if (!file->empty() && !files.insert(*file).second) {
-      return usage(
-          "--out, --attn-weights, --lse and --keep-mask-out name one file, "
-          "expected different ones");
-    }
-  }
-  return {};
-}
-
 Outcome check_output_flags(const RunFlags& flags) {
   if (flags.form != "per-head" && flags.attn_weights.empty() &&
       flags.d_attn_weights.empty()) {
@@ -164,7 +151,7 @@ Outcome check_output_flags(const RunFlags& flags) {
   if (!flags.keep_mask_out.empty() && !flags.operation.dropout) {
     return usage("--keep-mask-out needs --dropout beside it");
   }
-  return check_output_files(flags);
+  return {};
 }
 
 Outcome check_flags(const RunFlags& flags) {
@@ -177,8 +164,29 @@ Outcome check_flags(const RunFlags& flags) {
   return {};
 }
 
+FilePlan files_of(const RunFlags& flags) {
+  FilePlan plan;
+  plan.input("--query", flags.query);
+  plan.input("--key", flags.key);
+  plan.input("--value", flags.value);
+  plan.input("--params", flags.params);
+  plan.input("--d-output", flags.d_output);
+  plan.input("--d-attn-weights", flags.d_attn_weights);
+  plan_inputs(plan, flags.operation);
+  plan.output("--out", flags.out);
+  plan.output("--attn-weights", flags.attn_weights);
+  plan.output("--lse", flags.lse);
+  plan.output("--keep-mask-out", flags.keep_mask_out);
+  plan.outputs_in("--grad-dir", flags.grad_dir, gradient_files(),
+                  /*parents=*/true);
+  return plan;
+}
+
 Outcome run_run(const RunFlags& flags) {
   if (Outcome failed = check_flags(flags)) {
+    return failed;
+  }
+  if (Outcome failed = files_of(flags).check()) {
     return failed;
   }
   const auto arrays = read_inputs(flags);

@@ -9,7 +9,9 @@
 
 #include "args.h"
 #include "command.h"
+#include "file_plan.h"
 #include "output.h"
+#include "planned_inputs.h"
 #include "seen_heads.h"
 #include "statistic_names.h"
 #include "stats_lines.h"
@@ -41,6 +43,12 @@ struct StatsFlags {
 Outcome run_stats(const StatsFlags& flags, const Streams& streams) {
   if (flags.json && flags.csv) {
     return usage("--json and --csv exclude each other");
+  }
+  FilePlan files;
+  plan_inputs(files, flags.seen);
+  files.printed("stats");
+  if (Outcome failed = files.check()) {
+    return failed;
   }
   const auto heads = read_seen_heads(flags.seen);
   if (!heads) {

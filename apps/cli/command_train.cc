@@ -23,10 +23,10 @@ namespace {
 
 constexpr std::string_view kExamples =
     R"(  headwise train --out run
-  headwise train --task reverse --scoring additive --seed 7 --out run
+  headwise train --task reverse --scoring additive --seed 7 --out reversed
   headwise train --steps 800 --resume run --out run
-  headwise train --json --out run
-  headwise train --model minilm --data train.tsv --test test.tsv --out trained
+  headwise train --json --force --out run
+  headwise train --model minilm --data train.tsv --test test.tsv --out probed
   headwise train --model minilm --data train.tsv --train all --out trained)";
 
 // Of which form, --task or --model, a run is.
@@ -164,6 +164,9 @@ void add_shared_options(const Arguments& command, LearnFlags& flags) {
                   "bits as not having stopped")
       .type_name("DIR")
       .check(not_empty());
+  command.add_flag("--force", flags.force,
+                   "write to --out even if it holds an earlier result, which "
+                   "is replaced, or other files, which stay");
   command.add_flag("--json", flags.json, "print JSON, one object a line");
 }
 

@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,11 +11,13 @@
 
 #include "args.h"
 #include "command.h"
+#include "file_plan.h"
 #include "headwise/inspect/view_page.h"
 #include "headwise/interop/atomic_file.h"
 #include "open_page.h"
 #include "option_errors.h"
 #include "output.h"
+#include "planned_inputs.h"
 #include "progress_bar.h"
 #include "statistic_names.h"
 #include "svg_to_png.h"
@@ -52,13 +53,19 @@ Outcome check_flags(const ViewFlags& flags) {
   if (!flags.sort.empty() && (!flags.pictures() || !flags.head.empty())) {
     return usage("--sort needs --svg or --png of all heads beside it");
   }
-  std::set<std::string_view> files;
-  for (const std::string* file : {&flags.out, &flags.svg, &flags.png}) {
-    if (!file->empty() && !files.insert(*file).second) {
-      return usage(fmt::format("{} is given for two outputs", *file));
-    }
-  }
   return {};
+}
+
+FilePlan files_of(const ViewFlags& flags) {
+  FilePlan plan;
+  plan_inputs(plan, flags.seen);
+  plan.output("--out", flags.out);
+  plan.output("--svg", flags.svg);
+  plan.output("--png", flags.png);
+  if (flags.json) {
+    plan.printed("--json");
+  }
+  return plan;
 }
 
 Language language_of(const ViewFlags& flags) {
@@ -220,6 +227,9 @@ Outcome write_heads(const ViewFlags& flags, const SeenHeads& heads,
 
 Outcome run_view(const ViewFlags& flags, const Streams& streams) {
   if (Outcome failed = check_flags(flags)) {
+    return failed;
+  }
+  if (Outcome failed = files_of(flags).check()) {
     return failed;
   }
   const auto heads = read_seen_heads(flags.seen);

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "interop/find_params.h"
+#include "interop/folder.h"
 #include "interop/param_file.h"
+#include "models/model_folder.h"
 #include "sha256.h"
 
 namespace headwise::cli {
@@ -21,6 +23,34 @@ Result<SentenceEmbeddings> encode(const SentenceEncoder& encoder,
   return encoder.encode(text.texts, {.progress = options.progress,
                                      .max_tokens = options.max_tokens,
                                      .executor = options.executor});
+}
+
+// Adds the names and the digests of the files in `folder`/`within` that are
+// read beside the parameters, and of those in its folders.
+Status add_digests(const std::string& folder, const std::string& within,
+                   std::string& digests) {
+  constexpr std::string_view kOperation = "model";
+  const auto names = names_in_folder(kOperation, path_in(folder, within));
+  if (!names) {
+    return names.error();
+  }
+  for (const std::string& name : *names) {
+    const std::string below = within + name;
+    const std::string path = path_in(folder, below);
+    if (is_regular_file(path) &&
+        (is_settings_file(name) || name == kClassifierFile)) {
+      const auto digest = sha256_of_file(path);
+      if (!digest) {
+        return digest.error();
+      }
+      digests += fmt::format(" {} {}", below, *digest);
+    } else if (within.empty() && check_folder_named_by_file(kOperation, path)) {
+      if (Status s = add_digests(folder, below + "/", digests); !s) {
+        return s;
+      }
+    }
+  }
+  return ok();
 }
 
 }  // namespace
@@ -57,6 +87,17 @@ Result<std::string> digest_of_model(const SentenceEncoder& encoder) {
     digests += *digest;
   }
   return file->files().size() == 1 ? digests : sha256_of_text(digests);
+}
+
+Result<std::string> digest_of_folder(const std::string& folder,
+                                     const SentenceEncoder& encoder) {
+  auto params = digest_of_model(encoder);
+  if (!params) {
+    return params;
+  }
+  std::string digests = *std::move(params);
+  Status s = add_digests(folder, "", digests);
+  return s ? Result<std::string>(sha256_of_text(digests)) : s.error();
 }
 
 Result<LabelProbe> train_probe(const SentenceEncoder& encoder,

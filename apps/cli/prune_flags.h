@@ -24,6 +24,7 @@ struct PruneFlags {
   std::size_t max_tokens = 0;  // 0: the model's
   std::size_t threads = 0;     // 0: all
   std::uint64_t seed = 0;      // of random orders
+  bool force = false;
   bool json = false;
 };
 

@@ -42,6 +42,7 @@ Outcome train(const TrainFlags& flags, const Executor& executor, TrainRun& run,
               const Streams& streams) {
   ProgressBar bar("train");
   const Progress progress = bar.progress();
+  bool has_begun = false;  // a run that fails before leaves no folder
   while (run.steps() < flags.steps) {
     if (Status s = run.step(executor); !s) {
       return failure_of(s.error());
@@ -53,7 +54,10 @@ Outcome train(const TrainFlags& flags, const Executor& executor, TrainRun& run,
     if (run.steps() % kStepsACheckpoint != 0 && run.steps() != flags.steps) {
       continue;
     }
-    if (Status s = run.write_checkpoint_to(checkpoint_path(flags.out)); !s) {
+    Status s = has_begun ? ok() : begin_results(flags);
+    has_begun = true;
+    s = s ? run.write_checkpoint_to(checkpoint_path(flags.out)) : s;
+    if (!s) {
       return failure_to_write(s.error());
     }
     if (flags.json) {
@@ -99,6 +103,12 @@ std::string text_of(const TrainRun& run, const Report& report) {
 }  // namespace
 
 Outcome run_train(const TrainFlags& flags, const Streams& streams) {
+  if (Outcome failed = files_of(flags).check()) {
+    return failed;
+  }
+  if (Outcome failed = check_earlier_result(flags)) {
+    return failed;
+  }
   auto executor = flags.threads == 0
                       ? Result<Executor>(Executor::default_executor())
                       : Executor::with_threads(flags.threads);
@@ -108,9 +118,6 @@ Outcome run_train(const TrainFlags& flags, const Streams& streams) {
   auto run = start_run(flags);
   if (!run) {
     return failure_of(run.error());
-  }
-  if (Status s = make_folder(flags.out); !s) {
-    return failure_to_write(s.error());
   }
   const auto start = std::chrono::steady_clock::now();
   if (Outcome failed = train(flags, *executor, *run, streams)) {

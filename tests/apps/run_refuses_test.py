@@ -211,9 +211,8 @@ class RunRefusesTest(RunCase):
 
     def test_outputs_that_name_one_file(self):
         for option in ("--attn-weights", "--lse", "--keep-mask-out"):
-            self.refuse(USAGE, "--out, --attn-weights, --lse and "
-                        "--keep-mask-out name one file, expected different "
-                        "ones", *self.inputs("--dropout", "0.1", option,
+            self.refuse(USAGE, f"--out and {option} name one file, o.npy, "
+                        "expected different ones", *self.inputs("--dropout", "0.1", option,
                                              "o.npy"))
         self.refuse(USAGE, "name one file",
                     *self.inputs("--dropout", "0.1", "--lse", "x.npy",

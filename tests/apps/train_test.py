@@ -48,7 +48,7 @@ class TrainTest(CliTest):
                 ("reverse", "additive", "(B=4, Lkv=10)")):
             with self.subTest((task, scoring)):
                 text = self.succeed("train", "--task", task, "--scoring",
-                                    scoring, "--steps", "2", "--out",
+                                    scoring, "--steps", "2", "--force", "--out",
                                     "a folder's")
                 self.assertIn("loss: * attention, o uniform", text)
                 self.assertIn("accuracy", text)
@@ -155,6 +155,7 @@ class TrainTest(CliTest):
         self.fail_with(BAD_INPUT, "train: step 2: the loss is nan, and the "
                        "first that was not finite was the output", "train",
                        "--learning-rate", "1e20", "--out", "run")
+        self.assertFalse((self.folder / "run").exists())
 
     def test_a_folder_that_cannot_be_made(self):
         self.fail_with(OUT_OF_RESOURCES, "--out a/b: No such file", "train",

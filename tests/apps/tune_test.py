@@ -229,7 +229,7 @@ class TuneTest(CliTest):
             with self.subTest(train):
                 text = self.succeed(*self.call(
                     "--train", train, "--test", "test.tsv", "--max-tokens",
-                    "5", out="a folder's"))
+                    "5", "--force", out="a folder's"))
                 self.assertRegex(
                     text, r"^41 texts of 2 labels \(body, signs\), \d+ of them "
                           r"cut to 5 tokens\.\n")
@@ -257,7 +257,7 @@ class TuneTest(CliTest):
 
     def test_without_test_it_says_so(self):
         self.assertIn("On the training data only", self.succeed(*self.call()))
-        last, = self.train()
+        last, = self.train("--force")
         self.assertEqual((last["measured_on"], last["measured"]),
                          ("training data", 41))
 
@@ -355,7 +355,8 @@ class TuneTest(CliTest):
         self.fail_with(OUT_OF_RESOURCES, "--out a/b: No such file",
                        *self.call(out="a/b"))
         self.put_text("no folder", "file")
-        self.fail_with(OUT_OF_RESOURCES, "file", *self.call(out="file"))
+        self.fail_with(OUT_OF_RESOURCES, "--out file: Not a directory",
+                       *self.call(out="file"))
         self.fail_with(OUT_OF_RESOURCES, "file/checkpoint.npz",
                        *self.call("--train", "all", out="file"))
 

@@ -224,7 +224,7 @@ class Refuses(ViewTest):
                 ("--head is 0.7, expected a head of the layers that are shown",
                  (*tensors, "--head", "0.7", "--json")),
                 ("--sort needs --svg", (*tensors, "--sort", "self", "--json")),
-                ("x is given for two outputs", (*tensors, "--svg", "x", "--png", "x"))]:
+                ("--svg and --png name one file, x", (*tensors, "--svg", "x", "--png", "x"))]:
             with self.subTest(message):
                 self.fail_with(USAGE, message, "view", *arguments)
 
