@@ -242,8 +242,9 @@ Status write_svg(const std::string& path, const ImportanceFile& file) {
       layer[file.heads[n][at]] = file.importance.scores[n][at];
     }
   }
-  const std::string svg = head_scores_svg(picture);
-  return write_file_atomically(path, std::as_bytes(std::span(svg)));
+  const auto svg = head_scores_svg(picture);
+  return svg ? write_file_atomically(path, std::as_bytes(std::span(*svg)))
+             : Status(svg.error());
 }
 
 std::string summary(const ImportanceFlags& flags, const ImportanceFile& file) {

@@ -243,9 +243,12 @@ Outcome run_curve(const PruneJob& job, const Streams& streams) {
   if (!curve) {
     return failure_of(as_data(curve.error()));
   }
-  const std::string picture = curve_picture(job, *curve);
+  const auto picture = curve_picture(job, *curve);
+  if (!picture) {
+    return failure_of(picture.error());
+  }
   if (Status s = write_file_atomically(job.flags().curve,
-                                       std::as_bytes(std::span(picture)));
+                                       std::as_bytes(std::span(*picture)));
       !s) {
     return failure_to_write(s.error());
   }

@@ -12,6 +12,7 @@
 #include "headwise/inspect/accuracy_curve_svg.h"
 #include "json/json.h"
 #include "progress_bar.h"
+#include "terminal_text.h"
 
 namespace headwise::cli {
 namespace {
@@ -28,7 +29,7 @@ std::vector<HeadId> random_order(std::vector<HeadId> heads, std::uint64_t seed,
                                  std::size_t number) {
   std::vector<float> keys(heads.size());
   RandomStream(Seed{seed}, kOrderStream)
-      .substream(static_cast<std::uint32_t>(number))
+      .substream(number)
       .fill_uniform(keys, 0, 1);
   std::ranges::sort(heads);
   std::vector<std::size_t> places(heads.size());
@@ -127,7 +128,7 @@ std::string curve_text(const PruneJob& job,
     }
     text += "\n";
   }
-  return text + fmt::format("{}: the curve\n", job.flags().curve);
+  return text + fmt::format("{}: the curve\n", shown(job.flags().curve));
 }
 
 std::string curve_json(const PruneJob& job,
@@ -148,8 +149,8 @@ std::string curve_json(const PruneJob& job,
          "\n";
 }
 
-std::string curve_picture(const PruneJob& job,
-                          const std::vector<CurvePoint>& curve) {
+Result<std::string> curve_picture(const PruneJob& job,
+                                  const std::vector<CurvePoint>& curve) {
   constexpr double kPercent = 100;
   AccuracyCurve picture{
       .title = "Accuracy as heads are removed",

@@ -1,11 +1,11 @@
 #include "headwise/inspect/accuracy_curve_svg.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <string_view>
 
+#include "base/check.h"
+#include "base/out_of_memory.h"
 #include "inspect/axis_step.h"
 #include "inspect/svg_text.h"
 #include "inspect/svg_writer.h"
@@ -28,11 +28,7 @@ Words words_of(Language language) {
   return {"heads removed", "accuracy (%)", "no points"};
 }
 
-std::string percent_text(double percent) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.4g", percent);
-  return text.data();
-}
+std::string percent_text(double percent) { return number_text(percent, 4); }
 
 bool has_range(const AccuracyPoint& point) {
   return std::isfinite(point.low) && std::isfinite(point.high);
@@ -322,8 +318,10 @@ class Picture {
 
 }  // namespace
 
-std::string accuracy_curve_svg(const AccuracyCurve& curve) {
+Result<std::string> accuracy_curve_svg(const AccuracyCurve& curve) try {
   return Picture(curve).draw();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <new>
 #include <string_view>
 #include <utility>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "inspect/grid_layout.h"
 #include "inspect/grid_words.h"
 #include "inspect/heat_colour.h"
@@ -248,9 +248,8 @@ Result<std::string> heads_grid_svg(const HeadsGridPicture& picture) try {
     return s.error();
   }
   return Picture(picture).draw();
-} catch (const std::bad_alloc&) {
-  return Error{ErrorCode::out_of_memory,
-               "heads_grid_svg: there is no memory for the picture"};
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
 #include <string_view>
 #include <utility>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "headwise/base/checked_product.h"
 #include "inspect/heat_colour.h"
 #include "inspect/heat_image.h"
@@ -346,9 +346,8 @@ Result<std::string> heads_svg(const HeadsPicture& picture) try {
     return s.error();
   }
   return Picture(picture).draw();
-} catch (const std::bad_alloc&) {
-  return Error{ErrorCode::out_of_memory,
-               "heads_svg: there is no memory for the picture"};
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -73,13 +73,15 @@ Result<ShardedSafetensors> open_sharded_safetensors(const std::string& index,
 }
 
 Result<const SafetensorsFile*> ShardedSafetensors::shard_of(
-    std::string_view name) const {
+    std::string_view name) const try {
   const auto shard = shard_names_.find(name);
   if (shard == shard_names_.end()) {
     return Error{ErrorCode::out_of_range,
                  subject_ + ": there is no tensor " + printable(name)};
   }
   return &shards_.find(shard->second)->second;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<SafetensorsTensor> ShardedSafetensors::tensor(

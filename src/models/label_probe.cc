@@ -161,7 +161,7 @@ Result<LabelProbe> read_probe(const std::string& path,
 }  // namespace
 
 Result<LabelProbe> LabelProbe::create(Linear linear,
-                                      std::vector<std::string> labels) {
+                                      std::vector<std::string> labels) try {
   if (Status s = check_labels(labels); !s) {
     return s.error();
   }
@@ -176,10 +176,12 @@ Result<LabelProbe> LabelProbe::create(Linear linear,
                        Extents<1>{labels.size()});
   }
   return LabelProbe(std::move(linear), std::move(labels));
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<LabelProbe> LabelProbe::create(std::size_t embedding_size,
-                                      std::vector<std::string> labels) {
+                                      std::vector<std::string> labels) try {
   auto weight = Tensor<float, 2>::create({labels.size(), embedding_size});
   auto bias = Tensor<float, 1>::create({labels.size()});
   if (!weight || !bias) {
@@ -191,6 +193,8 @@ Result<LabelProbe> LabelProbe::create(std::size_t embedding_size,
   auto linear = Linear::from_params(*std::move(weight), *std::move(bias));
   return linear ? create(*std::move(linear), std::move(labels))
                 : Result<LabelProbe>(linear.error());
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<LabelProbe> LabelProbe::train(TensorView<const float, 2> embeddings,
@@ -264,10 +268,12 @@ Status LabelProbe::write(const std::string& folder) const {
 }
 
 Result<Tensor<float, 2>> LabelProbe::logits(
-    TensorView<const float, 2> embeddings) const {
+    TensorView<const float, 2> embeddings) const try {
   auto logits = linear_.forward(as_one_batch(embeddings), "embeddings");
   return logits ? Result<Tensor<float, 2>>(std::move(*logits).without_batch())
                 : logits.error();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 std::size_t predicted_label(TensorView<const float, 2> logits,

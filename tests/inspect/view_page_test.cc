@@ -290,11 +290,13 @@ TEST(ViewPageTest, WhatIsNotFiniteOrBeyondBinary16IsNamed) {
   Heads heads(1, 3, 5);
   heads.query(0, 2, 1, 3) = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(refusal(heads, heads.settings(), ErrorCode::bad_data),
-            "view_page: query(0, 2, 1, 3) is nan, expected a finite number");
+            "view_page: query at position 2, head 1, feature 3 is nan, "
+            "expected a finite number");
   heads.query(0, 2, 1, 3) = 0;
   heads.key(0, 4, 0, 0) = -65536;
   EXPECT_EQ(refusal(heads, heads.settings(), ErrorCode::bad_data),
-            "view_page: key(0, 4, 0, 0) is -65536, expected at most 65504, "
+            "view_page: key at position 4, head 0, feature 0 is -65536, "
+            "expected at most 65504, "
             "which binary16 can hold");
   ViewPageSettings settings = heads.settings();
   settings.elements = false;
