@@ -14,9 +14,11 @@
 #include "headwise/interop/npy.h"
 #include "headwise/models/sentence_encoder.h"
 #include "json/json.h"
+#include "models/utf8.h"
 #include "output.h"
 #include "progress_bar.h"
 #include "read_text.h"
+#include "terminal_text.h"
 
 namespace headwise::cli {
 namespace {
@@ -71,7 +73,7 @@ std::string summary(const SentenceEncoder& model,
              count, done.tokens, seconds,
              static_cast<double>(count) / std::max(seconds, 1e-9)) +
          cut_text(done, model.settings().max_tokens) +
-         fmt::format("{}: embeddings of shape ({}, {})\n", out, count,
+         fmt::format("{}: embeddings of shape ({}, {})\n", shown(out), count,
                      model.embedding_size());
 }
 
@@ -89,6 +91,14 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
                    fmt::format("sentences: {} is empty, expected one sentence "
                                "a line",
                                name_of_text(flags.sentences))};
+  }
+  for (std::size_t n = 0; n < sentences.size(); ++n) {
+    if (Status s = check_utf8(fmt::format("sentences: {}, line {}",
+                                          name_of_text(flags.sentences), n + 1),
+                              sentences[n]);
+        !s) {
+      return failure_of(s.error());
+    }
   }
   const auto own = flags.threads == 0
                        ? Result<Executor>(Executor::default_executor())

@@ -24,6 +24,7 @@
 #include "output.h"
 #include "progress_bar.h"
 #include "sha256.h"
+#include "terminal_text.h"
 
 namespace headwise::cli {
 namespace {
@@ -70,9 +71,10 @@ LabelledText some_of(LabelledText text, std::size_t count) {
   if (count == 0 || count >= total) {
     return text;
   }
-  LabelledText some{text.bytes, {}, {}};
+  LabelledText some{text.bytes, {}, {}, text.path, {}};
   for (std::size_t n = 0; n < count; ++n) {
     some.texts.push_back(text.texts[n * total / count]);
+    some.lines.push_back(n * total / count + 1);
     if (text.labelled()) {
       some.labels.push_back(text.labels[n * total / count]);
     }
@@ -253,7 +255,8 @@ std::string summary(const ImportanceFlags& flags, const ImportanceFile& file) {
       "scores, for\n  headwise prune --model {} --scores {} --remove 40% "
       "--out DIR\n",
       file.method, file.importance.order.size(), file.loss, file.examples,
-      file.max_tokens, table_of(file), flags.out, flags.model, flags.out);
+      file.max_tokens, table_of(file), shown(flags.out),
+      shell_word(flags.model), shell_word(flags.out));
 }
 
 Outcome write_results(const ImportanceFlags& flags, const ImportanceFile& file,

@@ -147,7 +147,7 @@ void add_shared_options(const Arguments& command, LearnFlags& flags) {
                               TrainSettings{}.learning_rate,
                               TuneSettings{}.learning_rate))
       .type_name("X")
-      .check(number_between(0, 1e30, "a number from 0 on"));
+      .check(number_between(0, 1e30, "a number from 0 to 1e30"));
   command.add_count("--threads", flags.threads,
                     "threads to use (default: all)");
   command

@@ -85,7 +85,11 @@ Failure failed(const Error& error, const ViewFlags& flags) {
   Error said = in_option_words(error, flags.seen.operation);
   constexpr std::string_view kPage = "view_page: ";
   if (said.message.starts_with(kPage)) {
-    said.message = "view: " + said.message.substr(kPage.size());
+    const std::string text = said.message.substr(kPage.size());
+    const bool of_file =
+        !flags.seen.query.empty() &&
+        (text.starts_with("query at ") || text.starts_with("key at "));
+    said.message = (of_file ? "--" : "view: ") + text;
   }
   if (error.code == ErrorCode::out_of_range &&
       error.message.starts_with("view_page: page is ")) {

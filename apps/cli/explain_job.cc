@@ -114,10 +114,10 @@ class Runner {
                          ? files_->embedding->vocab_size()
                          : input_.vocab_size;
     if (job.from_tokens) {
-      Status s = check_side(input_.queries, job.vocab_size,
-                            job.cross ? "--target-tokens: " : "");
+      Status s =
+          check_side(input_.queries, job.vocab_size, input_.query_source);
       if (s && job.cross) {
-        s = check_side(*input_.keys, job.vocab_size, "--tokens: ");
+        s = check_side(*input_.keys, job.vocab_size, input_.key_source);
       }
       if (!s) {
         return s.error();
@@ -212,12 +212,16 @@ class Runner {
   }
 
  private:
-  // One side's ids, and the id of the padding where there is any. `side` begins
-  // the message when there are two.
+  // One side's ids, and the id of the padding where there is any. `source`
+  // begins the message, where there is one.
   Status check_side(const RaggedTokens& tokens, std::size_t vocab_size,
-                    std::string_view side) const {
+                    const std::string& source) const {
     if (Status s = check_tokens(tokens, vocab_size); !s) {
-      return Error{s.error().code, std::string(side) + s.error().message};
+      const std::string& what = s.error().message;  // "tokens: sequence 1, ..."
+      return source.empty()
+                 ? s
+                 : Status(Error{s.error().code,
+                                source + what.substr(what.find(": "))});
     }
     const TokenId pad_id = input_.padding.pad_id;
     const std::size_t longest = max_sequence_length(tokens);

@@ -11,6 +11,7 @@
 #include "command.h"
 #include "headwise/version.h"
 #include "output.h"
+#include "terminal_text.h"
 
 namespace headwise::cli {
 namespace {
@@ -25,7 +26,10 @@ int report(const Outcome& outcome) {
   if (!outcome) {
     return static_cast<int>(Exit::ok);
   }
-  std::cerr << "headwise: " << one_line(outcome->message) << '\n';
+  // A message may quote a file, and files may hold lines of any length.
+  constexpr std::size_t kColumns = 2000;
+  std::cerr << "headwise: " << cut_to(one_line(outcome->message), kColumns)
+            << '\n';
   if (outcome->exit == Exit::usage) {
     std::cerr << "Try headwise --help, or headwise COMMAND --help.\n";
   }

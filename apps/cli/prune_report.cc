@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "json/json.h"
+#include "terminal_text.h"
 
 namespace headwise::cli {
 namespace {
@@ -60,8 +61,8 @@ std::string text_of(const PruneReport& report) {
   const auto& [heads_before, heads_after, bytes_before, bytes_after] =
       report.sizes;
   return fmt::format(
-             "{}: {} of {} heads, by {}{}; of each layer {}\n", report.out,
-             heads_after, heads_before, report.method,
+             "{}: {} of {} heads, by {}{}; of each layer {}\n",
+             shown(report.out), heads_after, heads_before, shown(report.method),
              report.corrected ? ", outputs corrected by least squares" : "",
              fmt::join(report.kept, " ")) +
          accuracy_line(report) +

@@ -4,6 +4,7 @@
 
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/run/executor.h"
+#include "models/utf8.h"
 #include "outcome.h"
 #include "read_text.h"
 #include "seen_heads.h"
@@ -133,6 +134,11 @@ Result<std::unique_ptr<SeenHeads>> read_seen_sentence(const SeenFlags& flags) {
       return given.error();
     }
     text = *std::move(given);
+  }
+  if (Status s = check_utf8(
+          *flags.text == "-" ? "text: standard input" : "the text", text);
+      !s) {
+    return s.error();
   }
   const std::size_t threads = flags.operation.threads;
   auto executor = threads == 0 ? Result<Executor>(Executor::default_executor())

@@ -59,6 +59,11 @@ Result<Layers> read_layers(std::string_view option, const std::string& path,
   while (shape.size() < 5) {
     shape.insert(shape.begin(), 1);
   }
+  if (constexpr std::size_t kMost = 100'000; shape[0] > kMost) {
+    return Error{ErrorCode::shape_mismatch,
+                 fmt::format("{} has {} layers, expected at most {}", option,
+                             shape[0], kMost)};
+  }
   auto all = to_float<5>(*array, flags.command, option);
   if (!all) {
     return as_data(all.error());

@@ -53,7 +53,7 @@ std::string cut_text(const TuneReport& report) {
 std::string measured_text(const TuneFlags& flags, const TuneData& data) {
   return data.test
              ? fmt::format("On the {} texts of {}:\n", data.test->texts.size(),
-                           name_of_text(flags.test))
+                           shown(name_of_text(flags.test)))
              : fmt::format(
                    "On the training data only, which says little "
                    "of other texts (--test FILE):\n");
@@ -92,7 +92,7 @@ std::string text_of(const TuneFlags& flags, const TuneData& data,
                     const TuneReport& report) {
   const AccuracyChange change = change_between(report.before, report.after);
   return fmt::format("{} texts of {} labels ({}){}.\n", data.text.texts.size(),
-                     data.labels.size(), fmt::join(data.labels, ", "),
+                     data.labels.size(), labels_text(data.labels),
                      cut_text(report)) +
          training_text(flags, report) + "\n" + measured_text(flags, data) +
          fmt::format(
@@ -103,7 +103,7 @@ std::string text_of(const TuneFlags& flags, const TuneData& data,
              "{} is a model folder with the classifier. To use it:\n  {}\n",
              accuracy_text(report.before), report.compared_with,
              accuracy_text(report.after), 100 * change.change, 100 * change.low,
-             100 * change.high, flags.out, encode_command(flags));
+             100 * change.high, shown(flags.out), encode_command(flags));
 }
 
 }  // namespace headwise::cli

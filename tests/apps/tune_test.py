@@ -343,9 +343,9 @@ class TuneTest(CliTest):
     def test_bad_test_data(self):
         for text, message in (
                 ("heads\n", "--test: test.tsv has no labels"),
-                ("body\theads\nlegs\tso\n", "--test: line 2: the label is legs"
-                                            ", expected one of the model's: "
-                                            "body, signs")):
+                ("body\theads\nlegs\tso\n", "--test: test.tsv, line 2: the label "
+                                            "is legs, expected one of the "
+                                            "model's: body, signs")):
             self.put_text(text, "test.tsv")
             self.fail_with(BAD_INPUT, message, *self.call("--test", "test.tsv"))
 
