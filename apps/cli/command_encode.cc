@@ -102,7 +102,7 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
   }
   const auto begin = std::chrono::steady_clock::now();
   const auto done = [&] {
-    ProgressBar bar{"encode"};
+    ProgressBar bar{"encode", "sentences"};
     return model->encode(sentences,
                          {.progress = bar.progress(), .executor = &*own});
   }();

@@ -90,7 +90,8 @@ Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
     if (!flags.model.empty() || flags.sentence) {
       return run_model_job(flags);
     }
-    ProgressBar bar{std::string(text_of(Word::padding_bar, language))};
+    ProgressBar bar{std::string(text_of(Word::padding_bar, language)),
+                    std::string(text_of(Word::padding_unit, language))};
     return run_job(flags, bar.progress());
   }();
   if (!job) {

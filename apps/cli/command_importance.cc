@@ -95,7 +95,7 @@ Status find_probe(const ImportanceFlags& flags, const LabelledText& all,
   if (subject.model.probe || !all.labelled()) {
     return ok();
   }
-  ProgressBar bar{"probe"};
+  ProgressBar bar{"probe", "examples"};
   auto probe = train_probe(subject.model.encoder, all,
                            {.max_tokens = given(flags.max_tokens),
                             .executor = &executor,
@@ -197,7 +197,7 @@ Status run_all(ImportanceRun& run, Journal& journal) {
       static_cast<void>(run.set_state(*std::move(state)));
     }
   }
-  ProgressBar bar{"importance"};
+  ProgressBar bar{"importance", "batches"};
   const Progress progress = bar.progress();
   while (run.done() < run.steps()) {
     if (Status s = run.step(); !s) {

@@ -58,7 +58,7 @@ Result<std::size_t> heads_to_remove(const PruneJob& job) {
   }
   Journal journal = job.journal(flags.out);
   PrunedAccuracy accuracy = job.accuracy();
-  ProgressBar bar{"prune"};
+  ProgressBar bar{"prune", "heads"};
   const Progress progress = bar.progress();
   const auto found = most_within(
       *drop, order.size(), [&](std::size_t count) -> Result<double> {
@@ -98,7 +98,7 @@ Status correct(const PruneJob& job, BertEncoder& pruned) {
   if (!tokens) {
     return tokens.error();
   }
-  ProgressBar bar{"correct"};
+  ProgressBar bar{"correct", "layers"};
   return correct_outputs(
       pruned, encoder.encoder(), tokens->ids,
       {.progress = bar.progress(), .executor = &job.executor()});
@@ -148,10 +148,14 @@ Result<std::size_t> bytes_of(const std::string& folder) {
 // The mean cosine of each text's two embeddings.
 Result<double> mean_cosine(const PruneJob& job, const LearnedModel& pruned) {
   const TextOptions options = job.text_options();
-  const SentenceOptions taken{.max_tokens = options.max_tokens,
-                              .executor = options.executor};
-  const auto a = job.model().encoder.encode(job.text()->texts, taken);
-  const auto b = pruned.encoder.encode(job.text()->texts, taken);
+  const auto encode = [&](const SentenceEncoder& encoder, const char* label) {
+    ProgressBar bar{label, "texts"};
+    return encoder.encode(job.text()->texts, {.progress = bar.progress(),
+                                              .max_tokens = options.max_tokens,
+                                              .executor = options.executor});
+  };
+  const auto a = encode(job.model().encoder, "before");
+  const auto b = encode(pruned.encoder, "after");
   if (!a || !b) {
     return a ? b.error() : a.error();
   }
@@ -188,7 +192,7 @@ Status measure_accuracy(const PruneJob& job, const LearnedModel& pruned,
   }
   const LabelProbe& probe = *job.model().probe;
   const auto answers = [&](const SentenceEncoder& encoder, const char* label) {
-    ProgressBar bar{label};
+    ProgressBar bar{label, "texts"};
     TextOptions options = job.text_options();
     options.progress = bar.progress();
     return answers_of(encoder, probe, *job.text(), options);
@@ -228,7 +232,9 @@ Result<PruneReport> report_of(const PruneJob& job, const LearnedModel& pruned) {
   const std::size_t tokens =
       std::min({kMostTokens, settings.max_tokens,
                 job.text_options().max_tokens.value_or(kMostTokens)});
-  auto times = measure_times(before, after, tokens, job.executor());
+  ProgressBar bar{"timing", "rounds"};
+  auto times =
+      measure_times(before, after, tokens, job.executor(), bar.progress());
   if (!times) {
     return times.error();
   }

@@ -112,7 +112,7 @@ Result<std::string> make_page(const ViewFlags& flags, const SeenHeads& heads) {
   if (!page) {
     return page.error();
   }
-  ProgressBar bar{"view"};
+  ProgressBar bar{"view", "layers"};
   const Progress progress = bar.progress();
   std::size_t done = 0;
   const auto show = [&] {

@@ -50,6 +50,43 @@ double student_t(std::size_t degrees) {
   return degrees <= kTable.size() ? kTable[degrees - 1] : 1.96;
 }
 
+using Row = std::vector<std::string>;
+
+Row row_of(const CurvePoint& first, const CurvePoint& point) {
+  const AccuracyChange by = change_between(first.by_score, point.by_score);
+  Row row = {std::to_string(point.removed), accuracy_text(point.by_score),
+             fmt::format("{:+.1f} ({:+.1f} to {:+.1f})", 100 * by.change,
+                         100 * by.low, 100 * by.high)};
+  if (!point.random.empty()) {
+    const MeanInterval mean = mean_of(point.random);
+    row.push_back(fmt::format("{:.1f}% ({:.1f} to {:.1f}), {:.1f} to {:.1f}",
+                              100 * mean.mean, 100 * mean.low, 100 * mean.high,
+                              100 * *std::ranges::min_element(point.random),
+                              100 * *std::ranges::max_element(point.random)));
+  }
+  return row;
+}
+
+// Columns as wide as their longest cell and two spaces apart; the first is
+// aligned to the right. Every row has as many cells as the first.
+std::string table_text(const std::vector<Row>& rows) {
+  std::string text;
+  for (const Row& row : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      std::size_t width = 0;
+      for (const Row& other : rows) {
+        width = std::max(width, other[c].size());
+      }
+      const bool last = c + 1 == row.size();
+      text += c == 0 ? fmt::format("{:>{}}", row[c], width)
+              : last ? "  " + row[c]
+                     : fmt::format("  {:<{}}", row[c], width);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 MeanInterval mean_of(const std::vector<double>& values) {
@@ -76,7 +113,7 @@ Result<std::vector<CurvePoint>> measure_curve(const PruneJob& job) {
   }
   Journal journal = job.journal(job.flags().curve);
   PrunedAccuracy accuracy = job.accuracy();
-  ProgressBar bar{"prune"};
+  ProgressBar bar{"prune", "points"};
   const Progress progress = bar.progress();
   // Order by order: one with more heads gone goes on from the one before.
   for (std::size_t n = 0; n < orders; ++n) {
@@ -104,30 +141,16 @@ Result<std::vector<CurvePoint>> measure_curve(const PruneJob& job) {
 
 std::string curve_text(const PruneJob& job,
                        const std::vector<CurvePoint>& curve) {
-  const bool random = job.flags().random != 0;
-  std::string text = fmt::format(
-      "{:>7}  {:<22}{:<28}{}\n", "removed", "accuracy", "change in points",
-      random ? fmt::format("mean of {} random orders, and their "
-                           "least and most",
-                           job.flags().random)
-             : "");
-  for (const CurvePoint& point : curve) {
-    const AccuracyChange by =
-        change_between(curve.front().by_score, point.by_score);
-    text += fmt::format(
-        "{:>7}  {:<22}{:<28}", point.removed, accuracy_text(point.by_score),
-        fmt::format("{:+.1f} ({:+.1f} to {:+.1f})", 100 * by.change,
-                    100 * by.low, 100 * by.high));
-    if (random) {
-      const MeanInterval mean = mean_of(point.random);
-      text += fmt::format("{:.1f}% ({:.1f} to {:.1f}), {:.1f} to {:.1f}",
-                          100 * mean.mean, 100 * mean.low, 100 * mean.high,
-                          100 * *std::ranges::min_element(point.random),
-                          100 * *std::ranges::max_element(point.random));
-    }
-    text += "\n";
+  std::vector<Row> rows = {{"removed", "accuracy", "change in points"}};
+  if (job.flags().random != 0) {
+    rows.front().push_back(
+        fmt::format("mean of {} random orders, and their least and most",
+                    job.flags().random));
   }
-  return text + fmt::format("{}: the curve\n", job.flags().curve);
+  for (const CurvePoint& point : curve) {
+    rows.push_back(row_of(curve.front(), point));
+  }
+  return table_text(rows) + fmt::format("{}: the curve\n", job.flags().curve);
 }
 
 std::string curve_json(const PruneJob& job,

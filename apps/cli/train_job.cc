@@ -40,7 +40,7 @@ std::string json_of_step(const TrainRun& run) {
 // end.
 Outcome train(const TrainFlags& flags, const Executor& executor, TrainRun& run,
               const Streams& streams) {
-  ProgressBar bar("train");
+  ProgressBar bar("train", "steps");
   const Progress progress = bar.progress();
   while (run.steps() < flags.steps) {
     if (Status s = run.step(executor); !s) {

@@ -88,13 +88,13 @@ Result<RaggedTokens> TuneJob::tokenize(const SentenceEncoder& encoder) {
 
 Result<LabelProbe> TuneJob::classifier_of(const SentenceEncoder& encoder) {
   const Stopwatch stopwatch(report_.seconds);
-  ProgressBar bar("embed");
+  ProgressBar bar("embed", "texts");
   return train_probe(encoder, data_.text, options(bar.progress()));
 }
 
 Result<Answers> TuneJob::measure(const SentenceEncoder& encoder,
                                  const LabelProbe& probe) const {
-  ProgressBar bar("test");
+  ProgressBar bar("test", "texts");
   return answers_of(encoder, probe, data_.measured(), options(bar.progress()));
 }
 
@@ -153,7 +153,7 @@ Result<TuneRun> TuneJob::start(SentenceEncoder encoder,
 // A checkpoint every 25 steps and at the end.
 Outcome TuneJob::take_steps(TuneRun& run) {
   const Stopwatch stopwatch(report_.seconds);
-  ProgressBar bar("train");
+  ProgressBar bar("train", "steps");
   const Progress progress = bar.progress();
   while (run.steps() < run.total_steps()) {
     if (Status s = run.step(executor_); !s) {

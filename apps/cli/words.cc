@@ -106,6 +106,7 @@ constexpr std::array kWords = {
          "모든 헤드의 어텐션 가중치, {}번 층: {}"},
     Pair{Word::padding_label, "(pad)", "(패딩)"},
     Pair{Word::padding_bar, "padding", "패딩"},
+    Pair{Word::padding_unit, "sequences", "시퀀스"},
 };
 
 // In the order of the enum, and none is missing: checked while compiling.

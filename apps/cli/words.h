@@ -44,6 +44,7 @@ enum class Word {
   heads_title_sentence,
   padding_label,
   padding_bar,
+  padding_unit,
   count,  // how many there are
 };
 

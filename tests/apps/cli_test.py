@@ -362,7 +362,8 @@ class OutputTest(CliTest):
 
 
 class TerminalTest(CliTest):
-    def drawn(self, *arguments, env=None, columns=80):
+    def drawn(self, *arguments, env=None, columns=80,
+              begins=("10 sequences", "토큰")):
         """What a terminal shows of standard error."""
         try:
             ours, theirs = pty.openpty()
@@ -381,16 +382,39 @@ class TerminalTest(CliTest):
             pass
         os.close(ours)
         self.assertEqual(done.returncode, OK)
-        self.assertTrue(done.stdout.decode().startswith(
-            ("10 sequences", "토큰")), "results stay on standard output")
+        self.assertTrue(done.stdout.decode().startswith(begins),
+                        "results stay on standard output")
         return text.decode()
 
     def test_the_bar_is_drawn_on_a_terminal(self):
         text = self.drawn("explain", *SMALL)
         self.assertRegex(
-            text, r"\rpadding: 100%\|█+\| 10/10 \[00:0\d<00:00, [\d.]+it/s\]"
+            text, r"\rpadding: 100%\|█+\| 10/10 sequences "
+            r"\[00:0\d<00:00, [\d.]+it/s\]"
             .replace(r"\rpadding", "\\r\x1b\\[36mpadding"))
         self.assertTrue(text.endswith("\r\n"))
+
+    def test_every_long_part_of_pruning_has_a_bar(self):
+        tiny_model.write(self.folder / "plain")
+        self.put_text("a\theads\nb\tso so\n" * 8, "data.tsv")
+        self.put_text("heads\nso so\n" * 8, "lines.txt")
+        self.succeed("train", "--model", "plain", "--data", "data.tsv", "--out",
+                     "model")
+        self.succeed("importance", "--model", "model", "--data", "data.tsv",
+                     "--out", "scores.json")
+        for data in ("data.tsv", "lines.txt"):
+            text = self.drawn("prune", "--model", "model", "--scores",
+                              "scores.json", "--remove", "1", "--data", data,
+                              "--out", "out", columns=100, begins="out: ",
+                              env={"NO_COLOR": "1"})
+            for bar in (r"before: 100%.* 16/16 texts \[",
+                        r"after: 100%.* 16/16 texts \[",
+                        r"timing: 100%.* 10/10 rounds \["):
+                self.assertRegex(text, r"\r" + bar)
+        text = self.drawn("importance", "--model", "model", "--data",
+                          "data.tsv", "--out", "s.json", "--batch", "4",
+                          columns=100, begins="gradient", env={"NO_COLOR": "1"})
+        self.assertRegex(text, r"\rimportance: 100%.* 4/4 batches \[")
 
     def test_no_color(self):
         self.assertNotIn("\x1b[36m", self.drawn("explain", *SMALL,
