@@ -96,6 +96,7 @@ target_sources(headwise_io
     src/interop/safetensors_header.cc
     src/interop/safetensors_index.cc
     src/interop/safetensors_writer.cc
+    src/interop/said_heads.cc
     src/interop/sharded_safetensors.cc
     src/interop/checkpoint.cc
     src/models/model_settings.cc

@@ -41,6 +41,21 @@ Outcome failure_of_writing(const Error& error) {
              : failure_of(as_data(error));
 }
 
+// The file's; of --layer with the heads of that layer only, for its number may
+// change.
+SafetensorsMetadata metadata_of(const ConvertFlags& flags,
+                                const ParamFile& file,
+                                const Conversion& conversion) {
+  SafetensorsMetadata metadata = file.metadata();
+  if (flags.layer && metadata.erase("num_heads") != 0) {
+    metadata.erase("kept_heads");
+    if (conversion.num_heads) {
+      metadata["num_heads"] = std::to_string(*conversion.num_heads);
+    }
+  }
+  return metadata;
+}
+
 Outcome write(const ConvertFlags& flags, const ParamFile& file,
               const Conversion& conversion) {
   std::map<std::string, AnyView> views;
@@ -60,7 +75,8 @@ Outcome write(const ConvertFlags& flags, const ParamFile& file,
   }
   const Status written =
       to_npz(flags) ? write_npz(flags.out, views)
-                    : write_safetensors(flags.out, views, file.metadata());
+                    : write_safetensors(flags.out, views,
+                                        metadata_of(flags, file, conversion));
   return written ? Outcome{} : failure_of_writing(written.error());
 }
 
@@ -149,7 +165,8 @@ void add_layout_options(const Arguments& command, ConvertFlags& flags) {
   command
       .add_count(
           "--heads", flags.heads,
-          "heads of queries, where OUT's shapes say them and IN's do not")
+          "heads of queries, where OUT's shapes need them and neither IN nor "
+          "its config.json has them")
       .group("Layout");
 }
 

@@ -177,7 +177,9 @@ void add_layer_options(const Arguments& command, ExplainFlags& flags) {
       .add_count("--embed-dim", flags.embed_dim,
                  "size of a token's vector (default 512)")
       .group("Layer");
-  command.add_count("--num-heads", flags.num_heads, "heads (default 8)")
+  command
+      .add_count("--num-heads", flags.num_heads,
+                 "heads (default 8; of --params: what the file says)")
       .group("Layer");
   command
       .add_count("--num-kv-heads", flags.num_kv_heads,

@@ -59,14 +59,17 @@ Result<std::optional<LayerFromFiles>> read_files(const ExplainFlags& flags,
     return std::optional<LayerFromFiles>{};
   }
   auto files = read_layer(
-      flags.params, {.num_heads = input.num_heads,
+      flags.params, {.num_heads = flags.num_heads,
                      .num_kv_heads = input.num_kv_heads,
+                     .otherwise_num_heads =
+                         flags.example.empty() ? std::optional<std::size_t>()
+                                               : std::optional(input.num_heads),
                      .scoring = flags.operation.scoring,
                      .vdim = input.vectors ? input.vectors->value.extent(2) : 0,
                      .with_embedding = !input.vectors,
                      .choice = flags.layer.choice()});
   if (!files) {
-    return as_data(files.error());
+    return files.error();
   }
   const auto disagrees = [&](std::string_view option, std::size_t given,
                              std::size_t in_file) {

@@ -63,9 +63,9 @@ std::string heads_text(const InspectedLayer& layer) {
   if (shapes.num_kv_heads && shapes.num_kv_heads != shapes.num_heads) {
     text += fmt::format(", {} of keys and values", *shapes.num_kv_heads);
   }
-  return text + fmt::format(" (from {})", layer.heads_from == "shapes"
-                                              ? "the shapes"
-                                              : layer.heads_from);
+  return text + fmt::format(" (from {}{})",
+                            layer.heads_from == "config.json" ? "" : "the ",
+                            layer.heads_from);
 }
 
 // "embed_dim 384", or each size where they differ.

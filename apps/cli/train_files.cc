@@ -125,12 +125,12 @@ std::string explain_command(const TrainRun& run, const std::string& folder) {
   const auto in_folder = [&](std::string_view name) {
     return shell_word(fmt::format("{}/{}", folder, name));
   };
-  return fmt::format(
-      "headwise explain --params {} --num-heads {} --tokens {}{} --heads {}",
-      in_folder("params.npz"), TrainRun::num_heads(), in_folder("tokens.txt"),
-      run.task().cross ? " --target-tokens " + in_folder("target_tokens.txt")
-                       : "",
-      in_folder("heads.svg"));
+  return fmt::format("headwise explain --params {} --tokens {}{} --heads {}",
+                     in_folder("params.npz"), in_folder("tokens.txt"),
+                     run.task().cross
+                         ? " --target-tokens " + in_folder("target_tokens.txt")
+                         : "",
+                     in_folder("heads.svg"));
 }
 
 }  // namespace headwise::cli

@@ -40,6 +40,16 @@ class TrainTest(CliTest):
         lines = (self.folder / "run" / "tokens.txt").read_text().splitlines()
         self.assertEqual([len(line.split()) for line in lines], [12] * 4)
 
+    def test_the_parameters_say_how_many_heads_they_have(self):
+        self.train("--steps", "1")
+        call = ("explain", "--params", "run/params.npz", "--tokens",
+                "run/tokens.txt", "--shapes-only")
+        self.assertEqual(json.loads(self.succeed(*call, "--json"))["num_heads"],
+                         2)
+        self.succeed(*call, "--num-heads", "2")
+        self.fail_with(BAD_INPUT, "--num-heads is 8, expected 2 as in "
+                       "run/params.npz", *call, "--num-heads", "8")
+
     def test_the_text_ends_with_the_command_that_shows_the_heads(self):
         for task, scoring, lengths in (
                 ("recall", "dot", "(B=4, L=12)"),
