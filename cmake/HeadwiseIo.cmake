@@ -42,6 +42,7 @@ target_sources(headwise_io
     include/headwise/prune/importance.h
     include/headwise/prune/remove_heads.h
     include/headwise/prune/correct_outputs.h
+    include/headwise/prune/full_size.h
     include/headwise/prune/sentence_losses.h
   PRIVATE
     src/json/json.cc
@@ -123,6 +124,7 @@ target_sources(headwise_io
     src/prune/importance.cc
     src/prune/remove_heads.cc
     src/prune/correct_outputs.cc
+    src/prune/full_size.cc
     src/prune/sentence_losses.cc)
 
 # The viewer's files; its scripts are one, in the order that ORDER says.

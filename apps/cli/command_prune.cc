@@ -16,6 +16,7 @@
 #include "headwise/interop/atomic_file.h"
 #include "headwise/models/write_model.h"
 #include "headwise/prune/correct_outputs.h"
+#include "headwise/prune/full_size.h"
 #include "interop/find_params.h"
 #include "interop/param_file.h"
 #include "output.h"
@@ -38,7 +39,8 @@ constexpr std::string_view kExamples =
 
 constexpr std::string_view kFooter =
     R"(The heads go in the order of the scores (headwise importance). DIR becomes a
-model's folder as any other: headwise encode, view, train, importance take it.
+model folder that every headwise command takes; other programs, transformers
+among them, need --export full-size.
 What a head added to every output whatever it attended to goes into the output
 bias. Accuracy is that of the model's classifier (headwise train --model) on
 --data; texts without labels tell how far the embeddings move. An interrupted
@@ -117,8 +119,22 @@ Result<LearnedModel> pruned_model(const PruneJob& job, std::size_t count) {
   return s ? std::move(model) : s.error();
 }
 
+Status write_full_size(const PruneJob& job, const BertEncoder& encoder) {
+  const auto whole = full_size_attention(encoder);
+  if (!whole) {
+    return whole.error();
+  }
+  BertConfig config = encoder.config();
+  config.kept_heads.clear();
+  return write_model(job.flags().model, job.flags().out,
+                     {.params = whole->params(), .config = &config});
+}
+
 Status write(const PruneJob& job, const LearnedModel& pruned) {
   const BertEncoder& encoder = pruned.encoder.encoder();
+  if (job.flags().full_size()) {
+    return write_full_size(job, encoder);
+  }
   return write_model(
       job.flags().model, job.flags().out,
       {.params = encoder.attention_params(), .config = &encoder.config()});
@@ -207,13 +223,16 @@ Status measure_accuracy(const PruneJob& job, const LearnedModel& pruned,
   return ok();
 }
 
-Result<PruneReport> report_of(const PruneJob& job, const LearnedModel& pruned) {
+// `pruned` has the heads that stayed, `written` is what the folder holds.
+Result<PruneReport> report_of(const PruneJob& job, const BertConfig& pruned,
+                              const LearnedModel& written) {
   constexpr std::size_t kMostTokens = 128;
   const BertEncoder& before = job.model().encoder.encoder();
-  const BertEncoder& after = pruned.encoder.encoder();
+  const BertEncoder& after = written.encoder.encoder();
   PruneReport report{.out = job.flags().out,
                      .method = job.scores().method,
-                     .corrected = job.flags().correct};
+                     .corrected = job.flags().correct,
+                     .full_size = job.flags().full_size()};
   const ModelSettings& settings = job.model().encoder.settings();
   const auto bytes_before = bytes_of(settings.transformer_folder);
   const auto bytes_after = bytes_of(job.flags().out);
@@ -223,10 +242,10 @@ Result<PruneReport> report_of(const PruneJob& job, const LearnedModel& pruned) {
   report.sizes = {job.scores().importance.order.size(), 0, *bytes_before,
                   *bytes_after};
   for (std::size_t n = 0; n < after.layers().size(); ++n) {
-    report.kept.push_back(heads_of(after.config(), n));
+    report.kept.push_back(heads_of(pruned, n));
     report.sizes.heads_after += report.kept.back();
   }
-  if (Status s = measure_accuracy(job, pruned, report); !s) {
+  if (Status s = measure_accuracy(job, written, report); !s) {
     return s.error();
   }
   const std::size_t tokens =
@@ -240,6 +259,18 @@ Result<PruneReport> report_of(const PruneJob& job, const LearnedModel& pruned) {
   }
   report.times = *times;
   return report;
+}
+
+// Zeroed heads are still computed, so the folder is measured as it is written.
+Result<PruneReport> report_of_folder(const PruneJob& job,
+                                     const LearnedModel& pruned) {
+  const BertConfig& config = pruned.encoder.encoder().config();
+  if (!job.flags().full_size()) {
+    return report_of(job, config, pruned);
+  }
+  const auto written = read_learned_model(job.flags().out);
+  return written ? report_of(job, config, *written)
+                 : Result<PruneReport>(as_data(written.error()));
 }
 
 // ---- The command. ----
@@ -284,7 +315,7 @@ Outcome run_prune(const PruneFlags& flags, const Streams& streams) {
   if (Status s = write(*job, *pruned); !s) {
     return failure_to_write(s.error());
   }
-  const auto report = report_of(*job, *pruned);
+  const auto report = report_of_folder(*job, *pruned);
   if (!report) {
     return failure_of(report.error());
   }
@@ -330,6 +361,13 @@ void add_files(const Arguments& command, PruneFlags& flags) {
   command.add_option("--out", flags.out, "the folder of the pruned model")
       .type_name("DIR")
       .check(not_empty());
+  command
+      .add_option("--export", flags.export_as,
+                  "pruned (default): removed heads are gone, for headwise; "
+                  "full-size: they are zeros, so that transformers loads the "
+                  "folder, and nothing gets smaller or faster")
+      .type_name("pruned|full-size")
+      .check(one_of({"pruned", "full-size"}));
   command
       .add_option("--curve", flags.curve,
                   "draw the accuracy of every tenth of the heads instead")

@@ -29,6 +29,9 @@ Status check_options(const PruneFlags& flags) {
         "--curve is of every number of heads, expected no --keep, --remove or "
         "--max-drop");
   }
+  if (!flags.curve.empty() && !flags.export_as.empty()) {
+    return usage_error("--export needs --out DIR beside it");
+  }
   if (flags.data.empty() &&
       (!flags.curve.empty() || !flags.max_drop.empty() || flags.correct)) {
     return usage_error(fmt::format("{} needs --data FILE",

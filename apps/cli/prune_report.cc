@@ -40,6 +40,17 @@ std::string time_line(std::string_view name, const BeforeAndAfter& time) {
       time.ratio() < kWon ? "" : ", nothing is won");
 }
 
+// transformers reads one number of heads for all layers.
+std::string export_line(const PruneReport& report) {
+  if (report.full_size) {
+    return "export      full size: removed heads are zeros, and transformers "
+           "loads the folder\n";
+  }
+  return report.sizes.heads_after == report.sizes.heads_before
+             ? ""
+             : "export      pruned; for transformers use --export full-size\n";
+}
+
 Json json_of(const Answers& answers) {
   const auto [low, high] = answers.interval();
   return {{"accuracy", answers.accuracy()},
@@ -64,7 +75,7 @@ std::string text_of(const PruneReport& report) {
              heads_after, heads_before, report.method,
              report.corrected ? ", outputs corrected by least squares" : "",
              fmt::join(report.kept, " ")) +
-         accuracy_line(report) +
+         export_line(report) + accuracy_line(report) +
          fmt::format("size        {:.1f} MB before, {:.1f} MB after\n",
                      megabytes(bytes_before), megabytes(bytes_after)) +
          time_line("attention", report.times.attention) +
@@ -79,6 +90,7 @@ std::string json_of(const PruneReport& report) {
   Json json = {{"out", report.out},
                {"method", report.method},
                {"corrected", report.corrected},
+               {"export", report.full_size ? "full-size" : "pruned"},
                {"heads_before", report.sizes.heads_before},
                {"heads_after", report.sizes.heads_after},
                {"heads_of_layers", report.kept},
