@@ -60,11 +60,9 @@ Outcome run_stats(const StatsFlags& flags, const Streams& streams) {
   }
   std::string head;
   if (seen.model) {
-    head = fmt::format(
-        "{}: {} tokens{}\n\n", shown(*seen.model), seen.query_labels.size(),
-        seen.cut_tokens == 0 ? ""
-                             : fmt::format("; {} more did not fit and were cut",
-                                           seen.cut_tokens));
+    head = fmt::format("{}: {} tokens{}\n\n", shown(*seen.model),
+                       seen.query_labels.size(),
+                       seen.cut_tokens == 0 ? "" : "; " + cut_text(seen));
   }
   return print(streams.out, head + stats_table(*stats));
 }

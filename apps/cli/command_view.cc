@@ -31,20 +31,19 @@ namespace headwise::cli {
 namespace {
 
 constexpr std::string_view kExamples =
-    R"(  headwise view --model all-MiniLM-L6-v2 "The cat sat on the mat." --out page.html --open
+    R"(  headwise view --model all-MiniLM-L6-v2 "The cat sat on the mat." --open
+  headwise view --model all-MiniLM-L6-v2 "Heads matter." --out page.html
   headwise view --model all-MiniLM-L6-v2 - --png heads.png < page.txt
   headwise view --model all-MiniLM-L6-v2 "Heads matter." --head 0.3 --svg head.svg
   headwise view --query q.npy --key k.npy --causal --out page.html)";
 
 Outcome check_flags(const ViewFlags& flags) {
-  if (flags.out.empty() && !flags.pictures() && !flags.json) {
-    return usage("expected --out PAGE.html, --svg FILE, --png FILE or --json");
+  if (!flags.page() && !flags.pictures() && !flags.json) {
+    return usage(
+        "expected --out PAGE.html, --open, --svg FILE, --png FILE or --json");
   }
-  if (flags.open && flags.out.empty()) {
-    return usage("--open needs --out PAGE.html beside it");
-  }
-  if (flags.no_elements && flags.out.empty()) {
-    return usage("--no-elements needs --out PAGE.html beside it");
+  if (flags.no_elements && !flags.page()) {
+    return usage("--no-elements needs --out PAGE.html or --open beside it");
   }
   if (!flags.head.empty() && !flags.pictures() && !flags.json) {
     return usage("--head needs --svg, --png or --json beside it");
@@ -133,25 +132,23 @@ Result<std::string> make_page(const ViewFlags& flags, const SeenHeads& heads) {
   return page->html();
 }
 
-Outcome write_page(const ViewFlags& flags, const SeenHeads& heads,
-                   const Streams& streams) {
+Outcome write_page(const ViewFlags& flags, const std::string& path,
+                   const SeenHeads& heads, const Streams& streams) {
   const auto page = make_page(flags, heads);
   if (!page) {
     return failed(page.error(), flags);
   }
-  if (Status s =
-          write_file_atomically(flags.out, std::as_bytes(std::span(*page)));
+  if (Status s = write_file_atomically(path, std::as_bytes(std::span(*page)));
       !s) {
     return failure_to_write(s.error());
   }
   const SeenText& text = heads.text();
   std::string said = fmt::format(
-      "{}: {} layer(s), {} queries, {} keys, {:.1f} MB\n", shown(flags.out),
+      "{}: {} layer(s), {} queries, {} keys, {:.1f} MB\n", shown(path),
       heads.layers().size(), text.query_labels.size(), text.key_labels.size(),
       static_cast<double>(page->size()) / 1e6);
   if (text.cut_tokens != 0) {
-    said += fmt::format("the text had {} more tokens, which were cut off\n",
-                        text.cut_tokens);
+    said += cut_text(text) + "\n";
   }
   streams.err << said << std::flush;
   return {};
@@ -218,6 +215,18 @@ Outcome write_heads(const ViewFlags& flags, const SeenHeads& heads,
                     : Outcome();
 }
 
+// A page that --out asked for is there, opened or not.
+Outcome show_page(const ViewFlags& flags, const std::string& path,
+                  const Streams& streams) {
+  Outcome failed = open_page(path);
+  if (!failed || flags.out.empty()) {
+    return failed;
+  }
+  streams.err << "headwise: " << one_line(failed->message) << '\n'
+              << std::flush;
+  return {};
+}
+
 Outcome run_view(const ViewFlags& flags, const Streams& streams) {
   if (Outcome failed = check_flags(flags)) {
     return failed;
@@ -226,8 +235,16 @@ Outcome run_view(const ViewFlags& flags, const Streams& streams) {
   if (!heads) {
     return failure_of(heads.error());
   }
-  if (!flags.out.empty()) {
-    if (Outcome failed = write_page(flags, **heads, streams)) {
+  std::string path = flags.out;
+  if (flags.page()) {
+    if (path.empty()) {
+      auto made = make_temporary_page();
+      if (!made) {
+        return failure_to_write(made.error());
+      }
+      path = *std::move(made);
+    }
+    if (Outcome failed = write_page(flags, path, **heads, streams)) {
       return failed;
     }
   }
@@ -236,7 +253,7 @@ Outcome run_view(const ViewFlags& flags, const Streams& streams) {
       return failed;
     }
   }
-  return flags.open ? open_page(flags.out) : Outcome();
+  return flags.open ? show_page(flags, path, streams) : Outcome();
 }
 
 void add_output_options(const Arguments& command, ViewFlags& flags) {
@@ -249,7 +266,11 @@ void add_output_options(const Arguments& command, ViewFlags& flags) {
   };
   add("--out", flags.out, "PAGE.html",
       "the page: one file, opened from disk in any browser");
-  command.add_flag("--open", flags.open, "and open it").group("Output");
+  command
+      .add_flag("--open", flags.open,
+                "open the page in the browser; without --out it is a temporary "
+                "file")
+      .group("Output");
   command
       .add_flag("--no-elements", flags.no_elements,
                 "leave the components of query and key out of the page")

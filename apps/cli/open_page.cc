@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 
 namespace headwise::cli {
@@ -58,6 +59,22 @@ Outcome open_page(const std::string& path) {
     default:
       return cannot(path, "xdg-open found no browser");
   }
+}
+
+Result<std::string> make_temporary_page() {
+  constexpr std::string_view kEnding = ".html";
+  const char* const chosen = std::getenv("TMPDIR");
+  std::string path = chosen == nullptr || *chosen == '\0' ? "/tmp" : chosen;
+  path += "/headwise-XXXXXX";
+  path += kEnding;
+  const int descriptor = ::mkstemps(path.data(), int{kEnding.size()});
+  if (descriptor < 0) {
+    return Error{ErrorCode::io_error,
+                 fmt::format("--open: cannot make the temporary file {}: {}",
+                             path, std::strerror(errno))};
+  }
+  ::close(descriptor);
+  return path;
 }
 
 }  // namespace headwise::cli

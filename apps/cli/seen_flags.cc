@@ -20,6 +20,13 @@ void add_seen_options(const Arguments& command, SeenFlags& flags) {
       .type_name("TEXT|-");
   add("--layers", flags.layers, "LIST", "A model and a text",
       "these layers alone, such as 0,2-4 (default: all)");
+  command
+      .add_option("--max-tokens", flags.max_tokens,
+                  "cut longer texts, at most at the model's positions "
+                  "(default: the limit that its folder sets)")
+      .type_name("N")
+      .transform(natural_number())
+      .group("A model and a text");
   constexpr const char* kTensors = "Tensors";
   add("--query", flags.query, "F.npy", kTensors,
       "(B, Hq, Lq, D), or (Hq, Lq, D), or of several layers (N, B, Hq, Lq, D)");

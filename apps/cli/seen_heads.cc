@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "option_errors.h"
+#include "output.h"
 
 namespace headwise::cli {
 namespace {
@@ -58,6 +59,9 @@ Status check_tensor_options(const SeenFlags& flags) {
     return refuse(flags, fmt::format("unexpected argument \"{}\": a text needs "
                                      "--model DIR beside it",
                                      *flags.text));
+  }
+  if (flags.max_tokens) {
+    return refuse(flags, "--max-tokens needs --model DIR beside it");
   }
   if (flags.query.empty() && flags.key.empty()) {
     return refuse(flags,
@@ -121,6 +125,18 @@ Result<std::vector<std::size_t>> parse_layers(const std::string& list,
   }
   std::erase_if(layers, [&](std::size_t layer) { return !wanted[layer]; });
   return layers;
+}
+
+std::string cut_text(const SeenText& text) {
+  if (text.cut_tokens == 0) {
+    return "";
+  }
+  return fmt::format(
+      "{} tokens were cut off at the limit of {} ({}){}", text.cut_tokens,
+      text.max_tokens, one_line(text.max_tokens_from),
+      text.max_tokens == text.most_tokens
+          ? ""
+          : fmt::format("; --max-tokens {} takes more", text.most_tokens));
 }
 
 bool is_special(std::string_view token) {

@@ -22,6 +22,8 @@ struct ViewFlags {
   bool no_elements = false;
   std::string typed;  // the whole command line
 
+  // Whether the page is made: --open alone makes a temporary file.
+  bool page() const { return !out.empty() || open; }
   bool pictures() const { return !svg.empty() || !png.empty(); }
 };
 

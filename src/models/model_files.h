@@ -34,6 +34,7 @@ Result<std::vector<Pooling>> parse_pooling(std::string_view text,
 struct TokenizerSettings {
   WordPieceOptions wordpiece;
   std::optional<std::size_t> max_tokens;
+  std::string_view max_tokens_key;  // that says max_tokens
 };
 Result<TokenizerSettings> parse_tokenizer_config(std::string_view text,
                                                  const std::string& subject);

@@ -174,6 +174,9 @@ Result<ModelSettings> read(const std::string& folder) {
   const std::size_t most = settings.config.max_positions;
   settings.wordpiece = tokenizer.wordpiece;
   settings.max_tokens = std::min(tokenizer.max_tokens.value_or(most), most);
+  if (tokenizer.max_tokens && *tokenizer.max_tokens < most) {
+    settings.max_tokens_key = tokenizer.max_tokens_key;
+  }
   if (!modules) {
     return settings;
   }

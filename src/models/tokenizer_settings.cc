@@ -13,7 +13,7 @@ constexpr std::size_t kMostTokens = (std::size_t{1} << 31) - 1;
 
 // [CLS] and [SEP] must have room.
 Status get_limit(const JsonFields& fields, std::string_view key,
-                 std::optional<std::size_t>& into) {
+                 TokenizerSettings& into) {
   double limit = 2;
   if (Status s = fields.get(key, limit); !s) {
     return s;
@@ -22,8 +22,9 @@ Status get_limit(const JsonFields& fields, std::string_view key,
     return fields.unexpected(key, "a whole number of at least 2");
   }
   if (fields.has(key)) {
-    into = static_cast<std::size_t>(
+    into.max_tokens = static_cast<std::size_t>(
         std::min(limit, static_cast<double>(kMostTokens)));
+    into.max_tokens_key = key;
   }
   return ok();
 }
@@ -78,8 +79,7 @@ Result<TokenizerSettings> parse_tokenizer_config(std::string_view text,
   if (Status s = get_options(*fields, settings.wordpiece); !s) {
     return s.error();
   }
-  if (Status s = get_limit(*fields, "model_max_length", settings.max_tokens);
-      !s) {
+  if (Status s = get_limit(*fields, "model_max_length", settings); !s) {
     return s.error();
   }
   return settings;
@@ -94,8 +94,7 @@ Result<TokenizerSettings> parse_sentence_config(std::string_view text,
   if (!fields) {
     return fields.error();
   }
-  if (Status s = get_limit(*fields, "max_seq_length", tokenizer.max_tokens);
-      !s) {
+  if (Status s = get_limit(*fields, "max_seq_length", tokenizer); !s) {
     return s.error();
   }
   bool lowers_first = false;

@@ -105,7 +105,8 @@ class OfAModel(StatsTest):
         done = self.json_of("--model", "tiny", "-", stdin=b"heads " * 20)
         self.assertEqual((len(done["tokens"]), done["cut_tokens"]), (12, 10))
         text = self.succeed("stats", "--model", "tiny", "heads " * 20)
-        self.assertIn("12 tokens; 10 more did not fit and were cut", text)
+        self.assertIn("12 tokens; 10 tokens were cut off at the limit of 12 "
+                      "(max_position_embeddings of tiny)\n", text)
 
     def test_no_text_is_two_tokens(self):
         self.assertEqual(self.json_of("--model", "tiny", "")["tokens"],

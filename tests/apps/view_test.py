@@ -120,7 +120,37 @@ class Page(ViewTest):
     def test_a_text_that_is_cut_is_said(self):
         done = self.run_it("view", "--model", "tiny", "-", "--out", "page.html",
                            stdin=b"heads " * 20)
-        self.assertIn("10 more tokens, which were cut off", done.stderr.decode())
+        self.assertIn("\n10 tokens were cut off at the limit of 12 "
+                      "(max_position_embeddings of tiny)\n",
+                      done.stderr.decode())
+
+    def test_max_tokens_goes_up_to_the_positions(self):
+        (self.folder / "tiny/sentence_bert_config.json").write_text(
+            '{"max_seq_length": 5}')
+        call = ("view", "--model", "tiny", "heads " * 20, "--json")
+
+        def tokens(*arguments):
+            return json.loads(self.succeed(*call, *arguments))["query_tokens"]
+
+        self.assertEqual(len(tokens()), 5)
+        for most in (2, 7, 12):
+            self.assertEqual(len(tokens("--max-tokens", str(most))), most)
+        for most in ("1", "13"):
+            self.fail_with(USAGE, f"--max-tokens is {most}, expected 2 to 12, "
+                           "the positions of tiny", *call, "--max-tokens", most)
+        for arguments, said in (
+                ((), "17 tokens were cut off at the limit of 5 (max_seq_length "
+                     "of tiny); --max-tokens 12 takes more\n"),
+                (("--max-tokens", "7"), "15 tokens were cut off at the limit of "
+                 "7 (--max-tokens); --max-tokens 12 takes more\n")):
+            done = self.run_it(*call[:-1], "--out", "page.html", *arguments)
+            self.assertIn(said, done.stderr.decode())
+        self.fail_with(USAGE, "--max-tokens needs --model DIR beside it", "view",
+                       "--query", "q.npy", "--key", "k.npy", "--max-tokens",
+                       "3", "--json")
+        stats = json.loads(self.succeed("stats", *call[1:], "--max-tokens",
+                                        "9"))
+        self.assertEqual(len(stats["tokens"]), 9)
 
 
 class Opened(ViewTest):
@@ -137,18 +167,41 @@ class Opened(ViewTest):
         self.assertEqual((self.folder / "opened").read_text(), "page.html\n")
 
     def test_without_a_display_the_page_is_there_all_the_same(self):
-        done = self.run_it("view", "--model", "tiny", SENTENCE, "--out", "page.html",
-                           "--open", env=NO_DISPLAY)
-        self.assertEqual(done.returncode, OUT_OF_RESOURCES)
+        done = self.view("--out", "page.html", "--open", env=NO_DISPLAY)
         self.assertIn("there is no display here", done.stderr.decode())
         self.assertIn("open page.html in a browser", done.stderr.decode())
         self.assertTrue(self.page())
+
+    def test_alone_it_makes_a_page_of_ones_own(self):
+        temporary = self.folder / "temporary"
+        temporary.mkdir()
+        self.view("--open", env={**self.xdg_open('echo "$1" > opened\n'),
+                                 "TMPDIR": str(temporary)})
+        page, = temporary.iterdir()
+        self.assertEqual((self.folder / "opened").read_text(), f"{page}\n")
+        self.assertEqual(page.suffix, ".html")
+        self.assertEqual(page.stat().st_mode & 0o777, 0o600)
+        self.assertEqual(self.page(page)["text"], SENTENCE)
+
+    def test_alone_without_a_display_it_fails_and_names_the_page(self):
+        temporary = self.folder / "temporary"
+        temporary.mkdir()
+        done = self.run_it("view", "--model", "tiny", SENTENCE, "--open",
+                           env={**NO_DISPLAY, "TMPDIR": str(temporary)})
+        self.assertEqual(done.returncode, OUT_OF_RESOURCES)
+        page, = temporary.iterdir()
+        self.assertIn(f"open {page} in a browser", done.stderr.decode())
+        done = self.run_it("view", "--model", "tiny", SENTENCE, "--open",
+                           env={**NO_DISPLAY, "TMPDIR": "/nowhere"})
+        self.assertEqual(done.returncode, OUT_OF_RESOURCES)
+        self.assertIn("--open: cannot make the temporary file /nowhere/",
+                      done.stderr.decode())
 
     def test_without_a_browser(self):
         for script, said in (("exit 3\n", "found no browser"),):
             done = self.run_it("view", "--model", "tiny", SENTENCE, "--out", "page.html",
                                "--open", env=self.xdg_open(script))
-            self.assertEqual(done.returncode, OUT_OF_RESOURCES)
+            self.assertEqual(done.returncode, 0)
             self.assertIn(said, done.stderr.decode())
 
 
@@ -216,9 +269,9 @@ class Refuses(ViewTest):
     def test_options_that_do_not_go_together(self):
         tensors = ("--query", "q.npy", "--key", "k.npy")
         for message, arguments in [
-                ("expected --out PAGE.html, --svg FILE, --png FILE or --json", tensors),
-                ("--open needs --out", (*tensors, "--open", "--json")),
-                ("--no-elements needs --out", (*tensors, "--no-elements", "--json")),
+                ("expected --out PAGE.html, --open, --svg FILE, --png FILE or "
+                 "--json", tensors),
+                ("--no-elements needs --out PAGE.html or --open", (*tensors, "--no-elements", "--json")),
                 ("--head needs --svg", (*tensors, "--head", "0.0", "--out", "p.html")),
                 ("--head is 3, expected LAYER.HEAD", (*tensors, "--head", "3", "--json")),
                 ("--head is 0.7, expected a head of the layers that are shown",
