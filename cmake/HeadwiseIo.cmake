@@ -104,6 +104,7 @@ target_sources(headwise_io
     src/models/sentence_modules.cc
     src/models/bert_config.cc
     src/models/tokenizer_settings.cc
+    src/models/tokenizer_json.cc
     src/models/pooling_settings.cc
     src/models/utf8.cc
     src/models/vocabulary.cc

@@ -16,6 +16,7 @@
 #include "json/json.h"
 #include "output.h"
 #include "progress_bar.h"
+#include "read_model.h"
 #include "read_text.h"
 
 namespace headwise::cli {
@@ -96,7 +97,7 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
   if (!own) {
     return failure_of(own.error());
   }
-  const auto model = SentenceEncoder::read(flags.model);
+  const auto model = read_model(flags.model);
   if (!model) {
     return failure_of(as_data(model.error()));
   }

@@ -8,6 +8,7 @@
 
 #include "interop/find_params.h"
 #include "interop/param_file.h"
+#include "read_model.h"
 #include "sha256.h"
 
 namespace headwise::cli {
@@ -26,7 +27,7 @@ Result<SentenceEmbeddings> encode(const SentenceEncoder& encoder,
 }  // namespace
 
 Result<LearnedModel> read_learned_model(const std::string& folder) {
-  auto encoder = SentenceEncoder::read(folder, {.use = BertUse::training});
+  auto encoder = read_model(folder, BertUse::training);
   if (!encoder) {
     return encoder.error();
   }

@@ -8,6 +8,7 @@
 #include "headwise/run/executor.h"
 #include "option_errors.h"
 #include "outcome.h"
+#include "read_model.h"
 #include "read_text.h"
 #include "seen_heads.h"
 
@@ -165,7 +166,7 @@ Result<std::unique_ptr<SeenHeads>> read_seen_sentence(const SeenFlags& flags) {
   if (!executor) {
     return executor.error();
   }
-  auto model = SentenceEncoder::read(flags.model);
+  auto model = read_model(flags.model);
   if (!model) {
     return as_data(model.error());
   }

@@ -11,6 +11,7 @@
 #include "headwise/models/write_model.h"
 #include "output.h"
 #include "progress_bar.h"
+#include "read_model.h"
 #include "train_files.h"
 #include "tune_data.h"
 #include "tune_report.h"
@@ -101,7 +102,7 @@ Result<Answers> TuneJob::measure(const SentenceEncoder& encoder,
 // ---- The classifier alone. ----
 
 Outcome TuneJob::train_classifier() {
-  const auto encoder = SentenceEncoder::read(flags_.model);
+  const auto encoder = read_model(flags_.model);
   if (!encoder) {
     return failure_of(as_data(encoder.error()));
   }
@@ -189,8 +190,7 @@ Outcome TuneJob::train_all() {
     }
     checkpoint = *std::move(read);
   }
-  auto encoder =
-      SentenceEncoder::read(flags_.model, {.use = BertUse::training});
+  auto encoder = read_model(flags_.model, BertUse::training);
   if (!encoder) {
     return failure_of(as_data(encoder.error()));
   }

@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 
+#include "interop/folder.h"
 #include "interop/json_fields.h"
 #include "models/model_files.h"
 
@@ -63,8 +64,17 @@ Status get_options(const JsonFields& fields, WordPieceOptions& options) {
 
 }  // namespace
 
+std::string vocabulary_path(const std::string& folder) {
+  std::string plain = folder + "/vocab.txt";
+  std::string with_tokenizer = folder + "/tokenizer.json";
+  return !is_regular_file(plain) && is_regular_file(with_tokenizer)
+             ? with_tokenizer
+             : plain;
+}
+
 Result<TokenizerSettings> parse_tokenizer_config(std::string_view text,
-                                                 const std::string& subject) {
+                                                 const std::string& subject,
+                                                 TokenizerSettings settings) {
   constexpr auto kKeys = std::to_array<std::string_view>(
       {"tokenizer_class", "do_lower_case", "strip_accents",
        "tokenize_chinese_chars", "model_max_length"});
@@ -75,7 +85,6 @@ Result<TokenizerSettings> parse_tokenizer_config(std::string_view text,
   if (Status s = check_class(*fields); !s) {
     return s.error();
   }
-  TokenizerSettings settings;
   if (Status s = get_options(*fields, settings.wordpiece); !s) {
     return s.error();
   }

@@ -8,6 +8,7 @@
 #include "base/out_of_memory.h"
 #include "interop/error_text.h"
 #include "interop/input_file.h"
+#include "models/tokenizer_json.h"
 #include "models/utf8.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -199,9 +200,14 @@ Result<Vocabulary> read_vocabulary(const std::string& path) {
     if (!bytes) {
       return bytes.error();
     }
-    return Vocabulary::make(
-        {reinterpret_cast<const char*>(bytes->data()), bytes->size()},
-        file->subject());
+    const std::string_view text(reinterpret_cast<const char*>(bytes->data()),
+                                bytes->size());
+    if (!is_tokenizer_json(path)) {
+      return Vocabulary::make(text, file->subject());
+    }
+    const auto tokenizer = parse_tokenizer_json(text, file->subject());
+    return tokenizer ? Vocabulary::make(tokenizer->vocabulary, file->subject())
+                     : tokenizer.error();
   });
 }
 

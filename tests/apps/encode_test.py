@@ -122,8 +122,23 @@ class TinyModelTest(CliTest):
         fail("config.json")
         (folder / "config.json").unlink()
         fail("config.json")
-        self.fail_with(BAD_INPUT, "none", "encode", "--model", "none", "--json",
-                       stdin=b"so\n")
+
+    def test_a_model_that_is_not_there_is_to_be_fetched(self):
+        message = ("--model my minilm: No such file or directory; headwise "
+                   "downloads nothing: fetch the folder first, such as with "
+                   "huggingface-cli download OWNER/NAME --local-dir "
+                   "'my minilm'")
+        self.put_text(b"so\n", "lines.txt")
+        for call in (("encode", "lines.txt", "--json"), ("view", "so", "--json"),
+                     ("stats", "so"), ("explain", "so"),
+                     ("classify", "lines.txt"),
+                     ("train", "--data", "d.tsv", "--out", "o"),
+                     ("importance", "--data", "d.tsv", "--out", "o"),
+                     ("prune", "--scores", "s", "--out", "o", "--keep", "1")):
+            with self.subTest(call[0]):
+                self.put_text(b"a\tso\nb\theads\n", "d.tsv")
+                self.fail_with(BAD_INPUT, message, *call, "--model",
+                               "my minilm")
 
     def test_a_result_that_cannot_be_written_is_said(self):
         self.fail_with(OUT_OF_RESOURCES, "none/e.npy", "encode", "--model",

@@ -3,6 +3,8 @@
 //
 //   config.json                the family and the sizes; must be there
 //   tokenizer_config.json      how the tokenizer normalises a sentence
+//   tokenizer.json             the same, where there is no vocab.txt; a key of
+//                              tokenizer_config.json counts before it
 //   modules.json               what follows the encoder: Transformer, Pooling
 //                              and perhaps Normalize
 //   1_Pooling/config.json      the pooling, in the folder modules.json names
