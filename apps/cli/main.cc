@@ -40,7 +40,7 @@ int run(const std::vector<std::string>& arguments) {
                         std::string("headwise ") + version());
   Command chosen;
   for (const auto add : {add_explain, add_run, add_encode, add_view, add_stats,
-                         add_train, add_importance, add_prune, add_bench,
+                         add_train, add_classify, add_importance, add_prune, add_bench,
                          add_inspect, add_convert, add_info}) {
     add(program.arguments(), chosen);
   }

@@ -25,10 +25,9 @@ Json json_of_change(const AccuracyChange& change) {
       {"change", change.change}, {"low", change.low}, {"high", change.high}};
 }
 
-std::string encode_command(const TuneFlags& flags) {
-  return fmt::format(
-      "headwise encode --model {} sentences.txt --out embeddings.npy",
-      shell_word(flags.out));
+std::string classify_command(const TuneFlags& flags) {
+  return fmt::format("headwise classify --model {} sentences.txt",
+                     shell_word(flags.out));
 }
 
 std::string training_text(const TuneFlags& flags, const TuneReport& report) {
@@ -85,7 +84,7 @@ std::string json_of(const TuneFlags& flags, const TuneData& data,
        {"before", before},
        {"after", json_of_answers(report.after)},
        {"change", json_of_change(change_between(report.before, report.after))},
-       {"next", encode_command(flags)}});
+       {"next", classify_command(flags)}});
 }
 
 std::string text_of(const TuneFlags& flags, const TuneData& data,
@@ -103,7 +102,7 @@ std::string text_of(const TuneFlags& flags, const TuneData& data,
              "{} is a model folder with the classifier. To use it:\n  {}\n",
              accuracy_text(report.before), report.compared_with,
              accuracy_text(report.after), 100 * change.change, 100 * change.low,
-             100 * change.high, flags.out, encode_command(flags));
+             100 * change.high, flags.out, classify_command(flags));
 }
 
 }  // namespace headwise::cli

@@ -1,20 +1,26 @@
 #include "headwise/models/label_probe.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
+#include "base/exponential.h"
 #include "base/out_of_memory.h"
 #include "headwise/interop/safetensors.h"
 #include "headwise/module/loss.h"
 #include "headwise/module/optimizer.h"
+#include "headwise/steps/softmax.h"
 #include "interop/error_text.h"
 #include "interop/input_file.h"
 #include "interop/json_events.h"
 #include "models/utf8.h"
+#include "run/float_environment.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -99,6 +105,24 @@ std::string text_of(const std::vector<std::string>& labels) {
     text += (text.size() == 1 ? "" : ",") + *json_string(label);
   }
   return text + "]";
+}
+
+// logits -> probabilities, in place. `powers` has room for one row.
+void softmax_in_place(std::span<float> row, std::span<double> powers) {
+  const auto is_finite = [](float logit) { return std::isfinite(logit); };
+  if (!std::ranges::all_of(row, is_finite)) {
+    std::ranges::fill(row, kNaN);
+    return;
+  }
+  const double max = std::ranges::max(row);
+  double sum = 0;
+  for (std::size_t c = 0; c < row.size(); ++c) {
+    powers[c] = exponential(row[c] - max);
+    sum += powers[c];
+  }
+  for (std::size_t c = 0; c < row.size(); ++c) {
+    row[c] = static_cast<float>(powers[c] / sum);
+  }
 }
 
 template <std::size_t Rank>
@@ -268,6 +292,23 @@ Result<Tensor<float, 2>> LabelProbe::logits(
   auto logits = linear_.forward(as_one_batch(embeddings), "embeddings");
   return logits ? Result<Tensor<float, 2>>(std::move(*logits).without_batch())
                 : logits.error();
+}
+
+Result<Tensor<float, 2>> LabelProbe::probabilities(
+    TensorView<const float, 2> embeddings) const {
+  return catching_out_of_memory([&]() -> Result<Tensor<float, 2>> {
+    auto rows = logits(embeddings);
+    if (!rows) {
+      return rows;
+    }
+    const FloatEnvironment environment;
+    const std::size_t count = labels_.size();
+    std::vector<double> powers(count);
+    for (std::size_t n = 0; n < rows->extent(0); ++n) {
+      softmax_in_place(rows->elements().subspan(n * count, count), powers);
+    }
+    return rows;
+  });
 }
 
 std::size_t predicted_label(TensorView<const float, 2> logits,
