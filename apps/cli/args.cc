@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
+#include <set>
+#include <utility>
 
 #include "terminal_text.h"
 
@@ -14,6 +16,7 @@ namespace {
 // Where the texts of the help begin, and how wide a line of it is.
 constexpr std::size_t kTextColumn = 34;
 constexpr std::size_t kColumns = 80;
+constexpr const char* kHelpCommand = "help";
 
 // `text` in lines of at most `width`, broken at spaces.
 std::string wrapped(std::string_view text, std::size_t width) {
@@ -29,13 +32,29 @@ std::string wrapped(std::string_view text, std::size_t width) {
   return lines + std::string(text);
 }
 
-// Prints the examples before the usage.
-class ExamplesFirst : public CLI::Formatter {
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+// "headwise explain"
+std::string full_name(const CLI::App& app) {
+  const CLI::App* const parent = app.get_parent();
+  return parent == nullptr ? app.get_name()
+                           : parent->get_name() + " " + app.get_name();
+}
+
+// Examples first, and advanced options only where all are asked for.
+class HelpText : public CLI::Formatter {
  public:
-  explicit ExamplesFirst(std::string examples)
-      : examples_(std::move(examples)) {
+  explicit HelpText(std::string examples) : examples_(std::move(examples)) {
     column_width(kTextColumn);
   }
+
+  void set_advanced(const CLI::Option* option) { advanced_.insert(option); }
 
   std::string make_description(const CLI::App* app) const override {
     return fmt::format("Examples:\n{}\n\n{}", examples_,
@@ -45,23 +64,62 @@ class ExamplesFirst : public CLI::Formatter {
     return wrapped(CLI::Formatter::make_option_desc(option),
                    kColumns - kTextColumn);
   }
-  // One empty line before a group: CLI11 has two before all but the first.
-  std::string make_group(
-      std::string group, bool is_positional,
-      std::vector<const CLI::Option*> options) const override {
-    const bool first = group == "Options";
-    const std::string text = CLI::Formatter::make_group(
-        std::move(group), is_positional, std::move(options));
-    return first ? text : text.substr(1);
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    return make_description(app) + make_usage(app, std::move(name)) +
+           make_positionals(app) +
+           make_options(app, mode == CLI::AppFormatMode::All) +
+           make_subcommands(app, CLI::AppFormatMode::Normal) + "\n" +
+           make_footer(app);
   }
-  // The list of subcommands shows their one-line descriptions alone.
+  // The list of subcommands shows only their one-line descriptions.
   std::string make_subcommand(const CLI::App* sub) const override {
-    return fmt::format("  {:<10}{}\n", sub->get_name(), sub->get_description());
+    std::size_t longest = 0;
+    for (const std::string& name : command_names(*sub->get_parent())) {
+      longest = std::max(longest, name.size());
+    }
+    return fmt::format("  {:<{}}  {}\n", sub->get_name(), longest,
+                       sub->get_description());
   }
 
  private:
+  std::string make_options(const CLI::App* app, bool all) const {
+    std::string text;
+    for (const std::string& group : app->get_groups()) {
+      const auto options = app->get_options([&](const CLI::Option* option) {
+        return option->get_group() == group && option->nonpositional() &&
+               (all || !advanced_.contains(option));
+      });
+      if (!group.empty() && !options.empty()) {
+        text += make_group(group, false, options);
+      }
+    }
+    if (!all && !advanced_.empty()) {
+      text +=
+          fmt::format("\n{} more option{}: {} --help-all\n", advanced_.size(),
+                      advanced_.size() == 1 ? "" : "s", full_name(*app));
+    }
+    return text;
+  }
+
   std::string examples_;
+  std::set<const CLI::Option*> advanced_;
 };
+
+// `mode` is Normal for the common options, All for every one.
+std::string help_of(const CLI::App& command, CLI::AppFormatMode mode) {
+  return command.get_formatter()->make_help(&command, full_name(command), mode);
+}
+
+// The list of commands, then every command with all of its options.
+std::string help_of_all_commands(const CLI::App& app) {
+  std::string text = help_of(app, CLI::AppFormatMode::Normal);
+  for (const CLI::App* command : app.get_subcommands(nullptr)) {
+    text += fmt::format("\n==== {} ====\n\n{}", full_name(*command),
+                        help_of(*command, CLI::AppFormatMode::All));
+  }
+  return text;
+}
 
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
@@ -76,14 +134,6 @@ std::vector<std::string> option_names(const CLI::App& app) {
 const CLI::App& chosen_command(const CLI::App& app) {
   const auto chosen = app.get_subcommands();
   return chosen.empty() ? app : *chosen.front();
-}
-
-std::vector<std::string> command_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands({})) {
-    names.push_back(command->get_name());
-  }
-  return names;
 }
 
 template <class Kind>
@@ -114,6 +164,21 @@ std::string extras_text(const CLI::App& command) {
              : fmt::format("unexpected argument \"{}\"", first);
 }
 
+std::string unknown_command_text(const CLI::App& app, const std::string& name) {
+  return fmt::format("unknown command {}{}", name.empty() ? "\"\"" : name,
+                     did_you_mean(closest(name, command_names(app))));
+}
+
+// Whether the first argument stands for a command that is not there. CLI11
+// would print the program's help where --help follows it.
+bool is_unknown_command(const CLI::App& app,
+                        const std::vector<std::string>& arguments) {
+  const std::vector<std::string> known = command_names(app);
+  return !known.empty() && !arguments.empty() &&
+         !arguments.front().starts_with('-') &&
+         std::ranges::find(known, arguments.front()) == known.end();
+}
+
 // The sentence for a command line that cannot be parsed, with the closest name
 // where something was mistyped.
 std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error,
@@ -127,13 +192,6 @@ std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error,
       return fmt::format("unknown option {}{}", name,
                          did_you_mean(closest(name, known)));
     }
-  }
-  if (&command == &app && !arguments.empty() &&
-      !arguments.front().starts_with("-")) {
-    return fmt::format(
-        "unknown command {}{}",
-        arguments.front().empty() ? "\"\"" : arguments.front(),
-        did_you_mean(closest(arguments.front(), command_names(app))));
   }
   const std::string what = error.what();
   if (is<CLI::ArgumentMismatch>(error)) {
@@ -150,7 +208,7 @@ std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error,
 }
 
 void set_examples(CLI::App& app, const std::string& examples) {
-  app.formatter(std::make_shared<ExamplesFirst>(examples));
+  app.formatter(std::make_shared<HelpText>(examples));
 }
 
 CLI::Validator validator_of(Check check) { return {std::move(check), ""}; }
@@ -160,21 +218,34 @@ CLI::Validator validator_of(Check check) { return {std::move(check), ""}; }
 // ---- Options. ----
 
 Option Option::type_name(const std::string& name) const {
-  return Option(option_->type_name(name));
+  option_->type_name(name);
+  return *this;
 }
 
 Option Option::group(const std::string& heading) const {
-  return Option(option_->group(heading));
+  option_->group(heading);
+  return *this;
 }
 
-Option Option::required() const { return Option(option_->required()); }
+Option Option::required() const {
+  option_->required();
+  return *this;
+}
 
 Option Option::check(Check check) const {
-  return Option(option_->check(validator_of(std::move(check))));
+  option_->check(validator_of(std::move(check)));
+  return *this;
 }
 
 Option Option::transform(Check check) const {
-  return Option(option_->transform(validator_of(std::move(check))));
+  option_->transform(validator_of(std::move(check)));
+  return *this;
+}
+
+Option Option::advanced() const {
+  std::static_pointer_cast<HelpText>(app_->get_formatter())
+      ->set_advanced(option_);
+  return *this;
 }
 
 // ---- Arguments. ----
@@ -190,7 +261,7 @@ Arguments Arguments::add_command(const std::string& name,
 template <class T>
 Option Arguments::add_option(const std::string& name, T& value,
                              const std::string& description) const {
-  return Option(app_->add_option(name, value, description));
+  return {app_, app_->add_option(name, value, description)};
 }
 
 // An empty text is a text: CLI11 would take it for none.
@@ -198,8 +269,9 @@ template <>
 Option Arguments::add_option(const std::string& name,
                              std::optional<std::string>& value,
                              const std::string& description) const {
-  return Option(app_->add_option_function<std::string>(
-      name, [&value](const std::string& text) { value = text; }, description));
+  return {app_, app_->add_option_function<std::string>(
+                    name, [&value](const std::string& text) { value = text; },
+                    description)};
 }
 
 // The other types an option can have.
@@ -223,8 +295,8 @@ template Option Arguments::add_option(const std::string&,
 
 Option Arguments::add_flag(const std::string& name, bool& value,
                            const std::string& description) const {
-  return Option(
-      app_->add_flag(name, value, description)->disable_flag_override());
+  return {app_,
+          app_->add_flag(name, value, description)->disable_flag_override()};
 }
 
 void Arguments::footer(const std::string& text) const { app_->footer(text); }
@@ -264,23 +336,67 @@ Program::Program(const std::string& name, const std::string& description,
                  const std::string& examples, const std::string& version)
     : app_(std::make_unique<CLI::App>(description, name)) {
   set_examples(*app_, examples);
-  app_->set_version_flag("--version", version);
+  // Before any command is added: commands inherit both.
+  app_->set_help_flag("-h,--help", "print the common options");
+  app_->set_help_all_flag("--help-all", "print every option");
+  app_->set_version_flag("--version", version, "print the version");
   app_->require_subcommand(0, 1);
 }
 
 Program::~Program() = default;
 
-std::string Program::help() const { return app_->help(); }
+void Program::add_help_command() {
+  const Arguments command =
+      arguments().add_command(kHelpCommand, "show the help of a command",
+                              "  headwise help\n"
+                              "  headwise help explain\n"
+                              "  headwise help explain --all");
+  command.add_option("COMMAND", help_topic_, "default: list the commands")
+      .type_name("");
+  command.add_flag("--all", help_all_, "print every option");
+}
+
+std::string Program::help() const {
+  return help_of(*app_, CLI::AppFormatMode::Normal);
+}
+
+Program::Parsed Program::answer_help_command() const {
+  Parsed parsed;
+  const CLI::App* topic = nullptr;
+  for (const CLI::App* command :
+       std::as_const(*app_).get_subcommands(nullptr)) {
+    topic = command->get_name() == help_topic_ ? command : topic;
+  }
+  if (help_topic_ && topic == nullptr) {
+    parsed.error = unknown_command_text(*app_, *help_topic_);
+  } else if (topic == nullptr) {
+    parsed.text = help_all_ ? help_of_all_commands(*app_) : help();
+  } else {
+    parsed.text = help_of(*topic, help_all_ ? CLI::AppFormatMode::All
+                                            : CLI::AppFormatMode::Normal);
+  }
+  return parsed;
+}
 
 Program::Parsed Program::parse(
     const std::vector<std::string>& arguments) const {
   Parsed parsed;
+  if (is_unknown_command(*app_, arguments)) {
+    parsed.error = unknown_command_text(*app_, arguments.front());
+    return parsed;
+  }
   try {
     app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    if (chosen_command(*app_).get_name() == kHelpCommand) {
+      return answer_help_command();
+    }
   } catch (const CLI::CallForHelp&) {
-    const auto commands = app_->get_subcommands();
-    parsed.text =
-        commands.empty() ? help() : commands.front()->help(app_->get_name());
+    parsed.text = help_of(chosen_command(*app_), CLI::AppFormatMode::Normal);
+  } catch (const CLI::CallForAllHelp&) {
+    const CLI::App& command = chosen_command(*app_);
+    parsed.text = &command == app_.get()
+                      ? help_of_all_commands(*app_)
+                      : help_of(command, CLI::AppFormatMode::All);
   } catch (const CLI::CallForVersion& call) {
     parsed.text = std::string(call.what()) + "\n";
   } catch (const CLI::ParseError& error) {

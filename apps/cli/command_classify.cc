@@ -237,7 +237,8 @@ void add_options(const Arguments& command, ClassifyFlags& flags) {
                    "all labels");
   command
       .add_count("--max-tokens", flags.max_tokens,
-                 "cut longer texts (default, and at most: the model's)");
+                 "cut longer texts (default, and at most: the model's)")
+      .advanced();
   command.add_count("--threads", flags.threads,
                     "threads to use (default: all)");
 }

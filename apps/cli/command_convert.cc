@@ -155,13 +155,15 @@ void add_layout_options(const Arguments& command, ConvertFlags& flags) {
                   "before the names in OUT, one that the layout has, such as "
                   "bert. or \"\" (default: as IN has it)")
       .type_name("TEXT")
-      .group("Layout");
+      .group("Layout")
+      .advanced();
   command
       .add_option("--layout-of", flags.layout_of,
                   "whose names and shapes IN has (default: the one that fits)")
       .type_name("NAME")
       .check(one_of(layout_names()))
-      .group("Layout");
+      .group("Layout")
+      .advanced();
   command
       .add_count(
           "--heads", flags.heads,
@@ -180,7 +182,8 @@ void add_choice_options(const Arguments& command, ConvertFlags& flags) {
                   "the number of that layer in OUT (default: as in IN)")
       .type_name("N")
       .transform(natural_number())
-      .group("Choice");
+      .group("Choice")
+      .advanced();
   command
       .add_flag("--attention-only", flags.attention_only,
                 "leave out the tensors of no attention layer")

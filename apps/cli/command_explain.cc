@@ -2,8 +2,8 @@
 // Runs the job step by step and prints each step: its number, name, operation,
 // formula, shape and a few of its numbers.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -41,6 +41,18 @@ std::vector<std::string> example_names() {
     names.emplace_back(example.name);
   }
   return names;
+}
+
+std::string examples_table() {
+  std::size_t longest = 0;
+  for (const std::string& name : example_names()) {
+    longest = std::max(longest, name.size());
+  }
+  std::string text = "Built-in jobs (--example NAME):\n";
+  for (const Example& example : examples()) {
+    text += fmt::format("  {:<{}}  {}\n", example.name, longest, example.about);
+  }
+  return text.substr(0, text.size() - 1);
 }
 
 Failure no_such_step(const ExplainedJob& job, const std::string& name) {
@@ -132,8 +144,7 @@ void add_model_options(const Arguments& command, ExplainFlags& flags) {
 void add_input_options(const Arguments& command, ExplainFlags& flags) {
   command
       .add_option("--example", flags.example,
-                  fmt::format("a built-in job (default the first): {}",
-                              fmt::join(example_names(), ", ")))
+                  "a built-in job, listed below (default: the first)")
       .type_name("NAME")
       .check(one_of(example_names()))
       .group("Input");
@@ -149,17 +160,20 @@ void add_input_options(const Arguments& command, ExplainFlags& flags) {
           "the same of the queries; --tokens are then the keys and values")
       .type_name("FILE")
       .check(not_empty())
-      .group("Input");
+      .group("Input")
+      .advanced();
   command.add_option("--pad-id", flags.pad_id, "id of padding (default 0)")
       .type_name("ID")
       .transform(whole_number())
-      .group("Input");
+      .group("Input")
+      .advanced();
   command
       .add_option("--padding-by", flags.padding_by,
                   "what is padding: beyond the length (default), or any pad id")
       .type_name("length|id")
       .check(one_of({"length", "id"}))
-      .group("Input");
+      .group("Input")
+      .advanced();
   command
       .add_option("--mask-kind", flags.mask_kind,
                   "who may attend to whom (default none)")
@@ -172,7 +186,8 @@ void add_layer_options(const Arguments& command, ExplainFlags& flags) {
   command
       .add_count("--vocab-size", flags.vocab_size,
                  "rows of the embedding (default 100)")
-      .group("Layer");
+      .group("Layer")
+      .advanced();
   command
       .add_count("--embed-dim", flags.embed_dim,
                  "size of a token's vector (default 512)")
@@ -184,13 +199,15 @@ void add_layer_options(const Arguments& command, ExplainFlags& flags) {
   command
       .add_count("--num-kv-heads", flags.num_kv_heads,
                  "heads of keys and values (default: --num-heads)")
-      .group("Layer");
+      .group("Layer")
+      .advanced();
   command
       .add_option("--seed", flags.seed,
                   "of parameters drawn at random (default 0)")
       .type_name("N")
       .transform(natural_number())
-      .group("Layer");
+      .group("Layer")
+      .advanced();
   command
       .add_option(
           "--params", flags.params,
@@ -246,6 +263,7 @@ void add_explain(const Arguments& app, Command& chosen) {
   const Arguments command = app.add_command(
       "explain", "run multi-head attention step by step and show it",
       std::string(kExamples));
+  command.footer(examples_table());
   auto flags = std::make_shared<ExplainFlags>();
   add_model_options(command, *flags);
   add_input_options(command, *flags);

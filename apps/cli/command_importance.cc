@@ -336,20 +336,23 @@ void add_options(const Arguments& command, ImportanceFlags& flags) {
                   "turn this share of all heads off, score the others anew, "
                   "and so on (Michel et al.: 0.1)")
       .type_name("SHARE")
-      .check(number_between(1e-6, 1, "a share above 0 and at most 1"));
+      .check(number_between(1e-6, 1, "a share above 0 and at most 1"))
+      .advanced();
   command.add_count(
       "--examples", flags.examples,
       "number of lines to score on, spread over the file (default: all)");
   command.add_count("--max-tokens", flags.max_tokens,
                     "of an example (default: the model's)");
-  command.add_count(
-      "--batch", flags.batch,
-      fmt::format("examples at a time (default {})", flags.batch));
+  command
+      .add_count("--batch", flags.batch,
+                 fmt::format("examples at a time (default {})", flags.batch))
+      .advanced();
   command
       .add_option("--seed", flags.seed,
                   "of random, and of what stands for labels (default 0)")
       .type_name("N")
-      .transform(natural_number());
+      .transform(natural_number())
+      .advanced();
   command.add_count("--threads", flags.threads,
                     "threads to use (default: all)");
   command.add_option("--out", flags.out, "the scores, as JSON")

@@ -378,20 +378,25 @@ void add_files(const Arguments& command, PruneFlags& flags) {
 void add_options(const Arguments& command, PruneFlags& flags) {
   add_files(command, flags);
   add_amounts(command, flags);
-  command.add_flag(
-      "--correct", flags.correct,
-      "fit the output projections to the whole model on --data, by "
-      "least squares");
-  command.add_flag("--drop-constant", flags.drop_constant,
-                   "leave the output bias as it is");
+  command
+      .add_flag("--correct", flags.correct,
+                "fit the output projections to the whole model on --data, by "
+                "least squares")
+      .advanced();
+  command
+      .add_flag("--drop-constant", flags.drop_constant,
+                "leave the output bias as it is")
+      .advanced();
   command
       .add_option("--random", flags.random,
                   "beside --curve: so many random orders to compare with")
       .type_name("N")
-      .transform(natural_number());
+      .transform(natural_number())
+      .advanced();
   command.add_option("--seed", flags.seed, "of random orders (default 0)")
       .type_name("N")
-      .transform(natural_number());
+      .transform(natural_number())
+      .advanced();
   command.add_count("--max-tokens", flags.max_tokens,
                     "of a text (default: the model's)");
   command.add_count("--threads", flags.threads,

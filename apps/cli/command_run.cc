@@ -225,7 +225,8 @@ void add_tensor_options(const Arguments& command, RunFlags& flags) {
                   "hidden layer")
       .type_name("F.npy")
       .check(not_empty())
-      .group("Scores");
+      .group("Scores")
+      .advanced();
 }
 
 void add_layer_options(const Arguments& command, RunFlags& flags) {
@@ -244,7 +245,8 @@ void add_layer_options(const Arguments& command, RunFlags& flags) {
   command
       .add_count("--num-kv-heads", flags.num_kv_heads,
                  "heads of keys and values (default: --num-heads)")
-      .group("Layer");
+      .group("Layer")
+      .advanced();
 }
 
 void add_gradient_options(const Arguments& command, RunFlags& flags) {
@@ -260,7 +262,8 @@ void add_gradient_options(const Arguments& command, RunFlags& flags) {
                   "write them")
       .type_name("F.npy")
       .check(not_empty())
-      .group("Gradients");
+      .group("Gradients")
+      .advanced();
   command
       .add_option("--grad-dir", flags.grad_dir,
                   "write d_query.npy, d_key.npy, d_value.npy, d_bias.npy, "
@@ -290,12 +293,14 @@ void add_output_options(const Arguments& command, RunFlags& flags) {
           "dropout")
       .type_name("per-head|mean|after-dropout")
       .check(one_of({"per-head", "mean", "after-dropout"}))
-      .group("Output");
+      .group("Output")
+      .advanced();
   file("--lse", flags.lse,
        "write the log-sum-exp of the scores (B, H, Lq), natural log");
   file("--keep-mask-out", flags.keep_mask_out,
        "write which attention weights --dropout kept (B, H, Lq, Lkv), true = "
-       "kept, as --keep-mask reads it");
+       "kept, as --keep-mask reads it")
+      .advanced();
 }
 
 }  // namespace

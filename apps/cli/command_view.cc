@@ -274,7 +274,8 @@ void add_output_options(const Arguments& command, ViewFlags& flags) {
   command
       .add_flag("--no-elements", flags.no_elements,
                 "leave the components of query and key out of the page")
-      .group("Output");
+      .group("Output")
+      .advanced();
   add("--svg", flags.svg, "FILE.svg", "a picture of all heads, or of --head");
   add("--png", flags.png, "FILE.png", "the same in pixels");
   command
@@ -284,8 +285,9 @@ void add_output_options(const Arguments& command, ViewFlags& flags) {
   add("--head", flags.head, "LAYER.HEAD", "one head alone, such as 0.3");
   add("--sort", flags.sort, "NUMBER",
       "the picture's heads by this number, the largest first")
-      .check(one_of(statistic_names()));
-  add("--title", flags.title, "TEXT", "of page and picture");
+      .check(one_of(statistic_names()))
+      .advanced();
+  add("--title", flags.title, "TEXT", "of page and picture").advanced();
   add("--lang", flags.lang, "en|ko",
       "the language of page and picture (default: that of the environment)")
       .check(one_of({"en", "ko"}));
@@ -299,20 +301,23 @@ void add_token_options(const Arguments& command, SeenFlags& flags) {
                   "numbers)")
       .type_name("FILE")
       .check(not_empty())
-      .group(kTensors);
+      .group(kTensors)
+      .advanced();
   command
       .add_option("--key-tokens", flags.key_tokens,
                   "likewise of the keys (default for as many keys as queries: "
                   "--query-tokens)")
       .type_name("FILE")
       .check(not_empty())
-      .group(kTensors);
+      .group(kTensors)
+      .advanced();
   command
       .add_option("--sequence", flags.sequence,
                   "which of the batch (default 0)")
       .type_name("N")
       .transform(natural_number())
-      .group(kTensors);
+      .group(kTensors)
+      .advanced();
 }
 
 }  // namespace

@@ -16,10 +16,14 @@ namespace headwise::cli {
 namespace {
 
 constexpr std::string_view kExamples =
-    R"(  headwise explain                     watch a batch go through attention
-  headwise explain --example masked    the same with padding and causal masks
-  headwise run --query q.npy --key k.npy --value v.npy --out out.npy
-  headwise train --out run             train a small model, see what it learns)";
+    R"(  headwise explain                  watch a batch go through attention
+  headwise explain --model all-MiniLM-L6-v2 "Heads matter."
+  headwise view --model all-MiniLM-L6-v2 "The cat sat on the mat." --open
+  headwise encode --model all-MiniLM-L6-v2 sentences.txt --out embeddings.npy
+  headwise train --model all-MiniLM-L6-v2 --data train.tsv --out topics
+  headwise classify --model topics sentences.txt
+  headwise prune --model topics --scores scores.json --remove 40% --out smaller
+  headwise run --query q.npy --key k.npy --value v.npy --out out.npy)";
 
 int report(const Outcome& outcome) {
   if (!outcome) {
@@ -33,17 +37,17 @@ int report(const Outcome& outcome) {
 }
 
 int run(const std::vector<std::string>& arguments) {
-  const Program program("headwise",
-                        "Multi-head attention, every step and every head "
-                        "visible.",
-                        std::string(kExamples),
-                        std::string("headwise ") + version());
+  Program program("headwise",
+                  "Multi-head attention, every step and every head "
+                  "visible.",
+                  std::string(kExamples), std::string("headwise ") + version());
   Command chosen;
-  for (const auto add : {add_explain, add_run, add_encode, add_view, add_stats,
-                         add_train, add_classify, add_importance, add_prune, add_bench,
-                         add_inspect, add_convert, add_info}) {
+  for (const auto add : {add_explain, add_view, add_stats, add_run, add_encode,
+                         add_train, add_classify, add_importance, add_prune,
+                         add_inspect, add_convert, add_bench, add_info}) {
     add(program.arguments(), chosen);
   }
+  program.add_help_command();
   const Program::Parsed parsed = program.parse(arguments);
   if (parsed.error) {
     return report(usage(*parsed.error));

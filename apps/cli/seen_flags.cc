@@ -33,11 +33,14 @@ void add_seen_options(const Arguments& command, SeenFlags& flags) {
   add("--key", flags.key, "F.npy", kTensors, "(B, Hkv, Lkv, D), likewise");
   add_layout_option(command, flags.layout);
   add("--separators", flags.separators, "F.npy", kTensors,
-      "(B, Lkv): true or 1 = a separator, such as [SEP]");
+      "(B, Lkv): true or 1 = a separator, such as [SEP]")
+      .advanced();
   add("--query-lengths", flags.query_lengths, "F.npy", kTensors,
-      "(B): queries from there on are padding, and left out");
+      "(B): queries from there on are padding, and left out")
+      .advanced();
   add("--score-weight", flags.operation.score_weight, "F.npy", kTensors,
-      "(H, D): w of --scoring additive, D being the size of the hidden layer");
+      "(H, D): w of --scoring additive, D being the size of the hidden layer")
+      .advanced();
   add_ragged_options(command, flags.operation);
   add_weight_options(command, flags.operation);
 }

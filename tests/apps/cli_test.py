@@ -30,11 +30,51 @@ class HelpTest(CliTest):
                 self.assertTrue(text.startswith("Examples:\n  headwise "), text)
                 self.assertIn("Usage: headwise", text)
 
+    def commands(self):
+        listed = self.succeed("help").split("Subcommands:\n")[1]
+        return [line.split()[0] for line in listed.splitlines() if line]
+
     def test_no_line_is_longer_than_a_terminal(self):
-        for command in ([], ["explain"], ["run"], ["train"], ["bench"],
-                        ["importance"], ["prune"], ["info"]):
-            for line in self.succeed(*command, "--help").splitlines():
-                self.assertLessEqual(len(line), 80, line)
+        for command in ([], *([name] for name in self.commands())):
+            for option in ("--help", "--help-all"):
+                for line in self.succeed(*command, option).splitlines():
+                    # Nobody can break a command in the middle of a word.
+                    if not line.startswith("  headwise "):
+                        self.assertLessEqual(len(line), 80, line)
+
+    def test_help_names_every_command_and_has_columns(self):
+        listed = self.succeed("help").split("Subcommands:\n")[1]
+        for line in listed.splitlines():
+            if line:
+                self.assertRegex(line, r"^  \w+  +\w")
+        self.assertEqual(
+            {"view", "encode", "prune", "classify", "help"} -
+            set(self.commands()), set())
+        examples = self.succeed("--help").split("\n\n")[0]
+        for name in ("view", "encode", "prune", "classify", "explain"):
+            self.assertIn(f"  headwise {name} ", examples)
+
+    def test_help_is_short_and_help_all_has_every_option(self):
+        for name in self.commands():
+            with self.subTest(name):
+                short = self.succeed(name, "--help")
+                every = self.succeed(name, "--help-all")
+                self.assertEqual(self.succeed("help", name), short)
+                self.assertEqual(self.succeed("help", name, "--all"), every)
+                self.assertLessEqual(len(short), len(every))
+        self.assertLess(self.succeed("explain", "--help").count("\n"), 85)
+        self.assertNotIn("--sequence-ids",
+                         self.succeed("explain", "--help"))
+        self.assertIn("--sequence-ids", self.succeed("explain", "--help-all"))
+
+    def test_every_built_in_job_is_described(self):
+        table = self.succeed("explain", "--help").split(
+            "Built-in jobs (--example NAME):\n")[1]
+        jobs = [line.split(maxsplit=1) for line in table.splitlines() if line]
+        self.assertEqual(len(jobs), 6)
+        for name, about in jobs:
+            self.assertTrue(about)
+            self.succeed("explain", "--example", name, "--shapes-only")
 
     def test_the_examples_of_explain_work(self):
         self.put_text("[[62, 13], [60]]", "batch.json")
@@ -96,6 +136,8 @@ class HelpTest(CliTest):
                 ("unknown option --exmaple; did you mean --example?",
                  "explain", "--exmaple", "masked"),
                 ("unknown command explian; did you mean explain?", "explian"),
+                ("unknown command explian; did you mean explain?", "help",
+                 "explian"),
                 ("unexpected argument \"masked\"", "explain", "masked"),
                 ("--query is required", "run"),
                 ("--num-heads is -1, expected", "explain", "--num-heads", "-1"),
