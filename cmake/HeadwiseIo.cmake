@@ -42,12 +42,14 @@ target_sources(headwise_io
     include/headwise/prune/importance.h
     include/headwise/prune/remove_heads.h
     include/headwise/prune/correct_outputs.h
+    include/headwise/prune/full_size.h
     include/headwise/prune/sentence_losses.h
   PRIVATE
     src/json/json.cc
     src/inspect/trace.cc
     src/inspect/list_steps.cc
     src/inspect/step_table.cc
+    src/inspect/step_formula.cc
     src/inspect/base64.cc
     src/inspect/heat_colour.cc
     src/inspect/heat_image.cc
@@ -79,12 +81,16 @@ target_sources(headwise_io
     src/interop/input_file.cc
     src/interop/json_events.cc
     src/interop/json_fields.cc
+    src/interop/keep_owner.cc
     src/interop/layout_forms.cc
     src/interop/layout_names.cc
     src/interop/layout_table.cc
     src/interop/layouts.cc
+    src/interop/leftovers.cc
+    src/interop/link_target.cc
     src/interop/mapped_file.cc
     src/interop/nested_json_events.cc
+    src/interop/new_folder.cc
     src/interop/npy.cc
     src/interop/npy_header.cc
     src/interop/npz.cc
@@ -96,12 +102,15 @@ target_sources(headwise_io
     src/interop/safetensors_header.cc
     src/interop/safetensors_index.cc
     src/interop/safetensors_writer.cc
+    src/interop/said_heads.cc
     src/interop/sharded_safetensors.cc
     src/interop/checkpoint.cc
+    src/models/model_folder.cc
     src/models/model_settings.cc
     src/models/sentence_modules.cc
     src/models/bert_config.cc
     src/models/tokenizer_settings.cc
+    src/models/tokenizer_json.cc
     src/models/pooling_settings.cc
     src/models/utf8.cc
     src/models/vocabulary.cc
@@ -122,6 +131,7 @@ target_sources(headwise_io
     src/prune/importance.cc
     src/prune/remove_heads.cc
     src/prune/correct_outputs.cc
+    src/prune/full_size.cc
     src/prune/sentence_losses.cc)
 
 # The viewer's files; its scripts are one, in the order that ORDER says.

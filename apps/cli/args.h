@@ -20,7 +20,7 @@ namespace headwise::cli {
 // One option that was added; each setter gives it back, so that they chain.
 class Option {
  public:
-  explicit Option(CLI::Option* option) : option_(option) {}
+  Option(CLI::App* app, CLI::Option* option) : app_(app), option_(option) {}
 
   Option type_name(const std::string& name) const;
   // The heading of the help under which it stands.
@@ -30,8 +30,11 @@ class Option {
   Option check(Check check) const;
   // A check that may rewrite the text before it is read.
   Option transform(Check check) const;
+  // Left out of --help, which then says so; --help-all has it.
+  Option advanced() const;
 
  private:
+  CLI::App* app_;
   CLI::Option* option_;
 };
 
@@ -73,7 +76,8 @@ class Arguments {
   CLI::App* app_;
 };
 
-// The whole command line.
+// The whole command line. Every command has --help, its common options, and
+// --help-all.
 class Program {
  public:
   Program(const std::string& name, const std::string& description,
@@ -81,17 +85,25 @@ class Program {
   ~Program();
 
   Arguments arguments() const { return Arguments(app_.get()); }
+  // The command `help [COMMAND]`; parse() answers it.
+  void add_help_command();
   std::string help() const;
+  // Every text that help prints, of all commands, in English.
+  std::vector<std::string> help_texts() const;
 
   // What is left to do where no command runs: print `text`, or say `error`.
   struct Parsed {
-    std::optional<std::string> text;   // of --help or --version
+    std::optional<std::string> text;   // of help or --version
     std::optional<std::string> error;  // with the closest name to a typo
   };
   Parsed parse(const std::vector<std::string>& arguments) const;
 
  private:
+  Parsed answer_help_command() const;
+
   std::unique_ptr<CLI::App> app_;
+  std::optional<std::string> help_topic_;
+  bool help_all_ = false;
 };
 
 }  // namespace headwise::cli

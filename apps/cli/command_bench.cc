@@ -265,11 +265,14 @@ void add_bench(const Arguments& app, Command& chosen) {
       .add_option("--dtype", flags->dtype,
                   "of --device cuda: bfloat16 (default) or float16")
       .type_name("NAME")
-      .check(one_of({"bfloat16", "float16"}));
+      .check(one_of({"bfloat16", "float16"}))
+      .advanced();
   command.add_flag("--json", flags->json, "one object a line");
   command.add_flag("--list", flags->list, "the workloads and their sizes");
-  command.add_flag("--serve", flags->serve,
-                   "be measured by another program (bench/README.md)");
+  command
+      .add_flag("--serve", flags->serve,
+                "be measured by another program (bench/README.md)")
+      .advanced();
   command.on_parsed([flags, &chosen] {
     chosen = [flags](const Streams& streams) {
       return run_bench(*flags, streams.out);

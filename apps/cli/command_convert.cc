@@ -11,11 +11,13 @@
 #include "args.h"
 #include "command.h"
 #include "convert_layers.h"
+#include "file_plan.h"
 #include "headwise/interop/npz.h"
 #include "headwise/interop/safetensors.h"
 #include "interop/find_params.h"
 #include "layer_choice.h"
 #include "output.h"
+#include "say.h"
 
 namespace headwise::cli {
 namespace {
@@ -41,6 +43,21 @@ Outcome failure_of_writing(const Error& error) {
              : failure_of(as_data(error));
 }
 
+// The file's; of --layer with the heads of that layer only, for its number may
+// change.
+SafetensorsMetadata metadata_of(const ConvertFlags& flags,
+                                const ParamFile& file,
+                                const Conversion& conversion) {
+  SafetensorsMetadata metadata = file.metadata();
+  if (flags.layer && metadata.erase("num_heads") != 0) {
+    metadata.erase("kept_heads");
+    if (conversion.num_heads) {
+      metadata["num_heads"] = std::to_string(*conversion.num_heads);
+    }
+  }
+  return metadata;
+}
+
 Outcome write(const ConvertFlags& flags, const ParamFile& file,
               const Conversion& conversion) {
   std::map<std::string, AnyView> views;
@@ -60,7 +77,8 @@ Outcome write(const ConvertFlags& flags, const ParamFile& file,
   }
   const Status written =
       to_npz(flags) ? write_npz(flags.out, views)
-                    : write_safetensors(flags.out, views, file.metadata());
+                    : write_safetensors(flags.out, views,
+                                        metadata_of(flags, file, conversion));
   return written ? Outcome{} : failure_of_writing(written.error());
 }
 
@@ -68,19 +86,23 @@ Outcome write(const ConvertFlags& flags, const ParamFile& file,
 std::string summary(const ConvertFlags& flags, const ParamFile& file,
                     const Conversion& conversion) {
   const std::size_t others = conversion.others.size();
-  std::string text = fmt::format(
-      "{}: layer{} {}, {} to {}; {} other tensor{} {}", flags.out,
-      conversion.layers.size() == 1 ? "" : "s", ranges_text(conversion.layers),
-      conversion.from.layout->name, flags.to, others, others == 1 ? "" : "s",
-      flags.attention_only ? "left out" : "carried over");
+  std::string text =
+      say({"{}: layer{} {}, {} to {}; {} other tensor{} {}",
+           "{0}: 레이어 {2}, {3} -> {4}; 다른 텐서 {5}개 {7}"},
+          flags.out, conversion.layers.size() == 1 ? "" : "s",
+          ranges_text(conversion.layers), conversion.from.layout->name,
+          flags.to, others, others == 1 ? "" : "s",
+          flags.attention_only ? say({"left out", "제외"})
+                               : say({"carried over", "그대로 복사"}));
   if (const std::size_t left =
           conversion.from.layers.size() - conversion.layers.size();
       left > 0) {
-    text +=
-        fmt::format("; {} other layer{} left out", left, left == 1 ? "" : "s");
+    text += say({"; {} other layer{} left out", "; 다른 레이어 {}개 제외"},
+                left, left == 1 ? "" : "s");
   }
   if (to_npz(flags) && !file.metadata().empty()) {
-    text += "; metadata left out, .npz has none";
+    text += say({"; metadata left out, .npz has none",
+                 "; .npz에는 메타데이터가 없어 제외"});
   }
   return one_line(text) + "\n";
 }
@@ -91,6 +113,12 @@ Outcome run_convert(const ConvertFlags& flags, const Streams& streams) {
         fmt::format("OUT is {}, expected a name that ends in .safetensors or "
                     ".npz",
                     flags.out));
+  }
+  FilePlan files;
+  // IN may be OUT: it is read into memory first.
+  files.output("OUT", flags.out);
+  if (Outcome failed = files.check()) {
+    return failed;
   }
   const auto path = find_params("convert", flags.in);
   if (!path) {
@@ -107,7 +135,7 @@ Outcome run_convert(const ConvertFlags& flags, const Streams& streams) {
   if (Outcome failed = write(flags, *file, *conversion)) {
     return failed;
   }
-  return print(streams.out, summary(flags, *file, *conversion));
+  return files.print_summary(streams, summary(flags, *file, *conversion));
 }
 
 void add_files(const Arguments& command, ConvertFlags& flags) {
@@ -139,17 +167,20 @@ void add_layout_options(const Arguments& command, ConvertFlags& flags) {
                   "before the names in OUT, one that the layout has, such as "
                   "bert. or \"\" (default: as IN has it)")
       .type_name("TEXT")
-      .group("Layout");
+      .group("Layout")
+      .advanced();
   command
       .add_option("--layout-of", flags.layout_of,
                   "whose names and shapes IN has (default: the one that fits)")
       .type_name("NAME")
       .check(one_of(layout_names()))
-      .group("Layout");
+      .group("Layout")
+      .advanced();
   command
       .add_count(
           "--heads", flags.heads,
-          "heads of queries, where OUT's shapes say them and IN's do not")
+          "heads of queries, where OUT's shapes need them and neither IN nor "
+          "its config.json has them")
       .group("Layout");
 }
 
@@ -163,7 +194,8 @@ void add_choice_options(const Arguments& command, ConvertFlags& flags) {
                   "the number of that layer in OUT (default: as in IN)")
       .type_name("N")
       .transform(natural_number())
-      .group("Choice");
+      .group("Choice")
+      .advanced();
   command
       .add_flag("--attention-only", flags.attention_only,
                 "leave out the tensors of no attention layer")

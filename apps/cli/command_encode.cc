@@ -11,12 +11,17 @@
 
 #include "args.h"
 #include "command.h"
+#include "file_plan.h"
 #include "headwise/interop/npy.h"
 #include "headwise/models/sentence_encoder.h"
 #include "json/json.h"
+#include "models/utf8.h"
 #include "output.h"
 #include "progress_bar.h"
+#include "read_model.h"
 #include "read_text.h"
+#include "say.h"
+#include "terminal_text.h"
 
 namespace headwise::cli {
 namespace {
@@ -56,9 +61,11 @@ std::string cut_text(const SentenceEmbeddings& done, std::size_t max_tokens) {
     return "";
   }
   const auto most = std::ranges::max_element(done.cut);
-  return fmt::format(
-      "{} of them had more than {} tokens, and the rest was cut off; most, {}, "
-      "of line {}\n",
+  return say(
+      {"{} of them had more than {} tokens; the rest was cut off (up to "
+       "{} tokens, in line {})\n",
+       "그중 {}개는 토큰이 {}개를 넘어 나머지를 잘라 냈습니다(최대 {}개, "
+       "{}번째 줄)\n"},
       cut, max_tokens, *most, most - done.cut.begin() + 1);
 }
 
@@ -66,18 +73,34 @@ std::string summary(const SentenceEncoder& model,
                     const SentenceEmbeddings& done, double seconds,
                     const std::string& out) {
   const std::size_t count = done.embeddings.extent(0);
-  return fmt::format(
-             "{} sentences, {} tokens, in {:.3g} s: {:.4g} sentences/s\n",
+  return say({"{} sentences, {} tokens, in {:.3g} s: {:.4g} sentences/s\n",
+              "문장 {}개, 토큰 {}개, {:.3g}초: 초당 문장 {:.4g}개\n"},
              count, done.tokens, seconds,
              static_cast<double>(count) / std::max(seconds, 1e-9)) +
          cut_text(done, model.settings().max_tokens) +
-         fmt::format("{}: embeddings of shape ({}, {})\n", out, count,
-                     model.embedding_size());
+         say({"{}: embeddings of shape ({}, {})\n",
+              "{}: 임베딩, 모양 ({}, {})\n"},
+             shown(out), count, model.embedding_size());
+}
+
+FilePlan files_of(const EncodeFlags& flags) {
+  FilePlan plan;
+  plan.input("--model", flags.model);
+  plan.input("FILE", flags.sentences);
+  plan.output("--out", flags.out);
+  if (flags.json) {
+    plan.printed("--json");
+  }
+  return plan;
 }
 
 Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
   if (flags.out.empty() && !flags.json) {
     return usage("expected --out FILE.npy, or --json");
+  }
+  const FilePlan files = files_of(flags);
+  if (Outcome failed = files.check()) {
+    return failed;
   }
   const auto text = read_text("sentences", flags.sentences);
   if (!text) {
@@ -90,19 +113,27 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
                                "a line",
                                name_of_text(flags.sentences))};
   }
+  for (std::size_t n = 0; n < sentences.size(); ++n) {
+    if (Status s = check_utf8(fmt::format("sentences: {}, line {}",
+                                          name_of_text(flags.sentences), n + 1),
+                              sentences[n]);
+        !s) {
+      return failure_of(s.error());
+    }
+  }
   const auto own = flags.threads == 0
                        ? Result<Executor>(Executor::default_executor())
                        : Executor::with_threads(flags.threads);
   if (!own) {
     return failure_of(own.error());
   }
-  const auto model = SentenceEncoder::read(flags.model);
+  const auto model = read_model(flags.model);
   if (!model) {
     return failure_of(as_data(model.error()));
   }
   const auto begin = std::chrono::steady_clock::now();
   const auto done = [&] {
-    ProgressBar bar{"encode"};
+    ProgressBar bar{"encode", "sentences"};
     return model->encode(sentences,
                          {.progress = bar.progress(), .executor = &*own});
   }();
@@ -116,9 +147,10 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
       return failure_to_write(s.error());
     }
   }
-  return print(streams.out,
-               flags.json ? json_lines(sentences, *done)
-                          : summary(*model, *done, took.count(), flags.out));
+  return flags.json
+             ? print(streams.out, json_lines(sentences, *done))
+             : files.print_summary(
+                   streams, summary(*model, *done, took.count(), flags.out));
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 // Runs the job step by step and prints each step: its number, name, operation,
 // formula, shape and a few of its numbers.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,11 +16,13 @@
 #include "explain_model.h"
 #include "explain_picture.h"
 #include "explain_text.h"
+#include "file_plan.h"
 #include "headwise/interop/atomic_file.h"
 #include "headwise/interop/npy.h"
+#include "language.h"
 #include "output.h"
+#include "planned_inputs.h"
 #include "progress_bar.h"
-#include "words.h"
 
 namespace headwise::cli {
 namespace {
@@ -43,6 +45,18 @@ std::vector<std::string> example_names() {
   return names;
 }
 
+std::string examples_table() {
+  std::size_t longest = 0;
+  for (const std::string& name : example_names()) {
+    longest = std::max(longest, name.size());
+  }
+  std::string text = "Built-in jobs (--example NAME):\n";
+  for (const Example& example : examples()) {
+    text += fmt::format("  {:<{}}  {}\n", example.name, longest, example.about);
+  }
+  return text.substr(0, text.size() - 1);
+}
+
 Failure no_such_step(const ExplainedJob& job, const std::string& name) {
   std::vector<std::string> names;
   std::string list;
@@ -58,7 +72,7 @@ Failure no_such_step(const ExplainedJob& job, const std::string& name) {
 
 // The files that were asked for beside the printed steps.
 Outcome write_files(const ExplainFlags& flags, const ExplainedJob& job,
-                    const TracedStep& out_step, Language language) {
+                    const TracedStep& out_step) {
   if (!flags.out.empty()) {
     if (Status s = write_npy(flags.out, out_step.view()); !s) {
       return failure_to_write(s.error());
@@ -67,7 +81,7 @@ Outcome write_files(const ExplainFlags& flags, const ExplainedJob& job,
   if (flags.heads.empty()) {
     return {};
   }
-  const auto picture = explain_picture(job, flags.sequence, language);
+  const auto picture = explain_picture(job, flags.sequence, language());
   if (!picture) {
     return failure_of(picture.error());
   }
@@ -79,18 +93,34 @@ Outcome write_files(const ExplainFlags& flags, const ExplainedJob& job,
   return {};
 }
 
+FilePlan files_of(const ExplainFlags& flags) {
+  FilePlan plan;
+  plan.input("--model", flags.model);
+  plan.input("--tokens", flags.tokens);
+  plan.input("--target-tokens", flags.target_tokens);
+  plan.input("--params", flags.params);
+  plan_inputs(plan, flags.operation);
+  plan.output("--out", flags.out);
+  plan.output("--heads", flags.heads);
+  if (flags.json) {
+    plan.printed("--json");
+  }
+  return plan;
+}
+
 Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
   if (flags.shapes_only && !(flags.out.empty() && flags.heads.empty())) {
     return usage("--shapes-only computes nothing: leave --out and --heads out");
   }
-  const Language language = flags.lang.empty()   ? language_of_environment()
-                            : flags.lang == "ko" ? Language::ko
-                                                 : Language::en;
+  const FilePlan files = files_of(flags);
+  if (Outcome failed = files.check()) {
+    return failed;
+  }
   const auto job = [&] {
     if (!flags.model.empty() || flags.sentence) {
       return run_model_job(flags);
     }
-    ProgressBar bar{std::string(text_of(Word::padding_bar, language))};
+    ProgressBar bar{"padding", "sequences"};
     return run_job(flags, bar.progress());
   }();
   if (!job) {
@@ -104,14 +134,15 @@ Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
     }
   }
   if (Outcome failed = write_files(
-          flags, *job, step != nullptr ? *step : job->steps.back(), language)) {
+          flags, *job, step != nullptr ? *step : job->steps.back())) {
     return failed;
   }
   if (flags.json) {
-    return print(streams.out, explain_json(*job, step, language));
+    return print(streams.out, explain_json(*job, step, language()));
   }
-  return print(streams.out, step != nullptr ? step_text(*job, *step, language)
-                                            : explain_text(*job, language));
+  return files.print_summary(streams, step != nullptr
+                                          ? step_text(*job, *step, language())
+                                          : explain_text(*job, language()));
 }
 
 void add_model_options(const Arguments& command, ExplainFlags& flags) {
@@ -131,8 +162,7 @@ void add_model_options(const Arguments& command, ExplainFlags& flags) {
 void add_input_options(const Arguments& command, ExplainFlags& flags) {
   command
       .add_option("--example", flags.example,
-                  fmt::format("a built-in job (default the first): {}",
-                              fmt::join(example_names(), ", ")))
+                  "a built-in job, listed below (default: the first)")
       .type_name("NAME")
       .check(one_of(example_names()))
       .group("Input");
@@ -148,17 +178,20 @@ void add_input_options(const Arguments& command, ExplainFlags& flags) {
           "the same of the queries; --tokens are then the keys and values")
       .type_name("FILE")
       .check(not_empty())
-      .group("Input");
+      .group("Input")
+      .advanced();
   command.add_option("--pad-id", flags.pad_id, "id of padding (default 0)")
       .type_name("ID")
       .transform(whole_number())
-      .group("Input");
+      .group("Input")
+      .advanced();
   command
       .add_option("--padding-by", flags.padding_by,
                   "what is padding: beyond the length (default), or any pad id")
       .type_name("length|id")
       .check(one_of({"length", "id"}))
-      .group("Input");
+      .group("Input")
+      .advanced();
   command
       .add_option("--mask-kind", flags.mask_kind,
                   "who may attend to whom (default none)")
@@ -171,23 +204,28 @@ void add_layer_options(const Arguments& command, ExplainFlags& flags) {
   command
       .add_count("--vocab-size", flags.vocab_size,
                  "rows of the embedding (default 100)")
-      .group("Layer");
+      .group("Layer")
+      .advanced();
   command
       .add_count("--embed-dim", flags.embed_dim,
                  "size of a token's vector (default 512)")
       .group("Layer");
-  command.add_count("--num-heads", flags.num_heads, "heads (default 8)")
+  command
+      .add_count("--num-heads", flags.num_heads,
+                 "heads (default 8; of --params: what the file says)")
       .group("Layer");
   command
       .add_count("--num-kv-heads", flags.num_kv_heads,
                  "heads of keys and values (default: --num-heads)")
-      .group("Layer");
+      .group("Layer")
+      .advanced();
   command
       .add_option("--seed", flags.seed,
                   "of parameters drawn at random (default 0)")
       .type_name("N")
       .transform(natural_number())
-      .group("Layer");
+      .group("Layer")
+      .advanced();
   command
       .add_option(
           "--params", flags.params,
@@ -211,12 +249,6 @@ void add_output_options(const Arguments& command, ExplainFlags& flags) {
       .check(not_empty())
       .group("Output");
   command.add_flag("--json", flags.json, "print JSON").group("Output");
-  command
-      .add_option("--lang", flags.lang,
-                  "language of the explanation (default from LANG)")
-      .type_name("en|ko")
-      .check(one_of({"en", "ko"}))
-      .group("Output");
   command
       .add_option("--out", flags.out,
                   "write the output, or the tensor of --step")
@@ -243,6 +275,7 @@ void add_explain(const Arguments& app, Command& chosen) {
   const Arguments command = app.add_command(
       "explain", "run multi-head attention step by step and show it",
       std::string(kExamples));
+  command.footer(examples_table());
   auto flags = std::make_shared<ExplainFlags>();
   add_model_options(command, *flags);
   add_input_options(command, *flags);

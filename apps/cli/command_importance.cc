@@ -11,6 +11,7 @@
 
 #include "args.h"
 #include "command.h"
+#include "file_plan.h"
 #include "headwise/inspect/head_scores_svg.h"
 #include "headwise/interop/atomic_file.h"
 #include "headwise/prune/importance.h"
@@ -23,7 +24,9 @@
 #include "learned_model.h"
 #include "output.h"
 #include "progress_bar.h"
+#include "say.h"
 #include "sha256.h"
+#include "terminal_text.h"
 
 namespace headwise::cli {
 namespace {
@@ -70,9 +73,10 @@ LabelledText some_of(LabelledText text, std::size_t count) {
   if (count == 0 || count >= total) {
     return text;
   }
-  LabelledText some{text.bytes, {}, {}};
+  LabelledText some{text.bytes, {}, {}, text.path, {}};
   for (std::size_t n = 0; n < count; ++n) {
     some.texts.push_back(text.texts[n * total / count]);
+    some.lines.push_back(n * total / count + 1);
     if (text.labelled()) {
       some.labels.push_back(text.labels[n * total / count]);
     }
@@ -86,7 +90,8 @@ struct Subject {
   LabelledText text;  // the examples
   SentenceTokens tokens;
   std::vector<std::int64_t> targets;
-  std::string digest;  // of the model
+  std::string digest;         // of the model's parameters
+  std::string folder_digest;  // of all that is read of it
 };
 
 // The classifier: the model's, or one of the labels of all lines.
@@ -95,7 +100,7 @@ Status find_probe(const ImportanceFlags& flags, const LabelledText& all,
   if (subject.model.probe || !all.labelled()) {
     return ok();
   }
-  ProgressBar bar{"probe"};
+  ProgressBar bar{"probe", "examples"};
   auto probe = train_probe(subject.model.encoder, all,
                            {.max_tokens = given(flags.max_tokens),
                             .executor = &executor,
@@ -118,10 +123,12 @@ Result<Subject> read_subject(const ImportanceFlags& flags,
     return as_data(model.error());
   }
   auto digest = digest_of_model(model->encoder);
-  if (!digest) {
-    return digest.error();
+  auto folder_digest = digest_of_folder(flags.model, model->encoder);
+  if (!digest || !folder_digest) {
+    return digest ? folder_digest.error() : digest.error();
   }
-  Subject subject{*std::move(model), {}, {}, {}, *std::move(digest)};
+  Subject subject{*std::move(model),        {}, {}, {}, *std::move(digest),
+                  *std::move(folder_digest)};
   if (Status s = find_probe(flags, *text, executor, subject); !s) {
     return as_data(s.error());
   }
@@ -190,29 +197,29 @@ std::optional<ImportanceState> state_of(const Json& json) {
   return state;
 }
 
-Status run_all(ImportanceRun& run, Journal& journal) {
+Outcome run_all(ImportanceRun& run, Journal& journal) {
   if (const auto kept = journal.state()) {
     if (auto state = state_of(*kept)) {
       // One that does not fit is begun anew.
       static_cast<void>(run.set_state(*std::move(state)));
     }
   }
-  ProgressBar bar{"importance"};
+  ProgressBar bar{"importance", "batches"};
   const Progress progress = bar.progress();
   while (run.done() < run.steps()) {
     if (Status s = run.step(); !s) {
-      return s;
+      return failure_of(as_data(s.error()));
     }
     if (progress) {
       progress(run.done(), run.steps());
     }
     if (journal.due()) {
       if (Status s = journal.keep(json_of(run.state())); !s) {
-        return s;
+        return failure_to_write(s.error());
       }
     }
   }
-  return ok();
+  return {};
 }
 
 // ---- Results. ----
@@ -232,31 +239,45 @@ ImportanceFile file_of(const ImportanceFlags& flags, const Subject& subject,
           .importance = std::move(importance)};
 }
 
+// Of the classifier, or how far embeddings move.
+std::string loss_name(const ImportanceFile& file) {
+  return file.loss == "classification" ? say({"classification", "분류"})
+                                       : say({"embedding", "임베딩"});
+}
+
 Status write_svg(const std::string& path, const ImportanceFile& file) {
-  HeadScores picture{.title = file.method,
-                     .subtitle = fmt::format("{} loss of {} examples",
-                                             file.loss, file.examples)};
+  HeadScores picture{
+      .title = file.method,
+      .subtitle = say({"{} loss of {} examples", "예제 {1}개의 {0} 손실"},
+                      loss_name(file), file.examples),
+      .language = language()};
   for (std::size_t n = 0; n < file.heads.size(); ++n) {
     auto& layer = picture.scores.emplace_back(file.num_heads, kPrunedHead);
     for (std::size_t at = 0; at < file.heads[n].size(); ++at) {
       layer[file.heads[n][at]] = file.importance.scores[n][at];
     }
   }
-  const std::string svg = head_scores_svg(picture);
-  return write_file_atomically(path, std::as_bytes(std::span(svg)));
+  const auto svg = head_scores_svg(picture);
+  return svg ? write_file_atomically(path, std::as_bytes(std::span(*svg)))
+             : Status(svg.error());
 }
 
 std::string summary(const ImportanceFlags& flags, const ImportanceFile& file) {
-  return fmt::format(
-      "{} of {} heads, {} loss of {} examples of at most {} tokens\n{}{}: "
-      "scores, for\n  headwise prune --model {} --scores {} --remove 40% "
-      "--out DIR\n",
-      file.method, file.importance.order.size(), file.loss, file.examples,
-      file.max_tokens, table_of(file), flags.out, flags.model, flags.out);
+  return say({"{} of {} heads, {} loss of {} examples of at most {} tokens\n",
+              "헤드 {1}개의 {0}: 예제 {3}개(최대 토큰 {4}개)의 {2} 손실\n"},
+             file.method, file.importance.order.size(), loss_name(file),
+             file.examples, file.max_tokens) +
+         table_of(file) +
+         say({"{}: scores, for\n", "{}: 점수. 이어서 실행할 명령:\n"},
+             shown(flags.out)) +
+         fmt::format(
+             "  headwise prune --model {} --scores {} --remove 40% "
+             "--out DIR\n",
+             shell_word(flags.model), shell_word(flags.out));
 }
 
 Outcome write_results(const ImportanceFlags& flags, const ImportanceFile& file,
-                      const Streams& streams) {
+                      const FilePlan& files, const Streams& streams) {
   const std::string json = json_of(file);
   if (Status s =
           write_file_atomically(flags.out, std::as_bytes(std::span(json)));
@@ -268,10 +289,28 @@ Outcome write_results(const ImportanceFlags& flags, const ImportanceFile& file,
       return failure_to_write(s.error());
     }
   }
-  return print(streams.out, flags.json ? json : summary(flags, file));
+  return flags.json ? print(streams.out, json)
+                    : files.print_summary(streams, summary(flags, file));
+}
+
+FilePlan files_of(const ImportanceFlags& flags) {
+  FilePlan plan;
+  plan.input("--model", flags.model);
+  plan.input("--data", flags.data);
+  plan.output("--out", flags.out);
+  plan.output("--svg", flags.svg);
+  plan.output("the journal of --out", Journal::path_of(flags.out));
+  if (flags.json) {
+    plan.printed("--json");
+  }
+  return plan;
 }
 
 Outcome run_importance(const ImportanceFlags& flags, const Streams& streams) {
+  const FilePlan files = files_of(flags);
+  if (Outcome failed = files.check()) {
+    return failed;
+  }
   const auto executor = flags.threads == 0
                             ? Result<Executor>(Executor::default_executor())
                             : Executor::with_threads(flags.threads);
@@ -292,7 +331,7 @@ Outcome run_importance(const ImportanceFlags& flags, const Streams& streams) {
   if (!run) {
     return failure_of(run.error());
   }
-  Journal journal(flags.out, {{"model", subject->digest},
+  Journal journal(flags.out, {{"model", subject->folder_digest},
                               {"data", sha256_of_text(*subject->text.bytes)},
                               {"method", flags.method},
                               {"iterative", flags.iterative.value_or(0)},
@@ -300,11 +339,11 @@ Outcome run_importance(const ImportanceFlags& flags, const Streams& streams) {
                               {"max_tokens", flags.max_tokens},
                               {"batch", flags.batch},
                               {"seed", flags.seed}});
-  if (Status s = run_all(*run, journal); !s) {
-    return failure_of(as_data(s.error()));
+  if (Outcome failed = run_all(*run, journal)) {
+    return failed;
   }
   const Outcome written = write_results(
-      flags, file_of(flags, *subject, model, run->result()), streams);
+      flags, file_of(flags, *subject, model, run->result()), files, streams);
   if (!written) {
     journal.remove();
   }
@@ -336,20 +375,23 @@ void add_options(const Arguments& command, ImportanceFlags& flags) {
                   "turn this share of all heads off, score the others anew, "
                   "and so on (Michel et al.: 0.1)")
       .type_name("SHARE")
-      .check(number_between(1e-6, 1, "a share above 0 and at most 1"));
+      .check(number_between(1e-6, 1, "a share above 0 and at most 1"))
+      .advanced();
   command.add_count(
       "--examples", flags.examples,
       "number of lines to score on, spread over the file (default: all)");
   command.add_count("--max-tokens", flags.max_tokens,
                     "of an example (default: the model's)");
-  command.add_count(
-      "--batch", flags.batch,
-      fmt::format("examples at a time (default {})", flags.batch));
+  command
+      .add_count("--batch", flags.batch,
+                 fmt::format("examples at a time (default {})", flags.batch))
+      .advanced();
   command
       .add_option("--seed", flags.seed,
                   "of random, and of what stands for labels (default 0)")
       .type_name("N")
-      .transform(natural_number());
+      .transform(natural_number())
+      .advanced();
   command.add_count("--threads", flags.threads,
                     "threads to use (default: all)");
   command.add_option("--out", flags.out, "the scores, as JSON")

@@ -1,13 +1,12 @@
 // headwise info
 // Which build this is and what it can use here.
-#include <fmt/format.h>
-
 #include "args.h"
 #include "command.h"
 #include "headwise/kernels/targets.h"
 #include "headwise/run/executor.h"
 #include "headwise/version.h"
 #include "output.h"
+#include "say.h"
 
 namespace headwise::cli {
 namespace {
@@ -22,18 +21,27 @@ Outcome run_info(const Streams& streams) {
     targets += (targets.empty() ? "" : " ") + target;
   }
   return print(streams.out,
-               fmt::format("version: {}\n"
-                           "compiler: {}\n"
-                           "instruction sets: {}\n"
-                           "in use: {}, {}\n"
-                           "threads: {}\n",
-                           version(), HEADWISE_COMPILER, targets, *in_use,
-                           promises_same_bits(*in_use)
-                               ? "the same bits as every other with fused "
-                                 "multiply-add"
-                               : "without fused multiply-add: the same bits "
-                                 "are not promised",
-                           Executor::default_executor().threads()));
+               say({"version: {}\n"
+                    "compiler: {}\n"
+                    "instruction sets: {}\n"
+                    "in use: {}, {}\n"
+                    "threads: {}\n",
+                    "버전: {}\n"
+                    "컴파일러: {}\n"
+                    "명령어 집합: {}\n"
+                    "사용 중: {}, {}\n"
+                    "스레드: {}\n"},
+                   version(), HEADWISE_COMPILER, targets, *in_use,
+                   promises_same_bits(*in_use)
+                       ? say({"the same bits as every other with fused "
+                              "multiply-add",
+                              "융합 곱셈-덧셈(FMA)을 쓰는 다른 명령어 집합과 "
+                              "결과 비트가 같습니다"})
+                       : say({"without fused multiply-add: the same bits are "
+                              "not promised",
+                              "융합 곱셈-덧셈(FMA)이 없어 같은 결과 비트를 "
+                              "보장하지 않습니다"}),
+                   Executor::default_executor().threads()));
 }
 
 }  // namespace

@@ -13,11 +13,15 @@
 
 #include "args.h"
 #include "command.h"
+#include "file_plan.h"
 #include "headwise/interop/atomic_file.h"
 #include "headwise/models/write_model.h"
 #include "headwise/prune/correct_outputs.h"
+#include "headwise/prune/full_size.h"
 #include "interop/find_params.h"
+#include "interop/new_folder.h"
 #include "interop/param_file.h"
+#include "model_out.h"
 #include "output.h"
 #include "progress_bar.h"
 #include "prune_count.h"
@@ -38,7 +42,8 @@ constexpr std::string_view kExamples =
 
 constexpr std::string_view kFooter =
     R"(The heads go in the order of the scores (headwise importance). DIR becomes a
-model's folder as any other: headwise encode, view, train, importance take it.
+model folder that every headwise command takes; other programs, transformers
+among them, need --export full-size.
 What a head added to every output whatever it attended to goes into the output
 bias. Accuracy is that of the model's classifier (headwise train --model) on
 --data; texts without labels tell how far the embeddings move. An interrupted
@@ -58,7 +63,7 @@ Result<std::size_t> heads_to_remove(const PruneJob& job) {
   }
   Journal journal = job.journal(flags.out);
   PrunedAccuracy accuracy = job.accuracy();
-  ProgressBar bar{"prune"};
+  ProgressBar bar{"prune", "heads"};
   const Progress progress = bar.progress();
   const auto found = most_within(
       *drop, order.size(), [&](std::size_t count) -> Result<double> {
@@ -98,7 +103,7 @@ Status correct(const PruneJob& job, BertEncoder& pruned) {
   if (!tokens) {
     return tokens.error();
   }
-  ProgressBar bar{"correct"};
+  ProgressBar bar{"correct", "layers"};
   return correct_outputs(
       pruned, encoder.encoder(), tokens->ids,
       {.progress = bar.progress(), .executor = &job.executor()});
@@ -117,11 +122,28 @@ Result<LearnedModel> pruned_model(const PruneJob& job, std::size_t count) {
   return s ? std::move(model) : s.error();
 }
 
+Status write_full_size(const PruneJob& job, const BertEncoder& encoder) {
+  const auto whole = full_size_attention(encoder);
+  if (!whole) {
+    return whole.error();
+  }
+  BertConfig config = encoder.config();
+  config.kept_heads.clear();
+  return write_model(job.flags().model, job.flags().out,
+                     {.params = whole->params(),
+                      .config = &config,
+                      .keep_other_files = job.flags().force});
+}
+
 Status write(const PruneJob& job, const LearnedModel& pruned) {
   const BertEncoder& encoder = pruned.encoder.encoder();
-  return write_model(
-      job.flags().model, job.flags().out,
-      {.params = encoder.attention_params(), .config = &encoder.config()});
+  if (job.flags().full_size()) {
+    return write_full_size(job, encoder);
+  }
+  return write_model(job.flags().model, job.flags().out,
+                     {.params = encoder.attention_params(),
+                      .config = &encoder.config(),
+                      .keep_other_files = job.flags().force});
 }
 
 // ---- The report. ----
@@ -148,10 +170,14 @@ Result<std::size_t> bytes_of(const std::string& folder) {
 // The mean cosine of each text's two embeddings.
 Result<double> mean_cosine(const PruneJob& job, const LearnedModel& pruned) {
   const TextOptions options = job.text_options();
-  const SentenceOptions taken{.max_tokens = options.max_tokens,
-                              .executor = options.executor};
-  const auto a = job.model().encoder.encode(job.text()->texts, taken);
-  const auto b = pruned.encoder.encode(job.text()->texts, taken);
+  const auto encode = [&](const SentenceEncoder& encoder, const char* label) {
+    ProgressBar bar{label, "texts"};
+    return encoder.encode(job.text()->texts, {.progress = bar.progress(),
+                                              .max_tokens = options.max_tokens,
+                                              .executor = options.executor});
+  };
+  const auto a = encode(job.model().encoder, "before");
+  const auto b = encode(pruned.encoder, "after");
   if (!a || !b) {
     return a ? b.error() : a.error();
   }
@@ -188,7 +214,7 @@ Status measure_accuracy(const PruneJob& job, const LearnedModel& pruned,
   }
   const LabelProbe& probe = *job.model().probe;
   const auto answers = [&](const SentenceEncoder& encoder, const char* label) {
-    ProgressBar bar{label};
+    ProgressBar bar{label, "texts"};
     TextOptions options = job.text_options();
     options.progress = bar.progress();
     return answers_of(encoder, probe, *job.text(), options);
@@ -203,13 +229,16 @@ Status measure_accuracy(const PruneJob& job, const LearnedModel& pruned,
   return ok();
 }
 
-Result<PruneReport> report_of(const PruneJob& job, const LearnedModel& pruned) {
+// `pruned` has the heads that stayed, `written` is what the folder holds.
+Result<PruneReport> report_of(const PruneJob& job, const BertConfig& pruned,
+                              const LearnedModel& written) {
   constexpr std::size_t kMostTokens = 128;
   const BertEncoder& before = job.model().encoder.encoder();
-  const BertEncoder& after = pruned.encoder.encoder();
+  const BertEncoder& after = written.encoder.encoder();
   PruneReport report{.out = job.flags().out,
                      .method = job.scores().method,
-                     .corrected = job.flags().correct};
+                     .corrected = job.flags().correct,
+                     .full_size = job.flags().full_size()};
   const ModelSettings& settings = job.model().encoder.settings();
   const auto bytes_before = bytes_of(settings.transformer_folder);
   const auto bytes_after = bytes_of(job.flags().out);
@@ -219,16 +248,18 @@ Result<PruneReport> report_of(const PruneJob& job, const LearnedModel& pruned) {
   report.sizes = {job.scores().importance.order.size(), 0, *bytes_before,
                   *bytes_after};
   for (std::size_t n = 0; n < after.layers().size(); ++n) {
-    report.kept.push_back(heads_of(after.config(), n));
+    report.kept.push_back(heads_of(pruned, n));
     report.sizes.heads_after += report.kept.back();
   }
-  if (Status s = measure_accuracy(job, pruned, report); !s) {
+  if (Status s = measure_accuracy(job, written, report); !s) {
     return s.error();
   }
   const std::size_t tokens =
       std::min({kMostTokens, settings.max_tokens,
                 job.text_options().max_tokens.value_or(kMostTokens)});
-  auto times = measure_times(before, after, tokens, job.executor());
+  ProgressBar bar{"timing", "rounds"};
+  auto times =
+      measure_times(before, after, tokens, job.executor(), bar.progress());
   if (!times) {
     return times.error();
   }
@@ -236,24 +267,78 @@ Result<PruneReport> report_of(const PruneJob& job, const LearnedModel& pruned) {
   return report;
 }
 
+// Zeroed heads are still computed, so the folder is measured as it is written.
+Result<PruneReport> report_of_folder(const PruneJob& job,
+                                     const LearnedModel& pruned) {
+  const BertConfig& config = pruned.encoder.encoder().config();
+  if (!job.flags().full_size()) {
+    return report_of(job, config, pruned);
+  }
+  const auto written = read_learned_model(job.flags().out);
+  return written ? report_of(job, config, *written)
+                 : Result<PruneReport>(as_data(written.error()));
+}
+
 // ---- The command. ----
 
-Outcome run_curve(const PruneJob& job, const Streams& streams) {
+FilePlan files_of(const PruneFlags& flags) {
+  FilePlan plan;
+  plan.input("--model", flags.model);
+  plan.input("--scores", flags.scores);
+  plan.input("--data", flags.data);
+  plan.output("--curve", flags.curve);
+  plan.replaced_folder("--out", flags.out, /*parents=*/true);
+  if (!flags.curve.empty()) {
+    plan.output("the journal of --curve", Journal::path_of(flags.curve));
+  } else if (!flags.max_drop.empty()) {
+    plan.output("the journal of --out", Journal::path_of(flags.out),
+                /*parents=*/true);
+  }
+  if (flags.json) {
+    plan.printed("--json");
+  }
+  return plan;
+}
+
+Outcome check_files(const PruneFlags& flags, const FilePlan& files) {
+  if (Outcome failed = files.check()) {
+    return failed;
+  }
+  return flags.out.empty() ? Outcome()
+                           : check_model_out({.folder = flags.out,
+                                              .source = flags.model,
+                                              .force = flags.force,
+                                              .replaces_models = true});
+}
+
+Outcome run_curve(const PruneJob& job, const FilePlan& files,
+                  const Streams& streams) {
   const auto curve = measure_curve(job);
   if (!curve) {
     return failure_of(as_data(curve.error()));
   }
-  const std::string picture = curve_picture(job, *curve);
+  const auto picture = curve_picture(job, *curve);
+  if (!picture) {
+    return failure_of(picture.error());
+  }
   if (Status s = write_file_atomically(job.flags().curve,
-                                       std::as_bytes(std::span(picture)));
+                                       std::as_bytes(std::span(*picture)));
       !s) {
     return failure_to_write(s.error());
   }
-  return print(streams.out, job.flags().json ? curve_json(job, *curve)
-                                             : curve_text(job, *curve));
+  return job.flags().json
+             ? print(streams.out, curve_json(job, *curve))
+             : files.print_summary(streams, curve_text(job, *curve));
 }
 
 Outcome run_prune(const PruneFlags& flags, const Streams& streams) {
+  if (!flags.out.empty()) {
+    recover_folder(flags.out);  // the files are those that are there then
+  }
+  const FilePlan files = files_of(flags);
+  if (Outcome failed = check_files(flags, files)) {
+    return failed;
+  }
   const auto executor = flags.threads == 0
                             ? Result<Executor>(Executor::default_executor())
                             : Executor::with_threads(flags.threads);
@@ -265,7 +350,7 @@ Outcome run_prune(const PruneFlags& flags, const Streams& streams) {
     return failure_of(job.error());
   }
   if (!flags.curve.empty()) {
-    return run_curve(*job, streams);
+    return run_curve(*job, files, streams);
   }
   const auto count = heads_to_remove(*job);
   if (!count) {
@@ -278,7 +363,7 @@ Outcome run_prune(const PruneFlags& flags, const Streams& streams) {
   if (Status s = write(*job, *pruned); !s) {
     return failure_to_write(s.error());
   }
-  const auto report = report_of(*job, *pruned);
+  const auto report = report_of_folder(*job, *pruned);
   if (!report) {
     return failure_of(report.error());
   }
@@ -325,6 +410,13 @@ void add_files(const Arguments& command, PruneFlags& flags) {
       .type_name("DIR")
       .check(not_empty());
   command
+      .add_option("--export", flags.export_as,
+                  "pruned (default): removed heads are gone, for headwise; "
+                  "full-size: they are zeros, so that transformers loads the "
+                  "folder, and nothing gets smaller or faster")
+      .type_name("pruned|full-size")
+      .check(one_of({"pruned", "full-size"}));
+  command
       .add_option("--curve", flags.curve,
                   "draw the accuracy of every tenth of the heads instead")
       .type_name("FILE.svg")
@@ -334,24 +426,31 @@ void add_files(const Arguments& command, PruneFlags& flags) {
 void add_options(const Arguments& command, PruneFlags& flags) {
   add_files(command, flags);
   add_amounts(command, flags);
-  command.add_flag(
-      "--correct", flags.correct,
-      "fit the output projections to the whole model on --data, by "
-      "least squares");
-  command.add_flag("--drop-constant", flags.drop_constant,
-                   "leave the output bias as it is");
+  command
+      .add_flag("--correct", flags.correct,
+                "fit the output projections to the whole model on --data, by "
+                "least squares")
+      .advanced();
+  command
+      .add_flag("--drop-constant", flags.drop_constant,
+                "leave the output bias as it is")
+      .advanced();
   command
       .add_option("--random", flags.random,
                   "beside --curve: so many random orders to compare with")
       .type_name("N")
-      .transform(natural_number());
+      .transform(natural_number())
+      .advanced();
   command.add_option("--seed", flags.seed, "of random orders (default 0)")
       .type_name("N")
-      .transform(natural_number());
+      .transform(natural_number())
+      .advanced();
   command.add_count("--max-tokens", flags.max_tokens,
                     "of a text (default: the model's)");
   command.add_count("--threads", flags.threads,
                     "threads to use (default: all)");
+  command.add_flag("--force", flags.force,
+                   "write to --out even if it holds other files, which stay");
   command.add_flag("--json", flags.json, "print JSON");
 }
 

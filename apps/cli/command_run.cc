@@ -5,15 +5,16 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string_view>
 #include <utility>
 
 #include "args.h"
 #include "command.h"
+#include "file_plan.h"
 #include "headwise/interop/npy.h"
 #include "operation_inputs.h"
 #include "option_errors.h"
+#include "planned_inputs.h"
 #include "run_call.h"
 #include "run_flags.h"
 #include "run_gradients.h"
@@ -134,20 +135,6 @@ Outcome check_scoring_flags(const RunFlags& flags) {
   return {};
 }
 
-// Each its own file.
-Outcome check_output_files(const RunFlags& flags) {
-  std::set<std::string_view> files = {flags.out};
-  for (const std::string* file :
-       {&flags.attn_weights, &flags.lse, &flags.keep_mask_out}) {
-    if (!file->empty() && !files.insert(*file).second) {
-      return usage(
-          "--out, --attn-weights, --lse and --keep-mask-out name one file, "
-          "expected different ones");
-    }
-  }
-  return {};
-}
-
 Outcome check_output_flags(const RunFlags& flags) {
   if (flags.form != "per-head" && flags.attn_weights.empty() &&
       flags.d_attn_weights.empty()) {
@@ -164,7 +151,7 @@ Outcome check_output_flags(const RunFlags& flags) {
   if (!flags.keep_mask_out.empty() && !flags.operation.dropout) {
     return usage("--keep-mask-out needs --dropout beside it");
   }
-  return check_output_files(flags);
+  return {};
 }
 
 Outcome check_flags(const RunFlags& flags) {
@@ -177,8 +164,29 @@ Outcome check_flags(const RunFlags& flags) {
   return {};
 }
 
+FilePlan files_of(const RunFlags& flags) {
+  FilePlan plan;
+  plan.input("--query", flags.query);
+  plan.input("--key", flags.key);
+  plan.input("--value", flags.value);
+  plan.input("--params", flags.params);
+  plan.input("--d-output", flags.d_output);
+  plan.input("--d-attn-weights", flags.d_attn_weights);
+  plan_inputs(plan, flags.operation);
+  plan.output("--out", flags.out);
+  plan.output("--attn-weights", flags.attn_weights);
+  plan.output("--lse", flags.lse);
+  plan.output("--keep-mask-out", flags.keep_mask_out);
+  plan.outputs_in("--grad-dir", flags.grad_dir, gradient_files(),
+                  /*parents=*/true);
+  return plan;
+}
+
 Outcome run_run(const RunFlags& flags) {
   if (Outcome failed = check_flags(flags)) {
+    return failed;
+  }
+  if (Outcome failed = files_of(flags).check()) {
     return failed;
   }
   const auto arrays = read_inputs(flags);
@@ -225,7 +233,8 @@ void add_tensor_options(const Arguments& command, RunFlags& flags) {
                   "hidden layer")
       .type_name("F.npy")
       .check(not_empty())
-      .group("Scores");
+      .group("Scores")
+      .advanced();
 }
 
 void add_layer_options(const Arguments& command, RunFlags& flags) {
@@ -244,7 +253,8 @@ void add_layer_options(const Arguments& command, RunFlags& flags) {
   command
       .add_count("--num-kv-heads", flags.num_kv_heads,
                  "heads of keys and values (default: --num-heads)")
-      .group("Layer");
+      .group("Layer")
+      .advanced();
 }
 
 void add_gradient_options(const Arguments& command, RunFlags& flags) {
@@ -260,7 +270,8 @@ void add_gradient_options(const Arguments& command, RunFlags& flags) {
                   "write them")
       .type_name("F.npy")
       .check(not_empty())
-      .group("Gradients");
+      .group("Gradients")
+      .advanced();
   command
       .add_option("--grad-dir", flags.grad_dir,
                   "write d_query.npy, d_key.npy, d_value.npy, d_bias.npy, "
@@ -290,12 +301,14 @@ void add_output_options(const Arguments& command, RunFlags& flags) {
           "dropout")
       .type_name("per-head|mean|after-dropout")
       .check(one_of({"per-head", "mean", "after-dropout"}))
-      .group("Output");
+      .group("Output")
+      .advanced();
   file("--lse", flags.lse,
        "write the log-sum-exp of the scores (B, H, Lq), natural log");
   file("--keep-mask-out", flags.keep_mask_out,
        "write which attention weights --dropout kept (B, H, Lq, Lkv), true = "
-       "kept, as --keep-mask reads it");
+       "kept, as --keep-mask reads it")
+      .advanced();
 }
 
 }  // namespace

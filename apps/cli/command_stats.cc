@@ -9,7 +9,10 @@
 
 #include "args.h"
 #include "command.h"
+#include "file_plan.h"
 #include "output.h"
+#include "planned_inputs.h"
+#include "say.h"
 #include "seen_heads.h"
 #include "statistic_names.h"
 #include "stats_lines.h"
@@ -29,7 +32,8 @@ constexpr std::string_view kFooter =
   entropy    -sum w ln w, in nats: 0 for one key, ln n for n alike
   distance   how many keys away, by attention weight
   largest    the largest attention weight
-  first, previous, self, next, separator   the share of that key)";
+  first, previous, self, next, separator   the share of that key
+Cross-attention has no distance, previous, self and next.)";
 
 struct StatsFlags {
   SeenFlags seen;
@@ -42,9 +46,18 @@ Outcome run_stats(const StatsFlags& flags, const Streams& streams) {
   if (flags.json && flags.csv) {
     return usage("--json and --csv exclude each other");
   }
+  FilePlan files;
+  plan_inputs(files, flags.seen);
+  files.printed("stats");
+  if (Outcome failed = files.check()) {
+    return failed;
+  }
   const auto heads = read_seen_heads(flags.seen);
   if (!heads) {
     return failure_of(heads.error());
+  }
+  if (Status s = check_sort(flags.sort, (*heads)->text().cross); !s) {
+    return failure_of(s.error());
   }
   auto stats = compute_head_stats(**heads, flags.seen.operation);
   if (!stats) {
@@ -60,11 +73,9 @@ Outcome run_stats(const StatsFlags& flags, const Streams& streams) {
   }
   std::string head;
   if (seen.model) {
-    head = fmt::format(
-        "{}: {} tokens{}\n\n", shown(*seen.model), seen.query_labels.size(),
-        seen.cut_tokens == 0 ? ""
-                             : fmt::format("; {} more did not fit and were cut",
-                                           seen.cut_tokens));
+    head = say({"{}: {} tokens{}\n\n", "{}: 토큰 {}개{}\n\n"},
+               shown(*seen.model), seen.query_labels.size(),
+               seen.cut_tokens == 0 ? "" : "; " + cut_text(seen));
   }
   return print(streams.out, head + stats_table(*stats));
 }

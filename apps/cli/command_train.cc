@@ -23,10 +23,10 @@ namespace {
 
 constexpr std::string_view kExamples =
     R"(  headwise train --out run
-  headwise train --task reverse --scoring additive --seed 7 --out run
+  headwise train --task reverse --scoring additive --seed 7 --out reversed
   headwise train --steps 800 --resume run --out run
-  headwise train --json --out run
-  headwise train --model minilm --data train.tsv --test test.tsv --out trained
+  headwise train --json --force --out run
+  headwise train --model minilm --data train.tsv --test test.tsv --out probed
   headwise train --model minilm --data train.tsv --train all --out trained)";
 
 // Of which form, --task or --model, a run is.
@@ -84,7 +84,8 @@ void add_task_options(const Arguments& command, TrainFlags& flags) {
                   "w . tanh(q + k)")
       .type_name("dot|additive")
       .check(one_of({"dot", "additive"}))
-      .group(group);
+      .group(group)
+      .advanced();
   command
       .add_count(
           "--steps", flags.steps,
@@ -119,12 +120,14 @@ void add_model_options(const Arguments& command, TuneFlags& flags) {
   command
       .add_count("--max-tokens", flags.max_tokens,
                  "what is beyond is cut off a text (default: the model's)")
-      .group(group);
+      .group(group)
+      .advanced();
   command
       .add_count("--batch", flags.batch,
                  fmt::format("with --train all: examples a step (default {})",
                              defaults.batch))
-      .group(group);
+      .group(group)
+      .advanced();
   command
       .add_count(
           "--epochs", flags.epochs,
@@ -140,14 +143,16 @@ void add_shared_options(const Arguments& command, LearnFlags& flags) {
                   "of parameters, sequences and the order of examples (default "
                   "0)")
       .type_name("N")
-      .transform(natural_number());
+      .transform(natural_number())
+      .advanced();
   command
       .add_option("--learning-rate", flags.learning_rate,
                   fmt::format("of AdamW (default {}; of --train all {})",
                               TrainSettings{}.learning_rate,
                               TuneSettings{}.learning_rate))
       .type_name("X")
-      .check(number_between(0, 1e30, "a number from 0 on"));
+      .check(number_between(0, 1e30, "a number from 0 to 1e30"))
+      .advanced();
   command.add_count("--threads", flags.threads,
                     "threads to use (default: all)");
   command
@@ -164,6 +169,9 @@ void add_shared_options(const Arguments& command, LearnFlags& flags) {
                   "bits as not having stopped")
       .type_name("DIR")
       .check(not_empty());
+  command.add_flag("--force", flags.force,
+                   "write to --out even if it holds an earlier result, which "
+                   "is replaced, or other files, which stay");
   command.add_flag("--json", flags.json, "print JSON, one object a line");
 }
 

@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,12 +11,16 @@
 
 #include "args.h"
 #include "command.h"
+#include "file_plan.h"
 #include "headwise/inspect/view_page.h"
 #include "headwise/interop/atomic_file.h"
+#include "language.h"
 #include "open_page.h"
 #include "option_errors.h"
 #include "output.h"
+#include "planned_inputs.h"
 #include "progress_bar.h"
+#include "say.h"
 #include "statistic_names.h"
 #include "svg_to_png.h"
 #include "terminal_text.h"
@@ -25,26 +28,24 @@
 #include "view_heads.h"
 #include "view_json.h"
 #include "view_picture.h"
-#include "words.h"
 
 namespace headwise::cli {
 namespace {
 
 constexpr std::string_view kExamples =
-    R"(  headwise view --model all-MiniLM-L6-v2 "The cat sat on the mat." --out page.html --open
+    R"(  headwise view --model all-MiniLM-L6-v2 "The cat sat on the mat." --open
+  headwise view --model all-MiniLM-L6-v2 "Heads matter." --out page.html
   headwise view --model all-MiniLM-L6-v2 - --png heads.png < page.txt
   headwise view --model all-MiniLM-L6-v2 "Heads matter." --head 0.3 --svg head.svg
   headwise view --query q.npy --key k.npy --causal --out page.html)";
 
 Outcome check_flags(const ViewFlags& flags) {
-  if (flags.out.empty() && !flags.pictures() && !flags.json) {
-    return usage("expected --out PAGE.html, --svg FILE, --png FILE or --json");
+  if (!flags.page() && !flags.pictures() && !flags.json) {
+    return usage(
+        "expected --out PAGE.html, --open, --svg FILE, --png FILE or --json");
   }
-  if (flags.open && flags.out.empty()) {
-    return usage("--open needs --out PAGE.html beside it");
-  }
-  if (flags.no_elements && flags.out.empty()) {
-    return usage("--no-elements needs --out PAGE.html beside it");
+  if (flags.no_elements && !flags.page()) {
+    return usage("--no-elements needs --out PAGE.html or --open beside it");
   }
   if (!flags.head.empty() && !flags.pictures() && !flags.json) {
     return usage("--head needs --svg, --png or --json beside it");
@@ -52,19 +53,19 @@ Outcome check_flags(const ViewFlags& flags) {
   if (!flags.sort.empty() && (!flags.pictures() || !flags.head.empty())) {
     return usage("--sort needs --svg or --png of all heads beside it");
   }
-  std::set<std::string_view> files;
-  for (const std::string* file : {&flags.out, &flags.svg, &flags.png}) {
-    if (!file->empty() && !files.insert(*file).second) {
-      return usage(fmt::format("{} is given for two outputs", *file));
-    }
-  }
   return {};
 }
 
-Language language_of(const ViewFlags& flags) {
-  return flags.lang.empty()   ? language_of_environment()
-         : flags.lang == "ko" ? Language::ko
-                              : Language::en;
+FilePlan files_of(const ViewFlags& flags) {
+  FilePlan plan;
+  plan_inputs(plan, flags.seen);
+  plan.output("--out", flags.out);
+  plan.output("--svg", flags.svg);
+  plan.output("--png", flags.png);
+  if (flags.json) {
+    plan.printed("--json");
+  }
+  return plan;
 }
 
 std::string title_of(const ViewFlags& flags, const SeenText& text) {
@@ -72,7 +73,8 @@ std::string title_of(const ViewFlags& flags, const SeenText& text) {
     return flags.title;
   }
   if (!text.model) {
-    return text.cross ? "Cross-attention" : "Self-attention";
+    return text.cross ? say({"Cross-attention", "크로스 어텐션"})
+                      : say({"Self-attention", "셀프 어텐션"});
   }
   const std::string_view path = *text.model;
   const std::size_t end = path.find_last_not_of('/') + 1;
@@ -85,7 +87,11 @@ Failure failed(const Error& error, const ViewFlags& flags) {
   Error said = in_option_words(error, flags.seen.operation);
   constexpr std::string_view kPage = "view_page: ";
   if (said.message.starts_with(kPage)) {
-    said.message = "view: " + said.message.substr(kPage.size());
+    const std::string text = said.message.substr(kPage.size());
+    const bool of_file =
+        !flags.seen.query.empty() &&
+        (text.starts_with("query at ") || text.starts_with("key at "));
+    said.message = (of_file ? "--" : "view: ") + text;
   }
   if (error.code == ErrorCode::out_of_range &&
       error.message.starts_with("view_page: page is ")) {
@@ -101,7 +107,7 @@ Result<std::string> make_page(const ViewFlags& flags, const SeenHeads& heads) {
                                 .model = text.model,
                                 .text = text.text,
                                 .cross = text.cross,
-                                .language = language_of(flags),
+                                .language = language(),
                                 .elements = !flags.no_elements,
                                 .query_labels = text.query_labels,
                                 .key_labels = text.key_labels,
@@ -112,7 +118,7 @@ Result<std::string> make_page(const ViewFlags& flags, const SeenHeads& heads) {
   if (!page) {
     return page.error();
   }
-  ProgressBar bar{"view"};
+  ProgressBar bar{"view", "layers"};
   const Progress progress = bar.progress();
   std::size_t done = 0;
   const auto show = [&] {
@@ -133,25 +139,25 @@ Result<std::string> make_page(const ViewFlags& flags, const SeenHeads& heads) {
   return page->html();
 }
 
-Outcome write_page(const ViewFlags& flags, const SeenHeads& heads,
-                   const Streams& streams) {
+Outcome write_page(const ViewFlags& flags, const std::string& path,
+                   const SeenHeads& heads, const Streams& streams) {
   const auto page = make_page(flags, heads);
   if (!page) {
     return failed(page.error(), flags);
   }
-  if (Status s =
-          write_file_atomically(flags.out, std::as_bytes(std::span(*page)));
+  if (Status s = write_file_atomically(path, std::as_bytes(std::span(*page)));
       !s) {
     return failure_to_write(s.error());
   }
   const SeenText& text = heads.text();
-  std::string said = fmt::format(
-      "{}: {} layer(s), {} queries, {} keys, {:.1f} MB\n", shown(flags.out),
-      heads.layers().size(), text.query_labels.size(), text.key_labels.size(),
-      static_cast<double>(page->size()) / 1e6);
+  std::string said =
+      say({"{}: {} layer{}, {} queries, {} keys, {:.1f} MB\n",
+           "{0}: 레이어 {1}개, 쿼리 {3}개, 키 {4}개, {5:.1f} MB\n"},
+          shown(path), heads.layers().size(),
+          heads.layers().size() == 1 ? "" : "s", text.query_labels.size(),
+          text.key_labels.size(), static_cast<double>(page->size()) / 1e6);
   if (text.cut_tokens != 0) {
-    said += fmt::format("the text had {} more tokens, which were cut off\n",
-                        text.cut_tokens);
+    said += cut_text(text) + "\n";
   }
   streams.err << said << std::flush;
   return {};
@@ -207,7 +213,7 @@ Outcome write_heads(const ViewFlags& flags, const SeenHeads& heads,
   }
   if (flags.pictures()) {
     const PictureWords words = {title_of(flags, heads.text()), flags.sort,
-                                language_of(flags)};
+                                language()};
     if (Outcome failed = write_pictures(flags, [&](double zoom) {
           return view_picture(heads.text(), *drawn, whole, words, zoom);
         })) {
@@ -218,16 +224,42 @@ Outcome write_heads(const ViewFlags& flags, const SeenHeads& heads,
                     : Outcome();
 }
 
+// A page that --out asked for is there, opened or not.
+Outcome show_page(const ViewFlags& flags, const std::string& path,
+                  const Streams& streams) {
+  Outcome failed = open_page(path);
+  if (!failed || flags.out.empty()) {
+    return failed;
+  }
+  streams.err << "headwise: " << one_line(failed->message) << '\n'
+              << std::flush;
+  return {};
+}
+
 Outcome run_view(const ViewFlags& flags, const Streams& streams) {
   if (Outcome failed = check_flags(flags)) {
+    return failed;
+  }
+  if (Outcome failed = files_of(flags).check()) {
     return failed;
   }
   const auto heads = read_seen_heads(flags.seen);
   if (!heads) {
     return failure_of(heads.error());
   }
-  if (!flags.out.empty()) {
-    if (Outcome failed = write_page(flags, **heads, streams)) {
+  if (Status s = check_sort(flags.sort, (*heads)->text().cross); !s) {
+    return failure_of(s.error());
+  }
+  std::string path = flags.out;
+  if (flags.page()) {
+    if (path.empty()) {
+      auto made = make_temporary_page();
+      if (!made) {
+        return failure_to_write(made.error());
+      }
+      path = *std::move(made);
+    }
+    if (Outcome failed = write_page(flags, path, **heads, streams)) {
       return failed;
     }
   }
@@ -236,7 +268,7 @@ Outcome run_view(const ViewFlags& flags, const Streams& streams) {
       return failed;
     }
   }
-  return flags.open ? open_page(flags.out) : Outcome();
+  return flags.open ? show_page(flags, path, streams) : Outcome();
 }
 
 void add_output_options(const Arguments& command, ViewFlags& flags) {
@@ -249,11 +281,16 @@ void add_output_options(const Arguments& command, ViewFlags& flags) {
   };
   add("--out", flags.out, "PAGE.html",
       "the page: one file, opened from disk in any browser");
-  command.add_flag("--open", flags.open, "and open it").group("Output");
+  command
+      .add_flag("--open", flags.open,
+                "open the page in the browser; without --out it is a temporary "
+                "file")
+      .group("Output");
   command
       .add_flag("--no-elements", flags.no_elements,
                 "leave the components of query and key out of the page")
-      .group("Output");
+      .group("Output")
+      .advanced();
   add("--svg", flags.svg, "FILE.svg", "a picture of all heads, or of --head");
   add("--png", flags.png, "FILE.png", "the same in pixels");
   command
@@ -263,11 +300,9 @@ void add_output_options(const Arguments& command, ViewFlags& flags) {
   add("--head", flags.head, "LAYER.HEAD", "one head alone, such as 0.3");
   add("--sort", flags.sort, "NUMBER",
       "the picture's heads by this number, the largest first")
-      .check(one_of(statistic_names()));
-  add("--title", flags.title, "TEXT", "of page and picture");
-  add("--lang", flags.lang, "en|ko",
-      "the language of page and picture (default: that of the environment)")
-      .check(one_of({"en", "ko"}));
+      .check(one_of(statistic_names()))
+      .advanced();
+  add("--title", flags.title, "TEXT", "of page and picture").advanced();
 }
 
 void add_token_options(const Arguments& command, SeenFlags& flags) {
@@ -278,20 +313,23 @@ void add_token_options(const Arguments& command, SeenFlags& flags) {
                   "numbers)")
       .type_name("FILE")
       .check(not_empty())
-      .group(kTensors);
+      .group(kTensors)
+      .advanced();
   command
       .add_option("--key-tokens", flags.key_tokens,
                   "likewise of the keys (default for as many keys as queries: "
                   "--query-tokens)")
       .type_name("FILE")
       .check(not_empty())
-      .group(kTensors);
+      .group(kTensors)
+      .advanced();
   command
       .add_option("--sequence", flags.sequence,
                   "which of the batch (default 0)")
       .type_name("N")
       .transform(natural_number())
-      .group(kTensors);
+      .group(kTensors)
+      .advanced();
 }
 
 }  // namespace

@@ -12,6 +12,8 @@
 
 #include "interop/layout_forms.h"
 #include "interop/layout_names.h"
+#include "interop/said_heads.h"
+#include "model_heads.h"
 #include "option_errors.h"
 #include "outcome.h"
 
@@ -93,42 +95,87 @@ Result<std::vector<std::size_t>> choose_layers(const ConvertFlags& flags,
   return match.layers;
 }
 
-// Gives the layer the heads that --heads says and the shapes do not.
-Status settle_heads(const ConvertFlags& flags, const Layout& to,
-                    LayerParams& layer) {
-  if (flags.heads && layer.num_heads && flags.heads != layer.num_heads) {
-    return Error{ErrorCode::shape_mismatch,
-                 fmt::format("--heads is {}, expected {} as in {}",
-                             *flags.heads, *layer.num_heads, flags.in)};
+struct HeadCount {
+  std::string_view from;  // "--heads": what messages call it
+  std::size_t count = 0;
+};
+
+// How many heads a layer has whose shapes do not say it: those of the file, of
+// --heads or of the config.json beside the file; nothing where `to` needs none.
+Result<std::optional<HeadCount>> find_heads(const ParamFile& file,
+                                            const ConvertFlags& flags,
+                                            const Layout& to,
+                                            std::size_t number) {
+  const auto said = said_heads("convert", file, number);
+  if (!said) {
+    return said.error();
   }
-  if (!flags.heads && !layer.num_heads && asks_for_heads(to)) {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("--to {} needs --heads beside it: the shapes of "
-                             "{} do not say how many there are",
-                             to.name, flags.in)};
+  if (said->num_heads) {
+    return std::optional(HeadCount{kNumHeads, *said->num_heads});
   }
-  layer.num_heads = layer.num_heads ? layer.num_heads : flags.heads;
-  if (!layer.num_heads || layer.num_kv_heads) {
-    return ok();
+  if (flags.heads) {
+    return std::optional(HeadCount{"--heads", *flags.heads});
   }
+  if (!asks_for_heads(to)) {
+    return std::optional<HeadCount>();
+  }
+  if (const auto heads = read_model_heads(file.path()).num_heads) {
+    return std::optional(HeadCount{"the head count of config.json", *heads});
+  }
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("--to {} needs --heads beside it: the shapes of "
+                           "{} do not say how many there are",
+                           to.name, flags.in)};
+}
+
+// Gives the layer its heads, if they divide its features.
+Status set_heads(const HeadCount& heads, const ConvertFlags& flags,
+                 LayerParams& layer) {
   const std::size_t q_features = layer.params.at("w_q.weight").shape[0];
   const std::size_t k_features = layer.params.at("w_k.weight").shape[0];
-  if (q_features == 0 || q_features % *layer.num_heads != 0) {
+  layer.num_heads = heads.count;
+  if (heads.count == 0 && q_features == 0 && k_features == 0) {  // all pruned
+    layer.num_kv_heads = 0;
+    return ok();
+  }
+  if (heads.count == 0 || q_features == 0 || q_features % heads.count != 0) {
     return Error{ErrorCode::shape_mismatch,
-                 fmt::format("--heads is {}, expected a divisor of the {} "
-                             "features of queries in {}",
-                             *layer.num_heads, q_features, flags.in)};
+                 fmt::format("{} is {}, expected a divisor of the {} features "
+                             "of queries in {}",
+                             heads.from, heads.count, q_features, flags.in)};
   }
   // A head of keys is as long as one of queries.
-  const std::size_t head = q_features / *layer.num_heads;
+  const std::size_t head = q_features / heads.count;
   if (k_features % head != 0) {
-    return Error{ErrorCode::shape_mismatch,
-                 fmt::format("--heads is {}, which makes a head {} features "
-                             "long, expected a divisor of the {} of keys in {}",
-                             *layer.num_heads, head, k_features, flags.in)};
+    return Error{
+        ErrorCode::shape_mismatch,
+        fmt::format("{} is {}, which makes a head {} features long, "
+                    "expected a divisor of the {} of keys in {}",
+                    heads.from, heads.count, head, k_features, flags.in)};
   }
   layer.num_kv_heads = k_features / head;
   return ok();
+}
+
+Status settle_heads(const ParamFile& file, const ConvertFlags& flags,
+                    const Layout& to, std::size_t number, LayerParams& layer) {
+  std::optional<HeadCount> found;
+  if (!layer.num_heads) {
+    const auto heads = find_heads(file, flags, to, number);
+    if (!heads) {
+      return heads.error();
+    }
+    found = *heads;
+  } else if (!layer.num_kv_heads) {
+    found = HeadCount{kNumHeads, *layer.num_heads};
+  }
+  const auto known = found ? std::optional(found->count) : layer.num_heads;
+  if (flags.heads && known && flags.heads != known) {
+    return Error{ErrorCode::shape_mismatch,
+                 fmt::format("--heads is {}, expected {} as in {}",
+                             *flags.heads, *known, flags.in)};
+  }
+  return found ? set_heads(*found, flags, layer) : ok();
 }
 
 Status check_names(const Conversion& conversion, const ConvertFlags& flags) {
@@ -155,13 +202,14 @@ Status add_layer(const ParamFile& file, const ShapesByName& shapes,
   if (!layer) {
     return layer.error();
   }
-  if (Status s = settle_heads(flags, to, *layer); !s) {
+  if (Status s = settle_heads(file, flags, to, number, *layer); !s) {
     return s;
   }
   auto tensors = lay_out(*layer, flags.as_layer.value_or(number), to, prefix);
   if (!tensors) {
     return as_data(tensors.error());
   }
+  conversion.num_heads = layer->num_heads;
   conversion.tensors.merge(*tensors);
   return ok();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct Conversion {
   std::vector<std::size_t> layers;  // their numbers in the file
   NamedArrays tensors;              // of these, by their new names
   std::vector<std::string> others;  // names of tensors of no attention layer
+  std::optional<std::size_t> num_heads{};  // of the last layer, where known
 };
 
 // All layers of `file`, or that of --layer, laid out as --to says. The names of

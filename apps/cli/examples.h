@@ -23,6 +23,7 @@ struct Vectors {
 
 struct Example {
   std::string_view name;
+  std::string_view about;  // one line of the help
   std::size_t embed_dim;
   std::size_t num_heads;
   std::string_view mask_kind;

@@ -32,7 +32,6 @@ struct ExplainFlags {
   bool shapes_only = false;
   std::string step;
   bool json = false;
-  std::string lang;
   std::string out;
   std::string heads;
   std::size_t sequence = 0;

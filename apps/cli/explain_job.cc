@@ -59,14 +59,17 @@ Result<std::optional<LayerFromFiles>> read_files(const ExplainFlags& flags,
     return std::optional<LayerFromFiles>{};
   }
   auto files = read_layer(
-      flags.params, {.num_heads = input.num_heads,
+      flags.params, {.num_heads = flags.num_heads,
                      .num_kv_heads = input.num_kv_heads,
+                     .otherwise_num_heads =
+                         flags.example.empty() ? std::optional<std::size_t>()
+                                               : std::optional(input.num_heads),
                      .scoring = flags.operation.scoring,
                      .vdim = input.vectors ? input.vectors->value.extent(2) : 0,
                      .with_embedding = !input.vectors,
                      .choice = flags.layer.choice()});
   if (!files) {
-    return as_data(files.error());
+    return files.error();
   }
   const auto disagrees = [&](std::string_view option, std::size_t given,
                              std::size_t in_file) {
@@ -114,10 +117,10 @@ class Runner {
                          ? files_->embedding->vocab_size()
                          : input_.vocab_size;
     if (job.from_tokens) {
-      Status s = check_side(input_.queries, job.vocab_size,
-                            job.cross ? "--target-tokens: " : "");
+      Status s =
+          check_side(input_.queries, job.vocab_size, input_.query_source);
       if (s && job.cross) {
-        s = check_side(*input_.keys, job.vocab_size, "--tokens: ");
+        s = check_side(*input_.keys, job.vocab_size, input_.key_source);
       }
       if (!s) {
         return s.error();
@@ -212,12 +215,16 @@ class Runner {
   }
 
  private:
-  // One side's ids, and the id of the padding where there is any. `side` begins
-  // the message when there are two.
+  // One side's ids, and the id of the padding where there is any. `source`
+  // begins the message, where there is one.
   Status check_side(const RaggedTokens& tokens, std::size_t vocab_size,
-                    std::string_view side) const {
+                    const std::string& source) const {
     if (Status s = check_tokens(tokens, vocab_size); !s) {
-      return Error{s.error().code, std::string(side) + s.error().message};
+      const std::string& what = s.error().message;  // "tokens: sequence 1, ..."
+      return source.empty()
+                 ? s
+                 : Status(Error{s.error().code,
+                                source + what.substr(what.find(": "))});
     }
     const TokenId pad_id = input_.padding.pad_id;
     const std::size_t longest = max_sequence_length(tokens);

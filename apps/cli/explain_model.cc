@@ -11,6 +11,7 @@
 #include "headwise/run/executor.h"
 #include "headwise/steps/scores.h"
 #include "outcome.h"
+#include "read_model.h"
 #include "terminal_text.h"
 
 namespace headwise::cli {
@@ -154,7 +155,7 @@ Result<ExplainedJob> run_model_job(const ExplainFlags& flags) {
   if (!executor) {
     return executor.error();
   }
-  const auto model = SentenceEncoder::read(flags.model);
+  const auto model = read_model(flags.model);
   if (!model) {
     return as_data(model.error());
   }

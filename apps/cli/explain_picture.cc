@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "headwise/inspect/heads_svg.h"
+#include "say.h"
 #include "terminal_text.h"
-#include "words.h"
 
 namespace headwise::cli {
 namespace {
@@ -25,13 +25,15 @@ std::vector<std::string> labels(const ExplainedSentence& sentence) {
 
 std::string title(const ExplainedJob& job, std::size_t sequence,
                   Language language) {
-  return job.sentence
-             ? fmt::format(
-                   fmt::runtime(text_of(Word::heads_title_sentence, language)),
-                   job.sentence->layer,
-                   cut_to(shown(job.sentence->text), kTitleColumns))
-             : fmt::format(fmt::runtime(text_of(Word::heads_title, language)),
-                           sequence);
+  return job.sentence ? say(language,
+                            {"Attention weights of every head, layer {}: {}",
+                             "모든 헤드의 어텐션 가중치, 레이어 {}: {}"},
+                            job.sentence->layer,
+                            cut_to(shown(job.sentence->text), kTitleColumns))
+                      : say(language,
+                            {"Attention weights of every head, sequence {}",
+                             "모든 헤드의 어텐션 가중치, 시퀀스 {}"},
+                            sequence);
 }
 
 std::vector<std::string> labels(
@@ -44,7 +46,7 @@ std::vector<std::string> labels(
     } else if (t < ids[sequence].size()) {
       labels.push_back(std::to_string(ids[sequence][t]));
     } else {
-      labels.emplace_back(text_of(Word::padding_label, language));
+      labels.push_back(say(language, {"(pad)", "(패딩)"}));
     }
   }
   return labels;
@@ -95,6 +97,7 @@ Result<std::string> explain_picture(const ExplainedJob& job,
   }
   picture.title = title(job, sequence, language);
   picture.language = language;
+  picture.fit = job.key_length > kMostKeysOfFullScale;
   return heads_svg(picture);
 }
 

@@ -178,7 +178,7 @@ std::string json_of(const ImportanceFile& file) {
 }
 
 Result<ImportanceFile> read_importance(const std::string& path) {
-  const auto text = read_text("--scores", path);
+  const auto text = read_text("--scores", path, kMostBytes);
   if (!text) {
     return text.error();
   }

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "say.h"
+#include "terminal_text.h"
+
 namespace headwise::cli {
 namespace {
 
@@ -27,13 +30,14 @@ std::string score_text(double score) { return fmt::format("{:.3g}", score); }
 std::string table_of(const ImportanceFile& file) {
   constexpr std::size_t kWidth = 9;
   const auto& scores = file.importance.scores;
-  std::string text = fmt::format("{:>5}", "layer");
+  std::string text = say({"layer", "레이어"});
+  const std::size_t layer_width = columns_of(text);
   for (std::size_t h = 0; h < file.num_heads; ++h) {
     text += fmt::format("{:>{}}", fmt::format("h{}", h), kWidth);
   }
   text += "\n";
   for (std::size_t n = 0; n < scores.size(); ++n) {
-    text += fmt::format("{:>5}", n);
+    text += fmt::format("{:>{}}", n, layer_width);
     std::size_t at = 0;
     for (std::size_t h = 0; h < file.num_heads; ++h) {
       const bool there = at < file.heads[n].size() && file.heads[n][at] == h;
@@ -46,10 +50,12 @@ std::string table_of(const ImportanceFile& file) {
   const auto& order = file.importance.order;
   const auto named =
       static_cast<std::ptrdiff_t>(std::min(kNamed, order.size()));
-  text += fmt::format("least, in the order they would go:{}\n",
-                      names_of(order.begin(), order.begin() + named));
-  text += fmt::format("most, the last to go last:{}\n",
-                      names_of(order.end() - named, order.end()));
+  text += say({"least important (removed first):{}\n",
+               "중요도가 가장 낮은 헤드(먼저 제거):{}\n"},
+              names_of(order.begin(), order.begin() + named));
+  text += say({"most important (removed last):{}\n",
+               "중요도가 가장 높은 헤드(나중에 제거):{}\n"},
+              names_of(order.end() - named, order.end()));
   return text;
 }
 

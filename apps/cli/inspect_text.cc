@@ -9,7 +9,9 @@
 
 #include "layer_choice.h"
 #include "output.h"
+#include "say.h"
 #include "tensor_groups.h"
+#include "translation.h"
 
 namespace headwise::cli {
 namespace {
@@ -24,26 +26,24 @@ std::string bytes_text(std::size_t bytes) {
     size /= kStep;
     ++unit;
   }
-  return unit == 0 ? fmt::format("{} bytes", bytes)
+  return unit == 0 ? say({"{} bytes", "{}바이트"}, bytes)
                    : fmt::format("{:.1f} {}", size, kUnits[unit]);
-}
-
-std::string plural(std::size_t count, std::string_view word) {
-  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
 }
 
 std::string files_text(const Inspection& inspection) {
   std::string text;
   for (const InspectedFile& file : inspection.files) {
-    text += fmt::format(
-        "File: {}, {} bytes{}\n", one_line(file.path), file.bytes,
+    text += say(
+        {"File: {}, {} bytes{}\n", "파일: {}, {}바이트{}\n"},
+        one_line(file.path), file.bytes,
         file.bytes < 1024 ? "" : fmt::format(" ({})", bytes_text(file.bytes)));
     if (!file.sha256.empty()) {
       text += fmt::format("  SHA-256 {}\n", file.sha256);
     }
   }
   for (const auto& [key, value] : inspection.metadata) {
-    text += fmt::format("Metadata: {} = {}\n", one_line(key), one_line(value));
+    text += say({"Metadata: {} = {}\n", "메타데이터: {} = {}\n"}, one_line(key),
+                one_line(value));
   }
   return text;
 }
@@ -52,20 +52,23 @@ std::string files_text(const Inspection& inspection) {
 std::string heads_text(const InspectedLayer& layer) {
   const LayerShapes& shapes = layer.shapes;
   if (!shapes.num_heads) {
-    return fmt::format("heads unknown: the shapes do not say them, and {}",
-                       layer.why_no_heads);
+    return say({"heads unknown: the shapes do not say them, and {}",
+                "헤드 수를 모양으로 알 수 없음: {}"},
+               in_language(layer.why_no_heads));
   }
-  std::string text = plural(*shapes.num_heads, "head");
+  std::string text = say({"{} head{}", "헤드 {}개"}, *shapes.num_heads,
+                         *shapes.num_heads == 1 ? "" : "s");
   if (*shapes.num_heads > 0) {
-    text += fmt::format(" of {} features",
-                        shapes.params.at("w_q.weight")[0] / *shapes.num_heads);
+    text += say({" of {} features", "(크기 {})"},
+                shapes.params.at("w_q.weight")[0] / *shapes.num_heads);
   }
   if (shapes.num_kv_heads && shapes.num_kv_heads != shapes.num_heads) {
-    text += fmt::format(", {} of keys and values", *shapes.num_kv_heads);
+    text += say({", {} of keys and values", ", 키와 밸류는 {}개"},
+                *shapes.num_kv_heads);
   }
-  return text + fmt::format(" (from {})", layer.heads_from == "shapes"
-                                              ? "the shapes"
-                                              : layer.heads_from);
+  return text + say({" (from {}{})", " (근거: {1})"},
+                    layer.heads_from == "config.json" ? "" : "the ",
+                    in_language(layer.heads_from));
 }
 
 // "embed_dim 384", or each size where they differ.
@@ -86,11 +89,14 @@ std::string sizes_text(const LayerShapes& shapes) {
           : fmt::format("query_dim {}, key_dim {}, value_dim {}, output {}",
                         query, key, value, output);
   if (size("w_q.weight", 0) != size("w_v.weight", 0) && !shapes.num_heads) {
-    text += fmt::format(", features {} of queries, {} of values",
-                        size("w_q.weight", 0), size("w_v.weight", 0));
+    text += say({", features {} of queries, {} of values",
+                 ", 쿼리 크기 {}, 밸류 크기 {}"},
+                size("w_q.weight", 0), size("w_v.weight", 0));
   }
-  return text + (out_proj ? "" : ", no output projection") +
-         (shapes.params.contains("w_q.bias") ? "" : ", no biases");
+  const bool biases = shapes.params.contains("w_q.bias");
+  return text +
+         (out_proj ? "" : say({", no output projection", ", 출력 투영 없음"})) +
+         (biases ? "" : say({", no biases", ", 바이어스 없음"}));
 }
 
 // A line for each run of layers that are alike.
@@ -103,10 +109,9 @@ std::string layers_text(const std::vector<InspectedLayer>& layers) {
            layers[next].shapes == layers[first].shapes) {
       numbers.push_back(layers[next++].number);
     }
-    text +=
-        fmt::format("{} {}: {}, {}\n", numbers.size() == 1 ? "Layer" : "Layers",
-                    ranges_text(numbers), sizes_text(layers[first].shapes),
-                    heads_text(layers[first]));
+    text += say({"Layer{} {}: {}, {}\n", "레이어 {1}: {2}, {3}\n"},
+                numbers.size() == 1 ? "" : "s", ranges_text(numbers),
+                sizes_text(layers[first].shapes), heads_text(layers[first]));
     first = next;
   }
   return text;
@@ -120,27 +125,34 @@ std::string layout_text(const Inspection& inspection) {
          at = why.find("; ", at)) {
       why.replace(at, 2, "\n  ");
     }
-    return fmt::format("Layout: none\n  {}\n", why);
+    return say({"Layout: none\n  {}\n", "레이아웃: 없음\n  {}\n"}, why);
   }
   const LayoutMatch& match = *inspection.layout;
-  return fmt::format(
-      "Layout: {}{}, {}\n{}", match.layout->name,
-      match.prefix.empty() ? "" : fmt::format(" behind \"{}\"", match.prefix),
-      plural(match.layers.size(), "attention layer"),
-      layers_text(inspection.layers));
+  const std::string prefix =
+      match.prefix.empty()
+          ? ""
+          : say({" behind \"{}\"", "(접두사 \"{}\")"}, match.prefix);
+  return say({"Layout: {}{}, {} attention layer{}\n{}",
+              "레이아웃: {0}{1}, 어텐션 레이어 {2}개\n{4}"},
+             match.layout->name, prefix, match.layers.size(),
+             match.layers.size() == 1 ? "" : "s",
+             layers_text(inspection.layers));
 }
 
 std::string totals_text(const Inspection& inspection) {
   const std::size_t all = inspection.parameters;
   const std::size_t attention = inspection.attention_parameters;
-  std::string text = fmt::format("Parameters: {}", all);
+  std::string text = say({"Parameters: {}", "파라미터: {}개"}, all);
   if (attention > 0 && all > 0) {
-    text += fmt::format(
-        ", {} in attention layers ({:.1f} %)", attention,
-        100.0 * static_cast<double>(attention) / static_cast<double>(all));
+    text +=
+        say({", {} in attention layers ({:.1f} %)",
+             ", 그중 어텐션 레이어 {}개({:.1f} %)"},
+            attention,
+            100.0 * static_cast<double>(attention) / static_cast<double>(all));
   }
-  return text + fmt::format("\nTensors: {}, {}\n", inspection.tensors.size(),
-                            bytes_text(inspection.tensor_bytes));
+  return text + say({"\nTensors: {}, {}\n", "\n텐서: {}개, {}\n"},
+                    inspection.tensors.size(),
+                    bytes_text(inspection.tensor_bytes));
 }
 
 std::string shape_text_of(const std::vector<std::size_t>& shape) {
@@ -167,7 +179,8 @@ class Table {
   }
 
   std::string heading() const {
-    return line("  name", "type", "shape", "bytes");
+    return line(say({"  name", "  이름"}), say({"type", "형"}),
+                say({"shape", "모양"}), say({"bytes", "크기"}));
   }
   std::string row(std::string_view indent, const TensorRow& row) const {
     return line(std::string(indent) + one_line(row.name), name_of(row.dtype),
@@ -197,8 +210,8 @@ std::string tensors_text(const std::vector<TensorGroup>& groups) {
   std::string text = table.heading();
   for (const TensorGroup& group : groups) {
     if (!group.numbers.empty()) {
-      text += fmt::format("  {}N, N = {}, of each:\n", one_line(group.before),
-                          ranges_text(group.numbers));
+      text += say({"  {}N, N = {}, of each:\n", "  {}N, N = {}, 각각:\n"},
+                  one_line(group.before), ranges_text(group.numbers));
     }
     for (const TensorRow& row : group.rows) {
       text += table.row(group.numbers.empty() ? "  " : "    ", row);

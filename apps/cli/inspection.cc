@@ -10,6 +10,7 @@
 #include "interop/error_text.h"
 #include "interop/find_params.h"
 #include "interop/layout_names.h"
+#include "interop/said_heads.h"
 #include "model_heads.h"
 #include "sha256.h"
 
@@ -34,42 +35,65 @@ Result<InspectedFile> inspect_file(const std::string& path) {
   return file;
 }
 
-// Takes the heads that the model says, if they fit the layer.
-void add_heads(const ModelHeads& model, InspectedLayer& layer) {
+// Why a layer cannot have so many heads; empty: it can.
+std::string why_not(std::string_view from, std::size_t num_heads,
+                    const LayerShapes& shapes) {
+  const std::size_t q_features = shapes.params.at("w_q.weight")[0];
+  const std::size_t k_features = shapes.params.at("w_k.weight")[0];
+  const std::size_t head = num_heads == 0 ? 0 : q_features / num_heads;
+  const bool fits = head == 0
+                        ? q_features == 0 && k_features == 0
+                        : q_features % num_heads == 0 && k_features % head == 0;
+  return fits ? ""
+              : fmt::format(
+                    "{} says {}, which does not divide the {} features "
+                    "of queries and {} of keys",
+                    from, num_heads, q_features, k_features);
+}
+
+// Takes the heads that the file says, or else config.json, if they fit the
+// layer. A pruned model's config.json has the numbers before pruning.
+void add_heads(const SaidHeads& said, const ModelHeads& model,
+               InspectedLayer& layer) {
   if (layer.shapes.num_heads) {
     layer.heads_from = "shapes";
     return;
   }
-  if (!model.num_heads) {
+  const auto num_heads = said.num_heads ? said.num_heads : model.num_heads;
+  if (!num_heads) {
     layer.why_no_heads = model.why_not;
     return;
   }
-  const std::size_t q_features = layer.shapes.params.at("w_q.weight")[0];
-  const std::size_t k_features = layer.shapes.params.at("w_k.weight")[0];
-  const std::size_t head = q_features / *model.num_heads;
-  if (head == 0 || q_features % *model.num_heads != 0 ||
-      k_features % head != 0) {
-    layer.why_no_heads = fmt::format(
-        "config.json says {}, which does not divide the {} features of queries "
-        "and {} of keys",
-        *model.num_heads, q_features, k_features);
+  const std::string_view from = said.num_heads ? "file" : "config.json";
+  layer.why_no_heads = why_not(said.num_heads ? "its num_heads" : from,
+                               *num_heads, layer.shapes);
+  if (!layer.why_no_heads.empty()) {
     return;
   }
-  layer.shapes.num_heads = model.num_heads;
-  layer.shapes.num_kv_heads = k_features / head;
-  layer.heads_from = "config.json";
+  layer.shapes.num_heads = num_heads;
+  const std::size_t k_features = layer.shapes.params.at("w_k.weight")[0];
+  const std::size_t q_features = layer.shapes.params.at("w_q.weight")[0];
+  layer.shapes.num_kv_heads =
+      q_features == 0 ? 0 : k_features / (q_features / *num_heads);
+  layer.heads_from = from;
 }
 
-Status add_layers(const std::string& path, const ShapesByName& shapes,
+Status add_layers(const ParamFile& file, const ShapesByName& shapes,
                   Inspection& inspection) {
-  const ModelHeads model = read_model_heads(path);
+  const ModelHeads model = read_model_heads(file.path());
   for (const std::size_t number : inspection.layout->layers) {
     auto layer = layer_shapes(*inspection.layout, shapes, number);
     if (!layer) {
       return layer.error();
     }
+    const auto said = said_heads(kOperation, file, number);
     inspection.layers.push_back({number, *std::move(layer), "", ""});
-    add_heads(model, inspection.layers.back());
+    InspectedLayer& added = inspection.layers.back();
+    if (said) {
+      add_heads(*said, model, added);
+    } else {
+      added.why_no_heads = said.error().message;
+    }
   }
   return ok();
 }
@@ -105,13 +129,14 @@ std::string without_subject(const std::string& message,
              : message;
 }
 
-void add_layout(const std::string& path, const std::string& layout_of,
+void add_layout(const ParamFile& file, const std::string& layout_of,
                 Inspection& inspection) {
+  const std::string& path = file.path();
   const ShapesByName shapes = shapes_of(inspection.tensors);
   auto match = find_layout(shapes, path, layout_of);
   if (match) {
     inspection.layout = *std::move(match);
-    const Status added = add_layers(path, shapes, inspection);
+    const Status added = add_layers(file, shapes, inspection);
     if (added) {
       inspection.attention_parameters = attention_parameters(inspection);
       return;
@@ -155,7 +180,7 @@ Result<Inspection> inspect(const std::string& path,
     }
     inspection.files.push_back(*std::move(inspected));
   }
-  add_layout(*found, layout_of, inspection);
+  add_layout(*file, layout_of, inspection);
   return inspection;
 }
 

@@ -21,8 +21,9 @@ struct InspectedFile {
 // An attention layer.
 struct InspectedLayer {
   std::size_t number = 0;
-  LayerShapes shapes;      // with the heads, if anything says them
-  std::string heads_from;  // "shapes" or "config.json"; empty: nothing does
+  LayerShapes shapes;  // with the heads, if anything says them
+  // "shapes", "file" or "config.json"; empty: nothing says them.
+  std::string heads_from;
   std::string why_no_heads;
 };
 

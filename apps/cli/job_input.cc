@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "read_text.h"
 #include "read_tokens.h"
 
 namespace headwise::cli {
@@ -45,6 +46,7 @@ Result<JobInput> from_files(const ExplainFlags& flags) {
   }
   if (flags.target_tokens.empty()) {
     input.queries = *std::move(tokens);
+    input.query_source = "--tokens: " + name_of_text(flags.tokens);
     return input;
   }
   auto target = read_tokens(flags.target_tokens);
@@ -58,7 +60,9 @@ Result<JobInput> from_files(const ExplainFlags& flags) {
                              target->size(), tokens->size())};
   }
   input.queries = *std::move(target);
+  input.query_source = "--target-tokens: " + name_of_text(flags.target_tokens);
   input.keys = *std::move(tokens);
+  input.key_source = "--tokens: " + name_of_text(flags.tokens);
   return input;
 }
 

@@ -16,6 +16,9 @@ namespace headwise::cli {
 struct JobInput {
   RaggedTokens queries;              // tokens; empty for vectors
   std::optional<RaggedTokens> keys;  // tokens of keys and values, if others
+  // As messages name them: "--tokens: ids.txt". Empty: those of an example.
+  std::string query_source;
+  std::string key_source;
   std::optional<Vectors> vectors;
   bool batched = true;
 

@@ -1,10 +1,11 @@
-// What a long command has come to, beside its output until that is there: the
-// same command, typed again, goes on from it.
+// What a long command has computed so far, beside its output until that is
+// there. The same command, run again, resumes from it.
 //
-//   FILE.partial   {"of": <what is done, and on what>, "state": ..}
+//   FILE.partial   {"of": <the work>, "state": ..}
+//                  <SHA-256 of that line>
 //
-// Written at most every few seconds. A journal of something else, or one that
-// cannot be read, is as if it were not there.
+// Written at most every few seconds. A journal of other work, or one that is
+// damaged, is ignored.
 #pragma once
 
 #include <chrono>
@@ -21,9 +22,13 @@ class Journal {
   // `of` tells this piece of work from any other.
   Journal(const std::string& output, Json of);
 
+  // The journal of an output, be that a file or a folder; empty: a pipe or a
+  // device has none, and its work is not resumed.
+  static std::string path_of(const std::string& output);
+
   // What was come to before.
   std::optional<Json> state() const;
-  // Errors: io_error.
+  // Makes the folder of the journal where it is missing. Errors: io_error.
   Status keep(const Json& state);
   // Whether enough time has gone by to keep something again.
   bool due() const;

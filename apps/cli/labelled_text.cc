@@ -1,7 +1,6 @@
 #include "labelled_text.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -10,6 +9,7 @@
 
 #include "models/utf8.h"
 #include "read_text.h"
+#include "terminal_text.h"
 
 namespace headwise::cli {
 namespace {
@@ -35,6 +35,7 @@ Result<LabelledText> read_labelled_text(std::string_view argument,
   }
   LabelledText text;
   text.bytes = std::make_shared<const std::string>(*std::move(bytes));
+  text.path = path;
   const std::vector<std::string_view> lines = lines_of(*text.bytes);
   if (lines.empty()) {
     return Error{ErrorCode::bad_data,
@@ -84,15 +85,31 @@ Result<std::vector<std::int64_t>> targets_of(
   for (std::size_t n = 0; n < text.labels.size(); ++n) {
     const auto found = std::ranges::find(known, text.labels[n]);
     if (found == known.end()) {
-      return Error{
-          ErrorCode::bad_data,
-          fmt::format("{}: line {}: the label is {}, expected one of the "
+      return bad_line(
+          argument, text.path, text.line_of(n),
+          fmt::format("the label is {}, expected one of the "
                       "model's: {}",
-                      argument, n + 1, text.labels[n], fmt::join(known, ", "))};
+                      label_text(text.labels[n]), labels_text(known)));
     }
     targets.push_back(found - known.begin());
   }
   return targets;
+}
+
+std::string label_text(std::string_view label) {
+  constexpr std::size_t kColumns = 40;
+  return cut_to(shown(label.substr(0, 4 * kColumns)), kColumns);
+}
+
+std::string labels_text(const std::vector<std::string>& labels) {
+  constexpr std::size_t kMost = 12;
+  std::string text;
+  for (std::size_t n = 0; n < std::min(labels.size(), kMost); ++n) {
+    text += (n == 0 ? "" : ", ") + label_text(labels[n]);
+  }
+  return labels.size() <= kMost
+             ? text
+             : fmt::format("{} and {} more", text, labels.size() - kMost);
 }
 
 }  // namespace headwise::cli

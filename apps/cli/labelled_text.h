@@ -15,8 +15,14 @@ struct LabelledText {
   std::shared_ptr<const std::string> bytes;  // what the views look into
   std::vector<std::string_view> texts;
   std::vector<std::string_view> labels;  // of each text; empty: there are none
+  std::string path{};                    // "-": standard input
+  // Of each text, from 1 on; empty: every line of the file has one.
+  std::vector<std::size_t> lines{};
 
   bool labelled() const { return !labels.empty(); }
+  std::size_t line_of(std::size_t n) const {
+    return lines.empty() ? n + 1 : lines[n];
+  }
 };
 
 // `path` may be "-". Every line has a label or none has. Errors: io_error;
@@ -30,9 +36,15 @@ Result<LabelledText> read_labelled_text(std::string_view argument,
 std::vector<std::string> distinct_labels(const LabelledText& text);
 
 // The number of each text's label among `known`. Errors: bad_data for one that
-// is not there, with its line: that of a model that was trained on others.
+// is not there, with its file and line: that of a model that was trained on
+// others.
 Result<std::vector<std::int64_t>> targets_of(
     std::string_view argument, const LabelledText& text,
     const std::vector<std::string>& known);
+
+// Labels for a line on a terminal: long ones are cut, and of many only the
+// first are named.
+std::string label_text(std::string_view label);
+std::string labels_text(const std::vector<std::string>& labels);
 
 }  // namespace headwise::cli

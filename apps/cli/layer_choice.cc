@@ -21,7 +21,8 @@ void add_layer_choice(const Arguments& command, LayerFlags& flags,
                       " (default: the one that fits)")
       .type_name("NAME")
       .check(one_of(layout_names()))
-      .group("Layer");
+      .group("Layer")
+      .advanced();
 }
 
 std::vector<std::string> layout_names() {

@@ -5,6 +5,9 @@
 #include <tuple>
 #include <utility>
 
+#include "model_heads.h"
+#include "outcome.h"
+
 namespace headwise::cli {
 namespace {
 
@@ -67,8 +70,7 @@ Status check_names(const std::string& path, const NamedArrays& arrays,
 Status check_heads(const std::string& path, const LayerParams& read,
                    const LayerWanted& wanted) {
   for (const auto& [option, given, said] :
-       {std::tuple{"--num-heads", std::optional(wanted.num_heads),
-                   read.num_heads},
+       {std::tuple{"--num-heads", wanted.num_heads, read.num_heads},
         {"--num-kv-heads", wanted.num_kv_heads, read.num_kv_heads}}) {
     if (given && said && given != said) {
       return Error{ErrorCode::shape_mismatch,
@@ -106,30 +108,44 @@ Result<MultiHeadAttentionParams> params_of(const NamedArrays& arrays) {
   return params;
 }
 
-}  // namespace
-
-Result<LayerFromFiles> read_layer(const std::string& path,
-                                  const LayerWanted& wanted) {
+Result<LayerParams> read_checked(const std::string& path,
+                                 const LayerWanted& wanted) {
   ParamNames names{{"w_q.weight", "w_k.weight"},
                    {"w_v.weight", "w_q.bias", "w_k.bias", "w_v.bias",
                     "w_o.weight", "w_o.bias", "w_score.weight"}};
   // Whoever has the vectors may leave a model's embedding where it is.
   auto& list = wanted.with_embedding ? names.required : names.optional;
   list.insert(list.begin(), "embedding.weight");
-  const auto read = read_layer_params(path, names, wanted.choice);
+  auto read = read_layer_params(path, names, wanted.choice);
   if (!read) {
-    return read.error();
+    return read;
   }
-  const NamedArrays* const arrays = &read->params;
-  if (Status s = check_names(path, *arrays, wanted.scoring); !s) {
-    return s.error();
+  Status s = check_names(path, read->params, wanted.scoring);
+  s = s ? check_heads(path, *read, wanted) : s;
+  return s ? std::move(read) : s.error();
+}
+
+Result<std::size_t> head_count(const std::string& path, const LayerParams& read,
+                               const LayerWanted& wanted) {
+  if (wanted.num_heads || read.num_heads) {
+    return wanted.num_heads ? *wanted.num_heads : *read.num_heads;
   }
-  if (Status s = check_heads(path, *read, wanted); !s) {
-    return s.error();
+  const ModelHeads beside = read_model_heads(path);
+  if (beside.num_heads || wanted.otherwise_num_heads) {
+    return beside.num_heads ? *beside.num_heads : *wanted.otherwise_num_heads;
   }
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("--params {} needs --num-heads N beside it: the "
+                           "file does not say how many heads the layer has",
+                           path)};
+}
+
+Result<LayerFromFiles> make_layer(const LayerParams& read,
+                                  std::size_t num_heads,
+                                  const LayerWanted& wanted) {
   std::optional<Embedding> embedding;
   if (wanted.with_embedding) {
-    auto weight = to_float<2>(arrays->at("embedding.weight"), "read_params",
+    auto weight = to_float<2>(read.params.at("embedding.weight"), "read_params",
                               "embedding.weight");
     if (!weight) {
       return weight.error();
@@ -140,18 +156,34 @@ Result<LayerFromFiles> read_layer(const std::string& path,
     }
     embedding = *std::move(made);
   }
-  auto params = params_of(*arrays);
+  auto params = params_of(read.params);
   if (!params) {
     return params.error();
   }
   auto layer = MultiHeadAttention::from_params(
-      *std::move(params), wanted.num_heads,
-      wanted.num_kv_heads ? wanted.num_kv_heads : read->num_kv_heads,
+      *std::move(params), num_heads,
+      wanted.num_kv_heads ? wanted.num_kv_heads : read.num_kv_heads,
       embedding ? embedding->embed_dim() : wanted.vdim);
   if (!layer) {
     return layer.error();
   }
   return LayerFromFiles{*std::move(layer), std::move(embedding)};
+}
+
+}  // namespace
+
+Result<LayerFromFiles> read_layer(const std::string& path,
+                                  const LayerWanted& wanted) {
+  const auto read = read_checked(path, wanted);
+  if (!read) {
+    return as_data(read.error());
+  }
+  const auto num_heads = head_count(path, *read, wanted);
+  if (!num_heads) {
+    return num_heads.error();
+  }
+  auto layer = make_layer(*read, *num_heads, wanted);
+  return layer ? std::move(layer) : as_data(layer.error());
 }
 
 }  // namespace headwise::cli

@@ -15,6 +15,7 @@ struct LearnFlags {
   std::size_t threads = 0;  // 0: all
   std::string out;
   std::string resume;
+  bool force = false;
   bool json = false;
 };
 

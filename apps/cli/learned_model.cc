@@ -7,7 +7,11 @@
 #include <utility>
 
 #include "interop/find_params.h"
+#include "interop/folder.h"
 #include "interop/param_file.h"
+#include "models/model_folder.h"
+#include "read_model.h"
+#include "say.h"
 #include "sha256.h"
 
 namespace headwise::cli {
@@ -23,10 +27,38 @@ Result<SentenceEmbeddings> encode(const SentenceEncoder& encoder,
                                      .executor = options.executor});
 }
 
+// Adds the names and the digests of the files in `folder`/`within` that are
+// read beside the parameters, and of those in its folders.
+Status add_digests(const std::string& folder, const std::string& within,
+                   std::string& digests) {
+  constexpr std::string_view kOperation = "model";
+  const auto names = names_in_folder(kOperation, path_in(folder, within));
+  if (!names) {
+    return names.error();
+  }
+  for (const std::string& name : *names) {
+    const std::string below = within + name;
+    const std::string path = path_in(folder, below);
+    if (is_regular_file(path) &&
+        (is_settings_file(name) || name == kClassifierFile)) {
+      const auto digest = sha256_of_file(path);
+      if (!digest) {
+        return digest.error();
+      }
+      digests += fmt::format(" {} {}", below, *digest);
+    } else if (within.empty() && check_folder_named_by_file(kOperation, path)) {
+      if (Status s = add_digests(folder, below + "/", digests); !s) {
+        return s;
+      }
+    }
+  }
+  return ok();
+}
+
 }  // namespace
 
 Result<LearnedModel> read_learned_model(const std::string& folder) {
-  auto encoder = SentenceEncoder::read(folder, {.use = BertUse::training});
+  auto encoder = read_model(folder, BertUse::training);
   if (!encoder) {
     return encoder.error();
   }
@@ -57,6 +89,17 @@ Result<std::string> digest_of_model(const SentenceEncoder& encoder) {
     digests += *digest;
   }
   return file->files().size() == 1 ? digests : sha256_of_text(digests);
+}
+
+Result<std::string> digest_of_folder(const std::string& folder,
+                                     const SentenceEncoder& encoder) {
+  auto params = digest_of_model(encoder);
+  if (!params) {
+    return params;
+  }
+  std::string digests = *std::move(params);
+  Status s = add_digests(folder, "", digests);
+  return s ? Result<std::string>(sha256_of_text(digests)) : s.error();
 }
 
 Result<LabelProbe> train_probe(const SentenceEncoder& encoder,
@@ -132,8 +175,8 @@ AccuracyChange change_between(const Answers& before, const Answers& after) {
 
 std::string accuracy_text(const Answers& answers) {
   const auto [low, high] = answers.interval();
-  return fmt::format("{:.1f}% ({:.1f} to {:.1f})", 100 * answers.accuracy(),
-                     100 * low, 100 * high);
+  return say({"{:.1f}% ({:.1f} to {:.1f})", "{:.1f}% ({:.1f}~{:.1f})"},
+             100 * answers.accuracy(), 100 * low, 100 * high);
 }
 
 }  // namespace headwise::cli

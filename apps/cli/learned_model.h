@@ -31,6 +31,11 @@ Result<LearnedModel> read_learned_model(const std::string& folder);
 // of several the digest of theirs. Errors: io_error, and those of opening them.
 Result<std::string> digest_of_model(const SentenceEncoder& encoder);
 
+// The same of all that its results depend on: parameters, settings, vocabulary
+// and classifier, each with its name.
+Result<std::string> digest_of_folder(const std::string& folder,
+                                     const SentenceEncoder& encoder);
+
 // How texts are taken.
 struct TextOptions {
   std::optional<std::size_t> max_tokens{};

@@ -7,43 +7,40 @@
 #include <string>
 #include <vector>
 
-#include "args.h"
-#include "command.h"
-#include "headwise/version.h"
+#include "commands.h"
+#include "korean_errors.h"
+#include "language.h"
 #include "output.h"
+#include "say.h"
+#include "terminal_text.h"
 
 namespace headwise::cli {
 namespace {
 
-constexpr std::string_view kExamples =
-    R"(  headwise explain                     watch a batch go through attention
-  headwise explain --example masked    the same with padding and causal masks
-  headwise run --query q.npy --key k.npy --value v.npy --out out.npy
-  headwise train --out run             train a small model, see what it learns)";
+std::string error_text(std::string_view message) {
+  return one_line(language() == Language::ko ? korean_error(message)
+                                             : std::string(message));
+}
 
 int report(const Outcome& outcome) {
   if (!outcome) {
     return static_cast<int>(Exit::ok);
   }
-  std::cerr << "headwise: " << one_line(outcome->message) << '\n';
+  // A message may quote a file, and files may hold lines of any length.
+  constexpr std::size_t kColumns = 2000;
+  std::cerr << "headwise: " << cut_to(error_text(outcome->message), kColumns)
+            << '\n';
   if (outcome->exit == Exit::usage) {
-    std::cerr << "Try headwise --help, or headwise COMMAND --help.\n";
+    std::cerr << say({"Try headwise --help, or headwise COMMAND --help.\n",
+                      "도움말: headwise --help 또는 headwise 명령 --help\n"});
   }
   return static_cast<int>(outcome->exit);
 }
 
 int run(const std::vector<std::string>& arguments) {
-  const Program program("headwise",
-                        "Multi-head attention, every step and every head "
-                        "visible.",
-                        std::string(kExamples),
-                        std::string("headwise ") + version());
+  set_language(language_of(arguments));
   Command chosen;
-  for (const auto add : {add_explain, add_run, add_encode, add_view, add_stats,
-                         add_train, add_importance, add_prune, add_bench,
-                         add_inspect, add_convert, add_info}) {
-    add(program.arguments(), chosen);
-  }
+  const HeadwiseProgram program(chosen);
   const Program::Parsed parsed = program.parse(arguments);
   if (parsed.error) {
     return report(usage(*parsed.error));
@@ -59,15 +56,19 @@ int run(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   using headwise::cli::Exit;
-  // A file-size limit then fails the write, which says so.
+  // The write then fails and says so: at a limit of file sizes, or where the
+  // reader of standard output has left, which may not stop a run that saves
+  // its results elsewhere.
   std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
   try {
     return headwise::cli::run({argv + 1, argv + argc});
   } catch (const std::bad_alloc&) {
-    std::cerr << "headwise: out of memory\n";
+    std::cerr << "headwise: " << headwise::cli::error_text("out of memory")
+              << '\n';
     return static_cast<int>(Exit::out_of_resources);
   } catch (const std::exception& unexpected) {
-    std::cerr << "headwise: " << headwise::cli::one_line(unexpected.what())
+    std::cerr << "headwise: " << headwise::cli::error_text(unexpected.what())
               << '\n';
     return static_cast<int>(Exit::bad_input);
   }

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 
 namespace headwise::cli {
@@ -28,9 +30,20 @@ int run(const char* program, const std::string& argument) {
   std::string name = program;
   std::string copy = argument;
   char* const arguments[] = {name.data(), copy.data(), nullptr};
+  // It may count on the signals that this program ignores (main.cc).
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGPIPE);
+  sigaddset(&signals, SIGXFSZ);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  ::posix_spawnattr_setsigdefault(&attributes, &signals);
   pid_t child = 0;
-  if (::posix_spawnp(&child, program, nullptr, nullptr, arguments, environ) !=
-      0) {
+  const int failed =
+      ::posix_spawnp(&child, program, nullptr, &attributes, arguments, environ);
+  ::posix_spawnattr_destroy(&attributes);
+  if (failed != 0) {
     return -1;
   }
   int status = 0;
@@ -58,6 +71,22 @@ Outcome open_page(const std::string& path) {
     default:
       return cannot(path, "xdg-open found no browser");
   }
+}
+
+Result<std::string> make_temporary_page() {
+  constexpr std::string_view kEnding = ".html";
+  const char* const chosen = std::getenv("TMPDIR");
+  std::string path = chosen == nullptr || *chosen == '\0' ? "/tmp" : chosen;
+  path += "/headwise-XXXXXX";
+  path += kEnding;
+  const int descriptor = ::mkstemps(path.data(), int{kEnding.size()});
+  if (descriptor < 0) {
+    return Error{ErrorCode::io_error,
+                 fmt::format("--open: cannot make the temporary file {}: {}",
+                             path, std::strerror(errno))};
+  }
+  ::close(descriptor);
+  return path;
 }
 
 }  // namespace headwise::cli

@@ -127,6 +127,10 @@ Status OperationInputs::read_query_start(const OperationFlags& flags) {
   const auto [end, error] =
       std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc{} && end == text.data() + text.size()) {
+    constexpr std::int64_t kFarthest = std::int64_t{1} << 62;
+    if (number < -kFarthest || number > kFarthest) {
+      return bad_option("--query-start", text, "a number from -2^62 to 2^62");
+    }
     query_start_ = QueryStart(number);
     return ok();
   }

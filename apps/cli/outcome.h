@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "headwise/base/result.h"
@@ -48,9 +49,17 @@ inline Error as_data(Error error) {
   return error;
 }
 
-// What the library said about a file that was to be written.
+// What the library said about a file that was to be written, without the name
+// of the function that says it.
 inline Failure failure_to_write(const Error& error) {
-  return {Exit::out_of_resources, error.message};
+  std::string message = error.message;
+  for (const std::string_view name :
+       {"write_file_atomically: ", "write_model: "}) {
+    if (message.starts_with(name)) {
+      message = "cannot write " + message.substr(name.size());
+    }
+  }
+  return {Exit::out_of_resources, std::move(message)};
 }
 
 }  // namespace headwise::cli

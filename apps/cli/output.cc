@@ -11,7 +11,11 @@ Outcome print(std::ostream& out, std::string_view text) {
   errno = 0;
   out.write(text.data(), static_cast<std::streamsize>(text.size()));
   out.flush();
-  if (out || errno == EPIPE) {
+  if (!out && errno == EPIPE) {
+    out.clear();  // the next text meets the same, not an error of its own
+    return {};
+  }
+  if (out) {
     return {};
   }
   return Failure{Exit::out_of_resources,

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "terminal_text.h"
+#include "translation.h"
 
 namespace headwise::cli {
 namespace {
@@ -69,9 +70,8 @@ bool wants_colour() {
 
 }  // namespace
 
-std::string bar_line(const std::string& label, std::size_t done,
-                     std::size_t total, double elapsed, std::size_t width,
-                     std::string_view note) {
+std::string bar_line(const BarWords& words, std::size_t done, std::size_t total,
+                     double elapsed, std::size_t width, std::string_view note) {
   done = std::min(done, total);
   const double share =
       total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total);
@@ -79,10 +79,11 @@ std::string bar_line(const std::string& label, std::size_t done,
   const std::string remaining =
       rate > 0 ? clock_text(static_cast<double>(total - done) / rate) : "?";
   const std::string before =
-      fmt::format("{}: {:3}%|", label, static_cast<int>(share * 100));
+      fmt::format("{}: {:3}%|", words.label, static_cast<int>(share * 100));
   const std::string after =
-      fmt::format("| {}/{} [{}<{}, {}{}{}]", done, total, clock_text(elapsed),
-                  remaining, rate_text(rate), note.empty() ? "" : ", ", note);
+      fmt::format("| {}/{} {} [{}<{}, {}{}{}]", done, total, words.unit,
+                  clock_text(elapsed), remaining, rate_text(rate),
+                  note.empty() ? "" : ", ", note);
   const std::size_t text = columns_of(before) + columns_of(after);
   if (text + 1 > width) {  // no room for a bar
     return beginning_of(before + after.substr(1), width);
@@ -91,8 +92,8 @@ std::string bar_line(const std::string& label, std::size_t done,
          after;
 }
 
-ProgressBar::ProgressBar(std::string label)
-    : label_(std::move(label)),
+ProgressBar::ProgressBar(std::string_view label, std::string_view unit)
+    : words_{in_language(label), in_language(unit)},
       on_terminal_(isatty(STDERR_FILENO) == 1 && !is_dumb_terminal()),
       start_(Clock::now()) {}
 
@@ -119,7 +120,7 @@ void ProgressBar::draw(std::size_t done, std::size_t total) {
   last_drawn_ = now;
   drawn_ = true;
   const std::string line = bar_line(
-      label_, done, total, std::chrono::duration<double>(now - start_).count(),
+      words_, done, total, std::chrono::duration<double>(now - start_).count(),
       terminal_width() - 1, note_);
   const bool colour = wants_colour();
   // Not fmt::print(): it throws when the terminal has gone.

@@ -1,7 +1,7 @@
 // A progress bar as tqdm's users know it, on standard error:
 //
-//   padding:  40%|████      | 4/10 [00:00<00:01, 5.21it/s]
-//   train:    40%|████      | 4/10 [00:00<00:01, 5.21it/s, loss=0.693]
+//   padding:  40%|████      | 4/10 sequences [00:00<00:01, 5.21it/s]
+//   train:    40%|████      | 4/10 steps [00:00<00:01, 5.21it/s, loss=0.693]
 //
 // Nothing is drawn when standard error is no terminal.
 #pragma once
@@ -16,15 +16,23 @@
 
 namespace headwise::cli {
 
+// What is counted: "sequences" of "padding".
+struct BarWords {
+  std::string label;
+  std::string unit;
+};
+
 // One line, at most `width` columns. `elapsed` in seconds. A `note` stands
 // behind the rate.
-std::string bar_line(const std::string& label, std::size_t done,
-                     std::size_t total, double elapsed, std::size_t width,
+std::string bar_line(const BarWords& words, std::size_t done, std::size_t total,
+                     double elapsed, std::size_t width,
                      std::string_view note = "");
 
 class ProgressBar {
  public:
-  explicit ProgressBar(std::string label);
+  // English, and shown in the language of the run. `unit` is the plural of what
+  // is counted.
+  ProgressBar(std::string_view label, std::string_view unit);
   // Ends the line that was drawn.
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
@@ -39,7 +47,7 @@ class ProgressBar {
   void draw(std::size_t done, std::size_t total);
 
   using Clock = std::chrono::steady_clock;
-  std::string label_;
+  BarWords words_;
   std::string note_;
   bool on_terminal_;
   bool drawn_ = false;

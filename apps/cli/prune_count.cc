@@ -25,7 +25,8 @@ std::optional<Amount> amount_of(std::string_view text) {
                                              std::chars_format::fixed);
   const bool whole =
       amount.percent || amount.number == std::floor(amount.number);
-  if (error != std::errc() || stop != end || !whole || amount.number < 0) {
+  if (error != std::errc() || stop != end || !std::isfinite(amount.number) ||
+      !whole || amount.number < 0) {
     return {};
   }
   return amount;

@@ -12,6 +12,8 @@
 #include "headwise/inspect/accuracy_curve_svg.h"
 #include "json/json.h"
 #include "progress_bar.h"
+#include "say.h"
+#include "terminal_text.h"
 
 namespace headwise::cli {
 namespace {
@@ -28,7 +30,7 @@ std::vector<HeadId> random_order(std::vector<HeadId> heads, std::uint64_t seed,
                                  std::size_t number) {
   std::vector<float> keys(heads.size());
   RandomStream(Seed{seed}, kOrderStream)
-      .substream(static_cast<std::uint32_t>(number))
+      .substream(number)
       .fill_uniform(keys, 0, 1);
   std::ranges::sort(heads);
   std::vector<std::size_t> places(heads.size());
@@ -48,6 +50,43 @@ double student_t(std::size_t degrees) {
       2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
       2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
   return degrees <= kTable.size() ? kTable[degrees - 1] : 1.96;
+}
+
+using Row = std::vector<std::string>;
+
+Row row_of(const CurvePoint& first, const CurvePoint& point) {
+  const AccuracyChange by = change_between(first.by_score, point.by_score);
+  Row row = {std::to_string(point.removed), accuracy_text(point.by_score),
+             say({"{:+.1f} ({:+.1f} to {:+.1f})", "{:+.1f} ({:+.1f}~{:+.1f})"},
+                 100 * by.change, 100 * by.low, 100 * by.high)};
+  if (!point.random.empty()) {
+    const MeanInterval mean = mean_of(point.random);
+    row.push_back(say({"{:.1f}% ({:.1f} to {:.1f}), {:.1f} to {:.1f}",
+                       "{:.1f}% ({:.1f}~{:.1f}), {:.1f}~{:.1f}"},
+                      100 * mean.mean, 100 * mean.low, 100 * mean.high,
+                      100 * *std::ranges::min_element(point.random),
+                      100 * *std::ranges::max_element(point.random)));
+  }
+  return row;
+}
+
+// Columns as wide as their longest cell and two spaces apart; the first is
+// aligned to the right. Every row has as many cells as the first.
+std::string table_text(const std::vector<Row>& rows) {
+  std::string text;
+  for (const Row& row : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      std::size_t width = 0;
+      for (const Row& other : rows) {
+        width = std::max(width, columns_of(other[c]));
+      }
+      const std::string gap(width - columns_of(row[c]), ' ');
+      const bool last = c + 1 == row.size();
+      text += c == 0 ? gap + row[c] : "  " + row[c] + (last ? "" : gap);
+    }
+    text += "\n";
+  }
+  return text;
 }
 
 }  // namespace
@@ -76,7 +115,7 @@ Result<std::vector<CurvePoint>> measure_curve(const PruneJob& job) {
   }
   Journal journal = job.journal(job.flags().curve);
   PrunedAccuracy accuracy = job.accuracy();
-  ProgressBar bar{"prune"};
+  ProgressBar bar{"prune", "points"};
   const Progress progress = bar.progress();
   // Order by order: one with more heads gone goes on from the one before.
   for (std::size_t n = 0; n < orders; ++n) {
@@ -104,30 +143,20 @@ Result<std::vector<CurvePoint>> measure_curve(const PruneJob& job) {
 
 std::string curve_text(const PruneJob& job,
                        const std::vector<CurvePoint>& curve) {
-  const bool random = job.flags().random != 0;
-  std::string text = fmt::format(
-      "{:>7}  {:<22}{:<28}{}\n", "removed", "accuracy", "change in points",
-      random ? fmt::format("mean of {} random orders, and their "
-                           "least and most",
-                           job.flags().random)
-             : "");
-  for (const CurvePoint& point : curve) {
-    const AccuracyChange by =
-        change_between(curve.front().by_score, point.by_score);
-    text += fmt::format(
-        "{:>7}  {:<22}{:<28}", point.removed, accuracy_text(point.by_score),
-        fmt::format("{:+.1f} ({:+.1f} to {:+.1f})", 100 * by.change,
-                    100 * by.low, 100 * by.high));
-    if (random) {
-      const MeanInterval mean = mean_of(point.random);
-      text += fmt::format("{:.1f}% ({:.1f} to {:.1f}), {:.1f} to {:.1f}",
-                          100 * mean.mean, 100 * mean.low, 100 * mean.high,
-                          100 * *std::ranges::min_element(point.random),
-                          100 * *std::ranges::max_element(point.random));
-    }
-    text += "\n";
+  std::vector<Row> rows = {{say({"removed", "제거"}),
+                            say({"accuracy", "정확도"}),
+                            say({"change in points", "변화(%p)"})}};
+  if (job.flags().random != 0) {
+    rows.front().push_back(
+        say({"mean of {} random orders, then lowest to highest",
+             "무작위 순서 {}개의 평균, 그리고 최저와 최고"},
+            job.flags().random));
   }
-  return text + fmt::format("{}: the curve\n", job.flags().curve);
+  for (const CurvePoint& point : curve) {
+    rows.push_back(row_of(curve.front(), point));
+  }
+  return table_text(rows) +
+         say({"{}: the curve\n", "{}: 그래프\n"}, shown(job.flags().curve));
 }
 
 std::string curve_json(const PruneJob& job,
@@ -148,16 +177,22 @@ std::string curve_json(const PruneJob& job,
          "\n";
 }
 
-std::string curve_picture(const PruneJob& job,
-                          const std::vector<CurvePoint>& curve) {
+Result<std::string> curve_picture(const PruneJob& job,
+                                  const std::vector<CurvePoint>& curve) {
   constexpr double kPercent = 100;
   AccuracyCurve picture{
-      .title = "Accuracy as heads are removed",
-      .subtitle = fmt::format("{} texts", curve.front().by_score.right.size()),
-      .series = {.name = fmt::format("lowest {} first", job.scores().method),
-                 .range = "95% interval"},
-      .random = {.name = fmt::format("{} random orders", job.flags().random),
-                 .range = "95% interval of the mean"}};
+      .title =
+          say({"Accuracy as heads are removed", "헤드 제거에 따른 정확도"}),
+      .subtitle =
+          say({"{} texts", "텍스트 {}개"}, curve.front().by_score.right.size()),
+      .series = {.name = say({"lowest {} first", "{} 점수가 낮은 헤드부터"},
+                             job.scores().method),
+                 .range = say({"95% confidence interval", "95% 신뢰 구간"})},
+      .random = {.name = say({"{} random orders", "무작위 순서 {}개"},
+                             job.flags().random),
+                 .range = say({"95% confidence interval of the mean",
+                               "평균의 95% 신뢰 구간"})},
+      .language = language()};
   for (const CurvePoint& point : curve) {
     const auto [low, high] = point.by_score.interval();
     picture.series.points.push_back({point.removed,

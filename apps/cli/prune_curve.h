@@ -35,7 +35,8 @@ std::string curve_text(const PruneJob& job,
                        const std::vector<CurvePoint>& curve);
 std::string curve_json(const PruneJob& job,
                        const std::vector<CurvePoint>& curve);
-std::string curve_picture(const PruneJob& job,
-                          const std::vector<CurvePoint>& curve);
+// Errors: out_of_memory.
+Result<std::string> curve_picture(const PruneJob& job,
+                                  const std::vector<CurvePoint>& curve);
 
 }  // namespace headwise::cli

@@ -29,6 +29,9 @@ Status check_options(const PruneFlags& flags) {
         "--curve is of every number of heads, expected no --keep, --remove or "
         "--max-drop");
   }
+  if (!flags.curve.empty() && !flags.export_as.empty()) {
+    return usage_error("--export needs --out DIR beside it");
+  }
   if (flags.data.empty() &&
       (!flags.curve.empty() || !flags.max_drop.empty() || flags.correct)) {
     return usage_error(fmt::format("{} needs --data FILE",
@@ -80,8 +83,13 @@ Result<PruneJob> PruneJob::create(const PruneFlags& flags,
   if (!scores) {
     return scores.error();
   }
+  auto digest = digest_of_folder(flags.model, model->encoder);
+  if (!digest) {
+    return digest.error();
+  }
   PruneJob job(flags, executor, *std::move(model), *std::move(scores),
                std::move(text));
+  job.digest_ = *std::move(digest);
   const std::string why_not = job.why_no_accuracy();
   if (!why_not.empty() && (!flags.curve.empty() || !flags.max_drop.empty())) {
     return usage_error(
@@ -124,7 +132,7 @@ std::string PruneJob::why_no_accuracy() const {
 }
 
 Journal PruneJob::journal(const std::string& output) const {
-  return Journal(output, {{"model", scores_.model_sha256},
+  return Journal(output, {{"model", digest_},
                           {"method", scores_.method},
                           {"data", text_ ? sha256_of_text(*text_->bytes) : ""},
                           {"max_tokens", flags_.max_tokens},

@@ -53,6 +53,7 @@ class PruneJob {
   LearnedModel model_;
   ImportanceFile scores_;
   std::optional<LabelledText> text_;
+  std::string digest_{};  // of all that is read of the model
 };
 
 }  // namespace headwise::cli

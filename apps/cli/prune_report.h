@@ -23,6 +23,7 @@ struct PruneReport {
   std::string out;
   std::string method;
   bool corrected = false;
+  bool full_size = false;  // removed heads are zeros, not gone
   PrunedSizes sizes{};
   std::vector<std::size_t> kept{};  // heads of each layer
   // Not given: not measured, and why.

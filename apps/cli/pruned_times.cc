@@ -101,13 +101,20 @@ class Measured {
 
 Result<PrunedTimes> measure_times(const BertEncoder& before,
                                   const BertEncoder& after, std::size_t tokens,
-                                  const Executor& executor) {
+                                  const Executor& executor,
+                                  const Progress& progress) {
   const RaggedTokens ids = tokens_of(before.config(), tokens);
   auto whole = Measured::create(before, ids, executor);
   auto pruned = Measured::create(after, ids, executor);
   if (!whole || !pruned) {
     return whole ? pruned.error() : whole.error();
   }
+  const auto show = [&](std::size_t done) {
+    if (progress) {
+      progress(done, kRounds + 1);
+    }
+  };
+  show(0);
   std::array<std::vector<double>, 4> times;
   for (std::size_t round = 0; round <= kRounds; ++round) {
     if (round == 1) {
@@ -122,6 +129,7 @@ Result<PrunedTimes> measure_times(const BertEncoder& before,
         return s.error();
       }
     }
+    show(round + 1);
   }
   return PrunedTimes{kSequences,
                      tokens,

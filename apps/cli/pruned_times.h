@@ -6,6 +6,7 @@
 #include "headwise/base/result.h"
 #include "headwise/models/bert_encoder.h"
 #include "headwise/run/executor.h"
+#include "headwise/run/progress.h"
 
 namespace headwise::cli {
 
@@ -25,9 +26,11 @@ struct PrunedTimes {
   BeforeAndAfter model;      // the whole encoder
 };
 
-// Errors: those of the encoder; out_of_memory.
+// `progress` counts rounds, the one that warms up included. Errors: those of
+// the encoder; out_of_memory.
 Result<PrunedTimes> measure_times(const BertEncoder& before,
                                   const BertEncoder& after, std::size_t tokens,
-                                  const Executor& executor);
+                                  const Executor& executor,
+                                  const Progress& progress);
 
 }  // namespace headwise::cli

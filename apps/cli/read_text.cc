@@ -23,7 +23,8 @@ std::string name_of_text(const std::string& path) {
   return path == "-" ? "standard input" : path;
 }
 
-Result<std::string> read_text(std::string_view what, const std::string& path) {
+Result<std::string> read_text(std::string_view what, const std::string& path,
+                              std::size_t most) {
   const bool standard_input = path == "-";
   std::FILE* file = standard_input ? stdin : std::fopen(path.c_str(), "rb");
   if (file == nullptr) {
@@ -32,13 +33,20 @@ Result<std::string> read_text(std::string_view what, const std::string& path) {
   std::string text;
   std::array<char, 1 << 16> piece{};
   std::size_t count = 0;
-  while ((count = std::fread(piece.data(), 1, piece.size(), file)) > 0) {
+  while (text.size() <= most &&
+         (count = std::fread(piece.data(), 1, piece.size(), file)) > 0) {
     text.append(piece.data(), count);
   }
   const Error failure = cannot_read(what, path);
   const bool failed = std::ferror(file) != 0;
   if (!standard_input) {
     std::fclose(file);
+  }
+  if (text.size() > most) {
+    return Error{ErrorCode::bad_data,
+                 fmt::format("{}: {} is longer than {} bytes, the most that is "
+                             "read",
+                             what, name_of_text(path), most)};
   }
   return failed ? Result<std::string>(failure) : std::move(text);
 }

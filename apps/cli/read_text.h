@@ -1,6 +1,7 @@
 // The user's text: from a file, or from standard input ("-").
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,8 +13,13 @@ namespace headwise::cli {
 // What messages call it: the path, or "standard input".
 std::string name_of_text(const std::string& path);
 
-// Errors: io_error; messages begin with `what`.
-Result<std::string> read_text(std::string_view what, const std::string& path);
+// More than any text that is worth reading at once; a device may have no end.
+inline constexpr std::size_t kLargestText = std::size_t{1} << 28;
+
+// Errors: io_error; bad_data for more than `most` bytes. Messages begin with
+// `what`.
+Result<std::string> read_text(std::string_view what, const std::string& path,
+                              std::size_t most = kLargestText);
 
 // The lines without their ends, LF or CR LF; the end of the last one begins no
 // other. Views of the text, but for a byte order mark.

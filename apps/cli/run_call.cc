@@ -241,7 +241,7 @@ Result<RunResult> run_operation(const RunFlags& flags,
 
 Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
                             const AttentionOptions& options) {
-  auto files = read_layer(flags.params, {.num_heads = *flags.num_heads,
+  auto files = read_layer(flags.params, {.num_heads = flags.num_heads,
                                          .num_kv_heads = flags.num_kv_heads,
                                          .scoring = flags.operation.scoring,
                                          .vdim = arrays.value.shape.back(),

@@ -143,6 +143,17 @@ Result<std::vector<NamedGradient>> named_gradients(
   return named_ones;
 }
 
+std::vector<std::string> gradient_files() {
+  std::vector<std::string> names;
+  for (const char* of :
+       {"query", "key", "value", "bias", "alibi", "score_weight", "w_q.weight",
+        "w_q.bias", "w_k.weight", "w_k.bias", "w_v.weight", "w_v.bias",
+        "w_o.weight", "w_o.bias", "w_score.weight"}) {
+    names.push_back(fmt::format("d_{}.npy", of));
+  }
+  return names;
+}
+
 Status write_gradients(const std::string& folder,
                        const std::vector<NamedGradient>& gradients) {
   std::error_code failed;

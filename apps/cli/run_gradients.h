@@ -53,6 +53,9 @@ Result<BiasGradient> make_bias_gradient(const Bias& bias);
 Result<std::vector<NamedGradient>> named_gradients(
     MultiHeadAttentionGradients gradients, const Bias& bias, bool batched);
 
+// The names of all files that write_gradients() may write.
+std::vector<std::string> gradient_files();
+
 // Makes the folder where it is missing, then writes NAME.npy for each. Errors:
 // io_error.
 Status write_gradients(const std::string& folder,

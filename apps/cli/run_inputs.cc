@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,16 @@ std::string_view axes_of(const RunFlags& flags) {
                              : "(B, L, H, D) or (L, H, D)";
 }
 
+// The shape that the file has.
+std::vector<std::size_t> given_shape(const InputArrays& arrays,
+                                     const Array& array) {
+  std::vector<std::size_t> given = array.shape;
+  if (!arrays.batched) {
+    given.erase(given.begin());
+  }
+  return given;
+}
+
 // `axes` names those after B, `expected` has it.
 Status check(const InputArrays& arrays, std::string_view name,
              const Array& array, std::vector<std::size_t> expected,
@@ -32,9 +43,8 @@ Status check(const InputArrays& arrays, std::string_view name,
   if (array.shape == expected) {
     return ok();
   }
-  std::vector<std::size_t> given = array.shape;
+  const std::vector<std::size_t> given = given_shape(arrays, array);
   if (!arrays.batched) {
-    given.erase(given.begin());
     expected.erase(expected.begin());
   }
   return Error{ErrorCode::shape_mismatch,
@@ -116,6 +126,16 @@ Status check_inputs(const RunFlags& flags, const InputArrays& arrays) {
   if (Status s = check(arrays, "--value", arrays.value, expected, axes("Dv"));
       !s) {
     return s;
+  }
+  for (const auto& [name, array, size] :
+       {std::tuple("--query", &arrays.query, "D"),
+        {"--value", &arrays.value, "Dv"}}) {
+    if (array->shape[3] == 0) {
+      return Error{
+          ErrorCode::shape_mismatch,
+          fmt::format("{} has shape ({}), expected {} of at least 1", name,
+                      fmt::join(given_shape(arrays, *array), ", "), size)};
+    }
   }
   if (key[heads] == 0 || query[heads] % key[heads] != 0) {
     return Error{ErrorCode::shape_mismatch,

@@ -25,6 +25,7 @@ struct SeenFlags {
   std::string query_lengths;
   std::string layers;
   std::optional<std::size_t> sequence;
+  std::optional<std::size_t> max_tokens;
   OperationFlags operation;
   std::vector<std::string> given;  // every option that was typed, by its name
 

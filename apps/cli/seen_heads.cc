@@ -9,6 +9,8 @@
 #include <string_view>
 
 #include "option_errors.h"
+#include "output.h"
+#include "say.h"
 
 namespace headwise::cli {
 namespace {
@@ -58,6 +60,9 @@ Status check_tensor_options(const SeenFlags& flags) {
     return refuse(flags, fmt::format("unexpected argument \"{}\": a text needs "
                                      "--model DIR beside it",
                                      *flags.text));
+  }
+  if (flags.max_tokens) {
+    return refuse(flags, "--max-tokens needs --model DIR beside it");
   }
   if (flags.query.empty() && flags.key.empty()) {
     return refuse(flags,
@@ -121,6 +126,20 @@ Result<std::vector<std::size_t>> parse_layers(const std::string& list,
   }
   std::erase_if(layers, [&](std::size_t layer) { return !wanted[layer]; });
   return layers;
+}
+
+std::string cut_text(const SeenText& text) {
+  if (text.cut_tokens == 0) {
+    return "";
+  }
+  return say({"{} tokens were cut off at the limit of {} ({}){}",
+              "최대 토큰 수 {1}개({2})를 넘는 토큰 {0}개를 잘라 냈습니다{3}"},
+             text.cut_tokens, text.max_tokens, one_line(text.max_tokens_from),
+             text.max_tokens == text.most_tokens
+                 ? ""
+                 : say({"; --max-tokens {} takes more",
+                        ". --max-tokens를 {}까지 늘릴 수 있습니다"},
+                       text.most_tokens));
 }
 
 bool is_special(std::string_view token) {

@@ -22,8 +22,12 @@ namespace headwise::cli {
 struct SeenText {
   std::optional<std::string> model{};
   std::optional<std::string> text{};
-  std::size_t cut_tokens = 0;  // of the text, that the model did not take
-  bool cross = false;          // keys of another sequence
+  std::size_t cut_tokens = 0;  // of the text, beyond max_tokens
+  std::size_t max_tokens = 0;
+  std::string max_tokens_from{};  // "--max-tokens", "max_seq_length of DIR"
+  std::size_t most_tokens = 0;    // that --max-tokens can ask for
+  bool cross = false;             // keys of another sequence: their positions
+                                  // are not those of the queries
   // Of the sequence that is shown.
   std::vector<std::string> query_labels{};
   std::vector<std::string> key_labels{};
@@ -57,6 +61,10 @@ class SeenHeads {
   SeenText text_;
   std::vector<std::size_t> layers_;
 };
+
+// How many tokens were cut off, at which limit and how to raise it; empty where
+// none were.
+std::string cut_text(const SeenText& text);
 
 // Errors: invalid_argument for options that do not go together, with the name
 // of the option; those of the files, of the model and of the text.

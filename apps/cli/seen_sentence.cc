@@ -1,10 +1,15 @@
 // The heads of a text in a model of BERT's family.
+#include <fmt/format.h>
+
 #include <array>
 #include <utility>
 
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/run/executor.h"
+#include "models/utf8.h"
+#include "option_errors.h"
 #include "outcome.h"
+#include "read_model.h"
 #include "read_text.h"
 #include "seen_heads.h"
 
@@ -29,6 +34,8 @@ class SeenSentence : public SeenHeads {
   Status visit(bool steps, const SeeLayer& see) const override;
 
  private:
+  // Errors: invalid_argument for --max-tokens.
+  Status set_limit(const SeenFlags& flags);
   Status see_layer(std::size_t number, TensorView<const float, 3> hidden,
                    bool steps, const SeeLayer& see) const;
 
@@ -38,6 +45,23 @@ class SeenSentence : public SeenHeads {
   Tensor<bool, 2> separators_;
 };
 
+Status SeenSentence::set_limit(const SeenFlags& flags) {
+  constexpr std::size_t kFewest = 2;  // [CLS] and [SEP]
+  const ModelSettings& settings = model_.settings();
+  text_.most_tokens = settings.config.max_positions;
+  text_.max_tokens = flags.max_tokens.value_or(settings.max_tokens);
+  text_.max_tokens_from =
+      flags.max_tokens
+          ? "--max-tokens"
+          : fmt::format("{} of {}", settings.max_tokens_key, flags.model);
+  if (text_.max_tokens < kFewest || text_.max_tokens > text_.most_tokens) {
+    return bad_option("--max-tokens", std::to_string(text_.max_tokens),
+                      fmt::format("{} to {}, the positions of {}", kFewest,
+                                  text_.most_tokens, flags.model));
+  }
+  return ok();
+}
+
 Status SeenSentence::read(const SeenFlags& flags, std::string text) {
   const ModelSettings& settings = model_.settings();
   auto layers = parse_layers(flags.layers, settings.config.num_layers);
@@ -45,7 +69,10 @@ Status SeenSentence::read(const SeenFlags& flags, std::string text) {
     return layers.error();
   }
   layers_ = *std::move(layers);
-  auto encoded = model_.tokenizer().encode(text, settings.max_tokens);
+  if (Status s = set_limit(flags); !s) {
+    return s;
+  }
+  auto encoded = model_.tokenizer().encode(text, text_.max_tokens);
   if (!encoded) {
     return as_data(encoded.error());
   }
@@ -134,13 +161,18 @@ Result<std::unique_ptr<SeenHeads>> read_seen_sentence(const SeenFlags& flags) {
     }
     text = *std::move(given);
   }
+  if (Status s = check_utf8(
+          *flags.text == "-" ? "text: standard input" : "the text", text);
+      !s) {
+    return s.error();
+  }
   const std::size_t threads = flags.operation.threads;
   auto executor = threads == 0 ? Result<Executor>(Executor::default_executor())
                                : Executor::with_threads(threads);
   if (!executor) {
     return executor.error();
   }
-  auto model = SentenceEncoder::read(flags.model);
+  auto model = read_model(flags.model);
   if (!model) {
     return as_data(model.error());
   }

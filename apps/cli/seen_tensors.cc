@@ -59,6 +59,11 @@ Result<Layers> read_layers(std::string_view option, const std::string& path,
   while (shape.size() < 5) {
     shape.insert(shape.begin(), 1);
   }
+  if (constexpr std::size_t kMost = 100'000; shape[0] > kMost) {
+    return Error{ErrorCode::shape_mismatch,
+                 fmt::format("{} has {} layers, expected at most {}", option,
+                             shape[0], kMost)};
+  }
   auto all = to_float<5>(*array, flags.command, option);
   if (!all) {
     return as_data(all.error());
@@ -111,6 +116,7 @@ class SeenTensors : public SeenHeads {
  private:
   Status read_statistics(const SeenFlags& flags);
   Status read_labels(const SeenFlags& flags, const AttentionShape& shape);
+  Result<AttentionSpec> spec() const;  // of the first layer
   Result<AttentionShape> shape() const;
   std::vector<TracedStep> list() const;
 
@@ -182,6 +188,14 @@ Result<std::vector<std::string>> labels_of(std::string_view option,
   return labels;
 }
 
+// Options that place the queries among the keys, as with a key/value cache: the
+// keys are then of the same sequence.
+bool relates_positions(const std::string& option) {
+  constexpr std::array<std::string_view, 4> kOptions = {
+      "--causal", "--window", "--query-start", "--alibi"};
+  return std::ranges::find(kOptions, option) != kOptions.end();
+}
+
 std::vector<std::size_t> special_of(const std::vector<std::string>& labels) {
   std::vector<std::size_t> special;
   for (std::size_t n = 0; n < labels.size(); ++n) {
@@ -192,7 +206,7 @@ std::vector<std::size_t> special_of(const std::vector<std::string>& labels) {
   return special;
 }
 
-Result<AttentionShape> SeenTensors::shape() const {
+Result<AttentionSpec> SeenTensors::spec() const {
   Extents<4> no_value = key_.layer(0, heads_first_).extents();
   no_value[3] = 0;
   auto shape = attention_shape(query_.layer(0, heads_first_).extents(),
@@ -202,7 +216,11 @@ Result<AttentionShape> SeenTensors::shape() const {
   }
   AttentionOptions asked = options();
   asked.statistics.rows = true;  // there are no values
-  const auto spec = AttentionSpec::create(*shape, asked, command_);
+  return AttentionSpec::create(*shape, asked, command_);
+}
+
+Result<AttentionShape> SeenTensors::shape() const {
+  const auto spec = this->spec();
   if (!spec) {
     return spec.error();
   }
@@ -233,7 +251,8 @@ Status SeenTensors::read_labels(const SeenFlags& flags,
   if (!keys) {
     return keys.error();
   }
-  text_.cross = shape.Lq != shape.Lkv || *queries != *keys;
+  text_.cross = (shape.Lq != shape.Lkv || *queries != *keys) &&
+                std::ranges::none_of(flags.given, relates_positions);
   text_.query_special = special_of(*queries);
   text_.key_special = special_of(*keys);
   text_.query_labels = *std::move(queries);
@@ -262,11 +281,14 @@ std::vector<TracedStep> SeenTensors::list() const {
   const auto query = query_.layer(0, heads_first_);
   const auto key = key_.layer(0, heads_first_);
   const AttentionOptions given = options();
+  const auto checked = spec();
   std::vector<TracedStep> steps =
       list_steps({.from_tokens = false,
                   .softcap = given.softcap.has_value(),
                   .bias = given.bias.given(),
                   .alibi = given.alibi.data() != nullptr,
+                  .masks = checked ? checked->mask.parts()
+                                   : std::vector<BoundMask::Part>(),
                   .B = query.extent(0),
                   .Lq = query.extent(1),
                   .Lkv = key.extent(1),

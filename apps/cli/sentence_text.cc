@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "number_format.h"
+#include "say.h"
 #include "terminal_text.h"
-#include "words.h"
 
 namespace headwise::cli {
 namespace {
@@ -20,11 +20,6 @@ constexpr std::size_t kSentenceColumns = 400;
 constexpr std::size_t kLabelColumns = 14;
 constexpr std::string_view kIndent = "    ";
 constexpr std::string_view kBetween = "   ";
-
-template <class... Args>
-std::string say(Word word, Language language, const Args&... args) {
-  return fmt::format(fmt::runtime(text_of(word, language)), args...);
-}
 
 // "101 [CLS]   4641 heads", in lines.
 std::string token_lines(const ExplainedSentence& sentence) {
@@ -110,22 +105,34 @@ std::string head_table(const TracedStep& step, std::size_t offset,
 
 }  // namespace
 
+std::string heads_text(std::size_t count, Language language) {
+  return count == 1 ? say(language, {"1 head", "헤드 1개"})
+                    : say(language, {"{} heads", "헤드 {}개"}, count);
+}
+
 std::string sentence_title(const ExplainedJob& job, Language language) {
   const ExplainedSentence& sentence = *job.sentence;
   std::string text =
-      say(Word::title_sentence, language,
+      say(language, {"Sentence: \"{}\"\n", "문장: \"{}\"\n"},
           cut_to(shown(sentence.text), kSentenceColumns)) +
-      "\n" +
-      say(Word::title_layer, language, shown(sentence.model), sentence.layer,
-          sentence.num_layers, say(Word::heads, language, job.num_heads),
-          job.embed_dim) +
-      "\n" +
-      say(Word::tokens_and_ids, language, sentence.tokens.size(),
-          job.vocab_size) +
-      "\n" + token_lines(sentence);
+      say(language,
+          {"Model {0}: layer {1} of {2} (counted from 0), {3}, embed_dim "
+           "{4}.\n",
+           "모델 {0}: 레이어 {1}(0부터 세며 전체 {2}개), {3}, embed_dim "
+           "{4}.\n"},
+          shown(sentence.model), sentence.layer, sentence.num_layers,
+          heads_text(job.num_heads, language), job.embed_dim) +
+      say(language,
+          {"{} tokens, each after its id (vocabulary {}):\n",
+           "토큰 {}개 (id 토큰 순, 어휘 크기 {}):\n"},
+          sentence.tokens.size(), job.vocab_size) +
+      token_lines(sentence);
   if (sentence.cut != 0) {
-    text += say(Word::cut_tokens, language, sentence.cut, sentence.max_tokens) +
-            "\n";
+    text += say(
+        language,
+        {"{0} more did not fit in the model's {1} tokens and were left out.\n",
+         "모델의 최대 토큰 수({1})를 넘는 토큰 {0}개는 잘라 냈습니다.\n"},
+        sentence.cut, sentence.max_tokens);
   }
   return text;
 }

@@ -9,6 +9,9 @@
 
 namespace headwise::cli {
 
+// "8 heads".
+std::string heads_text(std::size_t count, Language language);
+
 // The lines before the steps. The job is one of a sentence.
 std::string sentence_title(const ExplainedJob& job, Language language);
 

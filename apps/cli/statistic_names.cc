@@ -1,6 +1,7 @@
 #include "statistic_names.h"
 
-#include "headwise/attention/statistics_options.h"
+#include "inspect/position_statistics.h"
+#include "option_errors.h"
 
 namespace headwise::cli {
 
@@ -19,6 +20,17 @@ std::optional<std::size_t> find_statistic(std::string_view name) {
     }
   }
   return std::nullopt;
+}
+
+Status check_sort(const std::string& name, bool cross) {
+  const auto k = find_statistic(name);
+  if (!cross || !k || !compares_positions(static_cast<Statistic>(*k))) {
+    return ok();
+  }
+  return bad_option("--sort", name,
+                    "entropy, largest, first or separator for "
+                    "cross-attention, where queries and keys have no positions "
+                    "in common");
 }
 
 }  // namespace headwise::cli

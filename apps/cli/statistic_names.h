@@ -7,11 +7,17 @@
 #include <string_view>
 #include <vector>
 
+#include "headwise/base/result.h"
+
 namespace headwise::cli {
 
 // "entropy", ..., in the order of Statistic.
 std::vector<std::string> statistic_names();
 // The place of the statistic among them; none for another name.
 std::optional<std::size_t> find_statistic(std::string_view name);
+
+// Whether heads of cross-attention, or others, have the number that --sort
+// names. Errors: invalid_argument.
+Status check_sort(const std::string& name, bool cross);
 
 }  // namespace headwise::cli

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "inspect/position_statistics.h"
 #include "option_errors.h"
 #include "outcome.h"
 #include "statistic_names.h"
@@ -11,7 +13,7 @@ namespace headwise::cli {
 namespace {
 
 Status add_lines(const SeenLayer& layer, const AttentionOptions& options,
-                 std::vector<HeadLine>& lines) {
+                 bool cross, std::vector<HeadLine>& lines) {
   Extents<4> no_value = layer.key.extents();
   Extents<4> no_output = layer.query.extents();
   no_value[3] = 0;
@@ -30,7 +32,9 @@ Status add_lines(const SeenLayer& layer, const AttentionOptions& options,
                   pooled.rows(h),
                   pooled.rows_without_key(h)};
     for (std::size_t k = 0; k < kStatistics; ++k) {
-      line.mean[k] = static_cast<double>(pooled.mean(h, k));
+      line.mean[k] = cross && compares_positions(static_cast<Statistic>(k))
+                         ? std::numeric_limits<double>::quiet_NaN()
+                         : static_cast<double>(pooled.mean(h, k));
     }
     lines.push_back(line);
   }
@@ -42,6 +46,7 @@ Status add_lines(const SeenLayer& layer, const AttentionOptions& options,
 Result<HeadStats> compute_head_stats(const SeenHeads& heads,
                                      const OperationFlags& flags) {
   HeadStats stats;
+  stats.cross = heads.text().cross;
   AttentionOptions options = heads.options();
   options.statistics.rows = true;
   const auto see = [&](const SeenLayer& layer) -> Status {
@@ -51,7 +56,7 @@ Result<HeadStats> compute_head_stats(const SeenHeads& heads,
     if (layer.heads.none()) {
       return ok();
     }
-    Status s = add_lines(layer, options, stats.lines);
+    Status s = add_lines(layer, options, stats.cross, stats.lines);
     return s ? s : as_data(in_option_words(s.error(), flags));
   };
   if (Status s = heads.visit(false, see); !s) {

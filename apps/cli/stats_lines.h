@@ -18,7 +18,8 @@ namespace headwise::cli {
 struct HeadLine {
   std::size_t layer;
   std::size_t head;
-  std::array<double, kStatistics> mean;  // NaN where no query has a key
+  // NaN where no query has a key, and of numbers that mean nothing.
+  std::array<double, kStatistics> mean;
   std::int64_t queries;
   std::int64_t without_key;
 };
@@ -31,6 +32,8 @@ struct PrunedLayer {
 struct HeadStats {
   std::vector<HeadLine> lines;      // of the heads that stay
   std::vector<PrunedLayer> pruned;  // layers from which heads were taken
+  // Of cross-attention, where numbers that compare positions mean nothing.
+  bool cross = false;
 };
 
 // Errors: attention_statistics()'s, in the words of the options.

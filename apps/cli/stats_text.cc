@@ -7,8 +7,11 @@
 #include <cmath>
 
 #include "headwise/version.h"
+#include "inspect/position_statistics.h"
 #include "json/json.h"
+#include "say.h"
 #include "statistic_names.h"
+#include "terminal_text.h"
 
 namespace headwise::cli {
 namespace {
@@ -18,41 +21,58 @@ std::string pruned_text(const std::vector<PrunedLayer>& layers) {
   for (const PrunedLayer& layer : layers) {
     const std::vector<std::size_t> heads = layer.heads.pruned();
     text += layer.heads.none()
-                ? fmt::format("layer {}: all {} heads were pruned\n",
-                              layer.layer, heads.size())
-                : fmt::format("layer {}: pruned {}\n", layer.layer,
-                              fmt::join(heads, ", "));
+                ? say({"layer {}: all {} heads were pruned\n",
+                       "레이어 {}: 헤드 {}개가 모두 제거되었습니다\n"},
+                      layer.layer, heads.size())
+                : say({"layer {}: pruned {}\n", "레이어 {}: 제거된 헤드 {}\n"},
+                      layer.layer, fmt::join(heads, ", "));
   }
   return text;
+}
+
+// The columns of the table.
+std::vector<Statistic> shown_statistics(const HeadStats& stats) {
+  std::vector<Statistic> shown;
+  for (std::size_t k = 0; k < kStatistics; ++k) {
+    const auto statistic = static_cast<Statistic>(k);
+    if (!stats.cross || !compares_positions(statistic)) {
+      shown.push_back(statistic);
+    }
+  }
+  return shown;
 }
 
 }  // namespace
 
 std::string stats_table(const HeadStats& stats) {
-  std::string text = fmt::format("{:>5} {:>5}", "layer", "head");
-  for (const std::string& name : statistic_names()) {
-    text += fmt::format(" {:>9}", name);
+  const std::string layer_word = say({"layer", "레이어"});
+  const std::size_t width = columns_of(layer_word);
+  std::string text = fmt::format("{} {:>5}", layer_word, say({"head", "헤드"}));
+  const std::vector<Statistic> shown = shown_statistics(stats);
+  for (const Statistic statistic : shown) {
+    text += fmt::format(" {:>9}", name_of(statistic));
   }
   text += '\n';
   std::int64_t without_key = 0;
   std::int64_t queries = 0;
   for (const HeadLine& line : stats.lines) {
-    text += fmt::format("{:>5} {:>5}", line.layer, line.head);
-    for (std::size_t k = 0; k < kStatistics; ++k) {
-      const int digits = k == index_of(Statistic::distance) ? 2 : 4;
-      text += std::isnan(line.mean[k])
-                  ? fmt::format(" {:>9}", "-")
-                  : fmt::format(" {:>9.{}f}", line.mean[k], digits);
+    text += fmt::format("{:>{}} {:>5}", line.layer, width, line.head);
+    for (const Statistic statistic : shown) {
+      const double mean = line.mean[index_of(statistic)];
+      const int digits = statistic == Statistic::distance ? 2 : 4;
+      text += std::isnan(mean) ? fmt::format(" {:>9}", "-")
+                               : fmt::format(" {:>9.{}f}", mean, digits);
     }
     text += '\n';
     without_key = std::max(without_key, line.without_key);
     queries = std::max(queries, line.queries + line.without_key);
   }
   if (without_key != 0) {
-    text += fmt::format(
-        "{} of {} queries see no key in some head, and are in none of its "
-        "means\n",
-        without_key, queries);
+    text += say({"{} of {} queries see no key in some head and are left out of "
+                 "its means\n",
+                 "쿼리 {1}개 중 {0}개는 볼 수 있는 키가 없는 헤드가 있어 그 "
+                 "헤드의 평균에서 뺐습니다\n"},
+                without_key, queries);
   }
   return text + pruned_text(stats.pruned);
 }

@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-
-#include "words.h"
+#include "inspect/step_formula.h"
+#include "say.h"
 
 namespace headwise::cli {
 namespace {
@@ -18,23 +16,6 @@ void replace_all(std::string& text, std::string_view from,
   }
 }
 
-// The last step before this one that gives scores of some kind; empty where
-// they are no input of it.
-std::string_view scores_before(const ExplainedJob& job,
-                               const TracedStep& step) {
-  constexpr std::array<std::string_view, 6> kOrder = {
-      "scores",       "capped_scores", "biased_scores",
-      "alibi_scores", "masked_scores", "attn_weights"};
-  auto at = std::ranges::find(kOrder, step.name);
-  if (at == kOrder.begin() || at == kOrder.end()) {
-    return {};
-  }
-  do {
-    --at;
-  } while (at != kOrder.begin() && job.find(*at) == nullptr);
-  return *at;
-}
-
 // The step's words, by what the job compares queries and keys with.
 const StepInfo& info_of(const ExplainedJob& job, const TracedStep& step) {
   return job.additive && step.name == "scores" ? additive_scores_step()
@@ -42,13 +23,25 @@ const StepInfo& info_of(const ExplainedJob& job, const TracedStep& step) {
 }
 
 // Where the hidden states come from.
-std::string hidden_formula(const ExplainedSentence& sentence) {
+std::string hidden_formula(const ExplainedSentence& sentence,
+                           Language language) {
   return sentence.layer != 0
-             ? fmt::format("hidden = what layer {} gave", sentence.layer - 1)
+             ? say(language,
+                   {"hidden = output of layer {}", "hidden = 레이어 {}의 출력"},
+                   sentence.layer - 1)
              : fmt::format(
                    "hidden[b,t,:] = LayerNorm(word[id[b,t],:] + position[t,:]"
                    "{})",
                    sentence.token_types ? " + token_type[0,:]" : "");
+}
+
+// The bias of a projection is left out of the formula where there is none.
+void leave_out_bias(const ExplainedJob& job, const TracedStep& step,
+                    std::string& formula) {
+  if (!job.biased.contains(step.name)) {
+    const std::string letter = step.name == "output" ? "o" : step.name;
+    replace_all(formula, " + w_" + letter + ".bias", "");
+  }
 }
 
 }  // namespace
@@ -56,15 +49,19 @@ std::string hidden_formula(const ExplainedSentence& sentence) {
 std::string operation_of(const ExplainedJob& job, const TracedStep& step,
                          Language language) {
   if (step.name == "output" && !job.out_proj) {
-    return std::string(text_of(Word::no_out_proj, language));
+    return say(language,
+               {"no output projection: the merged heads are the output",
+                "출력 투영이 없습니다: 이어 붙인 헤드가 그대로 출력입니다"});
   }
   if (step.name == "v" && !job.value_proj) {
-    return std::string(text_of(Word::no_value_proj, language));
+    return say(language, {"no value projection: the values as they are",
+                          "밸류 투영이 없습니다: 밸류를 그대로 씁니다"});
   }
   return std::string(info_of(job, step).operation(language));
 }
 
-std::string formula_of(const ExplainedJob& job, const TracedStep& step) {
+std::string formula_of(const ExplainedJob& job, const TracedStep& step,
+                       Language language) {
   if (step.name == "output" && !job.out_proj) {
     return "output = merged";
   }
@@ -74,36 +71,11 @@ std::string formula_of(const ExplainedJob& job, const TracedStep& step) {
                             : "v = embedded";
   }
   if (step.name == "hidden") {
-    return hidden_formula(*job.sentence);
+    return hidden_formula(*job.sentence, language);
   }
-  std::string formula(info_of(job, step).formula);
-  if (!job.biased.contains(step.name)) {
-    replace_all(formula, " + w_" + step.name + ".bias", "");
-    if (step.name == "output") {
-      replace_all(formula, " + w_o.bias", "");
-    }
-  }
-  if (job.sentence) {
-    for (const std::string_view side : {"query @", "key @", "value @"}) {
-      replace_all(formula, side, "hidden @");
-    }
-  } else if (job.from_tokens) {
-    replace_all(formula, "query @", "embedded @");
-    replace_all(formula, "key @", job.cross ? "embedded_kv @" : "embedded @");
-    replace_all(formula, "value @", job.cross ? "embedded_kv @" : "embedded @");
-  }
-  if (const std::string_view scores = scores_before(job, step);
-      !scores.empty()) {
-    replace_all(formula, " scores", " " + std::string(scores));
-    replace_all(formula, "(scores", "(" + std::string(scores));
-  }
-  if (job.group() != 1 && (step.name == "scores" || step.name == "context")) {
-    const std::string head = fmt::format("_heads[b,floor(h/{}),j", job.group());
-    replace_all(formula, "_heads[b,h,j", head);
-  }
-  if (step.name == "context" && job.find("dropped_weights") != nullptr) {
-    replace_all(formula, "attn_weights", "dropped_weights");
-  }
+  std::string formula =
+      step_formula(info_of(job, step), job.steps, job.group(), language);
+  leave_out_bias(job, step, formula);
   if (!job.batched) {
     replace_all(formula, "[b,", "[");
   }

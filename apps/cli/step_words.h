@@ -11,6 +11,7 @@ namespace headwise::cli {
 
 std::string operation_of(const ExplainedJob& job, const TracedStep& step,
                          Language language);
-std::string formula_of(const ExplainedJob& job, const TracedStep& step);
+std::string formula_of(const ExplainedJob& job, const TracedStep& step,
+                       Language language = Language::en);
 
 }  // namespace headwise::cli

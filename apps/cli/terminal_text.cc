@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 namespace headwise::cli {
 namespace {
@@ -80,14 +79,49 @@ std::size_t width_of(char32_t code) {
   return is_in(kNoWidth, code) ? 0 : 1;
 }
 
+bool is_control(char32_t code) {
+  return code < 0x20 || (code >= 0x7F && code < 0xA0);
+}
+
+// A byte that begins no UTF-8 is none, either.
+bool is_shown(const Character& character) {
+  const auto [code, bytes] = character;
+  return !is_control(code) && !is_in(kDirection, code) &&
+         (bytes > 1 || code < 0x80);
+}
+
+bool all_shown(std::string_view text) {
+  while (!text.empty() && is_shown(first_of(text))) {
+    text.remove_prefix(first_of(text).bytes);
+  }
+  return text.empty();
+}
+
+// $'a\x1b[b'
+std::string escaped_word(std::string_view text) {
+  std::string word = "$'";
+  while (!text.empty()) {
+    const Character first = first_of(text);
+    for (const char c : text.substr(0, first.bytes)) {
+      if (!is_shown(first)) {
+        word += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+        continue;
+      }
+      word += c == '\'' || c == '\\' ? "\\" : "";
+      word += c;
+    }
+    text.remove_prefix(first.bytes);
+  }
+  return word + "'";
+}
+
 }  // namespace
 
 std::string shown(std::string_view text) {
   std::string safe;
   while (!text.empty()) {
     const auto [code, bytes] = first_of(text);
-    const bool control = code < 0x20 || (code >= 0x7F && code < 0xA0);
-    if (control) {
+    if (is_control(code)) {
       safe += fmt::format("\\x{:02x}", static_cast<unsigned>(code));
     } else if (is_in(kDirection, code)) {
       safe += fmt::format("\\u{{{:x}}}", static_cast<unsigned>(code));
@@ -132,14 +166,14 @@ std::string cut_to(std::string_view text, std::size_t columns) {
 }
 
 std::string shell_word(const std::string& text) {
-  const bool plain =
-      !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
-        return std::isalnum(c) != 0 ||
-               std::string_view("-_./,=+:@").find(static_cast<char>(c)) !=
-                   std::string_view::npos;
-      });
-  if (plain) {
+  constexpr std::string_view kPlain =
+      "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_./,=+:@";
+  if (!text.empty() &&
+      text.find_first_not_of(kPlain) == std::string_view::npos) {
     return text;
+  }
+  if (!all_shown(text)) {
+    return escaped_word(text);
   }
   std::string quoted = "'";
   for (const char c : text) {

@@ -21,7 +21,8 @@ std::string beginning_of(std::string_view text, std::size_t columns);
 // The text, or where it is longer the beginning of it and "...".
 std::string cut_to(std::string_view text, std::size_t columns);
 
-// As a word of a shell: in single quotes unless it is plain.
+// As a word of a shell: in single quotes unless it is plain, and in $'...' with
+// \x1b for bytes that a terminal would obey or could not show.
 std::string shell_word(const std::string& text);
 
 }  // namespace headwise::cli

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "inspect/axis_step.h"
+#include "say.h"
+#include "terminal_text.h"
 
 namespace headwise::cli {
 namespace {
@@ -36,6 +38,16 @@ double largest(const std::vector<double>& a, const std::vector<double>& b) {
     }
   }
   return top;
+}
+
+// ---- Words. ----
+
+std::string step_word() { return say({"step", "스텝"}); }
+
+std::string attention_word() { return say({"attention", "어텐션"}); }
+
+std::string uniform_words() {
+  return say({"uniform attention weights", "균등 어텐션 가중치"});
 }
 
 // ---- The picture. ----
@@ -82,10 +94,10 @@ std::string axes(double top, std::size_t steps) {
         kLeft + static_cast<double>(n) / 4 * kWidth, kTop + kHeight + 20,
         steps * n / 4);
   }
-  return text + fmt::format(
-                    "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">"
-                    "step</text>\n",
-                    kLeft + kWidth / 2, kTop + kHeight + 40);
+  return text +
+         fmt::format(
+             "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
+             kLeft + kWidth / 2, kTop + kHeight + 40, step_word());
 }
 
 std::string key(double x, std::string_view style, std::string_view label) {
@@ -108,13 +120,18 @@ std::string curve_svg(const TrainCurve& curve) {
              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" "
              "height=\"{1}\" viewBox=\"0 0 {0} {1}\" role=\"img\" "
              "font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n"
-             "<title>Loss of task {2} over {3} steps</title>\n"
+             "<title>{2}</title>\n"
              "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
-             "<text x=\"{4}\" y=\"18\" font-size=\"14\">{2}: cross-entropy of "
-             "each batch</text>\n",
-             width, height, curve.task, curve.losses.size(), kLeft) +
-         key(kLeft, kModelStyle, "attention") +
-         key(kLeft + 140, kUniformStyle, "uniform attention weights") +
+             "<text x=\"{3}\" y=\"18\" font-size=\"14\">{4}</text>\n",
+             width, height,
+             say({"Loss of task {} over {} steps", "과제 {}의 손실, {}스텝"},
+                 curve.task, curve.losses.size()),
+             kLeft,
+             say({"{}: cross-entropy of each batch",
+                  "{}: 배치별 교차 엔트로피"},
+                 curve.task)) +
+         key(kLeft, kModelStyle, attention_word()) +
+         key(kLeft + 140, kUniformStyle, uniform_words()) +
          axes(top, curve.losses.size()) +
          polyline(uniform, top, kUniformStyle) +
          polyline(model, top, kModelStyle) + "</svg>\n";
@@ -139,7 +156,8 @@ std::string curve_text(const TrainCurve& curve, std::size_t columns) {
   };
   plot(uniform, 'o');
   plot(model, '*');
-  std::string text = "loss: * attention, o uniform attention weights\n";
+  std::string text = say({"loss: * {}, o {}\n", "손실: * {}, o {}\n"},
+                         attention_word(), uniform_words());
   for (std::size_t row = 0; row < kRows; ++row) {
     const bool labelled = row == 0 || row == kRows - 1;
     const std::string label = labelled
@@ -148,9 +166,9 @@ std::string curve_text(const TrainCurve& curve, std::size_t columns) {
     const std::size_t end = rows[row].find_last_not_of(' ') + 1;
     text += label + "|" + rows[row].substr(0, end) + "\n";
   }
-  const std::string steps = fmt::format("step {}", curve.losses.size());
-  const std::size_t gap =
-      model.size() > steps.size() + 1 ? model.size() - steps.size() - 1 : 1;
+  const std::string steps = say({"step {}", "{}스텝"}, curve.losses.size());
+  const std::size_t taken = columns_of(steps) + 1;
+  const std::size_t gap = model.size() > taken ? model.size() - taken : 1;
   return text + std::string(kLabel + 1, ' ') + "0" + std::string(gap, ' ') +
          steps + "\n";
 }

@@ -2,15 +2,14 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "headwise/interop/atomic_file.h"
+#include "interop/folder.h"
 #include "resumed_checkpoint.h"
 #include "terminal_text.h"
 #include "train_curve.h"
@@ -19,6 +18,12 @@ namespace headwise::cli {
 namespace {
 
 constexpr std::size_t kSequences = 4;  // in tokens.txt
+
+// In the order in which they are looked for.
+std::vector<std::string> result_files() {
+  return {std::string(kCheckpointFile), "params.npz", "tokens.txt",
+          "target_tokens.txt", "curve.svg"};
+}
 
 Status write_text(const std::string& path, const std::string& text) {
   return write_file_atomically(path, std::as_bytes(std::span(text)));
@@ -67,7 +72,7 @@ TrainSettings settings_of(const TrainFlags& flags,
 }  // namespace
 
 std::string checkpoint_path(const std::string& folder) {
-  return folder + "/checkpoint.npz";
+  return fmt::format("{}/{}", folder, kCheckpointFile);
 }
 
 Result<TrainRun> start_run(const TrainFlags& flags) {
@@ -90,13 +95,50 @@ Result<TrainRun> start_run(const TrainFlags& flags) {
   return run;
 }
 
-Status make_folder(const std::string& folder) {
-  constexpr mode_t kAll = 0777;  // less the umask
-  if (::mkdir(folder.c_str(), kAll) == 0 || errno == EEXIST) {
-    return ok();
+bool resumes_in_place(const LearnFlags& flags) {
+  return !flags.resume.empty() && are_one_folder(flags.resume, flags.out);
+}
+
+FilePlan files_of(const TrainFlags& flags) {
+  FilePlan plan;
+  if (!flags.resume.empty() && !resumes_in_place(flags)) {
+    plan.input("--resume", checkpoint_path(flags.resume));
   }
-  return Error{ErrorCode::io_error,
-               fmt::format("--out {}: {}", folder, std::strerror(errno))};
+  plan.outputs_in("--out", flags.out, result_files(), /*parents=*/false);
+  if (flags.json) {
+    plan.printed("--json");
+  }
+  return plan;
+}
+
+Outcome check_earlier_result(const TrainFlags& flags) {
+  if (flags.force || resumes_in_place(flags)) {
+    return {};
+  }
+  for (const std::string& name : result_files()) {
+    if (is_regular_file(flags.out + "/" + name)) {
+      return usage(fmt::format(
+          "--out is {}, which holds the {} of an earlier run: expected another "
+          "folder, --resume to continue that run, or --force to replace it",
+          flags.out, name));
+    }
+  }
+  return {};
+}
+
+Status begin_results(const TrainFlags& flags) {
+  if (Status s = make_folder("--out", flags.out); !s) {
+    return s;
+  }
+  for (const std::string& name :
+       resumes_in_place(flags) ? std::vector<std::string>() : result_files()) {
+    const std::string path = flags.out + "/" + name;
+    const bool is_there = kind_of_entry(path) != EntryKind::nothing;
+    if (Status s = is_there ? remove_file("--out", path) : ok(); !s) {
+      return s;
+    }
+  }
+  return ok();
 }
 
 Status write_results(const TrainRun& run, const std::string& folder) {
@@ -125,12 +167,12 @@ std::string explain_command(const TrainRun& run, const std::string& folder) {
   const auto in_folder = [&](std::string_view name) {
     return shell_word(fmt::format("{}/{}", folder, name));
   };
-  return fmt::format(
-      "headwise explain --params {} --num-heads {} --tokens {}{} --heads {}",
-      in_folder("params.npz"), TrainRun::num_heads(), in_folder("tokens.txt"),
-      run.task().cross ? " --target-tokens " + in_folder("target_tokens.txt")
-                       : "",
-      in_folder("heads.svg"));
+  return fmt::format("headwise explain --params {} --tokens {}{} --heads {}",
+                     in_folder("params.npz"), in_folder("tokens.txt"),
+                     run.task().cross
+                         ? " --target-tokens " + in_folder("target_tokens.txt")
+                         : "",
+                     in_folder("heads.svg"));
 }
 
 }  // namespace headwise::cli

@@ -10,6 +10,7 @@
 #include "json/json.h"
 #include "output.h"
 #include "progress_bar.h"
+#include "say.h"
 #include "train_files.h"
 #include "train_run.h"
 
@@ -40,8 +41,9 @@ std::string json_of_step(const TrainRun& run) {
 // end.
 Outcome train(const TrainFlags& flags, const Executor& executor, TrainRun& run,
               const Streams& streams) {
-  ProgressBar bar("train");
+  ProgressBar bar("train", "steps");
   const Progress progress = bar.progress();
+  bool has_begun = false;  // a run that fails before leaves no folder
   while (run.steps() < flags.steps) {
     if (Status s = run.step(executor); !s) {
       return failure_of(s.error());
@@ -53,7 +55,10 @@ Outcome train(const TrainFlags& flags, const Executor& executor, TrainRun& run,
     if (run.steps() % kStepsACheckpoint != 0 && run.steps() != flags.steps) {
       continue;
     }
-    if (Status s = run.write_checkpoint_to(checkpoint_path(flags.out)); !s) {
+    Status s = has_begun ? ok() : begin_results(flags);
+    has_begun = true;
+    s = s ? run.write_checkpoint_to(checkpoint_path(flags.out)) : s;
+    if (!s) {
       return failure_to_write(s.error());
     }
     if (flags.json) {
@@ -82,23 +87,36 @@ std::string json_of(const TrainRun& run, const Report& report) {
 
 std::string text_of(const TrainRun& run, const Report& report) {
   const TrainScore& score = report.score;
-  return fmt::format(
-      "{}: {}.\n\n{}\n"
-      "After {} steps ({:.1f} s), on sequences not trained on:\n"
-      "  attention                  accuracy {:.3f}, loss {:.3f}\n"
-      "  uniform attention weights  accuracy {:.3f}, loss {:.3f}\n"
-      "Attention weight on the key that holds the answer, by head: {:.2f}\n"
-      "The heads share the questions: {}, in one head or another. To see it:\n"
-      "  {}\n",
-      run.task().name, run.task().about, curve_text(run.curve(), kColumns),
+  return say(
+      {"{}: {}.\n\n{}\n"
+       "After {} steps ({:.1f} s), on sequences not trained on:\n"
+       "  attention                  accuracy {:.3f}, loss {:.3f}\n"
+       "  uniform attention weights  accuracy {:.3f}, loss {:.3f}\n"
+       "Attention weight on the key that holds the answer, per head: {:.2f}\n"
+       "The heads divide the questions among them: {}, in one head or another. "
+       "To see it:\n  {}\n",
+       "{}: {}.\n\n{}\n"
+       "{}스텝({:.1f}초) 뒤, 학습에 쓰지 않은 시퀀스에서:\n"
+       "  어텐션              정확도 {:.3f}, 손실 {:.3f}\n"
+       "  균등 어텐션 가중치  정확도 {:.3f}, 손실 {:.3f}\n"
+       "정답이 있는 키의 어텐션 가중치(헤드별): {:.2f}\n"
+       "헤드들이 질문을 나누어 맡습니다. 어느 헤드에서는 {}. 직접 보려면:\n"
+       "  {}\n"},
+      run.task().name, say(run.task().about), curve_text(run.curve(), kColumns),
       run.steps(), report.seconds, score.accuracy, score.loss,
       report.uniform.accuracy, report.uniform.loss,
-      fmt::join(score.on_answer, " "), run.task().pattern, report.explain);
+      fmt::join(score.on_answer, " "), say(run.task().pattern), report.explain);
 }
 
 }  // namespace
 
 Outcome run_train(const TrainFlags& flags, const Streams& streams) {
+  if (Outcome failed = files_of(flags).check()) {
+    return failed;
+  }
+  if (Outcome failed = check_earlier_result(flags)) {
+    return failed;
+  }
   auto executor = flags.threads == 0
                       ? Result<Executor>(Executor::default_executor())
                       : Executor::with_threads(flags.threads);
@@ -108,9 +126,6 @@ Outcome run_train(const TrainFlags& flags, const Streams& streams) {
   auto run = start_run(flags);
   if (!run) {
     return failure_of(run.error());
-  }
-  if (Status s = make_folder(flags.out); !s) {
-    return failure_to_write(s.error());
   }
   const auto start = std::chrono::steady_clock::now();
   if (Outcome failed = train(flags, *executor, *run, streams)) {

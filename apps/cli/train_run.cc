@@ -154,8 +154,6 @@ Result<TrainBatch> TrainRun::unseen_sequences(std::size_t count) const {
   return make_batch(*settings_.task, settings_.seed, kFirstUnseen, count);
 }
 
-std::size_t TrainRun::num_heads() { return kModel.num_heads; }
-
 Result<TrainScore> TrainRun::score(const Executor& executor) const {
   return score_of(model_, executor);
 }
@@ -202,6 +200,9 @@ Status TrainRun::write_params_to(const std::string& path) const {
   std::erase_if(params, [](const auto& param) {
     return param.first.starts_with("classifier.");
   });
+  const auto num_heads = static_cast<std::int64_t>(kModel.num_heads);
+  params.emplace("num_heads",
+                 TensorView<const std::int64_t, 1>(&num_heads, {1}));
   return write_npz(path, params);
 }
 

@@ -59,7 +59,8 @@ class TrainRun {
 
   // Errors: those of write_checkpoint() and write_npz().
   Status write_checkpoint_to(const std::string& path) const;
-  // The layer and its embedding, as `headwise explain` reads them.
+  // The layer, its number of heads and its embedding, as `headwise explain`
+  // reads them.
   Status write_params_to(const std::string& path) const;
 
   // The first of those that scores are taken on. Errors: out_of_memory.
@@ -67,7 +68,6 @@ class TrainRun {
 
   const TrainTask& task() const { return *settings_.task; }
   Scoring scoring() const { return settings_.scoring; }
-  static std::size_t num_heads();
   std::uint64_t steps() const { return losses_.size(); }
   TrainCurve curve() const {
     return {settings_.task->name, losses_, uniform_losses_};

@@ -26,6 +26,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/steps/tokens.h"
+#include "say.h"
 
 namespace headwise::cli {
 
@@ -42,9 +43,9 @@ class Draws;
 
 struct TrainTask {
   std::string_view name;
-  std::string_view about;    // one line
-  std::string_view pattern;  // what a head that has learned it does
-  bool cross;                // encoder-decoder: target tokens ask
+  Sentence<> about;    // one line
+  Sentence<> pattern;  // what a head that has learned it does
+  bool cross;          // encoder-decoder: target tokens ask
   std::size_t key_length;
   std::size_t query_length;
   void (*fill)(Draws& draws, const TaskSequence& sequence);

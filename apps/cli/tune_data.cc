@@ -35,10 +35,11 @@ Result<TuneData> read_tune_data(const TuneFlags& flags) {
   TuneData data{.text = *std::move(text)};
   data.labels = distinct_labels(data.text);
   if (data.labels.size() < 2) {
-    return Error{ErrorCode::bad_data,
-                 fmt::format("--data: every label of {} is {}, expected at "
-                             "least two different ones",
-                             name_of_text(flags.data), data.labels.front())};
+    return Error{
+        ErrorCode::bad_data,
+        fmt::format("--data: every label of {} is {}, expected at "
+                    "least two different ones",
+                    name_of_text(flags.data), label_text(data.labels.front()))};
   }
   auto targets = targets_of("--data", data.text, data.labels);
   if (!targets) {

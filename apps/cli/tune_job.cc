@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <string>
 #include <utility>
 
+#include "file_plan.h"
 #include "headwise/models/write_model.h"
+#include "interop/folder.h"
+#include "interop/new_folder.h"
+#include "model_out.h"
 #include "output.h"
 #include "progress_bar.h"
+#include "read_model.h"
 #include "train_files.h"
 #include "tune_data.h"
 #include "tune_report.h"
@@ -48,7 +52,8 @@ class TuneJob {
       : flags_(flags),
         streams_(streams),
         executor_(executor),
-        data_(std::move(data)) {}
+        data_(std::move(data)),
+        has_checkpoint_(resumes_in_place(flags)) {}
 
   Outcome train_classifier();
   Outcome train_all();
@@ -65,13 +70,14 @@ class TuneJob {
                           const LabelProbe& probe) const;
   Result<TuneRun> start(SentenceEncoder encoder, const Checkpoint& checkpoint);
   Outcome take_steps(TuneRun& run);
-  Outcome finish(const ModelChanges& changes);
+  Outcome finish(ModelChanges changes);
 
   const TuneFlags& flags_;
   const Streams& streams_;
   const Executor& executor_;
   TuneData data_;
   TuneReport report_;
+  bool has_checkpoint_ = false;  // in --out, of this run
 };
 
 Result<RaggedTokens> TuneJob::tokenize(const SentenceEncoder& encoder) {
@@ -88,20 +94,20 @@ Result<RaggedTokens> TuneJob::tokenize(const SentenceEncoder& encoder) {
 
 Result<LabelProbe> TuneJob::classifier_of(const SentenceEncoder& encoder) {
   const Stopwatch stopwatch(report_.seconds);
-  ProgressBar bar("embed");
+  ProgressBar bar("embed", "texts");
   return train_probe(encoder, data_.text, options(bar.progress()));
 }
 
 Result<Answers> TuneJob::measure(const SentenceEncoder& encoder,
                                  const LabelProbe& probe) const {
-  ProgressBar bar("test");
+  ProgressBar bar("test", "texts");
   return answers_of(encoder, probe, data_.measured(), options(bar.progress()));
 }
 
 // ---- The classifier alone. ----
 
 Outcome TuneJob::train_classifier() {
-  const auto encoder = SentenceEncoder::read(flags_.model);
+  const auto encoder = read_model(flags_.model);
   if (!encoder) {
     return failure_of(as_data(encoder.error()));
   }
@@ -153,7 +159,7 @@ Result<TuneRun> TuneJob::start(SentenceEncoder encoder,
 // A checkpoint every 25 steps and at the end.
 Outcome TuneJob::take_steps(TuneRun& run) {
   const Stopwatch stopwatch(report_.seconds);
-  ProgressBar bar("train");
+  ProgressBar bar("train", "steps");
   const Progress progress = bar.progress();
   while (run.steps() < run.total_steps()) {
     if (Status s = run.step(executor_); !s) {
@@ -167,9 +173,13 @@ Outcome TuneJob::take_steps(TuneRun& run) {
         run.steps() != run.total_steps()) {
       continue;
     }
-    if (Status s = run.write_checkpoint_to(checkpoint_path(flags_.out)); !s) {
+    // Made only now: a run that fails before leaves no folder.
+    Status s = make_folder("--out", flags_.out);
+    s = s ? run.write_checkpoint_to(checkpoint_path(flags_.out)) : s;
+    if (!s) {
       return failure_to_write(s.error());
     }
+    has_checkpoint_ = true;
     if (flags_.json) {
       if (Outcome failed = print(streams_.out, json_of_step(run))) {
         return failed;
@@ -189,8 +199,7 @@ Outcome TuneJob::train_all() {
     }
     checkpoint = *std::move(read);
   }
-  auto encoder =
-      SentenceEncoder::read(flags_.model, {.use = BertUse::training});
+  auto encoder = read_model(flags_.model, BertUse::training);
   if (!encoder) {
     return failure_of(as_data(encoder.error()));
   }
@@ -214,13 +223,18 @@ Outcome TuneJob::train_all() {
   report_.steps = run->steps();
   report_.epoch_losses = run->epoch_losses();
   report_.after = *std::move(after);
-  return finish(
-      {.params = run->encoder().encoder().params(), .probe = &run->probe()});
+  ModelChanges changes{.params = run->encoder().encoder().params(),
+                       .probe = &run->probe()};
+  if (has_checkpoint_) {
+    changes.keep.emplace_back(kCheckpointFile);
+  }
+  return finish(std::move(changes));
 }
 
 // ---- Both. ----
 
-Outcome TuneJob::finish(const ModelChanges& changes) {
+Outcome TuneJob::finish(ModelChanges changes) {
+  changes.keep_other_files = flags_.force;
   if (Status s = write_model(flags_.model, flags_.out, changes); !s) {
     return failure_to_write(s.error());
   }
@@ -241,14 +255,37 @@ Outcome wrong_values(const TuneFlags& flags) {
                     "[CLS] and [SEP]",
                     *flags.max_tokens, kFewestTokens));
   }
-  std::error_code none;
-  if (std::filesystem::equivalent(flags.model, flags.out, none)) {
-    return usage(
-        fmt::format("--out is {}, expected another folder than "
-                    "--model's",
-                    flags.out));
-  }
   return {};
+}
+
+FilePlan files_of(const TuneFlags& flags) {
+  FilePlan plan;
+  plan.input("--model", flags.model);
+  plan.input("--data", flags.data);
+  plan.input("--test", flags.test);
+  if (!flags.resume.empty() && !resumes_in_place(flags)) {
+    plan.input("--resume", checkpoint_path(flags.resume));
+  }
+  if (flags.trains_all()) {
+    plan.outputs_in("--out", flags.out, {std::string(kCheckpointFile)},
+                    /*parents=*/false);
+  }
+  plan.replaced_folder("--out", flags.out, /*parents=*/false);
+  if (flags.json) {
+    plan.printed("--json");
+  }
+  return plan;
+}
+
+Outcome check_files(const TuneFlags& flags) {
+  recover_folder(flags.out);
+  if (Outcome failed = files_of(flags).check()) {
+    return failed;
+  }
+  return check_model_out({.folder = flags.out,
+                          .source = flags.model,
+                          .force = flags.force,
+                          .replaces_models = resumes_in_place(flags)});
 }
 
 }  // namespace
@@ -256,6 +293,9 @@ Outcome wrong_values(const TuneFlags& flags) {
 Outcome run_tune(const TuneFlags& flags, const Streams& streams) {
   if (Outcome wrong = wrong_values(flags)) {
     return wrong;
+  }
+  if (Outcome failed = check_files(flags)) {
+    return failed;
   }
   const auto executor = flags.threads == 0
                             ? Result<Executor>(Executor::default_executor())
@@ -266,9 +306,6 @@ Outcome run_tune(const TuneFlags& flags, const Streams& streams) {
   auto data = read_tune_data(flags);
   if (!data) {
     return failure_of(data.error());
-  }
-  if (Status s = make_folder(flags.out); !s) {
-    return failure_to_write(s.error());
   }
   TuneJob job(flags, streams, *executor, *std::move(data));
   return flags.trains_all() ? job.train_all() : job.train_classifier();

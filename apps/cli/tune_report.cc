@@ -5,7 +5,9 @@
 
 #include "json/json.h"
 #include "read_text.h"
+#include "say.h"
 #include "terminal_text.h"
+#include "translation.h"
 
 namespace headwise::cli {
 namespace {
@@ -25,38 +27,51 @@ Json json_of_change(const AccuracyChange& change) {
       {"change", change.change}, {"low", change.low}, {"high", change.high}};
 }
 
-std::string encode_command(const TuneFlags& flags) {
-  return fmt::format(
-      "headwise encode --model {} sentences.txt --out embeddings.npy",
-      shell_word(flags.out));
+std::string classify_command(const TuneFlags& flags) {
+  return fmt::format("headwise classify --model {} sentences.txt",
+                     shell_word(flags.out));
 }
 
 std::string training_text(const TuneFlags& flags, const TuneReport& report) {
   if (!flags.trains_all()) {
-    return fmt::format(
-        "The classifier learned from their embeddings in {} steps ({:.1f} s); "
-        "the encoder is the source's.\n",
-        report.steps, report.seconds);
+    return say({"Trained the classifier on their embeddings: {} steps ({:.1f} "
+                "s); encoder unchanged.\n",
+                "임베딩으로 분류기를 학습했습니다: {}스텝({:.1f}초). 인코더는 "
+                "그대로입니다.\n"},
+               report.steps, report.seconds);
   }
-  return fmt::format(
-      "Encoder and classifier learned in {} steps ({:.1f} s); the loss of each "
-      "epoch: {:.4f}\n",
+  return say(
+      {"Trained encoder and classifier: {} steps ({:.1f} s); loss of "
+       "each epoch: {:.4f}\n",
+       "인코더와 분류기를 학습했습니다: {}스텝({:.1f}초). 에포크별 손실: "
+       "{:.4f}\n"},
       report.steps, report.seconds, fmt::join(report.epoch_losses, " "));
 }
 
 std::string cut_text(const TuneReport& report) {
   return report.cut == 0 ? ""
-                         : fmt::format(", {} of them cut to {} tokens",
-                                       report.cut, report.max_tokens);
+                         : say({", {} of them cut to {} tokens",
+                                ", 그중 {}개는 토큰 {}개로 자름"},
+                               report.cut, report.max_tokens);
 }
 
 std::string measured_text(const TuneFlags& flags, const TuneData& data) {
   return data.test
-             ? fmt::format("On the {} texts of {}:\n", data.test->texts.size(),
-                           name_of_text(flags.test))
-             : fmt::format(
-                   "On the training data only, which says little "
-                   "of other texts (--test FILE):\n");
+             ? say({"On the {} texts of {}:\n", "{1}의 텍스트 {0}개에서:\n"},
+                   data.test->texts.size(),
+                   shown(in_language(name_of_text(flags.test))))
+             : say({"On the training data only, which says little about other "
+                    "texts (--test FILE):\n",
+                    "학습 데이터로만 측정했으므로 다른 텍스트에 대해서는 알기 "
+                    "어렵습니다(--test FILE):\n"});
+}
+
+// What `before` is the accuracy of.
+std::string baseline_text(const TuneFlags& flags) {
+  return flags.trains_all()
+             ? say({"the classifier alone, encoder unchanged",
+                    "인코더는 그대로 두고 분류기만 학습"})
+             : say({"always the most common label", "항상 가장 흔한 레이블"});
 }
 
 }  // namespace
@@ -85,25 +100,32 @@ std::string json_of(const TuneFlags& flags, const TuneData& data,
        {"before", before},
        {"after", json_of_answers(report.after)},
        {"change", json_of_change(change_between(report.before, report.after))},
-       {"next", encode_command(flags)}});
+       {"next", classify_command(flags)}});
 }
 
 std::string text_of(const TuneFlags& flags, const TuneData& data,
                     const TuneReport& report) {
   const AccuracyChange change = change_between(report.before, report.after);
-  return fmt::format("{} texts of {} labels ({}){}.\n", data.text.texts.size(),
-                     data.labels.size(), fmt::join(data.labels, ", "),
-                     cut_text(report)) +
+  return say({"{} texts of {} labels ({}){}.\n",
+              "텍스트 {}개, 레이블 {}개({}){}.\n"},
+             data.text.texts.size(), data.labels.size(),
+             labels_text(data.labels), cut_text(report)) +
          training_text(flags, report) + "\n" + measured_text(flags, data) +
-         fmt::format(
-             "  before  accuracy {}: {}\n"
-             "  after   accuracy {}\n"
-             "  change  {:+.1f} points ({:+.1f} to {:+.1f})\n"
-             "In brackets: the interval of 95 of 100.\n\n"
-             "{} is a model folder with the classifier. To use it:\n  {}\n",
-             accuracy_text(report.before), report.compared_with,
+         say({"  before  accuracy {}: {}\n"
+              "  after   accuracy {}\n"
+              "  change  {:+.1f} points ({:+.1f} to {:+.1f})\n"
+              "95% confidence interval in brackets.\n\n",
+              "  이전  정확도 {}: {}\n"
+              "  이후  정확도 {}\n"
+              "  변화  {:+.1f}%p ({:+.1f}~{:+.1f})\n"
+              "괄호 안은 95% 신뢰 구간입니다.\n\n"},
+             accuracy_text(report.before), baseline_text(flags),
              accuracy_text(report.after), 100 * change.change, 100 * change.low,
-             100 * change.high, flags.out, encode_command(flags));
+             100 * change.high) +
+         say({"{} is a model folder with the classifier. To use it:\n  {}\n",
+              "{}에 분류기를 포함한 모델 폴더를 저장했습니다. 사용하려면:\n"
+              "  {}\n"},
+             shown(flags.out), classify_command(flags));
 }
 
 }  // namespace headwise::cli

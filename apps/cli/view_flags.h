@@ -16,12 +16,13 @@ struct ViewFlags {
   std::string png;
   std::string head;  // "LAYER.HEAD"
   std::string sort;
-  std::string lang;
   bool json = false;
   bool open = false;
   bool no_elements = false;
   std::string typed;  // the whole command line
 
+  // Whether the page is made: --open alone makes a temporary file.
+  bool page() const { return !out.empty() || open; }
   bool pictures() const { return !svg.empty() || !png.empty(); }
 };
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "inspect/position_statistics.h"
 #include "inspect/view_layer.h"
 #include "option_errors.h"
 
@@ -135,6 +136,17 @@ Status draw_layer(const SeenLayer& seen, const AttentionOptions& options,
   return ok();
 }
 
+// Of cross-attention: numbers that mean nothing there.
+void leave_out_positions(std::vector<DrawnHead>& heads) {
+  for (DrawnHead& head : heads) {
+    for (std::size_t k = 0; k < kStatistics; ++k) {
+      if (compares_positions(static_cast<Statistic>(k))) {
+        head.pooled.mean[k].reset();
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Result<HeadName> parse_head(const std::string& text) {
@@ -177,6 +189,9 @@ Result<DrawnHeads> compute_heads(const SeenHeads& heads, std::size_t sequence,
   if (whole && !drawn.whole) {
     return bad_option("--head", fmt::format("{}.{}", whole->layer, whole->head),
                       "a head of the layers that are shown");
+  }
+  if (heads.text().cross) {
+    leave_out_positions(drawn.heads);
   }
   std::ranges::sort(drawn.heads, {}, [](const DrawnHead& head) {
     return std::pair(head.name.layer, head.name.head);

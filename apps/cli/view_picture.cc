@@ -8,6 +8,7 @@
 
 #include "headwise/inspect/heads_grid_svg.h"
 #include "headwise/inspect/heads_svg.h"
+#include "say.h"
 #include "statistic_names.h"
 
 namespace headwise::cli {
@@ -65,18 +66,19 @@ std::string subtitle_of(const SeenText& text) {
 Result<std::string> view_picture(const SeenText& text, const DrawnHeads& drawn,
                                  const std::optional<HeadName>& whole,
                                  const PictureWords& words, double zoom) {
+  const bool fit = text.key_labels.size() > kMostKeysOfFullScale;
   if (whole) {
-    const std::string_view title =
-        words.language == Language::ko ? "{}: {}번 층" : "{}: layer {}";
     return heads_svg(
         {.attn_weights = drawn.whole->attn_weights.view(),
          .allowed = drawn.whole->allowed.view(),
          .query_labels = text.query_labels,
          .key_labels = text.key_labels,
-         .title = fmt::format(fmt::runtime(title), words.title, whole->layer),
+         .title = say(words.language, {"{}: layer {}", "{}: 레이어 {}"},
+                      words.title, whole->layer),
          .first_head = whole->head,
          .language = words.language,
-         .zoom = zoom});
+         .zoom = zoom,
+         .fit = fit});
   }
   std::vector<GridHead> heads;
   for (const std::size_t n : order_of(drawn.heads, words.sort)) {
@@ -88,7 +90,8 @@ Result<std::string> view_picture(const SeenText& text, const DrawnHeads& drawn,
                          .title = words.title,
                          .subtitle = subtitle_of(text),
                          .language = words.language,
-                         .zoom = zoom});
+                         .zoom = zoom,
+                         .fit = fit});
 }
 
 }  // namespace headwise::cli

@@ -23,6 +23,13 @@ std::size_t query_blocks(std::size_t queries) {
   return (queries + kQueryBlock - 1) / kQueryBlock;
 }
 
+// Room for the shares of a head's blocks of queries on the batch axis. That of
+// a ragged batch follows its rows, however long the longest sequence is.
+std::size_t share_blocks(const AttentionShape& shape) {
+  return shape.offsets.ragged() ? first_share_block(shape.B, shape.query_rows())
+                                : query_blocks(shape.Lq);
+}
+
 // What one worker computes in.
 struct WorkerMemory {
   // So many heads and blocks of queries are its own.
@@ -44,13 +51,13 @@ struct Memory {
       : order(arena.take<std::size_t>(spec.shape.B)),
         d_slopes(gradients.alibi.data() == nullptr
                      ? nullptr
-                     : arena.take<float>(spec.shape.B, spec.shape.Hq,
-                                         spec.shape.Lq)),
-        d_score_weights(gradients.score_weight.data() == nullptr
-                            ? nullptr
-                            : arena.take<float>(spec.shape.B, spec.shape.Hq,
-                                                query_blocks(spec.shape.Lq),
-                                                spec.shape.D)),
+                     : arena.take<float>(spec.shape.batches(), spec.shape.Hq,
+                                         spec.shape.query_rows())),
+        d_score_weights(
+            gradients.score_weight.data() == nullptr
+                ? nullptr
+                : arena.take<float>(spec.shape.batches(), spec.shape.Hq,
+                                    share_blocks(spec.shape), spec.shape.D)),
         heads(make_array<GradientHead>(arena, schedule.whole_heads ? 0 : 1,
                                        spec.shape)),
         blocks(make_array<GradientBlock>(
@@ -67,9 +74,9 @@ struct Memory {
     return schedule.whole_heads || gradients.bias.data() != nullptr ? 1 : 0;
   }
 
-  std::size_t* order;      // the sequences, those with most work first
-  float* d_slopes;         // (B, Hq, Lq)
-  float* d_score_weights;  // (B, Hq, blocks of queries, D)
+  std::size_t* order;  // the sequences, those with most work first
+  float* d_slopes;     // of BlockShares, as the next
+  float* d_score_weights;
   std::span<GradientHead> heads;
   std::span<GradientBlock> blocks;
   std::span<WorkerMemory> workers;
@@ -85,10 +92,12 @@ class Call {
         inputs_(inputs),
         gradients_(gradients),
         memory_(memory),
-        shares_{{memory.d_slopes, {spec.shape.B, spec.shape.Hq, spec.shape.Lq}},
-                {memory.d_score_weights,
-                 {spec.shape.B, spec.shape.Hq, query_blocks(spec.shape.Lq),
-                  spec.shape.D}}} {}
+        shares_{
+            {memory.d_slopes,
+             {spec.shape.batches(), spec.shape.Hq, spec.shape.query_rows()}},
+            {memory.d_score_weights,
+             {spec.shape.batches(), spec.shape.Hq, share_blocks(spec.shape),
+              spec.shape.D}}} {}
 
   void run() const {
     const AttentionShape& shape = spec_.shape;
@@ -237,8 +246,9 @@ class Call {
     for (std::size_t h = 0; h < spec_.shape.Hq; ++h) {
       float sum = 0;
       for (std::size_t b = 0; b < spec_.shape.B; ++b) {
-        for (std::size_t i = 0; i < spec_.shape.sequence(b).Lq; ++i) {
-          sum += shares_.slopes(b, h, i);
+        const SequencePlace place = spec_.shape.sequence(b);
+        for (std::size_t i = 0; i < place.Lq; ++i) {
+          sum += shares_.slopes(place.batch, h, place.first_query + i);
         }
       }
       gradients_.alibi(h) = std::isnan(sum) ? kNaN : sum;
@@ -252,9 +262,10 @@ class Call {
       for (std::size_t c = 0; c < spec_.shape.D; ++c) {
         float sum = 0;
         for (std::size_t b = 0; b < spec_.shape.B; ++b) {
-          const std::size_t blocks = query_blocks(spec_.shape.sequence(b).Lq);
-          for (std::size_t n = 0; n < blocks; ++n) {
-            sum += shares_.score_weight(b, h, n, c);
+          const SequencePlace place = spec_.shape.sequence(b);
+          const std::size_t first = first_share_block(spec_.shape, b);
+          for (std::size_t n = 0; n < query_blocks(place.Lq); ++n) {
+            sum += shares_.score_weight(place.batch, h, first + n, c);
           }
         }
         gradients_.score_weight(h, c) = std::isnan(sum) ? kNaN : sum;

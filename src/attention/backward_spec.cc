@@ -3,6 +3,7 @@
 #include <string>
 
 #include "attention/check_inputs.h"
+#include "attention/check_memory.h"
 #include "base/check.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -152,6 +153,12 @@ Result<AttentionSpec> backward_spec(const BackwardInputsOf<T>& inputs,
     return spec;
   }
   if (Status s = check_gradients(*spec, inputs, gradients); !s) {
+    return s.error();
+  }
+  if (Status s =
+          check_backward_memory(*spec, inputs, Footprint(inputs.d_attn_weights),
+                                gradients, Footprint(gradients.score_weight));
+      !s) {
     return s.error();
   }
   return spec;

@@ -8,7 +8,8 @@
 namespace headwise::inline HEADWISE_ABI {
 
 // Errors: those of AttentionSpec::create() and check_inputs(); shape_mismatch,
-// invalid_argument for a gradient of what was not given.
+// invalid_argument for a gradient of what was not given, and for one in the
+// memory of something else.
 template <class T>
 Result<AttentionSpec> backward_spec(const BackwardInputsOf<T>& inputs,
                                     const AttentionGradientsOf<T>& gradients,

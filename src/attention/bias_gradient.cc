@@ -145,7 +145,9 @@ class Sum {
 
 std::size_t bias_tasks(const AttentionSpec& spec,
                        const TensorView<float, 4>& d_bias) {
-  return d_bias.extent(0) * d_bias.extent(1) * query_ranges(spec, d_bias);
+  return d_bias.extent(3) == 0
+             ? 0
+             : d_bias.extent(0) * d_bias.extent(1) * query_ranges(spec, d_bias);
 }
 
 void bias_gradient(const AttentionSpec& spec, const BackwardInputs& inputs,

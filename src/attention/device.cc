@@ -1,13 +1,14 @@
 #include "headwise/attention/device.h"
 
 #include <initializer_list>
-#include <new>
 #include <string>
 #include <utility>
 
+#include "attention/check_memory.h"
 #include "attention/device_backend.h"
 #include "attention/inputs.h"
 #include "base/check.h"
+#include "base/out_of_memory.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -197,35 +198,36 @@ DeviceAttentionPlan& DeviceAttentionPlan::operator=(
 DeviceAttentionPlan::~DeviceAttentionPlan() = default;
 
 Result<DeviceAttentionPlan> DeviceAttentionPlan::create(
-    const AttentionShape& shape, DType dtype, const AttentionOptions& options) {
+    const AttentionShape& shape, DType dtype,
+    const AttentionOptions& options) try {
   if (Status s = check_device_options(options, dtype); !s) {
     return s.error();
   }
-  try {
-    AttentionOptions checked = options;
-    checked.device = {};  // the spec is that of the CPU's call
-    auto spec = AttentionSpec::create(shape, checked);
-    if (!spec) {
-      return spec.error();
-    }
-    auto backend = make_device_backend(*spec, dtype, options.device);
-    if (!backend) {
-      return backend.error();
-    }
-    return DeviceAttentionPlan(*std::move(spec), dtype, *std::move(backend));
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::out_of_memory,
-                 "attention: the plan needs more memory than there is"};
+  AttentionOptions checked = options;
+  checked.device = {};  // the spec is that of the CPU's call
+  auto spec = AttentionSpec::create(shape, checked);
+  if (!spec) {
+    return spec.error();
   }
+  auto backend = make_device_backend(*spec, dtype, options.device);
+  if (!backend) {
+    return backend.error();
+  }
+  return DeviceAttentionPlan(*std::move(spec), dtype, *std::move(backend));
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 template <class T>
 Status DeviceAttentionPlan::run(const DeviceInputs<T>& inputs,
-                                const DeviceOutputs<T>& outputs) const {
+                                const DeviceOutputs<T>& outputs) const try {
   if (Status s = check_type<T>("attention", dtype_); !s) {
     return s;
   }
   if (Status s = check_forward(spec_, inputs, outputs); !s) {
+    return s;
+  }
+  if (Status s = check_forward_memory(spec_, inputs, outputs); !s) {
     return s;
   }
   return backend_->forward(
@@ -234,16 +236,23 @@ Status DeviceAttentionPlan::run(const DeviceInputs<T>& inputs,
        spec_.attn_weights == AttnWeights::none ? TensorView<float, 4>()
                                                : outputs.attn_weights,
        outputs.lse, outputs.softmax_rows, outputs.statistics});
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 template <class T>
 Status DeviceAttentionPlan::run_backward(
     const DeviceBackwardInputs<T>& inputs,
-    const DeviceGradients<T>& gradients) const {
+    const DeviceGradients<T>& gradients) const try {
   if (Status s = check_type<T>("attention_backward", dtype_); !s) {
     return s;
   }
   if (Status s = check_backward(spec_, inputs, gradients); !s) {
+    return s;
+  }
+  const Footprint none{TensorView<const float, 1>()};
+  if (Status s = check_backward_memory(spec_, inputs, none, gradients, none);
+      !s) {
     return s;
   }
   return backend_->backward(
@@ -251,6 +260,8 @@ Status DeviceAttentionPlan::run_backward(
        bytes_of(inputs.output), inputs.softmax_rows, bytes_of(inputs.d_output),
        bytes_of(gradients.query), bytes_of(gradients.key),
        bytes_of(gradients.value), gradients.bias, gradients.alibi});
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 namespace {
@@ -272,18 +283,22 @@ Result<DeviceAttentionPlan> plan_of(const Inputs& inputs,
 template <class T>
 Status attention(TensorView<const T, 4> query, TensorView<const T, 4> key,
                  TensorView<const T, 4> value, const DeviceOutputs<T>& outputs,
-                 const AttentionOptions& options) {
+                 const AttentionOptions& options) try {
   const DeviceInputs<T> inputs = {query, key, value};
   const auto plan = plan_of<T>(inputs, options);
   return plan ? plan->run(inputs, outputs) : plan.error();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 template <class T>
 Status attention_backward(const DeviceBackwardInputs<T>& inputs,
                           const DeviceGradients<T>& gradients,
-                          const AttentionOptions& options) {
+                          const AttentionOptions& options) try {
   const auto plan = plan_of<T>(inputs, options);
   return plan ? plan->run_backward(inputs, gradients) : plan.error();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 #define HEADWISE_DEVICE_TYPE(T)                                              \

@@ -1,5 +1,6 @@
 #include "headwise/attention/forward.h"
 
+#include "base/out_of_memory.h"
 #include "headwise/attention/plan.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -8,7 +9,7 @@ Status attention(TensorView<const float, 4> query,
                  TensorView<const float, 4> key,
                  TensorView<const float, 4> value,
                  const AttentionOutputs& outputs,
-                 const AttentionOptions& options) {
+                 const AttentionOptions& options) try {
   const auto shape =
       attention_shape(query.extents(), key.extents(), value.extents());
   if (!shape) {
@@ -19,6 +20,8 @@ Status attention(TensorView<const float, 4> query,
     return plan.error();
   }
   return plan->run(query, key, value, outputs);
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Status attention(TensorView<const float, 4> query,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attention/empty_row.h"
+#include "attention/row_gradient.h"
 #include "attention/score_terms.h"
 #include "kernels/dropout_tile.h"
 #include "kernels/score_terms.h"
@@ -120,20 +121,26 @@ void GradientBlock::begin(const QueryRange& range, const BackwardInputs& inputs,
 }
 
 void GradientBlock::load_rows(TensorView<const float, 4> softmax_rows) {
-  empty_ = 0;
+  left_out_ = 0;
+  uniform_ = 0;
   std::fill_n(max_, kQueryBlock, 0.0f);
   std::fill_n(reciprocal_, kQueryBlock, 0.0f);
   for (std::size_t n = 0; n < range_.count; ++n) {
     const std::size_t row = place_.first_query + range_.first + n;
     const float sum = softmax_rows(place_.batch, range_.h, row, 1);
+    const std::uint64_t bit = std::uint64_t{1} << n;
+    if (!has_gradient(spec_, *inputs_, range_.b, range_.h, range_.first + n)) {
+      left_out_ |= bit;
+      continue;
+    }
     if (sum == 0) {
-      empty_ |= std::uint64_t{1} << n;
+      left_out_ |= bit;
+      uniform_ |= spec_.empty_rows == EmptyRow::uniform ? bit : 0;
       continue;
     }
     max_[n] = softmax_rows(place_.batch, range_.h, row, 0);
     reciprocal_[n] = 1 / sum;
   }
-  uniform_ = spec_.empty_rows == EmptyRow::uniform ? empty_ : 0;
 }
 
 Tile GradientBlock::tile_of(const GradientHead& head, std::size_t block) const {
@@ -165,7 +172,7 @@ void GradientBlock::fill_words(const Tile& tile, TileKind kind, std::size_t n,
                                const GradientScratch& own) const {
   const Part own_part = part(n);
   const std::uint64_t all = low_bits(own_part.queries);
-  const std::uint64_t empty = (empty_ >> own_part.first) & all;
+  const std::uint64_t left_out = (left_out_ >> own_part.first) & all;
   const std::uint64_t uniform = (uniform_ >> own_part.first) & all;
   kernels::MaskWord* allowed = own.allowed + n * kKeyBlock;
   kernels::MaskWord* read = own.read + n * kKeyBlock;
@@ -175,7 +182,7 @@ void GradientBlock::fill_words(const Tile& tile, TileKind kind, std::size_t n,
     std::fill_n(allowed, tile.keys, kind == TileKind::full ? all : 0);
   }
   for (std::size_t k = 0; k < tile.keys; ++k) {
-    allowed[k] &= ~empty;
+    allowed[k] &= ~left_out;
     read[k] = allowed[k] | uniform;
   }
 }
@@ -210,7 +217,7 @@ void GradientBlock::add_given(const GradientHead& head,
     const Tile whole = tile_of(head, block);
     const TileKind kind =
         whole.keys == 0 ? TileKind::empty : spec_.mask.classify(whole);
-    const bool masked = kind != TileKind::full || empty_ != 0;
+    const bool masked = kind != TileKind::full || left_out_ != 0;
     for (std::size_t n = 0; kind != TileKind::empty && n < parts(); ++n) {
       const Part own_part = part(n);
       const Tile tile = tile_of(whole, own_part);
@@ -276,10 +283,11 @@ GradientBlock::Gradients GradientBlock::differentiate(
   const Tile whole = tile_of(head, block);
   const TileKind kind =
       whole.keys == 0 ? TileKind::empty : spec_.mask.classify(whole);
-  if (kind == TileKind::empty && uniform_ == 0) {
+  const bool all_left_out = left_out_ == low_bits(range_.count);
+  if ((kind == TileKind::empty || all_left_out) && uniform_ == 0) {
     return {};
   }
-  const bool masked = kind != TileKind::full || empty_ != 0;
+  const bool masked = kind != TileKind::full || left_out_ != 0;
   for (std::size_t n = 0; n < parts(); ++n) {
     const Part own_part = part(n);
     const Tile tile = tile_of(whole, own_part);
@@ -388,7 +396,8 @@ void GradientBlock::finish(const AttentionGradients& gradients,
   }
   for (std::size_t n = 0; shares.slopes.data() != nullptr && n < range_.count;
        ++n) {
-    shares.slopes(range_.b, range_.h, range_.first + n) = d_slopes_[n];
+    shares.slopes(place_.batch, range_.h,
+                  place_.first_query + range_.first + n) = d_slopes_[n];
   }
   if (shares.score_weight.data() != nullptr) {
     store_share(shares.score_weight);
@@ -417,12 +426,14 @@ void GradientBlock::store_query(TensorView<float, 4> d_query) const {
 }
 
 void GradientBlock::store_share(TensorView<float, 4> score_weight) const {
+  const std::size_t block =
+      first_share_block(spec_.shape, range_.b) + range_.first / kQueryBlock;
   for (std::size_t c = 0; c < spec_.shape.D; ++c) {
     float sum = 0;
     for (std::size_t n = 0; n < range_.count; ++n) {
       sum += d_w_[n * row_size(spec_.shape.D) + c];
     }
-    score_weight(range_.b, range_.h, range_.first / kQueryBlock, c) = sum;
+    score_weight(place_.batch, range_.h, block, c) = sum;
   }
 }
 

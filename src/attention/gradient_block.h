@@ -33,11 +33,25 @@ struct GradientScratch {
 };
 
 // What each block of queries leaves, to be summed over all of them in order; no
-// view: not wanted.
+// view: not wanted. The extents of the batch axis and of the rows are those of
+// the query.
 struct BlockShares {
   TensorView<float, 3> slopes;        // (B, Hq, Lq)
   TensorView<float, 4> score_weight;  // (B, Hq, blocks, D)
 };
+
+// Where the blocks of a ragged sequence begin among all blocks of the batch: a
+// sequence whose first query is row `first` has `b` sequences before it, each
+// with at most one block that is not full.
+inline std::size_t first_share_block(std::size_t b, std::size_t first) {
+  return first / kernels::kQueryBlock + b;
+}
+inline std::size_t first_share_block(const AttentionShape& shape,
+                                     std::size_t b) {
+  return shape.offsets.ragged()
+             ? first_share_block(b, shape.sequence(b).first_query)
+             : 0;
+}
 
 class GradientBlock {
  public:
@@ -115,9 +129,9 @@ class GradientBlock {
   // The queries see no key outside [begin, end).
   std::size_t visible_begin_ = 0;
   std::size_t visible_end_ = 0;
-  // One bit a query: it has no key, and reads all values for that.
-  std::uint64_t empty_ = 0;
-  std::uint64_t uniform_ = 0;
+  // One bit per query. Left out: it has no key, or nothing depends on it.
+  std::uint64_t left_out_ = 0;
+  std::uint64_t uniform_ = 0;  // of these, reads all values
   bool query_finite_ = true;
   bool d_output_finite_ = true;
   float* q_t_;         // (parts, D, lanes), times TileScores' factor

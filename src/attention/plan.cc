@@ -1,12 +1,13 @@
 #include "headwise/attention/plan.h"
 
-#include <new>
 #include <string>
 #include <utility>
 
 #include "attention/check_inputs.h"
+#include "attention/check_memory.h"
 #include "attention/kernel.h"
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "headwise/kernels/targets.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -16,33 +17,33 @@ AttentionPlan::AttentionPlan(AttentionSpec spec)
       schedule_(schedule_of(spec_)),
       workspace_bytes_(headwise::workspace_bytes(spec_, schedule_)) {}
 
-Result<AttentionPlan> AttentionPlan::create(const AttentionShape& shape,
-                                            const AttentionOptions& options) {
+Result<AttentionPlan> AttentionPlan::create(
+    const AttentionShape& shape, const AttentionOptions& options) try {
   if (Status s = check_target(); !s) {
     return s.error();
   }
-  try {
-    auto spec = AttentionSpec::create(shape, options);
-    if (!spec) {
-      return spec.error();
-    }
-    return AttentionPlan(*std::move(spec));
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::out_of_memory,
-                 "attention: the plan needs more memory than there is"};
+  auto spec = AttentionSpec::create(shape, options);
+  if (!spec) {
+    return spec.error();
   }
+  return AttentionPlan(*std::move(spec));
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Status AttentionPlan::run(TensorView<const float, 4> query,
                           TensorView<const float, 4> key,
                           TensorView<const float, 4> value,
                           const AttentionOutputs& outputs,
-                          Workspace& workspace) const {
+                          Workspace& workspace) const try {
   const AttentionInputsOf<float> inputs{query, key, value};
   if (Status s = check_inputs(spec_.shape, inputs, "attention"); !s) {
     return s;
   }
   if (Status s = check_outputs(spec_, outputs); !s) {
+    return s;
+  }
+  if (Status s = check_forward_memory(spec_, inputs, outputs); !s) {
     return s;
   }
   if (workspace.bytes() < workspace_bytes_) {
@@ -52,17 +53,21 @@ Status AttentionPlan::run(TensorView<const float, 4> query,
   }
   forward_kernel(spec_, schedule_, inputs, outputs, workspace.data());
   return ok();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Status AttentionPlan::run(TensorView<const float, 4> query,
                           TensorView<const float, 4> key,
                           TensorView<const float, 4> value,
-                          const AttentionOutputs& outputs) const {
+                          const AttentionOutputs& outputs) const try {
   auto workspace = Workspace::create(workspace_bytes_);
   if (!workspace) {
     return workspace.error();
   }
   return run(query, key, value, outputs, *workspace);
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -200,9 +200,10 @@ void QueryTile::store_lse(TensorView<float, 3> lse) const {
 void QueryTile::store_softmax_rows(TensorView<float, 4> rows) const {
   for (std::size_t n = 0; n < range_.count; ++n) {
     const std::size_t row = place_.first_query + range_.first + n;
-    rows(place_.batch, range_.h, row, 0) = state_.max[n];
-    rows(place_.batch, range_.h, row, 1) =
-        std::isnan(state_.sum[n]) ? kNaN : state_.sum[n];
+    // The maximum of such a row may be any NaN, or a number.
+    const bool is_nan = std::isnan(state_.sum[n]);
+    rows(place_.batch, range_.h, row, 0) = is_nan ? kNaN : state_.max[n];
+    rows(place_.batch, range_.h, row, 1) = is_nan ? kNaN : state_.sum[n];
   }
 }
 

@@ -1,10 +1,10 @@
 #include "headwise/attention/reference.h"
 
-#include <new>
-
+#include "attention/check_memory.h"
 #include "attention/ragged_weights.h"
 #include "attention/reference_row.h"
 #include "attention/reference_rows.h"
+#include "base/out_of_memory.h"
 #include "steps/rows.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -61,7 +61,7 @@ Status reference_attention(TensorView<const T, 4> query,
                            TensorView<const T, 4> key,
                            TensorView<const T, 4> value,
                            const AttentionOutputsOf<T>& outputs,
-                           const AttentionOptions& options) {
+                           const AttentionOptions& options) try {
   const auto shape =
       attention_shape(query.extents(), key.extents(), value.extents());
   if (!shape) {
@@ -74,13 +74,15 @@ Status reference_attention(TensorView<const T, 4> query,
   if (Status s = check_outputs(*spec, outputs); !s) {
     return s;
   }
-  try {
-    reference_rows<T>(*spec, {query, key, value}, outputs);
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::out_of_memory,
-                 "attention: a row of scores needs more memory than there is"};
+  if (Status s = check_forward_memory(
+          *spec, AttentionInputsOf<T>{query, key, value}, outputs);
+      !s) {
+    return s;
   }
+  reference_rows<T>(*spec, {query, key, value}, outputs);
   return ok();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 template void reference_rows(const AttentionSpec&,

@@ -1,9 +1,10 @@
 #include <cmath>
-#include <new>
 #include <vector>
 
 #include "attention/backward_spec.h"
 #include "attention/reference_row.h"
+#include "attention/row_gradient.h"
+#include "base/out_of_memory.h"
 #include "headwise/attention/reference.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -12,7 +13,7 @@ namespace {
 template <class T, std::size_t Rank>
 void clear(TensorView<T, Rank> view, std::size_t axis = 0,
            std::ptrdiff_t offset = 0) {
-  if (view.data() == nullptr) {
+  if (view.data() == nullptr || view.size() == 0) {
     return;
   }
   if (axis == Rank) {
@@ -44,7 +45,7 @@ class Gradients {
     clear(out_.alibi);
     clear(out_.score_weight);
     const auto& shape = spec_.shape;
-    for (std::size_t b = 0; b < shape.B; ++b) {
+    for (std::size_t b = 0; shape.Lq != 0 && b < shape.B; ++b) {
       for (std::size_t h = 0; h < shape.Hq; ++h) {
         for (std::size_t i = 0; i < shape.sequence(b).Lq; ++i) {
           add_row(b, h, i);
@@ -55,6 +56,9 @@ class Gradients {
 
  private:
   void add_row(std::size_t b, std::size_t h, std::size_t i) {
+    if (!has_gradient(spec_, in_, b, h, i)) {
+      return;
+    }
     const SequencePlace place = spec_.shape.sequence(b);
     ReferenceRow<T> row(spec_, b, h, i);
     row.normalised(operands_);
@@ -183,19 +187,15 @@ class Gradients {
 template <class T>
 Status reference_attention_backward(const BackwardInputsOf<T>& inputs,
                                     const AttentionGradientsOf<T>& gradients,
-                                    const AttentionOptions& options) {
-  try {
-    const auto spec = backward_spec(inputs, gradients, options);
-    if (!spec) {
-      return spec.error();
-    }
-    Gradients<T>(*spec, inputs, gradients).run();
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::out_of_memory,
-                 "attention_backward: a row of scores needs more memory than "
-                 "there is"};
+                                    const AttentionOptions& options) try {
+  const auto spec = backward_spec(inputs, gradients, options);
+  if (!spec) {
+    return spec.error();
   }
+  Gradients<T>(*spec, inputs, gradients).run();
   return ok();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 template Status reference_attention_backward<float>(

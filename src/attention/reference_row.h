@@ -32,9 +32,10 @@ class ReferenceRow {
     if (out.softmax_rows.data() != nullptr) {
       constexpr double kLog2E = 0x1.71547652b82fep+0;
       const std::size_t row = place_.first_query + i_;
+      const bool is_nan = std::isnan(sum_);
       out.softmax_rows(place_.batch, h_, row, 0) =
-          max_ * static_cast<T>(kLog2E);
-      out.softmax_rows(place_.batch, h_, row, 1) = sum_;
+          is_nan ? kNan : max_ * static_cast<T>(kLog2E);
+      out.softmax_rows(place_.batch, h_, row, 1) = is_nan ? kNan : sum_;
     }
     if (spec_.attn_weights == AttnWeights::per_head) {
       store(out.attn_weights);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "headwise/steps/scores.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -86,7 +87,7 @@ Status check_score_weight(const AttentionOptions& options,
 
 Result<AttentionSpec> AttentionSpec::create(const AttentionShape& tensors,
                                             const AttentionOptions& options,
-                                            std::string_view operation) {
+                                            std::string_view operation) try {
   if (options.head_gates.data() != nullptr) {
     return value_error(operation, "head_gates", "given",
                        "none: the heads of a layer have gates");
@@ -157,11 +158,13 @@ Result<AttentionSpec> AttentionSpec::create(const AttentionShape& tensors,
       options.attn_weights,
       *std::move(statistics),
       options.executor ? options.executor : &Executor::default_executor()};
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<AttentionShape> attention_shape(const Extents<4>& query,
                                        const Extents<4>& key,
-                                       const Extents<4>& value) {
+                                       const Extents<4>& value) try {
   const auto [B, Lq, Hq, D] = query;
   const std::size_t Lkv = key[1];
   const std::size_t Hkv = key[2];
@@ -177,11 +180,13 @@ Result<AttentionShape> attention_shape(const Extents<4>& query,
     return s.error();
   }
   return AttentionShape{B, Hq, Hkv, Lq, Lkv, D, Dv, {}};
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 template <class T>
 Status check_outputs(const AttentionSpec& spec,
-                     const AttentionOutputsOf<T>& outputs) {
+                     const AttentionOutputsOf<T>& outputs) try {
   const AttentionShape& shape = spec.shape;
   const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = shape;
   const std::size_t batches = shape.batches();
@@ -219,6 +224,8 @@ Status check_outputs(const AttentionSpec& spec,
   return check_shape("attention", "lse", outputs.lse.extents(),
                      offsets.ragged() ? "(1, Hq, queries)" : "(B, Hq, Lq)",
                      {{batches, Hq, rows}});
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 template Status check_outputs(const AttentionSpec&,

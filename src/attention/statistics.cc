@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/out_of_memory.h"
 #include "headwise/attention/plan.h"
 #include "kernels/gradient_tile.h"
 
@@ -65,7 +66,7 @@ Status make(Tensor<T, Rank>& tensor, bool wanted,
 }  // namespace
 
 Result<AttentionStatistics> AttentionStatistics::create(
-    const AttentionSpec& spec) {
+    const AttentionSpec& spec) try {
   const StatisticsOptions& wanted = spec.statistics.wanted();
   const AttentionShape& shape = spec.shape;
   const std::size_t B = shape.batches();
@@ -86,6 +87,8 @@ Result<AttentionStatistics> AttentionStatistics::create(
     }
   }
   return made;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 StatisticsViews AttentionStatistics::views() {
@@ -97,7 +100,7 @@ StatisticsViews AttentionStatistics::views() {
 }
 
 Result<PooledStatistics> pool_statistics(TensorView<const float, 4> rows,
-                                         const AttentionSpec& spec) {
+                                         const AttentionSpec& spec) try {
   const AttentionShape& shape = spec.shape;
   auto mean = Tensor<float, 2>::create({shape.Hq, kStatistics});
   auto counted = Tensor<std::int64_t, 1>::create({shape.Hq});
@@ -111,7 +114,8 @@ Result<PooledStatistics> pool_statistics(TensorView<const float, 4> rows,
                           *std::move(without_key)};
   for (std::size_t h = 0; h < shape.Hq; ++h) {
     Pool pool;
-    for (std::size_t b = 0; b < shape.B; ++b) {
+    // Empty sequences may be too many to visit.
+    for (std::size_t b = 0; shape.Lq != 0 && b < shape.B; ++b) {
       const SequencePlace place = shape.sequence(b);
       const std::size_t queries = spec.statistics.queries(b);
       for (std::size_t i = 0; i < queries; ++i) {
@@ -125,12 +129,14 @@ Result<PooledStatistics> pool_statistics(TensorView<const float, 4> rows,
     pool.store(h, pooled);
   }
   return pooled;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<AttentionStatistics> attention_statistics(
     TensorView<const float, 4> query, TensorView<const float, 4> key,
     TensorView<const float, 4> value, const AttentionOutputs& outputs,
-    const AttentionOptions& options) {
+    const AttentionOptions& options) try {
   const auto shape =
       attention_shape(query.extents(), key.extents(), value.extents());
   if (!shape) {
@@ -158,6 +164,8 @@ Result<AttentionStatistics> attention_statistics(
     statistics->pooled = *std::move(pooled);
   }
   return statistics;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

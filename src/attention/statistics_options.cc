@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -46,7 +47,7 @@ std::string_view name_of(Statistic statistic) {
 Result<BoundStatistics> BoundStatistics::bind(const StatisticsOptions& options,
                                               const AttentionShape& shape,
                                               const QueryStart& query_start,
-                                              std::string_view operation) {
+                                              std::string_view operation) try {
   if (options.top_keys > kMostTopKeys) {
     return value_error(operation, "top_keys", std::to_string(options.top_keys),
                        "at most 64");
@@ -68,6 +69,8 @@ Result<BoundStatistics> BoundStatistics::bind(const StatisticsOptions& options,
   bound.query_start_ = query_start;
   bound.shape_ = shape;
   return bound;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 std::size_t BoundStatistics::queries(std::size_t b) const {
@@ -76,7 +79,7 @@ std::size_t BoundStatistics::queries(std::size_t b) const {
              : static_cast<std::size_t>(options_.query_lengths(b));
 }
 
-Status BoundStatistics::check_views(const StatisticsViews& views) const {
+Status BoundStatistics::check_views(const StatisticsViews& views) const try {
   const std::size_t B = shape_.batches();
   const std::size_t Hq = shape_.Hq;
   const std::size_t Lq = shape_.query_rows();
@@ -105,6 +108,8 @@ Status BoundStatistics::check_views(const StatisticsViews& views) const {
     }
   }
   return ok();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "base/out_of_memory.h"
 #include "headwise/steps/scores.h"
 #include "headwise/steps/weigh.h"
 
@@ -74,22 +75,34 @@ Status allocate(const AttentionSpec& spec, AttentionSteps& steps) {
 }
 
 // Scores -> scores with softcap, bias and ALiBi, as far as they are asked for.
-TensorView<const float, 4> add_terms(const AttentionSpec& spec,
-                                     AttentionSteps& steps, TraceSink* trace) {
+Result<TensorView<const float, 4>> add_terms(const AttentionSpec& spec,
+                                             AttentionSteps& steps,
+                                             TraceSink* trace) {
   TensorView<const float, 4> last = std::as_const(steps.scores).view();
   if (spec.softcap) {
-    apply_softcap(last, *spec.softcap, steps.capped_scores.view(),
-                  *spec.executor);
+    if (Status s = apply_softcap(last, *spec.softcap,
+                                 steps.capped_scores.view(), *spec.executor);
+        !s) {
+      return s.error();
+    }
     last = std::as_const(steps.capped_scores).view();
     tell(trace, "capped_scores", kScoreAxes, last);
   }
   if (spec.bias.given()) {
-    add_bias(last, spec.bias, steps.biased_scores.view(), *spec.executor);
+    if (Status s = add_bias(last, spec.bias, steps.biased_scores.view(),
+                            *spec.executor);
+        !s) {
+      return s.error();
+    }
     last = std::as_const(steps.biased_scores).view();
     tell(trace, "biased_scores", kScoreAxes, last);
   }
   if (spec.alibi.given()) {
-    add_alibi(last, spec.alibi, steps.alibi_scores.view(), *spec.executor);
+    if (Status s = add_alibi(last, spec.alibi, steps.alibi_scores.view(),
+                             *spec.executor);
+        !s) {
+      return s.error();
+    }
     last = std::as_const(steps.alibi_scores).view();
     tell(trace, "alibi_scores", kScoreAxes, last);
   }
@@ -102,7 +115,7 @@ Result<AttentionSteps> stepwise_attention(TensorView<const float, 4> query,
                                           TensorView<const float, 4> key,
                                           TensorView<const float, 4> value,
                                           const AttentionOptions& options,
-                                          TraceSink* trace) {
+                                          TraceSink* trace) try {
   const auto shape =
       attention_shape(query.extents(), key.extents(), value.extents());
   if (!shape) {
@@ -123,41 +136,62 @@ Result<AttentionSteps> stepwise_attention(TensorView<const float, 4> query,
   }
 
   const GroupedHeads keys(key, spec->shape.kv_groups);
-  if (spec->additive()) {
-    additive_scores(query, keys, spec->score_weight, steps.scores.view(),
-                    *spec->executor);
-  } else {
-    scores(query, keys, spec->scale, steps.scores.view(), *spec->executor);
+  if (Status s = spec->additive()
+                     ? additive_scores(query, keys, spec->score_weight,
+                                       steps.scores.view(), *spec->executor)
+                     : scores(query, keys, spec->scale, steps.scores.view(),
+                              *spec->executor);
+      !s) {
+    return s.error();
   }
   tell(trace, "scores", kScoreAxes, std::as_const(steps.scores).view());
 
-  TensorView<const float, 4> masked = add_terms(*spec, steps, trace);
+  const auto with_terms = add_terms(*spec, steps, trace);
+  if (!with_terms) {
+    return with_terms.error();
+  }
+  TensorView<const float, 4> masked = *with_terms;
   if (!spec->mask.parts().empty()) {
     if (Status s = tell_masks(trace, *spec); !s) {
       return s.error();
     }
-    apply_mask(masked, spec->mask, steps.masked_scores.view());
+    if (Status s = apply_mask(masked, spec->mask, steps.masked_scores.view());
+        !s) {
+      return s.error();
+    }
     masked = std::as_const(steps.masked_scores).view();
     tell(trace, "masked_scores", kScoreAxes, masked);
   }
 
-  softmax(masked, spec->empty_rows, steps.attn_weights.view(), steps.lse.view(),
-          *spec->executor);
+  if (Status s = softmax(masked, spec->empty_rows, steps.attn_weights.view(),
+                         steps.lse.view(), *spec->executor);
+      !s) {
+    return s.error();
+  }
   TensorView<const float, 4> weights = std::as_const(steps.attn_weights).view();
   tell(trace, "attn_weights", kScoreAxes, weights);
 
   if (spec->dropout.active()) {
-    apply_dropout(weights, spec->dropout, steps.dropped_weights.view());
+    if (Status s =
+            apply_dropout(weights, spec->dropout, steps.dropped_weights.view());
+        !s) {
+      return s.error();
+    }
     weights = std::as_const(steps.dropped_weights).view();
     tell(trace, "dropped_weights", kScoreAxes, weights);
   }
 
-  weigh(weights, {value, spec->shape.kv_groups}, spec->mask,
-        std::as_const(steps.lse).view(), spec->empty_rows, steps.context.view(),
-        *spec->executor);
+  if (Status s = weigh(weights, {value, spec->shape.kv_groups}, spec->mask,
+                       std::as_const(steps.lse).view(), spec->empty_rows,
+                       steps.context.view(), *spec->executor);
+      !s) {
+    return s.error();
+  }
   tell(trace, "context", {"B", "H", "Lq", "Dv"},
        as_bhld(std::as_const(steps.context).view()));
   return steps;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

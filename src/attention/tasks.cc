@@ -14,17 +14,30 @@ namespace {
 constexpr double kWorkOfAThread = 5e5;
 // A feature of an additive score takes a tangent: some twenty instructions.
 constexpr double kWorkOfATangent = 20;
+
+double pairs_of(const SequencePlace& place) {
+  return static_cast<double>(place.Lq) * static_cast<double>(place.Lkv);
+}
+
+// Pairs of a query and a key. An empty padded batch may have any number of
+// sequences, too many to visit.
+double pairs_of(const AttentionShape& shape) {
+  if (!shape.offsets.ragged()) {
+    return static_cast<double>(shape.B) * pairs_of(shape.sequence(0));
+  }
+  double pairs = 0;
+  for (std::size_t b = 0; b < shape.B; ++b) {
+    pairs += pairs_of(shape.sequence(b));
+  }
+  return pairs;
+}
+
 }  // namespace
 
 std::size_t workers_for(const AttentionSpec& spec) {
   const AttentionShape& shape = spec.shape;
-  double work = 0;
-  for (std::size_t b = 0; b < shape.B; ++b) {
-    const SequencePlace place = shape.sequence(b);
-    work += static_cast<double>(place.Lq) * static_cast<double>(place.Lkv);
-  }
-  work *=
-      2.0 * static_cast<double>(shape.Hq) *
+  const double work =
+      pairs_of(shape) * 2.0 * static_cast<double>(shape.Hq) *
       ((spec.additive() ? kWorkOfATangent : 1) * static_cast<double>(shape.D) +
        static_cast<double>(shape.Dv));
   const auto threads = static_cast<double>(spec.executor->threads());

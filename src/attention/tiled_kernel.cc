@@ -190,10 +190,18 @@ class Call {
   const Memory& memory_;
 };
 
+// An empty batch may have any number of sequences.
+bool has_no_query(const AttentionSpec& spec) {
+  return spec.shape.B == 0 || spec.shape.Lq == 0;
+}
+
 }  // namespace
 
 std::size_t workspace_bytes(const AttentionSpec& spec,
                             const Schedule& schedule) {
+  if (has_no_query(spec)) {
+    return 0;
+  }
   if (spec.statistics.any()) {
     return statistics_workspace_bytes(spec, schedule);
   }
@@ -205,7 +213,7 @@ std::size_t workspace_bytes(const AttentionSpec& spec,
 void forward_kernel(const AttentionSpec& spec, const Schedule& schedule,
                     const AttentionInputsOf<float>& inputs,
                     const AttentionOutputs& outputs, std::byte* workspace) {
-  if (spec.shape.B * spec.shape.Lq == 0) {
+  if (has_no_query(spec)) {
     return;
   }
   if (spec.statistics.any()) {

@@ -1,8 +1,10 @@
 #include "base/check.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <array>
+#include <charconv>
 
+#include "base/out_of_memory.h"
 #include "headwise/base/tensor.h"
 
 namespace headwise::internal::inline HEADWISE_ABI {
@@ -51,10 +53,12 @@ Status check_at_least_one(std::string_view operation, std::string_view argument,
   return value_error(operation, argument, "0", "at least 1");
 }
 
-std::string number_text(double number) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.9g", number);
-  return text;
+std::string number_text(double number, int digits) {
+  std::array<char, 40> text{};
+  const auto [end, error] =
+      std::to_chars(text.data(), text.data() + text.size(), number,
+                    std::chars_format::general, digits);
+  return {text.data(), end};
 }
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
@@ -62,11 +66,13 @@ std::string number_text(double number) {
 namespace headwise::inline HEADWISE_ABI::detail {
 
 Error too_large(std::span<const std::size_t> extents,
-                std::size_t element_bytes) {
+                std::size_t element_bytes) try {
   return {ErrorCode::out_of_memory,
           "a tensor of shape " + shape_text(extents) + " with " +
               std::to_string(element_bytes) +
               " bytes an element needs more memory than there is"};
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::detail

@@ -1,4 +1,5 @@
-// A call that ran out of memory is an error as any other.
+// A call that ran out of memory is an error as any other: no public function
+// that returns a Status or a Result throws by itself.
 #pragma once
 
 #include <new>
@@ -8,16 +9,33 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// What `work` returns, or out_of_memory when it ran out.
-template <class Work>
-auto catching_out_of_memory(const Work& work) -> decltype(work()) {
+// For the handler of a function body:
+//
+//   Status step(...) try {
+//     ...
+//   } catch (...) {
+//     return caught_out_of_memory();
+//   }
+//
+// Throws on what a callback threw.
+inline Error caught_out_of_memory() {
   try {
-    return work();
+    throw;
   } catch (const std::bad_alloc&) {
   } catch (const std::length_error&) {  // longer than a vector can be
   }
   // Short enough to need no memory itself.
   return Error{ErrorCode::out_of_memory, "out of memory"};
+}
+
+// What `work` returns, or out_of_memory when it ran out.
+template <class Work>
+auto catching_out_of_memory(const Work& work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (...) {
+    return caught_out_of_memory();
+  }
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

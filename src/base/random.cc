@@ -7,6 +7,13 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
+std::uint32_t low_word(std::uint64_t x) {
+  return static_cast<std::uint32_t>(x);
+}
+std::uint32_t high_word(std::uint64_t x) {
+  return static_cast<std::uint32_t>(x >> 32);
+}
+
 struct WideProduct {
   std::uint32_t high;
   std::uint32_t low;
@@ -14,8 +21,7 @@ struct WideProduct {
 
 WideProduct wide_product(std::uint32_t a, std::uint32_t b) {
   const std::uint64_t product = std::uint64_t{a} * b;
-  return {static_cast<std::uint32_t>(product >> 32),
-          static_cast<std::uint32_t>(product)};
+  return {high_word(product), low_word(product)};
 }
 
 double natural_log(double x) {
@@ -62,13 +68,12 @@ PhiloxCounter philox4x32(PhiloxCounter counter, PhiloxKey key) {
 }
 
 PhiloxCounter RandomStream::words(std::uint64_t index) const {
-  // The last word tells these numbers from those of dropout (steps/dropout.cc).
+  // A last word from 1 on tells these numbers from those of dropout
+  // (steps/dropout.cc).
   constexpr std::uint32_t kParameters = 1;
-  return philox4x32(
-      {static_cast<std::uint32_t>(index),
-       static_cast<std::uint32_t>(index >> 32), stream_, kParameters},
-      {static_cast<std::uint32_t>(seed_.value),
-       static_cast<std::uint32_t>(seed_.value >> 32)});
+  return philox4x32({low_word(index), high_word(index), low_word(stream_),
+                     kParameters + high_word(stream_)},
+                    {low_word(seed_.value), high_word(seed_.value)});
 }
 
 void RandomStream::fill_uniform(std::span<float> values, double low,

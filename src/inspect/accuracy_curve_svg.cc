@@ -1,11 +1,11 @@
 #include "headwise/inspect/accuracy_curve_svg.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <string_view>
 
+#include "base/check.h"
+#include "base/out_of_memory.h"
 #include "inspect/axis_step.h"
 #include "inspect/svg_text.h"
 #include "inspect/svg_writer.h"
@@ -28,11 +28,7 @@ Words words_of(Language language) {
   return {"heads removed", "accuracy (%)", "no points"};
 }
 
-std::string percent_text(double percent) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.4g", percent);
-  return text.data();
-}
+std::string percent_text(double percent) { return number_text(percent, 4); }
 
 bool has_range(const AccuracyPoint& point) {
   return std::isfinite(point.low) && std::isfinite(point.high);
@@ -108,17 +104,20 @@ Axis heads_axis(const Points& series, const Points& random) {
   return {0, end, std::max(axis_step(end), 1.0)};  // heads are whole
 }
 
-// From line to line about all that is drawn.
+// An interval may go beyond what an accuracy can be.
+double within(double accuracy) { return std::clamp(accuracy, 0.0, 100.0); }
+
+// From line to line about all that is drawn, and no further than 0 and 100%.
 Axis accuracy_axis(const Points& series, const Points& random) {
   double least = 100;
   double largest = 0;
   for (const Points* points : {&series, &random}) {
     for (const AccuracyPoint& point : *points) {
       const bool range = has_range(point);
-      least =
-          std::min({least, point.accuracy, range ? point.low : point.accuracy});
-      largest = std::max(
-          {largest, point.accuracy, range ? point.high : point.accuracy});
+      const double middle = within(point.accuracy);
+      least = std::min({least, middle, range ? within(point.low) : middle});
+      largest =
+          std::max({largest, middle, range ? within(point.high) : middle});
     }
   }
   if (least > largest) {
@@ -126,8 +125,11 @@ Axis accuracy_axis(const Points& series, const Points& random) {
   }
   const double step = axis_step(std::max(largest - least, 0.5));
   const double begin = std::floor(least / step) * step;
-  const double end = std::ceil(largest / step) * step;
-  return {begin, end > begin ? end : begin + step, step};
+  const double end = std::min(std::ceil(largest / step) * step, 100.0);
+  if (end > begin) {
+    return {begin, end, step};
+  }
+  return begin > 0 ? Axis{begin - step, begin, step} : Axis{0, step, step};
 }
 
 // ---- The layout, in pixels. ----
@@ -205,7 +207,7 @@ class Picture {
     return x_of(static_cast<double>(point.heads_removed));
   }
   double y_of(double accuracy) const {
-    return plot_.y + (1 - y_.share(accuracy)) * plot_.height;
+    return plot_.y + (1 - y_.share(within(accuracy))) * plot_.height;
   }
   static std::string pair_text(double x, double y) {
     return svg_number(x) + "," + svg_number(y);
@@ -322,8 +324,10 @@ class Picture {
 
 }  // namespace
 
-std::string accuracy_curve_svg(const AccuracyCurve& curve) {
+Result<std::string> accuracy_curve_svg(const AccuracyCurve& curve) try {
   return Picture(curve).draw();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -4,12 +4,12 @@ namespace headwise::inline HEADWISE_ABI {
 
 std::string layer_name(std::size_t layer, Language language) {
   const std::string number = std::to_string(layer);
-  return language == Language::ko ? number + "번 층" : "layer " + number;
+  return language == Language::ko ? "레이어 " + number : "layer " + number;
 }
 
 std::string head_name(std::size_t head, Language language) {
   const std::string number = std::to_string(head);
-  return language == Language::ko ? number + "번 헤드" : "head " + number;
+  return language == Language::ko ? "헤드 " + number : "head " + number;
 }
 
 std::string full_name(std::size_t layer, std::size_t head, Language language) {
@@ -24,15 +24,15 @@ const GridWords& grid_words(Language language) {
       .masked = "masked",
       .scale = "attention weight; rows are queries, columns are keys",
       .scale_note =
-          "each head up to its own largest, colours by the square root",
+          "scaled per head; colour follows the square root of the weight",
       .scale_end = "largest",
   };
   static constexpr GridWords kKorean = {
       .largest = "최댓값",
-      .pruned = "잘라 냄",
-      .masked = "가려짐",
-      .scale = "어텐션 가중치. 행은 쿼리, 열은 키",
-      .scale_note = "헤드마다 가장 큰 값까지, 제곱근에 따른 색",
+      .pruned = "가지치기됨",
+      .masked = "마스킹됨",
+      .scale = "어텐션 가중치(행은 쿼리, 열은 키)",
+      .scale_note = "헤드별 최댓값 기준, 색은 가중치의 제곱근에 비례",
       .scale_end = "최댓값",
   };
   return language == Language::ko ? kKorean : kEnglish;

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <optional>
 #include <string_view>
 
+#include "base/check.h"
+#include "base/out_of_memory.h"
 #include "inspect/grid_words.h"
 #include "inspect/heat_colour.h"
 #include "inspect/heat_ramp.h"
@@ -28,7 +30,7 @@ struct Words {
 Words words_of(Language language) {
   if (language == Language::ko) {
     return {grid_words(language).pruned, "제거",
-            "가장 작은 값부터 가장 큰 값까지 고르게", "값이 있는 헤드가 없음"};
+            "색은 최솟값부터 최댓값까지 균등합니다", "값이 있는 헤드가 없음"};
   }
   return {grid_words(language).pruned, "removed",
           "evenly from the least to the largest", "no head has a number"};
@@ -39,17 +41,28 @@ std::string digits_of(double number) {
   if (number == 0) {
     return "0";
   }
-  std::array<char, 32> buffer{};
-  std::snprintf(buffer.data(), buffer.size(), "%#.3g", number);
-  std::string text = buffer.data();
-  const std::size_t exponent = text.find('e');
-  if (exponent == std::string::npos) {
-    return text.ends_with('.') ? text.substr(0, text.size() - 1) : text;
+  if (!std::isfinite(number)) {
+    return number_text(number);
   }
-  const bool below_one = text[exponent + 1] == '-';
-  const std::size_t first = text.find_first_not_of('0', exponent + 2);
-  return text.substr(0, exponent) + (below_one ? "e-" : "e") +
-         text.substr(first);
+  const auto written = [&](std::chars_format format, int behind_the_point) {
+    std::array<char, 32> text{};
+    const auto [end, error] =
+        std::to_chars(text.data(), text.data() + text.size(), number, format,
+                      behind_the_point);
+    return std::string(text.data(), end);
+  };
+  const std::string text = written(std::chars_format::scientific, 2);
+  const std::size_t e = text.find('e');
+  const bool below_one = text[e + 1] == '-';
+  const std::size_t first = text.find_first_not_of('0', e + 2);
+  const std::string digits =
+      first == std::string::npos ? "0" : text.substr(first);
+  const int exponent = std::stoi(digits);
+  if (below_one ? exponent <= 4 : exponent < 3) {
+    return written(std::chars_format::fixed,
+                   2 + (below_one ? exponent : -exponent));
+  }
+  return text.substr(0, e) + (below_one ? "e-" : "e") + digits;
 }
 
 // ---- The numbers. ----
@@ -121,7 +134,7 @@ std::string description(const HeadScores& given, const Summary& summary,
   const std::string least = said_of(*summary.least, given.language);
   const std::string largest = said_of(*summary.largest, given.language);
   std::string text =
-      korean ? "층 " + number(given.scores.size()) + "개, 헤드 " +
+      korean ? "레이어 " + number(given.scores.size()) + "개, 헤드 " +
                    number(summary.numbers) + "개의 값. 최솟값 " + least +
                    "; 최댓값 " + largest + "."
              : "Numbers of " + number(summary.numbers) + " heads in " +
@@ -321,8 +334,10 @@ class Picture {
 
 }  // namespace
 
-std::string head_scores_svg(const HeadScores& scores) {
+Result<std::string> head_scores_svg(const HeadScores& scores) try {
   return Picture(scores).draw();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <new>
 #include <string_view>
 #include <utility>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "inspect/grid_layout.h"
 #include "inspect/grid_words.h"
 #include "inspect/heat_colour.h"
@@ -39,6 +39,12 @@ double full_height(const HeadsGridPicture& picture, const GridLayout& layout) {
          layout.line_height * static_cast<double>(layout.lines) + kLegend;
 }
 
+// Beside the ramp where all heads share it.
+std::string_view full_scale_note(Language language) {
+  return language == Language::ko ? "색은 가중치의 제곱근에 비례"
+                                  : "colour follows the square root";
+}
+
 double largest_of(const TensorView<const float, 2>& map) {
   double largest = 0;
   for (std::size_t i = 0; i < map.extent(0); ++i) {
@@ -63,20 +69,18 @@ bool has_masked(const GridHead& head) {
   return false;
 }
 
-Shade shade(double weight, double largest) {
-  if (std::isnan(weight)) {
-    return kMaskedShade;
-  }
-  return heat_shade(largest > 0 ? std::sqrt(std::max(weight, 0.0) / largest)
-                                : 0);
+Shade shade(double weight, double end) {
+  return std::isnan(weight) ? kMaskedShade
+                            : heat_shade(weight_share(weight, end));
 }
 
-HeatImage pixels_of(const TensorView<const float, 2>& map, double largest) {
+// Colours end at `end`.
+HeatImage pixels_of(const TensorView<const float, 2>& map, double end) {
   HeatImage image{map.extent(0), map.extent(1), {}};
   image.shades.reserve(image.rows * image.columns);
   for (std::size_t i = 0; i < image.rows; ++i) {
     for (std::size_t j = 0; j < image.columns; ++j) {
-      image.shades.push_back(shade(map(i, j), largest));
+      image.shades.push_back(shade(map(i, j), end));
     }
   }
   return image;
@@ -158,7 +162,7 @@ class Picture {
     const double largest = largest_of(head.map);
     const double cell_width = map_cell(head.map.extent(1), layout_.cell);
     const double cell_height = map_cell(head.map.extent(0), layout_.cell);
-    const HeatImage image = pixels_of(head.map, largest);
+    const HeatImage image = pixels_of(head.map, given_.fit ? largest : 1);
     const Result<std::string> uri = heat_image_uri(
         image, cell_pixels(image, cell_width, cell_height, given_.zoom));
     if (!uri) {
@@ -177,19 +181,30 @@ class Picture {
   void legend() {
     const double y =
         top_ + layout_.line_height * static_cast<double>(layout_.lines) + 12;
-    constexpr int kParts = 50;
-    constexpr double kEnd = kMargin + kParts * kRampPart;
-    draw_heat_ramp(svg_, kMargin, y, kParts);
+    constexpr double kEnd = kMargin + kWeightRampWidth;
+    if (given_.fit) {
+      draw_ramp_of_shares(y);
+    } else {
+      draw_weight_ramp(svg_, kMargin, y, 1);
+    }
+    svg_.text(kEnd + 24, y + 11, words_.scale);
+    svg_.text(kEnd + 24, y + 27,
+              given_.fit ? words_.scale_note : full_scale_note(given_.language),
+              R"(fill="#555")");
+    keys(y + 42);
+  }
+
+  // Each head has an end of its own.
+  void draw_ramp_of_shares(double y) {
+    draw_heat_ramp(svg_, kMargin, y, kWeightRampParts);
     constexpr std::array<std::pair<double, std::string_view>, 3> kTicks = {
         {{0, "0"}, {0.1, "10%"}, {0.4, "40%"}}};
     for (const auto& [share, words] : kTicks) {
-      svg_.text(kMargin + std::sqrt(share) * kParts * kRampPart, y + 27, words,
+      svg_.text(kMargin + std::sqrt(share) * kWeightRampWidth, y + 27, words,
                 share > 0 ? R"(text-anchor="middle")" : "");
     }
-    svg_.text(kEnd, y + 27, words_.scale_end, R"(text-anchor="end")");
-    svg_.text(kEnd + 24, y + 11, words_.scale);
-    svg_.text(kEnd + 24, y + 27, words_.scale_note, R"(fill="#555")");
-    keys(y + 42);
+    svg_.text(kMargin + kWeightRampWidth, y + 27, words_.scale_end,
+              R"(text-anchor="end")");
   }
 
   void keys(double y) {
@@ -248,9 +263,8 @@ Result<std::string> heads_grid_svg(const HeadsGridPicture& picture) try {
     return s.error();
   }
   return Picture(picture).draw();
-} catch (const std::bad_alloc&) {
-  return Error{ErrorCode::out_of_memory,
-               "heads_grid_svg: there is no memory for the picture"};
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

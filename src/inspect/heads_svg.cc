@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
 #include <string_view>
 #include <utility>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "headwise/base/checked_product.h"
 #include "inspect/heat_colour.h"
 #include "inspect/heat_image.h"
@@ -29,7 +29,7 @@ struct Words {
 
 Words words_of(Language language) {
   if (language == Language::ko) {
-    return {"헤드", "쿼리", "키", "어텐션 가중치", "가려짐"};
+    return {"헤드", "쿼리", "키", "어텐션 가중치", "마스킹됨"};
   }
   return {"head", "query", "key", "attention weight", "masked"};
 }
@@ -139,6 +139,20 @@ double largest_of(const TensorView<const float, 3>& attn_weights) {
   return largest;
 }
 
+bool any_masked(const TensorView<const bool, 3>& allowed) {
+  const auto [H, Lq, Lkv] = allowed.extents();
+  for (std::size_t h = 0; h < H && allowed.data() != nullptr; ++h) {
+    for (std::size_t i = 0; i < Lq; ++i) {
+      for (std::size_t j = 0; j < Lkv; ++j) {
+        if (!allowed(h, i, j)) {
+          return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
 // With small cells only every n-th label has room.
 std::size_t every(double cell) {
   return static_cast<std::size_t>(std::ceil(12 / cell));
@@ -152,7 +166,8 @@ class Picture {
       : given_(given),
         layout_(lay_out(given)),
         words_(words_of(given.language)),
-        largest_(largest_of(given.attn_weights)),
+        end_(given.fit ? largest_of(given.attn_weights) : 1),
+        any_masked_(any_masked(given.allowed)),
         svg_(full_width(given, layout_), full_height(given, layout_),
              SvgHeading{given.title}, "masked") {}
 
@@ -223,9 +238,6 @@ class Picture {
   bool masked(std::size_t h, std::size_t i, std::size_t j) const {
     return given_.allowed.data() != nullptr && !given_.allowed(h, i, j);
   }
-  double share_of(double weight) const {
-    return largest_ > 0 ? weight / largest_ : 0;
-  }
 
   void cells(std::size_t h, const Box& map) {
     const auto [H, Lq, Lkv] = given_.attn_weights.extents();
@@ -239,8 +251,9 @@ class Picture {
   void cell(std::size_t h, std::size_t i, std::size_t j, const Box& map) {
     const double weight = given_.attn_weights(h, i, j);
     const bool hidden = masked(h, i, j);
-    const Rgb colour =
-        std::isnan(weight) ? kNoNumberColour : heat_colour(share_of(weight));
+    const Rgb colour = std::isnan(weight)
+                           ? kNoNumberColour
+                           : heat_colour(weight_share(weight, end_));
     svg_.rectangle(
         {map.x + static_cast<double>(j) * layout_.cell_width,
          map.y + static_cast<double>(i) * layout_.cell_height,
@@ -265,7 +278,7 @@ class Picture {
     if (!uri) {
       return Error{uri.error().code, "heads_svg: " + uri.error().message};
     }
-    if (given_.allowed.data() != nullptr) {
+    if (any_masked_) {
       svg_.rectangle(map, "url(#masked)");  // shows where the image is clear
     }
     svg_.image(map, *uri, name_of(h));
@@ -277,27 +290,28 @@ class Picture {
       return kClearShade;
     }
     const double weight = given_.attn_weights(h, i, j);
-    return std::isnan(weight) ? kNoNumberShade : heat_shade(share_of(weight));
+    return std::isnan(weight) ? kNoNumberShade
+                              : heat_shade(weight_share(weight, end_));
   }
 
   void legend() {
     const double y =
         kMargin + kTitle + lines(given_, layout_) * (layout_.height + kGap) + 8;
-    constexpr int kParts = 40;
-    draw_heat_ramp(svg_, kMargin, y, kParts);
-    const double end = kMargin + kParts * kRampPart;
-    svg_.text(kMargin, y + 28, "0");
-    svg_.text(end, y + 28, svg_number(largest_), "text-anchor=\"end\"");
-    svg_.text((kMargin + end) / 2, y + 44, words_.scale,
+    draw_weight_ramp(svg_, kMargin, y, end_);
+    constexpr double kEnd = kMargin + kWeightRampWidth;
+    svg_.text((kMargin + kEnd) / 2, y + 44, words_.scale,
               "text-anchor=\"middle\"");
-    svg_.rectangle({end + 40, y, 14, 14}, "url(#masked)");
-    svg_.text(end + 60, y + 12, words_.masked);
+    if (any_masked_) {
+      svg_.rectangle({kEnd + 40, y, 14, 14}, "url(#masked)");
+      svg_.text(kEnd + 60, y + 12, words_.masked);
+    }
   }
 
   const HeadsPicture& given_;
   Layout layout_;
   Words words_;
-  double largest_;
+  double end_;  // of the colours
+  bool any_masked_;
   SvgWriter svg_;
 };
 
@@ -346,9 +360,8 @@ Result<std::string> heads_svg(const HeadsPicture& picture) try {
     return s.error();
   }
   return Picture(picture).draw();
-} catch (const std::bad_alloc&) {
-  return Error{ErrorCode::out_of_memory,
-               "heads_svg: there is no memory for the picture"};
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

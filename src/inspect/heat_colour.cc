@@ -31,6 +31,10 @@ Rgb heat_colour(double share) {
   return rgb;
 }
 
+double weight_share(double weight, double end) {
+  return end > 0 ? std::sqrt(std::max(weight, 0.0) / end) : 0;
+}
+
 Rgb ink_on(Rgb ground) {
   // Relative luminance, WCAG 2.1.
   const auto light = [](std::uint8_t channel) {

@@ -15,6 +15,11 @@ using Rgb = std::array<std::uint8_t, 3>;
 // value; below 0 and above 1 it is taken for these. Not for NaN.
 Rgb heat_colour(double share);
 
+// The place on the ramp of an attention weight: the square root of its share of
+// `end`, where the colours end, for most attention weights are small. 0 where
+// `end` is 0. The viewer's page has the same ramp and the same root.
+double weight_share(double weight, double end);
+
 // What is not on the ramp: pairs that may not attend, and NaN where a number
 // should be.
 inline constexpr Rgb kMaskedColour = {236, 236, 236};

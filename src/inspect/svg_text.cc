@@ -1,9 +1,9 @@
 #include "inspect/svg_text.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <cstdio>
+
+#include "base/check.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -68,11 +68,7 @@ std::string svg_text(std::string_view text) {
   return escaped;
 }
 
-std::string svg_number(double number) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.6g", number);
-  return text.data();
-}
+std::string svg_number(double number) { return number_text(number, 6); }
 
 double text_columns(std::string_view text) {
   double columns = 0;

@@ -188,7 +188,7 @@ EncodedHead encode_head(const ViewedHead& head) {
 Status check_elements(std::string_view name, TensorView<const float, 4> x,
                       float largest) {
   const auto [B, L, H, D] = x.extents();
-  for (std::size_t row = 0; row < B * L * H; ++row) {
+  for (std::size_t row = 0; D != 0 && row < B * L * H; ++row) {
     const std::size_t b = row / (L * H);
     const std::size_t l = row / H % L;
     const std::size_t h = row % H;
@@ -198,7 +198,9 @@ Status check_elements(std::string_view name, TensorView<const float, 4> x,
         continue;
       }
       return value_error(
-          "view_page", std::string(name) + shape_text({{b, l, h, d}}),
+          "view_page",
+          std::string(name) + " at position " + std::to_string(l) + ", head " +
+              std::to_string(h) + ", feature " + std::to_string(d),
           number_text(static_cast<double>(value)),
           std::isfinite(value)
               ? "at most " + number_text(largest) + ", which binary16 can hold"

@@ -7,6 +7,8 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/version.h"
+#include "inspect/position_statistics.h"
+#include "inspect/step_formula.h"
 #include "inspect/view_head.h"
 #include "inspect/view_html.h"
 #include "inspect/view_layer.h"
@@ -20,16 +22,27 @@ constexpr std::string_view kOperation = "view_page";
 
 // ---- JSON of the parts. ----
 
-Json step_json(const TracedStep& step, std::size_t layer) {
-  const StepInfo* const info = find_step(step.name);
-  Json json = {{"step", step.name},
-               {"formula", info == nullptr ? "" : std::string(info->formula)},
-               {"shape", step.extents},
-               {"axes", step.axes},
-               {"min", nullptr},
-               {"max", nullptr},
-               {"not_finite", 0},
-               {"layer", layer}};
+// A step's formula. English, for the reader may change the page's language.
+std::string formula_of(const TracedStep& step, const ViewedLayer& given,
+                       const AttentionSpec& spec) {
+  const StepInfo* const info = spec.additive() && step.name == "scores"
+                                   ? &additive_scores_step()
+                                   : find_step(step.name);
+  const AttentionShape& shape = spec.shape;
+  const bool even = shape.Hkv != 0 && shape.kv_groups.data() == nullptr;
+  return info == nullptr
+             ? ""
+             : step_formula(*info, given.steps, even ? shape.Hq / shape.Hkv : 1,
+                            Language::en);
+}
+
+Json step_json(const TracedStep& step, const ViewedLayer& given,
+               const AttentionSpec& spec) {
+  Json json = {
+      {"step", step.name},     {"formula", formula_of(step, given, spec)},
+      {"shape", step.extents}, {"axes", step.axes},
+      {"min", nullptr},        {"max", nullptr},
+      {"not_finite", 0},       {"layer", given.number}};
   if (step.has_data()) {
     const StepSummary summary = summarize(step);
     if (summary.finite != 0) {
@@ -41,10 +54,14 @@ Json step_json(const TracedStep& step, std::size_t layer) {
   return json;
 }
 
-Json statistics_json() {
+// Those that mean something.
+Json statistics_json(bool cross) {
   Json json = Json::array();
   for (std::size_t k = 0; k < kStatistics; ++k) {
     const auto statistic = static_cast<Statistic>(k);
+    if (cross && compares_positions(statistic)) {
+      continue;
+    }
     json.push_back({{"name", name_of(statistic)},
                     {"unit", statistic == Statistic::entropy    ? "nats"
                              : statistic == Statistic::distance ? "tokens"
@@ -99,7 +116,7 @@ Json page_json(const ViewPageSettings& settings) {
           {"key_tokens", settings.key_labels},
           {"query_special", settings.query_special},
           {"key_special", settings.key_special},
-          {"statistics", statistics_json()}};
+          {"statistics", statistics_json(settings.cross)}};
 }
 
 // What is the same for all layers that have heads.
@@ -377,7 +394,7 @@ void ViewPage::Parts::add_layer(const ViewedLayer& given,
   }
   layers.push_back({{"number", given.number}, {"heads", std::move(heads)}});
   for (const TracedStep& step : given.steps) {
-    trace.push_back(step_json(step, given.number));
+    trace.push_back(step_json(step, given, layer.spec()));
   }
 }
 

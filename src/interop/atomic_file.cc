@@ -1,24 +1,20 @@
 #include "headwise/interop/atomic_file.h"
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <charconv>
-#include <climits>
 #include <csignal>
-#include <cstdint>
 #include <ctime>
-#include <optional>
-#include <string_view>
-#include <system_error>
-#include <utility>
 
 #include "base/out_of_memory.h"
+#include "interop/descriptor.h"
 #include "interop/error_text.h"
+#include "interop/folder.h"
+#include "interop/keep_owner.h"
+#include "interop/leftovers.h"
+#include "interop/link_target.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -56,25 +52,6 @@ class HeldBackSignals {
   sigset_t before_{};
 };
 
-// A descriptor that is closed when it is left; -1 is none.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { close(); }
-
-  int number() const { return number_; }
-  // 0, or the errno of what had not reached the file yet.
-  int close() {
-    const int number = std::exchange(number_, -1);
-    return number < 0 || ::close(number) == 0 || errno == EINTR ? 0 : errno;
-  }
-
- private:
-  int number_;
-};
-
 int open_retrying(const std::string& path, int flags, mode_t mode = 0) {
   int descriptor = -1;
   do {
@@ -110,39 +87,38 @@ int write_directly(int descriptor, Pieces pieces) {
   return failed != 0 ? failed : not_closed;
 }
 
-// "a/b/" of "a/b/c", "" of "c"
-std::string folder_of(const std::string& path) {
-  return path.substr(0, path.find_last_of('/') + 1);
-}
-
 // A new file beside `path`, which is told in `temporary`; -1 and errno if there
 // can be none.
 int open_temporary(const std::string& path, mode_t mode,
                    std::string& temporary) {
   constexpr int kAttempts = 100;
-  int descriptor = -1;
-  for (int attempt = 0; attempt < kAttempts && descriptor < 0; ++attempt) {
-    std::uint64_t number = 0;
-    if (::getrandom(&number, sizeof number, 0) < 0) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const std::string name = temporary_name();
+    if (name.empty()) {
       return -1;
     }
-    temporary = folder_of(path) + ".headwise-" + std::to_string(number);
-    descriptor = open_retrying(temporary, O_WRONLY | O_CREAT | O_EXCL, mode);
+    temporary = folder_of(path) + name;
+    const int descriptor =
+        open_retrying(temporary, O_WRONLY | O_CREAT | O_EXCL, mode);
     if (descriptor < 0 && errno != EEXIST) {
       return -1;
     }
+    if (descriptor >= 0 && hold_temporary(descriptor, temporary)) {
+      return descriptor;
+    }
+    if (descriptor >= 0) {
+      ::close(descriptor);
+      errno = EAGAIN;
+    }
   }
-  return descriptor;
+  return -1;
 }
 
 // 0 or an errno. `file` holds all pieces, safely, when it is 0.
 int fill(Descriptor& file, const struct stat* old, Pieces pieces) {
   if (old != nullptr) {
-    // Only root may give a file away; another keeps it.
-    [[maybe_unused]] const int kept =
-        ::fchown(file.number(), old->st_uid, old->st_gid);
-    if (::fchmod(file.number(), old->st_mode & 0777) != 0) {
-      return errno;
+    if (const int failed = keep_owner(file.number(), *old); failed != 0) {
+      return failed;
     }
   }
   if (const int failed = write_pieces(file.number(), pieces); failed != 0) {
@@ -154,6 +130,7 @@ int fill(Descriptor& file, const struct stat* old, Pieces pieces) {
 // `old` is the file that is replaced, null when there is none.
 int replace_file(const std::string& path, const struct stat* old,
                  Pieces pieces) {
+  remove_leftovers(folder_of(path));
   std::string temporary;
   // Nobody else may open the copy of a file that is not everybody's.
   Descriptor file(
@@ -161,6 +138,8 @@ int replace_file(const std::string& path, const struct stat* old,
   if (file.number() < 0) {
     return errno;
   }
+  // Keeps the lock until the file has its name.
+  const Descriptor lock(::fcntl(file.number(), F_DUPFD_CLOEXEC, 0));
   int failed = fill(file, old, pieces);
   if (failed == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) {
     failed = errno;
@@ -171,50 +150,16 @@ int replace_file(const std::string& path, const struct stat* old,
   return failed;
 }
 
-// The number of the open file that a path names: 1 of "/proc/self/fd/1", where
-// /dev/stdout points to.
-std::optional<int> open_file_number(std::string_view path) {
-  for (const std::string_view folder : {"/proc/self/fd/", "/dev/fd/"}) {
-    if (path.starts_with(folder)) {
-      const std::string_view digits = path.substr(folder.size());
-      int number = 0;
-      const auto [end, error] =
-          std::from_chars(digits.data(), digits.data() + digits.size(), number);
-      if (error == std::errc() && end == digits.data() + digits.size()) {
-        return number;
-      }
-    }
-  }
-  return std::nullopt;
-}
-
-// Follows the links that `path` itself is, as far as an open file; false when
-// they go round.
-bool follow_links(std::string& path) {
-  constexpr int kMostLinks = 40;
-  for (int link = 0; link < kMostLinks; ++link) {
-    std::array<char, PATH_MAX> text{};
-    const ssize_t length =
-        open_file_number(path)
-            ? -1
-            : ::readlink(path.c_str(), text.data(), text.size());
-    if (length < 0) {
-      return true;
-    }
-    const std::string next(text.data(), static_cast<std::size_t>(length));
-    path = next.starts_with('/') ? std::string() : folder_of(path);
-    path += next;
-  }
-  return false;
-}
-
-int write_target(std::string path, Pieces pieces) {
-  if (!follow_links(path)) {
+int write_target(const std::string& given, Pieces pieces) {
+  const auto target = follow_links(given);
+  if (!target) {
     return ELOOP;
   }
-  if (const std::optional<int> number = open_file_number(path)) {
-    return write_directly(::fcntl(*number, F_DUPFD_CLOEXEC, 0), pieces);
+  if (target->descriptor) {
+    return write_directly(::fcntl(*target->descriptor, F_DUPFD_CLOEXEC, 0),
+                          pieces);
   }
+  const std::string& path = target->path;
   struct stat status {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
   if (!exists) {

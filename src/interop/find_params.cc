@@ -10,6 +10,7 @@
 
 #include "base/out_of_memory.h"
 #include "interop/error_text.h"
+#include "interop/folder.h"
 #include "interop/input_file.h"
 #include "interop/param_file.h"
 #include "interop/pytorch_file.h"
@@ -37,6 +38,9 @@ Result<std::string> find_in_folder(std::string_view operation,
     std::string file = path;
     file += path.ends_with('/') ? "" : "/";
     file += name;
+    if (Status s = check_regular_file(operation, file); !s) {
+      return s.error();
+    }
     if (exists(file)) {
       return file;
     }

@@ -2,9 +2,11 @@
 
 #include <dirent.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <memory>
 
 #include "interop/error_text.h"
@@ -14,6 +16,11 @@ namespace {
 
 struct CloseFolder {
   void operator()(DIR* folder) const { ::closedir(folder); }
+};
+struct Free {
+  void operator()(char* text) const {
+    std::free(text);  // NOLINT(cppcoreguidelines-no-malloc): of realpath()
+  }
 };
 
 // What `ask` (stat() or lstat()) says of the path. A NUL would cut it short.
@@ -65,6 +72,16 @@ Status check_folder_named_by_file(std::string_view operation,
   return check_mode(operation, path, mode);
 }
 
+EntryKind kind_of_entry(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) {
+    return EntryKind::nothing;
+  }
+  return S_ISREG(status.st_mode)   ? EntryKind::file
+         : S_ISDIR(status.st_mode) ? EntryKind::folder
+                                   : EntryKind::other;
+}
+
 Result<std::set<std::string>> names_in_folder(std::string_view operation,
                                               const std::string& path) {
   const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
@@ -93,6 +110,16 @@ bool is_regular_file(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
+Status check_regular_file(std::string_view operation, const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode) ||
+      S_ISDIR(status.st_mode)) {
+    return ok();  // opening it says what is wrong
+  }
+  return Error{ErrorCode::bad_data, std::string(operation) + ": " + path +
+                                        ": it is no regular file"};
+}
+
 Status make_folder(std::string_view operation, const std::string& path) {
   constexpr mode_t kAsTheUmaskSays = 0777;
   if (Status s = check_path(operation, path); !s) {
@@ -108,11 +135,59 @@ Status make_folder(std::string_view operation, const std::string& path) {
   return check_folder(operation, path);
 }
 
+Status remove_file(std::string_view operation, const std::string& path) {
+  return ::unlink(path.c_str()) == 0
+             ? ok()
+             : io_error(std::string(operation) + ": " + path, errno);
+}
+
+bool link_file(const std::string& path, const std::string& other) {
+  return ::link(path.c_str(), other.c_str()) == 0;
+}
+
 bool are_one_folder(const std::string& a, const std::string& b) {
   struct stat of_a {};
   struct stat of_b {};
   return ::stat(a.c_str(), &of_a) == 0 && ::stat(b.c_str(), &of_b) == 0 &&
          of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
+std::string folder_of(const std::string& path) {
+  return path.substr(0, path.find_last_of('/') + 1);
+}
+
+std::string path_in(const std::string& folder, std::string_view name) {
+  std::string path = folder;
+  path += '/';
+  path += name;
+  return path;
+}
+
+std::string canonical_path(const std::string& path) {
+  std::string there = path.empty() ? "." : path;
+  std::string rest;
+  while (true) {
+    const std::unique_ptr<char, Free> real(::realpath(there.c_str(), nullptr));
+    if (real) {
+      const std::string whole = real.get();
+      return rest.empty() ? whole : (whole == "/" ? "" : whole) + rest;
+    }
+    const std::size_t end = there.find_last_not_of('/') + 1;
+    const std::size_t name = there.substr(0, end).find_last_of('/') + 1;
+    if (end == 0) {
+      return path;  // not even the root can be reached
+    }
+    rest.insert(0, path_in("", there.substr(name, end - name)));
+    there = name == 0 ? "." : there.substr(0, name);
+  }
+}
+
+bool lies_in(std::string_view path, std::string_view folder) {
+  if (folder == "/") {
+    return path.size() > 1 && path.starts_with('/');
+  }
+  return path.size() > folder.size() && path.starts_with(folder) &&
+         path[folder.size()] == '/';
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -20,14 +20,33 @@ Status check_folder(std::string_view operation, const std::string& path);
 Status check_folder_named_by_file(std::string_view operation,
                                   const std::string& path);
 
+// What a name in a folder is itself: a link is another.
+enum class EntryKind { nothing, file, folder, other };
+EntryKind kind_of_entry(const std::string& path);
 // What is in a folder, without "." and "..".
 Result<std::set<std::string>> names_in_folder(std::string_view operation,
                                               const std::string& path);
 // Whether there is one, or a link to one.
 bool is_regular_file(const std::string& path);
+// Refuses a file of a folder that is a pipe or a device: one would wait for a
+// writer, the other may have no end. Errors: bad_data.
+Status check_regular_file(std::string_view operation, const std::string& path);
 // The folder and those that it lies in, where they are not there.
 Status make_folder(std::string_view operation, const std::string& path);
+Status remove_file(std::string_view operation, const std::string& path);
+// Gives a file another name on the same file system; whether it could.
+bool link_file(const std::string& path, const std::string& other);
 // Whether both are there and one, whatever way leads to them.
 bool are_one_folder(const std::string& a, const std::string& b);
+
+// "a/b/" of "a/b/c", "" of "c"
+std::string folder_of(const std::string& path);
+// "a/b/c" of "a/b" and "c"
+std::string path_in(const std::string& folder, std::string_view name);
+// The path from the root, without links, "." and ".."; of what is not there as
+// far as it is.
+std::string canonical_path(const std::string& path);
+// Whether `path` is something in the folder, at any depth. Both are canonical.
+bool lies_in(std::string_view path, std::string_view folder);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -4,6 +4,7 @@
 #include <zip.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -336,6 +337,27 @@ Result<std::vector<std::byte>> format_archive(const EntryBytes& entries,
   return bytes;
 }
 
+// All of a pipe or a device, if it begins as an archive does: one may have no
+// end.
+Result<std::vector<std::byte>> read_stream(InputFile& file) {
+  constexpr std::array kStart = {std::byte{'P'}, std::byte{'K'}};
+  std::vector<std::byte> bytes(kStart.size());
+  const auto got = file.read(bytes);
+  if (!got) {
+    return got.error();
+  }
+  bytes.resize(*got);
+  if (!std::ranges::equal(bytes, kStart)) {
+    return bytes;  // its reader says what is wrong
+  }
+  const auto rest = file.read_all();
+  if (!rest) {
+    return rest.error();
+  }
+  bytes.insert(bytes.end(), rest->begin(), rest->end());
+  return bytes;
+}
+
 }  // namespace
 
 Result<NamedArrays> read_npz(const std::string& path) {
@@ -347,7 +369,7 @@ Result<NamedArrays> read_npz(const std::string& path) {
     const std::string subject = file->subject();
     const std::optional<std::size_t> size = file->size();
     if (!size) {
-      const Result<std::vector<std::byte>> bytes = file->read_all();
+      const auto bytes = read_stream(*file);
       return bytes ? read_archive(*bytes, subject) : bytes.error();
     }
     const int descriptor = file->release();

@@ -43,10 +43,6 @@ std::string npy_path(const std::string& folder, const std::string& name) {
   return folder + "/" + name + ".npy";
 }
 
-std::string folder_of(const std::string& path) {
-  return path.substr(0, path.find_last_of('/') + 1);
-}
-
 // One array, by the name of its file.
 Result<NamedArrays> read_one(const std::string& path) {
   Result<Array> array = read_npy(path);
@@ -114,7 +110,9 @@ Result<Array> ParamFile::read(const std::string& name) const {
   if (const auto* model = std::get_if<ShardedSafetensors>(&arrays_)) {
     return model->array(name);
   }
-  return read_npy(npy_path(path_, name));
+  const std::string path = npy_path(path_, name);
+  Status s = check_regular_file("read_npy", path);
+  return s ? read_npy(path) : s.error();
 }
 
 Result<SafetensorsTensor> ParamFile::tensor(const std::string& name) const {

@@ -7,6 +7,7 @@
 
 #include "base/out_of_memory.h"
 #include "interop/param_file.h"
+#include "interop/said_heads.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -113,6 +114,21 @@ bool has_known_name(const ParamFile& file, const ParamNames& names) {
   });
 }
 
+// Adds the heads that the file says, where the shapes do not.
+Result<LayerParams> with_said_heads(const ParamFile& file, std::size_t number,
+                                    LayerParams layer) {
+  if (layer.num_heads) {
+    return layer;
+  }
+  const auto said = said_heads(kOperation, file, number);
+  if (!said) {
+    return said.error();
+  }
+  layer.num_heads = said->num_heads;
+  layer.num_kv_heads = said->num_kv_heads;
+  return layer;
+}
+
 // One layer of the layout that the file is found to have.
 Result<LayerParams> read_layout(const ParamFile& file, const ParamNames& names,
                                 const LayerChoice& choice) {
@@ -142,7 +158,22 @@ Result<LayerParams> read_layout(const ParamFile& file, const ParamNames& names,
       return bad_data(file.path() + " has no " + name);
     }
   }
-  return layer;
+  return with_said_heads(file, choice.number, *std::move(layer));
+}
+
+// By the names of headwise; the heads may stand beside the parameters.
+Result<LayerParams> read_named_layer(const ParamFile& file, ParamNames names) {
+  for (const std::string_view name : {kNumHeads, kNumKvHeads}) {
+    names.optional.emplace_back(name);
+  }
+  auto params = read_named(file, names);
+  if (!params) {
+    return params.error();
+  }
+  for (const std::string_view name : {kNumHeads, kNumKvHeads}) {
+    params->erase(std::string(name));
+  }
+  return with_said_heads(file, 0, LayerParams{*std::move(params)});
 }
 
 }  // namespace
@@ -172,8 +203,7 @@ Result<LayerParams> read_layer_params(const std::string& path,
                    std::string(kOperation) + ": " + path + " has no layer " +
                        std::to_string(choice.number) + ", expected 0"};
     }
-    auto params = read_named(*file, names);
-    return params ? Result(LayerParams{*std::move(params)}) : params.error();
+    return read_named_layer(*file, names);
   });
 }
 

@@ -195,13 +195,15 @@ Result<SafetensorsFile> SafetensorsReader::read_stream(InputFile input) {
 }
 
 Result<const SafetensorsEntry*> SafetensorsFile::find(
-    std::string_view name) const {
+    std::string_view name) const try {
   const auto found = header_.tensors.find(name);
   if (found == header_.tensors.end()) {
     return Error{ErrorCode::out_of_range,
                  subject_ + ": there is no tensor " + printable(name)};
   }
   return &found->second;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<SafetensorsTensor> SafetensorsFile::tensor(std::string_view name) const {

@@ -1,9 +1,14 @@
 #include "headwise/interop/sharded_safetensors.h"
 
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/out_of_memory.h"
 #include "interop/error_text.h"
+#include "interop/folder.h"
 #include "interop/input_file.h"
 #include "interop/read_bytes.h"
 #include "interop/safetensors_header.h"
@@ -14,6 +19,11 @@ namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "open_sharded_safetensors";
+
+// "/a/b" of "/a/b/c"
+std::string folder_of_file(const std::string& canonical) {
+  return canonical.substr(0, canonical.find_last_of('/'));
+}
 
 Result<ShardedSafetensors::ShardNames> read_index(InputFile file) {
   const auto bytes =
@@ -32,6 +42,35 @@ Result<ShardedSafetensors::ShardNames> read_index(InputFile file) {
       file.subject());
 }
 
+// The folders that a link to a shard may lead to: the index's own, that of the
+// index itself where it is a link, and the one in which the Hugging Face hub's
+// cache keeps the files of its snapshots
+// (models--NAME/snapshots/REVISION/INDEX, models--NAME/blobs).
+std::array<std::string, 3> folders_of_links(const std::string& index) {
+  const std::string folder = canonical_path(folder_of(index));
+  return {folder, folder_of_file(canonical_path(index)),
+          canonical_path(folder + "/../../blobs")};
+}
+
+bool is_link(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
+}
+
+// Where the file of a shard is. A link is followed where it stays in those
+// folders; any other is left for the reader to refuse.
+std::string place_of_shard(const std::string& index, const std::string& name) {
+  std::string path = folder_of(index) + name;
+  if (!is_link(path)) {
+    return path;
+  }
+  std::string target = canonical_path(path);
+  const auto folders = folders_of_links(index);
+  const bool allowed =
+      std::ranges::find(folders, folder_of_file(target)) != folders.end();
+  return allowed ? target : path;
+}
+
 }  // namespace
 
 Result<ShardedSafetensors> open_sharded_safetensors(const std::string& index,
@@ -48,11 +87,11 @@ Result<ShardedSafetensors> open_sharded_safetensors(const std::string& index,
       return names.error();
     }
     model.shard_names_ = *std::move(names);
-    const std::string folder = index.substr(0, index.find_last_of('/') + 1);
     for (const auto& [tensor, name] : model.shard_names_) {
       auto shard = model.shards_.find(name);
       if (shard == model.shards_.end()) {
-        auto input = InputFile::open_named_by_file(kOperation, folder + name);
+        auto input = InputFile::open_named_by_file(kOperation,
+                                                   place_of_shard(index, name));
         if (!input) {
           return input.error();
         }
@@ -73,13 +112,15 @@ Result<ShardedSafetensors> open_sharded_safetensors(const std::string& index,
 }
 
 Result<const SafetensorsFile*> ShardedSafetensors::shard_of(
-    std::string_view name) const {
+    std::string_view name) const try {
   const auto shard = shard_names_.find(name);
   if (shard == shard_names_.end()) {
     return Error{ErrorCode::out_of_range,
                  subject_ + ": there is no tensor " + printable(name)};
   }
   return &shards_.find(shard->second)->second;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<SafetensorsTensor> ShardedSafetensors::tensor(

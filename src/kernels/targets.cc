@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/out_of_memory.h"
+
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
@@ -58,16 +60,20 @@ std::vector<std::string> available_targets() {
   return names;
 }
 
-Status check_target() {
+Status check_target() try {
   static const Status forced = force_target();
   return forced;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
-Result<std::string> current_target() {
+Result<std::string> current_target() try {
   if (Status s = check_target(); !s) {
     return s.error();
   }
   return name_of(best_first(available()).front());
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 bool promises_same_bits(const std::string& target) {

@@ -207,7 +207,7 @@ Status BertEncoder::forward_in(
 }
 
 Result<BertResult> BertEncoder::forward(const RaggedTokens& ids,
-                                        const BertOptions& options) const {
+                                        const BertOptions& options) const try {
   BertMemory memory;
   BertResult result;
   if (Status s = forward_in(ids, options, memory, result.attn_weights); !s) {
@@ -215,6 +215,8 @@ Result<BertResult> BertEncoder::forward(const RaggedTokens& ids,
   }
   result.hidden = std::move(memory.hidden).without_batch();
   return result;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -92,12 +92,21 @@ void BertEncoder::update(
   const auto update_table = [&](Embedding& table, std::string_view name) {
     table.update([&](std::span<float> weight) { change(name, weight); });
   };
-  update_table(tables.word, kWordTable);
-  update_table(tables.position, kPositionTable);
-  if (tables.type) {
-    update_table(*tables.type, kTypeTable);
+  {
+    // Adds up what `change` wrote, also when it throws.
+    struct WritePlaceAtEnd {
+      BertEmbeddings& embeddings;
+      ~WritePlaceAtEnd() {
+        write_place(*embeddings.tables, embeddings.place.view());
+      }
+    };
+    const WritePlaceAtEnd write_place_at_end{embeddings_};
+    update_table(tables.word, kWordTable);
+    update_table(tables.position, kPositionTable);
+    if (tables.type) {
+      update_table(*tables.type, kTypeTable);
+    }
   }
-  write_place(tables, embeddings_.place.view());
   update_norm(embeddings_.norm, std::string(kEmbeddingNorm), change);
   const BertNames& names = bert_names(config_.family);
   for (std::size_t n = 0; n < layers_.size(); ++n) {

@@ -1,20 +1,26 @@
 #include "headwise/models/label_probe.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
+#include "base/exponential.h"
 #include "base/out_of_memory.h"
 #include "headwise/interop/safetensors.h"
 #include "headwise/module/loss.h"
 #include "headwise/module/optimizer.h"
+#include "headwise/steps/softmax.h"
 #include "interop/error_text.h"
 #include "interop/input_file.h"
 #include "interop/json_events.h"
 #include "models/utf8.h"
+#include "run/float_environment.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -101,6 +107,24 @@ std::string text_of(const std::vector<std::string>& labels) {
   return text + "]";
 }
 
+// logits -> probabilities, in place. `powers` has room for one row.
+void softmax_in_place(std::span<float> row, std::span<double> powers) {
+  const auto is_finite = [](float logit) { return std::isfinite(logit); };
+  if (!std::ranges::all_of(row, is_finite)) {
+    std::ranges::fill(row, kNaN);
+    return;
+  }
+  const double max = std::ranges::max(row);
+  double sum = 0;
+  for (std::size_t c = 0; c < row.size(); ++c) {
+    powers[c] = exponential(row[c] - max);
+    sum += powers[c];
+  }
+  for (std::size_t c = 0; c < row.size(); ++c) {
+    row[c] = static_cast<float>(powers[c] / sum);
+  }
+}
+
 template <std::size_t Rank>
 Result<Tensor<float, Rank>> read_param(const SafetensorsFile& file,
                                        std::string_view name,
@@ -161,7 +185,7 @@ Result<LabelProbe> read_probe(const std::string& path,
 }  // namespace
 
 Result<LabelProbe> LabelProbe::create(Linear linear,
-                                      std::vector<std::string> labels) {
+                                      std::vector<std::string> labels) try {
   if (Status s = check_labels(labels); !s) {
     return s.error();
   }
@@ -176,10 +200,12 @@ Result<LabelProbe> LabelProbe::create(Linear linear,
                        Extents<1>{labels.size()});
   }
   return LabelProbe(std::move(linear), std::move(labels));
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<LabelProbe> LabelProbe::create(std::size_t embedding_size,
-                                      std::vector<std::string> labels) {
+                                      std::vector<std::string> labels) try {
   auto weight = Tensor<float, 2>::create({labels.size(), embedding_size});
   auto bias = Tensor<float, 1>::create({labels.size()});
   if (!weight || !bias) {
@@ -191,6 +217,8 @@ Result<LabelProbe> LabelProbe::create(std::size_t embedding_size,
   auto linear = Linear::from_params(*std::move(weight), *std::move(bias));
   return linear ? create(*std::move(linear), std::move(labels))
                 : Result<LabelProbe>(linear.error());
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<LabelProbe> LabelProbe::train(TensorView<const float, 2> embeddings,
@@ -264,10 +292,29 @@ Status LabelProbe::write(const std::string& folder) const {
 }
 
 Result<Tensor<float, 2>> LabelProbe::logits(
-    TensorView<const float, 2> embeddings) const {
+    TensorView<const float, 2> embeddings) const try {
   auto logits = linear_.forward(as_one_batch(embeddings), "embeddings");
   return logits ? Result<Tensor<float, 2>>(std::move(*logits).without_batch())
                 : logits.error();
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Result<Tensor<float, 2>> LabelProbe::probabilities(
+    TensorView<const float, 2> embeddings) const {
+  return catching_out_of_memory([&]() -> Result<Tensor<float, 2>> {
+    auto rows = logits(embeddings);
+    if (!rows) {
+      return rows;
+    }
+    const FloatEnvironment environment;
+    const std::size_t count = labels_.size();
+    std::vector<double> powers(count);
+    for (std::size_t n = 0; n < rows->extent(0); ++n) {
+      softmax_in_place(rows->elements().subspan(n * count, count), powers);
+    }
+    return rows;
+  });
 }
 
 std::size_t predicted_label(TensorView<const float, 2> logits,

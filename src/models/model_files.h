@@ -30,13 +30,20 @@ Result<std::vector<Pooling>> parse_pooling(std::string_view text,
                                            const std::string& subject,
                                            std::size_t hidden_size);
 
+// Where a folder has its vocabulary: vocab.txt, or tokenizer.json where that
+// alone is there.
+std::string vocabulary_path(const std::string& folder);
+
 // tokenizer_config.json
 struct TokenizerSettings {
   WordPieceOptions wordpiece;
   std::optional<std::size_t> max_tokens;
+  std::string_view max_tokens_key;  // that says max_tokens
 };
-Result<TokenizerSettings> parse_tokenizer_config(std::string_view text,
-                                                 const std::string& subject);
+// `settings` is what a key that is not there leaves.
+Result<TokenizerSettings> parse_tokenizer_config(
+    std::string_view text, const std::string& subject,
+    TokenizerSettings settings = {});
 
 // sentence_bert_config.json, and then what it makes of the tokenizer's.
 Result<TokenizerSettings> parse_sentence_config(std::string_view text,

@@ -9,6 +9,7 @@
 #include "interop/input_file.h"
 #include "interop/read_bytes.h"
 #include "models/model_files.h"
+#include "models/tokenizer_json.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -81,10 +82,33 @@ Status read_config(const std::string& folder, BertConfig& into) {
   return ok();
 }
 
+// What tokenizer.json says of a tokenizer whose vocabulary is in it.
+Status read_tokenizer_json(const std::string& folder, WordPieceOptions& into) {
+  const std::string path = vocabulary_path(folder);
+  if (!is_tokenizer_json(path)) {
+    return ok();
+  }
+  const auto parse =
+      [](std::string_view text,
+         const std::string& subject) -> Result<WordPieceOptions> {
+    auto parsed = parse_tokenizer_json(text, subject);
+    return parsed ? Result<WordPieceOptions>(parsed->wordpiece)
+                  : parsed.error();
+  };
+  return read_into(into, path, parse);
+}
+
 // The tokenizer's settings, and what sentence-transformers makes of them.
 Status read_tokenizer(const std::string& folder, TokenizerSettings& into) {
-  if (Status s = read_into(into, folder + "/tokenizer_config.json",
-                           parse_tokenizer_config);
+  if (Status s = read_tokenizer_json(folder, into.wordpiece); !s) {
+    return s;
+  }
+  const auto parse_config = [&](std::string_view text,
+                                const std::string& subject) {
+    return parse_tokenizer_config(text, subject, into);
+  };
+  if (Status s =
+          read_into(into, folder + "/tokenizer_config.json", parse_config);
       !s) {
     return s;
   }
@@ -174,6 +198,9 @@ Result<ModelSettings> read(const std::string& folder) {
   const std::size_t most = settings.config.max_positions;
   settings.wordpiece = tokenizer.wordpiece;
   settings.max_tokens = std::min(tokenizer.max_tokens.value_or(most), most);
+  if (tokenizer.max_tokens && *tokenizer.max_tokens < most) {
+    settings.max_tokens_key = tokenizer.max_tokens_key;
+  }
   if (!modules) {
     return settings;
   }

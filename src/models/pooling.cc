@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "steps/one_nan.h"
+
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
@@ -112,7 +114,7 @@ void pool(TensorView<const float, 2> hidden, std::span<const Pooling> pooling,
     const float norm =
         std::max(std::sqrt(dot(embedding, embedding)), kLeastLength);
     for (float& x : embedding) {
-      x /= norm;
+      x = one_nan(x / norm);
     }
   }
 }

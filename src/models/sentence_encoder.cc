@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "base/out_of_memory.h"
+#include "interop/folder.h"
+#include "models/model_files.h"
 #include "models/pooling.h"
 #include "models/utf8.h"
 #include "run/float_environment.h"
@@ -200,13 +202,22 @@ Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
       return settings.error();
     }
     const std::string& inner = settings->transformer_folder;
-    auto vocabulary = read_vocabulary(inner + "/vocab.txt");
+    const std::string path = vocabulary_path(inner);
+    if (Status s = check_regular_file("read_vocabulary", path); !s) {
+      return s.error();
+    }
+    if (!is_regular_file(path)) {
+      return Error{ErrorCode::io_error,
+                   std::string(kOperation) + ": " + inner +
+                       ": it has no vocab.txt and no tokenizer.json"};
+    }
+    auto vocabulary = read_vocabulary(path);
     if (!vocabulary) {
       return vocabulary.error();
     }
     if (vocabulary->size() > settings->config.vocab_size) {
       return Error{ErrorCode::bad_data,
-                   std::string(kOperation) + ": " + inner + "/vocab.txt has " +
+                   std::string(kOperation) + ": " + path + " has " +
                        std::to_string(vocabulary->size()) +
                        " tokens, expected at most vocab_size = " +
                        std::to_string(settings->config.vocab_size)};

@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 
+#include "interop/folder.h"
 #include "interop/json_fields.h"
 #include "models/model_files.h"
 
@@ -13,7 +14,7 @@ constexpr std::size_t kMostTokens = (std::size_t{1} << 31) - 1;
 
 // [CLS] and [SEP] must have room.
 Status get_limit(const JsonFields& fields, std::string_view key,
-                 std::optional<std::size_t>& into) {
+                 TokenizerSettings& into) {
   double limit = 2;
   if (Status s = fields.get(key, limit); !s) {
     return s;
@@ -22,8 +23,9 @@ Status get_limit(const JsonFields& fields, std::string_view key,
     return fields.unexpected(key, "a whole number of at least 2");
   }
   if (fields.has(key)) {
-    into = static_cast<std::size_t>(
+    into.max_tokens = static_cast<std::size_t>(
         std::min(limit, static_cast<double>(kMostTokens)));
+    into.max_tokens_key = key;
   }
   return ok();
 }
@@ -62,8 +64,17 @@ Status get_options(const JsonFields& fields, WordPieceOptions& options) {
 
 }  // namespace
 
+std::string vocabulary_path(const std::string& folder) {
+  std::string plain = folder + "/vocab.txt";
+  std::string with_tokenizer = folder + "/tokenizer.json";
+  return !is_regular_file(plain) && is_regular_file(with_tokenizer)
+             ? with_tokenizer
+             : plain;
+}
+
 Result<TokenizerSettings> parse_tokenizer_config(std::string_view text,
-                                                 const std::string& subject) {
+                                                 const std::string& subject,
+                                                 TokenizerSettings settings) {
   constexpr auto kKeys = std::to_array<std::string_view>(
       {"tokenizer_class", "do_lower_case", "strip_accents",
        "tokenize_chinese_chars", "model_max_length"});
@@ -74,12 +85,10 @@ Result<TokenizerSettings> parse_tokenizer_config(std::string_view text,
   if (Status s = check_class(*fields); !s) {
     return s.error();
   }
-  TokenizerSettings settings;
   if (Status s = get_options(*fields, settings.wordpiece); !s) {
     return s.error();
   }
-  if (Status s = get_limit(*fields, "model_max_length", settings.max_tokens);
-      !s) {
+  if (Status s = get_limit(*fields, "model_max_length", settings); !s) {
     return s.error();
   }
   return settings;
@@ -94,8 +103,7 @@ Result<TokenizerSettings> parse_sentence_config(std::string_view text,
   if (!fields) {
     return fields.error();
   }
-  if (Status s = get_limit(*fields, "max_seq_length", tokenizer.max_tokens);
-      !s) {
+  if (Status s = get_limit(*fields, "max_seq_length", tokenizer); !s) {
     return s.error();
   }
   bool lowers_first = false;

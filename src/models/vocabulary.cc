@@ -8,6 +8,8 @@
 #include "base/out_of_memory.h"
 #include "interop/error_text.h"
 #include "interop/input_file.h"
+#include "interop/read_bytes.h"
+#include "models/tokenizer_json.h"
 #include "models/utf8.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -195,13 +197,24 @@ Result<Vocabulary> read_vocabulary(const std::string& path) {
     if (file->size() && *file->size() > kLargestVocabulary) {
       return too_large(file->subject(), *file->size());
     }
-    const auto bytes = file->read_all();
+    const auto bytes =
+        read_bytes(*file, kLargestVocabulary + 1, /*certain=*/false);
     if (!bytes) {
       return bytes.error();
     }
-    return Vocabulary::make(
-        {reinterpret_cast<const char*>(bytes->data()), bytes->size()},
-        file->subject());
+    if (bytes->size() > kLargestVocabulary) {
+      return bad(
+          file->subject(),
+          "it has more than " + std::to_string(kLargestVocabulary) + " bytes");
+    }
+    const std::string_view text(reinterpret_cast<const char*>(bytes->data()),
+                                bytes->size());
+    if (!is_tokenizer_json(path)) {
+      return Vocabulary::make(text, file->subject());
+    }
+    const auto tokenizer = parse_tokenizer_json(text, file->subject());
+    return tokenizer ? Vocabulary::make(tokenizer->vocabulary, file->subject())
+                     : tokenizer.error();
   });
 }
 

@@ -13,20 +13,16 @@
 #include "interop/find_params.h"
 #include "interop/folder.h"
 #include "interop/input_file.h"
+#include "interop/new_folder.h"
 #include "interop/param_file.h"
 #include "models/bert_names.h"
 #include "models/kept_heads.h"
+#include "models/model_folder.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "write_model";
-constexpr std::string_view kProbeFile = "/classifier.safetensors";
-
-bool is_settings_file(std::string_view name) {
-  return (name.ends_with(".json") || name.ends_with(".txt")) &&
-         !name.ends_with(".safetensors.index.json");
-}
 
 Status copy_one(const std::string& from, const std::string& to) {
   auto file = InputFile::open(kOperation, from);
@@ -47,8 +43,8 @@ Status copy_settings(const std::string& source, const std::string& folder,
   }
   bool is_made = false;
   for (const std::string& name : *names) {
-    const std::string from = source + "/" + name;
-    const std::string to = folder + "/" + name;
+    const std::string from = path_in(source, name);
+    const std::string to = path_in(folder, name);
     Status s = ok();
     if (is_settings_file(name) && is_regular_file(from)) {
       s = is_made ? ok() : make_folder(kOperation, folder);
@@ -69,9 +65,26 @@ Status write_probe(const std::string& source, const std::string& folder,
   if (probe != nullptr) {
     return probe->write(folder);
   }
-  const std::string name(kProbeFile);
+  const std::string name = "/" + std::string(kClassifierFile);
   return is_regular_file(source + name) ? copy_one(source + name, folder + name)
                                         : ok();
+}
+
+// Files of the folder that is replaced which the new one has, too.
+Status keep_files(const std::string& from, const std::string& to,
+                  const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const std::string old = path_in(from, name);
+    const std::string kept = path_in(to, name);
+    if (!is_regular_file(old) || link_file(old, kept)) {
+      continue;
+    }
+    // A file system without hard links.
+    if (Status s = copy_one(old, kept); !s) {
+      return s;
+    }
+  }
+  return ok();
 }
 
 // What the source calls a parameter: old files say gamma and beta of norms.
@@ -134,6 +147,62 @@ Status write_params(const std::string& source, const std::string& path,
   return write_safetensors(path, views, metadata);
 }
 
+Status fill(const std::string& folder, const std::string& source,
+            const std::string& inner, const std::string& params,
+            const ModelSettings& settings, const ModelChanges& changes) {
+  Status s = copy_settings(source, folder, kModelFolderDepth);
+  s = s ? write_probe(source, folder, changes.probe) : s;
+  return s ? write_params(params,
+                          folder + inner + "/" + std::string(kParamsFile),
+                          settings, changes)
+           : s;
+}
+
+// Whether a model may be written to the folder.
+Status check_place(const std::string& source, const std::string& folder,
+                   const ModelChanges& changes) {
+  if (Status s = check_path(kOperation, folder); !s) {
+    return s;
+  }
+  const std::string place = canonical_path(folder);
+  if (are_one_folder(source, folder)) {
+    return value_error(kOperation, "folder", printable(folder),
+                       "another than the source's");
+  }
+  if (lies_in(place, canonical_path(source))) {
+    return value_error(kOperation, "folder", printable(folder),
+                       "one outside the source's");
+  }
+  const auto foreign = first_foreign_file(kOperation, folder, source);
+  if (!foreign) {
+    return foreign.error();
+  }
+  if (*foreign && !changes.keep_other_files) {
+    return Error{ErrorCode::invalid_argument,
+                 std::string(kOperation) + ": " + folder + " has " +
+                     printable(**foreign) +
+                     ", expected the files of a model only"};
+  }
+  return ok();
+}
+
+// Files that are not a model's stay where they are: the folder cannot be
+// replaced then.
+Status put_in_place(NewFolder& fresh, const std::string& source,
+                    const std::string& folder, const std::string& inner) {
+  const auto foreign = first_foreign_file(kOperation, folder, source);
+  if (!foreign) {
+    return foreign.error();
+  }
+  if (!*foreign) {
+    return fresh.take_place();
+  }
+  Status s = remove_model_files(kOperation, folder, source);
+  return s ? fresh.move_files(inner.empty() ? "config.json"
+                                            : inner.substr(1) + "/config.json")
+           : s;
+}
+
 Status write(const std::string& source, const std::string& folder,
              const ModelChanges& changes) {
   const auto settings = read_model_settings(source);
@@ -144,21 +213,21 @@ Status write(const std::string& source, const std::string& folder,
   if (!params) {
     return params.error();
   }
-  if (Status s = make_folder(kOperation, folder); !s) {
+  if (Status s = check_place(source, folder, changes); !s) {
     return s;
   }
-  if (are_one_folder(source, folder)) {
-    return value_error(kOperation, "folder", printable(folder),
-                       "another than the source's");
+  auto fresh = NewFolder::create(kOperation, folder);
+  if (!fresh) {
+    return fresh.error();
   }
-  constexpr int kDepth = 1;  // of the folders that modules.json names
-  Status s = copy_settings(source, folder, kDepth);
-  s = s ? write_probe(source, folder, changes.probe) : s;
   // It is the source, or a folder in it.
   const std::string inner = settings->transformer_folder.substr(source.size());
-  return s ? write_params(*params, folder + inner + "/model.safetensors",
-                          *settings, changes)
-           : s;
+  Status s = fill(fresh->path(), source, inner, *params, *settings, changes);
+  s = s ? keep_files(folder, fresh->path(), changes.keep) : s;
+  if (!s) {
+    return fresh->in_place(s.error());
+  }
+  return put_in_place(*fresh, source, folder, inner);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "headwise/base/checked_product.h"
 #include "headwise/module/multi_head_attention.h"
 
@@ -173,7 +174,7 @@ Result<std::size_t> value_head_dim(const MultiHeadAttentionParams& params,
 }  // namespace
 
 Result<MultiHeadAttentionConfig> complete_config(
-    MultiHeadAttentionConfig config) {
+    MultiHeadAttentionConfig config) try {
   for (const auto& [name, size] :
        std::array<std::pair<std::string_view, std::size_t>, 8>{
            {{"embed_dim", config.embed_dim},
@@ -230,6 +231,8 @@ Result<MultiHeadAttentionConfig> complete_config(
     }
   }
   return config;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<std::size_t> check_params(const MultiHeadAttentionParams& params,

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -50,8 +51,13 @@ class MultiHeadAttention::MemoryShelf {
     }
     return {};
   }
-  void give(LayerMemory memory) {
-    auto kept = std::make_unique<LayerMemory>(std::move(memory));
+  void give(LayerMemory memory) noexcept {
+    // Without memory for it, it is let go.
+    std::unique_ptr<LayerMemory> kept(new (std::nothrow)
+                                          LayerMemory(std::move(memory)));
+    if (!kept) {
+      return;
+    }
     for (auto& place : kept_) {
       kept.reset(place.exchange(kept.release()));
       if (!kept) {

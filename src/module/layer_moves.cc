@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/memory_overlap.h"
 #include "headwise/steps/heads.h"
 #include "steps/project.h"
 
@@ -28,12 +29,6 @@ Result<Projected> make_projected(const MultiHeadAttentionParams& params,
   return Projected{*std::move(q), *std::move(k), *std::move(v)};
 }
 
-bool is_same(const TensorView<const float, 3>& a,
-             const TensorView<const float, 3>& b) {
-  return a.data() == b.data() && a.extents() == b.extents() &&
-         a.strides() == b.strides();
-}
-
 Extents<4> attn_weights_extents(const AttentionSpec& spec) {
   const AttentionShape& shape = spec.shape;
   if (spec.attn_weights == AttnWeights::none) {
@@ -48,7 +43,8 @@ Extents<4> attn_weights_extents(const AttentionSpec& spec) {
 std::vector<std::size_t> read_ends(const AttentionSpec& spec) {
   std::vector<std::size_t> ends;
   if (spec.mask.allows_all() || spec.empty_rows == EmptyRow::uniform ||
-      spec.shape.offsets.ragged()) {
+      spec.shape.offsets.ragged() || spec.shape.Lq == 0 ||
+      spec.shape.Lkv == 0) {
     return ends;
   }
   for (std::size_t b = 0; b < spec.shape.B; ++b) {
@@ -74,8 +70,8 @@ Result<Projected> project_inputs(const MultiHeadAttentionParams& params,
       Projection{&params.w_k, projected->key.view()},
       Projection{params.w_v ? &*params.w_v : nullptr, projected->value.view()}};
   const auto some = std::span(all).first(params.w_v ? 3 : 2);
-  const bool one_memory = !params.w_v || is_same(inputs.key, inputs.value);
-  if (one_memory && ends.empty() && is_same(inputs.query, inputs.key)) {
+  const bool one_memory = !params.w_v || is_same_view(inputs.key, inputs.value);
+  if (one_memory && ends.empty() && is_same_view(inputs.query, inputs.key)) {
     project(inputs.query, some, {}, executor);
     return projected;
   }

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/exponential.h"
 #include "base/logarithm.h"
+#include "base/out_of_memory.h"
 #include "headwise/steps/softmax.h"
 #include "run/float_environment.h"
 
@@ -107,8 +108,9 @@ void for_each_element(const Extents<Rank>& extents, const Strides<Rank>& a,
 
 }  // namespace
 
-Result<CrossEntropy> cross_entropy(TensorView<const float, 2> logits,
-                                   TensorView<const std::int64_t, 1> targets) {
+Result<CrossEntropy> cross_entropy(
+    TensorView<const float, 2> logits,
+    TensorView<const std::int64_t, 1> targets) try {
   const auto [N, C] = logits.extents();
   const auto count = count_targets(logits, targets);
   if (!count) {
@@ -127,12 +129,14 @@ Result<CrossEntropy> cross_entropy(TensorView<const float, 2> logits,
     }
   }
   return CrossEntropy{loss_of(sum, *count), *std::move(d_logits)};
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 template <std::size_t Rank>
 Result<MeanSquaredError<Rank>> mean_squared_error(
     TensorView<const float, Rank> prediction,
-    TensorView<const float, Rank> target) {
+    TensorView<const float, Rank> target) try {
   constexpr std::string_view kOperation = "mean_squared_error";
   if (Status s = check_shape(kOperation, "target", target.extents(),
                              "that of prediction", prediction.extents());
@@ -160,6 +164,8 @@ Result<MeanSquaredError<Rank>> mean_squared_error(
         *gradient++ = rounded(2 * difference / static_cast<double>(count));
       });
   return MeanSquaredError<Rank>{loss_of(sum, count), *std::move(d_prediction)};
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 template Result<MeanSquaredError<1>> mean_squared_error(

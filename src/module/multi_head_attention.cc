@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "headwise/attention/stepwise.h"
 #include "headwise/steps/head_gates.h"
 #include "headwise/steps/heads.h"
@@ -28,6 +29,12 @@ enum ParamStream : std::uint32_t {
   kWo = 4,
   kWScore = 5
 };
+
+// Tells what was saved of other parameters from what was saved of these.
+std::uint64_t new_params_id() {
+  static std::atomic<std::uint64_t> last_id = 0;
+  return ++last_id;
+}
 
 bool is_open(const MultiHeadAttentionConfig& config) {
   return config.query_dim == kFromFirstCall || config.kdim == kFromFirstCall ||
@@ -207,7 +214,7 @@ Result<Tensor<float, 3>> write_output(const std::optional<Linear>& w_o,
     return Tensor<float, 3>();
   }
   const auto [B, L, features] = merged.extents();
-  for (std::size_t b = 0; b < B; ++b) {
+  for (std::size_t b = 0; merged.size() != 0 && b < B; ++b) {
     for (std::size_t l = 0; l < L; ++l) {
       std::copy_n(&merged(b, l, 0), features, &output(b, l, 0));
     }
@@ -269,7 +276,7 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionConfig& config,
       memory_(std::make_shared<MemoryShelf>()) {}
 
 Result<MultiHeadAttention> MultiHeadAttention::create(
-    const MultiHeadAttentionConfig& config, Seed seed) {
+    const MultiHeadAttentionConfig& config, Seed seed) try {
   auto filled = complete_config(config);
   if (!filled) {
     return filled.error();
@@ -281,18 +288,23 @@ Result<MultiHeadAttention> MultiHeadAttention::create(
     }
   }
   return layer;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<MultiHeadAttention> MultiHeadAttention::from_params(
     MultiHeadAttentionParams params, std::size_t num_heads,
-    std::optional<std::size_t> num_kv_heads, std::optional<std::size_t> vdim) {
+    std::optional<std::size_t> num_kv_heads,
+    std::optional<std::size_t> vdim) try {
   return from_params(
       std::move(params),
       {.num_heads = num_heads, .num_kv_heads = num_kv_heads, .vdim = vdim});
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<MultiHeadAttention> MultiHeadAttention::from_params(
-    MultiHeadAttentionParams params, HeadCounts heads) {
+    MultiHeadAttentionParams params, HeadCounts heads) try {
   const std::size_t num_heads = heads.num_heads;
   const std::size_t kv_heads = kv_heads_of(heads);
   const auto v_head_dim = check_params(params, heads);
@@ -318,6 +330,8 @@ Result<MultiHeadAttention> MultiHeadAttention::from_params(
   MultiHeadAttention layer(config, Seed{});
   layer.set_params(std::move(params));
   return layer;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Status MultiHeadAttention::draw_params() {
@@ -359,9 +373,8 @@ Status MultiHeadAttention::draw_params() {
 }
 
 void MultiHeadAttention::set_params(MultiHeadAttentionParams params) {
-  static std::atomic<std::uint64_t> last_id = 0;
   params_ = std::move(params);
-  params_id_ = ++last_id;
+  params_id_ = new_params_id();
 }
 
 void MultiHeadAttention::update(
@@ -369,7 +382,8 @@ void MultiHeadAttention::update(
   if (!params_) {
     return;
   }
-  MultiHeadAttentionParams params = *std::move(params_);
+  params_id_ = new_params_id();  // first: `change` may throw
+  MultiHeadAttentionParams& params = *params_;
   const auto show = [&](Linear& linear, const std::string& name) {
     linear.update([&](std::span<float> weight, std::span<float> bias) {
       change(name + ".weight", weight);
@@ -389,13 +403,12 @@ void MultiHeadAttention::update(
   if (params.w_score) {
     change("w_score.weight", params.w_score->elements());
   }
-  set_params(std::move(params));
 }
 
 Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(
     TensorView<const float, 3> query, TensorView<const float, 3> key,
     TensorView<const float, 3> value, const AttentionOptions& options,
-    TraceSink* trace) {
+    TraceSink* trace) try {
   if (params_) {
     return std::as_const(*this).forward(query, key, value, options, trace);
   }
@@ -404,26 +417,33 @@ Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(
       dim = given;
     }
   };
-  const MultiHeadAttentionConfig open = config_;
+  // A call that fails fixes nothing.
+  struct Reopening {
+    MultiHeadAttention& layer;
+    MultiHeadAttentionConfig open;
+    bool failed = true;
+    ~Reopening() {
+      if (failed) {
+        layer.config_ = std::move(open);
+        layer.params_.reset();
+      }
+    }
+  };
+  Reopening reopening{*this, config_};
   fix(config_.query_dim, query.extent(2));
   fix(config_.kdim, key.extent(2));
   fix(config_.vdim, value.extent(2));
-  Status s = check_inputs(config_, query, key, value);
-  if (s) {
-    s = draw_params();
+  if (Status s = check_inputs(config_, query, key, value); !s) {
+    return s.error();
   }
-  if (s) {
-    auto result =
-        std::as_const(*this).forward(query, key, value, options, trace);
-    if (result) {
-      return result;
-    }
-    s = result.error();
+  if (Status s = draw_params(); !s) {
+    return s.error();
   }
-  // A call that fails fixes nothing.
-  config_ = open;
-  params_.reset();
-  return s.error();
+  auto result = std::as_const(*this).forward(query, key, value, options, trace);
+  reopening.failed = !result;
+  return result;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 // All heads were pruned: nobody attends, and the bias is the output.
@@ -552,30 +572,35 @@ Result<MultiHeadAttention::Run> MultiHeadAttention::run(
 Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(
     TensorView<const float, 3> query, TensorView<const float, 3> key,
     TensorView<const float, 3> value, const AttentionOptions& options,
-    TraceSink* trace) const {
+    TraceSink* trace) const try {
   auto done = run(query, key, value, options, {.trace = trace});
   if (!done) {
     return done.error();
   }
   return std::move(done->result);
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Status MultiHeadAttention::forward_into(TensorView<const float, 3> query,
                                         TensorView<const float, 3> key,
                                         TensorView<const float, 3> value,
                                         TensorView<float, 3> output,
-                                        const AttentionOptions& options) const {
+                                        const AttentionOptions& options) const
+    try {
   if (Status s = check_output(config_, query.extents(), output, options); !s) {
     return s;
   }
   const auto done = run(query, key, value, options, {.output = output});
   return done ? ok() : Status(done.error());
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<MultiHeadAttentionResult<2>> MultiHeadAttention::forward(
     TensorView<const float, 2> query, TensorView<const float, 2> key,
     TensorView<const float, 2> value, const AttentionOptions& options,
-    TraceSink* trace) {
+    TraceSink* trace) try {
   if (options.offsets.ragged() && options.attn_weights != AttnWeights::none) {
     return Error{ErrorCode::unsupported,
                  "multi_head_attention: attn_weights of a ragged batch have an "
@@ -593,6 +618,8 @@ Result<MultiHeadAttentionResult<2>> MultiHeadAttention::forward(
     result.attn_weights = std::move(batched->attn_weights).without_batch();
   }
   return result;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "headwise/attention/backward.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/steps/head_gates.h"
@@ -94,7 +95,8 @@ void MultiHeadAttentionSaved::Delete::operator()(State* state) const {
 
 Result<MultiHeadAttentionSaved> MultiHeadAttention::forward_for_backward(
     TensorView<const float, 3> query, TensorView<const float, 3> key,
-    TensorView<const float, 3> value, const AttentionOptions& options) const {
+    TensorView<const float, 3> value, const AttentionOptions& options) const
+    try {
   auto done = run(query, key, value, options, {.backward = true});
   if (!done) {
     return done.error();
@@ -104,6 +106,8 @@ Result<MultiHeadAttentionSaved> MultiHeadAttention::forward_for_backward(
   saved.state_.reset(new MultiHeadAttentionSaved::State{
       {query, key, value}, *std::move(done), params_id_});
   return saved;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 // What the heads gave, (B, Lq, H * Dv).
@@ -264,7 +268,7 @@ Result<MultiHeadAttentionGradients> MultiHeadAttention::differentiate(
 
 Result<MultiHeadAttentionGradients> MultiHeadAttention::backward(
     MultiHeadAttentionSaved& saved, TensorView<const float, 3> d_output,
-    TensorView<const float, 4> d_attn_weights) const {
+    TensorView<const float, 4> d_attn_weights) const try {
   if (!saved.state_) {
     return value_error(kOperation, "the saved state", "used already",
                        "one of forward_for_backward() for each backward()");
@@ -288,6 +292,8 @@ Result<MultiHeadAttentionGradients> MultiHeadAttention::backward(
     saved.state_.reset();
   }
   return gradients;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

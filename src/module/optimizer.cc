@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "run/float_environment.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -114,7 +115,7 @@ std::string expected_keys(std::string_view first, std::string_view second) {
 
 }  // namespace
 
-Result<Optimizer> Optimizer::create(const SgdConfig& config) {
+Result<Optimizer> Optimizer::create(const SgdConfig& config) try {
   Status s = check_not_negative("learning_rate", config.learning_rate);
   if (s) {
     s = check_not_negative("momentum", config.momentum);
@@ -123,9 +124,11 @@ Result<Optimizer> Optimizer::create(const SgdConfig& config) {
     s = check_not_negative("weight_decay", config.weight_decay);
   }
   return s ? Result<Optimizer>(Optimizer(config)) : s.error();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
-Result<Optimizer> Optimizer::create(const AdamWConfig& config) {
+Result<Optimizer> Optimizer::create(const AdamWConfig& config) try {
   Status s = check_not_negative("learning_rate", config.learning_rate);
   if (s) {
     s = check_beta("beta1", config.beta1);
@@ -140,6 +143,8 @@ Result<Optimizer> Optimizer::create(const AdamWConfig& config) {
     s = check_not_negative("weight_decay", config.weight_decay);
   }
   return s ? Result<Optimizer>(Optimizer(config)) : s.error();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 std::pair<std::string_view, std::string_view> Optimizer::kinds() const {
@@ -213,8 +218,8 @@ Status Optimizer::update(std::string_view name, std::span<float> values,
   }
   memory.updated_in = step_;
   return ok();
-} catch (const std::bad_alloc&) {
-  return Error{ErrorCode::out_of_memory, "out of memory"};
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<OptimizerState> Optimizer::state() const try {
@@ -234,8 +239,8 @@ Result<OptimizerState> Optimizer::state() const try {
     }
   }
   return state;
-} catch (const std::bad_alloc&) {
-  return Error{ErrorCode::out_of_memory, "out of memory"};
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 // Every name is one of this optimiser's, and what belongs together is there.
@@ -287,12 +292,12 @@ Status Optimizer::set_state(const OptimizerState& state) try {
   memories_ = std::move(memories);
   step_ = state.step;
   return ok();
-} catch (const std::bad_alloc&) {
-  return Error{ErrorCode::out_of_memory, "out of memory"};
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<double> clip_gradient_norm(std::span<const std::span<float>> gradients,
-                                  double max_norm) {
+                                  double max_norm) try {
   constexpr std::string_view kClip = "clip_gradient_norm";
   if (!(max_norm > 0 && max_norm <= std::numeric_limits<double>::max())) {
     return value_error(kClip, "max_norm", number_text(max_norm),
@@ -323,6 +328,8 @@ Result<double> clip_gradient_norm(std::span<const std::span<float>> gradients,
     }
   }
   return norm;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

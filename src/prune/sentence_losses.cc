@@ -323,7 +323,7 @@ GatedModel embedding_losses(const SentenceEncoder& encoder,
       auto d = Tensor<float, 2>::create_unset(embeddings.extents());
       for (std::size_t n = 0; d && n < end - begin; ++n) {
         RandomStream(seed, kDirectionStream)
-            .substream(static_cast<std::uint32_t>(begin + n))
+            .substream(begin + n)
             .fill_normal(d->elements().subspan(n * d->extent(1), d->extent(1)));
       }
       return d;

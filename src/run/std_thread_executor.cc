@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/out_of_memory.h"
 #include "run/executor.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -22,11 +23,13 @@ const Executor& Executor::default_executor() {
   return executor;
 }
 
-Result<Executor> Executor::with_threads(std::size_t threads) {
+Result<Executor> Executor::with_threads(std::size_t threads) try {
   if (Status s = check_threads(threads); !s) {
     return s.error();
   }
   return Executor(std::make_shared<Threads>(Threads{threads}));
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 std::size_t Executor::threads() const { return threads_->count; }

@@ -4,6 +4,7 @@
 #include <tbb/partitioner.h>
 #include <tbb/task_arena.h>
 
+#include "base/out_of_memory.h"
 #include "run/executor.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -23,7 +24,7 @@ const Executor& Executor::default_executor() {
   return executor;
 }
 
-Result<Executor> Executor::with_threads(std::size_t threads) {
+Result<Executor> Executor::with_threads(std::size_t threads) try {
   if (Status s = check_threads(threads); !s) {
     return s.error();
   }
@@ -35,6 +36,8 @@ Result<Executor> Executor::with_threads(std::size_t threads) {
   state->count = std::min(threads, most);
   state->arena.initialize(static_cast<int>(state->count));
   return Executor(std::move(state));
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 std::size_t Executor::threads() const {

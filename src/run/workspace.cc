@@ -5,11 +5,12 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "run/arena.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
-Result<Workspace> Workspace::create(std::size_t bytes) {
+Result<Workspace> Workspace::create(std::size_t bytes) try {
   // Beyond that even the allocator's own arithmetic may overflow.
   constexpr auto kMost =
       static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
@@ -24,6 +25,8 @@ Result<Workspace> Workspace::create(std::size_t bytes) {
                      " bytes are more memory than there is"};
   }
   return Workspace(memory, bytes);
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 void Workspace::Delete::operator()(std::byte* memory) const {

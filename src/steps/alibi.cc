@@ -5,6 +5,8 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/memory_overlap.h"
+#include "base/out_of_memory.h"
 #include "headwise/steps/softmax.h"
 #include "steps/rows.h"
 
@@ -23,7 +25,7 @@ double first_slope(std::size_t n) {
 
 }  // namespace
 
-Result<Tensor<float, 1>> alibi_slopes(std::size_t num_heads) {
+Result<Tensor<float, 1>> alibi_slopes(std::size_t num_heads) try {
   if (Status s = check_at_least_one("alibi_slopes", "num_heads", num_heads);
       !s) {
     return s.error();
@@ -46,12 +48,14 @@ Result<Tensor<float, 1>> alibi_slopes(std::size_t num_heads) {
     slope *= first;
   }
   return slopes;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<BoundAlibi> BoundAlibi::bind(TensorView<const float, 1> slopes,
                                     const AttentionShape& shape,
                                     const QueryStart& query_start,
-                                    std::string_view operation) {
+                                    std::string_view operation) try {
   BoundAlibi alibi;
   if (slopes.data() == nullptr) {
     return alibi;
@@ -73,10 +77,24 @@ Result<BoundAlibi> BoundAlibi::bind(TensorView<const float, 1> slopes,
   alibi.query_start_ = query_start;
   alibi.shape_ = shape;
   return alibi;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
-void add_alibi(TensorView<const float, 4> scores, const BoundAlibi& alibi,
-               TensorView<float, 4> alibi_scores, const Executor& executor) {
+Status add_alibi(TensorView<const float, 4> scores, const BoundAlibi& alibi,
+                 TensorView<float, 4> alibi_scores,
+                 const Executor& executor) try {
+  if (Status s = check_in_place("add_alibi", "alibi_scores", alibi_scores,
+                                {{"scores", scores}});
+      !s) {
+    return s;
+  }
+  if (Status s = check_overlap("add_alibi",
+                               {{"alibi_scores", Footprint(alibi_scores)}},
+                               {{"alibi", Footprint(alibi.slopes())}});
+      !s || scores.size() == 0) {
+    return s;
+  }
   const auto [B, Hq, Lq, Lkv] = scores.extents();
   for_each_row(executor, {B, Hq, Lq},
                [&, keys = Lkv](std::size_t b, std::size_t h, std::size_t i) {
@@ -88,6 +106,9 @@ void add_alibi(TensorView<const float, 4> scores, const BoundAlibi& alibi,
                    alibi_scores(b, h, i, j) = std::isnan(sum) ? kNaN : sum;
                  }
                });
+  return ok();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "base/memory_overlap.h"
+#include "base/out_of_memory.h"
 #include "headwise/steps/softmax.h"
 #include "steps/rows.h"
 
@@ -13,7 +15,7 @@ Bias dense(const float* data, std::vector<std::size_t> extents,
 }
 
 Result<BoundBias> BoundBias::bind(const Bias& bias, const AttentionShape& shape,
-                                  std::string_view operation) {
+                                  std::string_view operation) try {
   if (!bias.given()) {
     return BoundBias();
   }
@@ -22,6 +24,8 @@ Result<BoundBias> BoundBias::bind(const Bias& bias, const AttentionShape& shape,
     return s.error();
   }
   return BoundBias(Bias(bias.data(), std::move(axes)));
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Extents<4> BoundBias::extents() const {
@@ -35,8 +39,21 @@ Extents<4> BoundBias::extents() const {
   return extents;
 }
 
-void add_bias(TensorView<const float, 4> scores, const BoundBias& bias,
-              TensorView<float, 4> biased_scores, const Executor& executor) {
+Status add_bias(TensorView<const float, 4> scores, const BoundBias& bias,
+                TensorView<float, 4> biased_scores,
+                const Executor& executor) try {
+  if (Status s = check_in_place("add_bias", "biased_scores", biased_scores,
+                                {{"scores", scores}});
+      !s) {
+    return s;
+  }
+  if (Status s = check_overlap(
+          "add_bias", {{"biased_scores", Footprint(biased_scores)}},
+          {{"bias", Footprint(TensorView<const float, 4>(
+                        bias.data(), bias.extents(), bias.strides()))}});
+      !s || scores.size() == 0) {
+    return s;
+  }
   const auto [B, Hq, Lq, Lkv] = scores.extents();
   for_each_row(executor, {B, Hq, Lq},
                [&, keys = Lkv](std::size_t b, std::size_t h, std::size_t i) {
@@ -48,6 +65,9 @@ void add_bias(TensorView<const float, 4> scores, const BoundBias& bias,
                                                                   : sum;
                  }
                });
+  return ok();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

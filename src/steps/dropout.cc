@@ -4,7 +4,10 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/memory_overlap.h"
+#include "base/out_of_memory.h"
 #include "kernels/dropout_tile.h"
+#include "steps/one_nan.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -47,7 +50,7 @@ PhiloxKey dropout_key(const Dropout& dropout) {
 Result<BoundDropout> BoundDropout::bind(const Dropout& dropout,
                                         const AttentionShape& shape,
                                         const QueryStart& query_start,
-                                        std::string_view operation) {
+                                        std::string_view operation) try {
   const double p = dropout.p.value_or(0);
   if (!(p >= 0 && p <= 1)) {
     return value_error(operation, "dropout.p", number_text(p),
@@ -68,6 +71,8 @@ Result<BoundDropout> BoundDropout::bind(const Dropout& dropout,
     }
   }
   return BoundDropout(dropout, shape, query_start);
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 BoundDropout::BoundDropout(const Dropout& dropout, const AttentionShape& shape,
@@ -120,11 +125,11 @@ void BoundDropout::fill_words(const Tile& tile,
   }
 }
 
-Result<Tensor<bool, 4>> BoundDropout::materialize() const {
+Result<Tensor<bool, 4>> BoundDropout::materialize() const try {
   const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = shape_;
   auto mask = Tensor<bool, 4>::create({B, Hq, Lq, Lkv});
-  if (!mask) {
-    return mask.error();
+  if (!mask || mask->size() == 0) {
+    return mask;
   }
   bool* to = mask->data();
   for (std::size_t b = 0; b < B; ++b) {
@@ -137,22 +142,34 @@ Result<Tensor<bool, 4>> BoundDropout::materialize() const {
     }
   }
   return mask;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
-void apply_dropout(TensorView<const float, 4> attn_weights,
-                   const BoundDropout& dropout, TensorView<float, 4> dropped) {
+Status apply_dropout(TensorView<const float, 4> attn_weights,
+                     const BoundDropout& dropout,
+                     TensorView<float, 4> dropped) try {
+  if (Status s = check_in_place("apply_dropout", "dropped", dropped,
+                                {{"attn_weights", attn_weights}});
+      !s) {
+    return s;
+  }
   const auto [B, Hq, Lq, Lkv] = attn_weights.extents();
   const auto factor = static_cast<float>(dropout.factor());
-  for (std::size_t b = 0; b < B; ++b) {
+  for (std::size_t b = 0; attn_weights.size() != 0 && b < B; ++b) {
     for (std::size_t h = 0; h < Hq; ++h) {
       for (std::size_t i = 0; i < Lq; ++i) {
         for (std::size_t j = 0; j < Lkv; ++j) {
-          dropped(b, h, i, j) =
-              dropout.keeps(b, h, i, j) ? attn_weights(b, h, i, j) * factor : 0;
+          dropped(b, h, i, j) = dropout.keeps(b, h, i, j)
+                                    ? one_nan(attn_weights(b, h, i, j) * factor)
+                                    : 0;
         }
       }
     }
   }
+  return ok();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -6,8 +6,10 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "headwise/steps/softmax.h"
 #include "run/float_environment.h"
+#include "steps/one_nan.h"
 #include "steps/token_blocks.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -25,7 +27,8 @@ Status check_sizes(std::size_t vocab_size, std::size_t embed_dim) {
 
 }  // namespace
 
-Result<Embedding> Embedding::create(const EmbeddingConfig& config, Seed seed) {
+Result<Embedding> Embedding::create(const EmbeddingConfig& config,
+                                    Seed seed) try {
   if (Status s = check_sizes(config.vocab_size, config.embed_dim); !s) {
     return s.error();
   }
@@ -35,45 +38,52 @@ Result<Embedding> Embedding::create(const EmbeddingConfig& config, Seed seed) {
   }
   RandomStream(seed, kEmbeddingStream).fill_normal(weight->elements());
   return Embedding(*std::move(weight));
+} catch (...) {
+  return caught_out_of_memory();
 }
 
-Result<Embedding> Embedding::from_weight(Tensor<float, 2> weight) {
+Result<Embedding> Embedding::from_weight(Tensor<float, 2> weight) try {
   if (Status s = check_sizes(weight.extent(0), weight.extent(1)); !s) {
     return s.error();
   }
   return Embedding(std::move(weight));
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<Tensor<float, 3>> Embedding::forward(
-    TensorView<const TokenId, 2> ids) const {
+    TensorView<const TokenId, 2> ids) const try {
   const auto [B, L] = ids.extents();
   auto embedded = Tensor<float, 3>::create({B, L, embed_dim()});
   if (!embedded) {
     return embedded.error();
   }
-  for (std::size_t b = 0; b < B; ++b) {
+  for (std::size_t b = 0; L != 0 && b < B; ++b) {
     for (std::size_t t = 0; t < L; ++t) {
       const TokenId id = ids(b, t);
       if (Status s = check_token(id, b, t, vocab_size()); !s) {
         return s.error();
       }
-      std::copy_n(&weight_(id, 0), embed_dim(), &(*embedded)(b, t, 0));
+      std::transform(&weight_(id, 0), &weight_(id, 0) + embed_dim(),
+                     &(*embedded)(b, t, 0), one_nan);
     }
   }
   return embedded;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<Tensor<float, 2>> Embedding::backward(
     TensorView<const TokenId, 2> ids, TensorView<const float, 3> d_embedded,
     std::optional<TokenId> frozen,
-    TensorView<const std::int64_t, 1> offsets) const {
+    TensorView<const std::int64_t, 1> offsets) const try {
   const auto [B, L] = ids.extents();
   if (Status s = check_shape("embedding", "d_embedded", d_embedded.extents(),
                              "(B, L, embed_dim)", {{B, L, embed_dim()}});
       !s) {
     return s.error();
   }
-  for (std::size_t b = 0; b < B; ++b) {
+  for (std::size_t b = 0; L != 0 && b < B; ++b) {
     for (std::size_t t = 0; t < L; ++t) {
       if (Status s = check_token(ids(b, t), b, t, vocab_size()); !s) {
         return s.error();
@@ -123,6 +133,8 @@ Result<Tensor<float, 2>> Embedding::backward(
     x = std::isnan(x) ? kNaN : x;
   }
   return d_weight;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,5 +1,7 @@
 #include "headwise/steps/gelu.h"
 
+#include "base/memory_overlap.h"
+#include "base/out_of_memory.h"
 #include "headwise/kernels/targets.h"
 #include "kernels/gelu.h"
 #include "steps/feature_rows.h"
@@ -7,11 +9,14 @@
 namespace headwise::inline HEADWISE_ABI {
 
 Status gelu(TensorView<const float, 2> x, TensorView<float, 2> y,
-            const Executor& executor) {
+            const Executor& executor) try {
   if (Status s = check_feature_rows("gelu", "x", x, x.extents()); !s) {
     return s;
   }
   if (Status s = check_feature_rows("gelu", "y", y, x.extents()); !s) {
+    return s;
+  }
+  if (Status s = check_in_place("gelu", "y", y, {{"x", x}}); !s) {
     return s;
   }
   if (Status s = check_target(); !s) {
@@ -22,11 +27,13 @@ Status gelu(TensorView<const float, 2> x, TensorView<float, 2> y,
     kernel.elements(&x(n, 0), x.extent(1), &y(n, 0));
   });
   return ok();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Status gelu_backward(TensorView<const float, 2> x,
                      TensorView<const float, 2> d_y, TensorView<float, 2> d_x,
-                     const Executor& executor) {
+                     const Executor& executor) try {
   if (Status s = check_feature_rows("gelu_backward", "x", x, x.extents()); !s) {
     return s;
   }
@@ -38,6 +45,11 @@ Status gelu_backward(TensorView<const float, 2> x,
       !s) {
     return s;
   }
+  if (Status s =
+          check_in_place("gelu_backward", "d_x", d_x, {{"x", x}, {"d_y", d_y}});
+      !s) {
+    return s;
+  }
   if (Status s = check_target(); !s) {
     return s;
   }
@@ -46,6 +58,8 @@ Status gelu_backward(TensorView<const float, 2> x,
     kernel.gradient(&x(n, 0), &d_y(n, 0), x.extent(1), &d_x(n, 0));
   });
   return ok();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

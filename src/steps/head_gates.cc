@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/memory_overlap.h"
+#include "base/out_of_memory.h"
 #include "headwise/steps/softmax.h"
 #include "run/float_environment.h"
 #include "steps/token_blocks.h"
@@ -33,6 +35,9 @@ void multiply(const TensorView<const float, 4>& from,
       }
     }
   };
+  if (from.size() == 0) {
+    return;
+  }
   executor.parallel_for(B * L, kTokensAtLeast,
                         [&, length = L](std::size_t begin, std::size_t end) {
                           const FloatEnvironment environment;
@@ -87,7 +92,8 @@ std::vector<SequenceBlock> blocks_of(
 }  // namespace
 
 Status check_head_gates(std::string_view operation,
-                        TensorView<const float, 1> gates, std::size_t heads) {
+                        TensorView<const float, 1> gates,
+                        std::size_t heads) try {
   if (Status s = check_shape(operation, "head_gates", gates.extents(), "(H)",
                              {{heads}});
       !s) {
@@ -100,11 +106,13 @@ Status check_head_gates(std::string_view operation,
     }
   }
   return ok();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Status gate_heads(TensorView<const float, 4> context,
                   TensorView<const float, 1> gates, TensorView<float, 4> gated,
-                  const Executor& executor) {
+                  const Executor& executor) try {
   if (Status s = check_head_gates("gate_heads", gates, context.extent(2)); !s) {
     return s;
   }
@@ -113,14 +121,21 @@ Status gate_heads(TensorView<const float, 4> context,
       !s) {
     return s;
   }
+  if (Status s =
+          check_in_place("gate_heads", "gated", gated, {{"context", context}});
+      !s) {
+    return s;
+  }
   multiply(context, gates, gated, executor);
   return ok();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<Tensor<float, 2>> gate_heads_backward(
     TensorView<const float, 4> context, TensorView<const float, 1> gates,
     TensorView<const float, 4> d_gated, TensorView<float, 4> d_context,
-    TensorView<const std::int64_t, 1> offsets, const Executor& executor) {
+    TensorView<const std::int64_t, 1> offsets, const Executor& executor) try {
   constexpr std::string_view kOperation = "gate_heads_backward";
   const auto [B, L, H, D] = context.extents();
   if (Status s = check_head_gates(kOperation, gates, H); !s) {
@@ -134,6 +149,11 @@ Result<Tensor<float, 2>> gate_heads_backward(
         !s) {
       return s.error();
     }
+  }
+  if (Status s = check_in_place(kOperation, "d_context", d_context,
+                                {{"d_gated", d_gated}});
+      !s) {
+    return s.error();
   }
   auto d_gates = Tensor<float, 2>::create(
       {offsets.data() == nullptr ? B : offsets.extent(0) - 1, H});
@@ -158,6 +178,8 @@ Result<Tensor<float, 2>> gate_heads_backward(
   }
   multiply(d_gated, gates, d_context, executor);
   return d_gates;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

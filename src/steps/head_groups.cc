@@ -3,10 +3,11 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
-Status HeadGroups::check(std::string_view operation) const {
+Status HeadGroups::check(std::string_view operation) const try {
   if (!given()) {
     return ok();
   }
@@ -33,6 +34,8 @@ Status HeadGroups::check(std::string_view operation) const {
     return wrong(Hkv_, "the number of query heads, " + std::to_string(Hq_));
   }
   return ok();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

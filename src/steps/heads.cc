@@ -3,6 +3,9 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/memory_overlap.h"
+#include "base/out_of_memory.h"
+#include "steps/one_nan.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -25,29 +28,41 @@ Result<TensorView<T, 4>> split(TensorView<T, 3> x, std::size_t num_heads) {
 }  // namespace
 
 Result<TensorView<const float, 4>> split_heads(TensorView<const float, 3> x,
-                                               std::size_t num_heads) {
+                                               std::size_t num_heads) try {
   return split(x, num_heads);
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<TensorView<float, 4>> split_heads(TensorView<float, 3> x,
-                                         std::size_t num_heads) {
+                                         std::size_t num_heads) try {
   return split(x, num_heads);
+} catch (...) {
+  return caught_out_of_memory();
 }
 
-void average_heads(TensorView<const float, 4> attn_weights,
-                   TensorView<float, 4> mean) {
+Status average_heads(TensorView<const float, 4> attn_weights,
+                     TensorView<float, 4> mean) try {
+  if (Status s = check_overlap("average_heads", {{"mean", Footprint(mean)}},
+                               {{"attn_weights", Footprint(attn_weights)}});
+      !s) {
+    return s;
+  }
   const auto [B, H, Lq, Lkv] = attn_weights.extents();
-  for (std::size_t b = 0; b < B; ++b) {
+  for (std::size_t b = 0; mean.size() != 0 && b < B; ++b) {
     for (std::size_t i = 0; i < Lq; ++i) {
       for (std::size_t j = 0; j < Lkv; ++j) {
         float sum = 0;
         for (std::size_t h = 0; h < H; ++h) {
           sum += attn_weights(b, h, i, j);
         }
-        mean(b, 0, i, j) = sum / static_cast<float>(H);
+        mean(b, 0, i, j) = one_nan(sum / static_cast<float>(H));
       }
     }
   }
+  return ok();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

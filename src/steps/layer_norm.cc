@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "base/memory_overlap.h"
+#include "base/out_of_memory.h"
 #include "headwise/kernels/targets.h"
 #include "kernels/layer_norm.h"
 #include "steps/feature_rows.h"
@@ -23,6 +25,12 @@ Status normalize_rows(std::string_view operation,
   if (Status s = check_feature_rows(operation, "y", y, x.extents()); !s) {
     return s;
   }
+  if (Status s = check_in_place(
+          operation, "y", y,
+          {{"x", x}, {"residual", residual == nullptr ? x : *residual}});
+      !s) {
+    return s;
+  }
   if (Status s = check_target(); !s) {
     return s;
   }
@@ -37,17 +45,19 @@ Status normalize_rows(std::string_view operation,
 }  // namespace
 
 Status layer_norm(TensorView<const float, 2> x, const LayerNormParams& params,
-                  TensorView<float, 2> y, const Executor& executor) {
+                  TensorView<float, 2> y, const Executor& executor) try {
   if (Status s = check_feature_rows("layer_norm", "x", x, x.extents()); !s) {
     return s;
   }
   return normalize_rows("layer_norm", x, nullptr, params, y, executor);
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Status add_layer_norm(TensorView<const float, 2> x,
                       TensorView<const float, 2> residual,
                       const LayerNormParams& params, TensorView<float, 2> y,
-                      const Executor& executor) {
+                      const Executor& executor) try {
   if (Status s = check_feature_rows("add_layer_norm", "x", x, x.extents());
       !s) {
     return s;
@@ -58,6 +68,8 @@ Status add_layer_norm(TensorView<const float, 2> x,
     return s;
   }
   return normalize_rows("add_layer_norm", x, &residual, params, y, executor);
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

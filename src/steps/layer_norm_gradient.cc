@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/memory_overlap.h"
+#include "base/out_of_memory.h"
 #include "headwise/kernels/targets.h"
 #include "headwise/steps/layer_norm.h"
 #include "headwise/steps/offsets.h"
@@ -31,6 +33,14 @@ Status check_rows(const TensorView<const float, 2>& x,
     return s;
   }
   if (Status s = check_feature_rows(kOperation, "d_x", d_x, x.extents()); !s) {
+    return s;
+  }
+  if (Status s = check_in_place(kOperation, "d_x", d_x, {{"d_y", d_y}}); !s) {
+    return s;
+  }
+  if (Status s = check_overlap(kOperation, {{"d_x", Footprint(d_x)}},
+                               {{"x", Footprint(x)}});
+      !s) {
     return s;
   }
   const std::size_t N = x.extent(0);
@@ -103,7 +113,7 @@ class ParameterSum {
 Result<LayerNormGradients> layer_norm_backward(
     TensorView<const float, 2> x, const LayerNormParams& params,
     TensorView<const float, 2> d_y, TensorView<float, 2> d_x,
-    TensorView<const std::int64_t, 1> offsets, const Executor& executor) {
+    TensorView<const std::int64_t, 1> offsets, const Executor& executor) try {
   if (Status s = check_rows(x, d_y, d_x, offsets); !s) {
     return s.error();
   }
@@ -149,6 +159,8 @@ Result<LayerNormGradients> layer_norm_backward(
   }
   return LayerNormGradients{std::move(*weight).total(),
                             std::move(*bias).total()};
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

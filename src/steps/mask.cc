@@ -5,7 +5,10 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/memory_overlap.h"
+#include "base/out_of_memory.h"
 #include "headwise/steps/softmax.h"
+#include "steps/one_nan.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -106,7 +109,7 @@ Status check(KeyLengths& rule, const Call& call) {
     return shape_error(call.operation, "key_lengths", {{B}}, "(B)",
                        {{shape.B}});
   }
-  for (std::size_t b = 0; b < B; ++b) {
+  for (std::size_t b = 0; rows != 0 && b < B; ++b) {
     for (std::size_t i = 0; i < rows; ++i) {
       if (!counts_keys(rule.lengths(b, i), call)) {
         return no_count_of_keys(
@@ -152,7 +155,7 @@ Status check_ids(TensorView<const std::int64_t, 2> ids, bool shared,
       !s) {
     return s;
   }
-  for (std::size_t b = 0; b < ids.extent(0); ++b) {
+  for (std::size_t b = 0; count != 0 && b < ids.extent(0); ++b) {
     for (std::size_t l = 1; l < count; ++l) {
       if (ids(b, l) < ids(b, l - 1)) {
         const std::string place = shared ? std::to_string(l) : place_text(b, l);
@@ -266,7 +269,7 @@ Mask dense(const bool* data, std::vector<std::size_t> extents,
 Result<BoundMask> BoundMask::bind(const Mask& mask, const AttentionShape& shape,
                                   const QueryStart& query_start,
                                   std::string_view operation,
-                                  const BoundBias& bias) {
+                                  const BoundBias& bias) try {
   std::vector<MaskRule> rules = mask.rules();
   Mask bound;
   for (MaskRule& rule : rules) {
@@ -281,6 +284,8 @@ Result<BoundMask> BoundMask::bind(const Mask& mask, const AttentionShape& shape,
     bound = std::move(bound) & Mask(std::move(rule));
   }
   return BoundMask(std::move(bound), shape, query_start, bias);
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 bool BoundMask::may_attend(std::size_t b, std::size_t h, std::size_t i,
@@ -310,7 +315,7 @@ std::vector<BoundMask::Part> BoundMask::parts() const {
   return parts;
 }
 
-Result<Tensor<bool, 4>> BoundMask::materialize(std::size_t part) const {
+Result<Tensor<bool, 4>> BoundMask::materialize(std::size_t part) const try {
   const auto& rules = mask_.rules();
   const BoundMask shown(part < rules.size() ? Mask(rules[part]) : mask_, shape_,
                         query_start_, {});
@@ -319,7 +324,7 @@ Result<Tensor<bool, 4>> BoundMask::materialize(std::size_t part) const {
       Extents<4>{varies[0] ? shape_.B : 1, varies[1] ? shape_.Hq : 1,
                  varies[2] ? shape_.Lq : 1, varies[3] ? shape_.Lkv : 1};
   auto allowed = Tensor<bool, 4>::create({B, H, Lq, Lkv});
-  if (!allowed) {
+  if (!allowed || allowed->size() == 0) {
     return allowed;
   }
   for (std::size_t b = 0; b < B; ++b) {
@@ -332,21 +337,32 @@ Result<Tensor<bool, 4>> BoundMask::materialize(std::size_t part) const {
     }
   }
   return allowed;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
-void apply_mask(TensorView<const float, 4> scores, const BoundMask& mask,
-                TensorView<float, 4> masked_scores) {
+Status apply_mask(TensorView<const float, 4> scores, const BoundMask& mask,
+                  TensorView<float, 4> masked_scores) try {
+  if (Status s = check_in_place("apply_mask", "masked_scores", masked_scores,
+                                {{"scores", scores}});
+      !s) {
+    return s;
+  }
   const auto [B, Hq, Lq, Lkv] = scores.extents();
-  for (std::size_t b = 0; b < B; ++b) {
+  for (std::size_t b = 0; scores.size() != 0 && b < B; ++b) {
     for (std::size_t h = 0; h < Hq; ++h) {
       for (std::size_t i = 0; i < Lq; ++i) {
         for (std::size_t j = 0; j < Lkv; ++j) {
-          masked_scores(b, h, i, j) =
-              mask.may_attend(b, h, i, j) ? scores(b, h, i, j) : kMinusInf;
+          masked_scores(b, h, i, j) = mask.may_attend(b, h, i, j)
+                                          ? one_nan(scores(b, h, i, j))
+                                          : kMinusInf;
         }
       }
     }
   }
+  return ok();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

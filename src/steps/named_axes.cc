@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -39,7 +40,7 @@ Error named_twice(const std::string& subject, const std::string& names,
 }  // namespace
 
 Status NamedAxes::check(const AttentionShape& shape, std::string_view operation,
-                        std::string_view argument) {
+                        std::string_view argument) try {
   const std::string names = axes_text(axes);
   const std::string subject =
       std::string(operation) + ": " + std::string(argument);
@@ -68,6 +69,8 @@ Status NamedAxes::check(const AttentionShape& shape, std::string_view operation,
     stride_of[axis] = strides[a];
   }
   return check_shape(operation, argument, extents, names, expected);
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -38,7 +39,7 @@ Status check_one(TensorView<const std::int64_t, 1> offsets, std::size_t rows,
 }  // namespace
 
 Status Offsets::check(std::size_t queries, std::size_t keys,
-                      std::string_view operation) const {
+                      std::string_view operation) const try {
   if (query.extent(0) == 0) {
     return value_error(operation, "offsets", "empty",
                        "B + 1 numbers, the first 0", ErrorCode::shape_mismatch);
@@ -55,6 +56,8 @@ Status Offsets::check(std::size_t queries, std::size_t keys,
     return s;
   }
   return check_one(key, keys, same ? "offsets" : "offsets.key", operation);
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 std::size_t longest(TensorView<const std::int64_t, 1> offsets) {

@@ -1,10 +1,12 @@
 #include "headwise/steps/padding.h"
 
+#include "base/out_of_memory.h"
+
 namespace headwise::inline HEADWISE_ABI {
 
 Result<PaddedTokens> pad(const RaggedTokens& tokens,
                          const PaddingOptions& options,
-                         const Progress& progress) {
+                         const Progress& progress) try {
   const std::size_t B = tokens.size();
   const std::size_t L = max_sequence_length(tokens);
   auto ids = Tensor<TokenId, 2>::create({B, L});
@@ -34,6 +36,8 @@ Result<PaddedTokens> pad(const RaggedTokens& tokens,
   }
   return PaddedTokens{*std::move(ids), *std::move(lengths),
                       *std::move(padding_mask)};
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

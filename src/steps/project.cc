@@ -160,8 +160,8 @@ void fill_with_bias(const Projection& projection) {
   const auto [B, L, features] = projection.y.extents();
   // A strip of no input features is its bias.
   const float* const bias = projection.linear->packed().data();
-  for (std::size_t b = 0; b < B; ++b) {
-    for (std::size_t l = 0; features != 0 && l < L; ++l) {
+  for (std::size_t b = 0; projection.y.size() != 0 && b < B; ++b) {
+    for (std::size_t l = 0; l < L; ++l) {
       std::copy_n(bias, features, &projection.y(b, l, 0));
     }
   }

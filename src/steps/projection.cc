@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/memory_overlap.h"
+#include "base/out_of_memory.h"
 #include "headwise/base/checked_product.h"
 #include "headwise/kernels/targets.h"
 #include "kernels/gemm.h"
@@ -13,7 +15,7 @@
 namespace headwise::inline HEADWISE_ABI {
 
 Result<Linear> Linear::create(const LinearConfig& config,
-                              const RandomStream& random) {
+                              const RandomStream& random) try {
   if (Status s =
           check_at_least_one("linear", "in_features", config.in_features);
       !s) {
@@ -34,10 +36,12 @@ Result<Linear> Linear::create(const LinearConfig& config,
   random.fill_uniform(weight->elements(), -bound, bound);
   random.substream(1).fill_uniform(bias->elements(), -bound, bound);
   return pack(*std::move(weight), *std::move(bias));
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<Linear> Linear::from_params(Tensor<float, 2> weight,
-                                   Tensor<float, 1> bias) {
+                                   Tensor<float, 1> bias) try {
   if (weight.extent(0) == 0 && weight.extent(1) == 0) {
     return value_error("linear", "weight", "of shape (0, 0)",
                        "in_features or out_features of at least 1");
@@ -50,6 +54,8 @@ Result<Linear> Linear::from_params(Tensor<float, 2> weight,
     }
   }
   return pack(std::move(weight), std::move(bias));
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<Linear> Linear::pack(Tensor<float, 2> weight, Tensor<float, 1> bias) {
@@ -84,16 +90,25 @@ Status Linear::check_given() const {
 
 void Linear::update(
     FunctionRef<void(std::span<float>, std::span<float>)> change) {
+  // Packs what `change` wrote, also when it throws.
+  struct PackAtEnd {
+    Linear& linear;
+    ~PackAtEnd() {
+      if (linear.is_given_) {
+        kernels::pack_strips(linear.weight_.data(),
+                             linear.has_bias() ? linear.bias_.data() : nullptr,
+                             linear.in_features(), linear.out_features(),
+                             linear.packed_.data());
+      }
+    }
+  };
+  const PackAtEnd pack_at_end{*this};
   change(weight_.elements(), bias_.elements());
-  if (check_given()) {
-    kernels::pack_strips(weight_.data(), has_bias() ? bias_.data() : nullptr,
-                         in_features(), out_features(), packed_.data());
-  }
 }
 
 Status Linear::forward_into(TensorView<const float, 3> x,
                             TensorView<float, 3> y, std::string_view name,
-                            const Executor& executor) const {
+                            const Executor& executor) const try {
   const auto [B, L, features] = x.extents();
   if (features != in_features()) {
     return shape_error("linear", name, x.extents(), "(B, L, in_features)",
@@ -107,16 +122,23 @@ Status Linear::forward_into(TensorView<const float, 3> x,
   if (y.stride(2) != 1) {
     return value_error("linear", "y", "strided", "features side by side");
   }
+  if (Status s = check_overlap("linear", {{"y", Footprint(y)}},
+                               {{name, Footprint(x)}});
+      !s) {
+    return s;
+  }
   if (Status s = check_target(); !s) {
     return s.error();
   }
   project(x, std::array{Projection{this, y}}, {}, executor);
   return ok();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<Tensor<float, 3>> Linear::forward(TensorView<const float, 3> x,
                                          std::string_view name,
-                                         const Executor& executor) const {
+                                         const Executor& executor) const try {
   const auto [B, L, features] = x.extents();
   auto y = Tensor<float, 3>::create_unset({B, L, out_features()});
   if (!y) {
@@ -127,6 +149,8 @@ Result<Tensor<float, 3>> Linear::forward(TensorView<const float, 3> x,
     return s.error();
   }
   return y;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

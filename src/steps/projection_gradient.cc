@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "headwise/kernels/targets.h"
 #include "headwise/steps/projection.h"
 #include "headwise/steps/softmax.h"
@@ -163,9 +164,10 @@ Tensor<float, 1> bias_gradient(TensorView<const float, 3> d_y,
 
 }  // namespace
 
-Result<Tensor<float, 3>> Linear::backward_input(
-    TensorView<const float, 3> d_y, std::string_view name,
-    const Executor& executor) const {
+Result<Tensor<float, 3>> Linear::backward_input(TensorView<const float, 3> d_y,
+                                                std::string_view name,
+                                                const Executor& executor) const
+    try {
   const auto [B, L, features] = d_y.extents();
   if (features != out_features()) {
     return shape_error("linear", name, d_y.extents(), "(B, L, out_features)",
@@ -188,11 +190,14 @@ Result<Tensor<float, 3>> Linear::backward_input(
     return backwards.error();
   }
   return backwards->forward(d_y, name, executor);
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Result<LinearGradients> Linear::backward_params(
     TensorView<const float, 3> x, TensorView<const float, 3> d_y,
-    TensorView<const std::int64_t, 1> offsets, const Executor& executor) const {
+    TensorView<const std::int64_t, 1> offsets, const Executor& executor) const
+    try {
   const auto [B, L, features] = x.extents();
   if (Status s = check_given(); !s) {
     return s.error();
@@ -218,6 +223,8 @@ Result<LinearGradients> Linear::backward_params(
                        [&](const TokenBlock& block) { weight->add(block); });
   return LinearGradients{std::move(*weight).weight(),
                          bias_gradient(d_y, offsets, *std::move(bias))};
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

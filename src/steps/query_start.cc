@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -20,7 +21,7 @@ Status check_number(std::int64_t start) {
 
 }  // namespace
 
-Status QueryStart::check(const AttentionShape& shape) const {
+Status QueryStart::check(const AttentionShape& shape) const try {
   if (kind_ == Kind::number) {
     return check_number(start_);
   }
@@ -38,6 +39,8 @@ Status QueryStart::check(const AttentionShape& shape) const {
     }
   }
   return ok();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 std::int64_t QueryStart::of(std::size_t b, const AttentionShape& shape) const {

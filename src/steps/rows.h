@@ -9,7 +9,8 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// Calls body(b, h, i) once for each row; `extents` are B, Hq, Lq.
+// Calls body(b, h, i) once for each row; `extents` are B, Hq, Lq. A tensor
+// whose rows are empty may have any number of them: its caller returns first.
 template <class Body>
 void for_each_row(const Executor& executor,
                   const std::array<std::size_t, 3>& extents, const Body& body) {

@@ -1,8 +1,12 @@
 #include "headwise/steps/scores.h"
 
 #include <cmath>
+#include <string_view>
 
+#include "base/memory_overlap.h"
+#include "base/out_of_memory.h"
 #include "headwise/steps/softmax.h"
+#include "steps/one_nan.h"
 #include "steps/rows.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -16,9 +20,16 @@ namespace {
 // Each score is a sum of term(h, d, q, k) over the features of its query and
 // key, times a factor.
 template <class Term>
-void sums_of(TensorView<const float, 4> query, const GroupedHeads& key,
-             float factor, TensorView<float, 4> scores,
-             const Executor& executor, const Term& term) {
+Status sums_of(std::string_view operation, TensorView<const float, 4> query,
+               const GroupedHeads& key, float factor,
+               TensorView<float, 4> scores, const Executor& executor,
+               const Term& term) {
+  if (Status s = check_overlap(
+          operation, {{"scores", Footprint(scores)}},
+          {{"query", Footprint(query)}, {"key", Footprint(key.heads)}});
+      !s || scores.size() == 0) {
+    return s;
+  }
   const auto [B, Hq, Lq, Lkv] = scores.extents();
   const std::size_t D = query.extent(3);
   const HeadGroups groups = key.groups(Hq);
@@ -32,32 +43,51 @@ void sums_of(TensorView<const float, 4> query, const GroupedHeads& key,
                          term(h, d, query(b, i, h, d), key.heads(b, j, g, d));
                    }
                    const float score = sum * factor;
-                   scores(b, h, i, j) = std::isnan(score) ? kNaN : score;
+                   scores(b, h, i, j) = one_nan(score);
                  }
                });
+  return ok();
 }
 
 }  // namespace
 
-void scores(TensorView<const float, 4> query, const GroupedHeads& key,
-            double scale, TensorView<float, 4> scores,
-            const Executor& executor) {
-  sums_of(query, key, static_cast<float>(scale), scores, executor,
-          [](std::size_t, std::size_t, float q, float k) { return q * k; });
+Status scores(TensorView<const float, 4> query, const GroupedHeads& key,
+              double scale, TensorView<float, 4> scores,
+              const Executor& executor) try {
+  return sums_of(
+      "scores", query, key, static_cast<float>(scale), scores, executor,
+      [](std::size_t, std::size_t, float q, float k) { return q * k; });
+} catch (...) {
+  return caught_out_of_memory();
 }
 
-void additive_scores(TensorView<const float, 4> query, const GroupedHeads& key,
-                     TensorView<const float, 2> score_weight,
-                     TensorView<float, 4> scores, const Executor& executor) {
-  sums_of(query, key, 1, scores, executor,
-          [&](std::size_t h, std::size_t d, float q, float k) {
-            return score_weight(h, d) * std::tanh(q + k);
-          });
+Status additive_scores(TensorView<const float, 4> query,
+                       const GroupedHeads& key,
+                       TensorView<const float, 2> score_weight,
+                       TensorView<float, 4> scores,
+                       const Executor& executor) try {
+  if (Status s =
+          check_overlap("additive_scores", {{"scores", Footprint(scores)}},
+                        {{"score_weight", Footprint(score_weight)}});
+      !s) {
+    return s;
+  }
+  return sums_of("additive_scores", query, key, 1, scores, executor,
+                 [&](std::size_t h, std::size_t d, float q, float k) {
+                   return score_weight(h, d) * std::tanh(q + k);
+                 });
+} catch (...) {
+  return caught_out_of_memory();
 }
 
-void apply_softcap(TensorView<const float, 4> scores, double softcap,
-                   TensorView<float, 4> capped_scores,
-                   const Executor& executor) {
+Status apply_softcap(TensorView<const float, 4> scores, double softcap,
+                     TensorView<float, 4> capped_scores,
+                     const Executor& executor) try {
+  if (Status s = check_in_place("apply_softcap", "capped_scores", capped_scores,
+                                {{"scores", scores}});
+      !s || scores.size() == 0) {
+    return s;
+  }
   const auto [B, Hq, Lq, Lkv] = scores.extents();
   const auto cap = static_cast<float>(softcap);
   for_each_row(executor, {B, Hq, Lq},
@@ -68,6 +98,9 @@ void apply_softcap(TensorView<const float, 4> scores, double softcap,
                        std::isnan(score) ? kNaN : cap * std::tanh(score / cap);
                  }
                });
+  return ok();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

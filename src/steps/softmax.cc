@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/memory_overlap.h"
+#include "base/out_of_memory.h"
 #include "steps/rows.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -22,9 +24,16 @@ float empty_weight(EmptyRow empty_rows, std::size_t keys) {
 
 }  // namespace
 
-void softmax(TensorView<const float, 4> masked_scores, EmptyRow empty_rows,
-             TensorView<float, 4> attn_weights, TensorView<float, 3> lse,
-             const Executor& executor) {
+Status softmax(TensorView<const float, 4> masked_scores, EmptyRow empty_rows,
+               TensorView<float, 4> attn_weights, TensorView<float, 3> lse,
+               const Executor& executor) try {
+  if (Status s = check_overlap(
+          "softmax",
+          {{"attn_weights", Footprint(attn_weights)}, {"lse", Footprint(lse)}},
+          {{"masked_scores", Footprint(masked_scores)}});
+      !s) {
+    return s;
+  }
   const auto [B, Hq, Lq, Lkv] = masked_scores.extents();
   for_each_row(executor, {B, Hq, Lq},
                [&, keys = Lkv](std::size_t b, std::size_t h, std::size_t i) {
@@ -53,6 +62,9 @@ void softmax(TensorView<const float, 4> masked_scores, EmptyRow empty_rows,
                    }
                  }
                });
+  return ok();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

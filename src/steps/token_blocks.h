@@ -26,7 +26,8 @@ void for_each_token_block(std::size_t B, std::size_t L,
                           TensorView<const std::int64_t, 1> offsets,
                           const Body& body) {
   const bool ragged = offsets.data() != nullptr;
-  const std::size_t sequences = ragged ? offsets.extent(0) - 1 : B;
+  // Without tokens there may be any number of rows.
+  const std::size_t sequences = ragged ? offsets.extent(0) - 1 : L == 0 ? 0 : B;
   for (std::size_t n = 0; n < sequences; ++n) {
     const std::size_t begin = ragged ? static_cast<std::size_t>(offsets(n)) : 0;
     const std::size_t end =

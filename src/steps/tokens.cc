@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+
+#include "base/out_of_memory.h"
 namespace headwise::inline HEADWISE_ABI {
 
 std::size_t max_sequence_length(const RaggedTokens& tokens) {
@@ -14,7 +16,7 @@ std::size_t max_sequence_length(const RaggedTokens& tokens) {
 }
 
 Status check_token(TokenId id, std::size_t b, std::size_t t,
-                   std::size_t vocab_size) {
+                   std::size_t vocab_size) try {
   if (id >= 0 && static_cast<std::uint64_t>(id) < vocab_size) {
     return ok();
   }
@@ -26,9 +28,11 @@ Status check_token(TokenId id, std::size_t b, std::size_t t,
                "tokens: sequence " + std::to_string(b) + ", position " +
                    std::to_string(t) + " holds id " + std::to_string(id) +
                    ", " + expected};
+} catch (...) {
+  return caught_out_of_memory();
 }
 
-Status check_tokens(const RaggedTokens& tokens, std::size_t vocab_size) {
+Status check_tokens(const RaggedTokens& tokens, std::size_t vocab_size) try {
   for (std::size_t b = 0; b < tokens.size(); ++b) {
     for (std::size_t t = 0; t < tokens[b].size(); ++t) {
       if (Status s = check_token(tokens[b][t], b, t, vocab_size); !s) {
@@ -37,6 +41,8 @@ Status check_tokens(const RaggedTokens& tokens, std::size_t vocab_size) {
     }
   }
   return ok();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

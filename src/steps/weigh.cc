@@ -2,14 +2,23 @@
 
 #include <cmath>
 
+#include "base/memory_overlap.h"
+#include "base/out_of_memory.h"
 #include "steps/rows.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
-void weigh(TensorView<const float, 4> attn_weights, const GroupedHeads& value,
-           const BoundMask& mask, TensorView<const float, 3> lse,
-           EmptyRow empty_rows, TensorView<float, 4> context,
-           const Executor& executor) {
+Status weigh(TensorView<const float, 4> attn_weights, const GroupedHeads& value,
+             const BoundMask& mask, TensorView<const float, 3> lse,
+             EmptyRow empty_rows, TensorView<float, 4> context,
+             const Executor& executor) try {
+  if (Status s = check_overlap("weigh", {{"context", Footprint(context)}},
+                               {{"attn_weights", Footprint(attn_weights)},
+                                {"value", Footprint(value.heads)},
+                                {"lse", Footprint(lse)}});
+      !s || context.size() == 0) {
+    return s;
+  }
   const auto [B, Hq, Lq, Lkv] = attn_weights.extents();
   const std::size_t Dv = value.heads.extent(3);
   const HeadGroups groups = value.groups(Hq);
@@ -39,6 +48,9 @@ void weigh(TensorView<const float, 4> attn_weights, const GroupedHeads& value,
                    sum = std::isnan(sum) ? kNaN : sum;
                  }
                });
+  return ok();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

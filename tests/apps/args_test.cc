@@ -97,6 +97,7 @@ struct SmallProgram : Program {
     add_explain(arguments(), chosen);
     add_run(arguments(), chosen);
     add_info(arguments(), chosen);
+    add_help_command();
   }
   Command chosen;
 };
@@ -111,6 +112,8 @@ TEST(ParseErrorTest, NamesTheOptionWhatWasGivenAndWhatWasExpected) {
   const std::vector<Case> cases = {
       {{"explian"}, "unknown command explian; did you mean explain?"},
       {{""}, "unknown command \"\""},
+      {{"explian", "--help"}, "unknown command explian; did you mean explain?"},
+      {{"help", "explian"}, "unknown command explian; did you mean explain?"},
       {{"explain", "--exmaple", "masked"},
        "unknown option --exmaple; did you mean --example?"},
       {{"explain", "--exmaple=masked"},
@@ -164,7 +167,7 @@ TEST(ParseErrorTest, NegativeNumbersAreValues) {
 
 TEST(OperationOptionsTest, BothCommandsTakeTheSame) {
   for (const char* command : {"explain", "run"}) {
-    const auto help = SmallProgram().parse({command, "--help"}).text;
+    const auto help = SmallProgram().parse({command, "--help-all"}).text;
     ASSERT_TRUE(help.has_value());
     for (const char* name :
          {"--threads", "--causal", "--window", "--query-start", "--key-lengths",
@@ -175,6 +178,62 @@ TEST(OperationOptionsTest, BothCommandsTakeTheSame) {
           << command << ' ' << name;
     }
   }
+}
+
+// ---- Help. ----
+
+// What is printed for these arguments.
+std::string printed(const std::vector<std::string>& arguments) {
+  return SmallProgram().parse(arguments).text.value_or("");
+}
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(HelpTest, AdvancedOptionsAreOnlyInHelpAll) {
+  const auto help = [](const std::string& option) {
+    Program program("headwise", "", "", "");
+    std::string common;
+    bool rare = false;
+    const Arguments command = program.arguments().add_command("work", "", "");
+    command.add_option("--common", common, "often used");
+    command.add_flag("--rare", rare, "seldom used").group("Rare").advanced();
+    return program.parse({"work", option}).text.value();
+  };
+  EXPECT_TRUE(has(help("--help"), "--common"));
+  EXPECT_FALSE(has(help("--help"), "rare"));
+  EXPECT_FALSE(has(help("--help"), "Rare"));
+  EXPECT_TRUE(
+      has(help("--help"), "\n1 more option: headwise work --help-all\n"));
+  EXPECT_TRUE(has(help("--help-all"), "--common"));
+  EXPECT_TRUE(has(help("--help-all"), "\nRare:\n  --rare"));
+  EXPECT_FALSE(has(help("--help-all"), "more option"));
+}
+
+TEST(HelpTest, HelpIsACommandToo) {
+  EXPECT_EQ(printed({"help"}), printed({"--help"}));
+  EXPECT_EQ(printed({"help", "explain"}), printed({"explain", "--help"}));
+  EXPECT_EQ(printed({"help", "explain", "--all"}),
+            printed({"explain", "--help-all"}));
+  EXPECT_EQ(printed({"help", "--all"}), printed({"--help-all"}));
+  EXPECT_TRUE(has(printed({"help", "help"}), "Usage: headwise help"));
+  EXPECT_LT(printed({"help", "explain"}).size(),
+            printed({"help", "explain", "--all"}).size());
+}
+
+TEST(HelpTest, AllOfTheProgramIsAllOfEveryCommand) {
+  const std::string all = printed({"--help-all"});
+  for (const char* command : {"explain", "run", "info", "help"}) {
+    EXPECT_TRUE(has(all, printed({command, "--help-all"}))) << command;
+  }
+}
+
+TEST(HelpTest, ColumnsOfTheListOfCommandsAreSeparated) {
+  Program program("headwise", "", "", "");
+  program.arguments().add_command("work", "short", "");
+  program.arguments().add_command("a-longer-name", "long", "");
+  EXPECT_TRUE(
+      has(program.help(), "\n  work           short\n  a-longer-name  long\n"));
 }
 
 TEST(ProgramTest, TextInsteadOfACommand) {

@@ -239,6 +239,44 @@ class ConvertTest(ParamsCase):
                        "convert", "o.npz", "p.npz", "--to", "d2l", "--heads",
                        "2")
 
+    def test_heads_of_a_pruned_file_are_its_own(self):
+        tensors = bert()
+        for name in ("query", "key", "value"):
+            start = f"encoder.layer.1.attention.self.{name}"
+            tensors[start + ".weight"] = tensor(4, 6)
+            tensors[start + ".bias"] = tensor(4)
+        tensors["encoder.layer.1.attention.output.dense.weight"] = tensor(6, 4)
+        self.put_safetensors("model/model.safetensors", tensors, {
+            "format": "pt", "num_heads": "[3, 2]",
+            "kept_heads": "[[0, 1, 2], [0, 2]]"})
+        self.put_bytes("model/config.json", b'{"num_attention_heads": 3}')
+        arguments = ("convert", "model", "o.npz", "--to", "keras", "--layer",
+                     "1", "--attention-only")
+        self.succeed(*arguments)
+        self.assertEqual(read_npz(self.folder / "o.npz")["query/kernel"][1],
+                         (6, 2, 2))
+        self.fail_with(BAD_INPUT, "--heads is 3, expected 2 as in model",
+                       *arguments, "--heads", "3")
+        # A layer by itself may get another number.
+        self.convert("model", "one.safetensors", "--to", "bert", "--layer", "1",
+                     "--as-layer", "0", "--attention-only")
+        _, metadata = read_safetensors(self.folder / "one.safetensors")
+        self.assertEqual(metadata, {"format": "pt", "num_heads": "2"})
+
+    def test_config_json_says_heads_that_the_file_does_not(self):
+        self.put_safetensors("model/model.safetensors", bert())
+        self.put_bytes("model/config.json", b'{"num_attention_heads": 3}')
+        arguments = ("convert", "model", "o.npz", "--to", "keras", "--layer",
+                     "0", "--attention-only")
+        self.succeed(*arguments)
+        self.assertEqual(read_npz(self.folder / "o.npz")["query/kernel"][1],
+                         (6, 3, 2))
+        self.succeed(*arguments, "--heads", "2")
+        self.put_bytes("model/config.json", b'{"num_attention_heads": 4}')
+        self.fail_with(BAD_INPUT, "the head count of config.json is 4, expected "
+                       "a divisor of the 6 features of queries in model",
+                       *arguments)
+
     def test_grouped_heads_are_found(self):
         # 4 heads of queries of 2 features, 2 of keys, values of 3.
         self.put_bytes("g.npz", npz_bytes({

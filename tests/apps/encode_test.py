@@ -61,8 +61,8 @@ class TinyModelTest(CliTest):
         printed, _ = self.encode([*LINES, "heads " * 100_000])
         self.assertRegex(printed, r"^6 sentences, 35 tokens, in \S+ s: \S+ "
                                   r"sentences/s\n1 of them had more than 12 "
-                                  r"tokens, and the rest was cut off; most, "
-                                  r"99990, of line 6\ne.npy: embeddings of "
+                                  r"tokens; the rest was cut off \(up to 99990 "
+                                  r"tokens, in line 6\)\ne.npy: embeddings of "
                                   r"shape \(6, 8\)\n$")
 
     def test_lines_may_end_as_windows_has_it_and_the_last_may_have_no_end(self):
@@ -82,7 +82,8 @@ class TinyModelTest(CliTest):
         call = ("encode", "--model", "tiny", "--json")
         self.fail_with(BAD_INPUT, "standard input is empty, expected one "
                        "sentence a line", *call)
-        self.fail_with(BAD_INPUT, "sentence 1 is no UTF-8 text: byte 3 (0xff)",
+        self.fail_with(BAD_INPUT, "sentences: standard input, line 2 is no "
+                       "UTF-8 text: byte 3 (0xff)",
                        *call, stdin=b"so\nso \xff\n")
         self.fail_with(BAD_INPUT, "cannot read none.txt: No such file", *call,
                        "none.txt")
@@ -122,8 +123,23 @@ class TinyModelTest(CliTest):
         fail("config.json")
         (folder / "config.json").unlink()
         fail("config.json")
-        self.fail_with(BAD_INPUT, "none", "encode", "--model", "none", "--json",
-                       stdin=b"so\n")
+
+    def test_a_model_that_is_not_there_is_to_be_fetched(self):
+        message = ("--model my minilm: No such file or directory; headwise "
+                   "downloads nothing: fetch the folder first, such as with "
+                   "huggingface-cli download OWNER/NAME --local-dir "
+                   "'my minilm'")
+        self.put_text(b"so\n", "lines.txt")
+        for call in (("encode", "lines.txt", "--json"), ("view", "so", "--json"),
+                     ("stats", "so"), ("explain", "so"),
+                     ("classify", "lines.txt"),
+                     ("train", "--data", "d.tsv", "--out", "o"),
+                     ("importance", "--data", "d.tsv", "--out", "o"),
+                     ("prune", "--scores", "s", "--out", "o", "--keep", "1")):
+            with self.subTest(call[0]):
+                self.put_text(b"a\tso\nb\theads\n", "d.tsv")
+                self.fail_with(BAD_INPUT, message, *call, "--model",
+                               "my minilm")
 
     def test_a_result_that_cannot_be_written_is_said(self):
         self.fail_with(OUT_OF_RESOURCES, "none/e.npy", "encode", "--model",

@@ -326,18 +326,22 @@ TEST(JobTest, IdsOutsideTheVocabularyAreNamedWithTheirSide) {
     flags.target_tokens.clear();
     flags.tokens = folder / "large";
     EXPECT_EQ(error_of(flags).message,
-              "tokens: sequence 1, position 1 holds id 100, expected 0 to "
-              "vocab_size - 1 = 99");
+              "--tokens: " + flags.tokens +
+                  ": sequence 1, position 1 holds id 100, expected 0 to "
+                  "vocab_size - 1 = 99");
     flags.tokens = folder / "negative";
     EXPECT_EQ(error_of(flags).message,
-              "tokens: sequence 0, position 0 holds id -4, expected 0 to "
-              "vocab_size - 1 = 99");
+              "--tokens: " + flags.tokens +
+                  ": sequence 0, position 0 holds id -4, expected 0 to "
+                  "vocab_size - 1 = 99");
     flags.target_tokens = folder / "good";
-    EXPECT_THAT(error_of(flags).message,
-                testing::StartsWith("--tokens: tokens: sequence 0"));
+    EXPECT_THAT(
+        error_of(flags).message,
+        testing::StartsWith("--tokens: " + flags.tokens + ": sequence 0"));
     std::swap(flags.tokens, flags.target_tokens);
     EXPECT_THAT(error_of(flags).message,
-                testing::StartsWith("--target-tokens: tokens: sequence 0"));
+                testing::StartsWith("--target-tokens: " + flags.target_tokens +
+                                    ": sequence 0"));
   }
 }
 

@@ -73,7 +73,7 @@ class TinyModelTest(CliTest):
         self.assertEqual((job["num_heads"], job["embed_dim"]), (2, 8))
         self.assertEqual(job["scale"], 0.5)
         formulas = {s["name"]: s["formula"] for s in job["steps"]}
-        self.assertEqual(formulas["hidden"], "hidden = what layer 0 gave")
+        self.assertEqual(formulas["hidden"], "hidden = output of layer 0")
         self.assertEqual(formulas["k"],
                          "k = hidden @ w_k.weight^T + w_k.bias")
 
@@ -89,14 +89,14 @@ class TinyModelTest(CliTest):
     def test_the_text_names_sentence_tokens_model_and_layer(self):
         text = self.explain(SENTENCE)
         self.assertIn(f'Sentence: "{SENTENCE}"\n', text)
-        self.assertIn("Model tiny: layer 0 of 2 (counted from 0), 2 head(s), "
+        self.assertIn("Model tiny: layer 0 of 2 (counted from 0), 2 heads, "
                       "embed_dim 8.\n", text)
         self.assertIn("2 [CLS]   5 heads   6 matter   7 ##s   9 <", text)
         self.assertNotIn("did not fit", text)
         self.assertIn("token_type[0,:]", text)
         korean = self.explain(SENTENCE, "--lang", "ko")
         self.assertIn(f'문장: "{SENTENCE}"\n', korean)
-        self.assertIn("층 2개 가운데 0번", korean)
+        self.assertIn("레이어 0(0부터 세며 전체 2개)", korean)
 
     def test_attention_stands_under_and_beside_the_tokens(self):
         attn_weights = self.values("attn_weights", SENTENCE)

@@ -78,7 +78,7 @@ TEST(ExplainTextTest, GroupedHeadsSayWhichHeadOfTheKeysTheyRead) {
               HasSubstr("쿼리 헤드 4개, 키와 밸류 헤드 2개, embed_dim 8."));
   flags.num_kv_heads = 4;
   const std::string each_its_own = explain_text(job_of(flags), Language::en);
-  EXPECT_THAT(each_its_own, HasSubstr(": 4 head(s), embed_dim 8.\n"));
+  EXPECT_THAT(each_its_own, HasSubstr(": 4 heads, embed_dim 8.\n"));
   EXPECT_THAT(each_its_own, Not(HasSubstr("Hkv")));
 }
 
@@ -97,6 +97,88 @@ TEST(ExplainTextTest, SpeaksKoreanThroughout) {
       EXPECT_THAT(text, HasSubstr(operation_of(job, step, Language::ko)));
     }
   }
+}
+
+// A job with every step that has words of its own.
+ExplainedJob job_with_dropout_and_softcap() {
+  ExplainFlags flags = small();
+  flags.mask_kind = "padding+causal";
+  flags.operation.dropout = 0.25;
+  flags.operation.softcap = 3;
+  flags.operation.alibi = "auto";
+  return job_of(flags);
+}
+
+TEST(ExplainTextTest, EveryStepIsSaidInBothLanguages) {
+  const ExplainedJob job = job_with_dropout_and_softcap();
+  const std::string english = explain_text(job, Language::en);
+  EXPECT_THAT(english, HasSubstr("p = 0.25, "));
+  EXPECT_THAT(english, HasSubstr(" dropped\n"));
+  EXPECT_THAT(english, HasSubstr("softcap = 3\n"));
+  const std::string korean = explain_text(job, Language::ko);
+  EXPECT_THAT(korean, HasSubstr("p = 0.25, 8000개 중 "));
+  EXPECT_THAT(korean, HasSubstr("개 드롭\n"));
+  EXPECT_THAT(korean, HasSubstr("softcap = 3\n"));
+  EXPECT_THAT(korean, HasSubstr("마스킹됨("));
+  for (const TracedStep& step : job.steps) {
+    EXPECT_THAT(korean, HasSubstr(formula_of(job, step, Language::ko)));
+    EXPECT_FALSE(step_text(job, step, Language::ko).empty());
+  }
+}
+
+TEST(ExplainTextTest, FormulasHaveKoreanWords) {
+  const ExplainedJob job = job_with_dropout_and_softcap();
+  const auto formula = [&](const char* name) {
+    return formula_of(job, *job.find(name), Language::ko);
+  };
+  EXPECT_EQ(formula("lengths"), "lengths[b] = 시퀀스 b의 토큰 수");
+  EXPECT_EQ(formula("mask"), "mask = 위 마스크를 모두 AND로 결합");
+  EXPECT_EQ(formula("q"), formula_of(job, *job.find("q"), Language::en));
+}
+
+TEST(ExplainTextTest, SaysWhenPaddingIsAttendedTo) {
+  constexpr const char* kEnglish = "\nPadding is attended to like any token; ";
+  constexpr const char* kKorean = "\n패딩도 다른 토큰과 똑같이 ";
+  const auto text = [](const ExplainFlags& flags, Language language) {
+    return explain_text(job_of(flags), language);
+  };
+  ExplainFlags flags = small();
+  EXPECT_THAT(text(flags, Language::en), HasSubstr(kEnglish));
+  EXPECT_THAT(text(flags, Language::ko), HasSubstr(kKorean));
+  flags.shapes_only = true;
+  EXPECT_THAT(text(flags, Language::en), HasSubstr(kEnglish));
+  flags.mask_kind = "padding";
+  EXPECT_THAT(text(flags, Language::en), Not(HasSubstr(kEnglish)));
+  // Nobody but padding sees padding that comes later.
+  flags.mask_kind = "causal";
+  EXPECT_THAT(text(flags, Language::en), Not(HasSubstr(kEnglish)));
+  const TempFolder folder;
+  put_text(folder / "alike", "[[1, 2], [3, 4]]");
+  flags.mask_kind = "none";
+  flags.tokens = folder / "alike";
+  EXPECT_THAT(text(flags, Language::en), Not(HasSubstr(kEnglish)));
+}
+
+TEST(ExplainTextTest, ScoresAreMaskedByAStepThatIsShown) {
+  const auto formula = [](const ExplainedJob& job) {
+    return formula_of(job, *job.find("masked_scores"), Language::en);
+  };
+  ExplainFlags flags;
+  flags.example = "encoder-decoder";
+  EXPECT_EQ(formula(job_of(flags)),
+            "masked_scores = scores if padding_mask else -inf");
+  flags.example = "valid-lengths";
+  EXPECT_EQ(formula(job_of(flags)),
+            "masked_scores = scores if key_lengths_mask else -inf");
+  flags.example = "masked";
+  EXPECT_EQ(formula(job_of(flags)), "masked_scores = scores if mask else -inf");
+}
+
+TEST(ExplainTextTest, OneHeadIsOne) {
+  ExplainFlags flags = small();
+  flags.num_heads = 1;
+  EXPECT_THAT(explain_text(job_of(flags), Language::en),
+              HasSubstr(": 1 head, embed_dim 8.\n"));
 }
 
 TEST(ExplainTextTest, OfShapesAloneShowsNoNumbers) {
@@ -119,7 +201,7 @@ TEST(ExplainTextTest, AFullyMaskedStepHasNoRange) {
   const TracedStep& step = *job.find("masked_scores");
   EXPECT_THAT(step_text(job, step, Language::en),
               HasSubstr("no finite number; 8000 of 8000 masked (100.0 %)"));
-  EXPECT_THAT(step_text(job, step, Language::ko), HasSubstr("유한한 수 없음"));
+  EXPECT_THAT(step_text(job, step, Language::ko), HasSubstr("유한한 값 없음"));
   EXPECT_FALSE(
       Json::parse(explain_json(job, &step, Language::en))["steps"][0].contains(
           "min"));

@@ -1,11 +1,13 @@
 """Which heads matter, and a model without the others: headwise importance and
 headwise prune."""
+import hashlib
 import json
 import math
 import os
 import pathlib
 import shutil
 import signal
+import struct
 import subprocess
 import time
 import xml.etree.ElementTree as ElementTree
@@ -13,6 +15,7 @@ import xml.etree.ElementTree as ElementTree
 import cli_case
 import tiny_model
 from cli_case import BAD_INPUT, OUT_OF_RESOURCES, USAGE, CliTest, read_npy
+from tune_test import read_safetensors
 
 WORDS = {"good": ["heads", "matter", "heads matter", "so heads", "matters"],
          "bad": ["!", "& <", "! !", "< & !", "& !"]}
@@ -114,13 +117,16 @@ class ImportanceTest(ScoresTest):
         process.send_signal(signal.SIGINT)
         process.wait()
         if journal.exists():
-            done = json.loads(journal.read_text())["state"]["done"]
-            self.assertGreater(done, 0)
+            state = json.loads(journal.read_text().splitlines()[0])
+            self.assertGreater(state["state"]["done"], 0)
             # What it goes on from is what the journal says.
-            state = json.loads(journal.read_text())
             state["state"]["sums"] = [1.0] * 5
+            text = json.dumps(state)
+            digest = hashlib.sha256(text.encode()).hexdigest()
             other = self.folder / "other.json.partial"
-            other.write_text(json.dumps(state))
+            other.write_text(f"{text}\n{digest}\n")
+            damaged = self.folder / "damaged.json.partial"
+            damaged.write_text(f"{text}\n{'0' * 64}\n")
         self.succeed(*arguments, "cut.json")
         self.succeed(*arguments, "whole.json")
         self.assertFalse(journal.exists())
@@ -130,6 +136,9 @@ class ImportanceTest(ScoresTest):
             self.succeed(*arguments, "other.json")
             self.assertNotEqual((self.folder / "other.json").read_text(),
                                 (self.folder / "whole.json").read_text())
+            self.succeed(*arguments, "damaged.json")
+            self.assertEqual((self.folder / "damaged.json").read_text(),
+                             (self.folder / "whole.json").read_text())
 
     def test_a_journal_that_cannot_be_read_is_as_if_it_were_not_there(self):
         whole, _ = self.scores()
@@ -261,6 +270,98 @@ class PruneTest(ScoresTest):
                              "scores.json", "--data", "data.tsv", "--curve",
                              "curve.svg", "--random", "3")
         self.assertIn("mean of 3 random orders", again)
+        # Columns begin where their headings do, whatever is in them.
+        heading, *rows, last = again.splitlines()
+        self.assertEqual(last, "curve.svg: the curve")
+        self.assertEqual(len(rows), 10)
+        for title in ("accuracy", "change in points", "mean of"):
+            at = heading.index(title)
+            for row in rows:
+                self.assertEqual(row[at - 2:at], "  ", again)
+                self.assertNotEqual(row[at], " ", again)
+
+    def test_a_full_size_export_is_the_pruned_model_in_the_original_shapes(self):
+        file = json.loads((self.folder / "scores.json").read_text())
+        for extra in ((), ("--correct", "--data", "lines.txt"),
+                      ("--drop-constant",)):
+            with self.subTest(extra):
+                for name in ("out", "full"):
+                    shutil.rmtree(self.folder / name, ignore_errors=True)
+                self.prune("--remove", "3", *extra)
+                report = self.prune("--remove", "3", "--export", "full-size",
+                                    *extra, out="full")
+                self.assertEqual((report["export"], report["heads_after"]),
+                                 ("full-size", 1))
+                _, pruned = self.embeddings("out")
+                _, full = self.embeddings("full")
+                for a, b in zip(full, pruned, strict=True):
+                    self.assertAlmostEqual(a, b, delta=1e-5)
+                self.assert_full_size(file["order"][:3])
+
+    def assert_full_size(self, gone):
+        """What any reader of BERT's files finds in the folder."""
+        metadata, full = read_safetensors(self.folder /
+                                          "full/model.safetensors")
+        _, source = read_safetensors(self.folder / "model/model.safetensors")
+        self.assertNotIn("kept_heads", metadata)
+        self.assertNotIn("num_heads", metadata)
+        self.assertEqual({name: shape for name, (shape, _) in full.items()},
+                         {name: shape for name, (shape, _) in source.items()})
+        config = json.loads((self.folder / "full/config.json").read_text())
+        self.assertEqual(config, tiny_model.CONFIG)
+        encoder = tiny_model.Encoder()
+        for name, (shape, data) in full.items():
+            encoder.made[name] = shape, struct.unpack(f"<{len(data) // 4}f",
+                                                      data)
+        size = tiny_model.HIDDEN // tiny_model.HEADS
+        for layer, head in gone:
+            own = range(head * size, (head + 1) * size)
+            start = f"encoder.layer.{layer}.attention."
+            for part in ("query", "key", "value"):
+                _, weight = encoder.made[f"{start}self.{part}.weight"]
+                _, bias = encoder.made[f"{start}self.{part}.bias"]
+                for row in own:
+                    self.assertEqual(bias[row], 0)
+                    self.assertFalse(any(weight[row * tiny_model.HIDDEN:
+                                                (row + 1) * tiny_model.HIDDEN]))
+            _, weight = encoder.made[f"{start}output.dense.weight"]
+            self.assertFalse(any(weight[n] for n in range(len(weight))
+                                 if n % tiny_model.HIDDEN in own))
+        # And the plain encoder computes with it what headwise does.
+        self.put_text(b"heads matter!\n", "one.txt")
+        self.succeed("encode", "--model", "full", "one.txt", "--out", "e.npy")
+        hidden = encoder.hidden([2, 5, 6, 8, 3])
+        _, got = read_npy(self.folder / "e.npy")
+        for a, column in zip(got, zip(*hidden), strict=True):
+            self.assertAlmostEqual(a, math.fsum(column) / 5, delta=1e-5)
+
+    def test_a_full_size_export_of_a_pruned_folder_has_all_heads_again(self):
+        self.prune("--remove", "1")
+        self.scores(model="out", out="more.json")
+        done = self.succeed("prune", "--model", "out", "--scores", "more.json",
+                            "--remove", "1", "--export", "full-size", "--out",
+                            "full")
+        self.assertIn("full: 2 of 3 heads", done)
+        self.assertIn("transformers loads the folder", done)
+        _, source = read_safetensors(self.folder / "model/model.safetensors")
+        _, full = read_safetensors(self.folder / "full/model.safetensors")
+        self.assertEqual({name: shape for name, (shape, _) in full.items()},
+                         {name: shape for name, (shape, _) in source.items()})
+        self.embeddings("full")
+
+    def test_the_report_says_what_transformers_needs(self):
+        call = ("prune", "--model", "model", "--scores", "scores.json")
+        self.assertIn("for transformers use --export full-size", self.succeed(
+            *call, "--remove", "1", "--out", "out"))
+        self.assertNotIn("transformers", self.succeed(
+            *call, "--keep", "4", "--out", "out2"))
+        self.assertEqual(self.prune("--remove", "1", out="out3")["export"],
+                         "pruned")
+        self.fail_with(USAGE, "--export needs --out", *call, "--data",
+                       "data.tsv", "--curve", "c.svg", "--export", "pruned")
+        self.fail_with(USAGE, "--export is half, expected one of pruned, "
+                       "full-size", *call, "--keep", "1", "--out", "o",
+                       "--export", "half")
 
     def test_scores_that_are_not_of_this_model_or_not_scores(self):
         good = json.loads((self.folder / "scores.json").read_text())
@@ -319,10 +420,8 @@ class PruneTest(ScoresTest):
                 "o")
         self.assertFalse((self.folder / "o").exists())
         shutil.copytree(self.folder / "model", self.folder / "same")
-        done = self.run_it("prune", "--model", "same", "--scores", "scores.json",
-                           "--keep", "1", "--out", "same")
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn(b"another than the source's", done.stderr)
+        refused("--out is same, expected another folder than --model's",
+                "--keep", "1", "--out", "same", model="same")
 
     def test_a_folder_that_cannot_be_written_leaves_nothing(self):
         if os.geteuid() == 0:

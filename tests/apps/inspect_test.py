@@ -176,6 +176,66 @@ class InspectTest(ParamsCase):
         self.assertEqual((told["num_heads"], told["heads_from"]),
                          (2, "shapes"))
 
+    def put_pruned(self, num_heads="[3, 2]"):
+        """Two layers, 3 heads of 2 features before pruning; config.json says
+        something else."""
+        tensors = bert()
+        for name in ("query", "key", "value"):
+            start = f"encoder.layer.1.attention.self.{name}"
+            tensors[start + ".weight"] = tensor(4, 6)
+            tensors[start + ".bias"] = tensor(4)
+        tensors["encoder.layer.1.attention.output.dense.weight"] = tensor(6, 4)
+        self.put_safetensors("model/model.safetensors", tensors,
+                             {"num_heads": num_heads})
+        self.put_bytes("model/config.json", b'{"num_attention_heads": 1}')
+
+    def test_the_heads_that_the_file_says_come_before_config_json(self):
+        self.put_pruned()
+        told = self.inspect("model")["layers"]
+        self.assertEqual([(layer["num_heads"], layer["num_kv_heads"],
+                           layer["heads_from"]) for layer in told],
+                         [(3, 3, "file"), (2, 2, "file")])
+        text = self.succeed("inspect", "model")
+        self.assertIn("Layer 0: embed_dim 6, 3 heads of 2 features (from the "
+                      "file)\n", text)
+        self.assertIn("Layer 1: embed_dim 6, 2 heads of 2 features (from the "
+                      "file)\n", text)
+        # An array beside the parameters says it too.
+        self.put_bytes("model/p.npz", npz_bytes(
+            {f"{name}.weight": tensor(6, 6) for name in ("w_q", "w_k", "w_v")} |
+            {"num_heads": ("int64", (1,), (2).to_bytes(8, "little"))}))
+        told = self.inspect("model/p.npz")["layers"][0]
+        self.assertEqual((told["num_heads"], told["heads_from"]), (2, "file"))
+
+    def test_what_the_file_says_of_heads_may_be_wrong(self):
+        for num_heads, why in (
+                ("[3]", "num_heads is [3], expected a number, or a list that "
+                        "has layer 1"),
+                ("[3, two]", "num_heads is [3, two], expected"),
+                ("[3, 2", "num_heads is [3, 2, expected"),
+                ("[3, 2] 4", "num_heads is [3, 2] 4, expected"),
+                ("[3, -2]", "num_heads is [3, -2], expected"), ("", "is ,"),
+                ("[3, 3]", "its num_heads says 3, which does not divide the 4"),
+                ("[3, 0]", "its num_heads says 0, which does not divide")):
+            self.put_pruned(num_heads)
+            told = self.inspect("model")
+            self.assertEqual(told["layout"]["name"], "bert", num_heads)
+            self.assertIsNone(told["layers"][1]["num_heads"], num_heads)
+            self.assertIn(why, told["layers"][1]["why_no_heads"])
+
+    def test_a_layer_without_heads(self):
+        tensors = bert((0,))
+        for name in ("query", "key", "value"):
+            start = f"encoder.layer.0.attention.self.{name}"
+            tensors[start + ".weight"] = tensor(0, 6)
+            tensors[start + ".bias"] = tensor(0)
+        tensors["encoder.layer.0.attention.output.dense.weight"] = tensor(6, 0)
+        self.put_safetensors("m.safetensors", tensors, {"num_heads": "[0]"})
+        self.assertEqual(self.inspect("m.safetensors")["layers"][0]["num_heads"],
+                         0)
+        self.assertIn("embed_dim 6, 0 heads (from the file)\n",
+                      self.succeed("inspect", "m.safetensors"))
+
     def test_layers_that_differ_are_told_apart(self):
         tensors = bert((0, 1, 3))
         for name in tensors:

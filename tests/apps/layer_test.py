@@ -116,6 +116,28 @@ class ParamsTest(CliTest):
         self.fail_with(BAD_INPUT, "layer has no layer 1, expected 0",
                        *self.arguments, "--layer", "1")
 
+    def test_explain_guesses_no_heads(self):
+        self.put("layer/embedding.weight.npy", 9, 6)
+        self.put_text("1 2 3\n4 5\n", "tokens.txt")
+        call = ("explain", "--params", "layer", "--tokens", "tokens.txt",
+                "--shapes-only", "--json")
+        message = ("--params layer needs --num-heads N beside it: the file "
+                   "does not say how many heads the layer has")
+        self.fail_with(USAGE, message, *call)
+        self.fail_with(USAGE, message, "explain", "--params", "layer")
+        self.succeed(*call, "--num-heads", "3")
+
+        def heads():
+            return json.loads(self.succeed(*call))["num_heads"]
+
+        (self.folder / "layer/config.json").write_text('{"n_heads": 6}')
+        self.assertEqual(heads(), 6)
+        self.put("layer/num_heads.npy", 1, descr="<i8", values=[3])
+        self.assertEqual(heads(), 3)
+        self.put("layer/num_heads.npy", 2, descr="<i8", values=[3, 3])
+        self.fail_with(BAD_INPUT, "layer/num_heads.npy is no number of heads, "
+                       "expected one integer", *call)
+
     def test_unbatched(self):
         self.put("x.npy", 1, 4, 6)
         self.succeed(*self.arguments)

@@ -19,7 +19,7 @@ class LearnTest(CliTest):
             with self.subTest(task=task, scoring=scoring, seed=seed):
                 text = self.succeed("train", "--json", "--task", task,
                                     "--scoring", scoring, "--seed", seed,
-                                    "--out", "run")
+                                    "--force", "--out", "run")
                 last = json.loads(text.splitlines()[-1])
                 self.assertGreaterEqual(last["accuracy"], 0.95)
                 self.assertLessEqual(last["uniform_accuracy"],

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <sstream>
+#include <streambuf>
 
 #include "outcome.h"
 
@@ -33,6 +35,39 @@ TEST(PrintTest, WritesOrSaysWhyNot) {
   const Outcome failed = print(none, "text");
   ASSERT_TRUE(failed);
   EXPECT_EQ(failed->exit, Exit::out_of_resources);
+}
+
+// A stream whose reader has left.
+class Left : public std::streambuf {
+ public:
+  int writes() const { return writes_; }
+
+ private:
+  std::streamsize xsputn(const char* /*text*/, std::streamsize /*n*/) override {
+    ++writes_;
+    errno = EPIPE;
+    return 0;
+  }
+
+  int writes_ = 0;
+};
+
+TEST(PrintTest, AReaderThatLeftIsNoErrorHoweverOftenItIsPrintedTo) {
+  Left left;
+  std::ostream out(&left);
+  EXPECT_FALSE(print(out, "text"));
+  EXPECT_FALSE(print(out, "more"));
+  EXPECT_EQ(left.writes(), 2);
+}
+
+TEST(OutcomeTest, AFileThatCannotBeWrittenIsNamedWithoutAFunction) {
+  const auto said = [](const char* message) {
+    return failure_to_write({ErrorCode::io_error, message}).message;
+  };
+  EXPECT_EQ(said("write_file_atomically: o.npy: No space left on device"),
+            "cannot write o.npy: No space left on device");
+  EXPECT_EQ(said("write_model: out: Permission denied"),
+            "cannot write out: Permission denied");
 }
 
 TEST(OutcomeTest, EachKindOfErrorHasItsExitCode) {

@@ -31,23 +31,33 @@ bool ends_within_a_character(const std::string& text) {
   return follow + 1 != bytes;
 }
 
-TEST(BarLineTest, LooksAsUsersOfTqdmKnowIt) {
-  EXPECT_EQ(bar_line("padding", 4, 10, 0.768, 54),
-            "padding:  40%|████      | 4/10 [00:00<00:01, 5.21it/s]");
-  EXPECT_EQ(bar_line("padding", 0, 10, 0, 47),
-            "padding:   0%|          | 0/10 [00:00<?, ?it/s]");
-  EXPECT_EQ(bar_line("padding", 10, 10, 2, 55),
-            "padding: 100%|██████████| 10/10 [00:02<00:00, 5.00it/s]");
+// Of items that nobody named.
+std::string bar_line(const std::string& label, std::size_t done,
+                     std::size_t total, double elapsed, std::size_t width,
+                     std::string_view note = "") {
+  return cli::bar_line({label, "items"}, done, total, elapsed, width, note);
+}
+
+TEST(BarLineTest, LooksAsUsersOfTqdmKnowItAndNamesWhatItCounts) {
+  const BarWords padding = {"padding", "sequences"};
+  EXPECT_EQ(bar_line(padding, 4, 10, 0.768, 64),
+            "padding:  40%|████      | 4/10 sequences [00:00<00:01, 5.21it/s]");
+  EXPECT_EQ(bar_line(padding, 0, 10, 0, 57),
+            "padding:   0%|          | 0/10 sequences [00:00<?, ?it/s]");
+  EXPECT_EQ(
+      bar_line(padding, 10, 10, 2, 65),
+      "padding: 100%|██████████| 10/10 sequences [00:02<00:00, 5.00it/s]");
 }
 
 TEST(BarLineTest, ANoteStandsBehindTheRate) {
-  EXPECT_EQ(bar_line("train", 4, 10, 0.768, 64, "loss=0.693"),
-            "train:  40%|████      | 4/10 [00:00<00:01, 5.21it/s, loss=0.693]");
+  EXPECT_EQ(
+      bar_line("train", 4, 10, 0.768, 70, "loss=0.693"),
+      "train:  40%|████      | 4/10 items [00:00<00:01, 5.21it/s, loss=0.693]");
 }
 
 TEST(BarLineTest, FillsByEighthsOfAColumn) {
   const auto bar = [](std::size_t done) {
-    const std::string line = bar_line("", done, 16, 0, 41);
+    const std::string line = bar_line("", done, 16, 0, 47);
     return line.substr(line.find('|') + 1,
                        line.rfind('|') - line.find('|') - 1);
   };
@@ -61,7 +71,7 @@ TEST(BarLineTest, FillsByEighthsOfAColumn) {
 }
 
 TEST(BarLineTest, SaysSecondsAnItemWhereItIsSlow) {
-  EXPECT_EQ(bar_line("x", 2, 4, 5, 40).substr(0, 6), "x:  50");
+  EXPECT_EQ(bar_line("x", 2, 4, 5, 46).substr(0, 6), "x:  50");
   EXPECT_NE(bar_line("x", 2, 4, 5, 60).find("[00:05<00:05, 2.50s/it]"),
             std::string::npos);
 }
@@ -76,7 +86,7 @@ TEST(BarLineTest, HoursAndEndlessTimesAreShown) {
 TEST(BarLineTest, NothingToDoIsDone) {
   const std::string line = bar_line("x", 0, 0, 0, 60);
   EXPECT_NE(line.find("100%"), std::string::npos);
-  EXPECT_NE(line.find("0/0"), std::string::npos);
+  EXPECT_NE(line.find("0/0 items"), std::string::npos);
 }
 
 TEST(BarLineTest, MoreThanAllIsAll) {
@@ -97,7 +107,7 @@ TEST(BarLineTest, IsNeverWiderThanTheTerminalNorCutsACharacter) {
 
 TEST(BarLineTest, TheBarItselfIsAtMostFortyColumns) {
   EXPECT_EQ(columns(bar_line("x", 0, 10, 0, 500)),
-            columns("x:   0%|| 0/10 [00:00<?, ?it/s]") + 40);
+            columns("x:   0%|| 0/10 items [00:00<?, ?it/s]") + 40);
 }
 
 }  // namespace

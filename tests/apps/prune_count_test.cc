@@ -26,8 +26,9 @@ TEST(PruneCountTest, HeadsAreKeptRemovedOrAShareOfThem) {
 TEST(PruneCountTest, MoreThanThereAreAndWhatIsNoNumberAreErrors) {
   EXPECT_EQ(error_of({.keep = 73}, 72),
             "--keep is 73, expected at most the 72 heads there are");
-  for (const std::string text : {"73", "101%", "-1", "1.5", "%", "", "40 %",
-                                 "1e1", "nan", "inf%", "0x10", "40%%"}) {
+  for (const std::string text :
+       {"73", "101%", "-1", "1.5", "%", "", "40 %", "1e1", "nan", "nan%",
+        "-nan%", "inf", "inf%", "0x10", "40%%"}) {
     EXPECT_EQ(error_of({.remove = text}, 72),
               "--remove is " + text +
                   ", expected a number of heads from 0 to 72, or a share such "
@@ -38,7 +39,7 @@ TEST(PruneCountTest, MoreThanThereAreAndWhatIsNoNumberAreErrors) {
 TEST(PruneCountTest, ADropIsInPoints) {
   EXPECT_DOUBLE_EQ(largest_drop({.max_drop = "1%"}).value(), 0.01);
   EXPECT_DOUBLE_EQ(largest_drop({.max_drop = "0.5%"}).value(), 0.005);
-  for (const char* text : {"1", "101%", "-1%", ""}) {
+  for (const char* text : {"1", "101%", "-1%", "", "nan%", "inf%", "-nan%"}) {
     EXPECT_FALSE(largest_drop({.max_drop = text})) << text;
   }
 }

@@ -59,7 +59,7 @@ class RunRefusesTest(RunCase):
                 ({"q": (5,), "k": (5,), "v": (5,)},
                  "--query has shape (5), expected (B, H, L, D) or (H, L, D)"),
                 ({"q": (2, 4, 3, 0), "k": (2, 2, 6, 0)},
-                 "the head size D is 0, expected at least 1")):
+                 "--query has shape (2, 4, 3, 0), expected D of at least 1")):
             with self.subTest(message):
                 self.refuse(BAD_INPUT, message, *self.inputs(**sizes))
         self.fail_with(
@@ -211,9 +211,8 @@ class RunRefusesTest(RunCase):
 
     def test_outputs_that_name_one_file(self):
         for option in ("--attn-weights", "--lse", "--keep-mask-out"):
-            self.refuse(USAGE, "--out, --attn-weights, --lse and "
-                        "--keep-mask-out name one file, expected different "
-                        "ones", *self.inputs("--dropout", "0.1", option,
+            self.refuse(USAGE, f"--out and {option} name one file, o.npy, "
+                        "expected different ones", *self.inputs("--dropout", "0.1", option,
                                              "o.npy"))
         self.refuse(USAGE, "name one file",
                     *self.inputs("--dropout", "0.1", "--lse", "x.npy",

@@ -11,6 +11,7 @@ from cli_case import BAD_INPUT, USAGE, CliTest
 
 NAMES = ["entropy", "distance", "largest", "first", "previous", "self", "next",
          "separator"]
+OF_POSITIONS = {"distance", "previous", "self", "next"}
 SENTENCE = "heads matter so"
 IDS = [2, 5, 6, 12, 3]
 SEPARATORS = {4}
@@ -52,9 +53,12 @@ class StatsTest(CliTest):
     def json_of(self, *arguments, **options):
         return json.loads(self.succeed("stats", "--json", *arguments, **options))
 
-    def check(self, head, want):
+    def check(self, head, want, cross=False):
         for name, number in zip(NAMES, want, strict=True):
-            self.assertAlmostEqual(head[name], number, delta=2e-5, msg=name)
+            if cross and name in OF_POSITIONS:
+                self.assertIsNone(head[name], name)
+            else:
+                self.assertAlmostEqual(head[name], number, delta=2e-5, msg=name)
 
 
 class OfAModel(StatsTest):
@@ -105,7 +109,8 @@ class OfAModel(StatsTest):
         done = self.json_of("--model", "tiny", "-", stdin=b"heads " * 20)
         self.assertEqual((len(done["tokens"]), done["cut_tokens"]), (12, 10))
         text = self.succeed("stats", "--model", "tiny", "heads " * 20)
-        self.assertIn("12 tokens; 10 more did not fit and were cut", text)
+        self.assertIn("12 tokens; 10 tokens were cut off at the limit of 12 "
+                      "(max_position_embeddings of tiny)\n", text)
 
     def test_no_text_is_two_tokens(self):
         self.assertEqual(self.json_of("--model", "tiny", "")["tokens"],
@@ -147,20 +152,20 @@ class OfTensors(StatsTest):
         heads = self.stats()
         self.assertEqual([head["queries"] for head in heads], [6, 6])
         for h, head in enumerate(heads):
-            self.check(head, self.want(h))
+            self.check(head, self.want(h), cross=True)
 
     def test_padded_queries_are_left_out(self):
         self.put("lengths.npy", 2, values=[3, 1], descr="<i8")
         for h, head in enumerate(self.stats("--query-lengths", "lengths.npy")):
             self.assertEqual(head["queries"], 4)
-            self.check(head, self.want(h, lengths=(3, 1)))
+            self.check(head, self.want(h, lengths=(3, 1)), cross=True)
 
     def test_queries_without_a_key_are_counted_and_in_no_mean(self):
         self.put("mask.npy", 3, 5, descr="|b1", values=[0] * 5 + [1] * 10)
         arguments = ("--mask", "mask.npy", "--mask-axes", "Lq,Lkv")
         for h, head in enumerate(self.stats(*arguments)):
             self.assertEqual((head["queries"], head["queries_without_key"]), (4, 2))
-            self.check(head, self.want(h, may=lambda i, j: i > 0))
+            self.check(head, self.want(h, may=lambda i, j: i > 0), cross=True)
         text = self.succeed("stats", "--query", "q.npy", "--key", "k.npy", *arguments)
         self.assertIn("2 of 6 queries see no key", text)
 
@@ -171,6 +176,22 @@ class OfTensors(StatsTest):
         self.assertIsNone(self.json_of(*arguments)["heads"][0]["entropy"])
         self.assertIn(",,,", self.succeed("stats", "--csv", *arguments))
         self.assertIn(" - ", self.succeed("stats", *arguments))
+
+    def test_cross_attention_has_no_statistics_of_positions(self):
+        tensors = ("--query", "q.npy", "--key", "k.npy")
+        header = self.succeed("stats", *tensors).splitlines()[0].split()
+        self.assertEqual(header, ["layer", "head", "entropy", "largest", "first",
+                                  "separator"])
+        row = next(csv.DictReader(io.StringIO(self.succeed("stats", "--csv", *tensors))))
+        self.assertEqual({name for name in NAMES if row[name] == ""}, OF_POSITIONS)
+        for name in sorted(OF_POSITIONS):
+            self.fail_with(USAGE, f"--sort is {name}, expected entropy, largest, first or "
+                           "separator for cross-attention", "stats", *tensors, "--sort", name)
+        self.succeed("stats", *tensors, "--sort", "largest")
+        # Keys of the same sequence, as with a cache.
+        for more in (("--causal",), ("--query-start", "2")):
+            self.assertIn(" previous ", self.succeed("stats", *tensors, *more, "--sort",
+                                                     "previous"))
 
     def test_masks_places_and_separators(self):
         self.put("separators.npy", 2, 5, descr="|b1",

@@ -36,6 +36,20 @@ TEST(TerminalTextTest, WideCharactersTakeTwoColumnsAndMarksNone) {
   }
 }
 
+TEST(ShellWordTest, IsOneWordOfAShellAndObeyedByNoTerminal) {
+  using Case = std::pair<std::string, std::string>;
+  for (const auto& [text, expected] :
+       {Case{"a-b_c./d,e=f+g:h@9", "a-b_c./d,e=f+g:h@9"}, Case{"", "''"},
+        Case{"my scores.json", "'my scores.json'"},
+        Case{"it's", R"('it'\''s')"}, Case{"$(reboot)", "'$(reboot)'"},
+        Case{"\uD5E4\uB4DC", "'\uD5E4\uB4DC'"},
+        Case{"a\x1b[2Jb", R"($'a\x1b[2Jb')"}, Case{"a\nb'c", R"($'a\x0ab\'c')"},
+        Case{"\xFF\\", R"($'\xff\\')"},
+        Case{"\u202Eb", R"($'\xe2\x80\xaeb')"}}) {
+    EXPECT_EQ(shell_word(text), expected);
+  }
+}
+
 TEST(TerminalTextTest, IsCutBetweenCharacters) {
   EXPECT_EQ(beginning_of("heads", 3), "hea");
   EXPECT_EQ(beginning_of("heads", 9), "heads");

@@ -40,6 +40,16 @@ class TrainTest(CliTest):
         lines = (self.folder / "run" / "tokens.txt").read_text().splitlines()
         self.assertEqual([len(line.split()) for line in lines], [12] * 4)
 
+    def test_the_parameters_say_how_many_heads_they_have(self):
+        self.train("--steps", "1")
+        call = ("explain", "--params", "run/params.npz", "--tokens",
+                "run/tokens.txt", "--shapes-only")
+        self.assertEqual(json.loads(self.succeed(*call, "--json"))["num_heads"],
+                         2)
+        self.succeed(*call, "--num-heads", "2")
+        self.fail_with(BAD_INPUT, "--num-heads is 8, expected 2 as in "
+                       "run/params.npz", *call, "--num-heads", "8")
+
     def test_the_text_ends_with_the_command_that_shows_the_heads(self):
         for task, scoring, lengths in (
                 ("recall", "dot", "(B=4, L=12)"),
@@ -48,7 +58,7 @@ class TrainTest(CliTest):
                 ("reverse", "additive", "(B=4, Lkv=10)")):
             with self.subTest((task, scoring)):
                 text = self.succeed("train", "--task", task, "--scoring",
-                                    scoring, "--steps", "2", "--out",
+                                    scoring, "--steps", "2", "--force", "--out",
                                     "a folder's")
                 self.assertIn("loss: * attention, o uniform", text)
                 self.assertIn("accuracy", text)
@@ -155,6 +165,7 @@ class TrainTest(CliTest):
         self.fail_with(BAD_INPUT, "train: step 2: the loss is nan, and the "
                        "first that was not finite was the output", "train",
                        "--learning-rate", "1e20", "--out", "run")
+        self.assertFalse((self.folder / "run").exists())
 
     def test_a_folder_that_cannot_be_made(self):
         self.fail_with(OUT_OF_RESOURCES, "--out a/b: No such file", "train",

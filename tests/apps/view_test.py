@@ -48,7 +48,7 @@ class Page(ViewTest):
     def test_says_what_it_is_of(self):
         done = self.view("--out", "page.html")
         self.assertEqual(done.stdout, b"")
-        self.assertIn("page.html: 2 layer(s), 5 queries, 5 keys, 0.2 MB",
+        self.assertIn("page.html: 2 layers, 5 queries, 5 keys, 0.2 MB",
                       done.stderr.decode())
         page = self.page()
         self.assertEqual(page["query_tokens"], TOKENS)
@@ -84,11 +84,23 @@ class Page(ViewTest):
         self.run_it("view", "--query", "q.npy", "--key", "k.npy", "--causal", "--out",
                     "page.html", "--sequence", "1")
         page = self.page()
-        self.assertEqual(page["kind"], "cross")
+        self.assertEqual(page["kind"], "self")  # a causal mask is of one sequence
         steps = {step["step"]: step for step in page["trace"]}
         self.assertEqual(steps["k_heads"]["shape"], [2, 1, 5, 4])
         self.assertIsNone(steps["scores"]["min"])
         self.assertEqual(page["masks"][0]["name"], "causal")
+
+    def test_formulas_name_what_the_layer_takes(self):
+        self.view("--out", "page.html")
+        formulas = {step["step"]: step["formula"] for step in self.page()["trace"]}
+        self.assertEqual(formulas["q"], "q = hidden @ w_q.weight^T + w_q.bias")
+        self.assertEqual(formulas["v"], "v = hidden @ w_v.weight^T + w_v.bias")
+        self.run_it("view", "--query", "q.npy", "--key", "k.npy", "--causal", "--softcap",
+                    "9", "--out", "page.html")
+        formulas = {step["step"]: step["formula"] for step in self.page()["trace"]}
+        self.assertIn("tanh(scores / softcap)", formulas["capped_scores"])
+        self.assertIn("masked_scores = capped_scores if mask", formulas["masked_scores"])
+        self.assertIn("softmax(masked_scores[", formulas["attn_weights"])
 
     def test_elements_can_be_left_out(self):
         self.view("--out", "with.html")
@@ -120,7 +132,37 @@ class Page(ViewTest):
     def test_a_text_that_is_cut_is_said(self):
         done = self.run_it("view", "--model", "tiny", "-", "--out", "page.html",
                            stdin=b"heads " * 20)
-        self.assertIn("10 more tokens, which were cut off", done.stderr.decode())
+        self.assertIn("\n10 tokens were cut off at the limit of 12 "
+                      "(max_position_embeddings of tiny)\n",
+                      done.stderr.decode())
+
+    def test_max_tokens_goes_up_to_the_positions(self):
+        (self.folder / "tiny/sentence_bert_config.json").write_text(
+            '{"max_seq_length": 5}')
+        call = ("view", "--model", "tiny", "heads " * 20, "--json")
+
+        def tokens(*arguments):
+            return json.loads(self.succeed(*call, *arguments))["query_tokens"]
+
+        self.assertEqual(len(tokens()), 5)
+        for most in (2, 7, 12):
+            self.assertEqual(len(tokens("--max-tokens", str(most))), most)
+        for most in ("1", "13"):
+            self.fail_with(USAGE, f"--max-tokens is {most}, expected 2 to 12, "
+                           "the positions of tiny", *call, "--max-tokens", most)
+        for arguments, said in (
+                ((), "17 tokens were cut off at the limit of 5 (max_seq_length "
+                     "of tiny); --max-tokens 12 takes more\n"),
+                (("--max-tokens", "7"), "15 tokens were cut off at the limit of "
+                 "7 (--max-tokens); --max-tokens 12 takes more\n")):
+            done = self.run_it(*call[:-1], "--out", "page.html", *arguments)
+            self.assertIn(said, done.stderr.decode())
+        self.fail_with(USAGE, "--max-tokens needs --model DIR beside it", "view",
+                       "--query", "q.npy", "--key", "k.npy", "--max-tokens",
+                       "3", "--json")
+        stats = json.loads(self.succeed("stats", *call[1:], "--max-tokens",
+                                        "9"))
+        self.assertEqual(len(stats["tokens"]), 9)
 
 
 class Opened(ViewTest):
@@ -137,18 +179,41 @@ class Opened(ViewTest):
         self.assertEqual((self.folder / "opened").read_text(), "page.html\n")
 
     def test_without_a_display_the_page_is_there_all_the_same(self):
-        done = self.run_it("view", "--model", "tiny", SENTENCE, "--out", "page.html",
-                           "--open", env=NO_DISPLAY)
-        self.assertEqual(done.returncode, OUT_OF_RESOURCES)
+        done = self.view("--out", "page.html", "--open", env=NO_DISPLAY)
         self.assertIn("there is no display here", done.stderr.decode())
         self.assertIn("open page.html in a browser", done.stderr.decode())
         self.assertTrue(self.page())
+
+    def test_alone_it_makes_a_page_of_ones_own(self):
+        temporary = self.folder / "temporary"
+        temporary.mkdir()
+        self.view("--open", env={**self.xdg_open('echo "$1" > opened\n'),
+                                 "TMPDIR": str(temporary)})
+        page, = temporary.iterdir()
+        self.assertEqual((self.folder / "opened").read_text(), f"{page}\n")
+        self.assertEqual(page.suffix, ".html")
+        self.assertEqual(page.stat().st_mode & 0o777, 0o600)
+        self.assertEqual(self.page(page)["text"], SENTENCE)
+
+    def test_alone_without_a_display_it_fails_and_names_the_page(self):
+        temporary = self.folder / "temporary"
+        temporary.mkdir()
+        done = self.run_it("view", "--model", "tiny", SENTENCE, "--open",
+                           env={**NO_DISPLAY, "TMPDIR": str(temporary)})
+        self.assertEqual(done.returncode, OUT_OF_RESOURCES)
+        page, = temporary.iterdir()
+        self.assertIn(f"open {page} in a browser", done.stderr.decode())
+        done = self.run_it("view", "--model", "tiny", SENTENCE, "--open",
+                           env={**NO_DISPLAY, "TMPDIR": "/nowhere"})
+        self.assertEqual(done.returncode, OUT_OF_RESOURCES)
+        self.assertIn("--open: cannot make the temporary file /nowhere/",
+                      done.stderr.decode())
 
     def test_without_a_browser(self):
         for script, said in (("exit 3\n", "found no browser"),):
             done = self.run_it("view", "--model", "tiny", SENTENCE, "--out", "page.html",
                                "--open", env=self.xdg_open(script))
-            self.assertEqual(done.returncode, OUT_OF_RESOURCES)
+            self.assertEqual(done.returncode, 0)
             self.assertIn(said, done.stderr.decode())
 
 
@@ -175,6 +240,28 @@ class Picture(ViewTest):
                            (self.folder / "heads.svg").read_text("utf-8"))
         self.assertEqual(len(notes), 4)
         self.assertEqual(notes, sorted(notes, reverse=True))
+
+    def test_of_cross_attention_it_names_no_position(self):
+        tensors = ("--query", "q.npy", "--key", "k.npy")
+        self.succeed("view", *tensors, "--svg", "heads.svg")
+        self.run_it("view", *tensors, "--out", "page.html")
+        self.assertEqual([one["name"] for one in self.page()["statistics"]],
+                         ["entropy", "largest", "first", "separator"])
+        text = (self.folder / "heads.svg").read_text("utf-8")
+        for name in ("previous", "self", "next", "distance"):
+            self.assertNotIn(f">{name} 0.", text)
+        head = json.loads(self.succeed("view", *tensors, "--json"))["heads"][0]
+        self.assertIsNone(head["previous"])
+        self.assertIsNotNone(head["first"])
+        self.fail_with(USAGE, "--sort is self, expected entropy", "view", *tensors,
+                       "--sort", "self", "--svg", "heads.svg")
+
+    def test_the_legend_says_masked_where_something_is(self):
+        for more, masked in (((), False), (("--causal",), True)):
+            self.succeed("view", "--query", "q.npy", "--key", "k.npy", *more, "--svg",
+                         "head.svg", "--head", "0.1")
+            self.assertEqual(">masked</text>" in (self.folder / "head.svg").read_text("utf-8"),
+                             masked)
 
     def test_of_cross_attention_with_masked_cells(self):
         done = self.run_it("view", "--query", "q.npy", "--key", "k.npy", "--causal",
@@ -216,15 +303,15 @@ class Refuses(ViewTest):
     def test_options_that_do_not_go_together(self):
         tensors = ("--query", "q.npy", "--key", "k.npy")
         for message, arguments in [
-                ("expected --out PAGE.html, --svg FILE, --png FILE or --json", tensors),
-                ("--open needs --out", (*tensors, "--open", "--json")),
-                ("--no-elements needs --out", (*tensors, "--no-elements", "--json")),
+                ("expected --out PAGE.html, --open, --svg FILE, --png FILE or "
+                 "--json", tensors),
+                ("--no-elements needs --out PAGE.html or --open", (*tensors, "--no-elements", "--json")),
                 ("--head needs --svg", (*tensors, "--head", "0.0", "--out", "p.html")),
                 ("--head is 3, expected LAYER.HEAD", (*tensors, "--head", "3", "--json")),
                 ("--head is 0.7, expected a head of the layers that are shown",
                  (*tensors, "--head", "0.7", "--json")),
                 ("--sort needs --svg", (*tensors, "--sort", "self", "--json")),
-                ("x is given for two outputs", (*tensors, "--svg", "x", "--png", "x"))]:
+                ("--svg and --png name one file, x", (*tensors, "--svg", "x", "--png", "x"))]:
             with self.subTest(message):
                 self.fail_with(USAGE, message, "view", *arguments)
 

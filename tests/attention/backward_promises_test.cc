@@ -165,8 +165,10 @@ TEST_P(BackwardPromisesTest, OfARaggedBatchHasTheBitsOfThePaddedOne) {
                              without_padding(in.value, numbers)};
   const Upstream<float> cut_upstream = {
       without_padding(upstream.d_output, numbers), {}};
-  AttentionOptions options =
-      scored(shape, {.mask = causal() & key_lengths(lengths.view())});
+  const auto slopes = alibi_slopes(shape.Hq).value();
+  AttentionOptions options = scored(
+      shape,
+      {.mask = causal() & key_lengths(lengths.view()), .alibi = slopes.view()});
   const Gradients<float> padded = differentiate(in, upstream, options);
   options.mask = causal();
   options.offsets = offsets.view();
@@ -174,6 +176,7 @@ TEST_P(BackwardPromisesTest, OfARaggedBatchHasTheBitsOfThePaddedOne) {
   EXPECT_TRUE(same_bits(ragged.query, without_padding(padded.query, numbers)));
   EXPECT_TRUE(same_bits(ragged.key, without_padding(padded.key, numbers)));
   EXPECT_TRUE(same_bits(ragged.value, without_padding(padded.value, numbers)));
+  EXPECT_TRUE(same_bits(ragged.alibi, padded.alibi));
   EXPECT_TRUE(same_bits(ragged.score_weight, padded.score_weight));
 }
 
@@ -234,6 +237,50 @@ TEST_P(BackwardPromisesTest, OfMaskedKeysIsZeroAndTheyReachNothing) {
         EXPECT_EQ(got.key(b, n % shape.Lkv, g, d), 0) << name;
         EXPECT_EQ(got.value(b, n % shape.Lkv, g, d), 0) << name;
       }
+    }
+  }
+}
+
+// What a loss does not depend on, such as padded queries, holds NaN.
+TEST_P(BackwardPromisesTest,
+       OfQueriesWithoutGradientIsZeroAndTheyReachNothing) {
+  constexpr AttentionShape shape = {
+      .B = 2, .Hq = 4, .Hkv = 2, .Lq = 130, .Lkv = 140, .D = 5, .Dv = 6};
+  const EveryMask every(shape, true);
+  const std::vector<AttentionOptions> cases = {
+      {},
+      {.mask = causal(), .softcap = 2.0},
+      {.bias = every.biases().biases()[2].second,
+       .alibi = every.biases().slopes(),
+       .attn_weights = AttnWeights::per_head},
+      {.mask = every.masks().back().second,
+       .empty_rows = EmptyRow::uniform,
+       .dropout = {.p = 0.3, .training = true},
+       .attn_weights = AttnWeights::after_dropout},
+      {.attn_weights = AttnWeights::mean}};
+  const auto has_gradient = [](std::size_t i) { return i < 61 && i != 3; };
+  for (std::size_t n = 0; n < cases.size(); ++n) {
+    SCOPED_TRACE(n);
+    const AttentionOptions options = scored(shape, cases[n]);
+    const Inputs<float> clean = random_inputs(shape, 3614);
+    Upstream<float> upstream = random_upstream(clean, options, 3617);
+    Inputs<float> in = clone(clean);
+    for (std::size_t b = 0; b < shape.B; ++b) {
+      for (std::size_t i = 0; i < shape.Lq; ++i) {
+        for (std::size_t h = 0; h < shape.Hq && !has_gradient(i); ++h) {
+          std::fill_n(&upstream.d_output(b, i, h, 0), shape.Dv, 0.0f);
+          if (h < upstream.d_attn_weights.extent(1)) {
+            std::fill_n(&upstream.d_attn_weights(b, h, i, 0), shape.Lkv, 0.0f);
+          }
+          std::fill_n(&in.query(b, i, h, 0), shape.D,
+                      i % 2 == 0 ? kNaN : -kMinusInf);
+        }
+      }
+    }
+    const Gradients<float> got = differentiate(in, upstream, options);
+    EXPECT_TRUE(same_bits(got, differentiate(clean, upstream, options)));
+    for (std::size_t i = 0; i < shape.Lq; ++i) {
+      EXPECT_TRUE(has_gradient(i) || got.query(1, i, 2, 1) == 0) << i;
     }
   }
 }

@@ -185,11 +185,28 @@ class ContractBackward {
     }
   }
 
+  // A row without a gradient adds to nothing.
+  bool has_gradient(std::size_t b, std::size_t h, std::size_t i) const {
+    bool any = false;
+    for (std::size_t c = 0; c < spec_.shape.Dv; ++c) {
+      any = any || up_.d_output(b, i, h, c) != 0;
+    }
+    const std::size_t head = spec_.attn_weights == AttnWeights::mean ? 0 : h;
+    for (std::size_t j = 0; has_given() && j < spec_.shape.Lkv; ++j) {
+      any = any ||
+            (allowed(b, h, i, j) && up_.d_attn_weights(b, head, i, j) != 0);
+    }
+    return any;
+  }
+
   Row row(std::size_t b, std::size_t h, std::size_t i) const {
     const AttentionShape& s = spec_.shape;
     Row row{std::vector<bool>(s.Lkv), std::vector<bool>(s.Lkv),
             std::vector<float>(s.Lkv), std::vector<float>(s.Lkv),
             std::vector<float>(s.Lkv)};
+    if (!has_gradient(b, h, i)) {
+      return row;
+    }
     const float sum = rows_(b, h, i, 1);
     if (sum == 0) {
       for (std::size_t j = 0;

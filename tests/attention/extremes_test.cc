@@ -35,6 +35,7 @@ using testing_support::filled;
 using testing_support::Inputs;
 using testing_support::kNaNBits;
 using testing_support::Outputs;
+using testing_support::outputs_for;
 using testing_support::random_inputs;
 using testing_support::reference;
 using testing_support::same_bits;
@@ -122,6 +123,32 @@ TEST_P(ExtremesTest, NaNsOfEveryPayloadAndSignComeOutAsTheOneNaN) {
         }
       }
       EXPECT_GT(nans, 0u);
+    }
+  }
+}
+
+TEST_P(ExtremesTest, TheSavedNumbersOfARowWithANaNAreTheOneNaN) {
+  const Inputs<float> clean = random_inputs(kShape, 1535);
+  for (const std::uint32_t payload : {0xffc12345u, 0x7f800001u, 0xffffffffu}) {
+    for (Tensor<float, 4> Inputs<float>::*part :
+         {&Inputs<float>::query, &Inputs<float>::key}) {
+      Inputs<float> in = clone(clean);
+      (in.*part)(0, 17, 0, 2) = std::bit_cast<float>(payload);
+      Outputs<float> out = outputs_for(in, AttnWeights::none);
+      auto rows = filled<float, 4>({1, 2, 50, 2}, 42);
+      AttentionOutputs outputs = out.views();
+      outputs.softmax_rows = rows.view();
+      ASSERT_TRUE(attention(in.query.view(), in.key.view(), in.value.view(),
+                            outputs, {}));
+      for (std::size_t n = 0; n < rows.size(); n += 2) {
+        const bool is_nan = std::isnan(out.lse.data()[n / 2]);
+        for (const float saved : {rows.data()[n], rows.data()[n + 1]}) {
+          EXPECT_EQ(std::isnan(saved), is_nan);
+          EXPECT_TRUE(!is_nan || bits(saved) == kNaNBits)
+              << std::hex << bits(saved) << " from " << payload;
+        }
+      }
+      EXPECT_TRUE(std::isnan(rows(0, 0, 17, 0)));
     }
   }
 }

@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+#include <utility>
+
 #include "attention/attention_call.h"
 #include "attention/backward_call.h"
+#include "attention/backward_kernel.h"
 #include "headwise/attention/plan.h"
 #include "support/allocations.h"
 #include "support/tensors.h"
@@ -17,6 +21,7 @@ using testing_support::attend;
 using testing_support::every_options;
 using testing_support::EveryMask;
 using testing_support::failing_allocation;
+using testing_support::filled;
 using testing_support::gradients_for;
 using testing_support::Inputs;
 using testing_support::kShapes;
@@ -142,14 +147,15 @@ TEST(WorkspaceTest, EachAllocationOfACallMayFailAndNothingIsWritten) {
 std::size_t backward_bytes(std::size_t L, std::size_t threads) {
   const Executor executor = Executor::with_threads(threads).value();
   const auto rows = Tensor<float, 4>::create({1, L, 8, 64}).value();
-  auto gradient = Tensor<float, 4>::create({1, L, 8, 64}).value();
+  auto d_query = Tensor<float, 4>::create({1, L, 8, 64}).value();
+  auto d_key = Tensor<float, 4>::create({1, L, 8, 64}).value();
+  auto d_value = Tensor<float, 4>::create({1, L, 8, 64}).value();
   const auto softmax_rows = Tensor<float, 4>::create({1, 8, L, 2}).value();
   failing_allocation() = 1;
-  const Status s =
-      attention_backward({rows.view(), rows.view(), rows.view(), rows.view(),
-                          softmax_rows.view(), rows.view()},
-                         {gradient.view(), gradient.view(), gradient.view()},
-                         {.executor = &executor});
+  const Status s = attention_backward(
+      {rows.view(), rows.view(), rows.view(), rows.view(), softmax_rows.view(),
+       rows.view()},
+      {d_query.view(), d_key.view(), d_value.view()}, {.executor = &executor});
   failing_allocation() = 0;
   const std::string message = s ? "" : s.error().message;
   EXPECT_TRUE(message.starts_with("workspace: ")) << message;
@@ -163,6 +169,35 @@ TEST(BackwardMemoryTest, GrowsWithTheLengthAndNotWithItsSquare) {
     EXPECT_LT(bytes + saved, 100'000'000) << threads << " threads";
     EXPECT_LT(backward_bytes(65536, threads), 5 * bytes);
   }
+}
+
+// 20,000 sequences of one row and one of 100,000.
+TEST(BackwardMemoryTest, OfARaggedBatchFollowsItsRows) {
+  constexpr std::size_t kShort = 20'000;
+  constexpr std::size_t kRows = kShort + 100'000;
+  auto offsets = Tensor<std::int64_t, 1>::create({kShort + 2}).value();
+  std::iota(offsets.data(), offsets.data() + kShort + 1, 0);
+  offsets(kShort + 1) = kRows;
+  const Executor executor = Executor::with_threads(1).value();
+  auto slopes = filled<float, 1>({2}, 0.5f);
+  auto score_weight = filled<float, 2>({2, 8}, 1);
+  const auto spec =
+      AttentionSpec::create({.B = 1,
+                             .Hq = 2,
+                             .Hkv = 2,
+                             .Lq = kRows,
+                             .Lkv = kRows,
+                             .D = 8,
+                             .Dv = 8},
+                            {.score_weight = std::as_const(score_weight).view(),
+                             .alibi = std::as_const(slopes).view(),
+                             .offsets = std::as_const(offsets).view(),
+                             .executor = &executor})
+          .value();
+  const std::size_t bytes = backward_workspace_bytes(
+      spec, backward_schedule_of(spec),
+      {.alibi = slopes.view(), .score_weight = score_weight.view()});
+  EXPECT_LT(bytes, kRows * 500);
 }
 
 TEST(BackwardMemoryTest, EachAllocationMayFailAndNothingIsWritten) {

@@ -99,8 +99,9 @@ TEST(StepwiseTest, MatchesAttentionForEveryAdditiveOption) {
     EXPECT_TRUE(all_near(steps.attn_weights, want.attn_weights, 4e-6));
     EXPECT_TRUE(all_near(steps.lse, want.lse, 4e-6));
     auto scores = filled<float, 4>(steps.scores.extents(), 42);
-    additive_scores(in.query.view(), in.key.view(), every_mask.score_weight(),
-                    scores.view(), Executor::default_executor());
+    EXPECT_TRUE(additive_scores(in.query.view(), in.key.view(),
+                                every_mask.score_weight(), scores.view(),
+                                Executor::default_executor()));
     EXPECT_TRUE(same_bits(steps.scores, scores));
   }
 }
@@ -147,8 +148,8 @@ TEST(StepwiseTest, TheScoresAreScaledAndTheMaskedOnesMinusInfinity) {
   const Inputs<float> in = random_inputs(kShape, 630);
   const AttentionSteps steps = stepwise(in, {.mask = causal(), .scale = 0.5});
   auto want = filled<float, 4>(steps.scores.extents(), 42);
-  scores(in.query.view(), in.key.view(), 0.5, want.view(),
-         Executor::default_executor());
+  EXPECT_TRUE(scores(in.query.view(), in.key.view(), 0.5, want.view(),
+                     Executor::default_executor()));
   EXPECT_TRUE(same_bits(steps.scores, want));
   for (std::size_t i = 0; i < 5; ++i) {
     for (std::size_t j = 0; j < 140; ++j) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <vector>
 
 namespace headwise {
@@ -66,6 +67,31 @@ TEST(RandomStreamTest, UniformNumbersFillTheirRange) {
   EXPECT_LT(low, -0.499f);
   EXPECT_LT(high, 0.25f);
   EXPECT_GT(high, 0.249f);
+}
+
+std::vector<float> part_of_stream(std::uint64_t part) {
+  std::vector<float> values(3);
+  RandomStream(Seed{42}, 7).substream(part).fill_normal(values);
+  return values;
+}
+
+TEST(RandomStreamTest, PartsOfAStreamDifferHoweverManyThereAre) {
+  std::set<std::vector<float>> parts;
+  std::size_t count = 0;
+  for (const std::uint64_t first :
+       {std::uint64_t{0}, std::uint64_t{1} << 16, std::uint64_t{1} << 32,
+        (std::uint64_t{1} << 47) - 3}) {
+    for (std::uint64_t n = 0; n < 3; ++n, ++count) {
+      parts.insert(part_of_stream(first + n));
+    }
+  }
+  EXPECT_EQ(parts.size(), count);
+}
+
+TEST(RandomStreamTest, APartBelow65536IsAStreamOf32Bits) {
+  for (const std::uint32_t part : {0u, 1u, 65535u}) {
+    EXPECT_EQ(part_of_stream(part), normals(3, Seed{42}, 7 + (part << 16)));
+  }
 }
 
 // What makes parameters the same on every machine: these bits are frozen.

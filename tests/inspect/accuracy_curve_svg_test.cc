@@ -6,6 +6,8 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "inspect/bad_xml.h"
 
@@ -40,7 +42,7 @@ AccuracyCurve curve() {
 }
 
 TEST(AccuracyCurveSvgTest, EachPointIsThereWithItsNumbers) {
-  const std::string svg = accuracy_curve_svg(curve());
+  const std::string svg = accuracy_curve_svg(curve()).value();
   EXPECT_EQ(bad_xml(svg), "");
   EXPECT_EQ(count(svg, "<circle "), 5u);
   for (const char* tip :
@@ -62,7 +64,7 @@ TEST(AccuracyCurveSvgTest, PointsStandWhereTheAxesSay) {
   given.width = 200;
   given.height = 100;
   // The plot begins at (68, 76); 50 to 91 is drawn from 50 to 100.
-  const std::string svg = accuracy_curve_svg(given);
+  const std::string svg = accuracy_curve_svg(given).value();
   EXPECT_THAT(svg, HasSubstr("points=\"68,96 168,99.5 268,116\""));  // in order
   EXPECT_THAT(svg, HasSubstr("points=\"68,96 268,156\""));
   EXPECT_THAT(svg, HasSubstr("<polygon fill=\"#d55e00\" fill-opacity=\"0.15\" "
@@ -78,7 +80,7 @@ TEST(AccuracyCurveSvgTest, PointsStandWhereTheAxesSay) {
 TEST(AccuracyCurveSvgTest, WithoutARandomSeriesThereIsOne) {
   AccuracyCurve given = curve();
   given.random.points.clear();
-  const std::string svg = accuracy_curve_svg(given);
+  const std::string svg = accuracy_curve_svg(given).value();
   EXPECT_EQ(bad_xml(svg), "");
   EXPECT_EQ(count(svg, "<circle "), 3u);
   EXPECT_THAT(svg, Not(HasSubstr("random")));
@@ -87,7 +89,7 @@ TEST(AccuracyCurveSvgTest, WithoutARandomSeriesThereIsOne) {
 
 TEST(AccuracyCurveSvgTest, ThoseWhoDoNotSeeItAreToldToo) {
   EXPECT_THAT(
-      accuracy_curve_svg(curve()),
+      accuracy_curve_svg(curve()).value(),
       HasSubstr("<title>A task</title>\n<desc>accuracy (%), heads removed. "
                 "Taylor: 0: 90% (89 – 91), 10: 88.25%, 20: 80% (78.5 – 81.5). "
                 "random: 0: 90% (90 – 90), 20: 60% (50 – 70).</desc>"));
@@ -96,7 +98,7 @@ TEST(AccuracyCurveSvgTest, ThoseWhoDoNotSeeItAreToldToo) {
 TEST(AccuracyCurveSvgTest, WithoutAPointItSaysSo) {
   AccuracyCurve given{.title = "empty"};
   for (int n = 0; n < 2; ++n) {
-    const std::string svg = accuracy_curve_svg(given);
+    const std::string svg = accuracy_curve_svg(given).value();
     EXPECT_EQ(bad_xml(svg), "");
     EXPECT_THAT(svg, HasSubstr(">no points</text>"));
     EXPECT_THAT(svg, Not(HasSubstr("nan")));
@@ -109,12 +111,43 @@ TEST(AccuracyCurveSvgTest, OnePointAndFlatLinesHaveAxes) {
     for (const std::size_t heads : {std::size_t{0}, std::size_t{143}}) {
       AccuracyCurve given{
           .series = {.points = {{heads, accuracy, accuracy, accuracy}}}};
-      const std::string svg = accuracy_curve_svg(given);
+      const std::string svg = accuracy_curve_svg(given).value();
       EXPECT_EQ(bad_xml(svg), "");
       EXPECT_THAT(svg, Not(HasSubstr("nan")));
       EXPECT_THAT(svg, Not(HasSubstr("inf")));
       EXPECT_EQ(count(svg, "<circle "), 1u);
     }
+  }
+}
+
+// The numbers at the lines of the accuracies.
+std::vector<double> accuracy_lines(const std::string& svg) {
+  constexpr std::string_view kEnd = "text-anchor=\"end\">";
+  std::vector<double> lines;
+  for (std::size_t at = svg.find(kEnd); at != std::string::npos;
+       at = svg.find(kEnd, at + 1)) {
+    lines.push_back(std::stod(svg.substr(at + kEnd.size())));
+  }
+  return lines;
+}
+
+TEST(AccuracyCurveSvgTest, NoAxisGoesBeyondAllOrNothing) {
+  for (const auto& [low, high] : {std::pair(92.0, 101.3),
+                                  {99.9, 100.4},
+                                  {100.0, 100.0},
+                                  {-3.0, 7.0},
+                                  {-1.0, 0.0},
+                                  {-2.0, 102.0}}) {
+    AccuracyCurve given = curve();
+    const double middle = (low + high) / 2;
+    given.series.points = {{0, middle, low, high}, {8, middle, low, high}};
+    given.random.points = {{0, middle, low, high}};
+    const std::string svg = accuracy_curve_svg(given);
+    EXPECT_EQ(bad_xml(svg), "");
+    const std::vector<double> lines = accuracy_lines(svg);
+    ASSERT_GE(lines.size(), 2u) << low << " " << high;
+    EXPECT_GE(lines.front(), 0) << low << " " << high;
+    EXPECT_LE(lines.back(), 100) << low << " " << high;
   }
 }
 
@@ -127,7 +160,7 @@ TEST(AccuracyCurveSvgTest, HostileTextStaysText) {
     given.title = given.subtitle = text;
     given.series.name = given.series.range = text;
     given.random.name = given.random.range = text;
-    const std::string svg = accuracy_curve_svg(given);
+    const std::string svg = accuracy_curve_svg(given).value();
     EXPECT_EQ(bad_xml(svg), "") << text;
     EXPECT_THAT(svg, Not(HasSubstr("<script"))) << text;
     EXPECT_THAT(svg, Not(HasSubstr("<image"))) << text;
@@ -137,7 +170,7 @@ TEST(AccuracyCurveSvgTest, HostileTextStaysText) {
 TEST(AccuracyCurveSvgTest, SpeaksKorean) {
   AccuracyCurve given = curve();
   given.language = Language::ko;
-  const std::string svg = accuracy_curve_svg(given);
+  const std::string svg = accuracy_curve_svg(given).value();
   EXPECT_EQ(bad_xml(svg), "");
   EXPECT_THAT(svg, HasSubstr(">제거한 헤드 수</text>"));
   EXPECT_THAT(svg, HasSubstr(">정확도 (%)</text>"));

@@ -36,7 +36,7 @@ HeadScores scores() {
 }
 
 TEST(HeadScoresSvgTest, EachHeadIsACellWithItsNumberAndItsName) {
-  const std::string svg = head_scores_svg(scores());
+  const std::string svg = head_scores_svg(scores()).value();
   EXPECT_EQ(bad_xml(svg), "");
   for (const char* number : {"0.500", "0.0123", "2.00", "1.23e-5"}) {
     EXPECT_THAT(svg, HasSubstr(">" + std::string(number) + "</text>"));
@@ -53,7 +53,7 @@ TEST(HeadScoresSvgTest, EachHeadIsACellWithItsNumberAndItsName) {
 }
 
 TEST(HeadScoresSvgTest, ColoursGoEvenlyFromTheLeastToTheLargest) {
-  const std::string svg = head_scores_svg({.scores = {{-1, 0, 3}}});
+  const std::string svg = head_scores_svg({.scores = {{-1, 0, 3}}}).value();
   for (const auto& [share, name] : {std::pair(0.0, "head 0: -1.00"),
                                     {0.25, "head 1: 0"},
                                     {1.0, "head 2: 3.00"}}) {
@@ -68,7 +68,7 @@ TEST(HeadScoresSvgTest, ColoursGoEvenlyFromTheLeastToTheLargest) {
 }
 
 TEST(HeadScoresSvgTest, PrunedHeadsAreHatchedAndRemovedOnesMarked) {
-  const std::string svg = head_scores_svg(scores());
+  const std::string svg = head_scores_svg(scores()).value();
   EXPECT_EQ(count(svg, "url(#pruned)"), 2u);        // and in the legend
   EXPECT_EQ(count(svg, "stroke=\"#c00000\""), 2u);  // likewise
   EXPECT_THAT(svg, HasSubstr(">pruned</text>"));
@@ -76,13 +76,13 @@ TEST(HeadScoresSvgTest, PrunedHeadsAreHatchedAndRemovedOnesMarked) {
   HeadScores plain = scores();
   plain.removed = {{2, 0}, {1, 0}, {9, 9}};  // none that has a number
   plain.scores[0][1] = 1;
-  const std::string unmarked = head_scores_svg(plain);
+  const std::string unmarked = head_scores_svg(plain).value();
   EXPECT_EQ(count(unmarked, "stroke=\"#c00000\""), 0u);
   EXPECT_THAT(unmarked, Not(HasSubstr("removed")));
 }
 
 TEST(HeadScoresSvgTest, ThoseWhoDoNotSeeItAreToldToo) {
-  EXPECT_THAT(head_scores_svg(scores()),
+  EXPECT_THAT(head_scores_svg(scores()).value(),
               HasSubstr("<title>Taylor importance</title>\n<desc>Numbers of 4 "
                         "heads in 3 layers. Least: layer 2, head 1: 1.23e-5; "
                         "largest: layer 0, head 2: 2.00. pruned: 1. removed: "
@@ -94,7 +94,8 @@ TEST(HeadScoresSvgTest, WithoutANumberItSaysSo) {
        {std::vector<std::vector<double>>{},
         {{}, {}},
         {{kPrunedHead}, {kPrunedHead}}}) {
-    const std::string svg = head_scores_svg({.title = "none", .scores = none});
+    const std::string svg =
+        head_scores_svg({.title = "none", .scores = none}).value();
     EXPECT_EQ(bad_xml(svg), "");
     EXPECT_THAT(svg, HasSubstr(">no head has a number</text>"));
     EXPECT_THAT(svg, HasSubstr("<desc>no head has a number</desc>"));
@@ -103,18 +104,19 @@ TEST(HeadScoresSvgTest, WithoutANumberItSaysSo) {
 }
 
 TEST(HeadScoresSvgTest, EqualAndInfiniteNumbersHaveColours) {
-  const std::string alike = head_scores_svg({.scores = {{7, 7}}});
+  const std::string alike = head_scores_svg({.scores = {{7, 7}}}).value();
   EXPECT_EQ(
       count(alike, "fill=\"" + colour_text(heat_colour(0.5)) + "\"><title>"),
       2u);
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const std::string svg = head_scores_svg({.scores = {{kInfinity, 1, 2}}});
+  const std::string svg =
+      head_scores_svg({.scores = {{kInfinity, 1, 2}}}).value();
   EXPECT_EQ(bad_xml(svg), "");
   EXPECT_THAT(svg, HasSubstr("fill=\"" + colour_text(kNoNumberColour) +
                              "\"><title>layer 0, head 0: inf"));
   EXPECT_THAT(svg, HasSubstr("fill=\"" + colour_text(heat_colour(1)) +
                              "\"><title>layer 0, head 2: 2.00"));
-  EXPECT_EQ(bad_xml(head_scores_svg({.scores = {{-kInfinity}}})), "");
+  EXPECT_EQ(bad_xml(head_scores_svg({.scores = {{-kInfinity}}}).value()), "");
 }
 
 TEST(HeadScoresSvgTest, NumbersHaveThreeDigits) {
@@ -125,7 +127,7 @@ TEST(HeadScoresSvgTest, NumbersHaveThreeDigits) {
                                        {-0.1, "-0.100"},
                                        {9.999e-10, "1.00e-9"},
                                        {1e-123, "1.00e-123"}}) {
-    EXPECT_THAT(head_scores_svg({.scores = {{number}}}),
+    EXPECT_THAT(head_scores_svg({.scores = {{number}}}).value(),
                 HasSubstr("head 0: " + std::string(digits) + "</title>"));
   }
 }
@@ -137,7 +139,7 @@ TEST(HeadScoresSvgTest, HostileTextStaysText) {
         std::string("\0\x01\xff\n", 4), std::string(3000, '&')}) {
     HeadScores given = scores();
     given.title = given.subtitle = text;
-    const std::string svg = head_scores_svg(given);
+    const std::string svg = head_scores_svg(given).value();
     EXPECT_EQ(bad_xml(svg), "") << text;
     EXPECT_THAT(svg, Not(HasSubstr("<script"))) << text;
     EXPECT_THAT(svg, Not(HasSubstr("<image"))) << text;
@@ -147,11 +149,11 @@ TEST(HeadScoresSvgTest, HostileTextStaysText) {
 TEST(HeadScoresSvgTest, SpeaksKorean) {
   HeadScores given = scores();
   given.language = Language::ko;
-  const std::string svg = head_scores_svg(given);
+  const std::string svg = head_scores_svg(given).value();
   EXPECT_EQ(bad_xml(svg), "");
   for (const char* word :
-       {">2번 층<", ">1번 헤드<", "0번 층 1번 헤드: 0.0123; 제거", ">잘라 냄<",
-        ">제거<", "최솟값", "최댓값"}) {
+       {">레이어 2<", ">헤드 1<", "레이어 0 헤드 1: 0.0123; 제거",
+        ">가지치기됨<", ">제거<", "최솟값", "최댓값"}) {
     EXPECT_THAT(svg, HasSubstr(word));
   }
   for (const char* word : {"layer ", "head ", "pruned<", "removed", "least"}) {

@@ -70,8 +70,23 @@ TEST(HeadsGridSvgTest, EachHeadIsAnImageWithItsNameItsNoteAndItsLargest) {
   EXPECT_THAT(svg, HasSubstr(">note 4</text>"));
 }
 
-TEST(HeadsGridSvgTest, ColoursAreTheRootOfTheShareOfTheLargest) {
-  const Grid grid;
+TEST(HeadsGridSvgTest, ColoursAreTheRootOfTheWeight) {
+  Grid grid;
+  grid.weights = {1, kNaN, 0, 0.25F};
+  const PngPixels pixels = svg_images(grid.draw()).at(0).pixels;
+  EXPECT_EQ(pixels.at(0, 0), heat_colour(1));
+  EXPECT_EQ(pixels.at(95, 0), heat_colour(0));
+  EXPECT_EQ(pixels.at(95, 95), heat_colour(0.5));
+  for (const char* tick : {"0.01", "0.25", "1"}) {
+    EXPECT_THAT(grid.draw(), HasSubstr(">" + std::string(tick) + "</text>"));
+  }
+  EXPECT_THAT(grid.draw(), Not(HasSubstr(">40%</text>")));
+}
+
+TEST(HeadsGridSvgTest, FittedColoursAreTheRootOfTheShareOfTheLargest) {
+  Grid grid;
+  grid.picture.fit = true;
+  EXPECT_THAT(grid.draw(), HasSubstr(">40%</text>"));
   const PngPixels pixels = svg_images(grid.draw()).at(0).pixels;
   constexpr std::size_t kCell = 48;  // 96 pixels in all
   ASSERT_EQ(pixels.rows, 2 * kCell);
@@ -176,8 +191,8 @@ TEST(HeadsGridSvgTest, SpeaksKorean) {
   const std::string svg = grid.draw();
   EXPECT_EQ(bad_xml(svg), "");
   for (const char* word :
-       {">1번 층<", ">2번 헤드<", "1번 층 2번 헤드: ", ">가려짐<", ">잘라 냄<",
-        "어텐션 가중치", "최댓값"}) {
+       {">레이어 1<", ">헤드 2<", "레이어 1 헤드 2: ", ">마스킹됨<",
+        ">가지치기됨<", "어텐션 가중치", "최댓값"}) {
     EXPECT_THAT(svg, HasSubstr(word));
   }
   for (const char* word : {"layer ", "head ", "masked", "largest"}) {
@@ -187,6 +202,7 @@ TEST(HeadsGridSvgTest, SpeaksKorean) {
 
 TEST(HeadsGridSvgTest, WeightsThatAreNoNumbersDoNotSpoilThePicture) {
   Grid grid;
+  grid.picture.fit = true;
   grid.weights = {std::numeric_limits<float>::infinity(), -1, kNaN, 0};
   PngPixels pixels = svg_images(grid.draw()).at(0).pixels;
   EXPECT_EQ(pixels.at(0, 95), heat_colour(0));

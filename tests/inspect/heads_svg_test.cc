@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -68,10 +70,46 @@ TEST(HeadsSvgTest, OneCellForEachWeightWithTokensAndNumber) {
   ASSERT_EQ(all.size(), 24u);
   EXPECT_EQ(all[0].tip, "q0 → k0: 0");
   EXPECT_EQ(all[12 + 4 + 2].tip, "q1 → k2: 0.18");
-  EXPECT_EQ(all[0].fill, "#440154");  // the ramp's ends
-  EXPECT_EQ(all[23].fill, "#fde725");
+  EXPECT_EQ(all[0].fill, "#440154");  // where the ramp begins
   EXPECT_THAT(svg, HasSubstr(">head 1</text>"));
   EXPECT_THAT(svg, HasSubstr(">a title</title>"));
+}
+
+TEST(HeadsSvgTest, ColoursAreTheRootOfTheWeightUpToOneOrTheLargest) {
+  Drawing drawing;
+  const std::vector<Cell> all = cells(heads_svg(drawing.picture).value());
+  drawing.picture.fit = true;
+  const std::vector<Cell> fitted = cells(heads_svg(drawing.picture).value());
+  for (std::size_t n = 0; n < 24; ++n) {
+    const double weight = drawing.weights.data()[n];
+    const double largest = drawing.weights.data()[23];
+    EXPECT_EQ(all[n].fill, colour_text(heat_colour(std::sqrt(weight))));
+    EXPECT_EQ(fitted[n].fill,
+              colour_text(heat_colour(std::sqrt(weight / largest))));
+  }
+}
+
+TEST(HeadsSvgTest, TheLegendHasTheNumbersOfItsColours) {
+  Drawing drawing;
+  const auto has_ticks = [&](std::initializer_list<const char*> ticks) {
+    const std::string svg = heads_svg(drawing.picture).value();
+    EXPECT_EQ(bad_xml(svg), "");
+    for (const char* tick : ticks) {
+      EXPECT_THAT(svg, HasSubstr(">" + std::string(tick) + "</text>"));
+    }
+  };
+  has_ticks({"0", "0.01", "0.1", "0.25", "0.5", "1"});
+  drawing.picture.fit = true;  // up to 0.23
+  has_ticks({"0", "0.023", "0.092", "0.23"});
+}
+
+TEST(HeadsSvgTest, TheLegendSaysMaskedWhereSomethingIs) {
+  Drawing drawing;
+  EXPECT_THAT(heads_svg(drawing.picture).value(), Not(HasSubstr("masked<")));
+  drawing.picture.allowed = std::as_const(drawing.allowed).view();
+  EXPECT_THAT(heads_svg(drawing.picture).value(), Not(HasSubstr("masked<")));
+  drawing.allowed.data()[7] = false;
+  EXPECT_THAT(heads_svg(drawing.picture).value(), HasSubstr(">masked</text>"));
 }
 
 TEST(HeadsSvgTest, ExactlyTheMaskedCellsAreHatched) {
@@ -92,6 +130,7 @@ TEST(HeadsSvgTest, WeightsThatAreNoNumbersDoNotSpoilThePicture) {
   Drawing drawing;
   drawing.weights.data()[0] = std::numeric_limits<float>::quiet_NaN();
   drawing.weights.data()[1] = std::numeric_limits<float>::infinity();
+  drawing.picture.fit = true;
   const std::string svg = heads_svg(drawing.picture).value();
   EXPECT_EQ(bad_xml(svg), "");
   const std::vector<Cell> all = cells(svg);
@@ -158,7 +197,7 @@ TEST(HeadsSvgTest, SpeaksBothLanguages) {
   const std::string svg = heads_svg(drawing.picture).value();
   EXPECT_EQ(bad_xml(svg), "");
   for (const char* word :
-       {"헤드 1", "쿼리", "키 →", "어텐션 가중치", "가려짐"}) {
+       {"헤드 1", "쿼리", "키 →", "어텐션 가중치", "마스킹됨"}) {
     EXPECT_THAT(svg, HasSubstr(word));
   }
   EXPECT_THAT(svg, Not(HasSubstr("masked<")));
@@ -207,7 +246,7 @@ struct LongDrawing {
 
   LongDrawing() {
     weights.view()(0, 2, 1) = 0.5;
-    weights.view()(0, 3, 0) = 0.25;
+    weights.view()(0, 3, 0) = 0.125;  // the root of its share is a half
     weights.view()(0, 149, 0) = std::numeric_limits<float>::quiet_NaN();
     for (std::size_t i = 0; i < kLength; ++i) {
       for (std::size_t j = 0; j < kLength; ++j) {
@@ -221,6 +260,7 @@ struct LongDrawing {
       picture.key_labels.push_back("k" + std::to_string(n));
     }
     picture.title = "<&>";
+    picture.fit = true;
   }
 };
 

@@ -1,12 +1,19 @@
 #include "inspect/heat_colour.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+
+#include "headwise/inspect/heads_svg.h"
+#include "inspect/viewer_files.h"
 
 namespace headwise {
 namespace {
+
+using testing::HasSubstr;
 
 // WCAG 2.1.
 double luminance(Rgb colour) {
@@ -23,6 +30,25 @@ double luminance(Rgb colour) {
 double contrast(Rgb a, Rgb b) {
   const auto [dark, light] = std::minmax({luminance(a), luminance(b)});
   return (light + 0.05) / (dark + 0.05);
+}
+
+TEST(HeatColourTest, ThePageHasTheSameRamp) {
+  const auto bytes = viewer_file("viewer.js");
+  const std::string script(reinterpret_cast<const char*>(bytes.data()),
+                           bytes.size());
+  std::string stops;
+  for (int n = 0; n <= 6; ++n) {
+    stops += (n == 0 ? "'" : ", '") + colour_text(heat_colour(n / 6.0)) + "'";
+  }
+  // Its default palette, drawn by the square root, up to 1 for as many keys.
+  EXPECT_THAT(script, HasSubstr("viridis: [" + stops + "]"));
+  EXPECT_THAT(script, HasSubstr("palette: 'viridis',"));
+  EXPECT_THAT(script, HasSubstr("clamped(Math.sqrt(value / limit))"));
+  EXPECT_THAT(script, HasSubstr("fit: headwise.page.num_keys > " +
+                                std::to_string(kMostKeysOfFullScale) + ","));
+  EXPECT_DOUBLE_EQ(weight_share(0.09, 1), 0.3);
+  EXPECT_DOUBLE_EQ(weight_share(0.09, 0.36), 0.5);
+  EXPECT_EQ(weight_share(0.09, 0), 0);
 }
 
 TEST(HeatColourTest, InkCanBeReadOnEveryColour) {

@@ -29,6 +29,10 @@ TEST(StepTableTest, EveryStepHasItsWordsInBothLanguages) {
     EXPECT_FALSE(step.operation(Language::en).empty()) << step.name;
     EXPECT_FALSE(has_hangul(step.operation(Language::en))) << step.name;
     EXPECT_TRUE(has_hangul(step.operation(Language::ko))) << step.name;
+    EXPECT_EQ(step.formula_in(Language::en), step.formula);
+    EXPECT_EQ(has_hangul(step.formula_in(Language::ko)),
+              !step.formula_ko.empty())
+        << step.name;
   }
 }
 
@@ -38,6 +42,7 @@ TEST(StepTableTest, FormulasAreAsciiAndNameTheStepTheyMake) {
       return c >= 0x20 && c < 0x7f;
     })) << step.name;
     EXPECT_TRUE(step.formula.starts_with(step.name)) << step.formula;
+    EXPECT_TRUE(step.formula_in(Language::ko).starts_with(step.name));
   }
 }
 

@@ -145,6 +145,35 @@ TEST(ViewPageTest, HeadsOfUnevenGroupsNameTheirKeys) {
   EXPECT_EQ(count(page, R"("kv_head":1)"), 4u);
 }
 
+TEST(ViewPageTest, CrossAttentionHasNoStatisticsOfPositions) {
+  const Heads heads(1, 3, 5);
+  ViewPageSettings settings = heads.settings();
+  EXPECT_THAT(page_of(heads, settings), HasSubstr("\"name\":\"previous\""));
+  settings.cross = true;
+  const std::string html = page_of(heads, std::move(settings));
+  for (const char* name : {"entropy", "largest", "first", "separator"}) {
+    EXPECT_EQ(count(html, "\"name\":\"" + std::string(name) + "\""), 1u);
+  }
+  for (const char* name : {"distance", "previous", "self", "next"}) {
+    EXPECT_EQ(count(html, "\"name\":\"" + std::string(name) + "\""), 0u);
+  }
+}
+
+TEST(ViewPageTest, FormulasNameTheInputOfTheirLayer) {
+  const Heads heads(1, 2, 2);
+  std::vector<TracedStep> steps;
+  for (const char* name : {"hidden", "q", "masked_scores", "attn_weights"}) {
+    steps.emplace_back().name = name;
+  }
+  ViewedLayer layer = heads.layer();
+  layer.steps = steps;
+  ViewPage page = ViewPage::create(heads.settings()).value();
+  ASSERT_TRUE(page.add(layer));
+  const std::string html = page.html().value();
+  EXPECT_THAT(html, HasSubstr("q = hidden @ w_q.weight^T + w_q.bias"));
+  EXPECT_THAT(html, HasSubstr("softmax(masked_scores["));
+}
+
 // ---- Pruned heads. ----
 
 // The JSON of the layers, without what tells one page's blocks from another's.
@@ -290,11 +319,13 @@ TEST(ViewPageTest, WhatIsNotFiniteOrBeyondBinary16IsNamed) {
   Heads heads(1, 3, 5);
   heads.query(0, 2, 1, 3) = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(refusal(heads, heads.settings(), ErrorCode::bad_data),
-            "view_page: query(0, 2, 1, 3) is nan, expected a finite number");
+            "view_page: query at position 2, head 1, feature 3 is nan, "
+            "expected a finite number");
   heads.query(0, 2, 1, 3) = 0;
   heads.key(0, 4, 0, 0) = -65536;
   EXPECT_EQ(refusal(heads, heads.settings(), ErrorCode::bad_data),
-            "view_page: key(0, 4, 0, 0) is -65536, expected at most 65504, "
+            "view_page: key at position 4, head 0, feature 0 is -65536, "
+            "expected at most 65504, "
             "which binary16 can hold");
   ViewPageSettings settings = heads.settings();
   settings.elements = false;

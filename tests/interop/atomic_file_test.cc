@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <grp.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -20,6 +22,18 @@ mode_t mode_of(const std::string& path) {
   struct stat status {};
   EXPECT_EQ(::stat(path.c_str(), &status), 0);
   return status.st_mode & 07777;
+}
+
+// Runs `child` in a process of its own; how it ended.
+template <class Child>
+int status_of(const Child& child) {
+  const pid_t process = ::fork();
+  if (process == 0) {
+    ::_exit(child());
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(process, &status, 0), process);
+  return status;
 }
 
 TEST(AtomicFileTest, WritesANewFileWithThePermissionsOfTheUmask) {
@@ -45,6 +59,88 @@ TEST(AtomicFileTest, ReplacesAFileAndKeepsItsPermissions) {
   EXPECT_EQ(file_bytes(folder / "file"), bytes_of("abc"));
   EXPECT_EQ(mode_of(folder / "file"), 0751u);
   EXPECT_EQ(folder.count(), 1u);
+}
+
+TEST(AtomicFileTest, RightsOfAGroupThatCannotBeKeptAreGivenToNobody) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "only root may give a file to another group";
+  }
+  constexpr uid_t kUser = 65534;
+  constexpr gid_t kGroup = 4242;
+  const TempFolder folder;
+  ASSERT_EQ(::chown(folder.path().c_str(), kUser, kUser), 0);
+  for (const auto& [before, after] : {std::pair{0640u, 0600u},
+                                      {0664u, 0644u},
+                                      {0604u, 0600u},
+                                      {0666u, 0666u},
+                                      {0600u, 0600u}}) {
+    const std::string path = folder / "file";
+    put_file(path, bytes_of("old"));
+    ASSERT_EQ(::chown(path.c_str(), kUser, kGroup), 0);
+    ASSERT_EQ(::chmod(path.c_str(), before), 0);
+    const int status = status_of([&] {
+      if (::setgroups(0, nullptr) != 0 ||
+          ::setresgid(kUser, kUser, kUser) != 0 ||
+          ::setresuid(kUser, kUser, kUser) != 0) {
+        return 2;
+      }
+      return write_file_atomically(path, bytes_of("new")) ? 0 : 1;
+    });
+    ASSERT_TRUE(WIFEXITED(status));
+    ASSERT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_EQ(file_bytes(path), bytes_of("new"));
+    EXPECT_EQ(mode_of(path), after) << std::oct << before;
+    std::filesystem::remove(path);
+  }
+}
+
+TEST(AtomicFileTest, WhatAKilledProcessLeftIsRemoved) {
+  const TempFolder folder;
+  put_file(folder / ".headwise-123", bytes_of("half a file"));
+  std::filesystem::create_directories(folder / ".headwise-45/1_Pooling");
+  put_file(folder / ".headwise-45/1_Pooling/config.json", bytes_of("{}"));
+  // Whoever holds the lock is still writing.
+  put_file(folder / ".headwise-6", bytes_of("being written"));
+  const int held = ::open((folder / ".headwise-6").c_str(), O_RDONLY);
+  ASSERT_EQ(::flock(held, LOCK_EX), 0);
+  // What looks like one and is none stays.
+  put_file(folder / ".headwise-7a", bytes_of("mine"));
+  put_file(folder / ".headwise-", bytes_of("mine"));
+  put_file(folder / "headwise-8", bytes_of("mine"));
+  std::filesystem::create_symlink("headwise-8", folder / ".headwise-9");
+  ASSERT_EQ(::mkfifo((folder / ".headwise-10").c_str(), 0600), 0);
+  ASSERT_TRUE(write_file_atomically(folder / "file", bytes_of("text")));
+  EXPECT_EQ(folder.count(), 7u);
+  EXPECT_FALSE(std::filesystem::exists(folder / ".headwise-123"));
+  EXPECT_FALSE(std::filesystem::exists(folder / ".headwise-45"));
+  EXPECT_EQ(file_bytes(folder / ".headwise-6"), bytes_of("being written"));
+  ::close(held);
+  ASSERT_TRUE(write_file_atomically(folder / "file", bytes_of("text")));
+  EXPECT_FALSE(std::filesystem::exists(folder / ".headwise-6"));
+  EXPECT_EQ(folder.count(), 6u);
+}
+
+TEST(AtomicFileTest, ManyProcessesMayWriteToOneFolder) {
+  const TempFolder folder;
+  constexpr int kProcesses = 4;
+  std::array<pid_t, kProcesses> processes{};
+  for (int n = 0; n < kProcesses; ++n) {
+    processes[static_cast<std::size_t>(n)] = ::fork();
+    if (processes[static_cast<std::size_t>(n)] == 0) {
+      int failures = 0;
+      for (int time = 0; time < 100; ++time) {
+        const std::string path = folder / std::to_string(n);
+        failures += write_file_atomically(path, bytes_of("text")) ? 0 : 1;
+      }
+      ::_exit(failures == 0 ? 0 : 1);
+    }
+  }
+  for (const pid_t process : processes) {
+    int status = 0;
+    ASSERT_EQ(::waitpid(process, &status, 0), process);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  EXPECT_EQ(folder.count(), std::size_t{kProcesses});
 }
 
 TEST(AtomicFileTest, SymbolicLinkStaysAndItsTargetIsReplaced) {
@@ -91,18 +187,6 @@ TEST(AtomicFileTest, LongestFileNameCanBeWritten) {
   const TempFolder folder;
   EXPECT_TRUE(
       write_file_atomically(folder / std::string(255, 'x'), bytes_of("x")));
-}
-
-// Runs `child` in a process of its own; how it ended.
-template <class Child>
-int status_of(const Child& child) {
-  const pid_t process = ::fork();
-  if (process == 0) {
-    ::_exit(child());
-  }
-  int status = 0;
-  EXPECT_EQ(::waitpid(process, &status, 0), process);
-  return status;
 }
 
 TEST(AtomicFileTest, LimitOnFileSizesIsAnErrorAndTheOldFileStaysWhole) {

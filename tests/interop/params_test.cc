@@ -225,6 +225,54 @@ TEST(ParamsTest, EveryAliasMeansItsProjection) {
   EXPECT_EQ(param_name("fc_qq.weight"), "fc_qq.weight");
 }
 
+// ---- How many heads. ----
+
+TEST(LayerHeadsTest, StandBesideTheParameters) {
+  const TempFolder folder;
+  const Weight weight(4);
+  const std::int64_t heads[] = {2, 1};
+  const auto number = [&](std::size_t n) {
+    return AnyView(TensorView<const std::int64_t, 1>(heads + n, {1}));
+  };
+  const std::string path = folder / "layer.npz";
+  ASSERT_TRUE(write_npz(path, {{"w_q.weight", weight.view()},
+                               {"w_o.weight", weight.view()},
+                               {"num_heads", number(0)},
+                               {"num_kv_heads", number(1)}}));
+  const auto layer = read_layer_params(path, kNames);
+  ASSERT_TRUE(layer) << layer.error().message;
+  EXPECT_EQ(layer->num_heads, 2u);
+  EXPECT_EQ(layer->num_kv_heads, 1u);
+  EXPECT_EQ(layer->params.size(), 2u);
+  // It is no parameter.
+  EXPECT_THAT(error_of(path), HasSubstr("is no parameter known here"));
+}
+
+TEST(LayerHeadsTest, OrStandInTheMetadata) {
+  const TempFolder folder;
+  const Weight weight(4);
+  const std::string path = folder / "layer.safetensors";
+  const auto heads_of = [&](const SafetensorsMetadata& metadata) {
+    EXPECT_TRUE(write_safetensors(
+        path, {{"w_q.weight", weight.view()}, {"w_o.weight", weight.view()}},
+        metadata));
+    return read_layer_params(path, kNames);
+  };
+  EXPECT_EQ(heads_of({}).value().num_heads, std::nullopt);
+  EXPECT_EQ(heads_of({{"num_heads", "8"}}).value().num_heads, 8u);
+  EXPECT_EQ(heads_of({{"num_heads", "[ 3, 4 ]"}}).value().num_heads, 3u);
+  EXPECT_EQ(heads_of({{"num_heads", "[0]"}}).value().num_heads, 0u);
+  for (const std::string text : {"", "eight", "8.5", "-8", "[]", "[8", "8]",
+                                 "[8,]", "[8] 8", "18446744073709551616"}) {
+    const auto layer = heads_of({{"num_heads", text}});
+    ASSERT_FALSE(layer) << text;
+    EXPECT_EQ(layer.error().code, ErrorCode::bad_data);
+    EXPECT_EQ(layer.error().message,
+              "read_params: " + path + ": the metadata's num_heads is " + text +
+                  ", expected a number, or a list that has layer 0");
+  }
+}
+
 TEST(ParamsTest, TwoNamesOfOneParameterAreAnError) {
   const TempFolder folder;
   put(folder / "w_o.weight.npy");

@@ -158,6 +158,93 @@ TEST(ShardedSafetensorsTest, SymbolicLinkToAFileOutsideIsRefused) {
             "it is a symbolic link, expected a file");
 }
 
+// As the Hugging Face hub's cache keeps a model.
+class HubCache {
+ public:
+  HubCache() {
+    for (const std::string folder : {"blobs", "snapshots", "snapshots/1"}) {
+      std::filesystem::create_directory(cache_ / folder);
+    }
+    std::filesystem::copy(files_ / "one.safetensors", cache_ / "blobs/ab12");
+    link("../../blobs/ab12", "one.safetensors");
+  }
+
+  void link(const std::string& to, const std::string& name) const {
+    std::filesystem::create_symlink(to, cache_ / ("snapshots/1/" + name));
+  }
+  std::string index() const {
+    return cache_ / "snapshots/1/model.safetensors.index.json";
+  }
+  const Model& files() const { return files_; }
+  std::string operator/(std::string_view name) const { return cache_ / name; }
+
+ private:
+  Model files_;
+  TempFolder cache_;
+};
+
+constexpr std::string_view kIndexOfOne =
+    R"({"weight_map":{"w_q":"one.safetensors"}})";
+
+TEST(ShardedSafetensorsTest, LinksIntoTheBlobsOfAHubCacheAreFollowed) {
+  const HubCache cache;
+  put_file(cache / "blobs/index", bytes_of(kIndexOfOne));
+  cache.link("../../blobs/index", std::string(kIndex));
+  for (const FileAccess access : {FileAccess::read, FileAccess::mapped}) {
+    const auto model = open_sharded_safetensors(cache.index(), access);
+    ASSERT_TRUE(model) << model.error().message;
+    EXPECT_THAT(elements_of<char>(model->array("w_q").value().data),
+                ElementsAre('q', 'q'));
+  }
+  // Its index may be a file.
+  std::filesystem::remove(cache.index());
+  put_file(cache.index(), bytes_of(kIndexOfOne));
+  EXPECT_TRUE(open_sharded_safetensors(cache.index()));
+}
+
+TEST(ShardedSafetensorsTest, LinksToTheFolderOfALinkedIndexAreFollowed) {
+  const Model files;
+  files.put_index_of("one.safetensors");
+  const TempFolder folder;
+  for (const std::string& name :
+       {std::string(kIndex), std::string("one.safetensors")}) {
+    std::filesystem::create_symlink(files / name, folder / name);
+  }
+  EXPECT_TRUE(open_sharded_safetensors(folder / kIndex));
+}
+
+TEST(ShardedSafetensorsTest, LinksOutOfAHubCacheAreRefused) {
+  const HubCache cache;
+  put_file(cache.index(), bytes_of(kIndexOfOne));
+  const std::string shard = cache / "snapshots/1/one.safetensors";
+  for (const std::string& target :
+       {cache.files() / "one.safetensors", cache / "one.safetensors",
+        std::string("../../blobs/../one.safetensors"),
+        std::string("../../blobs/out")}) {
+    std::filesystem::remove(cache / "one.safetensors");
+    std::filesystem::copy(cache.files() / "one.safetensors",
+                          cache / "one.safetensors");
+    std::filesystem::remove(cache / "blobs/out");
+    std::filesystem::create_symlink(cache / "one.safetensors",
+                                    cache / "blobs/out");
+    std::filesystem::remove(shard);
+    cache.link(target, "one.safetensors");
+    const auto model = open_sharded_safetensors(cache.index());
+    ASSERT_FALSE(model) << target;
+    EXPECT_EQ(model.error().code, ErrorCode::bad_data);
+    EXPECT_EQ(model.error().message,
+              "open_sharded_safetensors: " + shard +
+                  ": it is a symbolic link, expected a file");
+  }
+}
+
+TEST(ShardedSafetensorsTest, LinkWithinTheFolderIsFollowed) {
+  const Model files;
+  std::filesystem::create_symlink("one.safetensors", files / "1.safetensors");
+  files.put_index_of("1.safetensors");
+  EXPECT_TRUE(files.open());
+}
+
 TEST(ShardedSafetensorsTest, FolderMayBeALinkThatTheUserNamed) {
   const Model files;
   files.put_index_of("one.safetensors");

@@ -68,6 +68,19 @@ TEST(JsonTest, NullGrowsIntoAnArrayOrAnObject) {
   EXPECT_EQ(object.dump(), R"({"key":3})");
 }
 
+TEST(JsonTest, BytesThatAreNoUtf8BecomeU_FFFD) {
+  EXPECT_EQ(Json("out\xFF").dump(), "\"out\uFFFD\"");
+  EXPECT_EQ(Json("\xE2\x82").dump(), "\"\uFFFD\"");  // half a character
+  Json object;
+  object["a\xC0"] = 1;
+  EXPECT_EQ(object.dump(), "{\"a\uFFFD\":1}");
+  EXPECT_EQ(object.dump(2), "{\n  \"a\uFFFD\": 1\n}");
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string text = {'a', static_cast<char>(byte), 'b'};
+    EXPECT_FALSE(Json(text).dump().empty()) << byte;
+  }
+}
+
 TEST(JsonTest, CopiesAreTheirOwn) {
   const Json first = {{"a", {1, 2}}};
   Json second = first;

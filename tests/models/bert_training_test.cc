@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -216,6 +217,30 @@ TEST_P(BertTrainingTest, AnUpdateIsSeenByTheNextCallAndByParams) {
   for (const auto& [name, view] : views) {
     EXPECT_EQ(*static_cast<const float*>(view.data()), moved.at(name).data()[0])
         << name;
+  }
+}
+
+TEST_P(BertTrainingTest, AnUpdateThatThrowsLeavesWhatItWroteInUse) {
+  BertEncoder encoder = read();
+  const auto hidden = [&] { return encoder.forward(kIds).value().hidden; };
+  auto before = hidden();
+  const std::size_t names = encoder.params().size();
+  for (std::size_t last = 0; last < names; ++last) {
+    std::size_t n = 0;
+    const auto stops = [&] {
+      encoder.update([&](std::string_view, std::span<float> values) {
+        values[values.size() / 2] += 0.5f;
+        if (n++ == last) {
+          throw std::runtime_error("stop");
+        }
+      });
+    };
+    EXPECT_THROW(stops(), std::runtime_error);
+    const auto after = hidden();
+    EXPECT_FALSE(same_bits(after, before)) << last;
+    encoder.update([](std::string_view, std::span<float>) {});
+    EXPECT_TRUE(same_bits(hidden(), after)) << last;
+    before = hidden();
   }
 }
 

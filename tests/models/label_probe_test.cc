@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -113,6 +114,74 @@ TEST(LabelProbeTest, TheFirstOfTheLargestIsPredicted) {
   const auto logits = tensor_of<float, 2>({2, 3}, {1, 3, 3, 2, 0, 1});
   EXPECT_EQ(predicted_label(logits.view(), 0), 1u);
   EXPECT_EQ(predicted_label(logits.view(), 1), 0u);
+}
+
+// ---- Probabilities. ----
+
+// Logits are the rows of embeddings themselves.
+LabelProbe identity_probe() {
+  return LabelProbe::create(
+             Linear::from_params(tensor_of<float, 2>({2, 2}, {1, 0, 0, 1}),
+                                 filled<float, 1>({2}, 0))
+                 .value(),
+             kLabels)
+      .value();
+}
+
+TEST(LabelProbeProbabilitiesTest, AreTheSoftmaxOfTheLogits) {
+  const LabelProbe probe = trained(50);
+  const auto logits = probe.logits(clusters().view()).value();
+  const auto got = probe.probabilities(clusters().view()).value();
+  ASSERT_EQ(got.extents(), (Extents<2>{kExamples, 2}));
+  for (std::size_t n = 0; n < kExamples; ++n) {
+    const double odds =
+        std::exp(static_cast<double>(logits(n, 1)) - logits(n, 0));
+    EXPECT_NEAR(got(n, 0), 1 / (1 + odds), 1e-7);
+    EXPECT_NEAR(got(n, 0) + got(n, 1), 1, 1e-7);
+    EXPECT_EQ(predicted_label(got.view(), n),
+              predicted_label(logits.view(), n));
+  }
+}
+
+TEST(LabelProbeProbabilitiesTest, ARowsBitsDependOnNoOtherRow) {
+  const LabelProbe probe = trained(50);
+  const auto whole = probe.probabilities(clusters().view()).value();
+  for (const std::size_t split : {1u, 2u, 3u, 7u, 39u}) {
+    for (std::size_t first = 0; first < kExamples; first += split) {
+      const std::size_t count = std::min(split, kExamples - first);
+      const auto all = clusters();
+      const auto part =
+          probe.probabilities({&all(first, 0), {count, 3}}).value();
+      EXPECT_TRUE(same_bits(part.elements(),
+                            whole.elements().subspan(first * 2, count * 2)))
+          << split << " rows from " << first;
+    }
+  }
+}
+
+TEST(LabelProbeProbabilitiesTest, LargeLogitsOverflowNothing) {
+  const auto embeddings =
+      tensor_of<float, 2>({3, 2}, {3e38f, -3e38f, 1e30f, 1e30f, -2e38f, 2e38f});
+  const auto got = identity_probe().probabilities(embeddings.view()).value();
+  EXPECT_THAT(got.elements(), ElementsAre(1, 0, 0.5, 0.5, 0, 1));
+}
+
+TEST(LabelProbeProbabilitiesTest, ALogitThatIsNotFiniteMakesItsRowNan) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const auto embeddings = tensor_of<float, 2>({2, 2}, {kInfinity, 1, 2, 2});
+  const auto got = identity_probe().probabilities(embeddings.view()).value();
+  EXPECT_TRUE(std::isnan(got(0, 0)) && std::isnan(got(0, 1)));
+  EXPECT_EQ(got(1, 0), 0.5f);
+}
+
+TEST(LabelProbeProbabilitiesTest, NoEmbeddingsAreLegalAndOtherSizesAreNot) {
+  const LabelProbe probe = identity_probe();
+  EXPECT_EQ(
+      probe.probabilities(filled<float, 2>({0, 2}, 0).view()).value().extents(),
+      (Extents<2>{0, 2}));
+  EXPECT_EQ(
+      probe.probabilities(filled<float, 2>({1, 3}, 0).view()).error().code,
+      ErrorCode::shape_mismatch);
 }
 
 TEST(LabelProbeTest, WhatDoesNotFitIsNamed) {

@@ -81,6 +81,7 @@ TEST(ModelSettingsTest, EveryFileIsReadForWhatItSays) {
   EXPECT_TRUE(settings.wordpiece.do_lower_case);
   EXPECT_TRUE(settings.wordpiece.special_tokens_in_text);
   EXPECT_EQ(settings.max_tokens, 256u);
+  EXPECT_EQ(settings.max_tokens_key, "max_seq_length");
   EXPECT_THAT(settings.pooling, ElementsAre(Pooling::cls));
   EXPECT_TRUE(settings.normalize);
 }
@@ -115,6 +116,7 @@ TEST(ModelSettingsTest, TokensAreNeverMoreThanPositions) {
   const Model model;
   model.put("sentence_bert_config.json", R"({"max_seq_length": 513})");
   EXPECT_EQ(model.settings().max_tokens, 512u);
+  EXPECT_EQ(model.settings().max_tokens_key, "max_position_embeddings");
   model.put("sentence_bert_config.json", R"({"max_seq_length": 512})");
   EXPECT_EQ(model.settings().max_tokens, 512u);
   model.remove("sentence_bert_config.json");
@@ -122,6 +124,7 @@ TEST(ModelSettingsTest, TokensAreNeverMoreThanPositions) {
   EXPECT_EQ(model.settings().max_tokens, 512u);
   model.put("tokenizer_config.json", R"({"model_max_length": 128})");
   EXPECT_EQ(model.settings().max_tokens, 128u);
+  EXPECT_EQ(model.settings().max_tokens_key, "model_max_length");
 }
 
 TEST(ModelSettingsTest, OlderModelsHaveTheEncoderInAFolderOfItsOwn) {

@@ -124,7 +124,8 @@ TEST(OutOfMemoryTest, EveryAllocationOfTrainingAModelMayFail) {
     const auto gradients = model.backward(saved, d.view());
     was_served = failing_allocation() > 0;
     failing_allocation() = 0;
-    EXPECT_EQ(static_cast<bool>(gradients), was_served);
+    // Without memory to keep a layer's in, that is let go.
+    EXPECT_TRUE(gradients || !was_served);
     if (!gradients) {
       EXPECT_EQ(gradients.error().code, ErrorCode::out_of_memory);
     }

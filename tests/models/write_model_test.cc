@@ -304,6 +304,77 @@ TEST_F(WriteModelTest, TheSourcesClassifierIsCopiedOrReplaced) {
             "of the source");
 }
 
+TEST_F(WriteModelTest, NothingOfTheOldModelStays) {
+  ASSERT_TRUE(probe("of the old model").write(source_.path()));
+  ASSERT_TRUE(write_unchanged());
+  put_file(to() + "/checkpoint.npz", bytes_of("of a run"));
+  TempFolder other;
+  testing_support::put_small_model(other, params_);
+  for (const std::vector<std::string>& keep :
+       {std::vector<std::string>{"checkpoint.npz", "not there"}, {}}) {
+    ASSERT_TRUE(write_model(other.path(), to(), {.keep = keep}));
+    for (const std::string name :
+         {"modules.json", "1_Pooling", "classifier.safetensors"}) {
+      EXPECT_FALSE(fs::exists(to() + "/" + name)) << name;
+    }
+    EXPECT_EQ(fs::exists(to() + "/checkpoint.npz"), !keep.empty());
+    EXPECT_EQ(target_.count(), 1u);
+    EXPECT_TRUE(
+        same_bits(model(to()).encode(kSentences).value().embeddings,
+                  model(other.path()).encode(kSentences).value().embeddings));
+  }
+}
+
+TEST_F(WriteModelTest, AFailureLeavesTheOldModelWhole) {
+  ASSERT_TRUE(write_unchanged());
+  const Bytes was = file_bytes(to_file());
+  put_file(source_ / "config.json.txt", bytes_of("another setting"));
+  put_file(from_file(), bytes_of("no tensors"));
+  ASSERT_FALSE(write_model(source_.path(), to(), {}));
+  EXPECT_EQ(file_bytes(to_file()), was);
+  EXPECT_FALSE(fs::exists(to() + "/config.json.txt"));
+  EXPECT_EQ(target_.count(), 1u);
+}
+
+TEST_F(WriteModelTest, AFolderOfOtherFilesIsRefusedOrKeepsThem) {
+  ASSERT_TRUE(write_unchanged());
+  put_file(to() + "/notes.md", bytes_of("mine"));
+  fs::create_directories(to() + "/thesis/chapters");
+  put_file(to() + "/thesis/chapters/1.txt", bytes_of("mine"));
+  TempFolder other;
+  testing_support::put_small_model(other, params_);
+  const Status s = write_model(other.path(), to(), {});
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(s.error().message, "write_model: " + to() +
+                                   " has notes.md, expected the files of a "
+                                   "model only");
+  EXPECT_TRUE(fs::exists(to() + "/modules.json"));
+  ASSERT_TRUE(write_model(other.path(), to(), {.keep_other_files = true}));
+  EXPECT_EQ(file_bytes(to() + "/notes.md"), bytes_of("mine"));
+  EXPECT_EQ(file_bytes(to() + "/thesis/chapters/1.txt"), bytes_of("mine"));
+  EXPECT_FALSE(fs::exists(to() + "/modules.json"));
+  EXPECT_FALSE(fs::exists(to() + "/1_Pooling/config.json"));
+  EXPECT_TRUE(model(to()).encode(kSentences));
+  EXPECT_EQ(target_.count(), 1u);
+}
+
+TEST_F(WriteModelTest, ALinkIsNoFileOfOurs) {
+  fs::create_directory(to());
+  fs::create_symlink(from_file(), to_file());
+  EXPECT_FALSE(write_model(source_.path(), to(), {}));
+  EXPECT_TRUE(fs::is_symlink(to_file()));
+}
+
+TEST_F(WriteModelTest, AFolderWithinTheSourceIsRefused) {
+  const std::string inner = source_ / "new";
+  const Status s = write_model(source_.path(), inner, {});
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().message, "write_model: folder is " + inner +
+                                   ", expected one outside the source's");
+  EXPECT_FALSE(fs::exists(inner));
+}
+
 TEST_F(WriteModelTest, TheSourcesFolderIsRefused) {
   const Bytes was = file_bytes(from_file());
   fs::create_directory_symlink(source_.path(), target_ / "link");

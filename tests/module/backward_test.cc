@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -457,6 +458,44 @@ TEST(LayerBackwardTest, UpdateChangesWhatTheNextForwardPassReads) {
       layer.forward(call.query.view(), call.key.view(), call.value.view())
           .value();
   EXPECT_THAT(result.output.elements(), testing::Each(5.0f));
+}
+
+TEST(LayerBackwardTest, AnUpdateThatThrowsLeavesALayerThatCanBeUsed) {
+  auto layer =
+      MultiHeadAttention::create({.embed_dim = 4, .num_heads = 1}, Seed{3})
+          .value();
+  const Call call = random_call(layer, 1, 2, 2, 4710);
+  const auto output = [&] {
+    return layer.forward(call.query.view(), call.key.view(), call.value.view())
+        .value()
+        .output;
+  };
+  const auto before = output();
+  auto saved = layer
+                   .forward_for_backward(call.query.view(), call.key.view(),
+                                         call.value.view())
+                   .value();
+  const auto stops = [&] {
+    layer.update([](std::string_view name, std::span<float> values) {
+      values[0] = 3;
+      if (name == "w_k.weight") {
+        throw std::runtime_error("stop");
+      }
+    });
+  };
+  EXPECT_THROW(stops(), std::runtime_error);
+  ASSERT_TRUE(layer.params());
+  EXPECT_EQ(layer.params()->w_q.weight()(0, 0), 3);
+  EXPECT_EQ(layer.params()->w_k.weight()(0, 0), 3);
+  EXPECT_NE(layer.params()->w_k.bias()(0), 3);
+  const auto after = output();
+  EXPECT_FALSE(same_bits(after, before));
+  const auto refused = layer.backward(saved, after.view());
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("of parameters since changed"));
+  layer.update([](std::string_view, std::span<float>) {});
+  EXPECT_TRUE(same_bits(output(), after));
 }
 
 }  // namespace

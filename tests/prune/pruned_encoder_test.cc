@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headwise/models/write_model.h"
+#include "headwise/prune/full_size.h"
 #include "headwise/prune/remove_heads.h"
 #include "models/bert_reference.h"
 #include "models/small_model.h"
@@ -157,6 +158,54 @@ TEST_P(PrunedEncoderTest, WhatTheHeadsAlwaysAddedStays) {
     EXPECT_TRUE(all_near(hidden_of(without(heads, ConstantPart::into_bias)),
                          reference(params, heads), 1e-5));
   }
+}
+
+// ---- At the original shapes. ----
+
+TEST_P(PrunedEncoderTest, AtFullSizeItComputesTheSame) {
+  for (const HeadIds& heads : kRemovals) {
+    const BertEncoder encoder = without(heads, ConstantPart::into_bias);
+    const auto full = full_size_attention(encoder).value();
+    Params params = small_params(small_config(GetParam()));
+    for (const auto& [name, weight] : full.weights) {
+      ASSERT_EQ(weight.extents(), params.at(name).extents()) << name;
+      std::ranges::copy(weight.elements(), params.at(name).data());
+    }
+    for (const auto& [name, bias] : full.biases) {
+      ASSERT_EQ(bias.size(), params.at(name).size()) << name;
+      std::ranges::copy(bias.elements(), params.at(name).data());
+    }
+    EXPECT_EQ(full.params().size(), encoder.attention_params().size());
+    const TempFolder folder;
+    ASSERT_TRUE(write_params(folder / "model.safetensors", params));
+    EXPECT_TRUE(
+        all_near(hidden_of(read_from(folder)), hidden_of(encoder), 1e-5));
+  }
+}
+
+TEST_P(PrunedEncoderTest, AtFullSizeARemovedHeadIsZeroAndTheRestIsNot) {
+  const auto full = full_size_attention(without({{0, 1}})).value();
+  const auto names = part_names(GetParam(), 0);
+  const auto is_zero = [](std::size_t feature) {
+    return feature / kHeadSize == 1;
+  };
+  for (std::size_t row = 0; row < 12; ++row) {
+    for (const auto& name : {names.q, names.k, names.v}) {
+      EXPECT_EQ(full.biases.at(name + ".bias")(row) == 0, is_zero(row));
+      for (std::size_t e = 0; e < 12; ++e) {
+        EXPECT_EQ(full.weights.at(name + ".weight")(row, e) == 0, is_zero(row));
+      }
+    }
+    for (std::size_t e = 0; e < 12; ++e) {
+      EXPECT_EQ(full.weights.at(names.o + ".weight")(row, e) == 0, is_zero(e));
+    }
+  }
+}
+
+TEST_P(PrunedEncoderTest, AtFullSizeIsForEncodersReadForTraining) {
+  const auto full = full_size_attention(read_from(folder_, BertUse::inference));
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().code, ErrorCode::unsupported);
 }
 
 TEST_P(PrunedEncoderTest, NoneRemovedIsTheSameEncoder) {

@@ -29,8 +29,9 @@ constexpr AttentionShape kShape = {
 Tensor<float, 4> biased(const Tensor<float, 4>& scores, const Bias& bias,
                         const AttentionShape& shape) {
   auto sum = filled<float, 4>(scores.extents(), 42);
-  add_bias(view_of(scores), BoundBias::bind(bias, shape, "test").value(),
-           sum.view(), Executor::default_executor());
+  EXPECT_TRUE(add_bias(view_of(scores),
+                       BoundBias::bind(bias, shape, "test").value(), sum.view(),
+                       Executor::default_executor()));
   return sum;
 }
 

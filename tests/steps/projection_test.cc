@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <span>
+#include <stdexcept>
 
 #include "headwise/steps/softmax.h"
 #include "support/tensors.h"
@@ -171,6 +172,33 @@ TEST(LinearTest, ForInferenceItHasHalfTheParametersAndTheSameBits) {
               "linear: the parameters were kept for inference alone, expected "
               "a layer that can be trained");
   }
+}
+
+TEST(LinearTest, AnUpdateThatThrowsLeavesWhatItWroteInUse) {
+  const Tensor<float, 3> x = uniform<3>({2, 5, 20}, 3);
+  Linear linear = linear_of(20, 33);
+  const auto stops = [&] {
+    linear.update([](std::span<float> weight, std::span<float>) {
+      weight[7] = 5;
+      throw std::runtime_error("stop");
+    });
+  };
+  EXPECT_THROW(stops(), std::runtime_error);
+  EXPECT_EQ(linear.weight().data()[7], 5);
+  const Tensor<float, 3> y = linear.forward(x.view()).value();
+  EXPECT_FALSE(same_bits(y, linear_of(20, 33).forward(x.view()).value()));
+  linear.update([](std::span<float>, std::span<float>) {});
+  EXPECT_TRUE(same_bits(y, linear.forward(x.view()).value()));
+}
+
+TEST(LinearTest, AnOutputInTheMemoryOfItsInputIsAnError) {
+  Tensor<float, 3> x = uniform<3>({1, 5, 20}, 3);
+  const Linear linear = linear_of(20, 20);
+  const Status s = linear.forward_into(x.view(), x.view());
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(s.error().message,
+            "linear: y is in the memory of x, expected memory of its own");
 }
 
 TEST(LinearTest, WritesIntoAnyRowsOfTheCallers) {

@@ -27,7 +27,7 @@ Tensor<float, 4> scores_of(
   auto out = Tensor<float, 4>::create({query.extent(0), query.extent(2),
                                        query.extent(1), key.extent(1)})
                  .value();
-  scores(query, key, scale, out.view(), executor);
+  EXPECT_TRUE(scores(query, key, scale, out.view(), executor));
   return out;
 }
 
@@ -106,8 +106,8 @@ TEST(AdditiveScoresTest, AScoreIsTheWeightedSumOfTangentsOfSums) {
   const auto key = tensor_of<float, 4>({1, 2, 1, 2}, {-1, 0, 0.5f, -2});
   const auto w = tensor_of<float, 2>({2, 2}, {1, 10, -3, 0.25f});
   auto out = filled<float, 4>({1, 2, 2, 2}, 42);
-  additive_scores(view_of(query), view_of(key), view_of(w), out.view(),
-                  Executor::default_executor());
+  EXPECT_TRUE(additive_scores(view_of(query), view_of(key), view_of(w),
+                              out.view(), Executor::default_executor()));
   for (std::size_t h = 0; h < 2; ++h) {
     for (std::size_t i = 0; i < 2; ++i) {
       for (std::size_t j = 0; j < 2; ++j) {
@@ -128,13 +128,13 @@ TEST(AdditiveScoresTest, TheThreadsDoNotShowInTheBitsAndANaNStays) {
   const auto w = uniform<2>({4, 8}, 7);
   query(1, 3, 2, 5) = std::bit_cast<float>(0xffc12345u);
   auto want = filled<float, 4>({2, 4, 9, 11}, 42);
-  additive_scores(view_of(query), view_of(key), view_of(w), want.view(),
-                  Executor::default_executor());
+  EXPECT_TRUE(additive_scores(view_of(query), view_of(key), view_of(w),
+                              want.view(), Executor::default_executor()));
   for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
     const Executor executor = Executor::with_threads(threads).value();
     auto out = filled<float, 4>({2, 4, 9, 11}, 42);
-    additive_scores(view_of(query), view_of(key), view_of(w), out.view(),
-                    executor);
+    EXPECT_TRUE(additive_scores(view_of(query), view_of(key), view_of(w),
+                                out.view(), executor));
     EXPECT_TRUE(same_bits(out, want));
   }
   for (std::size_t row = 0; row < 2 * 4 * 9; ++row) {
@@ -151,8 +151,8 @@ TEST(SoftcapTest, KeepsScoresBetweenMinusAndPlusSoftcap) {
   const auto scores = tensor_of<float, 4>(
       {1, 1, 1, 7}, {0, 1e-3F, 5, -5, -kMinusInf, kMinusInf, -kNaN});
   auto capped = filled<float, 4>({1, 1, 1, 7}, 42);
-  apply_softcap(view_of(scores), 2.5, capped.view(),
-                Executor::default_executor());
+  EXPECT_TRUE(apply_softcap(view_of(scores), 2.5, capped.view(),
+                            Executor::default_executor()));
   EXPECT_EQ(capped(0, 0, 0, 0), 0);
   EXPECT_NEAR(capped(0, 0, 0, 1), 1e-3, 1e-9);
   EXPECT_NEAR(capped(0, 0, 0, 2), 2.5 * std::tanh(2.0), 1e-6);

@@ -18,8 +18,11 @@
 //
 // Memory grows with the rows, never with their product. A query or key that is
 // masked gets exactly 0, whatever it holds, and so does a query without any key
-// (EmptyRow::uniform apart, whose values have gradients). The bits depend on
-// neither threads nor batch nor padding (docs/arithmetic.md).
+// (EmptyRow::uniform apart, whose values have gradients). A row that nothing
+// depends on is left out: one whose d_output is all zero, and whose returned
+// weights have no gradient other than 0. So what a padded query holds, NaN
+// included, changes no gradient (on a GPU, attention/device.h, it may). The
+// bits depend on neither threads nor batch nor padding (docs/arithmetic.md).
 //
 // Source: Dao 2023, "FlashAttention-2", arXiv:2307.08691, algorithm 2.
 //
@@ -97,8 +100,9 @@ TensorView<T, 4> by_scores(TensorView<T, Rank> view,
 }
 
 // `options` are those of the forward pass. Errors: those of attention();
-// shape_mismatch for an input or a gradient that does not fit; then nothing was
-// written.
+// shape_mismatch for an input or a gradient that does not fit;
+// invalid_argument for a gradient in the memory of an input or of another
+// gradient; then nothing was written.
 Status attention_backward(const BackwardInputs& inputs,
                           const AttentionGradients& gradients,
                           const AttentionOptions& options = {});

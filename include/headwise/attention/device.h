@@ -100,7 +100,8 @@ class DeviceAttentionPlan {
   ~DeviceAttentionPlan();
 
   // Errors: shape_mismatch; invalid_argument for tensors of another type than
-  // the plan's; then no output was written. device_error.
+  // the plan's and for an output in the memory of another tensor; then no
+  // output was written. device_error.
   template <class T>
   Status run(const DeviceInputs<T>& inputs,
              const DeviceOutputs<T>& outputs) const;

@@ -13,6 +13,10 @@
 // Views of any strides; as_blhd() turns (B, H, L, D) data round. A row's bits
 // depend neither on the batch it is in nor on the number of threads.
 //
+// Every output lies in memory of its own: neither in that of an input nor in
+// that of another output. Interleaved views are fine, such as query, key and
+// value of one tensor; what shares an element is an error.
+//
 // Errors: shape_mismatch, invalid_argument, out_of_range, out_of_memory; then
 // no output was written.
 // Source: Vaswani et al. 2017, arXiv:1706.03762, equation 1.

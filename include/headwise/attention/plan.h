@@ -28,11 +28,12 @@ class AttentionPlan {
   // The memory that a run computes in.
   std::size_t workspace_bytes() const { return workspace_bytes_; }
 
-  // Tensors of the plan's sizes; `workspace` has workspace_bytes() or more, and
-  // no other run uses it meanwhile. Allocates nothing and takes no lock (what
-  // oneTBB does with several threads apart). Errors: shape_mismatch,
-  // invalid_argument for a workspace that is too small; then no output was
-  // written.
+  // Tensors of the plan's sizes, outputs in memory of their own; `workspace`
+  // has workspace_bytes() or more, and no other run uses it meanwhile.
+  // Allocates nothing and takes no lock (what oneTBB does with several threads
+  // apart). Errors: shape_mismatch, invalid_argument for a workspace that is
+  // too small and for an output in the memory of another tensor; then no output
+  // was written.
   Status run(TensorView<const float, 4> query, TensorView<const float, 4> key,
              TensorView<const float, 4> value, const AttentionOutputs& outputs,
              Workspace& workspace) const;

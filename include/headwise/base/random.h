@@ -32,10 +32,12 @@ class RandomStream {
   RandomStream(Seed seed, std::uint32_t stream)
       : seed_(seed), stream_(stream) {}
 
-  // Another stream of the same seed; `part` tells the substreams of one stream
-  // apart.
-  RandomStream substream(std::uint32_t part) const {
-    return {seed_, stream_ + (part << 16)};
+  // Another stream of the same seed; `part`, below 2^47, tells the substreams
+  // of one stream (below 2^16) apart.
+  RandomStream substream(std::uint64_t part) const {
+    RandomStream other = *this;
+    other.stream_ += part << 16;
+    return other;
   }
 
   // values[i] uniform in [low, high).
@@ -48,7 +50,7 @@ class RandomStream {
   PhiloxCounter words(std::uint64_t index) const;
 
   Seed seed_;
-  std::uint32_t stream_;
+  std::uint64_t stream_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

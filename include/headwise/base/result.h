@@ -1,7 +1,10 @@
 // How headwise reports what went wrong: every public function returns a Status,
 // or a Result<T> that holds a value or an Error. `.value()` throws Exception
 // with the same text, for callers who prefer exceptions; the library itself
-// never throws, prints or exits.
+// never throws, prints or exits. Memory that runs out is an Error, too, also
+// where it is needed for a message. What only builds a value, such as an
+// option, a mask or a list of names, may throw std::bad_alloc as a container
+// does. An exception of a callback goes on to the caller.
 //
 // Example:
 //   hw::Status s = hw::attention(q, k, v, out);

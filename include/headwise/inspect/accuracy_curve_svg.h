@@ -12,13 +12,14 @@
 //                                  .range = "95% interval",
 //                                  .points = {{0, 92.1, 91.2, 93.0},
 //                                             {12, 91.8, 90.9, 92.7}}}};
-//   std::string svg = accuracy_curve_svg(curve);
+//   std::string svg = accuracy_curve_svg(curve).value();
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
+#include "headwise/base/result.h"
 #include "headwise/inspect/step_table.h"
 #include "headwise/version.h"
 
@@ -51,8 +52,8 @@ struct AccuracyCurve {
   double height = 300;
 };
 
-// Without any point the picture says so. Throws std::bad_alloc alone.
-std::string accuracy_curve_svg(const AccuracyCurve& curve);
+// Without any point the picture says so. Errors: out_of_memory.
+Result<std::string> accuracy_curve_svg(const AccuracyCurve& curve);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -11,7 +11,7 @@
 //   HeadScores scores{.title = "Taylor importance",
 //                     .scores = {{0.12, 0.034}, {0.5, kPrunedHead}},
 //                     .removed = {{0, 1}}};
-//   std::string svg = head_scores_svg(scores);
+//   std::string svg = head_scores_svg(scores).value();
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "headwise/base/result.h"
 #include "headwise/inspect/step_table.h"
 #include "headwise/version.h"
 
@@ -47,8 +48,8 @@ struct HeadScores {
   Language language = Language::en;
 };
 
-// Without any head the picture says so. Throws std::bad_alloc alone.
-std::string head_scores_svg(const HeadScores& scores);
+// Without any head the picture says so. Errors: out_of_memory.
+Result<std::string> head_scores_svg(const HeadScores& scores);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -30,14 +30,16 @@ struct HeadsGridPicture {
   std::string subtitle;  // may be empty
   Language language = Language::en;
   double zoom = 1;  // as in HeadsPicture
+  // Colours of each head end at its own largest attention weight, not at 1:
+  // they show whom it attends to where all attention weights are small.
+  bool fit = false;
 };
 
 // Heads in their order (by layer, then by head) stand in a grid, a line of it
 // a layer and a column a head. In any other order they follow one another, each
 // with its name above it.
 //
-// A head is coloured from 0 to its own largest value, by the square root: it
-// shows whom the head attends to, and small attention weights can be seen.
+// Colours follow the square root of the attention weight, as in HeadsPicture.
 //
 // Errors: invalid_argument for no heads or a zoom that is no number above 0;
 // out_of_range for a map that is empty or larger than kLargestMap;

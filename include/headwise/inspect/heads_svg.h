@@ -1,5 +1,6 @@
 // A picture of every head of one sequence: a heat map each, tokens on the axes,
-// masked cells hatched, in one SVG file that needs nothing else. Each cell says
+// masked cells hatched, in one SVG file that needs nothing else. Colours follow
+// the square root of the attention weight, from 0 to 1. Each cell says
 // its tokens and its weight where it is pointed at; in a picture of more than
 // 20000 cells each head is an image instead.
 #pragma once
@@ -28,7 +29,13 @@ struct HeadsPicture {
   // The pixels that one of the picture's becomes, where it is to be drawn in
   // pixels: what is an image in it is made as fine as that.
   double zoom = 1;
+  // Colours end at the largest attention weight of the picture, not at 1.
+  bool fit = false;
 };
+
+// Attention weights of more keys than these are so small that pictures and the
+// viewer's page fit their colours to them.
+inline constexpr std::size_t kMostKeysOfFullScale = 256;
 
 // Errors: shape_mismatch when the labels or `allowed` do not fit; out_of_range
 // for more than kLargestPicture cells (four heads of 2048 x 2048) or

@@ -1,5 +1,5 @@
-// What each step does, in words: its operation in English and Korean and its
-// formula, by the name that the trace gives it.
+// What each step does, by the name that the trace gives it: its operation and
+// its formula, in English and Korean.
 #pragma once
 
 #include <span>
@@ -17,9 +17,14 @@ struct StepInfo {
   std::string_view operation_en;
   std::string_view operation_ko;
   std::string_view formula;
+  std::string_view formula_ko{};  // empty: the formula has no words
 
   std::string_view operation(Language language) const {
     return language == Language::ko ? operation_ko : operation_en;
+  }
+  std::string_view formula_in(Language language) const {
+    return language == Language::ko && !formula_ko.empty() ? formula_ko
+                                                           : formula;
   }
 };
 

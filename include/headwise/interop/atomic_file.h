@@ -5,9 +5,10 @@
 // (a full disk, a limit on file sizes) leaves the old file as it was and
 // nothing beside it. A process that is killed meanwhile leaves the old file or
 // the new one, too, and may leave what it had written beside it, as
-// .headwise-NUMBER: no reader and no other write minds it, and it may be
-// removed when nobody is writing there. The file has the permissions of the one
-// it replaces, or those that the umask gives. A symbolic link stays: what it
+// .headwise-NUMBER: no reader minds it, and the next file written to that
+// folder removes it. The file has the owner, the group and the permissions of
+// the one it replaces, or those that the umask gives. Where the group cannot be
+// kept, its rights are not given to another. A symbolic link stays: what it
 // points to is replaced. Something that is no regular file (a FIFO,
 // /dev/stdout, /dev/full) is written to directly.
 //

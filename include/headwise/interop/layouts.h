@@ -117,7 +117,7 @@ Result<LayerShapes> layer_shapes(const LayoutMatch& match,
 
 struct LayerParams {
   NamedArrays params;  // by headwise's names, in headwise's layout
-  // Where the shapes of the layout say it.
+  // Where the shapes of the layout, or the file beside them, say it.
   std::optional<std::size_t> num_heads{};
   std::optional<std::size_t> num_kv_heads{};
 };

@@ -9,6 +9,10 @@
 // additive attention, w_v.weight (1, hidden) is w_score.weight, if that is
 // known.
 //
+// A layer's file may also say how many heads the layer has: an array num_heads
+// of one integer, and num_kv_heads where keys and values have others, or both
+// as texts in the metadata of a .safetensors: "8", or of each layer "[12, 3]".
+//
 // Errors: io_error, bad_data and unsupported as npy.h, npz.h, safetensors.h and
 // sharded_safetensors.h; bad_data too when a name is unknown (the message lists
 // those accepted) or missing, when two names mean one parameter, and when an
@@ -53,7 +57,8 @@ struct LayerChoice {
 };
 
 // As read_params(), where a name of the file is known and no layout is chosen;
-// otherwise the layer of the file's layout. Errors: those of layouts.h, too.
+// otherwise the layer of the file's layout; with the heads that shapes or file
+// say. Errors: those of layouts.h, too.
 Result<LayerParams> read_layer_params(const std::string& path,
                                       const ParamNames& names,
                                       const LayerChoice& choice = {});

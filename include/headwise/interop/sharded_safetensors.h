@@ -5,8 +5,11 @@
 //    "weight_map": {"w_q.weight": "model-00001-of-00002.safetensors", ..}}
 //
 // Shards are files in the folder of the index, named without a path
-// (NAME.safetensors); one that is a symbolic link is refused, so that no index
-// and no archive of a model reaches out of its folder. Each is read and checked
+// (NAME.safetensors). One that is a symbolic link may lead to a file of that
+// folder, of the folder that holds the index where the index is a link itself,
+// or of the blobs of a Hugging Face hub's cache (../../blobs, beside the
+// snapshots); any other link is refused, so that no index and no archive of a
+// model reaches out of its folder. Each is read and checked
 // as safetensors.h says, and each tensor of the index must be in the shard that
 // it names. Tensors of shards that the index does not name are left out, as is
 // all of the index but its weight_map. An index has at most 100 MB.

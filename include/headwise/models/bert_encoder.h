@@ -198,7 +198,9 @@ class BertEncoder {
 
   // Shows each parameter's elements to `change`, which may write them, by their
   // names in files; none of an encoder read for inference. No other call may
-  // run meanwhile; what was saved before is of no more use.
+  // run meanwhile; what was saved before is of no more use. If `change` throws,
+  // what it wrote until then stays, the encoder remains usable, and the
+  // exception goes on to the caller, as does std::bad_alloc of a name.
   void update(
       FunctionRef<void(std::string_view name, std::span<float> values)> change);
   // The same to look at; valid until the next update. Empty for inference.

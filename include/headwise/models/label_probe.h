@@ -1,7 +1,8 @@
 // What makes a sentence encoder a classifier: a linear map of the embedding to
 // one score a label,
 //
-//   logits = weight embedding + bias
+//   logits        = weight embedding + bias
+//   probabilities = softmax(logits)
 //
 //   weight  (labels, embedding_size)
 //   bias    (labels)
@@ -18,6 +19,7 @@
 //   auto probe = LabelProbe::train(embeddings, targets, {"sport", "tech"});
 //   auto logits = probe->logits(embeddings);
 //   probe->labels()[predicted_label(logits->view(), 0)];
+//   auto probabilities = probe->probabilities(embeddings);
 #pragma once
 
 #include <cstddef>
@@ -73,6 +75,13 @@ class LabelProbe {
   // logits (N, labels) of embeddings (N, embedding_size). Errors:
   // shape_mismatch.
   Result<Tensor<float, 2>> logits(TensorView<const float, 2> embeddings) const;
+
+  // The probability of each label, (N, labels): the softmax of each row of
+  // logits, computed in binary64 and rounded once. A row's bits depend on its
+  // embedding, not on the other rows. A row with a logit that is NaN or
+  // infinite is NaN. Errors: shape_mismatch.
+  Result<Tensor<float, 2>> probabilities(
+      TensorView<const float, 2> embeddings) const;
 
  private:
   LabelProbe(Linear linear, std::vector<std::string> labels)

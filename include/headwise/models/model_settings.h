@@ -3,6 +3,8 @@
 //
 //   config.json                the family and the sizes; must be there
 //   tokenizer_config.json      how the tokenizer normalises a sentence
+//   tokenizer.json             the same, where there is no vocab.txt; a key of
+//                              tokenizer_config.json counts before it
 //   modules.json               what follows the encoder: Transformer, Pooling
 //                              and perhaps Normalize
 //   1_Pooling/config.json      the pooling, in the folder modules.json names
@@ -35,6 +37,7 @@
 #include <cstddef>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headwise/base/result.h"
@@ -98,6 +101,9 @@ struct ModelSettings {
   // The tokens that are taken of a sentence, [CLS] and [SEP] among them:
   // max_seq_length, or else model_max_length; never more than max_positions.
   std::size_t max_tokens = 0;
+  // Which of these says max_tokens: max_seq_length, model_max_length or
+  // max_position_embeddings.
+  std::string_view max_tokens_key = "max_position_embeddings";
   // What are several, none of them twice, stand one after another in the
   // embedding, in this order. Without modules.json, and where no pooling is
   // named: mean.

@@ -1,11 +1,13 @@
 // The tokens that a BERT-family model knows, by id: a file of one token a line
 // (vocab.txt), the first of which has the id 0. A token that begins with ##
-// goes on inside a word. LF and CR LF end a line.
+// goes on inside a word. LF and CR LF end a line. A file NAME.json is read as
+// the tokenizer.json of a WordPiece tokenizer, whose model.vocab has the ids.
 //
 // Errors: io_error; bad_data, with the line, for an empty line, for one that is
 // no UTF-8 or longer than kLongestToken bytes, for a token that stands there
 // twice; bad_data for a file without tokens, without one of the special tokens
-// [PAD] [UNK] [CLS] [SEP], or of more than kLargestVocabulary bytes:
+// [PAD] [UNK] [CLS] [SEP], or of more than kLargestVocabulary bytes; bad_data
+// and unsupported for a tokenizer.json of another form or another tokenizer:
 //   read_vocabulary: model/vocab.txt: line 1031 is "the" again, the token of
 //   line 1997
 //

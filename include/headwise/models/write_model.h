@@ -7,12 +7,15 @@
 //                           vocabulary, the tokenizer)
 //
 // So what is not changed has the source's bytes, tensors that are not read
-// (such as BERT's pooler) included. model.safetensors is written last, whole or
-// not at all; files of other names in `folder` stay.
+// (such as BERT's pooler) included. The folder is written whole beside its
+// place and takes it in one step: a failure or a kill leaves the old model or
+// the new one, never files of both. Files that the new model does not have go
+// with the old one. A folder that holds anything but a model is refused, or
+// with `keep_other_files` gets the new files one by one, config.json last.
 //
 // Errors: io_error; bad_data for a source that cannot be read; invalid_argument
-// where both folders are one, or a parameter has a name that the source has
-// not; out_of_memory.
+// where `folder` is the source, lies in it or holds other files, or a parameter
+// has a name that the source has not; out_of_memory.
 //
 // Example:
 //   Status s = write_model("model", "pruned",
@@ -22,6 +25,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "headwise/base/any_view.h"
 #include "headwise/base/result.h"
@@ -37,6 +41,9 @@ struct ModelChanges {
   std::map<std::string, AnyView> params{};
   const BertConfig* config = nullptr;  // whose kept_heads; null: the source's
   const LabelProbe* probe = nullptr;
+  // Files of the old folder that stay, such as a run's checkpoint.npz.
+  std::vector<std::string> keep{};
+  bool keep_other_files = false;
 };
 
 Status write_model(const std::string& source, const std::string& folder,

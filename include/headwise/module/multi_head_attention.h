@@ -242,7 +242,9 @@ class MultiHeadAttention {
   // Shows each parameter's elements to `change`, which may write them:
   // "w_q.weight", "w_q.bias" and so on to "w_score.weight", as in files. No
   // other call may run meanwhile; what was saved before is of no more use. Not
-  // on a layer with open sizes: nothing is shown.
+  // on a layer with open sizes: nothing is shown. If `change` throws, what it
+  // wrote until then stays, the layer remains usable, and the exception goes on
+  // to the caller.
   void update(
       FunctionRef<void(std::string_view name, std::span<float> values)> change);
 

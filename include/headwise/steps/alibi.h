@@ -47,6 +47,8 @@ class BoundAlibi {
                                  std::string_view operation);
 
   bool given() const { return slopes_.data() != nullptr; }
+  // No view: none are given.
+  TensorView<const float, 1> slopes() const { return slopes_; }
   // Only when given.
   float slope(std::size_t h) const { return slopes_(h); }
   // i + query_start - j; the distance is its magnitude.
@@ -62,8 +64,10 @@ class BoundAlibi {
 };
 
 // The slopes must have been given; the shapes must fit; may be the same tensor.
-void add_alibi(TensorView<const float, 4> scores, const BoundAlibi& alibi,
-               TensorView<float, 4> alibi_scores, const Executor& executor);
+// Errors: invalid_argument for an output that shares memory with the scores,
+// but is not the same tensor, or with the slopes; out_of_memory.
+Status add_alibi(TensorView<const float, 4> scores, const BoundAlibi& alibi,
+                 TensorView<float, 4> alibi_scores, const Executor& executor);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -89,8 +89,10 @@ class BoundBias {
 };
 
 // The bias must have been given; the shapes must fit; may be the same tensor.
-void add_bias(TensorView<const float, 4> scores, const BoundBias& bias,
-              TensorView<float, 4> biased_scores, const Executor& executor);
+// Errors: invalid_argument for an output that shares memory with the scores,
+// but is not the same tensor, or with the bias; out_of_memory.
+Status add_bias(TensorView<const float, 4> scores, const BoundBias& bias,
+                TensorView<float, 4> biased_scores, const Executor& executor);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -93,8 +93,10 @@ class BoundDropout {
   bool active_ = false;
 };
 
-void apply_dropout(TensorView<const float, 4> attn_weights,
-                   const BoundDropout& dropout, TensorView<float, 4> dropped);
+// The shapes must fit; may be the same tensor. Errors: invalid_argument for an
+// output that shares memory with attn_weights, but is not the same tensor.
+Status apply_dropout(TensorView<const float, 4> attn_weights,
+                     const BoundDropout& dropout, TensorView<float, 4> dropped);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -26,9 +26,10 @@ Result<TensorView<float, 4>> split_heads(TensorView<float, 3> x,
                                          std::size_t num_heads);
 
 // The mean over the heads, in the order of the heads:
-// (B, H, Lq, Lkv) -> (B, 1, Lq, Lkv).
-void average_heads(TensorView<const float, 4> attn_weights,
-                   TensorView<float, 4> mean);
+// (B, H, Lq, Lkv) -> (B, 1, Lq, Lkv). Errors: invalid_argument for a mean in
+// the memory of attn_weights.
+Status average_heads(TensorView<const float, 4> attn_weights,
+                     TensorView<float, 4> mean);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -198,8 +198,10 @@ class BoundMask {
 };
 
 // Scores in, masked scores out (may be the same tensor): (B, Hq, Lq, Lkv).
-void apply_mask(TensorView<const float, 4> scores, const BoundMask& mask,
-                TensorView<float, 4> masked_scores);
+// Errors: invalid_argument for an output that shares memory with the scores,
+// but is not the same tensor.
+Status apply_mask(TensorView<const float, 4> scores, const BoundMask& mask,
+                  TensorView<float, 4> masked_scores);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

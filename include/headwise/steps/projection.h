@@ -84,7 +84,8 @@ class Linear {
       TensorView<const float, 3> x, std::string_view name = "x",
       const Executor& executor = Executor::default_executor()) const;
   // The same into y (B, L, out_features), not x's memory, the features side by
-  // side. Errors: invalid_argument for a y whose features are not.
+  // side. Errors: invalid_argument for a y whose features are not, or that
+  // shares memory with x.
   Status forward_into(
       TensorView<const float, 3> x, TensorView<float, 3> y,
       std::string_view name = "x",
@@ -103,7 +104,9 @@ class Linear {
       const Executor& executor = Executor::default_executor()) const;
 
   // Lets `change` write the weight's elements and the bias's (none without a
-  // bias), then packs them. No other call may run meanwhile.
+  // bias), then packs them. If `change` throws, what it wrote until then stays
+  // and is packed, and the exception goes on to the caller. No other call may
+  // run meanwhile.
   void update(
       FunctionRef<void(std::span<float> weight, std::span<float> bias)> change);
 

@@ -19,6 +19,7 @@
 // arXiv:1409.0473, section A.1.2.
 #pragma once
 
+#include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
 #include "headwise/steps/head_groups.h"
@@ -30,24 +31,26 @@ namespace headwise::inline HEADWISE_ABI {
 // 1 / sqrt(D).
 double default_scale(std::size_t D);
 
-// The shapes must fit (attention/spec.h checks them).
-void scores(TensorView<const float, 4> query, const GroupedHeads& key,
-            double scale, TensorView<float, 4> scores,
-            const Executor& executor);
-void additive_scores(TensorView<const float, 4> query, const GroupedHeads& key,
-                     TensorView<const float, 2> score_weight,
-                     TensorView<float, 4> scores, const Executor& executor);
+// The shapes must fit (attention/spec.h checks them). Errors: invalid_argument
+// for an output in the memory of an input, out_of_memory.
+Status scores(TensorView<const float, 4> query, const GroupedHeads& key,
+              double scale, TensorView<float, 4> scores,
+              const Executor& executor);
+Status additive_scores(TensorView<const float, 4> query,
+                       const GroupedHeads& key,
+                       TensorView<const float, 2> score_weight,
+                       TensorView<float, 4> scores, const Executor& executor);
 
 // Step 6a, after the scale and before any bias: scores that stay between
 // -softcap and softcap:
 //
 //   capped_scores[b,h,i,j] = softcap * tanh(scores[b,h,i,j] / softcap)
 //
-// softcap > 0; may be the same tensor.
+// softcap > 0; may be the same tensor. Errors as above.
 // Source: Gemma Team 2024, arXiv:2408.00118, section 2.
-void apply_softcap(TensorView<const float, 4> scores, double softcap,
-                   TensorView<float, 4> capped_scores,
-                   const Executor& executor);
+Status apply_softcap(TensorView<const float, 4> scores, double softcap,
+                     TensorView<float, 4> capped_scores,
+                     const Executor& executor);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -15,6 +15,7 @@
 
 #include <limits>
 
+#include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
 #include "headwise/version.h"
@@ -34,10 +35,11 @@ enum class EmptyRow {
 inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 inline constexpr float kMinusInf = -std::numeric_limits<float>::infinity();
 
-// The shapes must fit.
-void softmax(TensorView<const float, 4> masked_scores, EmptyRow empty_rows,
-             TensorView<float, 4> attn_weights, TensorView<float, 3> lse,
-             const Executor& executor);
+// The shapes must fit. Errors: invalid_argument for an output in the memory of
+// another tensor, out_of_memory.
+Status softmax(TensorView<const float, 4> masked_scores, EmptyRow empty_rows,
+               TensorView<float, 4> attn_weights, TensorView<float, 3> lse,
+               const Executor& executor);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -11,6 +11,7 @@
 // and infinity too, it adds nothing.
 #pragma once
 
+#include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
 #include "headwise/steps/head_groups.h"
@@ -22,11 +23,12 @@
 namespace headwise::inline HEADWISE_ABI {
 
 // `lse` (B, Hq, Lq) tells the rows without a key (-inf); `empty_rows` what
-// they give. The shapes must fit.
-void weigh(TensorView<const float, 4> attn_weights, const GroupedHeads& value,
-           const BoundMask& mask, TensorView<const float, 3> lse,
-           EmptyRow empty_rows, TensorView<float, 4> context,
-           const Executor& executor);
+// they give. The shapes must fit. Errors: invalid_argument for a context in the
+// memory of an input, out_of_memory.
+Status weigh(TensorView<const float, 4> attn_weights, const GroupedHeads& value,
+             const BoundMask& mask, TensorView<const float, 3> lse,
+             EmptyRow empty_rows, TensorView<float, 4> context,
+             const Executor& executor);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -14,10 +14,16 @@
   }
 
   async function inflate(number) {
-    const text = document.getElementById('block-' + number).textContent;
-    const stream = new Blob([decode(text)]).stream()
-        .pipeThrough(new DecompressionStream('deflate'));
-    return new Response(stream).arrayBuffer();
+    const {Failure} = headwise.failure;
+    if (!window.DecompressionStream) throw new Failure('failure.browser');
+    try {
+      const text = document.getElementById('block-' + number).textContent;
+      const stream = new Blob([decode(text)]).stream()
+          .pipeThrough(new DecompressionStream('deflate'));
+      return await new Response(stream).arrayBuffer();
+    } catch (error) {
+      throw new Failure('failure.block', number);
+    }
   }
 
   function bytesKept() {
@@ -50,6 +56,8 @@
       sizes.delete(number);
       sizes.set(number, data.byteLength);
       forget();
+    }, () => {  // whoever asked hears of it; the next one may ask again
+      if (kept.get(number) === found) kept.delete(number);
     });
     return found;
   }

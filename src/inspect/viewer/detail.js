@@ -2,22 +2,42 @@
 // and the keys that it looks at most.
 {
   const {make} = headwise.dom;
-  const {MASKED, EMPTY, PENDING} = headwise.mask;
+  const {MASKED, EMPTY, PENDING, isPattern} = headwise.mask;
 
   // "0.132", or why there is no number.
-  function stateText(value) {
+  function stateText(value, error) {
     const t = headwise.t;
     if (value === undefined) return t('cell.outside');
     if (value === MASKED) return t('cell.masked');
     if (value === EMPTY) return t('cell.empty');
-    return value === PENDING ? t('cell.pending') : headwise.numbers.text(value);
+    return value === PENDING ? t('cell.pending') : headwise.numbers.known(value, error);
   }
 
-  // One sentence, for the live region and the line over the matrix.
-  function sentence(pair, values) {
+  // What each matrix shows of the pair: [[value, error]]; the third is the difference.
+  function drawn(pair, matrices) {
+    const values = matrices.map(matrix => matrix.value(pair));
+    const errors = values.map(value => value === undefined || isPattern(value) ? 0 :
+        headwise.exact.codingError(value));
+    if (errors.length > 2) errors[2] = errors[0] + errors[1];
+    return values.map((value, n) => [value, errors[n]]);
+  }
+
+  // The same as exactly as the page knows it: of one head, or of two and their difference.
+  async function known(pair, heads) {
+    const {weights} = headwise;
+    const found = await Promise.all(heads.map(head => weights.known(
+        head, Int32Array.of(pair.query), Int32Array.of(pair.key))));
+    if (found.length > 1) found.push(weights.knownDifference(...found));
+    return found.map(({values, errors}) => [values[0], isPattern(values[0]) ? 0 : errors[0]]);
+  }
+
+  // One sentence, for the live region.
+  async function sentence(pair, heads) {
     const {t, tokens, page} = headwise;
+    const found = await known(pair, heads);
     return t('cell.sentence', pair.query, tokens.visible(page.query_tokens[pair.query]),
-        pair.key, tokens.visible(page.key_tokens[pair.key]), values.map(stateText).join(', '));
+        pair.key, tokens.visible(page.key_tokens[pair.key]),
+        found.map(one => stateText(...one)).join(', '));
   }
 
   // "query 3 cat -> key 1 the", or the ranges of the pooled cell that they are in.
@@ -38,23 +58,29 @@
         t('pool.' + headwise.state.get().pool)) + ' ';
   }
 
-  // The line over the matrices.
+  // The line over the matrices: at once what they show, then the exact numbers.
   function readout(matrices, heads) {
-    const {t, weights} = headwise;
+    const {t, numbers} = headwise;
     const node = make('p', {class: 'readout', id: 'readout'});
-    function follow() {
+    let asked = 0;
+    const show = (pair, found) => headwise.dom.put(node,
+        place(pair, matrices[0].window.pooled, heads[0]),
+        found.map(([value, error], n) => [
+          found.length > 1 ? ' ' + matrices[n].options.title + ' ' : '',
+          make('strong', {}, stateText(value, error)),
+          error > 0 && make('span', {class: 'quiet'},
+              ' ' + t('cell.error', numbers.bound(error)))]));
+    async function follow() {
       const pair = headwise.pick.active();
+      const mine = ++asked;
       if (!pair) {
         headwise.dom.put(node, t('cell.none'));
         return;
       }
-      headwise.dom.put(node, place(pair, matrices[0].window.pooled, heads[0]),
-          matrices.map(matrix => [
-            matrices.length > 1 ? ' ' + matrix.options.title + ' ' : '',
-            make('strong', {}, stateText(matrix.value(pair)))]),
-          make('span', {class: 'quiet'}, ' ' + t(
-              weights.divided() ? 'cell.error_before' : 'cell.error',
-              headwise.numbers.text(weights.error(heads)))));
+      show(pair, drawn(pair, matrices));
+      if (matrices[0].window.pooled || !matrices[0].cellOf(pair)) return;
+      const found = await known(pair, heads);
+      if (mine === asked) show(pair, found);
     }
     headwise.pick.on(follow);
     follow();
@@ -63,25 +89,23 @@
 
   async function topList(head, query) {
     const {t, tokens, page} = headwise;
-    const top = await headwise.top.of(head);
-    const hidden = headwise.state.get().hide ? new Set(page.key_special) : new Set();
-    const pairs = top.of(query).filter(([key]) => !hidden.has(key));
+    const pairs = await headwise.top.list(head, query);
     if (pairs.length === 0) return make('p', {}, t('cell.empty'));
-    return make('ol', {class: 'top'}, pairs.map(([key, weight]) => {
+    return make('ol', {class: 'top'}, pairs.map(([key, weight, error]) => {
       const bar = make('span', {class: 'bar', 'aria-hidden': 'true'});
       bar.style.setProperty('width', Math.max(1, weight * 100) + '%');
       return make('li', {}, make('span', {class: 'top-key'}, key + ' ',
           tokens.node(page.key_tokens[key])),
           make('span', {class: 'bar-box'}, bar),
-          make('span', {class: 'number'}, headwise.numbers.text(weight)));
+          make('span', {class: 'number'}, headwise.numbers.known(weight, error)));
     }));
   }
 
   function statisticList(pairs) {
     const t = headwise.t;
-    return make('dl', {class: 'statistics'}, pairs.map(([name, value]) => make('div',
+    return make('dl', {class: 'statistics'}, pairs.map(([name, value, error]) => make('div',
         {title: t('about.' + name)}, make('dt', {}, t('statistic.' + name)),
-        make('dd', {}, headwise.numbers.text(Number.isNaN(value) ? null : value)))));
+        make('dd', {}, headwise.numbers.known(Number.isNaN(value) ? null : value, error)))));
   }
 
   // The panel of the query looked at.
@@ -108,7 +132,8 @@
       headwise.dom.put(node,
           make('h3', {}, t('detail.of', pair.query), ' ',
               tokens.node(page.query_tokens[pair.query])),
-          statisticList(statistics), make('h4', {}, t('detail.top')), list);
+          statisticList(statistics),
+          make('h4', {}, t(headwise.state.get().hide ? 'detail.top_all' : 'detail.top')), list);
     }
     headwise.pick.on(follow);
     follow();

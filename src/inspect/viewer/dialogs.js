@@ -44,12 +44,17 @@
     const {t} = headwise;
     const status = make('p', {role: 'status', class: 'note'});
     const saveAs = async ([extension, type, content]) => {
-      const made = await content();
-      if (made !== null) save(fileName(extension), type, made);
-      status.textContent = made === null ? t('export.no_picture') :
-          t('export.saved', fileName(extension));
+      try {
+        const made = await content();
+        if (made !== null) save(fileName(extension), type, made);
+        status.textContent = made === null ? t('export.no_picture', t('shell.table')) :
+            t('export.saved', fileName(extension));
+      } catch (error) {
+        status.textContent = headwise.failure.text(error);
+      }
     };
     open('export', t('export.title'), make('p', {}, t('export.about')),
+        headwise.state.get().view === 'head' && make('p', {class: 'note'}, t('export.digits')),
         make('div', {class: 'tools'}, KINDS.map(kind => make('button',
             {type: 'button', id: 'export-' + kind[0], onclick: () => saveAs(kind)},
             kind[0].toUpperCase()))), status);

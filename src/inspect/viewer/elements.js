@@ -22,8 +22,10 @@
     const score = capped - (head.alibi ? head.alibi * distance : 0);
     const may = mask.visible(pair.query, pair.key);
     const rowLse = lse[pair.query];
-    return {q, k, products, dot, scaled, capped, distance, score, may, lse: rowLse,
-            weight: may && rowLse > -Infinity ? Math.exp(score - rowLse) : 0};
+    const {values: [weight], errors: [error]} = await headwise.exact.raw(
+        head, [pair.query], [pair.key]);
+    return {q, k, products, dot, scaled, capped, distance, score, may, lse: rowLse, error,
+            weight: may && rowLse > -Infinity ? weight : 0};
   }
 
   function bars(values, largest) {
@@ -69,8 +71,9 @@
         `\u2212 ${n(head.alibi)} \u00d7 ${found.distance}`]);
     }
     list.push([t('elements.mask'), found.may ? t('elements.may') : t('elements.may_not'),
-      headwise.tokens.visible(page.masks[head.mask].name)]);
-    list.push([t('elements.share'), found.may ? n(found.weight) : t('cell.masked'),
+      headwise.mask.nameOf(head)]);
+    list.push([t('elements.share'),
+      found.may ? numbers.known(found.weight, found.error) : t('cell.masked'),
       found.may ? `exp(${n(found.score)} \u2212 LSE ${n(found.lse)})` : '']);
     return list;
   }

@@ -1,7 +1,7 @@
 // What the current view holds, as rows for files: CSV and JSON.
 {
   const {isPattern} = headwise.mask;
-  const {exact} = headwise.numbers;
+  const {exact, rounded} = headwise.numbers;
 
   // A spreadsheet takes a field that begins so for a formula.
   const guarded = text => text.length > 1 && /^[=+\-@\t\r]/.test(text) ? '\'' + text : text;
@@ -21,9 +21,11 @@
     };
   }
 
-  const plain = value => isPattern(value) ? null : value;
+  // A number ends with the first digit that its error reaches.
+  const plain = ({values, errors}, n) =>
+      isPattern(values[n]) ? null : rounded(values[n], errors[n]);
 
-  // The window's attention weights; where it is pooled, of the pooled map.
+  // The window's attention weights with their errors; where it is pooled, of the pooled map.
   async function matrix(head) {
     const {page, weights} = headwise;
     const window = headwise.zoom.current();
@@ -31,15 +33,18 @@
       const small = await weights.small(head, headwise.state.get().pool);
       const name = (count, all) => Array.from({length: count}, (_, n) =>
           Math.ceil(n * all / count) + '..' + (Math.ceil((n + 1) * all / count) - 1));
-      return {pooled: headwise.state.get().pool, values: small.values,
+      return {values: small.values, errors: small.values.map(headwise.exact.codingError),
               queries: name(small.rows, page.num_queries),
               keys: name(small.columns, page.num_keys)};
     }
     const queries = headwise.axes.queries().slice(window.row, window.rows);
     const keys = headwise.axes.keys().slice(window.column, window.columns);
-    return {pooled: null, queries: Array.from(queries), keys: Array.from(keys),
-            values: await weights.cells(head, queries, keys)};
+    return {queries: Array.from(queries), keys: Array.from(keys),
+            ...await weights.known(head, queries, keys)};
   }
+
+  const largestError = ({values, errors}) => errors.reduce(
+      (most, error, n) => isPattern(values[n]) ? most : Math.max(most, error), 0);
 
   const token = (tokens, index) => typeof index === 'number' ? tokens[index] : '';
   const keyName = index => typeof index === 'number' ?
@@ -49,9 +54,10 @@
     const found = await matrix(head);
     const width = found.keys.length;
     return {
+      error: largestError(found),
       header: ['query', 'query_token', ...found.keys.map(keyName)],
       rows: found.queries.map((query, r) => [query, token(headwise.page.query_tokens, query),
-        ...Array.from(found.values.subarray(r * width, (r + 1) * width), plain)]),
+        ...found.keys.map((_, c) => plain(found, r * width + c))]),
     };
   }
 
@@ -62,11 +68,12 @@
     const rows = [];
     left.queries.forEach((query, r) => left.keys.forEach((key, c) => {
       const n = r * left.keys.length + c;
-      const [one, two] = [plain(left.values[n]), plain(right.values[n])];
+      const [one, two] = [plain(left, n), plain(right, n)];
       rows.push([query, token(page.query_tokens, query), key, token(page.key_tokens, key),
         one, two, one === null || two === null ? null : one - two]);
     }));
-    return {header: ['query', 'query_token', 'key', 'key_token', 'a', 'b', 'a_minus_b'], rows};
+    return {header: ['query', 'query_token', 'key', 'key_token', 'a', 'b', 'a_minus_b'], rows,
+            error: largestError(headwise.weights.knownDifference(left, right))};
   }
 
   function steps() {
@@ -92,13 +99,12 @@
 
   async function json() {
     const {page, state} = headwise;
-    const {header, rows} = await current();
+    const {header, rows, error} = await current();
     const {view, layer, head, compare, hide, renormalise} = state.get();
     const about = {format: 'headwise.view.export', version: 1, title: page.title,
                    command: page.command, view};
     if (view === 'head') {
-      Object.assign(about, {layer, head, compare: compare || null,
-        error: headwise.weights.error([state.head(), state.compared()].filter(Boolean)),
+      Object.assign(about, {layer, head, compare: compare || null, error,
         special_hidden: hide, renormalised: hide && renormalise});
     }
     const rounded = value => typeof value === 'number' ? Number(exact(value)) : value;

@@ -188,7 +188,8 @@
         headwise.gridTools(),
         notes(shown),
         state.get().table ? headwise.tables.heads(shown) : body,
-        headwise.legend.weights(false, state.get().fit ? null : 1));
+        headwise.legend.weights(shown.filter(head => !head.pruned),
+            state.get().fit ? null : 1));
   }
 
   headwise.grid = {view, chosenHeads, value, drawThumbnail};

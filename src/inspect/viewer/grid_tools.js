@@ -6,25 +6,28 @@
     const t = headwise.t;
     const {filter} = headwise.state.get();
     const {wrong} = headwise.expression.parse(filter);
+    const {statistics} = headwise.page;
+    const example = statistics.some(({name}) => name === 'previous') ? 'previous' : 'first';
     return make('span', {class: 'field'},
         make('label', {for: 'filter'}, t('grid.filter')),
         make('input', {
           id: 'filter', type: 'search', value: filter, size: '22', spellcheck: 'false',
-          autocomplete: 'off', placeholder: 'previous > 0.5',
+          autocomplete: 'off', placeholder: example + ' > 0.5',
           'aria-invalid': wrong === undefined ? null : 'true',
           'aria-describedby': wrong === undefined ? null : 'filter-wrong',
           onchange: event => headwise.state.set({filter: event.target.value}),
           onsearch: event => headwise.state.set({filter: event.target.value}),
         }),
         wrong !== undefined && make('span', {id: 'filter-wrong', class: 'wrong', role: 'alert'},
-            t('grid.filter_wrong', wrong)));
+            t('grid.filter_wrong', wrong, example)));
   }
 
   headwise.gridTools = () => {
     const t = headwise.t;
     const {state, page} = headwise;
     const {sort, descending, pool} = state.get();
-    return make('div', {class: 'tools', role: 'group', 'aria-label': t('grid.tools')},
+    return headwise.fold('fold-grid', t('grid.tools'), make('div',
+        {class: 'tools', role: 'group', 'aria-label': t('grid.tools')},
         make('span', {class: 'field'},
             make('label', {for: 'sort'}, t('grid.sort')),
             choice({id: 'sort'}, sort,
@@ -34,7 +37,7 @@
         sort !== '' && toggle({id: 'descending'}, descending, t('grid.descending'),
             () => state.set({descending: !descending})),
         filterField(),
-        headwise.poolChoice(pool), headwise.fitToggle());
+        headwise.poolChoice(pool), headwise.fitToggle()));
   };
 
   // Attention weights of long inputs are small: colours may end at the largest.

@@ -1,21 +1,29 @@
-// One head: matrix and lines, or the matrices of two heads and their difference.
+// One head: matrix and lines, or the matrices of two heads and their difference; the panels
+// of the query and of the pair stand at the side of a matrix where there is room.
 {
   const {make} = headwise.dom;
   const LARGEST = 640;  // pixels of a matrix
+  const SIDE = 440;     // of the panels at its side
+  const STACKED = 999;  // windows up to this width have the panels below it, as in viewer.css
+  const ABOVE = 390;    // of what is above it, and of the labels of its keys
 
-  // Room for a matrix's cells where `beside` of them stand in a row.
-  function room(beside) {
-    const free = document.documentElement.clientWidth - 48;
-    const labels = 96 + (beside === 1 ? 56 : 24);
+  // Room for the cells of a matrix where so many are in a row.
+  function room(inRow) {
+    const wide = document.documentElement.clientWidth;
+    const free = wide - 48;
+    const labels = 96 + (inRow === 1 ? 56 : 24);
     if (free < 700) return Math.max(160, free - labels);
-    const each = beside === 1 ? free - 440 : free / beside;
-    const high = Math.max(360, document.documentElement.clientHeight - 240);
+    const each = inRow > 1 ? free / inRow : wide > STACKED ? free - SIDE : free;
+    const high = Math.max(360, document.documentElement.clientHeight - ABOVE);
     return Math.max(160, Math.min(LARGEST, high, Math.floor(each - labels)));
   }
 
+  const nameOf = head => headwise.t('head.short', head.layer, head.number);
+
+  // A single one has the corner for a map of the whole; of two, `title` tells which it is.
   function matrixOf(head, id, title, width, scale, corner) {
     return new headwise.Matrix({
-      id, title, corner, scale, room: width, mask: headwise.mask.of(head),
+      id, title, corner, scale, caption: title && title + ': ' + nameOf(head), room: width, mask: headwise.mask.of(head),
       label: headwise.t('matrix.label', head.layer, head.number),
       cells: (queries, keys, partly) => headwise.weights.cells(head, queries, keys, partly),
       small: () => headwise.weights.small(head, headwise.state.get().pool),
@@ -25,7 +33,8 @@
   function differenceOf(a, b, width, scale) {
     const {weights, t} = headwise;
     return new headwise.Matrix({
-      scale, id: 'cells-difference', title: 'A \u2212 B', room: width, diverging: true,
+      scale, id: 'cells-difference', title: 'A \u2212 B',
+      caption: t('compare.caption', nameOf(a), nameOf(b)), room: width, diverging: true,
       mask: headwise.mask.of(a), label: t('matrix.difference'),
       cells: async (queries, keys) => {
         const both = await Promise.all([a, b].map(
@@ -67,6 +76,9 @@
     return make('p', {class: 'note'}, parts.join(' '));
   }
 
+  const panels = head => make('div', {class: 'panels'},
+      headwise.elements.panel(head), headwise.detail.panel(head));
+
   // A legend that follows its scale: {node, scale}.
   function legendOf(draw) {
     const node = make('div', {}, draw(1));
@@ -76,63 +88,59 @@
   function oneHead(head) {
     const t = headwise.t;
     const {node: legend, scale} = legendOf(
-        limit => headwise.legend.weights(head.empty_rows > 0, limit));
+        limit => headwise.legend.weights([head], limit));
     const zoomed = headwise.zoom.current().size !== headwise.zoom.sizes()[0];
-    const matrix = matrixOf(head, 'cells', t('head.name', head.layer, head.number), room(1),
-        scale, zoomed && headwise.minimap(head));
+    const matrix = matrixOf(
+        head, 'cells', '', room(1), scale, zoomed && headwise.minimap(head));
     const row = new headwise.Profile(matrix, head, 'row');
     const column = new headwise.Profile(matrix, head, 'column');
     const lines = new headwise.Lines(head);
     matrix.load().then(() => matrix.node.append(column.node, row.node));
     lines.load();
-    headwise.current = {head, matrices: [matrix], lines};
+    headwise.current = {heads: [head], matrices: [matrix], lines};
     return [
-      headwise.detail.readout([matrix], [head]), windowNote(matrix),
-      make('div', {class: 'figures'},
-          figure(matrix, null),
-          make('figure', {class: 'figure figure-lines'}, lines.caption, lines.node)),
-      legend];
+      headwise.detail.readout([matrix], [head]),
+      make('div', {class: 'beside'},
+          make('div', {class: 'picture'}, figure(matrix, null), legend, windowNote(matrix)),
+          panels(head)),
+      make('figure', {class: 'figure figure-lines'}, lines.caption, lines.node)];
   }
 
   function twoHeads(a, b) {
-    const t = headwise.t;
-    const names = [a, b].map(head => t('head.short', head.layer, head.number));
     const width = room(3);
-    const weights = legendOf(limit => headwise.legend.weights(a.empty_rows > 0, limit));
+    const weights = legendOf(limit => headwise.legend.weights([a, b], limit));
     const difference = legendOf(limit => headwise.legend.difference('A', 'B', limit));
     const matrices = [matrixOf(a, 'cells', 'A', width, weights.scale),
       matrixOf(b, 'cells-b', 'B', width, weights.scale),
       differenceOf(a, b, width, difference.scale)];
     for (const matrix of matrices) matrix.load();
-    headwise.current = {head: a, matrices, lines: null};
+    headwise.current = {heads: [a, b], matrices, lines: null};
     return [
       headwise.detail.readout(matrices, [a, b]),
-      windowNote(matrices[0]),
       make('div', {class: 'figures'},
-          figure(matrices[0], 'A: ' + names[0]), figure(matrices[1], 'B: ' + names[1]),
-          figure(matrices[2], t('compare.caption', names[0], names[1]))),
-      weights.node, difference.node];
+          matrices.map(matrix => figure(matrix, matrix.options.caption))),
+      weights.node, difference.node, windowNote(matrices[0]), panels(a)];
   }
 
   function header(head) {
-    const {t, tokens, heads, page} = headwise;
+    const {t, heads, page} = headwise;
     const group = heads.group(head);
     return [
       make('h2', {id: 'view-title', tabindex: '-1'}, t('head.name', head.layer, head.number)),
-      make('p', {class: 'note'},
+      make('p', {class: 'note about-head'},
           group.length > 1 && t('head.group_of', head.kv_head,
               group.map(other => other.number).join(', ')) + ' ',
-          t('head.mask', tokens.visible(page.masks[head.mask].name)), ' ',
+          t('head.mask', headwise.mask.nameOf(head)), ' ',
           head.empty_rows > 0 && t('head.empty', head.empty_rows) + '. ',
           page.query_start !== 0 && t('head.query_start', page.query_start) + ' ',
           head.alibi ? t('head.alibi', headwise.numbers.text(head.alibi)) + ' ' : null,
-          t('head.error', headwise.numbers.text(head.error))),
+          head.error > 0 && t('head.error', headwise.numbers.bound(head.error))),
       headwise.detail.statisticList(page.statistics.map(
           ({name}) => [name, headwise.grid.value(head, name)]))];
   }
 
   function body(head, other) {
-    if (headwise.state.get().table) return headwise.tables.head(head, other);
+    if (headwise.state.get().table) return [headwise.tables.head(head, other), panels(head)];
     return other ? twoHeads(head, other) : oneHead(head);
   }
 
@@ -140,13 +148,11 @@
     const {state, t} = headwise;
     const head = state.head();
     headwise.tiles.forgetWaiting();
-    headwise.current = {head, matrices: [], lines: null};
+    headwise.current = {heads: [], matrices: [], lines: null};
     return make('section', {class: 'view', 'aria-labelledby': 'view-title'},
         header(head), headwise.headTools(head),
         make('p', {id: 'cells-help', class: 'hidden'}, t('matrix.help')),
-        body(head, state.compared()),
-        make('div', {class: 'panels'},
-            headwise.elements.panel(head), headwise.detail.panel(head)));
+        body(head, state.compared()));
   }
 
   headwise.headView = view;

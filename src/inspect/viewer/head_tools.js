@@ -6,26 +6,44 @@
     headwise.state.set({layer: head.layer, head: head.number});
   }
 
-  function button(id, name, text, pressed) {
-    return make('button', {type: 'button', id, 'aria-label': name, title: name,
-                           onclick: pressed}, text);
+  function button(id, text, pressed) {
+    return make('button', {type: 'button', id, onclick: pressed}, text);
   }
 
-  function chooser(id, label, value, heads, none, chosen) {
-    const t = headwise.t;
-    const choices = heads.map(head => [head.id, t('head.short', head.layer, head.number)]);
-    return make('span', {class: 'field'}, make('label', {for: id}, label),
-        choice({id}, value, none ? [['', none]].concat(choices) : choices, chosen));
+  const field = (id, label, node) =>
+      make('span', {class: 'field'}, make('label', {for: id}, label), node);
+
+  // Two lists: of the layers of these heads, and of the heads in the layer. `head` is the one
+  // chosen, null for none, which the first list then has as `none`.
+  function picker(prefix, label, heads, head, none, chosen) {
+    const {t} = headwise;
+    const inLayer = number => heads.filter(other => other.layer === number);
+    const number = head ? head.number : headwise.state.get().head;
+    const layers = [...new Set(heads.map(other => other.layer))].map(layer => [layer, layer]);
+    const byLayer = choice({id: prefix + '-layer'}, head ? head.layer : '',
+        none ? [['', none], ...layers] : layers, layer => chosen(layer === '' ? null :
+            headwise.heads.nearest(inLayer(Number(layer)), number)));
+    if (!head) return field(prefix + '-layer', label, byLayer);
+    const byHead = choice({id: prefix + '-head'}, head.number,
+        inLayer(head.layer).map(other => [other.number, other.number]),
+        value => chosen(headwise.heads.find(head.layer, Number(value))));
+    return [field(prefix + '-layer', label, byLayer),
+      field(prefix + '-head', t('head.which'), byHead)];
   }
 
   function headChoice(head) {
     const {t, heads} = headwise;
-    return make('span', {class: 'field'},
-        button('previous-head', t('keys.previous_head'), '\u2190',
-            () => go(heads.beside(head, -1))),
-        chooser('which-head', t('head.which'), head.id, heads.kept, '', id =>
-            go(heads.kept.find(other => other.id === id))),
-        button('next-head', t('keys.next_head'), '\u2192', () => go(heads.beside(head, 1))));
+    return make('div', {class: 'tools', role: 'group', 'aria-label': t('head.choose')},
+        button('previous-head', t('keys.previous_head'), () => go(heads.beside(head, -1))),
+        picker('which', t('head.layer'), heads.kept, head, '', go),
+        button('next-head', t('keys.next_head'), () => go(heads.beside(head, 1))));
+  }
+
+  function compareChoice(head) {
+    const {t, heads, state} = headwise;
+    return picker('compare', t('compare.with'), heads.kept.filter(other => other.id !== head.id),
+        state.compared(), t('compare.none'),
+        other => state.set({compare: other ? other.id : ''}));
   }
 
   function zoomTools() {
@@ -35,13 +53,11 @@
     const {size} = zoom.current();
     const at = sizes.findIndex(one => one <= size);
     return make('span', {class: 'field'}, make('label', {for: 'zoom'}, t('zoom.label')),
-        button('zoom-out', t('keys.zoom_out'), '\u2212',
-            () => zoom.step(-1, headwise.pick.active())),
+        button('zoom-out', t('keys.zoom_out'), () => zoom.step(-1, headwise.pick.active())),
         choice({id: 'zoom'}, sizes[at], sizes.map((one, n) =>
             [one, n === 0 ? t('zoom.all', one) : t('zoom.cells', one)]),
             value => zoom.to(Number(value), headwise.pick.active())),
-        button('zoom-in', t('keys.zoom_in'), '+',
-            () => zoom.step(1, headwise.pick.active())));
+        button('zoom-in', t('keys.zoom_in'), () => zoom.step(1, headwise.pick.active())));
   }
 
   function specialTools() {
@@ -58,13 +74,11 @@
   }
 
   headwise.headTools = head => {
-    const {t, state, heads} = headwise;
-    return make('div', {class: 'tools', role: 'group', 'aria-label': t('head.tools')},
-        headChoice(head),
-        chooser('compare', t('compare.with'), state.get().compare,
-            heads.kept.filter(other => other.id !== head.id),
-            t('compare.none'), compare => state.set({compare})),
-        zoomTools(), headwise.poolChoice(state.get().pool), headwise.fitToggle(),
-        specialTools());
+    const {t, state} = headwise;
+    return make('div', {class: 'bar-head'}, headChoice(head),
+        headwise.fold('fold-head', t('head.tools'), make('div',
+            {class: 'tools', role: 'group', 'aria-label': t('head.tools')},
+            compareChoice(head), zoomTools(), headwise.poolChoice(state.get().pool),
+            headwise.fitToggle(), specialTools())));
   };
 }

@@ -12,7 +12,7 @@
     g: () => headwise.state.set({view: 'grid'}),
     s: () => headwise.state.set({view: 'trace'}),
     t: () => headwise.state.set({table: !headwise.state.get().table}),
-    c: () => { const node = document.getElementById('compare'); if (node) node.focus(); },
+    c: compare,
     e: () => headwise.dialogs.exporting(),
     '?': () => headwise.dialogs.help(),
   };
@@ -25,6 +25,14 @@
     headwise.live.say(headwise.t('head.name', next.layer, next.number));
     const card = document.getElementById('head-' + next.id.replace('.', '-'));
     if (card) card.focus();
+  }
+
+  function compare() {
+    const node = document.getElementById('compare-layer');
+    if (!node) return;
+    const fold = node.closest('details');
+    if (fold) fold.open = true;
+    node.focus();
   }
 
   function zoom(direction) {
@@ -88,14 +96,10 @@
     clearTimeout(timer);
     timer = setTimeout(async () => {
       const pair = headwise.pick.active();
-      const {head, matrices} = headwise.current;
-      if (!pair || !head) return;
-      const values = matrices.map(matrix => matrix.value(pair));
-      if (values.length <= 1 && (values[0] === undefined || matrices[0].window.pooled)) {
-        [values[0]] = await headwise.weights.line(
-            head, Int32Array.of(pair.query), Int32Array.of(pair.key));
+      const {heads} = headwise.current;
+      if (pair && heads.length > 0) {
+        headwise.live.say(await headwise.detail.sentence(pair, heads));
       }
-      headwise.live.say(headwise.detail.sentence(pair, values));
     }, SPEAK_AFTER);
   }
 

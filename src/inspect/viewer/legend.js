@@ -3,8 +3,36 @@
   const {make} = headwise.dom;
   const TICKS = [0, 0.01, 0.1, 0.25, 0.5, 1];
   const FITTED = [0, 0.1, 0.4, 1];  // parts of the largest
+  const DIVERGING = [-1, -0.25, 0, 0.25, 1];
   const WIDTH = 200;
   const HEIGHT = 10;
+
+  const plain = value => headwise.numbers.text(value)
+      .replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '');
+
+  // `limit` is where colours end, here and below; null: each picture has an end of its own.
+  function tickText(value, limit) {
+    if (limit === 1 || value === 0) return plain(value);
+    if (limit !== null) return headwise.numbers.text(value * limit);
+    return value === 1 ? headwise.t('legend.largest') : plain(100 * value) + '%';
+  }
+
+  // [[part of the scale's length, words]]: the root of the attention weight is its place.
+  function ticks(diverging, limit) {
+    const place = value => diverging ?
+        (Math.sign(value) * Math.sqrt(Math.abs(value)) + 1) / 2 : Math.sqrt(value);
+    return (diverging ? DIVERGING : limit === 1 ? TICKS : FITTED).map(
+        value => [place(value), tickText(value, limit)]);
+  }
+
+  // -> Promise of the patterns that matrices of these heads have: 'masked', 'empty'.
+  async function patterns(heads) {
+    const numbers = [...new Set(heads.map(head => head.mask))];
+    const masks = await Promise.all(numbers.map(
+        number => headwise.mask.of(heads.find(head => head.mask === number))));
+    return [masks.some(mask => mask.hasMasked()) && 'masked',
+      heads.some(head => head.empty_rows > 0) && 'empty'].filter(Boolean);
+  }
 
   function swatch(kind) {
     const canvas = make('canvas', {'aria-hidden': 'true', class: 'swatch'});
@@ -19,40 +47,38 @@
     const values = Float32Array.from({length: WIDTH}, (_, n) => at(n / (WIDTH - 1)));
     headwise.paint.paint(
         canvas, {rows: 1, columns: WIDTH, values}, WIDTH, HEIGHT, {diverging});
-    const ticks = diverging ? [-1, -0.25, 0, 0.25, 1] :
-        limit === 1 ? TICKS : FITTED;
-    const place = value => diverging ?
-        (Math.sign(value) * Math.sqrt(Math.abs(value)) + 1) / 2 : Math.sqrt(value);
     return make('span', {class: 'scale-box'}, canvas,
-        make('span', {class: 'ticks'}, ticks.map(value => {
-          const tick = make('span', {class: 'tick'}, limit === 1 ? plain(value) :
-              headwise.numbers.text(value * limit));
-          tick.style.setProperty('left', place(value) * 100 + '%');
+        make('span', {class: 'ticks'}, ticks(diverging, limit).map(([part, words]) => {
+          const tick = make('span', {class: 'tick'}, words);
+          tick.style.setProperty('left', part * 100 + '%');
           return tick;
         })));
   }
 
-  const plain = value => headwise.numbers.text(value)
-      .replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '');
-
-  function weights(withEmpty, limit = 1) {
-    const t = headwise.t;
-    return make('p', {class: 'legend'},
-        make('span', {}, t('legend.weight')),
-        limit === null ? make('span', {}, t('legend.own')) : scale(false, limit),
-        make('span', {class: 'key'}, swatch('masked'), t('legend.masked')),
-        withEmpty && make('span', {class: 'key'}, swatch('empty'), t('legend.empty')),
-        make('span', {class: 'quiet'}, t('legend.root'),
-            limit !== 1 && limit !== null ? ' ' + t('legend.fit') : null));
+  function keys(heads) {
+    const node = make('span', {class: 'keys'});
+    patterns(heads).then(kinds => headwise.dom.put(node, kinds.map(kind =>
+        make('span', {class: 'key'}, swatch(kind), headwise.t('legend.' + kind)))));
+    return node;
   }
 
-  function difference(a, b, limit = 1) {
+  const note = limit => [headwise.t('legend.root'),
+    limit === 1 ? '' : headwise.t(limit === null ? 'legend.own' : 'legend.fit')]
+      .filter(Boolean).join(' ');
+
+  function weights(heads, limit) {
+    return make('p', {class: 'legend'},
+        make('span', {}, headwise.t('legend.weight')), scale(false, limit),
+        keys(heads), make('span', {class: 'quiet'}, note(limit)));
+  }
+
+  function difference(a, b, limit) {
     const t = headwise.t;
     return make('p', {class: 'legend'},
         make('span', {}, t('legend.more', b)), scale(true, limit),
         make('span', {}, t('legend.more', a)),
-        make('span', {class: 'key'}, swatch('masked'), t('legend.masked')));
+        limit !== 1 && make('span', {class: 'quiet'}, t('legend.fit')));
   }
 
-  headwise.legend = {weights, difference};
+  headwise.legend = {weights, difference, ticks, patterns, note, WIDTH};
 }

@@ -43,6 +43,20 @@
       return -1;
     }
 
+    // Is there a query that sees some of the keys, but not all?
+    hasMasked() {
+      for (let i = 0; i < this.queries && !this.full; ++i) {
+        if (!this.empty[i] && (this.begin(i) > 0 || this.end(i) < this.keys ||
+            this.hasHole(i))) return true;
+      }
+      return false;
+    }
+
+    hasHole(i) {
+      for (let j = 0; this.bits && j < this.keys; ++j) if (!this.visible(i, j)) return true;
+      return false;
+    }
+
     // Writes the pattern's numbers over the cells (queries x keys) that are masked.
     clear(values, queries, keys) {
       if (this.full) return;
@@ -132,5 +146,11 @@
     return masks.get(head.mask);
   }
 
-  headwise.mask = {of, MASKED, EMPTY, PENDING, isPattern: value => value <= -4};
+  // The name that the page has for a head's mask, in words.
+  function nameOf(head) {
+    const {name} = headwise.page.masks[head.mask];
+    return name === 'none' ? headwise.t('mask.none') : headwise.tokens.visible(name);
+  }
+
+  headwise.mask = {of, nameOf, MASKED, EMPTY, PENDING, isPattern: value => value <= -4};
 }

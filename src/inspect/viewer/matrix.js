@@ -91,7 +91,7 @@
   }
 
   class Matrix {
-    // options: id, title, label, room (pixels), diverging, cells(queries, keys,
+    // options: id, title, caption (of its figure), label, room (pixels), diverging, cells(queries, keys,
     // partly), small(), mask (a Promise), corner (what stands there), scale (a Scale).
     constructor(options) {
       this.options = options;

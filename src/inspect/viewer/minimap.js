@@ -1,7 +1,7 @@
 // Where the window stands in the whole matrix.
 {
   const {make} = headwise.dom;
-  const SIDE = 64;
+  const SIDE = 44;  // with its name as high as the labels of keys
 
   headwise.minimap = head => {
     const window = headwise.zoom.current();
@@ -24,7 +24,7 @@
             {limit: headwise.paint.limitOf(small) || 1}));
     const node = make('div', {
       class: 'minimap', role: 'img', 'aria-label': headwise.t('zoom.minimap'),
-      title: headwise.t('zoom.minimap'),
+      title: headwise.t('zoom.minimap_about'),
       onclick: event => {
         const box = canvas.getBoundingClientRect();
         const part = (offset, length, axis) => axis.at(Math.max(0, Math.min(axis.size - 1,
@@ -36,6 +36,7 @@
       },
     }, canvas, frame);
     node.style.setProperty('width', width + 'px');
-    return node;
+    return make('div', {class: 'minimap-box'},
+        make('span', {class: 'quiet', 'aria-hidden': 'true'}, headwise.t('zoom.minimap')), node);
   };
 }

@@ -1,6 +1,7 @@
 // How numbers are written.
 {
   const MINUS = '\u2212';
+  const MOST_DECIMALS = 20;
   const signed = text => text.replace('-', MINUS);
 
   // Three digits, as far as they say something: 0.132, 2.41, 318, 1.2e-5.
@@ -21,8 +22,32 @@
     return signed(value.toFixed(2)).replace(/(^|\u2212)0\./, '$1.');
   }
 
-  // For files: six digits, which is more than the coding carries.
+  // Decimals of a number that is known within `error`: its last digit is the first that the
+  // error reaches.
+  const decimals = error =>
+      Math.max(0, Math.min(MOST_DECIMALS, Math.ceil(-Math.log10(error) - 1e-9)));
+
+  const rounded = (value, error) =>
+      error > 0 ? Number(value.toFixed(decimals(error))) : value;
+
+  // "0.1318" of 0.13184 within 0.0004. Without an error: as text().
+  function known(value, error) {
+    if (!(error > 0) || !Number.isFinite(value)) return text(value);
+    const shown = rounded(value, error);
+    if (shown === 0) return '0';
+    const size = Math.floor(Math.log10(Math.abs(shown)));
+    return signed(size < -4 ? shown.toExponential(Math.max(0, decimals(error) + size)) :
+        shown.toFixed(decimals(error)));
+  }
+
+  // The error itself, rounded up: "0.0005".
+  function bound(error) {
+    const places = decimals(error);
+    return (Math.ceil(error * 10 ** places - 1e-6) / 10 ** places).toFixed(places);
+  }
+
+  // For files: six digits of a number that has them.
   const exact = value => String(Number(value.toPrecision(6)));
 
-  headwise.numbers = {text, cell, exact};
+  headwise.numbers = {text, cell, known, bound, rounded, exact};
 }

@@ -1,6 +1,16 @@
 // The page's data (docs/viewer-page.md), read once, and the ways to find a head.
 {
-  const page = JSON.parse(document.getElementById('page').textContent);
+  function read() {
+    try {
+      return JSON.parse(document.getElementById('page').textContent);
+    } catch (error) {
+      headwise.dom.put(document.getElementById('app'), headwise.wordTable['failure.page']
+          .map(words => headwise.dom.make('p', {role: 'alert'}, words)));
+      throw error;
+    }
+  }
+
+  const page = read();
   const heads = [];
   for (const layer of page.layers) {
     for (const head of layer.heads) {
@@ -24,14 +34,18 @@
     return layer[(at + step + layer.length) % layer.length];
   }
 
+  // Of these heads the one of that number, or the nearest.
+  function nearest(heads, number) {
+    const far = head => Math.abs(head.number - number);
+    return heads.reduce((best, head) => far(head) < far(best) ? head : best);
+  }
+
   // The head of that number, or the nearest, in the layer `step` further.
   function above(head, step) {
     const layers = page.layers.map(layer => inLayer(layer.number))
         .filter(layer => layer.length > 0);
     const at = layers.findIndex(layer => layer[0].layer === head.layer);
-    const far = other => Math.abs(other.number - head.number);
-    return layers[(at + step + layers.length) % layers.length].reduce(
-        (nearest, other) => far(other) < far(nearest) ? other : nearest);
+    return nearest(layers[(at + step + layers.length) % layers.length], head.number);
   }
 
   // Query heads that read this head's keys; one alone is no group.
@@ -41,5 +55,5 @@
 
   const grouped = kept.some(head => group(head).length > 1);
   headwise.page = page;
-  headwise.heads = {all: heads, kept, find, beside, above, group, grouped};
+  headwise.heads = {all: heads, kept, find, beside, nearest, above, group, grouped};
 }

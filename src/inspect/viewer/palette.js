@@ -2,12 +2,13 @@
 // grey too. The root of the attention weight picks the colour: most are small.
 {
   const RAMPS = {
+    // The default, and the ramp of the pictures (heat_colour.cc); a test holds them together.
+    viridis: ['#440154', '#443983', '#31688e', '#21918c', '#35b779', '#90d743', '#fde725'],
+    cividis: ['#00224e', '#2a3f6d', '#575d6d', '#7d7c78', '#a59c74', '#d2c060', '#fee838'],
     ink: {
       light: ['#fdfdfb', '#d5e5e8', '#9cc5d0', '#5a9cb3', '#2b6f92', '#17456b', '#0b1f40'],
       dark: ['#15181d', '#18304a', '#1d5068', '#2c7a7c', '#63a676', '#b3cf75', '#fbf3a0'],
     },
-    viridis: ['#440154', '#443983', '#31688e', '#21918c', '#35b779', '#90d743', '#fde725'],
-    cividis: ['#00224e', '#2a3f6d', '#575d6d', '#7d7c78', '#a59c74', '#d2c060', '#fee838'],
   };
   // B more ... the same ... A more.
   const DIVERGING = {
@@ -68,15 +69,23 @@
     return made.get(key);
   }
 
-  // Black or white, whichever can be read on this colour.
-  function inkOn([red, green, blue]) {
+  // Relative luminance, WCAG 2.1.
+  function luminance([red, green, blue]) {
     const linear = [red, green, blue].map(value => {
       const part = value / 255;
       return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
     });
-    const light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
-    return light > 0.179 ? '#000000' : '#ffffff';
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
   }
 
-  headwise.palette = {get: palette, inkOn, names: Object.keys(RAMPS)};
+  // Black or white, whichever can be read on this colour.
+  const inkOn = colour => luminance(colour) > 0.179 ? '#000000' : '#ffffff';
+
+  // Is more attention brighter, not darker?
+  function brighter() {
+    const {shades} = palette(false);
+    return luminance(shades[SHADES - 1]) > luminance(shades[0]);
+  }
+
+  headwise.palette = {get: palette, inkOn, brighter, names: Object.keys(RAMPS)};
 }

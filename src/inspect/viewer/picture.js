@@ -83,6 +83,50 @@
     return copy;
   }
 
+  // ---- The legend. ----
+
+  const SCALE = 34;  // pixels from one line of the legend to the next
+  const LEGEND_WIDTH = 720;
+  const SHADES = 50;  // rectangles of a scale
+
+  // Words, the scale with its ticks, and words after it.
+  function scale(y, before, diverging, limit, after) {
+    const {WIDTH, ticks} = headwise.legend;
+    const {shades} = headwise.palette.get(diverging);
+    const left = 150;
+    const part = WIDTH / SHADES;
+    const colours = Array.from({length: SHADES}, (_, n) => makeSvg('rect', {
+      x: left + n * part, y, width: part + 0.5, height: 10,
+      fill: 'rgb(' + shades[Math.round(n / (SHADES - 1) * (shades.length - 1))].join(',') + ')',
+    }));
+    return makeSvg('g', {class: 'legend'}, text(16, y + 9, before), colours,
+        ticks(diverging, limit).map(([place, words]) => text(left + place * WIDTH, y + 21, words,
+            {'font-size': 9, 'text-anchor': 'middle'})),
+        text(left + WIDTH + 16, y + 9, after));
+  }
+
+  function patternKeys(y, kinds) {
+    return kinds.map((kind, n) => [
+      makeSvg('rect', {x: 16 + n * 180, y, width: 18, height: 12, fill: `url(#${kind})`,
+                       stroke: colour('--rule')}),
+      text(40 + n * 180, y + 10, headwise.t('legend.' + kind))]);
+  }
+
+  // -> {parts, height}: the scales, one below the other, the patterns that `heads` have, and
+  // what rows and columns are.
+  async function legend(y, scales, heads) {
+    const {t} = headwise;
+    const kinds = await headwise.legend.patterns(heads);
+    const parts = scales.map((one, n) => scale(y + n * SCALE, ...one));
+    let height = scales.length * SCALE;
+    if (kinds.length > 0) {
+      parts.push(patternKeys(y + height, kinds));
+      height += 20;
+    }
+    parts.push(text(16, y + height + 12, t('axis.sentence')));
+    return {parts, height: height + 24};
+  }
+
   function page(width, height, title, parts) {
     return makeSvg('svg', {xmlns: 'http://www.w3.org/2000/svg', width, height,
                            viewBox: `0 0 ${width} ${height}`},
@@ -91,26 +135,38 @@
         text(16, 24, title, {'font-size': 14, 'font-weight': 'bold'}), parts);
   }
 
-  function headPicture() {
+  // What a matrix's colours mean, as scale() takes it.
+  function scaleOf(matrix) {
+    const {legend, t} = headwise;
+    const {diverging, limit} = matrix.look();
+    return diverging ? [t('legend.more', 'B'), true, limit, t('legend.more', 'A')] :
+      [t('legend.weight'), false, limit, legend.note(limit)];
+  }
+
+  async function headPicture() {
     const {current, t} = headwise;
     let x = 16;
     let tallest = 0;
     const parts = [];
     for (const matrix of current.matrices.filter(one => one.grid)) {
-      parts.push(text(x + 96, 46, matrix.options.title), labels(matrix, x + 96, 130),
+      parts.push(text(x + 96, 46, matrix.options.caption), labels(matrix, x + 96, 130),
           cells(matrix, x + 96, 130));
       tallest = Math.max(tallest, matrix.place.y.length + 150);
       x += 96 + matrix.place.x.length + 24;
     }
     if (current.lines && current.lines.svg) {
-      parts.push(linesPart(current.lines, x, 46));
+      parts.push(text(x + 16, 46, current.lines.caption.textContent, {'font-size': 10}),
+          linesPart(current.lines, x, 56));
       x += 400;
-      tallest = Math.max(tallest, Number(current.lines.svg.getAttribute('height')) + 60);
+      tallest = Math.max(tallest, Number(current.lines.svg.getAttribute('height')) + 70);
     }
-    parts.push(text(16, tallest + 16, t('axis.sentence')));
-    const head = current.head;
-    return page(x + 16, tallest + 32, visibleTitle() + ' \u00b7 ' +
-        t('head.name', head.layer, head.number), parts);
+    const [first, , difference] = current.matrices;
+    const found = await legend(tallest + 12,
+        [first, difference].filter(Boolean).map(scaleOf), current.heads);
+    const names = current.heads.map(head => t('head.name', head.layer, head.number));
+    return page(Math.max(x + 16, LEGEND_WIDTH), tallest + 12 + found.height,
+        visibleTitle() + ' \u00b7 ' + names.join(' \u00b7 '),
+        [parts, found.parts]);
   }
 
   const visibleTitle = () => headwise.tokens.visible(headwise.page.title);
@@ -131,7 +187,12 @@
       last = Math.max(last, row);
       parts.push(await thumbnail(head, 16 + column * 100, 44 + row * 116));
     }
-    return page(32 + wide * 100, 64 + (last + 1) * 116, visibleTitle(), parts);
+    const limit = headwise.state.get().fit ? null : 1;
+    const bottom = 56 + (last + 1) * 116;
+    const found = await legend(bottom, [[headwise.t('legend.weight'), false, limit,
+      headwise.legend.note(limit)]], heads.filter(head => !head.pruned));
+    return page(Math.max(32 + wide * 100, LEGEND_WIDTH), bottom + found.height, visibleTitle(),
+        [parts, found.parts]);
   }
 
   async function thumbnail(head, x, y) {
@@ -158,7 +219,7 @@
     const {view, table} = headwise.state.get();
     if (view === 'head' && table) return null;  // a table is no picture
     const made = view === 'grid' ? await gridPicture() :
-        view === 'head' ? headPicture() : tracePicture();
+        view === 'head' ? await headPicture() : tracePicture();
     return new XMLSerializer().serializeToString(made);
   }
 

@@ -82,8 +82,9 @@
     async show() {
       const pair = headwise.pick.active();
       const values = pair && await this.values(pair);
-      this.caption.textContent = !values ? headwise.t('profile.' + this.along + '_none') :
-          headwise.t('profile.' + this.along, this.flat ? pair.query : pair.key);
+      this.caption.textContent = values ?
+          headwise.t('profile.' + this.along, this.flat ? pair.query : pair.key) :
+          this.flat ? headwise.t('profile.row_none') : '';
       this.draw(values);
     }
 

@@ -26,8 +26,8 @@
     const button = (id, text, pressed) =>
         make('button', {type: 'button', id, onclick: pressed}, text);
     const setting = (name, label, value, choices) => make('span', {class: 'field'},
-        make('label', {for: name, class: 'hidden'}, label),
-        choice({id: name, title: label}, value, choices, chosen => state.set({[name]: chosen})));
+        make('label', {for: name}, label),
+        choice({id: name}, value, choices, chosen => state.set({[name]: chosen})));
     return make('div', {class: 'settings', role: 'group', 'aria-label': t('shell.settings')},
         toggle({id: 'table'}, now.table, t('shell.table'),
             () => state.set({table: !now.table})),
@@ -44,27 +44,32 @@
 
   function drawHeader() {
     const {t, tokens, page} = headwise;
-    const about = [page.model, t('shell.kind_' + page.kind),
+    const named = page.model && page.model.replace(/\/+$/, '').split('/').pop();
+    const about = [named === page.title ? null : page.model, t('shell.kind_' + page.kind),
       t('shell.sizes', page.num_queries, page.num_keys, page.head_dim)];
     headwise.dom.put(header,
         make('a', {href: '#main', class: 'skip', onclick: event => {
           event.preventDefault();
           main.focus();
         }}, t('shell.skip')),
-        make('h1', {}, tokens.node(page.title, true)),
-        make('p', {class: 'note'}, about.filter(Boolean).map(
-            (text, n) => [n ? ' \u00b7 ' : '', tokens.node(text, true)])),
+        make('div', {class: 'heading'}, make('h1', {}, tokens.node(page.title, true)),
+            make('p', {class: 'note'}, about.filter(Boolean).map(
+                (text, n) => [n ? ' \u00b7 ' : '', tokens.node(text, true)]))),
         page.text && make('p', {class: 'text'}, tokens.node(page.text, true)),
-        make('p', {class: 'sentence'}, make('strong', {}, t('axis.row')), ' ',
-            make('strong', {}, t('axis.column')), ' ', t('axis.dark')),
-        make('div', {class: 'bar-top'}, navigation(), settings()));
+        make('p', {class: 'sentence'}, headwise.narrow() ? t('axis.sentence') :
+          [make('strong', {}, t('axis.row')), ' ', make('strong', {}, t('axis.column'))], ' ',
+            t(headwise.palette.brighter() ? 'axis.brighter' : 'axis.darker')),
+        make('div', {class: 'bar-top'}, navigation(),
+            headwise.fold('fold-settings', t('shell.settings'), settings())));
   }
 
   function drawFooter() {
     const {t, tokens, page, numbers} = headwise;
     headwise.dom.put(footer,
-        make('p', {}, t('shell.error', numbers.text(page.coding.error)), ' ',
-            t('shell.coding_' + page.coding.kind)),
+        make('p', {}, t('shell.coding_' + page.coding.kind), ' ',
+            page.coding.error > 0 && t('shell.error', numbers.bound(page.coding.error)) + ' ',
+            page.coding.kind === 'maps' && headwise.heads.kept.some(head => head.query !== null) &&
+                t('shell.exact')),
         make('p', {}, t('shell.again'), ' ', make('code', {}, tokens.visible(page.command))),
         make('p', {}, tokens.visible(page.generator)));
   }
@@ -82,7 +87,8 @@
     document.documentElement.lang = headwise.words.language();
     headwise.theme.apply();
     headwise.pick.reset();
-    headwise.current = {head: null, matrices: [], lines: null};
+    headwise.current = {heads: [], matrices: [], lines: null};
+    headwise.failure.draw();
     drawHeader();
     drawFooter();
     headwise.dom.put(main, view());
@@ -121,7 +127,9 @@
 
   function begin() {
     headwise.state.begin();
-    document.getElementById('app').replaceChildren(header, main, footer, live);
+    headwise.failure.watch();
+    document.getElementById('app').replaceChildren(
+        header, headwise.failure.node, main, footer, live);
     headwise.state.on(changed);
     headwise.keyboard.begin();
     headwise.theme.watch(() => draw(false));

@@ -12,12 +12,12 @@
     fit: headwise.page.num_keys > 256,  // colours up to the largest shown, not up to 1
     hide: false, renormalise: true,  // special tokens
     table: false,
-    palette: 'ink', theme: '', lang: '',
+    palette: 'viridis', theme: '', lang: '',
     shortcuts: true,
   };
   const CHOICES = {
     view: ['grid', 'head', 'trace'], pool: ['max', 'mean'],
-    palette: ['ink', 'viridis', 'cividis'], theme: ['', 'light', 'dark'],
+    palette: ['viridis', 'cividis', 'ink'], theme: ['', 'light', 'dark'],
     lang: ['', 'en', 'ko'],
   };
   const NUMBERS = new Set(['layer', 'head', 'query', 'key', 'size', 'row', 'column']);
@@ -55,9 +55,11 @@
     result.query = inside(result.query, page.num_queries);
     result.key = inside(result.key, page.num_keys);
     if (result.query === null || result.key === null) result.query = result.key = null;
-    if (result.compare && !heads.kept.some(head => head.id === result.compare)) {
+    if (result.compare === result.layer + '.' + result.head ||
+        !heads.kept.some(head => head.id === result.compare)) {
       result.compare = '';
     }
+    if (!page.statistics.some(({name}) => name === result.sort)) result.sort = '';
     return result;
   }
 
@@ -111,7 +113,7 @@
 
   headwise.state = {
     begin, set, address, get: () => state, on: listener => listeners.push(listener),
-    // The head that is looked at, and the one beside it (or null).
+    // The head that is looked at, and the one it is compared with (or null).
     head: () => headwise.heads.find(state.layer, state.head),
     compared: () => headwise.heads.kept.find(head => head.id === state.compare) || null,
   };

@@ -1,28 +1,37 @@
 // A query's numbers and what each key receives: as the page carries them or, where it
 // carries the head's attention weights, from those.
 {
-  // One statistic of a query from its row of attention weights; `place` is where the
-  // query stands among the keys.
-  const ofRow = {
-    largest: row => row.reduce((most, weight) => Math.max(most, weight), 0),
-    first: row => row[headwise.page.first_key],
-    previous: (row, place) => row[place - 1] || 0,
-    self: (row, place) => row[place] || 0,
-    next: (row, place) => row[place + 1] || 0,
-    separator: row => headwise.page.separators.reduce((sum, key) => sum + row[key], 0),
+  const largest = row => row.reduce((best, weight, key) => weight > row[best] ? key : best, 0);
+
+  // The keys whose attention weights a statistic adds up; `place` is where the query stands
+  // among the keys.
+  const keysOf = {
+    largest: row => [largest(row)],
+    first: () => [headwise.page.first_key],
+    previous: (row, place) => [place - 1],
+    self: (row, place) => [place],
+    next: (row, place) => [place + 1],
+    separator: () => headwise.page.separators,
   };
 
-  // -> [[name, number]]; NaN for a query with no key.
+  function ofRow(name, {values, errors}, place) {
+    const keys = keysOf[name](values, place).filter(key => key >= 0 && key < values.length);
+    const sum = numbers => keys.reduce((total, key) => total + numbers[key], 0);
+    return [sum(values), sum(errors)];
+  }
+
+  // -> [[name, number, error]]; no error of numbers that the page carries; NaN for a query
+  // with no key.
   async function ofQuery(head, query) {
     const {page, blocks, weights} = headwise;
     const carried = await blocks.floats(head.rows);
     const at = n => carried[n * page.num_queries + query];
-    const row = head.map === null ? null : await weights.codedRow(head, query);
+    const row = head.map === null ? null : await weights.row(head, query);
     return page.statistics.map(({name}) => {
       const n = page.row_statistics.indexOf(name);
       if (n >= 0) return [name, at(n)];
-      return [name, Number.isNaN(at(0)) ? NaN :
-        ofRow[name](row, query + page.query_start)];
+      return [name, ...(Number.isNaN(at(0)) ? [NaN] :
+        ofRow(name, row, query + page.query_start))];
     });
   }
 

@@ -5,10 +5,11 @@
   const ROWS = 24;
   const COLUMNS = 16;
 
-  // A table that may be wider than the window scrolls by itself, by keyboard too.
-  function scrolled(name, table) {
-    return make('div', {class: 'scrolled', tabindex: '0', role: 'region',
-                        'aria-label': name}, table);
+  // A table that may be wider than the window scrolls by itself, by keyboard too; unless it
+  // is to be as tall as it is, a long one does as well.
+  function scrolled(name, table, tall) {
+    return make('div', {class: 'scrolled' + (tall ? ' tall' : ''), tabindex: '0',
+                        role: 'region', 'aria-label': name}, table);
   }
 
   function table(caption, head, body, foot) {
@@ -81,59 +82,59 @@
 
   const named = (index, tokens) => [index + ' ', headwise.tokens.node(tokens[index])];
 
-  // `values` row by row -> the table of a window.
-  function weightTable(caption, shown, values, foot) {
+  // {values, errors} row by row -> the table of a window.
+  function weightTable(caption, shown, {values, errors}, foot) {
     const {t, page} = headwise;
+    const cell = n => headwise.detail.stateText(values[n], errors[n]);
     return table(caption, [t('axis.corner'),
       ...Array.from(shown.keys, key => named(key, page.key_tokens))],
     Array.from(shown.queries, (query, r) => [named(query, page.query_tokens),
-      ...Array.from(values.subarray(r * shown.columns, (r + 1) * shown.columns),
-          headwise.detail.stateText)]), foot);
+      ...Array.from(shown.keys, (_, c) => cell(r * shown.columns + c))]), foot);
   }
 
   async function fillOne(node, head, shown) {
     const {t, page, statistics, numbers} = headwise;
-    const [values, means, rows] = await Promise.all([
-      headwise.weights.cells(head, shown.queries, shown.keys), statistics.means(head),
+    const [weights, means, rows] = await Promise.all([
+      headwise.weights.known(head, shown.queries, shown.keys), statistics.means(head),
       Promise.all(Array.from(shown.queries, query => statistics.ofQuery(head, query)))]);
     headwise.dom.put(node,
-        weightTable(t('tables.weights', head.layer, head.number), shown, values,
+        weightTable(t('tables.weights', head.layer, head.number), shown, weights,
             [t('tables.mean'), ...Array.from(shown.keys, key => numbers.text(means[key]))]),
         table(t('tables.rows', head.layer, head.number),
             [t('axis.query'), ...page.statistics.map(({name}) => t('statistic.' + name))],
             Array.from(shown.queries, (query, r) => [named(query, page.query_tokens),
-              ...rows[r].map(([, value]) =>
-                Number.isNaN(value) ? t('cell.empty') : numbers.text(value))])));
+              ...rows[r].map(([, value, error]) =>
+                Number.isNaN(value) ? t('cell.empty') : numbers.known(value, error))])));
     node.append(await lineTable(head));
   }
 
   async function lineTable(head) {
-    const {t, page} = headwise;
+    const {t, page, numbers} = headwise;
     const {queries, keys, rows, least} = await headwise.lines.data(head);
     const found = [];
     queries.forEach((query, r) => keys.forEach((key, c) => {
       if (rows[r][c] > 0 && rows[r][c] >= least) found.push([query, key, rows[r][c]]);
     }));
-    return table(t('tables.lines', headwise.numbers.text(least)),
+    return table(t('tables.lines', numbers.text(least)),
         [t('axis.query'), t('axis.key'), t('legend.weight')],
         found.map(([query, key, weight]) => [named(query, page.query_tokens),
-          named(key, page.key_tokens), headwise.numbers.text(weight)]));
+          named(key, page.key_tokens), numbers.known(weight, headwise.exact.codingError(weight))]));
   }
 
   async function fillTwo(node, a, b, shown) {
     const {t, weights} = headwise;
     const [left, right] = await Promise.all([a, b].map(
-        head => weights.cells(head, shown.queries, shown.keys)));
+        head => weights.known(head, shown.queries, shown.keys)));
     const names = [a, b].map(head => t('head.short', head.layer, head.number));
     headwise.dom.put(node,
         weightTable('A: ' + names[0], shown, left), weightTable('B: ' + names[1], shown, right),
-        weightTable(t('compare.caption', ...names), shown, weights.difference(left, right)));
+        weightTable(t('compare.caption', ...names), shown, weights.knownDifference(left, right)));
   }
 
   function head(one, other) {
     const shown = part();
     const node = make('div', {class: 'twins'});
-    headwise.current = {head: one, matrices: [], lines: null};
+    headwise.current = {heads: [one], matrices: [], lines: null};
     if (other) fillTwo(node, one, other, shown); else fillOne(node, one, shown);
     return make('div', {}, partTools(shown), node);
   }

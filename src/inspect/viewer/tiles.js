@@ -1,58 +1,82 @@
-// Attention weights of heads that carry q, k and LSE in place of a map: asked of a
-// worker tile by tile, the newest kept. A single row is served before tiles.
+// Attention weights that a worker computes from q, k and LSE, tile by tile for heads that
+// carry no map, the newest kept. What is urgent, such as a single row, goes before tiles.
 {
   const SIDE = 256;
-  const KEPT = 192;  // tiles, a quarter of a mebibyte each
+  const KEPT = 192;      // tiles, a quarter of a mebibyte each
+  const PATIENCE = 60e3;  // ms for one job, of which a tile takes some hundredths
   const tiles = new Map();  // "head row column" -> Float32Array
   const asked = new Map();  // the same names -> Promise, until they are there
   const waiting = [];       // jobs not yet sent
   let worker = null;
   let running = null;
   let numJobs = 0;
+  let timer = 0;
 
   function start() {
     const text = new Blob([headwise.tileWorkerText()], {type: 'text/javascript'});
     worker = new Worker(URL.createObjectURL(text));
     worker.onmessage = ({data}) => {
-      const job = running;
-      running = null;
       if (data.missing) {
-        sendHead(job).then(() => send(job));
-        running = job;
-        return;
+        const job = running;
+        sendHead(job).then(() => send(job), error => finish(job, job.failed, error));
+      } else {
+        finish(running, running.done, data.made);
       }
-      job.done(data.out);
-      next();
     };
+    worker.onerror = event => {
+      event.preventDefault();
+      stop(event.message || 'error');
+    };
+    worker.onmessageerror = () => stop('messageerror');
+  }
+
+  function finish(job, tell, what) {
+    if (running !== job) return;
+    clearTimeout(timer);
+    running = null;
+    tell(what);
+    next();
+  }
+
+  // The worker is of no more use: all jobs fail, and the next one starts another.
+  function stop(reason) {
+    clearTimeout(timer);
+    worker.terminate();
+    worker = null;
+    const jobs = [running, ...waiting.splice(0)].filter(Boolean);
+    running = null;
+    const error = new headwise.failure.Failure('failure.worker', reason);
+    for (const job of jobs) job.failed(error);
   }
 
   async function sendHead(job) {
     const {head} = job;
-    const {page, blocks} = headwise;
     const [query, key, lse] = await Promise.all(
-        [head.query, head.key, head.lse].map(blocks.buffer));
-    worker.postMessage({head: head.id, query, key, lse, options: {
-      dim: page.head_dim, scale: page.scale, softcap: page.softcap,
-      alibi: head.alibi, start: page.query_start,
-    }});
+        [head.query, head.key, head.lse].map(headwise.blocks.buffer));
+    if (!worker) return;
+    worker.postMessage({head: head.id, query, key, lse,
+                        options: headwise.computed.options(head)});
   }
 
   function send(job) {
-    worker.postMessage({id: job.id, head: job.head.id, area: job.area});
+    if (running !== job) return;
+    worker.postMessage({id: job.id, head: job.head.id, area: job.area,
+                        withErrors: job.withErrors});
   }
 
   function next() {
     if (running || waiting.length === 0) return;
+    if (!worker) start();
     const urgent = waiting.findIndex(job => job.urgent);
     running = waiting.splice(Math.max(0, urgent), 1)[0];
+    timer = setTimeout(() => stop('timeout'), PATIENCE);
     send(running);
   }
 
-  // -> Promise of the weights of queries [area[0], area[1]), keys [area[2], area[3]).
-  function compute(head, area, urgent) {
-    if (!worker) start();
-    return new Promise(done => {
-      waiting.push({id: ++numJobs, head, area, urgent, done});
+  // -> Promise of {values, errors} of queries [area[0], area[1]), keys [area[2], area[3]).
+  function compute(head, area, {urgent = false, withErrors = false} = {}) {
+    return new Promise((done, failed) => {
+      waiting.push({id: ++numJobs, head, area, urgent, withErrors, done, failed});
       next();
     });
   }
@@ -84,10 +108,13 @@
       return Promise.resolve(found);
     }
     if (!asked.has(key)) {
-      asked.set(key, compute(head, areaOf(row, column), false).then(made => {
+      asked.set(key, compute(head, areaOf(row, column)).then(({values}) => {
         asked.delete(key);
-        keep(key, made);
-        return made;
+        keep(key, values);
+        return values;
+      }, error => {
+        asked.delete(key);
+        throw error;
       }));
     }
     return asked.get(key);

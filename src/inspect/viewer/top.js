@@ -29,12 +29,21 @@
         if (at < head.top.count) best.splice(at, 0, key);
         if (best.length > head.top.count) best.pop();
       }
-      return best.map(key => [key, headwise.weights.decode[row[key]]]);
+      return best.map(key => [key, headwise.exact.decode[row[key]]]);
     };
   }
 
   const of = async head =>
       ({of: await (head.top.block === null ? fromMap(head) : carried(head.top))});
 
-  headwise.top = {of};
+  // One query's: [[key, attention weight, error]], as exactly as the page knows them.
+  async function list(head, query) {
+    if (head.top.block !== null) return (await carried(head.top))(query);
+    const {values, errors} = await headwise.weights.row(head, query);
+    return Array.from(values.keys()).filter(key => values[key] > 0)
+        .sort((a, b) => values[b] - values[a] || a - b).slice(0, head.top.count)
+        .map(key => [key, values[key], errors[key]]);
+  }
+
+  headwise.top = {of, list};
 }

@@ -35,7 +35,7 @@
             make('caption', {class: 'hidden'}, t('trace.title')),
             make('thead', {}, make('tr', {}, columns().map(
                 name => make('th', {scope: 'col'}, name)))),
-            make('tbody', {}, rows))));
+            make('tbody', {}, rows)), true));
   }
 
   headwise.trace = {view, columns, cells};

@@ -1,9 +1,8 @@
 // Attention weights of a head, whatever the page carries for it: coded maps, or
 // tiles that a worker computes. Special tokens' shares are taken out here.
 {
-  const {MASKED, EMPTY, PENDING} = headwise.mask;
-  const CODING = 0.004;  // (b / 255)^2 is no further from what the byte b was made of
-  const decode = Float32Array.from({length: 256}, (_, byte) => (byte / 255) ** 2);
+  const {MASKED, EMPTY, PENDING, isPattern} = headwise.mask;
+  const {decode, fromMap, computed, raw} = headwise.exact;
 
   // The query's attention weights as the map has them; 0 where they are masked.
   async function codedRow(head, query) {
@@ -11,17 +10,6 @@
     const map = await headwise.blocks.bytes(head.map);
     return Float32Array.from(
         map.subarray(query * width, (query + 1) * width), byte => decode[byte]);
-  }
-
-  // Copies the cells (queries x keys, indices) that `source` has.
-  function fromMap(map, queries, keys) {
-    const {num_keys: width} = headwise.page;
-    const out = new Float32Array(queries.length * keys.length);
-    let at = 0;
-    for (const i of queries) {
-      for (const j of keys) out[at++] = decode[map[i * width + j]];
-    }
-    return out;
   }
 
   function fromTiles(head, queries, keys) {
@@ -83,17 +71,29 @@
   // One query's row over these keys, or one key's column over these queries.
   async function line(head, queries, keys) {
     if (head.map !== null) return cells(head, queries, keys);
-    const first = [queries[0], keys[0]];
-    const last = [queries[queries.length - 1] + 1, keys[keys.length - 1] + 1];
-    const all = await headwise.tiles.compute(
-        head, [first[0], last[0], first[1], last[1]], true);
-    const width = last[1] - first[1];
-    const out = new Float32Array(queries.length * keys.length);
-    let at = 0;
-    for (const i of queries) {
-      for (const j of keys) out[at++] = all[(i - first[0]) * width + j - first[1]];
+    return finish(head, (await computed(head, queries, keys)).values, queries, keys);
+  }
+
+  // ---- Numbers, each with its error. ----
+
+  // The cells of a window, masked ones marked: {values, errors}.
+  async function known(head, queries, keys) {
+    const found = await raw(head, queries, keys);
+    const mask = await headwise.mask.of(head);
+    mask.clear(found.values, queries, keys);
+    await renormalise(head, found.values, queries, keys.length, found.errors);
+    return found;
+  }
+
+  // The query's attention weights over all keys; 0 where they are masked.
+  async function row(head, query) {
+    const keys = Int32Array.from({length: headwise.page.num_keys}, (_, n) => n);
+    const found = await raw(head, [query], keys);
+    const mask = await headwise.mask.of(head);
+    for (const key of keys) {
+      if (!mask.visible(query, key)) found.values[key] = found.errors[key] = 0;
     }
-    return finish(head, out, queries, keys);
+    return found;
   }
 
   const shares = new Map();  // "head" -> Promise of what each query gives special keys
@@ -101,34 +101,50 @@
   async function specialShares(head) {
     const {page} = headwise;
     const queries = Int32Array.from({length: page.num_queries}, (_, n) => n);
-    const total = new Float32Array(page.num_queries);
-    for (const key of page.key_special) {
-      const mask = await headwise.mask.of(head);
-      let column;
-      if (head.map !== null) {
-        column = fromMap(await headwise.blocks.bytes(head.map), queries, [key]);
-      } else {
-        column = await headwise.tiles.compute(
-            head, [0, page.num_queries, key, key + 1], true);
-      }
-      for (const i of queries) if (mask.visible(i, key)) total[i] += column[i];
+    const total = {values: new Float32Array(queries.length),
+                   errors: new Float32Array(queries.length)};
+    const mask = await headwise.mask.of(head);
+    // All at once where whole rows are computed anyway.
+    const together = head.map !== null ? [page.key_special] : page.key_special.map(key => [key]);
+    for (const keys of together) {
+      const found = await raw(head, queries, keys);
+      queries.forEach((i, a) => keys.forEach((key, b) => {
+        if (!mask.visible(i, key)) return;
+        total.values[i] += found.values[a * keys.length + b];
+        total.errors[i] += found.errors[a * keys.length + b];
+      }));
     }
     return total;
   }
 
-  // Where special tokens are hidden, rows may be made to sum to one again.
-  async function renormalise(head, values, queries, width) {
+  // Where special tokens are hidden, rows may be made to sum to one again: a row is divided
+  // by its rest, and so is its error.
+  async function renormalise(head, values, queries, width, errors) {
     const state = headwise.state.get();
     if (!state.hide || !state.renormalise || headwise.page.key_special.length === 0) return;
     if (!shares.has(head.id)) shares.set(head.id, specialShares(head));
     const special = await shares.get(head.id);
     queries.forEach((i, a) => {
-      const rest = 1 - special[i];
+      const rest = 1 - special.values[i];
+      const least = rest - special.errors[i];
       for (let b = a * width; b < (a + 1) * width; ++b) {
-        if (values[b] > 0) values[b] = rest > 0 ? Math.min(1, values[b] / rest) : 0;
+        if (isPattern(values[b])) continue;
+        values[b] = rest > 0 ? Math.min(1, values[b] / rest) : 0;
+        if (!errors) continue;
+        errors[b] = least > 0 ?
+            Math.min(1, (errors[b] + values[b] * special.errors[i]) / least) : 1;
       }
     });
   }
+
+  // a - b of {values, errors}; where there is no number there is no error.
+  function knownDifference(a, b) {
+    const values = difference(a.values, b.values);
+    return {values, errors: a.errors.map((error, n) =>
+        isPattern(values[n]) ? 0 : error + b.errors[n])};
+  }
+
+  // ---- Pooled maps. ----
 
   async function carriedSmall({rows, columns, block}, pool) {
     const bytes = await headwise.blocks.bytes(block);
@@ -181,19 +197,5 @@
         value <= -4 || b[n] <= -4 ? MASKED : value - b[n]);
   }
 
-  // The largest error of what is shown of these heads: of their difference where there
-  // are two. Pooled cells are bytes on every page, with the error of their coding.
-  function error(heads) {
-    const {pooled} = headwise.zoom.current();
-    return heads.reduce((sum, head) =>
-        sum + (pooled ? Math.max(head.error, CODING) : head.error), 0);
-  }
-
-  // Dividing a row by its rest divides its error too.
-  const divided = () => {
-    const {hide, renormalise: divides} = headwise.state.get();
-    return hide && divides && !headwise.zoom.current().pooled;
-  };
-
-  headwise.weights = {decode, codedRow, cells, line, small, difference, error, divided};
+  headwise.weights = {codedRow, cells, line, known, knownDifference, row, small, difference};
 }

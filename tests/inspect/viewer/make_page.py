@@ -23,6 +23,8 @@ BESIDE_MAP = ["entropy", "distance"]
 POOLED_BY_PAGE = 4 * 64 * 64  # pairs
 STATISTICS = ["entropy", "distance", "largest", "first", "previous", "self",
               "next", "separator"]
+# They compare the positions of queries and keys.
+OF_POSITIONS = ["distance", "previous", "self", "next"]
 TOP = 8
 CHUNK = 512  # rows of attention weights that stand in memory at once
 
@@ -221,7 +223,8 @@ def describe(spec, layers, masks, blocks):
     page["masks"] = shown
     page["statistics"] = [{"name": name, "unit": {"entropy": "nats",
                                                   "distance": "tokens"}.get(name, "")}
-                          for name in STATISTICS]
+                          for name in STATISTICS
+                          if spec.get("kind") != "cross" or name not in OF_POSITIONS]
     page["row_statistics"] = (BESIDE_MAP if spec["kind_of_coding"] == "maps"
                               else STATISTICS)
     page["first_key"] = spec.get("first_key", 0)

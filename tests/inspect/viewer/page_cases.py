@@ -65,6 +65,15 @@ def small(folder):
     return Case(folder, "small", spec, layers, [make_page.causal_mask(12, 12)])
 
 
+def steps(folder):
+    """As many steps as a model of six layers has."""
+    spec = make_page.invented_spec(12, 12, 16, title="Steps")
+    spec["trace"] = [{**step, "layer": layer} for layer in range(6) for step in
+                     2 * make_page.invented_trace(12, 12, 2, 16)]
+    layers = layers_of(12, 12, 16, 1, 2, 2, spec)
+    return Case(folder, "steps", spec, layers, [make_page.full_mask(12, 12)])
+
+
 def hostile(folder):
     size = len(HOSTILE)
     spec = make_page.invented_spec(
@@ -84,10 +93,17 @@ def ragged(folder):
 
 
 def cross(folder):
-    """Lq != Lkv, with a cache before the queries, opened in Korean."""
-    spec = make_page.invented_spec(7, 40, 8, query_start=20, lang="ko", title="Cross")
+    """Queries and keys of two sequences, opened in Korean."""
+    spec = make_page.invented_spec(7, 40, 8, lang="ko", title="Cross")
     layers = layers_of(7, 40, 8, 1, 2, 2, spec)
-    return Case(folder, "cross", spec, layers, [make_page.causal_mask(7, 40, 20)])
+    return Case(folder, "cross", spec, layers, [make_page.full_mask(7, 40)])
+
+
+def cached(folder):
+    """Lq != Lkv, with a cache before the queries."""
+    spec = make_page.invented_spec(7, 40, 8, query_start=20, kind="self", title="Cached")
+    layers = layers_of(7, 40, 8, 1, 2, 2, spec)
+    return Case(folder, "cached", spec, layers, [make_page.causal_mask(7, 40, 20)])
 
 
 def middle(folder):

@@ -46,7 +46,7 @@ class Pruned(page_test.PageCase):
     def test_they_are_hatched_at_their_places_and_say_so_in_both_languages(self):
         page = self.open("pruned_some")
         for language, name in (("en", "Layer 1, head 1. This head was pruned"),
-                               ("ko", "1번 층, 1번 헤드. 잘라 낸 헤드입니다")):
+                               ("ko", "레이어 1 헤드 1. 프루닝된 헤드입니다")):
             page.select_option("#lang", language)
             self.assertEqual(self.cards(page, ".card-pruned"), self.GONE)
             self.assertEqual(self.cards(page, "button.card"), self.KEPT)
@@ -69,10 +69,15 @@ class Pruned(page_test.PageCase):
         state = page.evaluate("() => headwise.state.get()")
         self.assertEqual((state["view"], state["compare"]), ("grid", ""))
         self.go(page, "#view=head&layer=1&head=0")
-        for name in ("#which-head", "#compare"):
-            choices = page.eval_on_selector_all(
-                name + " option", "all => all.map(one => one.value).filter(Boolean)")
-            self.assertEqual(sorted({*choices, "1.0"}), self.KEPT)
+        choices = lambda name: page.eval_on_selector_all(  # noqa: E731
+            name + " option", "all => all.map(one => one.value).filter(Boolean)")
+        for prefix in ("which", "compare"):
+            found = {"1.0"}  # the head that is looked at
+            for layer in choices(f"#{prefix}-layer"):
+                page.select_option(f"#{prefix}-layer", layer)
+                found |= {f"{layer}.{head}" for head in choices(f"#{prefix}-head")}
+            self.assertEqual(sorted(found), self.KEPT)
+            page.evaluate("() => headwise.state.set({layer: 1, head: 0, compare: ''})")
 
     def test_arrow_keys_and_letters_pass_them_by(self):
         page = self.open("pruned_some")

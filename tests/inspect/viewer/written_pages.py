@@ -53,8 +53,9 @@ def options(folder, spec, layers, masks):
     np.save(folder / "separators.npy", separators[None])
     given = ["--query-tokens", folder / "query.txt", "--key-tokens", folder / "key.txt",
              "--separators", folder / "separators.npy", "--title", spec["title"],
-             "--lang", spec.get("lang", "en"), "--scale", repr(spec["scale"]),
-             "--query-start", str(spec["query_start"])]
+             "--lang", spec.get("lang", "en"), "--scale", repr(spec["scale"])]
+    if spec["query_start"]:  # it says that the keys are of the same sequence
+        given += ["--query-start", str(spec["query_start"])]
     if spec.get("softcap"):
         given += ["--softcap", str(spec["softcap"])]
     if not spec.get("elements", True):
@@ -120,12 +121,20 @@ def written_ragged(folder, write):
                            write)
 
 
+def written_cached(folder, write):
+    """Lq != Lkv, with a cache before the queries."""
+    spec = make_page.invented_spec(7, 40, 8, query_start=20, kind="self", title="Cached")
+    layers = page_cases.layers_of(7, 40, 8, 1, 2, 2, spec)
+    return page_cases.Case(folder, "written-cached", spec, layers,
+                           [make_page.causal_mask(7, 40, 20)], write)
+
+
 def written_cross(folder, write):
-    """Lq != Lkv, with a cache before the queries, opened in Korean."""
-    spec = make_page.invented_spec(7, 40, 8, query_start=20, lang="ko", title="Cross")
+    """Queries and keys of two sequences, opened in Korean."""
+    spec = make_page.invented_spec(7, 40, 8, lang="ko", title="Cross")
     layers = page_cases.layers_of(7, 40, 8, 1, 2, 2, spec)
     return page_cases.Case(folder, "written-cross", spec, layers,
-                           [make_page.causal_mask(7, 40, 20)], write)
+                           [make_page.full_mask(7, 40)], write)
 
 
 def written_middle(folder, write):
@@ -150,5 +159,5 @@ def written_wide(folder, write):
                            [make_page.full_mask(9, 1100)], write)
 
 
-ALL = [written_small, written_hostile, written_ragged, written_cross, written_middle,
-       written_long, written_wide]
+ALL = [written_small, written_hostile, written_ragged, written_cached, written_cross,
+       written_middle, written_long, written_wide]

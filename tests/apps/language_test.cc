@@ -1,61 +1,15 @@
-#include "words.h"
+#include "language.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace headwise::cli {
 namespace {
-
-bool has_hangul(std::string_view text) {
-  return std::ranges::any_of(text, [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte >= 0xEA && byte <= 0xED;
-  });
-}
-
-// The placeholders with their formats: "{}" counted as {fmt} numbers them.
-std::multiset<std::string> placeholders(std::string_view text) {
-  std::multiset<std::string> found;
-  int next = 0;
-  for (std::size_t at = text.find('{'); at != std::string_view::npos;
-       at = text.find('{', at + 1)) {
-    std::string inside(text.substr(at + 1, text.find('}', at) - at - 1));
-    if (inside.empty() || inside.front() == ':') {
-      inside.insert(0, std::to_string(next++));
-    }
-    found.insert(inside);
-  }
-  return found;
-}
-
-TEST(WordsTest, EveryKeyHasASentenceInBothLanguages) {
-  for (std::size_t n = 0; n < static_cast<std::size_t>(Word::count); ++n) {
-    const auto word = static_cast<Word>(n);
-    const std::string_view en = text_of(word, Language::en);
-    const std::string_view ko = text_of(word, Language::ko);
-    EXPECT_FALSE(en.empty()) << n;
-    EXPECT_FALSE(has_hangul(en)) << en;
-    // "scale = ...", "softcap = ..." are formulas and the same everywhere.
-    EXPECT_TRUE(has_hangul(ko) || word == Word::scale || word == Word::softcap)
-        << ko;
-  }
-}
-
-TEST(WordsTest, BothLanguagesTakeTheSameNumbersTheSameWay) {
-  for (std::size_t n = 0; n < static_cast<std::size_t>(Word::count); ++n) {
-    const auto word = static_cast<Word>(n);
-    EXPECT_EQ(placeholders(text_of(word, Language::en)),
-              placeholders(text_of(word, Language::ko)))
-        << text_of(word, Language::ko);
-  }
-}
 
 // Sets the variables of the locale, and puts the old ones back.
 class LanguageOfEnvironmentTest : public testing::Test {
@@ -104,6 +58,28 @@ TEST_F(LanguageOfEnvironmentTest, TheStrongerVariableWinsAndEmptyIsUnset) {
   EXPECT_EQ(language("en_US", "ko", "ko"), Language::en);
   EXPECT_EQ(language(nullptr, "ko", "en_US"), Language::ko);
   EXPECT_EQ(language("", "", "ko"), Language::ko);
+}
+
+TEST_F(LanguageOfEnvironmentTest, AnOptionWinsWhereverItStands) {
+  language("en_US", nullptr, nullptr);
+  using Arguments = std::vector<std::string>;
+  for (const Arguments& arguments :
+       {Arguments{"--lang", "ko", "info"},
+        {"info", "--lang", "ko"},
+        {"info", "--lang=ko"},
+        {"--lang", "en", "info", "--lang", "ko"}}) {
+    EXPECT_EQ(language_of(arguments), Language::ko) << arguments.front();
+  }
+  for (const Arguments& arguments : {Arguments{},
+                                     {"info"},
+                                     {"info", "--lang"},
+                                     {"info", "--lang", "xx"},
+                                     {"encode", "--", "--lang", "ko"}}) {
+    EXPECT_EQ(language_of(arguments), Language::en);
+  }
+  language("ko_KR", nullptr, nullptr);
+  EXPECT_EQ(language_of({"info", "--lang", "en"}), Language::en);
+  EXPECT_EQ(language_of({"info", "--lang", "xx"}), Language::ko);
 }
 
 }  // namespace

@@ -1,0 +1,301 @@
+#include "file_plan.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "interop/folder.h"
+#include "output.h"
+
+namespace headwise::cli {
+namespace {
+
+// Whether a folder that is read may use a file of this name.
+bool is_part_of_model(std::string_view name) {
+  constexpr auto kEndings = std::to_array<std::string_view>(
+      {".json", ".txt", ".safetensors", ".weight.npy", ".bias.npy"});
+  return std::ranges::any_of(kEndings, [&](std::string_view ending) {
+    return name.ends_with(ending);
+  });
+}
+
+// Those files, in the folder and in the folders in it. A folder that cannot be
+// read has none here; its reader says what is wrong.
+std::vector<std::string> parts_in(const std::string& folder, int depth) {
+  std::vector<std::string> parts;
+  const auto names = names_in_folder("", folder);
+  for (const std::string& name : names ? *names : std::set<std::string>()) {
+    const std::string path = path_in(folder, name);
+    if (is_part_of_model(name)) {
+      parts.push_back(path);
+    } else if (depth > 0 && check_folder("", path)) {
+      std::ranges::move(parts_in(path, depth - 1), std::back_inserter(parts));
+    }
+  }
+  return parts;
+}
+
+// "--out" or, where the path was given in other words, "--out ./o.npy"
+std::string named(std::string_view option, const std::string& given,
+                  const std::string& other) {
+  return given == other ? std::string(option)
+                        : fmt::format("{} {}", option, given);
+}
+
+// Of a folder that may have to be made.
+int why_not_made(const FilePlace& folder, bool parents) {
+  if (folder.error != 0 || folder.status) {
+    return folder.error;
+  }
+  return parents ? why_no_folder(folder.path) : why_not_writable(folder);
+}
+
+// The new folder is made beside the old one, whose files are then removed.
+int why_not_replaced(const FilePlace& folder) {
+  if (!folder.status) {
+    return 0;
+  }
+  const int error = why_no_folder(folder.path);
+  return error != 0 ? error : why_no_folder(folder_of(folder.path));
+}
+
+Failure cannot_write(std::string_view option, const std::string& path,
+                     int error) {
+  return {Exit::out_of_resources,
+          fmt::format("{} {}: {}", option, path, std::strerror(error))};
+}
+
+}  // namespace
+
+// ---- What there is. ----
+
+void FilePlan::input(std::string_view option, const std::string& path) {
+  if (path.empty()) {
+    return;
+  }
+  Entry entry{std::string(option), path,
+              path == "-" ? place_of_descriptor(STDIN_FILENO) : place_of(path)};
+  if (!entry.place.is_folder()) {
+    inputs_.push_back(std::move(entry));
+    return;
+  }
+  constexpr int kDepth = 1;  // of the folders that modules.json names
+  for (const std::string& part : parts_in(path, kDepth)) {
+    inputs_.push_back({entry.option, part, place_of(part)});
+  }
+  sources_.push_back(std::move(entry));
+}
+
+void FilePlan::output(std::string_view option, const std::string& path,
+                      bool parents) {
+  if (!path.empty()) {
+    outputs_.push_back({std::string(option), path, place_of(path), parents});
+  }
+}
+
+void FilePlan::outputs_in(std::string_view option, const std::string& folder,
+                          const std::vector<std::string>& names, bool parents) {
+  if (folder.empty()) {
+    return;
+  }
+  for (const std::string& name : names) {
+    output(option,
+           folder.ends_with('/') ? folder + name : path_in(folder, name));
+  }
+  folders_.push_back({std::string(option), folder, place_of(folder), parents});
+}
+
+void FilePlan::replaced_folder(std::string_view option, const std::string& path,
+                               bool parents) {
+  if (!path.empty()) {
+    replaced_.push_back({std::string(option), path, place_of(path), parents});
+  }
+}
+
+void FilePlan::printed(std::string_view option) {
+  printed_.push_back({std::string(option), "standard output",
+                      place_of_descriptor(STDOUT_FILENO)});
+}
+
+bool FilePlan::uses_standard_output() const {
+  return std::ranges::any_of(outputs_, [](const Entry& output) {
+    return is_standard_output(output.place);
+  });
+}
+
+Outcome FilePlan::print_summary(const Streams& streams,
+                                std::string_view text) const {
+  if (!uses_standard_output()) {
+    return print(streams.out, text);
+  }
+  streams.err << text << std::flush;
+  return {};
+}
+
+// ---- Files that are given twice. ----
+
+Outcome FilePlan::check() const {
+  for (const auto check : {&FilePlan::check_printed, &FilePlan::check_outputs,
+                           &FilePlan::check_inputs, &FilePlan::check_folders,
+                           &FilePlan::check_writable}) {
+    if (Outcome failed = (this->*check)()) {
+      return failed;
+    }
+  }
+  return {};
+}
+
+Outcome FilePlan::check_printed() const {
+  for (const Entry& printed : printed_) {
+    for (const Entry& output : outputs_) {
+      if (is_standard_output(output.place)) {
+        return usage(
+            fmt::format("{} {} is standard output, to which {} prints, "
+                        "expected a file",
+                        output.option, output.given, printed.option));
+      }
+    }
+    for (const Entry& input : inputs_) {
+      if (are_one_file(printed.place, input.place)) {
+        return usage(fmt::format(
+            "standard output is what {} {} reads, expected another file",
+            input.option, input.given));
+      }
+    }
+  }
+  return {};
+}
+
+Outcome FilePlan::check_outputs() const {
+  for (std::size_t n = 0; n < outputs_.size(); ++n) {
+    for (std::size_t m = 0; m < n; ++m) {
+      const Entry& a = outputs_[m];
+      const Entry& b = outputs_[n];
+      if (are_one_file(a.place, b.place)) {
+        return usage(
+            a.given == b.given
+                ? fmt::format("{} and {} name one file, {}, expected "
+                              "different ones",
+                              a.option, b.option, a.given)
+                : fmt::format("{} {} and {} {} name one file, expected "
+                              "different ones",
+                              a.option, a.given, b.option, b.given));
+      }
+    }
+  }
+  return {};
+}
+
+Outcome FilePlan::check_inputs() const {
+  for (const Entry& output : outputs_) {
+    for (const Entry& input : inputs_) {
+      if (are_one_file(output.place, input.place)) {
+        return usage(fmt::format(
+            "{} is {}, which {} reads, expected another file", output.option,
+            output.given, named(input.option, input.given, output.given)));
+      }
+    }
+    for (const Entry& source : sources_) {
+      const std::string& path = output.place.own_path;
+      if (lies_in(path, source.place.path) && is_part_of_model(path)) {
+        return usage(fmt::format(
+            "{} is {}, which would be a file of {} {}, expected one outside",
+            output.option, output.given, source.option, source.given));
+      }
+    }
+  }
+  return {};
+}
+
+// A folder that is replaced may hold nothing else that the command uses, nor
+// lie in what it reads.
+Outcome FilePlan::check_replaced(const Entry& folder) const {
+  const std::string& path = folder.place.path;
+  const auto expected = [&](const std::string& what) {
+    return usage(fmt::format("{} is {}, expected {}", folder.option,
+                             folder.given, what));
+  };
+  for (const Entry& source : sources_) {
+    if (are_one_file(folder.place, source.place)) {
+      return expected(fmt::format("another folder than {}'s", source.option));
+    }
+    if (lies_in(path, source.place.path)) {
+      return expected(
+          fmt::format("a folder outside {} {}", source.option, source.given));
+    }
+  }
+  for (const auto* const entries : {&sources_, &inputs_, &outputs_}) {
+    for (const Entry& entry : *entries) {
+      if (entry.option != folder.option &&
+          (lies_in(entry.place.path, path) ||
+           lies_in(entry.place.own_path, path))) {
+        return expected(
+            fmt::format("a folder without {} {}, for it is replaced",
+                        entry.option, entry.given));
+      }
+    }
+  }
+  const std::string here = canonical_path(".");
+  if (path == here || lies_in(here, path)) {
+    return expected("a folder that is not the current one, for it is replaced");
+  }
+  return {};
+}
+
+Outcome FilePlan::check_folders() const {
+  for (const Entry& folder : replaced_) {
+    if (Outcome failed = check_replaced(folder)) {
+      return failed;
+    }
+  }
+  for (const Entry& folder : folders_) {
+    for (const Entry& source : sources_) {
+      if (are_one_file(folder.place, source.place)) {
+        return usage(fmt::format("{} is {}, expected another folder than {}'s",
+                                 folder.option, folder.given, source.option));
+      }
+    }
+  }
+  return {};
+}
+
+// ---- Outputs that cannot be written. ----
+
+Outcome FilePlan::check_writable() const {
+  for (const auto* const folders : {&folders_, &replaced_}) {
+    for (const Entry& folder : *folders) {
+      if (const int error = why_not_made(folder.place, folder.parents);
+          error != 0) {
+        return cannot_write(folder.option, folder.given, error);
+      }
+    }
+  }
+  for (const Entry& output : outputs_) {
+    const bool waits_for_folder =
+        std::ranges::any_of(folders_, [&](const Entry& folder) {
+          return !folder.place.status && folder.option == output.option;
+        });
+    const bool is_new = !output.place.status && output.place.error == 0;
+    const int error = waits_for_folder ? 0
+                      : is_new && output.parents
+                          ? why_no_folder(folder_of(output.place.path))
+                          : why_not_writable(output.place);
+    if (error != 0) {
+      return cannot_write(output.option, output.given, error);
+    }
+  }
+  for (const Entry& folder : replaced_) {
+    if (const int error = why_not_replaced(folder.place); error != 0) {
+      return cannot_write(folder.option, folder.given, error);
+    }
+  }
+  return {};
+}
+
+}  // namespace headwise::cli

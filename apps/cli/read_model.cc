@@ -1,0 +1,27 @@
+#include "read_model.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "terminal_text.h"
+
+namespace headwise::cli {
+
+Result<SentenceEncoder> read_model(const std::string& folder, BertUse use) {
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0 && errno == ENOENT) {
+    return Error{
+        ErrorCode::io_error,
+        fmt::format("--model {}: {}; headwise downloads nothing: fetch the "
+                    "folder first, such as with huggingface-cli download "
+                    "OWNER/NAME --local-dir {}, or with git clone "
+                    "https://huggingface.co/OWNER/NAME",
+                    folder, std::strerror(ENOENT), shell_word(folder))};
+  }
+  return SentenceEncoder::read(folder, {.use = use});
+}
+
+}  // namespace headwise::cli

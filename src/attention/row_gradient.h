@@ -1,0 +1,35 @@
+// Which rows a loss depends on: the backward pass leaves out the others, so
+// that a padded query changes no gradient, whatever it holds.
+#pragma once
+
+#include <cstddef>
+
+#include "headwise/attention/backward.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+// Whether row i of head h of sequence b has a gradient other than 0: that of
+// its output, or of a returned attention weight of a key that it may attend to.
+template <class T>
+bool has_gradient(const AttentionSpec& spec, const BackwardInputsOf<T>& inputs,
+                  std::size_t b, std::size_t h, std::size_t i) {
+  const SequencePlace place = spec.shape.sequence(b);
+  for (std::size_t c = 0; c < spec.shape.Dv; ++c) {
+    if (inputs.d_output(place.batch, place.first_query + i, h, c) != 0) {
+      return true;
+    }
+  }
+  if (inputs.d_attn_weights.data() == nullptr) {
+    return false;
+  }
+  const std::size_t head = spec.attn_weights == AttnWeights::mean ? 0 : h;
+  for (std::size_t j = 0; j < place.Lkv; ++j) {
+    if (inputs.d_attn_weights(b, head, i, j) != 0 &&
+        spec.mask.may_attend(b, h, i, j)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,84 @@
+// Attention weights that the page computes from q, k and LSE:
+//
+//   s = scale q.k,  softcap c: c tanh(s / c),  ALiBi: s - slope |i + query_start - j|
+//   attention weight = exp(s - lse)         sums in binary64; masks are not its matter
+//
+// q and k are binary16. How far that takes a weight from the true one is bounded for each
+// pair from its own q and k.
+{
+  const HERE = 2 ** 21;  // multiplications; more of them are work for the worker
+
+  // Weights of queries [a, b), keys [c, d): {values, errors}. `head.query` and `head.key`
+  // begin with rows `firstQuery` and `firstKey`.
+  // Also runs in the worker, as text: it names nothing from outside.
+  function weightsOf(head, [fromQuery, toQuery, fromKey, toKey], withErrors) {
+    const PRODUCT = 2.01 * 2 ** -11;  // two roundings to binary16, as a part of the product
+    const SUBNORMAL = 2 ** -25;       // what a number below binary16's normal range loses
+    const FLOAT = 8 * 2 ** -24;       // some roundings of binary32: of the true weight itself
+    const {query, key, lse, dim, scale, softcap, alibi, start, firstQuery, firstKey} = head;
+    const columns = toKey - fromKey;
+    const values = new Float32Array((toQuery - fromQuery) * columns);
+    const errors = withErrors ? new Float32Array(values.length) : null;
+    for (let i = fromQuery, at = 0; i < toQuery; ++i) {
+      const rowLse = lse[i - firstQuery];
+      if (rowLse === -Infinity) {
+        at += columns;
+        continue;
+      }
+      for (let j = fromKey; j < toKey; ++j, ++at) {
+        let sum = 0;
+        let large = 0;  // of the products
+        let small = 0;  // of the elements
+        let a = (i - firstQuery) * dim;
+        let b = (j - firstKey) * dim;
+        for (let d = 0; d < dim; ++d, ++a, ++b) {
+          const product = query[a] * key[b];
+          sum += product;
+          if (withErrors) {
+            large += Math.abs(product);
+            small += Math.abs(query[a]) + Math.abs(key[b]);
+          }
+        }
+        let score = scale * sum;
+        if (softcap) score = softcap * Math.tanh(score / softcap);
+        if (alibi) score -= alibi * Math.abs(i + start - j);
+        values[at] = Math.exp(score - rowLse);
+        if (withErrors) {
+          const off = Math.abs(scale) * (PRODUCT * large + SUBNORMAL * small) +
+              FLOAT * (1 + Math.abs(score) + Math.abs(rowLse));
+          errors[at] = values[at] * Math.expm1(off);
+        }
+      }
+    }
+    return {values, errors};
+  }
+
+  // What the formula needs beside q, k and LSE.
+  function options(head) {
+    const {page} = headwise;
+    return {dim: page.head_dim, scale: page.scale, softcap: page.softcap,
+            alibi: head.alibi, start: page.query_start};
+  }
+
+  async function here(head, area) {
+    const {blocks, half, page} = headwise;
+    const [query, key, lse] = await Promise.all([
+      blocks.buffer(head.query), blocks.buffer(head.key), blocks.floats(head.lse)]);
+    const rows = (data, from, to) => half.widen(new Uint16Array(
+        data, 2 * page.head_dim * from, page.head_dim * (to - from)));
+    return weightsOf({
+      ...options(head), query: rows(query, area[0], area[1]), key: rows(key, area[2], area[3]),
+      lse: lse.subarray(area[0], area[1]), firstQuery: area[0], firstKey: area[2],
+    }, area, true);
+  }
+
+  // -> Promise of {values, errors} of a head that carries q, k and LSE.
+  function area(head, [fromQuery, toQuery, fromKey, toKey]) {
+    const work = (toQuery - fromQuery) * (toKey - fromKey) * headwise.page.head_dim;
+    const whole = [fromQuery, toQuery, fromKey, toKey];
+    return work <= HERE ? here(head, whole) :
+        headwise.tiles.compute(head, whole, {urgent: true, withErrors: true});
+  }
+
+  headwise.computed = {weightsOf, options, area};
+}

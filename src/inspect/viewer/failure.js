@@ -1,0 +1,48 @@
+// What goes wrong while the page is used: a line above the view, in the reader's language,
+// until it is closed.
+{
+  const {make} = headwise.dom;
+  const node = make('div', {id: 'failure', class: 'failure', role: 'alert', hidden: true});
+  let shown = null;  // the last failure
+
+  // An error that has words of its own: the key of a text, and what is filled in.
+  class Failure extends Error {
+    constructor(...words) {
+      super(words.join(' '));
+      this.words = words;
+    }
+  }
+
+  function close() {
+    shown = null;
+    draw();
+  }
+
+  const text = error => error instanceof Failure ? headwise.t(...error.words) :
+      headwise.t('failure.other', (error && error.message) || String(error));
+
+  function draw() {
+    node.hidden = shown === null;
+    headwise.dom.put(node, shown !== null && [make('span', {}, text(shown)), ' ',
+      make('button', {type: 'button', id: 'failure-close', onclick: close},
+          headwise.t('dialog.close'))]);
+  }
+
+  function tell(error) {
+    shown = error;
+    draw();
+  }
+
+  // Whatever nobody waited for ends here; what has no words stays on the console as well.
+  function watch() {
+    window.addEventListener('unhandledrejection', event => {
+      if (event.reason instanceof Failure) event.preventDefault();
+      tell(event.reason);
+    });
+    window.addEventListener('error', event => {
+      if (event.error) tell(event.error);
+    });
+  }
+
+  headwise.failure = {Failure, text, node, draw, watch};
+}

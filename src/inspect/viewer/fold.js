@@ -1,0 +1,17 @@
+// Controls that fold where the window is narrow, so that the picture comes first.
+{
+  const {make} = headwise.dom;
+  const NARROW = 760;       // pixels, as in viewer.css
+  const opened = new Set();  // ids; they stay open when the view is drawn again
+
+  headwise.narrow = () => document.documentElement.clientWidth <= NARROW;
+
+  // The controls themselves where there is room.
+  headwise.fold = (id, label, controls) => {
+    if (!headwise.narrow()) return controls;
+    return make('details', {
+      id, class: 'fold', open: opened.has(id),
+      ontoggle: ({target}) => { if (target.open) opened.add(id); else opened.delete(id); },
+    }, make('summary', {}, label), controls);
+  };
+}

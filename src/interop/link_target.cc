@@ -1,0 +1,53 @@
+#include "interop/link_target.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <climits>
+#include <cstddef>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "interop/folder.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+std::optional<int> descriptor_of(std::string_view path) {
+  for (const std::string_view folder : {"/proc/self/fd/", "/dev/fd/"}) {
+    if (path.starts_with(folder)) {
+      const std::string_view digits = path.substr(folder.size());
+      int number = 0;
+      const auto [end, error] =
+          std::from_chars(digits.data(), digits.data() + digits.size(), number);
+      if (error == std::errc() && end == digits.data() + digits.size()) {
+        return number;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<LinkTarget> follow_links(std::string path) {
+  constexpr int kMostLinks = 40;
+  for (int link = 0; link < kMostLinks; ++link) {
+    if (const auto descriptor = descriptor_of(path)) {
+      return LinkTarget{std::move(path), descriptor};
+    }
+    std::array<char, PATH_MAX> text{};
+    const ssize_t length = ::readlink(path.c_str(), text.data(), text.size());
+    if (length < 0) {
+      return LinkTarget{std::move(path)};
+    }
+    const std::string next(text.data(), static_cast<std::size_t>(length));
+    path = next.starts_with('/') ? std::string() : folder_of(path);
+    path += next;
+  }
+  return std::nullopt;
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,209 @@
+#include "interop/new_folder.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "interop/error_text.h"
+#include "interop/folder.h"
+#include "interop/keep_owner.h"
+#include "interop/leftovers.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr mode_t kAsTheUmaskSays = 0777;
+
+bool is_there(const std::string& path) {
+  return kind_of_entry(path) != EntryKind::nothing;
+}
+
+std::string old_name_of(const std::string& place) {
+  const std::string folder = folder_of(place);
+  return folder + ".headwise-old-" + place.substr(folder.size());
+}
+
+int rename_or_errno(const std::string& from, const std::string& to) {
+  return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+}
+
+// The names of all files below a folder, as "a/b".
+Status list_files(std::string_view operation, const std::string& folder,
+                  const std::string& within, std::vector<std::string>& files) {
+  const auto names = names_in_folder(operation, path_in(folder, within));
+  if (!names) {
+    return names.error();
+  }
+  for (const std::string& name : *names) {
+    const std::string below = within + name;
+    if (!check_folder_named_by_file(operation, path_in(folder, below))) {
+      files.push_back(below);
+    } else if (Status s = list_files(operation, folder, below + "/", files);
+               !s) {
+      return s;
+    }
+  }
+  return ok();
+}
+
+}  // namespace
+
+void recover_folder(const std::string& place) {
+  const std::string canonical = canonical_path(place);
+  const std::string old = old_name_of(canonical);
+  if (!is_there(old)) {
+    return;
+  }
+  if (is_there(canonical)) {
+    remove_folder(old);
+  } else {
+    rename_or_errno(old, canonical);
+  }
+}
+
+NewFolder::NewFolder(std::string_view operation, const std::string& place)
+    : subject_(std::string(operation) + ": " + place),
+      place_(canonical_path(place)),
+      shown_(place) {
+  while (shown_.size() > 1 && shown_.ends_with('/')) {
+    shown_.pop_back();
+  }
+}
+
+NewFolder::NewFolder(NewFolder&& other) noexcept
+    : subject_(std::move(other.subject_)),
+      place_(std::move(other.place_)),
+      shown_(std::move(other.shown_)),
+      path_(std::exchange(other.path_, {})),
+      lock_(std::move(other.lock_)) {}
+
+NewFolder::~NewFolder() {
+  if (!path_.empty()) {
+    remove_folder(path_);
+  }
+}
+
+Result<NewFolder> NewFolder::create(std::string_view operation,
+                                    const std::string& place) {
+  if (Status s = check_path(operation, place); !s) {
+    return s.error();
+  }
+  NewFolder made(operation, place);
+  if (const EntryKind kind = kind_of_entry(made.place_);
+      kind != EntryKind::nothing && kind != EntryKind::folder) {
+    return made.failed(ENOTDIR).error();
+  }
+  const std::string parent = folder_of(made.place_);
+  if (Status s = make_folder(operation, parent); !s) {
+    return s.error();
+  }
+  recover_folder(made.place_);
+  remove_leftovers(parent);
+  constexpr int kAttempts = 100;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const std::string name = temporary_name();
+    std::string path = parent + name;
+    if (name.empty() || ::mkdir(path.c_str(), kAsTheUmaskSays) != 0) {
+      if (!name.empty() && errno == EEXIST) {
+        continue;
+      }
+      return made.failed(errno).error();
+    }
+    made.path_ = std::move(path);
+    made.lock_ = Descriptor(::open(
+        made.path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (made.lock_.number() < 0) {
+      return made.failed(errno).error();
+    }
+    if (hold_temporary(made.lock_.number(), made.path_)) {
+      return made;
+    }
+    made.path_.clear();  // another process took it for a leftover
+  }
+  return made.failed(EAGAIN).error();
+}
+
+Error NewFolder::in_place(Error error) const {
+  for (std::size_t at = error.message.find(path_); at != std::string::npos;
+       at = error.message.find(path_, at + shown_.size())) {
+    error.message.replace(at, path_.size(), shown_);
+  }
+  return error;
+}
+
+Status NewFolder::failed(int error_number) const {
+  return io_error(subject_, error_number);
+}
+
+Status NewFolder::take_place(FolderExchange how) {
+  struct stat old {};
+  if (::lstat(place_.c_str(), &old) != 0) {
+    if (const int error = rename_or_errno(path_, place_); error != 0) {
+      return failed(error);
+    }
+    path_.clear();
+    return ok();
+  }
+  if (const int error = keep_owner(lock_.number(), old); error != 0) {
+    return failed(error);
+  }
+  return exchange(how);
+}
+
+Status NewFolder::exchange(FolderExchange how) {
+  if (how == FolderExchange::if_possible) {
+    if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, place_.c_str(),
+                    RENAME_EXCHANGE) == 0) {
+      remove_folder(std::exchange(path_, {}));  // the old one has the name now
+      return ok();
+    }
+    if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP) {
+      return failed(errno);
+    }
+  }
+  const std::string old = old_name_of(place_);
+  int error = rename_or_errno(place_, old);
+  if (error == 0 && (error = rename_or_errno(path_, place_)) != 0) {
+    rename_or_errno(old, place_);
+  }
+  if (error != 0) {
+    return failed(error);
+  }
+  path_.clear();
+  remove_folder(old);
+  return ok();
+}
+
+int NewFolder::move_one(const std::string& name) const {
+  return rename_or_errno(path_in(path_, name), path_in(place_, name));
+}
+
+Status NewFolder::move_files(const std::string& last) {
+  std::vector<std::string> files;
+  if (Status s = list_files(subject_, path_, "", files); !s) {
+    return s;
+  }
+  for (const std::string& name : files) {
+    if (name == last) {
+      continue;
+    }
+    const std::string inner = folder_of(name);
+    if (Status s = inner.empty()
+                       ? ok()
+                       : make_folder(subject_, path_in(place_, inner));
+        !s) {
+      return s;
+    }
+    if (const int error = move_one(name); error != 0) {
+      return failed(error);
+    }
+  }
+  const int error = move_one(last);
+  return error == 0 ? ok() : failed(error);
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,265 @@
+#include "models/tokenizer_json.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "headwise/models/vocabulary.h"
+#include "interop/error_text.h"
+#include "interop/nested_json_events.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+using Value = std::variant<bool, std::uint64_t, std::string>;
+
+// What must be so, for the tokenizer is not computed otherwise.
+struct Fixed {
+  std::string_view path;
+  Value value;
+  bool required = false;
+};
+const std::array<Fixed, 7>& fixed_values() {
+  static const std::array<Fixed, 7> values = {
+      Fixed{"model.type", std::string("WordPiece"), true},
+      Fixed{"model.unk_token", std::string("[UNK]")},
+      Fixed{"model.continuing_subword_prefix", std::string("##")},
+      Fixed{"model.max_input_chars_per_word", std::uint64_t{kLongestWord}},
+      Fixed{"normalizer.type", std::string("BertNormalizer"), true},
+      Fixed{"normalizer.clean_text", true},
+      Fixed{"pre_tokenizer.type", std::string("BertPreTokenizer"), true}};
+  return values;
+}
+
+constexpr std::string_view kLowercase = "normalizer.lowercase";
+constexpr std::string_view kStripAccents = "normalizer.strip_accents";
+constexpr std::string_view kChineseChars = "normalizer.handle_chinese_chars";
+
+constexpr auto kSpecialTokens = std::to_array<std::string_view>(
+    {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"});
+
+// "model.type" is the key `type` of the object `model`. Elements of arrays have
+// an empty name: "added_tokens..content".
+class TokenizerEvents : public NestedJsonEvents {
+ public:
+  std::map<std::string, Value, std::less<>> values;
+  std::vector<std::pair<std::uint64_t, std::string>> tokens;
+  std::vector<std::string> added;
+
+  bool null() override { return pass_over("null"); }
+  bool boolean(bool value) override {
+    return is_token() ? unexpected("a bool") : keep(value);
+  }
+  bool number_integer(std::int64_t /*value*/) override {
+    return pass_over("a negative number");
+  }
+  bool number_unsigned(std::uint64_t value) override {
+    if (is_token()) {
+      tokens.emplace_back(value, path_.back());
+      return true;
+    }
+    return keep(value);
+  }
+  bool number_float(double /*value*/, const std::string& /*text*/) override {
+    return pass_over("a number with a point");
+  }
+  bool string(std::string& value) override {
+    if (is_token()) {
+      return unexpected("a text");
+    }
+    if (path() == "added_tokens..content") {
+      added.push_back(std::move(value));
+      return true;
+    }
+    return keep(std::move(value));
+  }
+  bool start_object(std::size_t /*elements*/) override {
+    // A list of pairs is the vocabulary of another kind of model.
+    in_vocabulary_ = in_vocabulary_ || path() == "model.vocab";
+    return open_container("an object");
+  }
+  bool start_array(std::size_t /*elements*/) override {
+    return depth() == 0 ? unexpected("an array") : open_container("an array");
+  }
+  bool end_object() override { return close_container(); }
+  bool end_array() override { return close_container(); }
+  bool key(std::string& key) override {
+    path_.back() = key;
+    // The vocabulary finds a token that stands there twice, in less memory.
+    return is_token() || add_key(std::move(key));
+  }
+
+ private:
+  bool is_token() const { return in_vocabulary_ && path_.size() == 3; }
+  std::string path() const {
+    std::string joined;
+    for (const std::string& name : path_) {
+      joined += (joined.empty() ? "" : ".") + name;
+    }
+    return joined;
+  }
+  template <class T>
+  bool keep(T value) {
+    if (depth() == 0) {
+      return unexpected("a value by itself");
+    }
+    constexpr std::size_t kDepth = 2;  // of all that is wanted
+    if (path_.size() == kDepth) {
+      values.insert_or_assign(path(), Value(std::move(value)));
+    }
+    return true;
+  }
+  bool pass_over(std::string_view given) {
+    return depth() == 0 || is_token() ? unexpected(given) : true;
+  }
+  bool open_container(std::string_view given) {
+    if (is_token()) {
+      return unexpected(given);
+    }
+    path_.emplace_back();
+    return open();
+  }
+  bool close_container() {
+    path_.pop_back();
+    in_vocabulary_ = in_vocabulary_ && path_.size() > 2;
+    return close();
+  }
+  Place place() const override {
+    return is_token()
+               ? Place{"the id of token " + printable(path_.back()), "a number"}
+               : Place{"it", "an object"};
+  }
+
+  std::vector<std::string> path_;  // the key at each depth
+  bool in_vocabulary_ = false;
+};
+
+std::string shown(const Value& value) {
+  if (const bool* const flag = std::get_if<bool>(&value)) {
+    return *flag ? "true" : "false";
+  }
+  if (const auto* const number = std::get_if<std::uint64_t>(&value)) {
+    return std::to_string(*number);
+  }
+  return printable(std::get<std::string>(value));
+}
+
+Error unsupported(const std::string& subject, const std::string& what) {
+  return {ErrorCode::unsupported, subject + ": " + what};
+}
+
+Status check_kind(const TokenizerEvents& events, const std::string& subject) {
+  for (const Fixed& fixed : fixed_values()) {
+    const auto found = events.values.find(fixed.path);
+    if (found == events.values.end()) {
+      if (fixed.required) {
+        return unsupported(subject, "it has no " + std::string(fixed.path) +
+                                        ", expected " + shown(fixed.value));
+      }
+    } else if (found->second != fixed.value) {
+      return unsupported(subject, std::string(fixed.path) + " is " +
+                                      shown(found->second) + ", expected " +
+                                      shown(fixed.value));
+    }
+  }
+  for (const std::string& token : events.added) {
+    if (std::ranges::find(kSpecialTokens, token) == kSpecialTokens.end()) {
+      return unsupported(subject, "added_tokens has " + printable(token) +
+                                      ", expected only [PAD], [UNK], [CLS], "
+                                      "[SEP] and [MASK]");
+    }
+  }
+  return ok();
+}
+
+// Nothing where the key is not there, or null.
+Result<std::optional<bool>> flag_of(const TokenizerEvents& events,
+                                    std::string_view path,
+                                    const std::string& subject) {
+  const auto found = events.values.find(path);
+  if (found == events.values.end()) {
+    return std::optional<bool>();
+  }
+  if (const bool* const flag = std::get_if<bool>(&found->second)) {
+    return std::optional(*flag);
+  }
+  return Error{ErrorCode::bad_data, subject + ": " + std::string(path) +
+                                        " is " + shown(found->second) +
+                                        ", expected true or false"};
+}
+
+Result<WordPieceOptions> options_of(const TokenizerEvents& events,
+                                    const std::string& subject) {
+  const auto lowercase = flag_of(events, kLowercase, subject);
+  const auto strip_accents = flag_of(events, kStripAccents, subject);
+  const auto chinese = flag_of(events, kChineseChars, subject);
+  for (const auto* flag : {&lowercase, &strip_accents, &chinese}) {
+    if (!*flag) {
+      return flag->error();
+    }
+  }
+  WordPieceOptions options;
+  options.do_lower_case = lowercase->value_or(options.do_lower_case);
+  options.strip_accents = *strip_accents;
+  options.tokenize_chinese_chars =
+      chinese->value_or(options.tokenize_chinese_chars);
+  return options;
+}
+
+Result<std::string> vocabulary_of(TokenizerEvents& events,
+                                  const std::string& subject) {
+  const auto bad = [&](const std::string& what) {
+    return Error{ErrorCode::bad_data, subject + ": " + what};
+  };
+  std::ranges::sort(events.tokens);
+  std::string text;
+  for (std::size_t n = 0; n < events.tokens.size(); ++n) {
+    const auto& [id, token] = events.tokens[n];
+    if (id != n) {
+      return bad("model.vocab has the id " + std::to_string(id) + " for " +
+                 printable(token) + ", expected " + std::to_string(n));
+    }
+    if (token.empty() || token.size() > kLongestToken ||
+        token.find_first_of("\r\n") != std::string::npos) {
+      return bad("the token of id " + std::to_string(n) + " is \"" +
+                 printable(token) + "\", expected 1 to " +
+                 std::to_string(kLongestToken) + " bytes without a line end");
+    }
+    text += token + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+bool is_tokenizer_json(std::string_view path) {
+  return path.ends_with(".json");
+}
+
+Result<TokenizerJson> parse_tokenizer_json(std::string_view text,
+                                           const std::string& subject) {
+  TokenizerEvents events;
+  if (Status s = read_json(text, events, subject, "it"); !s) {
+    return s.error();
+  }
+  if (Status s = check_kind(events, subject); !s) {
+    return s.error();
+  }
+  const auto options = options_of(events, subject);
+  if (!options) {
+    return options.error();
+  }
+  auto vocabulary = vocabulary_of(events, subject);
+  if (!vocabulary) {
+    return vocabulary.error();
+  }
+  return TokenizerJson{*options, *std::move(vocabulary)};
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,206 @@
+// An output in the memory of another tensor is an error, and nothing was
+// written; views that interleave are not.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "attention/attention_call.h"
+#include "attention/backward_call.h"
+#include "headwise/attention/plan.h"
+#include "headwise/attention/statistics.h"
+#include "headwise/steps/scores.h"
+#include "headwise/steps/softmax.h"
+#include "headwise/steps/weigh.h"
+
+namespace headwise {
+namespace {
+
+using testing_support::attend;
+using testing_support::clone;
+using testing_support::differentiate;
+using testing_support::filled;
+using testing_support::Gradients;
+using testing_support::gradients_for;
+using testing_support::Inputs;
+using testing_support::outputs_for;
+using testing_support::random_inputs;
+using testing_support::random_upstream;
+using testing_support::same_bits;
+using testing_support::uniform;
+using testing_support::view_of;
+
+constexpr AttentionShape kShape = {
+    .B = 2, .Hq = 2, .Hkv = 2, .Lq = 5, .Lkv = 5, .D = 4, .Dv = 4};
+
+std::string in_memory(std::string_view operation, std::string_view output,
+                      std::string_view of) {
+  return std::string(operation) + ": " + std::string(output) +
+         " is in the memory of " + std::string(of) +
+         ", expected memory of its own";
+}
+
+void expect_refused(const Status& s, const std::string& message) {
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(s.error().message, message);
+}
+
+TEST(OverlapTest, OfTheOutputAndAnInputIsAnError) {
+  const Inputs<float> clean = random_inputs(kShape, 1);
+  for (const auto& [name, part] : {std::pair("query", &Inputs<float>::query),
+                                   {"key", &Inputs<float>::key},
+                                   {"value", &Inputs<float>::value}}) {
+    Inputs<float> in = clone(clean);
+    const std::string message = in_memory("attention", "output", name);
+    const auto q = view_of(in.query);
+    const auto k = view_of(in.key);
+    const auto v = view_of(in.value);
+    const auto output = (in.*part).view();
+    expect_refused(attention(q, k, v, output), message);
+    expect_refused(
+        AttentionPlan::create(kShape, {}).value().run(q, k, v, {output}),
+        message);
+    expect_refused(reference_attention<float>(q, k, v, {output}), message);
+    const auto statistics =
+        attention_statistics(q, k, v, {output}, {.statistics = {.rows = true}});
+    ASSERT_FALSE(statistics);
+    EXPECT_EQ(statistics.error().message, message);
+    EXPECT_TRUE(same_bits(in.*part, clean.*part));
+  }
+}
+
+TEST(OverlapTest, OfTwoOutputsIsAnError) {
+  const Inputs<float> in = random_inputs(kShape, 2);
+  auto out = outputs_for(in, AttnWeights::per_head);
+  AttentionOutputs outputs = out.views();
+  outputs.lse = {out.output.data() + 79, {2, 2, 5}};
+  expect_refused(
+      attention(in.query.view(), in.key.view(), in.value.view(), outputs, {}),
+      in_memory("attention", "lse", "output"));
+  // Not written, so nobody's.
+  outputs.lse = out.lse.view();
+  outputs.attn_weights = {out.output.data(), {2, 2, 5, 5}};
+  EXPECT_TRUE(
+      attention(in.query.view(), in.key.view(), in.value.view(), outputs, {}));
+}
+
+TEST(OverlapTest, OfAnOutputAndATermOfTheScoresIsAnError) {
+  const Inputs<float> in = random_inputs(kShape, 3);
+  auto out = outputs_for(in, AttnWeights::none);
+  AttentionOptions options;
+  options.bias = dense(TensorView<const float, 2>(out.output.data(), {5, 5}),
+                       {Axis::Lq, Axis::Lkv});
+  expect_refused(attention(in.query.view(), in.key.view(), in.value.view(),
+                           out.output.view(), options),
+                 in_memory("attention", "output", "bias"));
+  options = {};
+  options.alibi = {out.lse.data(), {2}};
+  expect_refused(attention(in.query.view(), in.key.view(), in.value.view(),
+                           out.views(), options),
+                 in_memory("attention", "lse", "alibi"));
+}
+
+TEST(OverlapTest, OfARepeatedOutputIsAnError) {
+  const Inputs<float> in = random_inputs(kShape, 4);
+  auto out = outputs_for(in, AttnWeights::none);
+  const TensorView<float, 4> repeated(out.output.data(), {2, 5, 2, 4},
+                                      {0, 8, 4, 1});
+  expect_refused(
+      attention(in.query.view(), in.key.view(), in.value.view(), repeated),
+      "attention: output is a view whose elements share memory, expected an "
+      "element of memory for each");
+}
+
+// Query, key, value and output are (B, L, 4, H, D), as one projection gives
+// them.
+TEST(OverlapTest, TensorsOfOneProjectionDoNot) {
+  const Inputs<float> apart = random_inputs(kShape, 5);
+  auto memory = filled<float, 1>({2 * 5 * 4 * 8}, 42);
+  const auto part = [&](std::ptrdiff_t n) {
+    return TensorView<float, 4>(memory.data() + n * 8, {2, 5, 2, 4},
+                                {160, 32, 4, 1});
+  };
+  for (std::size_t n = 0; n < apart.query.size(); ++n) {
+    const std::size_t row = n / 8;
+    memory(row * 32 + n % 8) = apart.query.data()[n];
+    memory(row * 32 + 8 + n % 8) = apart.key.data()[n];
+    memory(row * 32 + 16 + n % 8) = apart.value.data()[n];
+  }
+  ASSERT_TRUE(attention(part(0), part(1), part(2), part(3)));
+  const auto want = attend(apart);
+  for (std::size_t n = 0; n < apart.query.size(); ++n) {
+    EXPECT_EQ(memory(n / 8 * 32 + 24 + n % 8), want.output.data()[n]);
+  }
+}
+
+TEST(OverlapTest, OfAGradientAndAnotherTensorIsAnError) {
+  Inputs<float> in = random_inputs(kShape, 6);
+  const auto upstream = random_upstream(in, {}, 7);
+  const auto out = attend(in);
+  const auto rows = filled<float, 4>({2, 2, 5, 2}, 1);
+  Gradients<float> gradients = gradients_for(in, {});
+  const BackwardInputs inputs = {in.query.view(), in.key.view(),
+                                 in.value.view(), view_of(out.output),
+                                 view_of(rows),   upstream.d_output.view()};
+  const auto refused = [&](const AttentionGradients& wanted,
+                           const std::string& message) {
+    expect_refused(attention_backward(inputs, wanted), message);
+    expect_refused(reference_attention_backward<float>(inputs, wanted),
+                   message);
+    EXPECT_EQ(gradients.query(0, 0, 0, 0), 42);
+  };
+  refused({.query = gradients.query.view(), .key = gradients.query.view()},
+          in_memory("attention_backward", "the gradient of key",
+                    "the gradient of query"));
+  refused({.query = gradients.query.view(), .value = in.value.view()},
+          in_memory("attention_backward", "the gradient of value", "value"));
+}
+
+// Each step that writes what its caller gave it.
+TEST(OverlapTest, OfAStepsOutputAndItsInputIsAnError) {
+  const Executor& executor = Executor::default_executor();
+  auto heads = uniform<4>({2, 5, 2, 5}, 8);
+  const TensorView<const float, 4> in = heads.view();
+  const TensorView<float, 4> later(heads.data() + 3, {2, 2, 5, 4});
+  const TensorView<const float, 4> short_rows(heads.data(), {2, 2, 5, 4});
+  auto lse = filled<float, 3>({2, 2, 5}, 0);
+  const BoundMask all =
+      BoundMask::bind({}, kShape, QueryStart(0), "test").value();
+  const BoundDropout dropout =
+      BoundDropout::bind({}, kShape, QueryStart(0), "test").value();
+  const auto slopes = filled<float, 1>({2}, 1);
+  const BoundAlibi alibi =
+      BoundAlibi::bind(slopes.view(), kShape, QueryStart(0), "test").value();
+  const auto bias_of_all = filled<float, 2>({5, 5}, 1);
+  const BoundBias bias =
+      BoundBias::bind(dense(view_of(bias_of_all), {Axis::Lq, Axis::Lkv}),
+                      kShape, "test")
+          .value();
+  const std::vector<std::pair<std::string, Status>> cases = {
+      {"scores", scores(in, {in, {}}, 1, heads.view(), executor)},
+      {"additive_scores", additive_scores(in, {in, {}}, {heads.data(), {2, 5}},
+                                          heads.view(), executor)},
+      {"apply_softcap", apply_softcap(short_rows, 1, later, executor)},
+      {"add_bias", add_bias(short_rows, bias, later, executor)},
+      {"add_alibi", add_alibi(short_rows, alibi, later, executor)},
+      {"apply_mask", apply_mask(short_rows, all, later)},
+      {"softmax",
+       softmax(in, EmptyRow::zero, heads.view(), lse.view(), executor)},
+      {"apply_dropout", apply_dropout(short_rows, dropout, later)},
+      {"weigh", weigh(in, {in, {}}, all, lse.view(), EmptyRow::zero,
+                      heads.view(), executor)},
+      {"average_heads", average_heads(in, {heads.data(), {2, 1, 2, 5}})}};
+  for (const auto& [name, status] : cases) {
+    ASSERT_FALSE(status) << name;
+    EXPECT_EQ(status.error().code, ErrorCode::invalid_argument) << name;
+    EXPECT_THAT(status.error().message,
+                testing::AllOf(testing::StartsWith(name + ": "),
+                               testing::HasSubstr("is in the memory of")));
+  }
+}
+
+}  // namespace
+}  // namespace headwise
