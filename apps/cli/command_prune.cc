@@ -41,13 +41,12 @@ constexpr std::string_view kExamples =
       --curve curve.svg --random 10)";
 
 constexpr std::string_view kFooter =
-    R"(The heads go in the order of the scores (headwise importance). DIR becomes a
-model folder that every headwise command takes; other programs, transformers
-among them, need --export full-size.
-What a head added to every output whatever it attended to goes into the output
-bias. Accuracy is that of the model's classifier (headwise train --model) on
---data; texts without labels tell how far the embeddings move. An interrupted
---max-drop or --curve is gone on with by the same command.)";
+    R"(Heads are removed in the order of their scores (headwise importance). Every
+headwise command takes DIR as a model; transformers and other programs need
+--export full-size. The constant part of a removed head's output goes into the
+output bias. Accuracy is that of the model's classifier (headwise train --model)
+on --data; for texts without labels the report says how far the embeddings move.
+To resume an interrupted --max-drop or --curve, run the same command again.)";
 
 // ---- How many. ----
 

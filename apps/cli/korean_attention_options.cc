@@ -44,10 +44,6 @@ constexpr auto kTexts = std::to_array<Translation>({
      "(H): 점수에서 기울기 * 거리를 뺍니다. auto: 표준 기울기"},
     {"(H, D): w of --scoring additive, D being the size of the hidden layer",
      "(H, D): --scoring additive의 w. D는 은닉층의 크기입니다"},
-    {"a built-in job (default the first): self-attention, masked, "
-     "encoder-decoder, single-head, unbatched, valid-lengths",
-     "내장 예제(기본값: 첫째): self-attention, masked, encoder-decoder, "
-     "single-head, unbatched, valid-lengths"},
     {"a built-in job, listed below (default: the first)",
      "내장 예제. 아래 목록 참고(기본값: 첫째)"},
     {"a folder of BERT's family: config.json, vocab.txt, model.safetensors",
@@ -57,7 +53,10 @@ constexpr auto kTexts = std::to_array<Translation>({
      "BERT 계열 모델 폴더(config.json, vocab.txt, model.safetensors). 그중 "
      "--layer 레이어를 보여 줍니다"},
     {"a picture of all heads, or of --head", "모든 헤드 또는 --head의 그림"},
-    {"and open it", "저장한 페이지를 엽니다"},
+    {"cut longer texts, at most at the model's positions (default: the limit "
+     "that its folder sets)",
+     "텍스트의 최대 토큰 수. 넘으면 자릅니다(기본값: 모델 폴더의 설정, 최대: "
+     "모델의 위치 수)"},
     {"dense: true or 1 = may attend, 0 = masked",
      "전체 마스크: true 또는 1 = 어텐션 가능, 0 = 마스킹"},
     {"draw every head of one sequence as heat maps",
@@ -68,7 +67,6 @@ constexpr auto kTexts = std::to_array<Translation>({
      "q.k에 곱할 스케일(기본값 1/sqrt(D))"},
     {"floats added to the scores; -inf masks",
      "점수에 더할 실수. -inf면 마스킹"},
-    {"heads (default 8)", "헤드 수(기본값 8)"},
     {"heads (default 8; of --params: what the file says)",
      "헤드 수(기본값 8, --params를 주면 파일의 값)"},
     {"heads of keys and values (default: --num-heads)",

@@ -17,9 +17,29 @@ constexpr auto kTexts = std::to_array<Translation>({
      "축: B 시퀀스, Hq = H 쿼리 헤드, Hkv 키와 밸류의 헤드, Lq 쿼리, "
      "Lkv\n키(--offsets를 쓰면 가장 긴 시퀀스 기준), D 헤드의 크기, Dv 밸류 "
      "헤드의 크기, E\n토큰 벡터의 크기. B가 없으면 시퀀스 하나입니다."},
+    {"Built-in jobs (--example NAME):\n  self-attention   10 token sequences "
+     "of 1 to 20 tokens, 8 heads\n  masked           5 token sequences, "
+     "padding and causal masks, 2 heads\n  encoder-decoder  5 target sequences "
+     "attend to 5 source sequences\n  single-head      vectors, 1 head, no "
+     "batch, no output projection\n  unbatched        vectors, 8 heads, no "
+     "batch\n  valid-lengths    vectors, 5 heads, keys beyond each length "
+     "hidden",
+     "내장 예제(--example NAME):\n  self-attention   토큰 1~20개짜리 시퀀스 "
+     "10개, 헤드 8개\n  masked           토큰 시퀀스 5개, 패딩 마스크와 인과 "
+     "마스크, 헤드 2개\n  encoder-decoder  타깃 시퀀스 5개가 소스 시퀀스 5개에 "
+     "어텐션을 적용합니다\n  single-head      벡터, 헤드 1개, 배치 없음, 출력 "
+     "투영 없음\n  unbatched        벡터, 헤드 8개, 배치 없음\n  valid-lengths "
+     "   벡터, 헤드 5개, 유효 길이를 넘는 키는 가립니다"},
     {"Choice", "선택"},
     {"Display program version information and exit", "버전을 출력합니다"},
     {"Dropout", "드롭아웃"},
+    {"Each line of FILE is one text. Each line of the result has the label, "
+     "its\nprobability and the text, separated by tabs, in the order of FILE. "
+     "Train DIR\nwith: headwise train --model MODEL --data examples.tsv --out "
+     "DIR",
+     "FILE은 한 줄에 텍스트 하나입니다. 결과의 각 줄은 레이블, 확률, 텍스트를 "
+     "탭으로\n구분하며 FILE의 순서와 같습니다. DIR은 이렇게 "
+     "학습합니다:\nheadwise train --model MODEL --data examples.tsv --out DIR"},
     {"Elements keep their type and are moved, never computed: there and back "
      "again is\nthe same bit for bit. Tensors that belong to no attention "
      "layer are carried over\nas they are, as is the metadata from "
@@ -52,6 +72,20 @@ constexpr auto kTexts = std::to_array<Translation>({
      "2019)\n  random      비교용 무작위 점수\n중단된 실행은 같은 명령을 다시 "
      "실행하면 이어집니다."},
     {"Gradients", "그래디언트"},
+    {"Heads are removed in the order of their scores (headwise importance). "
+     "Every\nheadwise command takes DIR as a model; transformers and other "
+     "programs need\n--export full-size. The constant part of a removed head's "
+     "output goes into the\noutput bias. Accuracy is that of the model's "
+     "classifier (headwise train --model)\non --data; for texts without labels "
+     "the report says how far the embeddings move.\nTo resume an interrupted "
+     "--max-drop or --curve, run the same command again.",
+     "점수(headwise importance)가 낮은 헤드부터 제거합니다. DIR은 모든 "
+     "headwise 명령에\n쓸 수 있는 모델 폴더입니다. transformers 등 다른 "
+     "프로그램에서 쓰려면\n--export full-size를 주세요. 제거한 헤드의 출력에서 "
+     "상수 부분은 출력 바이어스에\n합칩니다. 정확도는 --data에서 모델의 "
+     "분류기(headwise train --model)로 측정하며,\n레이블이 없는 텍스트로는 "
+     "임베딩이 얼마나 움직이는지를 측정합니다. 중단된\n--max-drop과 --curve는 "
+     "같은 명령을 다시 실행하면 이어집니다."},
     {"How many", "제거할 개수"},
     {"Input", "입력"},
     {"Layer", "레이어"},
@@ -61,12 +95,14 @@ constexpr auto kTexts = std::to_array<Translation>({
      "entropy    -sum w ln w, in nats: 0 for one key, ln n for n alike\n  "
      "distance   how many keys away, by attention weight\n  largest    the "
      "largest attention weight\n  first, previous, self, next, separator   the "
-     "share of that key",
+     "share of that key\nCross-attention has no distance, previous, self and "
+     "next.",
      "볼 수 있는 키가 있는 쿼리에 대한 평균이며, 비율은 0에서 1 사이입니다.\n  "
      "entropy    -sum w ln w (nat): 키 하나에 집중하면 0, n개에 고르면 ln n\n  "
      "distance   어텐션 가중치로 평균한, 키까지의 거리(토큰 수)\n  largest    "
      "가장 큰 어텐션 가중치\n  first, previous, self, next, separator   그 "
-     "키가 받는 비율"},
+     "키가 받는 비율\n크로스 어텐션에는 distance, previous, self, next가 "
+     "없습니다."},
     {"Multi-head attention, every step and every head visible.",
      "모든 단계와 모든 헤드를 볼 수 있는 멀티 헤드 어텐션."},
     {"OPTIONS", "옵션"},
@@ -81,20 +117,6 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"Scores", "점수"},
     {"Subcommands", "명령"},
     {"Tensors", "텐서"},
-    {"The heads go in the order of the scores (headwise importance). DIR "
-     "becomes a\nmodel's folder as any other: headwise encode, view, train, "
-     "importance take it.\nWhat a head added to every output whatever it "
-     "attended to goes into the output\nbias. Accuracy is that of the model's "
-     "classifier (headwise train --model) on\n--data; texts without labels "
-     "tell how far the embeddings move. An interrupted\n--max-drop or --curve "
-     "is gone on with by the same command.",
-     "점수(headwise importance)가 낮은 헤드부터 제거합니다. DIR은 다른 모델 "
-     "폴더와\n똑같이 headwise encode, view, train, importance에 쓸 수 "
-     "있습니다. 헤드가\n어텐션과 상관없이 모든 출력에 더하던 값은 출력 "
-     "바이어스에 합칩니다. 정확도는\n--data에서 모델의 분류기(headwise train "
-     "--model)로 측정하며, 레이블이 없는\n텍스트로는 임베딩이 얼마나 "
-     "움직이는지를 측정합니다. 중단된 --max-drop과\n--curve는 같은 명령을 다시 "
-     "실행하면 이어집니다."},
     {"Usage", "사용법"},
     {"after", "제거 후"},
     {"attention on your own tensors (.npy)",

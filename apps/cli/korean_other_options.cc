@@ -58,8 +58,6 @@ constexpr auto kTexts = std::to_array<Translation>({
      "config.json has them",
      "쿼리 헤드 수. OUT의 모양에 필요하지만 IN에도 config.json에도 없을 때 "
      "줍니다"},
-    {"heads of queries, where OUT's shapes say them and IN's do not",
-     "쿼리 헤드 수. OUT의 모양에는 있고 IN의 모양에는 없을 때 줍니다"},
     {"leave out the tensors of no attention layer",
      "어텐션 레이어가 아닌 텐서를 뺍니다"},
     {"leave the output bias as it is", "출력 바이어스를 바꾸지 않습니다"},

@@ -57,7 +57,7 @@ TEST(TranslationTest, NoOptionIsTranslatedThatIsGone) {
 TEST(TranslationTest, HelpSpeaksTheLanguageOfTheRun) {
   const auto help_of = [](const char* command) {
     Command chosen;
-    return HeadwiseProgram(chosen).parse({command, "--help"}).text.value();
+    return HeadwiseProgram(chosen).parse({command, "--help-all"}).text.value();
   };
   EXPECT_FALSE(has_hangul(help_of("explain")));
   const InKorean korean;
