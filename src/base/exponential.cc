@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace headwise::inline HEADWISE_ABI {
+namespace headwise::internal::inline HEADWISE_ABI {
 
 double exponential(double x) {
   constexpr double kLog2E = 0x1.71547652b82fep+0;
@@ -26,4 +26,4 @@ double exponential(double x) {
   return series * std::bit_cast<double>((kBias - halvings) << kMantissaBits);
 }
 
-}  // namespace headwise::inline HEADWISE_ABI
+}  // namespace headwise::internal::inline HEADWISE_ABI

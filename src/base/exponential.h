@@ -4,10 +4,19 @@
 
 #include "headwise/version.h"
 
-namespace headwise::inline HEADWISE_ABI {
+// headwise::io calls it, too.
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
 // e^x for x <= 0, +0 below -708; NaN gives NaN. The relative error is at most
 // 5e-16.
 double exponential(double x);
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::exponential;
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -99,7 +99,8 @@ class Page(ViewTest):
                     "9", "--out", "page.html")
         formulas = {step["step"]: step["formula"] for step in self.page()["trace"]}
         self.assertIn("tanh(scores / softcap)", formulas["capped_scores"])
-        self.assertIn("masked_scores = capped_scores if mask", formulas["masked_scores"])
+        self.assertEqual(formulas["masked_scores"],
+                         "masked_scores = capped_scores if causal_mask else -inf")
         self.assertIn("softmax(masked_scores[", formulas["attn_weights"])
 
     def test_elements_can_be_left_out(self):

@@ -142,7 +142,7 @@ TEST(AccuracyCurveSvgTest, NoAxisGoesBeyondAllOrNothing) {
     const double middle = (low + high) / 2;
     given.series.points = {{0, middle, low, high}, {8, middle, low, high}};
     given.random.points = {{0, middle, low, high}};
-    const std::string svg = accuracy_curve_svg(given);
+    const std::string svg = accuracy_curve_svg(given).value();
     EXPECT_EQ(bad_xml(svg), "");
     const std::vector<double> lines = accuracy_lines(svg);
     ASSERT_GE(lines.size(), 2u) << low << " " << high;

@@ -239,6 +239,8 @@ TEST(OutOfMemoryTest, EveryAllocationOfAStepMayFail) {
 }
 
 TEST(OutOfMemoryTest, EveryAllocationOfAMessageMayFail) {
+  // The default argument of several calls, made while there is memory.
+  EXPECT_GT(Executor::default_executor().threads(), 0u);
   const AttentionShape shape = {
       .B = 2, .Hq = 2, .Hkv = 2, .Lq = 3, .Lkv = 3, .D = 4, .Dv = 4};
   const auto x = uniform<4>({2, 3, 2, 4}, 2);
@@ -257,31 +259,39 @@ TEST(OutOfMemoryTest, EveryAllocationOfAMessageMayFail) {
       Embedding::create({.vocab_size = 9, .embed_dim = 4}, Seed{1}).value();
   const auto logits = uniform<2>({3, 4}, 5);
   const auto targets = tensor_of<std::int64_t, 1>({3}, {0, 1, 99});
-  const AttentionOptions beyond = {.mask = key_lengths(lengths.view())};
+  const AttentionOptions plain = {.executor = &alone()};
+  const AttentionOptions beyond = {.mask = key_lengths(lengths.view()),
+                                   .executor = &alone()};
   const std::vector<NamedCall> calls = {
       {"shape",
        [&] {
-         return attention(v, v, {x.data(), {2, 3, 1, 4}}, y.view());
+         return attention(v, v, {x.data(), {2, 3, 1, 4}}, y.view(), plain);
        }},
       {"options",
-       [&] { return attention(v, v, v, y.view(), {.softcap = -1}); }},
+       [&] {
+         return attention(v, v, v, y.view(),
+                          {.softcap = -1, .executor = &alone()});
+       }},
       {"mask", [&] { return attention(v, v, v, y.view(), beyond); }},
       {"slopes",
        [&] {
-         return attention(v, v, v, y.view(), {.alibi = nan_slopes.view()});
+         return attention(v, v, v, y.view(),
+                          {.alibi = nan_slopes.view(), .executor = &alone()});
        }},
       {"offsets",
        [&] {
-         return attention(v, v, v, y.view(), {.offsets = offsets.view()});
+         return attention(v, v, v, y.view(),
+                          {.offsets = offsets.view(), .executor = &alone()});
        }},
-      {"overlap", [&] { return attention(v, v, view_of(y), y.view()); }},
+      {"overlap", [&] { return attention(v, v, view_of(y), y.view(), plain); }},
       {"backward",
        [&] {
-         return attention_backward({v, v, v, v, v, v}, {});
+         return attention_backward({v, v, v, v, v, v}, {}, plain);
        }},
       {"plan",
        [&] {
-         return as_status(AttentionPlan::create(shape, {.scale = kNaN}));
+         return as_status(AttentionPlan::create(
+             shape, {.scale = kNaN, .executor = &alone()}));
        }},
       {"layer_norm",
        [&] { return layer_norm(flat.view(), norm, flat.view()); }},
