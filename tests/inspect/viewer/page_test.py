@@ -740,11 +740,11 @@ class Layout(PageCase):
         self.assertLess(self.box(page, "#cells")["y"], 560)
         self.assertFalse(page.is_visible("#zoom"))
         page.click("#fold-head summary")
-        page.select_option("#compare-layer", "1")  # it stays open
-        self.assertTrue(page.is_visible("#compare-head"))
+        page.select_option("#compare-layer", "1")
+        page.wait_for_selector("#compare-head", state="visible")  # it stays open
         page.click("#fold-settings summary")
         page.select_option("#theme", "dark")
-        self.assertTrue(page.is_visible("#theme"))
+        page.wait_for_selector("#theme", state="visible")
         self.assertEqual(serious(page), [])
         self.keys(page, "Escape", "g", "]")
         self.go(page, "#view=head&layer=0&head=0")
