@@ -251,7 +251,7 @@ std::string unknown_command_text(const CLI::App& app, const std::string& name) {
                      did_you_mean(closest(name, command_names(app))));
 }
 
-// The first argument where it stands for a command that is not there, else
+// The first argument if it names a command that does not exist, else
 // null. CLI11 would print the program's help where --help follows it.
 const std::string* unknown_command(const CLI::App& app,
                                    const std::vector<std::string>& arguments) {

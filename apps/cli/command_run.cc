@@ -88,7 +88,7 @@ Outcome write_results(const RunFlags& flags, const RunResult& result,
 
 Outcome check_layer_flags(const RunFlags& flags) {
   if (flags.is_layer() && !flags.num_heads) {
-    return usage("--params needs --num-heads beside it");
+    return usage("--params needs --num-heads");
   }
   if (!flags.is_layer() && flags.num_heads) {
     return usage(
@@ -100,7 +100,7 @@ Outcome check_layer_flags(const RunFlags& flags) {
   }
   if (const std::string given = flags.layer.given();
       !flags.is_layer() && !given.empty()) {
-    return usage(given + " needs --params beside it");
+    return usage(given + " needs --params");
   }
   if (flags.num_kv_heads && *flags.num_heads % *flags.num_kv_heads != 0) {
     return usage(
@@ -122,12 +122,11 @@ Outcome check_scoring_flags(const RunFlags& flags) {
         "is w_score.weight");
   }
   if (!flags.operation.score_weight.empty() && !flags.operation.additive()) {
-    return usage("--score-weight needs --scoring additive beside it");
+    return usage("--score-weight needs --scoring additive");
   }
   if (!flags.is_layer() && flags.operation.additive() &&
       flags.operation.score_weight.empty()) {
-    return usage(
-        "--scoring additive needs --score-weight or --params beside it");
+    return usage("--scoring additive needs --score-weight or --params");
   }
   if (flags.operation.additive() && flags.operation.scale) {
     return usage("--scale is for --scoring dot; additive scores have none");
@@ -138,18 +137,17 @@ Outcome check_scoring_flags(const RunFlags& flags) {
 Outcome check_output_flags(const RunFlags& flags) {
   if (flags.form != "per-head" && flags.attn_weights.empty() &&
       flags.d_attn_weights.empty()) {
-    return usage("--attn-weights-form needs --attn-weights FILE beside it");
+    return usage("--attn-weights-form needs --attn-weights FILE");
   }
   if (flags.d_output.empty() != flags.grad_dir.empty()) {
-    return usage(flags.grad_dir.empty()
-                     ? "--d-output needs --grad-dir beside it"
-                     : "--grad-dir needs --d-output beside it");
+    return usage(flags.grad_dir.empty() ? "--d-output needs --grad-dir"
+                                        : "--grad-dir needs --d-output");
   }
   if (!flags.d_attn_weights.empty() && flags.d_output.empty()) {
-    return usage("--d-attn-weights needs --d-output and --grad-dir beside it");
+    return usage("--d-attn-weights needs --d-output and --grad-dir");
   }
   if (!flags.keep_mask_out.empty() && !flags.operation.dropout) {
-    return usage("--keep-mask-out needs --dropout beside it");
+    return usage("--keep-mask-out needs --dropout");
   }
   return {};
 }

@@ -45,13 +45,13 @@ Outcome check_flags(const ViewFlags& flags) {
         "expected --out PAGE.html, --open, --svg FILE, --png FILE or --json");
   }
   if (flags.no_elements && !flags.page()) {
-    return usage("--no-elements needs --out PAGE.html or --open beside it");
+    return usage("--no-elements needs --out PAGE.html or --open");
   }
   if (!flags.head.empty() && !flags.pictures() && !flags.json) {
-    return usage("--head needs --svg, --png or --json beside it");
+    return usage("--head needs --svg, --png or --json");
   }
   if (!flags.sort.empty() && (!flags.pictures() || !flags.head.empty())) {
-    return usage("--sort needs --svg or --png of all heads beside it");
+    return usage("--sort needs --svg or --png of all heads");
   }
   return {};
 }

@@ -101,7 +101,7 @@ struct HeadCount {
 };
 
 // How many heads a layer has whose shapes do not say it: those of the file, of
-// --heads or of the config.json beside the file; nothing where `to` needs none.
+// --heads or from the config.json next to the file; empty if `to` needs none.
 Result<std::optional<HeadCount>> find_heads(const ParamFile& file,
                                             const ConvertFlags& flags,
                                             const Layout& to,
@@ -123,7 +123,7 @@ Result<std::optional<HeadCount>> find_heads(const ParamFile& file,
     return std::optional(HeadCount{"the head count of config.json", *heads});
   }
   return Error{ErrorCode::invalid_argument,
-               fmt::format("--to {} needs --heads beside it: the shapes of "
+               fmt::format("--to {} needs --heads: the shapes of "
                            "{} do not say how many there are",
                            to.name, flags.in)};
 }

@@ -27,9 +27,9 @@ Status check_options(const ExplainFlags& flags) {
     return Error{ErrorCode::invalid_argument, "explain: " + message};
   };
   if (flags.model.empty()) {
-    return refuse(fmt::format(
-        "unexpected argument \"{}\": a sentence needs --model DIR beside it",
-        cut_to(shown(*flags.sentence), 60)));
+    return refuse(
+        fmt::format("unexpected argument \"{}\": a sentence needs --model DIR",
+                    cut_to(shown(*flags.sentence), 60)));
   }
   const auto other = std::ranges::find_if(flags.given, [](const auto& name) {
     return std::ranges::find(kTaken, name) == kTaken.end();
@@ -42,7 +42,7 @@ Status check_options(const ExplainFlags& flags) {
   }
   if (!flags.sentence) {
     return refuse(
-        "--model has no sentence beside it, expected one: headwise explain "
+        "--model has no sentence, expected one: headwise explain "
         "--model DIR \"a sentence\"");
   }
   return ok();

@@ -36,7 +36,7 @@ bool may_write(const std::string& path, int mode) {
   return ::eaccess(path.c_str(), mode) == 0;
 }
 
-// Files are written beside their place first.
+// Files are written next to their destination first.
 int why_no_file_in(const std::string& folder) {
   struct stat status {};
   if (::stat(folder.c_str(), &status) != 0) {

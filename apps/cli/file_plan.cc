@@ -56,7 +56,7 @@ int why_not_made(const FilePlace& folder, bool parents) {
   return parents ? why_no_folder(folder.path) : why_not_writable(folder);
 }
 
-// The new folder is made beside the old one, whose files are then removed.
+// The new folder is made next to the old one, whose files are then removed.
 int why_not_replaced(const FilePlace& folder) {
   if (!folder.status) {
     return 0;

@@ -44,7 +44,7 @@ class FilePlan {
   // that cannot be written.
   Outcome check() const;
 
-  // Prints what is no result: to standard error where an output goes to
+  // Prints the summary, to standard error where an output goes to
   // standard output.
   Outcome print_summary(const Streams& streams, std::string_view text) const;
 

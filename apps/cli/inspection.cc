@@ -35,7 +35,7 @@ Result<InspectedFile> inspect_file(const std::string& path) {
   return file;
 }
 
-// Why a layer cannot have so many heads; empty: it can.
+// Why a layer cannot have this number of heads; empty if it can.
 std::string why_not(std::string_view from, std::size_t num_heads,
                     const LayerShapes& shapes) {
   const std::size_t q_features = shapes.params.at("w_q.weight")[0];

@@ -86,13 +86,13 @@ Result<JobInput> job_input(const ExplainFlags& flags) {
   }
   if (!own_tokens && !flags.target_tokens.empty()) {
     return contradiction(
-        "--target-tokens needs --tokens (the keys and values) beside it");
+        "--target-tokens needs --tokens (the keys and values)");
   }
   if (const std::string given = flags.layer.given();
       flags.params.empty() && !given.empty()) {
     return contradiction(given + (flags.layer.number
-                                      ? " needs --params or --model beside it"
-                                      : " needs --params beside it"));
+                                      ? " needs --params or --model"
+                                      : " needs --params"));
   }
   const Example& example = example_of(flags);
   auto input = own_tokens ? from_files(flags) : from_example(example);

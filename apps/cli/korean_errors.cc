@@ -22,10 +22,10 @@ constexpr std::array kFrames = {
     Pattern{"unknown option {}", "알 수 없는 옵션입니다: {0}"},
     Pattern{"unknown command {}", "알 수 없는 명령입니다: {0}"},
     Pattern{
-        "unexpected argument {}: a sentence needs {} beside it",
+        "unexpected argument {}: a sentence needs {}",
         "예상하지 못한 인자입니다: {0}. 문장을 주려면 {1:이/가} 필요합니다"},
     Pattern{
-        "unexpected argument {}: a text needs {} beside it",
+        "unexpected argument {}: a text needs {}",
         "예상하지 못한 인자입니다: {0}. 텍스트를 주려면 {1:이/가} 필요합니다"},
     Pattern{"unexpected argument {}", "예상하지 못한 인자입니다: {0}"},
     Pattern{"{} has no value, expected {}",
@@ -39,7 +39,6 @@ constexpr std::array kFrames = {
             "{0:을/를} 쓰려면 {1:이/가} 필요합니다"},
     Pattern{"{} is given with --model, expected {} too",
             "--model과 {0:을/를} 함께 쓰려면 {1:이/가} 필요합니다"},
-    Pattern{"{} needs {} beside it", "{0:을/를} 쓰려면 {1:이/가} 필요합니다"},
     Pattern{"{} needs an accuracy: {}",
             "{0:을/를} 쓰려면 정확도를 잴 수 있어야 합니다: {1}"},
     Pattern{"{} needs {}", "{0:을/를} 쓰려면 {1:이/가} 필요합니다"},
@@ -68,9 +67,8 @@ constexpr std::array kFrames = {
         "--step {0:은/는} 이 작업의 단계가 아닙니다. {1:이어야/여야} 합니다"},
     Pattern{"{} is given for two outputs",
             "{0:이/가} 두 출력에 함께 주어졌습니다"},
-    Pattern{"{} has no text beside it, expected one: {}",
-            "{0}에 텍스트가 없습니다: {1}"},
-    Pattern{"{} has no sentence beside it, expected one: {}",
+    Pattern{"{} has no text, expected one: {}", "{0}에 텍스트가 없습니다: {1}"},
+    Pattern{"{} has no sentence, expected one: {}",
             "{0}에 문장이 없습니다: {1}"},
     Pattern{"{} is empty, expected {}",
             "{0:이/가} 비어 있습니다. {1:이/가} 필요합니다"},
@@ -99,7 +97,7 @@ constexpr std::array kFrames = {
             "이어서 하려면 --resume, 바꾸려면 --force를 주세요"},
     Pattern{"{} has no classifier; train one with: {}",
             "{0}에 분류기가 없습니다. 이렇게 학습할 수 있습니다: {1}"},
-    Pattern{"{} needs {} beside it: the file does not say how many heads the "
+    Pattern{"{} needs {}: the file does not say how many heads the "
             "layer has",
             "{0:을/를} 쓰려면 {1:이/가} 필요합니다. 파일에 헤드 수가 없습니다"},
     Pattern{"{}: {}; headwise downloads nothing: fetch the folder first, "

@@ -171,7 +171,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "패딩 마스크와 인과 마스크를 적용해서"},
     {"the speed of attention here", "이 컴퓨터에서 어텐션 속도를 측정합니다"},
     {"there is no --data", "--data가 없습니다"},
-    {"there is no config.json beside it", "config.json이 없습니다"},
+    {"there is no config.json next to it", "config.json이 없습니다"},
     {"timing", "시간 측정"},
     {"train", "학습"},
     {"train a small model, or a classifier out of yours",

@@ -135,7 +135,7 @@ Result<std::size_t> head_count(const std::string& path, const LayerParams& read,
     return beside.num_heads ? *beside.num_heads : *wanted.otherwise_num_heads;
   }
   return Error{ErrorCode::invalid_argument,
-               fmt::format("--params {} needs --num-heads N beside it: the "
+               fmt::format("--params {} needs --num-heads N: the "
                            "file does not say how many heads the layer has",
                            path)};
 }

@@ -1,5 +1,5 @@
 // A model's folder read to be trained, scored or pruned: the encoder, the
-// classifier that may stand beside it, and how well the two find labels.
+// classifier that may be next to it, and how well the two find labels.
 #pragma once
 
 #include <cstddef>

@@ -37,7 +37,7 @@ ModelHeads read_model_heads(const std::string& file) {
   const std::string path = config_path(file);
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    return {.why_not = "there is no config.json beside it"};
+    return {.why_not = "there is no config.json next to it"};
   }
   auto input = InputFile::open("inspect", path);
   if (!input) {

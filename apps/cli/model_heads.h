@@ -11,7 +11,7 @@ namespace headwise::cli {
 struct ModelHeads {
   std::optional<std::size_t> num_heads{};
   std::optional<std::size_t> num_kv_heads{};
-  // Why there is no num_heads: "there is no config.json beside it".
+  // Why there is no num_heads: "there is no config.json next to it".
   std::string why_not{};
 };
 

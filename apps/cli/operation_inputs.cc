@@ -104,8 +104,7 @@ Status read_offsets_of(std::string_view option, const std::string& path,
 
 Status OperationInputs::read_offsets(const OperationFlags& flags) {
   if (flags.offsets.empty() && !flags.query_offsets.empty()) {
-    return bad_option("--query-offsets", flags.query_offsets,
-                      "--offsets beside it");
+    return bad_option("--query-offsets", flags.query_offsets, "--offsets too");
   }
   if (Status s = read_offsets_of("--offsets", flags.offsets, offsets_); !s) {
     return s;
@@ -183,7 +182,7 @@ Status OperationInputs::read_documents(const OperationFlags& flags,
                                        bool batched) {
   if (flags.documents.empty() && !flags.query_documents.empty()) {
     return bad_option("--query-documents", flags.query_documents,
-                      "--documents beside it");
+                      "--documents too");
   }
   if (Status s = read_integers("--documents", flags.documents, "(B, Lkv)",
                                batched, documents_);
@@ -215,8 +214,8 @@ Status OperationInputs::read_masks(const OperationFlags& flags, bool batched) {
   if (flags.mask.empty()) {
     return flags.mask_axes.empty()
                ? ok()
-               : Status(bad_option("--mask-axes", flags.mask_axes,
-                                   "--mask beside it"));
+               : Status(
+                     bad_option("--mask-axes", flags.mask_axes, "--mask too"));
   }
   Result<Array> array = read_file_of("--mask", flags.mask);
   if (!array) {
@@ -249,8 +248,8 @@ Status OperationInputs::read_bias(const OperationFlags& flags) {
   if (flags.bias.empty()) {
     return flags.bias_axes.empty()
                ? ok()
-               : Status(bad_option("--bias-axes", flags.bias_axes,
-                                   "--bias beside it"));
+               : Status(
+                     bad_option("--bias-axes", flags.bias_axes, "--bias too"));
   }
   Result<Array> array = read_file_of("--bias", flags.bias);
   if (!array) {

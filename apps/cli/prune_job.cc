@@ -30,7 +30,7 @@ Status check_options(const PruneFlags& flags) {
         "--max-drop");
   }
   if (!flags.curve.empty() && !flags.export_as.empty()) {
-    return usage_error("--export needs --out DIR beside it");
+    return usage_error("--export needs --out DIR");
   }
   if (flags.data.empty() &&
       (!flags.curve.empty() || !flags.max_drop.empty() || flags.correct)) {

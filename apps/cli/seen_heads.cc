@@ -47,10 +47,9 @@ Status check_model_options(const SeenFlags& flags) {
                               *other));
   }
   if (!flags.text) {
-    return refuse(flags,
-                  fmt::format("--model has no text beside it, expected one: "
-                              "headwise {} --model DIR \"a sentence\"",
-                              flags.command));
+    return refuse(flags, fmt::format("--model has no text, expected one: "
+                                     "headwise {} --model DIR \"a sentence\"",
+                                     flags.command));
   }
   return ok();
 }
@@ -58,11 +57,11 @@ Status check_model_options(const SeenFlags& flags) {
 Status check_tensor_options(const SeenFlags& flags) {
   if (flags.text) {
     return refuse(flags, fmt::format("unexpected argument \"{}\": a text needs "
-                                     "--model DIR beside it",
+                                     "--model DIR",
                                      *flags.text));
   }
   if (flags.max_tokens) {
-    return refuse(flags, "--max-tokens needs --model DIR beside it");
+    return refuse(flags, "--max-tokens needs --model DIR");
   }
   if (flags.query.empty() && flags.key.empty()) {
     return refuse(flags,
@@ -70,8 +69,8 @@ Status check_tensor_options(const SeenFlags& flags) {
                   "--key F.npy");
   }
   if (flags.query.empty() || flags.key.empty()) {
-    return refuse(flags, flags.query.empty() ? "--key needs --query beside it"
-                                             : "--query needs --key beside it");
+    return refuse(flags, flags.query.empty() ? "--key needs --query"
+                                             : "--query needs --key");
   }
   const OperationFlags& operation = flags.operation;
   if (operation.additive() == operation.score_weight.empty()) {

@@ -61,11 +61,11 @@ class OperationTest(RunCase):
         for code, message, *opts in (
                 (USAGE, "--scoring is sum, expected one of dot, additive",
                  "--scoring", "sum"),
-                (USAGE, "--scoring additive needs --score-weight or --params "
-                 "beside it", "--scoring", "additive"),
-                (USAGE, "--score-weight needs --scoring additive beside it",
+                (USAGE, "--scoring additive needs --score-weight or --params",
+                 "--scoring", "additive"),
+                (USAGE, "--score-weight needs --scoring additive",
                  "--score-weight", "w.npy"),
-                (USAGE, "--score-weight needs --scoring additive beside it",
+                (USAGE, "--score-weight needs --scoring additive",
                  "--score-weight", "w.npy", "--scoring", "dot"),
                 (USAGE, "--scale is for --scoring dot; additive scores have "
                  "none", *self.additive, "--scale", "2"),

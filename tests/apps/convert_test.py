@@ -223,7 +223,7 @@ class ConvertTest(ParamsCase):
         for to in ("keras", "flax"):
             arguments = ("convert", "m.safetensors", "o.npz", "--to", to,
                          "--layer", "0", "--attention-only")
-            self.fail_with(USAGE, f"--to {to} needs --heads beside it: the "
+            self.fail_with(USAGE, f"--to {to} needs --heads: the "
                            "shapes of m.safetensors do not say how many",
                            *arguments)
             self.fail_with(BAD_INPUT, "--heads is 4, expected a divisor of the "

@@ -290,8 +290,7 @@ TEST(JobTest, OptionsThatContradictAreRefused) {
   flags = {};
   flags.target_tokens = "t";
   expect(flags,
-         "explain: --target-tokens needs --tokens (the keys and values) beside "
-         "it");
+         "explain: --target-tokens needs --tokens (the keys and values)");
   flags.target_tokens = flags.tokens = "-";
   expect(flags,
          "explain: --tokens and --target-tokens are both -, expected one of "
@@ -304,7 +303,7 @@ TEST(JobTest, OptionsThatContradictAreRefused) {
          "vectors");
   flags = {};
   flags.operation.mask_axes = "B";
-  expect(flags, "--mask-axes is B, expected --mask beside it");
+  expect(flags, "--mask-axes is B, expected --mask too");
 }
 
 TEST(JobTest, KeyHeadsThatDoNotDivideTheHeadsAreNamed) {

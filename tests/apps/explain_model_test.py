@@ -174,9 +174,9 @@ class TinyModelTest(CliTest):
                            *model, SENTENCE, option,
                            *([] if value is None else [value]))
         for message, *arguments in (
-                ("--model has no sentence beside it", *model),
-                ("a sentence needs --model DIR beside it", "explain", SENTENCE),
-                ("a sentence needs --model DIR beside it", "explain", ""),
+                ("--model has no sentence", *model),
+                ("a sentence needs --model DIR", "explain", SENTENCE),
+                ("a sentence needs --model DIR", "explain", ""),
                 ("--layer is 2, expected 0 to 1: tiny has 2 layer(s)", *model,
                  SENTENCE, "--layer", "2"),
                 ("--step scors is no step of this job", *model, SENTENCE,

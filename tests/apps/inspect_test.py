@@ -145,7 +145,7 @@ class InspectTest(ParamsCase):
             return self.inspect("model")["layers"][0]
 
         for config, why in (
-                (None, "there is no config.json beside it"),
+                (None, "there is no config.json next to it"),
                 (b"{", "config.json is no JSON object"),
                 (b"[" * 100000, "config.json is no JSON object"),
                 (b"[1]", "config.json is no JSON object"),

@@ -35,7 +35,7 @@ TEST(KoreanErrorTest, OptionsTheirValuesAndWhatWasExpected) {
       {"--seed was given more than once, expected once",
        "--seed를 두 번 이상 주었습니다. 한 번만 줄 수 있습니다"},
       {"--query is required", "--query가 필요합니다"},
-      {"--params needs --num-heads beside it",
+      {"--params needs --num-heads",
        "--params를 쓰려면 --num-heads가 필요합니다"},
       {"--json and --csv exclude each other",
        "--json과 --csv는 함께 쓸 수 없습니다"},

@@ -121,7 +121,7 @@ class ParamsTest(CliTest):
         self.put_text("1 2 3\n4 5\n", "tokens.txt")
         call = ("explain", "--params", "layer", "--tokens", "tokens.txt",
                 "--shapes-only", "--json")
-        message = ("--params layer needs --num-heads N beside it: the file "
+        message = ("--params layer needs --num-heads N: the file "
                    "does not say how many heads the layer has")
         self.fail_with(USAGE, message, *call)
         self.fail_with(USAGE, message, "explain", "--params", "layer")

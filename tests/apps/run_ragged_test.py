@@ -217,7 +217,7 @@ class RaggedRefusesTest(RaggedCase):
         self.refuse(BAD_INPUT, "--offsets has shape (4), expected (B + 1) = "
                     "(3)", *self.ragged(*cut, q=(5, H, D)))
         self.refuse(USAGE, "--query-offsets is query_offsets.npy, expected "
-                    "--offsets beside it", *self.inputs(*cut))
+                    "--offsets too", *self.inputs(*cut))
 
     def test_tensors_that_do_not_fit(self):
         for sizes, opts, message in (

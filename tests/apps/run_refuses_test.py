@@ -20,7 +20,7 @@ class RunRefusesTest(RunCase):
                  "m.npy", "--bias-axes", "B,X"),
                 (USAGE, "--bias-axes is B,B,Lkv, expected each name once",
                  "--bias", "m.npy", "--bias-axes", "B,B,Lkv"),
-                (USAGE, "expected --bias beside it", "--bias-axes", "B"),
+                (USAGE, "expected --bias too", "--bias-axes", "B"),
                 (BAD_INPUT, "--bias holds bool elements", "--bias", "i.npy",
                  "--bias-axes", "B,Lq,Lkv"),
                 (USAGE, "--softcap is 0, expected a number from 1e-37 to "
@@ -88,7 +88,7 @@ class RunRefusesTest(RunCase):
                  "m.npy", "--mask-axes", "B,X"),
                 (USAGE, "--mask-axes is B,B,Lkv, expected each name once",
                  "--mask", "m.npy", "--mask-axes", "B,B,Lkv"),
-                (USAGE, "expected --mask beside it", "--mask-axes", "B"),
+                (USAGE, "expected --mask too", "--mask-axes", "B"),
                 (BAD_INPUT, "--mask holds float32 elements, expected bool or "
                  "integers", "--mask", "f.npy", "--mask-axes", "B,Lq,Lkv"),
                 (BAD_INPUT, "--key-lengths[0] is 7, expected 0 to Lkv = 6",
@@ -125,7 +125,7 @@ class RunRefusesTest(RunCase):
                  "least the 2 before it", "--documents", "d.npy",
                  "--query-documents", "dq.npy"),
                 (USAGE, "--query-documents is d.npy, expected --documents "
-                 "beside it", "--query-documents", "d.npy"),
+                 "too", "--query-documents", "d.npy"),
                 (BAD_INPUT, "--keep-mask has shape (2, 3, 6), expected "
                  "(B, H, Lq, Lkv)", "--keep-mask", "m.npy"),
                 (BAD_INPUT, "--keep-mask has shape (2, 3, 3, 6), expected "
@@ -204,7 +204,7 @@ class RunRefusesTest(RunCase):
     def test_a_keep_mask_of_no_dropout(self):
         self.put("keep.npy", 2, 4, 3, 6, descr="|b1")
         for opts in ((), ("--keep-mask", "keep.npy")):
-            self.refuse(USAGE, "--keep-mask-out needs --dropout beside it",
+            self.refuse(USAGE, "--keep-mask-out needs --dropout",
                         *self.inputs("--keep-mask-out", "kept.npy", *opts))
         self.refuse(USAGE, "--keep-mask-out is empty, expected a value",
                     *self.inputs("--dropout", "0.1", "--keep-mask-out", ""))

@@ -158,7 +158,7 @@ class Page(ViewTest):
                  "7 (--max-tokens); --max-tokens 12 takes more\n")):
             done = self.run_it(*call[:-1], "--out", "page.html", *arguments)
             self.assertIn(said, done.stderr.decode())
-        self.fail_with(USAGE, "--max-tokens needs --model DIR beside it", "view",
+        self.fail_with(USAGE, "--max-tokens needs --model DIR", "view",
                        "--query", "q.npy", "--key", "k.npy", "--max-tokens",
                        "3", "--json")
         stats = json.loads(self.succeed("stats", *call[1:], "--max-tokens",
