@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "read_tokens.h"
+#include "operation/read_tokens.h"
 
 namespace {
 

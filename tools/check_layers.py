@@ -47,7 +47,7 @@ THIRD_PARTIES = {
     "nlohmann/": ["src/json/json.cc", "src/interop/json_events.cc"],
     "Eigen/": ["src/prune/"],
     "utf8proc.h": ["src/models/"],
-    "CLI/": ["apps/cli/args.cc"],
+    "CLI/": ["apps/cli/shell/args.cc"],
     "fmt/": ["apps/"],
     "cairo": ["apps/"],
     "gio/": ["apps/"],

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "bench_peak.h"
+#include "bench/bench_peak.h"
 #include "headwise/base/random.h"
 
 namespace headwise::kernels {

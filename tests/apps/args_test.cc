@@ -1,12 +1,12 @@
-#include "args.h"
+#include "shell/args.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "command.h"
-#include "operation_flags.h"
+#include "operation/operation_flags.h"
+#include "shell/command.h"
 
 namespace headwise::cli {
 namespace {

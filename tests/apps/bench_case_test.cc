@@ -1,11 +1,11 @@
-#include "bench_case.h"
+#include "bench/bench_case.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
 
-#include "bench_workload.h"
+#include "bench/bench_workload.h"
 
 namespace headwise::cli {
 namespace {

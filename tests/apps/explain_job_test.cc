@@ -1,6 +1,6 @@
 // The steps of a job, the same whether it computes or only sizes them, and the
 // jobs that are refused.
-#include "explain_job.h"
+#include "explain/explain_job.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "examples.h"
+#include "explain/examples.h"
+#include "explain/step_words.h"
 #include "explain_jobs.h"
 #include "headwise/inspect/step_table.h"
-#include "step_words.h"
 
 namespace headwise::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "explain_job.h"
+#include "explain/explain_job.h"
 #include "headwise/interop/npy.h"
 #include "interop/files.h"
 

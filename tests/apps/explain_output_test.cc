@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "examples.h"
+#include "explain/examples.h"
+#include "explain/explain_json.h"
+#include "explain/explain_picture.h"
+#include "explain/explain_text.h"
+#include "explain/step_words.h"
 #include "explain_jobs.h"
-#include "explain_json.h"
-#include "explain_picture.h"
-#include "explain_text.h"
-#include "step_words.h"
 
 namespace headwise::cli {
 namespace {

@@ -1,11 +1,11 @@
-#include "file_plan.h"
+#include "shell/file_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include "interop/files.h"
-#include "read_text.h"
+#include "shell/read_text.h"
 
 namespace headwise::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "journal.h"
+#include "prune/journal.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -7,8 +7,8 @@
 #include <string>
 
 #include "interop/files.h"
-#include "learned_model.h"
 #include "models/small_model.h"
+#include "train/learned_model.h"
 
 namespace headwise::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "kept_heads.h"
+#include "view/kept_heads.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

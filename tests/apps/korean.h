@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "language.h"
+#include "shell/language.h"
 
 namespace headwise::cli {
 

@@ -1,4 +1,4 @@
-#include "korean_errors.h"
+#include "shell/korean_errors.h"
 
 #include <gtest/gtest.h>
 

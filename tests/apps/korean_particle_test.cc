@@ -1,4 +1,4 @@
-#include "korean_particle.h"
+#include "shell/korean_particle.h"
 
 #include <gtest/gtest.h>
 

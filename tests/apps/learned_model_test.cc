@@ -1,10 +1,10 @@
-#include "learned_model.h"
+#include "train/learned_model.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "prune_curve.h"
+#include "prune/prune_curve.h"
 
 namespace headwise::cli {
 namespace {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "interop/files.h"
-#include "read_tokens.h"
+#include "operation/read_tokens.h"
 #include "support/memory.h"
 
 namespace headwise::cli {

@@ -1,4 +1,4 @@
-#include "number_format.h"
+#include "shell/number_format.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "output.h"
+#include "shell/output.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <sstream>
 #include <streambuf>
 
-#include "outcome.h"
+#include "shell/outcome.h"
 
 namespace headwise::cli {
 namespace {

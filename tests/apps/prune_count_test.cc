@@ -1,4 +1,4 @@
-#include "prune_count.h"
+#include "prune/prune_count.h"
 
 #include <gtest/gtest.h>
 

@@ -8,13 +8,13 @@
 
 #include "headwise/base/random.h"
 #include "headwise/base/tensor.h"
-#include "seen_heads.h"
+#include "view/viewed_heads.h"
 
 namespace headwise::cli {
 
 // Layers 0, 2 and 5 of a model of four heads each: none is left of the first,
 // heads 1 and 3 of the second, all of the third.
-class PrunedHeads : public SeenHeads {
+class PrunedHeads : public ViewedHeads {
  public:
   PrunedHeads() {
     text_.query_labels = text_.key_labels = {"one", "two", "three"};
@@ -28,7 +28,7 @@ class PrunedHeads : public SeenHeads {
 
   Status visit(bool /*steps*/, const SeeLayer& see) const override {
     for (std::size_t n = 0; n < layers_.size(); ++n) {
-      SeenLayer layer{.number = layers_[n], .heads = kept_[n]};
+      ViewedLayer layer{.number = layers_[n], .heads = kept_[n]};
       if (!layer.heads.none()) {
         layer.query = query_[n].view();
         layer.key = key_[n].view();

@@ -1,4 +1,4 @@
-#include "read_tokens.h"
+#include "operation/read_tokens.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

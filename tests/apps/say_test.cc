@@ -1,4 +1,4 @@
-#include "say.h"
+#include "shell/say.h"
 
 #include <gtest/gtest.h>
 

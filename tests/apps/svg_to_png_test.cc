@@ -1,4 +1,4 @@
-#include "svg_to_png.h"
+#include "shell/svg_to_png.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

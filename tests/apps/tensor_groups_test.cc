@@ -1,9 +1,9 @@
-#include "tensor_groups.h"
+#include "convert/tensor_groups.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "layer_choice.h"
+#include "operation/layer_choice.h"
 
 namespace headwise::cli {
 namespace {

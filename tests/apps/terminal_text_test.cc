@@ -1,4 +1,4 @@
-#include "terminal_text.h"
+#include "shell/terminal_text.h"
 
 #include <gtest/gtest.h>
 

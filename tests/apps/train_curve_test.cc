@@ -1,4 +1,4 @@
-#include "train_curve.h"
+#include "train/train_curve.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "train_run.h"
+#include "train/train_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

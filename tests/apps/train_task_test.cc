@@ -1,4 +1,4 @@
-#include "train_task.h"
+#include "train/train_task.h"
 
 #include <gtest/gtest.h>
 

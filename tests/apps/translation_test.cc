@@ -1,5 +1,5 @@
 // The Korean of help is there for every command, and nothing else is.
-#include "translation.h"
+#include "shell/translation.h"
 
 #include <gtest/gtest.h>
 
@@ -7,10 +7,10 @@
 #include <set>
 #include <string>
 
-#include "commands.h"
 #include "korean.h"
-#include "progress_bar.h"
-#include "translation_tables.h"
+#include "shell/commands.h"
+#include "shell/progress_bar.h"
+#include "shell/translation_tables.h"
 
 namespace headwise::cli {
 namespace {

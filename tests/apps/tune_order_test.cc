@@ -1,4 +1,4 @@
-#include "tune_order.h"
+#include "train/tune_order.h"
 
 #include <gtest/gtest.h>
 

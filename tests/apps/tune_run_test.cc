@@ -1,4 +1,4 @@
-#include "tune_run.h"
+#include "train/tune_run.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include "headwise/module/loss.h"
 #include "interop/files.h"
 #include "models/small_model.h"
-#include "tune_order.h"
+#include "train/tune_order.h"
 
 namespace headwise::cli {
 namespace {

@@ -1,6 +1,6 @@
 // What view and stats say of heads that were pruned; of others the commands are
 // asked, in view_test.py and stats_test.py.
-#include "view_heads.h"
+#include "view/view_heads.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "apps/pruned_heads.h"
-#include "stats_lines.h"
-#include "stats_text.h"
-#include "view_json.h"
-#include "view_picture.h"
+#include "view/stats_lines.h"
+#include "view/stats_text.h"
+#include "view/view_json.h"
+#include "view/view_picture.h"
 
 namespace headwise::cli {
 namespace {
@@ -107,8 +107,9 @@ TEST(ViewHeadsTest, ThePageHasEveryLayer) {
                                 .query_labels = heads.text().query_labels,
                                 .key_labels = heads.text().key_labels})
                   .value();
-  ASSERT_TRUE(heads.visit(
-      false, [&](const SeenLayer& layer) { return add_to_page(page, layer); }));
+  ASSERT_TRUE(heads.visit(false, [&](const ViewedLayer& layer) {
+    return add_to_page(page, layer);
+  }));
   const std::string html = page.html().value();
   EXPECT_THAT(html, HasSubstr("{\"number\":2,\"heads\":[{\"number\":0,"
                               "\"pruned\":true},{\"number\":1,\"kv_head\":1"));

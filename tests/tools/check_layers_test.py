@@ -24,7 +24,7 @@ SOUND = {
     "src/steps/mask.cc": '#include "kernels/gemm.h"\n#include "base/check.h"\n',
     "src/inspect/trace.cc": '#include "headwise/steps/mask.h"\n',
     "src/interop/npz.cc": "#include <zip.h>\n",
-    "apps/cli/args.cc": "#include <CLI/CLI.hpp>\n#include <headwise/headwise.h>\n",
+    "apps/cli/shell/args.cc": "#include <CLI/CLI.hpp>\n#include <headwise/headwise.h>\n",
 }
 
 

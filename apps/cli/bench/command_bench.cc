@@ -1,0 +1,283 @@
+// headwise bench
+// How fast attention is here, as a share of what the processor can do; or on a
+// GPU.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include "bench_device.h"
+#include "bench_measure.h"
+#include "bench_serve.h"
+#include "bench_workload.h"
+#include "json/json.h"
+#include "shell/args.h"
+#include "shell/command.h"
+#include "shell/output.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::string_view kExamples =
+    R"(  headwise bench --list
+  headwise bench --workload seed
+  headwise bench --workload bert gpt_causal --threads 2 --json)";
+constexpr std::string_view kAll = "all";
+
+struct BenchFlags {
+  std::vector<std::string> workloads;
+  std::size_t threads = 1;
+  std::size_t rounds = 10;
+  bool list = false;
+  bool json = false;
+  bool serve = false;
+  std::string device = "cpu";
+  std::string dtype;  // empty: not given
+};
+
+std::string described(const Workload& workload) {
+  const AttentionShape& shape = workload.shape;
+  std::string text = fmt::format("B {} H {}", shape.B, shape.Hq);
+  if (shape.Hkv != shape.Hq) {
+    text += fmt::format(" Hkv {}", shape.Hkv);
+  }
+  text += shape.Lq == shape.Lkv
+              ? fmt::format(" L {}", shape.Lq)
+              : fmt::format(" Lq {} Lkv {}", shape.Lq, shape.Lkv);
+  text += workload.embed_dim != 0 ? fmt::format(" E {}", workload.embed_dim)
+                                  : fmt::format(" D {}", shape.D);
+  if (workload.embed_dim != 0 && workload.embed_dim != shape.Hq * shape.D) {
+    text += fmt::format(", heads of {}", shape.D);
+  }
+  text += workload.causal ? ", causal" : "";
+  if (workload.window) {
+    text += fmt::format(", window {}", *workload.window);
+  }
+  if (!workload.lengths.empty()) {
+    text += workload.ragged ? ", ragged" : ", padded";
+  }
+  text += workload.bias ? ", bias" : "";
+  text += workload.attn_weights ? ", attn_weights" : "";
+  text += workload.backward ? ", forward and backward" : "";
+  text +=
+      workload.dropout > 0 ? fmt::format(", dropout {}", workload.dropout) : "";
+  return text;
+}
+
+std::string listed_as_json(const Workload& workload) {
+  const AttentionShape& shape = workload.shape;
+  return Json({{"workload", workload.name},
+               {"B", shape.B},
+               {"Hq", shape.Hq},
+               {"Hkv", shape.Hkv},
+               {"Lq", shape.Lq},
+               {"Lkv", shape.Lkv},
+               {"D", shape.D},
+               {"embed_dim", workload.embed_dim},
+               {"causal", workload.causal},
+               {"window", workload.window},
+               {"attn_weights", workload.attn_weights},
+               {"bias", workload.bias},
+               {"ragged", workload.ragged},
+               {"backward", workload.backward},
+               {"dropout", workload.dropout},
+               {"lengths", workload.lengths},
+               {"gflop", gflop(workload)}})
+             .dump() +
+         "\n";
+}
+
+Outcome list(const BenchFlags& flags, std::ostream& out) {
+  std::string text;
+  for (const Workload& workload : workloads()) {
+    text += flags.json
+                ? listed_as_json(workload)
+                : fmt::format("{:<20}{:>11.4f} GFLOP  {}\n", workload.name,
+                              gflop(workload), described(workload));
+  }
+  return print(out, text);
+}
+
+std::string result_as_json(const BenchResult& result) {
+  return Json({{"workload", result.workload},
+               {"cpu", result.cpu},
+               {"target", result.target},
+               {"threads", result.threads},
+               {"seconds_min", result.seconds_min},
+               {"seconds_median", result.seconds_median},
+               {"gflops", result.gflops},
+               {"fma_peak_gflops", result.fma_peak_gflops},
+               {"peak_fraction", result.peak_fraction},
+               {"read_gb_s", result.read_gb_s}})
+             .dump() +
+         "\n";
+}
+
+std::string result_as_text(const BenchResult& result) {
+  return fmt::format(
+      "{:<20}{:>12.3f}{:>12.3f}{:>10.1f}{:>10.1f}{:>8.1f}%"
+      "{:>8.1f}\n",
+      result.workload, result.seconds_median * 1e3, result.seconds_min * 1e3,
+      result.gflops, result.fma_peak_gflops, result.peak_fraction * 100,
+      result.read_gb_s);
+}
+
+// Above the rows of result_as_text(), once.
+std::string heading(const BenchResult& result) {
+  return fmt::format(
+      "{}, {}, {} thread(s)\n"
+      "{:<20}{:>12}{:>12}{:>10}{:>10}{:>9}{:>8}\n",
+      result.cpu, result.target, result.threads, "workload", "median ms",
+      "least ms", "GFLOP/s", "peak", "share", "GB/s");
+}
+
+std::string result_as_json(const DeviceBenchResult& result) {
+  return Json({{"workload", result.workload},
+               {"gpu", result.gpu},
+               {"dtype", name_of(result.dtype)},
+               {"seconds_min", result.seconds_min},
+               {"seconds_median", result.seconds_median},
+               {"gflops", result.gflops}})
+             .dump() +
+         "\n";
+}
+
+std::string result_as_text(const DeviceBenchResult& result) {
+  return fmt::format("{:<20}{:>12.4f}{:>12.4f}{:>12.0f}\n", result.workload,
+                     result.seconds_median * 1e3, result.seconds_min * 1e3,
+                     result.gflops);
+}
+
+std::string heading(const DeviceBenchResult& result) {
+  return fmt::format("{}, {}\n{:<20}{:>12}{:>12}{:>12}\n", result.gpu,
+                     name_of(result.dtype), "workload", "median ms", "least ms",
+                     "GFLOP/s");
+}
+
+// Those that were asked for, in the order of the list.
+std::vector<Workload> chosen_workloads(const BenchFlags& flags) {
+  const auto asked = [&](const std::string& name) {
+    return std::ranges::find(flags.workloads, name) != flags.workloads.end();
+  };
+  std::vector<Workload> chosen;
+  for (const Workload& workload : workloads()) {
+    // Of all, those of the layer are no workloads of the GPU.
+    const bool of_all = asked(std::string(kAll)) &&
+                        (flags.device == "cpu" || workload.embed_dim == 0);
+    if (of_all || asked(workload.name)) {
+      chosen.push_back(workload);
+    }
+  }
+  return chosen;
+}
+
+// measure_one(workload) -> a Result of either kind.
+template <class Measure>
+Outcome run_workloads(const BenchFlags& flags, const Measure& measure_one,
+                      std::ostream& out) {
+  bool headed = false;
+  for (const Workload& workload : chosen_workloads(flags)) {
+    const auto result = measure_one(workload);
+    if (!result) {
+      return failure_of(result.error());
+    }
+    const std::string text =
+        flags.json ? result_as_json(*result)
+                   : (headed ? "" : heading(*result)) + result_as_text(*result);
+    headed = true;
+    if (Outcome failed = print(out, text)) {
+      return failed;
+    }
+  }
+  return {};
+}
+
+Outcome run_bench(const BenchFlags& flags, std::ostream& out) {
+  if (flags.list + flags.serve + !flags.workloads.empty() != 1) {
+    return usage("expected one of --workload, --list and --serve");
+  }
+  if (flags.list) {
+    return list(flags, out);
+  }
+  if (flags.device == "cuda") {
+    if (flags.serve) {
+      return usage("--serve is for --device cpu");
+    }
+    const DType dtype =
+        flags.dtype == "float16" ? DType::float16 : DType::bfloat16;
+    return run_workloads(
+        flags,
+        [&](const Workload& workload) {
+          return measure_on_device(workload, dtype, flags.rounds);
+        },
+        out);
+  }
+  if (!flags.dtype.empty()) {
+    return usage("--dtype is for --device cuda");
+  }
+  const auto executor = Executor::with_threads(flags.threads);
+  if (!executor) {
+    return failure_of(executor.error());
+  }
+  if (flags.serve) {
+    return serve(std::cin, out, *executor);
+  }
+  const auto peak = PeakMeter::create(executor->threads());
+  if (!peak) {
+    return failure_of(peak.error());
+  }
+  return run_workloads(
+      flags,
+      [&](const Workload& workload) {
+        return measure(workload, *executor, *peak, flags.rounds);
+      },
+      out);
+}
+
+std::vector<std::string> names_and_all() {
+  std::vector<std::string> names = workload_names();
+  names.emplace_back(kAll);
+  return names;
+}
+
+}  // namespace
+
+void add_bench(const Arguments& app, Command& chosen) {
+  const Arguments command = app.add_command(
+      "bench", "the speed of attention here", std::string(kExamples));
+  auto flags = std::make_shared<BenchFlags>();
+  command
+      .add_option("--workload", flags->workloads,
+                  "measure these of --list, or all")
+      .type_name("NAME")
+      .check(one_of(names_and_all()));
+  command.add_count("--threads", flags->threads,
+                    "threads, at most the number of processors (default 1)");
+  command.add_count("--rounds", flags->rounds, "measurements (default 10)");
+  command
+      .add_option("--device", flags->device,
+                  "cpu or cuda, a Hopper GPU (default cpu)")
+      .type_name("NAME")
+      .check(one_of({"cpu", "cuda"}));
+  command
+      .add_option("--dtype", flags->dtype,
+                  "of --device cuda: bfloat16 (default) or float16")
+      .type_name("NAME")
+      .check(one_of({"bfloat16", "float16"}))
+      .advanced();
+  command.add_flag("--json", flags->json, "one object a line");
+  command.add_flag("--list", flags->list, "the workloads and their sizes");
+  command
+      .add_flag("--serve", flags->serve,
+                "be measured by another program (bench/README.md)")
+      .advanced();
+  command.on_parsed([flags, &chosen] {
+    chosen = [flags](const Streams& streams) {
+      return run_bench(*flags, streams.out);
+    };
+  });
+}
+
+}  // namespace headwise::cli

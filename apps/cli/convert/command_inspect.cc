@@ -1,0 +1,70 @@
+// headwise inspect
+// What is in a file of parameters: its tensors, its attention layers and whose
+// layout they have.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "inspect_text.h"
+#include "operation/layer_choice.h"
+#include "shell/args.h"
+#include "shell/command.h"
+#include "shell/output.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::string_view kExamples =
+    R"(  headwise inspect model.safetensors
+  headwise inspect model/ --tensors
+  headwise inspect layer.npz --layout-of keras --json)";
+
+struct InspectFlags {
+  std::string path;
+  std::string layout_of;
+  bool tensors = false;
+  bool json = false;
+};
+
+Outcome run_inspect(const InspectFlags& flags, const Streams& streams) {
+  const auto inspection = inspect(flags.path, flags.layout_of);
+  if (!inspection) {
+    return failure_of(inspection.error());
+  }
+  return print(streams.out, flags.json
+                                ? inspect_json(*inspection)
+                                : inspect_text(*inspection, flags.tensors));
+}
+
+}  // namespace
+
+void add_inspect(const Arguments& app, Command& chosen) {
+  const Arguments command = app.add_command(
+      "inspect", "tensors, attention layers and heads of a file of parameters",
+      std::string(kExamples));
+  auto flags = std::make_shared<InspectFlags>();
+  command
+      .add_option("FILE", flags->path,
+                  "a .safetensors, a .safetensors.index.json, a .npz, a .npy, "
+                  "or a folder with one of a model or with NAME.npy files")
+      .type_name("")
+      .check(not_empty())
+      .required();
+  command
+      .add_option("--layout-of", flags->layout_of,
+                  "whose names and shapes FILE has, and why not where it has "
+                  "others: " +
+                      layout_list() + " (default: the one that fits)")
+      .type_name("NAME")
+      .check(one_of(layout_names()));
+  command.add_flag("--tensors", flags->tensors,
+                   "list every tensor, those of numbered layers too");
+  command.add_flag("--json", flags->json, "print JSON");
+  command.on_parsed([flags, &chosen] {
+    chosen = [flags](const Streams& s) { return run_inspect(*flags, s); };
+  });
+}
+
+}  // namespace headwise::cli

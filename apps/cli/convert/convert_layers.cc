@@ -1,0 +1,261 @@
+#include "convert_layers.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "interop/layout_forms.h"
+#include "interop/layout_names.h"
+#include "interop/said_heads.h"
+#include "operation/model_heads.h"
+#include "operation/option_errors.h"
+#include "shell/outcome.h"
+
+namespace headwise::cli {
+namespace {
+
+bool is_numbered(const Layout& layout) {
+  return headwise::is_numbered(layout.rows[0].name);
+}
+
+bool asks_for_heads(const Layout& layout) {
+  return std::ranges::any_of(
+      layout.rows, [](const LayoutRow& row) { return has_heads(row.form); });
+}
+
+std::set<std::string> tensors_of(const LayoutMatch& match) {
+  std::set<std::string> names;
+  for (const std::size_t number : match.layers) {
+    for (const LayoutRow& row : match.layout->rows) {
+      names.insert(name_in(match.prefix, row.name, number));
+    }
+  }
+  return names;
+}
+
+std::string prefixes_text(const Layout& layout) {
+  std::string text;
+  for (const std::string_view prefix : layout.prefixes) {
+    text += fmt::format("{}\"{}\"", text.empty() ? "" : " or ", prefix);
+  }
+  return text + fmt::format(", as the layout {} has them", layout.name);
+}
+
+Result<std::string_view> choose_prefix(const ConvertFlags& flags,
+                                       const Layout& to,
+                                       const Conversion& conversion) {
+  if (flags.prefix) {
+    const auto found = std::ranges::find(to.prefixes, *flags.prefix);
+    if (found == to.prefixes.end()) {
+      return bad_option("--prefix", fmt::format("\"{}\"", *flags.prefix),
+                        prefixes_text(to));
+    }
+    return *found;
+  }
+  if (&to == conversion.from.layout) {
+    return std::string_view(conversion.from.prefix);
+  }
+  for (const std::string_view prefix : to.prefixes) {
+    const auto begins = [&](const std::string& name) {
+      return name.starts_with(prefix);
+    };
+    if (!prefix.empty() && std::ranges::any_of(conversion.others, begins)) {
+      return prefix;
+    }
+  }
+  return to.prefixes[0];
+}
+
+// Which layers, and whether the names of the layout can tell them apart.
+Result<std::vector<std::size_t>> choose_layers(const ConvertFlags& flags,
+                                               const Layout& to,
+                                               const LayoutMatch& match) {
+  if (flags.layer) {
+    if (std::ranges::find(match.layers, *flags.layer) == match.layers.end()) {
+      return Error{
+          ErrorCode::out_of_range,
+          fmt::format("--layer is {}, expected one of {} as in {}",
+                      *flags.layer, fmt::join(match.layers, " "), flags.in)};
+    }
+    return std::vector<std::size_t>{*flags.layer};
+  }
+  if (match.layers.size() > 1 && !is_numbered(to)) {
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("{} has the layers {}, but names of the layout {} hold no "
+                    "number: expected one of them alone, by --layer",
+                    flags.in, fmt::join(match.layers, " "), to.name)};
+  }
+  return match.layers;
+}
+
+struct HeadCount {
+  std::string_view from;  // "--heads": what messages call it
+  std::size_t count = 0;
+};
+
+// How many heads a layer has whose shapes do not say it: those of the file, of
+// --heads or from the config.json next to the file; empty if `to` needs none.
+Result<std::optional<HeadCount>> find_heads(const ParamFile& file,
+                                            const ConvertFlags& flags,
+                                            const Layout& to,
+                                            std::size_t number) {
+  const auto said = said_heads("convert", file, number);
+  if (!said) {
+    return said.error();
+  }
+  if (said->num_heads) {
+    return std::optional(HeadCount{kNumHeads, *said->num_heads});
+  }
+  if (flags.heads) {
+    return std::optional(HeadCount{"--heads", *flags.heads});
+  }
+  if (!asks_for_heads(to)) {
+    return std::optional<HeadCount>();
+  }
+  if (const auto heads = read_model_heads(file.path()).num_heads) {
+    return std::optional(HeadCount{"the head count of config.json", *heads});
+  }
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("--to {} needs --heads: the shapes of "
+                           "{} do not say how many there are",
+                           to.name, flags.in)};
+}
+
+// Gives the layer its heads, if they divide its features.
+Status set_heads(const HeadCount& heads, const ConvertFlags& flags,
+                 LayerParams& layer) {
+  const std::size_t q_features = layer.params.at("w_q.weight").shape[0];
+  const std::size_t k_features = layer.params.at("w_k.weight").shape[0];
+  layer.num_heads = heads.count;
+  if (heads.count == 0 && q_features == 0 && k_features == 0) {  // all pruned
+    layer.num_kv_heads = 0;
+    return ok();
+  }
+  if (heads.count == 0 || q_features == 0 || q_features % heads.count != 0) {
+    return Error{ErrorCode::shape_mismatch,
+                 fmt::format("{} is {}, expected a divisor of the {} features "
+                             "of queries in {}",
+                             heads.from, heads.count, q_features, flags.in)};
+  }
+  // A head of keys is as long as one of queries.
+  const std::size_t head = q_features / heads.count;
+  if (k_features % head != 0) {
+    return Error{
+        ErrorCode::shape_mismatch,
+        fmt::format("{} is {}, which makes a head {} features long, "
+                    "expected a divisor of the {} of keys in {}",
+                    heads.from, heads.count, head, k_features, flags.in)};
+  }
+  layer.num_kv_heads = k_features / head;
+  return ok();
+}
+
+Status settle_heads(const ParamFile& file, const ConvertFlags& flags,
+                    const Layout& to, std::size_t number, LayerParams& layer) {
+  std::optional<HeadCount> found;
+  if (!layer.num_heads) {
+    const auto heads = find_heads(file, flags, to, number);
+    if (!heads) {
+      return heads.error();
+    }
+    found = *heads;
+  } else if (!layer.num_kv_heads) {
+    found = HeadCount{kNumHeads, *layer.num_heads};
+  }
+  const auto known = found ? std::optional(found->count) : layer.num_heads;
+  if (flags.heads && known && flags.heads != known) {
+    return Error{ErrorCode::shape_mismatch,
+                 fmt::format("--heads is {}, expected {} as in {}",
+                             *flags.heads, *known, flags.in)};
+  }
+  return found ? set_heads(*found, flags, layer) : ok();
+}
+
+Status check_names(const Conversion& conversion, const ConvertFlags& flags) {
+  for (const std::string& name : conversion.others) {
+    if (conversion.tensors.contains(name)) {
+      return Error{
+          ErrorCode::bad_data,
+          fmt::format("{}: its tensor {} and one of the layout {} would have "
+                      "one name; --attention-only leaves it out",
+                      flags.in, name, flags.to)};
+    }
+  }
+  return ok();
+}
+
+// Adds the layer `number` of the file, by the name that it gets.
+Status add_layer(const ParamFile& file, const ShapesByName& shapes,
+                 const ConvertFlags& flags, const Layout& to,
+                 std::string_view prefix, std::size_t number,
+                 Conversion& conversion) {
+  auto layer =
+      take_layer(conversion.from, shapes, number,
+                 [&](const std::string& name) { return file.read(name); });
+  if (!layer) {
+    return layer.error();
+  }
+  if (Status s = settle_heads(file, flags, to, number, *layer); !s) {
+    return s;
+  }
+  auto tensors = lay_out(*layer, flags.as_layer.value_or(number), to, prefix);
+  if (!tensors) {
+    return as_data(tensors.error());
+  }
+  conversion.num_heads = layer->num_heads;
+  conversion.tensors.merge(*tensors);
+  return ok();
+}
+
+}  // namespace
+
+Result<Conversion> convert_layers(const ParamFile& file,
+                                  const ConvertFlags& flags) {
+  const auto shapes = file.shapes();
+  if (!shapes) {
+    return shapes.error();
+  }
+  auto match = find_layout(*shapes, "convert: " + flags.in, flags.layout_of);
+  if (!match) {
+    return match.error();
+  }
+  Conversion conversion{*std::move(match), {}, {}, {}};
+  const std::set<std::string> attention = tensors_of(conversion.from);
+  std::ranges::set_difference(file.names(), attention,
+                              std::back_inserter(conversion.others));
+  const Layout& to = *std::ranges::find(layouts(), flags.to, &Layout::name);
+  const auto layers = choose_layers(flags, to, conversion.from);
+  if (!layers) {
+    return layers.error();
+  }
+  conversion.layers = *layers;
+  if (flags.as_layer && (layers->size() > 1 || !is_numbered(to))) {
+    return Error{ErrorCode::invalid_argument,
+                 "--as-layer is for one layer (--layer) and a layout of "
+                 "numbered names"};
+  }
+  const auto prefix = choose_prefix(flags, to, conversion);
+  if (!prefix) {
+    return prefix.error();
+  }
+  for (const std::size_t number : conversion.layers) {
+    if (Status s =
+            add_layer(file, *shapes, flags, to, *prefix, number, conversion);
+        !s) {
+      return s.error();
+    }
+  }
+  if (Status s = check_names(conversion, flags); !s && !flags.attention_only) {
+    return s.error();
+  }
+  return conversion;
+}
+
+}  // namespace headwise::cli

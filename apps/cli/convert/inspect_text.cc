@@ -1,0 +1,241 @@
+#include "inspect_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "operation/layer_choice.h"
+#include "shell/output.h"
+#include "shell/say.h"
+#include "shell/translation.h"
+#include "tensor_groups.h"
+
+namespace headwise::cli {
+namespace {
+
+// "86.7 MiB"
+std::string bytes_text(std::size_t bytes) {
+  constexpr std::array kUnits = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  constexpr double kStep = 1024;
+  auto size = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (size >= kStep && unit + 1 < kUnits.size()) {
+    size /= kStep;
+    ++unit;
+  }
+  return unit == 0 ? say({"{} bytes", "{}바이트"}, bytes)
+                   : fmt::format("{:.1f} {}", size, kUnits[unit]);
+}
+
+std::string files_text(const Inspection& inspection) {
+  std::string text;
+  for (const InspectedFile& file : inspection.files) {
+    text += say(
+        {"File: {}, {} bytes{}\n", "파일: {}, {}바이트{}\n"},
+        one_line(file.path), file.bytes,
+        file.bytes < 1024 ? "" : fmt::format(" ({})", bytes_text(file.bytes)));
+    if (!file.sha256.empty()) {
+      text += fmt::format("  SHA-256 {}\n", file.sha256);
+    }
+  }
+  for (const auto& [key, value] : inspection.metadata) {
+    text += say({"Metadata: {} = {}\n", "메타데이터: {} = {}\n"}, one_line(key),
+                one_line(value));
+  }
+  return text;
+}
+
+// "12 heads of 32 features (config.json)"
+std::string heads_text(const InspectedLayer& layer) {
+  const LayerShapes& shapes = layer.shapes;
+  if (!shapes.num_heads) {
+    return say({"heads unknown: the shapes do not say them, and {}",
+                "헤드 수를 모양으로 알 수 없음: {}"},
+               in_language(layer.why_no_heads));
+  }
+  std::string text = say({"{} head{}", "헤드 {}개"}, *shapes.num_heads,
+                         *shapes.num_heads == 1 ? "" : "s");
+  if (*shapes.num_heads > 0) {
+    text += say({" of {} features", "(크기 {})"},
+                shapes.params.at("w_q.weight")[0] / *shapes.num_heads);
+  }
+  if (shapes.num_kv_heads && shapes.num_kv_heads != shapes.num_heads) {
+    text += say({", {} of keys and values", ", 키와 밸류는 {}개"},
+                *shapes.num_kv_heads);
+  }
+  return text + say({" (from {}{})", " (근거: {1})"},
+                    layer.heads_from == "config.json" ? "" : "the ",
+                    in_language(layer.heads_from));
+}
+
+// "embed_dim 384", or each size where they differ.
+std::string sizes_text(const LayerShapes& shapes) {
+  const auto size = [&](const char* name, std::size_t axis) {
+    const auto found = shapes.params.find(name);
+    return found == shapes.params.end() ? 0 : found->second[axis];
+  };
+  const std::size_t query = size("w_q.weight", 1);
+  const std::size_t key = size("w_k.weight", 1);
+  const std::size_t value = size("w_v.weight", 1);
+  const bool out_proj = shapes.params.contains("w_o.weight");
+  const std::size_t output =
+      out_proj ? size("w_o.weight", 0) : size("w_v.weight", 0);
+  std::string text =
+      query == key && query == value && query == output
+          ? fmt::format("embed_dim {}", query)
+          : fmt::format("query_dim {}, key_dim {}, value_dim {}, output {}",
+                        query, key, value, output);
+  if (size("w_q.weight", 0) != size("w_v.weight", 0) && !shapes.num_heads) {
+    text += say({", features {} of queries, {} of values",
+                 ", 쿼리 크기 {}, 밸류 크기 {}"},
+                size("w_q.weight", 0), size("w_v.weight", 0));
+  }
+  const bool biases = shapes.params.contains("w_q.bias");
+  return text +
+         (out_proj ? "" : say({", no output projection", ", 출력 투영 없음"})) +
+         (biases ? "" : say({", no biases", ", 바이어스 없음"}));
+}
+
+// A line for each run of layers that are alike.
+std::string layers_text(const std::vector<InspectedLayer>& layers) {
+  std::string text;
+  for (std::size_t first = 0; first < layers.size();) {
+    std::vector<std::size_t> numbers;
+    std::size_t next = first;
+    while (next < layers.size() &&
+           layers[next].shapes == layers[first].shapes) {
+      numbers.push_back(layers[next++].number);
+    }
+    text += say({"Layer{} {}: {}, {}\n", "레이어 {1}: {2}, {3}\n"},
+                numbers.size() == 1 ? "" : "s", ranges_text(numbers),
+                sizes_text(layers[first].shapes), heads_text(layers[first]));
+    first = next;
+  }
+  return text;
+}
+
+std::string layout_text(const Inspection& inspection) {
+  if (!inspection.layout) {
+    // Tensor by tensor on a line of its own.
+    std::string why = one_line(inspection.why_no_layout);
+    for (std::size_t at = why.find("; "); at != std::string::npos;
+         at = why.find("; ", at)) {
+      why.replace(at, 2, "\n  ");
+    }
+    return say({"Layout: none\n  {}\n", "레이아웃: 없음\n  {}\n"}, why);
+  }
+  const LayoutMatch& match = *inspection.layout;
+  const std::string prefix =
+      match.prefix.empty()
+          ? ""
+          : say({" behind \"{}\"", "(접두사 \"{}\")"}, match.prefix);
+  return say({"Layout: {}{}, {} attention layer{}\n{}",
+              "레이아웃: {0}{1}, 어텐션 레이어 {2}개\n{4}"},
+             match.layout->name, prefix, match.layers.size(),
+             match.layers.size() == 1 ? "" : "s",
+             layers_text(inspection.layers));
+}
+
+std::string totals_text(const Inspection& inspection) {
+  const std::size_t all = inspection.parameters;
+  const std::size_t attention = inspection.attention_parameters;
+  std::string text = say({"Parameters: {}", "파라미터: {}개"}, all);
+  if (attention > 0 && all > 0) {
+    text +=
+        say({", {} in attention layers ({:.1f} %)",
+             ", 그중 어텐션 레이어 {}개({:.1f} %)"},
+            attention,
+            100.0 * static_cast<double>(attention) / static_cast<double>(all));
+  }
+  return text + say({"\nTensors: {}, {}\n", "\n텐서: {}개, {}\n"},
+                    inspection.tensors.size(),
+                    bytes_text(inspection.tensor_bytes));
+}
+
+std::string shape_text_of(const std::vector<std::size_t>& shape) {
+  return fmt::format("({})", fmt::join(shape, ", "));
+}
+
+// Rows of name, type, shape and bytes under a heading, aligned as far as names
+// and shapes are not very long.
+class Table {
+ public:
+  explicit Table(const std::vector<TensorGroup>& groups) {
+    for (const TensorGroup& group : groups) {
+      for (const TensorRow& row : group.rows) {
+        const std::size_t indent = group.numbers.empty() ? 2 : 4;
+        fit({indent + one_line(row.name).size(), name_of(row.dtype).size(),
+             shape_text_of(row.shape).size(),
+             std::to_string(row.bytes).size()});
+      }
+    }
+    constexpr std::size_t kWidestName = 42;
+    constexpr std::size_t kWidestShape = 20;
+    widths_[0] = std::min(widths_[0], kWidestName);
+    widths_[2] = std::min(widths_[2], kWidestShape);
+  }
+
+  std::string heading() const {
+    return line(say({"  name", "  이름"}), say({"type", "형"}),
+                say({"shape", "모양"}), say({"bytes", "크기"}));
+  }
+  std::string row(std::string_view indent, const TensorRow& row) const {
+    return line(std::string(indent) + one_line(row.name), name_of(row.dtype),
+                shape_text_of(row.shape), std::to_string(row.bytes));
+  }
+
+ private:
+  using Widths = std::array<std::size_t, 4>;
+
+  void fit(const Widths& widths) {
+    for (std::size_t column = 0; column < widths.size(); ++column) {
+      widths_[column] = std::max(widths_[column], widths[column]);
+    }
+  }
+
+  std::string line(std::string_view name, std::string_view type,
+                   std::string_view shape, std::string_view bytes) const {
+    return fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>{}}\n", name, widths_[0],
+                       type, widths_[1], shape, widths_[2], bytes, widths_[3]);
+  }
+
+  Widths widths_ = {6, 4, 5, 5};  // those of the heading
+};
+
+std::string tensors_text(const std::vector<TensorGroup>& groups) {
+  const Table table(groups);
+  std::string text = table.heading();
+  for (const TensorGroup& group : groups) {
+    if (!group.numbers.empty()) {
+      text += say({"  {}N, N = {}, of each:\n", "  {}N, N = {}, 각각:\n"},
+                  one_line(group.before), ranges_text(group.numbers));
+    }
+    for (const TensorRow& row : group.rows) {
+      text += table.row(group.numbers.empty() ? "  " : "    ", row);
+    }
+  }
+  return text;
+}
+
+// Each tensor by its whole name.
+std::vector<TensorGroup> ungrouped(const ParamEntries& entries) {
+  TensorGroup group;
+  for (const auto& [name, entry] : entries) {
+    group.rows.push_back({name, entry.dtype, entry.shape, entry.bytes});
+  }
+  return {group};
+}
+
+}  // namespace
+
+std::string inspect_text(const Inspection& inspection, bool all_tensors) {
+  return files_text(inspection) + layout_text(inspection) +
+         totals_text(inspection) +
+         tensors_text(all_tensors ? ungrouped(inspection.tensors)
+                                  : group_tensors(inspection.tensors));
+}
+
+}  // namespace headwise::cli

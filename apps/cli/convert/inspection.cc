@@ -1,0 +1,187 @@
+#include "inspection.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "interop/error_text.h"
+#include "interop/find_params.h"
+#include "interop/layout_names.h"
+#include "interop/said_heads.h"
+#include "operation/model_heads.h"
+#include "shell/sha256.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::string_view kOperation = "inspect";
+
+Result<InspectedFile> inspect_file(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    return io_error(fmt::format("{}: {}", kOperation, path), errno);
+  }
+  InspectedFile file{path, static_cast<std::size_t>(status.st_size), ""};
+  if (S_ISREG(status.st_mode)) {  // the bytes of a pipe are gone by now
+    auto digest = sha256_of_file(path);
+    if (!digest) {
+      return digest.error();
+    }
+    file.sha256 = *std::move(digest);
+  }
+  return file;
+}
+
+// Why a layer cannot have this number of heads; empty if it can.
+std::string why_not(std::string_view from, std::size_t num_heads,
+                    const LayerShapes& shapes) {
+  const std::size_t q_features = shapes.params.at("w_q.weight")[0];
+  const std::size_t k_features = shapes.params.at("w_k.weight")[0];
+  const std::size_t head = num_heads == 0 ? 0 : q_features / num_heads;
+  const bool fits = head == 0
+                        ? q_features == 0 && k_features == 0
+                        : q_features % num_heads == 0 && k_features % head == 0;
+  return fits ? ""
+              : fmt::format(
+                    "{} says {}, which does not divide the {} features "
+                    "of queries and {} of keys",
+                    from, num_heads, q_features, k_features);
+}
+
+// Takes the heads that the file says, or else config.json, if they fit the
+// layer. A pruned model's config.json has the numbers before pruning.
+void add_heads(const SaidHeads& said, const ModelHeads& model,
+               InspectedLayer& layer) {
+  if (layer.shapes.num_heads) {
+    layer.heads_from = "shapes";
+    return;
+  }
+  const auto num_heads = said.num_heads ? said.num_heads : model.num_heads;
+  if (!num_heads) {
+    layer.why_no_heads = model.why_not;
+    return;
+  }
+  const std::string_view from = said.num_heads ? "file" : "config.json";
+  layer.why_no_heads = why_not(said.num_heads ? "its num_heads" : from,
+                               *num_heads, layer.shapes);
+  if (!layer.why_no_heads.empty()) {
+    return;
+  }
+  layer.shapes.num_heads = num_heads;
+  const std::size_t k_features = layer.shapes.params.at("w_k.weight")[0];
+  const std::size_t q_features = layer.shapes.params.at("w_q.weight")[0];
+  layer.shapes.num_kv_heads =
+      q_features == 0 ? 0 : k_features / (q_features / *num_heads);
+  layer.heads_from = from;
+}
+
+Status add_layers(const ParamFile& file, const ShapesByName& shapes,
+                  Inspection& inspection) {
+  const ModelHeads model = read_model_heads(file.path());
+  for (const std::size_t number : inspection.layout->layers) {
+    auto layer = layer_shapes(*inspection.layout, shapes, number);
+    if (!layer) {
+      return layer.error();
+    }
+    const auto said = said_heads(kOperation, file, number);
+    inspection.layers.push_back({number, *std::move(layer), "", ""});
+    InspectedLayer& added = inspection.layers.back();
+    if (said) {
+      add_heads(*said, model, added);
+    } else {
+      added.why_no_heads = said.error().message;
+    }
+  }
+  return ok();
+}
+
+// Elements of a floating-point tensor; ids and flags are no parameters.
+std::size_t parameters_in(const ParamEntry& entry) {
+  const bool floating =
+      entry.dtype == DType::float16 || entry.dtype == DType::bfloat16 ||
+      entry.dtype == DType::float32 || entry.dtype == DType::float64;
+  return floating ? entry.bytes / size_of(entry.dtype) : 0;
+}
+
+std::size_t attention_parameters(const Inspection& inspection) {
+  const LayoutMatch& match = *inspection.layout;
+  std::size_t sum = 0;
+  for (const std::size_t number : match.layers) {
+    for (const LayoutRow& row : match.layout->rows) {
+      const auto found =
+          inspection.tensors.find(name_in(match.prefix, row.name, number));
+      if (row.part == 0 && found != inspection.tensors.end()) {
+        sum += parameters_in(found->second);
+      }
+    }
+  }
+  return sum;
+}
+
+// What find_layout() says behind the name of the file.
+std::string without_subject(const std::string& message,
+                            const std::string& subject) {
+  return message.starts_with(subject)
+             ? message.substr(message.find_first_not_of(": ", subject.size()))
+             : message;
+}
+
+void add_layout(const ParamFile& file, const std::string& layout_of,
+                Inspection& inspection) {
+  const std::string& path = file.path();
+  const ShapesByName shapes = shapes_of(inspection.tensors);
+  auto match = find_layout(shapes, path, layout_of);
+  if (match) {
+    inspection.layout = *std::move(match);
+    const Status added = add_layers(file, shapes, inspection);
+    if (added) {
+      inspection.attention_parameters = attention_parameters(inspection);
+      return;
+    }
+    match = added.error();  // heads that disagree
+    inspection.layout.reset();
+    inspection.layers.clear();
+  }
+  inspection.why_no_layout = without_subject(match.error().message, path);
+}
+
+}  // namespace
+
+Result<Inspection> inspect(const std::string& path,
+                           const std::string& layout_of) {
+  const auto found = find_params(kOperation, path);
+  if (!found) {
+    return found.error();
+  }
+  // Of a mapped file no more is read than its header.
+  const auto file = ParamFile::open(kOperation, *found, FileAccess::mapped);
+  if (!file) {
+    return file.error();
+  }
+  Inspection inspection;
+  inspection.metadata = file->metadata();
+  auto tensors = file->entries();
+  if (!tensors) {
+    return tensors.error();
+  }
+  inspection.tensors = *std::move(tensors);
+  for (const auto& [name, entry] : inspection.tensors) {
+    inspection.file_of.push_back(file->file_of(name));
+    inspection.tensor_bytes += entry.bytes;
+    inspection.parameters += parameters_in(entry);
+  }
+  for (const std::string& each : file->files()) {
+    auto inspected = inspect_file(each);
+    if (!inspected) {
+      return inspected.error();
+    }
+    inspection.files.push_back(*std::move(inspected));
+  }
+  add_layout(*file, layout_of, inspection);
+  return inspection;
+}
+
+}  // namespace headwise::cli

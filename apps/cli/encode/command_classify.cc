@@ -1,0 +1,278 @@
+// headwise classify
+// Texts -> labels and their probabilities, by a model that headwise train gave
+// a classifier.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headwise/interop/atomic_file.h"
+#include "headwise/models/label_probe.h"
+#include "headwise/models/sentence_encoder.h"
+#include "label_lines.h"
+#include "models/utf8.h"
+#include "shell/args.h"
+#include "shell/command.h"
+#include "shell/file_plan.h"
+#include "shell/output.h"
+#include "shell/progress_bar.h"
+#include "shell/read_model.h"
+#include "shell/read_text.h"
+#include "shell/say.h"
+#include "shell/terminal_text.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::string_view kExamples =
+    R"(  headwise classify --model topics sentences.txt
+  headwise classify --model topics sentences.txt --out labels.tsv
+  echo "Heads matter." | headwise classify --model topics --json)";
+
+constexpr std::string_view kFooter =
+    R"(Each line of FILE is one text. Each line of the result has the label, its
+probability and the text, separated by tabs, in the order of FILE. Train DIR
+with: headwise train --model MODEL --data examples.tsv --out DIR)";
+
+constexpr std::size_t kFewestTokens = 2;
+
+struct ClassifyFlags {
+  std::string model;
+  std::string texts = "-";
+  std::string out;
+  std::size_t max_tokens = 0;  // 0: the model's
+  std::size_t threads = 0;     // 0: all
+  bool all = false;
+  bool json = false;
+};
+
+Outcome check_flags(const ClassifyFlags& flags) {
+  if (flags.max_tokens != 0 && flags.max_tokens < kFewestTokens) {
+    return usage(fmt::format(
+        "--max-tokens is {}, expected at least {}, for [CLS] and [SEP]",
+        flags.max_tokens, kFewestTokens));
+  }
+  if (flags.all && flags.json && flags.out.empty()) {
+    return usage(
+        "--all adds columns to the lines; --json has every probability without "
+        "it");
+  }
+  return {};
+}
+
+Status check_lines(const ClassifyFlags& flags,
+                   const std::vector<std::string_view>& lines) {
+  const std::string name = name_of_text(flags.texts);
+  if (lines.empty()) {
+    return Error{ErrorCode::bad_data,
+                 fmt::format("{} is empty, expected one text a line", name)};
+  }
+  for (std::size_t n = 0; n < lines.size(); ++n) {
+    if (Status s =
+            check_utf8(fmt::format("{}, line {}", name, n + 1), lines[n]);
+        !s) {
+      return s;
+    }
+  }
+  return ok();
+}
+
+Result<LabelProbe> read_classifier(const ClassifyFlags& flags,
+                                   const SentenceEncoder& encoder) {
+  auto probe = LabelProbe::read(flags.model, encoder.embedding_size());
+  if (!probe) {
+    return probe.error();
+  }
+  if (!probe->has_value()) {
+    return Error{
+        ErrorCode::bad_data,
+        fmt::format("--model {0} has no classifier; train one with: headwise "
+                    "train --model {0} --data examples.tsv --out DIR",
+                    shell_word(flags.model))};
+  }
+  return **std::move(probe);
+}
+
+Status check_finite_rows(const ClassifyFlags& flags,
+                         const LabelledLines& lines) {
+  for (std::size_t n = 0; n < lines.texts.size(); ++n) {
+    if (!std::isfinite(lines.probabilities(n, 0))) {
+      return Error{ErrorCode::bad_data,
+                   fmt::format("{}, line {}: the classifier of {} gives NaN or "
+                               "infinite scores",
+                               name_of_text(flags.texts), n + 1, flags.model)};
+    }
+  }
+  return ok();
+}
+
+Result<LabelledLines> classify(const ClassifyFlags& flags,
+                               const SentenceEncoder& encoder,
+                               const LabelProbe& probe,
+                               std::vector<std::string_view> texts,
+                               const Executor& executor) {
+  SentenceOptions options;
+  options.executor = &executor;
+  if (flags.max_tokens != 0) {
+    options.max_tokens = flags.max_tokens;
+  }
+  auto done = [&] {
+    ProgressBar bar{"classify", "texts"};
+    options.progress = bar.progress();
+    return encoder.encode(texts, options);
+  }();
+  if (!done) {
+    return done.error();
+  }
+  auto probabilities = probe.probabilities(done->embeddings.view());
+  if (!probabilities) {
+    return probabilities.error();
+  }
+  LabelledLines lines{std::move(texts), probe.labels(),
+                      *std::move(probabilities), std::move(done->cut)};
+  Status s = check_finite_rows(flags, lines);
+  return s ? Result<LabelledLines>(std::move(lines)) : s.error();
+}
+
+// What standard error is told: standard output has only labels.
+std::string summary(const ClassifyFlags& flags, const SentenceEncoder& encoder,
+                    const LabelledLines& lines) {
+  std::string text;
+  const auto cut = std::ranges::count_if(
+      lines.cut, [](std::size_t tokens) { return tokens != 0; });
+  if (cut != 0) {
+    const std::size_t most = encoder.settings().max_tokens;
+    text +=
+        say({"{} of {} texts were cut to {} tokens\n",
+             "텍스트 {1}개 중 {0}개를 토큰 {2}개까지만 썼습니다\n"},
+            cut, lines.texts.size(),
+            flags.max_tokens == 0 ? most : std::min(flags.max_tokens, most));
+  }
+  if (!flags.out.empty()) {
+    text += say({"{}: labels of {} texts\n", "{}: 텍스트 {}개의 레이블\n"},
+                shown(flags.out), lines.texts.size());
+  }
+  return text;
+}
+
+FilePlan files_of(const ClassifyFlags& flags) {
+  FilePlan plan;
+  plan.input("--model", flags.model);
+  plan.input("FILE", flags.texts);
+  plan.output("--out", flags.out);
+  if (flags.json || flags.out.empty()) {
+    plan.printed(flags.json ? "--json" : "the list of labels");
+  }
+  return plan;
+}
+
+Outcome write_labels(const ClassifyFlags& flags, const LabelledLines& lines,
+                     const Streams& streams) {
+  if (!flags.out.empty()) {
+    const std::string columns = label_columns(lines, flags.all);
+    if (Status s =
+            write_file_atomically(flags.out, std::as_bytes(std::span(columns)));
+        !s) {
+      return failure_to_write(s.error());
+    }
+  }
+  if (flags.json) {
+    return print(streams.out, label_json(lines));
+  }
+  return flags.out.empty() ? print(streams.out, label_columns(lines, flags.all))
+                           : Outcome();
+}
+
+Outcome run_classify(const ClassifyFlags& flags, const Streams& streams) {
+  if (Outcome wrong = check_flags(flags)) {
+    return wrong;
+  }
+  if (Outcome failed = files_of(flags).check()) {
+    return failed;
+  }
+  const auto text = read_text("classify", flags.texts);
+  if (!text) {
+    return failure_of(text.error());
+  }
+  std::vector<std::string_view> texts = lines_of(*text);
+  if (Status s = check_lines(flags, texts); !s) {
+    return failure_of(s.error());
+  }
+  const auto executor = flags.threads == 0
+                            ? Result<Executor>(Executor::default_executor())
+                            : Executor::with_threads(flags.threads);
+  if (!executor) {
+    return failure_of(executor.error());
+  }
+  const auto encoder = read_model(flags.model);
+  if (!encoder) {
+    return failure_of(as_data(encoder.error()));
+  }
+  const auto probe = read_classifier(flags, *encoder);
+  if (!probe) {
+    return failure_of(as_data(probe.error()));
+  }
+  const auto lines =
+      classify(flags, *encoder, *probe, std::move(texts), *executor);
+  if (!lines) {
+    return failure_of(as_data(lines.error()));
+  }
+  if (Outcome failed = write_labels(flags, *lines, streams)) {
+    return failed;
+  }
+  streams.err << summary(flags, *encoder, *lines) << std::flush;
+  return {};
+}
+
+void add_options(const Arguments& command, ClassifyFlags& flags) {
+  command
+      .add_option("--model", flags.model,
+                  "a model folder with a classifier, as headwise train "
+                  "--model writes it")
+      .type_name("DIR")
+      .required()
+      .check(not_empty());
+  command
+      .add_option("FILE", flags.texts,
+                  "one text a line (default -: standard input)")
+      .type_name("FILE|-")
+      .check(not_empty());
+  command
+      .add_option("--out", flags.out,
+                  "write the lines to this file (default: print them)")
+      .type_name("FILE.tsv")
+      .check(not_empty());
+  command.add_flag("--all", flags.all,
+                   "add a heading, and a column for each label's probability");
+  command.add_flag("--json", flags.json,
+                   "print one JSON object a line, with the probabilities of "
+                   "all labels");
+  command
+      .add_count("--max-tokens", flags.max_tokens,
+                 "cut longer texts (default, and at most: the model's)")
+      .advanced();
+  command.add_count("--threads", flags.threads,
+                    "threads to use (default: all)");
+}
+
+}  // namespace
+
+void add_classify(const Arguments& app, Command& chosen) {
+  const Arguments command =
+      app.add_command("classify", "find the labels of texts with a model",
+                      std::string(kExamples));
+  command.footer(std::string(kFooter));
+  auto flags = std::make_shared<ClassifyFlags>();
+  add_options(command, *flags);
+  command.on_parsed([flags, &chosen] {
+    chosen = [flags](const Streams& s) { return run_classify(*flags, s); };
+  });
+}
+
+}  // namespace headwise::cli

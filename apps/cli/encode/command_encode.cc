@@ -1,0 +1,188 @@
+// headwise encode
+// Sentences -> embeddings, by a model folder.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headwise/interop/npy.h"
+#include "headwise/models/sentence_encoder.h"
+#include "json/json.h"
+#include "models/utf8.h"
+#include "shell/args.h"
+#include "shell/command.h"
+#include "shell/file_plan.h"
+#include "shell/output.h"
+#include "shell/progress_bar.h"
+#include "shell/read_model.h"
+#include "shell/read_text.h"
+#include "shell/say.h"
+#include "shell/terminal_text.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::string_view kExamples =
+    R"(  headwise encode --model all-MiniLM-L6-v2 sentences.txt --out embeddings.npy
+  echo "Heads matter." | headwise encode --model all-MiniLM-L6-v2 --json)";
+
+struct EncodeFlags {
+  std::string model;
+  std::string sentences = "-";
+  std::string out;
+  std::size_t threads = 0;  // 0: all
+  bool json = false;
+};
+
+std::string json_lines(const std::vector<std::string_view>& sentences,
+                       const SentenceEmbeddings& done) {
+  std::string text;
+  for (std::size_t n = 0; n < sentences.size(); ++n) {
+    const float* const row = &done.embeddings(n, 0);
+    const Json line = {
+        {"sentence", n},
+        {"text", sentences[n]},
+        {"cut_tokens", done.cut[n]},
+        {"embedding",
+         std::vector<float>(row, row + done.embeddings.extent(1))}};
+    text += line.dump() + "\n";
+  }
+  return text;
+}
+
+std::string cut_text(const SentenceEmbeddings& done, std::size_t max_tokens) {
+  const auto cut = std::ranges::count_if(
+      done.cut, [](std::size_t tokens) { return tokens != 0; });
+  if (cut == 0) {
+    return "";
+  }
+  const auto most = std::ranges::max_element(done.cut);
+  return say(
+      {"{} of them had more than {} tokens; the rest was cut off (up to "
+       "{} tokens, in line {})\n",
+       "그중 {}개는 토큰이 {}개를 넘어 나머지를 잘라 냈습니다(최대 {}개, "
+       "{}번째 줄)\n"},
+      cut, max_tokens, *most, most - done.cut.begin() + 1);
+}
+
+std::string summary(const SentenceEncoder& model,
+                    const SentenceEmbeddings& done, double seconds,
+                    const std::string& out) {
+  const std::size_t count = done.embeddings.extent(0);
+  return say({"{} sentences, {} tokens, in {:.3g} s: {:.4g} sentences/s\n",
+              "문장 {}개, 토큰 {}개, {:.3g}초: 초당 문장 {:.4g}개\n"},
+             count, done.tokens, seconds,
+             static_cast<double>(count) / std::max(seconds, 1e-9)) +
+         cut_text(done, model.settings().max_tokens) +
+         say({"{}: embeddings of shape ({}, {})\n",
+              "{}: 임베딩, 모양 ({}, {})\n"},
+             shown(out), count, model.embedding_size());
+}
+
+FilePlan files_of(const EncodeFlags& flags) {
+  FilePlan plan;
+  plan.input("--model", flags.model);
+  plan.input("FILE", flags.sentences);
+  plan.output("--out", flags.out);
+  if (flags.json) {
+    plan.printed("--json");
+  }
+  return plan;
+}
+
+Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
+  if (flags.out.empty() && !flags.json) {
+    return usage("expected --out FILE.npy, or --json");
+  }
+  const FilePlan files = files_of(flags);
+  if (Outcome failed = files.check()) {
+    return failed;
+  }
+  const auto text = read_text("sentences", flags.sentences);
+  if (!text) {
+    return failure_of(text.error());
+  }
+  const std::vector<std::string_view> sentences = lines_of(*text);
+  if (sentences.empty()) {
+    return Failure{Exit::bad_input,
+                   fmt::format("sentences: {} is empty, expected one sentence "
+                               "a line",
+                               name_of_text(flags.sentences))};
+  }
+  for (std::size_t n = 0; n < sentences.size(); ++n) {
+    if (Status s = check_utf8(fmt::format("sentences: {}, line {}",
+                                          name_of_text(flags.sentences), n + 1),
+                              sentences[n]);
+        !s) {
+      return failure_of(s.error());
+    }
+  }
+  const auto own = flags.threads == 0
+                       ? Result<Executor>(Executor::default_executor())
+                       : Executor::with_threads(flags.threads);
+  if (!own) {
+    return failure_of(own.error());
+  }
+  const auto model = read_model(flags.model);
+  if (!model) {
+    return failure_of(as_data(model.error()));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const auto done = [&] {
+    ProgressBar bar{"encode", "sentences"};
+    return model->encode(sentences,
+                         {.progress = bar.progress(), .executor = &*own});
+  }();
+  if (!done) {
+    return failure_of(as_data(done.error()));
+  }
+  const std::chrono::duration<double> took =
+      std::chrono::steady_clock::now() - begin;
+  if (!flags.out.empty()) {
+    if (Status s = write_npy(flags.out, done->embeddings.view()); !s) {
+      return failure_to_write(s.error());
+    }
+  }
+  return flags.json
+             ? print(streams.out, json_lines(sentences, *done))
+             : files.print_summary(
+                   streams, summary(*model, *done, took.count(), flags.out));
+}
+
+}  // namespace
+
+void add_encode(const Arguments& app, Command& chosen) {
+  const Arguments command =
+      app.add_command("encode", "turn sentences into embeddings with a model",
+                      std::string(kExamples));
+  auto flags = std::make_shared<EncodeFlags>();
+  command
+      .add_option("--model", flags->model,
+                  "a folder of BERT's family: config.json, vocab.txt, "
+                  "model.safetensors")
+      .type_name("DIR")
+      .required()
+      .check(not_empty());
+  command
+      .add_option("FILE", flags->sentences,
+                  "one sentence a line (default -: standard input)")
+      .type_name("FILE|-")
+      .check(not_empty());
+  command
+      .add_option("--out", flags->out,
+                  "write the embeddings: (sentences, size)")
+      .type_name("FILE.npy")
+      .check(not_empty());
+  command.add_flag("--json", flags->json, "print a line of JSON a sentence");
+  command.add_count("--threads", flags->threads,
+                    "threads to use (default: all)");
+  command.on_parsed([flags, &chosen] {
+    chosen = [flags](const Streams& s) { return run_encode(*flags, s); };
+  });
+}
+
+}  // namespace headwise::cli

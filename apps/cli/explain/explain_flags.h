@@ -1,0 +1,41 @@
+// The options of `headwise explain`, as typed; an empty string is an option
+// that was not given.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operation/layer_choice.h"
+#include "operation/operation_flags.h"
+
+namespace headwise::cli {
+
+struct ExplainFlags {
+  std::string model;
+  std::optional<std::string> sentence;
+  std::string example;
+  std::string tokens;
+  std::string target_tokens;
+  std::int64_t pad_id = 0;
+  std::string padding_by = "length";
+  std::optional<std::size_t> vocab_size;
+  std::optional<std::size_t> embed_dim;
+  std::optional<std::size_t> num_heads;
+  std::optional<std::size_t> num_kv_heads;
+  std::string mask_kind;
+  OperationFlags operation;
+  std::uint64_t seed = 0;
+  std::string params;
+  LayerFlags layer;
+  bool shapes_only = false;
+  std::string step;
+  bool json = false;
+  std::string out;
+  std::string heads;
+  std::size_t sequence = 0;
+  std::vector<std::string> given;  // every option that was typed, by its name
+};
+
+}  // namespace headwise::cli

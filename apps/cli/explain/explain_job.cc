@@ -1,0 +1,436 @@
+#include "explain_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "headwise/module/multi_head_attention.h"
+#include "headwise/steps/embedding.h"
+#include "headwise/steps/scores.h"
+#include "job_input.h"
+#include "operation/layer_params.h"
+#include "operation/operation_inputs.h"
+#include "operation/option_errors.h"
+#include "shell/outcome.h"
+
+namespace headwise::cli {
+namespace {
+
+// The sizes of the layer: those asked for, or those of the files.
+Result<MultiHeadAttentionConfig> config_of(
+    const ExplainFlags& flags, const JobInput& input,
+    const std::optional<LayerFromFiles>& files) {
+  if (files) {
+    return files->layer.config();
+  }
+  if (input.embed_dim % input.num_heads != 0) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("explain: --embed-dim is {}, expected a multiple "
+                             "of --num-heads, which is {}",
+                             input.embed_dim, input.num_heads)};
+  }
+  if (input.num_kv_heads && input.num_heads % *input.num_kv_heads != 0) {
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("explain: --num-kv-heads is {}, expected a divisor "
+                    "of --num-heads, which is {}",
+                    *input.num_kv_heads, input.num_heads)};
+  }
+  MultiHeadAttentionConfig config{.embed_dim = input.embed_dim,
+                                  .num_heads = input.num_heads,
+                                  .num_kv_heads = input.num_kv_heads,
+                                  .bias = input.bias,
+                                  .out_proj = input.out_proj};
+  if (flags.operation.additive()) {
+    config.scoring = Scoring::additive;
+  }
+  if (input.vectors) {
+    config.query_dim = input.vectors->query.extent(2);
+    config.kdim = input.vectors->key.extent(2);
+    config.vdim = input.vectors->value.extent(2);
+  }
+  return complete_config(config);
+}
+
+Result<std::optional<LayerFromFiles>> read_files(const ExplainFlags& flags,
+                                                 const JobInput& input) {
+  if (flags.params.empty()) {
+    return std::optional<LayerFromFiles>{};
+  }
+  auto files = read_layer(
+      flags.params, {.num_heads = flags.num_heads,
+                     .num_kv_heads = input.num_kv_heads,
+                     .otherwise_num_heads =
+                         flags.example.empty() ? std::optional<std::size_t>()
+                                               : std::optional(input.num_heads),
+                     .scoring = flags.operation.scoring,
+                     .vdim = input.vectors ? input.vectors->value.extent(2) : 0,
+                     .with_embedding = !input.vectors,
+                     .choice = flags.layer.choice()});
+  if (!files) {
+    return files.error();
+  }
+  const auto disagrees = [&](std::string_view option, std::size_t given,
+                             std::size_t in_file) {
+    return Error{ErrorCode::shape_mismatch,
+                 fmt::format("explain: {} is {}, expected {} as in {}", option,
+                             given, in_file, flags.params)};
+  };
+  const std::size_t embed_dim = files->layer.config().embed_dim;
+  if (flags.embed_dim && *flags.embed_dim != embed_dim) {
+    return disagrees("--embed-dim", *flags.embed_dim, embed_dim);
+  }
+  if (files->embedding && flags.vocab_size &&
+      *flags.vocab_size != files->embedding->vocab_size()) {
+    return disagrees("--vocab-size", *flags.vocab_size,
+                     files->embedding->vocab_size());
+  }
+  return std::optional<LayerFromFiles>(*std::move(files));
+}
+
+// One job on its way: the tensors of the first steps and what they fill in.
+class Runner {
+ public:
+  Runner(const ExplainFlags& flags, JobInput input,
+         std::optional<LayerFromFiles> files, MultiHeadAttentionConfig config)
+      : flags_(flags),
+        input_(std::move(input)),
+        files_(std::move(files)),
+        config_(config) {
+    if (!input_.batched) {
+      trace_.leave_out_batch();
+    }
+  }
+
+  // Everything that is known without computing.
+  Result<ExplainedJob> describe() {
+    ExplainedJob job;
+    job.from_tokens = !input_.vectors;
+    job.cross = input_.keys.has_value();
+    job.batched = input_.batched;
+    job.out_proj = config_.out_proj;
+    job.value_proj = config_.value_proj;
+    job.additive = config_.scoring == Scoring::additive;
+    job.biased = biased();
+    job.vocab_size = files_ && files_->embedding
+                         ? files_->embedding->vocab_size()
+                         : input_.vocab_size;
+    if (job.from_tokens) {
+      Status s =
+          check_side(input_.queries, job.vocab_size, input_.query_source);
+      if (s && job.cross) {
+        s = check_side(*input_.keys, job.vocab_size, input_.key_source);
+      }
+      if (!s) {
+        return s.error();
+      }
+      job.batch = input_.queries.size();
+      job.query_length = max_sequence_length(input_.queries);
+      job.key_length = max_sequence_length(input_.key_tokens());
+      job.query_ids = input_.queries;
+      job.key_ids = input_.key_tokens();
+    } else {
+      job.batch = input_.vectors->query.extent(0);
+      job.query_length = input_.vectors->query.extent(1);
+      job.key_length = input_.vectors->key.extent(1);
+    }
+    if (Status s = check_widths(); !s) {
+      return s.error();
+    }
+    job.embed_dim = config_.embed_dim;
+    job.num_heads = config_.num_heads;
+    job.num_kv_heads = *config_.num_kv_heads;
+    job.scale =
+        job.additive
+            ? 1
+            : flags_.operation.scale.value_or(default_scale(*config_.head_dim));
+    job.softcap = flags_.operation.softcap;
+    job.dropout = flags_.operation.dropout.value_or(0);
+    return job;
+  }
+
+  Result<std::vector<TracedStep>> shapes(const ExplainedJob& job,
+                                         const OperationInputs& operation) {
+    const AttentionShape shape{
+        job.batch,          config_.num_heads, *config_.num_kv_heads,
+        job.query_length,   job.key_length,    *config_.head_dim,
+        *config_.v_head_dim};
+    AttentionOptions options = operation.options();
+    const TensorView<const bool, 2> padding(nullptr,
+                                            {job.batch, job.key_length});
+    if (input_.mask_padding) {
+      options.mask = key_padding(padding) & options.mask;
+    }
+    add_lengths(options);
+    const auto spec = AttentionSpec::create(shape, options, "explain");
+    if (!spec) {
+      return spec.error();
+    }
+    return list_steps({.batched = input_.batched,
+                       .from_tokens = job.from_tokens,
+                       .cross = job.cross,
+                       .softcap = spec->softcap.has_value(),
+                       .bias = spec->bias.given(),
+                       .alibi = spec->alibi.given(),
+                       .dropout = spec->dropout.active(),
+                       .out_proj = config_.out_proj,
+                       .masks = spec->mask.parts(),
+                       .B = job.batch,
+                       .Lq = job.query_length,
+                       .Lkv = job.key_length,
+                       .num_heads = config_.num_heads,
+                       .head_dim = *config_.head_dim,
+                       .v_head_dim = *config_.v_head_dim,
+                       .embed_dim = config_.embed_dim,
+                       .num_kv_heads = config_.num_kv_heads,
+                       .query_dim = *config_.query_dim,
+                       .kdim = *config_.kdim,
+                       .vdim = *config_.vdim});
+  }
+
+  Result<std::vector<TracedStep>> run(const OperationInputs& operation,
+                                      const Progress& progress) {
+    AttentionOptions options = operation.options();
+    if (Status s = input_.vectors ? report_vectors() : embed(progress); !s) {
+      return s.error();
+    }
+    if (input_.mask_padding) {
+      options.mask =
+          key_padding(std::as_const(key_padding_mask_).view()) & options.mask;
+    }
+    add_lengths(options);
+    auto layer = files_
+                     ? Result<MultiHeadAttention>(std::move(files_->layer))
+                     : MultiHeadAttention::create(config_, Seed{flags_.seed});
+    if (!layer) {
+      return layer.error();
+    }
+    const auto result = layer->forward(query_, key_, value_, options, &trace_);
+    if (!result) {
+      return result.error();
+    }
+    return std::vector<TracedStep>(trace_.steps().begin(),
+                                   trace_.steps().end());
+  }
+
+ private:
+  // One side's ids, and the id of the padding where there is any. `source`
+  // begins the message, where there is one.
+  Status check_side(const RaggedTokens& tokens, std::size_t vocab_size,
+                    const std::string& source) const {
+    if (Status s = check_tokens(tokens, vocab_size); !s) {
+      const std::string& what = s.error().message;  // "tokens: sequence 1, ..."
+      return source.empty()
+                 ? s
+                 : Status(Error{s.error().code,
+                                source + what.substr(what.find(": "))});
+    }
+    const TokenId pad_id = input_.padding.pad_id;
+    const std::size_t longest = max_sequence_length(tokens);
+    const bool padded = std::ranges::any_of(tokens, [&](const auto& sequence) {
+      return sequence.size() != longest;
+    });
+    if (padded &&
+        (pad_id < 0 || static_cast<std::uint64_t>(pad_id) >= vocab_size)) {
+      return Error{ErrorCode::out_of_range,
+                   fmt::format("explain: --pad-id is {}, expected 0 to "
+                               "vocab_size - 1 = {}",
+                               pad_id, vocab_size - 1)};
+    }
+    return ok();
+  }
+
+  // Whether the projections from files take vectors of the size there is.
+  Status check_widths() const {
+    if (!files_) {
+      return ok();
+    }
+    const auto check = [&](std::string_view name, std::size_t taken,
+                           std::size_t given) -> Status {
+      if (taken == given) {
+        return ok();
+      }
+      return Error{
+          ErrorCode::shape_mismatch,
+          fmt::format("explain: {}.weight takes vectors of size {}, expected "
+                      "{}, the size of {}",
+                      name, taken, given,
+                      files_->embedding ? "embedding.weight's"
+                                        : "the example's vectors")};
+    };
+    const auto width = [&](const Tensor<float, 3> Vectors::*side) {
+      return files_->embedding ? files_->embedding->embed_dim()
+                               : ((*input_.vectors).*side).extent(2);
+    };
+    Status s = check("w_q", *config_.query_dim, width(&Vectors::query));
+    if (s) {
+      s = check("w_k", *config_.kdim, width(&Vectors::key));
+    }
+    return s ? check("w_v", *config_.vdim, width(&Vectors::value)) : s;
+  }
+
+  std::set<std::string> biased() const {
+    if (!files_) {
+      return config_.bias ? std::set<std::string>{"q", "k", "v", "output"}
+                          : std::set<std::string>{};
+    }
+    return biased_projections(*files_->layer.params());
+  }
+
+  void add_lengths(AttentionOptions& options) const {
+    if (!input_.key_lengths.empty()) {
+      options.mask =
+          key_lengths(TensorView<const std::int64_t, 1>(
+              input_.key_lengths.data(), {input_.key_lengths.size()})) &
+          options.mask;
+    }
+  }
+
+  void report(std::string_view name, std::vector<std::string_view> axes,
+              const AnyView& tensor) {
+    trace_.on_step(name, axes, tensor);
+  }
+
+  Status report_vectors() {
+    query_ = std::as_const(input_.vectors->query).view();
+    key_ = std::as_const(input_.vectors->key).view();
+    value_ = std::as_const(input_.vectors->value).view();
+    report("query", {"B", "Lq", "query_dim"}, query_);
+    report("key", {"B", "Lkv", "kdim"}, key_);
+    report("value", {"B", "Lkv", "vdim"}, value_);
+    return ok();
+  }
+
+  // Pads one side's tokens and looks their vectors up.
+  Status embed_side(const Embedding& embedding, const RaggedTokens& tokens,
+                    bool keys, std::string_view length_axis,
+                    const Progress& progress, Tensor<float, 3>& embedded) {
+    auto padded = pad(tokens, input_.padding, progress);
+    if (!padded) {
+      return padded.error();
+    }
+    auto vectors = embedding.forward(std::as_const(padded->ids).view());
+    if (!vectors) {
+      return vectors.error();
+    }
+    embedded = *std::move(vectors);
+    const bool suffix = keys && input_.keys;
+    report(suffix ? "lengths_kv" : "lengths", {"B"}, padded->lengths.view());
+    report(suffix ? "padded_kv" : "padded", {"B", length_axis},
+           padded->ids.view());
+    report(suffix ? "embedded_kv" : "embedded", {"B", length_axis, "E"},
+           std::as_const(embedded).view());
+    if (keys) {
+      key_padding_mask_ = std::move(padded->padding_mask);
+    }
+    return ok();
+  }
+
+  Status embed(const Progress& progress) {
+    auto embedding =
+        files_ ? Result<Embedding>(*std::move(files_->embedding))
+               : Embedding::create({input_.vocab_size, *config_.query_dim},
+                                   Seed{flags_.seed});
+    if (!embedding) {
+      return embedding.error();
+    }
+    const bool cross = input_.keys.has_value();
+    if (Status s = embed_side(*embedding, input_.queries, !cross,
+                              cross ? "Lq" : "L", progress, embedded_);
+        !s) {
+      return s;
+    }
+    query_ = std::as_const(embedded_).view();
+    key_ = query_;
+    if (cross) {
+      if (Status s = embed_side(*embedding, *input_.keys, true, "Lkv", progress,
+                                embedded_kv_);
+          !s) {
+        return s;
+      }
+      key_ = std::as_const(embedded_kv_).view();
+    }
+    value_ = key_;
+    return ok();
+  }
+
+  const ExplainFlags& flags_;
+  JobInput input_;
+  std::optional<LayerFromFiles> files_;
+  MultiHeadAttentionConfig config_;
+  Trace trace_;
+  Tensor<float, 3> embedded_;
+  Tensor<float, 3> embedded_kv_;
+  Tensor<bool, 2> key_padding_mask_;
+  TensorView<const float, 3> query_;
+  TensorView<const float, 3> key_;
+  TensorView<const float, 3> value_;
+};
+
+}  // namespace
+
+const TracedStep* ExplainedJob::find(std::string_view name) const {
+  const auto found = std::ranges::find(steps, name, &TracedStep::name);
+  return found == steps.end() ? nullptr : &*found;
+}
+
+std::set<std::string> biased_projections(
+    const MultiHeadAttentionParams& params) {
+  std::set<std::string> names;
+  for (const auto& [name, linear] :
+       {std::pair{"q", &params.w_q}, {"k", &params.w_k}}) {
+    if (linear->has_bias()) {
+      names.insert(name);
+    }
+  }
+  for (const auto& [name, linear] :
+       {std::pair{"v", &params.w_v}, {"output", &params.w_o}}) {
+    if (*linear && (*linear)->has_bias()) {
+      names.insert(name);
+    }
+  }
+  return names;
+}
+
+Result<ExplainedJob> run_job(const ExplainFlags& flags,
+                             const Progress& progress) {
+  auto input = job_input(flags);
+  if (!input) {
+    return input.error();
+  }
+  auto files = read_files(flags, *input);
+  if (!files) {
+    return files.error();
+  }
+  const auto config = config_of(flags, *input, *files);
+  if (!config) {
+    return config.error();
+  }
+  if (config->scoring == Scoring::additive && flags.operation.scale) {
+    return Error{ErrorCode::invalid_argument,
+                 "explain: --scale is for --scoring dot; additive scores have "
+                 "none"};
+  }
+  OperationFlags operation_flags = flags.operation;
+  operation_flags.causal = input->mask_causal;
+  const auto operation =
+      OperationInputs::read(operation_flags, input->batched, config->num_heads);
+  if (!operation) {
+    return operation.error();
+  }
+  Runner runner(flags, *std::move(input), *std::move(files), *config);
+  auto job = runner.describe();
+  if (!job) {
+    return job;
+  }
+  auto steps = flags.shapes_only ? runner.shapes(*job, *operation)
+                                 : runner.run(*operation, progress);
+  if (!steps) {
+    return as_data(in_option_words(steps.error(), flags.operation));
+  }
+  job->steps = *std::move(steps);
+  return job;
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,104 @@
+#include "explain_picture.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "headwise/inspect/heads_svg.h"
+#include "shell/say.h"
+#include "shell/terminal_text.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::size_t kLabelColumns = 24;
+constexpr std::size_t kTitleColumns = 60;
+
+std::vector<std::string> labels(const ExplainedSentence& sentence) {
+  std::vector<std::string> labels;
+  for (const ExplainedToken& token : sentence.tokens) {
+    labels.push_back(cut_to(shown(token.text), kLabelColumns));
+  }
+  return labels;
+}
+
+std::string title(const ExplainedJob& job, std::size_t sequence,
+                  Language language) {
+  return job.sentence ? say(language,
+                            {"Attention weights of every head, layer {}: {}",
+                             "모든 헤드의 어텐션 가중치, 레이어 {}: {}"},
+                            job.sentence->layer,
+                            cut_to(shown(job.sentence->text), kTitleColumns))
+                      : say(language,
+                            {"Attention weights of every head, sequence {}",
+                             "모든 헤드의 어텐션 가중치, 시퀀스 {}"},
+                            sequence);
+}
+
+std::vector<std::string> labels(
+    const std::vector<std::vector<std::int64_t>>& ids, std::size_t sequence,
+    std::size_t length, char vector_name, Language language) {
+  std::vector<std::string> labels;
+  for (std::size_t t = 0; t < length; ++t) {
+    if (ids.empty()) {
+      labels.push_back(fmt::format("{}{}", vector_name, t));
+    } else if (t < ids[sequence].size()) {
+      labels.push_back(std::to_string(ids[sequence][t]));
+    } else {
+      labels.push_back(say(language, {"(pad)", "(패딩)"}));
+    }
+  }
+  return labels;
+}
+
+}  // namespace
+
+Result<std::string> explain_picture(const ExplainedJob& job,
+                                    std::size_t sequence, Language language) {
+  if (job.batch == 0) {
+    return Error{ErrorCode::out_of_range,
+                 "explain: --heads draws one sequence, and the batch has none"};
+  }
+  if (sequence >= job.batch) {
+    return Error{ErrorCode::out_of_range,
+                 fmt::format("explain: --sequence is {}, expected 0 to {}",
+                             sequence, job.batch - 1)};
+  }
+  const TracedStep& weights = *job.find("attn_weights");
+  const TracedStep* masked = job.find("masked_scores");
+  if (masked == nullptr) {
+    masked = job.find("biased_scores");  // a bias of -inf masks
+  }
+  const Extents<3> extents{job.num_heads, job.query_length, job.key_length};
+  auto values = Tensor<float, 3>::create(extents);
+  auto allowed = Tensor<bool, 3>::create(extents);
+  if (!values || !allowed) {
+    return !values ? values.error() : allowed.error();
+  }
+  const std::size_t start = sequence * values->size();
+  for (std::size_t n = 0; n < values->size(); ++n) {
+    values->data()[n] = static_cast<float>(weights.at(start + n));
+    allowed->data()[n] =
+        masked == nullptr ||
+        masked->at(start + n) != -std::numeric_limits<double>::infinity();
+  }
+  HeadsPicture picture;
+  picture.attn_weights = std::as_const(*values).view();
+  picture.allowed = std::as_const(*allowed).view();
+  if (job.sentence) {
+    picture.query_labels = labels(*job.sentence);
+    picture.key_labels = picture.query_labels;
+  } else {
+    picture.query_labels =
+        labels(job.query_ids, sequence, job.query_length, 'q', language);
+    picture.key_labels =
+        labels(job.key_ids, sequence, job.key_length, 'k', language);
+  }
+  picture.title = title(job, sequence, language);
+  picture.language = language;
+  picture.fit = job.key_length > kMostKeysOfFullScale;
+  return heads_svg(picture);
+}
+
+}  // namespace headwise::cli

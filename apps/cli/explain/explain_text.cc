@@ -1,0 +1,266 @@
+#include "explain_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sentence_text.h"
+#include "shell/number_format.h"
+#include "shell/say.h"
+#include "step_words.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::string_view kIndent = "    ";
+
+// "(B=10, H=8, Lq=20, Lkv=20)"
+std::string shape_line(const TracedStep& step) {
+  std::string text = "(";
+  for (std::size_t axis = 0; axis < step.axes.size(); ++axis) {
+    text += axis == 0 ? "" : ", ";
+    text += step.axes[axis] == "1"
+                ? "1"
+                : fmt::format("{}={}", step.axes[axis], step.extents[axis]);
+  }
+  return text + ")";
+}
+
+double percent(std::size_t part, std::size_t whole) {
+  return whole == 0
+             ? 0
+             : 100 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string range_text(const TracedStep& step, double value) {
+  return step.dtype == DType::int64 ? fmt::format("{:.0f}", value)
+                                    : fmt::format("{:.4g}", value);
+}
+
+// Weights that dropout made 0.
+std::size_t dropped(const ExplainedJob& job, const TracedStep& step) {
+  const TracedStep* before = job.find("attn_weights");
+  std::size_t count = 0;
+  for (std::size_t n = 0; before != nullptr && n < step.size(); ++n) {
+    count += before->at(n) != 0 && step.at(n) == 0 ? 1 : 0;
+  }
+  return count;
+}
+
+std::string summary_line(const ExplainedJob& job, const TracedStep& step,
+                         Language language) {
+  const StepSummary summary = summarize(step);
+  std::string text;
+  const auto add = [&](const std::string& part) {
+    text += text.empty() ? part : "; " + part;
+  };
+  if (step.dtype == DType::boolean) {
+    const std::size_t allowed = summary.count - summary.masked;
+    add(say(language,
+            {"{} of {} may attend ({:.1f} %)",
+             "{1}개 중 {0}개 어텐션 가능({2:.1f} %)"},
+            allowed, summary.count, percent(allowed, summary.count)));
+    return text;
+  }
+  add(summary.finite == 0
+          ? say(language, {"no finite number", "유한한 값 없음"})
+          : say(language, {"min {}, max {}", "최솟값 {}, 최댓값 {}"},
+                range_text(step, summary.min), range_text(step, summary.max)));
+  if (step.name == "scores" && !job.additive) {
+    add(fmt::format("scale = {:.6g}", job.scale));
+  }
+  if (step.name == "capped_scores") {
+    add(fmt::format("softcap = {:.6g}", job.softcap.value_or(0)));
+  }
+  if (step.name == "masked_scores" ||
+      (step.name == "biased_scores" && summary.masked != 0)) {
+    add(say(
+        language,
+        {"{} of {} masked ({:.1f} %)", "{1}개 중 {0}개 마스킹됨({2:.1f} %)"},
+        summary.masked, summary.count, percent(summary.masked, summary.count)));
+  }
+  if (step.name == "dropped_weights") {
+    add(say(
+        language,
+        {"p = {:.6g}, {} of {} dropped", "p = {0:.6g}, {2}개 중 {1}개 드롭"},
+        job.dropout, dropped(job, step), summary.count));
+  }
+  if (summary.nan != 0) {
+    add(say(language, {"{} NaN", "NaN {}개"}, summary.nan));
+  }
+  return text;
+}
+
+std::string head_lines(const ExplainedJob& job, const TracedStep& step,
+                       std::size_t number, Language language) {
+  return fmt::format("{:>2}. {}: {}\n{}{}\n{}{} {}  {}\n", number, step.name,
+                     operation_of(job, step, language), kIndent,
+                     formula_of(job, step, language), kIndent,
+                     say(language, {"shape", "모양"}), shape_line(step),
+                     step.has_data() && step.size() != 0
+                         ? summary_line(job, step, language)
+                         : std::string(name_of(step.dtype)));
+}
+
+// Of the batch, the vocabulary, the heads and embed_dim.
+using Title = Sentence<std::size_t, std::size_t, std::string, std::size_t>;
+
+constexpr Title kSelf = {
+    "{0} sequences of token ids (vocabulary {1}) attend to themselves: {2}, "
+    "embed_dim {3}.",
+    "토큰 시퀀스 {0}개(어휘 크기 {1})에 셀프 어텐션을 적용합니다: {2}, "
+    "embed_dim {3}."};
+constexpr Title kSelfOfOne = {
+    "One sequence of token ids (vocabulary {1}) attends to itself: {2}, "
+    "embed_dim {3}.",
+    "토큰 시퀀스 하나(어휘 크기 {1})에 셀프 어텐션을 적용합니다: {2}, "
+    "embed_dim {3}."};
+constexpr Title kCross = {
+    "{0} target sequences (queries) attend to {0} source sequences (keys and "
+    "values), vocabulary {1}: {2}, embed_dim {3}.",
+    "타깃 시퀀스 {0}개(쿼리)에서 소스 시퀀스 {0}개(키, 밸류)로 크로스 어텐션을 "
+    "적용합니다(어휘 크기 {1}): {2}, embed_dim {3}."};
+constexpr Title kCrossOfOne = {
+    "One target sequence (queries) attends to one source sequence (keys and "
+    "values), vocabulary {1}: {2}, embed_dim {3}.",
+    "타깃 시퀀스 하나(쿼리)에서 소스 시퀀스 하나(키, 밸류)로 크로스 어텐션을 "
+    "적용합니다(어휘 크기 {1}): {2}, embed_dim {3}."};
+constexpr Title kVectors = {
+    "Queries attend to keys and values, all given as vectors (batch of {0}): "
+    "{2}, embed_dim {3}.",
+    "벡터로 주어진 쿼리, 키, 밸류에 어텐션을 적용합니다(배치 크기 {0}): {2}, "
+    "embed_dim {3}."};
+constexpr Title kUnbatched = {
+    "The queries of one sequence attend to its keys and values, given as "
+    "vectors without a batch: {2}, embed_dim {3}.",
+    "시퀀스 하나의 쿼리, 키, 밸류를 배치 없이 벡터로 받아 어텐션을 적용합니다: "
+    "{2}, embed_dim {3}."};
+
+const Title& title_of(const ExplainedJob& job) {
+  const bool one = job.batch == 1;
+  return !job.batched       ? kUnbatched
+         : !job.from_tokens ? kVectors
+         : job.cross && one ? kCrossOfOne
+         : job.cross        ? kCross
+         : one              ? kSelfOfOne
+                            : kSelf;
+}
+
+// Whether there is padding and neither a mask nor a bias that could hide it.
+bool attends_to_padding(const ExplainedJob& job) {
+  return job.find("masked_scores") == nullptr &&
+         job.find("biased_scores") == nullptr &&
+         std::ranges::any_of(job.key_ids, [&](const auto& sequence) {
+           return sequence.size() < job.key_length;
+         });
+}
+
+std::string title(const ExplainedJob& job, Language language) {
+  if (job.sentence) {
+    return sentence_title(job, language);
+  }
+  const std::string heads =
+      job.group() != 1 ? say(language,
+                             {"{} heads of queries, {} of keys and values",
+                              "쿼리 헤드 {}개, 키와 밸류 헤드 {}개"},
+                             job.num_heads, job.num_kv_heads)
+                       : heads_text(job.num_heads, language);
+  std::string text = say(language, title_of(job), job.batch, job.vocab_size,
+                         heads, job.embed_dim) +
+                     "\n";
+  if (!job.from_tokens) {
+    return text;
+  }
+  if (job.cross) {
+    text += say(language,
+                {"Maximum target sequence length: {}\n"
+                 "Maximum source sequence length: {}\n",
+                 "최대 타깃 시퀀스 길이: {}\n최대 소스 시퀀스 길이: {}\n"},
+                job.query_length, job.key_length);
+  } else {
+    text += say(language,
+                {"Maximum sequence length: {}\n", "최대 시퀀스 길이: {}\n"},
+                job.query_length);
+  }
+  if (attends_to_padding(job)) {
+    text += say(language,
+                {"Padding is attended to like any token; --mask-kind padding "
+                 "masks it.\n",
+                 "패딩도 다른 토큰과 똑같이 어텐션을 받습니다. --mask-kind "
+                 "padding을 주면 마스킹합니다.\n"});
+  }
+  return text;
+}
+
+std::string numbers_of(const ExplainedJob& job, const TracedStep& step,
+                       bool corners, const std::string& indent) {
+  return job.sentence && is_token_table(step)
+             ? token_table(*job.sentence, step, corners, indent)
+             : tensor_text(step, corners, indent);
+}
+
+// What the axes' letters and the tables stand for.
+std::string axes_text(const ExplainedJob& job, bool computed,
+                      Language language) {
+  std::string text = say(
+      language,
+      {"Axes: B batch, L tokens, Lq queries, Lkv keys, H heads, D size of a "
+       "query or key head,\nDv size of a value head, E embed_dim; 1 = the same "
+       "along this axis (broadcast).\n",
+       "축: B 배치, L 토큰, Lq 쿼리, Lkv 키, H 헤드, D 쿼리·키 헤드의 크기,\n"
+       "Dv 밸류 헤드의 크기, E embed_dim; 1 = 이 축을 따라 모두 같은 값"
+       "(브로드캐스트).\n"});
+  if (job.sentence && computed) {
+    text += say(
+        language,
+        {"Token tables: a row is a query, the token that attends; a column is "
+         "a key, the\ntoken attended to. --step attn_weights prints the whole "
+         "table of every head.\n",
+         "토큰 표: 행은 쿼리(어텐션을 하는 토큰), 열은 키(어텐션을 받는 토큰)"
+         "입니다.\n--step attn_weights를 주면 모든 헤드의 표 전체를 "
+         "출력합니다.\n"});
+  }
+  if (job.group() != 1) {
+    text += say(language,
+                {"Hkv heads of keys and values: head h of the queries reads "
+                 "head floor(h/{}).\n",
+                 "Hkv 키와 밸류의 헤드 수: 쿼리의 h번 헤드는 floor(h/{})번 "
+                 "헤드를 읽습니다.\n"},
+                job.group());
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string explain_text(const ExplainedJob& job, Language language) {
+  std::string text = title(job, language);
+  bool computed = true;
+  for (std::size_t n = 0; n < job.steps.size(); ++n) {
+    const TracedStep& step = job.steps[n];
+    text += "\n" + head_lines(job, step, n + 1, language);
+    computed = computed && step.has_data();
+    if (step.has_data()) {
+      text += numbers_of(job, step, true, std::string(kIndent));
+    }
+  }
+  text += "\n";
+  if (!computed) {
+    text += say(language, {"Shapes only: nothing was computed.\n",
+                           "모양만 보여 줍니다. 계산은 하지 않았습니다.\n"});
+  }
+  text += axes_text(job, computed, language);
+  return text;
+}
+
+std::string step_text(const ExplainedJob& job, const TracedStep& step,
+                      Language language) {
+  const auto number = static_cast<std::size_t>(&step - job.steps.data()) + 1;
+  std::string text = head_lines(job, step, number, language);
+  if (step.has_data()) {
+    text += numbers_of(job, step, false, "");
+  }
+  return text;
+}
+
+}  // namespace headwise::cli

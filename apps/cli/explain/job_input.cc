@@ -1,0 +1,122 @@
+#include "job_input.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "operation/read_tokens.h"
+#include "shell/read_text.h"
+
+namespace headwise::cli {
+namespace {
+
+Error contradiction(const std::string& what) {
+  return {ErrorCode::invalid_argument, "explain: " + what};
+}
+
+Result<JobInput> from_example(const Example& example) {
+  JobInput input;
+  if (example.vectors) {
+    auto vectors = vectors_of(example);
+    if (!vectors) {
+      return vectors.error();
+    }
+    input.vectors = *std::move(vectors);
+  } else if (example.target) {
+    input.queries = *example.target;
+    input.keys = example.tokens;
+  } else {
+    input.queries = example.tokens;
+  }
+  input.batched = example.batched;
+  input.embed_dim = example.embed_dim;
+  input.num_heads = example.num_heads;
+  input.bias = example.bias;
+  input.out_proj = example.out_proj;
+  input.key_lengths = example.key_lengths;
+  return input;
+}
+
+Result<JobInput> from_files(const ExplainFlags& flags) {
+  JobInput input;
+  auto tokens = read_tokens(flags.tokens);
+  if (!tokens) {
+    return tokens.error();
+  }
+  if (flags.target_tokens.empty()) {
+    input.queries = *std::move(tokens);
+    input.query_source = "--tokens: " + name_of_text(flags.tokens);
+    return input;
+  }
+  auto target = read_tokens(flags.target_tokens);
+  if (!target) {
+    return target.error();
+  }
+  if (target->size() != tokens->size()) {
+    return Error{ErrorCode::shape_mismatch,
+                 fmt::format("explain: --target-tokens has {} sequences, "
+                             "expected one for each of the {} in --tokens",
+                             target->size(), tokens->size())};
+  }
+  input.queries = *std::move(target);
+  input.query_source = "--target-tokens: " + name_of_text(flags.target_tokens);
+  input.keys = *std::move(tokens);
+  input.key_source = "--tokens: " + name_of_text(flags.tokens);
+  return input;
+}
+
+const Example& example_of(const ExplainFlags& flags) {
+  const auto all = examples();
+  const auto found = std::ranges::find(all, flags.example, &Example::name);
+  return found == all.end() ? all.front() : *found;
+}
+
+}  // namespace
+
+Result<JobInput> job_input(const ExplainFlags& flags) {
+  const bool own_tokens = !flags.tokens.empty();
+  if (own_tokens && !flags.example.empty()) {
+    return contradiction("give --tokens or --example, not both");
+  }
+  if (flags.tokens == "-" && flags.target_tokens == "-") {
+    return contradiction(
+        "--tokens and --target-tokens are both -, expected one of them to be a "
+        "file");
+  }
+  if (!own_tokens && !flags.target_tokens.empty()) {
+    return contradiction(
+        "--target-tokens needs --tokens (the keys and values)");
+  }
+  if (const std::string given = flags.layer.given();
+      flags.params.empty() && !given.empty()) {
+    return contradiction(given + (flags.layer.number
+                                      ? " needs --params or --model"
+                                      : " needs --params"));
+  }
+  const Example& example = example_of(flags);
+  auto input = own_tokens ? from_files(flags) : from_example(example);
+  if (!input) {
+    return input.error();
+  }
+  const std::string_view default_mask =
+      own_tokens ? std::string_view("none") : example.mask_kind;
+  const std::string_view kind =
+      flags.mask_kind.empty() ? default_mask : flags.mask_kind;
+  input->mask_padding = kind.starts_with("padding");
+  input->mask_causal = kind.ends_with("causal") || flags.operation.causal;
+  if (input->vectors && input->mask_padding) {
+    return contradiction(
+        "--mask-kind padding needs token ids, and this example has vectors");
+  }
+  input->vocab_size = flags.vocab_size.value_or(input->vocab_size);
+  input->embed_dim = flags.embed_dim.value_or(input->embed_dim);
+  input->num_heads = flags.num_heads.value_or(input->num_heads);
+  input->num_kv_heads = flags.num_kv_heads;
+  input->padding.pad_id = flags.pad_id;
+  input->padding.padding_by =
+      flags.padding_by == "id" ? PaddingBy::id : PaddingBy::length;
+  return input;
+}
+
+}  // namespace headwise::cli

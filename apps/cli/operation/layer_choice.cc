@@ -1,0 +1,57 @@
+#include "layer_choice.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "shell/args.h"
+
+namespace headwise::cli {
+
+void add_layer_choice(const Arguments& command, LayerFlags& flags,
+                      const std::string& of) {
+  command
+      .add_option("--layer", flags.number,
+                  "which layer of " + of + " (default 0)")
+      .type_name("N")
+      .transform(natural_number())
+      .group("Layer");
+  command
+      .add_option("--layout-of", flags.layout_of,
+                  "whose names and shapes --params has: " + layout_list() +
+                      " (default: the one that fits)")
+      .type_name("NAME")
+      .check(one_of(layout_names()))
+      .group("Layer")
+      .advanced();
+}
+
+std::vector<std::string> layout_names() {
+  std::vector<std::string> names;
+  for (const Layout& layout : layouts()) {
+    names.emplace_back(layout.name);
+  }
+  return names;
+}
+
+std::string layout_list() {
+  return fmt::format("{}", fmt::join(layout_names(), ", "));
+}
+
+std::string ranges_text(std::span<const std::size_t> numbers) {
+  std::string text;
+  for (std::size_t first = 0; first < numbers.size();) {
+    std::size_t last = first;
+    while (last + 1 < numbers.size() &&
+           numbers[last + 1] == numbers[last] + 1) {
+      ++last;
+    }
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", numbers[first]);
+    if (last > first) {
+      text += fmt::format("-{}", numbers[last]);
+    }
+    first = last + 1;
+  }
+  return text;
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,246 @@
+#include "importance_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "json/json.h"
+#include "shell/read_text.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::string_view kFormat = "headwise-importance";
+constexpr int kVersion = 1;
+constexpr std::size_t kMostBytes = std::size_t{1} << 22;
+constexpr int kDeepest = 6;
+
+Json order_json(const std::vector<HeadId>& order) {
+  Json json = Json::array();
+  for (const auto& [layer, head] : order) {
+    json.push_back({layer, head});
+  }
+  return json;
+}
+
+// Reads one file; the first error stays.
+class Reader {
+ public:
+  Reader(const std::string& path, const Json& json)
+      : path_(path), json_(json) {}
+
+  const Status& status() const { return status_; }
+
+  template <class T>
+  void get(std::string_view key, std::string_view expected, T& into) {
+    if (!status_) {
+      return;
+    }
+    const Json* const found = json_.find(key);
+    if (found == nullptr) {
+      status_ = fault(fmt::format("it has no {}, expected {}", key, expected));
+    } else if (!found->get(into)) {
+      unexpected(key, *found, expected);
+    }
+  }
+
+  void scores(std::vector<std::vector<double>>& into) {
+    constexpr std::string_view kExpected = "a finite number for each head";
+    const Json* const found = json_.find("scores");
+    if (found == nullptr || !found->is_array()) {
+      status_ = fault(fmt::format("it has no scores, expected {}", kExpected));
+      return;
+    }
+    for (std::size_t n = 0; status_ && n < found->size(); ++n) {
+      auto& layer = into.emplace_back();
+      for (const Json& given : (*found)[n]) {
+        double score = 0;
+        if (!given.get(score) || !std::isfinite(score)) {
+          unexpected(fmt::format("scores[{}][{}]", n, layer.size()), given,
+                     "a finite number");
+          return;
+        }
+        layer.push_back(score);
+      }
+    }
+  }
+
+  void order(std::vector<HeadId>& into) {
+    const Json* const found = json_.find("order");
+    if (!status_ || found == nullptr) {
+      return;
+    }
+    for (const Json& id : *found) {
+      std::vector<std::size_t> pair;
+      if (!id.get(pair) || pair.size() != 2) {
+        unexpected(fmt::format("order[{}]", into.size()), id, "[layer, head]");
+        return;
+      }
+      into.push_back({pair[0], pair[1]});
+    }
+  }
+
+  void unexpected(std::string_view key, const Json& given,
+                  std::string_view expected) {
+    constexpr std::size_t kMost = 60;
+    std::string text = given.dump();
+    if (text.size() > kMost) {
+      text = text.substr(0, kMost) + "..";
+    }
+    status_ = fault(fmt::format("{} is {}, expected {}", key, text, expected));
+  }
+
+  Error fault(std::string_view what) const {
+    return {ErrorCode::bad_data, fmt::format("--scores: {}: {}", path_, what)};
+  }
+
+ private:
+  const std::string& path_;
+  const Json& json_;
+  Status status_ = ok();
+};
+
+// The heads in the order of their scores, the lowest first.
+std::vector<HeadId> order_of(const std::vector<std::vector<std::size_t>>& heads,
+                             const std::vector<std::vector<double>>& scores) {
+  std::vector<std::pair<double, HeadId>> all;
+  for (std::size_t n = 0; n < heads.size(); ++n) {
+    for (std::size_t at = 0; at < heads[n].size(); ++at) {
+      all.push_back({scores[n][at], {n, heads[n][at]}});
+    }
+  }
+  std::ranges::sort(all);
+  std::vector<HeadId> order;
+  for (const auto& [score, id] : all) {
+    order.push_back(id);
+  }
+  return order;
+}
+
+// Whether scores and order are of these heads, each once.
+Status check(const Reader& reader, const ImportanceFile& file) {
+  const auto& scores = file.importance.scores;
+  std::vector<HeadId> all;
+  for (std::size_t n = 0; n < file.heads.size(); ++n) {
+    if (n >= scores.size() || scores[n].size() != file.heads[n].size()) {
+      return reader.fault(fmt::format(
+          "layer {} has {} scores, expected {} as its heads", n,
+          n < scores.size() ? scores[n].size() : 0, file.heads[n].size()));
+    }
+    for (const std::size_t head : file.heads[n]) {
+      all.push_back({n, head});
+    }
+  }
+  if (scores.size() != file.heads.size()) {
+    return reader.fault(fmt::format("it has scores of {} layers, expected {}",
+                                    scores.size(), file.heads.size()));
+  }
+  std::vector<HeadId> order = file.importance.order;
+  std::ranges::sort(order);
+  std::ranges::sort(all);
+  if (!order.empty() && order != all) {
+    return reader.fault(
+        fmt::format("order has {} heads, expected each of the {} heads once",
+                    order.size(), all.size()));
+  }
+  return ok();
+}
+
+}  // namespace
+
+std::string json_of(const ImportanceFile& file) {
+  const Json json = {
+      {"examples", file.examples},
+      {"format", kFormat},
+      {"loss", file.loss},
+      {"max_tokens", file.max_tokens},
+      {"method", file.method},
+      {"model", {{"num_heads", file.num_heads}, {"sha256", file.model_sha256}}},
+      {"seed", file.seed},
+      {"share_a_round", file.share_a_round},
+      {"version", kVersion}};
+  std::string text = json.dump(1);
+  text.resize(text.size() - 2);  // "\n}"
+  const auto add = [&](std::string_view key, const Json& lists) {
+    text += fmt::format(",\n \"{}\": [", key);
+    for (std::size_t n = 0; n < lists.size(); ++n) {
+      text += fmt::format("{}\n  {}", n == 0 ? "" : ",", lists[n].dump());
+    }
+    text += "\n ]";
+  };
+  add("heads", Json(file.heads));
+  add("scores", Json(file.importance.scores));
+  text += fmt::format(",\n \"order\": {}\n}}\n",
+                      order_json(file.importance.order).dump());
+  return text;
+}
+
+Result<ImportanceFile> read_importance(const std::string& path) {
+  const auto text = read_text("--scores", path, kMostBytes);
+  if (!text) {
+    return text.error();
+  }
+  const Json json = Json::parse(*text, kMostBytes, kDeepest).value_or(Json());
+  Reader reader(path, json);
+  if (const Json* const format = json.find("format");
+      format == nullptr || *format != Json(kFormat)) {
+    return reader.fault(
+        "it is no file of scores, expected what headwise importance --out "
+        "writes");
+  }
+  ImportanceFile file;
+  int version = 0;
+  reader.get("version", "1", version);
+  reader.get("method", "the name of a method", file.method);
+  reader.get("loss", "the name of a loss", file.loss);
+  reader.get("examples", "a number", file.examples);
+  reader.get("max_tokens", "a number", file.max_tokens);
+  reader.get("heads", "the numbers of each layer's heads", file.heads);
+  if (!reader.status()) {
+    return reader.status().error();
+  }
+  if (version != kVersion) {
+    return reader.fault(fmt::format("version is {}, expected 1", version));
+  }
+  const Json* const model = json.find("model");
+  if (model == nullptr || !model->is_object()) {
+    return reader.fault("it has no model, expected an object");
+  }
+  Reader of_model(path, *model);
+  of_model.get("sha256", "the SHA-256 of the parameters", file.model_sha256);
+  of_model.get("num_heads", "a number", file.num_heads);
+  reader.scores(file.importance.scores);
+  reader.order(file.importance.order);
+  for (const Status& s :
+       {of_model.status(), reader.status(), check(reader, file)}) {
+    if (!s) {
+      return s.error();
+    }
+  }
+  if (file.importance.order.empty()) {
+    file.importance.order = order_of(file.heads, file.importance.scores);
+  }
+  return file;
+}
+
+Status check_model(const ImportanceFile& file, const std::string& path,
+                   const std::string& model_sha256,
+                   const std::vector<std::vector<std::size_t>>& heads) {
+  constexpr std::size_t kDigits = 12;  // enough to tell them apart
+  const auto bad = [&](const std::string& what) {
+    return Error{ErrorCode::bad_data,
+                 fmt::format("--scores: {} has scores of another model: {}",
+                             path, what)};
+  };
+  if (file.model_sha256 != model_sha256) {
+    return bad(fmt::format(
+        "its parameters have the SHA-256 {}.., expected "
+        "{}..",
+        file.model_sha256.substr(0, kDigits), model_sha256.substr(0, kDigits)));
+  }
+  return file.heads == heads ? ok() : bad("its layers have other heads");
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,62 @@
+#include "importance_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "shell/say.h"
+#include "shell/terminal_text.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::size_t kNamed = 8;  // heads of each end
+
+std::string names_of(std::vector<HeadId>::const_iterator begin,
+                     std::vector<HeadId>::const_iterator end) {
+  std::string text;
+  for (; begin != end; ++begin) {
+    text += fmt::format(" {}.{}", begin->layer, begin->head);
+  }
+  return text;
+}
+
+std::string score_text(double score) { return fmt::format("{:.3g}", score); }
+
+}  // namespace
+
+std::string table_of(const ImportanceFile& file) {
+  constexpr std::size_t kWidth = 9;
+  const auto& scores = file.importance.scores;
+  std::string text = say({"layer", "레이어"});
+  const std::size_t layer_width = columns_of(text);
+  for (std::size_t h = 0; h < file.num_heads; ++h) {
+    text += fmt::format("{:>{}}", fmt::format("h{}", h), kWidth);
+  }
+  text += "\n";
+  for (std::size_t n = 0; n < scores.size(); ++n) {
+    text += fmt::format("{:>{}}", n, layer_width);
+    std::size_t at = 0;
+    for (std::size_t h = 0; h < file.num_heads; ++h) {
+      const bool there = at < file.heads[n].size() && file.heads[n][at] == h;
+      text += fmt::format("{:>{}}", there ? score_text(scores[n][at]) : "-",
+                          kWidth);
+      at += there ? 1 : 0;
+    }
+    text += "\n";
+  }
+  const auto& order = file.importance.order;
+  const auto named =
+      static_cast<std::ptrdiff_t>(std::min(kNamed, order.size()));
+  text += say({"least important (removed first):{}\n",
+               "중요도가 가장 낮은 헤드(먼저 제거):{}\n"},
+              names_of(order.begin(), order.begin() + named));
+  text += say({"most important (removed last):{}\n",
+               "중요도가 가장 높은 헤드(나중에 제거):{}\n"},
+              names_of(order.end() - named, order.end()));
+  return text;
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,137 @@
+#include "prune_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "json/json.h"
+#include "shell/say.h"
+#include "shell/terminal_text.h"
+#include "shell/translation.h"
+
+namespace headwise::cli {
+namespace {
+
+// Less is the noise of a machine.
+constexpr double kWon = 0.97;
+
+double megabytes(std::size_t bytes) { return static_cast<double>(bytes) / 1e6; }
+
+std::string accuracy_line(const PruneReport& report) {
+  if (report.cosine) {
+    return say(
+        {"accuracy    not measured: {}; mean cosine similarity to the "
+         "whole model's embeddings: {:.4f}\n",
+         "정확도      측정하지 않음: {}; 원래 모델 임베딩과의 평균 코사인 "
+         "유사도: {:.4f}\n"},
+        in_language(report.why_no_accuracy), *report.cosine);
+  }
+  if (!report.before || !report.after) {
+    return say(
+        {"accuracy    not measured: {}\n", "정확도      측정하지 않음: {}\n"},
+        in_language(report.why_no_accuracy));
+  }
+  const AccuracyChange by = change_between(*report.before, *report.after);
+  return say(
+      {"accuracy    {} before, {} after, on {} texts: {:+.1f} points ({:+.1f} "
+       "to {:+.1f})\n",
+       "정확도      이전 {}, 이후 {}, 텍스트 {}개: {:+.1f}%p "
+       "({:+.1f}~{:+.1f})\n"},
+      accuracy_text(*report.before), accuracy_text(*report.after),
+      report.after->right.size(), 100 * by.change, 100 * by.low, 100 * by.high);
+}
+
+std::string time_line(std::string_view name, const BeforeAndAfter& time) {
+  return say({"{:<12}{:.2f} ms before, {:.2f} ms after: {:.2f} of the time{}\n",
+              "{:<12}이전 {:.2f}ms, 이후 {:.2f}ms: 시간 {:.2f}배{}\n"},
+             name, 1e3 * time.before, 1e3 * time.after, time.ratio(),
+             time.ratio() < kWon ? "" : say({", no gain", ", 이득 없음"}));
+}
+
+// transformers reads one number of heads for all layers.
+std::string export_line(const PruneReport& report) {
+  if (report.full_size) {
+    return say(
+        {"export      full size: removed heads are zeros, and "
+         "transformers loads the folder\n",
+         "내보내기    원래 크기: 제거된 헤드는 0이며, transformers에서 "
+         "불러올 수 있습니다\n"});
+  }
+  return report.sizes.heads_after == report.sizes.heads_before
+             ? ""
+             : say({"export      pruned; for transformers use --export "
+                    "full-size\n",
+                    "내보내기    헤드를 뺀 크기: transformers에서 쓰려면 "
+                    "--export full-size를 주세요\n"});
+}
+
+Json json_of(const Answers& answers) {
+  const auto [low, high] = answers.interval();
+  return {{"accuracy", answers.accuracy()},
+          {"low", low},
+          {"high", high},
+          {"texts", answers.right.size()}};
+}
+
+Json json_of(const BeforeAndAfter& time) {
+  return {{"before_s", time.before},
+          {"after_s", time.after},
+          {"ratio", time.ratio()}};
+}
+
+}  // namespace
+
+std::string text_of(const PruneReport& report) {
+  const auto& [heads_before, heads_after, bytes_before, bytes_after] =
+      report.sizes;
+  return say({"{}: {} of {} heads kept, by {}{}; per layer {}\n",
+              "{0}: 헤드 {2}개 중 {1}개 유지, 기준 {3}{4}; 레이어별 {5}\n"},
+             shown(report.out), heads_after, heads_before, shown(report.method),
+             report.corrected ? say({", outputs corrected by least squares",
+                                     ", 최소제곱법으로 출력 보정"})
+                              : "",
+             fmt::join(report.kept, " ")) +
+         export_line(report) + accuracy_line(report) +
+         say({"size        {:.1f} MB before, {:.1f} MB after\n",
+              "크기        이전 {:.1f} MB, 이후 {:.1f} MB\n"},
+             megabytes(bytes_before), megabytes(bytes_after)) +
+         time_line(say({"attention", "어텐션"}), report.times.attention) +
+         time_line(say({"whole model", "모델 전체"}), report.times.model) +
+         say({"(medians of {} alternating rounds, {} sequences of {} tokens; "
+              "95% confidence intervals in brackets)\n",
+              "(번갈아 잰 {0}회의 중앙값, 토큰 {2}개짜리 시퀀스 {1}개; 괄호 "
+              "안은 "
+              "95% 신뢰 구간)\n"},
+             report.times.rounds, report.times.sequences, report.times.tokens);
+}
+
+std::string json_of(const PruneReport& report) {
+  Json json = {{"out", report.out},
+               {"method", report.method},
+               {"corrected", report.corrected},
+               {"export", report.full_size ? "full-size" : "pruned"},
+               {"heads_before", report.sizes.heads_before},
+               {"heads_after", report.sizes.heads_after},
+               {"heads_of_layers", report.kept},
+               {"bytes_before", report.sizes.bytes_before},
+               {"bytes_after", report.sizes.bytes_after}};
+  if (report.before && report.after) {
+    const AccuracyChange by = change_between(*report.before, *report.after);
+    json["before"] = json_of(*report.before);
+    json["after"] = json_of(*report.after);
+    json["change"] = {
+        {"accuracy", by.change}, {"low", by.low}, {"high", by.high}};
+  } else {
+    json["accuracy_not_measured"] = report.why_no_accuracy;
+  }
+  if (report.cosine) {
+    json["cosine"] = *report.cosine;
+  }
+  json["times"] = {{"sequences", report.times.sequences},
+                   {"tokens", report.times.tokens},
+                   {"rounds", report.times.rounds},
+                   {"attention", json_of(report.times.attention)},
+                   {"model", json_of(report.times.model)}};
+  return json.dump() + "\n";
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,43 @@
+// What pruning a model came to.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headwise/models/model_settings.h"
+#include "pruned_times.h"
+#include "train/learned_model.h"
+
+namespace headwise::cli {
+
+struct PrunedSizes {
+  std::size_t heads_before = 0;
+  std::size_t heads_after = 0;
+  std::size_t bytes_before = 0;  // of the parameters' files
+  std::size_t bytes_after = 0;
+};
+
+struct PruneReport {
+  std::string out;
+  std::string method;
+  bool corrected = false;
+  bool full_size = false;  // removed heads are zeros, not gone
+  PrunedSizes sizes{};
+  std::vector<std::size_t> kept{};  // heads of each layer
+  // Not given: not measured, and why.
+  std::optional<Answers> before{};
+  std::optional<Answers> after{};
+  // Of texts without labels: the mean cosine of a text's embedding with that of
+  // the whole model.
+  std::optional<double> cosine{};
+  std::string why_no_accuracy{};
+  PrunedTimes times{};
+};
+
+std::string text_of(const PruneReport& report);
+// One object, on one line.
+std::string json_of(const PruneReport& report);
+
+}  // namespace headwise::cli

@@ -1,0 +1,278 @@
+#include "run_call.h"
+
+#include "headwise/attention/backward.h"
+#include "headwise/attention/forward.h"
+#include "headwise/steps/offsets.h"
+#include "operation/layer_params.h"
+#include "run_gradients.h"
+
+namespace headwise::cli {
+namespace {
+
+// The attention weights that are asked for, of tensors with these sizes.
+Extents<4> attn_weights_extents(const AttentionOptions& options,
+                                const TensorView<const float, 4>& q,
+                                const TensorView<const float, 4>& k) {
+  if (options.attn_weights == AttnWeights::none) {
+    return {};
+  }
+  const std::size_t heads =
+      options.attn_weights == AttnWeights::mean ? 1 : q.extent(2);
+  const Offsets& offsets = options.offsets;
+  return offsets.ragged()
+             ? Extents<4>{offsets.sequences(), heads, longest(offsets.query),
+                          longest(offsets.key)}
+             : Extents<4>{q.extent(0), heads, q.extent(1), k.extent(1)};
+}
+
+// What the operation's backward pass reads beside its result, in the layout of
+// the files.
+struct Operands {
+  const Tensor<float, 4>& query;
+  const Tensor<float, 4>& key;
+  const Tensor<float, 4>& value;
+  TensorView<const float, 4> softmax_rows;
+};
+
+Result<std::vector<NamedGradient>> operation_gradients(
+    const RunFlags& flags, const Operands& in, const RunResult& result,
+    bool batched, const AttentionOptions& options) {
+  const auto& shape = result.output_by_heads.extents();
+  auto files = read_upstream(flags, batched, {shape.begin(), shape.end()},
+                             result.attn_weights.extents());
+  if (!files) {
+    return files.error();
+  }
+  const auto d_output = to_float<4>(files->d_output, "run", "--d-output");
+  auto d_query = Tensor<float, 4>::create(in.query.extents());
+  auto d_key = Tensor<float, 4>::create(in.key.extents());
+  auto d_value = Tensor<float, 4>::create(in.value.extents());
+  auto d_bias = make_bias_gradient(options.bias);
+  auto d_alibi = Tensor<float, 1>::create({options.alibi.extent(0)});
+  auto d_score_weight =
+      Tensor<float, 2>::create(options.score_weight.extents());
+  if (!d_output || !d_query || !d_key) {
+    return !d_output  ? d_output.error()
+           : !d_query ? d_query.error()
+                      : d_key.error();
+  }
+  if (!d_value || !d_bias || !d_alibi || !d_score_weight) {
+    return !d_value   ? d_value.error()
+           : !d_bias  ? d_bias.error()
+           : !d_alibi ? d_alibi.error()
+                      : d_score_weight.error();
+  }
+  const auto as_extents = [&](auto& tensor) {
+    return flags.heads_first() ? as_blhd(tensor.view()) : tensor.view();
+  };
+  const bool sloped = d_alibi->size() != 0;
+  const bool additive = d_score_weight->size() != 0;
+  if (Status s = attention_backward(
+          {as_extents(in.query), as_extents(in.key), as_extents(in.value),
+           as_extents(result.output_by_heads), in.softmax_rows,
+           as_extents(*d_output), files->d_attn_weights_view()},
+          {as_extents(*d_query), as_extents(*d_key), as_extents(*d_value),
+           d_bias->by_scores, sloped ? d_alibi->view() : TensorView<float, 1>(),
+           additive ? d_score_weight->view() : TensorView<float, 2>()},
+          options);
+      !s) {
+    return s.error();
+  }
+  std::vector<NamedGradient> gradients;
+  gradients.push_back(named("d_query", *std::move(d_query), batched));
+  gradients.push_back(named("d_key", *std::move(d_key), batched));
+  gradients.push_back(named("d_value", *std::move(d_value), batched));
+  if (options.bias.given()) {
+    gradients.push_back(
+        {"d_bias", std::move(d_bias->shape), std::move(d_bias->elements)});
+  }
+  if (sloped) {
+    gradients.push_back(named("d_alibi", *std::move(d_alibi), true));
+  }
+  if (additive) {
+    gradients.push_back(
+        named("d_score_weight", *std::move(d_score_weight), true));
+  }
+  return gradients;
+}
+
+// The result, with the keep mask where it is asked for.
+Result<RunResult> with_keep_mask(const RunFlags& flags,
+                                 Result<RunResult> result,
+                                 const Result<AttentionShape>& tensors,
+                                 const AttentionOptions& options) {
+  if (!result || flags.keep_mask_out.empty()) {
+    return result;
+  }
+  if (!tensors) {
+    return tensors.error();
+  }
+  const auto spec = AttentionSpec::create(*tensors, options, "run");
+  if (!spec) {
+    return spec.error();
+  }
+  auto keep_mask = spec->dropout.materialize();
+  if (!keep_mask) {
+    return keep_mask.error();
+  }
+  result->keep_mask = *std::move(keep_mask);
+  return result;
+}
+
+struct LayerOperands {
+  TensorView<const float, 3> query;
+  TensorView<const float, 3> key;
+  TensorView<const float, 3> value;
+};
+
+Result<RunResult> run_layer_forward(const MultiHeadAttention& layer,
+                                    const LayerOperands& in,
+                                    const AttentionOptions& options) {
+  auto result = layer.forward(in.query, in.key, in.value, options);
+  if (!result) {
+    return result.error();
+  }
+  return RunResult{{},
+                   std::move(result->output),
+                   std::move(result->attn_weights),
+                   std::move(result->lse)};
+}
+
+Result<RunResult> run_layer_both_ways(const RunFlags& flags,
+                                      const MultiHeadAttention& layer,
+                                      const LayerOperands& in, bool batched,
+                                      const AttentionOptions& options) {
+  auto saved = layer.forward_for_backward(in.query, in.key, in.value, options);
+  if (!saved) {
+    return saved.error();
+  }
+  const auto& shape = saved->result().output.extents();
+  const auto files = read_upstream(flags, batched, {shape.begin(), shape.end()},
+                                   saved->result().attn_weights.extents());
+  if (!files) {
+    return files.error();
+  }
+  const auto d_output = to_float<3>(files->d_output, "run", "--d-output");
+  if (!d_output) {
+    return d_output.error();
+  }
+  auto gradients =
+      layer.backward(*saved, d_output->view(), files->d_attn_weights_view());
+  if (!gradients) {
+    return gradients.error();
+  }
+  auto named_ones =
+      named_gradients(*std::move(gradients), options.bias, batched);
+  if (!named_ones) {
+    return named_ones.error();
+  }
+  MultiHeadAttentionResult<3> result = std::move(*saved).take_result();
+  return RunResult{{},
+                   std::move(result.output),
+                   std::move(result.attn_weights),
+                   std::move(result.lse),
+                   *std::move(named_ones)};
+}
+
+}  // namespace
+
+Result<RunResult> run_operation(const RunFlags& flags,
+                                const InputArrays& arrays,
+                                const AttentionOptions& options) {
+  if (Status s = check_inputs(flags, arrays); !s) {
+    return s.error();
+  }
+  auto query = to_float<4>(arrays.query, "run", "--query");
+  auto key = to_float<4>(arrays.key, "run", "--key");
+  auto value = to_float<4>(arrays.value, "run", "--value");
+  if (!query || !key || !value) {
+    return !query ? query.error() : !key ? key.error() : value.error();
+  }
+  const auto as_extents = [&](const auto& view) {
+    return flags.heads_first() ? as_blhd(view) : view;
+  };
+  const auto q = as_extents(std::as_const(*query).view());
+  const auto k = as_extents(std::as_const(*key).view());
+  const auto v = as_extents(std::as_const(*value).view());
+  const auto [B, Lq, H, D] = q.extents();
+  const std::size_t Dv = v.extent(3);
+  if (options.offsets.ragged()) {
+    if (Status s = options.offsets.check(Lq, k.extent(1), "run"); !s) {
+      return s.error();
+    }
+  }
+
+  auto output =
+      Tensor<float, 4>::create(flags.heads_first() ? Extents<4>{B, H, Lq, Dv}
+                                                   : Extents<4>{B, Lq, H, Dv});
+  auto attn_weights =
+      Tensor<float, 4>::create(attn_weights_extents(options, q, k));
+  auto lse = Tensor<float, 3>::create({B, H, Lq});
+  auto rows = Tensor<float, 4>::create({B, H, Lq, 2});
+  if (!output || !attn_weights || !lse || !rows) {
+    return !output         ? output.error()
+           : !attn_weights ? attn_weights.error()
+           : !lse          ? lse.error()
+                           : rows.error();
+  }
+  if (Status s = attention(
+          q, k, v,
+          AttentionOutputs{as_extents(output->view()), attn_weights->view(),
+                           lse->view(), rows->view()},
+          options);
+      !s) {
+    return s.error();
+  }
+  RunResult result{
+      *std::move(output), {}, *std::move(attn_weights), *std::move(lse)};
+  if (!flags.d_output.empty()) {
+    auto gradients = operation_gradients(
+        flags, {*query, *key, *value, std::as_const(*rows).view()}, result,
+        arrays.batched, options);
+    if (!gradients) {
+      return gradients.error();
+    }
+    result.gradients = *std::move(gradients);
+  }
+  return with_keep_mask(flags, std::move(result),
+                        attention_shape(q.extents(), k.extents(), v.extents()),
+                        options);
+}
+
+Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
+                            const AttentionOptions& options) {
+  auto files = read_layer(flags.params, {.num_heads = flags.num_heads,
+                                         .num_kv_heads = flags.num_kv_heads,
+                                         .scoring = flags.operation.scoring,
+                                         .vdim = arrays.value.shape.back(),
+                                         .choice = flags.layer.choice()});
+  if (!files) {
+    return files.error();
+  }
+  if (Status s = check_layer_inputs(flags, arrays, files->layer.config()); !s) {
+    return s.error();
+  }
+  const auto query = to_float<3>(arrays.query, "run", "--query");
+  const auto key = to_float<3>(arrays.key, "run", "--key");
+  const auto value = to_float<3>(arrays.value, "run", "--value");
+  if (!query || !key || !value) {
+    return !query ? query.error() : !key ? key.error() : value.error();
+  }
+  const LayerOperands in{query->view(), key->view(), value->view()};
+  const MultiHeadAttentionConfig& config = files->layer.config();
+  return with_keep_mask(flags,
+                        flags.d_output.empty()
+                            ? run_layer_forward(files->layer, in, options)
+                            : run_layer_both_ways(flags, files->layer, in,
+                                                  arrays.batched, options),
+                        AttentionShape{.B = in.query.extent(0),
+                                       .Hq = config.num_heads,
+                                       .Hkv = *config.num_kv_heads,
+                                       .Lq = in.query.extent(1),
+                                       .Lkv = in.key.extent(1),
+                                       .D = *config.head_dim,
+                                       .Dv = *config.v_head_dim},
+                        options);
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,42 @@
+// The options of `headwise run`, as typed; an empty string is an option that
+// was not given.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "operation/layer_choice.h"
+#include "operation/operation_flags.h"
+
+namespace headwise::cli {
+
+struct RunFlags {
+  std::string query;
+  std::string key;
+  std::string value;
+  std::string params;
+  LayerFlags layer;
+  std::optional<std::size_t> num_heads;
+  std::optional<std::size_t> num_kv_heads;
+  std::string layout;
+  OperationFlags operation;
+  std::string form = "per-head";
+  std::string out;
+  std::string attn_weights;
+  std::string lse;
+  std::string keep_mask_out;
+  std::string d_output;
+  std::string d_attn_weights;
+  std::string grad_dir;
+
+  bool is_layer() const { return !params.empty(); }
+  bool ragged() const { return !operation.offsets.empty(); }
+  // Whether heads stand before rows in the files: rows first is how ragged
+  // batches are kept.
+  bool heads_first() const {
+    return layout.empty() ? !ragged() : layout == "bhld";
+  }
+};
+
+}  // namespace headwise::cli

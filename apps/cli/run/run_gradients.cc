@@ -1,0 +1,183 @@
+#include "run_gradients.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "headwise/interop/npy.h"
+#include "operation/option_errors.h"
+
+namespace headwise::cli {
+namespace {
+
+Result<Array> read_upstream_file(std::string_view option,
+                                 const std::string& path, bool batched,
+                                 std::vector<std::size_t> expected,
+                                 std::string_view of) {
+  auto array = read_file_of(option, path);
+  if (!array) {
+    return array.error();
+  }
+  if (!batched) {
+    expected.erase(expected.begin());
+  }
+  if (array->shape != expected) {
+    return Error{ErrorCode::shape_mismatch,
+                 fmt::format("{} has shape ({}), expected that of {}, ({})",
+                             option, fmt::join(array->shape, ", "), of,
+                             fmt::join(expected, ", "))};
+  }
+  if (!batched) {
+    array->shape.insert(array->shape.begin(), 1);
+  }
+  return array;
+}
+
+template <std::size_t Rank>
+std::vector<std::size_t> shape_of(const Tensor<float, Rank>& tensor) {
+  return {tensor.extents().begin(), tensor.extents().end()};
+}
+
+}  // namespace
+
+Result<UpstreamFiles> read_upstream(const RunFlags& flags, bool batched,
+                                    std::vector<std::size_t> output,
+                                    const Extents<4>& attn_weights) {
+  UpstreamFiles upstream;
+  auto d_output = read_upstream_file("--d-output", flags.d_output, batched,
+                                     std::move(output), "the output");
+  if (!d_output) {
+    return d_output.error();
+  }
+  upstream.d_output = *std::move(d_output);
+  if (flags.d_attn_weights.empty()) {
+    return upstream;
+  }
+  const auto [B, heads, Lq, Lkv] = attn_weights;
+  const bool mean = flags.form == "mean";
+  auto array = read_upstream_file(
+      "--d-attn-weights", flags.d_attn_weights, batched || flags.ragged(),
+      mean ? std::vector{B, Lq, Lkv} : std::vector{B, heads, Lq, Lkv},
+      "the attention weights");
+  if (!array) {
+    return array.error();
+  }
+  if (mean) {
+    array->shape.insert(array->shape.begin() + 1, 1);
+  }
+  auto d_attn_weights = to_float<4>(*array, "run", "--d-attn-weights");
+  if (!d_attn_weights) {
+    return d_attn_weights.error();
+  }
+  upstream.d_attn_weights = *std::move(d_attn_weights);
+  return upstream;
+}
+
+Result<BiasGradient> make_bias_gradient(const Bias& bias) {
+  BiasGradient gradient;
+  if (!bias.given()) {
+    return gradient;
+  }
+  const NamedAxes& axes = bias.axes();
+  std::size_t size = 1;
+  std::vector<std::ptrdiff_t> strides(axes.extents.size());
+  for (std::size_t n = axes.extents.size(); n-- > 0;) {
+    strides[n] = static_cast<std::ptrdiff_t>(size);
+    size *= axes.extents[n];
+  }
+  auto elements = Tensor<float, 1>::create({size});
+  if (!elements) {
+    return elements.error();
+  }
+  gradient.shape = axes.extents;
+  gradient.elements = *std::move(elements);
+  gradient.by_scores =
+      by_scores(gradient.elements.data(), axes.extents, strides, axes.axes);
+  return gradient;
+}
+
+Result<std::vector<NamedGradient>> named_gradients(
+    MultiHeadAttentionGradients gradients, const Bias& bias, bool batched) {
+  auto d_bias = make_bias_gradient(bias);
+  if (!d_bias) {
+    return d_bias.error();
+  }
+  std::vector<NamedGradient> named_ones;
+  named_ones.push_back(named("d_query", std::move(gradients.query), batched));
+  named_ones.push_back(named("d_key", std::move(gradients.key), batched));
+  named_ones.push_back(named("d_value", std::move(gradients.value), batched));
+  const auto add = [&](const std::string& name, LinearGradients params) {
+    named_ones.push_back(
+        named("d_" + name + ".weight", std::move(params.weight), true));
+    if (params.bias.size() != 0) {
+      named_ones.push_back(
+          named("d_" + name + ".bias", std::move(params.bias), true));
+    }
+  };
+  add("w_q", std::move(gradients.w_q));
+  add("w_k", std::move(gradients.w_k));
+  if (gradients.w_v.weight.size() != 0) {
+    add("w_v", std::move(gradients.w_v));
+  }
+  if (gradients.w_o) {
+    add("w_o", *std::move(gradients.w_o));
+  }
+  if (gradients.w_score.size() != 0) {
+    named_ones.push_back(
+        named("d_w_score.weight", std::move(gradients.w_score), true));
+  }
+  if (bias.given()) {
+    const auto [B, H, Lq, Lkv] = gradients.bias.extents();
+    for (std::size_t n = 0; n < gradients.bias.size(); ++n) {
+      d_bias->by_scores(n / Lkv / Lq / H, n / Lkv / Lq % H, n / Lkv % Lq,
+                        n % Lkv) = gradients.bias.data()[n];
+    }
+    named_ones.push_back(
+        {"d_bias", std::move(d_bias->shape), std::move(d_bias->elements)});
+  }
+  if (gradients.alibi.size() != 0) {
+    named_ones.push_back(named("d_alibi", std::move(gradients.alibi), true));
+  }
+  return named_ones;
+}
+
+std::vector<std::string> gradient_files() {
+  std::vector<std::string> names;
+  for (const char* of :
+       {"query", "key", "value", "bias", "alibi", "score_weight", "w_q.weight",
+        "w_q.bias", "w_k.weight", "w_k.bias", "w_v.weight", "w_v.bias",
+        "w_o.weight", "w_o.bias", "w_score.weight"}) {
+    names.push_back(fmt::format("d_{}.npy", of));
+  }
+  return names;
+}
+
+Status write_gradients(const std::string& folder,
+                       const std::vector<NamedGradient>& gradients) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) {
+    return Error{ErrorCode::io_error,
+                 fmt::format("--grad-dir {} cannot be made: {}", folder,
+                             failed.message())};
+  }
+  for (const NamedGradient& gradient : gradients) {
+    std::vector<std::ptrdiff_t> strides(gradient.shape.size(), 1);
+    for (std::size_t axis = strides.size(); axis-- > 1;) {
+      strides[axis - 1] =
+          strides[axis] * static_cast<std::ptrdiff_t>(gradient.shape[axis]);
+    }
+    if (Status s = write_npy(
+            (std::filesystem::path(folder) / (gradient.name + ".npy")).string(),
+            AnyView(gradient.elements.data(), DType::float32, gradient.shape,
+                    strides));
+        !s) {
+      return s;
+    }
+  }
+  return ok();
+}
+
+}  // namespace headwise::cli

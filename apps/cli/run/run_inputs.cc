@@ -1,0 +1,172 @@
+#include "run_inputs.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "operation/option_errors.h"
+
+namespace headwise::cli {
+namespace {
+
+std::string_view axes_of(const RunFlags& flags) {
+  if (flags.is_layer()) {
+    return flags.ragged() ? "(rows, E)" : "(B, L, E) or (L, E)";
+  }
+  if (flags.ragged()) {
+    return flags.heads_first() ? "(H, rows, D)" : "(rows, H, D)";
+  }
+  return flags.heads_first() ? "(B, H, L, D) or (H, L, D)"
+                             : "(B, L, H, D) or (L, H, D)";
+}
+
+// The shape that the file has.
+std::vector<std::size_t> given_shape(const InputArrays& arrays,
+                                     const Array& array) {
+  std::vector<std::size_t> given = array.shape;
+  if (!arrays.batched) {
+    given.erase(given.begin());
+  }
+  return given;
+}
+
+// `axes` names those after B, `expected` has it.
+Status check(const InputArrays& arrays, std::string_view name,
+             const Array& array, std::vector<std::size_t> expected,
+             std::string_view axes, std::string_view note = "") {
+  if (array.shape == expected) {
+    return ok();
+  }
+  const std::vector<std::size_t> given = given_shape(arrays, array);
+  if (!arrays.batched) {
+    expected.erase(expected.begin());
+  }
+  return Error{ErrorCode::shape_mismatch,
+               fmt::format("{} has shape ({}), expected ({}{}) = ({}){}", name,
+                           fmt::join(given, ", "), arrays.batched ? "B, " : "",
+                           axes, fmt::join(expected, ", "), note)};
+}
+
+// Queries and keys that are cut by the same offsets have as many rows.
+bool shares_rows(const RunFlags& flags) {
+  return flags.ragged() && flags.operation.query_offsets.empty();
+}
+
+constexpr std::string_view kOwnOffsets =
+    ", as many rows as --query; --query-offsets is for queries cut otherwise";
+
+}  // namespace
+
+Result<InputArrays> read_inputs(const RunFlags& flags) {
+  auto query = read_file_of("--query", flags.query);
+  if (!query) {
+    return query.error();
+  }
+  auto key = read_file_of("--key", flags.key);
+  if (!key) {
+    return key.error();
+  }
+  auto value = read_file_of("--value", flags.value);
+  if (!value) {
+    return value.error();
+  }
+  const std::size_t batched_rank = flags.is_layer() ? 3 : 4;
+  const std::size_t rank = query->shape.size();
+  const bool batched = rank == batched_rank && !flags.ragged();
+  for (const auto& [name, array] : {std::pair{"--query", &*query},
+                                    {"--key", &*key},
+                                    {"--value", &*value}}) {
+    if (array->shape.size() != rank || (!batched && rank + 1 != batched_rank)) {
+      return Error{
+          ErrorCode::shape_mismatch,
+          fmt::format(
+              "{} has shape ({}), expected {}, the same for "
+              "--query, --key and --value{}",
+              name, fmt::join(array->shape, ", "), axes_of(flags),
+              flags.ragged() ? "; with --offsets there is no axis B" : "")};
+    }
+    if (!batched) {
+      array->shape.insert(array->shape.begin(), 1);
+    }
+  }
+  return InputArrays{*std::move(query), *std::move(key), *std::move(value),
+                     batched};
+}
+
+Status check_inputs(const RunFlags& flags, const InputArrays& arrays) {
+  const std::size_t heads = flags.heads_first() ? 1 : 2;
+  const std::size_t length = flags.heads_first() ? 2 : 1;
+  const auto& query = arrays.query.shape;
+  const auto& key = arrays.key.shape;
+  const auto& value = arrays.value.shape;
+  const auto axes = [&](std::string_view size) {
+    const std::string_view rows = flags.ragged() ? "rows" : "Lkv";
+    return flags.heads_first() ? fmt::format("Hkv, {}, {}", rows, size)
+                               : fmt::format("{}, Hkv, {}", rows, size);
+  };
+  std::vector<std::size_t> expected = key;
+  expected[0] = query[0];
+  expected[3] = query[3];
+  std::string_view note;
+  if (shares_rows(flags) && key[length] != query[length]) {
+    expected[length] = query[length];
+    note = kOwnOffsets;
+  }
+  if (Status s = check(arrays, "--key", arrays.key, expected, axes("D"), note);
+      !s) {
+    return s;
+  }
+  expected[3] = value[3];
+  if (Status s = check(arrays, "--value", arrays.value, expected, axes("Dv"));
+      !s) {
+    return s;
+  }
+  for (const auto& [name, array, size] :
+       {std::tuple("--query", &arrays.query, "D"),
+        {"--value", &arrays.value, "Dv"}}) {
+    if (array->shape[3] == 0) {
+      return Error{
+          ErrorCode::shape_mismatch,
+          fmt::format("{} has shape ({}), expected {} of at least 1", name,
+                      fmt::join(given_shape(arrays, *array), ", "), size)};
+    }
+  }
+  if (key[heads] == 0 || query[heads] % key[heads] != 0) {
+    return Error{ErrorCode::shape_mismatch,
+                 fmt::format("--query has {} heads, expected a multiple "
+                             "of the {} of --key",
+                             query[heads], key[heads])};
+  }
+  return ok();
+}
+
+Status check_layer_inputs(const RunFlags& flags, const InputArrays& arrays,
+                          const MultiHeadAttentionConfig& config) {
+  const auto& query = arrays.query.shape;
+  const auto& key = arrays.key.shape;
+  const bool ragged = flags.ragged();
+  if (Status s = check(arrays, "--query", arrays.query,
+                       {query[0], query[1], *config.query_dim},
+                       ragged ? "rows, query_dim" : "Lq, query_dim");
+      !s) {
+    return s;
+  }
+  const bool other_rows = shares_rows(flags) && key[1] != query[1];
+  const std::size_t keys = other_rows ? query[1] : key[1];
+  if (Status s = check(
+          arrays, "--key", arrays.key, {query[0], keys, *config.kdim},
+          ragged ? "rows, kdim" : "Lkv, kdim", other_rows ? kOwnOffsets : "");
+      !s) {
+    return s;
+  }
+  return check(arrays, "--value", arrays.value, {query[0], keys, *config.vdim},
+               ragged ? "rows, vdim" : "Lkv, vdim");
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,41 @@
+#include "planned_inputs.h"
+
+namespace headwise::cli {
+
+void plan_inputs(FilePlan& plan, const OperationFlags& flags) {
+  plan.input("--offsets", flags.offsets);
+  plan.input("--query-offsets", flags.query_offsets);
+  plan.input("--key-lengths", flags.key_lengths);
+  plan.input("--key-starts", flags.key_starts);
+  plan.input("--key-padding", flags.key_padding);
+  plan.input("--documents", flags.documents);
+  plan.input("--query-documents", flags.query_documents);
+  plan.input("--mask", flags.mask);
+  plan.input("--score-weight", flags.score_weight);
+  plan.input("--bias", flags.bias);
+  plan.input("--keep-mask", flags.keep_mask);
+  plan.input("--sequence-ids", flags.sequence_ids);
+  // These take words, too.
+  if (flags.query_start.ends_with(".npy")) {
+    plan.input("--query-start", flags.query_start);
+  }
+  if (flags.alibi != "auto") {
+    plan.input("--alibi", flags.alibi);
+  }
+}
+
+void plan_inputs(FilePlan& plan, const ViewedFlags& flags) {
+  plan.input("--model", flags.model);
+  if (flags.text == "-") {
+    plan.input("TEXT", *flags.text);
+  }
+  plan.input("--query", flags.query);
+  plan.input("--key", flags.key);
+  plan.input("--query-tokens", flags.query_tokens);
+  plan.input("--key-tokens", flags.key_tokens);
+  plan.input("--separators", flags.separators);
+  plan.input("--query-lengths", flags.query_lengths);
+  plan_inputs(plan, flags.operation);
+}
+
+}  // namespace headwise::cli

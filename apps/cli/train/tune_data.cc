@@ -1,0 +1,78 @@
+#include "tune_data.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "shell/read_text.h"
+#include "shell/sha256.h"
+
+namespace headwise::cli {
+namespace {
+
+Result<LabelledText> read_labels_and_text(std::string_view argument,
+                                          const std::string& path) {
+  auto text = read_labelled_text(argument, path);
+  if (text && !text->labelled()) {
+    return Error{ErrorCode::bad_data,
+                 fmt::format("{}: {} has no labels, expected label<TAB>text in "
+                             "each line",
+                             argument, name_of_text(path))};
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<TuneData> read_tune_data(const TuneFlags& flags) {
+  auto text = read_labels_and_text("--data", flags.data);
+  if (!text) {
+    return text.error();
+  }
+  TuneData data{.text = *std::move(text)};
+  data.labels = distinct_labels(data.text);
+  if (data.labels.size() < 2) {
+    return Error{
+        ErrorCode::bad_data,
+        fmt::format("--data: every label of {} is {}, expected at "
+                    "least two different ones",
+                    name_of_text(flags.data), label_text(data.labels.front()))};
+  }
+  auto targets = targets_of("--data", data.text, data.labels);
+  if (!targets) {
+    return targets.error();
+  }
+  data.targets = *std::move(targets);
+  Sha256 hash;
+  hash.add(std::as_bytes(std::span(*data.text.bytes)));
+  data.sha256 = hash.digits();
+  if (flags.test.empty()) {
+    return data;
+  }
+  auto test = read_labels_and_text("--test", flags.test);
+  if (!test) {
+    return test.error();
+  }
+  if (auto known = targets_of("--test", *test, data.labels); !known) {
+    return known.error();
+  }
+  data.test = *std::move(test);
+  return data;
+}
+
+Answers commonest_label_answers(const TuneData& data) {
+  const std::string_view commonest =
+      *std::ranges::max_element(data.labels, {}, [&](const std::string& label) {
+        return std::ranges::count(data.text.labels, label);
+      });
+  Answers answers;
+  for (const std::string_view label : data.measured().labels) {
+    answers.right.push_back(label == commonest);
+  }
+  return answers;
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,103 @@
+// headwise stats
+// What each head does, in numbers: a line a head, from the pass that computes
+// attention.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "shell/args.h"
+#include "shell/command.h"
+#include "shell/file_plan.h"
+#include "shell/output.h"
+#include "shell/planned_inputs.h"
+#include "shell/say.h"
+#include "shell/terminal_text.h"
+#include "statistic_names.h"
+#include "stats_lines.h"
+#include "stats_text.h"
+#include "viewed_heads.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::string_view kExamples =
+    R"(  headwise stats --model all-MiniLM-L6-v2 "The cat sat on the mat."
+  headwise stats --model all-MiniLM-L6-v2 - --sort previous < page.txt
+  headwise stats --query q.npy --key k.npy --causal --csv)";
+
+constexpr std::string_view kFooter =
+    R"(Means over the queries that have a key; shares go from 0 to 1:
+  entropy    -sum w ln w, in nats: 0 for one key, ln n for n alike
+  distance   how many keys away, by attention weight
+  largest    the largest attention weight
+  first, previous, self, next, separator   the share of that key
+Cross-attention has no distance, previous, self and next.)";
+
+struct StatsFlags {
+  ViewedFlags seen;
+  std::string sort;
+  bool json = false;
+  bool csv = false;
+};
+
+Outcome run_stats(const StatsFlags& flags, const Streams& streams) {
+  if (flags.json && flags.csv) {
+    return usage("--json and --csv exclude each other");
+  }
+  FilePlan files;
+  plan_inputs(files, flags.seen);
+  files.printed("stats");
+  if (Outcome failed = files.check()) {
+    return failed;
+  }
+  const auto heads = read_viewed_heads(flags.seen);
+  if (!heads) {
+    return failure_of(heads.error());
+  }
+  if (Status s = check_sort(flags.sort, (*heads)->text().cross); !s) {
+    return failure_of(s.error());
+  }
+  auto stats = compute_head_stats(**heads, flags.seen.operation);
+  if (!stats) {
+    return failure_of(stats.error());
+  }
+  if (!flags.sort.empty()) {
+    sort_by(flags.sort, stats->lines);
+  }
+  const ViewedText& seen = (*heads)->text();
+  if (flags.json || flags.csv) {
+    return print(streams.out,
+                 flags.json ? stats_json(seen, *stats) : stats_csv(*stats));
+  }
+  std::string head;
+  if (seen.model) {
+    head = say({"{}: {} tokens{}\n\n", "{}: 토큰 {}개{}\n\n"},
+               shown(*seen.model), seen.query_labels.size(),
+               seen.cut_tokens == 0 ? "" : "; " + cut_text(seen));
+  }
+  return print(streams.out, head + stats_table(*stats));
+}
+
+}  // namespace
+
+void add_stats(const Arguments& app, Command& chosen) {
+  const Arguments command = app.add_command(
+      "stats", "what each head does, in numbers", std::string(kExamples));
+  command.footer(std::string(kFooter));
+  auto flags = std::make_shared<StatsFlags>();
+  flags->seen.command = "stats";
+  add_viewed_options(command, flags->seen);
+  command.add_option("--sort", flags->sort, "the largest of this number first")
+      .type_name("NUMBER")
+      .check(one_of(statistic_names()));
+  command.add_flag("--json", flags->json, "print JSON");
+  command.add_flag("--csv", flags->csv, "print comma separated values");
+  command.on_parsed([flags, command, &chosen] {
+    flags->seen.given = command.given_options();
+    chosen = [flags](const Streams& s) { return run_stats(*flags, s); };
+  });
+}
+
+}  // namespace headwise::cli

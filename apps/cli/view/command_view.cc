@@ -1,0 +1,353 @@
+// headwise view
+// A page that shows what every head does; pictures and JSON of the same.
+#include <fmt/format.h>
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headwise/inspect/view_page.h"
+#include "headwise/interop/atomic_file.h"
+#include "open_page.h"
+#include "operation/option_errors.h"
+#include "shell/args.h"
+#include "shell/command.h"
+#include "shell/file_plan.h"
+#include "shell/language.h"
+#include "shell/output.h"
+#include "shell/planned_inputs.h"
+#include "shell/progress_bar.h"
+#include "shell/say.h"
+#include "shell/svg_to_png.h"
+#include "shell/terminal_text.h"
+#include "statistic_names.h"
+#include "view_flags.h"
+#include "view_heads.h"
+#include "view_json.h"
+#include "view_picture.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::string_view kExamples =
+    R"(  headwise view --model all-MiniLM-L6-v2 "The cat sat on the mat." --open
+  headwise view --model all-MiniLM-L6-v2 "Heads matter." --out page.html
+  headwise view --model all-MiniLM-L6-v2 - --png heads.png < page.txt
+  headwise view --model all-MiniLM-L6-v2 "Heads matter." --head 0.3 --svg head.svg
+  headwise view --query q.npy --key k.npy --causal --out page.html)";
+
+Outcome check_flags(const ViewFlags& flags) {
+  if (!flags.page() && !flags.pictures() && !flags.json) {
+    return usage(
+        "expected --out PAGE.html, --open, --svg FILE, --png FILE or --json");
+  }
+  if (flags.no_elements && !flags.page()) {
+    return usage("--no-elements needs --out PAGE.html or --open");
+  }
+  if (!flags.head.empty() && !flags.pictures() && !flags.json) {
+    return usage("--head needs --svg, --png or --json");
+  }
+  if (!flags.sort.empty() && (!flags.pictures() || !flags.head.empty())) {
+    return usage("--sort needs --svg or --png of all heads");
+  }
+  return {};
+}
+
+FilePlan files_of(const ViewFlags& flags) {
+  FilePlan plan;
+  plan_inputs(plan, flags.seen);
+  plan.output("--out", flags.out);
+  plan.output("--svg", flags.svg);
+  plan.output("--png", flags.png);
+  if (flags.json) {
+    plan.printed("--json");
+  }
+  return plan;
+}
+
+std::string title_of(const ViewFlags& flags, const ViewedText& text) {
+  if (!flags.title.empty()) {
+    return flags.title;
+  }
+  if (!text.model) {
+    return text.cross ? say({"Cross-attention", "크로스 어텐션"})
+                      : say({"Self-attention", "셀프 어텐션"});
+  }
+  const std::string_view path = *text.model;
+  const std::size_t end = path.find_last_not_of('/') + 1;
+  return std::string(
+      path.substr(0, end).substr(path.substr(0, end).find_last_of('/') + 1));
+}
+
+// What the library said, in the words of the command line.
+Failure failed(const Error& error, const ViewFlags& flags) {
+  Error said = in_option_words(error, flags.seen.operation);
+  constexpr std::string_view kPage = "view_page: ";
+  if (said.message.starts_with(kPage)) {
+    const std::string text = said.message.substr(kPage.size());
+    const bool of_file =
+        !flags.seen.query.empty() &&
+        (text.starts_with("query at ") || text.starts_with("key at "));
+    said.message = (of_file ? "--" : "view: ") + text;
+  }
+  if (error.code == ErrorCode::out_of_range &&
+      error.message.starts_with("view_page: page is ")) {
+    said.message += "; --layers and --no-elements make it smaller";
+  }
+  return failure_of(as_data(said));
+}
+
+Result<std::string> make_page(const ViewFlags& flags,
+                              const ViewedHeads& heads) {
+  const ViewedText& text = heads.text();
+  auto page = ViewPage::create({.title = title_of(flags, text),
+                                .command = flags.typed,
+                                .model = text.model,
+                                .text = text.text,
+                                .cross = text.cross,
+                                .language = language(),
+                                .elements = !flags.no_elements,
+                                .query_labels = text.query_labels,
+                                .key_labels = text.key_labels,
+                                .query_special = text.query_special,
+                                .key_special = text.key_special,
+                                .attention = heads.options(),
+                                .sequence = flags.seen.sequence.value_or(0)});
+  if (!page) {
+    return page.error();
+  }
+  ProgressBar bar{"view", "layers"};
+  const Progress progress = bar.progress();
+  std::size_t done = 0;
+  const auto show = [&] {
+    if (progress) {
+      progress(done, heads.layers().size());
+    }
+  };
+  show();
+  const auto see = [&](const ViewedLayer& layer) -> Status {
+    Status s = add_to_page(*page, layer);
+    ++done;
+    show();
+    return s;
+  };
+  if (Status s = heads.visit(/*steps=*/true, see); !s) {
+    return s.error();
+  }
+  return page->html();
+}
+
+Outcome write_page(const ViewFlags& flags, const std::string& path,
+                   const ViewedHeads& heads, const Streams& streams) {
+  const auto page = make_page(flags, heads);
+  if (!page) {
+    return failed(page.error(), flags);
+  }
+  if (Status s = write_file_atomically(path, std::as_bytes(std::span(*page)));
+      !s) {
+    return failure_to_write(s.error());
+  }
+  const ViewedText& text = heads.text();
+  std::string said =
+      say({"{}: {} layer{}, {} queries, {} keys, {:.1f} MB\n",
+           "{0}: 레이어 {1}개, 쿼리 {3}개, 키 {4}개, {5:.1f} MB\n"},
+          shown(path), heads.layers().size(),
+          heads.layers().size() == 1 ? "" : "s", text.query_labels.size(),
+          text.key_labels.size(), static_cast<double>(page->size()) / 1e6);
+  if (text.cut_tokens != 0) {
+    said += cut_text(text) + "\n";
+  }
+  streams.err << said << std::flush;
+  return {};
+}
+
+// Draws at a zoom.
+using Draw = std::function<Result<std::string>(double zoom)>;
+
+Outcome write_pictures(const ViewFlags& flags, const Draw& draw) {
+  const auto write = [](const std::string& path, const auto& bytes) -> Outcome {
+    const Status s =
+        write_file_atomically(path, std::as_bytes(std::span(bytes)));
+    return s ? Outcome() : failure_to_write(s.error());
+  };
+  if (!flags.svg.empty()) {
+    const auto svg = draw(1);
+    if (!svg) {
+      return failure_of(as_data(svg.error()));
+    }
+    if (Outcome failed = write(flags.svg, *svg)) {
+      return failed;
+    }
+  }
+  if (flags.png.empty()) {
+    return {};
+  }
+  constexpr double kZoom = 2;  // sharp on screens of today
+  const auto svg = draw(kZoom);
+  if (!svg) {
+    return failure_of(as_data(svg.error()));
+  }
+  const auto png = svg_to_png(*svg, kZoom);
+  return png ? write(flags.png, *png) : failure_of(png.error());
+}
+
+// Pictures and JSON.
+Outcome write_heads(const ViewFlags& flags, const ViewedHeads& heads,
+                    const Streams& streams) {
+  std::optional<HeadName> whole;
+  if (!flags.head.empty()) {
+    const auto name = parse_head(flags.head);
+    if (!name) {
+      return failure_of(name.error());
+    }
+    whole = *name;
+  }
+  const auto drawn =
+      compute_heads(heads, flags.seen.sequence.value_or(0), whole);
+  if (!drawn) {
+    return drawn.error().code == ErrorCode::invalid_argument
+               ? failure_of(drawn.error())
+               : failed(drawn.error(), flags);
+  }
+  if (flags.pictures()) {
+    const PictureWords words = {title_of(flags, heads.text()), flags.sort,
+                                language()};
+    if (Outcome failed = write_pictures(flags, [&](double zoom) {
+          return view_picture(heads.text(), *drawn, whole, words, zoom);
+        })) {
+      return failed;
+    }
+  }
+  return flags.json ? print(streams.out, view_json(heads.text(), *drawn, whole))
+                    : Outcome();
+}
+
+// A page that --out asked for is there, opened or not.
+Outcome show_page(const ViewFlags& flags, const std::string& path,
+                  const Streams& streams) {
+  Outcome failed = open_page(path);
+  if (!failed || flags.out.empty()) {
+    return failed;
+  }
+  streams.err << "headwise: " << one_line(failed->message) << '\n'
+              << std::flush;
+  return {};
+}
+
+Outcome run_view(const ViewFlags& flags, const Streams& streams) {
+  if (Outcome failed = check_flags(flags)) {
+    return failed;
+  }
+  if (Outcome failed = files_of(flags).check()) {
+    return failed;
+  }
+  const auto heads = read_viewed_heads(flags.seen);
+  if (!heads) {
+    return failure_of(heads.error());
+  }
+  if (Status s = check_sort(flags.sort, (*heads)->text().cross); !s) {
+    return failure_of(s.error());
+  }
+  std::string path = flags.out;
+  if (flags.page()) {
+    if (path.empty()) {
+      auto made = make_temporary_page();
+      if (!made) {
+        return failure_to_write(made.error());
+      }
+      path = *std::move(made);
+    }
+    if (Outcome failed = write_page(flags, path, **heads, streams)) {
+      return failed;
+    }
+  }
+  if (flags.pictures() || flags.json) {
+    if (Outcome failed = write_heads(flags, **heads, streams)) {
+      return failed;
+    }
+  }
+  return flags.open ? show_page(flags, path, streams) : Outcome();
+}
+
+void add_output_options(const Arguments& command, ViewFlags& flags) {
+  const auto add = [&](const std::string& name, std::string& value,
+                       const std::string& type, const std::string& text) {
+    return command.add_option(name, value, text)
+        .type_name(type)
+        .check(not_empty())
+        .group("Output");
+  };
+  add("--out", flags.out, "PAGE.html",
+      "the page: one file, opened from disk in any browser");
+  command
+      .add_flag("--open", flags.open,
+                "open the page in the browser; without --out it is a temporary "
+                "file")
+      .group("Output");
+  command
+      .add_flag("--no-elements", flags.no_elements,
+                "leave the components of query and key out of the page")
+      .group("Output")
+      .advanced();
+  add("--svg", flags.svg, "FILE.svg", "a picture of all heads, or of --head");
+  add("--png", flags.png, "FILE.png", "the same in pixels");
+  command
+      .add_flag("--json", flags.json,
+                "print each head's numbers; of --head its attention weights")
+      .group("Output");
+  add("--head", flags.head, "LAYER.HEAD", "one head alone, such as 0.3");
+  add("--sort", flags.sort, "NUMBER",
+      "the picture's heads by this number, the largest first")
+      .check(one_of(statistic_names()))
+      .advanced();
+  add("--title", flags.title, "TEXT", "of page and picture").advanced();
+}
+
+void add_token_options(const Arguments& command, ViewedFlags& flags) {
+  constexpr const char* kTensors = "Tensors";
+  command
+      .add_option("--query-tokens", flags.query_tokens,
+                  "one token a line, as many as queries (default: their "
+                  "numbers)")
+      .type_name("FILE")
+      .check(not_empty())
+      .group(kTensors)
+      .advanced();
+  command
+      .add_option("--key-tokens", flags.key_tokens,
+                  "likewise of the keys (default for as many keys as queries: "
+                  "--query-tokens)")
+      .type_name("FILE")
+      .check(not_empty())
+      .group(kTensors)
+      .advanced();
+  command
+      .add_option("--sequence", flags.sequence,
+                  "which of the batch (default 0)")
+      .type_name("N")
+      .transform(natural_number())
+      .group(kTensors)
+      .advanced();
+}
+
+}  // namespace
+
+void add_view(const Arguments& app, Command& chosen) {
+  const Arguments command = app.add_command(
+      "view", "see every head: a page, pictures, JSON", std::string(kExamples));
+  auto flags = std::make_shared<ViewFlags>();
+  flags->seen.command = "view";
+  add_viewed_options(command, flags->seen);
+  add_token_options(command, flags->seen);
+  add_output_options(command, *flags);
+  command.on_parsed([flags, command, &chosen] {
+    flags->seen.given = command.given_options();
+    flags->typed = "headwise view" + command.typed_text();
+    chosen = [flags](const Streams& s) { return run_view(*flags, s); };
+  });
+}
+
+}  // namespace headwise::cli

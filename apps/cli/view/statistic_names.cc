@@ -1,0 +1,36 @@
+#include "statistic_names.h"
+
+#include "inspect/position_statistics.h"
+#include "operation/option_errors.h"
+
+namespace headwise::cli {
+
+std::vector<std::string> statistic_names() {
+  std::vector<std::string> names;
+  for (std::size_t k = 0; k < kStatistics; ++k) {
+    names.emplace_back(name_of(static_cast<Statistic>(k)));
+  }
+  return names;
+}
+
+std::optional<std::size_t> find_statistic(std::string_view name) {
+  for (std::size_t k = 0; k < kStatistics; ++k) {
+    if (name_of(static_cast<Statistic>(k)) == name) {
+      return k;
+    }
+  }
+  return std::nullopt;
+}
+
+Status check_sort(const std::string& name, bool cross) {
+  const auto k = find_statistic(name);
+  if (!cross || !k || !compares_positions(static_cast<Statistic>(*k))) {
+    return ok();
+  }
+  return bad_option("--sort", name,
+                    "entropy, largest, first or separator for "
+                    "cross-attention, where queries and keys have no positions "
+                    "in common");
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,76 @@
+#include "stats_lines.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "inspect/position_statistics.h"
+#include "operation/option_errors.h"
+#include "shell/outcome.h"
+#include "statistic_names.h"
+
+namespace headwise::cli {
+namespace {
+
+Status add_lines(const ViewedLayer& layer, const AttentionOptions& options,
+                 bool cross, std::vector<HeadLine>& lines) {
+  Extents<4> no_value = layer.key.extents();
+  Extents<4> no_output = layer.query.extents();
+  no_value[3] = 0;
+  no_output[3] = 0;
+  const auto done = attention_statistics(
+      layer.query, layer.key, TensorView<const float, 4>(nullptr, no_value),
+      {.output = TensorView<float, 4>(nullptr, no_output)}, options);
+  if (!done) {
+    return done.error();
+  }
+  const PooledStatistics& pooled = done->pooled;
+  for (std::size_t h = 0; h < pooled.rows.size(); ++h) {
+    HeadLine line{layer.number,
+                  layer.heads.numbers()[h],
+                  {},
+                  pooled.rows(h),
+                  pooled.rows_without_key(h)};
+    for (std::size_t k = 0; k < kStatistics; ++k) {
+      line.mean[k] = cross && compares_positions(static_cast<Statistic>(k))
+                         ? std::numeric_limits<double>::quiet_NaN()
+                         : static_cast<double>(pooled.mean(h, k));
+    }
+    lines.push_back(line);
+  }
+  return ok();
+}
+
+}  // namespace
+
+Result<HeadStats> compute_head_stats(const ViewedHeads& heads,
+                                     const OperationFlags& flags) {
+  HeadStats stats;
+  stats.cross = heads.text().cross;
+  AttentionOptions options = heads.options();
+  options.statistics.rows = true;
+  const auto see = [&](const ViewedLayer& layer) -> Status {
+    if (!layer.heads.pruned().empty()) {
+      stats.pruned.push_back({layer.number, layer.heads});
+    }
+    if (layer.heads.none()) {
+      return ok();
+    }
+    Status s = add_lines(layer, options, stats.cross, stats.lines);
+    return s ? s : as_data(in_option_words(s.error(), flags));
+  };
+  if (Status s = heads.visit(false, see); !s) {
+    return s.error();
+  }
+  return stats;
+}
+
+void sort_by(const std::string& name, std::vector<HeadLine>& lines) {
+  const std::size_t k = find_statistic(name).value();
+  std::ranges::stable_sort(lines, [&](const HeadLine& a, const HeadLine& b) {
+    return !std::isnan(a.mean[k]) &&
+           (std::isnan(b.mean[k]) || a.mean[k] > b.mean[k]);
+  });
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,46 @@
+// What each head does, in numbers, from the pass that computes attention.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headwise/attention/statistics.h"
+#include "headwise/base/result.h"
+#include "kept_heads.h"
+#include "operation/operation_flags.h"
+#include "viewed_heads.h"
+
+namespace headwise::cli {
+
+struct HeadLine {
+  std::size_t layer;
+  std::size_t head;
+  // NaN where no query has a key, and of numbers that mean nothing.
+  std::array<double, kStatistics> mean;
+  std::int64_t queries;
+  std::int64_t without_key;
+};
+
+struct PrunedLayer {
+  std::size_t layer = 0;
+  KeptHeads heads;
+};
+
+struct HeadStats {
+  std::vector<HeadLine> lines;      // of the heads that stay
+  std::vector<PrunedLayer> pruned;  // layers from which heads were taken
+  // Of cross-attention, where numbers that compare positions mean nothing.
+  bool cross = false;
+};
+
+// Errors: attention_statistics()'s, in the words of the options.
+Result<HeadStats> compute_head_stats(const ViewedHeads& heads,
+                                     const OperationFlags& flags);
+
+// The largest first; heads without the number last.
+void sort_by(const std::string& name, std::vector<HeadLine>& lines);
+
+}  // namespace headwise::cli

@@ -1,0 +1,15 @@
+// The numbers of heads as a table, comma separated values and JSON.
+#pragma once
+
+#include <string>
+
+#include "stats_lines.h"
+#include "viewed_heads.h"
+
+namespace headwise::cli {
+
+std::string stats_table(const HeadStats& stats);
+std::string stats_csv(const HeadStats& stats);
+std::string stats_json(const ViewedText& seen, const HeadStats& stats);
+
+}  // namespace headwise::cli

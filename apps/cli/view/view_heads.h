@@ -1,0 +1,56 @@
+// What pictures and JSON of heads are made of: each head's numbers and its map.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/inspect/view_page.h"
+#include "inspect/view_head.h"
+#include "viewed_heads.h"
+
+namespace headwise::cli {
+
+struct HeadName {
+  std::size_t layer = 0;
+  std::size_t head = 0;
+  bool operator==(const HeadName&) const = default;
+};
+
+// "0.3" -> layer 0, head 3. Errors: invalid_argument.
+Result<HeadName> parse_head(const std::string& text);
+
+struct DrawnHead {
+  HeadName name;
+  bool pruned = false;  // then it is its name and nothing else
+  std::size_t kv_head = 0;
+  PooledRows pooled{};
+  // The largest attention weight of each cell, (map_size(Lq), map_size(Lkv));
+  // NaN: no pair of the cell may attend.
+  Tensor<float, 2> map{};
+};
+
+// One head whole: attention weights and who may attend, (1, Lq, Lkv).
+struct WholeHead {
+  Tensor<float, 3> attn_weights;
+  Tensor<bool, 3> allowed;
+};
+
+struct DrawnHeads {
+  std::vector<DrawnHead> heads;      // by layer, then by number
+  std::optional<WholeHead> whole{};  // of the head that was asked for
+};
+
+// `whole`: the head to keep whole, where one is. Errors: as ViewPage's;
+// invalid_argument for a head that is not there, or no longer; unsupported for
+// one of more than kMostMapLength queries or keys.
+Result<DrawnHeads> compute_heads(const ViewedHeads& heads, std::size_t sequence,
+                                 const std::optional<HeadName>& whole);
+
+// Errors: ViewPage's.
+Status add_to_page(ViewPage& page, const ViewedLayer& layer);
+
+}  // namespace headwise::cli

@@ -1,0 +1,65 @@
+#include "view_json.h"
+
+#include "headwise/version.h"
+#include "json/json.h"
+
+namespace headwise::cli {
+namespace {
+
+// null where the mask forbids it.
+Json weights_json(const WholeHead& head) {
+  Json rows = Json::array();
+  for (std::size_t i = 0; i < head.attn_weights.extent(1); ++i) {
+    Json row = Json::array();
+    for (std::size_t j = 0; j < head.attn_weights.extent(2); ++j) {
+      row.push_back(head.allowed(0, i, j) ? Json(head.attn_weights(0, i, j))
+                                          : Json(nullptr));
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Json head_json(const DrawnHead& head) {
+  Json json = {{"layer", head.name.layer},
+               {"head", head.name.head},
+               {"kv_head", head.kv_head},
+               {"queries_without_key", head.pooled.empty_rows}};
+  for (std::size_t k = 0; k < kStatistics; ++k) {
+    json[std::string(name_of(static_cast<Statistic>(k)))] = head.pooled.mean[k];
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string view_json(const ViewedText& text, const DrawnHeads& drawn,
+                      const std::optional<HeadName>& whole) {
+  Json json = {{"schema", "headwise.heads"},
+               {"schema_version", 1},
+               {"headwise_version", version()}};
+  if (text.model) {
+    json["model"] = *text.model;
+    json["text"] = *text.text;
+    json["cut_tokens"] = text.cut_tokens;
+  }
+  json["query_tokens"] = text.query_labels;
+  json["key_tokens"] = text.key_labels;
+  json["units"] = {{"entropy", "nats"}, {"distance", "keys"}};
+  json["heads"] = Json::array();
+  json["pruned"] = Json::array();
+  for (const DrawnHead& head : drawn.heads) {
+    if (head.pruned) {
+      json["pruned"].push_back(
+          {{"layer", head.name.layer}, {"head", head.name.head}});
+    } else if (!whole || head.name == *whole) {
+      json["heads"].push_back(head_json(head));
+    }
+  }
+  if (drawn.whole) {
+    json["heads"][0]["attn_weights"] = weights_json(*drawn.whole);
+  }
+  return json.dump() + "\n";
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,98 @@
+#include "view_picture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "headwise/inspect/heads_grid_svg.h"
+#include "headwise/inspect/heads_svg.h"
+#include "shell/say.h"
+#include "statistic_names.h"
+
+namespace headwise::cli {
+namespace {
+
+// What tells a head from others at a glance: the number that it is sorted by,
+// else a key that gets much of it, else how spread out it is.
+std::string note_of(const DrawnHead& head, const std::string& sort) {
+  constexpr double kMuch = 0.3;
+  std::size_t best = index_of(Statistic::entropy);
+  double most = kMuch;
+  for (std::size_t k = index_of(Statistic::first); k < kStatistics; ++k) {
+    if (head.pooled.mean[k].value_or(0) > most) {
+      best = k;
+      most = *head.pooled.mean[k];
+    }
+  }
+  best = find_statistic(sort).value_or(best);
+  return head.pooled.mean[best]
+             ? fmt::format("{} {:.2f}", name_of(static_cast<Statistic>(best)),
+                           *head.pooled.mean[best])
+             : "";
+}
+
+// Places of the heads, the largest of `sort` first, then those without it, and
+// last those that were pruned.
+std::vector<std::size_t> order_of(const std::vector<DrawnHead>& heads,
+                                  const std::string& sort) {
+  std::vector<std::size_t> order(heads.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (const auto k = find_statistic(sort)) {
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+      return std::pair(!heads[a].pruned, heads[a].pooled.mean[*k]) >
+             std::pair(!heads[b].pruned, heads[b].pooled.mean[*k]);
+    });
+  }
+  return order;
+}
+
+std::string subtitle_of(const ViewedText& text) {
+  constexpr std::size_t kMost = 120;
+  std::string words = text.text.value_or("");
+  if (words.size() > kMost) {
+    std::size_t end = kMost;
+    while (end > 0 && (static_cast<unsigned char>(words[end]) & 0xC0) == 0x80) {
+      --end;  // between characters
+    }
+    words = words.substr(0, end) + "...";
+  }
+  return words;
+}
+
+}  // namespace
+
+Result<std::string> view_picture(const ViewedText& text,
+                                 const DrawnHeads& drawn,
+                                 const std::optional<HeadName>& whole,
+                                 const PictureWords& words, double zoom) {
+  const bool fit = text.key_labels.size() > kMostKeysOfFullScale;
+  if (whole) {
+    return heads_svg(
+        {.attn_weights = drawn.whole->attn_weights.view(),
+         .allowed = drawn.whole->allowed.view(),
+         .query_labels = text.query_labels,
+         .key_labels = text.key_labels,
+         .title = say(words.language, {"{}: layer {}", "{}: 레이어 {}"},
+                      words.title, whole->layer),
+         .first_head = whole->head,
+         .language = words.language,
+         .zoom = zoom,
+         .fit = fit});
+  }
+  std::vector<GridHead> heads;
+  for (const std::size_t n : order_of(drawn.heads, words.sort)) {
+    const DrawnHead& head = drawn.heads[n];
+    heads.push_back({head.name.layer, head.name.head, head.pruned,
+                     head.map.view(), note_of(head, words.sort)});
+  }
+  return heads_grid_svg({.heads = heads,
+                         .title = words.title,
+                         .subtitle = subtitle_of(text),
+                         .language = words.language,
+                         .zoom = zoom,
+                         .fit = fit});
+}
+
+}  // namespace headwise::cli

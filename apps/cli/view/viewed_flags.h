@@ -1,0 +1,42 @@
+// Whose heads `headwise view` and `headwise stats` look at, as typed; an empty
+// string is an option that was not given.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operation/operation_flags.h"
+
+namespace headwise::cli {
+
+class Arguments;
+
+struct ViewedFlags {
+  std::string model;
+  std::optional<std::string> text;
+  std::string query;
+  std::string key;
+  std::string layout;
+  std::string query_tokens;
+  std::string key_tokens;
+  std::string separators;
+  std::string query_lengths;
+  std::string layers;
+  std::optional<std::size_t> sequence;
+  std::optional<std::size_t> max_tokens;
+  OperationFlags operation;
+  std::vector<std::string> given;  // every option that was typed, by its name
+
+  std::string command;  // "view": begins the messages
+
+  // Whether heads stand before rows in the files.
+  bool heads_first() const {
+    return layout.empty() ? operation.offsets.empty() : layout == "bhld";
+  }
+};
+
+void add_viewed_options(const Arguments& command, ViewedFlags& flags);
+
+}  // namespace headwise::cli

@@ -1,0 +1,164 @@
+#include "viewed_heads.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <numeric>
+#include <string_view>
+
+#include "operation/option_errors.h"
+#include "shell/output.h"
+#include "shell/say.h"
+
+namespace headwise::cli {
+namespace {
+
+// The options that a model's layers can have beside --model; what is of the
+// page and the tables is every command's own.
+constexpr std::array<std::string_view, 15> kOfTensors = {
+    "--query",       "--key",           "--layout",        "--query-tokens",
+    "--key-tokens",  "--separators",    "--query-lengths", "--sequence",
+    "--offsets",     "--query-offsets", "--causal",        "--window",
+    "--query-start", "--key-lengths",   "--key-starts"};
+constexpr std::array<std::string_view, 13> kOfScores = {
+    "--key-padding", "--documents", "--query-documents",
+    "--mask",        "--mask-axes", "--empty-rows",
+    "--scoring",     "--scale",     "--score-weight",
+    "--softcap",     "--bias",      "--bias-axes",
+    "--alibi"};
+
+bool is_of_tensors(const std::string& name) {
+  return std::ranges::find(kOfTensors, name) != kOfTensors.end() ||
+         std::ranges::find(kOfScores, name) != kOfScores.end();
+}
+
+Error refuse(const ViewedFlags& flags, const std::string& message) {
+  return {ErrorCode::invalid_argument, flags.command + ": " + message};
+}
+
+Status check_model_options(const ViewedFlags& flags) {
+  const auto other = std::ranges::find_if(flags.given, is_of_tensors);
+  if (other != flags.given.end()) {
+    return refuse(flags,
+                  fmt::format("{} cannot stand beside --model, whose layers "
+                              "are what its folder says",
+                              *other));
+  }
+  if (!flags.text) {
+    return refuse(flags, fmt::format("--model has no text, expected one: "
+                                     "headwise {} --model DIR \"a sentence\"",
+                                     flags.command));
+  }
+  return ok();
+}
+
+Status check_tensor_options(const ViewedFlags& flags) {
+  if (flags.text) {
+    return refuse(flags, fmt::format("unexpected argument \"{}\": a text needs "
+                                     "--model DIR",
+                                     *flags.text));
+  }
+  if (flags.max_tokens) {
+    return refuse(flags, "--max-tokens needs --model DIR");
+  }
+  if (flags.query.empty() && flags.key.empty()) {
+    return refuse(flags,
+                  "expected --model DIR \"a sentence\", or --query F.npy and "
+                  "--key F.npy");
+  }
+  if (flags.query.empty() || flags.key.empty()) {
+    return refuse(flags, flags.query.empty() ? "--key needs --query"
+                                             : "--query needs --key");
+  }
+  const OperationFlags& operation = flags.operation;
+  if (operation.additive() == operation.score_weight.empty()) {
+    return refuse(flags, operation.additive()
+                             ? "--scoring additive needs --score-weight beside "
+                               "it"
+                             : "--score-weight needs --scoring additive beside "
+                               "it");
+  }
+  if (operation.additive() && operation.scale) {
+    return refuse(flags,
+                  "--scale is for --scoring dot; additive scores have none");
+  }
+  return ok();
+}
+
+std::optional<std::size_t> number_in(std::string_view text) {
+  std::size_t number = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, number);
+  return error == std::errc{} && end == last ? std::optional(number)
+                                             : std::nullopt;
+}
+
+}  // namespace
+
+Result<std::vector<std::size_t>> parse_layers(const std::string& list,
+                                              std::size_t count) {
+  std::vector<std::size_t> layers(count);
+  std::iota(layers.begin(), layers.end(), std::size_t{0});
+  if (list.empty()) {
+    return layers;
+  }
+  std::vector<bool> wanted(count);
+  const Error error = bad_option(
+      "--layers", list,
+      fmt::format("numbers from 0 to {}, such as 0 or 0,2-4", count - 1));
+  for (std::string_view rest = list; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    const std::string_view part = rest.substr(0, comma);
+    const std::size_t dash = std::min(part.find('-'), part.size());
+    const auto first = number_in(part.substr(0, dash));
+    const auto last =
+        dash == part.size() ? first : number_in(part.substr(dash + 1));
+    if (!first || !last || *first > *last || *last >= count ||
+        comma + 1 == rest.size()) {
+      return error;
+    }
+    std::fill(wanted.begin() + static_cast<std::ptrdiff_t>(*first),
+              wanted.begin() + static_cast<std::ptrdiff_t>(*last) + 1, true);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  std::erase_if(layers, [&](std::size_t layer) { return !wanted[layer]; });
+  return layers;
+}
+
+std::string cut_text(const ViewedText& text) {
+  if (text.cut_tokens == 0) {
+    return "";
+  }
+  return say({"{} tokens were cut off at the limit of {} ({}){}",
+              "최대 토큰 수 {1}개({2})를 넘는 토큰 {0}개를 잘라 냈습니다{3}"},
+             text.cut_tokens, text.max_tokens, one_line(text.max_tokens_from),
+             text.max_tokens == text.most_tokens
+                 ? ""
+                 : say({"; --max-tokens {} takes more",
+                        ". --max-tokens를 {}까지 늘릴 수 있습니다"},
+                       text.most_tokens));
+}
+
+bool is_special(std::string_view token) {
+  return is_separator(token) || token == "[CLS]" || token == "[PAD]" ||
+         token == "<s>" || token == "<pad>";
+}
+
+bool is_separator(std::string_view token) {
+  return token == "[SEP]" || token == "</s>";
+}
+
+Result<std::unique_ptr<ViewedHeads>> read_viewed_heads(
+    const ViewedFlags& flags) {
+  const bool model = !flags.model.empty();
+  if (Status s =
+          model ? check_model_options(flags) : check_tensor_options(flags);
+      !s) {
+    return s.error();
+  }
+  return model ? read_viewed_sentence(flags) : read_viewed_tensors(flags);
+}
+
+}  // namespace headwise::cli

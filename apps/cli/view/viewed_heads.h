@@ -1,0 +1,90 @@
+// The heads that a command looks at: of a text in a model, or of tensors.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headwise/attention/spec.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor_view.h"
+#include "headwise/inspect/trace.h"
+#include "kept_heads.h"
+#include "viewed_flags.h"
+
+namespace headwise::cli {
+
+// What is known before a layer is computed.
+struct ViewedText {
+  std::optional<std::string> model{};
+  std::optional<std::string> text{};
+  std::size_t cut_tokens = 0;  // of the text, beyond max_tokens
+  std::size_t max_tokens = 0;
+  std::string max_tokens_from{};  // "--max-tokens", "max_seq_length of DIR"
+  std::size_t most_tokens = 0;    // that --max-tokens can ask for
+  bool cross = false;             // keys of another sequence: their positions
+                                  // are not those of the queries
+  // Of the sequence that is shown.
+  std::vector<std::string> query_labels{};
+  std::vector<std::string> key_labels{};
+  std::vector<std::size_t> query_special{};
+  std::vector<std::size_t> key_special{};
+};
+
+struct ViewedLayer {
+  std::size_t number = 0;
+  KeptHeads heads;                     // where none stays, there are no tensors
+  TensorView<const float, 4> query{};  // (B, Lq, Hq, D)
+  TensorView<const float, 4> key{};    // (B, Lkv, Hkv, D)
+  std::span<const TracedStep> steps{};  // where they were asked for
+};
+using SeeLayer = std::function<Status(const ViewedLayer&)>;
+
+class ViewedHeads {
+ public:
+  virtual ~ViewedHeads() = default;
+
+  const ViewedText& text() const { return text_; }
+  // The numbers of the layers that visit() shows, ascending.
+  const std::vector<std::size_t>& layers() const { return layers_; }
+  // Of every layer, with its separators and query lengths. Looks into this
+  // object.
+  virtual AttentionOptions options() const = 0;
+  // Shows each layer; `steps`: with the steps of its attention.
+  virtual Status visit(bool steps, const SeeLayer& see) const = 0;
+
+ protected:
+  ViewedText text_;
+  std::vector<std::size_t> layers_;
+};
+
+// How many tokens were cut off, at which limit and how to raise it; empty where
+// none were.
+std::string cut_text(const ViewedText& text);
+
+// Errors: invalid_argument for options that do not go together, with the name
+// of the option; those of the files, of the model and of the text.
+Result<std::unique_ptr<ViewedHeads>> read_viewed_heads(
+    const ViewedFlags& flags);
+
+// The two kinds of them.
+Result<std::unique_ptr<ViewedHeads>> read_viewed_sentence(
+    const ViewedFlags& flags);
+Result<std::unique_ptr<ViewedHeads>> read_viewed_tensors(
+    const ViewedFlags& flags);
+
+// The layers below `count` that `list` names: "0,2-4", all where it is empty.
+// Errors: invalid_argument.
+Result<std::vector<std::size_t>> parse_layers(const std::string& list,
+                                              std::size_t count);
+
+// Whether a token is no part of the text, such as [CLS]; whether it parts
+// texts, such as [SEP].
+bool is_special(std::string_view token);
+bool is_separator(std::string_view token);
+
+}  // namespace headwise::cli
