@@ -8,7 +8,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
                                       std::size_t size) {
   const auto arrays =
       headwise::parse_npz(std::as_bytes(std::span(data, size)), "fuzz");
-  if (!arrays && arrays.error().message.empty()) {
+  if (!arrays && arrays.error().message().empty()) {
     std::abort();
   }
   return 0;

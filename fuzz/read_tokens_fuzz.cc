@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto tokens = headwise::cli::parse_tokens(text, "fuzz");
   if (!tokens) {
-    if (!tokens.error().message.starts_with("tokens: fuzz: ")) {
+    if (!tokens.error().message().starts_with("tokens: fuzz: ")) {
       std::abort();
     }
     return 0;

@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto vocabulary = headwise::parse_vocabulary(text, "fuzz");
   if (!vocabulary) {
-    if (vocabulary.error().message.empty()) {
+    if (vocabulary.error().message().empty()) {
       std::abort();
     }
     return 0;

@@ -65,7 +65,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
   const WordPiece wordpiece(kVocabulary, options);
   const auto whole = wordpiece.encode(sentence, size + 5'000'000);
   if (!whole) {
-    require(whole.error().code == headwise::ErrorCode::bad_data);
+    require(whole.error().code() == headwise::ErrorCode::bad_data);
     return 0;
   }
   check(*whole, sentence.size());

@@ -101,7 +101,7 @@ def room_of(path):
 def find(root, path, name):
     """The file that `path` gets by including "name", from the root, or None."""
     beside = pathlib.PurePosixPath(path).parent.as_posix()
-    for folder in (beside, "include", "src", "apps"):
+    for folder in (beside, "include", "src", "apps/cli"):
         if (root / folder / name).is_file():
             return (root / folder / name).resolve().relative_to(root).as_posix()
     return None

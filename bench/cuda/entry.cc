@@ -22,7 +22,7 @@ struct Plan {
 
 bool said(const headwise::Status& status) {
   if (!status) {
-    std::fprintf(stderr, "%s\n", status.error().message.c_str());
+    std::fprintf(stderr, "%s\n", status.error().message().c_str());
   }
   return static_cast<bool>(status);
 }

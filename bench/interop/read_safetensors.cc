@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   const std::chrono::duration<double> took =
       std::chrono::steady_clock::now() - begin;
   if (!file) {
-    std::fprintf(stderr, "%s\n", file.error().message.c_str());
+    std::fprintf(stderr, "%s\n", file.error().message().c_str());
     return 1;
   }
   std::printf("%.9f\n", took.count());

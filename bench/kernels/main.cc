@@ -8,7 +8,8 @@
 int main(int argc, char** argv) {
   const auto target = headwise::current_target();
   if (!target) {
-    std::fprintf(stderr, "kernels_bench: %s\n", target.error().message.c_str());
+    std::fprintf(stderr, "kernels_bench: %s\n",
+                 target.error().message().c_str());
     return 2;
   }
   headwise::kernels::add_attention_tile(*target);

@@ -11,13 +11,9 @@ namespace headwise::inline HEADWISE_ABI {
 Status attention_backward(const BackwardInputs& inputs,
                           const AttentionGradients& gradients,
                           const AttentionOptions& options) try {
-  if (Status s = check_target(); !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_target());
   auto spec = backward_spec(inputs, gradients, options);
-  if (!spec) {
-    return spec.error();
-  }
+  HEADWISE_TRY(spec);
   if (AttentionShape& shape = spec->shape;
       !shape.offsets.ragged() && shape.Lq == 0 && shape.Lkv == 0) {
     shape.B = 0;  // empty sequences, of which there may be any number
@@ -25,9 +21,7 @@ Status attention_backward(const BackwardInputs& inputs,
   const BackwardSchedule schedule = backward_schedule_of(*spec);
   auto workspace =
       Workspace::create(backward_workspace_bytes(*spec, schedule, gradients));
-  if (!workspace) {
-    return workspace.error();
-  }
+  HEADWISE_TRY(workspace);
   backward_kernel(*spec, schedule, inputs, gradients, workspace->data());
   return ok();
 } catch (...) {

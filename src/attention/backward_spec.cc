@@ -29,23 +29,14 @@ Status check_rows(const AttentionSpec& spec,
   const bool ragged = offsets.ragged();
   const std::string_view of_output =
       ragged ? "(1, queries, Hq, Dv)" : "(B, Lq, Hq, Dv)";
-  if (Status s = check_shape(kOperation, "output", inputs.output.extents(),
-                             of_output, {{batches, rows, Hq, Dv}});
-      !s) {
-    return s;
-  }
-  if (Status s =
-          check_shape(kOperation, "softmax_rows", inputs.softmax_rows.extents(),
-                      ragged ? "(1, Hq, queries, 2)" : "(B, Hq, Lq, 2)",
-                      {{batches, Hq, rows, 2}});
-      !s) {
-    return s;
-  }
-  if (Status s = check_shape(kOperation, "d_output", inputs.d_output.extents(),
-                             of_output, {{batches, rows, Hq, Dv}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_shape(kOperation, "output", inputs.output.extents(),
+                           of_output, {{batches, rows, Hq, Dv}}));
+  HEADWISE_TRY(check_shape(kOperation, "softmax_rows",
+                           inputs.softmax_rows.extents(),
+                           ragged ? "(1, Hq, queries, 2)" : "(B, Hq, Lq, 2)",
+                           {{batches, Hq, rows, 2}}));
+  HEADWISE_TRY(check_shape(kOperation, "d_output", inputs.d_output.extents(),
+                           of_output, {{batches, rows, Hq, Dv}}));
   if (inputs.d_attn_weights.data() == nullptr) {
     return ok();
   }
@@ -91,45 +82,25 @@ Status check_gradients(const AttentionSpec& spec,
                        const AttentionGradientsOf<T>& gradients) {
   const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = spec.shape;
   const bool ragged = offsets.ragged();
-  if (Status s = check_inputs<T>(
-          spec.shape, {inputs.query, inputs.key, inputs.value}, kOperation);
-      !s) {
-    return s;
-  }
-  if (Status s = check_rows(spec, inputs); !s) {
-    return s;
-  }
-  if (Status s = check_wanted(gradients.query, "the gradient of query",
-                              ragged ? "(1, queries, Hq, D)" : "(B, Lq, Hq, D)",
-                              inputs.query.extents());
-      !s) {
-    return s;
-  }
-  if (Status s = check_wanted(gradients.key, "the gradient of key",
-                              ragged ? "(1, keys, Hkv, D)" : "(B, Lkv, Hkv, D)",
-                              inputs.key.extents());
-      !s) {
-    return s;
-  }
-  if (Status s =
-          check_wanted(gradients.value, "the gradient of value",
-                       ragged ? "(1, keys, Hkv, Dv)" : "(B, Lkv, Hkv, Dv)",
-                       inputs.value.extents());
-      !s) {
-    return s;
-  }
-  if (Status s = check_bias(spec, gradients.bias); !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_inputs<T>(
+      spec.shape, {inputs.query, inputs.key, inputs.value}, kOperation));
+  HEADWISE_TRY(check_rows(spec, inputs));
+  HEADWISE_TRY(check_wanted(gradients.query, "the gradient of query",
+                            ragged ? "(1, queries, Hq, D)" : "(B, Lq, Hq, D)",
+                            inputs.query.extents()));
+  HEADWISE_TRY(check_wanted(gradients.key, "the gradient of key",
+                            ragged ? "(1, keys, Hkv, D)" : "(B, Lkv, Hkv, D)",
+                            inputs.key.extents()));
+  HEADWISE_TRY(check_wanted(gradients.value, "the gradient of value",
+                            ragged ? "(1, keys, Hkv, Dv)" : "(B, Lkv, Hkv, Dv)",
+                            inputs.value.extents()));
+  HEADWISE_TRY(check_bias(spec, gradients.bias));
   if (gradients.alibi.data() != nullptr && !spec.alibi.given()) {
     return value_error(kOperation, "the gradient of alibi", "wanted",
                        "none: the options have no slopes");
   }
-  if (Status s = check_wanted(gradients.alibi, "the gradient of alibi", "(Hq)",
-                              Extents<1>{Hq});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_wanted(gradients.alibi, "the gradient of alibi", "(Hq)",
+                            Extents<1>{Hq}));
   return check_score_weight(spec, gradients.score_weight);
 }
 
@@ -141,9 +112,7 @@ Result<AttentionSpec> backward_spec(const BackwardInputsOf<T>& inputs,
                                     const AttentionOptions& options) {
   const auto shape = attention_shape(
       inputs.query.extents(), inputs.key.extents(), inputs.value.extents());
-  if (!shape) {
-    return shape.error();
-  }
+  HEADWISE_TRY(shape);
   if (options.statistics.any()) {
     return value_error(kOperation, "statistics", "asked for",
                        "none: attention_statistics() gives them");
@@ -152,15 +121,10 @@ Result<AttentionSpec> backward_spec(const BackwardInputsOf<T>& inputs,
   if (!spec) {
     return spec;
   }
-  if (Status s = check_gradients(*spec, inputs, gradients); !s) {
-    return s.error();
-  }
-  if (Status s =
-          check_backward_memory(*spec, inputs, Footprint(inputs.d_attn_weights),
-                                gradients, Footprint(gradients.score_weight));
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_gradients(*spec, inputs, gradients));
+  HEADWISE_TRY(
+      check_backward_memory(*spec, inputs, Footprint(inputs.d_attn_weights),
+                            gradients, Footprint(gradients.score_weight)));
   return spec;
 }
 

@@ -14,18 +14,12 @@ Status check_inputs(const AttentionShape& shape,
   const std::size_t queries = shape.query_rows();
   const std::size_t keys = shape.key_rows();
   const bool ragged = shape.offsets.ragged();
-  if (Status s = check_shape(operation, "query", inputs.query.extents(),
-                             ragged ? "(1, queries, Hq, D)" : "(B, Lq, Hq, D)",
-                             {{B, queries, shape.Hq, shape.D}});
-      !s) {
-    return s;
-  }
-  if (Status s = check_shape(operation, "key", inputs.key.extents(),
-                             ragged ? "(1, keys, Hkv, D)" : "(B, Lkv, Hkv, D)",
-                             {{B, keys, shape.Hkv, shape.D}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_shape(operation, "query", inputs.query.extents(),
+                           ragged ? "(1, queries, Hq, D)" : "(B, Lq, Hq, D)",
+                           {{B, queries, shape.Hq, shape.D}}));
+  HEADWISE_TRY(check_shape(operation, "key", inputs.key.extents(),
+                           ragged ? "(1, keys, Hkv, D)" : "(B, Lkv, Hkv, D)",
+                           {{B, keys, shape.Hkv, shape.D}}));
   if (Status s =
           check_shape(operation, "value", inputs.value.extents(),
                       ragged ? "(1, keys, Hkv, Dv)" : "(B, Lkv, Hkv, Dv)",

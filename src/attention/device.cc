@@ -57,11 +57,8 @@ struct Tensor4 {
 Status check_all(std::string_view operation,
                  std::initializer_list<Tensor4> tensors) {
   for (const Tensor4& tensor : tensors) {
-    if (Status s = check_shape(operation, tensor.name, tensor.given,
-                               tensor.axes, tensor.expected);
-        !s) {
-      return s;
-    }
+    HEADWISE_TRY(check_shape(operation, tensor.name, tensor.given, tensor.axes,
+                             tensor.expected));
   }
   return ok();
 }
@@ -91,28 +88,22 @@ Status check_forward(const AttentionSpec& spec, const DeviceInputs<T>& inputs,
                      const DeviceOutputs<T>& outputs) {
   const Expected expected(spec.shape);
   const bool rows = outputs.softmax_rows.data() != nullptr;
-  if (Status s = check_all(
-          "attention",
-          {{"query", kQueryAxes, inputs.query.extents(), expected.query},
-           {"key", kKeyAxes, inputs.key.extents(), expected.key},
-           {"value", kValueAxes, inputs.value.extents(), expected.value},
-           {"output", kOutputAxes, outputs.output.extents(), expected.output},
-           {"softmax_rows", kRowsAxes,
-            rows ? outputs.softmax_rows.extents() : expected.softmax_rows,
-            expected.softmax_rows}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_all(
+      "attention",
+      {{"query", kQueryAxes, inputs.query.extents(), expected.query},
+       {"key", kKeyAxes, inputs.key.extents(), expected.key},
+       {"value", kValueAxes, inputs.value.extents(), expected.value},
+       {"output", kOutputAxes, outputs.output.extents(), expected.output},
+       {"softmax_rows", kRowsAxes,
+        rows ? outputs.softmax_rows.extents() : expected.softmax_rows,
+        expected.softmax_rows}}));
   if (outputs.attn_weights.data() != nullptr) {
     const AttentionShape& shape = spec.shape;
     const bool mean = spec.attn_weights == AttnWeights::mean;
-    if (Status s = check_shape(
-            "attention", "attn_weights", outputs.attn_weights.extents(),
-            mean ? "(B, 1, Lq, Lkv)" : "(B, Hq, Lq, Lkv)",
-            {{shape.B, mean ? 1 : shape.Hq, shape.Lq, shape.Lkv}});
-        !s) {
-      return s;
-    }
+    HEADWISE_TRY(
+        check_shape("attention", "attn_weights", outputs.attn_weights.extents(),
+                    mean ? "(B, 1, Lq, Lkv)" : "(B, Hq, Lq, Lkv)",
+                    {{shape.B, mean ? 1 : shape.Hq, shape.Lq, shape.Lkv}}));
   }
   if (Status s = spec.statistics.check_views(outputs.statistics);
       !s || outputs.lse.data() == nullptr) {
@@ -135,11 +126,8 @@ Status check_terms(const AttentionSpec& spec, TensorView<float, 4> d_bias,
                        "none: the options have no alibi");
   }
   if (d_alibi.data() != nullptr) {
-    if (Status s = check_shape(kOperation, "the gradient of alibi",
-                               d_alibi.extents(), "(Hq)", {{spec.shape.Hq}});
-        !s) {
-      return s;
-    }
+    HEADWISE_TRY(check_shape(kOperation, "the gradient of alibi",
+                             d_alibi.extents(), "(Hq)", {{spec.shape.Hq}}));
   }
   return d_bias.data() == nullptr
              ? ok()
@@ -157,9 +145,7 @@ Status check_backward(const AttentionSpec& spec,
                          const Extents<4>& of) {
     return gradient.data() != nullptr ? gradient.extents() : of;
   };
-  if (Status s = check_terms(spec, gradients.bias, gradients.alibi); !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_terms(spec, gradients.bias, gradients.alibi));
   return check_all(
       "attention_backward",
       {{"query", kQueryAxes, inputs.query.extents(), expected.query},
@@ -200,19 +186,13 @@ DeviceAttentionPlan::~DeviceAttentionPlan() = default;
 Result<DeviceAttentionPlan> DeviceAttentionPlan::create(
     const AttentionShape& shape, DType dtype,
     const AttentionOptions& options) try {
-  if (Status s = check_device_options(options, dtype); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_device_options(options, dtype));
   AttentionOptions checked = options;
   checked.device = {};  // the spec is that of the CPU's call
   auto spec = AttentionSpec::create(shape, checked);
-  if (!spec) {
-    return spec.error();
-  }
+  HEADWISE_TRY(spec);
   auto backend = make_device_backend(*spec, dtype, options.device);
-  if (!backend) {
-    return backend.error();
-  }
+  HEADWISE_TRY(backend);
   return DeviceAttentionPlan(*std::move(spec), dtype, *std::move(backend));
 } catch (...) {
   return caught_out_of_memory();
@@ -221,15 +201,9 @@ Result<DeviceAttentionPlan> DeviceAttentionPlan::create(
 template <class T>
 Status DeviceAttentionPlan::run(const DeviceInputs<T>& inputs,
                                 const DeviceOutputs<T>& outputs) const try {
-  if (Status s = check_type<T>("attention", dtype_); !s) {
-    return s;
-  }
-  if (Status s = check_forward(spec_, inputs, outputs); !s) {
-    return s;
-  }
-  if (Status s = check_forward_memory(spec_, inputs, outputs); !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_type<T>("attention", dtype_));
+  HEADWISE_TRY(check_forward(spec_, inputs, outputs));
+  HEADWISE_TRY(check_forward_memory(spec_, inputs, outputs));
   return backend_->forward(
       {bytes_of(inputs.query), bytes_of(inputs.key), bytes_of(inputs.value),
        bytes_of(outputs.output),
@@ -244,17 +218,10 @@ template <class T>
 Status DeviceAttentionPlan::run_backward(
     const DeviceBackwardInputs<T>& inputs,
     const DeviceGradients<T>& gradients) const try {
-  if (Status s = check_type<T>("attention_backward", dtype_); !s) {
-    return s;
-  }
-  if (Status s = check_backward(spec_, inputs, gradients); !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_type<T>("attention_backward", dtype_));
+  HEADWISE_TRY(check_backward(spec_, inputs, gradients));
   const Footprint none{TensorView<const float, 1>()};
-  if (Status s = check_backward_memory(spec_, inputs, none, gradients, none);
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_backward_memory(spec_, inputs, none, gradients, none));
   return backend_->backward(
       {bytes_of(inputs.query), bytes_of(inputs.key), bytes_of(inputs.value),
        bytes_of(inputs.output), inputs.softmax_rows, bytes_of(inputs.d_output),
@@ -272,9 +239,7 @@ Result<DeviceAttentionPlan> plan_of(const Inputs& inputs,
                                     const AttentionOptions& options) {
   const auto shape = attention_shape(
       inputs.query.extents(), inputs.key.extents(), inputs.value.extents());
-  if (!shape) {
-    return shape.error();
-  }
+  HEADWISE_TRY(shape);
   return DeviceAttentionPlan::create(*shape, DTypeOf<T>::value, options);
 }
 

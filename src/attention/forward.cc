@@ -12,13 +12,9 @@ Status attention(TensorView<const float, 4> query,
                  const AttentionOptions& options) try {
   const auto shape =
       attention_shape(query.extents(), key.extents(), value.extents());
-  if (!shape) {
-    return shape.error();
-  }
+  HEADWISE_TRY(shape);
   const auto plan = AttentionPlan::create(*shape, options);
-  if (!plan) {
-    return plan.error();
-  }
+  HEADWISE_TRY(plan);
   return plan->run(query, key, value, outputs);
 } catch (...) {
   return caught_out_of_memory();

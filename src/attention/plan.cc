@@ -19,13 +19,9 @@ AttentionPlan::AttentionPlan(AttentionSpec spec)
 
 Result<AttentionPlan> AttentionPlan::create(
     const AttentionShape& shape, const AttentionOptions& options) try {
-  if (Status s = check_target(); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_target());
   auto spec = AttentionSpec::create(shape, options);
-  if (!spec) {
-    return spec.error();
-  }
+  HEADWISE_TRY(spec);
   return AttentionPlan(*std::move(spec));
 } catch (...) {
   return caught_out_of_memory();
@@ -37,15 +33,9 @@ Status AttentionPlan::run(TensorView<const float, 4> query,
                           const AttentionOutputs& outputs,
                           Workspace& workspace) const try {
   const AttentionInputsOf<float> inputs{query, key, value};
-  if (Status s = check_inputs(spec_.shape, inputs, "attention"); !s) {
-    return s;
-  }
-  if (Status s = check_outputs(spec_, outputs); !s) {
-    return s;
-  }
-  if (Status s = check_forward_memory(spec_, inputs, outputs); !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_inputs(spec_.shape, inputs, "attention"));
+  HEADWISE_TRY(check_outputs(spec_, outputs));
+  HEADWISE_TRY(check_forward_memory(spec_, inputs, outputs));
   if (workspace.bytes() < workspace_bytes_) {
     return value_error("attention", "workspace",
                        std::to_string(workspace.bytes()) + " bytes",
@@ -62,9 +52,7 @@ Status AttentionPlan::run(TensorView<const float, 4> query,
                           TensorView<const float, 4> value,
                           const AttentionOutputs& outputs) const try {
   auto workspace = Workspace::create(workspace_bytes_);
-  if (!workspace) {
-    return workspace.error();
-  }
+  HEADWISE_TRY(workspace);
   return run(query, key, value, outputs, *workspace);
 } catch (...) {
   return caught_out_of_memory();

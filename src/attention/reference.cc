@@ -64,21 +64,12 @@ Status reference_attention(TensorView<const T, 4> query,
                            const AttentionOptions& options) try {
   const auto shape =
       attention_shape(query.extents(), key.extents(), value.extents());
-  if (!shape) {
-    return shape.error();
-  }
+  HEADWISE_TRY(shape);
   const auto spec = AttentionSpec::create(*shape, options);
-  if (!spec) {
-    return spec.error();
-  }
-  if (Status s = check_outputs(*spec, outputs); !s) {
-    return s;
-  }
-  if (Status s = check_forward_memory(
-          *spec, AttentionInputsOf<T>{query, key, value}, outputs);
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(spec);
+  HEADWISE_TRY(check_outputs(*spec, outputs));
+  HEADWISE_TRY(check_forward_memory(
+      *spec, AttentionInputsOf<T>{query, key, value}, outputs));
   reference_rows<T>(*spec, {query, key, value}, outputs);
   return ok();
 } catch (...) {

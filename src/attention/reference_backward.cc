@@ -189,9 +189,7 @@ Status reference_attention_backward(const BackwardInputsOf<T>& inputs,
                                     const AttentionGradientsOf<T>& gradients,
                                     const AttentionOptions& options) try {
   const auto spec = backward_spec(inputs, gradients, options);
-  if (!spec) {
-    return spec.error();
-  }
+  HEADWISE_TRY(spec);
   Gradients<T>(*spec, inputs, gradients).run();
   return ok();
 } catch (...) {

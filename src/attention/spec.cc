@@ -41,9 +41,7 @@ Result<AttentionShape> ragged_shape(const AttentionShape& shape,
     return value_error(operation, "the batch axis of a ragged batch",
                        std::to_string(shape.B), "1");
   }
-  if (Status s = offsets.check(shape.Lq, shape.Lkv, operation); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(offsets.check(shape.Lq, shape.Lkv, operation));
   AttentionShape ragged = shape;
   ragged.B = offsets.sequences();
   ragged.Lq = longest(offsets.query);
@@ -97,49 +95,29 @@ Result<AttentionSpec> AttentionSpec::create(const AttentionShape& tensors,
   }
   AttentionShape shape = tensors;
   shape.kv_groups = options.kv_groups;
-  if (Status s = check_heads(shape, options.statistics, operation); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_heads(shape, options.statistics, operation));
   if (options.offsets.ragged()) {
     auto ragged = ragged_shape(shape, options.offsets, operation);
-    if (!ragged) {
-      return ragged.error();
-    }
+    HEADWISE_TRY(ragged);
     shape = *ragged;
   }
-  if (Status s = check_factors(options, operation); !s) {
-    return s.error();
-  }
-  if (Status s = check_score_weight(options, shape, operation); !s) {
-    return s.error();
-  }
-  if (Status s = options.query_start.check(shape); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_factors(options, operation));
+  HEADWISE_TRY(check_score_weight(options, shape, operation));
+  HEADWISE_TRY(options.query_start.check(shape));
   auto bias = BoundBias::bind(options.bias, shape, operation);
-  if (!bias) {
-    return bias.error();
-  }
+  HEADWISE_TRY(bias);
   auto alibi =
       BoundAlibi::bind(options.alibi, shape, options.query_start, operation);
-  if (!alibi) {
-    return alibi.error();
-  }
+  HEADWISE_TRY(alibi);
   auto mask = BoundMask::bind(options.mask, shape, options.query_start,
                               operation, *bias);
-  if (!mask) {
-    return mask.error();
-  }
+  HEADWISE_TRY(mask);
   auto dropout = BoundDropout::bind(options.dropout, shape, options.query_start,
                                     operation);
-  if (!dropout) {
-    return dropout.error();
-  }
+  HEADWISE_TRY(dropout);
   auto statistics = BoundStatistics::bind(options.statistics, shape,
                                           options.query_start, operation);
-  if (!statistics) {
-    return statistics.error();
-  }
+  HEADWISE_TRY(statistics);
   if (statistics->any() && options.attn_weights == AttnWeights::mean) {
     return value_error(operation, "attn_weights", "mean",
                        "per_head or none beside statistics");
@@ -168,17 +146,11 @@ Result<AttentionShape> attention_shape(const Extents<4>& query,
   const auto [B, Lq, Hq, D] = query;
   const std::size_t Lkv = key[1];
   const std::size_t Hkv = key[2];
-  if (Status s = check_shape("attention", "key", key, "(B, Lkv, Hkv, D)",
-                             {{B, Lkv, Hkv, D}});
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_shape("attention", "key", key, "(B, Lkv, Hkv, D)",
+                           {{B, Lkv, Hkv, D}}));
   const std::size_t Dv = value[3];
-  if (Status s = check_shape("attention", "value", value, "(B, Lkv, Hkv, Dv)",
-                             {{B, Lkv, Hkv, Dv}});
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_shape("attention", "value", value, "(B, Lkv, Hkv, Dv)",
+                           {{B, Lkv, Hkv, Dv}}));
   return AttentionShape{B, Hq, Hkv, Lq, Lkv, D, Dv, {}};
 } catch (...) {
   return caught_out_of_memory();
@@ -191,31 +163,22 @@ Status check_outputs(const AttentionSpec& spec,
   const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = shape;
   const std::size_t batches = shape.batches();
   const std::size_t rows = shape.query_rows();
-  if (Status s = check_shape(
-          "attention", "output", outputs.output.extents(),
-          offsets.ragged() ? "(1, queries, Hq, Dv)" : "(B, Lq, Hq, Dv)",
-          {{batches, rows, Hq, Dv}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(
+      check_shape("attention", "output", outputs.output.extents(),
+                  offsets.ragged() ? "(1, queries, Hq, Dv)" : "(B, Lq, Hq, Dv)",
+                  {{batches, rows, Hq, Dv}}));
   if (spec.attn_weights != AttnWeights::none) {
     const bool mean = spec.attn_weights == AttnWeights::mean;
-    if (Status s = check_shape("attention", "attn_weights",
-                               outputs.attn_weights.extents(),
-                               mean ? "(B, 1, Lq, Lkv)" : "(B, Hq, Lq, Lkv)",
-                               {{B, mean ? 1 : Hq, Lq, Lkv}});
-        !s) {
-      return s;
-    }
+    HEADWISE_TRY(check_shape("attention", "attn_weights",
+                             outputs.attn_weights.extents(),
+                             mean ? "(B, 1, Lq, Lkv)" : "(B, Hq, Lq, Lkv)",
+                             {{B, mean ? 1 : Hq, Lq, Lkv}}));
   }
   if (outputs.softmax_rows.data() != nullptr) {
-    if (Status s = check_shape(
-            "attention", "softmax_rows", outputs.softmax_rows.extents(),
-            offsets.ragged() ? "(1, Hq, queries, 2)" : "(B, Hq, Lq, 2)",
-            {{batches, Hq, rows, 2}});
-        !s) {
-      return s;
-    }
+    HEADWISE_TRY(
+        check_shape("attention", "softmax_rows", outputs.softmax_rows.extents(),
+                    offsets.ragged() ? "(1, Hq, queries, 2)" : "(B, Hq, Lq, 2)",
+                    {{batches, Hq, rows, 2}}));
   }
   if (Status s = spec.statistics.check_views(outputs.statistics);
       !s || outputs.lse.data() == nullptr) {

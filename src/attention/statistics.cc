@@ -56,9 +56,7 @@ Status make(Tensor<T, Rank>& tensor, bool wanted,
     return ok();
   }
   auto made = Tensor<T, Rank>::create(extents);
-  if (!made) {
-    return made.error();
-  }
+  HEADWISE_TRY(made);
   tensor = *std::move(made);
   return ok();
 }
@@ -82,9 +80,7 @@ Result<AttentionStatistics> AttentionStatistics::create(
         make(made.columns, wanted.columns, {B, shape.Hq, shape.key_rows()}),
         make(made.map_mean, wanted.map, map),
         make(made.map_largest, wanted.map, map)}) {
-    if (!s) {
-      return s.error();
-    }
+    HEADWISE_TRY(s);
   }
   return made;
 } catch (...) {
@@ -139,28 +135,18 @@ Result<AttentionStatistics> attention_statistics(
     const AttentionOptions& options) try {
   const auto shape =
       attention_shape(query.extents(), key.extents(), value.extents());
-  if (!shape) {
-    return shape.error();
-  }
+  HEADWISE_TRY(shape);
   const auto plan = AttentionPlan::create(*shape, options);
-  if (!plan) {
-    return plan.error();
-  }
+  HEADWISE_TRY(plan);
   auto statistics = AttentionStatistics::create(plan->spec());
-  if (!statistics) {
-    return statistics.error();
-  }
+  HEADWISE_TRY(statistics);
   AttentionOutputs all = outputs;
   all.statistics = statistics->views();
-  if (Status s = plan->run(query, key, value, all); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(plan->run(query, key, value, all));
   if (options.statistics.rows) {
     auto pooled =
         pool_statistics(std::as_const(statistics->rows).view(), plan->spec());
-    if (!pooled) {
-      return pooled.error();
-    }
+    HEADWISE_TRY(pooled);
     statistics->pooled = *std::move(pooled);
   }
   return statistics;

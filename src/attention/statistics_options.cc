@@ -17,11 +17,8 @@ Status check_query_lengths(TensorView<const std::int64_t, 1> lengths,
   if (lengths.data() == nullptr) {
     return ok();
   }
-  if (Status s = check_shape(operation, "query_lengths", lengths.extents(),
-                             "(B)", {{shape.B}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_shape(operation, "query_lengths", lengths.extents(), "(B)",
+                           {{shape.B}}));
   for (std::size_t b = 0; b < shape.B; ++b) {
     const std::size_t Lq = shape.sequence(b).Lq;
     if (lengths(b) < 0 || static_cast<std::uint64_t>(lengths(b)) > Lq) {
@@ -53,17 +50,11 @@ Result<BoundStatistics> BoundStatistics::bind(const StatisticsOptions& options,
                        "at most 64");
   }
   if (options.separators.data() != nullptr) {
-    if (Status s =
-            check_shape(operation, "separators", options.separators.extents(),
-                        "(B, Lkv)", {{shape.B, shape.Lkv}});
-        !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_shape(operation, "separators",
+                             options.separators.extents(), "(B, Lkv)",
+                             {{shape.B, shape.Lkv}}));
   }
-  if (Status s = check_query_lengths(options.query_lengths, shape, operation);
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_query_lengths(options.query_lengths, shape, operation));
   BoundStatistics bound;
   bound.options_ = options;
   bound.query_start_ = query_start;

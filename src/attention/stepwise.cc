@@ -26,9 +26,7 @@ Status tell_masks(TraceSink* trace, const AttentionSpec& spec) {
   const std::vector<BoundMask::Part> parts = spec.mask.parts();
   for (std::size_t part = 0; part < parts.size(); ++part) {
     const auto allowed = spec.mask.materialize(part);
-    if (!allowed) {
-      return allowed.error();
-    }
+    HEADWISE_TRY(allowed);
     std::array<std::string_view, 4> axes = kScoreAxes;
     for (std::size_t axis = 0; axis < axes.size(); ++axis) {
       if (!parts[part].varies[axis]) {
@@ -80,29 +78,20 @@ Result<TensorView<const float, 4>> add_terms(const AttentionSpec& spec,
                                              TraceSink* trace) {
   TensorView<const float, 4> last = std::as_const(steps.scores).view();
   if (spec.softcap) {
-    if (Status s = apply_softcap(last, *spec.softcap,
-                                 steps.capped_scores.view(), *spec.executor);
-        !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(apply_softcap(last, *spec.softcap, steps.capped_scores.view(),
+                               *spec.executor));
     last = std::as_const(steps.capped_scores).view();
     tell(trace, "capped_scores", kScoreAxes, last);
   }
   if (spec.bias.given()) {
-    if (Status s = add_bias(last, spec.bias, steps.biased_scores.view(),
-                            *spec.executor);
-        !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(
+        add_bias(last, spec.bias, steps.biased_scores.view(), *spec.executor));
     last = std::as_const(steps.biased_scores).view();
     tell(trace, "biased_scores", kScoreAxes, last);
   }
   if (spec.alibi.given()) {
-    if (Status s = add_alibi(last, spec.alibi, steps.alibi_scores.view(),
-                             *spec.executor);
-        !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(
+        add_alibi(last, spec.alibi, steps.alibi_scores.view(), *spec.executor));
     last = std::as_const(steps.alibi_scores).view();
     tell(trace, "alibi_scores", kScoreAxes, last);
   }
@@ -118,75 +107,50 @@ Result<AttentionSteps> stepwise_attention(TensorView<const float, 4> query,
                                           TraceSink* trace) try {
   const auto shape =
       attention_shape(query.extents(), key.extents(), value.extents());
-  if (!shape) {
-    return shape.error();
-  }
+  HEADWISE_TRY(shape);
   const auto spec = AttentionSpec::create(*shape, options);
-  if (!spec) {
-    return spec.error();
-  }
+  HEADWISE_TRY(spec);
   if (options.offsets.ragged()) {
     return Error{ErrorCode::unsupported,
                  "attention: offsets are given, expected a padded batch where "
                  "each step is kept"};
   }
   AttentionSteps steps;
-  if (Status s = allocate(*spec, steps); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(allocate(*spec, steps));
 
   const GroupedHeads keys(key, spec->shape.kv_groups);
-  if (Status s = spec->additive()
-                     ? additive_scores(query, keys, spec->score_weight,
-                                       steps.scores.view(), *spec->executor)
-                     : scores(query, keys, spec->scale, steps.scores.view(),
-                              *spec->executor);
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(spec->additive()
+                   ? additive_scores(query, keys, spec->score_weight,
+                                     steps.scores.view(), *spec->executor)
+                   : scores(query, keys, spec->scale, steps.scores.view(),
+                            *spec->executor));
   tell(trace, "scores", kScoreAxes, std::as_const(steps.scores).view());
 
   const auto with_terms = add_terms(*spec, steps, trace);
-  if (!with_terms) {
-    return with_terms.error();
-  }
+  HEADWISE_TRY(with_terms);
   TensorView<const float, 4> masked = *with_terms;
   if (!spec->mask.parts().empty()) {
-    if (Status s = tell_masks(trace, *spec); !s) {
-      return s.error();
-    }
-    if (Status s = apply_mask(masked, spec->mask, steps.masked_scores.view());
-        !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(tell_masks(trace, *spec));
+    HEADWISE_TRY(apply_mask(masked, spec->mask, steps.masked_scores.view()));
     masked = std::as_const(steps.masked_scores).view();
     tell(trace, "masked_scores", kScoreAxes, masked);
   }
 
-  if (Status s = softmax(masked, spec->empty_rows, steps.attn_weights.view(),
-                         steps.lse.view(), *spec->executor);
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(softmax(masked, spec->empty_rows, steps.attn_weights.view(),
+                       steps.lse.view(), *spec->executor));
   TensorView<const float, 4> weights = std::as_const(steps.attn_weights).view();
   tell(trace, "attn_weights", kScoreAxes, weights);
 
   if (spec->dropout.active()) {
-    if (Status s =
-            apply_dropout(weights, spec->dropout, steps.dropped_weights.view());
-        !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(
+        apply_dropout(weights, spec->dropout, steps.dropped_weights.view()));
     weights = std::as_const(steps.dropped_weights).view();
     tell(trace, "dropped_weights", kScoreAxes, weights);
   }
 
-  if (Status s = weigh(weights, {value, spec->shape.kv_groups}, spec->mask,
-                       std::as_const(steps.lse).view(), spec->empty_rows,
-                       steps.context.view(), *spec->executor);
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(weigh(weights, {value, spec->shape.kv_groups}, spec->mask,
+                     std::as_const(steps.lse).view(), spec->empty_rows,
+                     steps.context.view(), *spec->executor));
   tell(trace, "context", {"B", "H", "Lq", "Dv"},
        as_bhld(std::as_const(steps.context).view()));
   return steps;

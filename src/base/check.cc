@@ -24,9 +24,11 @@ Error shape_error(std::string_view operation, std::string_view argument,
                   std::span<const std::size_t> given, std::string_view axes,
                   std::span<const std::size_t> expected) {
   return {ErrorCode::shape_mismatch,
-          std::string(operation) + ": " + std::string(argument) +
-              " has shape " + shape_text(given) + ", expected " +
-              std::string(axes) + " = " + shape_text(expected)};
+          ErrorDetails{
+              .operation = std::string(operation),
+              .argument = std::string(argument),
+              .given = "has shape " + shape_text(given),
+              .expected = std::string(axes) + " = " + shape_text(expected)}};
 }
 
 Status check_shape(std::string_view operation, std::string_view argument,
@@ -41,8 +43,10 @@ Status check_shape(std::string_view operation, std::string_view argument,
 Error value_error(std::string_view operation, std::string_view argument,
                   std::string_view given, std::string_view expected,
                   ErrorCode code) {
-  return {code, std::string(operation) + ": " + std::string(argument) + " is " +
-                    std::string(given) + ", expected " + std::string(expected)};
+  return {code, ErrorDetails{.operation = std::string(operation),
+                             .argument = std::string(argument),
+                             .given = "is " + std::string(given),
+                             .expected = std::string(expected)}};
 }
 
 Status check_at_least_one(std::string_view operation, std::string_view argument,

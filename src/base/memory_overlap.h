@@ -100,11 +100,8 @@ Status check_in_place(std::string_view operation, std::string_view name,
     if (is_same_view<T, Rank>(output, input.view)) {
       continue;
     }
-    if (Status s = check_overlap(operation, {{name, Footprint(output)}},
-                                 {{input.name, Footprint(input.view)}});
-        !s) {
-      return s;
-    }
+    HEADWISE_TRY(check_overlap(operation, {{name, Footprint(output)}},
+                               {{input.name, Footprint(input.view)}}));
   }
   return ok();
 }

@@ -24,8 +24,7 @@ inline Error caught_out_of_memory() {
   } catch (const std::bad_alloc&) {
   } catch (const std::length_error&) {  // longer than a vector can be
   }
-  // Short enough to need no memory itself.
-  return Error{ErrorCode::out_of_memory, "out of memory"};
+  return ErrorCode::out_of_memory;  // without details, which take memory
 }
 
 // What `work` returns, or out_of_memory when it ran out.

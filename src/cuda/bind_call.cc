@@ -121,9 +121,7 @@ Result<Call> bind_call(const AttentionSpec& spec,
   call.query_starts = list(kStarts, lists.query_starts, true);
   call.slopes = list(kFloats, lists.slopes, spec.alibi.given());
   call.sequence_ids = list(kWords, lists.sequence_ids, true);
-  if (Status s = bind_dense_masks(spec, call); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(bind_dense_masks(spec, call));
   call.scale = static_cast<float>(spec.scale * kLog2E);
   if (spec.softcap) {
     call.softcap = static_cast<float>(*spec.softcap * kLog2E);

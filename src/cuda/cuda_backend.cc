@@ -29,9 +29,7 @@ constexpr std::size_t kMostFeatures = 256;
 // Multiprocessors of the current device. Errors: unsupported.
 Result<int> multiprocessors() {
   const auto gpu = find_gpu("attention: ");
-  if (!gpu) {
-    return gpu.error();
-  }
+  HEADWISE_TRY(gpu);
   if (gpu->major != 9 || gpu->minor != 0) {
     return value_error(
         "attention", "the GPU's compute capability",
@@ -82,13 +80,9 @@ struct Readable {
     }
     auto memory =
         DeviceMemory::create(gathered_bytes(tensor.extents()), stream);
-    if (!memory) {
-      return memory.error();
-    }
+    HEADWISE_TRY(memory);
     const auto view = gather(tensor, memory->data(), stream);
-    if (!view) {
-      return view.error();
-    }
+    HEADWISE_TRY(view);
     return Readable{*view, *std::move(memory)};
   }
 };
@@ -158,13 +152,9 @@ class CudaBackend final : public DeviceBackend {
 
 Result<std::unique_ptr<DeviceBackend>> CudaBackend::create(
     const AttentionSpec& spec, DType dtype, cudaStream_t stream) {
-  if (Status s = check_sizes(spec.shape); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_sizes(spec.shape));
   const auto count = multiprocessors();
-  if (!count) {
-    return count.error();
-  }
+  HEADWISE_TRY(count);
   std::unique_ptr<CudaBackend> plan(new CudaBackend);
   plan->dtype_ = dtype;
   plan->stream_ = stream;
@@ -183,12 +173,8 @@ Result<std::unique_ptr<DeviceBackend>> CudaBackend::create(
   plan->backward_ =
       in_bfloat16 ? bfloat16_backward_kernel(head_size, terms || plan->uniform_)
                   : float16_backward_kernel(head_size, terms || plan->uniform_);
-  if (Status s = plan->place_lists(spec); !s) {
-    return s.error();
-  }
-  if (Status s = plan->take_memory(spec.shape); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(plan->place_lists(spec));
+  HEADWISE_TRY(plan->take_memory(spec.shape));
   return std::unique_ptr<DeviceBackend>(std::move(plan));
 }
 
@@ -225,14 +211,10 @@ Status CudaBackend::place_lists(const AttentionSpec& spec) {
   counted_queries_at_ = upload.add(counted_queries);
   first_keys_at_ = upload.add(first_keys);
   auto memory = upload.copy(stream_);
-  if (!memory) {
-    return memory.error();
-  }
+  HEADWISE_TRY(memory);
   lists_ = *std::move(memory);
   const auto call = bind_call(spec, ranges, lists, lists_.data());
-  if (!call) {
-    return call.error();
-  }
+  HEADWISE_TRY(call);
   call_ = *call;
   masked_ = !ranges.empty() || call_.dense_masks != 0 ||
             call_.bias.data != nullptr || spec.shape.offsets.ragged();
@@ -249,9 +231,7 @@ Status CudaBackend::take_memory(const AttentionShape& shape) {
   const std::size_t rows = shape.batches() * shape.Hq * shape.query_rows();
   auto memory = DeviceMemory::create(
       lse_at_ + (keeps_lse_ ? rows * sizeof(float) : 0), stream_);
-  if (!memory) {
-    return memory.error();
-  }
+  HEADWISE_TRY(memory);
   memory_ = *std::move(memory);
   return ok();
 }
@@ -286,43 +266,29 @@ Status CudaBackend::forward(const DeviceForward& given) const {
   if (forward_work_.items == 0) {
     return look_at_weights(given, given.lse);
   }
-  if (Status s = clear(1 + static_cast<std::size_t>(forward_work_.items)); !s) {
-    return s;
-  }
+  HEADWISE_TRY(clear(1 + static_cast<std::size_t>(forward_work_.items)));
   // Without keys nothing is copied, but the kernels need a map.
   const bool keyless = given.key.size() == 0;
   const auto query = Readable::create(given.query, stream_);
-  if (!query) {
-    return query.error();
-  }
+  HEADWISE_TRY(query);
   const auto key = Readable::create(keyless ? given.query : given.key, stream_);
-  if (!key) {
-    return key.error();
-  }
+  HEADWISE_TRY(key);
   const auto value =
       Readable::create(keyless ? given.query : given.value, stream_);
-  if (!value) {
-    return value.error();
-  }
+  HEADWISE_TRY(value);
   TensorView<float, 3> lse = given.lse;
   if (keeps_lse_ && lse.data() == nullptr) {
     lse = {reinterpret_cast<float*>(memory_.data() + lse_at_), lse_extents_};
   }
-  if (Status s = forward_.launch(
-          {call_, query->view, key->view, value->view, given.output, lse,
-           given.softmax_rows,
-           forward_work_.at(lists_.data(), counters() + kForward),
-           masked_ ? counters() + kCounters : nullptr,
-           std::min(multiprocessors_, forward_work_.items), stream_});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(forward_.launch(
+      {call_, query->view, key->view, value->view, given.output, lse,
+       given.softmax_rows,
+       forward_work_.at(lists_.data(), counters() + kForward),
+       masked_ ? counters() + kCounters : nullptr,
+       std::min(multiprocessors_, forward_work_.items), stream_}));
   if (uniform_) {
-    if (Status s = fill_uniform_rows(call_, dtype_, value->view, given.output,
-                                     lse, stream_);
-        !s) {
-      return s;
-    }
+    HEADWISE_TRY(fill_uniform_rows(call_, dtype_, value->view, given.output,
+                                   lse, stream_));
   }
   return look_at_weights(given, lse);
 }
@@ -333,9 +299,7 @@ Status CudaBackend::backward(const DeviceBackward& given) const {
   if (queryless && keyless) {
     return ok();
   }
-  if (Status s = clear(0); !s) {
-    return s;
-  }
+  HEADWISE_TRY(clear(0));
   Readable readable[4];
   // Without keys or queries nothing is copied, but the kernels need a map.
   const TensorView<const std::byte, 4>* tensors[] = {
@@ -345,9 +309,7 @@ Status CudaBackend::backward(const DeviceBackward& given) const {
       queryless ? &given.value : &given.d_output};
   for (int n = 0; n < 4; ++n) {
     auto tensor = Readable::create(*tensors[n], stream_);
-    if (!tensor) {
-      return tensor.error();
-    }
+    HEADWISE_TRY(tensor);
     readable[n] = *std::move(tensor);
   }
   constexpr int kRowStep = 128;  // whole tiles of queries
@@ -357,21 +319,16 @@ Status CudaBackend::backward(const DeviceBackward& given) const {
                             static_cast<std::size_t>(rows);
   const auto statistics =
       DeviceMemory::create(3 * count * sizeof(float), stream_);
-  if (!statistics) {
-    return statistics.error();
-  }
+  HEADWISE_TRY(statistics);
   auto* lse = reinterpret_cast<float*>(statistics->data());
-  if (Status s = backward_.launch(
-          {call_, scale_, readable[0].view, readable[1].view, readable[2].view,
-           given.output, readable[3].view, given.softmax_rows, given.d_query,
-           given.d_key, given.d_value, lse, lse + count, rows,
-           key_work_.at(lists_.data(), counters() + kKeys),
-           key_work_.at(lists_.data(), counters() + kKeysAgain),
-           query_work_.at(lists_.data(), counters() + kQueries),
-           multiprocessors_, stream_});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(backward_.launch(
+      {call_, scale_, readable[0].view, readable[1].view, readable[2].view,
+       given.output, readable[3].view, given.softmax_rows, given.d_query,
+       given.d_key, given.d_value, lse, lse + count, rows,
+       key_work_.at(lists_.data(), counters() + kKeys),
+       key_work_.at(lists_.data(), counters() + kKeysAgain),
+       query_work_.at(lists_.data(), counters() + kQueries), multiprocessors_,
+       stream_}));
   return launch_term_gradients(
       dtype_, {call_, readable[0].view, readable[1].view, readable[2].view,
                readable[3].view, lse, lse + count, lse + 2 * count, rows,

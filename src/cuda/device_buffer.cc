@@ -35,13 +35,9 @@ Status check_bytes(std::size_t given, std::size_t expected) {
 
 Status copy(void* to, const void* from, std::size_t bytes,
             const Device& device) {
-  if (Status s =
-          cuda::check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault,
-                                           stream_of(device)),
-                           "copying");
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(cuda::check_cuda(
+      cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_of(device)),
+      "copying"));
   return wait_for(device);
 }
 
@@ -53,18 +49,13 @@ void DeviceBuffer::Free::operator()(void* data) const {
 
 Result<DeviceBuffer> DeviceBuffer::create(std::size_t bytes,
                                           const Device& device) {
-  if (Status s = check_device(device); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_device(device));
   DeviceBuffer buffer;
   buffer.bytes_ = bytes;
   void* data = nullptr;
   if (bytes != 0) {
-    if (Status s = cuda::check_cuda(
-            cudaMallocAsync(&data, bytes, stream_of(device)), "taking memory");
-        !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(cuda::check_cuda(
+        cudaMallocAsync(&data, bytes, stream_of(device)), "taking memory"));
   }
   buffer.data_ = {data, Free{device}};
   return buffer;
@@ -85,25 +76,18 @@ Status DeviceBuffer::copy_to(std::span<std::byte> to) const {
 }
 
 Status wait_for(const Device& device) {
-  if (Status s = check_device(device); !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_device(device));
   return cuda::check_cuda(cudaStreamSynchronize(stream_of(device)),
                           "the work in the stream");
 }
 
 Result<std::string> name_of(const Device& device) {
-  if (Status s = check_device(device); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_device(device));
   cudaDeviceProp properties{};
   int index = 0;
   cudaGetDevice(&index);
-  if (Status s = cuda::check_cuda(cudaGetDeviceProperties(&properties, index),
-                                  "asking its name");
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(cuda::check_cuda(cudaGetDeviceProperties(&properties, index),
+                                "asking its name"));
   return std::string(properties.name);
 }
 

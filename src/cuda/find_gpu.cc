@@ -18,9 +18,7 @@ Result<Gpu> find_gpu(std::string_view operation) {
                      "with a driver for CUDA 13"};
   }
   Gpu gpu{};
-  if (Status s = check_cuda(cudaGetDevice(&gpu.index), "choosing it"); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_cuda(cudaGetDevice(&gpu.index), "choosing it"));
   const struct {
     cudaDeviceAttr attribute;
     int* value;
@@ -28,12 +26,8 @@ Result<Gpu> find_gpu(std::string_view operation) {
                 {cudaDevAttrComputeCapabilityMinor, &gpu.minor},
                 {cudaDevAttrMultiProcessorCount, &gpu.multiprocessors}};
   for (const auto& [attribute, value] : wanted) {
-    if (Status s =
-            check_cuda(cudaDeviceGetAttribute(value, attribute, gpu.index),
-                       "asking what it is");
-        !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_cuda(cudaDeviceGetAttribute(value, attribute, gpu.index),
+                            "asking what it is"));
   }
   return gpu;
 }

@@ -55,9 +55,7 @@ Result<TensorView<const std::byte, 4>> gather(
                   128, 0, stream>>>(from, reinterpret_cast<std::uint16_t*>(to),
                                     {whole(L), whole(H), whole(D), whole(row)},
                                     rows);
-  if (Status s = check_cuda(cudaGetLastError(), "gathering a tensor"); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_cuda(cudaGetLastError(), "gathering a tensor"));
   return TensorView<const std::byte, 4>(to, tensor.extents(),
                                         row_major(Extents<4>{B, L, H, row}));
 }

@@ -42,9 +42,7 @@ struct BackwardMaps {
     const int rows[] = {query_rows, key_rows, key_rows, query_rows};
     for (int n = 0; n < 4; ++n) {
       const auto map = tensor_map(*tensors[n], dtype, rows[n]);
-      if (!map) {
-        return map.error();
-      }
+      HEADWISE_TRY(map);
       all.maps[n] = *map;
     }
     return all;
@@ -57,13 +55,9 @@ Status launch_key_gradient(const BackwardRun& run, const TiledWork& work) {
     return ok();
   }
   const auto maps = BackwardMaps::create(run, kDType<T>, Shape::kM, 64);
-  if (!maps) {
-    return maps.error();
-  }
+  HEADWISE_TRY(maps);
   constexpr auto kernel = key_gradient_kernel<Shape, kTerms, T>;
-  if (Status s = allow_shared_memory<kernel, Shape::kSharedBytes>(); !s) {
-    return s;
-  }
+  HEADWISE_TRY(allow_shared_memory<kernel, Shape::kSharedBytes>());
   const KeyGradientParams<T> params = {
       run.call,
       {run.lse, run.delta, run.rows},
@@ -87,13 +81,9 @@ Status launch_query_gradient(const BackwardRun& run) {
     return ok();
   }
   const auto maps = BackwardMaps::create(run, kDType<T>, 64, Shape::kN);
-  if (!maps) {
-    return maps.error();
-  }
+  HEADWISE_TRY(maps);
   constexpr auto kernel = query_gradient_kernel<Shape, kTerms, T>;
-  if (Status s = allow_shared_memory<kernel, Shape::kSharedBytes>(); !s) {
-    return s;
-  }
+  HEADWISE_TRY(allow_shared_memory<kernel, Shape::kSharedBytes>());
   const QueryGradientParams<T> params = {
       run.call,
       {run.lse, run.delta, run.rows},
@@ -113,25 +103,16 @@ Status launch_query_gradient(const BackwardRun& run) {
 // kM: queries that pass by the keys at once; kN: keys that pass by the queries.
 template <class T, int kD, int kM, int kN, bool kTerms>
 Status launch_backward(const BackwardRun& run) {
-  if (Status s = launch_row_statistics<T>(run); !s) {
-    return s;
-  }
+  HEADWISE_TRY(launch_row_statistics<T>(run));
   constexpr int kStages = 2;
   if constexpr (kD <= 128) {
     using Keys = KeyGradientShape<kD, kM, kStages, true, true>;
-    if (Status s = launch_key_gradient<T, Keys, kTerms>(run, run.keys); !s) {
-      return s;
-    }
+    HEADWISE_TRY(launch_key_gradient<T, Keys, kTerms>(run, run.keys));
   } else {
     using Keys = KeyGradientShape<kD, kM, kStages, true, false>;
     using Values = KeyGradientShape<kD, kM, kStages, false, true>;
-    if (Status s = launch_key_gradient<T, Keys, kTerms>(run, run.keys); !s) {
-      return s;
-    }
-    if (Status s = launch_key_gradient<T, Values, kTerms>(run, run.keys_again);
-        !s) {
-      return s;
-    }
+    HEADWISE_TRY(launch_key_gradient<T, Keys, kTerms>(run, run.keys));
+    HEADWISE_TRY(launch_key_gradient<T, Values, kTerms>(run, run.keys_again));
   }
   return launch_query_gradient<T, QueryGradientShape<kD, kN, kStages>, kTerms>(
       run);

@@ -13,9 +13,7 @@ template <class T, class Shape, bool kTerms, bool kSecondPass>
 Status launch_pass(const ForwardRun& run, const CUtensorMap& query,
                    const CUtensorMap& key, const CUtensorMap& value) {
   constexpr auto kernel = forward_kernel<Shape, kTerms, kSecondPass, T>;
-  if (Status s = allow_shared_memory<kernel, Shape::kSharedBytes>(); !s) {
-    return s;
-  }
+  HEADWISE_TRY(allow_shared_memory<kernel, Shape::kSharedBytes>());
   const ForwardParams<T> params = {
       run.call,
       {device_tensor<T>(run.output), device_tensor<float>(run.lse),
@@ -33,17 +31,11 @@ Status launch_pass(const ForwardRun& run, const CUtensorMap& query,
 template <class T, class Shape, bool kTerms>
 Status launch_forward(const ForwardRun& run) {
   const auto query = tensor_map(run.query, kDType<T>, 64);
-  if (!query) {
-    return query.error();
-  }
+  HEADWISE_TRY(query);
   const auto key = tensor_map(run.key, kDType<T>, Shape::kN);
-  if (!key) {
-    return key.error();
-  }
+  HEADWISE_TRY(key);
   const auto value = tensor_map(run.value, kDType<T>, Shape::kN);
-  if (!value) {
-    return value.error();
-  }
+  HEADWISE_TRY(value);
   if (Status s =
           launch_pass<T, Shape, kTerms, false>(run, *query, *key, *value);
       !s || run.suspect == nullptr) {

@@ -28,13 +28,10 @@ class Upload {
     if (!memory || bytes_.empty()) {
       return memory;
     }
-    if (Status s = check_cuda(
-            cudaMemcpyAsync(memory->data(), bytes_.data(), bytes_.size(),
-                            cudaMemcpyHostToDevice, stream),
-            "copying the lists of a plan");
-        !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(
+        check_cuda(cudaMemcpyAsync(memory->data(), bytes_.data(), bytes_.size(),
+                                   cudaMemcpyHostToDevice, stream),
+                   "copying the lists of a plan"));
     return memory;
   }
 

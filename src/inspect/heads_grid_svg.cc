@@ -102,12 +102,9 @@ class Picture {
     for (std::size_t n = 0; n < given_.heads.size(); ++n) {
       const auto line = static_cast<double>(layout_.places[n].line);
       const auto column = static_cast<double>(layout_.places[n].column);
-      if (Status s =
-              thumbnail(given_.heads[n], left_ + column * layout_.column_width,
-                        top_ + line * layout_.line_height);
-          !s) {
-        return s.error();
-      }
+      HEADWISE_TRY(thumbnail(given_.heads[n],
+                             left_ + column * layout_.column_width,
+                             top_ + line * layout_.line_height));
     }
     legend();
     return std::move(svg_).finish();
@@ -166,7 +163,8 @@ class Picture {
     const Result<std::string> uri = heat_image_uri(
         image, cell_pixels(image, cell_width, cell_height, given_.zoom));
     if (!uri) {
-      return Error{uri.error().code, "heads_grid_svg: " + uri.error().message};
+      return Error{uri.error().code(),
+                   "heads_grid_svg: " + uri.error().message()};
     }
     const Box box{whole.x, whole.y,
                   cell_width * static_cast<double>(image.columns),
@@ -233,14 +231,9 @@ class Picture {
 };
 
 Status check(const HeadsGridPicture& picture) {
-  if (Status s =
-          check_at_least_one("heads_grid_svg", "heads", picture.heads.size());
-      !s) {
-    return s;
-  }
-  if (Status s = check_zoom("heads_grid_svg", picture.zoom); !s) {
-    return s;
-  }
+  HEADWISE_TRY(
+      check_at_least_one("heads_grid_svg", "heads", picture.heads.size()));
+  HEADWISE_TRY(check_zoom("heads_grid_svg", picture.zoom));
   for (const GridHead& head : picture.heads) {
     const auto [rows, columns] = head.map.extents();
     const bool fits = rows > 0 && columns > 0 && rows <= kLargestMap &&
@@ -259,9 +252,7 @@ Status check(const HeadsGridPicture& picture) {
 }  // namespace
 
 Result<std::string> heads_grid_svg(const HeadsGridPicture& picture) try {
-  if (Status s = check(picture); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check(picture));
   return Picture(picture).draw();
 } catch (...) {
   return caught_out_of_memory();

@@ -177,11 +177,8 @@ class Picture {
       const std::size_t whole_lines = h / layout_.columns;
       const auto column = static_cast<double>(h % layout_.columns);
       const auto line = static_cast<double>(whole_lines);
-      if (Status s = head(h, kMargin + column * (layout_.width + kGap),
-                          kMargin + kTitle + line * (layout_.height + kGap));
-          !s) {
-        return s.error();
-      }
+      HEADWISE_TRY(head(h, kMargin + column * (layout_.width + kGap),
+                        kMargin + kTitle + line * (layout_.height + kGap)));
     }
     legend();
     return std::move(svg_).finish();
@@ -201,9 +198,7 @@ class Picture {
               R"(fill="#555" text-anchor="middle" transform="rotate(-90 )" +
                   svg_number(axis) + " " + svg_number(middle) + ")\"");
     if (layout_.images) {
-      if (Status s = image(h, map); !s) {
-        return s;
-      }
+      HEADWISE_TRY(image(h, map));
     } else {
       cells(h, map);
     }
@@ -276,7 +271,7 @@ class Picture {
         heat_image_uri(pixels, cell_pixels(pixels, layout_.cell_width,
                                            layout_.cell_height, given_.zoom));
     if (!uri) {
-      return Error{uri.error().code, "heads_svg: " + uri.error().message};
+      return Error{uri.error().code(), "heads_svg: " + uri.error().message()};
     }
     if (any_masked_) {
       svg_.rectangle(map, "url(#masked)");  // shows where the image is clear
@@ -317,27 +312,15 @@ class Picture {
 
 Status check(const HeadsPicture& picture) {
   const auto [H, Lq, Lkv] = picture.attn_weights.extents();
-  if (Status s = check_shape("heads_svg", "query_labels",
-                             {{picture.query_labels.size()}}, "(Lq)", {{Lq}});
-      !s) {
-    return s;
-  }
-  if (Status s = check_shape("heads_svg", "key_labels",
-                             {{picture.key_labels.size()}}, "(Lkv)", {{Lkv}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_shape("heads_svg", "query_labels",
+                           {{picture.query_labels.size()}}, "(Lq)", {{Lq}}));
+  HEADWISE_TRY(check_shape("heads_svg", "key_labels",
+                           {{picture.key_labels.size()}}, "(Lkv)", {{Lkv}}));
   if (picture.allowed.data() != nullptr) {
-    if (Status s =
-            check_shape("heads_svg", "allowed", picture.allowed.extents(),
-                        "(H, Lq, Lkv)", {{H, Lq, Lkv}});
-        !s) {
-      return s;
-    }
+    HEADWISE_TRY(check_shape("heads_svg", "allowed", picture.allowed.extents(),
+                             "(H, Lq, Lkv)", {{H, Lq, Lkv}}));
   }
-  if (Status s = check_zoom("heads_svg", picture.zoom); !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_zoom("heads_svg", picture.zoom));
   const auto cells = checked_product({{H, Lq, Lkv}});
   if (!cells || *cells > kLargestPicture) {
     return value_error("heads_svg", "H * Lq * Lkv",
@@ -356,9 +339,7 @@ Status check(const HeadsPicture& picture) {
 }  // namespace
 
 Result<std::string> heads_svg(const HeadsPicture& picture) try {
-  if (Status s = check(picture); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check(picture));
   return Picture(picture).draw();
 } catch (...) {
   return caught_out_of_memory();

@@ -18,9 +18,7 @@ constexpr std::size_t kTopKeysForError = 64;
 
 template <class T>
 Status take(Result<T> made, T& place) {
-  if (!made) {
-    return made.error();
-  }
+  HEADWISE_TRY(made);
   place = *std::move(made);
   return ok();
 }
@@ -88,15 +86,11 @@ Result<ShownLayer> ShownLayer::create(TensorView<const float, 4> query,
                                       std::size_t sequence, bool elements) {
   const auto shape = attention_shape(query.extents(), key.extents(),
                                      without_features(key.extents()));
-  if (!shape) {
-    return shape.error();
-  }
+  HEADWISE_TRY(shape);
   AttentionOptions asked = options;
   asked.statistics.rows = true;  // there are no values
   auto spec = AttentionSpec::create(*shape, asked, kOperation);
-  if (!spec) {
-    return spec.error();
-  }
+  HEADWISE_TRY(spec);
   if (sequence >= spec->shape.B) {
     return value_error(kOperation, "sequence", std::to_string(sequence),
                        "less than the batch's " + std::to_string(spec->shape.B),

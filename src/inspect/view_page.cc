@@ -219,11 +219,8 @@ Status check_head_numbers(const ViewedLayer& layer) {
   if (numbers.empty() && (layer.num_heads == 0 || layer.num_heads == heads)) {
     return ok();
   }
-  if (Status s = check_shape(kOperation, "head_numbers", {{numbers.size()}},
-                             "(Hq)", {{heads}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_shape(kOperation, "head_numbers", {{numbers.size()}},
+                           "(Hq)", {{heads}}));
   for (std::size_t h = 0; h < heads; ++h) {
     const std::string name = "head_numbers[" + std::to_string(h) + "]";
     if (h > 0 && numbers[h] <= numbers[h - 1]) {
@@ -282,12 +279,9 @@ Status ViewPage::Parts::check_sizes(const ShownLayer& layer) const {
   if (!sizes_of_all.is_null()) {
     return check_shape(kOperation, "layer", given, "(Lq, Lkv, D)", sizes);
   }
-  if (Status s = check_shape(kOperation, "query_labels",
-                             {{settings.query_labels.size()}}, "(queries)",
-                             {{layer.queries()}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_shape(kOperation, "query_labels",
+                           {{settings.query_labels.size()}}, "(queries)",
+                           {{layer.queries()}}));
   return check_shape(kOperation, "key_labels", {{settings.key_labels.size()}},
                      "(keys)", {{layer.keys()}});
 }
@@ -418,19 +412,11 @@ Status ViewPage::add(const ViewedLayer& layer) {
     const auto shown =
         ShownLayer::create(layer.query, layer.key, settings.attention,
                            settings.sequence, settings.elements);
-    if (!shown) {
-      return shown.error();
-    }
-    if (Status s = parts.check_sizes(*shown); !s) {
-      return s;
-    }
-    if (Status s = check_head_numbers(layer); !s) {
-      return s;
-    }
+    HEADWISE_TRY(shown);
+    HEADWISE_TRY(parts.check_sizes(*shown));
+    HEADWISE_TRY(check_head_numbers(layer));
     EncodedLayer encoded = encode(*shown);
-    if (Status s = parts.check_fits(layer, encoded, shown->maps()); !s) {
-      return s;
-    }
+    HEADWISE_TRY(parts.check_fits(layer, encoded, shown->maps()));
     if (parts.sizes_of_all.is_null()) {
       parts.sizes_of_all = sizes_json(*shown);
       parts.sizes = {shown->queries(), shown->keys(), shown->head_dim()};
@@ -443,9 +429,7 @@ Status ViewPage::add(const ViewedLayer& layer) {
 
 Status ViewPage::add_pruned(std::size_t number, std::size_t num_heads) {
   return catching_out_of_memory([&]() -> Status {
-    if (Status s = check_at_least_one(kOperation, "num_heads", num_heads); !s) {
-      return s;
-    }
+    HEADWISE_TRY(check_at_least_one(kOperation, "num_heads", num_heads));
     Json heads = Json::array();
     for (std::size_t head = 0; head < num_heads; ++head) {
       heads.push_back(pruned_json(head));

@@ -67,9 +67,7 @@ class Entries {
     }
     const Array array = std::move(found->second);
     arrays_.erase(found);
-    if (Status s = check_type(name, array, dtype, 0); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_type(name, array, dtype, 0));
     T value{};
     std::memcpy(&value, array.data.data(), sizeof value);
     return value;
@@ -103,9 +101,7 @@ class Entries {
 
   Status check_numbers(std::string_view name, const Array& array, DType dtype,
                        std::optional<std::size_t> rank) const {
-    if (Status s = check_type(name, array, dtype, rank); !s) {
-      return s;
-    }
+    HEADWISE_TRY(check_type(name, array, dtype, rank));
     return check_finite(array, kOperation, path_ + ": " + printable(name));
   }
 
@@ -134,9 +130,7 @@ Result<ModelConfig> config_of(Entries& entries) {
   for (const auto& [name, array] : entries.take(kConfig)) {
     const std::string entry = std::string(kConfig) + name;
     if (array.dtype == DType::uint8) {
-      if (Status s = entries.check_type(entry, array, DType::uint8, 1); !s) {
-        return s.error();
-      }
+      HEADWISE_TRY(entries.check_type(entry, array, DType::uint8, 1));
       const auto text = elements_of<char>(array);
       config.emplace(name, std::string(text.begin(), text.end()));
       continue;
@@ -146,9 +140,7 @@ Result<ModelConfig> config_of(Entries& entries) {
                                     " elements, expected int64, float64 or "
                                     "uint8");
     }
-    if (Status s = entries.check_numbers(entry, array, array.dtype, 0); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(entries.check_numbers(entry, array, array.dtype, 0));
     if (array.dtype == DType::int64) {
       config.emplace(name, elements_of<std::int64_t>(array).front());
     } else {
@@ -173,9 +165,7 @@ Status check_owner(const Entries& entries, const std::string& name,
   if (owner == params.end()) {
     return entries.bad(entry, "is of no parameter of this checkpoint");
   }
-  if (Status s = entries.check_numbers(entry, array, DType::float32, 1); !s) {
-    return s;
-  }
+  HEADWISE_TRY(entries.check_numbers(entry, array, DType::float32, 1));
   const std::size_t size = count_elements(owner->second);
   if (array.shape.front() != size) {
     return entries.bad(entry, "has shape " + shape_text(array.shape) +
@@ -189,18 +179,12 @@ Result<OptimizerState> optimizer_of(Entries& entries,
                                     const NamedArrays& params) {
   const auto step = entries.number<std::uint64_t>(
       std::string(kOptimizer) + "step", DType::uint64);
-  if (!step) {
-    return step.error();
-  }
+  HEADWISE_TRY(step);
   OptimizerState state{*step, {}};
   for (const auto& [name, array] : entries.take(kOptimizer)) {
-    if (Status s = check_owner(entries, name, array, params); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_owner(entries, name, array, params));
     auto values = to_float<1>(array, kOperation, name);
-    if (!values) {
-      return values.error();
-    }
+    HEADWISE_TRY(values);
     state.values.emplace(name, *std::move(values));
   }
   return state;
@@ -208,9 +192,7 @@ Result<OptimizerState> optimizer_of(Entries& entries,
 
 Result<Checkpoint> checkpoint_of(Entries& entries) {
   const auto format = entries.number<std::int64_t>("format", DType::int64);
-  if (!format) {
-    return format.error();
-  }
+  HEADWISE_TRY(format);
   if (*format != kCheckpointFormat) {
     return entries.bad("format", "is " + std::to_string(*format) +
                                      ", expected " +
@@ -223,11 +205,8 @@ Result<Checkpoint> checkpoint_of(Entries& entries) {
   }
   Checkpoint checkpoint{*step, Seed{*seed}, {}, entries.take(kParam), {}, {}};
   for (const auto& [name, array] : checkpoint.params) {
-    if (Status s = entries.check_numbers(std::string(kParam) + name, array,
-                                         DType::float32, {});
-        !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(entries.check_numbers(std::string(kParam) + name, array,
+                                       DType::float32, {}));
   }
   auto config = config_of(entries);
   auto optimizer = optimizer_of(entries, checkpoint.params);
@@ -237,16 +216,11 @@ Result<Checkpoint> checkpoint_of(Entries& entries) {
   checkpoint.config = *std::move(config);
   checkpoint.optimizer = *std::move(optimizer);
   for (const auto& [name, array] : entries.take(kRecord)) {
-    if (Status s = entries.check_type(std::string(kRecord) + name, array,
-                                      DType::float64, 1);
-        !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(entries.check_type(std::string(kRecord) + name, array,
+                                    DType::float64, 1));
     checkpoint.records.emplace(name, elements_of<double>(array));
   }
-  if (Status s = entries.check_empty(); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(entries.check_empty());
   return checkpoint;
 }
 
@@ -324,9 +298,7 @@ Status write_checkpoint(const std::string& path,
 Result<Checkpoint> read_checkpoint(const std::string& path) {
   return catching_out_of_memory([&]() -> Result<Checkpoint> {
     auto arrays = read_npz(path);
-    if (!arrays) {
-      return arrays.error();
-    }
+    HEADWISE_TRY(arrays);
     Entries entries(*std::move(arrays), path);
     return checkpoint_of(entries);
   });
@@ -335,9 +307,7 @@ Result<Checkpoint> read_checkpoint(const std::string& path) {
 Status check_model(const Checkpoint& checkpoint, const std::string& path,
                    const ModelConfig& config, const ParamShapes& params) {
   return catching_out_of_memory([&]() -> Status {
-    if (Status s = check_config(checkpoint.config, path, config); !s) {
-      return s;
-    }
+    HEADWISE_TRY(check_config(checkpoint.config, path, config));
     for (const auto& [name, shape] : params) {
       const auto found = checkpoint.params.find(name);
       if (found == checkpoint.params.end()) {

@@ -38,17 +38,13 @@ Result<std::string> find_in_folder(std::string_view operation,
     std::string file = path;
     file += path.ends_with('/') ? "" : "/";
     file += name;
-    if (Status s = check_regular_file(operation, file); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_regular_file(operation, file));
     if (exists(file)) {
       return file;
     }
   }
   const auto folder = ParamFile::open(operation, path);
-  if (!folder) {
-    return folder.error();
-  }
+  HEADWISE_TRY(folder);
   if (folder->names().empty()) {
     const bool pickled = exists(path + "/pytorch_model.bin");
     return bad_data(std::string(operation) + ": " + path,
@@ -65,15 +61,11 @@ Result<std::string> find_in_folder(std::string_view operation,
 // Why a file of another ending is not read.
 Error why_not(std::string_view operation, const std::string& path) {
   Result<InputFile> file = InputFile::open(operation, path);
-  if (!file) {
-    return file.error();
-  }
+  HEADWISE_TRY(file);
   constexpr std::size_t kEnough = 8;
   std::array<std::byte, kEnough> start{};
   const Result<std::size_t> got = file->read(start);
-  if (!got) {
-    return got.error();
-  }
+  HEADWISE_TRY(got);
   if (is_pytorch_file(std::span(start).first(*got))) {
     return bad_data(file->subject(), kWhyNoPytorch);
   }

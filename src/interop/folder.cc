@@ -27,9 +27,7 @@ struct Free {
 template <class Ask>
 Result<mode_t> mode_of(std::string_view operation, const std::string& path,
                        const Ask& ask) {
-  if (Status s = check_path(operation, path); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_path(operation, path));
   struct stat status {};
   if (ask(path.c_str(), &status) != 0) {
     return io_error(std::string(operation) + ": " + path, errno);
@@ -39,9 +37,7 @@ Result<mode_t> mode_of(std::string_view operation, const std::string& path,
 
 Status check_mode(std::string_view operation, const std::string& path,
                   const Result<mode_t>& mode) {
-  if (!mode) {
-    return mode.error();
-  }
+  HEADWISE_TRY(mode);
   return S_ISDIR(*mode)
              ? ok()
              : io_error(std::string(operation) + ": " + path, ENOTDIR);
@@ -122,9 +118,7 @@ Status check_regular_file(std::string_view operation, const std::string& path) {
 
 Status make_folder(std::string_view operation, const std::string& path) {
   constexpr mode_t kAsTheUmaskSays = 0777;
-  if (Status s = check_path(operation, path); !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_path(operation, path));
   for (std::size_t end = 0; end < path.size();) {
     end = std::min(path.find('/', end + 1), path.size());
     const std::string part = path.substr(0, end);

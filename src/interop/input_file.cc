@@ -45,17 +45,13 @@ Result<InputFile> InputFile::open_named_by_file(std::string_view operation,
 
 Result<std::optional<InputFile>> InputFile::open_if_there(
     std::string_view operation, const std::string& path) {
-  if (Status s = check_path(operation, path); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_path(operation, path));
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0 && errno == ENOENT) {
     return std::optional<InputFile>{};
   }
   Result<InputFile> file = open_with(O_NONBLOCK, operation, path);
-  if (!file) {
-    return file.error();
-  }
+  HEADWISE_TRY(file);
   if (!file->regular_) {
     return file->not_regular();
   }
@@ -69,9 +65,7 @@ Error InputFile::not_regular() const {
 Result<InputFile> InputFile::open_with(int flags, std::string_view operation,
                                        const std::string& path) {
   std::string subject = std::string(operation) + ": " + path;
-  if (Status s = check_path(operation, path); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_path(operation, path));
   int descriptor = -1;
   do {
     descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | flags);
@@ -126,9 +120,7 @@ Result<std::vector<std::byte>> InputFile::read_all() {
     const std::size_t piece = std::max(kFirstPiece, before);
     bytes.resize(before + piece);
     const Result<std::size_t> got = read(std::span(bytes).subspan(before));
-    if (!got) {
-      return got.error();
-    }
+    HEADWISE_TRY(got);
     if (*got < piece) {
       bytes.resize(before + *got);
       return bytes;

@@ -132,9 +132,7 @@ class FieldEvents : public NestedJsonEvents {
 Result<JsonFields> JsonFields::parse(std::string_view text,
                                      const std::string& subject, Keys keys) {
   FieldEvents events(subject, keys);
-  if (Status s = read_json(text, events, subject, "it"); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(read_json(text, events, subject, "it"));
   return std::move(events.take().front());
 }
 
@@ -142,9 +140,7 @@ Result<std::vector<JsonFields>> JsonFields::parse_list(
     std::string_view text, const std::string& subject, std::string_view item,
     Keys keys, std::size_t most) {
   FieldEvents events(subject, keys, item, most);
-  if (Status s = read_json(text, events, subject, "it"); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(read_json(text, events, subject, "it"));
   return events.take();
 }
 
@@ -215,9 +211,7 @@ Status JsonFields::get(std::string_view key, double& into) const {
     return ok();
   }
   Number number{into, {}};
-  if (Status s = get_as(key, "a number", number); !s) {
-    return s;
-  }
+  HEADWISE_TRY(get_as(key, "a number", number));
   into = number.value;
   return ok();
 }
@@ -227,9 +221,7 @@ Status JsonFields::get(std::string_view key, SizeRange range,
   const std::string expected = "a number from " + std::to_string(range.least) +
                                " to " + std::to_string(range.most);
   std::size_t size = range.least;
-  if (Status s = get_as(key, expected, size); !s) {
-    return s;
-  }
+  HEADWISE_TRY(get_as(key, expected, size));
   if (size < range.least || size > range.most) {
     return unexpected(key, expected);
   }

@@ -77,9 +77,7 @@ class LayerTaker {
       if (shape == shapes_.end()) {
         continue;  // optional: find_layout() saw to it
       }
-      if (Status s = read_tensor(name, shape->second); !s) {
-        return s.error();
-      }
+      HEADWISE_TRY(read_tensor(name, shape->second));
       layer_.params.emplace(row.param,
                             from_form(row.form, tensor_, row.part, row.parts));
     }
@@ -93,9 +91,7 @@ class LayerTaker {
       return ok();
     }
     Result<Array> tensor = read_(name);
-    if (!tensor) {
-      return tensor.error();
-    }
+    HEADWISE_TRY(tensor);
     if (tensor->shape != shape) {  // the forms rely on it
       return bad_data(name + " has shape " + shape_text(tensor->shape) +
                       ", expected " + shape_text(shape) +
@@ -177,9 +173,7 @@ Result<std::optional<Array>> tensor_of(const LayoutRow& first,
     if (row.name != first.name || param == layer.params.end()) {
       continue;
     }
-    if (Status s = stack.add(row.param, param->second, is_bias(row.form)); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(stack.add(row.param, param->second, is_bias(row.form)));
   }
   if (stack.count() == 0 && !first.required) {
     return std::optional<Array>();
@@ -215,9 +209,7 @@ Result<LayerShapes> layer_shapes(const LayoutMatch& match,
                                  const ShapesByName& shapes,
                                  std::size_t number) {
   return catching_out_of_memory([&]() -> Result<LayerShapes> {
-    if (Status s = check_number(match, number); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_number(match, number));
     LayerShapes layer;
     for (const LayoutRow& row : match.layout->rows) {
       const std::string name = name_in(match.prefix, row.name, number);
@@ -231,12 +223,9 @@ Result<LayerShapes> layer_shapes(const LayoutMatch& match,
       if (!is_bias(row.form)) {
         param.push_back(in);
       }
-      if (Status s = count_heads(match, name, heads,
-                                 counts_kv_heads(row.param) ? layer.num_kv_heads
-                                                            : layer.num_heads);
-          !s) {
-        return s.error();
-      }
+      HEADWISE_TRY(count_heads(
+          match, name, heads,
+          counts_kv_heads(row.param) ? layer.num_kv_heads : layer.num_heads));
     }
     return layer;
   });
@@ -269,9 +258,7 @@ Result<NamedArrays> lay_out(const LayerParams& layer, std::size_t number,
         continue;
       }
       Result<std::optional<Array>> tensor = tensor_of(row, layout, layer);
-      if (!tensor) {
-        return tensor.error();
-      }
+      HEADWISE_TRY(tensor);
       if (*tensor) {
         tensors.emplace(
             name_in(prefix.value_or(layout.prefixes[0]), row.name, number),

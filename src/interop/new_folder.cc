@@ -35,9 +35,7 @@ int rename_or_errno(const std::string& from, const std::string& to) {
 Status list_files(std::string_view operation, const std::string& folder,
                   const std::string& within, std::vector<std::string>& files) {
   const auto names = names_in_folder(operation, path_in(folder, within));
-  if (!names) {
-    return names.error();
-  }
+  HEADWISE_TRY(names);
   for (const std::string& name : *names) {
     const std::string below = within + name;
     if (!check_folder_named_by_file(operation, path_in(folder, below))) {
@@ -89,18 +87,14 @@ NewFolder::~NewFolder() {
 
 Result<NewFolder> NewFolder::create(std::string_view operation,
                                     const std::string& place) {
-  if (Status s = check_path(operation, place); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_path(operation, place));
   NewFolder made(operation, place);
   if (const EntryKind kind = kind_of_entry(made.place_);
       kind != EntryKind::nothing && kind != EntryKind::folder) {
     return made.failed(ENOTDIR).error();
   }
   const std::string parent = folder_of(made.place_);
-  if (Status s = make_folder(operation, parent); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(make_folder(operation, parent));
   recover_folder(made.place_);
   remove_leftovers(parent);
   constexpr int kAttempts = 100;
@@ -128,9 +122,9 @@ Result<NewFolder> NewFolder::create(std::string_view operation,
 }
 
 Error NewFolder::in_place(Error error) const {
-  for (std::size_t at = error.message.find(path_); at != std::string::npos;
-       at = error.message.find(path_, at + shown_.size())) {
-    error.message.replace(at, path_.size(), shown_);
+  for (std::size_t at = error.message().find(path_); at != std::string::npos;
+       at = error.message().find(path_, at + shown_.size())) {
+    error.message().replace(at, path_.size(), shown_);
   }
   return error;
 }
@@ -184,20 +178,14 @@ int NewFolder::move_one(const std::string& name) const {
 
 Status NewFolder::move_files(const std::string& last) {
   std::vector<std::string> files;
-  if (Status s = list_files(subject_, path_, "", files); !s) {
-    return s;
-  }
+  HEADWISE_TRY(list_files(subject_, path_, "", files));
   for (const std::string& name : files) {
     if (name == last) {
       continue;
     }
     const std::string inner = folder_of(name);
-    if (Status s = inner.empty()
-                       ? ok()
-                       : make_folder(subject_, path_in(place_, inner));
-        !s) {
-      return s;
-    }
+    HEADWISE_TRY(inner.empty() ? ok()
+                               : make_folder(subject_, path_in(place_, inner)));
     if (const int error = move_one(name); error != 0) {
       return failed(error);
     }

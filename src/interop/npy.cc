@@ -32,22 +32,16 @@ class NpyReader {
 
   Result<Array> read() {
     const Result<std::string> text = read_header_text();
-    if (!text) {
-      return text.error();
-    }
+    HEADWISE_TRY(text);
     Result<NpyHeader> header = parse_npy_header(*text, subject_);
-    if (!header) {
-      return header.error();
-    }
+    HEADWISE_TRY(header);
     const std::size_t promised = header->data_bytes;
     if (size_.bytes && *size_.bytes - taken_ != promised) {
       return wrong_size(*header, std::to_string(*size_.bytes - taken_));
     }
     Array array{header->dtype, std::move(header->shape), {}};
     header->shape = array.shape;
-    if (Status s = read_data(*header, array.data); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(read_data(*header, array.data));
     to_native(*header, array);
     return array;
   }
@@ -56,9 +50,7 @@ class NpyReader {
   // Exactly `bytes`, or an error that says what they would have been.
   Status read_all(std::span<std::byte> bytes, const char* what) {
     const Result<std::size_t> got = source_.read(bytes);
-    if (!got) {
-      return got.error();
-    }
+    HEADWISE_TRY(got);
     taken_ += *got;
     if (*got != bytes.size()) {
       return bad_data(subject_, "the file ends after " +
@@ -72,9 +64,7 @@ class NpyReader {
   Result<std::size_t> read_number(std::size_t bytes) {
     std::array<std::byte, 4> digits{};
     const std::span<std::byte> used = std::span(digits).first(bytes);
-    if (Status s = read_all(used, "beginning"); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(read_all(used, "beginning"));
     std::size_t number = 0;
     for (std::size_t i = bytes; i-- > 0;) {
       number = number << 8 | std::to_integer<std::size_t>(digits[i]);
@@ -84,9 +74,7 @@ class NpyReader {
 
   Result<std::string> read_header_text() {
     std::array<std::byte, 8> start{};
-    if (Status s = read_all(start, "beginning"); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(read_all(start, "beginning"));
     if (std::memcmp(start.data(), kMagic.data(), kMagic.size()) != 0) {
       return bad_data(subject_,
                       "not a .npy file: it does not begin with "
@@ -101,9 +89,7 @@ class NpyReader {
                        " of the .npy format, expected 1.0, 2.0 or 3.0"};
     }
     const Result<std::size_t> length = read_number(major == 1 ? 2 : 4);
-    if (!length) {
-      return length.error();
-    }
+    HEADWISE_TRY(length);
     if (*length > kMaxHeaderBytes) {
       return bad_data(subject_,
                       "its header is said to have " + std::to_string(*length) +
@@ -111,28 +97,21 @@ class NpyReader {
                           std::to_string(kMaxHeaderBytes) + " that are read");
     }
     std::string text(*length, ' ');
-    if (Status s = read_all(std::as_writable_bytes(std::span(text)), "header");
-        !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(read_all(std::as_writable_bytes(std::span(text)), "header"));
     return text;
   }
 
   Status read_data(const NpyHeader& header, AlignedBytes& data) {
     Result<AlignedBytes> read =
         read_bytes(source_, header.data_bytes, size_.certain);
-    if (!read) {
-      return read.error();
-    }
+    HEADWISE_TRY(read);
     if (read->size() != header.data_bytes) {
       return wrong_size(header, std::to_string(read->size()));
     }
     data = *std::move(read);
     std::array<std::byte, 1> beyond{};
     const Result<std::size_t> got = source_.read(beyond);
-    if (!got) {
-      return got.error();
-    }
+    HEADWISE_TRY(got);
     return *got == 0 ? ok() : wrong_size(header, "more");
   }
 
@@ -181,9 +160,7 @@ Result<Array> read_npy_stream(ByteSource& source, SourceSize size,
 Result<Array> read_npy(const std::string& path) {
   return catching_out_of_memory([&]() -> Result<Array> {
     Result<InputFile> file = InputFile::open("read_npy", path);
-    if (!file) {
-      return file.error();
-    }
+    HEADWISE_TRY(file);
     const SourceSize size{file->size(), file->size().has_value()};
     return read_npy_stream(*file, size, file->subject());
   });
@@ -202,9 +179,7 @@ Status write_npy(const std::string& path, const AnyView& view) {
   return catching_out_of_memory([&]() -> Status {
     const Result<std::string> header =
         format_npy_header(view, "write_npy: " + path);
-    if (!header) {
-      return header.error();
-    }
+    HEADWISE_TRY(header);
     const std::size_t bytes = *array_bytes(view.extents(), view.dtype());
     std::vector<std::byte> copy;
     const std::span<const std::byte> data =
@@ -217,9 +192,7 @@ Status write_npy(const std::string& path, const AnyView& view) {
 Result<std::vector<std::byte>> format_npy(const AnyView& view) {
   return catching_out_of_memory([&]() -> Result<std::vector<std::byte>> {
     const Result<std::string> header = format_npy_header(view, "format_npy");
-    if (!header) {
-      return header.error();
-    }
+    HEADWISE_TRY(header);
     const auto start = std::as_bytes(std::span(*header));
     std::vector<std::byte> bytes(start.begin(), start.end());
     const std::vector<std::byte> data =

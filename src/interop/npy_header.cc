@@ -61,9 +61,7 @@ class HeaderParser {
       : text_(text), subject_(subject) {}
 
   Result<NpyHeader> parse() {
-    if (Status s = parse_dict(); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(parse_dict());
     const auto bytes = array_bytes(header_.shape, header_.dtype);
     if (!bytes) {
       return Error{ErrorCode::bad_data,
@@ -82,9 +80,7 @@ class HeaderParser {
       return expected("'{'");
     }
     while (!take('}')) {
-      if (Status s = parse_entry(); !s) {
-        return s;
-      }
+      HEADWISE_TRY(parse_entry());
       if (!take(',') && !(at_ < text_.size() && text_[at_] == '}')) {
         return expected("',' or '}'");
       }
@@ -105,9 +101,7 @@ class HeaderParser {
 
   Status parse_entry() {
     const Result<std::string_view> key = parse_string();
-    if (!key) {
-      return key.error();
-    }
+    HEADWISE_TRY(key);
     bool* const seen = *key == "descr"           ? &seen_descr_
                        : *key == "fortran_order" ? &seen_order_
                        : *key == "shape"         ? &seen_shape_
@@ -131,9 +125,7 @@ class HeaderParser {
       return unsupported("records");
     }
     const Result<std::string_view> descr = parse_string();
-    if (!descr) {
-      return descr.error();
-    }
+    HEADWISE_TRY(descr);
     std::string_view type = *descr;
     char order = '=';
     if (!type.empty() &&
@@ -175,9 +167,7 @@ class HeaderParser {
                    " axes");
       }
       const Result<std::size_t> size = parse_size();
-      if (!size) {
-        return size.error();
-      }
+      HEADWISE_TRY(size);
       header_.shape.push_back(*size);
       comma = take(',');
     }

@@ -120,14 +120,10 @@ class NpzReader {
       : archive_(std::move(archive)), bytes_(bytes), subject_(subject) {}
 
   Result<NamedArrays> read() {
-    if (Status s = check_expansion(); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_expansion());
     NamedArrays arrays;
     for (zip_uint64_t index = 0; index < entries(); ++index) {
-      if (Status s = read_entry(index, arrays); !s) {
-        return s.error();
-      }
+      HEADWISE_TRY(read_entry(index, arrays));
     }
     return arrays;
   }
@@ -161,9 +157,7 @@ class NpzReader {
 
   Status read_entry(zip_uint64_t index, NamedArrays& arrays) {
     const Result<std::string> file_name = entry_name(index);
-    if (!file_name) {
-      return file_name.error();
-    }
+    HEADWISE_TRY(file_name);
     const std::string subject =
         std::string(subject_) + ": entry " + printable(*file_name);
     if (!file_name->ends_with(kSuffix)) {
@@ -177,18 +171,14 @@ class NpzReader {
       return bad(subject, "there are two entries of this name");
     }
     const Result<SourceSize> size = checked_size(index, subject);
-    if (!size) {
-      return size.error();
-    }
+    HEADWISE_TRY(size);
     Entry entry(zip_fopen_index(archive_.get(), index, 0));
     if (!entry) {
       return zip_failure(subject, zip_get_error(archive_.get()));
     }
     EntrySource source(std::move(entry), subject);
     Result<Array> array = read_npy_stream(source, *size, subject);
-    if (!array) {
-      return array.error();
-    }
+    HEADWISE_TRY(array);
     arrays.emplace(std::move(name), *std::move(array));
     return ok();
   }
@@ -319,9 +309,7 @@ Result<std::vector<std::byte>> format_archive(const EntryBytes& entries,
     zip_source_free(memory.get());
     return zip_failure(subject, error.get());
   }
-  if (Status s = fill(std::move(archive), entries, subject); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(fill(std::move(archive), entries, subject));
   zip_stat_t status{};
   if (zip_source_stat(memory.get(), &status) != 0 ||
       zip_source_open(memory.get()) != 0) {
@@ -343,17 +331,13 @@ Result<std::vector<std::byte>> read_stream(InputFile& file) {
   constexpr std::array kStart = {std::byte{'P'}, std::byte{'K'}};
   std::vector<std::byte> bytes(kStart.size());
   const auto got = file.read(bytes);
-  if (!got) {
-    return got.error();
-  }
+  HEADWISE_TRY(got);
   bytes.resize(*got);
   if (!std::ranges::equal(bytes, kStart)) {
     return bytes;  // its reader says what is wrong
   }
   const auto rest = file.read_all();
-  if (!rest) {
-    return rest.error();
-  }
+  HEADWISE_TRY(rest);
   bytes.insert(bytes.end(), rest->begin(), rest->end());
   return bytes;
 }
@@ -363,9 +347,7 @@ Result<std::vector<std::byte>> read_stream(InputFile& file) {
 Result<NamedArrays> read_npz(const std::string& path) {
   return catching_out_of_memory([&]() -> Result<NamedArrays> {
     Result<InputFile> file = InputFile::open("read_npz", path);
-    if (!file) {
-      return file.error();
-    }
+    HEADWISE_TRY(file);
     const std::string subject = file->subject();
     const std::optional<std::size_t> size = file->size();
     if (!size) {
@@ -404,7 +386,8 @@ Status write_npz(const std::string& path,
       }
       Result<std::vector<std::byte>> bytes = format_npy(view);
       if (!bytes) {
-        return Error{bytes.error().code, entry + ": " + bytes.error().message};
+        return Error{bytes.error().code(),
+                     entry + ": " + bytes.error().message()};
       }
       entries.emplace(name, *std::move(bytes));
     }

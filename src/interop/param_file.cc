@@ -18,9 +18,7 @@ constexpr std::string_view kNpy = ".npy";
 Result<std::set<std::string>> npy_names(std::string_view operation,
                                         const std::string& path) {
   const auto all = names_in_folder(operation, path);
-  if (!all) {
-    return all.error();
-  }
+  HEADWISE_TRY(all);
   std::set<std::string> names;
   for (const std::string& name : *all) {
     if (name.size() > kNpy.size() && name.ends_with(kNpy)) {
@@ -46,9 +44,7 @@ std::string npy_path(const std::string& folder, const std::string& name) {
 // One array, by the name of its file.
 Result<NamedArrays> read_one(const std::string& path) {
   Result<Array> array = read_npy(path);
-  if (!array) {
-    return array.error();
-  }
+  HEADWISE_TRY(array);
   std::string name = path.substr(folder_of(path).size());
   name.resize(name.size() - kNpy.size());
   NamedArrays arrays;
@@ -87,9 +83,7 @@ Result<ParamFile> ParamFile::open(std::string_view operation,
                   : opened.error();
   }
   auto opened = path.ends_with(kNpy) ? read_one(path) : read_npz(path);
-  if (!opened) {
-    return opened.error();
-  }
+  HEADWISE_TRY(opened);
   const auto names = keys_of(*opened);
   return hold(*std::move(opened), names);
 }
@@ -126,9 +120,7 @@ Result<SafetensorsTensor> ParamFile::tensor(const std::string& name) const {
     return model->tensor(name);
   }
   Result<Array> array = read(name);
-  if (!array) {
-    return array.error();
-  }
+  HEADWISE_TRY(array);
   auto kept = std::make_shared<const Array>(*std::move(array));
   return SafetensorsTensor{kept->view(), kept, false};
 }
@@ -147,9 +139,7 @@ Result<ParamEntries> ParamFile::entries() const {
       continue;
     }
     Result<SafetensorsTensor> array = tensor(name);
-    if (!array) {
-      return array.error();
-    }
+    HEADWISE_TRY(array);
     const AnyView& view = array->view;
     entries.emplace(name,
                     ParamEntry{view.dtype(),

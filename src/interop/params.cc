@@ -89,18 +89,12 @@ Result<std::map<std::string, std::string>> match_names(
 // By the names of headwise, or those that it reads as well.
 Result<NamedArrays> read_named(const ParamFile& file, const ParamNames& names) {
   const auto matched = match_names(file, names);
-  if (!matched) {
-    return matched.error();
-  }
+  HEADWISE_TRY(matched);
   NamedArrays params;
   for (const auto& [ours, name] : *matched) {
     Result<Array> array = file.read(name);
-    if (!array) {
-      return array.error();
-    }
-    if (Status s = check_finite(*array, kOperation, file.place_of(name)); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(array);
+    HEADWISE_TRY(check_finite(*array, kOperation, file.place_of(name)));
     params.emplace(ours, *std::move(array));
   }
   return params;
@@ -121,9 +115,7 @@ Result<LayerParams> with_said_heads(const ParamFile& file, std::size_t number,
     return layer;
   }
   const auto said = said_heads(kOperation, file, number);
-  if (!said) {
-    return said.error();
-  }
+  HEADWISE_TRY(said);
   layer.num_heads = said->num_heads;
   layer.num_kv_heads = said->num_kv_heads;
   return layer;
@@ -133,14 +125,10 @@ Result<LayerParams> with_said_heads(const ParamFile& file, std::size_t number,
 Result<LayerParams> read_layout(const ParamFile& file, const ParamNames& names,
                                 const LayerChoice& choice) {
   const auto shapes = file.shapes();
-  if (!shapes) {
-    return shapes.error();
-  }
+  HEADWISE_TRY(shapes);
   const auto match = find_layout(
       *shapes, std::string(kOperation) + ": " + file.path(), choice.layout);
-  if (!match) {
-    return match.error();
-  }
+  HEADWISE_TRY(match);
   auto layer = take_layer(*match, *shapes, choice.number,
                           [&](const std::string& name) -> Result<Array> {
                             Result<Array> array = file.read(name);
@@ -167,9 +155,7 @@ Result<LayerParams> read_named_layer(const ParamFile& file, ParamNames names) {
     names.optional.emplace_back(name);
   }
   auto params = read_named(file, names);
-  if (!params) {
-    return params.error();
-  }
+  HEADWISE_TRY(params);
   for (const std::string_view name : {kNumHeads, kNumKvHeads}) {
     params->erase(std::string(name));
   }
@@ -191,9 +177,7 @@ Result<LayerParams> read_layer_params(const std::string& path,
                                       const LayerChoice& choice) {
   return catching_out_of_memory([&]() -> Result<LayerParams> {
     const auto file = ParamFile::open(kOperation, path);
-    if (!file) {
-      return file.error();
-    }
+    HEADWISE_TRY(file);
     if (!choice.layout.empty() ||
         (!file->names().empty() && !has_known_name(*file, names))) {
       return read_layout(*file, names, choice);

@@ -17,9 +17,7 @@ Result<AlignedBytes> read_bytes(ByteSource& source, std::size_t count,
     data.resize(before + piece);
     const Result<std::size_t> got =
         source.read(std::span(data).subspan(before));
-    if (!got) {
-      return got.error();
-    }
+    HEADWISE_TRY(got);
     if (*got != piece) {
       data.resize(before + *got);
       break;

@@ -109,9 +109,7 @@ Result<SafetensorsFile> SafetensorsReader::read(InputFile file,
   }
   const std::string subject = file.subject();
   Result<MappedFile> mapped = MappedFile::map(std::move(file));
-  if (!mapped) {
-    return mapped.error();
-  }
+  HEADWISE_TRY(mapped);
   auto owner = std::make_shared<MappedFile>(*std::move(mapped));
   const std::span<const std::byte> bytes = owner->bytes();
   return parse(bytes, std::move(owner), subject);
@@ -122,14 +120,10 @@ Result<SafetensorsFile> SafetensorsReader::parse(
     std::string subject) {
   const auto length = header_bytes(
       bytes.first(std::min(bytes.size(), kLengthBytes)), bytes.size(), subject);
-  if (!length) {
-    return length.error();
-  }
+  HEADWISE_TRY(length);
   auto checked = parse_safetensors_header(
       text_of(bytes.subspan(kLengthBytes, *length)), subject);
-  if (!checked) {
-    return checked.error();
-  }
+  HEADWISE_TRY(checked);
   SafetensorsFile file;
   file.data_ = bytes.subspan(kLengthBytes + *length);
   if (file.data_.size() != checked->data_bytes) {
@@ -148,39 +142,27 @@ Result<SafetensorsFile> SafetensorsReader::read_stream(InputFile input) {
   const bool certain = input.size().has_value();
   std::array<std::byte, kLengthBytes> start{};
   const Result<std::size_t> got = input.read(start);
-  if (!got) {
-    return got.error();
-  }
+  HEADWISE_TRY(got);
   const auto length =
       header_bytes(std::span(start).first(*got), input.size(), subject);
-  if (!length) {
-    return length.error();
-  }
+  HEADWISE_TRY(length);
   const auto text = read_bytes(input, *length, certain);
-  if (!text) {
-    return text.error();
-  }
+  HEADWISE_TRY(text);
   if (text->size() != *length) {
     return too_short(subject, kLengthBytes + text->size(), "its header");
   }
   auto checked = parse_safetensors_header(text_of(*text), subject);
-  if (!checked) {
-    return checked.error();
-  }
+  HEADWISE_TRY(checked);
   const std::size_t before = kLengthBytes + *length;
   if (certain && *input.size() - before != checked->data_bytes) {
     return wrong_size(subject, *checked,
                       std::to_string(*input.size() - before));
   }
   auto data = read_bytes(input, checked->data_bytes, certain);
-  if (!data) {
-    return data.error();
-  }
+  HEADWISE_TRY(data);
   std::array<std::byte, 1> beyond{};
   const Result<std::size_t> more = input.read(beyond);
-  if (!more) {
-    return more.error();
-  }
+  HEADWISE_TRY(more);
   if (data->size() != checked->data_bytes || *more != 0) {
     return wrong_size(subject, *checked,
                       *more != 0 ? "more" : std::to_string(data->size()));
@@ -209,9 +191,7 @@ Result<const SafetensorsEntry*> SafetensorsFile::find(
 Result<SafetensorsTensor> SafetensorsFile::tensor(std::string_view name) const {
   return catching_out_of_memory([&]() -> Result<SafetensorsTensor> {
     const auto entry = find(name);
-    if (!entry) {
-      return entry.error();
-    }
+    HEADWISE_TRY(entry);
     const auto& [dtype, shape, begin, end] = **entry;
     const std::span<const std::byte> bytes = data_.subspan(begin, end - begin);
     if (may_stay(bytes, dtype)) {
@@ -228,9 +208,7 @@ Result<SafetensorsTensor> SafetensorsFile::tensor(std::string_view name) const {
 Result<Array> SafetensorsFile::array(std::string_view name) const {
   return catching_out_of_memory([&]() -> Result<Array> {
     const auto entry = find(name);
-    if (!entry) {
-      return entry.error();
-    }
+    HEADWISE_TRY(entry);
     return copied(
         data_.subspan((*entry)->begin, (*entry)->end - (*entry)->begin),
         **entry);

@@ -324,7 +324,7 @@ Result<CheckedHeader> parse_safetensors_header(std::string_view text,
   HeaderEvents events;
   if (Status s = read_json(text, events, subject, "its header"); !s) {
     return events.type_was_refused()
-               ? Error{ErrorCode::unsupported, s.error().message}
+               ? Error{ErrorCode::unsupported, s.error().message()}
                : s.error();
   }
   CheckedHeader checked{events.take(), 0};
@@ -334,9 +334,7 @@ Result<CheckedHeader> parse_safetensors_header(std::string_view text,
     }
   }
   const auto covered = covered_bytes(checked.header.tensors, subject);
-  if (!covered) {
-    return covered.error();
-  }
+  HEADWISE_TRY(covered);
   checked.data_bytes = *covered;
   return checked;
 }

@@ -109,9 +109,7 @@ class IndexEvents : public NestedJsonEvents {
 Result<std::map<std::string, std::string, std::less<>>> parse_safetensors_index(
     std::string_view text, std::string_view subject) {
   IndexEvents events;
-  if (Status s = read_json(text, events, subject, "it"); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(read_json(text, events, subject, "it"));
   if (!events.has_map()) {
     return Error{ErrorCode::bad_data,
                  std::string(subject) + ": it has no weight_map"};

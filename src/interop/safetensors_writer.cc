@@ -35,16 +35,10 @@ class LayoutMaker {
   Result<Layout> make(const std::map<std::string, AnyView>& tensors,
                       const SafetensorsMetadata& metadata) {
     header_ = "{";
-    if (Status s = add_metadata(metadata); !s) {
-      return s.error();
-    }
-    if (Status s = place(tensors); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(add_metadata(metadata));
+    HEADWISE_TRY(place(tensors));
     for (const auto& [name, view] : tensors) {
-      if (Status s = add_tensor(name, view); !s) {
-        return s.error();
-      }
+      HEADWISE_TRY(add_tensor(name, view));
     }
     header_ += "}";
     constexpr std::size_t kBoundary = 8;
@@ -154,9 +148,7 @@ Status write_safetensors(const std::string& path,
   return catching_out_of_memory([&]() -> Status {
     const auto layout =
         LayoutMaker("write_safetensors: " + path).make(tensors, metadata);
-    if (!layout) {
-      return layout.error();
-    }
+    HEADWISE_TRY(layout);
     std::vector<std::vector<std::byte>> copies(layout->data.size());
     std::vector<std::span<const std::byte>> pieces = {
         std::as_bytes(std::span(layout->start))};
@@ -174,9 +166,7 @@ Result<std::vector<std::byte>> format_safetensors(
   return catching_out_of_memory([&]() -> Result<std::vector<std::byte>> {
     const auto layout =
         LayoutMaker("format_safetensors").make(tensors, metadata);
-    if (!layout) {
-      return layout.error();
-    }
+    HEADWISE_TRY(layout);
     const auto start = std::as_bytes(std::span(layout->start));
     std::vector<std::byte> file(start.begin(), start.end());
     for (const auto& [view, bytes] : layout->data) {

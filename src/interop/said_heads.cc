@@ -52,9 +52,7 @@ Count count_in(std::string_view text, std::size_t layer) {
 Result<Count> in_array(std::string_view operation, const ParamFile& file,
                        const std::string& name) {
   Result<Array> array = file.read(name);
-  if (!array) {
-    return array.error();
-  }
+  HEADWISE_TRY(array);
   if (array->shape.empty()) {
     array->shape = {1};
   }

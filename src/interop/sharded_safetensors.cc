@@ -28,9 +28,7 @@ std::string folder_of_file(const std::string& canonical) {
 Result<ShardedSafetensors::ShardNames> read_index(InputFile file) {
   const auto bytes =
       read_bytes(file, kMaxSafetensorsHeader + 1, /*certain=*/false);
-  if (!bytes) {
-    return bytes.error();
-  }
+  HEADWISE_TRY(bytes);
   if (bytes->size() > kMaxSafetensorsHeader) {
     return Error{ErrorCode::bad_data,
                  file.subject() + ": an index of more than " +
@@ -77,28 +75,20 @@ Result<ShardedSafetensors> open_sharded_safetensors(const std::string& index,
                                                     FileAccess access) {
   return catching_out_of_memory([&]() -> Result<ShardedSafetensors> {
     Result<InputFile> file = InputFile::open(kOperation, index);
-    if (!file) {
-      return file.error();
-    }
+    HEADWISE_TRY(file);
     ShardedSafetensors model;
     model.subject_ = file->subject();
     auto names = read_index(*std::move(file));
-    if (!names) {
-      return names.error();
-    }
+    HEADWISE_TRY(names);
     model.shard_names_ = *std::move(names);
     for (const auto& [tensor, name] : model.shard_names_) {
       auto shard = model.shards_.find(name);
       if (shard == model.shards_.end()) {
         auto input = InputFile::open_named_by_file(kOperation,
                                                    place_of_shard(index, name));
-        if (!input) {
-          return input.error();
-        }
+        HEADWISE_TRY(input);
         auto opened = SafetensorsReader::read(*std::move(input), access);
-        if (!opened) {
-          return opened.error();
-        }
+        HEADWISE_TRY(opened);
         shard = model.shards_.emplace(name, *std::move(opened)).first;
       }
       if (!shard->second.tensors().contains(tensor)) {

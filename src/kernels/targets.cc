@@ -68,9 +68,7 @@ Status check_target() try {
 }
 
 Result<std::string> current_target() try {
-  if (Status s = check_target(); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_target());
   return name_of(best_first(available()).front());
 } catch (...) {
   return caught_out_of_memory();

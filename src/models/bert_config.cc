@@ -65,9 +65,7 @@ constexpr auto kKeys = std::to_array<std::string_view>(
 Result<const FamilyKeys*> family_of(const JsonFields& fields) {
   std::string expected;
   std::string model_type;
-  if (Status s = fields.get("model_type", model_type); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(fields.get("model_type", model_type));
   for (const FamilyKeys& keys : kFamilies) {
     if (model_type == keys.model_type) {
       return &keys;
@@ -86,9 +84,7 @@ template <class T>
 Status check_computed(const JsonFields& fields, std::string_view key,
                       const T& expected, std::string_view shown) {
   T given = expected;
-  if (Status s = fields.get(key, given); !s) {
-    return s;
-  }
+  HEADWISE_TRY(fields.get(key, given));
   return given == expected
              ? ok()
              : fields.unexpected(key, shown, ErrorCode::unsupported);
@@ -98,9 +94,7 @@ Status check_computation(const JsonFields& fields, const FamilyKeys& keys) {
   for (const auto& [key, expected] :
        {std::pair<std::string_view, std::string>{keys.activation, "gelu"},
         {"position_embedding_type", "absolute"}}) {
-    if (Status s = check_computed(fields, key, expected, expected); !s) {
-      return s;
-    }
+    HEADWISE_TRY(check_computed(fields, key, expected, expected));
   }
   return check_computed(fields, "is_decoder", false, "false");
 }
@@ -108,10 +102,7 @@ Status check_computation(const JsonFields& fields, const FamilyKeys& keys) {
 Status get_sizes(const JsonFields& fields, const FamilyKeys& keys,
                  BertConfig& config) {
   for (const SizeKey& size : keys.sizes) {
-    if (Status s = fields.require(size.key, size.range, config.*size.into);
-        !s) {
-      return s;
-    }
+    HEADWISE_TRY(fields.require(size.key, size.range, config.*size.into));
   }
   if (config.hidden_size % config.num_heads != 0) {
     return fields.unexpected(keys.num_heads,
@@ -126,28 +117,18 @@ Status get_sizes(const JsonFields& fields, const FamilyKeys& keys,
 Result<BertConfig> parse_bert_config(std::string_view text,
                                      const std::string& subject) {
   const auto fields = JsonFields::parse(text, subject, kKeys);
-  if (!fields) {
-    return fields.error();
-  }
+  HEADWISE_TRY(fields);
   const auto keys = family_of(*fields);
-  if (!keys) {
-    return keys.error();
-  }
-  if (Status s = check_computation(*fields, **keys); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(keys);
+  HEADWISE_TRY(check_computation(*fields, **keys));
   BertConfig config;
   config.family = (*keys)->family;
-  if (Status s = get_sizes(*fields, **keys, config); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(get_sizes(*fields, **keys, config));
   // DistilBERT's is not a setting: it is 1e-12.
   if (config.family == BertFamily::distilbert) {
     return config;
   }
-  if (Status s = fields->get("layer_norm_eps", config.layer_norm_eps); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(fields->get("layer_norm_eps", config.layer_norm_eps));
   if (!(config.layer_norm_eps > 0 && config.layer_norm_eps < 1)) {
     return fields->unexpected("layer_norm_eps", "a number between 0 and 1");
   }

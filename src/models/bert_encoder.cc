@@ -41,9 +41,7 @@ Status attend(const MultiHeadAttention& attention,
     return attention.forward_into(x, x, x, memory.attended.view(), options);
   }
   auto result = attention.forward(x, x, x, options);
-  if (!result) {
-    return result.error();
-  }
+  HEADWISE_TRY(result);
   memory.attended = std::move(result->output);
   attn_weights.push_back(std::move(result->attn_weights));
   return ok();
@@ -133,9 +131,7 @@ Status BertEncoder::check(const RaggedTokens& ids,
                      std::to_string(before) + ", expected at most " +
                      std::to_string(layers_.size())};
   }
-  if (Status s = check_gates(options.head_gates); !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_gates(options.head_gates));
   for (std::size_t b = 0; b < ids.size(); ++b) {
     if (ids[b].size() > config_.max_positions) {
       return Error{ErrorCode::out_of_range,
@@ -160,12 +156,9 @@ Status BertEncoder::check_gates(
                        ErrorCode::shape_mismatch);
   }
   for (std::size_t n = 0; n < layers_.size(); ++n) {
-    if (Status s = check_head_gates(
-            std::string(kOperation) + ": layer " + std::to_string(n),
-            head_gates[n].view(), heads_of(config_, n));
-        !s) {
-      return s;
-    }
+    HEADWISE_TRY(check_head_gates(
+        std::string(kOperation) + ": layer " + std::to_string(n),
+        head_gates[n].view(), heads_of(config_, n)));
   }
   return ok();
 }
@@ -174,9 +167,7 @@ Status BertEncoder::forward_in(
     const RaggedTokens& ids, const BertOptions& options, BertMemory& memory,
     std::vector<Tensor<float, 4>>& attn_weights) const {
   return catching_out_of_memory([&]() -> Status {
-    if (Status s = check(ids, options); !s) {
-      return s;
-    }
+    HEADWISE_TRY(check(ids, options));
     const std::vector<std::int64_t> offsets = offsets_of(ids);
     if (Status s =
             resize(memory, static_cast<std::size_t>(offsets.back()), config_);
@@ -210,9 +201,7 @@ Result<BertResult> BertEncoder::forward(const RaggedTokens& ids,
                                         const BertOptions& options) const try {
   BertMemory memory;
   BertResult result;
-  if (Status s = forward_in(ids, options, memory, result.attn_weights); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(forward_in(ids, options, memory, result.attn_weights));
   result.hidden = std::move(memory.hidden).without_batch();
   return result;
 } catch (...) {

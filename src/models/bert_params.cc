@@ -27,19 +27,13 @@ class Reader {
   static Result<Reader> open(const std::string& path, const BertConfig& config,
                              const BertAccess& access) {
     auto file = ParamFile::open(kOperation, path, access.file);
-    if (!file) {
-      return file.error();
-    }
+    HEADWISE_TRY(file);
     auto shapes = file->shapes();
-    if (!shapes) {
-      return shapes.error();
-    }
+    HEADWISE_TRY(shapes);
     const BertNames& names = bert_names(config.family);
     const std::string subject = std::string(kOperation) + ": " + path;
     auto match = find_layout(*shapes, subject, names.layout);
-    if (!match) {
-      return match.error();
-    }
+    HEADWISE_TRY(match);
     if (match->layers.size() != config.num_layers) {
       return Error{ErrorCode::bad_data,
                    subject + " has " + std::to_string(match->layers.size()) +
@@ -48,9 +42,7 @@ class Reader {
                        " as in config.json"};
     }
     BertConfig kept = config;
-    if (Status s = read_kept_heads(file->metadata(), subject, kept); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(read_kept_heads(file->metadata(), subject, kept));
     return Reader(*std::move(file), access, *std::move(shapes),
                   *std::move(match), names, std::move(kept));
   }
@@ -59,9 +51,7 @@ class Reader {
 
   Result<BertEmbeddings> embeddings() const {
     auto norm = this->norm(std::string(kEmbeddingNorm));
-    if (!norm) {
-      return norm.error();
-    }
+    HEADWISE_TRY(norm);
     return access_.use == BertUse::training
                ? embeddings_to_train(*std::move(norm))
                : embeddings_in_place(*std::move(norm));
@@ -115,9 +105,7 @@ class Reader {
     if (config_.type_vocab_size != 0) {
       const auto types =
           tensor<2>(kTypeTable, {type_vocab_size(), hidden_size()});
-      if (!types) {
-        return types.error();
-      }
+      HEADWISE_TRY(types);
       add_to_each_row(place->view(), types->view());
     }
     return BertEmbeddings{word->view,
@@ -136,9 +124,7 @@ class Reader {
     BertTables tables{*std::move(word), *std::move(position), {}};
     if (config_.type_vocab_size != 0) {
       auto type = table(kTypeTable, type_vocab_size());
-      if (!type) {
-        return type.error();
-      }
+      HEADWISE_TRY(type);
       tables.type = *std::move(type);
     }
     BertEmbeddings embeddings;
@@ -174,9 +160,7 @@ class Reader {
   }
 
   Result<Array> read(const std::string& name) const {
-    if (Status s = check_there(name); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_there(name));
     auto array = file_.read(name);
     const Status finite =
         array ? check_finite(*array, kOperation, file_.place_of(name)) : ok();
@@ -192,18 +176,14 @@ class Reader {
       expected.push_back(size);
     }
     const Status s = check_shape(subject(), name, shape, words + ")", expected);
-    return s ? s : Error{ErrorCode::bad_data, s.error().message};
+    return s ? s : Error{ErrorCode::bad_data, s.error().message()};
   }
 
   template <std::size_t Rank>
   Result<Tensor<float, Rank>> tensor(std::string_view name, Axes axes) const {
     const auto array = read(match_.prefix + std::string(name));
-    if (!array) {
-      return array.error();
-    }
-    if (Status s = check_axes(name, array->shape, axes); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(array);
+    HEADWISE_TRY(check_axes(name, array->shape, axes));
     return to_float<Rank>(*array, subject(), name);
   }
 
@@ -217,20 +197,14 @@ class Reader {
   // was read, one parameter would keep all.)
   Result<Kept> in_place(std::string_view name, Axes axes) const {
     const std::string full = match_.prefix + std::string(name);
-    if (Status s = check_there(full); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_there(full));
     auto found = file_.tensor(full);
-    if (!found) {
-      return found.error();
-    }
+    HEADWISE_TRY(found);
     const AnyView& view = found->view;
     if (access_.file == FileAccess::read || !found->in_place || !found->bytes ||
         view.dtype() != DType::float32) {
       auto copy = tensor<2>(name, axes);
-      if (!copy) {
-        return copy.error();
-      }
+      HEADWISE_TRY(copy);
       auto owner = std::make_shared<const Tensor<float, 2>>(*std::move(copy));
       const auto elements = owner->view();
       return Kept{elements, std::move(owner)};
@@ -239,9 +213,7 @@ class Reader {
     if (s) {
       s = check_axes(name, view.extents(), axes);
     }
-    if (!s) {
-      return s.error();
-    }
+    HEADWISE_TRY(s);
     return Kept{{static_cast<const float*>(view.data()),
                  {view.extents()[0], view.extents()[1]}},
                 std::move(found->bytes)};
@@ -250,10 +222,10 @@ class Reader {
   // What was made of parameters that do not fit together is the file's fault.
   template <class T>
   Result<T> of_file(Result<T> made) const {
-    return made || made.error().code == ErrorCode::out_of_memory
+    return made || made.error().code() == ErrorCode::out_of_memory
                ? std::move(made)
                : Error{ErrorCode::bad_data,
-                       subject() + ": " + made.error().message};
+                       subject() + ": " + made.error().message()};
   }
 
   Result<Linear> linear(const std::string& name, const Axis& out,
@@ -292,9 +264,7 @@ class Reader {
     const auto read = take_layer(
         match_, shapes_, number,
         [this](const std::string& name) { return this->read(name); });
-    if (!read) {
-      return read.error();
-    }
+    HEADWISE_TRY(read);
     const auto linear = [&](const std::string& name) -> Result<Linear> {
       auto weight = to_float<2>(read->params.at(name + ".weight"), subject(),
                                 name + ".weight");
@@ -320,9 +290,7 @@ class Reader {
               " features, expected hidden_size = " + std::to_string(E)};
     }
     const std::size_t heads = heads_of(config_, number);
-    if (Status s = check_heads(number, heads, w_q->out_features()); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_heads(number, heads, w_q->out_features()));
     return of_file(MultiHeadAttention::from_params(
         {*std::move(w_q), *std::move(w_k), *std::move(w_v), *std::move(w_o)},
         heads));
@@ -356,23 +324,15 @@ Result<BertParams> read_bert_params(const std::string& folder,
                                     const BertConfig& config,
                                     const BertAccess& access) {
   const auto path = find_params(kOperation, folder);
-  if (!path) {
-    return path.error();
-  }
+  HEADWISE_TRY(path);
   const auto reader = Reader::open(*path, config, access);
-  if (!reader) {
-    return reader.error();
-  }
+  HEADWISE_TRY(reader);
   auto embeddings = reader->embeddings();
-  if (!embeddings) {
-    return embeddings.error();
-  }
+  HEADWISE_TRY(embeddings);
   BertParams params{reader->config(), *std::move(embeddings), {}};
   for (std::size_t n = 0; n < config.num_layers; ++n) {
     auto layer = reader->layer(n);
-    if (!layer) {
-      return layer.error();
-    }
+    HEADWISE_TRY(layer);
     if (n != 0) {
       layer->attention.share_memory_with(params.layers.front().attention);
     }
@@ -386,9 +346,7 @@ Result<BertEncoder> BertEncoder::read(const std::string& folder,
                                       const BertAccess& access) {
   return catching_out_of_memory([&]() -> Result<BertEncoder> {
     auto params = read_bert_params(folder, config, access);
-    if (!params) {
-      return params.error();
-    }
+    HEADWISE_TRY(params);
     return BertEncoder(std::move(params->config), std::move(params->embeddings),
                        std::move(params->layers));
   });

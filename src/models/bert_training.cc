@@ -55,18 +55,12 @@ Status run_attention(const BertLayer& layer, const AttentionOptions& options,
                      LayerSaved& saved) {
   const auto x = std::as_const(saved.x).view();
   auto attention = layer.attention.forward_for_backward(x, x, x, options);
-  if (!attention) {
-    return attention.error();
-  }
+  HEADWISE_TRY(attention);
   auto attended = attention->result().output.clone();
-  if (!attended) {
-    return attended.error();
-  }
+  HEADWISE_TRY(attended);
   add_to(*attended, x);
   auto between = normalized(*attended, layer.attention_norm, *options.executor);
-  if (!between) {
-    return between.error();
-  }
+  HEADWISE_TRY(between);
   saved.attention = *std::move(attention);
   saved.attended = *std::move(attended);
   saved.between = *std::move(between);
@@ -78,23 +72,14 @@ Status run_feed_forward(const BertLayer& layer, const Executor& executor,
                         LayerSaved& saved) {
   auto intermediate = layer.intermediate.forward(
       std::as_const(saved.between).view(), "hidden", executor);
-  if (!intermediate) {
-    return intermediate.error();
-  }
+  HEADWISE_TRY(intermediate);
   auto activated = Tensor<float, 3>::create_unset(intermediate->extents());
-  if (!activated) {
-    return activated.error();
-  }
-  if (Status s = gelu(rows_of(std::as_const(*intermediate).view()),
-                      rows_of(activated->view()), executor);
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(activated);
+  HEADWISE_TRY(gelu(rows_of(std::as_const(*intermediate).view()),
+                    rows_of(activated->view()), executor));
   auto put_out = layer.output.forward(std::as_const(*activated).view(),
                                       "intermediate", executor);
-  if (!put_out) {
-    return put_out.error();
-  }
+  HEADWISE_TRY(put_out);
   add_to(*put_out, std::as_const(saved.between).view());
   saved.intermediate = *std::move(intermediate);
   saved.activated = *std::move(activated);
@@ -131,9 +116,7 @@ Status back_through_norm(const Pass& pass, const Tensor<float, 3>& x,
   auto params = layer_norm_backward(
       rows_of(x.view()), norm, rows_of(std::as_const(d).view()),
       rows_of(d.view()), pass.offsets, pass.executor);
-  if (!params) {
-    return params.error();
-  }
+  HEADWISE_TRY(params);
   if (pass.wants_params) {
     pass.put(name + ".weight", std::move(params->weight));
     pass.put(name + ".bias", std::move(params->bias));
@@ -149,9 +132,7 @@ Result<Tensor<float, 3>> back_through(const Pass& pass, const Linear& linear,
   if (pass.wants_params) {
     auto params = linear.backward_params(x.view(), d_y.view(), pass.offsets,
                                          pass.executor);
-    if (!params) {
-      return params.error();
-    }
+    HEADWISE_TRY(params);
     pass.put(name, *std::move(params));
   }
   return linear.backward_input(d_y.view(), "d_y", pass.executor);
@@ -162,28 +143,18 @@ Status back_through_feed_forward(const Pass& pass, std::size_t number,
                                  const BertLayer& layer,
                                  const LayerSaved& saved, Tensor<float, 3>& d) {
   const BertNames& names = bert_names(pass.family);
-  if (Status s = back_through_norm(pass, saved.put_out, layer.output_norm,
-                                   numbered(names.output_norm, number), d);
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(back_through_norm(pass, saved.put_out, layer.output_norm,
+                                 numbered(names.output_norm, number), d));
   auto d_inner = back_through(pass, layer.output, saved.activated, d,
                               numbered(names.output, number));
-  if (!d_inner) {
-    return d_inner.error();
-  }
+  HEADWISE_TRY(d_inner);
   const auto d_rows = rows_of(d_inner->view());
-  if (Status s = gelu_backward(rows_of(saved.intermediate.view()),
-                               rows_of(std::as_const(*d_inner).view()), d_rows,
-                               pass.executor);
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(gelu_backward(rows_of(saved.intermediate.view()),
+                             rows_of(std::as_const(*d_inner).view()), d_rows,
+                             pass.executor));
   auto d_between = back_through(pass, layer.intermediate, saved.between,
                                 *d_inner, numbered(names.intermediate, number));
-  if (!d_between) {
-    return d_between.error();
-  }
+  HEADWISE_TRY(d_between);
   add_to(d, std::as_const(*d_between).view());
   return ok();
 }
@@ -193,16 +164,11 @@ Status back_through_attention(const Pass& pass, std::size_t number,
                               const BertLayer& layer, LayerSaved& saved,
                               Tensor<float, 3>& d) {
   const BertNames& names = bert_names(pass.family);
-  if (Status s = back_through_norm(pass, saved.attended, layer.attention_norm,
-                                   numbered(names.attention_norm, number), d);
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(back_through_norm(pass, saved.attended, layer.attention_norm,
+                                 numbered(names.attention_norm, number), d));
   auto gradients =
       layer.attention.backward(saved.attention, std::as_const(d).view());
-  if (!gradients) {
-    return gradients.error();
-  }
+  HEADWISE_TRY(gradients);
   for (const auto* by :
        {&gradients->query, &gradients->key, &gradients->value}) {
     add_to(d, by->view());
@@ -249,13 +215,9 @@ Status back_through_tables(const Pass& pass, const BertTables& tables,
   const auto put = [&](std::string_view name, const Embedding& table,
                        const auto& id_of) -> Status {
     const auto flat = ids_of_rows(ids, d.extent(1), id_of);
-    if (!flat) {
-      return flat.error();
-    }
+    HEADWISE_TRY(flat);
     auto gradient = table.backward(flat->view(), d.view(), {}, pass.offsets);
-    if (!gradient) {
-      return gradient.error();
-    }
+    HEADWISE_TRY(gradient);
     pass.put(std::string(name), *std::move(gradient));
     return ok();
   };
@@ -309,9 +271,7 @@ Result<BertSaved> BertEncoder::forward_for_backward(
     }
     Status s = check_options(options, layers_.size());
     s = s ? check(ids, options) : s;
-    if (!s) {
-      return s.error();
-    }
+    HEADWISE_TRY(s);
     BertSaved saved;
     saved.state_.reset(new BertSaved::State{
         ids,
@@ -324,14 +284,10 @@ Result<BertSaved> BertEncoder::forward_for_backward(
     auto embedded = Tensor<float, 3>::create_unset(
         {1, static_cast<std::size_t>(state.offsets.back()),
          config_.hidden_size});
-    if (!embedded) {
-      return embedded.error();
-    }
+    HEADWISE_TRY(embedded);
     embed(ids, state.offsets, embeddings_, embedded->view(), *state.executor);
     auto hidden = normalized(*embedded, embeddings_.norm, *state.executor);
-    if (!hidden) {
-      return hidden.error();
-    }
+    HEADWISE_TRY(hidden);
     state.embedded = *std::move(embedded);
     AttentionOptions of_layers;
     of_layers.offsets = state.offsets_view();
@@ -342,14 +298,10 @@ Result<BertSaved> BertEncoder::forward_for_backward(
       of_layers.head_gates = gates_of(options, n);
       s = run_attention(layers_[n], of_layers, layer);
       s = s ? run_feed_forward(layers_[n], *state.executor, layer) : s;
-      if (!s) {
-        return s.error();
-      }
+      HEADWISE_TRY(s);
       hidden =
           normalized(layer.put_out, layers_[n].output_norm, *state.executor);
-      if (!hidden) {
-        return hidden.error();
-      }
+      HEADWISE_TRY(hidden);
     }
     saved.hidden_ = std::move(*hidden).without_batch();
     return saved;
@@ -364,17 +316,12 @@ Result<BertGradients> BertEncoder::backward(BertSaved& saved,
       return value_error(kOperation, "the saved state", "used already",
                          "one of forward_for_backward() for each backward()");
     }
-    if (Status s = check_shape(kOperation, "d_hidden", d_hidden.extents(),
-                               "(rows, hidden_size)", saved.hidden_.extents());
-        !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_shape(kOperation, "d_hidden", d_hidden.extents(),
+                             "(rows, hidden_size)", saved.hidden_.extents()));
     const auto state = std::move(saved.state_);
     const auto [rows, E] = d_hidden.extents();
     auto d = Tensor<float, 3>::create_unset({1, rows, E});
-    if (!d) {
-      return d.error();
-    }
+    HEADWISE_TRY(d);
     for (std::size_t row = 0; row < rows; ++row) {
       for (std::size_t e = 0; e < E; ++e) {
         (*d)(0, row, e) = d_hidden(row, e);

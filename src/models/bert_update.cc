@@ -73,9 +73,7 @@ void add_to_each_row(TensorView<float, 2> place,
 Status set_tables(BertEmbeddings& embeddings, BertTables tables) {
   auto place = Tensor<float, 2>::create_unset(
       {tables.position.vocab_size(), tables.position.embed_dim()});
-  if (!place) {
-    return place.error();
-  }
+  HEADWISE_TRY(place);
   write_place(tables, place->view());
   embeddings.place = *std::move(place);
   embeddings.tables = std::move(tables);
@@ -175,15 +173,12 @@ Status BertEncoder::replace_attention(std::size_t layer,
                          ErrorCode::out_of_range);
     }
     const MultiHeadAttentionConfig& config = attention.config();
-    if (Status s = check_shape(
-            kOperation, "attention",
-            Extents<3>{*config.query_dim, config.embed_dim, config.num_heads},
-            "(hidden_size, hidden_size, heads)",
-            Extents<3>{config_.hidden_size, config_.hidden_size,
-                       kept_heads.size()});
-        !s) {
-      return s;
-    }
+    HEADWISE_TRY(check_shape(
+        kOperation, "attention",
+        Extents<3>{*config.query_dim, config.embed_dim, config.num_heads},
+        "(hidden_size, hidden_size, heads)",
+        Extents<3>{config_.hidden_size, config_.hidden_size,
+                   kept_heads.size()}));
     for (std::size_t n = 0; n < kept_heads.size(); ++n) {
       if (kept_heads[n] >= config_.num_heads ||
           (n != 0 && kept_heads[n] <= kept_heads[n - 1])) {

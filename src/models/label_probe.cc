@@ -134,27 +134,20 @@ Result<Tensor<float, Rank>> read_param(const SafetensorsFile& file,
     return Error{ErrorCode::bad_data, subject + " has no " + std::string(name)};
   }
   const auto array = file.array(name);
-  if (!array) {
-    return array.error();
-  }
-  if (Status s =
-          check_finite(*array, kOperation, path + ": " + std::string(name));
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(array);
+  HEADWISE_TRY(
+      check_finite(*array, kOperation, path + ": " + std::string(name)));
   auto param = to_float<Rank>(*array, subject, name);
-  return param || param.error().code == ErrorCode::out_of_memory
+  return param || param.error().code() == ErrorCode::out_of_memory
              ? std::move(param)
-             : Error{ErrorCode::bad_data, param.error().message};
+             : Error{ErrorCode::bad_data, param.error().message()};
 }
 
 Result<LabelProbe> read_probe(const std::string& path,
                               std::size_t embedding_size) {
   const std::string subject = std::string(kOperation) + ": " + path;
   const auto file = open_safetensors(path);
-  if (!file) {
-    return file.error();
-  }
+  HEADWISE_TRY(file);
   auto weight = read_param<2>(*file, "weight", path);
   auto bias = read_param<1>(*file, "bias", path);
   if (!weight || !bias) {
@@ -168,14 +161,12 @@ Result<LabelProbe> read_probe(const std::string& path,
                       Extents<1>{count})
         : s;
   if (!s) {
-    return Error{ErrorCode::bad_data, s.error().message};
+    return Error{ErrorCode::bad_data, s.error().message()};
   }
   auto labels = labels_of(file->metadata(), count, subject);
-  if (!labels) {
-    return labels.error();
-  }
+  HEADWISE_TRY(labels);
   if (s = check_labels(*labels); !s) {
-    return Error{ErrorCode::bad_data, path + ": " + s.error().message};
+    return Error{ErrorCode::bad_data, path + ": " + s.error().message()};
   }
   auto linear = Linear::from_params(*std::move(weight), *std::move(bias));
   return linear ? LabelProbe::create(*std::move(linear), *std::move(labels))
@@ -186,9 +177,7 @@ Result<LabelProbe> read_probe(const std::string& path,
 
 Result<LabelProbe> LabelProbe::create(Linear linear,
                                       std::vector<std::string> labels) try {
-  if (Status s = check_labels(labels); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_labels(labels));
   if (linear.out_features() != labels.size()) {
     return shape_error(kOperation, "weight",
                        Extents<2>{linear.out_features(), linear.in_features()},
@@ -211,9 +200,7 @@ Result<LabelProbe> LabelProbe::create(std::size_t embedding_size,
   if (!weight || !bias) {
     return weight ? bias.error() : weight.error();
   }
-  if (Status s = check_labels(labels); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_labels(labels));
   auto linear = Linear::from_params(*std::move(weight), *std::move(bias));
   return linear ? create(*std::move(linear), std::move(labels))
                 : Result<LabelProbe>(linear.error());
@@ -235,18 +222,12 @@ Result<LabelProbe> LabelProbe::train(TensorView<const float, 2> embeddings,
     }
     for (std::size_t step = 0; step < training.steps; ++step) {
       const auto logits = probe->logits(embeddings);
-      if (!logits) {
-        return logits.error();
-      }
+      HEADWISE_TRY(logits);
       const auto loss = cross_entropy(logits->view(), targets);
-      if (!loss) {
-        return loss.error();
-      }
+      HEADWISE_TRY(loss);
       const auto gradients = probe->linear_.backward_params(
           as_one_batch(embeddings), as_one_batch(loss->d_logits.view()));
-      if (!gradients) {
-        return gradients.error();
-      }
+      HEADWISE_TRY(gradients);
       optimizer->begin_step();
       Status s = ok();
       probe->linear_.update([&](std::span<float> weight,
@@ -254,9 +235,7 @@ Result<LabelProbe> LabelProbe::train(TensorView<const float, 2> embeddings,
         s = optimizer->update("weight", weight, gradients->weight.elements());
         s = s ? optimizer->update("bias", bias, gradients->bias.elements()) : s;
       });
-      if (!s) {
-        return s.error();
-      }
+      HEADWISE_TRY(s);
       if (training.progress) {
         training.progress(step + 1, training.steps);
       }
@@ -270,9 +249,7 @@ Result<std::optional<LabelProbe>> LabelProbe::read(const std::string& folder,
   return catching_out_of_memory([&]() -> Result<std::optional<LabelProbe>> {
     const std::string path = folder + std::string(kFile);
     const auto there = InputFile::open_if_there(kOperation, path);
-    if (!there) {
-      return there.error();
-    }
+    HEADWISE_TRY(there);
     if (!there->has_value()) {
       return std::optional<LabelProbe>();
     }

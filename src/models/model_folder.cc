@@ -30,9 +30,7 @@ Status add_entries(std::string_view operation, const std::string& folder,
                    const std::string& source, const std::string& within,
                    Entries& entries) {
   const auto names = names_in_folder(operation, path_in(folder, within));
-  if (!names) {
-    return names.error();
-  }
+  HEADWISE_TRY(names);
   for (const std::string& name : *names) {
     const std::string below = within + name;
     const bool known =
@@ -45,11 +43,8 @@ Status add_entries(std::string_view operation, const std::string& folder,
                       EISDIR);
     }
     if (kind == EntryKind::folder && within.empty()) {
-      if (Status s =
-              add_entries(operation, folder, source, below + "/", entries);
-          !s) {
-        return s;
-      }
+      HEADWISE_TRY(
+          add_entries(operation, folder, source, below + "/", entries));
     } else if (kind == EntryKind::file &&
                (known || of_source || is_temporary_name(name))) {
       entries.models.push_back(below);
@@ -82,9 +77,7 @@ Result<std::optional<std::string>> first_foreign_file(
     std::string_view operation, const std::string& folder,
     const std::string& source) {
   const auto entries = entries_of(operation, folder, source);
-  if (!entries) {
-    return entries.error();
-  }
+  HEADWISE_TRY(entries);
   return entries->foreign.empty()
              ? std::optional<std::string>()
              : std::optional<std::string>(
@@ -94,16 +87,12 @@ Result<std::optional<std::string>> first_foreign_file(
 Status remove_model_files(std::string_view operation, const std::string& folder,
                           const std::string& source) {
   auto entries = entries_of(operation, folder, source);
-  if (!entries) {
-    return entries.error();
-  }
+  HEADWISE_TRY(entries);
   std::stable_partition(
       entries->models.begin(), entries->models.end(),
       [](std::string_view name) { return name.ends_with(kConfig); });
   for (const std::string& name : entries->models) {
-    if (Status s = remove_file(operation, path_in(folder, name)); !s) {
-      return s;
-    }
+    HEADWISE_TRY(remove_file(operation, path_in(folder, name)));
   }
   return ok();
 }

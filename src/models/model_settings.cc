@@ -27,9 +27,7 @@ struct SettingsFile {
 
 Result<SettingsFile> read_all(InputFile file) {
   auto bytes = read_bytes(file, kLargestSettings + 1, /*certain=*/false);
-  if (!bytes) {
-    return bytes.error();
-  }
+  HEADWISE_TRY(bytes);
   if (bytes->size() > kLargestSettings) {
     return Error{ErrorCode::bad_data, file.subject() + ": it has more than " +
                                           std::to_string(kLargestSettings) +
@@ -43,20 +41,14 @@ Result<SettingsFile> read_all(InputFile file) {
 template <class Into, class Parse>
 Status read_into(Into& into, const std::string& path, const Parse& parse) {
   auto file = InputFile::open_if_there(kOperation, path);
-  if (!file) {
-    return file.error();
-  }
+  HEADWISE_TRY(file);
   if (!file->has_value()) {
     return ok();
   }
   const auto settings = read_all(**std::move(file));
-  if (!settings) {
-    return settings.error();
-  }
+  HEADWISE_TRY(settings);
   auto parsed = parse(settings->text(), settings->subject);
-  if (!parsed) {
-    return parsed.error();
-  }
+  HEADWISE_TRY(parsed);
   into = *std::move(parsed);
   return ok();
 }
@@ -69,10 +61,7 @@ Error has_no_config(const std::string& folder, const std::string& expected) {
 
 Status read_config(const std::string& folder, BertConfig& into) {
   std::optional<BertConfig> config;
-  if (Status s = read_into(config, folder + "/config.json", parse_bert_config);
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(read_into(config, folder + "/config.json", parse_bert_config));
   if (!config) {
     return has_no_config(folder,
                          "the files of a model: config.json, "
@@ -100,18 +89,13 @@ Status read_tokenizer_json(const std::string& folder, WordPieceOptions& into) {
 
 // The tokenizer's settings, and what sentence-transformers makes of them.
 Status read_tokenizer(const std::string& folder, TokenizerSettings& into) {
-  if (Status s = read_tokenizer_json(folder, into.wordpiece); !s) {
-    return s;
-  }
+  HEADWISE_TRY(read_tokenizer_json(folder, into.wordpiece));
   const auto parse_config = [&](std::string_view text,
                                 const std::string& subject) {
     return parse_tokenizer_config(text, subject, into);
   };
-  if (Status s =
-          read_into(into, folder + "/tokenizer_config.json", parse_config);
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(
+      read_into(into, folder + "/tokenizer_config.json", parse_config));
   std::optional<TokenizerSettings> changed;
   for (const char* name :
        {"/sentence_bert_config.json", "/sentence_distilbert_config.json"}) {
@@ -127,16 +111,12 @@ Status read_tokenizer(const std::string& folder, TokenizerSettings& into) {
 }
 
 Status read_pooling(const std::string& folder, ModelSettings& into) {
-  if (Status s = check_folder_named_by_file(kOperation, folder); !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_folder_named_by_file(kOperation, folder));
   std::optional<std::vector<Pooling>> pooling;
   const auto parse = [&](std::string_view text, const std::string& subject) {
     return parse_pooling(text, subject, into.config.hidden_size);
   };
-  if (Status s = read_into(pooling, folder + "/config.json", parse); !s) {
-    return s;
-  }
+  HEADWISE_TRY(read_into(pooling, folder + "/config.json", parse));
   if (!pooling) {
     return has_no_config(folder, "the pooling that modules.json names");
   }
@@ -148,9 +128,7 @@ Status read_prompts(const std::string& folder) {
   bool passed = false;
   const auto parse = [](std::string_view text,
                         const std::string& subject) -> Result<bool> {
-    if (Status s = check_prompts(text, subject); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_prompts(text, subject));
     return true;
   };
   return read_into(passed, folder + "/config_sentence_transformers.json",
@@ -164,37 +142,23 @@ Result<std::string> transformer_folder(const std::string& folder,
     return folder;
   }
   const std::string path = folder + "/" + name;
-  if (Status s = check_folder_named_by_file(kOperation, path); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_folder_named_by_file(kOperation, path));
   return path;
 }
 
 Result<ModelSettings> read(const std::string& folder) {
-  if (Status s = check_folder(kOperation, folder); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_folder(kOperation, folder));
   std::optional<SentenceModules> modules;
-  if (Status s =
-          read_into(modules, folder + "/modules.json", parse_sentence_modules);
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(
+      read_into(modules, folder + "/modules.json", parse_sentence_modules));
   auto place = transformer_folder(
       folder, modules ? modules->transformer_folder : std::string());
-  if (!place) {
-    return place.error();
-  }
+  HEADWISE_TRY(place);
   ModelSettings settings;
   settings.transformer_folder = *std::move(place);
-  if (Status s = read_config(settings.transformer_folder, settings.config);
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(read_config(settings.transformer_folder, settings.config));
   TokenizerSettings tokenizer;
-  if (Status s = read_tokenizer(settings.transformer_folder, tokenizer); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(read_tokenizer(settings.transformer_folder, tokenizer));
   const std::size_t most = settings.config.max_positions;
   settings.wordpiece = tokenizer.wordpiece;
   settings.max_tokens = std::min(tokenizer.max_tokens.value_or(most), most);
@@ -205,13 +169,8 @@ Result<ModelSettings> read(const std::string& folder) {
     return settings;
   }
   settings.normalize = modules->normalize;
-  if (Status s = read_pooling(folder + "/" + modules->pooling_folder, settings);
-      !s) {
-    return s.error();
-  }
-  if (Status s = read_prompts(folder); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(read_pooling(folder + "/" + modules->pooling_folder, settings));
+  HEADWISE_TRY(read_prompts(folder));
   return settings;
 }
 

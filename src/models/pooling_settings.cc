@@ -40,9 +40,7 @@ Status check_size(const JsonFields& fields, std::size_t hidden_size) {
   bool is_there = false;
   for (const std::string_view key : kSizeKeys) {
     double size = expected;
-    if (Status s = fields.get(key, size); !s) {
-      return s;
-    }
+    HEADWISE_TRY(fields.get(key, size));
     if (size != expected) {
       return fields.unexpected(
           key, "the model's hidden size = " + std::to_string(hidden_size));
@@ -56,9 +54,7 @@ Status check_size(const JsonFields& fields, std::size_t hidden_size) {
 // The list under pooling_mode, which newer files have.
 Result<std::vector<Pooling>> listed(const JsonFields& fields) {
   std::vector<std::string> names;
-  if (Status s = fields.get(kModeKey, names); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(fields.get(kModeKey, names));
   std::vector<Pooling> pooling;
   for (const std::string& name : names) {
     const auto mode = std::ranges::find(kModes, name, &Mode::name);
@@ -83,9 +79,7 @@ Result<std::vector<Pooling>> switched_on(const JsonFields& fields) {
   std::vector<Pooling> pooling;
   for (const Mode& mode : kModes) {
     bool is_on = false;
-    if (Status s = fields.get(mode.key, is_on); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(fields.get(mode.key, is_on));
     if (is_on && !mode.pooling) {
       return fields.unexpected(mode.key, "false", ErrorCode::unsupported);
     }
@@ -105,12 +99,8 @@ Result<std::vector<Pooling>> parse_pooling(std::string_view text,
                                            const std::string& subject,
                                            std::size_t hidden_size) {
   const auto fields = JsonFields::parse(text, subject, kKeys);
-  if (!fields) {
-    return fields.error();
-  }
-  if (Status s = check_size(*fields, hidden_size); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(fields);
+  HEADWISE_TRY(check_size(*fields, hidden_size));
   return fields->has(kModeKey) ? listed(*fields) : switched_on(*fields);
 }
 

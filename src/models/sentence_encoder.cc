@@ -144,9 +144,7 @@ class Window {
   Status run_side_by_side(const std::vector<Part>& parts,
                           const Executor& executor, Count& count) const {
     const auto alone = Executor::with_threads(1);
-    if (!alone) {
-      return alone.error();
-    }
+    HEADWISE_TRY(alone);
     std::vector<Status> done(parts.size(), ok());
     std::atomic<std::size_t> next = 0;
     executor.run_workers(
@@ -167,11 +165,8 @@ class Window {
           ids_.begin() + static_cast<std::ptrdiff_t>(part.begin),
           ids_.begin() + static_cast<std::ptrdiff_t>(part.end));
       std::vector<Tensor<float, 4>> no_weights;
-      if (Status s = encoder_.forward_in(ids, {.executor = &executor}, memory,
-                                         no_weights);
-          !s) {
-        return s;
-      }
+      HEADWISE_TRY(encoder_.forward_in(ids, {.executor = &executor}, memory,
+                                       no_weights));
       const FloatEnvironment environment;
       std::size_t row = 0;
       for (std::size_t n = 0; n < ids.size(); ++n) {
@@ -198,23 +193,17 @@ Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
                                               const BertAccess& access) {
   return catching_out_of_memory([&]() -> Result<SentenceEncoder> {
     auto settings = read_model_settings(folder);
-    if (!settings) {
-      return settings.error();
-    }
+    HEADWISE_TRY(settings);
     const std::string& inner = settings->transformer_folder;
     const std::string path = vocabulary_path(inner);
-    if (Status s = check_regular_file("read_vocabulary", path); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_regular_file("read_vocabulary", path));
     if (!is_regular_file(path)) {
       return Error{ErrorCode::io_error,
                    std::string(kOperation) + ": " + inner +
                        ": it has no vocab.txt and no tokenizer.json"};
     }
     auto vocabulary = read_vocabulary(path);
-    if (!vocabulary) {
-      return vocabulary.error();
-    }
+    HEADWISE_TRY(vocabulary);
     if (vocabulary->size() > settings->config.vocab_size) {
       return Error{ErrorCode::bad_data,
                    std::string(kOperation) + ": " + path + " has " +
@@ -223,9 +212,7 @@ Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
                        std::to_string(settings->config.vocab_size)};
     }
     auto encoder = BertEncoder::read(inner, settings->config, access);
-    if (!encoder) {
-      return encoder.error();
-    }
+    HEADWISE_TRY(encoder);
     settings->config = encoder->config();
     WordPiece tokenizer(*std::move(vocabulary), settings->wordpiece);
     return SentenceEncoder(*std::move(settings), std::move(tokenizer),
@@ -256,25 +243,18 @@ Result<SentenceEmbeddings> SentenceEncoder::encode(
         options.executor ? *options.executor : Executor::default_executor();
     auto embeddings =
         Tensor<float, 2>::create_unset({sentences.size(), embedding_size()});
-    if (!embeddings) {
-      return embeddings.error();
-    }
+    HEADWISE_TRY(embeddings);
     SentenceEmbeddings result{*std::move(embeddings), {}, 0};
     Count count(options.progress, sentences.size());
     for (std::size_t first = 0; first < sentences.size(); first += kWindow) {
       const std::size_t size = std::min(kWindow, sentences.size() - first);
       const auto batch = tokens_of(tokenizer_, sentences.subspan(first, size),
                                    first, most_tokens(options), executor);
-      if (!batch) {
-        return batch.error();
-      }
+      HEADWISE_TRY(batch);
       const TensorView<float, 2> to(&result.embeddings(first, 0),
                                     {size, embedding_size()});
-      if (Status s =
-              Window(encoder_, settings_, batch->ids, to).run(executor, count);
-          !s) {
-        return s.error();
-      }
+      HEADWISE_TRY(
+          Window(encoder_, settings_, batch->ids, to).run(executor, count));
       for (const auto& ids : batch->ids) {
         result.tokens += ids.size();
       }

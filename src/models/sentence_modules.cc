@@ -27,9 +27,7 @@ std::string_view class_of(std::string_view type) {
 // The module's folder, which only the first module may not have.
 Result<std::string> folder_of(const JsonFields& module, std::size_t n) {
   std::string path;
-  if (Status s = module.require("path", path); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(module.require("path", path));
   if (is_plain_name(path) || (n == 0 && path.empty())) {
     return path;
   }
@@ -43,16 +41,12 @@ Result<SentenceModules> parse_sentence_modules(std::string_view text,
   constexpr std::size_t kMost = 16;
   const auto modules =
       JsonFields::parse_list(text, subject, "module", kKeys, kMost);
-  if (!modules) {
-    return modules.error();
-  }
+  HEADWISE_TRY(modules);
   std::array<std::string, kChain.size()> folders;
   for (std::size_t n = 0; n < modules->size(); ++n) {
     const JsonFields& module = (*modules)[n];
     std::string type;
-    if (Status s = module.require("type", type); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(module.require("type", type));
     if (n >= kChain.size() || class_of(type) != kChain[n]) {
       return module.unexpected("type",
                                "the modules " + std::string(kChainText) +
@@ -60,9 +54,7 @@ Result<SentenceModules> parse_sentence_modules(std::string_view text,
                                ErrorCode::unsupported);
     }
     auto folder = folder_of(module, n);
-    if (!folder) {
-      return folder.error();
-    }
+    HEADWISE_TRY(folder);
     folders[n] = *std::move(folder);
   }
   if (modules->size() + 1 < kChain.size()) {

@@ -64,17 +64,12 @@ Result<BertGradients> SentenceEncoder::backward(
     SentencesSaved& saved, TensorView<const float, 2> d_embeddings,
     BertWanted wanted) const {
   return catching_out_of_memory([&]() -> Result<BertGradients> {
-    if (Status s = check_shape(
-            kOperation, "d_embeddings", d_embeddings.extents(),
-            "(sentences, embedding_size)", saved.embeddings.extents());
-        !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_shape(kOperation, "d_embeddings", d_embeddings.extents(),
+                             "(sentences, embedding_size)",
+                             saved.embeddings.extents()));
     const auto hidden = saved.encoder.hidden();
     auto d_hidden = Tensor<float, 2>::create_unset(hidden.extents());
-    if (!d_hidden) {
-      return d_hidden.error();
-    }
+    HEADWISE_TRY(d_hidden);
     std::vector<float> d_embedding(embedding_size());
     for_each_sentence(
         saved.lengths, [&](std::size_t n, std::size_t row, std::size_t tokens) {

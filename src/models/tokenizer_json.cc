@@ -245,20 +245,12 @@ bool is_tokenizer_json(std::string_view path) {
 Result<TokenizerJson> parse_tokenizer_json(std::string_view text,
                                            const std::string& subject) {
   TokenizerEvents events;
-  if (Status s = read_json(text, events, subject, "it"); !s) {
-    return s.error();
-  }
-  if (Status s = check_kind(events, subject); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(read_json(text, events, subject, "it"));
+  HEADWISE_TRY(check_kind(events, subject));
   const auto options = options_of(events, subject);
-  if (!options) {
-    return options.error();
-  }
+  HEADWISE_TRY(options);
   auto vocabulary = vocabulary_of(events, subject);
-  if (!vocabulary) {
-    return vocabulary.error();
-  }
+  HEADWISE_TRY(vocabulary);
   return TokenizerJson{*options, *std::move(vocabulary)};
 }
 

@@ -16,9 +16,7 @@ constexpr std::size_t kMostTokens = (std::size_t{1} << 31) - 1;
 Status get_limit(const JsonFields& fields, std::string_view key,
                  TokenizerSettings& into) {
   double limit = 2;
-  if (Status s = fields.get(key, limit); !s) {
-    return s;
-  }
+  HEADWISE_TRY(fields.get(key, limit));
   if (!(limit >= 2) || limit != std::floor(limit)) {
     return fields.unexpected(key, "a whole number of at least 2");
   }
@@ -33,9 +31,7 @@ Status get_limit(const JsonFields& fields, std::string_view key,
 Status check_class(const JsonFields& fields) {
   constexpr std::string_view kKey = "tokenizer_class";
   std::string name;
-  if (Status s = fields.get(kKey, name); !s) {
-    return s;
-  }
+  HEADWISE_TRY(fields.get(kKey, name));
   std::string_view known = name;
   if (known.ends_with("Fast")) {
     known.remove_suffix(4);
@@ -49,13 +45,9 @@ Status check_class(const JsonFields& fields) {
 }
 
 Status get_options(const JsonFields& fields, WordPieceOptions& options) {
-  if (Status s = fields.get("do_lower_case", options.do_lower_case); !s) {
-    return s;
-  }
+  HEADWISE_TRY(fields.get("do_lower_case", options.do_lower_case));
   bool strip_accents = false;
-  if (Status s = fields.get("strip_accents", strip_accents); !s) {
-    return s;
-  }
+  HEADWISE_TRY(fields.get("strip_accents", strip_accents));
   if (fields.has("strip_accents")) {
     options.strip_accents = strip_accents;
   }
@@ -79,18 +71,10 @@ Result<TokenizerSettings> parse_tokenizer_config(std::string_view text,
       {"tokenizer_class", "do_lower_case", "strip_accents",
        "tokenize_chinese_chars", "model_max_length"});
   const auto fields = JsonFields::parse(text, subject, kKeys);
-  if (!fields) {
-    return fields.error();
-  }
-  if (Status s = check_class(*fields); !s) {
-    return s.error();
-  }
-  if (Status s = get_options(*fields, settings.wordpiece); !s) {
-    return s.error();
-  }
-  if (Status s = get_limit(*fields, "model_max_length", settings); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(fields);
+  HEADWISE_TRY(check_class(*fields));
+  HEADWISE_TRY(get_options(*fields, settings.wordpiece));
+  HEADWISE_TRY(get_limit(*fields, "model_max_length", settings));
   return settings;
 }
 
@@ -100,16 +84,10 @@ Result<TokenizerSettings> parse_sentence_config(std::string_view text,
   constexpr auto kKeys =
       std::to_array<std::string_view>({"max_seq_length", "do_lower_case"});
   const auto fields = JsonFields::parse(text, subject, kKeys);
-  if (!fields) {
-    return fields.error();
-  }
-  if (Status s = get_limit(*fields, "max_seq_length", tokenizer); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(fields);
+  HEADWISE_TRY(get_limit(*fields, "max_seq_length", tokenizer));
   bool lowers_first = false;
-  if (Status s = fields->get("do_lower_case", lowers_first); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(fields->get("do_lower_case", lowers_first));
   if (lowers_first) {
     // The sentence is lowered before the tokenizer sees it: that neither
     // changes what becomes of accents nor leaves a special token in it.
@@ -126,9 +104,7 @@ Status check_prompts(std::string_view text, const std::string& subject) {
   constexpr auto kKeys =
       std::to_array<std::string_view>({"default_prompt_name"});
   const auto fields = JsonFields::parse(text, subject, kKeys);
-  if (!fields) {
-    return fields.error();
-  }
+  HEADWISE_TRY(fields);
   return fields->has(kKeys[0])
              ? fields->unexpected(kKeys[0], "null: no prompt is added",
                                   ErrorCode::unsupported)

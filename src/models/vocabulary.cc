@@ -176,32 +176,22 @@ Result<Vocabulary> Vocabulary::make(std::string_view text,
     return too_large(subject, text.size());
   }
   Vocabulary made;
-  if (Status s = made.take_lines(text, subject); !s) {
-    return s.error();
-  }
-  if (Status s = made.sort_tokens(subject); !s) {
-    return s.error();
-  }
-  if (Status s = made.find_special_tokens(subject); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(made.take_lines(text, subject));
+  HEADWISE_TRY(made.sort_tokens(subject));
+  HEADWISE_TRY(made.find_special_tokens(subject));
   return made;
 }
 
 Result<Vocabulary> read_vocabulary(const std::string& path) {
   return catching_out_of_memory([&]() -> Result<Vocabulary> {
     Result<InputFile> file = InputFile::open("read_vocabulary", path);
-    if (!file) {
-      return file.error();
-    }
+    HEADWISE_TRY(file);
     if (file->size() && *file->size() > kLargestVocabulary) {
       return too_large(file->subject(), *file->size());
     }
     const auto bytes =
         read_bytes(*file, kLargestVocabulary + 1, /*certain=*/false);
-    if (!bytes) {
-      return bytes.error();
-    }
+    HEADWISE_TRY(bytes);
     if (bytes->size() > kLargestVocabulary) {
       return bad(
           file->subject(),

@@ -158,12 +158,8 @@ Status check_max_tokens(std::string_view operation, std::size_t max_tokens) {
 Result<EncodedSentence> WordPiece::encode(std::string_view sentence,
                                           std::size_t max_tokens) const {
   return catching_out_of_memory([&]() -> Result<EncodedSentence> {
-    if (Status s = check_max_tokens("encode", max_tokens); !s) {
-      return s.error();
-    }
-    if (Status s = check_utf8("encode: the sentence", sentence); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_max_tokens("encode", max_tokens));
+    HEADWISE_TRY(check_utf8("encode: the sentence", sentence));
     return Encoder(vocabulary_, options_, max_tokens).encode(sentence);
   });
 }
@@ -172,19 +168,14 @@ Result<EncodedBatch> WordPiece::encode_batch(
     std::span<const std::string_view> sentences, std::size_t max_tokens,
     const Progress& progress) const {
   return catching_out_of_memory([&]() -> Result<EncodedBatch> {
-    if (Status s = check_max_tokens("encode_batch", max_tokens); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_max_tokens("encode_batch", max_tokens));
     EncodedBatch batch;
     for (std::size_t b = 0; b < sentences.size(); ++b) {
       if (progress) {
         progress(b, sentences.size());
       }
-      if (Status s = check_utf8("encode_batch: sentence " + std::to_string(b),
-                                sentences[b]);
-          !s) {
-        return s.error();
-      }
+      HEADWISE_TRY(check_utf8("encode_batch: sentence " + std::to_string(b),
+                              sentences[b]));
       EncodedSentence encoded =
           Encoder(vocabulary_, options_, max_tokens).encode(sentences[b]);
       batch.ids.push_back(std::move(encoded.ids));

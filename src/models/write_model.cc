@@ -26,9 +26,7 @@ constexpr std::string_view kOperation = "write_model";
 
 Status copy_one(const std::string& from, const std::string& to) {
   auto file = InputFile::open(kOperation, from);
-  if (!file) {
-    return file.error();
-  }
+  HEADWISE_TRY(file);
   const auto bytes = file->read_all();
   return bytes ? write_file_atomically(to, *bytes) : bytes.error();
 }
@@ -38,9 +36,7 @@ Status copy_one(const std::string& from, const std::string& to) {
 Status copy_settings(const std::string& source, const std::string& folder,
                      int depth) {
   const auto names = names_in_folder(kOperation, source);
-  if (!names) {
-    return names.error();
-  }
+  HEADWISE_TRY(names);
   bool is_made = false;
   for (const std::string& name : *names) {
     const std::string from = path_in(source, name);
@@ -80,9 +76,7 @@ Status keep_files(const std::string& from, const std::string& to,
       continue;
     }
     // A file system without hard links.
-    if (Status s = copy_one(old, kept); !s) {
-      return s;
-    }
+    HEADWISE_TRY(copy_one(old, kept));
   }
   return ok();
 }
@@ -105,19 +99,13 @@ Status write_params(const std::string& source, const std::string& path,
                     const ModelSettings& settings,
                     const ModelChanges& changes) {
   const auto file = ParamFile::open(kOperation, source, FileAccess::mapped);
-  if (!file) {
-    return file.error();
-  }
+  HEADWISE_TRY(file);
   const auto shapes = file->shapes();
-  if (!shapes) {
-    return shapes.error();
-  }
+  HEADWISE_TRY(shapes);
   const auto match =
       find_layout(*shapes, std::string(kOperation) + ": " + source,
                   bert_names(settings.config.family).layout);
-  if (!match) {
-    return match.error();
-  }
+  HEADWISE_TRY(match);
   std::map<std::string, AnyView> views;
   for (const auto& [name, view] : changes.params) {
     const std::string in_file = name_in(*file, match->prefix + name);
@@ -134,9 +122,7 @@ Status write_params(const std::string& source, const std::string& path,
       continue;
     }
     auto tensor = file->tensor(name);
-    if (!tensor) {
-      return tensor.error();
-    }
+    HEADWISE_TRY(tensor);
     views.emplace(name, tensor->view);
     kept.push_back(*std::move(tensor));
   }
@@ -161,9 +147,7 @@ Status fill(const std::string& folder, const std::string& source,
 // Whether a model may be written to the folder.
 Status check_place(const std::string& source, const std::string& folder,
                    const ModelChanges& changes) {
-  if (Status s = check_path(kOperation, folder); !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_path(kOperation, folder));
   const std::string place = canonical_path(folder);
   if (are_one_folder(source, folder)) {
     return value_error(kOperation, "folder", printable(folder),
@@ -174,9 +158,7 @@ Status check_place(const std::string& source, const std::string& folder,
                        "one outside the source's");
   }
   const auto foreign = first_foreign_file(kOperation, folder, source);
-  if (!foreign) {
-    return foreign.error();
-  }
+  HEADWISE_TRY(foreign);
   if (*foreign && !changes.keep_other_files) {
     return Error{ErrorCode::invalid_argument,
                  std::string(kOperation) + ": " + folder + " has " +
@@ -191,9 +173,7 @@ Status check_place(const std::string& source, const std::string& folder,
 Status put_in_place(NewFolder& fresh, const std::string& source,
                     const std::string& folder, const std::string& inner) {
   const auto foreign = first_foreign_file(kOperation, folder, source);
-  if (!foreign) {
-    return foreign.error();
-  }
+  HEADWISE_TRY(foreign);
   if (!*foreign) {
     return fresh.take_place();
   }
@@ -206,20 +186,12 @@ Status put_in_place(NewFolder& fresh, const std::string& source,
 Status write(const std::string& source, const std::string& folder,
              const ModelChanges& changes) {
   const auto settings = read_model_settings(source);
-  if (!settings) {
-    return settings.error();
-  }
+  HEADWISE_TRY(settings);
   const auto params = find_params(kOperation, settings->transformer_folder);
-  if (!params) {
-    return params.error();
-  }
-  if (Status s = check_place(source, folder, changes); !s) {
-    return s;
-  }
+  HEADWISE_TRY(params);
+  HEADWISE_TRY(check_place(source, folder, changes));
   auto fresh = NewFolder::create(kOperation, folder);
-  if (!fresh) {
-    return fresh.error();
-  }
+  HEADWISE_TRY(fresh);
   // It is the source, or a folder in it.
   const std::string inner = settings->transformer_folder.substr(source.size());
   Status s = fill(fresh->path(), source, inner, *params, *settings, changes);

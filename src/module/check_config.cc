@@ -47,9 +47,7 @@ Status check_group_sizes(std::size_t num_heads, std::size_t num_kv_heads,
   std::size_t left = num_heads;
   for (std::size_t g = 0; g < sizes.size(); ++g) {
     const std::string name = "kv_group_sizes[" + std::to_string(g) + "]";
-    if (Status s = check_at_least_one(kOperation, name, sizes[g]); !s) {
-      return s;
-    }
+    HEADWISE_TRY(check_at_least_one(kOperation, name, sizes[g]));
     // Their sum may be more than a std::size_t holds.
     if (sizes[g] > left) {
       return value_error(
@@ -108,14 +106,8 @@ Status check_no_heads(const MultiHeadAttentionParams& params,
 
 Status check_heads(const HeadCounts& heads) {
   const std::size_t num_kv_heads = kv_heads_of(heads);
-  if (Status s = check_at_least_one(kOperation, "num_heads", heads.num_heads);
-      !s) {
-    return s;
-  }
-  if (Status s = check_at_least_one(kOperation, "num_kv_heads", num_kv_heads);
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_at_least_one(kOperation, "num_heads", heads.num_heads));
+  HEADWISE_TRY(check_at_least_one(kOperation, "num_kv_heads", num_kv_heads));
   return check_kv_heads(heads.num_heads, num_kv_heads, heads.kv_group_sizes);
 }
 
@@ -151,17 +143,11 @@ Result<std::size_t> value_head_dim(const MultiHeadAttentionParams& params,
   const std::string_view kv_heads =
       num_kv_heads != num_heads ? "num_kv_heads" : "num_heads";
   if (params.w_v) {
-    if (Status s =
-            check_rows("w_v.weight", *params.w_v, kv_heads, num_kv_heads);
-        !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_rows("w_v.weight", *params.w_v, kv_heads, num_kv_heads));
     return params.w_v->out_features() / num_kv_heads;
   }
   if (vdim) {
-    if (Status s = check_shared_out(*vdim, num_kv_heads); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_shared_out(*vdim, num_kv_heads));
     return *vdim / num_kv_heads;
   }
   if (!params.w_o) {
@@ -185,13 +171,9 @@ Result<MultiHeadAttentionConfig> complete_config(
             {"vdim", config.vdim.value_or(1)},
             {"head_dim", config.head_dim.value_or(1)},
             {"v_head_dim", config.v_head_dim.value_or(1)}}}) {
-    if (Status s = check_at_least_one(kOperation, name, size); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_at_least_one(kOperation, name, size));
   }
-  if (Status s = check_dropout(config.dropout); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_dropout(config.dropout));
   if (!config.head_dim && config.embed_dim % config.num_heads != 0) {
     return value_error(
         kOperation, "embed_dim", std::to_string(config.embed_dim),
@@ -199,20 +181,15 @@ Result<MultiHeadAttentionConfig> complete_config(
             " (or give head_dim)");
   }
   config.num_kv_heads = kv_heads_of(config);
-  if (Status s = check_kv_heads(config.num_heads, *config.num_kv_heads,
-                                config.kv_group_sizes);
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_kv_heads(config.num_heads, *config.num_kv_heads,
+                              config.kv_group_sizes));
   config.query_dim = config.query_dim.value_or(config.embed_dim);
   config.kdim = config.kdim.value_or(config.embed_dim);
   config.vdim = config.vdim.value_or(config.embed_dim);
   config.head_dim =
       config.head_dim.value_or(config.embed_dim / config.num_heads);
   if (!config.value_proj) {
-    if (Status s = check_shared_out(*config.vdim, *config.num_kv_heads); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_shared_out(*config.vdim, *config.num_kv_heads));
     const std::size_t v_head_dim = *config.vdim / *config.num_kv_heads;
     if (config.v_head_dim.value_or(v_head_dim) != v_head_dim) {
       return value_error(kOperation, "v_head_dim",
@@ -226,9 +203,7 @@ Result<MultiHeadAttentionConfig> complete_config(
   for (const auto& [name, dim] :
        {std::pair("head_dim", *config.head_dim),
         std::pair("v_head_dim", *config.v_head_dim)}) {
-    if (Status s = check_features(name, config.num_heads, dim); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_features(name, config.num_heads, dim));
   }
   return config;
 } catch (...) {
@@ -237,28 +212,18 @@ Result<MultiHeadAttentionConfig> complete_config(
 
 Result<std::size_t> check_params(const MultiHeadAttentionParams& params,
                                  const HeadCounts& heads) {
-  if (Status s = check_dropout(heads.dropout); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_dropout(heads.dropout));
   if (heads.num_heads == 0) {
     const Status s = check_no_heads(params, kv_heads_of(heads));
     return s ? Result<std::size_t>(0) : s.error();
   }
-  if (Status s = check_heads(heads); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_heads(heads));
   const std::size_t num_heads = heads.num_heads;
   const std::size_t num_kv_heads = kv_heads_of(heads);
   const bool grouped = num_kv_heads != num_heads;
-  if (Status s = check_rows("w_q.weight", params.w_q, "num_heads", num_heads);
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_rows("w_q.weight", params.w_q, "num_heads", num_heads));
   const std::string_view kv_heads = grouped ? "num_kv_heads" : "num_heads";
-  if (Status s = check_rows("w_k.weight", params.w_k, kv_heads, num_kv_heads);
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_rows("w_k.weight", params.w_k, kv_heads, num_kv_heads));
   auto v_head_dim = value_head_dim(params, num_heads, num_kv_heads, heads.vdim);
   if (!v_head_dim) {
     return v_head_dim;
@@ -269,35 +234,26 @@ Result<std::size_t> check_params(const MultiHeadAttentionParams& params,
         kOperation, "head_dim", std::to_string(*heads.head_dim),
         "the rows of w_q.weight / num_heads = " + std::to_string(head_dim));
   }
-  if (Status s = check_shape(
-          kOperation, "w_k.weight",
-          Extents<2>{params.w_k.out_features(), params.w_k.in_features()},
-          grouped ? "(num_kv_heads * head_dim, kdim)"
-                  : "(rows of w_q.weight, kdim)",
-          {{num_kv_heads * head_dim, params.w_k.in_features()}});
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_shape(
+      kOperation, "w_k.weight",
+      Extents<2>{params.w_k.out_features(), params.w_k.in_features()},
+      grouped ? "(num_kv_heads * head_dim, kdim)"
+              : "(rows of w_q.weight, kdim)",
+      {{num_kv_heads * head_dim, params.w_k.in_features()}}));
   if (params.w_score) {
-    if (Status s =
-            check_shape(kOperation, "w_score.weight", params.w_score->extents(),
-                        "(num_heads, head_dim)", {{num_heads, head_dim}});
-        !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_shape(kOperation, "w_score.weight",
+                             params.w_score->extents(), "(num_heads, head_dim)",
+                             {{num_heads, head_dim}}));
   }
   if (!params.w_o) {
     return v_head_dim;
   }
-  if (Status s = check_shape(
-          kOperation, "w_o.weight",
-          Extents<2>{params.w_o->out_features(), params.w_o->in_features()},
-          grouped || !params.w_v ? "(embed_dim, num_heads * v_head_dim)"
-                                 : "(embed_dim, rows of w_v.weight)",
-          {{params.w_o->out_features(), *v_head_dim * num_heads}});
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_shape(
+      kOperation, "w_o.weight",
+      Extents<2>{params.w_o->out_features(), params.w_o->in_features()},
+      grouped || !params.w_v ? "(embed_dim, num_heads * v_head_dim)"
+                             : "(embed_dim, rows of w_v.weight)",
+      {{params.w_o->out_features(), *v_head_dim * num_heads}}));
   return v_head_dim;
 }
 

@@ -61,9 +61,7 @@ Result<Projected> project_inputs(const MultiHeadAttentionParams& params,
                                  std::span<const std::size_t> ends,
                                  const Executor& executor, Projected memory) {
   auto projected = make_projected(params, shape, std::move(memory));
-  if (!projected) {
-    return projected.error();
-  }
+  HEADWISE_TRY(projected);
   // Without a w_v the last one is left out.
   const std::array all = {
       Projection{&params.w_q, projected->query.view()},
@@ -120,9 +118,7 @@ Result<Attended> attend(const AttentionPlan& plan, const SplitHeads& heads,
   if (!memory.workspace || memory.workspace->bytes() < plan.workspace_bytes()) {
     memory.workspace.reset();
     auto workspace = Workspace::create(plan.workspace_bytes());
-    if (!workspace) {
-      return workspace.error();
-    }
+    HEADWISE_TRY(workspace);
     memory.workspace = *std::move(workspace);
   }
   // The context has the heads of a token side by side: merged already.
@@ -132,11 +128,8 @@ Result<Attended> attend(const AttentionPlan& plan, const SplitHeads& heads,
       context, attn_weights->view(),
       wanted.lse ? lse->view() : TensorView<float, 3>(),
       wanted.softmax_rows ? rows->view() : TensorView<float, 4>()};
-  if (Status s = plan.run(heads.query, heads.key, heads.value, outputs,
-                          *memory.workspace);
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(plan.run(heads.query, heads.key, heads.value, outputs,
+                        *memory.workspace));
   return Attended{*std::move(merged), *std::move(attn_weights), *std::move(lse),
                   *std::move(rows)};
 }

@@ -28,11 +28,8 @@ Result<std::size_t> count_targets(TensorView<const float, 2> logits,
                                   TensorView<const std::int64_t, 1> targets) {
   constexpr std::string_view kOperation = "cross_entropy";
   const auto [N, C] = logits.extents();
-  if (Status s =
-          check_shape(kOperation, "targets", targets.extents(), "(N)", {{N}});
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(
+      check_shape(kOperation, "targets", targets.extents(), "(N)", {{N}}));
   std::size_t count = 0;
   for (std::size_t n = 0; n < N; ++n) {
     const std::int64_t target = targets(n);
@@ -113,13 +110,9 @@ Result<CrossEntropy> cross_entropy(
     TensorView<const std::int64_t, 1> targets) try {
   const auto [N, C] = logits.extents();
   const auto count = count_targets(logits, targets);
-  if (!count) {
-    return count.error();
-  }
+  HEADWISE_TRY(count);
   auto d_logits = Tensor<float, 2>::create({N, C});
-  if (!d_logits) {
-    return d_logits.error();
-  }
+  HEADWISE_TRY(d_logits);
   const FloatEnvironment environment;
   double sum = 0;
   for (std::size_t n = 0; n < N; ++n) {
@@ -138,15 +131,10 @@ Result<MeanSquaredError<Rank>> mean_squared_error(
     TensorView<const float, Rank> prediction,
     TensorView<const float, Rank> target) try {
   constexpr std::string_view kOperation = "mean_squared_error";
-  if (Status s = check_shape(kOperation, "target", target.extents(),
-                             "that of prediction", prediction.extents());
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_shape(kOperation, "target", target.extents(),
+                           "that of prediction", prediction.extents()));
   auto d_prediction = Tensor<float, Rank>::create(prediction.extents());
-  if (!d_prediction) {
-    return d_prediction.error();
-  }
+  HEADWISE_TRY(d_prediction);
   const std::size_t count = d_prediction->size();
   if (count == 0) {
     return value_error(kOperation, "prediction", "empty",

@@ -47,17 +47,10 @@ Status check_inputs(const MultiHeadAttentionConfig& config,
                     TensorView<const float, 3> value) {
   const auto [B, Lq, query_dim] = query.extents();
   const std::size_t Lkv = key.extent(1);
-  if (Status s =
-          check_shape(kOperation, "query", query.extents(),
-                      "(B, Lq, query_dim)", {{B, Lq, *config.query_dim}});
-      !s) {
-    return s;
-  }
-  if (Status s = check_shape(kOperation, "key", key.extents(), "(B, Lkv, kdim)",
-                             {{B, Lkv, *config.kdim}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_shape(kOperation, "query", query.extents(),
+                           "(B, Lq, query_dim)", {{B, Lq, *config.query_dim}}));
+  HEADWISE_TRY(check_shape(kOperation, "key", key.extents(), "(B, Lkv, kdim)",
+                           {{B, Lkv, *config.kdim}}));
   return check_shape(kOperation, "value", value.extents(), "(B, Lkv, vdim)",
                      {{B, Lkv, *config.vdim}});
 }
@@ -106,11 +99,8 @@ Result<AttentionOptions> with_own(AttentionOptions options,
                        "none: attention_statistics() gives them");
   }
   if (options.head_gates.data() != nullptr) {
-    if (Status s =
-            check_head_gates(kOperation, options.head_gates, config.num_heads);
-        !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(
+        check_head_gates(kOperation, options.head_gates, config.num_heads));
   }
   options.head_gates = {};
   if (params.w_score) {
@@ -146,9 +136,7 @@ Result<Tensor<float, 3>> gate(Tensor<float, 3>& merged,
   const std::size_t heads = gates.extent(0);
   const auto from = std::as_const(keep ? merged : *gated).view();
   const auto to = in_heads(gated->view(), heads);
-  if (Status s = gate_heads(in_heads(from, heads), gates, to, executor); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(gate_heads(in_heads(from, heads), gates, to, executor));
   if (trace != nullptr) {
     const TensorView<const float, 4> shown(to.data(), to.extents(),
                                            to.strides());
@@ -207,10 +195,7 @@ Result<Tensor<float, 3>> write_output(const std::optional<Linear>& w_o,
                                       TensorView<float, 3> output,
                                       const Executor& executor) {
   if (w_o) {
-    if (Status s = w_o->forward_into(merged.view(), output, "merged", executor);
-        !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(w_o->forward_into(merged.view(), output, "merged", executor));
     return Tensor<float, 3>();
   }
   const auto [B, L, features] = merged.extents();
@@ -229,9 +214,7 @@ Result<Extents<4>> no_attn_weights(const LayerInputs& inputs,
   const std::size_t Lkv = inputs.key.extent(1);
   const Offsets& offsets = options.offsets;
   if (offsets.ragged()) {
-    if (Status s = offsets.check(Lq, Lkv, kOperation); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(offsets.check(Lq, Lkv, kOperation));
   }
   if (options.attn_weights == AttnWeights::none) {
     return Extents<4>{};
@@ -254,11 +237,8 @@ Status check_output(const MultiHeadAttentionConfig& config,
                        "none: forward() returns them");
   }
   const auto [B, Lq, query_dim] = query;
-  if (Status s = check_shape(kOperation, "output", output.extents(),
-                             "(B, Lq, embed_dim)", {{B, Lq, config.embed_dim}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_shape(kOperation, "output", output.extents(),
+                           "(B, Lq, embed_dim)", {{B, Lq, config.embed_dim}}));
   if (output.stride(2) != 1) {
     return value_error(kOperation, "output", "strided",
                        "features side by side");
@@ -278,14 +258,10 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionConfig& config,
 Result<MultiHeadAttention> MultiHeadAttention::create(
     const MultiHeadAttentionConfig& config, Seed seed) try {
   auto filled = complete_config(config);
-  if (!filled) {
-    return filled.error();
-  }
+  HEADWISE_TRY(filled);
   MultiHeadAttention layer(*filled, seed);
   if (!is_open(*filled)) {
-    if (Status s = layer.draw_params(); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(layer.draw_params());
   }
   return layer;
 } catch (...) {
@@ -308,9 +284,7 @@ Result<MultiHeadAttention> MultiHeadAttention::from_params(
   const std::size_t num_heads = heads.num_heads;
   const std::size_t kv_heads = kv_heads_of(heads);
   const auto v_head_dim = check_params(params, heads);
-  if (!v_head_dim) {
-    return v_head_dim.error();
-  }
+  HEADWISE_TRY(v_head_dim);
   MultiHeadAttentionConfig config{
       .embed_dim =
           params.w_o ? params.w_o->out_features() : num_heads * *v_head_dim,
@@ -348,24 +322,18 @@ Status MultiHeadAttention::draw_params() {
   MultiHeadAttentionParams params{*std::move(w_q), *std::move(w_k)};
   if (config_.value_proj) {
     auto w_v = draw(*config_.vdim, num_kv_heads * *config_.v_head_dim, kWv);
-    if (!w_v) {
-      return w_v.error();
-    }
+    HEADWISE_TRY(w_v);
     params.w_v = *std::move(w_v);
   }
   if (config_.out_proj) {
     auto w_o = draw(num_heads * *config_.v_head_dim, config_.embed_dim, kWo);
-    if (!w_o) {
-      return w_o.error();
-    }
+    HEADWISE_TRY(w_o);
     params.w_o = *std::move(w_o);
   }
   if (config_.scoring == Scoring::additive) {
     auto w_score = draw_score_weight(num_heads, *config_.head_dim,
                                      RandomStream(seed_, kWScore));
-    if (!w_score) {
-      return w_score.error();
-    }
+    HEADWISE_TRY(w_score);
     params.w_score = *std::move(w_score);
   }
   set_params(std::move(params));
@@ -433,12 +401,8 @@ Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(
   fix(config_.query_dim, query.extent(2));
   fix(config_.kdim, key.extent(2));
   fix(config_.vdim, value.extent(2));
-  if (Status s = check_inputs(config_, query, key, value); !s) {
-    return s.error();
-  }
-  if (Status s = draw_params(); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_inputs(config_, query, key, value));
+  HEADWISE_TRY(draw_params());
   auto result = std::as_const(*this).forward(query, key, value, options, trace);
   reopening.failed = !result;
   return result;
@@ -453,9 +417,7 @@ Result<MultiHeadAttention::Run> MultiHeadAttention::run_without_heads(
   const std::size_t batches = inputs.query.extent(0);
   const std::size_t rows = inputs.query.extent(1);
   auto extents = no_attn_weights(inputs, options);
-  if (!extents) {
-    return extents.error();
-  }
+  HEADWISE_TRY(extents);
   const Executor& executor =
       options.executor ? *options.executor : Executor::default_executor();
   auto merged = Tensor<float, 3>::create({batches, rows, 0});
@@ -468,9 +430,7 @@ Result<MultiHeadAttention::Run> MultiHeadAttention::run_without_heads(
       purpose.output_alone()
           ? write_output(params_->w_o, *merged, purpose.output, executor)
           : output_of(params_->w_o, *merged, executor, purpose.trace);
-  if (!output) {
-    return output.error();
-  }
+  HEADWISE_TRY(output);
   return Run{.options = options,
              .head_gates = {},
              .projected = {},
@@ -491,13 +451,9 @@ Result<MultiHeadAttention::Run> MultiHeadAttention::run(
                  "the layer is const, expected a first call on a layer that "
                  "may change"};
   }
-  if (Status s = check_inputs(config_, query, key, value); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_inputs(config_, query, key, value));
   auto own_options = with_own(options, config_, *params_, kv_groups_);
-  if (!own_options) {
-    return own_options.error();
-  }
+  HEADWISE_TRY(own_options);
   const Executor& executor =
       options.executor ? *options.executor : Executor::default_executor();
   const LayerInputs inputs{query, key, value};
@@ -505,9 +461,7 @@ Result<MultiHeadAttention::Run> MultiHeadAttention::run(
     return run_without_heads(inputs, *own_options, purpose);
   }
   const auto plan = plan_of(config_, inputs, *own_options);
-  if (!plan) {
-    return plan.error();
-  }
+  HEADWISE_TRY(plan);
   const AttentionShape& shape = plan->spec().shape;
   // The trace is shown whole tensors.
   const std::vector<std::size_t> ends = purpose.trace == nullptr
@@ -516,44 +470,31 @@ Result<MultiHeadAttention::Run> MultiHeadAttention::run(
   LayerMemory memory = memory_->take();
   auto projected = project_inputs(*params_, inputs, shape, ends, executor,
                                   std::move(memory.projected));
-  if (!projected) {
-    return projected.error();
-  }
+  HEADWISE_TRY(projected);
   const TensorView<const float, 3> values =
       params_->w_v ? std::as_const(projected->value).view() : value;
   const auto heads = split(*projected, values, shape);
-  if (!heads) {
-    return heads.error();
-  }
-  if (Status s =
-          tell_steps(purpose.trace, *projected, values, *heads, *own_options);
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(heads);
+  HEADWISE_TRY(
+      tell_steps(purpose.trace, *projected, values, *heads, *own_options));
   auto attended =
       attend(*plan, *heads,
              {.lse = !purpose.output_alone(), .softmax_rows = purpose.backward},
              memory);
-  if (!attended) {
-    return attended.error();
-  }
+  HEADWISE_TRY(attended);
   Tensor<float, 3> merged = std::move(attended->merged);
   Tensor<float, 3> ungated;
   if (do_gate(options.head_gates)) {
     auto gated = gate(merged, options.head_gates, purpose.backward, executor,
                       purpose.trace);
-    if (!gated) {
-      return gated.error();
-    }
+    HEADWISE_TRY(gated);
     ungated = std::exchange(merged, *std::move(gated));
   }
   auto output =
       purpose.output_alone()
           ? write_output(params_->w_o, merged, purpose.output, executor)
           : output_of(params_->w_o, merged, executor, purpose.trace);
-  if (!output) {
-    return output.error();
-  }
+  HEADWISE_TRY(output);
   MultiHeadAttentionResult<3> result{*std::move(output),
                                      std::move(attended->attn_weights),
                                      std::move(attended->lse)};
@@ -574,9 +515,7 @@ Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(
     TensorView<const float, 3> value, const AttentionOptions& options,
     TraceSink* trace) const try {
   auto done = run(query, key, value, options, {.trace = trace});
-  if (!done) {
-    return done.error();
-  }
+  HEADWISE_TRY(done);
   return std::move(done->result);
 } catch (...) {
   return caught_out_of_memory();
@@ -588,9 +527,7 @@ Status MultiHeadAttention::forward_into(TensorView<const float, 3> query,
                                         TensorView<float, 3> output,
                                         const AttentionOptions& options) const
     try {
-  if (Status s = check_output(config_, query.extents(), output, options); !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_output(config_, query.extents(), output, options));
   const auto done = run(query, key, value, options, {.output = output});
   return done ? ok() : Status(done.error());
 } catch (...) {
@@ -608,9 +545,7 @@ Result<MultiHeadAttentionResult<2>> MultiHeadAttention::forward(
   }
   auto batched = forward(as_batch_of_one(query), as_batch_of_one(key),
                          as_batch_of_one(value), options, trace);
-  if (!batched) {
-    return batched.error();
-  }
+  HEADWISE_TRY(batched);
   MultiHeadAttentionResult<2> result{std::move(batched->output).without_batch(),
                                      {},
                                      std::move(batched->lse).without_batch()};

@@ -71,13 +71,9 @@ Result<ProjectionGradients> through(const Linear& linear,
                                     TensorView<const std::int64_t, 1> offsets,
                                     const Executor& executor) {
   auto d_x = linear.backward_input(d_y, "d_output", executor);
-  if (!d_x) {
-    return d_x.error();
-  }
+  HEADWISE_TRY(d_x);
   auto params = linear.backward_params(x, d_y, offsets, executor);
-  if (!params) {
-    return params.error();
-  }
+  HEADWISE_TRY(params);
   return ProjectionGradients{*std::move(d_x), *std::move(params)};
 }
 
@@ -98,9 +94,7 @@ Result<MultiHeadAttentionSaved> MultiHeadAttention::forward_for_backward(
     TensorView<const float, 3> value, const AttentionOptions& options) const
     try {
   auto done = run(query, key, value, options, {.backward = true});
-  if (!done) {
-    return done.error();
-  }
+  HEADWISE_TRY(done);
   MultiHeadAttentionSaved saved;
   saved.result_ = std::move(done->result);
   saved.state_.reset(new MultiHeadAttentionSaved::State{
@@ -133,9 +127,7 @@ Result<std::optional<Tensor<float, 3>>> MultiHeadAttention::context_gradient(
   if (params_->w_o) {
     auto back =
         through(*params_->w_o, run.merged.view(), d_output, offsets, executor);
-    if (!back) {
-      return back.error();
-    }
+    HEADWISE_TRY(back);
     d_context = std::move(back->x);
     gradients.w_o = std::move(back->params);
   }
@@ -144,9 +136,7 @@ Result<std::optional<Tensor<float, 3>>> MultiHeadAttention::context_gradient(
   }
   if (!d_context) {
     auto made = Tensor<float, 3>::create_unset(d_output.extents());
-    if (!made) {
-      return made.error();
-    }
+    HEADWISE_TRY(made);
     d_context = *std::move(made);
   }
   const std::size_t heads = config_.num_heads;
@@ -156,9 +146,7 @@ Result<std::optional<Tensor<float, 3>>> MultiHeadAttention::context_gradient(
                                      run.head_gates, in_heads(d_gated, heads),
                                      in_heads(d_context->view(), heads),
                                      offsets, executor);
-  if (!d_gates) {
-    return d_gates.error();
-  }
+  HEADWISE_TRY(d_gates);
   gradients.head_gates = *std::move(d_gates);
   return d_context;
 }
@@ -170,10 +158,7 @@ MultiHeadAttention::differentiate_without_heads(
     TensorView<const float, 3> d_output) const {
   const auto& [inputs, run, params_id] = *saved.state_;
   MultiHeadAttentionGradients gradients;
-  if (auto d_context = context_gradient(saved, d_output, gradients);
-      !d_context) {
-    return d_context.error();
-  }
+  HEADWISE_TRY(context_gradient(saved, d_output, gradients));
   const auto no_features = [](TensorView<const float, 3> x) {
     return TensorView<const float, 3>(nullptr, {x.extent(0), x.extent(1), 0});
   };
@@ -214,9 +199,7 @@ Result<MultiHeadAttentionGradients> MultiHeadAttention::differentiate(
     return differentiate_without_heads(saved, d_output);
   }
   const auto plan = plan_of(config_, inputs, run.options);
-  if (!plan) {
-    return plan.error();
-  }
+  HEADWISE_TRY(plan);
   const AttentionSpec& spec = plan->spec();
   const TensorView<const float, 3> values =
       params_->w_v ? run.projected.value.view() : inputs.value;
@@ -228,9 +211,7 @@ Result<MultiHeadAttentionGradients> MultiHeadAttention::differentiate(
   const Offsets& offsets = run.options.offsets;
   MultiHeadAttentionGradients gradients;
   auto d_context = context_gradient(saved, d_output, gradients);
-  if (!d_context) {
-    return d_context.error();
-  }
+  HEADWISE_TRY(d_context);
   const std::size_t Hq = spec.shape.Hq;
   const Status attended = attention_backward(
       {heads->query, heads->key, heads->value, in_heads(context_of(saved), Hq),
@@ -238,9 +219,7 @@ Result<MultiHeadAttentionGradients> MultiHeadAttention::differentiate(
        in_heads(*d_context ? std::as_const(**d_context).view() : d_output, Hq),
        d_attn_weights},
       views_of(*d_heads, spec), run.options);
-  if (!attended) {
-    return attended.error();
-  }
+  HEADWISE_TRY(attended);
   Projected& d_projected = d_heads->projected;
   auto query = through(params_->w_q, inputs.query, d_projected.query.view(),
                        offsets.query, *spec.executor);
@@ -279,11 +258,8 @@ Result<MultiHeadAttentionGradients> MultiHeadAttention::backward(
                        "of another layer or of parameters since changed",
                        "one of this layer as it is");
   }
-  if (Status s = check_shape(kOperation, "d_output", d_output.extents(),
-                             "(B, Lq, E)", saved.result_.output.extents());
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_shape(kOperation, "d_output", d_output.extents(),
+                           "(B, Lq, E)", saved.result_.output.extents()));
   auto gradients = differentiate(saved, d_output, d_attn_weights);
   if (gradients) {
     memory_->give({std::move(saved.state_->run.projected),

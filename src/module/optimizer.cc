@@ -169,11 +169,8 @@ Status Optimizer::check(std::string_view name, std::span<const float> values,
   if (step_ == 0) {
     return value_error(kOperation, "step", "0", "begin_step() before update()");
   }
-  if (Status s = check_shape(kOperation, gradient_of(name), {{gradient.size()}},
-                             "(elements)", {{values.size()}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_shape(kOperation, gradient_of(name), {{gradient.size()}},
+                           "(elements)", {{values.size()}}));
   const bool finite = std::visit(
       [](const auto& config) { return config.finite_gradients; }, config_);
   if (const auto place = finite ? first_not_finite(gradient) : std::nullopt) {
@@ -197,15 +194,11 @@ Status Optimizer::check(std::string_view name, std::span<const float> values,
 
 Status Optimizer::update(std::string_view name, std::span<float> values,
                          std::span<const float> gradient) try {
-  if (Status s = check(name, values, gradient); !s) {
-    return s;
-  }
+  HEADWISE_TRY(check(name, values, gradient));
   auto found = memories_.find(name);
   if (found == memories_.end()) {
     auto memory = new_memory(values.size());
-    if (!memory) {
-      return memory.error();
-    }
+    HEADWISE_TRY(memory);
     found = memories_.emplace(name, *std::move(memory)).first;
   }
   Memory& memory = found->second;
@@ -232,9 +225,7 @@ Result<OptimizerState> Optimizer::state() const try {
         continue;
       }
       auto copy = values->clone();
-      if (!copy) {
-        return copy.error();
-      }
+      HEADWISE_TRY(copy);
       state.values.emplace(joined_key(kind, name), *std::move(copy));
     }
   }
@@ -264,26 +255,19 @@ Status Optimizer::check_pairs(const OptimizerState& state) const {
                                                     ": the state has " + key +
                                                     " and no " + other};
     }
-    if (Status s =
-            check_shape(kOperation, other, found->second.extents(),
-                        std::string("that of ").append(key), values.extents());
-        !s) {
-      return s;
-    }
+    HEADWISE_TRY(check_shape(kOperation, other, found->second.extents(),
+                             std::string("that of ").append(key),
+                             values.extents()));
   }
   return ok();
 }
 
 Status Optimizer::set_state(const OptimizerState& state) try {
-  if (Status s = check_pairs(state); !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_pairs(state));
   Memories memories;
   for (const auto& [key, values] : state.values) {
     auto copy = values.clone();
-    if (!copy) {
-      return copy.error();
-    }
+    HEADWISE_TRY(copy);
     const auto [kind, name] = split_key(key);
     Memory& memory = memories[std::string(name)];
     memory.size = copy->size();

@@ -68,9 +68,7 @@ Result<Tensor<float, 3>> hidden_before(const BertEncoder& encoder,
                                        const Tokens& tokens) {
   auto done = encoder.forward(
       tokens.ids, {.before_layer = layer, .executor = &tokens.executor});
-  if (!done) {
-    return done.error();
-  }
+  HEADWISE_TRY(done);
   const auto [rows, E] = done->hidden.extents();
   return std::move(done->hidden).with_extents<3>({1, rows, E});
 }
@@ -148,20 +146,14 @@ Status correct_layer(BertEncoder& pruned, const BertEncoder& whole,
     return x ? x_pruned.error() : x.error();
   }
   const auto attended = attend(whole.layers()[layer].attention, *x, tokens);
-  if (!attended) {
-    return attended.error();
-  }
+  HEADWISE_TRY(attended);
   const MultiHeadAttention& attention = pruned.layers()[layer].attention;
   Matrix contexts(static_cast<Eigen::Index>(x->extent(1)), 0);
   if (attention.config().num_heads != 0) {
     const auto heads = without_w_o(attention);
-    if (!heads) {
-      return heads.error();
-    }
+    HEADWISE_TRY(heads);
     const auto context = attend(*heads, *x_pruned, tokens);
-    if (!context) {
-      return context.error();
-    }
+    HEADWISE_TRY(context);
     contexts = matrix_of(*context);
   }
   const auto w_o = attention.params()->w_o->weight();
@@ -206,19 +198,14 @@ Status correct_outputs(BertEncoder& pruned, const BertEncoder& whole,
                        const RaggedTokens& calibration,
                        const CorrectOptions& options) {
   return catching_out_of_memory([&]() -> Status {
-    if (Status s = check(pruned, whole, calibration, options.ridge); !s) {
-      return s;
-    }
+    HEADWISE_TRY(check(pruned, whole, calibration, options.ridge));
     const Executor& executor =
         options.executor ? *options.executor : Executor::default_executor();
     const Tokens tokens{calibration, offsets_of(calibration), executor};
     const std::size_t layers = pruned.layers().size();
     for (std::size_t n = 0; n < layers; ++n) {
       if (heads_of(pruned.config(), n) != heads_of(whole.config(), n)) {
-        if (Status s = correct_layer(pruned, whole, n, tokens, options.ridge);
-            !s) {
-          return s;
-        }
+        HEADWISE_TRY(correct_layer(pruned, whole, n, tokens, options.ridge));
       }
       if (options.progress) {
         options.progress(n + 1, layers);

@@ -139,9 +139,7 @@ Result<FullSizeAttention> full_size_attention(const BertEncoder& pruned) {
       s = s ? layer.add_input("w_k", params.w_k) : s;
       s = s ? layer.add_input("w_v", *params.w_v) : s;
       s = s ? layer.add_output("w_o", *params.w_o) : s;
-      if (!s) {
-        return s.error();
-      }
+      HEADWISE_TRY(s);
     }
     return whole;
   });

@@ -104,15 +104,11 @@ ImportanceRun::ImportanceRun(GatedModel model, const ImportanceOptions& options,
 Result<ImportanceRun> ImportanceRun::create(GatedModel model,
                                             const ImportanceOptions& options) {
   return catching_out_of_memory([&]() -> Result<ImportanceRun> {
-    if (Status s = check(model, options); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check(model, options));
     std::vector<Tensor<float, 1>> gates;
     for (const auto& layer : model.heads) {
       auto made = Tensor<float, 1>::create({layer.size()});
-      if (!made) {
-        return made.error();
-      }
+      HEADWISE_TRY(made);
       gates.push_back(*std::move(made));
     }
     return ImportanceRun(std::move(model), options, std::move(gates));
@@ -183,9 +179,7 @@ Status ImportanceRun::step() {
     }
     set_gates();  // anew: a step that failed may have left them
     const std::vector<double> before = state_.sums;
-    if (Status s = add_batch(); !s) {
-      return s;
-    }
+    HEADWISE_TRY(add_batch());
     if (state_.in_round + 1 == steps_of_round(live().size())) {
       if (Status s = end_round(); !s) {
         state_.sums = before;
@@ -222,9 +216,7 @@ Status ImportanceRun::add_batch() {
 // sums[0] is the loss of all; sums[1 + n] is of head n.
 Status ImportanceRun::add_gradients(std::size_t begin, std::size_t end) {
   const auto gradients = model_.gradients(begin, end, gates_);
-  if (!gradients) {
-    return gradients.error();
-  }
+  HEADWISE_TRY(gradients);
   const bool squared = options_.method == ImportanceMethod::fisher;
   for (std::size_t n = 0; n < heads_.size(); ++n) {
     const auto& [layer, at, number] = heads_[n];
@@ -238,9 +230,7 @@ Status ImportanceRun::add_gradients(std::size_t begin, std::size_t end) {
 
 Status ImportanceRun::add_means(std::size_t begin, std::size_t end) {
   const auto means = model_.means(begin, end, gates_);
-  if (!means) {
-    return means.error();
-  }
+  HEADWISE_TRY(means);
   const bool entropy = options_.method == ImportanceMethod::entropy;
   for (std::size_t n = 0; n < heads_.size(); ++n) {
     const auto& [layer, at, number] = heads_[n];
@@ -263,9 +253,7 @@ Status ImportanceRun::add_losses(std::size_t begin, std::size_t end) {
     sum = 1 + place.number;
   }
   const auto losses = model_.losses(begin, end, gates_);
-  if (!losses) {
-    return losses.error();
-  }
+  HEADWISE_TRY(losses);
   for (const double loss : *losses) {
     state_.sums[sum] += loss;
   }
@@ -323,9 +311,7 @@ void ImportanceRun::divide_by_norms(const std::vector<Place>& places,
 Status ImportanceRun::end_round() {
   const std::vector<Place> places = live();
   std::vector<double> scores = means_of_round(places);
-  if (Status s = check_finite(places, scores); !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_finite(places, scores));
   if (options_.method == ImportanceMethod::gradient) {
     divide_by_norms(places, scores);
   }

@@ -138,9 +138,7 @@ Result<Linear> with_columns(const Linear& linear,
                             std::size_t size, Tensor<float, 1> bias) {
   const std::size_t out = linear.out_features();
   auto weight = Tensor<float, 2>::create_unset({out, heads.size() * size});
-  if (!weight) {
-    return weight.error();
-  }
+  HEADWISE_TRY(weight);
   for (std::size_t o = 0; o < out; ++o) {
     for (std::size_t n = 0; n < heads.size() * size; ++n) {
       (*weight)(o, n) = linear.weight()(o, heads[n / size] * size + n % size);
@@ -229,9 +227,7 @@ Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
                                         std::span<const std::size_t> heads,
                                         ConstantPart constant) {
   return catching_out_of_memory([&]() -> Result<MultiHeadAttention> {
-    if (Status s = check(layer, heads); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check(layer, heads));
     const MultiHeadAttentionParams& params = *layer.params();
     const MultiHeadAttentionConfig& config = layer.config();
     const Kept kept = kept_of(config, heads);
@@ -241,9 +237,7 @@ Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
                          ErrorCode::unsupported);
     }
     auto bias = bias_without(layer, heads, constant);
-    if (!bias) {
-      return bias.error();
-    }
+    HEADWISE_TRY(bias);
     auto w_q = with_rows(params.w_q, kept.query, *config.head_dim);
     auto w_k = with_rows(params.w_k, kept.kv, *config.head_dim);
     auto w_o = with_columns(*params.w_o, kept.query, *config.v_head_dim,
@@ -257,16 +251,12 @@ Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
         *std::move(w_q), *std::move(w_k), {}, *std::move(w_o)};
     if (params.w_v) {
       auto w_v = with_rows(*params.w_v, kept.kv, *config.v_head_dim);
-      if (!w_v) {
-        return w_v.error();
-      }
+      HEADWISE_TRY(w_v);
       left.w_v = *std::move(w_v);
     }
     if (params.w_score) {
       auto w_score = score_rows(*params.w_score, kept.query);
-      if (!w_score) {
-        return w_score.error();
-      }
+      HEADWISE_TRY(w_score);
       left.w_score = *std::move(w_score);
     }
     const bool even =
@@ -299,14 +289,10 @@ Status remove_heads(BertEncoder& encoder, std::span<const HeadId> heads,
     std::vector<Change> changes;
     for (const auto& [n, numbers] : by_layer) {
       const auto places = places_of(encoder, n, numbers);
-      if (!places) {
-        return places.error();
-      }
+      HEADWISE_TRY(places);
       auto left =
           remove_heads(encoder.layers()[n].attention, *places, constant);
-      if (!left) {
-        return left.error();
-      }
+      HEADWISE_TRY(left);
       std::vector<std::size_t> kept = heads_in(encoder.config(), n);
       for (const std::size_t number : numbers) {
         std::erase(kept, number);
@@ -314,11 +300,8 @@ Status remove_heads(BertEncoder& encoder, std::span<const HeadId> heads,
       changes.push_back({n, *std::move(left), std::move(kept)});
     }
     for (Change& change : changes) {
-      if (Status s = encoder.replace_attention(
-              change.layer, std::move(change.attention), change.kept);
-          !s) {
-        return s;
-      }
+      HEADWISE_TRY(encoder.replace_attention(
+          change.layer, std::move(change.attention), change.kept));
     }
     return ok();
   });

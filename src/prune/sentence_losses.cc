@@ -48,9 +48,7 @@ Result<Tensor<float, 2>> embeddings_of(const Sentences& sentences,
                                        std::size_t begin, std::size_t end,
                                        HeadGateSpan gates) {
   const auto ids = sentences.batch(begin, end);
-  if (!ids) {
-    return ids.error();
-  }
+  HEADWISE_TRY(ids);
   const auto done = sentences.encoder.encoder().forward(
       *ids, {.head_gates = gates, .executor = &sentences.executor});
   auto embeddings = Tensor<float, 2>::create_unset(
@@ -79,23 +77,15 @@ Result<std::vector<Tensor<float, 2>>> gate_gradients(const Sentences& sentences,
                                                      HeadGateSpan gates,
                                                      const DOf& d_of) {
   const auto ids = sentences.batch(begin, end);
-  if (!ids) {
-    return ids.error();
-  }
+  HEADWISE_TRY(ids);
   auto saved = sentences.encoder.forward_for_backward(
       *ids, {.head_gates = gates, .executor = &sentences.executor});
-  if (!saved) {
-    return saved.error();
-  }
+  HEADWISE_TRY(saved);
   const Result<Tensor<float, 2>> d = d_of(saved->embeddings);
-  if (!d) {
-    return d.error();
-  }
+  HEADWISE_TRY(d);
   auto gradients =
       sentences.encoder.backward(*saved, d->view(), BertWanted::gates);
-  if (!gradients) {
-    return gradients.error();
-  }
+  HEADWISE_TRY(gradients);
   return std::move(gradients->head_gates);
 }
 
@@ -128,25 +118,19 @@ Result<HeadMeans> means_of(const Sentences& sentences, std::size_t begin,
   for (const auto& layer : gates) {
     for (auto* into : {&means.entropy, &means.largest}) {
       auto made = Tensor<float, 2>::create({end - begin, layer.extent(0)});
-      if (!made) {
-        return made.error();
-      }
+      HEADWISE_TRY(made);
       into->push_back(*std::move(made));
     }
   }
   // One at a time: the matrices of one sentence are what memory is for.
   for (std::size_t n = begin; n < end; ++n) {
     const auto ids = sentences.batch(n, n + 1);
-    if (!ids) {
-      return ids.error();
-    }
+    HEADWISE_TRY(ids);
     const auto done = sentences.encoder.encoder().forward(
         *ids, {.attn_weights = true,
                .head_gates = gates,
                .executor = &sentences.executor});
-    if (!done) {
-      return done.error();
-    }
+    HEADWISE_TRY(done);
     for (std::size_t l = 0; l < done->attn_weights.size(); ++l) {
       add_means(done->attn_weights[l], n - begin, means.entropy[l],
                 means.largest[l]);
@@ -174,11 +158,8 @@ GatedModel model_of(const Sentences& sentences) {
 Result<std::span<const std::int64_t>> targets_of(
     const std::vector<std::int64_t>& targets, const Sentences& sentences,
     std::size_t begin, std::size_t end) {
-  if (Status s = check_shape(kOperation, "targets", Extents<1>{targets.size()},
-                             "(sentences)", Extents<1>{sentences.ids.size()});
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_shape(kOperation, "targets", Extents<1>{targets.size()},
+                           "(sentences)", Extents<1>{sentences.ids.size()}));
   return std::span(targets).subspan(begin, end - begin);
 }
 
@@ -193,19 +174,13 @@ Result<Tensor<float, 2>> d_embeddings_of(
     const LabelProbe& probe, const Tensor<float, 2>& embeddings,
     std::span<const std::int64_t> targets) {
   const auto logits = probe.logits(embeddings.view());
-  if (!logits) {
-    return logits.error();
-  }
+  HEADWISE_TRY(logits);
   auto d_logits =
       Tensor<float, 3>::create_unset({1, logits->extent(0), logits->extent(1)});
-  if (!d_logits) {
-    return d_logits.error();
-  }
+  HEADWISE_TRY(d_logits);
   for (std::size_t n = 0; n < targets.size(); ++n) {
     const auto loss = loss_of(*logits, n, targets[n]);
-    if (!loss) {
-      return loss.error();
-    }
+    HEADWISE_TRY(loss);
     std::ranges::copy(loss->d_logits.elements(), &(*d_logits)(0, n, 0));
   }
   auto d = probe.linear().backward_input(std::as_const(*d_logits).view());
@@ -217,15 +192,11 @@ Result<std::vector<double>> classification_loss(
     const LabelProbe& probe, const Tensor<float, 2>& embeddings,
     std::span<const std::int64_t> targets) {
   const auto logits = probe.logits(embeddings.view());
-  if (!logits) {
-    return logits.error();
-  }
+  HEADWISE_TRY(logits);
   std::vector<double> losses;
   for (std::size_t n = 0; n < targets.size(); ++n) {
     const auto loss = loss_of(*logits, n, targets[n]);
-    if (!loss) {
-      return loss.error();
-    }
+    HEADWISE_TRY(loss);
     losses.push_back(loss->loss);
   }
   return losses;
@@ -252,9 +223,7 @@ Result<std::vector<double>> embedding_loss(const Sentences& sentences,
                                            HeadGateSpan gates) {
   Status made = ok();
   const auto ones = ones_like(gates, made);
-  if (!made) {
-    return made.error();
-  }
+  HEADWISE_TRY(made);
   const auto now = embeddings_of(sentences, begin, end, gates);
   const auto whole = embeddings_of(sentences, begin, end, ones);
   if (!now || !whole) {
@@ -286,9 +255,7 @@ GatedModel classification_losses(const SentenceEncoder& encoder,
                      std::size_t begin, std::size_t end,
                      HeadGateSpan gates) -> Result<std::vector<double>> {
     const auto of_batch = targets_of(targets, sentences, begin, end);
-    if (!of_batch) {
-      return of_batch.error();
-    }
+    HEADWISE_TRY(of_batch);
     const auto embeddings = embeddings_of(sentences, begin, end, gates);
     return embeddings ? classification_loss(probe, *embeddings, *of_batch)
                       : embeddings.error();
@@ -298,9 +265,7 @@ GatedModel classification_losses(const SentenceEncoder& encoder,
           std::size_t begin, std::size_t end,
           HeadGateSpan gates) -> Result<std::vector<Tensor<float, 2>>> {
     const auto of_batch = targets_of(targets, sentences, begin, end);
-    if (!of_batch) {
-      return of_batch.error();
-    }
+    HEADWISE_TRY(of_batch);
     return gate_gradients(
         sentences, begin, end, gates, [&](const Tensor<float, 2>& embeddings) {
           return d_embeddings_of(probe, embeddings, *of_batch);

@@ -24,9 +24,7 @@ const Executor& Executor::default_executor() {
 }
 
 Result<Executor> Executor::with_threads(std::size_t threads) try {
-  if (Status s = check_threads(threads); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_threads(threads));
   return Executor(std::make_shared<Threads>(Threads{threads}));
 } catch (...) {
   return caught_out_of_memory();

@@ -25,9 +25,7 @@ const Executor& Executor::default_executor() {
 }
 
 Result<Executor> Executor::with_threads(std::size_t threads) try {
-  if (Status s = check_threads(threads); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_threads(threads));
   auto state = std::make_shared<Threads>();
   state->callers_arena = false;
   // More than oneTBB has would only make it print a warning.

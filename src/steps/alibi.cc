@@ -26,10 +26,7 @@ double first_slope(std::size_t n) {
 }  // namespace
 
 Result<Tensor<float, 1>> alibi_slopes(std::size_t num_heads) try {
-  if (Status s = check_at_least_one("alibi_slopes", "num_heads", num_heads);
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_at_least_one("alibi_slopes", "num_heads", num_heads));
   auto slopes = Tensor<float, 1>::create({num_heads});
   if (!slopes) {
     return slopes;
@@ -60,11 +57,8 @@ Result<BoundAlibi> BoundAlibi::bind(TensorView<const float, 1> slopes,
   if (slopes.data() == nullptr) {
     return alibi;
   }
-  if (Status s = check_shape(operation, "alibi", slopes.extents(), "(Hq)",
-                             {{shape.Hq}});
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(
+      check_shape(operation, "alibi", slopes.extents(), "(Hq)", {{shape.Hq}}));
   constexpr float kSteepest = 1e19F;
   for (std::size_t h = 0; h < shape.Hq; ++h) {
     if (!(std::abs(slopes(h)) <= kSteepest)) {
@@ -84,11 +78,8 @@ Result<BoundAlibi> BoundAlibi::bind(TensorView<const float, 1> slopes,
 Status add_alibi(TensorView<const float, 4> scores, const BoundAlibi& alibi,
                  TensorView<float, 4> alibi_scores,
                  const Executor& executor) try {
-  if (Status s = check_in_place("add_alibi", "alibi_scores", alibi_scores,
-                                {{"scores", scores}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_in_place("add_alibi", "alibi_scores", alibi_scores,
+                              {{"scores", scores}}));
   if (Status s = check_overlap("add_alibi",
                                {{"alibi_scores", Footprint(alibi_scores)}},
                                {{"alibi", Footprint(alibi.slopes())}});

@@ -20,9 +20,7 @@ Result<BoundBias> BoundBias::bind(const Bias& bias, const AttentionShape& shape,
     return BoundBias();
   }
   NamedAxes axes = bias.axes();
-  if (Status s = axes.check(shape, operation, "bias"); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(axes.check(shape, operation, "bias"));
   return BoundBias(Bias(bias.data(), std::move(axes)));
 } catch (...) {
   return caught_out_of_memory();
@@ -42,11 +40,8 @@ Extents<4> BoundBias::extents() const {
 Status add_bias(TensorView<const float, 4> scores, const BoundBias& bias,
                 TensorView<float, 4> biased_scores,
                 const Executor& executor) try {
-  if (Status s = check_in_place("add_bias", "biased_scores", biased_scores,
-                                {{"scores", scores}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_in_place("add_bias", "biased_scores", biased_scores,
+                              {{"scores", scores}}));
   if (Status s = check_overlap(
           "add_bias", {{"biased_scores", Footprint(biased_scores)}},
           {{"bias", Footprint(TensorView<const float, 4>(

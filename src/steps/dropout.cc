@@ -15,11 +15,8 @@ namespace {
 Status check_sequence_ids(TensorView<const std::int64_t, 1> ids,
                           const AttentionShape& shape,
                           std::string_view operation) {
-  if (Status s = check_shape(operation, "dropout.sequence_ids", ids.extents(),
-                             "(B)", {{shape.B}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_shape(operation, "dropout.sequence_ids", ids.extents(),
+                           "(B)", {{shape.B}}));
   for (std::size_t b = 0; b < shape.B; ++b) {
     if (ids(b) < 0 || ids(b) >= (std::int64_t{1} << 32)) {
       return value_error(
@@ -57,18 +54,12 @@ Result<BoundDropout> BoundDropout::bind(const Dropout& dropout,
                        "a number from 0 to 1");
   }
   if (dropout.sequence_ids.data() != nullptr) {
-    if (Status s = check_sequence_ids(dropout.sequence_ids, shape, operation);
-        !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_sequence_ids(dropout.sequence_ids, shape, operation));
   }
   if (dropout.keep_mask.data() != nullptr) {
-    if (Status s = check_shape(operation, "dropout.keep_mask",
-                               dropout.keep_mask.extents(), "(B, Hq, Lq, Lkv)",
-                               {{shape.B, shape.Hq, shape.Lq, shape.Lkv}});
-        !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_shape(operation, "dropout.keep_mask",
+                             dropout.keep_mask.extents(), "(B, Hq, Lq, Lkv)",
+                             {{shape.B, shape.Hq, shape.Lq, shape.Lkv}}));
   }
   return BoundDropout(dropout, shape, query_start);
 } catch (...) {
@@ -149,11 +140,8 @@ Result<Tensor<bool, 4>> BoundDropout::materialize() const try {
 Status apply_dropout(TensorView<const float, 4> attn_weights,
                      const BoundDropout& dropout,
                      TensorView<float, 4> dropped) try {
-  if (Status s = check_in_place("apply_dropout", "dropped", dropped,
-                                {{"attn_weights", attn_weights}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_in_place("apply_dropout", "dropped", dropped,
+                              {{"attn_weights", attn_weights}}));
   const auto [B, Hq, Lq, Lkv] = attn_weights.extents();
   const auto factor = static_cast<float>(dropout.factor());
   for (std::size_t b = 0; attn_weights.size() != 0 && b < B; ++b) {

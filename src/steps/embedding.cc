@@ -18,10 +18,7 @@ namespace {
 constexpr std::uint32_t kEmbeddingStream = 0;
 
 Status check_sizes(std::size_t vocab_size, std::size_t embed_dim) {
-  if (Status s = check_at_least_one("embedding", "vocab_size", vocab_size);
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_at_least_one("embedding", "vocab_size", vocab_size));
   return check_at_least_one("embedding", "embed_dim", embed_dim);
 }
 
@@ -29,13 +26,9 @@ Status check_sizes(std::size_t vocab_size, std::size_t embed_dim) {
 
 Result<Embedding> Embedding::create(const EmbeddingConfig& config,
                                     Seed seed) try {
-  if (Status s = check_sizes(config.vocab_size, config.embed_dim); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_sizes(config.vocab_size, config.embed_dim));
   auto weight = Tensor<float, 2>::create({config.vocab_size, config.embed_dim});
-  if (!weight) {
-    return weight.error();
-  }
+  HEADWISE_TRY(weight);
   RandomStream(seed, kEmbeddingStream).fill_normal(weight->elements());
   return Embedding(*std::move(weight));
 } catch (...) {
@@ -43,9 +36,7 @@ Result<Embedding> Embedding::create(const EmbeddingConfig& config,
 }
 
 Result<Embedding> Embedding::from_weight(Tensor<float, 2> weight) try {
-  if (Status s = check_sizes(weight.extent(0), weight.extent(1)); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_sizes(weight.extent(0), weight.extent(1)));
   return Embedding(std::move(weight));
 } catch (...) {
   return caught_out_of_memory();
@@ -55,15 +46,11 @@ Result<Tensor<float, 3>> Embedding::forward(
     TensorView<const TokenId, 2> ids) const try {
   const auto [B, L] = ids.extents();
   auto embedded = Tensor<float, 3>::create({B, L, embed_dim()});
-  if (!embedded) {
-    return embedded.error();
-  }
+  HEADWISE_TRY(embedded);
   for (std::size_t b = 0; L != 0 && b < B; ++b) {
     for (std::size_t t = 0; t < L; ++t) {
       const TokenId id = ids(b, t);
-      if (Status s = check_token(id, b, t, vocab_size()); !s) {
-        return s.error();
-      }
+      HEADWISE_TRY(check_token(id, b, t, vocab_size()));
       std::transform(&weight_(id, 0), &weight_(id, 0) + embed_dim(),
                      &(*embedded)(b, t, 0), one_nan);
     }
@@ -78,16 +65,11 @@ Result<Tensor<float, 2>> Embedding::backward(
     std::optional<TokenId> frozen,
     TensorView<const std::int64_t, 1> offsets) const try {
   const auto [B, L] = ids.extents();
-  if (Status s = check_shape("embedding", "d_embedded", d_embedded.extents(),
-                             "(B, L, embed_dim)", {{B, L, embed_dim()}});
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_shape("embedding", "d_embedded", d_embedded.extents(),
+                           "(B, L, embed_dim)", {{B, L, embed_dim()}}));
   for (std::size_t b = 0; L != 0 && b < B; ++b) {
     for (std::size_t t = 0; t < L; ++t) {
-      if (Status s = check_token(ids(b, t), b, t, vocab_size()); !s) {
-        return s.error();
-      }
+      HEADWISE_TRY(check_token(ids(b, t), b, t, vocab_size()));
     }
   }
   if (frozen &&

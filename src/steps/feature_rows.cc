@@ -9,11 +9,8 @@ namespace headwise::inline HEADWISE_ABI {
 Status check_feature_rows(std::string_view operation, std::string_view name,
                           const TensorView<const float, 2>& rows,
                           const Extents<2>& expected) {
-  if (Status s =
-          check_shape(operation, name, rows.extents(), "(N, E)", expected);
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(
+      check_shape(operation, name, rows.extents(), "(N, E)", expected));
   if (rows.extent(1) > 1 && rows.stride(1) != 1) {
     return value_error(operation,
                        "the stride of " + std::string(name) + "'s axis E",

@@ -10,18 +10,10 @@ namespace headwise::inline HEADWISE_ABI {
 
 Status gelu(TensorView<const float, 2> x, TensorView<float, 2> y,
             const Executor& executor) try {
-  if (Status s = check_feature_rows("gelu", "x", x, x.extents()); !s) {
-    return s;
-  }
-  if (Status s = check_feature_rows("gelu", "y", y, x.extents()); !s) {
-    return s;
-  }
-  if (Status s = check_in_place("gelu", "y", y, {{"x", x}}); !s) {
-    return s;
-  }
-  if (Status s = check_target(); !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_feature_rows("gelu", "x", x, x.extents()));
+  HEADWISE_TRY(check_feature_rows("gelu", "y", y, x.extents()));
+  HEADWISE_TRY(check_in_place("gelu", "y", y, {{"x", x}}));
+  HEADWISE_TRY(check_target());
   const kernels::Gelu& kernel = kernels::gelu();
   for_each_feature_row(executor, x.extents(), [&](std::size_t n) {
     kernel.elements(&x(n, 0), x.extent(1), &y(n, 0));
@@ -34,25 +26,12 @@ Status gelu(TensorView<const float, 2> x, TensorView<float, 2> y,
 Status gelu_backward(TensorView<const float, 2> x,
                      TensorView<const float, 2> d_y, TensorView<float, 2> d_x,
                      const Executor& executor) try {
-  if (Status s = check_feature_rows("gelu_backward", "x", x, x.extents()); !s) {
-    return s;
-  }
-  if (Status s = check_feature_rows("gelu_backward", "d_y", d_y, x.extents());
-      !s) {
-    return s;
-  }
-  if (Status s = check_feature_rows("gelu_backward", "d_x", d_x, x.extents());
-      !s) {
-    return s;
-  }
-  if (Status s =
-          check_in_place("gelu_backward", "d_x", d_x, {{"x", x}, {"d_y", d_y}});
-      !s) {
-    return s;
-  }
-  if (Status s = check_target(); !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_feature_rows("gelu_backward", "x", x, x.extents()));
+  HEADWISE_TRY(check_feature_rows("gelu_backward", "d_y", d_y, x.extents()));
+  HEADWISE_TRY(check_feature_rows("gelu_backward", "d_x", d_x, x.extents()));
+  HEADWISE_TRY(
+      check_in_place("gelu_backward", "d_x", d_x, {{"x", x}, {"d_y", d_y}}));
+  HEADWISE_TRY(check_target());
   const kernels::Gelu& kernel = kernels::gelu();
   for_each_feature_row(executor, x.extents(), [&](std::size_t n) {
     kernel.gradient(&x(n, 0), &d_y(n, 0), x.extent(1), &d_x(n, 0));

@@ -94,11 +94,8 @@ std::vector<SequenceBlock> blocks_of(
 Status check_head_gates(std::string_view operation,
                         TensorView<const float, 1> gates,
                         std::size_t heads) try {
-  if (Status s = check_shape(operation, "head_gates", gates.extents(), "(H)",
-                             {{heads}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(
+      check_shape(operation, "head_gates", gates.extents(), "(H)", {{heads}}));
   for (std::size_t h = 0; h < heads; ++h) {
     if (!std::isfinite(gates(h))) {
       return value_error(operation, "head_gates(" + std::to_string(h) + ")",
@@ -113,19 +110,11 @@ Status check_head_gates(std::string_view operation,
 Status gate_heads(TensorView<const float, 4> context,
                   TensorView<const float, 1> gates, TensorView<float, 4> gated,
                   const Executor& executor) try {
-  if (Status s = check_head_gates("gate_heads", gates, context.extent(2)); !s) {
-    return s;
-  }
-  if (Status s = check_shape("gate_heads", "gated", gated.extents(),
-                             "(B, L, H, D)", context.extents());
-      !s) {
-    return s;
-  }
-  if (Status s =
-          check_in_place("gate_heads", "gated", gated, {{"context", context}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_head_gates("gate_heads", gates, context.extent(2)));
+  HEADWISE_TRY(check_shape("gate_heads", "gated", gated.extents(),
+                           "(B, L, H, D)", context.extents()));
+  HEADWISE_TRY(
+      check_in_place("gate_heads", "gated", gated, {{"context", context}}));
   multiply(context, gates, gated, executor);
   return ok();
 } catch (...) {
@@ -138,23 +127,15 @@ Result<Tensor<float, 2>> gate_heads_backward(
     TensorView<const std::int64_t, 1> offsets, const Executor& executor) try {
   constexpr std::string_view kOperation = "gate_heads_backward";
   const auto [B, L, H, D] = context.extents();
-  if (Status s = check_head_gates(kOperation, gates, H); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_head_gates(kOperation, gates, H));
   for (const auto& [name, extents] :
        {std::pair("d_gated", d_gated.extents()),
         std::pair("d_context", d_context.extents())}) {
-    if (Status s = check_shape(kOperation, name, extents, "(B, L, H, D)",
-                               context.extents());
-        !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_shape(kOperation, name, extents, "(B, L, H, D)",
+                             context.extents()));
   }
-  if (Status s = check_in_place(kOperation, "d_context", d_context,
-                                {{"d_gated", d_gated}});
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_in_place(kOperation, "d_context", d_context,
+                              {{"d_gated", d_gated}}));
   auto d_gates = Tensor<float, 2>::create(
       {offsets.data() == nullptr ? B : offsets.extent(0) - 1, H});
   if (!d_gates) {

@@ -11,11 +11,8 @@ Status HeadGroups::check(std::string_view operation) const try {
   if (!given()) {
     return ok();
   }
-  if (Status s = check_shape(operation, "kv_groups", offsets_.extents(),
-                             "(Hkv + 1)", {{Hkv_ + 1}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_shape(operation, "kv_groups", offsets_.extents(),
+                           "(Hkv + 1)", {{Hkv_ + 1}}));
   const auto wrong = [&](std::size_t n, const std::string& expected) {
     return value_error(operation, "kv_groups[" + std::to_string(n) + "]",
                        std::to_string(offsets_(n)), expected,

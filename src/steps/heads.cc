@@ -43,11 +43,8 @@ Result<TensorView<float, 4>> split_heads(TensorView<float, 3> x,
 
 Status average_heads(TensorView<const float, 4> attn_weights,
                      TensorView<float, 4> mean) try {
-  if (Status s = check_overlap("average_heads", {{"mean", Footprint(mean)}},
-                               {{"attn_weights", Footprint(attn_weights)}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_overlap("average_heads", {{"mean", Footprint(mean)}},
+                             {{"attn_weights", Footprint(attn_weights)}}));
   const auto [B, H, Lq, Lkv] = attn_weights.extents();
   for (std::size_t b = 0; mean.size() != 0 && b < B; ++b) {
     for (std::size_t i = 0; i < Lq; ++i) {

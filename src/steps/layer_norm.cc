@@ -19,21 +19,12 @@ Status normalize_rows(std::string_view operation,
                       const LayerNormParams& params,
                       const TensorView<float, 2>& y, const Executor& executor) {
   const auto terms = layer_norm_terms(operation, params, x.extent(1));
-  if (!terms) {
-    return terms.error();
-  }
-  if (Status s = check_feature_rows(operation, "y", y, x.extents()); !s) {
-    return s;
-  }
-  if (Status s = check_in_place(
-          operation, "y", y,
-          {{"x", x}, {"residual", residual == nullptr ? x : *residual}});
-      !s) {
-    return s;
-  }
-  if (Status s = check_target(); !s) {
-    return s;
-  }
+  HEADWISE_TRY(terms);
+  HEADWISE_TRY(check_feature_rows(operation, "y", y, x.extents()));
+  HEADWISE_TRY(check_in_place(
+      operation, "y", y,
+      {{"x", x}, {"residual", residual == nullptr ? x : *residual}}));
+  HEADWISE_TRY(check_target());
   const kernels::LayerNorm& kernel = kernels::layer_norm();
   for_each_feature_row(executor, x.extents(), [&](std::size_t n) {
     kernel.row(*terms, &x(n, 0),
@@ -46,9 +37,7 @@ Status normalize_rows(std::string_view operation,
 
 Status layer_norm(TensorView<const float, 2> x, const LayerNormParams& params,
                   TensorView<float, 2> y, const Executor& executor) try {
-  if (Status s = check_feature_rows("layer_norm", "x", x, x.extents()); !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_feature_rows("layer_norm", "x", x, x.extents()));
   return normalize_rows("layer_norm", x, nullptr, params, y, executor);
 } catch (...) {
   return caught_out_of_memory();
@@ -58,15 +47,9 @@ Status add_layer_norm(TensorView<const float, 2> x,
                       TensorView<const float, 2> residual,
                       const LayerNormParams& params, TensorView<float, 2> y,
                       const Executor& executor) try {
-  if (Status s = check_feature_rows("add_layer_norm", "x", x, x.extents());
-      !s) {
-    return s;
-  }
-  if (Status s = check_feature_rows("add_layer_norm", "residual", residual,
-                                    x.extents());
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_feature_rows("add_layer_norm", "x", x, x.extents()));
+  HEADWISE_TRY(
+      check_feature_rows("add_layer_norm", "residual", residual, x.extents()));
   return normalize_rows("add_layer_norm", x, &residual, params, y, executor);
 } catch (...) {
   return caught_out_of_memory();

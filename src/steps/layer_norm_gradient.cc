@@ -26,23 +26,12 @@ Status check_rows(const TensorView<const float, 2>& x,
                   const TensorView<const float, 2>& d_y,
                   const TensorView<float, 2>& d_x,
                   TensorView<const std::int64_t, 1> offsets) {
-  if (Status s = check_feature_rows(kOperation, "x", x, x.extents()); !s) {
-    return s;
-  }
-  if (Status s = check_feature_rows(kOperation, "d_y", d_y, x.extents()); !s) {
-    return s;
-  }
-  if (Status s = check_feature_rows(kOperation, "d_x", d_x, x.extents()); !s) {
-    return s;
-  }
-  if (Status s = check_in_place(kOperation, "d_x", d_x, {{"d_y", d_y}}); !s) {
-    return s;
-  }
-  if (Status s = check_overlap(kOperation, {{"d_x", Footprint(d_x)}},
-                               {{"x", Footprint(x)}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_feature_rows(kOperation, "x", x, x.extents()));
+  HEADWISE_TRY(check_feature_rows(kOperation, "d_y", d_y, x.extents()));
+  HEADWISE_TRY(check_feature_rows(kOperation, "d_x", d_x, x.extents()));
+  HEADWISE_TRY(check_in_place(kOperation, "d_x", d_x, {{"d_y", d_y}}));
+  HEADWISE_TRY(check_overlap(kOperation, {{"d_x", Footprint(d_x)}},
+                             {{"x", Footprint(x)}}));
   const std::size_t N = x.extent(0);
   return offsets.data() == nullptr ? ok()
                                    : Offsets(offsets).check(N, N, kOperation);
@@ -114,24 +103,16 @@ Result<LayerNormGradients> layer_norm_backward(
     TensorView<const float, 2> x, const LayerNormParams& params,
     TensorView<const float, 2> d_y, TensorView<float, 2> d_x,
     TensorView<const std::int64_t, 1> offsets, const Executor& executor) try {
-  if (Status s = check_rows(x, d_y, d_x, offsets); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_rows(x, d_y, d_x, offsets));
   const auto [N, E] = x.extents();
   const auto terms = layer_norm_terms(kOperation, params, E);
-  if (!terms) {
-    return terms.error();
-  }
-  if (Status s = check_target(); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(terms);
+  HEADWISE_TRY(check_target());
   if (E == 0) {
     return LayerNormGradients{};
   }
   const auto blocks = list_blocks(N, offsets);
-  if (!blocks) {
-    return blocks.error();
-  }
+  HEADWISE_TRY(blocks);
   const std::size_t at_once = std::min(blocks->size(), kBlocksAtOnce);
   auto weight = ParameterSum::create(at_once, E);
   auto bias = ParameterSum::create(at_once, E);

@@ -9,16 +9,10 @@ namespace headwise::inline HEADWISE_ABI {
 Result<kernels::LayerNormTerms> layer_norm_terms(std::string_view operation,
                                                  const LayerNormParams& params,
                                                  std::size_t E) {
-  if (Status s = check_shape(operation, "weight", params.weight.extents(),
-                             "(E)", {{E}});
-      !s) {
-    return s.error();
-  }
-  if (Status s =
-          check_shape(operation, "bias", params.bias.extents(), "(E)", {{E}});
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(
+      check_shape(operation, "weight", params.weight.extents(), "(E)", {{E}}));
+  HEADWISE_TRY(
+      check_shape(operation, "bias", params.bias.extents(), "(E)", {{E}}));
   // A denormal number would be flushed to 0.
   if (!(params.eps >= std::numeric_limits<float>::min() &&
         params.eps <= std::numeric_limits<float>::max())) {

@@ -123,11 +123,8 @@ Status check(KeyLengths& rule, const Call& call) {
 }
 
 Status check(KeyStarts& rule, const Call& call) {
-  if (Status s = check_shape(call.operation, "key_starts",
-                             rule.starts.extents(), "(B)", {{call.shape.B}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_shape(call.operation, "key_starts", rule.starts.extents(),
+                           "(B)", {{call.shape.B}}));
   for (std::size_t b = 0; b < call.shape.B; ++b) {
     if (!counts_keys(rule.starts(b), call)) {
       return no_count_of_keys("key_starts", std::to_string(b), rule.starts(b),
@@ -149,12 +146,9 @@ Status check_ids(TensorView<const std::int64_t, 2> ids, bool shared,
                  std::size_t count, const Call& call) {
   const std::string axes = (shared ? "(" : "(B, ") + std::string(axis) + ")";
   const std::array<std::size_t, 2> expected = {call.shape.B, count};
-  if (Status s = check_shape(call.operation, argument,
-                             std::span(ids.extents()).subspan(shared ? 1 : 0),
-                             axes, std::span(expected).subspan(shared ? 1 : 0));
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_shape(call.operation, argument,
+                           std::span(ids.extents()).subspan(shared ? 1 : 0),
+                           axes, std::span(expected).subspan(shared ? 1 : 0)));
   for (std::size_t b = 0; count != 0 && b < ids.extent(0); ++b) {
     for (std::size_t l = 1; l < count; ++l) {
       if (ids(b, l) < ids(b, l - 1)) {
@@ -171,11 +165,8 @@ Status check_ids(TensorView<const std::int64_t, 2> ids, bool shared,
 }
 
 Status check(Documents& rule, const Call& call) {
-  if (Status s = check_ids(rule.query_ids, rule.shared, "documents.query_ids",
-                           "Lq", call.shape.Lq, call);
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_ids(rule.query_ids, rule.shared, "documents.query_ids",
+                         "Lq", call.shape.Lq, call));
   return check_ids(rule.key_ids, rule.shared, "documents.key_ids", "Lkv",
                    call.shape.Lkv, call);
 }
@@ -278,9 +269,7 @@ Result<BoundMask> BoundMask::bind(const Mask& mask, const AttentionShape& shape,
           return check(r, Call{operation, shape});
         },
         rule);
-    if (!s) {
-      return s.error();
-    }
+    HEADWISE_TRY(s);
     bound = std::move(bound) & Mask(std::move(rule));
   }
   return BoundMask(std::move(bound), shape, query_start, bias);
@@ -343,11 +332,8 @@ Result<Tensor<bool, 4>> BoundMask::materialize(std::size_t part) const try {
 
 Status apply_mask(TensorView<const float, 4> scores, const BoundMask& mask,
                   TensorView<float, 4> masked_scores) try {
-  if (Status s = check_in_place("apply_mask", "masked_scores", masked_scores,
-                                {{"scores", scores}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_in_place("apply_mask", "masked_scores", masked_scores,
+                              {{"scores", scores}}));
   const auto [B, Hq, Lq, Lkv] = scores.extents();
   for (std::size_t b = 0; scores.size() != 0 && b < B; ++b) {
     for (std::size_t h = 0; h < Hq; ++h) {

@@ -45,16 +45,10 @@ Status Offsets::check(std::size_t queries, std::size_t keys,
                        "B + 1 numbers, the first 0", ErrorCode::shape_mismatch);
   }
   const bool same = query.data() == key.data();
-  if (Status s = check_shape(operation, same ? "offsets" : "offsets.key",
-                             key.extents(), "(B + 1)", {{query.extent(0)}});
-      !s) {
-    return s;
-  }
-  if (Status s = check_one(query, queries, same ? "offsets" : "offsets.query",
-                           operation);
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_shape(operation, same ? "offsets" : "offsets.key",
+                           key.extents(), "(B + 1)", {{query.extent(0)}}));
+  HEADWISE_TRY(
+      check_one(query, queries, same ? "offsets" : "offsets.query", operation));
   return check_one(key, keys, same ? "offsets" : "offsets.key", operation);
 } catch (...) {
   return caught_out_of_memory();

@@ -16,16 +16,9 @@ namespace headwise::inline HEADWISE_ABI {
 
 Result<Linear> Linear::create(const LinearConfig& config,
                               const RandomStream& random) try {
-  if (Status s =
-          check_at_least_one("linear", "in_features", config.in_features);
-      !s) {
-    return s.error();
-  }
-  if (Status s =
-          check_at_least_one("linear", "out_features", config.out_features);
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_at_least_one("linear", "in_features", config.in_features));
+  HEADWISE_TRY(
+      check_at_least_one("linear", "out_features", config.out_features));
   auto weight =
       Tensor<float, 2>::create({config.out_features, config.in_features});
   auto bias = Tensor<float, 1>::create({config.bias ? config.out_features : 0});
@@ -47,11 +40,8 @@ Result<Linear> Linear::from_params(Tensor<float, 2> weight,
                        "in_features or out_features of at least 1");
   }
   if (bias.size() != 0) {
-    if (Status s = check_shape("linear", "bias", bias.extents(),
-                               "(out_features)", {{weight.extent(0)}});
-        !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_shape("linear", "bias", bias.extents(), "(out_features)",
+                             {{weight.extent(0)}}));
   }
   return pack(std::move(weight), std::move(bias));
 } catch (...) {
@@ -64,9 +54,7 @@ Result<Linear> Linear::pack(Tensor<float, 2> weight, Tensor<float, 1> bias) {
       std::array{kernels::count_strips(out), 1 + in, kernels::kStripFeatures});
   auto packed =
       Tensor<float, 1>::create_unset({size.value_or(~std::size_t{0})});
-  if (!packed) {
-    return packed.error();
-  }
+  HEADWISE_TRY(packed);
   kernels::pack_strips(weight.data(), bias.size() == 0 ? nullptr : bias.data(),
                        in, out, packed->data());
   return Linear(std::move(weight), std::move(bias), *std::move(packed));
@@ -114,22 +102,14 @@ Status Linear::forward_into(TensorView<const float, 3> x,
     return shape_error("linear", name, x.extents(), "(B, L, in_features)",
                        {{B, L, in_features()}});
   }
-  if (Status s = check_shape("linear", "y", y.extents(), "(B, L, out_features)",
-                             {{B, L, out_features()}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_shape("linear", "y", y.extents(), "(B, L, out_features)",
+                           {{B, L, out_features()}}));
   if (y.stride(2) != 1) {
     return value_error("linear", "y", "strided", "features side by side");
   }
-  if (Status s = check_overlap("linear", {{"y", Footprint(y)}},
-                               {{name, Footprint(x)}});
-      !s) {
-    return s;
-  }
-  if (Status s = check_target(); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(
+      check_overlap("linear", {{"y", Footprint(y)}}, {{name, Footprint(x)}}));
+  HEADWISE_TRY(check_target());
   project(x, std::array{Projection{this, y}}, {}, executor);
   return ok();
 } catch (...) {
@@ -141,13 +121,9 @@ Result<Tensor<float, 3>> Linear::forward(TensorView<const float, 3> x,
                                          const Executor& executor) const try {
   const auto [B, L, features] = x.extents();
   auto y = Tensor<float, 3>::create_unset({B, L, out_features()});
-  if (!y) {
-    return y.error();
-  }
+  HEADWISE_TRY(y);
   prefer_large_pages(y->data(), y->size() * sizeof(float));
-  if (Status s = forward_into(x, y->view(), name, executor); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(forward_into(x, y->view(), name, executor));
   return y;
 } catch (...) {
   return caught_out_of_memory();

@@ -173,22 +173,16 @@ Result<Tensor<float, 3>> Linear::backward_input(TensorView<const float, 3> d_y,
     return shape_error("linear", name, d_y.extents(), "(B, L, out_features)",
                        {{B, L, out_features()}});
   }
-  if (Status s = check_given(); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_given());
   auto turned = Tensor<float, 2>::create_unset({in_features(), out_features()});
-  if (!turned) {
-    return turned.error();
-  }
+  HEADWISE_TRY(turned);
   for (std::size_t o = 0; o < out_features(); ++o) {
     for (std::size_t i = 0; i < in_features(); ++i) {
       (*turned)(i, o) = weight_(o, i);
     }
   }
   const auto backwards = from_params(*std::move(turned));
-  if (!backwards) {
-    return backwards.error();
-  }
+  HEADWISE_TRY(backwards);
   return backwards->forward(d_y, name, executor);
 } catch (...) {
   return caught_out_of_memory();
@@ -199,21 +193,14 @@ Result<LinearGradients> Linear::backward_params(
     TensorView<const std::int64_t, 1> offsets, const Executor& executor) const
     try {
   const auto [B, L, features] = x.extents();
-  if (Status s = check_given(); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_given());
   if (features != in_features()) {
     return shape_error("linear", "x", x.extents(), "(B, L, in_features)",
                        {{B, L, in_features()}});
   }
-  if (Status s = check_shape("linear", "d_y", d_y.extents(),
-                             "(B, L, out_features)", {{B, L, out_features()}});
-      !s) {
-    return s.error();
-  }
-  if (Status s = check_target(); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_shape("linear", "d_y", d_y.extents(),
+                           "(B, L, out_features)", {{B, L, out_features()}}));
+  HEADWISE_TRY(check_target());
   auto weight = WeightGradient::create(x, d_y, executor);
   auto bias = Tensor<float, 1>::create({has_bias() ? out_features() : 0});
   if (!weight || !bias) {

@@ -28,15 +28,10 @@ Status QueryStart::check(const AttentionShape& shape) const try {
   if (kind_ == Kind::bottom_right) {
     return ok();
   }
-  if (Status s = check_shape("attention", "query_start", starts_.extents(),
-                             "(B)", {{shape.B}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_shape("attention", "query_start", starts_.extents(), "(B)",
+                           {{shape.B}}));
   for (std::size_t b = 0; b < shape.B; ++b) {
-    if (Status s = check_number(starts_(b)); !s) {
-      return s;
-    }
+    HEADWISE_TRY(check_number(starts_(b)));
   }
   return ok();
 } catch (...) {

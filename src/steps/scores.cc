@@ -66,12 +66,8 @@ Status additive_scores(TensorView<const float, 4> query,
                        TensorView<const float, 2> score_weight,
                        TensorView<float, 4> scores,
                        const Executor& executor) try {
-  if (Status s =
-          check_overlap("additive_scores", {{"scores", Footprint(scores)}},
-                        {{"score_weight", Footprint(score_weight)}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_overlap("additive_scores", {{"scores", Footprint(scores)}},
+                             {{"score_weight", Footprint(score_weight)}}));
   return sums_of("additive_scores", query, key, 1, scores, executor,
                  [&](std::size_t h, std::size_t d, float q, float k) {
                    return score_weight(h, d) * std::tanh(q + k);

@@ -27,13 +27,10 @@ float empty_weight(EmptyRow empty_rows, std::size_t keys) {
 Status softmax(TensorView<const float, 4> masked_scores, EmptyRow empty_rows,
                TensorView<float, 4> attn_weights, TensorView<float, 3> lse,
                const Executor& executor) try {
-  if (Status s = check_overlap(
-          "softmax",
-          {{"attn_weights", Footprint(attn_weights)}, {"lse", Footprint(lse)}},
-          {{"masked_scores", Footprint(masked_scores)}});
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_overlap(
+      "softmax",
+      {{"attn_weights", Footprint(attn_weights)}, {"lse", Footprint(lse)}},
+      {{"masked_scores", Footprint(masked_scores)}}));
   const auto [B, Hq, Lq, Lkv] = masked_scores.extents();
   for_each_row(executor, {B, Hq, Lq},
                [&, keys = Lkv](std::size_t b, std::size_t h, std::size_t i) {

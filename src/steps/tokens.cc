@@ -35,9 +35,7 @@ Status check_token(TokenId id, std::size_t b, std::size_t t,
 Status check_tokens(const RaggedTokens& tokens, std::size_t vocab_size) try {
   for (std::size_t b = 0; b < tokens.size(); ++b) {
     for (std::size_t t = 0; t < tokens[b].size(); ++t) {
-      if (Status s = check_token(tokens[b][t], b, t, vocab_size); !s) {
-        return s;
-      }
+      HEADWISE_TRY(check_token(tokens[b][t], b, t, vocab_size));
     }
   }
   return ok();

@@ -35,7 +35,7 @@ void put_array(const std::string& path, const std::vector<std::size_t>& shape,
   }
   const Status s =
       write_npy(path, AnyView(data.get(), DTypeOf<T>::value, shape, strides));
-  ASSERT_TRUE(s) << s.error().message;
+  ASSERT_TRUE(s) << s.error().message();
 }
 
 inline void put_text(const std::string& path, std::string_view text) {
@@ -44,7 +44,7 @@ inline void put_text(const std::string& path, std::string_view text) {
 
 inline ExplainedJob job_of(const ExplainFlags& flags) {
   const auto job = run_job(flags, {});
-  EXPECT_TRUE(job) << job.error().message;
+  EXPECT_TRUE(job) << job.error().message();
   return job ? *job : ExplainedJob{};
 }
 

@@ -129,10 +129,10 @@ TEST(ReadTextTest, ATextBeyondTheLimitIsAnError) {
   EXPECT_EQ(read_text("--data", folder / "text", 8).value(), "12345678");
   const auto longer = read_text("--data", folder / "text", 7);
   ASSERT_FALSE(longer);
-  EXPECT_EQ(longer.error().code, ErrorCode::bad_data);
-  EXPECT_EQ(longer.error().message, "--data: " + folder / "text" +
-                                        " is longer than 7 bytes, the most "
-                                        "that is read");
+  EXPECT_EQ(longer.error().code(), ErrorCode::bad_data);
+  EXPECT_EQ(longer.error().message(), "--data: " + folder / "text" +
+                                          " is longer than 7 bytes, the most "
+                                          "that is read");
 }
 
 }  // namespace

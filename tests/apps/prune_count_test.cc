@@ -10,7 +10,7 @@ namespace {
 
 std::string error_of(const PruneFlags& flags, std::size_t total) {
   const auto count = count_to_remove(flags, total);
-  return count ? "none" : count.error().message;
+  return count ? "none" : count.error().message();
 }
 
 TEST(PruneCountTest, HeadsAreKeptRemovedOrAShareOfThem) {
@@ -83,7 +83,7 @@ TEST(PruneCountTest, AnErrorOfMeasuringIsGivenOn) {
   const auto found = most_within(0.01, 3, [](std::size_t) -> Result<double> {
     return Error{ErrorCode::io_error, "gone"};
   });
-  EXPECT_EQ(found.error().message, "gone");
+  EXPECT_EQ(found.error().message(), "gone");
 }
 
 }  // namespace

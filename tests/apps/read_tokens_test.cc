@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 RaggedTokens tokens_of(std::string_view text) {
   const auto tokens = parse_tokens(text, "t");
-  EXPECT_TRUE(tokens) << tokens.error().message;
+  EXPECT_TRUE(tokens) << tokens.error().message();
   return tokens ? *tokens : RaggedTokens{};
 }
 
@@ -23,8 +23,8 @@ std::string message_of(std::string_view text) {
   if (tokens) {
     return "no error";
   }
-  EXPECT_EQ(tokens.error().code, ErrorCode::bad_data);
-  return tokens.error().message;
+  EXPECT_EQ(tokens.error().code(), ErrorCode::bad_data);
+  return tokens.error().message();
 }
 
 const RaggedTokens kTwo = {{62, 13}, {60}};
@@ -130,13 +130,13 @@ TEST(ParseTokensTest, AMillionSequencesAreReadAndNotOneMore) {
 TEST(ReadTokensTest, NamesAFileThatCannotBeRead) {
   const auto missing = read_tokens("/nonexistent/tokens");
   ASSERT_FALSE(missing);
-  EXPECT_EQ(missing.error().code, ErrorCode::io_error);
+  EXPECT_EQ(missing.error().code(), ErrorCode::io_error);
   EXPECT_EQ(
-      missing.error().message,
+      missing.error().message(),
       "tokens: cannot read /nonexistent/tokens: No such file or directory");
   const auto folder = read_tokens("/");
   ASSERT_FALSE(folder);
-  EXPECT_EQ(folder.error().message, "tokens: cannot read /: Is a directory");
+  EXPECT_EQ(folder.error().message(), "tokens: cannot read /: Is a directory");
 }
 
 }  // namespace

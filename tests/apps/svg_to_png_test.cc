@@ -80,24 +80,25 @@ TEST(SvgToPngTest, WhatIsNoSvgIsAnError) {
         std::string(100, '\0')}) {
     const auto png = svg_to_png(text, 1);
     ASSERT_FALSE(png) << testing::PrintToString(text);
-    EXPECT_EQ(png.error().code, ErrorCode::bad_data);
-    EXPECT_THAT(png.error().message, StartsWith("svg_to_png: "));
+    EXPECT_EQ(png.error().code(), ErrorCode::bad_data);
+    EXPECT_THAT(png.error().message(), StartsWith("svg_to_png: "));
   }
-  EXPECT_EQ(svg_to_png(empty_svg("100%", "100%"), 1).error().message,
+  EXPECT_EQ(svg_to_png(empty_svg("100%", "100%"), 1).error().message(),
             "svg_to_png: the picture has no width and height in pixels");
 }
 
 TEST(SvgToPngTest, LargerThanCairoDrawsIsAnError) {
   EXPECT_TRUE(svg_to_png(empty_svg("32767", "1"), 1));
   const Error wide = svg_to_png(empty_svg("20000", "10"), 2).error();
-  EXPECT_EQ(wide.code, ErrorCode::out_of_range);
-  EXPECT_EQ(wide.message,
+  EXPECT_EQ(wide.code(), ErrorCode::out_of_range);
+  EXPECT_EQ(wide.message(),
             "svg_to_png: the picture has 40000 x 20 pixels, expected at most "
             "32767 a side");
   const Error large = svg_to_png(empty_svg("20000", "20000"), 1).error();
-  EXPECT_EQ(large.code, ErrorCode::out_of_range);
-  EXPECT_THAT(large.message, EndsWith("expected at most 268435456 in all"));
-  EXPECT_EQ(svg_to_png(kHalfRed, 1e300).error().code, ErrorCode::out_of_range);
+  EXPECT_EQ(large.code(), ErrorCode::out_of_range);
+  EXPECT_THAT(large.message(), EndsWith("expected at most 268435456 in all"));
+  EXPECT_EQ(svg_to_png(kHalfRed, 1e300).error().code(),
+            ErrorCode::out_of_range);
 }
 
 TEST(SvgToPngTest, ZoomIsANumberAboveZero) {
@@ -105,9 +106,9 @@ TEST(SvgToPngTest, ZoomIsANumberAboveZero) {
                             std::numeric_limits<double>::quiet_NaN()}) {
     const auto png = svg_to_png(kHalfRed, zoom);
     ASSERT_FALSE(png);
-    EXPECT_EQ(png.error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(png.error().code(), ErrorCode::invalid_argument);
   }
-  EXPECT_EQ(svg_to_png(kHalfRed, 0).error().message,
+  EXPECT_EQ(svg_to_png(kHalfRed, 0).error().message(),
             "svg_to_png: zoom is 0, expected a number above 0");
 }
 

@@ -37,7 +37,7 @@ void take_steps(TrainRun& run, int count, std::size_t threads = 2) {
   const Executor executor = Executor::with_threads(threads).value();
   for (int n = 0; n < count; ++n) {
     const Status s = run.step(executor);
-    ASSERT_TRUE(s) << s.error().message;
+    ASSERT_TRUE(s) << s.error().message();
   }
 }
 
@@ -202,7 +202,7 @@ TEST(TrainRunTest, ResumedItHasTheBitsOfOneThatNeverStopped) {
     ASSERT_TRUE(first.write_checkpoint_to(path));
     auto second =
         TrainRun::resume(settings, read_checkpoint(path).value(), path);
-    ASSERT_TRUE(second) << second.error().message;
+    ASSERT_TRUE(second) << second.error().message();
     EXPECT_EQ(second->steps(), 3u);
     take_steps(*second, 5);
     EXPECT_EQ(bytes_of(*second), bytes_of(whole));
@@ -220,8 +220,8 @@ TEST(TrainRunTest, ACheckpointOfOtherSettingsIsAnError) {
   const auto error_with = [&](const TrainSettings& other) {
     const auto resumed = TrainRun::resume(other, checkpoint, path);
     EXPECT_FALSE(resumed);
-    EXPECT_EQ(resumed.error().code, ErrorCode::bad_data);
-    return resumed.error().message;
+    EXPECT_EQ(resumed.error().code(), ErrorCode::bad_data);
+    return resumed.error().message();
   };
   TrainSettings other = settings;
   other.task = find_train_task("reverse");
@@ -258,7 +258,7 @@ TEST(TrainRunTest, ALossThatIsNotFiniteStopsItWithTheStepAndTheFirst) {
     s = run.step(executor);
   }
   ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().message,
+  EXPECT_EQ(s.error().message(),
             "train: step 2: the loss is nan, and the first that was not finite "
             "was the output");
   EXPECT_EQ(run.steps(), 1u);
@@ -267,7 +267,7 @@ TEST(TrainRunTest, ALossThatIsNotFiniteStopsItWithTheStepAndTheFirst) {
   auto overflowing = TrainRun::create(settings).value();
   s = overflowing.step(executor);
   ASSERT_FALSE(s);
-  EXPECT_THAT(s.error().message,
+  EXPECT_THAT(s.error().message(),
               StartsWith("train: step 1: embedding.weight was the first that "
                          "was not finite: "));
 }

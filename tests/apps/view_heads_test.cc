@@ -63,13 +63,13 @@ TEST(ViewHeadsTest, AHeadIsAskedForByTheNumberThatItHadBefore) {
   for (std::size_t j = 0; j < 3; ++j) {
     EXPECT_EQ(drawn.heads[7].map(0, j), largest[j]);
   }
-  EXPECT_EQ(compute_heads(heads, 0, HeadName{2, 2}).error().message,
+  EXPECT_EQ(compute_heads(heads, 0, HeadName{2, 2}).error().message(),
             "--head is 2.2, which was pruned; of that layer 1, 3 stay");
-  EXPECT_EQ(compute_heads(heads, 0, HeadName{0, 1}).error().message,
+  EXPECT_EQ(compute_heads(heads, 0, HeadName{0, 1}).error().message(),
             "--head is 0.1, which was pruned; no head of that layer is left");
-  EXPECT_EQ(compute_heads(heads, 0, HeadName{0, 1}).error().code,
+  EXPECT_EQ(compute_heads(heads, 0, HeadName{0, 1}).error().code(),
             ErrorCode::invalid_argument);
-  EXPECT_EQ(compute_heads(heads, 0, HeadName{2, 4}).error().message,
+  EXPECT_EQ(compute_heads(heads, 0, HeadName{2, 4}).error().message(),
             "--head is 2.4, expected a head of the layers that are shown");
 }
 

@@ -65,7 +65,7 @@ inline Outputs<float> attend(const Inputs<float>& in,
   auto out = outputs_for(in, options.attn_weights);
   const Status s = attention(in.query.view(), in.key.view(), in.value.view(),
                              out.views(), options);
-  EXPECT_TRUE(s) << s.error().message;
+  EXPECT_TRUE(s) << s.error().message();
   return out;
 }
 
@@ -75,7 +75,7 @@ Outputs<T> reference(const Inputs<T>& in,
   auto out = outputs_for(in, options.attn_weights);
   const Status s = reference_attention<T>(
       in.query.view(), in.key.view(), in.value.view(), out.views(), options);
-  EXPECT_TRUE(s) << s.error().message;
+  EXPECT_TRUE(s) << s.error().message();
   return out;
 }
 

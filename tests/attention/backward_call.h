@@ -80,7 +80,7 @@ inline Gradients<float> differentiate(const Inputs<float>& in,
   outputs.softmax_rows = rows.view();
   const Status forward = attention(in.query.view(), in.key.view(),
                                    in.value.view(), outputs, options);
-  EXPECT_TRUE(forward) << forward.error().message;
+  EXPECT_TRUE(forward) << forward.error().message();
   auto gradients = gradients_for(in, options);
   const Status s = attention_backward(
       {in.query.view(), in.key.view(), in.value.view(), view_of(out.output),
@@ -88,7 +88,7 @@ inline Gradients<float> differentiate(const Inputs<float>& in,
        upstream.d_attn_weights.size() == 0 ? TensorView<const float, 4>()
                                            : upstream.d_attn_weights.view()},
       gradients.views(), options);
-  EXPECT_TRUE(s) << s.error().message;
+  EXPECT_TRUE(s) << s.error().message();
   return gradients;
 }
 
@@ -105,7 +105,7 @@ Gradients<T> reference_gradients(const Inputs<T>& in,
        upstream.d_attn_weights.size() == 0 ? TensorView<const T, 4>()
                                            : upstream.d_attn_weights.view()},
       gradients.views(), options);
-  EXPECT_TRUE(s) << s.error().message;
+  EXPECT_TRUE(s) << s.error().message();
   return gradients;
 }
 

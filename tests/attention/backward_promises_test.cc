@@ -422,7 +422,7 @@ TEST(BackwardErrorTest, NamesWhatDoesNotFitAndNothingIsWritten) {
                            const AttentionOptions& options = {}) {
     const Status s = attention_backward(inputs, gradients, options);
     EXPECT_THAT(d_query.elements(), Each(42.0f));
-    return s ? "no error" : s.error().message;
+    return s ? "no error" : s.error().message();
   };
   const AttentionGradients query_only = {.query = d_query.view()};
   BackwardInputs bad = good;
@@ -464,7 +464,7 @@ TEST(BackwardErrorTest, NamesAGradientOfScoreWeightThatDoesNotFit) {
                             d_output.view(), rows.view(), d_output.view()},
                            {.score_weight = wanted}, options);
     EXPECT_THAT(gradient.elements(), Each(42.0f));
-    return s ? "no error" : s.error().message;
+    return s ? "no error" : s.error().message();
   };
   EXPECT_EQ(message(gradient.view(), {}),
             "attention_backward: the gradient of score_weight is wanted, "

@@ -18,7 +18,7 @@ constexpr AttentionShape kShape = {
 std::string refusal(DType dtype, const AttentionOptions& options,
                     const AttentionShape& shape = kShape) {
   const auto plan = DeviceAttentionPlan::create(shape, dtype, options);
-  return plan ? "accepted" : plan.error().message;
+  return plan ? "accepted" : plan.error().message();
 }
 
 TEST(DeviceTest, NamesWhatItCannotTake) {
@@ -55,8 +55,8 @@ TEST(DeviceTest, SaysThatItWasBuiltWithoutCuda) {
   const auto plan = DeviceAttentionPlan::create(kShape, DType::bfloat16,
                                                 {.device = Device::cuda()});
   ASSERT_FALSE(plan);
-  EXPECT_EQ(plan.error().code, ErrorCode::unsupported);
-  EXPECT_EQ(plan.error().message,
+  EXPECT_EQ(plan.error().code(), ErrorCode::unsupported);
+  EXPECT_EQ(plan.error().message(),
             "attention: device is cuda, but headwise was built without it, "
             "expected a build with -DHEADWISE_CUDA=ON");
 }
@@ -64,7 +64,7 @@ TEST(DeviceTest, SaysThatItWasBuiltWithoutCuda) {
 TEST(DeviceTest, HasNoMemoryWithoutCuda) {
   const auto buffer = DeviceBuffer::create(16, Device::cuda());
   ASSERT_FALSE(buffer);
-  EXPECT_EQ(buffer.error().message,
+  EXPECT_EQ(buffer.error().message(),
             "device is cuda, but headwise was built without it, expected a "
             "build with -DHEADWISE_CUDA=ON");
   EXPECT_FALSE(wait_for(Device::cuda()));
@@ -78,7 +78,7 @@ TEST(DeviceTest, TheCpuRefusesADeviceThatIsNotItsOwn) {
   const Status s = attention(TensorView<const float, 4>(view), view, view, view,
                              {.device = Device::cuda()});
   ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().message,
+  EXPECT_EQ(s.error().message(),
             "attention: device is cuda, expected cpu for float32 tensors");
 }
 

@@ -254,8 +254,8 @@ TEST(AttentionErrorsTest, AttentionSaysWhatIsWrongAndWritesNothing) {
         attention(call.in.query.view(), call.in.key.view(),
                   call.in.value.view(), call.out.views(), call.options);
     ASSERT_FALSE(s) << c.message;
-    EXPECT_EQ(s.error().message, c.message);
-    EXPECT_EQ(s.error().code, c.code) << c.message;
+    EXPECT_EQ(s.error().message(), c.message);
+    EXPECT_EQ(s.error().code(), c.code) << c.message;
     expect_nothing_written(call);
   }
 }
@@ -268,7 +268,7 @@ TEST(AttentionErrorsTest, TheReferenceSaysTheSame) {
         call.in.query.view(), call.in.key.view(), call.in.value.view(),
         call.out.views(), call.options);
     ASSERT_FALSE(s) << c.message;
-    EXPECT_EQ(s.error().message, c.message);
+    EXPECT_EQ(s.error().message(), c.message);
     expect_nothing_written(call);
 
     const Inputs<double> wide = widened(call.in);
@@ -279,7 +279,7 @@ TEST(AttentionErrorsTest, TheReferenceSaysTheSame) {
         wide.query.view(), wide.key.view(), wide.value.view(), out.views(),
         call.options);
     ASSERT_FALSE(of_double) << c.message;
-    EXPECT_EQ(of_double.error().message, c.message);
+    EXPECT_EQ(of_double.error().message(), c.message);
   }
 }
 
@@ -304,7 +304,7 @@ TEST(AttentionErrorsTest, StepwiseSaysTheSameAndShowsNoStep) {
         stepwise_attention(call.in.query.view(), call.in.key.view(),
                            call.in.value.view(), call.options, &trace);
     ASSERT_FALSE(steps) << c.message;
-    EXPECT_EQ(steps.error().message, c.message);
+    EXPECT_EQ(steps.error().message(), c.message);
     EXPECT_EQ(trace.steps, 0);
   }
 }
@@ -317,7 +317,7 @@ TEST(AttentionErrorsTest, WithoutABatchAxisTheBatchIsOne) {
   const Status s =
       attention(query.view(), key.view(), value.view(), output.view());
   ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().message,
+  EXPECT_EQ(s.error().message(),
             "attention: key has shape (1, 5, 2, 7), expected (B, Lkv, Hkv, D) "
             "= (1, 5, 2, 8)");
   EXPECT_THAT(output.elements(), Each(42.0f));
@@ -331,7 +331,7 @@ TEST(AttentionErrorsTest, APlanSaysTheSameForOptionsAndOutputs) {
         attention_shape(call.in.query.extents(), call.in.key.extents(),
                         call.in.value.extents());
     if (!shape) {
-      EXPECT_EQ(shape.error().message, c.message);
+      EXPECT_EQ(shape.error().message(), c.message);
       continue;
     }
     const auto plan = AttentionPlan::create(*shape, call.options);
@@ -339,7 +339,7 @@ TEST(AttentionErrorsTest, APlanSaysTheSameForOptionsAndOutputs) {
                                       call.in.value.view(), call.out.views())
                           : Status(plan.error());
     ASSERT_FALSE(s) << c.message;
-    EXPECT_EQ(s.error().message, c.message);
+    EXPECT_EQ(s.error().message(), c.message);
     expect_nothing_written(call);
   }
 }

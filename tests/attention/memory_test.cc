@@ -63,9 +63,10 @@ TEST(WorkspaceTest, OneThatIsTooSmallIsAnErrorAndNothingIsWritten) {
                             out.views(), workspace);
   ASSERT_FALSE(s);
   const std::string bytes = std::to_string(plan.workspace_bytes());
-  EXPECT_EQ(s.error().message, "attention: workspace is " +
-                                   std::to_string(plan.workspace_bytes() - 1) +
-                                   " bytes, expected " + bytes + " or more");
+  EXPECT_EQ(s.error().message(),
+            "attention: workspace is " +
+                std::to_string(plan.workspace_bytes() - 1) +
+                " bytes, expected " + bytes + " or more");
   EXPECT_THAT(out.output.elements(), testing::Each(42.0f));
 }
 
@@ -96,7 +97,7 @@ TEST(WorkspaceTest, SizesBeyondAllMemoryAreAnErrorOfTheRunNotAnOverflow) {
   EXPECT_EQ(plan->workspace_bytes(), std::numeric_limits<std::size_t>::max());
   const auto workspace = Workspace::create(plan->workspace_bytes());
   ASSERT_FALSE(workspace);
-  EXPECT_EQ(workspace.error().code, ErrorCode::out_of_memory);
+  EXPECT_EQ(workspace.error().code(), ErrorCode::out_of_memory);
 }
 
 // Makes the first allocation of `call` fail, then the second, ... until all are
@@ -116,7 +117,7 @@ void expect_each_allocation_may_fail(const std::string& name, const Call& call,
       return;
     }
     ASSERT_FALSE(s) << name;
-    EXPECT_EQ(s.error().code, ErrorCode::out_of_memory) << name;
+    EXPECT_EQ(s.error().code(), ErrorCode::out_of_memory) << name;
     expect_untouched();
   }
 }
@@ -157,7 +158,7 @@ std::size_t backward_bytes(std::size_t L, std::size_t threads) {
        rows.view()},
       {d_query.view(), d_key.view(), d_value.view()}, {.executor = &executor});
   failing_allocation() = 0;
-  const std::string message = s ? "" : s.error().message;
+  const std::string message = s ? "" : s.error().message();
   EXPECT_TRUE(message.starts_with("workspace: ")) << message;
   return std::stoull(message.substr(message.find(' ')));
 }

@@ -44,8 +44,8 @@ std::string in_memory(std::string_view operation, std::string_view output,
 
 void expect_refused(const Status& s, const std::string& message) {
   ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(s.error().message, message);
+  EXPECT_EQ(s.error().code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(s.error().message(), message);
 }
 
 TEST(OverlapTest, OfTheOutputAndAnInputIsAnError) {
@@ -67,7 +67,7 @@ TEST(OverlapTest, OfTheOutputAndAnInputIsAnError) {
     const auto statistics =
         attention_statistics(q, k, v, {output}, {.statistics = {.rows = true}});
     ASSERT_FALSE(statistics);
-    EXPECT_EQ(statistics.error().message, message);
+    EXPECT_EQ(statistics.error().message(), message);
     EXPECT_TRUE(same_bits(in.*part, clean.*part));
   }
 }
@@ -195,8 +195,8 @@ TEST(OverlapTest, OfAStepsOutputAndItsInputIsAnError) {
       {"average_heads", average_heads(in, {heads.data(), {2, 1, 2, 5}})}};
   for (const auto& [name, status] : cases) {
     ASSERT_FALSE(status) << name;
-    EXPECT_EQ(status.error().code, ErrorCode::invalid_argument) << name;
-    EXPECT_THAT(status.error().message,
+    EXPECT_EQ(status.error().code(), ErrorCode::invalid_argument) << name;
+    EXPECT_THAT(status.error().message(),
                 testing::AllOf(testing::StartsWith(name + ": "),
                                testing::HasSubstr("is in the memory of")));
   }

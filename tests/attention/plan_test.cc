@@ -68,7 +68,7 @@ TEST(AttentionPlanTest, TensorsOfOtherSizesAreErrorsAndNothingIsWritten) {
                        TensorView<const float, 4> value) {
     const Status s = plan.run(query, key, value, out.views());
     EXPECT_THAT(out.output.elements(), Each(42.0f));
-    return s ? "no error" : s.error().message;
+    return s ? "no error" : s.error().message();
   };
   EXPECT_EQ(run(small.view(), in.key.view(), in.value.view()),
             "attention: query has shape (1, 1, 1, 1), expected (B, Lq, Hq, D) "
@@ -84,7 +84,7 @@ TEST(AttentionPlanTest, TensorsOfOtherSizesAreErrorsAndNothingIsWritten) {
 TEST(AttentionPlanTest, OptionsThatMakeNoSenseAreErrorsWhenItIsMade) {
   const auto plan = AttentionPlan::create(kShape, {.dropout = {.p = 7.0}});
   ASSERT_FALSE(plan);
-  EXPECT_EQ(plan.error().message,
+  EXPECT_EQ(plan.error().message(),
             "attention: dropout.p is 7, expected a number from 0 to 1");
 }
 

@@ -91,7 +91,7 @@ Outputs<float> attend_ragged(const Inputs<float>& ragged, const Batch& batch,
   auto out = ragged_outputs<float>(batch, options.attn_weights);
   const Status s = attention(ragged.query.view(), ragged.key.view(),
                              ragged.value.view(), out.views(), options);
-  EXPECT_TRUE(s) << s.error().message;
+  EXPECT_TRUE(s) << s.error().message();
   return out;
 }
 
@@ -261,7 +261,7 @@ TEST(RaggedTest, OffsetsThatDoNotFitAreErrorsAndNothingIsWritten) {
         attention(ragged.query.view(), ragged.key.view(), ragged.value.view(),
                   output.view(), {.offsets = offsets.view()});
     EXPECT_THAT(output.elements(), Each(42.0f));
-    return s ? "no error" : s.error().message;
+    return s ? "no error" : s.error().message();
   };
   EXPECT_EQ(message({}),
             "attention: offsets is empty, expected B + 1 numbers, the first 0");
@@ -276,7 +276,7 @@ TEST(RaggedTest, OffsetsThatDoNotFitAreErrorsAndNothingIsWritten) {
                 {.offsets = {batch.query_offsets.view(),
                              tensor_of<std::int64_t, 1>({2}, {0, 17}).view()}});
   ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().message,
+  EXPECT_EQ(s.error().message(),
             "attention: offsets.key has shape (2), expected (B + 1) = (5)");
 }
 
@@ -296,7 +296,7 @@ TEST(RaggedTest, OffsetsThatMoveAreLookedAtInEachRun) {
   const Status s = plan.run(ragged.query.view(), ragged.key.view(),
                             ragged.value.view(), {.output = output.view()});
   ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().message,
+  EXPECT_EQ(s.error().message(),
             "attention: the longest sequence of offsets is longer than the "
             "plan's, expected at most 9 queries and 11 keys");
   EXPECT_THAT(output.elements(), Each(42.0f));

@@ -59,7 +59,7 @@ std::string compare(const RandomCall& call) {
   bool gaps_untouched = false;
   const auto got = tensors.differentiate(upstream, gaps_untouched);
   if (!got) {
-    return got.error().message;
+    return got.error().message();
   }
   if (!gaps_untouched) {
     return "what stands between the elements of a gradient was written";

@@ -39,7 +39,7 @@ class Comparison {
     form_ = options.attn_weights;
     auto got = tensors_.attend(gaps_untouched_);
     if (!got) {
-      return got.error().message;
+      return got.error().message();
     }
     if (!gaps_untouched_) {
       return "what stands between the elements of the output was written";
@@ -72,7 +72,7 @@ class Comparison {
     auto out = tensors_.outputs<double>(form);
     const Status s = reference_attention<double>(
         in.query.view(), in.key.view(), in.value.view(), out.views(), options);
-    EXPECT_TRUE(s) << s.error().message;
+    EXPECT_TRUE(s) << s.error().message();
     return out;
   }
 

@@ -48,7 +48,7 @@ Tensor<float, 4> output_of(TensorView<const float, 4> query,
   auto output = filled<float, 4>(
       {1, query.extent(1), query.extent(2), value.extent(3)}, 42);
   const Status s = attention(query, key, value, output.view(), options);
-  EXPECT_TRUE(s) << s.error().message;
+  EXPECT_TRUE(s) << s.error().message();
   return output;
 }
 

@@ -55,7 +55,7 @@ Asked ask(const Inputs<float>& in, const AttentionOptions& options) {
   auto done =
       attention_statistics(view_of(in.query), view_of(in.key),
                            view_of(in.value), asked.out.views(), options);
-  EXPECT_TRUE(done) << done.error().message;
+  EXPECT_TRUE(done) << done.error().message();
   asked.statistics = *std::move(done);
   return asked;
 }
@@ -396,7 +396,7 @@ TEST(StatisticsTest, WithoutValuesAreTheStatisticsAlone) {
   const auto got = attention_statistics(
       view_of(in.query), view_of(in.key), none,
       {.output = TensorView<float, 4>(nullptr, {2, 1000, 4, 0})}, options);
-  ASSERT_TRUE(got) << got.error().message;
+  ASSERT_TRUE(got) << got.error().message();
   EXPECT_TRUE(same(*got, want));
 }
 
@@ -428,7 +428,7 @@ TEST(StatisticsTest, SayWhatDoesNotFit) {
     const auto done =
         attention_statistics(view_of(in.query), view_of(in.key),
                              view_of(in.value), out.views(), options);
-    return done ? "none" : done.error().message;
+    return done ? "none" : done.error().message();
   };
   const auto lengths = tensor_of<std::int64_t, 1>({2}, {5, 6});
   const auto three = tensor_of<std::int64_t, 1>({3}, {1, 1, 1});
@@ -461,7 +461,7 @@ TEST(StatisticsTest, AreNoneOfTheBackwardPass) {
   options.statistics.rows = true;
   const Status s = attention_backward(inputs, to, options);
   ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().message,
+  EXPECT_EQ(s.error().message(),
             "attention_backward: statistics is asked for, expected none: "
             "attention_statistics() gives them");
 }

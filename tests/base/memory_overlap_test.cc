@@ -134,7 +134,7 @@ TEST(CheckOverlapTest, NamesTheOutputAndWhatItLiesIn) {
   EXPECT_TRUE(check_overlap("step", {{"y", Footprint(all)}},
                             {{"x", Footprint(apart)}}));
   const auto message = [](const Status& s) {
-    return s ? "" : s.error().message;
+    return s ? "" : s.error().message();
   };
   EXPECT_EQ(message(check_overlap("step", {{"y", Footprint(all)}},
                                   {{"x", Footprint(half)}})),

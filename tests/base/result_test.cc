@@ -15,7 +15,7 @@ TEST(ResultTest, HoldsAValueOrAnError) {
   EXPECT_EQ(*value, 3);
   const Result<int> failed = kError;
   ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().code, ErrorCode::shape_mismatch);
+  EXPECT_EQ(failed.error().code(), ErrorCode::shape_mismatch);
 }
 
 TEST(ResultTest, ValueThrowsTheSameText) {
@@ -24,7 +24,7 @@ TEST(ResultTest, ValueThrowsTheSameText) {
     static_cast<void>(failed.value());
     FAIL() << "value() of an error must throw";
   } catch (const Exception& exception) {
-    EXPECT_EQ(exception.what(), kError.message);
+    EXPECT_EQ(exception.what(), kError.message());
     EXPECT_EQ(exception.code(), ErrorCode::shape_mismatch);
   }
   EXPECT_THROW(Status(kError).value(), Exception);

@@ -27,9 +27,9 @@ TEST(DeviceBufferTest, RefusesAnotherSizeAndTheCpu) {
   HEADWISE_NEEDS_GPU();
   auto buffer = DeviceBuffer::create(8, Device::cuda()).value();
   const std::vector<std::byte> seven(7);
-  EXPECT_EQ(buffer.copy_from(seven).error().message,
+  EXPECT_EQ(buffer.copy_from(seven).error().message(),
             "device buffer: the number of bytes to copy is 7, expected 8");
-  EXPECT_EQ(DeviceBuffer::create(8, {}).error().message,
+  EXPECT_EQ(DeviceBuffer::create(8, {}).error().message(),
             "device buffer: device is cpu, expected Device::cuda(stream)");
 }
 

@@ -15,8 +15,8 @@ TEST(NoGpuTest, IsAnErrorThatSaysSoAndTheCpuGoesOn) {
   const auto plan = DeviceAttentionPlan::create(shape, DType::bfloat16,
                                                 {.device = Device::cuda()});
   ASSERT_FALSE(plan);
-  EXPECT_EQ(plan.error().code, ErrorCode::unsupported);
-  EXPECT_EQ(plan.error().message,
+  EXPECT_EQ(plan.error().code(), ErrorCode::unsupported);
+  EXPECT_EQ(plan.error().message(),
             "attention: device is cuda, but this machine has no NVIDIA GPU "
             "with a driver for CUDA 13");
   const auto in = testing_support::random_inputs(shape, 3);

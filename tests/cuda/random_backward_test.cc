@@ -134,7 +134,7 @@ std::string compare(const RandomCall& call) {
   const auto got =
       testing_support::differentiate_on_device<T>(in, d_output, options);
   if (!got) {
-    return got.error().message;
+    return got.error().message();
   }
   const auto wide = testing_support::widened(in);
   AttentionOptions with_weights = options;

@@ -43,7 +43,7 @@ std::string compare(const RandomCall& call) {
       rounded<T>(tensors.inputs().value)};
   const auto got = attend_on_device<T>(in, options);
   if (!got) {
-    return got.error().message;
+    return got.error().message();
   }
   auto want = tensors.outputs<double>(options.attn_weights);
   const auto wide = widened(in);

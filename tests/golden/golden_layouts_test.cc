@@ -79,7 +79,7 @@ void expect_written_as_read(const NamedArrays& arrays, const LayoutMatch& match,
                             std::size_t num_heads) {
   layer.num_heads = num_heads;
   const auto again = lay_out(layer, number, *match.layout);
-  ASSERT_TRUE(again) << again.error().message;
+  ASSERT_TRUE(again) << again.error().message();
   ASSERT_EQ(again->size(), arrays.size());
   for (const auto& [name, array] : *again) {
     const std::string there =
@@ -112,7 +112,7 @@ TEST_P(LayoutGoldenTest, GivesTheLibrarysOutputAndIsWrittenAsItWasRead) {
   const GoldenCase golden(fixtures() / test.folder);
   const NamedArrays arrays = arrays_of(fixtures() / test.folder / test.file);
   const auto match = find_layout(shapes_of(arrays), test.file);
-  ASSERT_TRUE(match) << match.error().message;
+  ASSERT_TRUE(match) << match.error().message();
   EXPECT_EQ(match->layout->name, test.layout);
   const LayerParams params = take(arrays, *match, test.number);
   const std::size_t num_heads = golden.options().at("num_heads");
@@ -140,7 +140,7 @@ TEST_P(LayoutGoldenTest, GivesTheLibrarysOutputAndIsWrittenAsItWasRead) {
   }
   const auto result =
       layer.forward(query.view(), key.view(), value.view(), options);
-  ASSERT_TRUE(result) << result.error().message;
+  ASSERT_TRUE(result) << result.error().message();
   EXPECT_TRUE(golden.matches(test.output, got_of(result->output)));
 }
 
@@ -215,7 +215,7 @@ TEST_F(FixturesTest, LayersWithoutCounterpartAreRefused) {
     const auto match =
         find_layout(shapes_of(arrays_of(fixtures() / folder / file)), file);
     ASSERT_FALSE(match);
-    EXPECT_EQ(match.error().message, said);
+    EXPECT_EQ(match.error().message(), said);
   }
 }
 

@@ -75,12 +75,12 @@ std::string written() {
                                   .query_labels = {"a", "b", "c"},
                                   .key_labels = {"a", "b", "c"},
                                   .title = "heads"});
-  text += picture ? *picture : picture.error().message;
+  text += picture ? *picture : picture.error().message();
   const auto x = testing_support::uniform<4>({1, 2, 1, 4}, 2);
   auto y = testing_support::filled<float, 4>({1, 2, 1, 4}, 0);
   const Status s = attention(x.view(), x.view(), x.view(), y.view(),
                              {.dropout = {.p = 1.5, .training = true}});
-  text += s.error().message;
+  text += s.error().message();
   return text + Json{{"number", 0.125}, {"small", 1.5e-9}}.dump();
 }
 

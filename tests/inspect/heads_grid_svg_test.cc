@@ -225,14 +225,14 @@ TEST(HeadsGridSvgTest, ImagesAreAsFineAsTheZoom) {
   EXPECT_EQ(pixels(2), 256u);
   EXPECT_EQ(pixels(0.01), 64u);
   picture.zoom = kNaN;
-  EXPECT_EQ(heads_grid_svg(picture).error().message,
+  EXPECT_EQ(heads_grid_svg(picture).error().message(),
             "heads_grid_svg: zoom is nan, expected a number above 0");
 }
 
 TEST(HeadsGridSvgTest, NoHeadsAndMapsThatAreTooLargeAreErrors) {
-  EXPECT_EQ(heads_grid_svg({}).error().message,
+  EXPECT_EQ(heads_grid_svg({}).error().message(),
             "heads_grid_svg: heads is 0, expected at least 1");
-  EXPECT_EQ(heads_grid_svg({}).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(heads_grid_svg({}).error().code(), ErrorCode::invalid_argument);
   const std::vector<float> weights(std::size_t{65} * 65);
   for (const auto& [rows, columns] :
        {std::pair(65, 64), {64, 65}, {0, 1}, {1, 0}}) {
@@ -242,8 +242,8 @@ TEST(HeadsGridSvgTest, NoHeadsAndMapsThatAreTooLargeAreErrors) {
         {static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)}};
     const auto svg = heads_grid_svg(grid.picture);
     ASSERT_FALSE(svg) << rows << " x " << columns;
-    EXPECT_EQ(svg.error().code, ErrorCode::out_of_range);
-    EXPECT_EQ(svg.error().message,
+    EXPECT_EQ(svg.error().code(), ErrorCode::out_of_range);
+    EXPECT_EQ(svg.error().message(),
               "heads_grid_svg: the map of layer 1, head 1 is " +
                   std::to_string(rows) + " x " + std::to_string(columns) +
                   ", expected 1 x 1 to 64 x 64 cells");

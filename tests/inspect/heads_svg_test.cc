@@ -219,18 +219,18 @@ TEST(HeadsSvgTest, NoHeadsQueriesOrKeysIsAPictureToo) {
 TEST(HeadsSvgTest, LabelsAndMaskMustFit) {
   Drawing drawing;
   drawing.picture.query_labels.pop_back();
-  EXPECT_EQ(heads_svg(drawing.picture).error().message,
+  EXPECT_EQ(heads_svg(drawing.picture).error().message(),
             "heads_svg: query_labels has shape (2), expected (Lq) = (3)");
   drawing.picture.query_labels.emplace_back("q");
   drawing.picture.key_labels.emplace_back("k");
-  EXPECT_EQ(heads_svg(drawing.picture).error().message,
+  EXPECT_EQ(heads_svg(drawing.picture).error().message(),
             "heads_svg: key_labels has shape (5), expected (Lkv) = (4)");
   drawing.picture.key_labels.pop_back();
   const auto other = Tensor<bool, 3>::create({2, 4, 3}).value();
   drawing.picture.allowed = other.view();
   const Error error = heads_svg(drawing.picture).error();
-  EXPECT_EQ(error.code, ErrorCode::shape_mismatch);
-  EXPECT_EQ(error.message,
+  EXPECT_EQ(error.code(), ErrorCode::shape_mismatch);
+  EXPECT_EQ(error.message(),
             "heads_svg: allowed has shape (2, 4, 3), expected (H, Lq, Lkv) = "
             "(2, 3, 4)");
 }
@@ -317,7 +317,7 @@ TEST(HeadsSvgTest, ImagesAreAsFineAsTheZoom) {
   for (const double zoom : {0.0, -1.0, std::numeric_limits<double>::infinity(),
                             std::numeric_limits<double>::quiet_NaN()}) {
     drawing.picture.zoom = zoom;
-    EXPECT_EQ(heads_svg(drawing.picture).error().code,
+    EXPECT_EQ(heads_svg(drawing.picture).error().code(),
               ErrorCode::invalid_argument);
   }
 }
@@ -351,15 +351,15 @@ TEST(HeadsSvgTest, TooManyCellsAreRefused) {
   EXPECT_TRUE(draw(1, 1024));
   const auto large = draw(257, 256);
   ASSERT_FALSE(large);
-  EXPECT_EQ(large.error().code, ErrorCode::out_of_range);
-  EXPECT_EQ(large.error().message,
+  EXPECT_EQ(large.error().code(), ErrorCode::out_of_range);
+  EXPECT_EQ(large.error().message(),
             "heads_svg: H * Lq * Lkv is 16842752, expected at most 16777216 "
             "cells");
   // 2^62 * 2 * 2 wraps round to 0.
-  EXPECT_EQ(draw(std::size_t{1} << 62, 2).error().message,
+  EXPECT_EQ(draw(std::size_t{1} << 62, 2).error().message(),
             "heads_svg: H * Lq * Lkv is beyond 64 bits, expected at most "
             "16777216 cells");
-  EXPECT_EQ(draw(std::size_t{1} << 62, 0).error().message,
+  EXPECT_EQ(draw(std::size_t{1} << 62, 0).error().message(),
             "heads_svg: H is 4611686018427387904, expected at most 4096");
 }
 
@@ -371,8 +371,8 @@ TEST(HeadsSvgTest, MoreKeysThanAnImageHoldsAreAnError) {
   picture.query_labels.resize(1);
   picture.key_labels.resize(1000001);
   const Error error = heads_svg(picture).error();
-  EXPECT_EQ(error.code, ErrorCode::unsupported);
-  EXPECT_THAT(error.message,
+  EXPECT_EQ(error.code(), ErrorCode::unsupported);
+  EXPECT_THAT(error.message(),
               HasSubstr("heads_svg: an image of 1 x 1000001 cells: "));
 }
 

@@ -57,7 +57,7 @@ struct Heads {
 std::string page_of(const Heads& heads, ViewPageSettings settings) {
   ViewPage page = ViewPage::create(std::move(settings)).value();
   const Status s = page.add(heads.layer());
-  EXPECT_TRUE(s) << (s ? "" : s.error().message);
+  EXPECT_TRUE(s) << (s ? "" : s.error().message());
   return page.html().value();
 }
 
@@ -66,8 +66,8 @@ std::string refusal(const Heads& heads, ViewPageSettings settings,
   ViewPage page = ViewPage::create(std::move(settings)).value();
   const Status s = page.add(heads.layer());
   EXPECT_FALSE(s);
-  EXPECT_EQ(s.error().code, code);
-  return s.error().message;
+  EXPECT_EQ(s.error().code(), code);
+  return s.error().message();
 }
 
 std::size_t count(std::string_view text, std::string_view part) {
@@ -242,7 +242,7 @@ TEST(ViewPageTest, ALayerWithoutHeadsMayBeTheFirst) {
                               "\"pruned\":true}]}]"));
   EXPECT_THAT(html,
               HasSubstr("\"num_queries\":3,\"num_keys\":5,\"head_dim\":4"));
-  EXPECT_EQ(page.add(Heads(1, 4, 5).layer(3)).error().message,
+  EXPECT_EQ(page.add(Heads(1, 4, 5).layer(3)).error().message(),
             "view_page: layer has shape (4, 5, 4), expected (Lq, Lkv, D) = "
             "(3, 5, 4)");
 }
@@ -257,10 +257,10 @@ TEST(ViewPageTest, APageOfLayersWithoutHeadsHasTheSizesOfItsLabels) {
   settings.key_labels.clear();
   ViewPage empty = ViewPage::create(std::move(settings)).value();
   ASSERT_TRUE(empty.add_pruned(0, 2));
-  EXPECT_EQ(empty.html().error().message,
+  EXPECT_EQ(empty.html().error().message(),
             "view_page: key_labels is empty, expected one for each of the "
             "sequence");
-  EXPECT_EQ(empty.add_pruned(1, 0).error().message,
+  EXPECT_EQ(empty.add_pruned(1, 0).error().message(),
             "view_page: num_heads is 0, expected at least 1");
 }
 
@@ -273,7 +273,7 @@ TEST(ViewPageTest, HeadNumbersThatDoNotFitAreRefused) {
     layer.head_numbers = numbers;
     layer.num_heads = num_heads;
     const Status s = page.add(layer);
-    return s ? "" : s.error().message;
+    return s ? "" : s.error().message();
   };
   EXPECT_EQ(refused({0, 1, 2}, 3),
             "view_page: head_numbers has shape (3), expected (Hq) = (2)");
@@ -295,7 +295,7 @@ TEST(ViewPageTest, HeadNumbersThatDoNotFitAreRefused) {
 TEST(ViewPageTest, WithoutALayerThereIsNoPage) {
   const auto html = ViewPage::create({}).value().html();
   ASSERT_FALSE(html);
-  EXPECT_EQ(html.error().message,
+  EXPECT_EQ(html.error().message(),
             "view_page: page is without a layer, expected at least one added");
 }
 
@@ -309,7 +309,7 @@ TEST(ViewPageTest, LabelsAndLayersThatDoNotFitAreRefused) {
   ASSERT_TRUE(page.add(heads.layer()));
   const std::string before = page.html().value();
   const Heads longer(1, 4, 5);
-  EXPECT_EQ(page.add(longer.layer(1)).error().message,
+  EXPECT_EQ(page.add(longer.layer(1)).error().message(),
             "view_page: layer has shape (4, 5, 4), expected (Lq, Lkv, D) = "
             "(3, 5, 4)");
   EXPECT_EQ(page.html().value(), before);
@@ -355,9 +355,9 @@ TEST(ViewPageTest, APageThatWouldBeTooLargeSaysWhatWouldFit) {
   const std::string before = page.html().value();
   const Status s = page.add(heads.layer(1));
   ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().code, ErrorCode::out_of_range);
-  EXPECT_THAT(s.error().message, HasSubstr("with layer 1, expected at most"));
-  EXPECT_THAT(s.error().message,
+  EXPECT_EQ(s.error().code(), ErrorCode::out_of_range);
+  EXPECT_THAT(s.error().message(), HasSubstr("with layer 1, expected at most"));
+  EXPECT_THAT(s.error().message(),
               HasSubstr("1 layer(s) fit, or about 7 without query and key"));
   EXPECT_EQ(page.html().value(), before);
 }

@@ -25,13 +25,13 @@ Array array_of(DType dtype, const std::vector<T>& values) {
 
 std::vector<float> floats(const Array& array) {
   const auto tensor = to_float<1>(array, "test", "x");
-  EXPECT_TRUE(tensor) << tensor.error().message;
+  EXPECT_TRUE(tensor) << tensor.error().message();
   return {tensor->elements().begin(), tensor->elements().end()};
 }
 
 template <class Converted>
 std::string error_of(const Converted& converted) {
-  return converted ? "no error" : converted.error().message;
+  return converted ? "no error" : converted.error().message();
 }
 
 // The value of a float16 by its definition.
@@ -140,8 +140,8 @@ TEST(ArrayTest, AnotherRankIsAnErrorThatShowsTheShape) {
   const Array array{DType::float32, {2, 3}, AlignedBytes(24)};
   const auto tensor = to_float<4>(array, "attention", "query");
   ASSERT_FALSE(tensor);
-  EXPECT_EQ(tensor.error().code, ErrorCode::shape_mismatch);
-  EXPECT_EQ(tensor.error().message,
+  EXPECT_EQ(tensor.error().code(), ErrorCode::shape_mismatch);
+  EXPECT_EQ(tensor.error().message(),
             "attention: query has shape (2, 3), expected 4 axes");
 }
 
@@ -157,7 +157,7 @@ TEST(ArrayTest, ScalarBecomesATensorWithoutAxes) {
   Array array = array_of<float>(DType::float32, {2.5f});
   array.shape.clear();
   const auto tensor = to_float<0>(array, "test", "x");
-  ASSERT_TRUE(tensor) << tensor.error().message;
+  ASSERT_TRUE(tensor) << tensor.error().message();
   EXPECT_THAT(tensor->elements(), ElementsAre(2.5f));
 }
 

@@ -42,7 +42,7 @@ TEST(AtomicFileTest, WritesANewFileWithThePermissionsOfTheUmask) {
   const Status written =
       write_file_atomically(folder / "new", bytes_of("text"));
   ::umask(before);
-  ASSERT_TRUE(written) << written.error().message;
+  ASSERT_TRUE(written) << written.error().message();
   EXPECT_EQ(file_bytes(folder / "new"), bytes_of("text"));
   EXPECT_EQ(mode_of(folder / "new"), 0640u);
   EXPECT_EQ(folder.count(), 1u);
@@ -166,8 +166,8 @@ TEST(AtomicFileTest, FullDeviceIsAnErrorThatNamesItAndTheReason) {
   }
   const Status full = write_file_atomically("/dev/full", bytes_of("x"));
   ASSERT_FALSE(full);
-  EXPECT_EQ(full.error().code, ErrorCode::io_error);
-  EXPECT_EQ(full.error().message,
+  EXPECT_EQ(full.error().code(), ErrorCode::io_error);
+  EXPECT_EQ(full.error().message(),
             "write_file_atomically: /dev/full: No space left on device");
   EXPECT_TRUE(write_file_atomically("/dev/null", bytes_of("x")));
 }
@@ -199,7 +199,7 @@ TEST(AtomicFileTest, LimitOnFileSizesIsAnErrorAndTheOldFileStaysWhole) {
       return 2;
     }
     const Status written = write_file_atomically(folder / "file", large);
-    const bool told = !written && written.error().message.find(
+    const bool told = !written && written.error().message().find(
                                       "File too large") != std::string::npos;
     // No signal is left behind, and none is held back any more.
     sigset_t signals;

@@ -52,7 +52,7 @@ TEST(CheckpointTest, WhatWasWrittenIsRead) {
   const SmallRun run;
   ASSERT_TRUE(write_checkpoint(path, run.view()));
   const auto read = read_checkpoint(path);
-  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_TRUE(read) << read.error().message();
   EXPECT_EQ(read->step, 7u);
   EXPECT_EQ(read->seed.value, ~std::uint64_t{0});
   EXPECT_EQ(read->config, kConfig);
@@ -83,7 +83,7 @@ TEST(CheckpointTest, ARunOfNoStepHasNoOptimizerState) {
   view.config = {{"note", ""}};
   ASSERT_TRUE(write_checkpoint(path, view));
   const auto read = read_checkpoint(path);
-  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_TRUE(read) << read.error().message();
   EXPECT_EQ(read->optimizer.step, 0u);
   EXPECT_TRUE(read->optimizer.values.empty());
   EXPECT_EQ(read->config, view.config);
@@ -101,11 +101,11 @@ std::string model_error(const ModelConfig& config, const ParamShapes& shapes) {
   if (s) {
     return "no error";
   }
-  EXPECT_EQ(s.error().code, ErrorCode::bad_data);
+  EXPECT_EQ(s.error().code(), ErrorCode::bad_data);
   const std::string start =
       "read_checkpoint: " + path + " is of another model: ";
-  EXPECT_TRUE(s.error().message.starts_with(start)) << s.error().message;
-  return s.error().message.substr(start.size());
+  EXPECT_TRUE(s.error().message().starts_with(start)) << s.error().message();
+  return s.error().message().substr(start.size());
 }
 
 TEST(CheckpointTest, ACheckpointOfAnotherModelIsAnError) {
@@ -153,10 +153,11 @@ std::string read_error(const std::function<void(NamedArrays&)>& spoil) {
   if (read) {
     return "no error";
   }
-  EXPECT_EQ(read.error().code, ErrorCode::bad_data);
+  EXPECT_EQ(read.error().code(), ErrorCode::bad_data);
   const std::string start = "read_checkpoint: " + path;
-  EXPECT_TRUE(read.error().message.starts_with(start)) << read.error().message;
-  return read.error().message.substr(start.size());
+  EXPECT_TRUE(read.error().message().starts_with(start))
+      << read.error().message();
+  return read.error().message().substr(start.size());
 }
 
 void put_float(Array& array, float value) {
@@ -232,7 +233,7 @@ TEST(CheckpointTest, EveryTruncatedFileIsAnError) {
     put_file(path, std::span(whole).first(size));
     const auto read = read_checkpoint(path);
     ASSERT_FALSE(read) << size;
-    EXPECT_THAT(read.error().message, HasSubstr(path));
+    EXPECT_THAT(read.error().message(), HasSubstr(path));
   }
 }
 
@@ -241,7 +242,7 @@ TEST(CheckpointTest, AWriteThatFailsLeavesTheOldFile) {
   const SmallRun run;
   const Status s = write_checkpoint(folder / "none/run.npz", run.view());
   ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().code, ErrorCode::io_error);
+  EXPECT_EQ(s.error().code(), ErrorCode::io_error);
   EXPECT_EQ(folder.count(), 0u);
 }
 

@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   }
   const headwise::Status copied = copy(argv[1], argv[2]);
   if (!copied) {
-    std::fprintf(stderr, "%s\n", copied.error().message.c_str());
+    std::fprintf(stderr, "%s\n", copied.error().message().c_str());
     return 1;
   }
   return 0;

@@ -98,8 +98,8 @@ std::string said_of(const ShapesByName& shapes, std::string_view wanted = "") {
     ADD_FAILURE() << "fits " << match->layout->name;
     return "";
   }
-  EXPECT_THAT(match.error().message, testing::StartsWith("test: file"));
-  return match.error().message.substr(10);
+  EXPECT_THAT(match.error().message(), testing::StartsWith("test: file"));
+  return match.error().message().substr(10);
 }
 
 class EveryLayoutTest : public testing::TestWithParam<Layout> {};
@@ -119,13 +119,13 @@ TEST_P(EveryLayoutTest, IsFoundAndThereAndBackIsTheSameBitForBit) {
                             DType::float64, DType::int8}) {
     const LayerParams layer = layer_of(dtype);
     const auto tensors = lay_out(layer, number, GetParam());
-    ASSERT_TRUE(tensors) << tensors.error().message;
+    ASSERT_TRUE(tensors) << tensors.error().message();
     const auto match = find_layout(shapes_of(*tensors), "test");
-    ASSERT_TRUE(match) << match.error().message;
+    ASSERT_TRUE(match) << match.error().message();
     EXPECT_EQ(match->layout->name, GetParam().name);
     EXPECT_THAT(match->layers, ElementsAre(number));
     const auto again = take(*tensors, number);
-    ASSERT_TRUE(again) << again.error().message;
+    ASSERT_TRUE(again) << again.error().message();
     expect_equal(again->params, layer.params);
     const bool says_heads = again->num_heads.has_value();
     EXPECT_EQ(says_heads, again->num_kv_heads.has_value());
@@ -147,7 +147,7 @@ TEST_P(EveryLayoutTest, GoesWithoutBiasesWhereTheyAreOptional) {
   if (optional) {
     expect_equal(take(*tensors).value().params, layer.params);
   } else {
-    EXPECT_THAT(tensors.error().message, HasSubstr("asks for w_q.bias"));
+    EXPECT_THAT(tensors.error().message(), HasSubstr("asks for w_q.bias"));
   }
 }
 
@@ -204,7 +204,7 @@ TEST(LayoutsTest, PackedProjectionsAreRowsOfQueryKeyAndValue) {
                            {"in_proj_bias", counted({12}, 100)},
                            {"out_proj.weight", counted({4, 4}, 200)},
                            {"out_proj.bias", counted({4}, 300)}});
-  ASSERT_TRUE(layer) << layer.error().message;
+  ASSERT_TRUE(layer) << layer.error().message();
   expect_equal(layer->params, {{"w_q.weight", counted({4, 4}, 0)},
                                {"w_k.weight", counted({4, 4}, 16)},
                                {"w_v.weight", counted({4, 4}, 32)},
@@ -221,7 +221,7 @@ TEST(LayoutsTest, DenseKernelsAreTransposed) {
                            {"W_k/kernel", counted({4, 3}, 0)},
                            {"W_v/kernel", counted({5, 3}, 0)},
                            {"W_o/kernel", counted({3, 3}, 0)}});
-  ASSERT_TRUE(layer) << layer.error().message;
+  ASSERT_TRUE(layer) << layer.error().message();
   const Array& w_k = layer->params.at("w_k.weight");
   ASSERT_THAT(w_k.shape, ElementsAre(3, 4));
   for (std::size_t out = 0; out < 3; ++out) {
@@ -245,7 +245,7 @@ NamedArrays grouped_keras() {
 
 TEST(LayoutsTest, KernelsOfHeadsBecomeRowsOfHeads) {
   const auto layer = take(grouped_keras());
-  ASSERT_TRUE(layer) << layer.error().message;
+  ASSERT_TRUE(layer) << layer.error().message();
   EXPECT_EQ(layer->num_heads, 4u);
   EXPECT_EQ(layer->num_kv_heads, 2u);
   const Array& w_v = layer->params.at("w_v.weight");
@@ -273,13 +273,13 @@ TEST(LayoutsTest, ShapesAloneSayTheSizesAndTheHeads) {
   const ShapesByName shapes = shapes_of(grouped_keras());
   const auto match = find_layout(shapes, "test: file").value();
   const auto layer = layer_shapes(match, shapes, 0);
-  ASSERT_TRUE(layer) << layer.error().message;
+  ASSERT_TRUE(layer) << layer.error().message();
   EXPECT_EQ(layer->num_heads, 4u);
   EXPECT_EQ(layer->num_kv_heads, 2u);
   EXPECT_EQ(layer->params, shapes_of(take(grouped_keras()).value().params));
   const auto missing = layer_shapes(match, shapes, 1);
   ASSERT_FALSE(missing);
-  EXPECT_EQ(missing.error().message,
+  EXPECT_EQ(missing.error().message(),
             "test: file has no layer 1, expected one of 0");
 }
 
@@ -295,7 +295,7 @@ TEST_P(EveryLayoutTest, IsWrittenBehindEachOfItsPrefixes) {
   for (const std::string_view prefix : GetParam().prefixes) {
     const auto tensors = lay_out(layer_of(), 0, GetParam(), prefix).value();
     const auto match = find_layout(shapes_of(tensors), "test");
-    ASSERT_TRUE(match) << match.error().message;
+    ASSERT_TRUE(match) << match.error().message();
     EXPECT_EQ(match->layout->name, GetParam().name);
     EXPECT_EQ(match->prefix, prefix);
     expect_equal(take(tensors).value().params, layer_of().params);
@@ -306,7 +306,7 @@ TEST(LayoutsTest, HeadwiseHoldsAdditiveScoringToo) {
   NamedArrays tensors = lay_out(layer_of(), 0, layout("headwise")).value();
   tensors.emplace("w_score.weight", counted({3, 2}, 0));
   const auto layer = take(tensors);
-  ASSERT_TRUE(layer) << layer.error().message;
+  ASSERT_TRUE(layer) << layer.error().message();
   expect_equal(layer->params, tensors);
   expect_equal(lay_out(*layer, 0, layout("headwise")).value(), tensors);
 }
@@ -316,7 +316,7 @@ TEST(LayoutsTest, HeadsThatDisagreeAreAnError) {
   tensors["attention_output/kernel"] = counted({2, 6, 7}, 0);
   const auto layer = take(tensors);
   ASSERT_FALSE(layer);
-  EXPECT_EQ(layer.error().message,
+  EXPECT_EQ(layer.error().message(),
             "test: file: attention_output/kernel has 2 heads, expected 4 as "
             "those before it");
 }
@@ -334,7 +334,7 @@ TEST(LayoutsTest, NamesMayHaveAPrefix) {
       tensors.emplace(prefix + tensor.substr(written.size()), array);
     }
     const auto match = find_layout(shapes_of(tensors), "test");
-    ASSERT_TRUE(match) << match.error().message;
+    ASSERT_TRUE(match) << match.error().message();
     EXPECT_EQ(match->layout->name, name);
     EXPECT_EQ(match->prefix, prefix);
     expect_equal(take(tensors).value().params, layer_of().params);
@@ -358,7 +358,7 @@ TEST(LayoutsTest, EachLayerIsTakenByItsNumber) {
   tensors.emplace("encoder.layer.-1.attention.self.query.weight",
                   counted({6, 6}, 0));
   const auto match = find_layout(shapes_of(tensors), "test: file");
-  ASSERT_TRUE(match) << match.error().message;
+  ASSERT_TRUE(match) << match.error().message();
   EXPECT_THAT(match->layers, ElementsAre(0, 2, 11));
   for (const std::size_t number : {0u, 2u, 11u}) {
     EXPECT_EQ(at(take(tensors, number).value().params.at("w_q.bias"), 0),
@@ -366,8 +366,8 @@ TEST(LayoutsTest, EachLayerIsTakenByItsNumber) {
   }
   const auto missing = take(tensors, 1);
   ASSERT_FALSE(missing);
-  EXPECT_EQ(missing.error().code, ErrorCode::out_of_range);
-  EXPECT_EQ(missing.error().message,
+  EXPECT_EQ(missing.error().code(), ErrorCode::out_of_range);
+  EXPECT_EQ(missing.error().message(),
             "test: file has no layer 1, expected one of 0 2 11");
   // One layer that is not whole is said, too.
   tensors.erase("encoder.layer.2.attention.self.key.bias");
@@ -383,8 +383,8 @@ TEST(LayoutsTest, TensorsThatChangeTheLayerAreRefused) {
   torch.emplace("bias_k", counted({1, 1, 6}, 0));
   const auto with_key = find_layout(shapes_of(torch), "test");
   ASSERT_FALSE(with_key);
-  EXPECT_EQ(with_key.error().code, ErrorCode::unsupported);
-  EXPECT_EQ(with_key.error().message,
+  EXPECT_EQ(with_key.error().code(), ErrorCode::unsupported);
+  EXPECT_EQ(with_key.error().message(),
             "test: bias_k is one more key of all sequences (add_bias_kv), "
             "which has no counterpart here");
   NamedArrays flax = lay_out(layer_of(), 0, layout("flax")).value();
@@ -412,8 +412,8 @@ TEST(LayoutsTest, WhatFitsNothingIsSaid) {
   EXPECT_EQ(said_of({{"weight", {2, 2}}}), " fits no layout, " + names);
   const auto unknown = find_layout({}, "test: file", "gpt\n");
   ASSERT_FALSE(unknown);
-  EXPECT_EQ(unknown.error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(unknown.error().message,
+  EXPECT_EQ(unknown.error().code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(unknown.error().message(),
             "test: file: the layout is gpt\\x0a, " + names);
   EXPECT_THAT(
       said_of({{"in_proj_weight", {8, 4}}, {"out_proj.weight", {4, 4}}}),
@@ -443,8 +443,8 @@ TEST(LayoutsTest, WhatALayoutHasNoPlaceForIsNotLaidOut) {
   const auto said = [](const LayerParams& layer, std::string_view name) {
     const auto tensors = lay_out(layer, 0, layout(name));
     EXPECT_FALSE(tensors);
-    EXPECT_EQ(tensors.error().code, ErrorCode::invalid_argument);
-    return tensors.error().message;
+    EXPECT_EQ(tensors.error().code(), ErrorCode::invalid_argument);
+    return tensors.error().message();
   };
   LayerParams layer = layer_of();
   layer.params.emplace("w_score.weight", counted({3, 2}, 0));
@@ -496,7 +496,7 @@ TEST(LayoutsTest, FileThatChangedMeanwhileIsAnError) {
         take_layer(match, shapes, 0,
                    [&](const std::string&) -> Result<Array> { return other; });
     ASSERT_FALSE(layer);
-    EXPECT_THAT(layer.error().message,
+    EXPECT_THAT(layer.error().message(),
                 testing::StartsWith("test: file: W_q.weight has "));
   }
   const auto failed =
@@ -504,7 +504,7 @@ TEST(LayoutsTest, FileThatChangedMeanwhileIsAnError) {
         return Error{ErrorCode::io_error, "gone"};
       });
   ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().message, "gone");
+  EXPECT_EQ(failed.error().message(), "gone");
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ class NewFolderTest : public testing::TestWithParam<FolderExchange> {
   std::string place() const { return folder_ / "place"; }
   NewFolder started() const {
     auto made = NewFolder::create("test", place());
-    EXPECT_TRUE(made) << made.error().message;
+    EXPECT_TRUE(made) << made.error().message();
     put_file(made->path() + "/a", bytes_of("new a"));
     fs::create_directory(made->path() + "/other");
     put_file(made->path() + "/other/c", bytes_of("new c"));
@@ -141,12 +141,12 @@ TEST_F(NewFolderTest, AFolderThatCannotBeMadeIsNamed) {
   for (const std::string name : {"place/a", "place/a/b"}) {
     const auto fresh = NewFolder::create("test", folder_ / name);
     ASSERT_FALSE(fresh) << name;
-    EXPECT_EQ(fresh.error().code, ErrorCode::io_error);
-    EXPECT_THAT(fresh.error().message, HasSubstr(place() + "/a"));
+    EXPECT_EQ(fresh.error().code(), ErrorCode::io_error);
+    EXPECT_THAT(fresh.error().message(), HasSubstr(place() + "/a"));
   }
   const NewFolder fresh = started();
   EXPECT_EQ(
-      fresh.in_place({ErrorCode::io_error, fresh.path() + "/a: full"}).message,
+      fresh.in_place({ErrorCode::io_error, fresh.path() + "/a: full"}).message(),
       place() + "/a: full");
 }
 

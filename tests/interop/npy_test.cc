@@ -70,7 +70,7 @@ TEST(NpyTest, ReadsEveryTypeInEitherByteOrderAndEitherOrderOfAxes) {
               npy_file(npy_dict(descr, "(2, 3, 4)", fortran ? "True" : "False"),
                        elements(type, order == '>', fortran), version);
           const Result<Array> array = parse_npy(file, "x.npy");
-          ASSERT_TRUE(array) << array.error().message;
+          ASSERT_TRUE(array) << array.error().message();
           EXPECT_EQ(array->dtype, type.dtype);
           EXPECT_THAT(array->shape, ElementsAre(2, 3, 4));
           EXPECT_TRUE(
@@ -88,9 +88,9 @@ TEST(NpyTest, WritesTheBytesThatNumpyWrites) {
         "u1.npy", "u2.npy", "u4.npy", "u8.npy", "b1.npy", "scalar.npy",
         "vector.npy", "empty.npy"}) {
     const Result<Array> array = read_npy(data_path(name));
-    ASSERT_TRUE(array) << array.error().message;
+    ASSERT_TRUE(array) << array.error().message();
     const auto bytes = format_npy(array->view());
-    ASSERT_TRUE(bytes) << bytes.error().message;
+    ASSERT_TRUE(bytes) << bytes.error().message();
     EXPECT_EQ(*bytes, file_bytes(data_path(name))) << name;
     const TempFolder folder;
     ASSERT_TRUE(write_npy(folder / name, array->view()));
@@ -100,11 +100,11 @@ TEST(NpyTest, WritesTheBytesThatNumpyWrites) {
 
 TEST(NpyTest, ReadsWhatNumpyWrote) {
   const auto doubles = read_npy(data_path("version3.npy"));
-  ASSERT_TRUE(doubles) << doubles.error().message;
+  ASSERT_TRUE(doubles) << doubles.error().message();
   EXPECT_THAT(elements_of<double>(doubles->data),
               ElementsAre(0, 1, 2, 3, 4, 5));
   const auto fortran = read_npy(data_path("big_endian_fortran.npy"));
-  ASSERT_TRUE(fortran) << fortran.error().message;
+  ASSERT_TRUE(fortran) << fortran.error().message();
   EXPECT_THAT(fortran->shape, ElementsAre(2, 3, 4));
   const auto numbers = elements_of<std::int32_t>(fortran->data);
   for (int i = 0; i < 24; ++i) {
@@ -121,7 +121,7 @@ TEST(NpyTest, HeaderMayHaveItsKeysInAnyOrderAndBlanksAnywhere) {
            "{'descr': 'u1', 'fortran_order': False, 'shape': (2L, 3L), }",
        }) {
     const auto array = parse_npy(npy_file(dict, data), "x.npy");
-    ASSERT_TRUE(array) << dict << array.error().message;
+    ASSERT_TRUE(array) << dict << array.error().message();
     EXPECT_THAT(array->shape, ElementsAre(2, 3));
   }
 }
@@ -146,7 +146,7 @@ TEST(NpyTest, ArrayOfManyPiecesComesThroughAPipe) {
   std::thread writer([&] { put_file(pipe, file); });
   const auto array = read_npy(pipe);
   writer.join();
-  ASSERT_TRUE(array) << array.error().message;
+  ASSERT_TRUE(array) << array.error().message();
   EXPECT_TRUE(std::ranges::equal(array->data, data));
 }
 
@@ -161,7 +161,7 @@ TEST(NpyTest, PipeThatEndsEarlySaysHowManyBytesCame) {
   const auto array = read_npy(pipe);
   writer.join();
   ASSERT_FALSE(array);
-  EXPECT_THAT(array.error().message, HasSubstr("but 3145728 are there"));
+  EXPECT_THAT(array.error().message(), HasSubstr("but 3145728 are there"));
 }
 
 TEST(NpyTest, StridedViewsAreWrittenInCOrder) {
@@ -173,7 +173,7 @@ TEST(NpyTest, StridedViewsAreWrittenInCOrder) {
   const TempFolder folder;
   ASSERT_TRUE(write_npy(folder / "x.npy", view.permuted({2, 0, 1})));
   const auto array = read_npy(folder / "x.npy");
-  ASSERT_TRUE(array) << array.error().message;
+  ASSERT_TRUE(array) << array.error().message();
   EXPECT_THAT(array->shape, ElementsAre(4, 2, 3));
   const auto written = elements_of<float>(array->data);
   std::size_t at = 0;
@@ -199,8 +199,8 @@ TEST(NpyTest, WhatNumpyHasNoNameForIsNotWritten) {
   const auto bytes =
       format_npy(AnyView(&one, DType::bfloat16, extents, strides));
   ASSERT_FALSE(bytes);
-  EXPECT_EQ(bytes.error().code, ErrorCode::unsupported);
-  EXPECT_THAT(bytes.error().message, HasSubstr("bfloat16"));
+  EXPECT_EQ(bytes.error().code(), ErrorCode::unsupported);
+  EXPECT_THAT(bytes.error().message(), HasSubstr("bfloat16"));
   const std::vector<std::size_t> many(33, 1);
   const std::vector<std::ptrdiff_t> steps(33, 1);
   EXPECT_FALSE(format_npy(AnyView(&one, DType::int16, many, steps)));
@@ -210,12 +210,12 @@ TEST(NpyTest, FileThatCannotBeReadIsNamedWithTheReason) {
   const TempFolder folder;
   const auto missing = read_npy(folder / "none.npy");
   ASSERT_FALSE(missing);
-  EXPECT_EQ(missing.error().code, ErrorCode::io_error);
-  EXPECT_EQ(missing.error().message, "read_npy: " + (folder / "none.npy") +
-                                         ": No such file or directory");
+  EXPECT_EQ(missing.error().code(), ErrorCode::io_error);
+  EXPECT_EQ(missing.error().message(), "read_npy: " + (folder / "none.npy") +
+                                           ": No such file or directory");
   const auto not_a_file = read_npy(folder.path());
   ASSERT_FALSE(not_a_file);
-  EXPECT_EQ(not_a_file.error().message,
+  EXPECT_EQ(not_a_file.error().message(),
             "read_npy: " + folder.path() + ": Is a directory");
   EXPECT_FALSE(read_npy(std::string("a\0b", 3)));
 }

@@ -16,9 +16,9 @@ Error error_of(std::span<const std::byte> file) {
   const auto arrays = parse_npz(file, "x.npz");
   if (arrays) {
     ADD_FAILURE() << "no error";
-    return {};
+    return ErrorCode::device_error;
   }
-  EXPECT_THAT(arrays.error().message, HasSubstr("parse_npz: x.npz: "));
+  EXPECT_THAT(arrays.error().message(), HasSubstr("parse_npz: x.npz: "));
   return arrays.error();
 }
 
@@ -40,7 +40,7 @@ TEST(NpzHostileTest, EveryFlippedBitGivesAValueOrAnError) {
       file[bit / 8] ^= mask;
       const auto arrays = parse_npz(file, "x.npz");
       if (!arrays) {
-        EXPECT_FALSE(arrays.error().message.empty());
+        EXPECT_FALSE(arrays.error().message().empty());
       }
       file[bit / 8] ^= mask;
     }
@@ -51,8 +51,8 @@ TEST(NpzHostileTest, WrongCrcIsAnErrorThatNamesTheEntry) {
   const Error error =
       error_of(zip_file({{.name = "a.npy", .data = kArray},
                          {.name = "b.npy", .data = kArray, .crc_error = 1}}));
-  EXPECT_EQ(error.code, ErrorCode::bad_data);
-  EXPECT_EQ(error.message, "parse_npz: x.npz: entry b.npy: CRC error");
+  EXPECT_EQ(error.code(), ErrorCode::bad_data);
+  EXPECT_EQ(error.message(), "parse_npz: x.npz: entry b.npy: CRC error");
 }
 
 TEST(NpzHostileTest, SizeThatIsNotTheHeadersIsAnError) {
@@ -68,15 +68,15 @@ TEST(NpzHostileTest, SizeThatIsNotTheHeadersIsAnError) {
       zip_file({{.name = "a.npy",
                  .data = npy_file(npy_dict("<f4", "(1099511627776, 99)"),
                                   bytes_of("abc"))}}));
-  EXPECT_THAT(error.message, HasSubstr("but 3 are there"));
+  EXPECT_THAT(error.message(), HasSubstr("but 3 are there"));
 }
 
 TEST(NpzHostileTest, MegabyteBehindAHeaderOf16BytesIsNotUnpacked) {
   EXPECT_THAT(
-      error_of(file_bytes(data_path("bomb_header.npz"))).message,
+      error_of(file_bytes(data_path("bomb_header.npz"))).message(),
       HasSubstr("entry a.npy: the header promises 16 bytes of data for (4) "
                 "float32, but 1048592 are there"));
-  EXPECT_THAT(error_of(file_bytes(data_path("bomb_directory.npz"))).message,
+  EXPECT_THAT(error_of(file_bytes(data_path("bomb_directory.npz"))).message(),
               HasSubstr("entry a.npy"));
 }
 
@@ -86,15 +86,15 @@ TEST(NpzHostileTest, MoreThanAThousandTimesTheArchiveIsNotUnpacked) {
   const std::string said =
       "parse_npz: x.npz: its entries are said to unpack to more than 1000 "
       "times its ";
-  EXPECT_THAT(error_of(file_bytes(data_path("bomb_zeros.npz"))).message,
+  EXPECT_THAT(error_of(file_bytes(data_path("bomb_zeros.npz"))).message(),
               testing::StartsWith(said));
   // What one of two entries may take, both may not.
   ZipEntry a{.name = "a.npy", .data = kArray, .size_error = 250'000};
   ZipEntry b{.name = "b.npy", .data = kArray};
-  EXPECT_THAT(error_of(zip_file({a, b})).message,
+  EXPECT_THAT(error_of(zip_file({a, b})).message(),
               HasSubstr("entry a.npy: the header promises 3 bytes"));
   b.size_error = a.size_error;
-  EXPECT_THAT(error_of(zip_file({a, b})).message, testing::StartsWith(said));
+  EXPECT_THAT(error_of(zip_file({a, b})).message(), testing::StartsWith(said));
 }
 
 // Entries that share their bytes (42 KB that unpack to 5 GB).
@@ -114,7 +114,7 @@ TEST(NpzHostileTest, EntriesThatOverlapAreAnError) {
 TEST(NpzHostileTest, TwoEntriesOfOneNameAreAnError) {
   EXPECT_THAT(error_of(zip_file({{.name = "a.npy", .data = kArray},
                                  {.name = "a.npy", .data = kArray}}))
-                  .message,
+                  .message(),
               HasSubstr("there are two entries of one name"));
 }
 
@@ -132,14 +132,14 @@ TEST(NpzHostileTest, NamesThatArePathsOrNoTextAreErrors) {
         {"folder/", "does not end in .npy"},
         {"a.txt", "does not end in .npy"}}) {
     const Error error = error_of(zip_file({{.name = name, .data = kArray}}));
-    EXPECT_EQ(error.code, ErrorCode::bad_data) << name;
-    EXPECT_THAT(error.message, HasSubstr(said));
+    EXPECT_EQ(error.code(), ErrorCode::bad_data) << name;
+    EXPECT_THAT(error.message(), HasSubstr(said));
   }
   // A NUL ends no name.
   const auto nul = parse_npz(
       zip_file({{.name = std::string("a.npy\0b.npy", 11), .data = kArray}}),
       "x.npz");
-  ASSERT_TRUE(nul) << nul.error().message;
+  ASSERT_TRUE(nul) << nul.error().message();
   EXPECT_TRUE(nul->contains("a.npy b"));
   EXPECT_TRUE(parse_npz(
       zip_file({{.name = "\xea\xb0\x80/a..b.npy", .data = kArray}}), "x.npz"));
@@ -148,20 +148,20 @@ TEST(NpzHostileTest, NamesThatArePathsOrNoTextAreErrors) {
 TEST(NpzHostileTest, EncryptionAndOtherCompressionAreRefusedByName) {
   const Error encrypted =
       error_of(zip_file({{.name = "a.npy", .data = kArray, .flags = 1}}));
-  EXPECT_EQ(encrypted.code, ErrorCode::unsupported);
-  EXPECT_THAT(encrypted.message, HasSubstr("encrypted"));
+  EXPECT_EQ(encrypted.code(), ErrorCode::unsupported);
+  EXPECT_THAT(encrypted.message(), HasSubstr("encrypted"));
   const Error compressed = error_of(file_bytes(data_path("bzip2.npz")));
-  EXPECT_EQ(compressed.code, ErrorCode::unsupported);
-  EXPECT_THAT(compressed.message, HasSubstr("by method 12"));
+  EXPECT_EQ(compressed.code(), ErrorCode::unsupported);
+  EXPECT_THAT(compressed.message(), HasSubstr("by method 12"));
 }
 
 TEST(NpzHostileTest, EntryThatIsNoArrayIsAnError) {
   EXPECT_THAT(
-      error_of(zip_file({{.name = "a.npy", .data = bytes_of("text")}})).message,
+      error_of(zip_file({{.name = "a.npy", .data = bytes_of("text")}})).message(),
       HasSubstr("entry a.npy: the file ends after 4 bytes"));
   EXPECT_EQ(error_of(zip_file({{.name = "a.npy",
                                 .data = file_bytes(data_path("objects.npy"))}}))
-                .code,
+                .code(),
             ErrorCode::unsupported);
 }
 

@@ -35,7 +35,7 @@ std::map<std::string, AnyView> views_of(const NamedArrays& arrays) {
 TEST(NpzTest, ReadsWhatSavezAndSavezCompressedWrote) {
   for (const char* file : {"stored.npz", "deflated.npz", "streamed.npz"}) {
     const auto arrays = read_npz(data_path(file));
-    ASSERT_TRUE(arrays) << arrays.error().message;
+    ASSERT_TRUE(arrays) << arrays.error().message();
     EXPECT_THAT(names_of(*arrays), ElementsAre("W_q/kernel", "a", "flags"));
     const Array& a = arrays->at("a");
     EXPECT_THAT(a.shape, ElementsAre(2, 3));
@@ -43,7 +43,7 @@ TEST(NpzTest, ReadsWhatSavezAndSavezCompressedWrote) {
     EXPECT_EQ(arrays->at("W_q/kernel").dtype, DType::float64);
     EXPECT_EQ(arrays->at("flags").dtype, DType::boolean);
     const auto again = parse_npz(file_bytes(data_path(file)), file);
-    ASSERT_TRUE(again) << again.error().message;
+    ASSERT_TRUE(again) << again.error().message();
     EXPECT_EQ(again->at("W_q/kernel").data, arrays->at("W_q/kernel").data);
   }
 }
@@ -54,7 +54,7 @@ TEST(NpzTest, SixtyFourBitSizesAreRead) {
                  .data = npy_file(npy_dict("|u1", "(3,)"), bytes_of("abc")),
                  .zip64 = true}}),
       "x.npz");
-  ASSERT_TRUE(arrays) << arrays.error().message;
+  ASSERT_TRUE(arrays) << arrays.error().message();
   EXPECT_THAT(elements_of<char>(arrays->at("a").data),
               ElementsAre('a', 'b', 'c'));
 }
@@ -64,9 +64,9 @@ TEST(NpzTest, WhatIsWrittenIsReadAgain) {
   ASSERT_TRUE(arrays);
   const TempFolder folder;
   const Status written = write_npz(folder / "x.npz", views_of(*arrays));
-  ASSERT_TRUE(written) << written.error().message;
+  ASSERT_TRUE(written) << written.error().message();
   const auto again = read_npz(folder / "x.npz");
-  ASSERT_TRUE(again) << again.error().message;
+  ASSERT_TRUE(again) << again.error().message();
   EXPECT_EQ(names_of(*again), names_of(*arrays));
   for (const auto& [name, array] : *arrays) {
     EXPECT_EQ(again->at(name).dtype, array.dtype);
@@ -98,7 +98,7 @@ TEST(NpzTest, ArchiveOfNothingIsReadAndWritten) {
   ASSERT_TRUE(write_npz(folder / "none.npz", {}));
   EXPECT_EQ(file_bytes(folder / "none.npz"), file_bytes(data_path("none.npz")));
   const auto arrays = read_npz(folder / "none.npz");
-  ASSERT_TRUE(arrays) << arrays.error().message;
+  ASSERT_TRUE(arrays) << arrays.error().message();
   EXPECT_TRUE(arrays->empty());
 }
 
@@ -110,7 +110,7 @@ TEST(NpzTest, ArchiveComesThroughAPipe) {
   std::thread writer([&] { put_file(pipe, file); });
   const auto arrays = read_npz(pipe);
   writer.join();
-  ASSERT_TRUE(arrays) << arrays.error().message;
+  ASSERT_TRUE(arrays) << arrays.error().message();
   EXPECT_EQ(arrays->size(), 3u);
 }
 
@@ -123,7 +123,7 @@ TEST(NpzTest, NameThatCannotBeReadBackIsNotWritten) {
         std::string("a\\b"), std::string("a\0b", 3)}) {
     const Status written = write_npz(folder / "x.npz", {{name, view}});
     ASSERT_FALSE(written) << name;
-    EXPECT_EQ(written.error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(written.error().code(), ErrorCode::invalid_argument);
   }
   EXPECT_EQ(folder.count(), 0u);
 }
@@ -131,12 +131,13 @@ TEST(NpzTest, NameThatCannotBeReadBackIsNotWritten) {
 TEST(NpzTest, FileThatIsNoArchiveIsNamedWithTheReason) {
   const auto not_zip = read_npz(data_path("f4.npy"));
   ASSERT_FALSE(not_zip);
-  EXPECT_EQ(not_zip.error().code, ErrorCode::bad_data);
-  EXPECT_THAT(not_zip.error().message,
+  EXPECT_EQ(not_zip.error().code(), ErrorCode::bad_data);
+  EXPECT_THAT(not_zip.error().message(),
               HasSubstr("read_npz: " + data_path("f4.npy") + ": "));
   const auto missing = read_npz(data_path("missing.npz"));
   ASSERT_FALSE(missing);
-  EXPECT_THAT(missing.error().message, HasSubstr("No such file or directory"));
+  EXPECT_THAT(missing.error().message(),
+              HasSubstr("No such file or directory"));
 }
 
 }  // namespace

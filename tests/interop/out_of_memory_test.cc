@@ -88,10 +88,10 @@ TEST(OutOfMemoryTest, EveryAllocationOfAWrongHeaderMayFail) {
       failing_allocation() = 0;
       ASSERT_FALSE(file);
       if (all_served) {
-        EXPECT_EQ(file.error().code, ErrorCode::bad_data);
+        EXPECT_EQ(file.error().code(), ErrorCode::bad_data);
         break;
       }
-      EXPECT_FALSE(file.error().message.empty());
+      EXPECT_FALSE(file.error().message().empty());
     }
     bytes[at] ^= std::byte{1};
   }

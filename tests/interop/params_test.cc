@@ -33,7 +33,7 @@ class Weight {
 
 void put(const std::string& path, float last = 4) {
   const Status written = write_npy(path, Weight(last).view());
-  ASSERT_TRUE(written) << written.error().message;
+  ASSERT_TRUE(written) << written.error().message();
 }
 
 float last_of(const NamedArrays& params, const std::string& name) {
@@ -42,7 +42,7 @@ float last_of(const NamedArrays& params, const std::string& name) {
 
 std::string error_of(const std::string& path) {
   const auto params = read_params(path, kNames);
-  return params ? "no error" : params.error().message;
+  return params ? "no error" : params.error().message();
 }
 
 TEST(ParamsTest, FolderIsReadByTheNamesOfOthersToo) {
@@ -53,7 +53,7 @@ TEST(ParamsTest, FolderIsReadByTheNamesOfOthersToo) {
   put_file(folder / "case.json", bytes_of("{}"));
   put_file(folder / ".npy", bytes_of("a name of nothing"));
   const auto params = read_params(folder.path(), kNames);
-  ASSERT_TRUE(params) << params.error().message;
+  ASSERT_TRUE(params) << params.error().message();
   EXPECT_EQ(params->size(), 3u);
   EXPECT_EQ(last_of(*params, "w_q.weight"), 5);
   EXPECT_EQ(last_of(*params, "w_o.weight"), 6);
@@ -67,7 +67,7 @@ TEST(ParamsTest, ArchiveIsReadAsAFolderIs) {
   ASSERT_TRUE(write_npz(folder / "layer.npz",
                         {{"W_q.weight", q.view()}, {"fc_o.weight", o.view()}}));
   const auto params = read_params(folder / "layer.npz", kNames);
-  ASSERT_TRUE(params) << params.error().message;
+  ASSERT_TRUE(params) << params.error().message();
   EXPECT_EQ(last_of(*params, "w_q.weight"), 5);
   EXPECT_EQ(last_of(*params, "w_o.weight"), 6);
 }
@@ -86,7 +86,7 @@ TEST(ParamsTest, SafetensorsAreReadAsAFolderIs) {
                            R"("layer.safetensors"}})"));
   for (const std::string& path : {file, index}) {
     const auto params = read_params(path, kNames);
-    ASSERT_TRUE(params) << params.error().message;
+    ASSERT_TRUE(params) << params.error().message();
     EXPECT_EQ(params->size(), 2u);
     EXPECT_EQ(last_of(*params, "w_q.weight"), 5);
     EXPECT_EQ(last_of(*params, "w_o.weight"), 6);
@@ -131,8 +131,8 @@ TEST(ParamsTest, LayerIsReadInTheLayoutOfItsFile) {
   ASSERT_TRUE(write_safetensors(path, views));
   const auto first = read_layer_params(path, kNames);
   const auto last = read_layer_params(path, kNames, {.number = 7});
-  ASSERT_TRUE(first) << first.error().message;
-  ASSERT_TRUE(last) << last.error().message;
+  ASSERT_TRUE(first) << first.error().message();
+  ASSERT_TRUE(last) << last.error().message();
   EXPECT_EQ(first->params.size(), 8u);
   EXPECT_EQ(last_of(first->params, "w_q.weight"), 3);
   EXPECT_EQ(last_of(last->params, "w_q.weight"), 7);
@@ -140,7 +140,7 @@ TEST(ParamsTest, LayerIsReadInTheLayoutOfItsFile) {
   const auto said = [&](const std::string& file, const LayerChoice& choice,
                         const ParamNames& names = kNames) {
     const auto layer = read_layer_params(file, names, choice);
-    return layer ? "no error" : layer.error().message;
+    return layer ? "no error" : layer.error().message();
   };
   EXPECT_EQ(said(path, {.number = 1}),
             "read_params: " + path + " has no layer 1, expected one of 0 7");
@@ -156,18 +156,18 @@ TEST(ParamsTest, NamesOfHeadwiseAreNoLayoutUnlessItIsChosen) {
   put(folder / "W_q.weight.npy", 5);
   put(folder / "w_o.weight.npy", 6);
   const auto layer = read_layer_params(folder.path(), kNames);
-  ASSERT_TRUE(layer) << layer.error().message;
+  ASSERT_TRUE(layer) << layer.error().message();
   EXPECT_EQ(last_of(layer->params, "w_q.weight"), 5);
   EXPECT_FALSE(layer->num_heads);
   const auto second = read_layer_params(folder.path(), kNames, {.number = 2});
   ASSERT_FALSE(second);
-  EXPECT_EQ(second.error().code, ErrorCode::out_of_range);
-  EXPECT_EQ(second.error().message,
+  EXPECT_EQ(second.error().code(), ErrorCode::out_of_range);
+  EXPECT_EQ(second.error().message(),
             "read_params: " + folder.path() + " has no layer 2, expected 0");
   const auto chosen =
       read_layer_params(folder.path(), kNames, {.layout = "d2l"});
   ASSERT_FALSE(chosen);
-  EXPECT_THAT(chosen.error().message,
+  EXPECT_THAT(chosen.error().message(),
               HasSubstr("does not fit the layout d2l: there is no W_k.weight"));
 }
 
@@ -179,7 +179,7 @@ TEST(ParamsTest, TheAdditiveNamesOfD2lMeanTheScoreWeight) {
     const auto params = read_params(folder.path(), names);
     std::vector<std::string> found;
     if (!params) {
-      return std::vector<std::string>{params.error().message};
+      return std::vector<std::string>{params.error().message()};
     }
     for (const auto& [name, array] : *params) {
       found.push_back(name);
@@ -240,7 +240,7 @@ TEST(LayerHeadsTest, StandBesideTheParameters) {
                                {"num_heads", number(0)},
                                {"num_kv_heads", number(1)}}));
   const auto layer = read_layer_params(path, kNames);
-  ASSERT_TRUE(layer) << layer.error().message;
+  ASSERT_TRUE(layer) << layer.error().message();
   EXPECT_EQ(layer->num_heads, 2u);
   EXPECT_EQ(layer->num_kv_heads, 1u);
   EXPECT_EQ(layer->params.size(), 2u);
@@ -266,8 +266,8 @@ TEST(LayerHeadsTest, OrStandInTheMetadata) {
                                  "[8,]", "[8] 8", "18446744073709551616"}) {
     const auto layer = heads_of({{"num_heads", text}});
     ASSERT_FALSE(layer) << text;
-    EXPECT_EQ(layer.error().code, ErrorCode::bad_data);
-    EXPECT_EQ(layer.error().message,
+    EXPECT_EQ(layer.error().code(), ErrorCode::bad_data);
+    EXPECT_EQ(layer.error().message(),
               "read_params: " + path + ": the metadata's num_heads is " + text +
                   ", expected a number, or a list that has layer 0");
   }

@@ -23,12 +23,12 @@ std::vector<float> floats_of(const SafetensorsFile& file,
                              std::string_view name) {
   const auto array = file.array(name);
   if (!array) {
-    ADD_FAILURE() << array.error().message;
+    ADD_FAILURE() << array.error().message();
     return {};
   }
   const auto tensor = to_float<1>(*array, "test", name);
   if (!tensor) {
-    ADD_FAILURE() << tensor.error().message;
+    ADD_FAILURE() << tensor.error().message();
     return {};
   }
   return {tensor->elements().begin(), tensor->elements().end()};
@@ -46,7 +46,7 @@ TEST(SafetensorsTest, EveryTypeThatTheFormatsOwnLibraryWroteIsRead) {
   for (const FileAccess access : {FileAccess::read, FileAccess::mapped}) {
     const auto file =
         open_safetensors(data_path("every_type.safetensors"), access);
-    ASSERT_TRUE(file) << file.error().message;
+    ASSERT_TRUE(file) << file.error().message();
     EXPECT_EQ(file->tensors().size(), 16u);
     for (const char* name :
          {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8"}) {
@@ -85,7 +85,7 @@ TEST(SafetensorsTest, SixteenBitNumbersAreWidenedExactly) {
                            entry("b", "BF16", "[3]", "[8,14]") + "}",
                        data);
   const auto file = parse_safetensors(bytes, "x");
-  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file) << file.error().message();
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   EXPECT_THAT(floats_of(*file, "h"),
               ElementsAre(0x1p-24f, 65504.0f, kInfinity, 0x1p-14f));
@@ -103,7 +103,7 @@ TEST(SafetensorsTest, TensorIsReadInPlaceWhereItsBytesCanBeUsedAsTheyAre) {
     header.append(static_cast<std::size_t>(blanks), ' ');
     const Bytes bytes = safetensors_file(header, data);
     const auto file = parse_safetensors(bytes, "x");
-    ASSERT_TRUE(file) << file.error().message;
+    ASSERT_TRUE(file) << file.error().message();
     const auto tensor = file->tensor("a");
     ASSERT_TRUE(tensor);
     EXPECT_EQ(tensor->in_place, blanks % 4 == 0);
@@ -176,7 +176,7 @@ TEST(SafetensorsTest, FileComesThroughAPipe) {
     std::thread writer([&] { put_file(pipe, whole); });
     const auto file = open_safetensors(pipe, access);
     writer.join();
-    ASSERT_TRUE(file) << file.error().message;
+    ASSERT_TRUE(file) << file.error().message();
     EXPECT_EQ(file->tensors().size(), 16u);
   }
   for (const auto& [bytes, said] :
@@ -190,7 +190,8 @@ TEST(SafetensorsTest, FileComesThroughAPipe) {
     const auto file = open_safetensors(pipe);
     writer.join();
     ASSERT_FALSE(file);
-    EXPECT_EQ(file.error().message, "open_safetensors: " + pipe + ": " + said);
+    EXPECT_EQ(file.error().message(),
+              "open_safetensors: " + pipe + ": " + said);
   }
   Bytes longer = whole;
   longer.push_back(std::byte{0});
@@ -198,7 +199,7 @@ TEST(SafetensorsTest, FileComesThroughAPipe) {
   const auto file = open_safetensors(pipe);
   writer.join();
   ASSERT_FALSE(file);
-  EXPECT_THAT(file.error().message, HasSubstr("but more are there"));
+  EXPECT_THAT(file.error().message(), HasSubstr("but more are there"));
 }
 
 TEST(SafetensorsTest, WhatIsWrittenIsReadAgainInEveryType) {
@@ -213,16 +214,16 @@ TEST(SafetensorsTest, WhatIsWrittenIsReadAgainInEveryType) {
   const TempFolder folder;
   const std::string path = folder / "again.safetensors";
   const Status written = write_safetensors(path, views, file->metadata());
-  ASSERT_TRUE(written) << written.error().message;
+  ASSERT_TRUE(written) << written.error().message();
   EXPECT_EQ(file_bytes(path),
             format_safetensors(views, file->metadata()).value());
   const auto again = open_safetensors(path, FileAccess::mapped);
-  ASSERT_TRUE(again) << again.error().message;
+  ASSERT_TRUE(again) << again.error().message();
   EXPECT_EQ(again->metadata(), file->metadata());
   ASSERT_EQ(again->tensors().size(), views.size());
   for (const auto& [name, view] : views) {
     const auto tensor = again->tensor(name);
-    ASSERT_TRUE(tensor) << tensor.error().message;
+    ASSERT_TRUE(tensor) << tensor.error().message();
     EXPECT_TRUE(tensor->in_place) << name;
     EXPECT_EQ(tensor->view.dtype(), view.dtype()) << name;
     EXPECT_TRUE(std::ranges::equal(tensor->view.extents(), view.extents()));
@@ -238,7 +239,7 @@ TEST(SafetensorsTest, TheBytesThatAreWrittenAreTheFormats) {
       {{"a", TensorView<const bool, 0>(&flag, {})},
        {"w\n", TensorView<const float, 2>(values.data(), {2, 1})}},
       {{"k", "\"v\""}});
-  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file) << file.error().message();
   std::string header = R"({"__metadata__":{"k":"\"v\""},)" +
                        entry("a", "BOOL", "[]", "[8,9]") + "," +
                        entry("w\\n", "F32", "[2,1]", "[0,8]") + "}";
@@ -259,7 +260,7 @@ TEST(SafetensorsTest, ViewsWithStridesAreWrittenInCOrder) {
   const AnyView view(values.data(), DType::float32, extents, strides);
   const Bytes bytes = format_safetensors({{"t", view}}).value();
   const auto file = parse_safetensors(bytes, "x");
-  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file) << file.error().message();
   EXPECT_THAT(elements_of<float>(file->array("t").value().data),
               ElementsAre(0, 3, 1, 4, 2, 5));
   const TempFolder folder;
@@ -293,10 +294,10 @@ TEST(SafetensorsTest, WhatCannotBeReadBackIsNotWritten) {
         {{}, {{"k", "\xed\xa0\x80"}}, "the metadata k is not UTF-8 text"}}) {
     const Status written = write_safetensors(path, tensors, metadata);
     ASSERT_FALSE(written) << said;
-    EXPECT_EQ(written.error().code, ErrorCode::invalid_argument);
-    EXPECT_THAT(written.error().message,
+    EXPECT_EQ(written.error().code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(written.error().message(),
                 HasSubstr("write_safetensors: " + path + ": "));
-    EXPECT_THAT(written.error().message, HasSubstr(said));
+    EXPECT_THAT(written.error().message(), HasSubstr(said));
     EXPECT_FALSE(format_safetensors(tensors, metadata));
   }
   EXPECT_EQ(folder.count(), 0u);
@@ -306,8 +307,8 @@ TEST(SafetensorsTest, HeaderThatCouldNotBeReadIsNotWritten) {
   const auto file =
       format_safetensors({}, {{"k", std::string(100'000'000, 'x')}});
   ASSERT_FALSE(file);
-  EXPECT_EQ(file.error().code, ErrorCode::invalid_argument);
-  EXPECT_THAT(file.error().message,
+  EXPECT_EQ(file.error().code(), ErrorCode::invalid_argument);
+  EXPECT_THAT(file.error().message(),
               HasSubstr("would have 100000032 bytes, expected at most "
                         "100000000"));
 }
@@ -318,8 +319,8 @@ TEST(SafetensorsTest, TensorThatIsNotThereIsNamed) {
   const auto tensor = file->tensor("b\n");
   const auto array = file->array("b\n");
   ASSERT_FALSE(tensor || array);
-  EXPECT_EQ(tensor.error().code, ErrorCode::out_of_range);
-  EXPECT_EQ(array.error().message,
+  EXPECT_EQ(tensor.error().code(), ErrorCode::out_of_range);
+  EXPECT_EQ(array.error().message(),
             "open_safetensors: " + data_path("one.safetensors") +
                 ": there is no tensor b\\x0a");
 }
@@ -328,8 +329,8 @@ TEST(SafetensorsTest, FileThatIsNotThereIsNamedWithTheReason) {
   for (const FileAccess access : {FileAccess::read, FileAccess::mapped}) {
     const auto missing = open_safetensors(data_path("missing"), access);
     ASSERT_FALSE(missing);
-    EXPECT_EQ(missing.error().code, ErrorCode::io_error);
-    EXPECT_EQ(missing.error().message,
+    EXPECT_EQ(missing.error().code(), ErrorCode::io_error);
+    EXPECT_EQ(missing.error().message(),
               "open_safetensors: " + data_path("missing") +
                   ": No such file or directory");
   }

@@ -76,7 +76,7 @@ class SaveTest : public testing::TestWithParam<Format> {
   float saved(std::size_t count = kElements) const {
     const auto array = GetParam().read(path());
     if (!array || array->shape != std::vector<std::size_t>{count}) {
-      ADD_FAILURE() << (array ? "another shape" : array.error().message);
+      ADD_FAILURE() << (array ? "another shape" : array.error().message());
       return -1;
     }
     const std::vector<float> values = elements_of<float>(array->data);
@@ -179,9 +179,9 @@ TEST_P(SaveTest, FullDiskIsAnErrorAndTheOldFileStays) {
     const Status full = save(2);
     EXPECT_FALSE(full);
     if (!full) {
-      EXPECT_EQ(full.error().code, ErrorCode::io_error);
-      EXPECT_EQ(full.error().message, "write_file_atomically: " + path() +
-                                          ": No space left on device");
+      EXPECT_EQ(full.error().code(), ErrorCode::io_error);
+      EXPECT_EQ(full.error().message(), "write_file_atomically: " + path() +
+                                            ": No space left on device");
     }
     EXPECT_EQ(saved(kFew), 1);
     EXPECT_EQ(folder_.count(), 1u);
@@ -205,7 +205,7 @@ TEST_P(SaveTest, LimitOnFileSizesIsAnErrorAndTheOldFileStays) {
     }
     const Status written = save(2);
     return !written &&
-                   written.error().message ==
+                   written.error().message() ==
                        "write_file_atomically: " + path() + ": File too large"
                ? 0
                : 1;
@@ -224,7 +224,7 @@ TEST(SaveLeftoverTest, WhatAKilledSaveLeftIsNoParameter) {
   put_file(folder / ".headwise-1234567890", bytes_of("\x93NUMPY"));
   const auto params =
       read_params(folder.path(), ParamNames{.required = {"w_q.weight"}});
-  ASSERT_TRUE(params) << params.error().message;
+  ASSERT_TRUE(params) << params.error().message();
   EXPECT_EQ(params->size(), 1u);
 }
 

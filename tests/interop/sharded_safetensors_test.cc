@@ -51,10 +51,10 @@ class Model {
     }
     const std::string start =
         "open_sharded_safetensors: " + folder_ / file + ": ";
-    EXPECT_TRUE(model.error().message.starts_with(start))
-        << model.error().message;
-    return model.error().message.substr(
-        std::min(start.size(), model.error().message.size()));
+    EXPECT_TRUE(model.error().message().starts_with(start))
+        << model.error().message();
+    return model.error().message().substr(
+        std::min(start.size(), model.error().message().size()));
   }
 
  private:
@@ -73,7 +73,7 @@ TEST(ShardedSafetensorsTest, TensorsComeFromTheShardsThatTheIndexNames) {
   files.put_index(kWhole);
   for (const FileAccess access : {FileAccess::read, FileAccess::mapped}) {
     const auto model = files.open(access);
-    ASSERT_TRUE(model) << model.error().message;
+    ASSERT_TRUE(model) << model.error().message();
     EXPECT_THAT(model->shard_names(),
                 ElementsAre(Pair("w_k", "one.safetensors"),
                             Pair("w_q", "one.safetensors"),
@@ -82,14 +82,14 @@ TEST(ShardedSafetensorsTest, TensorsComeFromTheShardsThatTheIndexNames) {
     for (const auto& [name, value] :
          {std::pair{"w_q", 'q'}, {"w_k", 'k'}, {"w_v", 'v'}}) {
       const auto array = model->array(name);
-      ASSERT_TRUE(array) << array.error().message;
+      ASSERT_TRUE(array) << array.error().message();
       EXPECT_THAT(elements_of<char>(array->data), ElementsAre(value, value));
       EXPECT_TRUE(model->tensor(name).value().in_place);
     }
     const auto missing = model->array("w_o");
     ASSERT_FALSE(missing || model->tensor("w_o"));
-    EXPECT_EQ(missing.error().code, ErrorCode::out_of_range);
-    EXPECT_EQ(missing.error().message,
+    EXPECT_EQ(missing.error().code(), ErrorCode::out_of_range);
+    EXPECT_EQ(missing.error().message(),
               "open_sharded_safetensors: " + files.index() +
                   ": there is no tensor w_o");
   }
@@ -192,7 +192,7 @@ TEST(ShardedSafetensorsTest, LinksIntoTheBlobsOfAHubCacheAreFollowed) {
   cache.link("../../blobs/index", std::string(kIndex));
   for (const FileAccess access : {FileAccess::read, FileAccess::mapped}) {
     const auto model = open_sharded_safetensors(cache.index(), access);
-    ASSERT_TRUE(model) << model.error().message;
+    ASSERT_TRUE(model) << model.error().message();
     EXPECT_THAT(elements_of<char>(model->array("w_q").value().data),
                 ElementsAre('q', 'q'));
   }
@@ -231,8 +231,8 @@ TEST(ShardedSafetensorsTest, LinksOutOfAHubCacheAreRefused) {
     cache.link(target, "one.safetensors");
     const auto model = open_sharded_safetensors(cache.index());
     ASSERT_FALSE(model) << target;
-    EXPECT_EQ(model.error().code, ErrorCode::bad_data);
-    EXPECT_EQ(model.error().message,
+    EXPECT_EQ(model.error().code(), ErrorCode::bad_data);
+    EXPECT_EQ(model.error().message(),
               "open_sharded_safetensors: " + shard +
                   ": it is a symbolic link, expected a file");
   }
@@ -321,7 +321,7 @@ TEST(ShardedSafetensorsTest, EveryFlippedBitOfAnIndexGivesAValueOrAnError) {
     text[bit / 8] = static_cast<char>(text[bit / 8] ^ mask);
     const auto names = parse_safetensors_index(text, "x");
     if (!names) {
-      EXPECT_TRUE(names.error().message.starts_with("x: "));
+      EXPECT_TRUE(names.error().message().starts_with("x: "));
     } else {
       for (const auto& [tensor, shard] : *names) {
         EXPECT_EQ(shard.find('/'), std::string::npos);

@@ -24,7 +24,7 @@ void print(const headwise::Result<T>& result) {
   if (result) {
     std::puts("accepted");
   } else {
-    std::printf("refused: %s\n", result.error().message.c_str());
+    std::printf("refused: %s\n", result.error().message().c_str());
   }
 }
 

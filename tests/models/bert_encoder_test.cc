@@ -38,8 +38,8 @@ class BertEncoderTest : public testing::TestWithParam<BertFamily> {
     if (read_it) {
       return "none";
     }
-    EXPECT_EQ(read_it.error().code, ErrorCode::bad_data);
-    std::string text = read_it.error().message;
+    EXPECT_EQ(read_it.error().code(), ErrorCode::bad_data);
+    std::string text = read_it.error().message();
     const std::string path = folder_.path() + "/";
     for (std::size_t n = text.find(path); n != std::string::npos;
          n = text.find(path)) {
@@ -133,14 +133,14 @@ TEST_P(BertEncoderTest, WhoeverLooksOnIsShownWhatEachLayerTakes) {
     return ok();
   };
   const auto result = encoder.forward(kIds, {.before_each = look});
-  ASSERT_TRUE(result) << result.error().message;
+  ASSERT_TRUE(result) << result.error().message();
   EXPECT_EQ(seen, (std::vector<std::size_t>{0, 1}));
   EXPECT_TRUE(same_bits(result->hidden, encoder.forward(kIds).value().hidden));
 
   const auto refuse = [](std::size_t layer, TensorView<const float, 3>) {
     return layer == 1 ? Status(Error{ErrorCode::bad_data, "enough"}) : ok();
   };
-  EXPECT_EQ(encoder.forward(kIds, {.before_each = refuse}).error().message,
+  EXPECT_EQ(encoder.forward(kIds, {.before_each = refuse}).error().message(),
             "enough");
 }
 
@@ -159,7 +159,7 @@ TEST_P(BertEncoderTest, NamesMayHaveTheModelsPrefixAndTheNormsTheirOldNames) {
   const std::string prefix =
       GetParam() == BertFamily::bert ? "bert." : "distilbert.";
   const auto encoder = read(old, prefix);
-  ASSERT_TRUE(encoder) << encoder.error().message;
+  ASSERT_TRUE(encoder) << encoder.error().message();
   EXPECT_TRUE(same_bits(encoder->forward(kIds).value().hidden, expected));
 }
 
@@ -177,8 +177,8 @@ TEST_P(BertEncoderTest, IdsAndLengthsAndLayersAreChecked) {
   const auto message = [&](const RaggedTokens& ids,
                            const BertOptions& options = {}) {
     const Error error = encoder.forward(ids, options).error();
-    EXPECT_EQ(error.code, ErrorCode::out_of_range);
-    return error.message;
+    EXPECT_EQ(error.code(), ErrorCode::out_of_range);
+    return error.message();
   };
   EXPECT_THAT(message({{1}, {2, 14}}), HasSubstr("14"));
   EXPECT_EQ(message({{1}, std::vector<TokenId>(10, 1)}),
@@ -289,8 +289,8 @@ TEST_P(BertEncoderTest, WordsOfAnotherTypeAreWidened) {
 TEST_P(BertEncoderTest, AFolderWithoutParametersSaysWhatItLacks) {
   const auto message = [&] {
     const Error error = BertEncoder::read(folder_.path(), config_).error();
-    EXPECT_EQ(error.code, ErrorCode::bad_data);
-    return error.message;
+    EXPECT_EQ(error.code(), ErrorCode::bad_data);
+    return error.message();
   };
   EXPECT_EQ(message(), "read_bert_encoder: " + folder_.path() +
                            ": there is no model.safetensors, no "

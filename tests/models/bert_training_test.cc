@@ -248,27 +248,27 @@ TEST_P(BertTrainingTest, WhatDoesNotFitIsNamed) {
   const BertEncoder encoder = read();
   auto saved = encoder.forward_for_backward(kIds).value();
   const auto narrow = uniform<2>({kRows, 11}, 91);
-  EXPECT_THAT(encoder.backward(saved, narrow.view()).error().message,
+  EXPECT_THAT(encoder.backward(saved, narrow.view()).error().message(),
               HasSubstr("d_hidden has shape (15, 11), expected (rows, "
                         "hidden_size) = (15, 12)"));
   EXPECT_TRUE(encoder.backward(saved, d_hidden_.view()));
-  EXPECT_THAT(encoder.backward(saved, d_hidden_.view()).error().message,
+  EXPECT_THAT(encoder.backward(saved, d_hidden_.view()).error().message(),
               HasSubstr("used already"));
   const auto gates = gates_of({{1, 1, 1}, {1, 1}});
   EXPECT_THAT(
-      encoder.forward(kIds, {.head_gates = gates}).error().message,
+      encoder.forward(kIds, {.head_gates = gates}).error().message(),
       HasSubstr("layer 1: head_gates has shape (2), expected (H) = (3)"));
   EXPECT_THAT(encoder.forward(kIds, {.head_gates = std::span(gates).first(1)})
                   .error()
-                  .message,
+                  .message(),
               HasSubstr("the number of layers of head_gates is 1, expected 2"));
   EXPECT_THAT(encoder.forward_for_backward(kIds, {.attn_weights = true})
                   .error()
-                  .message,
+                  .message(),
               HasSubstr("expected none of them in a forward pass of training"));
   const auto refused = read(BertUse::inference).forward_for_backward(kIds);
-  EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
-  EXPECT_THAT(refused.error().message, HasSubstr("BertUse::training"));
+  EXPECT_EQ(refused.error().code(), ErrorCode::unsupported);
+  EXPECT_THAT(refused.error().message(), HasSubstr("BertUse::training"));
 }
 
 TEST_P(BertTrainingTest, ABatchWithoutATokenHasGradientsOfZero) {

@@ -44,9 +44,9 @@ std::string said_of(const SafetensorsMetadata& metadata) {
   if (s) {
     return "no error";
   }
-  EXPECT_EQ(s.error().code, ErrorCode::bad_data);
+  EXPECT_EQ(s.error().code(), ErrorCode::bad_data);
   EXPECT_TRUE(config.kept_heads.empty());
-  return s.error().message;
+  return s.error().message();
 }
 
 TEST(KeptHeadsTest, WhatIsWrittenIsRead) {
@@ -166,10 +166,11 @@ class PrunedModelTest : public testing::TestWithParam<BertFamily> {
     if (read) {
       return "no error";
     }
-    EXPECT_EQ(read.error().code, ErrorCode::bad_data) << read.error().message;
-    EXPECT_THAT(read.error().message,
+    EXPECT_EQ(read.error().code(), ErrorCode::bad_data)
+        << read.error().message();
+    EXPECT_THAT(read.error().message(),
                 HasSubstr("read_bert_encoder: " + path()));
-    return read.error().message;
+    return read.error().message();
   }
   std::string name_of(std::size_t layer, const std::string& part) const {
     const auto names = testing_support::part_names(config_.family, layer);
@@ -264,16 +265,16 @@ TEST_P(PrunedModelTest, AnotherAttentionTakesAHeadAway) {
                heads.size())
         .value();
   };
-  EXPECT_EQ(encoder.replace_attention(2, attention({1}), {1}).error().message,
+  EXPECT_EQ(encoder.replace_attention(2, attention({1}), {1}).error().message(),
             "bert_encoder: layer is 2, expected 0 to 1");
-  EXPECT_EQ(encoder.replace_attention(0, attention({1}), {3}).error().code,
+  EXPECT_EQ(encoder.replace_attention(0, attention({1}), {3}).error().code(),
             ErrorCode::out_of_range);
-  EXPECT_EQ(encoder.replace_attention(0, attention({1}), {0, 1}).error().code,
+  EXPECT_EQ(encoder.replace_attention(0, attention({1}), {0, 1}).error().code(),
             ErrorCode::shape_mismatch);
   for (const std::vector<std::size_t>& heads :
        {std::vector<std::size_t>{1, 1}, std::vector<std::size_t>{2, 0}}) {
     EXPECT_EQ(
-        encoder.replace_attention(0, attention(heads), heads).error().code,
+        encoder.replace_attention(0, attention(heads), heads).error().code(),
         ErrorCode::out_of_range);
   }
   EXPECT_TRUE(encoder.config().kept_heads.empty());

@@ -180,41 +180,42 @@ TEST(LabelProbeProbabilitiesTest, NoEmbeddingsAreLegalAndOtherSizesAreNot) {
       probe.probabilities(filled<float, 2>({0, 2}, 0).view()).value().extents(),
       (Extents<2>{0, 2}));
   EXPECT_EQ(
-      probe.probabilities(filled<float, 2>({1, 3}, 0).view()).error().code,
+      probe.probabilities(filled<float, 2>({1, 3}, 0).view()).error().code(),
       ErrorCode::shape_mismatch);
 }
 
 TEST(LabelProbeTest, WhatDoesNotFitIsNamed) {
-  EXPECT_EQ(LabelProbe::create(3, {"a"}).error().message,
+  EXPECT_EQ(LabelProbe::create(3, {"a"}).error().message(),
             "label_probe: the number of labels is 1, expected at least 2");
-  EXPECT_EQ(LabelProbe::create(3, {"a", "b", "a"}).error().message,
+  EXPECT_EQ(LabelProbe::create(3, {"a", "b", "a"}).error().message(),
             "label_probe: the label a is there twice, expected different ones");
   // Two of these would be one in a file.
-  EXPECT_EQ(LabelProbe::create(3, {"\xfe", "\xff"}).error().code,
+  EXPECT_EQ(LabelProbe::create(3, {"\xfe", "\xff"}).error().code(),
             ErrorCode::invalid_argument);
   const auto linear = [](std::size_t rows, std::size_t bias) {
     return Linear::from_params(filled<float, 2>({rows, 3}, 1),
                                filled<float, 1>({bias}, 0))
         .value();
   };
-  EXPECT_EQ(LabelProbe::create(linear(3, 3), kLabels).error().message,
+  EXPECT_EQ(LabelProbe::create(linear(3, 3), kLabels).error().message(),
             "label_probe: weight has shape (3, 3), expected (labels, "
             "embedding_size) = (2, 3)");
-  EXPECT_EQ(LabelProbe::create(linear(2, 0), kLabels).error().message,
+  EXPECT_EQ(LabelProbe::create(linear(2, 0), kLabels).error().message(),
             "label_probe: bias has shape (0), expected (labels) = (2)");
   const LabelProbe probe = LabelProbe::create(3, kLabels).value();
-  EXPECT_EQ(probe.logits(filled<float, 2>({1, 4}, 0).view()).error().code,
+  EXPECT_EQ(probe.logits(filled<float, 2>({1, 4}, 0).view()).error().code(),
             ErrorCode::shape_mismatch);
   const auto few = targets();
   EXPECT_EQ(LabelProbe::train(clusters().view(), {few.data(), {kExamples - 1}},
                               kLabels)
                 .error()
-                .code,
+                .code(),
             ErrorCode::shape_mismatch);
   const auto beyond = filled<std::int64_t, 1>({kExamples}, 2);
-  EXPECT_EQ(
-      LabelProbe::train(clusters().view(), beyond.view(), kLabels).error().code,
-      ErrorCode::out_of_range);
+  EXPECT_EQ(LabelProbe::train(clusters().view(), beyond.view(), kLabels)
+                .error()
+                .code(),
+            ErrorCode::out_of_range);
 }
 
 // ---- The file. ----
@@ -242,9 +243,10 @@ class LabelProbeFileTest : public testing::Test {
     if (probe) {
       return "no error";
     }
-    EXPECT_EQ(probe.error().code, ErrorCode::bad_data) << probe.error().message;
-    EXPECT_THAT(probe.error().message, HasSubstr(path()));
-    return probe.error().message;
+    EXPECT_EQ(probe.error().code(), ErrorCode::bad_data)
+        << probe.error().message();
+    EXPECT_THAT(probe.error().message(), HasSubstr(path()));
+    return probe.error().message();
   }
 
   TempFolder folder_;
@@ -274,8 +276,8 @@ TEST_F(LabelProbeFileTest, AFileThatIsNoneIsAnError) {
 TEST_F(LabelProbeFileTest, AFolderThatIsNotThereIsNotWrittenTo) {
   const auto s = trained(1).write(folder_ / "none");
   ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().code, ErrorCode::io_error);
-  EXPECT_THAT(s.error().message, HasSubstr(folder_ / "none"));
+  EXPECT_EQ(s.error().code(), ErrorCode::io_error);
+  EXPECT_THAT(s.error().message(), HasSubstr(folder_ / "none"));
 }
 
 TEST_F(LabelProbeFileTest, LabelsThatAreNoListOfTextsAreNamed) {

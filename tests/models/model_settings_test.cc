@@ -57,14 +57,14 @@ class Model {
     if (settings) {
       return "no error";
     }
-    EXPECT_EQ(settings.error().code, code);
+    EXPECT_EQ(settings.error().code(), code);
     const std::string start = "read_model_settings: " + path() +
                               (file.empty() ? "" : "/") + std::string(file) +
                               ": ";
-    EXPECT_TRUE(settings.error().message.starts_with(start))
-        << settings.error().message;
-    return settings.error().message.substr(
-        std::min(start.size(), settings.error().message.size()));
+    EXPECT_TRUE(settings.error().message().starts_with(start))
+        << settings.error().message();
+    return settings.error().message().substr(
+        std::min(start.size(), settings.error().message().size()));
   }
 
  private:
@@ -195,21 +195,21 @@ TEST(ModelSettingsTest, APathThatIsNoFolderIsAnError) {
   const auto error_of = [](const std::string& path) {
     const auto settings = read_model_settings(path);
     EXPECT_FALSE(settings);
-    return settings ? Error{} : settings.error();
+    return settings ? Error(ErrorCode::device_error) : settings.error();
   };
   const std::string missing = folder / "none";
-  EXPECT_EQ(error_of(missing).code, ErrorCode::io_error);
-  EXPECT_EQ(error_of(missing).message,
+  EXPECT_EQ(error_of(missing).code(), ErrorCode::io_error);
+  EXPECT_EQ(error_of(missing).message(),
             "read_model_settings: " + missing + ": No such file or directory");
   const std::string file = folder / "file";
   put_file(file, bytes_of("{}"));
-  EXPECT_EQ(error_of(file).message,
+  EXPECT_EQ(error_of(file).message(),
             "read_model_settings: " + file + ": Not a directory");
-  EXPECT_EQ(error_of("").message,
+  EXPECT_EQ(error_of("").message(),
             "read_model_settings: : No such file or directory");
   const Error nul = error_of(folder.path() + std::string("\0x", 2));
-  EXPECT_EQ(nul.code, ErrorCode::invalid_argument);
-  EXPECT_EQ(nul.message, "read_model_settings: " + folder.path() +
+  EXPECT_EQ(nul.code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(nul.message(), "read_model_settings: " + folder.path() +
                              "\\x00x: a path cannot hold a NUL character");
 }
 

@@ -96,11 +96,11 @@ std::string said_by(const Result<T>& result,
   if (result) {
     return "no error";
   }
-  EXPECT_EQ(result.error().code, code) << result.error().message;
+  EXPECT_EQ(result.error().code(), code) << result.error().message();
   const std::string_view start = "file: ";
-  EXPECT_TRUE(result.error().message.starts_with(start))
-      << result.error().message;
-  return result.error().message.substr(start.size());
+  EXPECT_TRUE(result.error().message().starts_with(start))
+      << result.error().message();
+  return result.error().message().substr(start.size());
 }
 
 }  // namespace headwise::testing_support

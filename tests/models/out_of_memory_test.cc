@@ -127,7 +127,7 @@ TEST(OutOfMemoryTest, EveryAllocationOfTrainingAModelMayFail) {
     // Without memory to keep a layer's in, that is let go.
     EXPECT_TRUE(gradients || !was_served);
     if (!gradients) {
-      EXPECT_EQ(gradients.error().code, ErrorCode::out_of_memory);
+      EXPECT_EQ(gradients.error().code(), ErrorCode::out_of_memory);
     }
   }
   EXPECT_GT(failed, 50);

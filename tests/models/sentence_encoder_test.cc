@@ -31,7 +31,7 @@ class SentenceEncoderTest : public testing::Test {
   }
   SentenceEncoder model() {
     auto read = SentenceEncoder::read(folder_.path());
-    EXPECT_TRUE(read) << read.error().message;
+    EXPECT_TRUE(read) << read.error().message();
     return *std::move(read);
   }
   BertReference::Rows reference(const std::vector<TokenId>& ids) const {
@@ -136,8 +136,8 @@ TEST_F(SentenceEncoderTest, TheFirstSentenceThatIsNoUtf8IsNamedByItsNumber) {
   many[4500] = "we \xff";
   many[4501] = "\xff";
   const Error error = model().encode(many).error();
-  EXPECT_EQ(error.code, ErrorCode::bad_data);
-  EXPECT_EQ(error.message,
+  EXPECT_EQ(error.code(), ErrorCode::bad_data);
+  EXPECT_EQ(error.message(),
             "sentence_encoder: sentence 4500 is no UTF-8 text: byte 3 (0xff) "
             "begins no character");
 }
@@ -151,8 +151,8 @@ TEST_F(SentenceEncoderTest, AVocabularyOfMoreTokensThanTheModelIsAnError) {
   put("vocab.txt", std::string(testing_support::kSmallVocabulary) + "more\n");
   const auto read = SentenceEncoder::read(folder_.path());
   ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().code, ErrorCode::bad_data);
-  EXPECT_THAT(read.error().message,
+  EXPECT_EQ(read.error().code(), ErrorCode::bad_data);
+  EXPECT_THAT(read.error().message(),
               HasSubstr("vocab.txt has 15 tokens, expected at most vocab_size "
                         "= 14"));
 }

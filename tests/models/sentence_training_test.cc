@@ -209,30 +209,30 @@ TEST_F(SentenceTrainingTest, MaxTokensIsAtMostTheSettings) {
   EXPECT_THAT(tokens.cut, ElementsAre(3));
   const auto none = encoder.tokenize(longer, {.max_tokens = 1});
   ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(none.error().code(), ErrorCode::invalid_argument);
 }
 
 TEST_F(SentenceTrainingTest, WhatDoesNotFitIsNamed) {
   const SentenceEncoder encoder = model();
   const auto without = encoder.forward_for_backward({{2, 3}, {}});
   ASSERT_FALSE(without);
-  EXPECT_EQ(without.error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(without.error().message,
+  EXPECT_EQ(without.error().code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(without.error().message(),
             "sentence_encoder: sentence 1 is without a token, expected at "
             "least one");
-  EXPECT_EQ(encoder.forward_for_backward({{14}}).error().code,
+  EXPECT_EQ(encoder.forward_for_backward({{14}}).error().code(),
             ErrorCode::out_of_range);
   auto saved = encoder.forward_for_backward({{2, 3}}).value();
   const auto two = uniform<2>({2, 12}, 95);
-  EXPECT_THAT(encoder.backward(saved, two.view()).error().message,
+  EXPECT_THAT(encoder.backward(saved, two.view()).error().message(),
               HasSubstr("d_embeddings has shape (2, 12), expected (sentences, "
                         "embedding_size) = (1, 12)"));
   const auto one = uniform<2>({1, 12}, 95);
   EXPECT_TRUE(encoder.backward(saved, one.view()));
-  EXPECT_THAT(encoder.backward(saved, one.view()).error().message,
+  EXPECT_THAT(encoder.backward(saved, one.view()).error().message(),
               HasSubstr("used already"));
   const auto broken = encoder.tokenize(std::vector<std::string_view>{"\xff"});
-  EXPECT_EQ(broken.error().code, ErrorCode::bad_data);
+  EXPECT_EQ(broken.error().code(), ErrorCode::bad_data);
 }
 
 TEST_F(SentenceTrainingTest, NoSentencesAreLegal) {

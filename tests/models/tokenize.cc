@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
   }
   auto vocabulary = headwise::read_vocabulary(argc < 2 ? "" : argv[1]);
   if (!vocabulary) {
-    std::cerr << vocabulary.error().message << '\n';
+    std::cerr << vocabulary.error().message() << '\n';
     return EXIT_FAILURE;
   }
   const headwise::WordPiece wordpiece(*std::move(vocabulary), settings.options);
@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
     std::cin.read(sentence.data(), static_cast<std::streamsize>(bytes));
     const auto encoded = wordpiece.encode(sentence, settings.max_tokens);
     if (!encoded) {
-      std::cerr << encoded.error().message << '\n';
+      std::cerr << encoded.error().message() << '\n';
       return EXIT_FAILURE;
     }
     std::cout << encoded->cut;

@@ -59,8 +59,8 @@ std::string said(const Parts& parts, ErrorCode code = ErrorCode::unsupported) {
   if (result) {
     return "no error";
   }
-  EXPECT_EQ(result.error().code, code) << result.error().message;
-  return result.error().message;
+  EXPECT_EQ(result.error().code(), code) << result.error().message();
+  return result.error().message();
 }
 
 TEST(TokenizerJsonTest, TokensStandByTheirIds) {
@@ -132,7 +132,7 @@ TEST(TokenizerJsonTest, WhatIsNoVocabularyIsNamed) {
        {"", "[]", "3", "null", "\"WordPiece\"", "{", "{}}"}) {
     const auto result = parse_tokenizer_json(text, "t");
     ASSERT_FALSE(result) << text;
-    EXPECT_EQ(result.error().code, ErrorCode::bad_data) << text;
+    EXPECT_EQ(result.error().code(), ErrorCode::bad_data) << text;
   }
   EXPECT_EQ(said({.normalizer = R"({"type": "BertNormalizer",
                                     "lowercase": 1})"},
@@ -152,7 +152,7 @@ class TokenizerJsonFolderTest : public testing::Test {
   }
   Tensor<float, 2> embeddings() const {
     const auto model = SentenceEncoder::read(folder_.path());
-    EXPECT_TRUE(model) << model.error().message;
+    EXPECT_TRUE(model) << model.error().message();
     const std::vector<std::string_view> sentences = {"Heads MATTER!", "why"};
     return std::move(model->encode(sentences).value().embeddings);
   }
@@ -173,10 +173,10 @@ TEST_F(TokenizerJsonFolderTest, AFolderWithoutEitherSaysSo) {
   std::filesystem::remove(folder_ / "vocab.txt");
   const auto model = SentenceEncoder::read(folder_.path());
   ASSERT_FALSE(model);
-  EXPECT_EQ(model.error().code, ErrorCode::io_error);
-  EXPECT_EQ(model.error().message, "sentence_encoder: " + folder_.path() +
-                                       ": it has no vocab.txt and no "
-                                       "tokenizer.json");
+  EXPECT_EQ(model.error().code(), ErrorCode::io_error);
+  EXPECT_EQ(model.error().message(), "sentence_encoder: " + folder_.path() +
+                                         ": it has no vocab.txt and no "
+                                         "tokenizer.json");
 }
 
 TEST_F(TokenizerJsonFolderTest, VocabTxtCountsBeforeIt) {
@@ -206,8 +206,8 @@ TEST_F(TokenizerJsonFolderTest, ATokenThatStandsThereTwiceIsAnError) {
   put("tokenizer.json", json_of({.vocab = vocab}));
   const auto read = read_vocabulary(folder_ / "tokenizer.json");
   ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().code, ErrorCode::bad_data);
-  EXPECT_THAT(read.error().message, HasSubstr("\"heads\" again"));
+  EXPECT_EQ(read.error().code(), ErrorCode::bad_data);
+  EXPECT_THAT(read.error().message(), HasSubstr("\"heads\" again"));
 }
 
 TEST_F(TokenizerJsonFolderTest, AFaultNamesTheFile) {
@@ -215,8 +215,8 @@ TEST_F(TokenizerJsonFolderTest, AFaultNamesTheFile) {
   put("tokenizer.json", json_of({.model = R"("type": "BPE")"}));
   const auto model = SentenceEncoder::read(folder_.path());
   ASSERT_FALSE(model);
-  EXPECT_EQ(model.error().code, ErrorCode::unsupported);
-  EXPECT_THAT(model.error().message,
+  EXPECT_EQ(model.error().code(), ErrorCode::unsupported);
+  EXPECT_THAT(model.error().message(),
               HasSubstr("/tokenizer.json: model.type is BPE, expected "
                         "WordPiece"));
 }

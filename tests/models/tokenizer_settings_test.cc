@@ -139,8 +139,8 @@ TEST(TokenizerSettingsTest, ADefaultPromptIsUnsupportedAndNamed) {
   EXPECT_TRUE(check_prompts("{}", "file"));
   const Status s = check_prompts(R"({"default_prompt_name": "query"})", "file");
   ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().code, ErrorCode::unsupported);
-  EXPECT_EQ(s.error().message,
+  EXPECT_EQ(s.error().code(), ErrorCode::unsupported);
+  EXPECT_EQ(s.error().message(),
             "file: default_prompt_name is \"query\", expected null: no prompt "
             "is added");
 }

@@ -97,11 +97,11 @@ std::string error_of(const std::string& text) {
   if (vocabulary) {
     return "no error";
   }
-  EXPECT_EQ(vocabulary.error().code, ErrorCode::bad_data);
+  EXPECT_EQ(vocabulary.error().code(), ErrorCode::bad_data);
   const std::string start = "parse_vocabulary: vocab.txt: ";
-  EXPECT_TRUE(vocabulary.error().message.starts_with(start))
-      << vocabulary.error().message;
-  return vocabulary.error().message.substr(start.size());
+  EXPECT_TRUE(vocabulary.error().message().starts_with(start))
+      << vocabulary.error().message();
+  return vocabulary.error().message().substr(start.size());
 }
 
 TEST(VocabularyTest, AFileWithoutTokens) {
@@ -156,20 +156,20 @@ TEST(VocabularyTest, AFileIsReadAndNamed) {
   const std::string path = folder / "vocab.txt";
   put_file(path, bytes_of(vocabulary_text({"the"})));
   const auto vocabulary = read_vocabulary(path);
-  ASSERT_TRUE(vocabulary) << vocabulary.error().message;
+  ASSERT_TRUE(vocabulary) << vocabulary.error().message();
   EXPECT_EQ(vocabulary->token(5), "the");
   put_file(path, bytes_of("[PAD]\n[PAD]\n"));
   const auto repeated = read_vocabulary(path);
   ASSERT_FALSE(repeated);
-  EXPECT_EQ(repeated.error().message,
+  EXPECT_EQ(repeated.error().message(),
             "read_vocabulary: " + path +
                 ": line 2 is \"[PAD]\" again, the token of line 1");
   const auto missing = read_vocabulary(folder / "none.txt");
   ASSERT_FALSE(missing);
-  EXPECT_EQ(missing.error().code, ErrorCode::io_error);
-  EXPECT_EQ(missing.error().message, "read_vocabulary: " + folder.path() +
-                                         "/none.txt: No such file or "
-                                         "directory");
+  EXPECT_EQ(missing.error().code(), ErrorCode::io_error);
+  EXPECT_EQ(missing.error().message(), "read_vocabulary: " + folder.path() +
+                                           "/none.txt: No such file or "
+                                           "directory");
 }
 
 TEST(VocabularyTest, AMovedVocabularyIsTheSame) {

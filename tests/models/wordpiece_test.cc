@@ -28,7 +28,7 @@ Vocabulary small_vocabulary() {
 std::string tokens_of(const WordPiece& wordpiece, std::string_view sentence) {
   const auto encoded = wordpiece.encode(sentence, kAll);
   if (!encoded) {
-    return encoded.error().message;
+    return encoded.error().message();
   }
   const auto& [ids, offsets, cut] = *encoded;
   EXPECT_EQ(ids.size(), offsets.size());
@@ -159,8 +159,8 @@ TEST(WordPieceTest, ThereIsAlwaysRoomForTheSpecialTokens) {
   for (const std::size_t max_tokens : {0u, 1u}) {
     const auto encoded = wordpiece.encode("a", max_tokens);
     ASSERT_FALSE(encoded);
-    EXPECT_EQ(encoded.error().code, ErrorCode::invalid_argument);
-    EXPECT_EQ(encoded.error().message,
+    EXPECT_EQ(encoded.error().code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(encoded.error().message(),
               "encode: max_tokens is " + std::to_string(max_tokens) +
                   ", expected at least 2, for [CLS] and [SEP]");
   }
@@ -184,8 +184,8 @@ TEST(WordPieceTest, TextThatIsNoUtf8IsAnErrorWithTheByte) {
   for (const auto& [sentence, what] : cases) {
     const auto encoded = wordpiece.encode(sentence, kAll);
     ASSERT_FALSE(encoded) << what;
-    EXPECT_EQ(encoded.error().code, ErrorCode::bad_data);
-    EXPECT_EQ(encoded.error().message,
+    EXPECT_EQ(encoded.error().code(), ErrorCode::bad_data);
+    EXPECT_EQ(encoded.error().message(),
               "encode: the sentence is no UTF-8 text: " + what +
                   " begins no character");
   }
@@ -203,7 +203,7 @@ TEST(WordPieceTest, ABatchIsItsSentencesOneByOne) {
         EXPECT_EQ(total, 3u);
         counted.push_back(done);
       });
-  ASSERT_TRUE(batch) << batch.error().message;
+  ASSERT_TRUE(batch) << batch.error().message();
   EXPECT_THAT(counted, ElementsAre(0, 1, 2, 3));
   ASSERT_EQ(batch->ids.size(), 3u);
   for (std::size_t b = 0; b < sentences.size(); ++b) {
@@ -224,7 +224,7 @@ TEST(WordPieceTest, ABatchNamesTheSentenceThatIsWrong) {
   const std::vector<std::string_view> sentences = {"a", "a\xff"};
   const auto batch = wordpiece.encode_batch(sentences, 9);
   ASSERT_FALSE(batch);
-  EXPECT_EQ(batch.error().message,
+  EXPECT_EQ(batch.error().message(),
             "encode_batch: sentence 1 is no UTF-8 text: byte 1 (0xff) begins "
             "no character");
   EXPECT_FALSE(wordpiece.encode_batch({}, 1));

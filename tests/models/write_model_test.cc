@@ -345,10 +345,10 @@ TEST_F(WriteModelTest, AFolderOfOtherFilesIsRefusedOrKeepsThem) {
   testing_support::put_small_model(other, params_);
   const Status s = write_model(other.path(), to(), {});
   ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(s.error().message, "write_model: " + to() +
-                                   " has notes.md, expected the files of a "
-                                   "model only");
+  EXPECT_EQ(s.error().code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(s.error().message(), "write_model: " + to() +
+                                     " has notes.md, expected the files of a "
+                                     "model only");
   EXPECT_TRUE(fs::exists(to() + "/modules.json"));
   ASSERT_TRUE(write_model(other.path(), to(), {.keep_other_files = true}));
   EXPECT_EQ(file_bytes(to() + "/notes.md"), bytes_of("mine"));
@@ -370,8 +370,8 @@ TEST_F(WriteModelTest, AFolderWithinTheSourceIsRefused) {
   const std::string inner = source_ / "new";
   const Status s = write_model(source_.path(), inner, {});
   ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().message, "write_model: folder is " + inner +
-                                   ", expected one outside the source's");
+  EXPECT_EQ(s.error().message(), "write_model: folder is " + inner +
+                                     ", expected one outside the source's");
   EXPECT_FALSE(fs::exists(inner));
 }
 
@@ -382,9 +382,9 @@ TEST_F(WriteModelTest, TheSourcesFolderIsRefused) {
        {source_.path(), source_.path() + "/1_Pooling/..", target_ / "link"}) {
     const Status s = write_model(source_.path(), folder, {});
     ASSERT_FALSE(s) << folder;
-    EXPECT_EQ(s.error().code, ErrorCode::invalid_argument);
-    EXPECT_EQ(s.error().message, "write_model: folder is " + folder +
-                                     ", expected another than the source's");
+    EXPECT_EQ(s.error().code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(s.error().message(), "write_model: folder is " + folder +
+                                       ", expected another than the source's");
   }
   EXPECT_EQ(file_bytes(from_file()), was);
 }
@@ -395,9 +395,9 @@ TEST_F(WriteModelTest, AParameterThatTheSourceHasNotIsRefused) {
     const Status s =
         write_model(source_.path(), to(), {.params = {{name, values.view()}}});
     ASSERT_FALSE(s) << name;
-    EXPECT_EQ(s.error().code, ErrorCode::invalid_argument);
-    EXPECT_EQ(s.error().message, "write_model: " + from_file() + " has no " +
-                                     name + ", expected one to replace");
+    EXPECT_EQ(s.error().code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(s.error().message(), "write_model: " + from_file() + " has no " +
+                                       name + ", expected one to replace");
     EXPECT_FALSE(fs::exists(to_file()));
   }
 }
@@ -407,15 +407,15 @@ TEST_F(WriteModelTest, AFolderThatCannotBeWrittenIsNamed) {
   for (const std::string name : {"file", "file/new"}) {
     const Status s = write_model(source_.path(), target_ / name, {});
     ASSERT_FALSE(s) << name;
-    EXPECT_EQ(s.error().code, ErrorCode::io_error);
-    EXPECT_THAT(s.error().message, HasSubstr(target_ / "file"));
+    EXPECT_EQ(s.error().code(), ErrorCode::io_error);
+    EXPECT_THAT(s.error().message(), HasSubstr(target_ / "file"));
   }
   // Where the parameters belong there is a folder already.
   fs::create_directories(to_file());
   const Status s = write_model(source_.path(), to(), {});
   ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().code, ErrorCode::io_error);
-  EXPECT_THAT(s.error().message, HasSubstr(to_file()));
+  EXPECT_EQ(s.error().code(), ErrorCode::io_error);
+  EXPECT_THAT(s.error().message(), HasSubstr(to_file()));
   EXPECT_TRUE(fs::is_empty(to_file()));
   for (const auto& entry : fs::directory_iterator(to())) {
     EXPECT_FALSE(entry.path().filename().string().starts_with(".headwise"));
@@ -423,7 +423,7 @@ TEST_F(WriteModelTest, AFolderThatCannotBeWrittenIsNamed) {
   const Status nul =
       write_model(source_.path(), target_ / std::string("a\0b", 3), {});
   ASSERT_FALSE(nul);
-  EXPECT_EQ(nul.error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(nul.error().code(), ErrorCode::invalid_argument);
   EXPECT_FALSE(fs::exists(target_ / "a"));
 }
 
@@ -431,7 +431,7 @@ TEST_F(WriteModelTest, ASourceThatCannotBeReadIsNamed) {
   const auto said = [&] {
     const Status s = write_model(source_.path(), to(), {});
     EXPECT_FALSE(fs::exists(to_file()));
-    return s ? "no error" : s.error().message;
+    return s ? "no error" : s.error().message();
   };
   put_file(from_file(), bytes_of("no tensors"));
   EXPECT_THAT(said(), HasSubstr(from_file()));
@@ -439,7 +439,7 @@ TEST_F(WriteModelTest, ASourceThatCannotBeReadIsNamed) {
   EXPECT_THAT(said(), HasSubstr("there is no model.safetensors"));
   fs::remove(source_ / "config.json");
   EXPECT_THAT(said(), HasSubstr("config.json"));
-  EXPECT_EQ(write_model(target_ / "none", to(), {}).error().code,
+  EXPECT_EQ(write_model(target_ / "none", to(), {}).error().code(),
             ErrorCode::io_error);
 }
 

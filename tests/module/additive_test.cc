@@ -202,7 +202,7 @@ TEST(AdditiveLayerTest, GradientsAreNearTheDifferences) {
 
 std::string message_of(const MultiHeadAttentionConfig& config) {
   const auto layer = MultiHeadAttention::create(config, Seed{1});
-  return layer ? "no error" : layer.error().message;
+  return layer ? "no error" : layer.error().message();
 }
 
 TEST(AdditiveLayerTest, WhatDoesNotFitIsAnError) {
@@ -212,7 +212,7 @@ TEST(AdditiveLayerTest, WhatDoesNotFitIsAnError) {
   const auto w = uniform<2>({2, 4}, 112);
   const auto error_of = [&](const AttentionOptions& options) {
     const auto result = layer.forward(x.view(), x.view(), x.view(), options);
-    return result ? "no error" : result.error().message;
+    return result ? "no error" : result.error().message();
   };
   EXPECT_EQ(error_of({.scale = 0.5}),
             "attention: scale is 0.5, expected none with a score_weight");
@@ -247,7 +247,7 @@ TEST(AdditiveLayerTest, ParametersThatDoNotFitAreAnError) {
                            std::size_t num_heads) {
     const auto layer =
         MultiHeadAttention::from_params(std::move(params), num_heads);
-    return layer ? "no error" : layer.error().message;
+    return layer ? "no error" : layer.error().message();
   };
   EXPECT_EQ(error_of({.w_q = linear(8, 3),
                       .w_k = linear(8, 3),

@@ -422,7 +422,7 @@ TEST(LayerBackwardTest, ASavedStateIsForOneBackwardPassOfItsLayer) {
   const auto message = [&](const MultiHeadAttention& of,
                            MultiHeadAttentionSaved& saved) {
     const auto gradients = of.backward(saved, call.d_output.view());
-    return gradients ? "no error" : gradients.error().message;
+    return gradients ? "no error" : gradients.error().message();
   };
   auto saved = save();
   EXPECT_THAT(message(other, saved),
@@ -430,7 +430,7 @@ TEST(LayerBackwardTest, ASavedStateIsForOneBackwardPassOfItsLayer) {
   const auto wrong = filled<float, 3>({2, 5, 11}, 1);
   const auto refused = layer.backward(saved, wrong.view());
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message,
+  EXPECT_EQ(refused.error().message(),
             "multi_head_attention: d_output has shape (2, 5, 11), expected (B, "
             "Lq, E) = (2, 5, 12)");
   EXPECT_EQ(message(layer, saved), "no error");
@@ -492,7 +492,7 @@ TEST(LayerBackwardTest, AnUpdateThatThrowsLeavesALayerThatCanBeUsed) {
   EXPECT_FALSE(same_bits(after, before));
   const auto refused = layer.backward(saved, after.view());
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message,
+  EXPECT_THAT(refused.error().message(),
               HasSubstr("of parameters since changed"));
   layer.update([](std::string_view, std::span<float>) {});
   EXPECT_TRUE(same_bits(output(), after));

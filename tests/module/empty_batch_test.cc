@@ -57,7 +57,7 @@ TEST(EmptyBatchTest, AttentionOfAnyNumberOfSequencesIsNothing) {
     const AttentionOutputs outputs = {x, many<4>({kMany, heads, 0, 0}),
                                       many<3>({kMany, 2, 0}), rows};
     const Status s = attention(x, x, x, outputs, options);
-    EXPECT_TRUE(s) << s.error().message;
+    EXPECT_TRUE(s) << s.error().message();
     EXPECT_TRUE(reference_attention<float>(x, x, x, outputs, options));
     EXPECT_TRUE(stepwise_attention(x, x, x, options));
   }
@@ -82,7 +82,7 @@ TEST(EmptyBatchTest, GradientsOfAnyNumberOfSequencesAreZero) {
       wanted.score_weight = d_weight.view();
     }
     const Status s = attention_backward(inputs, wanted, options);
-    EXPECT_TRUE(s) << s.error().message;
+    EXPECT_TRUE(s) << s.error().message();
     EXPECT_EQ(d_alibi(1), options.bias.given() ? 0 : 42);
     EXPECT_EQ(d_weight(1, 2), options.score_weight.data() != nullptr ? 0 : 42);
     EXPECT_TRUE(reference_attention_backward<float>(inputs, wanted, options));

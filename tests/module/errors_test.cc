@@ -51,8 +51,8 @@ TEST(MultiHeadAttentionErrorsTest, AConfigThatMakesNoSenseNamesTheSize) {
   for (const auto& [config, message] : errors) {
     const auto layer = MultiHeadAttention::create(config, Seed{7});
     ASSERT_FALSE(layer) << message;
-    EXPECT_EQ(layer.error().code, ErrorCode::invalid_argument);
-    EXPECT_EQ(layer.error().message, "multi_head_attention: " + message);
+    EXPECT_EQ(layer.error().code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(layer.error().message(), "multi_head_attention: " + message);
   }
 }
 
@@ -66,9 +66,9 @@ TEST(MultiHeadAttentionErrorsTest, SizesWhoseProductOverflowsAreAnError) {
   for (const MultiHeadAttentionConfig& config : configs) {
     const auto layer = MultiHeadAttention::create(config, Seed{7});
     ASSERT_FALSE(layer);
-    EXPECT_EQ(layer.error().code, ErrorCode::out_of_memory);
+    EXPECT_EQ(layer.error().code(), ErrorCode::out_of_memory);
   }
-  EXPECT_EQ(MultiHeadAttention::create(configs[0], Seed{7}).error().message,
+  EXPECT_EQ(MultiHeadAttention::create(configs[0], Seed{7}).error().message(),
             "multi_head_attention: num_heads * head_dim = 2 * "
             "9223372036854775809 needs more memory than there is");
 }
@@ -86,8 +86,8 @@ TEST(MultiHeadAttentionErrorsTest, AnInputOfAnotherShapeNamesIt) {
     if (result) {
       return std::string("no error");
     }
-    EXPECT_EQ(result.error().code, ErrorCode::shape_mismatch);
-    return result.error().message;
+    EXPECT_EQ(result.error().code(), ErrorCode::shape_mismatch);
+    return result.error().message();
   };
   EXPECT_EQ(message_of(key.view(), key.view(), value.view()),
             "multi_head_attention: query has shape (2, 4, 6), expected (B, "
@@ -115,7 +115,7 @@ TEST(MultiHeadAttentionErrorsTest, OptionsThatDoNotFitAreErrors) {
         layer.forward(x.view(), x.view(), x.view(),
                       {.mask = key_lengths(lengths.view())}, sink);
     ASSERT_FALSE(result);
-    EXPECT_EQ(result.error().message,
+    EXPECT_EQ(result.error().message(),
               "attention: key_lengths[0] is 4, expected 0 to Lkv = 3");
   }
 }
@@ -201,8 +201,8 @@ TEST(FromParamsTest, ParametersThatDoNotFitNameTheOne) {
     if (layer) {
       return std::string("no error");
     }
-    EXPECT_EQ(layer.error().code, code);
-    return layer.error().message;
+    EXPECT_EQ(layer.error().code(), code);
+    return layer.error().message();
   };
   const ErrorCode invalid = ErrorCode::invalid_argument;
   const ErrorCode shape = ErrorCode::shape_mismatch;
@@ -245,8 +245,8 @@ TEST(MultiHeadAttentionErrorsTest, StatisticsAreNoneOfTheLayers) {
   for (const auto& error :
        {layer.forward(view, view, view, options).error(),
         layer.forward_for_backward(view, view, view, options).error()}) {
-    EXPECT_EQ(error.code, ErrorCode::invalid_argument);
-    EXPECT_EQ(error.message,
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(error.message(),
               "multi_head_attention: statistics is asked for, expected none: "
               "attention_statistics() gives them");
   }

@@ -43,7 +43,7 @@ TEST(FromFirstCallTest, TheFirstCallFixesTheSizesForAllThatFollow) {
   EXPECT_TRUE(same_bits(first.output, second.output));
   const auto other = layer.forward(key.view(), key.view(), value.view());
   ASSERT_FALSE(other);
-  EXPECT_EQ(other.error().message,
+  EXPECT_EQ(other.error().message(),
             "multi_head_attention: query has shape (2, 4, 6), expected (B, "
             "Lq, query_dim) = (2, 4, 5)");
 }
@@ -70,7 +70,7 @@ TEST(FromFirstCallTest, SizesThatWereGivenStay) {
   const auto value = uniform<3>({2, 4, 8}, 21);
   const auto wrong = layer.forward(key.view(), key.view(), value.view());
   ASSERT_FALSE(wrong);
-  EXPECT_EQ(wrong.error().message,
+  EXPECT_EQ(wrong.error().message(),
             "multi_head_attention: query has shape (2, 4, 6), expected (B, "
             "Lq, query_dim) = (2, 4, 8)");
   ASSERT_TRUE(layer.forward(query.view(), key.view(), value.view()));
@@ -82,8 +82,8 @@ TEST(FromFirstCallTest, AConstCallOnALayerWithOpenSizesIsAnError) {
   const auto x = uniform<3>({2, 3, 5}, 22);
   const auto result = layer.forward(x.view(), x.view(), x.view());
   ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(result.error().message,
+  EXPECT_EQ(result.error().code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(result.error().message(),
             "multi_head_attention: an input size is kFromFirstCall and the "
             "layer is const, expected a first call on a layer that may "
             "change");
@@ -97,7 +97,7 @@ TEST(FromFirstCallTest, AFirstCallThatFailsLeavesTheSizesOpen) {
   const auto failed =
       layer.forward(query.view(), key.view(), other_length.view());
   ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().message,
+  EXPECT_EQ(failed.error().message(),
             "multi_head_attention: value has shape (2, 9, 7), expected (B, "
             "Lkv, vdim) = (2, 4, 7)");
   EXPECT_FALSE(layer.params());

@@ -180,14 +180,14 @@ TEST(LayerGatesTest, WhatDoesNotFitIsNamed) {
   EXPECT_THAT(
       layer.forward(x.view(), x.view(), x.view(), {.head_gates = five.view()})
           .error()
-          .message,
+          .message(),
       HasSubstr("head_gates has shape (5), expected (H) = (4)"));
   const auto q = uniform<4>({1, 3, 5, 4}, 13);
   auto out = Tensor<float, 4>::create({1, 3, 5, 4}).value();
   EXPECT_THAT(attention(q.view(), q.view(), q.view(), out.view(),
                         {.head_gates = five.view()})
                   .error()
-                  .message,
+                  .message(),
               HasSubstr("head_gates is given, expected none"));
 }
 
@@ -256,7 +256,7 @@ TEST(NoHeadsTest, ParametersOfHeadsThatAreNotThereAreAnError) {
   };
   const auto made = MultiHeadAttention::from_params(
       {linear(4, 6), linear(0, 6), linear(0, 6), linear(6, 0)}, 0);
-  EXPECT_THAT(made.error().message,
+  EXPECT_THAT(made.error().message(),
               HasSubstr("the number of rows of w_q.weight is 4, expected 0 "
                         "where num_heads is 0"));
 }

@@ -179,7 +179,7 @@ TEST(MeanSquaredErrorTest, KnownValuesAndStrides) {
 
 template <class Result>
 std::string message_of(const Result& result) {
-  return result ? "no error" : result.error().message;
+  return result ? "no error" : result.error().message();
 }
 
 TEST(LossErrorsTest, EachNamesWhatIsWrong) {

@@ -344,7 +344,7 @@ TEST(ForwardIntoTest, WhatDoesNotFitIsSaidAndNothingIsWritten) {
                               const AttentionOptions& options = {}) {
     return layer.forward_into(x.view(), x.view(), x.view(), to, options)
         .error()
-        .message;
+        .message();
   };
   EXPECT_EQ(message_of(TensorView<float, 3>(output.data(), {2, 9, 11})),
             "multi_head_attention: output has shape (2, 9, 11), expected (B, "

@@ -168,7 +168,7 @@ TEST(OptimizerTest, StateIsKnownByKindAndName) {
 
 template <class Result>
 std::string message_of(const Result& result) {
-  return result ? "no error" : result.error().message;
+  return result ? "no error" : result.error().message();
 }
 
 TEST(OptimizerErrorsTest, ASettingThatMakesNoSense) {

@@ -57,7 +57,7 @@ long failures_of_an_error(const Work& work) {
     if (result || all_served) {
       return nth - 1;
     }
-    EXPECT_FALSE(result.error().message.empty());
+    EXPECT_FALSE(result.error().message().empty());
   }
 }
 
@@ -115,7 +115,7 @@ TEST(OutOfMemoryTest, EveryAllocationOfALayerMayFail) {
     failing_allocation() = 0;
     // Without memory to keep the saved tensors in, they are let go.
     EXPECT_TRUE(gradients ||
-                gradients.error().code == ErrorCode::out_of_memory);
+                gradients.error().code() == ErrorCode::out_of_memory);
     EXPECT_TRUE(gradients || !was_served);
   }
   EXPECT_GT(failed, 10);

@@ -175,13 +175,13 @@ TEST(RaggedLayerTest, WhatItCannotShowIsAnError) {
   const auto traced = std::as_const(layer).forward(x.view(), x.view(), x.view(),
                                                    {.offsets = starts}, &trace);
   ASSERT_FALSE(traced);
-  EXPECT_EQ(traced.error().code, ErrorCode::unsupported);
+  EXPECT_EQ(traced.error().code(), ErrorCode::unsupported);
   const TensorView<const float, 2> unbatched(x.data(), {11, 24});
   const auto weights =
       layer.forward(unbatched, unbatched, unbatched,
                     {.offsets = starts, .attn_weights = AttnWeights::per_head});
   ASSERT_FALSE(weights);
-  EXPECT_EQ(weights.error().code, ErrorCode::unsupported);
+  EXPECT_EQ(weights.error().code(), ErrorCode::unsupported);
 }
 
 TEST(GroupedHeadsTest, AreTheBitsOfAllHeadsWithRepeatedKeys) {
@@ -230,7 +230,7 @@ TEST(GroupedHeadsTest, HeadsThatDoNotDivideAreErrors) {
                {.embed_dim = 8, .num_heads = 4, .num_kv_heads = num_kv_heads},
                Seed{7})
         .error()
-        .message;
+        .message();
   };
   EXPECT_EQ(error_of(0),
             "multi_head_attention: num_kv_heads is 0, expected at least 1");
@@ -243,13 +243,13 @@ TEST(GroupedHeadsTest, HeadsThatDoNotDivideAreErrors) {
   const auto wrong_rows =
       MultiHeadAttention::from_params({of(8, 3), of(6, 3), of(4, 3), {}}, 4, 2);
   ASSERT_FALSE(wrong_rows);
-  EXPECT_EQ(wrong_rows.error().message,
+  EXPECT_EQ(wrong_rows.error().message(),
             "multi_head_attention: w_k.weight has shape (6, 3), expected "
             "(num_kv_heads * head_dim, kdim) = (4, 3)");
   const auto wrong_output = MultiHeadAttention::from_params(
       {of(8, 3), of(4, 3), of(6, 3), of(5, 6)}, 4, 2);
   ASSERT_FALSE(wrong_output);
-  EXPECT_EQ(wrong_output.error().message,
+  EXPECT_EQ(wrong_output.error().message(),
             "multi_head_attention: w_o.weight has shape (5, 6), expected "
             "(embed_dim, num_heads * v_head_dim) = (5, 12)");
 }

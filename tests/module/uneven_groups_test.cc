@@ -169,7 +169,7 @@ TEST(UnevenLayerTest, OptionsHaveNoGroupsOfTheirOwn) {
       layer_of(config_of())
           .forward(x.view(), x.view(), x.view(), {.kv_groups = {groups, {3}}});
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message,
+  EXPECT_EQ(refused.error().message(),
             "multi_head_attention: kv_groups is given, expected none: a "
             "layer's own are its kv_group_sizes");
 }
@@ -196,15 +196,15 @@ TEST(UnevenLayerTest, SizesThatDoNotAddUpAreErrors) {
         {.num_heads = 7, .num_kv_heads = 2, .kv_group_sizes = sizes});
     for (const auto* made : {&created, &of_params}) {
       ASSERT_FALSE(*made) << message;
-      EXPECT_EQ(made->error().message, "multi_head_attention: " + message);
-      EXPECT_EQ(made->error().code, ErrorCode::invalid_argument);
+      EXPECT_EQ(made->error().message(), "multi_head_attention: " + message);
+      EXPECT_EQ(made->error().code(), ErrorCode::invalid_argument);
     }
   }
   const auto wrong_size = MultiHeadAttention::from_params(
       params_of(layer, {1, 1}),
       {.num_heads = 7, .kv_group_sizes = kSizes, .head_dim = 4});
   ASSERT_FALSE(wrong_size);
-  EXPECT_EQ(wrong_size.error().message,
+  EXPECT_EQ(wrong_size.error().message(),
             "multi_head_attention: head_dim is 4, expected the rows of "
             "w_q.weight / num_heads = 3");
 }

@@ -78,14 +78,14 @@ class CorrectOutputsTest : public testing::Test {
   BertEncoder without(const HeadIds& heads) const {
     BertEncoder encoder = read();
     const Status s = remove_heads(encoder, heads);
-    EXPECT_TRUE(s) << s.error().message;
+    EXPECT_TRUE(s) << s.error().message();
     return encoder;
   }
   BertEncoder corrected(const HeadIds& heads,
                         const CorrectOptions& options = {}) const {
     BertEncoder pruned = without(heads);
     const Status s = correct_outputs(pruned, read(), ids_, options);
-    EXPECT_TRUE(s) << s.error().message;
+    EXPECT_TRUE(s) << s.error().message();
     return pruned;
   }
   // The mean square of how far the hidden states are from the whole model's.
@@ -289,8 +289,8 @@ TEST_F(CorrectOutputsTest, WhatCannotBeFittedIsAnError) {
                                   const std::string& message) {
     const Status s = correct_outputs(pruned, whole, ids, {.ridge = ridge});
     ASSERT_FALSE(s) << message;
-    EXPECT_EQ(s.error().code, ErrorCode::invalid_argument);
-    EXPECT_THAT(s.error().message, HasSubstr(message));
+    EXPECT_EQ(s.error().code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(s.error().message(), HasSubstr(message));
     EXPECT_EQ(params_of(pruned), was);
   };
   expect_refused({}, 0.1, "calibration is without a token");
@@ -299,10 +299,10 @@ TEST_F(CorrectOutputsTest, WhatCannotBeFittedIsAnError) {
   expect_refused(ids_, -1, "ridge is -1");
   expect_refused(ids_, std::numeric_limits<double>::quiet_NaN(),
                  "ridge is nan");
-  EXPECT_EQ(correct_outputs(pruned, whole, {{14}}).error().code,
+  EXPECT_EQ(correct_outputs(pruned, whole, {{14}}).error().code(),
             ErrorCode::out_of_range);
   BertEncoder for_inference = read(BertUse::inference);
-  EXPECT_THAT(correct_outputs(for_inference, whole, ids_).error().message,
+  EXPECT_THAT(correct_outputs(for_inference, whole, ids_).error().message(),
               HasSubstr("pruned is read for inference"));
 }
 
@@ -318,7 +318,7 @@ TEST_F(CorrectOutputsTest, AModelOfOtherSizesIsAnError) {
     const auto read = BertEncoder::read(folder.path(), other).value();
     const Status s = correct_outputs(pruned, read, ids_);
     ASSERT_FALSE(s);
-    EXPECT_EQ(s.error().message,
+    EXPECT_EQ(s.error().message(),
               "correct_outputs: whole is of other sizes, expected the model "
               "that was pruned");
   };
@@ -338,8 +338,8 @@ TEST_F(CorrectOutputsTest, HiddenStatesThatAreNotFiniteAreAnError) {
   const auto was = elements_of(pruned.params().at(w_o(0, ".weight")));
   const Status s = correct_outputs(pruned, read(), ids_);
   ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().code, ErrorCode::out_of_range);
-  EXPECT_THAT(s.error().message, HasSubstr("the fit of layer 0"));
+  EXPECT_EQ(s.error().code(), ErrorCode::out_of_range);
+  EXPECT_THAT(s.error().message(), HasSubstr("the fit of layer 0"));
   EXPECT_EQ(elements_of(pruned.params().at(w_o(0, ".weight"))), was);
 }
 

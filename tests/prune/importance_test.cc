@@ -26,7 +26,7 @@ const std::vector<ImportanceMethod> kScored = {
 
 ImportanceRun run_of(GatedModel model, const ImportanceOptions& options) {
   auto run = ImportanceRun::create(std::move(model), options);
-  EXPECT_TRUE(run) << run.error().message;
+  EXPECT_TRUE(run) << run.error().message();
   return *std::move(run);
 }
 
@@ -36,7 +36,7 @@ HeadImportance importance_of(GatedModel model,
   while (run.done() < run.steps()) {
     const Status s = run.step();
     if (!s) {
-      ADD_FAILURE() << s.error().message;
+      ADD_FAILURE() << s.error().message();
       break;
     }
   }
@@ -208,8 +208,8 @@ TEST(ImportanceTest, WhatCannotBeRunIsAnError) {
   const auto message = [](GatedModel model, const ImportanceOptions& options) {
     const auto run = ImportanceRun::create(std::move(model), options);
     EXPECT_FALSE(run);
-    EXPECT_EQ(run.error().code, ErrorCode::invalid_argument);
-    return run ? "" : run.error().message;
+    EXPECT_EQ(run.error().code(), ErrorCode::invalid_argument);
+    return run ? "" : run.error().message();
   };
   const KnownModel known;
   GatedModel model = known.gated();
@@ -257,7 +257,7 @@ TEST(ImportanceTest, AnErrorOfTheModelIsHandedOnAndTheStepCanBeTriedAgain) {
     while (run.done() < run.steps() && errors < 100) {
       const Status s = run.step();
       errors += s ? 0 : 1;
-      EXPECT_TRUE(s || s.error().message == "no more");
+      EXPECT_TRUE(s || s.error().message() == "no more");
     }
     EXPECT_GT(errors, 0u);
     const auto [scores, order] = known.importance(method, 2);
@@ -311,8 +311,8 @@ TEST(ImportanceTest, AScoreThatIsNotFiniteIsAnErrorHoweverOftenItIsTried) {
       EXPECT_EQ(done, run.steps() - 1) << name_of(method);
       for (int again = 0; again < 3; ++again) {
         ASSERT_FALSE(s) << name_of(method);
-        EXPECT_EQ(s.error().code, ErrorCode::out_of_range);
-        EXPECT_THAT(s.error().message, HasSubstr("the score of head 2.3 is"));
+        EXPECT_EQ(s.error().code(), ErrorCode::out_of_range);
+        EXPECT_THAT(s.error().message(), HasSubstr("the score of head 2.3 is"));
         EXPECT_EQ(run.done(), done);
         EXPECT_TRUE(run.result().order.empty());
         s = run.step();
@@ -352,7 +352,7 @@ TEST(ImportanceStateTest, PutIntoANewRunAfterAnyStepGivesTheSameBits) {
       for (std::size_t done = 0;; ++done) {
         ImportanceRun run = run_of(known.gated(), options);
         const Status s = run.set_state(state);
-        ASSERT_TRUE(s) << s.error().message << " after " << done;
+        ASSERT_TRUE(s) << s.error().message() << " after " << done;
         EXPECT_EQ(run.done(), done);
         if (done == run.steps()) {
           EXPECT_EQ(run.result().scores, want.scores) << name_of(method);
@@ -383,7 +383,7 @@ TEST(ImportanceStateTest, AStateThatNoRunComesToIsAnError) {
     change(bad);
     const Status s = run.set_state(bad);
     ASSERT_FALSE(s) << what;
-    EXPECT_EQ(s.error().code, ErrorCode::invalid_argument) << what;
+    EXPECT_EQ(s.error().code(), ErrorCode::invalid_argument) << what;
     EXPECT_EQ(run.state().order, good.order);
     EXPECT_EQ(run.state().done, good.done);
   };

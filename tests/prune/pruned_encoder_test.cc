@@ -63,14 +63,14 @@ class PrunedEncoderTest : public testing::TestWithParam<BertFamily> {
                                BertUse use = BertUse::training) {
     auto read = BertEncoder::read(folder.path(), small_config(GetParam()),
                                   {.use = use});
-    EXPECT_TRUE(read) << read.error().message;
+    EXPECT_TRUE(read) << read.error().message();
     return *std::move(read);
   }
   BertEncoder without(const HeadIds& heads,
                       ConstantPart constant = ConstantPart::dropped) const {
     BertEncoder encoder = read_from(folder_);
     const Status s = remove_heads(encoder, heads, constant);
-    EXPECT_TRUE(s) << s.error().message;
+    EXPECT_TRUE(s) << s.error().message();
     return encoder;
   }
   static BertReference::Rows gates_without(const HeadIds& heads) {
@@ -205,7 +205,7 @@ TEST_P(PrunedEncoderTest, AtFullSizeARemovedHeadIsZeroAndTheRestIsNot) {
 TEST_P(PrunedEncoderTest, AtFullSizeIsForEncodersReadForTraining) {
   const auto full = full_size_attention(read_from(folder_, BertUse::inference));
   ASSERT_FALSE(full);
-  EXPECT_EQ(full.error().code, ErrorCode::unsupported);
+  EXPECT_EQ(full.error().code(), ErrorCode::unsupported);
 }
 
 TEST_P(PrunedEncoderTest, NoneRemovedIsTheSameEncoder) {
@@ -242,10 +242,10 @@ TEST_P(PrunedEncoderTest, AnErrorChangesNothing) {
   for (const auto& [heads, message] : errors) {
     const Status s = remove_heads(encoder, heads);
     ASSERT_FALSE(s) << message;
-    EXPECT_EQ(s.error().message, "remove_heads: " + message);
-    EXPECT_EQ(s.error().code, message.ends_with("once")
-                                  ? ErrorCode::invalid_argument
-                                  : ErrorCode::out_of_range);
+    EXPECT_EQ(s.error().message(), "remove_heads: " + message);
+    EXPECT_EQ(s.error().code(), message.ends_with("once")
+                                    ? ErrorCode::invalid_argument
+                                    : ErrorCode::out_of_range);
     EXPECT_EQ(elements_of(encoder), before);
     EXPECT_EQ(encoder.config().kept_heads, kept);
   }
@@ -256,8 +256,8 @@ TEST_P(PrunedEncoderTest, AnEncoderReadForInferenceIsAnError) {
   const auto before = hidden_of(encoder);
   const Status s = remove_heads(encoder, HeadIds{{1, 0}});
   ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().code, ErrorCode::unsupported);
-  EXPECT_THAT(s.error().message, HasSubstr("one that can be trained"));
+  EXPECT_EQ(s.error().code(), ErrorCode::unsupported);
+  EXPECT_THAT(s.error().message(), HasSubstr("one that can be trained"));
   EXPECT_TRUE(same_bits(hidden_of(encoder), before));
   EXPECT_TRUE(encoder.config().kept_heads.empty());
 }
@@ -270,7 +270,7 @@ TEST_P(PrunedEncoderTest, WrittenAndReadItHasTheSameBits) {
     const Status s = write_model(
         folder_.path(), written.path(),
         {.params = encoder.attention_params(), .config = &encoder.config()});
-    ASSERT_TRUE(s) << s.error().message;
+    ASSERT_TRUE(s) << s.error().message();
     for (const BertUse use : {BertUse::inference, BertUse::training}) {
       const BertEncoder again = read_from(written, use);
       EXPECT_EQ(again.config().kept_heads, encoder.config().kept_heads);

@@ -48,7 +48,7 @@ class SentenceLossesTest : public testing::TestWithParam<Setting> {
   SentenceLossesTest() {
     const Status s = remove_heads(encoder_.encoder(), GetParam().gone,
                                   ConstantPart::dropped);
-    EXPECT_TRUE(s) << s.error().message;
+    EXPECT_TRUE(s) << s.error().message();
     for (std::size_t n = 0; n < 2; ++n) {
       heads_.push_back(heads_in(encoder_.encoder().config(), n));
     }
@@ -70,7 +70,7 @@ class SentenceLossesTest : public testing::TestWithParam<Setting> {
   }
   SentenceEncoder read(BertUse use = BertUse::training) {
     auto made = SentenceEncoder::read(folder_.path(), {.use = use});
-    EXPECT_TRUE(made) << made.error().message;
+    EXPECT_TRUE(made) << made.error().message();
     return *std::move(made);
   }
   GatedModel classification() {
@@ -208,7 +208,7 @@ std::vector<std::vector<double>> scores_of(const GatedModel& model,
   while (run.done() < run.steps()) {
     const Status s = run.step();
     if (!s) {
-      ADD_FAILURE() << s.error().message;
+      ADD_FAILURE() << s.error().message();
       break;
     }
   }
@@ -388,21 +388,22 @@ TEST_P(SentenceLossesTest, WhatDoesNotFitIsAnError) {
     ASSERT_TRUE(!losses && !gradients && !means);
     for (const Error& error :
          {losses.error(), gradients.error(), means.error()}) {
-      EXPECT_EQ(error.message,
+      EXPECT_EQ(error.message(),
                 "sentence_losses: sentence 1 is without a token, expected at "
                 "least one");
     }
     EXPECT_TRUE(model.losses(2, 3, gates));
   }
   const GatedModel few = classification_losses(encoder_, probe_, kIds, three);
-  EXPECT_EQ(few.losses(3, 4, gates).error().code, ErrorCode::shape_mismatch);
-  EXPECT_THAT(few.gradients(0, 4, gates).error().message,
+  EXPECT_EQ(few.losses(3, 4, gates).error().code(), ErrorCode::shape_mismatch);
+  EXPECT_THAT(few.gradients(0, 4, gates).error().message(),
               HasSubstr("targets has shape (3), expected (sentences) = (4)"));
   const std::vector<std::int64_t> beyond = {0, 1, 3, 0};
   const GatedModel wrong =
       classification_losses(encoder_, probe_, kIds, beyond);
-  EXPECT_EQ(wrong.losses(0, 4, gates).error().code, ErrorCode::out_of_range);
-  EXPECT_EQ(wrong.gradients(0, 4, gates).error().code, ErrorCode::out_of_range);
+  EXPECT_EQ(wrong.losses(0, 4, gates).error().code(), ErrorCode::out_of_range);
+  EXPECT_EQ(wrong.gradients(0, 4, gates).error().code(),
+            ErrorCode::out_of_range);
 }
 
 TEST_P(SentenceLossesTest, AnEncoderReadForInferenceHasAllButGradients) {
@@ -415,7 +416,8 @@ TEST_P(SentenceLossesTest, AnEncoderReadForInferenceHasAllButGradients) {
       classification_losses(encoder, probe_, kIds, kTargets);
   EXPECT_TRUE(model.losses(0, 4, gates));
   EXPECT_TRUE(model.means(0, 4, gates));
-  EXPECT_EQ(model.gradients(0, 4, gates).error().code, ErrorCode::unsupported);
+  EXPECT_EQ(model.gradients(0, 4, gates).error().code(),
+            ErrorCode::unsupported);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -70,7 +70,7 @@ TEST(ExecutorTest, AnExceptionReachesTheCaller) {
 TEST(ExecutorTest, NoThreadsAtAllIsAnError) {
   const Result<Executor> none = Executor::with_threads(0);
   ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().message,
+  EXPECT_EQ(none.error().message(),
             "executor: threads is 0, expected at least 1");
 }
 

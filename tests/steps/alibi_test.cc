@@ -49,7 +49,7 @@ TEST(AlibiSlopesTest, AreTheRoundedPowersForEveryNumberOfHeads) {
           << heads << " heads, head " << h;
     }
   }
-  EXPECT_EQ(alibi_slopes(0).error().message,
+  EXPECT_EQ(alibi_slopes(0).error().message(),
             "alibi_slopes: num_heads is 0, expected at least 1");
 }
 
@@ -84,7 +84,7 @@ TEST(AlibiTest, KeepsMinusInfinityAtTheLargestDistances) {
 TEST(AlibiTest, ErrorsNameTheSlopes) {
   const auto error_of = [](const Tensor<float, 1>& slopes) {
     const auto bound = BoundAlibi::bind(view_of(slopes), kShape, {}, "test");
-    return bound ? std::string() : bound.error().message;
+    return bound ? std::string() : bound.error().message();
   };
   EXPECT_EQ(error_of(filled<float, 1>({3}, 1)),
             "test: alibi has shape (3), expected (Hq) = (2)");

@@ -73,7 +73,7 @@ TEST(BiasTest, EveryNaNHasTheSameBits) {
 TEST(BiasTest, ErrorsNameTheBias) {
   const auto error_of = [](const Bias& bias) {
     const auto bound = BoundBias::bind(bias, kShape, "attention");
-    return bound ? std::string() : bound.error().message;
+    return bound ? std::string() : bound.error().message();
   };
   const auto bias = filled<float, 2>({70, 149}, 0);
   EXPECT_EQ(error_of(dense(view_of(bias), {Axis::Lq, Axis::Lkv})),

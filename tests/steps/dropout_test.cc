@@ -326,10 +326,10 @@ TEST(DropoutErrorsTest, PMustBeAProbability) {
                                 std::pair(std::nan(""), "nan")}) {
     const auto result = BoundDropout::bind({.p = p}, kShape, {}, "attention");
     ASSERT_FALSE(result);
-    EXPECT_EQ(result.error().code, ErrorCode::invalid_argument);
-    EXPECT_EQ(result.error().message, std::string("attention: dropout.p is ") +
-                                          text +
-                                          ", expected a number from 0 to 1");
+    EXPECT_EQ(result.error().code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(result.error().message(),
+              std::string("attention: dropout.p is ") + text +
+                  ", expected a number from 0 to 1");
   }
 }
 
@@ -338,9 +338,9 @@ TEST(DropoutErrorsTest, SequenceIdsMustBeOneASequenceOf32Bits) {
   const auto wrong_size =
       BoundDropout::bind({.sequence_ids = two.view()}, kShape, {}, "attention");
   ASSERT_FALSE(wrong_size);
-  EXPECT_EQ(wrong_size.error().code, ErrorCode::shape_mismatch);
+  EXPECT_EQ(wrong_size.error().code(), ErrorCode::shape_mismatch);
   EXPECT_EQ(
-      wrong_size.error().message,
+      wrong_size.error().message(),
       "attention: dropout.sequence_ids has shape (2), expected (B) = (3)");
   for (const auto& [id, text] :
        {std::pair(std::int64_t{-1}, "-1"),
@@ -349,8 +349,8 @@ TEST(DropoutErrorsTest, SequenceIdsMustBeOneASequenceOf32Bits) {
     const auto result = BoundDropout::bind({.sequence_ids = ids.view()}, kShape,
                                            {}, "attention");
     ASSERT_FALSE(result);
-    EXPECT_EQ(result.error().code, ErrorCode::out_of_range);
-    EXPECT_EQ(result.error().message,
+    EXPECT_EQ(result.error().code(), ErrorCode::out_of_range);
+    EXPECT_EQ(result.error().message(),
               std::string("attention: dropout.sequence_ids[1] is ") + text +
                   ", expected 0 to 2^32 - 1");
   }
@@ -361,8 +361,8 @@ TEST(DropoutErrorsTest, AKeepMaskMustHaveOneBooleanAWeight) {
   const auto result =
       BoundDropout::bind({.keep_mask = keep.view()}, kShape, {}, "attention");
   ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().code, ErrorCode::shape_mismatch);
-  EXPECT_EQ(result.error().message,
+  EXPECT_EQ(result.error().code(), ErrorCode::shape_mismatch);
+  EXPECT_EQ(result.error().message(),
             "attention: dropout.keep_mask has shape (3, 1, 5, 21), expected "
             "(B, Hq, Lq, Lkv) = (3, 4, 5, 21)");
 }

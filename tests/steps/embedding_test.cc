@@ -47,8 +47,8 @@ TEST(EmbeddingTest, AnIdOutOfRangeNamesItsSequenceAndPosition) {
   const auto ids = tensor_of<TokenId, 2>({2, 2}, {0, 1, 2, 3});
   const auto embedded = embedding.forward(ids.view());
   ASSERT_FALSE(embedded);
-  EXPECT_EQ(embedded.error().code, ErrorCode::out_of_range);
-  EXPECT_EQ(embedded.error().message,
+  EXPECT_EQ(embedded.error().code(), ErrorCode::out_of_range);
+  EXPECT_EQ(embedded.error().message(),
             "tokens: sequence 1, position 1 holds id 3, expected 0 to "
             "vocab_size - 1 = 2");
 }
@@ -131,7 +131,7 @@ TEST(EmbeddingTest, TheGradientOfARowIsSummedOverItsTokensInBlocks) {
   EXPECT_TRUE(same_bits({&frozen(0, 0), 3}, {&want(0, 0), 3}));
   const auto refused = embedding.backward(ids.view(), d.view(), 5);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message,
+  EXPECT_EQ(refused.error().message(),
             "embedding: the frozen row is 5, expected 0 to vocab_size - 1 = 4");
 }
 
@@ -151,16 +151,16 @@ TEST(EmbeddingTest, WhatUpdateWritesIsLookedUp) {
 TEST(EmbeddingTest, ASizeOfZeroIsAnErrorThatNamesIt) {
   const auto no_vocab = Embedding::create({.embed_dim = 2}, Seed{7});
   ASSERT_FALSE(no_vocab);
-  EXPECT_EQ(no_vocab.error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(no_vocab.error().message,
+  EXPECT_EQ(no_vocab.error().code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(no_vocab.error().message(),
             "embedding: vocab_size is 0, expected at least 1");
   const auto no_dim = Embedding::create({.vocab_size = 2}, Seed{7});
   ASSERT_FALSE(no_dim);
-  EXPECT_EQ(no_dim.error().message,
+  EXPECT_EQ(no_dim.error().message(),
             "embedding: embed_dim is 0, expected at least 1");
   const auto empty = Embedding::from_weight({});
   ASSERT_FALSE(empty);
-  EXPECT_EQ(empty.error().message,
+  EXPECT_EQ(empty.error().message(),
             "embedding: vocab_size is 0, expected at least 1");
 }
 
@@ -169,7 +169,7 @@ TEST(EmbeddingTest, ASizeThatOverflowsIsAnErrorNotACrash) {
   const auto embedding =
       Embedding::create({.vocab_size = huge, .embed_dim = huge}, Seed{7});
   ASSERT_FALSE(embedding);
-  EXPECT_EQ(embedding.error().code, ErrorCode::out_of_memory);
+  EXPECT_EQ(embedding.error().code(), ErrorCode::out_of_memory);
 }
 
 }  // namespace

@@ -195,8 +195,8 @@ TEST(GeluGradientErrorsTest, NameTheArgument) {
   const TensorView<const float, 2> fewer(x.data(), {8, 7}, {8, 1});
   const auto message = [](const Status& s, ErrorCode code) {
     EXPECT_FALSE(s);
-    EXPECT_EQ(s.error().code, code);
-    return s.error().message;
+    EXPECT_EQ(s.error().code(), code);
+    return s.error().message();
   };
   EXPECT_EQ(message(gelu_backward(x.view(), fewer, d_x.view()),
                     ErrorCode::shape_mismatch),

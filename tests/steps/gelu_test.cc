@@ -151,17 +151,17 @@ TEST(GeluErrorsTest, NameTheArgument) {
   auto y = filled<float, 2>({8, 8}, -7);
   const Status shape = gelu(x.view(), {y.data(), {8, 7}, {8, 1}});
   ASSERT_FALSE(shape);
-  EXPECT_EQ(shape.error().code, ErrorCode::shape_mismatch);
-  EXPECT_EQ(shape.error().message,
+  EXPECT_EQ(shape.error().code(), ErrorCode::shape_mismatch);
+  EXPECT_EQ(shape.error().message(),
             "gelu: y has shape (8, 7), expected (N, E) = (8, 8)");
   const Status stride = gelu(x.view(), y.view().permuted({1, 0}));
   ASSERT_FALSE(stride);
-  EXPECT_EQ(stride.error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(stride.error().message,
+  EXPECT_EQ(stride.error().code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(stride.error().message(),
             "gelu: the stride of y's axis E is 8, expected 1");
   const Status of_x = gelu(view_of(x).permuted({1, 0}), y.view());
   ASSERT_FALSE(of_x);
-  EXPECT_EQ(of_x.error().message,
+  EXPECT_EQ(of_x.error().message(),
             "gelu: the stride of x's axis E is 8, expected 1");
   EXPECT_TRUE(same_bits(y, filled<float, 2>({8, 8}, -7)));
 }

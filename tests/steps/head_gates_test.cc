@@ -134,15 +134,17 @@ TEST(HeadGatesTest, WhatDoesNotFitIsNamed) {
   const auto context = uniform<4>({1, 2, 3, 4}, 8);
   auto to = Tensor<float, 4>::create(context.extents()).value();
   const auto two = tensor_of<float, 1>({2}, {1, 1});
-  EXPECT_THAT(gate_heads(context.view(), two.view(), to.view()).error().message,
-              HasSubstr("head_gates has shape (2), expected (H) = (3)"));
+  EXPECT_THAT(
+      gate_heads(context.view(), two.view(), to.view()).error().message(),
+      HasSubstr("head_gates has shape (2), expected (H) = (3)"));
   const auto nan = tensor_of<float, 1>({3}, {1, kNaN, 1});
-  EXPECT_THAT(gate_heads(context.view(), nan.view(), to.view()).error().message,
-              HasSubstr("head_gates(1) is nan, expected a finite number"));
+  EXPECT_THAT(
+      gate_heads(context.view(), nan.view(), to.view()).error().message(),
+      HasSubstr("head_gates(1) is nan, expected a finite number"));
   auto narrow = Tensor<float, 4>::create({1, 2, 3, 3}).value();
   const auto ones = tensor_of<float, 1>({3}, {1, 1, 1});
   EXPECT_THAT(
-      gate_heads(context.view(), ones.view(), narrow.view()).error().message,
+      gate_heads(context.view(), ones.view(), narrow.view()).error().message(),
       HasSubstr("gated has shape (1, 2, 3, 3)"));
 }
 

@@ -56,15 +56,15 @@ TEST(HeadGroupsTest, OffsetsThatCutThemWronglyAreErrors) {
   for (const auto& [offsets, message] : errors) {
     const Status s = groups_of(7, offsets).check("attention");
     ASSERT_FALSE(s) << message;
-    EXPECT_EQ(s.error().message, "attention: " + message);
-    EXPECT_EQ(s.error().code, ErrorCode::out_of_range);
+    EXPECT_EQ(s.error().message(), "attention: " + message);
+    EXPECT_EQ(s.error().code(), ErrorCode::out_of_range);
   }
   const std::vector<std::int64_t> offsets = {0, 3, 7};
   const Status s = HeadGroups(7, 3, {offsets.data(), {3}}).check("attention");
   ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().message,
+  EXPECT_EQ(s.error().message(),
             "attention: kv_groups has shape (3), expected (Hkv + 1) = (4)");
-  EXPECT_EQ(s.error().code, ErrorCode::shape_mismatch);
+  EXPECT_EQ(s.error().code(), ErrorCode::shape_mismatch);
 }
 
 TEST(HeadGroupsTest, AStepReadsTheHeadOfTheGroup) {

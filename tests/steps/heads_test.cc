@@ -59,8 +59,8 @@ TEST(SplitHeadsTest, HeadsThatDoNotDivideTheFeaturesAreAnError) {
                   "features, 6")}) {
     const auto heads = split_heads(view_of(x), num_heads);
     ASSERT_FALSE(heads);
-    EXPECT_EQ(heads.error().code, ErrorCode::invalid_argument);
-    EXPECT_EQ(heads.error().message, message);
+    EXPECT_EQ(heads.error().code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(heads.error().message(), message);
   }
 }
 

@@ -279,9 +279,9 @@ class LayerNormGradientErrorsTest : public testing::Test {
                       ErrorCode code, OffsetsView offsets = {}) {
     const auto result = layer_norm_backward(x, params, d_y, d_x, offsets);
     EXPECT_FALSE(result);
-    EXPECT_EQ(result.error().code, code);
+    EXPECT_EQ(result.error().code(), code);
     EXPECT_TRUE(same_bits(d_x_, filled<float, 2>({8, 8}, -7)));
-    return result.error().message;
+    return result.error().message();
   }
 
   const Tensor<float, 2> x_ = uniform<2>({8, 8}, 134);

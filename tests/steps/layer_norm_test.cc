@@ -188,8 +188,8 @@ TEST(LayerNormErrorsTest, NameTheArgumentOfAnotherShape) {
   auto y = filled<float, 2>({3, 8}, -7);
   const auto message = [](const Status& s) {
     EXPECT_FALSE(s);
-    EXPECT_EQ(s.error().code, ErrorCode::shape_mismatch);
-    return s.error().message;
+    EXPECT_EQ(s.error().code(), ErrorCode::shape_mismatch);
+    return s.error().message();
   };
   EXPECT_EQ(message(layer_norm(x.view(), params_of(7, 8), y.view())),
             "layer_norm: weight has shape (7), expected (E) = (8)");
@@ -210,8 +210,8 @@ TEST(LayerNormErrorsTest, NameAStrideOfOtherThanOne) {
   auto y = filled<float, 2>({8, 8}, -7);
   const auto message = [](const Status& s) {
     EXPECT_FALSE(s);
-    EXPECT_EQ(s.error().code, ErrorCode::invalid_argument);
-    return s.error().message;
+    EXPECT_EQ(s.error().code(), ErrorCode::invalid_argument);
+    return s.error().message();
   };
   const TensorView<const float, 2> columns = view_of(x).permuted({1, 0});
   EXPECT_EQ(message(layer_norm(columns, params_of(8), y.view())),
@@ -235,8 +235,8 @@ TEST(LayerNormErrorsTest, NameAnEpsThatIsNotPositive) {
     params.eps = eps;
     const Status s = layer_norm(x.view(), params, y.view());
     ASSERT_FALSE(s) << eps;
-    EXPECT_EQ(s.error().code, ErrorCode::invalid_argument);
-    EXPECT_THAT(s.error().message,
+    EXPECT_EQ(s.error().code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(s.error().message(),
                 HasSubstr("expected a positive binary32 number"));
   }
   EXPECT_TRUE(same_bits(y, filled<float, 2>({3, 8}, -7)));

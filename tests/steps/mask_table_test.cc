@@ -31,7 +31,7 @@ std::string differences(const Mask& mask, const AttentionShape& shape,
                         const QueryStart& start, const Formula& formula) {
   const auto bound = BoundMask::bind(mask, shape, start, "test");
   if (!bound) {
-    return bound.error().message;
+    return bound.error().message();
   }
   std::string text;
   for (std::size_t b = 0; b < shape.B; ++b) {

@@ -27,8 +27,8 @@ std::string error_of(const Mask& mask, ErrorCode code) {
   if (bound) {
     return "no error";
   }
-  EXPECT_EQ(bound.error().code, code);
-  return bound.error().message;
+  EXPECT_EQ(bound.error().code(), code);
+  return bound.error().message();
 }
 
 TEST(MaskErrorsTest, LengthsMustBeOneASequenceOrOneAQuery) {
@@ -161,7 +161,7 @@ TEST(MaskErrorsTest, TheMessageBeginsWithTheOperation) {
   const auto bound =
       BoundMask::bind(key_padding(padding.view()), kShape, {}, "decode");
   ASSERT_FALSE(bound);
-  EXPECT_THAT(bound.error().message, testing::StartsWith("decode: "));
+  EXPECT_THAT(bound.error().message(), testing::StartsWith("decode: "));
 }
 
 // ---- apply_mask ----

@@ -43,8 +43,8 @@ TEST(MergeHeadsTest, HeadsThatDoNotLieSideBySideAreAnError) {
   const auto bhld = uniform<4>({2, 4, 3, 5}, 1);
   const auto merged = merge_heads(as_blhd(view_of(bhld)));
   ASSERT_FALSE(merged);
-  EXPECT_EQ(merged.error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(merged.error().message,
+  EXPECT_EQ(merged.error().code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(merged.error().message(),
             "merge_heads: the stride of context's axis H is 15, expected D "
             "times the stride of D, 5");
 }

@@ -113,14 +113,15 @@ TEST(ProjectionGradientTest, RefusesShapesThatDoNotFit) {
   const auto short_x = uniform<3>({2, 4, 8}, 26);
   const auto d_y = uniform<3>({2, 4, 7}, 27);
   const auto short_d_y = uniform<3>({2, 3, 7}, 27);
-  EXPECT_EQ(linear.backward_input(x.view()).error().message,
+  EXPECT_EQ(linear.backward_input(x.view()).error().message(),
             "linear: d_y has shape (2, 4, 9), expected (B, L, out_features) = "
             "(2, 4, 7)");
-  EXPECT_EQ(linear.backward_params(short_x.view(), d_y.view()).error().message,
-            "linear: x has shape (2, 4, 8), expected (B, L, in_features) = (2, "
-            "4, 9)");
   EXPECT_EQ(
-      linear.backward_params(x.view(), short_d_y.view()).error().message,
+      linear.backward_params(short_x.view(), d_y.view()).error().message(),
+      "linear: x has shape (2, 4, 8), expected (B, L, in_features) = (2, "
+      "4, 9)");
+  EXPECT_EQ(
+      linear.backward_params(x.view(), short_d_y.view()).error().message(),
       "linear: d_y has shape (2, 3, 7), expected (B, L, out_features) = (2, 4, "
       "7)");
 }

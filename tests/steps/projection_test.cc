@@ -167,8 +167,8 @@ TEST(LinearTest, ForInferenceItHasHalfTheParametersAndTheSameBits) {
   for (const Error& error :
        {packed.backward_input(y.view()).error(),
         packed.backward_params(x.view(), y.view()).error()}) {
-    EXPECT_EQ(error.code, ErrorCode::unsupported);
-    EXPECT_EQ(error.message,
+    EXPECT_EQ(error.code(), ErrorCode::unsupported);
+    EXPECT_EQ(error.message(),
               "linear: the parameters were kept for inference alone, expected "
               "a layer that can be trained");
   }
@@ -196,8 +196,8 @@ TEST(LinearTest, AnOutputInTheMemoryOfItsInputIsAnError) {
   const Linear linear = linear_of(20, 20);
   const Status s = linear.forward_into(x.view(), x.view());
   ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(s.error().message,
+  EXPECT_EQ(s.error().code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(s.error().message(),
             "linear: y is in the memory of x, expected memory of its own");
 }
 
@@ -220,11 +220,11 @@ TEST(LinearTest, WritesNowhereWhereItDoesNotFit) {
   const Tensor<float, 3> x = uniform<3>({2, 5, 20}, 3);
   const Linear linear = linear_of(20, 33);
   Tensor<float, 3> y = Tensor<float, 3>::create({2, 5, 34}).value();
-  EXPECT_EQ(linear.forward_into(x.view(), y.view()).error().message,
+  EXPECT_EQ(linear.forward_into(x.view(), y.view()).error().message(),
             "linear: y has shape (2, 5, 34), expected (B, L, out_features) = "
             "(2, 5, 33)");
   const TensorView<float, 3> strided(y.data(), {2, 5, 33}, {170, 1, 5});
-  EXPECT_EQ(linear.forward_into(x.view(), strided).error().message,
+  EXPECT_EQ(linear.forward_into(x.view(), strided).error().message(),
             "linear: y is strided, expected features side by side");
   EXPECT_THAT(y.elements(), Each(0.0f));
 }
@@ -294,11 +294,11 @@ TEST(LinearTest, AnInputOfAnotherSizeIsAnErrorThatShowsBothShapes) {
   const auto x = uniform<3>({2, 5, 6}, 14);
   const auto y = linear.forward(x.view());
   ASSERT_FALSE(y);
-  EXPECT_EQ(y.error().code, ErrorCode::shape_mismatch);
-  EXPECT_EQ(y.error().message,
+  EXPECT_EQ(y.error().code(), ErrorCode::shape_mismatch);
+  EXPECT_EQ(y.error().message(),
             "linear: x has shape (2, 5, 6), expected (B, L, in_features) = "
             "(2, 5, 4)");
-  EXPECT_EQ(linear.forward(x.view(), "query").error().message,
+  EXPECT_EQ(linear.forward(x.view(), "query").error().message(),
             "linear: query has shape (2, 5, 6), expected (B, L, in_features) "
             "= (2, 5, 4)");
 }
@@ -307,23 +307,23 @@ TEST(LinearTest, ParametersThatDoNotFitAreErrors) {
   const auto no_in =
       Linear::create({.out_features = 3}, RandomStream(Seed{7}, 1));
   ASSERT_FALSE(no_in);
-  EXPECT_EQ(no_in.error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(no_in.error().message,
+  EXPECT_EQ(no_in.error().code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(no_in.error().message(),
             "linear: in_features is 0, expected at least 1");
   const auto no_out =
       Linear::create({.in_features = 3}, RandomStream(Seed{7}, 1));
   ASSERT_FALSE(no_out);
-  EXPECT_EQ(no_out.error().message,
+  EXPECT_EQ(no_out.error().message(),
             "linear: out_features is 0, expected at least 1");
   const auto bias = Linear::from_params(filled<float, 2>({4, 2}, 1),
                                         filled<float, 1>({3}, 1));
   ASSERT_FALSE(bias);
-  EXPECT_EQ(bias.error().code, ErrorCode::shape_mismatch);
-  EXPECT_EQ(bias.error().message,
+  EXPECT_EQ(bias.error().code(), ErrorCode::shape_mismatch);
+  EXPECT_EQ(bias.error().message(),
             "linear: bias has shape (3), expected (out_features) = (4)");
   const auto empty = Linear::from_params(filled<float, 2>({0, 0}, 1));
   ASSERT_FALSE(empty);
-  EXPECT_EQ(empty.error().message,
+  EXPECT_EQ(empty.error().message(),
             "linear: weight is of shape (0, 0), expected in_features or "
             "out_features of at least 1");
 }

@@ -44,8 +44,8 @@ TEST(QueryStartTest, AnotherNumberOfStartsThanSequencesIsAnError) {
   const auto starts = tensor_of<std::int64_t, 1>({3}, {0, 0, 0});
   const Status s = QueryStart(starts.view()).check(kShape);
   ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().code, ErrorCode::shape_mismatch);
-  EXPECT_EQ(s.error().message,
+  EXPECT_EQ(s.error().code(), ErrorCode::shape_mismatch);
+  EXPECT_EQ(s.error().message(),
             "attention: query_start has shape (3), expected (B) = (2)");
 }
 
@@ -59,11 +59,11 @@ TEST(QueryStartTest, ANumberSoLargeThatPositionsOverflowIsAnError) {
          {QueryStart(start), QueryStart(starts.view())}) {
       const Status s = each.check(kShape);
       ASSERT_FALSE(s);
-      EXPECT_EQ(s.error().code, ErrorCode::out_of_range);
-      EXPECT_EQ(s.error().message, "attention: query_start is " +
-                                       std::to_string(start) +
-                                       ", expected a number from -2^62 to "
-                                       "2^62");
+      EXPECT_EQ(s.error().code(), ErrorCode::out_of_range);
+      EXPECT_EQ(s.error().message(), "attention: query_start is " +
+                                         std::to_string(start) +
+                                         ", expected a number from -2^62 to "
+                                         "2^62");
     }
   }
 }

@@ -19,13 +19,13 @@ TEST(TokensTest, EveryIdOfTheVocabularyIsLegal) {
 TEST(TokensTest, AnIdOutOfRangeNamesItsSequenceAndPosition) {
   const Status too_large = check_tokens({{0, 1}, {2, 3, 100, 101}}, 100);
   ASSERT_FALSE(too_large);
-  EXPECT_EQ(too_large.error().code, ErrorCode::out_of_range);
-  EXPECT_EQ(too_large.error().message,
+  EXPECT_EQ(too_large.error().code(), ErrorCode::out_of_range);
+  EXPECT_EQ(too_large.error().message(),
             "tokens: sequence 1, position 2 holds id 100, expected 0 to "
             "vocab_size - 1 = 99");
   const Status negative = check_tokens({{0, -1}}, 100);
   ASSERT_FALSE(negative);
-  EXPECT_EQ(negative.error().message,
+  EXPECT_EQ(negative.error().message(),
             "tokens: sequence 0, position 1 holds id -1, expected 0 to "
             "vocab_size - 1 = 99");
 }
@@ -33,7 +33,7 @@ TEST(TokensTest, AnIdOutOfRangeNamesItsSequenceAndPosition) {
 TEST(TokensTest, AnEmptyVocabularyHoldsNoId) {
   const Status s = check_tokens({{0}}, 0);
   ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().message,
+  EXPECT_EQ(s.error().message(),
             "tokens: sequence 0, position 0 holds id 0, but vocab_size is 0");
 }
 

@@ -18,14 +18,14 @@ long failures_of(const Work& work, long step = 1) {
     const bool all_served = failing_allocation() > 0;
     failing_allocation() = 0;
     if (all_served) {
-      EXPECT_TRUE(result) << result.error().message;
+      EXPECT_TRUE(result) << result.error().message();
       return nth - 1;
     }
     if (result) {  // something else did without that memory
       continue;
     }
-    EXPECT_EQ(result.error().code, ErrorCode::out_of_memory);
-    EXPECT_FALSE(result.error().message.empty());
+    EXPECT_EQ(result.error().code(), ErrorCode::out_of_memory);
+    EXPECT_FALSE(result.error().message().empty());
   }
 }
 

@@ -22,9 +22,7 @@ template <std::size_t Rank>
 Status draw(Tensor<float, Rank>& tensor, const Extents<Rank>& extents,
             Stream stream) {
   auto drawn = Tensor<float, Rank>::create(extents);
-  if (!drawn) {
-    return drawn.error();
-  }
+  HEADWISE_TRY(drawn);
   RandomStream(kSeed, stream).fill_normal(drawn->elements());
   tensor = *std::move(drawn);
   return ok();
@@ -52,9 +50,7 @@ Status remove_padding(const std::vector<std::int64_t>& offsets,
   const std::size_t D = padded.extent(3);
   auto rows = Tensor<float, 4>::create(
       {1, static_cast<std::size_t>(offsets.back()), H, D});
-  if (!rows) {
-    return rows.error();
-  }
+  HEADWISE_TRY(rows);
   for_each_row(offsets, H,
                [&](std::size_t b, std::size_t h, std::size_t l, std::size_t n) {
                  std::copy_n(&padded(b, h, l, 0), D, &(*rows)(0, n, h, 0));
@@ -80,15 +76,11 @@ Result<RaggedTensors> without_padding(
   if (s) {
     s = remove_padding(ragged.offsets, inputs.value, ragged.value);
   }
-  if (!s) {
-    return s.error();
-  }
+  HEADWISE_TRY(s);
   auto output = Tensor<float, 4>::create({1, ragged.query.extent(1),
                                           ragged.query.extent(2),
                                           ragged.value.extent(3)});
-  if (!output) {
-    return output.error();
-  }
+  HEADWISE_TRY(output);
   ragged.output = *std::move(output);
   return ragged;
 }
@@ -112,14 +104,10 @@ Result<BenchInputs> draw_inputs(const Workload& workload) {
     }
     return s ? Result<BenchInputs>(std::move(inputs)) : s.error();
   }
-  if (Status s = draw(inputs.x, {B, Lq, workload.embed_dim}, kX); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(draw(inputs.x, {B, Lq, workload.embed_dim}, kX));
   auto layer = MultiHeadAttention::create(
       {.embed_dim = workload.embed_dim, .num_heads = Hq, .head_dim = D}, kSeed);
-  if (!layer) {
-    return layer.error();
-  }
+  HEADWISE_TRY(layer);
   inputs.layer = *std::move(layer);
   return inputs;
 }
@@ -162,9 +150,7 @@ Result<BenchCase> BenchCase::create(Workload workload, BenchInputs inputs,
   created.executor_ = &executor;
   if (created.inputs_.layer) {
     auto output = Tensor<float, 3>::create(created.inputs_.x.extents());
-    if (!output) {
-      return output.error();
-    }
+    HEADWISE_TRY(output);
     created.layer_result_.output = *std::move(output);
     return created;
   }
@@ -173,9 +159,7 @@ Result<BenchCase> BenchCase::create(Workload workload, BenchInputs inputs,
   AttentionShape tensors = created.workload_.shape;
   if (created.workload_.ragged) {
     auto ragged = without_padding(created.inputs_, created.workload_.lengths);
-    if (!ragged) {
-      return ragged.error();
-    }
+    HEADWISE_TRY(ragged);
     created.ragged_ = *std::move(ragged);
     tensors.B = 1;
     tensors.Lq = tensors.Lkv = created.ragged_.query.extent(1);
@@ -191,22 +175,16 @@ Result<BenchCase> BenchCase::create(Workload workload, BenchInputs inputs,
                      : attn_weights.error();
   }
   auto workspace = Workspace::create(plan->workspace_bytes());
-  if (!workspace) {
-    return workspace.error();
-  }
+  HEADWISE_TRY(workspace);
   auto statistics = AttentionStatistics::create(plan->spec());
-  if (!statistics) {
-    return statistics.error();
-  }
+  HEADWISE_TRY(statistics);
   created.plan_ = *std::move(plan);
   created.statistics_ = *std::move(statistics);
   created.workspace_ = *std::move(workspace);
   created.output_ = *std::move(output);
   created.attn_weights_ = *std::move(attn_weights);
   if (created.workload_.backward) {
-    if (Status s = created.make_backward(); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(created.make_backward());
   }
   return created;
 }
@@ -231,13 +209,10 @@ Status BenchCase::run_backward() {
   const auto query = as_blhd(std::as_const(inputs_.query).view());
   const auto key = as_blhd(std::as_const(inputs_.key).view());
   const auto value = as_blhd(std::as_const(inputs_.value).view());
-  if (Status s = plan_->run(query, key, value,
-                            {.output = as_blhd(output_.view()),
-                             .softmax_rows = backward_.softmax_rows.view()},
-                            *workspace_);
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(plan_->run(query, key, value,
+                          {.output = as_blhd(output_.view()),
+                           .softmax_rows = backward_.softmax_rows.view()},
+                          *workspace_));
   return attention_backward(
       {query, key, value, as_blhd(std::as_const(output_).view()),
        std::as_const(backward_.softmax_rows).view(),
@@ -273,9 +248,7 @@ Status BenchCase::run() {
                               options(*executor_));
   }
   auto result = layer.forward(x, x, x, options(*executor_));
-  if (!result) {
-    return result.error();
-  }
+  HEADWISE_TRY(result);
   layer_result_ = *std::move(result);
   return ok();
 }

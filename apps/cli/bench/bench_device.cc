@@ -32,18 +32,14 @@ Status take(OnDevice<T>& tensor, const Extents<4>& extents) {
   tensor.extents = extents;
   auto buffer = DeviceBuffer::create(
       extents[0] * extents[1] * extents[2] * extents[3] * sizeof(T), kDevice);
-  if (!buffer) {
-    return buffer.error();
-  }
+  HEADWISE_TRY(buffer);
   tensor.buffer = *std::move(buffer);
   return ok();
 }
 
 template <class T>
 Status upload(OnDevice<T>& to, const Tensor<float, 4>& from) {
-  if (Status s = take(to, from.extents()); !s) {
-    return s;
-  }
+  HEADWISE_TRY(take(to, from.extents()));
   if constexpr (std::is_same_v<T, float>) {
     return to.buffer.copy_from(std::as_bytes(from.elements()));
   } else {
@@ -63,9 +59,7 @@ class DeviceCase {
     DeviceCase created;
     created.workload_ = workload;
     created.inputs_ = std::move(inputs);
-    if (Status s = created.make(); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(created.make());
     return created;
   }
 
@@ -101,16 +95,12 @@ class DeviceCase {
     AttentionShape shape = workload_.shape;
     if (workload_.ragged) {
       auto ragged = without_padding(inputs_, workload_.lengths);
-      if (!ragged) {
-        return ragged.error();
-      }
+      HEADWISE_TRY(ragged);
       ragged_ = *std::move(ragged);
       shape.B = 1;
       shape.Lq = shape.Lkv = ragged_.query.extent(1);
     }
-    if (Status s = upload_inputs(); !s) {
-      return s;
-    }
+    HEADWISE_TRY(upload_inputs());
     AttentionOptions options = options_of(workload_, inputs_, ragged_);
     if (workload_.bias) {
       options.bias = Bias(static_cast<const float*>(bias_.buffer.data()),
@@ -118,9 +108,7 @@ class DeviceCase {
     }
     options.device = kDevice;
     auto plan = DeviceAttentionPlan::create(shape, DTypeOf<T>::value, options);
-    if (!plan) {
-      return plan.error();
-    }
+    HEADWISE_TRY(plan);
     plan_ = *std::move(plan);
     return ok();
   }
@@ -165,13 +153,9 @@ template <class T>
 Result<double> time_runs(const DeviceCase<T>& device_case, std::size_t count) {
   const double start = wall_seconds();
   for (std::size_t n = 0; n < count; ++n) {
-    if (Status s = device_case.run(); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(device_case.run());
   }
-  if (Status s = wait_for(kDevice); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(wait_for(kDevice));
   return (wall_seconds() - start) / static_cast<double>(count);
 }
 
@@ -179,19 +163,13 @@ template <class T>
 Result<std::vector<double>> measure_rounds(const Workload& workload,
                                            std::size_t rounds) {
   auto inputs = draw_inputs(workload);
-  if (!inputs) {
-    return inputs.error();
-  }
+  HEADWISE_TRY(inputs);
   const auto device_case = DeviceCase<T>::create(workload, *std::move(inputs));
-  if (!device_case) {
-    return device_case.error();
-  }
+  HEADWISE_TRY(device_case);
   std::size_t runs = 1;
   for (bool warm = false;;) {
     const auto seconds = time_runs(*device_case, runs);
-    if (!seconds) {
-      return seconds.error();
-    }
+    HEADWISE_TRY(seconds);
     if (warm && *seconds * static_cast<double>(runs) >= kSliceSeconds) {
       break;
     }
@@ -201,9 +179,7 @@ Result<std::vector<double>> measure_rounds(const Workload& workload,
   std::vector<double> times;
   for (std::size_t round = 0; round < rounds; ++round) {
     const auto seconds = time_runs(*device_case, runs);
-    if (!seconds) {
-      return seconds.error();
-    }
+    HEADWISE_TRY(seconds);
     times.push_back(*seconds);
   }
   return times;
@@ -214,9 +190,7 @@ Result<std::vector<double>> measure_rounds(const Workload& workload,
 Result<DeviceBenchResult> measure_on_device(const Workload& workload,
                                             DType dtype, std::size_t rounds) {
   const auto gpu = name_of(kDevice);
-  if (!gpu) {
-    return gpu.error();
-  }
+  HEADWISE_TRY(gpu);
   if (workload.embed_dim != 0) {
     return Error{ErrorCode::unsupported,
                  "bench: workload " + workload.name +
@@ -225,9 +199,7 @@ Result<DeviceBenchResult> measure_on_device(const Workload& workload,
   const auto times = dtype == DType::bfloat16
                          ? measure_rounds<BFloat16>(workload, rounds)
                          : measure_rounds<Float16>(workload, rounds);
-  if (!times) {
-    return times.error();
-  }
+  HEADWISE_TRY(times);
   return DeviceBenchResult{.workload = workload.name,
                            .gpu = *gpu,
                            .dtype = dtype,

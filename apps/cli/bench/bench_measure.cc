@@ -27,9 +27,7 @@ Result<double> time_runs(BenchCase& bench_case, std::size_t count,
   const auto now = executor.threads() == 1 ? process_seconds : wall_seconds;
   const double start = now();
   for (std::size_t n = 0; n < count; ++n) {
-    if (Status s = bench_case.run(); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(bench_case.run());
   }
   return (now() - start) / static_cast<double>(count);
 }
@@ -45,14 +43,10 @@ struct Slice {
 // Tries it out, which warms everything up by the way.
 Result<Slice> fill_slice(BenchCase& bench_case, const Executor& executor) {
   constexpr double kLong = 0.5;  // seconds
-  if (Status s = bench_case.run(); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(bench_case.run());
   for (std::size_t runs = 1;; runs *= 2) {
     const auto seconds = time_runs(bench_case, runs, executor);
-    if (!seconds) {
-      return seconds.error();
-    }
+    HEADWISE_TRY(seconds);
     if (*seconds * static_cast<double>(runs) >= kSliceSeconds) {
       return Slice{runs, *seconds < kLong};
     }
@@ -62,9 +56,7 @@ Result<Slice> fill_slice(BenchCase& bench_case, const Executor& executor) {
 Result<double> time_slice(BenchCase& bench_case, const Slice& slice,
                           const Executor& executor) {
   if (slice.warms_up) {
-    if (Status s = bench_case.run(); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(bench_case.run());
   }
   return time_runs(bench_case, slice.runs, executor);
 }
@@ -81,21 +73,13 @@ double median(std::vector<double> values) {
 Result<BenchResult> measure(const Workload& workload, const Executor& executor,
                             const PeakMeter& peak, std::size_t rounds) {
   const auto target = current_target();
-  if (!target) {
-    return target.error();
-  }
+  HEADWISE_TRY(target);
   auto inputs = draw_inputs(workload);
-  if (!inputs) {
-    return inputs.error();
-  }
+  HEADWISE_TRY(inputs);
   auto bench_case = BenchCase::create(workload, *std::move(inputs), executor);
-  if (!bench_case) {
-    return bench_case.error();
-  }
+  HEADWISE_TRY(bench_case);
   const auto slice = fill_slice(*bench_case, executor);
-  if (!slice) {
-    return slice.error();
-  }
+  HEADWISE_TRY(slice);
   const double work = gflop(workload);
   std::vector<double> times;
   std::vector<double> peaks;
@@ -104,9 +88,7 @@ Result<BenchResult> measure(const Workload& workload, const Executor& executor,
   for (std::size_t round = 0; round < rounds; ++round) {
     const double before = peak.fma_gflops();
     const auto seconds = time_slice(*bench_case, *slice, executor);
-    if (!seconds) {
-      return seconds.error();
-    }
+    HEADWISE_TRY(seconds);
     times.push_back(*seconds);
     peaks.push_back((before + peak.fma_gflops()) / 2);
     fractions.push_back(work / times.back() / peaks.back());

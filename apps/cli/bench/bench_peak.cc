@@ -37,9 +37,7 @@ double wall_seconds() { return seconds_of(CLOCK_MONOTONIC); }
 
 Result<PeakMeter> PeakMeter::create(std::size_t threads) {
   auto memory = Tensor<float, 1>::create({kMemoryBytes / sizeof(float)});
-  if (!memory) {
-    return memory.error();
-  }
+  HEADWISE_TRY(memory);
   return PeakMeter(threads, *std::move(memory));
 }
 

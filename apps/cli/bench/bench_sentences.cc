@@ -23,9 +23,7 @@ bool BenchSentences::is_in(const std::filesystem::path& folder) {
 Result<BenchSentences> BenchSentences::read(const std::filesystem::path& folder,
                                             const Executor& executor) {
   const auto spec = read_text("workload", spec_of(folder).string());
-  if (!spec) {
-    return spec.error();
-  }
+  HEADWISE_TRY(spec);
   const Json json = Json::parse(*spec, kMostBytes, kDeepest).value_or(Json());
   std::string kind;
   std::string folder_of_model;
@@ -44,13 +42,9 @@ Result<BenchSentences> BenchSentences::read(const std::filesystem::path& folder,
                                              "\", expected \"encode\""};
   }
   auto text = read_text("sentences", sentences);
-  if (!text) {
-    return text.error();
-  }
+  HEADWISE_TRY(text);
   auto model = SentenceEncoder::read(folder_of_model);
-  if (!model) {
-    return model.error();
-  }
+  HEADWISE_TRY(model);
   BenchSentences made(*std::move(model), *std::move(text), executor);
   made.sentences_ = lines_of(*made.text_);
   return made;
@@ -58,9 +52,7 @@ Result<BenchSentences> BenchSentences::read(const std::filesystem::path& folder,
 
 Status BenchSentences::run() {
   auto done = model_.encode(sentences_, {.executor = executor_});
-  if (!done) {
-    return done.error();
-  }
+  HEADWISE_TRY(done);
   done_ = *std::move(done);
   return ok();
 }

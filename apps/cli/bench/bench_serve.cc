@@ -61,20 +61,14 @@ class Server {
     cases_.erase(name);
     if (BenchSentences::is_in(folder)) {
       auto sentences = BenchSentences::read(folder, executor_);
-      if (!sentences) {
-        return sentences.error();
-      }
+      HEADWISE_TRY(sentences);
       cases_.emplace(name, *std::move(sentences));
     } else {
       auto served = read_served_case(folder);
-      if (!served) {
-        return served.error();
-      }
+      HEADWISE_TRY(served);
       auto created = BenchCase::create(std::move(served->workload),
                                        std::move(served->inputs), executor_);
-      if (!created) {
-        return created.error();
-      }
+      HEADWISE_TRY(created);
       cases_.emplace(name, *std::move(created));
     }
     const auto target = current_target();
@@ -96,11 +90,8 @@ class Server {
     const double wall = wall_seconds();
     const double processor = process_seconds();
     for (std::size_t n = 0; n < count; ++n) {
-      if (Status s =
-              std::visit([](auto& one) { return one.run(); }, found->second);
-          !s) {
-        return s.error();
-      }
+      HEADWISE_TRY(
+          std::visit([](auto& one) { return one.run(); }, found->second));
     }
     return fmt::format("{:.9f} {:.9f}", wall_seconds() - wall,
                        process_seconds() - processor);
@@ -133,9 +124,7 @@ class Server {
   Result<std::string> peak() {
     if (!peak_) {
       auto meter = PeakMeter::create(executor_.threads());
-      if (!meter) {
-        return meter.error();
-      }
+      HEADWISE_TRY(meter);
       peak_ = *std::move(meter);
     }
     return fmt::format("{:.3f} {:.3f}", peak_->fma_gflops(),
@@ -157,8 +146,9 @@ std::string line_of(const Result<std::string>& answer) {
   }
   const Error& error = answer.error();
   return fmt::format(
-      "{} {}\n", error.code == ErrorCode::unsupported ? "unsupported" : "error",
-      one_line(error.message));
+      "{} {}\n",
+      error.code() == ErrorCode::unsupported ? "unsupported" : "error",
+      one_line(error.message()));
 }
 
 }  // namespace

@@ -44,9 +44,7 @@ class Spec {
                    "cannot open " + (folder / "spec.txt").string()};
     }
     for (std::string line; std::getline(file, line);) {
-      if (Status s = spec.add(line); !s) {
-        return s.error();
-      }
+      HEADWISE_TRY(spec.add(line));
     }
     return spec;
   }
@@ -142,9 +140,7 @@ class Spec {
                                path.string(), bytes, fmt::join(extents, ", "))};
     }
     auto tensor = Tensor<T, Rank>::create(extents);
-    if (!tensor) {
-      return tensor.error();
-    }
+    HEADWISE_TRY(tensor);
     std::ifstream file(path, std::ios::binary);
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast)
     file.read(reinterpret_cast<char*>(tensor->data()),
@@ -195,9 +191,7 @@ Result<AttentionShape> read_shape(const Spec& spec) {
         std::pair("Hkv", &shape.Hkv), std::pair("Lq", &shape.Lq),
         std::pair("Lk", &shape.Lkv), std::pair("d", &shape.D)}) {
     const auto size = spec.size(key);
-    if (!size) {
-      return size.error();
-    }
+    HEADWISE_TRY(size);
     *extent = *size;
   }
   shape.Dv = shape.D;
@@ -230,9 +224,7 @@ Result<Workload> read_workload(const Spec& spec) {
       return failed->error();
     }
   }
-  if (!shape) {
-    return shape.error();
-  }
+  HEADWISE_TRY(shape);
   Workload workload{.name = spec.text("name"),
                     .shape = *shape,
                     .causal = *causal,
@@ -242,27 +234,19 @@ Result<Workload> read_workload(const Spec& spec) {
                     .backward = spec.text("kind") == "training"};
   if (*padded || workload.ragged) {
     const auto lengths = spec.tensor<std::int32_t, 1>("lens", {shape->B});
-    if (!lengths) {
-      return lengths.error();
-    }
-    if (Status s = check_lengths(*lengths, workload); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(lengths);
+    HEADWISE_TRY(check_lengths(*lengths, workload));
     workload.lengths.assign(lengths->elements().begin(),
                             lengths->elements().end());
   }
   if (spec.values().contains("window")) {
     const auto left = spec.size("window");
-    if (!left) {
-      return left.error();
-    }
+    HEADWISE_TRY(left);
     workload.window = static_cast<std::int64_t>(*left);
   }
   if (spec.text("kind") == "module") {
     const auto embed_dim = spec.size("D");
-    if (!embed_dim) {
-      return embed_dim.error();
-    }
+    HEADWISE_TRY(embed_dim);
     workload.embed_dim = *embed_dim;
   }
   return workload;
@@ -271,13 +255,9 @@ Result<Workload> read_workload(const Spec& spec) {
 Result<Linear> read_linear(const Spec& spec, const std::string& letter,
                            const Extents<2>& extents) {
   auto weight = spec.tensor<float, 2>("w" + letter, extents);
-  if (!weight) {
-    return weight.error();
-  }
+  HEADWISE_TRY(weight);
   auto bias = spec.tensor<float, 1>("b" + letter, {extents[0]});
-  if (!bias) {
-    return bias.error();
-  }
+  HEADWISE_TRY(bias);
   return Linear::from_params(*std::move(weight), *std::move(bias));
 }
 
@@ -285,9 +265,7 @@ Result<BenchInputs> read_layer(const Spec& spec, const Workload& workload) {
   const std::size_t E = workload.embed_dim;
   BenchInputs inputs;
   auto x = spec.tensor<float, 3>("x", {workload.shape.B, workload.shape.Lq, E});
-  if (!x) {
-    return x.error();
-  }
+  HEADWISE_TRY(x);
   inputs.x = *std::move(x);
   const std::size_t features = workload.shape.Hq * workload.shape.D;
   std::vector<Linear> linears;
@@ -295,9 +273,7 @@ Result<BenchInputs> read_layer(const Spec& spec, const Workload& workload) {
     auto linear = read_linear(
         spec, letter,
         *letter == 'o' ? Extents<2>{E, features} : Extents<2>{features, E});
-    if (!linear) {
-      return linear.error();
-    }
+    HEADWISE_TRY(linear);
     linears.push_back(*std::move(linear));
   }
   auto layer = MultiHeadAttention::from_params(
@@ -307,9 +283,7 @@ Result<BenchInputs> read_layer(const Spec& spec, const Workload& workload) {
        .w_o = std::move(linears[3])},
       // The size of a head as well: a product beyond 64 bits is refused by it.
       HeadCounts{.num_heads = workload.shape.Hq, .head_dim = workload.shape.D});
-  if (!layer) {
-    return layer.error();
-  }
+  HEADWISE_TRY(layer);
   inputs.layer = *std::move(layer);
   return inputs;
 }
@@ -328,9 +302,7 @@ Result<BenchInputs> read_attention(const Spec& spec, const Workload& workload) {
   inputs.value = *std::move(value);
   if (workload.backward) {
     auto d_output = spec.tensor<float, 4>("do", {B, Hq, Lq, Dv});
-    if (!d_output) {
-      return d_output.error();
-    }
+    HEADWISE_TRY(d_output);
     inputs.d_output = *std::move(d_output);
   }
   return inputs;
@@ -340,28 +312,18 @@ Result<BenchInputs> read_attention(const Spec& spec, const Workload& workload) {
 
 Result<ServedCase> read_served_case(const std::filesystem::path& folder) {
   const auto spec = Spec::read(folder);
-  if (!spec) {
-    return spec.error();
-  }
-  if (Status s = check_offered(*spec); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(spec);
+  HEADWISE_TRY(check_offered(*spec));
   auto workload = read_workload(*spec);
-  if (!workload) {
-    return workload.error();
-  }
+  HEADWISE_TRY(workload);
   auto inputs = workload->embed_dim != 0 ? read_layer(*spec, *workload)
                                          : read_attention(*spec, *workload);
-  if (!inputs) {
-    return inputs.error();
-  }
+  HEADWISE_TRY(inputs);
   if (workload->bias) {
     const AttentionShape& shape = workload->shape;
     auto bias =
         spec->tensor<float, 4>("bias", {1, shape.Hq, shape.Lq, shape.Lkv});
-    if (!bias) {
-      return bias.error();
-    }
+    HEADWISE_TRY(bias);
     inputs->bias = *std::move(bias);
   }
   return ServedCase{*std::move(workload), *std::move(inputs)};

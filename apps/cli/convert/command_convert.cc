@@ -37,8 +37,8 @@ bool to_npz(const ConvertFlags& flags) { return flags.out.ends_with(".npz"); }
 
 // Whether the error is the disk's or the memory's, not the tensors'.
 Outcome failure_of_writing(const Error& error) {
-  return error.code == ErrorCode::io_error ||
-                 error.code == ErrorCode::out_of_memory
+  return error.code() == ErrorCode::io_error ||
+                 error.code() == ErrorCode::out_of_memory
              ? failure_to_write(error)
              : failure_of(as_data(error));
 }

@@ -107,9 +107,7 @@ Result<std::optional<HeadCount>> find_heads(const ParamFile& file,
                                             const Layout& to,
                                             std::size_t number) {
   const auto said = said_heads("convert", file, number);
-  if (!said) {
-    return said.error();
-  }
+  HEADWISE_TRY(said);
   if (said->num_heads) {
     return std::optional(HeadCount{kNumHeads, *said->num_heads});
   }
@@ -162,9 +160,7 @@ Status settle_heads(const ParamFile& file, const ConvertFlags& flags,
   std::optional<HeadCount> found;
   if (!layer.num_heads) {
     const auto heads = find_heads(file, flags, to, number);
-    if (!heads) {
-      return heads.error();
-    }
+    HEADWISE_TRY(heads);
     found = *heads;
   } else if (!layer.num_kv_heads) {
     found = HeadCount{kNumHeads, *layer.num_heads};
@@ -199,12 +195,8 @@ Status add_layer(const ParamFile& file, const ShapesByName& shapes,
   auto layer =
       take_layer(conversion.from, shapes, number,
                  [&](const std::string& name) { return file.read(name); });
-  if (!layer) {
-    return layer.error();
-  }
-  if (Status s = settle_heads(file, flags, to, number, *layer); !s) {
-    return s;
-  }
+  HEADWISE_TRY(layer);
+  HEADWISE_TRY(settle_heads(file, flags, to, number, *layer));
   auto tensors = lay_out(*layer, flags.as_layer.value_or(number), to, prefix);
   if (!tensors) {
     return as_data(tensors.error());
@@ -219,22 +211,16 @@ Status add_layer(const ParamFile& file, const ShapesByName& shapes,
 Result<Conversion> convert_layers(const ParamFile& file,
                                   const ConvertFlags& flags) {
   const auto shapes = file.shapes();
-  if (!shapes) {
-    return shapes.error();
-  }
+  HEADWISE_TRY(shapes);
   auto match = find_layout(*shapes, "convert: " + flags.in, flags.layout_of);
-  if (!match) {
-    return match.error();
-  }
+  HEADWISE_TRY(match);
   Conversion conversion{*std::move(match), {}, {}, {}};
   const std::set<std::string> attention = tensors_of(conversion.from);
   std::ranges::set_difference(file.names(), attention,
                               std::back_inserter(conversion.others));
   const Layout& to = *std::ranges::find(layouts(), flags.to, &Layout::name);
   const auto layers = choose_layers(flags, to, conversion.from);
-  if (!layers) {
-    return layers.error();
-  }
+  HEADWISE_TRY(layers);
   conversion.layers = *layers;
   if (flags.as_layer && (layers->size() > 1 || !is_numbered(to))) {
     return Error{ErrorCode::invalid_argument,
@@ -242,15 +228,10 @@ Result<Conversion> convert_layers(const ParamFile& file,
                  "numbered names"};
   }
   const auto prefix = choose_prefix(flags, to, conversion);
-  if (!prefix) {
-    return prefix.error();
-  }
+  HEADWISE_TRY(prefix);
   for (const std::size_t number : conversion.layers) {
-    if (Status s =
-            add_layer(file, *shapes, flags, to, *prefix, number, conversion);
-        !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(
+        add_layer(file, *shapes, flags, to, *prefix, number, conversion));
   }
   if (Status s = check_names(conversion, flags); !s && !flags.attention_only) {
     return s.error();

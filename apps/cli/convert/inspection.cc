@@ -27,9 +27,7 @@ Result<InspectedFile> inspect_file(const std::string& path) {
   InspectedFile file{path, static_cast<std::size_t>(status.st_size), ""};
   if (S_ISREG(status.st_mode)) {  // the bytes of a pipe are gone by now
     auto digest = sha256_of_file(path);
-    if (!digest) {
-      return digest.error();
-    }
+    HEADWISE_TRY(digest);
     file.sha256 = *std::move(digest);
   }
   return file;
@@ -83,16 +81,14 @@ Status add_layers(const ParamFile& file, const ShapesByName& shapes,
   const ModelHeads model = read_model_heads(file.path());
   for (const std::size_t number : inspection.layout->layers) {
     auto layer = layer_shapes(*inspection.layout, shapes, number);
-    if (!layer) {
-      return layer.error();
-    }
+    HEADWISE_TRY(layer);
     const auto said = said_heads(kOperation, file, number);
     inspection.layers.push_back({number, *std::move(layer), "", ""});
     InspectedLayer& added = inspection.layers.back();
     if (said) {
       add_heads(*said, model, added);
     } else {
-      added.why_no_heads = said.error().message;
+      added.why_no_heads = said.error().message();
     }
   }
   return ok();
@@ -145,7 +141,7 @@ void add_layout(const ParamFile& file, const std::string& layout_of,
     inspection.layout.reset();
     inspection.layers.clear();
   }
-  inspection.why_no_layout = without_subject(match.error().message, path);
+  inspection.why_no_layout = without_subject(match.error().message(), path);
 }
 
 }  // namespace
@@ -153,20 +149,14 @@ void add_layout(const ParamFile& file, const std::string& layout_of,
 Result<Inspection> inspect(const std::string& path,
                            const std::string& layout_of) {
   const auto found = find_params(kOperation, path);
-  if (!found) {
-    return found.error();
-  }
+  HEADWISE_TRY(found);
   // Of a mapped file no more is read than its header.
   const auto file = ParamFile::open(kOperation, *found, FileAccess::mapped);
-  if (!file) {
-    return file.error();
-  }
+  HEADWISE_TRY(file);
   Inspection inspection;
   inspection.metadata = file->metadata();
   auto tensors = file->entries();
-  if (!tensors) {
-    return tensors.error();
-  }
+  HEADWISE_TRY(tensors);
   inspection.tensors = *std::move(tensors);
   for (const auto& [name, entry] : inspection.tensors) {
     inspection.file_of.push_back(file->file_of(name));
@@ -175,9 +165,7 @@ Result<Inspection> inspect(const std::string& path,
   }
   for (const std::string& each : file->files()) {
     auto inspected = inspect_file(each);
-    if (!inspected) {
-      return inspected.error();
-    }
+    HEADWISE_TRY(inspected);
     inspection.files.push_back(*std::move(inspected));
   }
   add_layout(*file, layout_of, inspection);

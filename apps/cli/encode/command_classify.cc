@@ -74,11 +74,7 @@ Status check_lines(const ClassifyFlags& flags,
                  fmt::format("{} is empty, expected one text a line", name)};
   }
   for (std::size_t n = 0; n < lines.size(); ++n) {
-    if (Status s =
-            check_utf8(fmt::format("{}, line {}", name, n + 1), lines[n]);
-        !s) {
-      return s;
-    }
+    HEADWISE_TRY(check_utf8(fmt::format("{}, line {}", name, n + 1), lines[n]));
   }
   return ok();
 }
@@ -86,9 +82,7 @@ Status check_lines(const ClassifyFlags& flags,
 Result<LabelProbe> read_classifier(const ClassifyFlags& flags,
                                    const SentenceEncoder& encoder) {
   auto probe = LabelProbe::read(flags.model, encoder.embedding_size());
-  if (!probe) {
-    return probe.error();
-  }
+  HEADWISE_TRY(probe);
   if (!probe->has_value()) {
     return Error{
         ErrorCode::bad_data,
@@ -127,13 +121,9 @@ Result<LabelledLines> classify(const ClassifyFlags& flags,
     options.progress = bar.progress();
     return encoder.encode(texts, options);
   }();
-  if (!done) {
-    return done.error();
-  }
+  HEADWISE_TRY(done);
   auto probabilities = probe.probabilities(done->embeddings.view());
-  if (!probabilities) {
-    return probabilities.error();
-  }
+  HEADWISE_TRY(probabilities);
   LabelledLines lines{std::move(texts), probe.labels(),
                       *std::move(probabilities), std::move(done->cut)};
   Status s = check_finite_rows(flags, lines);

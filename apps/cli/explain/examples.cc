@@ -42,9 +42,7 @@ Result<Tensor<float, 3>> read_example(const Example& example,
   std::string name = fmt::format("{}_{}.npy", example.name, tensor);
   std::ranges::replace(name, '-', '_');
   Result<Array> array = parse_npy(example_file(name), name);
-  if (!array) {
-    return array.error();
-  }
+  HEADWISE_TRY(array);
   if (array->shape.size() == 2) {
     array->shape.insert(array->shape.begin(), 1);
   }

@@ -68,9 +68,7 @@ Result<std::optional<LayerFromFiles>> read_files(const ExplainFlags& flags,
                      .vdim = input.vectors ? input.vectors->value.extent(2) : 0,
                      .with_embedding = !input.vectors,
                      .choice = flags.layer.choice()});
-  if (!files) {
-    return files.error();
-  }
+  HEADWISE_TRY(files);
   const auto disagrees = [&](std::string_view option, std::size_t given,
                              std::size_t in_file) {
     return Error{ErrorCode::shape_mismatch,
@@ -122,9 +120,7 @@ class Runner {
       if (s && job.cross) {
         s = check_side(*input_.keys, job.vocab_size, input_.key_source);
       }
-      if (!s) {
-        return s.error();
-      }
+      HEADWISE_TRY(s);
       job.batch = input_.queries.size();
       job.query_length = max_sequence_length(input_.queries);
       job.key_length = max_sequence_length(input_.key_tokens());
@@ -135,9 +131,7 @@ class Runner {
       job.query_length = input_.vectors->query.extent(1);
       job.key_length = input_.vectors->key.extent(1);
     }
-    if (Status s = check_widths(); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_widths());
     job.embed_dim = config_.embed_dim;
     job.num_heads = config_.num_heads;
     job.num_kv_heads = *config_.num_kv_heads;
@@ -164,9 +158,7 @@ class Runner {
     }
     add_lengths(options);
     const auto spec = AttentionSpec::create(shape, options, "explain");
-    if (!spec) {
-      return spec.error();
-    }
+    HEADWISE_TRY(spec);
     return list_steps({.batched = input_.batched,
                        .from_tokens = job.from_tokens,
                        .cross = job.cross,
@@ -192,9 +184,7 @@ class Runner {
   Result<std::vector<TracedStep>> run(const OperationInputs& operation,
                                       const Progress& progress) {
     AttentionOptions options = operation.options();
-    if (Status s = input_.vectors ? report_vectors() : embed(progress); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(input_.vectors ? report_vectors() : embed(progress));
     if (input_.mask_padding) {
       options.mask =
           key_padding(std::as_const(key_padding_mask_).view()) & options.mask;
@@ -203,13 +193,9 @@ class Runner {
     auto layer = files_
                      ? Result<MultiHeadAttention>(std::move(files_->layer))
                      : MultiHeadAttention::create(config_, Seed{flags_.seed});
-    if (!layer) {
-      return layer.error();
-    }
+    HEADWISE_TRY(layer);
     const auto result = layer->forward(query_, key_, value_, options, &trace_);
-    if (!result) {
-      return result.error();
-    }
+    HEADWISE_TRY(result);
     return std::vector<TracedStep>(trace_.steps().begin(),
                                    trace_.steps().end());
   }
@@ -220,10 +206,11 @@ class Runner {
   Status check_side(const RaggedTokens& tokens, std::size_t vocab_size,
                     const std::string& source) const {
     if (Status s = check_tokens(tokens, vocab_size); !s) {
-      const std::string& what = s.error().message;  // "tokens: sequence 1, ..."
+      const std::string& what =
+          s.error().message();  // "tokens: sequence 1, ..."
       return source.empty()
                  ? s
-                 : Status(Error{s.error().code,
+                 : Status(Error{s.error().code(),
                                 source + what.substr(what.find(": "))});
     }
     const TokenId pad_id = input_.padding.pad_id;
@@ -307,13 +294,9 @@ class Runner {
                     bool keys, std::string_view length_axis,
                     const Progress& progress, Tensor<float, 3>& embedded) {
     auto padded = pad(tokens, input_.padding, progress);
-    if (!padded) {
-      return padded.error();
-    }
+    HEADWISE_TRY(padded);
     auto vectors = embedding.forward(std::as_const(padded->ids).view());
-    if (!vectors) {
-      return vectors.error();
-    }
+    HEADWISE_TRY(vectors);
     embedded = *std::move(vectors);
     const bool suffix = keys && input_.keys;
     report(suffix ? "lengths_kv" : "lengths", {"B"}, padded->lengths.view());
@@ -332,23 +315,15 @@ class Runner {
         files_ ? Result<Embedding>(*std::move(files_->embedding))
                : Embedding::create({input_.vocab_size, *config_.query_dim},
                                    Seed{flags_.seed});
-    if (!embedding) {
-      return embedding.error();
-    }
+    HEADWISE_TRY(embedding);
     const bool cross = input_.keys.has_value();
-    if (Status s = embed_side(*embedding, input_.queries, !cross,
-                              cross ? "Lq" : "L", progress, embedded_);
-        !s) {
-      return s;
-    }
+    HEADWISE_TRY(embed_side(*embedding, input_.queries, !cross,
+                            cross ? "Lq" : "L", progress, embedded_));
     query_ = std::as_const(embedded_).view();
     key_ = query_;
     if (cross) {
-      if (Status s = embed_side(*embedding, *input_.keys, true, "Lkv", progress,
-                                embedded_kv_);
-          !s) {
-        return s;
-      }
+      HEADWISE_TRY(embed_side(*embedding, *input_.keys, true, "Lkv", progress,
+                              embedded_kv_));
       key_ = std::as_const(embedded_kv_).view();
     }
     value_ = key_;
@@ -396,17 +371,11 @@ std::set<std::string> biased_projections(
 Result<ExplainedJob> run_job(const ExplainFlags& flags,
                              const Progress& progress) {
   auto input = job_input(flags);
-  if (!input) {
-    return input.error();
-  }
+  HEADWISE_TRY(input);
   auto files = read_files(flags, *input);
-  if (!files) {
-    return files.error();
-  }
+  HEADWISE_TRY(files);
   const auto config = config_of(flags, *input, *files);
-  if (!config) {
-    return config.error();
-  }
+  HEADWISE_TRY(config);
   if (config->scoring == Scoring::additive && flags.operation.scale) {
     return Error{ErrorCode::invalid_argument,
                  "explain: --scale is for --scoring dot; additive scores have "
@@ -416,9 +385,7 @@ Result<ExplainedJob> run_job(const ExplainFlags& flags,
   operation_flags.causal = input->mask_causal;
   const auto operation =
       OperationInputs::read(operation_flags, input->batched, config->num_heads);
-  if (!operation) {
-    return operation.error();
-  }
+  HEADWISE_TRY(operation);
   Runner runner(flags, *std::move(input), *std::move(files), *config);
   auto job = runner.describe();
   if (!job) {

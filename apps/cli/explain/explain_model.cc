@@ -123,9 +123,7 @@ Result<std::vector<TracedStep>> run(const ExplainedJob& job,
   const std::size_t layer = job.sentence->layer;
   const auto before = encoder.forward(
       job.query_ids, {.before_layer = layer, .executor = &executor});
-  if (!before) {
-    return before.error();
-  }
+  HEADWISE_TRY(before);
   const TensorView<const float, 3> hidden(before->hidden.data(),
                                           {1, job.query_length, job.embed_dim});
   Trace trace;
@@ -136,33 +134,25 @@ Result<std::vector<TracedStep>> run(const ExplainedJob& job,
   options.executor = &executor;
   const auto result =
       attention.forward(hidden, hidden, hidden, options, &trace);
-  if (!result) {
-    return result.error();
-  }
+  HEADWISE_TRY(result);
   return std::vector<TracedStep>(trace.steps().begin(), trace.steps().end());
 }
 
 }  // namespace
 
 Result<ExplainedJob> run_model_job(const ExplainFlags& flags) {
-  if (Status s = check_options(flags); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_options(flags));
   const std::size_t threads = flags.operation.threads;
   const auto executor = threads == 0
                             ? Result<Executor>(Executor::default_executor())
                             : Executor::with_threads(threads);
-  if (!executor) {
-    return executor.error();
-  }
+  HEADWISE_TRY(executor);
   const auto model = read_model(flags.model);
   if (!model) {
     return as_data(model.error());
   }
   auto sentence = sentence_of(flags, *model);
-  if (!sentence) {
-    return sentence.error();
-  }
+  HEADWISE_TRY(sentence);
   const MultiHeadAttention& attention =
       model->encoder().layers()[sentence->layer].attention;
   ExplainedJob job = describe(*model, attention, *std::move(sentence));

@@ -19,9 +19,7 @@ Result<JobInput> from_example(const Example& example) {
   JobInput input;
   if (example.vectors) {
     auto vectors = vectors_of(example);
-    if (!vectors) {
-      return vectors.error();
-    }
+    HEADWISE_TRY(vectors);
     input.vectors = *std::move(vectors);
   } else if (example.target) {
     input.queries = *example.target;
@@ -41,18 +39,14 @@ Result<JobInput> from_example(const Example& example) {
 Result<JobInput> from_files(const ExplainFlags& flags) {
   JobInput input;
   auto tokens = read_tokens(flags.tokens);
-  if (!tokens) {
-    return tokens.error();
-  }
+  HEADWISE_TRY(tokens);
   if (flags.target_tokens.empty()) {
     input.queries = *std::move(tokens);
     input.query_source = "--tokens: " + name_of_text(flags.tokens);
     return input;
   }
   auto target = read_tokens(flags.target_tokens);
-  if (!target) {
-    return target.error();
-  }
+  HEADWISE_TRY(target);
   if (target->size() != tokens->size()) {
     return Error{ErrorCode::shape_mismatch,
                  fmt::format("explain: --target-tokens has {} sequences, "
@@ -96,9 +90,7 @@ Result<JobInput> job_input(const ExplainFlags& flags) {
   }
   const Example& example = example_of(flags);
   auto input = own_tokens ? from_files(flags) : from_example(example);
-  if (!input) {
-    return input.error();
-  }
+  HEADWISE_TRY(input);
   const std::string_view default_mask =
       own_tokens ? std::string_view("none") : example.mask_kind;
   const std::string_view kind =

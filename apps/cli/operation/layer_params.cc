@@ -15,15 +15,11 @@ Result<Linear> linear_of(const NamedArrays& arrays, const std::string& name) {
   const std::string weight_name = name + ".weight";
   const std::string bias_name = name + ".bias";
   auto weight = to_float<2>(arrays.at(weight_name), "read_params", weight_name);
-  if (!weight) {
-    return weight.error();
-  }
+  HEADWISE_TRY(weight);
   Tensor<float, 1> bias;
   if (const auto given = arrays.find(bias_name); given != arrays.end()) {
     auto converted = to_float<1>(given->second, "read_params", bias_name);
-    if (!converted) {
-      return converted.error();
-    }
+    HEADWISE_TRY(converted);
     if (converted->size() != weight->extent(0)) {
       return Error{ErrorCode::shape_mismatch,
                    fmt::format("read_params: {} has shape ({}), expected ({}), "
@@ -92,17 +88,13 @@ Result<MultiHeadAttentionParams> params_of(const NamedArrays& arrays) {
        {std::pair{"w_v", &params.w_v}, {"w_o", &params.w_o}}) {
     if (arrays.contains(fmt::format("{}.weight", name))) {
       auto linear = linear_of(arrays, name);
-      if (!linear) {
-        return linear.error();
-      }
+      HEADWISE_TRY(linear);
       *place = *std::move(linear);
     }
   }
   if (const auto given = arrays.find("w_score.weight"); given != arrays.end()) {
     auto w_score = to_float<2>(given->second, "read_params", "w_score.weight");
-    if (!w_score) {
-      return w_score.error();
-    }
+    HEADWISE_TRY(w_score);
     params.w_score = *std::move(w_score);
   }
   return params;
@@ -147,26 +139,18 @@ Result<LayerFromFiles> make_layer(const LayerParams& read,
   if (wanted.with_embedding) {
     auto weight = to_float<2>(read.params.at("embedding.weight"), "read_params",
                               "embedding.weight");
-    if (!weight) {
-      return weight.error();
-    }
+    HEADWISE_TRY(weight);
     auto made = Embedding::from_weight(*std::move(weight));
-    if (!made) {
-      return made.error();
-    }
+    HEADWISE_TRY(made);
     embedding = *std::move(made);
   }
   auto params = params_of(read.params);
-  if (!params) {
-    return params.error();
-  }
+  HEADWISE_TRY(params);
   auto layer = MultiHeadAttention::from_params(
       *std::move(params), num_heads,
       wanted.num_kv_heads ? wanted.num_kv_heads : read.num_kv_heads,
       embedding ? embedding->embed_dim() : wanted.vdim);
-  if (!layer) {
-    return layer.error();
-  }
+  HEADWISE_TRY(layer);
   return LayerFromFiles{*std::move(layer), std::move(embedding)};
 }
 
@@ -179,9 +163,7 @@ Result<LayerFromFiles> read_layer(const std::string& path,
     return as_data(read.error());
   }
   const auto num_heads = head_count(path, *read, wanted);
-  if (!num_heads) {
-    return num_heads.error();
-  }
+  HEADWISE_TRY(num_heads);
   auto layer = make_layer(*read, *num_heads, wanted);
   return layer ? std::move(layer) : as_data(layer.error());
 }

@@ -41,11 +41,11 @@ ModelHeads read_model_heads(const std::string& file) {
   }
   auto input = InputFile::open("inspect", path);
   if (!input) {
-    return {.why_not = input.error().message};
+    return {.why_not = input.error().message()};
   }
   const auto bytes = read_bytes(*input, kMostBytes, /*certain=*/false);
   if (!bytes) {
-    return {.why_not = bytes.error().message};
+    return {.why_not = bytes.error().message()};
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes->data()),
                               bytes->size());

@@ -74,9 +74,7 @@ Status read_integers(std::string_view option, const std::string& path,
     return ok();
   }
   Result<Array> array = read_file_of(option, path);
-  if (!array) {
-    return array.error();
-  }
+  HEADWISE_TRY(array);
   if (!batched && array->shape.size() + 1 == Rank) {
     add_batch_axis(*array);
   }
@@ -89,9 +87,7 @@ Status read_integers(std::string_view option, const std::string& path,
 // `place` is (B + 1) where the option is given.
 Status read_offsets_of(std::string_view option, const std::string& path,
                        std::optional<Tensor<std::int64_t, 1>>& place) {
-  if (Status s = read_integers(option, path, "(B + 1)", true, place); !s) {
-    return s;
-  }
+  HEADWISE_TRY(read_integers(option, path, "(B + 1)", true, place));
   if (place && place->size() == 0) {
     return Error{
         ErrorCode::shape_mismatch,
@@ -106,9 +102,7 @@ Status OperationInputs::read_offsets(const OperationFlags& flags) {
   if (flags.offsets.empty() && !flags.query_offsets.empty()) {
     return bad_option("--query-offsets", flags.query_offsets, "--offsets too");
   }
-  if (Status s = read_offsets_of("--offsets", flags.offsets, offsets_); !s) {
-    return s;
-  }
+  HEADWISE_TRY(read_offsets_of("--offsets", flags.offsets, offsets_));
   return read_offsets_of("--query-offsets", flags.query_offsets,
                          query_offsets_);
 }
@@ -138,17 +132,12 @@ Status OperationInputs::read_query_start(const OperationFlags& flags) {
                       "a whole number, bottom-right or a .npy file");
   }
   const Result<Array> array = read_file_of("--query-start", text);
-  if (!array) {
-    return array.error();
-  }
+  HEADWISE_TRY(array);
   if (array->shape.size() != 1) {
     return wrong_rank("--query-start", *array, "(B)");
   }
   std::optional<Tensor<std::int64_t, 1>> starts;
-  if (Status s = store(to_int64<1>(*array, "run", "--query-start"), starts);
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(store(to_int64<1>(*array, "run", "--query-start"), starts));
   query_starts_ = *std::move(starts);
   query_start_ = QueryStart(std::as_const(query_starts_).view());
   return ok();
@@ -160,9 +149,7 @@ Status OperationInputs::read_key_lengths(const OperationFlags& flags,
     return ok();
   }
   Result<Array> array = read_file_of("--key-lengths", flags.key_lengths);
-  if (!array) {
-    return array.error();
-  }
+  HEADWISE_TRY(array);
   // Unbatched: one length is (B) = (1), several are one a query, (1, Lq).
   if (!batched && array->shape.size() < 2 &&
       array->shape != std::vector<std::size_t>{1}) {
@@ -184,11 +171,8 @@ Status OperationInputs::read_documents(const OperationFlags& flags,
     return bad_option("--query-documents", flags.query_documents,
                       "--documents too");
   }
-  if (Status s = read_integers("--documents", flags.documents, "(B, Lkv)",
-                               batched, documents_);
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(read_integers("--documents", flags.documents, "(B, Lkv)",
+                             batched, documents_));
   return read_integers("--query-documents", flags.query_documents, "(B, Lq)",
                        batched, query_documents_);
 }
@@ -196,20 +180,15 @@ Status OperationInputs::read_documents(const OperationFlags& flags,
 Status OperationInputs::read_masks(const OperationFlags& flags, bool batched) {
   if (!flags.key_padding.empty()) {
     Result<Array> array = read_file_of("--key-padding", flags.key_padding);
-    if (!array) {
-      return array.error();
-    }
+    HEADWISE_TRY(array);
     if (!batched && array->shape.size() == 1) {
       add_batch_axis(*array);
     }
     if (array->shape.size() != 2) {
       return wrong_rank("--key-padding", *array, "(B, Lkv)");
     }
-    if (Status s =
-            store(to_bool<2>(*array, "run", "--key-padding"), key_padding_);
-        !s) {
-      return s;
-    }
+    HEADWISE_TRY(
+        store(to_bool<2>(*array, "run", "--key-padding"), key_padding_));
   }
   if (flags.mask.empty()) {
     return flags.mask_axes.empty()
@@ -218,13 +197,9 @@ Status OperationInputs::read_masks(const OperationFlags& flags, bool batched) {
                      bad_option("--mask-axes", flags.mask_axes, "--mask too"));
   }
   Result<Array> array = read_file_of("--mask", flags.mask);
-  if (!array) {
-    return array.error();
-  }
+  HEADWISE_TRY(array);
   auto axes = flatten("--mask", flags.mask_axes, *array);
-  if (!axes) {
-    return axes.error();
-  }
+  HEADWISE_TRY(axes);
   mask_axes_ = *std::move(axes);
   return store(to_bool<1>(*array, "run", "--mask"), mask_);
 }
@@ -235,9 +210,7 @@ Status OperationInputs::read_score_weight(const OperationFlags& flags) {
   }
   const Result<Array> array =
       read_file_of("--score-weight", flags.score_weight);
-  if (!array) {
-    return array.error();
-  }
+  HEADWISE_TRY(array);
   if (array->shape.size() != 2) {
     return wrong_rank("--score-weight", *array, "(H, D)");
   }
@@ -252,13 +225,9 @@ Status OperationInputs::read_bias(const OperationFlags& flags) {
                      bad_option("--bias-axes", flags.bias_axes, "--bias too"));
   }
   Result<Array> array = read_file_of("--bias", flags.bias);
-  if (!array) {
-    return array.error();
-  }
+  HEADWISE_TRY(array);
   auto axes = flatten("--bias", flags.bias_axes, *array);
-  if (!axes) {
-    return axes.error();
-  }
+  HEADWISE_TRY(axes);
   bias_axes_ = *std::move(axes);
   return store(to_float<1>(*array, "run", "--bias"), bias_);
 }
@@ -275,9 +244,7 @@ Status OperationInputs::read_alibi(const OperationFlags& flags,
     return bad_option("--alibi", flags.alibi, "auto or a .npy file");
   }
   const Result<Array> array = read_file_of("--alibi", flags.alibi);
-  if (!array) {
-    return array.error();
-  }
+  HEADWISE_TRY(array);
   if (array->shape.size() != 1) {
     return wrong_rank("--alibi", *array, "(H)");
   }
@@ -286,18 +253,13 @@ Status OperationInputs::read_alibi(const OperationFlags& flags,
 
 Status OperationInputs::read_dropout(const OperationFlags& flags,
                                      bool batched) {
-  if (Status s = read_integers("--sequence-ids", flags.sequence_ids, "(B)",
-                               batched, sequence_ids_);
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(read_integers("--sequence-ids", flags.sequence_ids, "(B)",
+                             batched, sequence_ids_));
   if (flags.keep_mask.empty()) {
     return ok();
   }
   Result<Array> array = read_file_of("--keep-mask", flags.keep_mask);
-  if (!array) {
-    return array.error();
-  }
+  HEADWISE_TRY(array);
   if (!batched && array->shape.size() == 3) {
     add_batch_axis(*array);
   }
@@ -314,16 +276,12 @@ Result<OperationInputs> OperationInputs::read(const OperationFlags& flags,
   inputs.flags_ = flags;
   if (flags.threads != 0) {
     auto executor = Executor::with_threads(flags.threads);
-    if (!executor) {
-      return executor.error();
-    }
+    HEADWISE_TRY(executor);
     inputs.executor_ = *std::move(executor);
   }
   if (!flags.window.empty()) {
     auto window = parse_window(flags.window);
-    if (!window) {
-      return window.error();
-    }
+    HEADWISE_TRY(window);
     inputs.window_ = *std::move(window);
   }
   Status s = inputs.read_offsets(flags);

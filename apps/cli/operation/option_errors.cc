@@ -22,7 +22,7 @@ Error wrong_rank(std::string_view option, const Array& array,
                       fmt::join(array.shape, ", "), expected)};
 }
 
-Error in_option_words(Error error, const OperationFlags& flags) {
+Error in_option_words(const Error& error, const OperationFlags& flags) {
   const bool own_ids = !flags.query_documents.empty();
   const std::map<std::string_view, std::string_view> options = {
       {"alibi", "--alibi"},
@@ -43,38 +43,30 @@ Error in_option_words(Error error, const OperationFlags& flags) {
       {"scale", "--scale"},
       {"score_weight", "--score-weight"},
       {"separators", "--separators"}};
-  // "attention: key_lengths[0] is 7, expected 0 to Lkv = 6"
-  const std::size_t begin = error.message.find(": ");
-  if (begin == std::string::npos) {
+  ErrorDetails said = error.details();
+  // "key_lengths[0]"
+  const std::string name =
+      said.argument.substr(0, said.argument.find_first_of(" ["));
+  const auto option = options.find(name);
+  if (option == options.end()) {
     return error;
   }
-  std::string text = error.message.substr(begin + 1);
-  // With the space before it.
-  const std::string name = text.substr(0, text.find_first_of(" [", 1));
-  if (name == " documents.query_ids" && !own_ids &&
-      error.code == ErrorCode::shape_mismatch) {
-    text += "; --query-documents gives the queries other ids";
+  said.operation.clear();
+  said.argument.replace(0, name.size(), option->second);
+  if (name == "documents.query_ids" && !own_ids &&
+      error.code() == ErrorCode::shape_mismatch) {
+    said.expected += "; --query-documents gives the queries other ids";
   }
-  if (const auto option = options.find(name.substr(1));
-      option != options.end()) {
-    for (std::size_t at = text.find(name); at != std::string::npos;
-         at = text.find(name, at + name.size())) {
-      text.replace(at + 1, name.size() - 1, option->second);
-    }
-  }
-  if (text.starts_with(" --")) {
-    error.message = text.substr(1);
-  }
-  return error;
+  return {error.code(), std::move(said)};
 }
 
 Result<Array> read_file_of(std::string_view option, const std::string& path) {
   auto array = read_npy(path);
   if (!array) {
-    const std::string& what = array.error().message;
+    const std::string& what = array.error().message();
     const std::string_view reader = "read_npy: ";
     return Error{
-        array.error().code,
+        array.error().code(),
         fmt::format("{}: {}", option,
                     what.substr(what.starts_with(reader) ? reader.size() : 0))};
   }

@@ -21,7 +21,7 @@ Error wrong_rank(std::string_view option, const Array& array,
 
 // What the library said about an argument, under the name of the option that
 // gave it: `--key-lengths[0] is 7, expected 0 to Lkv = 6`.
-Error in_option_words(Error error, const OperationFlags& flags);
+Error in_option_words(const Error& error, const OperationFlags& flags);
 
 // read_npy(), whose errors then begin with the option.
 Result<Array> read_file_of(std::string_view option, const std::string& path);

@@ -90,10 +90,7 @@ Result<RaggedTokens> parse_json(std::string_view text, std::string_view name) {
   RaggedTokens tokens;
   reserve(tokens, text, '[');
   TokenEvents events(tokens);
-  if (Status s = read_json(text, events, fmt::format("tokens: {}", name), "it");
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(read_json(text, events, fmt::format("tokens: {}", name), "it"));
   return tokens;
 }
 

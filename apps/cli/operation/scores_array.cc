@@ -72,9 +72,7 @@ Result<std::vector<Axis>> axes_of(const std::string& option,
 Result<NamedAxes> flatten(const std::string& option, const std::string& text,
                           Array& array) {
   auto axes = axes_of(option, text, array);
-  if (!axes) {
-    return axes.error();
-  }
+  HEADWISE_TRY(axes);
   std::vector<std::ptrdiff_t> strides(array.shape.size(), 1);
   for (std::size_t axis = strides.size(); axis-- > 1;) {
     strides[axis - 1] =

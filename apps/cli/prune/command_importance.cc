@@ -105,9 +105,7 @@ Status find_probe(const ImportanceFlags& flags, const LabelledText& all,
                            {.max_tokens = given(flags.max_tokens),
                             .executor = &executor,
                             .progress = bar.progress()});
-  if (!probe) {
-    return probe.error();
-  }
+  HEADWISE_TRY(probe);
   subject.model.probe = *std::move(probe);
   return ok();
 }
@@ -115,9 +113,7 @@ Status find_probe(const ImportanceFlags& flags, const LabelledText& all,
 Result<Subject> read_subject(const ImportanceFlags& flags,
                              const Executor& executor) {
   auto text = read_labelled_text("--data", flags.data);
-  if (!text) {
-    return text.error();
-  }
+  HEADWISE_TRY(text);
   auto model = read_learned_model(flags.model);
   if (!model) {
     return as_data(model.error());
@@ -143,9 +139,7 @@ Result<Subject> read_subject(const ImportanceFlags& flags,
   if (subject.text.labelled()) {
     auto targets =
         targets_of("--data", subject.text, subject.model.probe->labels());
-    if (!targets) {
-      return targets.error();
-    }
+    HEADWISE_TRY(targets);
     subject.targets = *std::move(targets);
   }
   return subject;

@@ -57,9 +57,7 @@ Result<std::size_t> heads_to_remove(const PruneJob& job) {
     return count_to_remove(flags, order.size());
   }
   const auto drop = largest_drop(flags);
-  if (!drop) {
-    return drop.error();
-  }
+  HEADWISE_TRY(drop);
   Journal journal = job.journal(flags.out);
   PrunedAccuracy accuracy = job.accuracy();
   ProgressBar bar{"prune", "heads"};
@@ -67,9 +65,7 @@ Result<std::size_t> heads_to_remove(const PruneJob& job) {
   const auto found = most_within(
       *drop, order.size(), [&](std::size_t count) -> Result<double> {
         const auto answers = accuracy.without(order, count, "scores", journal);
-        if (!answers) {
-          return answers.error();
-        }
+        HEADWISE_TRY(answers);
         if (progress) {
           bar.set_note(fmt::format("accuracy={:.3f}", answers->accuracy()));
           progress(count, order.size());
@@ -99,9 +95,7 @@ Status correct(const PruneJob& job, BertEncoder& pruned) {
   const auto tokens =
       encoder.tokenize(some, {.max_tokens = job.text_options().max_tokens,
                               .executor = &job.executor()});
-  if (!tokens) {
-    return tokens.error();
-  }
+  HEADWISE_TRY(tokens);
   ProgressBar bar{"correct", "layers"};
   return correct_outputs(
       pruned, encoder.encoder(), tokens->ids,
@@ -123,9 +117,7 @@ Result<LearnedModel> pruned_model(const PruneJob& job, std::size_t count) {
 
 Status write_full_size(const PruneJob& job, const BertEncoder& encoder) {
   const auto whole = full_size_attention(encoder);
-  if (!whole) {
-    return whole.error();
-  }
+  HEADWISE_TRY(whole);
   BertConfig config = encoder.config();
   config.kept_heads.clear();
   return write_model(job.flags().model, job.flags().out,
@@ -149,13 +141,9 @@ Status write(const PruneJob& job, const LearnedModel& pruned) {
 
 Result<std::size_t> bytes_of(const std::string& folder) {
   const auto path = find_params("prune", folder);
-  if (!path) {
-    return path.error();
-  }
+  HEADWISE_TRY(path);
   const auto file = ParamFile::open("prune", *path, FileAccess::mapped);
-  if (!file) {
-    return file.error();
-  }
+  HEADWISE_TRY(file);
   std::size_t bytes = 0;
   for (const std::string& name : file->files()) {
     struct stat status {};
@@ -250,18 +238,14 @@ Result<PruneReport> report_of(const PruneJob& job, const BertConfig& pruned,
     report.kept.push_back(heads_of(pruned, n));
     report.sizes.heads_after += report.kept.back();
   }
-  if (Status s = measure_accuracy(job, written, report); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(measure_accuracy(job, written, report));
   const std::size_t tokens =
       std::min({kMostTokens, settings.max_tokens,
                 job.text_options().max_tokens.value_or(kMostTokens)});
   ProgressBar bar{"timing", "rounds"};
   auto times =
       measure_times(before, after, tokens, job.executor(), bar.progress());
-  if (!times) {
-    return times.error();
-  }
+  HEADWISE_TRY(times);
   report.times = *times;
   return report;
 }

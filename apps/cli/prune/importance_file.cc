@@ -179,9 +179,7 @@ std::string json_of(const ImportanceFile& file) {
 
 Result<ImportanceFile> read_importance(const std::string& path) {
   const auto text = read_text("--scores", path, kMostBytes);
-  if (!text) {
-    return text.error();
-  }
+  HEADWISE_TRY(text);
   const Json json = Json::parse(*text, kMostBytes, kDeepest).value_or(Json());
   Reader reader(path, json);
   if (const Json* const format = json.find("format");
@@ -215,9 +213,7 @@ Result<ImportanceFile> read_importance(const std::string& path) {
   reader.order(file.importance.order);
   for (const Status& s :
        {of_model.status(), reader.status(), check(reader, file)}) {
-    if (!s) {
-      return s.error();
-    }
+    HEADWISE_TRY(s);
   }
   if (file.importance.order.empty()) {
     file.importance.order = order_of(file.heads, file.importance.scores);

@@ -78,9 +78,7 @@ Status Journal::keep(const Json& state) {
       with_checksum(Json{{"of", of_}, {"state", state}}.dump());
   last_ = Clock::now();
   const std::string folder = folder_of(path_);
-  if (Status s = folder.empty() ? ok() : make_folder("journal", folder); !s) {
-    return s;
-  }
+  HEADWISE_TRY(folder.empty() ? ok() : make_folder("journal", folder));
   return write_file_atomically(path_, std::as_bytes(std::span(text)));
 }
 

@@ -81,18 +81,14 @@ Result<std::size_t> most_within(
   constexpr std::size_t kSteps = 20;
   const std::size_t step = std::max<std::size_t>(1, total / kSteps);
   const auto whole = accuracy_without(0);
-  if (!whole) {
-    return whole.error();
-  }
+  HEADWISE_TRY(whole);
   // A rounding error of the difference is no drop.
   const double least = *whole - drop - 1e-9;
   std::size_t within = 0;
   for (std::size_t size = step; size != 0; size = size == 1 ? 0 : 1) {
     for (std::size_t n = within + size; n <= total; n += size) {
       const auto accuracy = accuracy_without(n);
-      if (!accuracy) {
-        return accuracy.error();
-      }
+      HEADWISE_TRY(accuracy);
       if (*accuracy < least) {
         break;
       }

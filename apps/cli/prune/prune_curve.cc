@@ -124,9 +124,7 @@ Result<std::vector<CurvePoint>> measure_curve(const PruneJob& job) {
     const std::string name = n == 0 ? "scores" : fmt::format("random {}", n);
     for (std::size_t at = 0; at < curve.size(); ++at) {
       auto answers = accuracy.without(heads, curve[at].removed, name, journal);
-      if (!answers) {
-        return answers.error();
-      }
+      HEADWISE_TRY(answers);
       if (n == 0) {
         curve[at].by_score = *std::move(answers);
       } else {

@@ -54,9 +54,7 @@ Result<ImportanceFile> read_scores(const PruneFlags& flags,
   for (std::size_t n = 0; n < encoder.layers().size(); ++n) {
     heads.push_back(heads_in(encoder.config(), n));
   }
-  if (Status s = check_model(*scores, flags.scores, *digest, heads); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_model(*scores, flags.scores, *digest, heads));
   return scores;
 }
 
@@ -64,15 +62,11 @@ Result<ImportanceFile> read_scores(const PruneFlags& flags,
 
 Result<PruneJob> PruneJob::create(const PruneFlags& flags,
                                   const Executor& executor) {
-  if (Status s = check_options(flags); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_options(flags));
   std::optional<LabelledText> text;
   if (!flags.data.empty()) {
     auto read = read_labelled_text("--data", flags.data);
-    if (!read) {
-      return read.error();
-    }
+    HEADWISE_TRY(read);
     text = *std::move(read);
   }
   auto model = read_learned_model(flags.model);
@@ -80,13 +74,9 @@ Result<PruneJob> PruneJob::create(const PruneFlags& flags,
     return as_data(model.error());
   }
   auto scores = read_scores(flags, *model);
-  if (!scores) {
-    return scores.error();
-  }
+  HEADWISE_TRY(scores);
   auto digest = digest_of_folder(flags.model, model->encoder);
-  if (!digest) {
-    return digest.error();
-  }
+  HEADWISE_TRY(digest);
   PruneJob job(flags, executor, *std::move(model), *std::move(scores),
                std::move(text));
   job.digest_ = *std::move(digest);
@@ -99,9 +89,7 @@ Result<PruneJob> PruneJob::create(const PruneFlags& flags,
   if (why_not.empty()) {
     const auto targets =
         targets_of("--data", *job.text_, job.model_.probe->labels());
-    if (!targets) {
-      return targets.error();
-    }
+    HEADWISE_TRY(targets);
   }
   return job;
 }

@@ -25,9 +25,7 @@ Result<Answers> PrunedAccuracy::compute(const std::vector<HeadId>& order,
                        std::equal(gone_.begin(), gone_.end(), order.begin());
   if (!goes_on) {
     auto model = read_learned_model(folder_);
-    if (!model) {
-      return model.error();
-    }
+    HEADWISE_TRY(model);
     model_ = *std::move(model);
     gone_.clear();
   }
@@ -71,9 +69,7 @@ Result<Answers> PrunedAccuracy::without(const std::vector<HeadId>& order,
     for (const auto& [name_and_count, digits] : done_) {
       state[name_and_count] = digits;
     }
-    if (Status s = journal.keep(state); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(journal.keep(state));
   }
   return answers;
 }

@@ -69,10 +69,7 @@ class Measured {
     options.executor = executor_;
     const auto x = std::as_const(x_).view();
     for (const BertLayer& layer : encoder_->layers()) {
-      if (Status s = layer.attention.forward_into(x, x, x, y_.view(), options);
-          !s) {
-        return s;
-      }
+      HEADWISE_TRY(layer.attention.forward_into(x, x, x, y_.view(), options));
     }
     return ok();
   }
@@ -125,9 +122,7 @@ Result<PrunedTimes> measure_times(const BertEncoder& before,
           timed(times[1], [&] { return pruned->attention(); }),
           timed(times[2], [&] { return whole->model(); }),
           timed(times[3], [&] { return pruned->model(); })}) {
-      if (!s) {
-        return s.error();
-      }
+      HEADWISE_TRY(s);
     }
     show(round + 1);
   }

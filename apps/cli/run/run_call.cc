@@ -40,9 +40,7 @@ Result<std::vector<NamedGradient>> operation_gradients(
   const auto& shape = result.output_by_heads.extents();
   auto files = read_upstream(flags, batched, {shape.begin(), shape.end()},
                              result.attn_weights.extents());
-  if (!files) {
-    return files.error();
-  }
+  HEADWISE_TRY(files);
   const auto d_output = to_float<4>(files->d_output, "run", "--d-output");
   auto d_query = Tensor<float, 4>::create(in.query.extents());
   auto d_key = Tensor<float, 4>::create(in.key.extents());
@@ -67,17 +65,14 @@ Result<std::vector<NamedGradient>> operation_gradients(
   };
   const bool sloped = d_alibi->size() != 0;
   const bool additive = d_score_weight->size() != 0;
-  if (Status s = attention_backward(
-          {as_extents(in.query), as_extents(in.key), as_extents(in.value),
-           as_extents(result.output_by_heads), in.softmax_rows,
-           as_extents(*d_output), files->d_attn_weights_view()},
-          {as_extents(*d_query), as_extents(*d_key), as_extents(*d_value),
-           d_bias->by_scores, sloped ? d_alibi->view() : TensorView<float, 1>(),
-           additive ? d_score_weight->view() : TensorView<float, 2>()},
-          options);
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(attention_backward(
+      {as_extents(in.query), as_extents(in.key), as_extents(in.value),
+       as_extents(result.output_by_heads), in.softmax_rows,
+       as_extents(*d_output), files->d_attn_weights_view()},
+      {as_extents(*d_query), as_extents(*d_key), as_extents(*d_value),
+       d_bias->by_scores, sloped ? d_alibi->view() : TensorView<float, 1>(),
+       additive ? d_score_weight->view() : TensorView<float, 2>()},
+      options));
   std::vector<NamedGradient> gradients;
   gradients.push_back(named("d_query", *std::move(d_query), batched));
   gradients.push_back(named("d_key", *std::move(d_key), batched));
@@ -104,17 +99,11 @@ Result<RunResult> with_keep_mask(const RunFlags& flags,
   if (!result || flags.keep_mask_out.empty()) {
     return result;
   }
-  if (!tensors) {
-    return tensors.error();
-  }
+  HEADWISE_TRY(tensors);
   const auto spec = AttentionSpec::create(*tensors, options, "run");
-  if (!spec) {
-    return spec.error();
-  }
+  HEADWISE_TRY(spec);
   auto keep_mask = spec->dropout.materialize();
-  if (!keep_mask) {
-    return keep_mask.error();
-  }
+  HEADWISE_TRY(keep_mask);
   result->keep_mask = *std::move(keep_mask);
   return result;
 }
@@ -129,9 +118,7 @@ Result<RunResult> run_layer_forward(const MultiHeadAttention& layer,
                                     const LayerOperands& in,
                                     const AttentionOptions& options) {
   auto result = layer.forward(in.query, in.key, in.value, options);
-  if (!result) {
-    return result.error();
-  }
+  HEADWISE_TRY(result);
   return RunResult{{},
                    std::move(result->output),
                    std::move(result->attn_weights),
@@ -143,29 +130,19 @@ Result<RunResult> run_layer_both_ways(const RunFlags& flags,
                                       const LayerOperands& in, bool batched,
                                       const AttentionOptions& options) {
   auto saved = layer.forward_for_backward(in.query, in.key, in.value, options);
-  if (!saved) {
-    return saved.error();
-  }
+  HEADWISE_TRY(saved);
   const auto& shape = saved->result().output.extents();
   const auto files = read_upstream(flags, batched, {shape.begin(), shape.end()},
                                    saved->result().attn_weights.extents());
-  if (!files) {
-    return files.error();
-  }
+  HEADWISE_TRY(files);
   const auto d_output = to_float<3>(files->d_output, "run", "--d-output");
-  if (!d_output) {
-    return d_output.error();
-  }
+  HEADWISE_TRY(d_output);
   auto gradients =
       layer.backward(*saved, d_output->view(), files->d_attn_weights_view());
-  if (!gradients) {
-    return gradients.error();
-  }
+  HEADWISE_TRY(gradients);
   auto named_ones =
       named_gradients(*std::move(gradients), options.bias, batched);
-  if (!named_ones) {
-    return named_ones.error();
-  }
+  HEADWISE_TRY(named_ones);
   MultiHeadAttentionResult<3> result = std::move(*saved).take_result();
   return RunResult{{},
                    std::move(result.output),
@@ -179,9 +156,7 @@ Result<RunResult> run_layer_both_ways(const RunFlags& flags,
 Result<RunResult> run_operation(const RunFlags& flags,
                                 const InputArrays& arrays,
                                 const AttentionOptions& options) {
-  if (Status s = check_inputs(flags, arrays); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_inputs(flags, arrays));
   auto query = to_float<4>(arrays.query, "run", "--query");
   auto key = to_float<4>(arrays.key, "run", "--key");
   auto value = to_float<4>(arrays.value, "run", "--value");
@@ -197,9 +172,7 @@ Result<RunResult> run_operation(const RunFlags& flags,
   const auto [B, Lq, H, D] = q.extents();
   const std::size_t Dv = v.extent(3);
   if (options.offsets.ragged()) {
-    if (Status s = options.offsets.check(Lq, k.extent(1), "run"); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(options.offsets.check(Lq, k.extent(1), "run"));
   }
 
   auto output =
@@ -215,23 +188,18 @@ Result<RunResult> run_operation(const RunFlags& flags,
            : !lse          ? lse.error()
                            : rows.error();
   }
-  if (Status s = attention(
-          q, k, v,
-          AttentionOutputs{as_extents(output->view()), attn_weights->view(),
-                           lse->view(), rows->view()},
-          options);
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(attention(
+      q, k, v,
+      AttentionOutputs{as_extents(output->view()), attn_weights->view(),
+                       lse->view(), rows->view()},
+      options));
   RunResult result{
       *std::move(output), {}, *std::move(attn_weights), *std::move(lse)};
   if (!flags.d_output.empty()) {
     auto gradients = operation_gradients(
         flags, {*query, *key, *value, std::as_const(*rows).view()}, result,
         arrays.batched, options);
-    if (!gradients) {
-      return gradients.error();
-    }
+    HEADWISE_TRY(gradients);
     result.gradients = *std::move(gradients);
   }
   return with_keep_mask(flags, std::move(result),
@@ -246,12 +214,8 @@ Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
                                          .scoring = flags.operation.scoring,
                                          .vdim = arrays.value.shape.back(),
                                          .choice = flags.layer.choice()});
-  if (!files) {
-    return files.error();
-  }
-  if (Status s = check_layer_inputs(flags, arrays, files->layer.config()); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(files);
+  HEADWISE_TRY(check_layer_inputs(flags, arrays, files->layer.config()));
   const auto query = to_float<3>(arrays.query, "run", "--query");
   const auto key = to_float<3>(arrays.key, "run", "--key");
   const auto value = to_float<3>(arrays.value, "run", "--value");

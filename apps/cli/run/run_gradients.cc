@@ -17,9 +17,7 @@ Result<Array> read_upstream_file(std::string_view option,
                                  std::vector<std::size_t> expected,
                                  std::string_view of) {
   auto array = read_file_of(option, path);
-  if (!array) {
-    return array.error();
-  }
+  HEADWISE_TRY(array);
   if (!batched) {
     expected.erase(expected.begin());
   }
@@ -48,9 +46,7 @@ Result<UpstreamFiles> read_upstream(const RunFlags& flags, bool batched,
   UpstreamFiles upstream;
   auto d_output = read_upstream_file("--d-output", flags.d_output, batched,
                                      std::move(output), "the output");
-  if (!d_output) {
-    return d_output.error();
-  }
+  HEADWISE_TRY(d_output);
   upstream.d_output = *std::move(d_output);
   if (flags.d_attn_weights.empty()) {
     return upstream;
@@ -61,16 +57,12 @@ Result<UpstreamFiles> read_upstream(const RunFlags& flags, bool batched,
       "--d-attn-weights", flags.d_attn_weights, batched || flags.ragged(),
       mean ? std::vector{B, Lq, Lkv} : std::vector{B, heads, Lq, Lkv},
       "the attention weights");
-  if (!array) {
-    return array.error();
-  }
+  HEADWISE_TRY(array);
   if (mean) {
     array->shape.insert(array->shape.begin() + 1, 1);
   }
   auto d_attn_weights = to_float<4>(*array, "run", "--d-attn-weights");
-  if (!d_attn_weights) {
-    return d_attn_weights.error();
-  }
+  HEADWISE_TRY(d_attn_weights);
   upstream.d_attn_weights = *std::move(d_attn_weights);
   return upstream;
 }
@@ -88,9 +80,7 @@ Result<BiasGradient> make_bias_gradient(const Bias& bias) {
     size *= axes.extents[n];
   }
   auto elements = Tensor<float, 1>::create({size});
-  if (!elements) {
-    return elements.error();
-  }
+  HEADWISE_TRY(elements);
   gradient.shape = axes.extents;
   gradient.elements = *std::move(elements);
   gradient.by_scores =
@@ -101,9 +91,7 @@ Result<BiasGradient> make_bias_gradient(const Bias& bias) {
 Result<std::vector<NamedGradient>> named_gradients(
     MultiHeadAttentionGradients gradients, const Bias& bias, bool batched) {
   auto d_bias = make_bias_gradient(bias);
-  if (!d_bias) {
-    return d_bias.error();
-  }
+  HEADWISE_TRY(d_bias);
   std::vector<NamedGradient> named_ones;
   named_ones.push_back(named("d_query", std::move(gradients.query), batched));
   named_ones.push_back(named("d_key", std::move(gradients.key), batched));
@@ -169,13 +157,10 @@ Status write_gradients(const std::string& folder,
       strides[axis - 1] =
           strides[axis] * static_cast<std::ptrdiff_t>(gradient.shape[axis]);
     }
-    if (Status s = write_npy(
-            (std::filesystem::path(folder) / (gradient.name + ".npy")).string(),
-            AnyView(gradient.elements.data(), DType::float32, gradient.shape,
-                    strides));
-        !s) {
-      return s;
-    }
+    HEADWISE_TRY(write_npy(
+        (std::filesystem::path(folder) / (gradient.name + ".npy")).string(),
+        AnyView(gradient.elements.data(), DType::float32, gradient.shape,
+                strides)));
   }
   return ok();
 }

@@ -65,17 +65,11 @@ constexpr std::string_view kOwnOffsets =
 
 Result<InputArrays> read_inputs(const RunFlags& flags) {
   auto query = read_file_of("--query", flags.query);
-  if (!query) {
-    return query.error();
-  }
+  HEADWISE_TRY(query);
   auto key = read_file_of("--key", flags.key);
-  if (!key) {
-    return key.error();
-  }
+  HEADWISE_TRY(key);
   auto value = read_file_of("--value", flags.value);
-  if (!value) {
-    return value.error();
-  }
+  HEADWISE_TRY(value);
   const std::size_t batched_rank = flags.is_layer() ? 3 : 4;
   const std::size_t rank = query->shape.size();
   const bool batched = rank == batched_rank && !flags.ragged();
@@ -118,15 +112,9 @@ Status check_inputs(const RunFlags& flags, const InputArrays& arrays) {
     expected[length] = query[length];
     note = kOwnOffsets;
   }
-  if (Status s = check(arrays, "--key", arrays.key, expected, axes("D"), note);
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check(arrays, "--key", arrays.key, expected, axes("D"), note));
   expected[3] = value[3];
-  if (Status s = check(arrays, "--value", arrays.value, expected, axes("Dv"));
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check(arrays, "--value", arrays.value, expected, axes("Dv")));
   for (const auto& [name, array, size] :
        {std::tuple("--query", &arrays.query, "D"),
         {"--value", &arrays.value, "Dv"}}) {
@@ -151,20 +139,14 @@ Status check_layer_inputs(const RunFlags& flags, const InputArrays& arrays,
   const auto& query = arrays.query.shape;
   const auto& key = arrays.key.shape;
   const bool ragged = flags.ragged();
-  if (Status s = check(arrays, "--query", arrays.query,
-                       {query[0], query[1], *config.query_dim},
-                       ragged ? "rows, query_dim" : "Lq, query_dim");
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check(arrays, "--query", arrays.query,
+                     {query[0], query[1], *config.query_dim},
+                     ragged ? "rows, query_dim" : "Lq, query_dim"));
   const bool other_rows = shares_rows(flags) && key[1] != query[1];
   const std::size_t keys = other_rows ? query[1] : key[1];
-  if (Status s = check(
-          arrays, "--key", arrays.key, {query[0], keys, *config.kdim},
-          ragged ? "rows, kdim" : "Lkv, kdim", other_rows ? kOwnOffsets : "");
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(check(
+      arrays, "--key", arrays.key, {query[0], keys, *config.kdim},
+      ragged ? "rows, kdim" : "Lkv, kdim", other_rows ? kOwnOffsets : ""));
   return check(arrays, "--value", arrays.value, {query[0], keys, *config.vdim},
                ragged ? "rows, vdim" : "Lkv, vdim");
 }

@@ -30,29 +30,28 @@ inline Failure usage(std::string message) {
 
 // What the library said about arguments and files that were read.
 inline Failure failure_of(const Error& error) {
-  switch (error.code) {
+  switch (error.code()) {
     case ErrorCode::invalid_argument:
-      return {Exit::usage, error.message};
+      return {Exit::usage, error.message()};
     case ErrorCode::out_of_memory:
-      return {Exit::out_of_resources, error.message};
+      return {Exit::out_of_resources, error.message()};
     default:
-      return {Exit::bad_input, error.message};
+      return {Exit::bad_input, error.message()};
   }
 }
 
 // What the library said about arguments that came out of files: bad input,
 // where it would blame the caller.
-inline Error as_data(Error error) {
-  if (error.code == ErrorCode::invalid_argument) {
-    error.code = ErrorCode::bad_data;
-  }
-  return error;
+inline Error as_data(const Error& error) {
+  return error.code() == ErrorCode::invalid_argument
+             ? error.with_code(ErrorCode::bad_data)
+             : error;
 }
 
 // What the library said about a file that was to be written, without the name
 // of the function that says it.
 inline Failure failure_to_write(const Error& error) {
-  std::string message = error.message;
+  std::string message = error.message();
   for (const std::string_view name :
        {"write_file_atomically: ", "write_model: "}) {
     if (message.starts_with(name)) {

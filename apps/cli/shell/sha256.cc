@@ -35,17 +35,13 @@ std::string sha256_of_text(std::string_view text) {
 
 Result<std::string> sha256_of_file(const std::string& path) {
   auto file = InputFile::open("inspect", path);
-  if (!file) {
-    return file.error();
-  }
+  HEADWISE_TRY(file);
   constexpr std::size_t kPiece = std::size_t{1} << 20;
   std::vector<std::byte> piece(kPiece);
   Sha256 hash;
   while (true) {
     const auto got = file->read(piece);
-    if (!got) {
-      return got.error();
-    }
+    HEADWISE_TRY(got);
     hash.add(std::span(piece).first(*got));
     if (*got < kPiece) {
       return hash.digits();

@@ -121,18 +121,12 @@ Result<std::vector<std::byte>> svg_to_png(std::string_view svg, double zoom) {
         fmt::format("svg_to_png: zoom is {}, expected a number above 0", zoom)};
   }
   const Result<RsvgLibrary>& library = rsvg_library();
-  if (!library) {
-    return library.error();
-  }
+  HEADWISE_TRY(library);
   const RsvgLibrary& rsvg = *library;
   const auto picture = parse(rsvg, svg);
-  if (!picture) {
-    return picture.error();
-  }
+  HEADWISE_TRY(picture);
   const auto size = size_of(rsvg, picture->get(), zoom);
-  if (!size) {
-    return size.error();
-  }
+  HEADWISE_TRY(size);
   const Owned<cairo_surface_t> surface(
       rsvg.surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(size->width),
                           static_cast<int>(size->height)),
@@ -141,9 +135,7 @@ Result<std::vector<std::byte>> svg_to_png(std::string_view svg, double zoom) {
       status != CAIRO_STATUS_SUCCESS) {
     return cairo_error(rsvg, status);
   }
-  if (Status s = draw(rsvg, picture->get(), *size, surface.get()); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(draw(rsvg, picture->get(), *size, surface.get()));
   std::vector<std::byte> file;
   if (const cairo_status_t status =
           rsvg.write_png(surface.get(), append, &file);

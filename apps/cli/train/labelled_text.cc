@@ -30,9 +30,7 @@ Error bad_line(std::string_view argument, const std::string& path,
 Result<LabelledText> read_labelled_text(std::string_view argument,
                                         const std::string& path) {
   auto bytes = read_text(argument, path);
-  if (!bytes) {
-    return bytes.error();
-  }
+  HEADWISE_TRY(bytes);
   LabelledText text;
   text.bytes = std::make_shared<const std::string>(*std::move(bytes));
   text.path = path;
@@ -44,9 +42,7 @@ Result<LabelledText> read_labelled_text(std::string_view argument,
   }
   const bool labelled = lines.front().find('\t') != std::string_view::npos;
   for (std::size_t n = 0; n < lines.size(); ++n) {
-    if (Status s = check_utf8(line_name(argument, path, n + 1), lines[n]); !s) {
-      return s.error();
-    }
+    HEADWISE_TRY(check_utf8(line_name(argument, path, n + 1), lines[n]));
     const std::size_t tab = lines[n].find('\t');
     if ((tab != std::string_view::npos) != labelled) {
       return bad_line(argument, path, n + 1,

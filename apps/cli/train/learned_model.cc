@@ -33,23 +33,17 @@ Status add_digests(const std::string& folder, const std::string& within,
                    std::string& digests) {
   constexpr std::string_view kOperation = "model";
   const auto names = names_in_folder(kOperation, path_in(folder, within));
-  if (!names) {
-    return names.error();
-  }
+  HEADWISE_TRY(names);
   for (const std::string& name : *names) {
     const std::string below = within + name;
     const std::string path = path_in(folder, below);
     if (is_regular_file(path) &&
         (is_settings_file(name) || name == kClassifierFile)) {
       const auto digest = sha256_of_file(path);
-      if (!digest) {
-        return digest.error();
-      }
+      HEADWISE_TRY(digest);
       digests += fmt::format(" {} {}", below, *digest);
     } else if (within.empty() && check_folder_named_by_file(kOperation, path)) {
-      if (Status s = add_digests(folder, below + "/", digests); !s) {
-        return s;
-      }
+      HEADWISE_TRY(add_digests(folder, below + "/", digests));
     }
   }
   return ok();
@@ -59,13 +53,9 @@ Status add_digests(const std::string& folder, const std::string& within,
 
 Result<LearnedModel> read_learned_model(const std::string& folder) {
   auto encoder = read_model(folder, BertUse::training);
-  if (!encoder) {
-    return encoder.error();
-  }
+  HEADWISE_TRY(encoder);
   auto probe = LabelProbe::read(folder, encoder->embedding_size());
-  if (!probe) {
-    return probe.error();
-  }
+  HEADWISE_TRY(probe);
   return LearnedModel{*std::move(encoder), *std::move(probe)};
 }
 
@@ -73,13 +63,9 @@ Result<std::string> digest_of_model(const SentenceEncoder& encoder) {
   constexpr std::string_view kOperation = "model";
   const auto path =
       find_params(kOperation, encoder.settings().transformer_folder);
-  if (!path) {
-    return path.error();
-  }
+  HEADWISE_TRY(path);
   const auto file = ParamFile::open(kOperation, *path, FileAccess::mapped);
-  if (!file) {
-    return file.error();
-  }
+  HEADWISE_TRY(file);
   std::string digests;
   for (const std::string& name : file->files()) {
     const auto digest = sha256_of_file(name);
@@ -139,17 +125,11 @@ Result<Answers> answers_of(const SentenceEncoder& encoder,
                            const LabelProbe& probe, const LabelledText& text,
                            const TextOptions& options) {
   const auto targets = targets_of("--data", text, probe.labels());
-  if (!targets) {
-    return targets.error();
-  }
+  HEADWISE_TRY(targets);
   const auto done = encode(encoder, text, options);
-  if (!done) {
-    return done.error();
-  }
+  HEADWISE_TRY(done);
   const auto logits = probe.logits(done->embeddings.view());
-  if (!logits) {
-    return logits.error();
-  }
+  HEADWISE_TRY(logits);
   Answers answers;
   for (std::size_t n = 0; n < targets->size(); ++n) {
     answers.right.push_back(predicted_label(logits->view(), n) ==

@@ -14,9 +14,7 @@ Status check_resumed(const Checkpoint& checkpoint, const std::string& path,
     shapes.emplace(name, std::vector<std::size_t>(view.extents().begin(),
                                                   view.extents().end()));
   }
-  if (Status s = check_model(checkpoint, path, run.config, shapes); !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_model(checkpoint, path, run.config, shapes));
   const auto bad = [&](std::string_view what) {
     return Error{ErrorCode::bad_data, fmt::format("train: {}: {}", path, what)};
   };

@@ -81,9 +81,7 @@ Result<TrainRun> start_run(const TrainFlags& flags) {
   }
   const std::string path = checkpoint_path(flags.resume);
   const auto checkpoint = read_checkpoint(path);
-  if (!checkpoint) {
-    return checkpoint.error();
-  }
+  HEADWISE_TRY(checkpoint);
   auto run =
       TrainRun::resume(settings_of(flags, *checkpoint), *checkpoint, path);
   if (run && run->steps() >= flags.steps) {
@@ -127,38 +125,24 @@ Outcome check_earlier_result(const TrainFlags& flags) {
 }
 
 Status begin_results(const TrainFlags& flags) {
-  if (Status s = make_folder("--out", flags.out); !s) {
-    return s;
-  }
+  HEADWISE_TRY(make_folder("--out", flags.out));
   for (const std::string& name :
        resumes_in_place(flags) ? std::vector<std::string>() : result_files()) {
     const std::string path = flags.out + "/" + name;
     const bool is_there = kind_of_entry(path) != EntryKind::nothing;
-    if (Status s = is_there ? remove_file("--out", path) : ok(); !s) {
-      return s;
-    }
+    HEADWISE_TRY(is_there ? remove_file("--out", path) : ok());
   }
   return ok();
 }
 
 Status write_results(const TrainRun& run, const std::string& folder) {
-  if (Status s = run.write_params_to(folder + "/params.npz"); !s) {
-    return s;
-  }
+  HEADWISE_TRY(run.write_params_to(folder + "/params.npz"));
   const auto unseen = run.unseen_sequences(kSequences);
-  if (!unseen) {
-    return unseen.error();
-  }
-  if (Status s = write_text(folder + "/tokens.txt", lines_of(unseen->tokens));
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(unseen);
+  HEADWISE_TRY(write_text(folder + "/tokens.txt", lines_of(unseen->tokens)));
   if (unseen->target_tokens.size() != 0) {
-    if (Status s = write_text(folder + "/target_tokens.txt",
-                              lines_of(unseen->target_tokens));
-        !s) {
-      return s;
-    }
+    HEADWISE_TRY(write_text(folder + "/target_tokens.txt",
+                            lines_of(unseen->target_tokens)));
   }
   return write_text(folder + "/curve.svg", curve_svg(run.curve()));
 }

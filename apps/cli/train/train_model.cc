@@ -60,9 +60,7 @@ struct TrainModel::Inputs {
 Result<TrainModel> TrainModel::create(const TrainModelConfig& config,
                                       Seed seed) {
   auto embedding = Embedding::create({kVocabSize, config.embed_dim}, seed);
-  if (!embedding) {
-    return embedding.error();
-  }
+  HEADWISE_TRY(embedding);
   // Scores that are all 0 are the same by any scoring: options() gives dot
   // products a scale of 0.
   auto layer = MultiHeadAttention::create(
@@ -70,14 +68,10 @@ Result<TrainModel> TrainModel::create(const TrainModelConfig& config,
        .num_heads = config.num_heads,
        .scoring = config.uniform ? Scoring::dot : config.scoring},
       seed);
-  if (!layer) {
-    return layer.error();
-  }
+  HEADWISE_TRY(layer);
   auto classifier = Linear::create({config.embed_dim, kClasses},
                                    RandomStream(seed, kClassifierStream));
-  if (!classifier) {
-    return classifier.error();
-  }
+  HEADWISE_TRY(classifier);
   return TrainModel(config, *std::move(embedding), *std::move(layer),
                     *std::move(classifier));
 }
@@ -93,15 +87,11 @@ AttentionOptions TrainModel::options(const Executor& executor) const {
 
 Result<TrainModel::Inputs> TrainModel::embed(const TrainBatch& batch) const {
   auto embedded = embedding_.forward(batch.tokens.view());
-  if (!embedded) {
-    return embedded.error();
-  }
+  HEADWISE_TRY(embedded);
   Inputs inputs{*std::move(embedded), {}};
   if (batch.target_tokens.size() != 0) {
     auto target = embedding_.forward(batch.target_tokens.view());
-    if (!target) {
-      return target.error();
-    }
+    HEADWISE_TRY(target);
     inputs.target_embedded = *std::move(target);
   }
   return inputs;
@@ -119,15 +109,11 @@ Result<ParamGradient> TrainModel::embedding_gradient(
   }
   auto sum =
       embedding_.backward(batch.tokens.view(), std::as_const(by_tokens).view());
-  if (!sum) {
-    return sum.error();
-  }
+  HEADWISE_TRY(sum);
   if (cross) {
     const auto by_targets = embedding_.backward(
         batch.target_tokens.view(), std::as_const(gradients.query).view());
-    if (!by_targets) {
-      return by_targets.error();
-    }
+    HEADWISE_TRY(by_targets);
     for (std::size_t n = 0; n < sum->size(); ++n) {
       sum->data()[n] += by_targets->data()[n];
     }
@@ -140,24 +126,16 @@ Result<ParamGradient> TrainModel::embedding_gradient(
 Result<TrainGradients> TrainModel::differentiate(
     const TrainBatch& batch, const Executor& executor) const {
   const auto inputs = embed(batch);
-  if (!inputs) {
-    return inputs.error();
-  }
+  HEADWISE_TRY(inputs);
   const AttentionOptions attention = options(executor);
   auto saved = layer_.forward_for_backward(inputs->query(), inputs->key(),
                                            inputs->key(), attention);
-  if (!saved) {
-    return saved.error();
-  }
+  HEADWISE_TRY(saved);
   const Tensor<float, 3>& output = saved->result().output;
   const auto logits = classifier_.forward(output.view(), "output", executor);
-  if (!logits) {
-    return logits.error();
-  }
+  HEADWISE_TRY(logits);
   const auto loss = cross_entropy(rows_of(*logits), batch.answers.view());
-  if (!loss) {
-    return loss.error();
-  }
+  HEADWISE_TRY(loss);
   if (!std::isfinite(loss->loss)) {
     return Error{ErrorCode::out_of_range,
                  fmt::format("the loss is {}, and the first that was not "
@@ -177,9 +155,7 @@ Result<TrainGradients> TrainModel::differentiate(
     return d_classifier ? d_output.error() : d_classifier.error();
   }
   auto by_layer = layer_.backward(*saved, d_output->view());
-  if (!by_layer) {
-    return by_layer.error();
-  }
+  HEADWISE_TRY(by_layer);
   TrainGradients result{loss->loss, {}};
   push(result.params, kClassifier, *std::move(d_classifier));
   push(result.params, "w_o", *std::move(by_layer->w_o));
@@ -188,9 +164,7 @@ Result<TrainGradients> TrainModel::differentiate(
   push(result.params, "w_v", std::move(by_layer->w_v));
   push(result.params, "w_score.weight", std::move(by_layer->w_score));
   auto by_embedding = embedding_gradient(batch, *std::move(by_layer));
-  if (!by_embedding) {
-    return by_embedding.error();
-  }
+  HEADWISE_TRY(by_embedding);
   result.params.push_back(*std::move(by_embedding));
   return result;
 }
@@ -198,25 +172,17 @@ Result<TrainGradients> TrainModel::differentiate(
 Result<TrainAnswers> TrainModel::answer(const TrainBatch& batch,
                                         const Executor& executor) const {
   const auto inputs = embed(batch);
-  if (!inputs) {
-    return inputs.error();
-  }
+  HEADWISE_TRY(inputs);
   AttentionOptions attention = options(executor);
   attention.attn_weights = AttnWeights::per_head;
   const auto result =
       layer_.forward(inputs->query(), inputs->key(), inputs->key(), attention);
-  if (!result) {
-    return result.error();
-  }
+  HEADWISE_TRY(result);
   const auto logits =
       classifier_.forward(result->output.view(), "output", executor);
-  if (!logits) {
-    return logits.error();
-  }
+  HEADWISE_TRY(logits);
   const auto loss = cross_entropy(rows_of(*logits), batch.answers.view());
-  if (!loss) {
-    return loss.error();
-  }
+  HEADWISE_TRY(loss);
   TrainAnswers answers{loss->loss, 0, 0,
                        std::vector<double>(config_.num_heads)};
   const std::size_t Lq = logits->extent(1);

@@ -28,11 +28,8 @@ constexpr std::size_t kUnseenBatch = 100;
 Status clip(std::vector<ParamGradient>& gradients) {
   std::vector<std::span<float>> all;
   for (ParamGradient& gradient : gradients) {
-    if (Status s = check_finite_values("the gradient of " + gradient.name,
-                                       gradient.values.elements());
-        !s) {
-      return s;
-    }
+    HEADWISE_TRY(check_finite_values("the gradient of " + gradient.name,
+                                     gradient.values.elements()));
     all.push_back(gradient.values.elements());
   }
   const auto norm = clip_gradient_norm(all, kLargestGradient);
@@ -56,9 +53,7 @@ Result<TrainRun> TrainRun::create(const TrainSettings& settings) {
   }
   auto optimizer =
       Optimizer::create(AdamWConfig{.learning_rate = settings.learning_rate});
-  if (!optimizer) {
-    return optimizer.error();
-  }
+  HEADWISE_TRY(optimizer);
   return TrainRun(settings, *std::move(model), *std::move(uniform),
                   *std::move(optimizer));
 }
@@ -70,12 +65,8 @@ Result<double> TrainRun::learn(TrainModel& model, std::string_view prefix,
                                const TrainBatch& batch,
                                const Executor& executor) {
   auto gradients = model.differentiate(batch, executor);
-  if (!gradients) {
-    return gradients.error();
-  }
-  if (Status s = clip(gradients->params); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(gradients);
+  HEADWISE_TRY(clip(gradients->params));
   Status updated;
   model.update([&](std::string_view name, std::span<float> values) {
     const auto gradient =
@@ -88,22 +79,18 @@ Result<double> TrainRun::learn(TrainModel& model, std::string_view prefix,
       updated = check_finite_values(name, values);
     }
   });
-  if (!updated) {
-    return updated.error();
-  }
+  HEADWISE_TRY(updated);
   return gradients->loss;
 }
 
 Status TrainRun::step(const Executor& executor) {
   const auto batch =
       make_batch(*settings_.task, settings_.seed, steps() * kBatch, kBatch);
-  if (!batch) {
-    return batch.error();
-  }
+  HEADWISE_TRY(batch);
   optimizer_.begin_step();
   const auto failed = [&](const Error& error, std::string_view model) {
-    return Error{error.code, fmt::format("train: step {}{}: {}", steps() + 1,
-                                         model, error.message)};
+    return Error{error.code(), fmt::format("train: step {}{}: {}", steps() + 1,
+                                           model, error.message())};
   };
   const auto loss = learn(model_, "", *batch, executor);
   if (!loss) {
@@ -129,13 +116,9 @@ Result<TrainScore> TrainRun::score_of(const TrainModel& model,
     const auto batch =
         make_batch(*settings_.task, settings_.seed,
                    kFirstUnseen + n * kUnseenBatch, kUnseenBatch);
-    if (!batch) {
-      return batch.error();
-    }
+    HEADWISE_TRY(batch);
     const auto answers = model.answer(*batch, executor);
-    if (!answers) {
-      return answers.error();
-    }
+    HEADWISE_TRY(answers);
     score.loss += answers->loss / static_cast<double>(kUnseenBatches);
     asked += answers->asked;
     right += answers->right;
@@ -182,9 +165,7 @@ std::map<std::string, AnyView> TrainRun::params() const {
 
 Status TrainRun::write_checkpoint_to(const std::string& path) const {
   const auto state = optimizer_.state();
-  if (!state) {
-    return state.error();
-  }
+  HEADWISE_TRY(state);
   return write_checkpoint(
       path, {.step = steps(),
              .seed = settings_.seed,
@@ -220,17 +201,12 @@ Result<TrainRun> TrainRun::resume(const TrainSettings& settings,
 }
 
 Status TrainRun::load(const Checkpoint& checkpoint, const std::string& path) {
-  if (Status s = check_resumed(checkpoint, path,
-                               {.config = config(),
-                                .params = params(),
-                                .seed = settings_.seed,
-                                .records = {kLoss, kUniformLoss}});
-      !s) {
-    return s;
-  }
-  if (Status s = optimizer_.set_state(checkpoint.optimizer); !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_resumed(checkpoint, path,
+                             {.config = config(),
+                              .params = params(),
+                              .seed = settings_.seed,
+                              .records = {kLoss, kUniformLoss}}));
+  HEADWISE_TRY(optimizer_.set_state(checkpoint.optimizer));
   const auto set = [&](TrainModel& model, std::string_view prefix) {
     model.update([&](std::string_view name, std::span<float> values) {
       restore_param(checkpoint, fmt::format("{}{}", prefix, name), values);

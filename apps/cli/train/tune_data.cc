@@ -29,9 +29,7 @@ Result<LabelledText> read_labels_and_text(std::string_view argument,
 
 Result<TuneData> read_tune_data(const TuneFlags& flags) {
   auto text = read_labels_and_text("--data", flags.data);
-  if (!text) {
-    return text.error();
-  }
+  HEADWISE_TRY(text);
   TuneData data{.text = *std::move(text)};
   data.labels = distinct_labels(data.text);
   if (data.labels.size() < 2) {
@@ -42,9 +40,7 @@ Result<TuneData> read_tune_data(const TuneFlags& flags) {
                     name_of_text(flags.data), label_text(data.labels.front()))};
   }
   auto targets = targets_of("--data", data.text, data.labels);
-  if (!targets) {
-    return targets.error();
-  }
+  HEADWISE_TRY(targets);
   data.targets = *std::move(targets);
   Sha256 hash;
   hash.add(std::as_bytes(std::span(*data.text.bytes)));
@@ -53,12 +49,8 @@ Result<TuneData> read_tune_data(const TuneFlags& flags) {
     return data;
   }
   auto test = read_labels_and_text("--test", flags.test);
-  if (!test) {
-    return test.error();
-  }
-  if (auto known = targets_of("--test", *test, data.labels); !known) {
-    return known.error();
-  }
+  HEADWISE_TRY(test);
+  HEADWISE_TRY(targets_of("--test", *test, data.labels));
   data.test = *std::move(test);
   return data;
 }

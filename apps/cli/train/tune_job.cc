@@ -84,9 +84,7 @@ Result<RaggedTokens> TuneJob::tokenize(const SentenceEncoder& encoder) {
   auto tokens = encoder.tokenize(
       data_.text.texts,
       {.max_tokens = report_.max_tokens, .executor = &executor_});
-  if (!tokens) {
-    return tokens.error();
-  }
+  HEADWISE_TRY(tokens);
   report_.cut = static_cast<std::size_t>(std::ranges::count_if(
       tokens->cut, [](std::size_t tokens_cut) { return tokens_cut != 0; }));
   return std::move(tokens->ids);
@@ -139,17 +137,11 @@ Result<TuneRun> TuneJob::start(SentenceEncoder encoder,
       tune_settings_of(flags_, checkpoint, encoder.settings().max_tokens);
   report_.max_tokens = settings.max_tokens;
   auto ids = tokenize(encoder);
-  if (!ids) {
-    return ids.error();
-  }
+  HEADWISE_TRY(ids);
   auto probe = classifier_of(encoder);
-  if (!probe) {
-    return probe.error();
-  }
+  HEADWISE_TRY(probe);
   auto before = measure(encoder, *probe);
-  if (!before) {
-    return before.error();
-  }
+  HEADWISE_TRY(before);
   report_.compared_with = "the classifier alone, on the source's encoder";
   report_.before = *std::move(before);
   return TuneRun::create(settings, std::move(encoder), *std::move(probe),

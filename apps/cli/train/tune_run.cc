@@ -68,11 +68,8 @@ Status check_hash(const Checkpoint& checkpoint, const std::string& path,
 Status clip(std::map<std::string, Tensor<float, 1>, std::less<>>& gradients) {
   std::vector<std::span<float>> all;
   for (auto& [name, values] : gradients) {
-    if (Status s =
-            check_finite_values("the gradient of " + name, values.elements());
-        !s) {
-      return s;
-    }
+    HEADWISE_TRY(
+        check_finite_values("the gradient of " + name, values.elements()));
     all.push_back(values.elements());
   }
   const auto norm = clip_gradient_norm(all, kLargestGradient);
@@ -95,9 +92,7 @@ Result<TuneRun> TuneRun::create(const TuneSettings& settings,
                                 TuneExamples examples) {
   auto optimizer = Optimizer::create(AdamWConfig{
       .learning_rate = settings.learning_rate, .weight_decay = kWeightDecay});
-  if (!optimizer) {
-    return optimizer.error();
-  }
+  HEADWISE_TRY(optimizer);
   return TuneRun(settings, std::move(encoder), std::move(probe),
                  std::move(examples), *std::move(optimizer));
 }
@@ -130,8 +125,8 @@ Status TuneRun::step(const Executor& executor) {
   const auto loss = learn(next_batch(), executor);
   if (!loss) {
     return Error{
-        loss.error().code,
-        fmt::format("train: step {}: {}", steps() + 1, loss.error().message)};
+        loss.error().code(),
+        fmt::format("train: step {}: {}", steps() + 1, loss.error().message())};
   }
   losses_.push_back(*loss);
   return ok();
@@ -140,35 +135,23 @@ Status TuneRun::step(const Executor& executor) {
 Result<double> TuneRun::learn(const Batch& batch, const Executor& executor) {
   auto saved =
       encoder_.forward_for_backward(batch.ids, {.executor = &executor});
-  if (!saved) {
-    return saved.error();
-  }
+  HEADWISE_TRY(saved);
   auto logits = probe_.linear().forward(as_one_batch(saved->embeddings),
                                         "embeddings", executor);
-  if (!logits) {
-    return logits.error();
-  }
+  HEADWISE_TRY(logits);
   const Tensor<float, 2> rows = std::move(*logits).without_batch();
   const auto loss = cross_entropy(
       rows.view(), TensorView<const std::int64_t, 1>(batch.targets.data(),
                                                      {batch.targets.size()}));
-  if (!loss) {
-    return loss.error();
-  }
+  HEADWISE_TRY(loss);
   if (!std::isfinite(loss->loss)) {
     return Error{ErrorCode::out_of_range,
                  fmt::format("the loss is {}", loss->loss)};
   }
   auto gradients = gradients_of(*saved, as_one_batch(loss->d_logits), executor);
-  if (!gradients) {
-    return gradients.error();
-  }
-  if (Status s = clip(*gradients); !s) {
-    return s.error();
-  }
-  if (Status s = move(*gradients); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(gradients);
+  HEADWISE_TRY(clip(*gradients));
+  HEADWISE_TRY(move(*gradients));
   return loss->loss;
 }
 
@@ -184,9 +167,7 @@ Result<TuneRun::Gradients> TuneRun::gradients_of(
   }
   const Tensor<float, 2> rows = std::move(*d_embeddings).without_batch();
   auto by_encoder = encoder_.backward(saved, rows.view());
-  if (!by_encoder) {
-    return by_encoder.error();
-  }
+  HEADWISE_TRY(by_encoder);
   Gradients gradients = std::move(by_encoder->params);
   gradients.emplace(kClassifierWeight, flat(std::move(by_classifier->weight)));
   gradients.emplace(kClassifierBias, std::move(by_classifier->bias));
@@ -248,9 +229,7 @@ ModelConfig TuneRun::config() const {
 
 Status TuneRun::write_checkpoint_to(const std::string& path) const {
   const auto state = optimizer_.state();
-  if (!state) {
-    return state.error();
-  }
+  HEADWISE_TRY(state);
   return write_checkpoint(path, {.step = steps(),
                                  .seed = settings_.seed,
                                  .config = config(),
@@ -260,16 +239,10 @@ Status TuneRun::write_checkpoint_to(const std::string& path) const {
 }
 
 Status TuneRun::resume(const Checkpoint& checkpoint, const std::string& path) {
-  if (Status s =
-          check_hash(checkpoint, path, kDataHash, "--data", examples_.sha256);
-      !s) {
-    return s;
-  }
-  if (Status s =
-          check_hash(checkpoint, path, kModelHash, "--model", source_sha256_);
-      !s) {
-    return s;
-  }
+  HEADWISE_TRY(
+      check_hash(checkpoint, path, kDataHash, "--data", examples_.sha256));
+  HEADWISE_TRY(
+      check_hash(checkpoint, path, kModelHash, "--model", source_sha256_));
   ResumedRun run{.config = config(),
                  .params = params(),
                  .seed = settings_.seed,
@@ -278,9 +251,7 @@ Status TuneRun::resume(const Checkpoint& checkpoint, const std::string& path) {
           setting_of<std::int64_t>(checkpoint, kEpochs)) {
     run.config.insert_or_assign(kEpochs, *epochs);
   }
-  if (Status s = check_resumed(checkpoint, path, run); !s) {
-    return s;
-  }
+  HEADWISE_TRY(check_resumed(checkpoint, path, run));
   if (checkpoint.step > total_steps()) {
     return Error{
         ErrorCode::invalid_argument,

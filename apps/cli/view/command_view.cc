@@ -84,20 +84,21 @@ std::string title_of(const ViewFlags& flags, const ViewedText& text) {
 
 // What the library said, in the words of the command line.
 Failure failed(const Error& error, const ViewFlags& flags) {
-  Error said = in_option_words(error, flags.seen.operation);
+  const Error said = in_option_words(error, flags.seen.operation);
+  std::string text = said.message();
   constexpr std::string_view kPage = "view_page: ";
-  if (said.message.starts_with(kPage)) {
-    const std::string text = said.message.substr(kPage.size());
+  if (text.starts_with(kPage)) {
+    text.erase(0, kPage.size());
     const bool of_file =
         !flags.seen.query.empty() &&
         (text.starts_with("query at ") || text.starts_with("key at "));
-    said.message = (of_file ? "--" : "view: ") + text;
+    text.insert(0, of_file ? "--" : "view: ");
   }
-  if (error.code == ErrorCode::out_of_range &&
-      error.message.starts_with("view_page: page is ")) {
-    said.message += "; --layers and --no-elements make it smaller";
+  if (error.code() == ErrorCode::out_of_range &&
+      error.message().starts_with("view_page: page is ")) {
+    text += "; --layers and --no-elements make it smaller";
   }
-  return failure_of(as_data(said));
+  return failure_of(as_data({said.code(), text}));
 }
 
 Result<std::string> make_page(const ViewFlags& flags,
@@ -116,9 +117,7 @@ Result<std::string> make_page(const ViewFlags& flags,
                                 .key_special = text.key_special,
                                 .attention = heads.options(),
                                 .sequence = flags.seen.sequence.value_or(0)});
-  if (!page) {
-    return page.error();
-  }
+  HEADWISE_TRY(page);
   ProgressBar bar{"view", "layers"};
   const Progress progress = bar.progress();
   std::size_t done = 0;
@@ -134,9 +133,7 @@ Result<std::string> make_page(const ViewFlags& flags,
     show();
     return s;
   };
-  if (Status s = heads.visit(/*steps=*/true, see); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(heads.visit(/*steps=*/true, see));
   return page->html();
 }
 
@@ -208,7 +205,7 @@ Outcome write_heads(const ViewFlags& flags, const ViewedHeads& heads,
   const auto drawn =
       compute_heads(heads, flags.seen.sequence.value_or(0), whole);
   if (!drawn) {
-    return drawn.error().code == ErrorCode::invalid_argument
+    return drawn.error().code() == ErrorCode::invalid_argument
                ? failure_of(drawn.error())
                : failed(drawn.error(), flags);
   }

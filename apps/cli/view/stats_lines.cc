@@ -21,9 +21,7 @@ Status add_lines(const ViewedLayer& layer, const AttentionOptions& options,
   const auto done = attention_statistics(
       layer.query, layer.key, TensorView<const float, 4>(nullptr, no_value),
       {.output = TensorView<float, 4>(nullptr, no_output)}, options);
-  if (!done) {
-    return done.error();
-  }
+  HEADWISE_TRY(done);
   const PooledStatistics& pooled = done->pooled;
   for (std::size_t h = 0; h < pooled.rows.size(); ++h) {
     HeadLine line{layer.number,
@@ -59,9 +57,7 @@ Result<HeadStats> compute_head_stats(const ViewedHeads& heads,
     Status s = add_lines(layer, options, stats.cross, stats.lines);
     return s ? s : as_data(in_option_words(s.error(), flags));
   };
-  if (Status s = heads.visit(false, see); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(heads.visit(false, see));
   return stats;
 }
 

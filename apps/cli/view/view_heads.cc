@@ -39,9 +39,7 @@ bool cell_is_allowed(const ShownLayer& layer, std::size_t h,
 Result<Tensor<float, 2>> map_of(const ShownLayer& layer, std::size_t h) {
   const TensorView<const float, 2> given = layer.head(h).map_largest;
   auto map = Tensor<float, 2>::create(given.extents());
-  if (!map) {
-    return map.error();
-  }
+  HEADWISE_TRY(map);
   std::size_t first_query = 0;
   for (std::size_t r = 0; r < given.extent(0); ++r) {
     const std::size_t queries = map_cell_size(r, layer.queries());
@@ -93,9 +91,7 @@ Result<DrawnHead> draw(const ShownLayer& layer, std::size_t h,
                  .kv_head = kv_head_number(layer.spec().shape, h, name.head),
                  .pooled = pool_rows(layer.head(h).rows)};
   auto map = map_of(layer, h);
-  if (!map) {
-    return map.error();
-  }
+  HEADWISE_TRY(map);
   head.map = *std::move(map);
   return head;
 }
@@ -115,21 +111,15 @@ Status draw_layer(const ViewedLayer& seen, const AttentionOptions& options,
                   DrawnHeads& drawn) {
   const auto layer = ShownLayer::create(seen.query, seen.key, options, sequence,
                                         /*elements=*/false);
-  if (!layer) {
-    return layer.error();
-  }
+  HEADWISE_TRY(layer);
   for (std::size_t h = 0; h < layer->spec().shape.Hq; ++h) {
     const HeadName name{seen.number, seen.heads.numbers()[h]};
     auto head = draw(*layer, h, name);
-    if (!head) {
-      return head.error();
-    }
+    HEADWISE_TRY(head);
     drawn.heads.push_back(*std::move(head));
     if (whole == name) {
       auto kept = whole_of(*layer, h);
-      if (!kept) {
-        return kept.error();
-      }
+      HEADWISE_TRY(kept);
       drawn.whole = *std::move(kept);
     }
   }
@@ -183,9 +173,7 @@ Result<DrawnHeads> compute_heads(const ViewedHeads& heads, std::size_t sequence,
                ? ok()
                : draw_layer(seen, options, sequence, whole, drawn);
   };
-  if (Status s = heads.visit(/*steps=*/false, see); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(heads.visit(/*steps=*/false, see));
   if (whole && !drawn.whole) {
     return bad_option("--head", fmt::format("{}.{}", whole->layer, whole->head),
                       "a head of the layers that are shown");

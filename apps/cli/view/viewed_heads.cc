@@ -153,11 +153,8 @@ bool is_separator(std::string_view token) {
 Result<std::unique_ptr<ViewedHeads>> read_viewed_heads(
     const ViewedFlags& flags) {
   const bool model = !flags.model.empty();
-  if (Status s =
-          model ? check_model_options(flags) : check_tensor_options(flags);
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(model ? check_model_options(flags)
+                     : check_tensor_options(flags));
   return model ? read_viewed_sentence(flags) : read_viewed_tensors(flags);
 }
 

@@ -65,21 +65,15 @@ Status ViewedSentence::set_limit(const ViewedFlags& flags) {
 Status ViewedSentence::read(const ViewedFlags& flags, std::string text) {
   const ModelSettings& settings = model_.settings();
   auto layers = parse_layers(flags.layers, settings.config.num_layers);
-  if (!layers) {
-    return layers.error();
-  }
+  HEADWISE_TRY(layers);
   layers_ = *std::move(layers);
-  if (Status s = set_limit(flags); !s) {
-    return s;
-  }
+  HEADWISE_TRY(set_limit(flags));
   auto encoded = model_.tokenizer().encode(text, text_.max_tokens);
   if (!encoded) {
     return as_data(encoded.error());
   }
   auto separators = Tensor<bool, 2>::create({1, encoded->ids.size()});
-  if (!separators) {
-    return separators.error();
-  }
+  HEADWISE_TRY(separators);
   separators_ = *std::move(separators);
   for (std::size_t t = 0; t < encoded->ids.size(); ++t) {
     text_.query_labels.emplace_back(
@@ -119,11 +113,7 @@ Status ViewedSentence::see_layer(std::size_t number,
                   hidden);
     AttentionOptions plain;
     plain.executor = &executor_;
-    if (const auto done =
-            attention.forward(hidden, hidden, hidden, plain, &trace);
-        !done) {
-      return done.error();
-    }
+    HEADWISE_TRY(attention.forward(hidden, hidden, hidden, plain, &trace));
   }
   const MultiHeadAttentionConfig& config = attention.config();
   const auto heads_of = [&](const Tensor<float, 3>& x, std::size_t heads) {
@@ -157,31 +147,22 @@ Result<std::unique_ptr<ViewedHeads>> read_viewed_sentence(
   std::string text = *flags.text;
   if (text == "-") {
     auto given = read_text("text", text);
-    if (!given) {
-      return given.error();
-    }
+    HEADWISE_TRY(given);
     text = *std::move(given);
   }
-  if (Status s = check_utf8(
-          *flags.text == "-" ? "text: standard input" : "the text", text);
-      !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_utf8(
+      *flags.text == "-" ? "text: standard input" : "the text", text));
   const std::size_t threads = flags.operation.threads;
   auto executor = threads == 0 ? Result<Executor>(Executor::default_executor())
                                : Executor::with_threads(threads);
-  if (!executor) {
-    return executor.error();
-  }
+  HEADWISE_TRY(executor);
   auto model = read_model(flags.model);
   if (!model) {
     return as_data(model.error());
   }
   auto seen =
       std::make_unique<ViewedSentence>(*std::move(model), *std::move(executor));
-  if (Status s = seen->read(flags, std::move(text)); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(seen->read(flags, std::move(text)));
   std::unique_ptr<ViewedHeads> heads = std::move(seen);
   return heads;
 }

@@ -36,9 +36,7 @@ struct Layers {
 Result<Layers> read_layers(std::string_view option, const std::string& path,
                            const ViewedFlags& flags) {
   auto array = read_file_of(option, path);
-  if (!array) {
-    return array.error();
-  }
+  HEADWISE_TRY(array);
   const bool ragged = !flags.operation.offsets.empty();
   auto& shape = array->shape;
   const std::size_t least = 3;
@@ -133,9 +131,7 @@ class ViewedTensors : public ViewedHeads {
 Status ViewedTensors::read_statistics(const ViewedFlags& flags) {
   if (!flags.query_lengths.empty()) {
     auto array = read_file_of("--query-lengths", flags.query_lengths);
-    if (!array) {
-      return array.error();
-    }
+    HEADWISE_TRY(array);
     auto lengths = to_int64<1>(*array, flags.command, "--query-lengths");
     if (!lengths) {
       return as_data(lengths.error());
@@ -146,9 +142,7 @@ Status ViewedTensors::read_statistics(const ViewedFlags& flags) {
     return ok();
   }
   auto array = read_file_of("--separators", flags.separators);
-  if (!array) {
-    return array.error();
-  }
+  HEADWISE_TRY(array);
   if (!key_.batched && array->shape.size() == 1) {
     array->shape.insert(array->shape.begin(), 1);
   }
@@ -173,9 +167,7 @@ Result<std::vector<std::string>> labels_of(std::string_view option,
     return labels;
   }
   const auto text = read_text(option, path);
-  if (!text) {
-    return text.error();
-  }
+  HEADWISE_TRY(text);
   for (const std::string_view line : lines_of(*text)) {
     labels.emplace_back(line);
   }
@@ -211,9 +203,7 @@ Result<AttentionSpec> ViewedTensors::spec() const {
   no_value[3] = 0;
   auto shape = attention_shape(query_.layer(0, heads_first_).extents(),
                                key_.layer(0, heads_first_).extents(), no_value);
-  if (!shape) {
-    return shape.error();
-  }
+  HEADWISE_TRY(shape);
   AttentionOptions asked = options();
   asked.statistics.rows = true;  // there are no values
   return AttentionSpec::create(*shape, asked, command_);
@@ -221,9 +211,7 @@ Result<AttentionSpec> ViewedTensors::spec() const {
 
 Result<AttentionShape> ViewedTensors::shape() const {
   const auto spec = this->spec();
-  if (!spec) {
-    return spec.error();
-  }
+  HEADWISE_TRY(spec);
   AttentionShape sizes = spec->shape;
   if (sequence_ >= sizes.B) {
     return Error{ErrorCode::out_of_range,
@@ -241,16 +229,12 @@ Status ViewedTensors::read_labels(const ViewedFlags& flags,
                                   const AttentionShape& shape) {
   auto queries =
       labels_of("--query-tokens", flags.query_tokens, shape.Lq, "query");
-  if (!queries) {
-    return queries.error();
-  }
+  HEADWISE_TRY(queries);
   const bool same = flags.key_tokens.empty() && shape.Lq == shape.Lkv;
   auto keys =
       labels_of(same ? "--query-tokens" : "--key-tokens",
                 same ? flags.query_tokens : flags.key_tokens, shape.Lkv, "key");
-  if (!keys) {
-    return keys.error();
-  }
+  HEADWISE_TRY(keys);
   text_.cross = (shape.Lq != shape.Lkv || *queries != *keys) &&
                 std::ranges::none_of(flags.given, relates_positions);
   text_.query_special = special_of(*queries);
@@ -263,9 +247,7 @@ Status ViewedTensors::read_labels(const ViewedFlags& flags,
   }
   const auto view = key_.layer(0, heads_first_);
   auto separators = Tensor<bool, 2>::create({view.extent(0), view.extent(1)});
-  if (!separators) {
-    return separators.error();
-  }
+  HEADWISE_TRY(separators);
   for (std::size_t j = 0; j < shape.Lkv; ++j) {
     (*separators)(sequence_, j) = is_separator(text_.key_labels[j]);
   }
@@ -306,14 +288,11 @@ Status ViewedTensors::visit(bool steps, const SeeLayer& see) const {
       steps ? list() : std::vector<TracedStep>();
   for (const std::size_t number : layers_) {
     const auto query = query_.layer(number, heads_first_);
-    if (Status s = see({.number = number,
-                        .heads = KeptHeads::all(query.extent(2)),
-                        .query = query,
-                        .key = key_.layer(number, heads_first_),
-                        .steps = listed});
-        !s) {
-      return s;
-    }
+    HEADWISE_TRY(see({.number = number,
+                      .heads = KeptHeads::all(query.extent(2)),
+                      .query = query,
+                      .key = key_.layer(number, heads_first_),
+                      .steps = listed}));
   }
   return ok();
 }
@@ -322,37 +301,25 @@ Result<std::unique_ptr<ViewedHeads>> ViewedTensors::read(
     const ViewedFlags& flags) {
   auto seen = std::make_unique<ViewedTensors>();
   auto query = read_layers("--query", flags.query, flags);
-  if (!query) {
-    return query.error();
-  }
+  HEADWISE_TRY(query);
   auto key = read_layers("--key", flags.key, flags);
-  if (!key) {
-    return key.error();
-  }
+  HEADWISE_TRY(key);
   seen->command_ = flags.command;
   seen->heads_first_ = flags.heads_first();
   seen->sequence_ = flags.sequence.value_or(0);
-  if (Status s = check_fit(*query, *key, seen->heads_first_); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(check_fit(*query, *key, seen->heads_first_));
   seen->query_ = *std::move(query);
   seen->key_ = *std::move(key);
   auto layers = parse_layers(flags.layers, seen->query_.count());
-  if (!layers) {
-    return layers.error();
-  }
+  HEADWISE_TRY(layers);
   seen->layers_ = *std::move(layers);
   auto operation = OperationInputs::read(
       flags.operation, seen->query_.batched,
       seen->query_.layer(0, seen->heads_first_).extent(2));
-  if (!operation) {
-    return operation.error();
-  }
+  HEADWISE_TRY(operation);
   seen->operation_ = *std::move(operation);
   Status s = seen->read_statistics(flags);
-  if (!s) {
-    return s.error();
-  }
+  HEADWISE_TRY(s);
   const auto shape = seen->shape();
   if (!shape) {
     return as_data(in_option_words(shape.error(), flags.operation));

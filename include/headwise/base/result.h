@@ -8,9 +8,13 @@
 //
 // Example:
 //   hw::Status s = hw::attention(q, k, v, out);
-//   if (!s) std::cerr << s.error().message << '\n';
+//   if (!s) std::cerr << s.error().message() << '\n';
 #pragma once
 
+#include <cassert>
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -32,15 +36,47 @@ enum class ErrorCode {
   device_error,      // the GPU reports a failure
 };
 
-struct Error {
-  ErrorCode code;
-  std::string message;  // names the argument, what was given, what was expected
+// What an error is about and what is wrong with it, part by part. A part that
+// does not apply is empty.
+struct ErrorDetails {
+  std::string operation{};  // the function: "attention", "read_npy"
+  // An argument, as a path of its names: "key", "mask.key_lengths[0]".
+  std::string argument{};
+  std::string file{};                   // a path
+  std::string entry{};                  // in the file: a tensor, or a JSON path
+  std::optional<std::uint64_t> byte{};  // in the file: an offset from its start
+  int system_error = 0;                 // errno
+  std::string given{};     // what is wrong: "is 7", "has shape (2, 10)"
+  std::string expected{};  // "0 to Lkv = 6"
+};
+
+// Copies share the details. An error without details allocates nothing.
+class Error {
+ public:
+  Error(ErrorCode code) noexcept  // NOLINT(google-explicit-constructor)
+      : code_(code) {}
+  Error(ErrorCode code, ErrorDetails details);
+  // A whole sentence.
+  Error(ErrorCode code, std::string given);
+
+  ErrorCode code() const { return code_; }
+  const ErrorDetails& details() const;
+  // The same details under another code.
+  Error with_code(ErrorCode code) const;
+
+  // One line, without a full stop:
+  //   attention: mask.key_lengths[0] is 7, expected 0 to Lkv = 6
+  std::string message() const;
+
+ private:
+  ErrorCode code_;
+  std::shared_ptr<const ErrorDetails> details_;
 };
 
 class Exception : public std::runtime_error {
  public:
   explicit Exception(const Error& error)
-      : std::runtime_error(error.message), code_(error.code) {}
+      : std::runtime_error(error.message()), code_(error.code()) {}
   ErrorCode code() const { return code_; }
 
  private:
@@ -52,21 +88,23 @@ class [[nodiscard]] Status {
  public:
   Status() = default;
   Status(Error error)  // NOLINT(google-explicit-constructor): `return Error{}`
-      : error_(std::move(error)), failed_(true) {}
+      : error_(std::move(error)) {}
 
-  explicit operator bool() const { return !failed_; }
+  explicit operator bool() const { return !error_; }
   // Only after a failure.
-  const Error& error() const { return error_; }
+  const Error& error() const {
+    assert(error_);
+    return *error_;
+  }
   // Throws Exception after a failure.
   void value() const {
-    if (failed_) {
-      throw Exception(error_);
+    if (error_) {
+      throw Exception(*error_);
     }
   }
 
  private:
-  Error error_{};
-  bool failed_ = false;
+  std::optional<Error> error_;
 };
 
 inline Status ok() { return {}; }
@@ -82,7 +120,11 @@ class [[nodiscard]] Result {
       : state_(std::move(error)) {}
 
   explicit operator bool() const { return state_.index() == 0; }
-  const Error& error() const { return *std::get_if<1>(&state_); }
+  // Only after a failure.
+  const Error& error() const {
+    assert(state_.index() == 1);
+    return *std::get_if<1>(&state_);
+  }
 
   T& value() & { return checked(), **this; }
   const T& value() const& { return checked(), **this; }
@@ -106,3 +148,14 @@ class [[nodiscard]] Result {
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop
+
+// Returns the error of a Status or a Result from the function around it:
+//
+//   HEADWISE_TRY(check(x));
+//   auto y = read(path);
+//   HEADWISE_TRY(y);
+#define HEADWISE_TRY(...)                                     \
+  do {                                                        \
+    if (auto&& headwise_tried = __VA_ARGS__; !headwise_tried) \
+      return headwise_tried.error();                          \
+  } while (false)

@@ -65,7 +65,7 @@ int write(std::string_view which, const std::string& path) {
                         ? page_of({{}, {0, 2, 3}, {0, 1, 2, 3}, {3}, {}})
                         : page_of({{}, {}});
   if (!html) {
-    std::cerr << html.error().message << "\n";
+    std::cerr << html.error().message() << "\n";
     return 1;
   }
   return std::ofstream(path) << *html << std::flush ? 0 : 1;

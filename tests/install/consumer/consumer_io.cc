@@ -10,6 +10,6 @@ int main() {
   if (nothing) {
     return 1;
   }
-  std::cout << nothing.error().message << '\n';
+  std::cout << nothing.error().message() << '\n';
   return 0;
 }
