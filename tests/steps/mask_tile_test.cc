@@ -122,6 +122,19 @@ TEST(MaskTileTest, AgreesWithEachPairForWindowsAndQueriesFarAway) {
   }
 }
 
+// Neither the first nor the last query of a tile has the longest or the
+// shortest row.
+TEST(MaskTileTest, AgreesWithEachPairWhereLengthsGoUpAndDown) {
+  auto lengths =
+      testing_support::filled<std::int64_t, 2>({kShape.B, kShape.Lq}, 0);
+  for (std::size_t b = 0; b < kShape.B; ++b) {
+    for (std::size_t i = 0; i < kShape.Lq; ++i) {
+      lengths(b, i) = static_cast<std::int64_t>((b + 1) * i * 37 % 151);
+    }
+  }
+  check_tiles(key_lengths(lengths.view()), 0, "lengths");
+}
+
 TEST(MaskTileTest, ATransposedMaskIsReadByItsStrides) {
   const auto columns =
       testing_support::coin_tosses<2>({kShape.Lkv, kShape.Lq}, 77);
