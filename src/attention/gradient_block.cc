@@ -7,6 +7,8 @@
 #include "attention/score_terms.h"
 #include "kernels/dropout_tile.h"
 #include "kernels/score_terms.h"
+#include "steps/dropout_tile.h"
+#include "steps/mask_tile.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -177,7 +179,7 @@ void GradientBlock::fill_words(const Tile& tile, TileKind kind, std::size_t n,
   kernels::MaskWord* allowed = own.allowed + n * kKeyBlock;
   kernels::MaskWord* read = own.read + n * kKeyBlock;
   if (kind == TileKind::partial) {
-    spec_.mask.fill_words(tile, {allowed, tile.keys});
+    headwise::fill_words(spec_.mask, tile, {allowed, tile.keys});
   } else {
     std::fill_n(allowed, tile.keys, kind == TileKind::full ? all : 0);
   }
@@ -201,7 +203,7 @@ void GradientBlock::load_given(const Tile& tile, std::size_t n, bool masked,
   const kernels::DropoutTile& dropout = kernels::dropout_tile();
   if (spec_.attn_weights == AttnWeights::after_dropout &&
       spec_.dropout.active()) {
-    spec_.dropout.fill_words(tile, {own.kept, tile.keys});
+    headwise::fill_words(spec_.dropout, tile, {own.kept, tile.keys});
     dropout.drop(own.kept, static_cast<float>(spec_.dropout.factor()),
                  tile.keys, own_part.lanes, own.given);
   }
@@ -216,7 +218,7 @@ void GradientBlock::add_given(const GradientHead& head,
   for (std::size_t block = 0; block < head.blocks(); ++block) {
     const Tile whole = tile_of(head, block);
     const TileKind kind =
-        whole.keys == 0 ? TileKind::empty : spec_.mask.classify(whole);
+        whole.keys == 0 ? TileKind::empty : classify(spec_.mask, whole);
     const bool masked = kind != TileKind::full || left_out_ != 0;
     for (std::size_t n = 0; kind != TileKind::empty && n < parts(); ++n) {
       const Part own_part = part(n);
@@ -252,7 +254,7 @@ void GradientBlock::differentiate_part(const GradientHead& head,
   }
   kernels::DroppedTile dropped{nullptr, 1};
   if (spec_.dropout.active()) {
-    spec_.dropout.fill_words(tile, {own.kept, tile.keys});
+    headwise::fill_words(spec_.dropout, tile, {own.kept, tile.keys});
     dropped = {own.kept, static_cast<float>(spec_.dropout.factor())};
   }
   gradient_loops_.softmax_gradient(
@@ -282,7 +284,7 @@ GradientBlock::Gradients GradientBlock::differentiate(
     const GradientHead& head, std::size_t block, const GradientScratch& own) {
   const Tile whole = tile_of(head, block);
   const TileKind kind =
-      whole.keys == 0 ? TileKind::empty : spec_.mask.classify(whole);
+      whole.keys == 0 ? TileKind::empty : classify(spec_.mask, whole);
   const bool all_left_out = left_out_ == low_bits(range_.count);
   if ((kind == TileKind::empty || all_left_out) && uniform_ == 0) {
     return {};

@@ -12,6 +12,7 @@
 #include "headwise/attention/backward.h"
 #include "kernels/gradient_tile.h"
 #include "run/arena.h"
+#include "steps/tile.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

@@ -8,6 +8,8 @@
 #include "attention/log2_sum.h"
 #include "attention/score_terms.h"
 #include "kernels/dropout_tile.h"
+#include "steps/dropout_tile.h"
+#include "steps/mask_tile.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -105,7 +107,7 @@ Tile QueryTile::tile_of(const PackedHead& head, std::size_t block) const {
 }
 
 TileKind QueryTile::kind_of(const Tile& tile) const {
-  return tile.keys == 0 ? TileKind::empty : spec_.mask.classify(tile);
+  return tile.keys == 0 ? TileKind::empty : classify(spec_.mask, tile);
 }
 
 void QueryTile::score_block(const PackedHead& head, std::size_t block,
@@ -116,13 +118,13 @@ void QueryTile::score_block(const PackedHead& head, std::size_t block,
                        p);
   apply_score_terms(spec_, tile, lanes_, p);
   if (kind == TileKind::partial) {
-    spec_.mask.fill_words(tile, {scores_->allowed(), kKeyBlock});
+    fill_words(spec_.mask, tile, {scores_->allowed(), kKeyBlock});
     loops_.mask(scores_->allowed(), tile.keys, lanes_, p);
   }
 }
 
 void QueryTile::drop(const Tile& tile, float* p) const {
-  spec_.dropout.fill_words(tile, {scores_->kept_weights(), kKeyBlock});
+  fill_words(spec_.dropout, tile, {scores_->kept_weights(), kKeyBlock});
   kernels::dropout_tile().drop(scores_->kept_weights(),
                                static_cast<float>(spec_.dropout.factor()),
                                tile.keys, lanes_, p);
@@ -239,7 +241,7 @@ void QueryTile::for_each_block(const PackedHead& head, const Visit& visit) {
       loops_.softmax(tile.keys, lanes_, scores_->p(block), scores_->max(block),
                      scores_->sum());
     } else if (kind == TileKind::partial) {
-      spec_.mask.fill_words(tile, {scores_->allowed(), kKeyBlock});
+      fill_words(spec_.mask, tile, {scores_->allowed(), kKeyBlock});
     }
     visit(block, tile, kind);
   }

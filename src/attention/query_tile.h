@@ -13,6 +13,7 @@
 #include "kernels/attention_tile.h"
 #include "kernels/tile_layout.h"
 #include "run/arena.h"
+#include "steps/tile.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

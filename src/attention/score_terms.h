@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "headwise/attention/spec.h"
+#include "steps/tile.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 #include <string>
-#include <variant>
 
 #include "base/check.h"
+#include "steps/stored_rule.h"
 
 namespace headwise::inline HEADWISE_ABI::cuda {
 namespace {
@@ -35,13 +35,21 @@ Status bind_dense_masks(const AttentionSpec& spec, Call& call) {
     }
     ++call.dense_masks;
   };
-  for (const MaskRule& rule : spec.mask.rules()) {
-    if (const auto* dense = std::get_if<mask_rule::Dense>(&rule)) {
-      add(over_scores(dense->data, dense->stride_of));
-    } else if (const auto* keys = std::get_if<mask_rule::KeyPadding>(&rule)) {
-      const auto& view = keys->padding;
-      add(over_scores(view.data(),
-                      Strides<4>{view.stride(0), 0, 0, view.stride(1)}));
+  for (const internal::StoredMaskRule& rule : spec.mask.rules()) {
+    switch (rule.type->form) {
+      case internal::MaskForm::one_interval:  // in the key ranges
+        break;
+      case internal::MaskForm::booleans: {
+        const internal::Booleans values = rule.type->values(rule);
+        add(over_scores(values.data, values.strides));
+        break;
+      }
+      case internal::MaskForm::two_intervals:
+      case internal::MaskForm::computed:
+        return value_error("attention", "mask", std::string(rule.type->name),
+                           "masks of one interval of keys for each query, or "
+                           "of booleans in memory, on cuda",
+                           ErrorCode::unsupported);
     }
   }
   if (call.dense_masks > kMostDenseMasks) {

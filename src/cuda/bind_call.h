@@ -20,7 +20,8 @@ struct CallLists {
 
 CallLists add_lists(const AttentionSpec& spec,
                     const std::vector<KeyRange>& ranges, Upload& upload);
-// Errors: unsupported for more dense masks than kMostDenseMasks.
+// Errors: unsupported for more dense masks than kMostDenseMasks, and for a rule
+// of two intervals or of computed values.
 Result<Call> bind_call(const AttentionSpec& spec,
                        const std::vector<KeyRange>& ranges,
                        const CallLists& lists, std::byte* uploaded);

@@ -19,6 +19,7 @@
 #include "cuda/tiles.h"
 #include "cuda/uniform_rows.h"
 #include "cuda/weights_pass.h"
+#include "steps/stored_rule.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace cuda {
@@ -59,9 +60,8 @@ Status check_sizes(const AttentionShape& shape) {
 
 // More stands between q.k and the softmax than a scale and intervals of keys.
 bool has_terms(const AttentionSpec& spec) {
-  const auto is_dense = [](const MaskRule& rule) {
-    return std::holds_alternative<mask_rule::Dense>(rule) ||
-           std::holds_alternative<mask_rule::KeyPadding>(rule);
+  const auto is_dense = [](const internal::StoredMaskRule& rule) {
+    return rule.type->form == internal::MaskForm::booleans;
   };
   return std::ranges::any_of(spec.mask.rules(), is_dense) ||
          spec.softcap.has_value() || spec.bias.given() || spec.alibi.given() ||

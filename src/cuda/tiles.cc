@@ -1,116 +1,35 @@
 #include "cuda/tiles.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <limits>
 #include <span>
-#include <variant>
+
+#include "steps/stored_rule.h"
 
 namespace headwise::inline HEADWISE_ABI::cuda {
 namespace {
 
-struct Interval {
-  std::int64_t begin = 0;
-  std::int64_t end = std::numeric_limits<std::int64_t>::max();
-};
-
-struct Row {
-  std::size_t b;
-  std::size_t i;
-  std::int64_t position;
-  std::size_t Lkv;
-};
-
-// Far beyond every tensor, and far from overflow beside a position.
-std::int64_t bounded(std::int64_t distance) {
-  return std::min(distance, std::int64_t{1} << 61);
+bool is_interval(const internal::StoredMaskRule& rule) {
+  return rule.type->form == internal::MaskForm::one_interval;
 }
 
-Interval interval_of(const mask_rule::Causal& /*rule*/, const Row& row) {
-  return {0, row.position + 1};
-}
-
-Interval interval_of(const mask_rule::Window& rule, const Row& row) {
-  Interval keys;
-  if (rule.left) {
-    keys.begin = row.position - bounded(*rule.left);
-  }
-  if (rule.right) {
-    keys.end = row.position + bounded(*rule.right) + 1;
-  }
-  return keys;
-}
-
-Interval interval_of(const mask_rule::KeyLengths& rule, const Row& row) {
-  return {0, rule.lengths(row.b, rule.per_query ? row.i : 0)};
-}
-
-Interval interval_of(const mask_rule::KeyStarts& rule, const Row& row) {
-  return {rule.starts(row.b)};
-}
-
-// Ids do not decrease: the keys of one document stand side by side.
-Interval interval_of(const mask_rule::Documents& rule, const Row& row) {
-  const std::size_t b = rule.shared ? 0 : row.b;
-  const std::int64_t id = rule.query_ids(b, row.i);
-  const auto first_key_where = [&](auto beyond) {
-    std::size_t low = 0;
-    std::size_t high = row.Lkv;
-    while (low < high) {
-      const std::size_t middle = (low + high) / 2;
-      if (beyond(rule.key_ids(b, middle))) {
-        high = middle;
-      } else {
-        low = middle + 1;
-      }
-    }
-    return static_cast<std::int64_t>(low);
-  };
-  return {first_key_where([&](std::int64_t key) { return key >= id; }),
-          first_key_where([&](std::int64_t key) { return key > id; })};
-}
-
-Interval interval_of(const mask_rule::KeyPadding& /*rule*/,
-                     const Row& /*row*/) {
-  return {};
-}
-Interval interval_of(const mask_rule::Dense& /*rule*/, const Row& /*row*/) {
-  return {};
-}
-
-bool is_interval(const MaskRule& rule) {
-  return !std::holds_alternative<mask_rule::KeyPadding>(rule) &&
-         !std::holds_alternative<mask_rule::Dense>(rule);
-}
-
-KeyRange range_of(const std::vector<MaskRule>& rules, const Row& row) {
-  Interval keys;
-  for (const MaskRule& rule : rules) {
-    const Interval more =
-        std::visit([&](const auto& r) { return interval_of(r, row); }, rule);
-    keys.begin = std::max(keys.begin, more.begin);
-    keys.end = std::min(keys.end, more.end);
-  }
-  const auto Lkv = static_cast<std::int64_t>(row.Lkv);
-  const std::int64_t end = std::clamp<std::int64_t>(keys.end, 0, Lkv);
-  return {static_cast<int>(std::clamp<std::int64_t>(keys.begin, 0, end)),
-          static_cast<int>(end)};
+KeyRange range_of(const BoundMask& mask, std::size_t b, std::size_t i,
+                  std::size_t Lkv) {
+  const std::size_t end = std::min(mask.visible_end(b, i, 1), Lkv);
+  const std::size_t begin = std::min(mask.visible_begin(b, i, 1), end);
+  return {static_cast<int>(begin), static_cast<int>(end)};
 }
 
 }  // namespace
 
 std::vector<KeyRange> key_ranges(const AttentionSpec& spec) {
-  const std::vector<MaskRule>& rules = spec.mask.rules();
-  if (std::ranges::none_of(rules, is_interval)) {
+  if (std::ranges::none_of(spec.mask.rules(), is_interval)) {
     return {};
   }
   std::vector<KeyRange> ranges(spec.shape.B * spec.shape.Lq, KeyRange{0, 0});
   for (std::size_t b = 0; b < spec.shape.B; ++b) {
     const SequencePlace place = spec.shape.sequence(b);
-    const std::int64_t start = spec.mask.query_start(b);
     for (std::size_t i = 0; i < place.Lq; ++i) {
-      ranges[b * spec.shape.Lq + i] = range_of(
-          rules, {b, i, static_cast<std::int64_t>(i) + start, place.Lkv});
+      ranges[b * spec.shape.Lq + i] = range_of(spec.mask, b, i, place.Lkv);
     }
   }
   return ranges;

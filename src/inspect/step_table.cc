@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 
+#include "steps/mask_words.h"
+
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::array kSteps = {
+constexpr std::array kStepsBeforeMasks = {
     StepInfo{"lengths", "count the tokens of each sequence",
              "시퀀스마다 토큰 수를 셉니다",
              "lengths[b] = number of tokens in sequence b",
@@ -69,34 +71,10 @@ constexpr std::array kSteps = {
              "ALiBi: 키가 멀수록 점수를 낮춥니다",
              "alibi_scores[b,h,i,j] = scores[b,h,i,j] - slopes[h] * |i + "
              "query_start - j|"},
-    StepInfo{"padding_mask", "padding mask: True where a key is a real token",
-             "패딩 마스크: 키가 실제 토큰이면 True입니다",
-             "padding_mask[b,0,0,j] = key j of sequence b is no padding",
-             "padding_mask[b,0,0,j] = 시퀀스 b의 키 j가 패딩이 아님"},
-    StepInfo{"causal_mask",
-             "no-peek mask: True where the key is not in the future",
-             "인과(causal) 마스크: 키가 미래가 아니면 True입니다",
-             "causal_mask[0,0,i,j] = j <= i + query_start"},
-    StepInfo{"window_mask", "window mask: True where the key is near the query",
-             "윈도 마스크: 키가 쿼리 주변의 윈도 안에 있으면 True입니다",
-             "window_mask[0,0,i,j] = p - left <= j <= p + right, p = i + "
-             "query_start"},
-    StepInfo{"key_starts_mask",
-             "left padding mask: True from the first real key on",
-             "왼쪽 패딩 마스크: 첫 실제 키부터 True입니다",
-             "key_starts_mask[b,0,0,j] = j >= key_starts[b]"},
-    StepInfo{
-        "documents_mask",
-        "document mask: True where query and key belong to the same document",
-        "문서 마스크: 쿼리와 키가 같은 문서에 속하면 True입니다",
-        "documents_mask[b,0,i,j] = query_ids[b,i] == key_ids[b,j]"},
-    StepInfo{"key_lengths_mask", "length mask: True for keys within the length",
-             "길이 마스크: 유효 길이 안의 키가 True입니다",
-             "key_lengths_mask[b,0,i,j] = j < key_lengths[b] (or [b,i])",
-             "key_lengths_mask[b,0,i,j] = j < key_lengths[b] (또는 [b,i])"},
-    StepInfo{"dense_mask", "the given mask, True = may attend",
-             "주어진 마스크입니다(True = 어텐션 가능)", "dense_mask: given",
-             "dense_mask: 주어진 입력"},
+};
+
+// The rules' masks come between these two (steps/mask_words.h).
+constexpr std::array kStepsAfterMasks = {
     StepInfo{"mask", "the masks combined: True where all of them are",
              "마스크를 모두 합칩니다: 전부 True인 곳만 True입니다",
              "mask = AND of all masks above",
@@ -132,15 +110,41 @@ constexpr StepInfo kAdditiveScores{
     "scores[b,h,i,j] = sum_d w_score.weight[h,d] * tanh(q_heads[b,h,i,d] + "
     "k_heads[b,h,j,d])"};
 
+// Room for all steps, so that none is allocated.
+constexpr std::size_t kMostSteps = 64;
+
+struct StepTable {
+  std::array<StepInfo, kMostSteps> steps{};
+  std::size_t count = 0;
+
+  StepTable() {
+    for (const StepInfo& step : kStepsBeforeMasks) {
+      add(step);
+    }
+    for (const internal::MaskWords& mask : internal::mask_words()) {
+      add({mask.name, mask.operation_en, mask.operation_ko, mask.formula,
+           mask.formula_ko});
+    }
+    for (const StepInfo& step : kStepsAfterMasks) {
+      add(step);
+    }
+  }
+  void add(const StepInfo& step) { steps.at(count++) = step; }
+};
+
 }  // namespace
 
 const StepInfo& additive_scores_step() { return kAdditiveScores; }
 
-std::span<const StepInfo> step_table() { return kSteps; }
+std::span<const StepInfo> step_table() {
+  static const StepTable table;
+  return std::span(table.steps).first(table.count);
+}
 
 const StepInfo* find_step(std::string_view name) {
-  const auto* found = std::ranges::find(kSteps, name, &StepInfo::name);
-  return found == kSteps.end() ? nullptr : found;
+  const std::span<const StepInfo> steps = step_table();
+  const auto found = std::ranges::find(steps, name, &StepInfo::name);
+  return found == steps.end() ? nullptr : &*found;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <variant>
 #include <vector>
 
 #include "inspect/view_block.h"
+#include "steps/mask_words.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -20,14 +20,9 @@ Range range_of(const BoundMask& mask, std::size_t b, std::size_t i) {
   return range.begin < range.end ? range : Range{0, 0};
 }
 
-// Whether a query may attend to its whole range, whatever it is.
+// Whether a query may attend to all keys of its range, whatever it is.
 bool is_all_ranges(const AttentionSpec& spec) {
-  return !spec.bias.given() &&
-         std::ranges::none_of(spec.mask.rules(), [](const MaskRule& rule) {
-           return std::holds_alternative<mask_rule::KeyPadding>(rule) ||
-                  std::holds_alternative<mask_rule::Documents>(rule) ||
-                  std::holds_alternative<mask_rule::Dense>(rule);
-         });
+  return !spec.bias.given() && internal::sees_one_interval(spec.mask);
 }
 
 // The bits of a query's range; whether one of them is 0.

@@ -9,19 +9,13 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-Bias dense(const float* data, std::vector<std::size_t> extents,
-           std::vector<std::ptrdiff_t> strides, std::vector<Axis> axes) {
-  return {data, {std::move(extents), std::move(strides), std::move(axes), {}}};
-}
-
 Result<BoundBias> BoundBias::bind(const Bias& bias, const AttentionShape& shape,
                                   std::string_view operation) try {
   if (!bias.given()) {
     return BoundBias();
   }
-  NamedAxes axes = bias.axes();
-  HEADWISE_TRY(axes.check(shape, operation, "bias"));
-  return BoundBias(Bias(bias.data(), std::move(axes)));
+  HEADWISE_TRY(bias.axes().check(shape, operation, "bias"));
+  return BoundBias(bias);
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -29,9 +23,9 @@ Result<BoundBias> BoundBias::bind(const Bias& bias, const AttentionShape& shape,
 Extents<4> BoundBias::extents() const {
   Extents<4> extents = {1, 1, 1, 1};
   const NamedAxes& named = bias_.axes();
-  for (std::size_t n = 0; n < named.axes.size(); ++n) {
-    if (named.axes[n] != Axis::one) {
-      extents[static_cast<std::size_t>(named.axes[n])] = named.extents[n];
+  for (std::size_t n = 0; n < named.axes().size(); ++n) {
+    if (named.axes()[n] != Axis::one) {
+      extents[static_cast<std::size_t>(named.axes()[n])] = named.extents()[n];
     }
   }
   return extents;

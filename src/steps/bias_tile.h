@@ -5,7 +5,7 @@
 #include <span>
 
 #include "headwise/steps/bias.h"
-#include "headwise/steps/mask.h"
+#include "steps/tile.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

@@ -6,7 +6,6 @@
 #include "base/check.h"
 #include "base/memory_overlap.h"
 #include "base/out_of_memory.h"
-#include "kernels/dropout_tile.h"
 #include "steps/one_nan.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -94,26 +93,6 @@ std::uint32_t BoundDropout::sequence_id(std::size_t b) const {
 
 std::uint32_t BoundDropout::position(std::size_t b, std::size_t i) const {
   return low_word(i + static_cast<std::uint64_t>(query_start_.of(b, shape_)));
-}
-
-void BoundDropout::fill_words(const Tile& tile,
-                              std::span<std::uint64_t> kept) const {
-  if (dropout_.keep_mask.data() == nullptr) {
-    kernels::dropout_tile().draw(
-        {key_, threshold_, sequence_id(tile.b), low_word(tile.h),
-         position(tile.b, tile.first_query), tile.first_key, tile.queries,
-         tile.keys},
-        kept.data());
-    return;
-  }
-  for (std::size_t k = 0; k < tile.keys; ++k) {
-    kept[k] = 0;
-    for (std::size_t n = 0; n < tile.queries; ++n) {
-      const bool stays = dropout_.keep_mask(
-          tile.b, tile.h, tile.first_query + n, tile.first_key + k);
-      kept[k] |= std::uint64_t{stays} << n;
-    }
-  }
 }
 
 Result<Tensor<bool, 4>> BoundDropout::materialize() const try {

@@ -1,5 +1,6 @@
 #include "headwise/steps/named_axes.h"
 
+#include <algorithm>
 #include <string>
 
 #include "base/check.h"
@@ -12,7 +13,7 @@ constexpr std::array<std::string_view, 5> kAxisNames = {"B", "H", "Lq", "Lkv",
                                                         "1"};
 
 // "(B, 1, Lkv)"
-std::string axes_text(const std::vector<Axis>& axes) {
+std::string axes_text(std::span<const Axis> axes) {
   std::string text = "(";
   for (const Axis axis : axes) {
     if (text.size() > 1) {
@@ -23,52 +24,105 @@ std::string axes_text(const std::vector<Axis>& axes) {
   return text + ")";
 }
 
-Error wrong_count(const std::string& subject, std::size_t count,
-                  const std::string& what, const std::string& names) {
-  return {ErrorCode::invalid_argument,
-          subject + " has " + std::to_string(count) + what +
-              ", expected one for each name in " + names};
+Error wrong_count(std::string_view operation, std::string_view argument,
+                  std::size_t count, std::string_view what,
+                  const std::string& expected, ErrorCode code) {
+  return {code, ErrorDetails{.operation = std::string(operation),
+                             .argument = std::string(argument),
+                             .given = "has " + std::to_string(count) + " " +
+                                      std::string(what),
+                             .expected = expected}};
 }
 
-Error named_twice(const std::string& subject, const std::string& names,
-                  std::size_t axis) {
-  return {ErrorCode::invalid_argument, subject + " axes " + names + " name " +
-                                           std::string(kAxisNames[axis]) +
-                                           " twice, expected each name once"};
+Error named_twice(std::string_view operation, std::string_view argument,
+                  std::span<const Axis> axes, Axis axis) {
+  return {ErrorCode::invalid_argument,
+          ErrorDetails{
+              .operation = std::string(operation),
+              .argument = std::string(argument) + " axes " + axes_text(axes),
+              .given = "name " +
+                       std::string(kAxisNames[static_cast<std::size_t>(axis)]) +
+                       " twice",
+              .expected = "each name once"}};
+}
+
+// The first axis that is named a second time; `one` if there is none.
+Axis repeated(std::span<const Axis> axes) {
+  for (auto axis = axes.begin(); axis != axes.end(); ++axis) {
+    if (*axis != Axis::one && std::find(axes.begin(), axis, *axis) != axis) {
+      return *axis;
+    }
+  }
+  return Axis::one;
+}
+
+template <class T>
+void copy_those_that_fit(std::span<const T> from,
+                         std::array<T, kMostAxes>& to) {
+  std::copy_n(from.begin(), std::min(from.size(), kMostAxes), to.begin());
 }
 
 }  // namespace
 
+NamedAxes::NamedAxes(std::span<const std::size_t> extents,
+                     std::span<const std::ptrdiff_t> strides,
+                     std::span<const Axis> axes)
+    : extent_count_(extents.size()),
+      stride_count_(strides.size()),
+      axis_count_(axes.size()) {
+  copy_those_that_fit(extents, extents_);
+  copy_those_that_fit(strides, strides_);
+  copy_those_that_fit(axes, axes_);
+  for (std::size_t a = 0; a < this->axes().size(); ++a) {
+    if (axes_[a] != Axis::one) {
+      score_strides_[static_cast<std::size_t>(axes_[a])] = strides_[a];
+    }
+  }
+}
+
+std::array<bool, 4> NamedAxes::named() const {
+  std::array<bool, 4> named{};
+  for (const Axis axis : axes()) {
+    if (axis != Axis::one) {
+      named[static_cast<std::size_t>(axis)] = true;
+    }
+  }
+  return named;
+}
+
 Status NamedAxes::check(const AttentionShape& shape, std::string_view operation,
-                        std::string_view argument) try {
-  const std::string names = axes_text(axes);
-  const std::string subject =
-      std::string(operation) + ": " + std::string(argument);
-  if (axes.size() != extents.size()) {
-    return wrong_count(subject, extents.size(), " axes", names);
-  }
-  if (axes.size() != strides.size()) {
-    return wrong_count(subject, strides.size(), " strides", names);
-  }
+                        std::string_view argument) const try {
   const std::array<std::size_t, 4> sizes = {shape.B, shape.Hq, shape.Lq,
                                             shape.Lkv};
-  std::array<bool, 4> named{};
-  std::vector<std::size_t> expected;
-  stride_of = {};
-  for (std::size_t a = 0; a < axes.size(); ++a) {
-    if (axes[a] == Axis::one) {
-      expected.push_back(1);
-      continue;
+  for (const auto& [count, what] : {std::pair(extent_count_, "axes"),
+                                    {stride_count_, "strides"},
+                                    {axis_count_, "names of axes"}}) {
+    if (count > kMostAxes) {
+      return wrong_count(operation, argument, count, what,
+                         "at most " + std::to_string(kMostAxes),
+                         ErrorCode::unsupported);
     }
-    const auto axis = static_cast<std::size_t>(axes[a]);
-    if (named[axis]) {
-      return named_twice(subject, names, axis);
-    }
-    named[axis] = true;
-    expected.push_back(sizes[axis]);
-    stride_of[axis] = strides[a];
   }
-  return check_shape(operation, argument, extents, names, expected);
+  for (const auto& [count, what] :
+       {std::pair(extent_count_, "axes"), {stride_count_, "strides"}}) {
+    if (count != axis_count_) {
+      return wrong_count(operation, argument, count, what,
+                         "one for each name in " + axes_text(axes()),
+                         ErrorCode::invalid_argument);
+    }
+  }
+  if (const Axis axis = repeated(axes()); axis != Axis::one) {
+    return named_twice(operation, argument, axes(), axis);
+  }
+  std::array<std::size_t, kMostAxes> expected{};
+  std::ranges::transform(axes(), expected.begin(), [&](Axis axis) {
+    return axis == Axis::one ? 1 : sizes[static_cast<std::size_t>(axis)];
+  });
+  const auto wanted = std::span(expected).first(axis_count_);
+  return std::ranges::equal(extents(), wanted)
+             ? ok()
+             : Status(shape_error(operation, argument, extents(),
+                                  axes_text(axes()), wanted));
 } catch (...) {
   return caught_out_of_memory();
 }

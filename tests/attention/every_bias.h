@@ -27,10 +27,11 @@ class EveryBias {
     const auto [Lq, Lkv, gap] = gaps_.extents();
     // Every third element, from the last key to the first.
     const Bias backwards =
-        dense(gaps_.data() + (Lkv == 0 ? 0 : (Lkv - 1) * gap), {Lq, Lkv},
-              {static_cast<std::ptrdiff_t>(Lkv * gap),
-               -static_cast<std::ptrdiff_t>(gap)},
-              {Axis::Lq, Axis::Lkv});
+        dense(gaps_.data() + (Lkv == 0 ? 0 : (Lkv - 1) * gap),
+              {{Lq, Lkv},
+               {static_cast<std::ptrdiff_t>(Lkv * gap),
+                -static_cast<std::ptrdiff_t>(gap)},
+               {Axis::Lq, Axis::Lkv}});
     return {
         {"(B, H, Lq, Lkv)",
          dense(view_of(full_), {Axis::B, Axis::H, Axis::Lq, Axis::Lkv})},

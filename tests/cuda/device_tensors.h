@@ -13,6 +13,7 @@
 #include "attention/attention_call.h"
 #include "attention/random_call.h"
 #include "headwise/attention/device.h"
+#include "steps/stored_rule.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
@@ -74,21 +75,26 @@ std::vector<T> narrowed_all(std::span<const float> numbers) {
   return to;
 }
 
-// The options with dense masks, padding, bias and keep mask on the device.
+inline AttentionShape tensors_of(const Inputs<float>& in) {
+  return attention_shape(in.query.extents(), in.key.extents(),
+                         in.value.extents())
+      .value();
+}
+
+// The options of a call of this shape, with dense masks, padding, bias and keep
+// mask on the device.
 class DeviceOptions {
  public:
-  explicit DeviceOptions(AttentionOptions options)
+  DeviceOptions(const AttentionShape& tensors, AttentionOptions options)
       : options_(std::move(options)) {
+    const BoundMask bound =
+        AttentionSpec::create(tensors, options_).value().mask;
     Mask mask;
-    for (const MaskRule& rule : options_.mask.rules()) {
-      MaskRule moved = rule;
-      if (auto* dense = std::get_if<mask_rule::Dense>(&moved)) {
-        dense->data = on_device(dense->data, span_of(*dense));
-      } else if (auto* keys = std::get_if<mask_rule::KeyPadding>(&moved)) {
-        keys->padding = {on_device(keys->padding.data(), keys->padding.size()),
-                         keys->padding.extents()};
-      }
-      mask = mask & Mask(moved);
+    for (std::size_t n = 0; n < bound.rules().size(); ++n) {
+      const internal::StoredMaskRule& rule = bound.rules()[n];
+      mask = mask & (rule.type->form == internal::MaskForm::booleans
+                         ? on_device(rule, bound.materialize(n).value())
+                         : Mask(rule));
     }
     options_.mask = mask;
     if (options_.bias.given()) {
@@ -114,10 +120,25 @@ class DeviceOptions {
   // Elements in memory, of tensors without gaps.
   static std::size_t span_of(const NamedAxes& axes) {
     std::size_t count = 1;
-    for (const std::size_t extent : axes.extents) {
+    for (const std::size_t extent : axes.extents()) {
       count *= extent;
     }
     return count;
+  }
+  // The rule with its booleans, which are `allowed`, on the device.
+  Mask on_device(const internal::StoredMaskRule& rule,
+                 const Tensor<bool, 4>& allowed) {
+    const bool* data = on_device(allowed.data(), allowed.size());
+    const auto [B, H, Lq, Lkv] = allowed.extents();
+    if (rule.type->name == "padding_mask") {
+      return key_padding(TensorView<const bool, 2>(data, {B, Lkv}));
+    }
+    const auto axis = [&](std::size_t n, Axis name) {
+      return rule.type->varies(rule, false)[n] ? name : Axis::one;
+    };
+    return dense(TensorView<const bool, 4>(data, allowed.extents()),
+                 {axis(0, Axis::B), axis(1, Axis::H), axis(2, Axis::Lq),
+                  axis(3, Axis::Lkv)});
   }
   const bool* on_device(const bool* data, std::size_t count) {
     bools_.emplace_back(data, count);
@@ -212,7 +233,7 @@ Result<DeviceResult> attend_on_device(const Inputs<float>& in,
   auto weights = filled<float, 4>(weights_extents(in, options), 42);
   const DeviceArray<float> on_device_weights(weights.data(), weights.size());
   const bool returned = options.attn_weights != AttnWeights::none;
-  const DeviceOptions on_device(options);
+  const DeviceOptions on_device(tensors_of(in), options);
   const Status s = attention<T>(
       q.view(), k.view(), v.view(),
       DeviceOutputs<T>{
@@ -264,7 +285,7 @@ Result<DeviceGradientResult> differentiate_on_device(
   auto alibi = filled<float, 1>({spec.alibi.given() ? Hq : 0}, 42);
   const DeviceArray<float> d_bias(bias.data(), bias.size());
   const DeviceArray<float> d_alibi(alibi.data(), alibi.size());
-  const DeviceOptions on_device(options);
+  const DeviceOptions on_device(tensors_of(in), options);
   if (Status s = attention<T>(
           q.view(), k.view(), v.view(),
           DeviceOutputs<T>{.output = output.view(),

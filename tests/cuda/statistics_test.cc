@@ -57,7 +57,8 @@ DeviceStatistics statistics_on_device(const Inputs<float>& in,
   OnDevice<float, 3> columns({B, Hq, Lkv});
   OnDevice<float, 4> mean({B, Hq, map_size(Lq), map_size(Lkv)});
   OnDevice<float, 4> largest({B, Hq, map_size(Lq), map_size(Lkv)});
-  const testing_support::DeviceOptions on_device(options);
+  const testing_support::DeviceOptions on_device(
+      testing_support::tensors_of(in), options);
   attention<BFloat16>(
       q.view(), k.view(), v.view(),
       DeviceOutputs<BFloat16>{

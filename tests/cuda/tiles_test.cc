@@ -7,6 +7,7 @@
 #include <set>
 
 #include "attention/attention_call.h"
+#include "steps/stored_rule.h"
 
 namespace headwise::cuda {
 namespace {
@@ -43,16 +44,15 @@ void for_every_mask(const Check& check) {
   }
 }
 
-bool is_dense(const MaskRule& rule) {
-  return std::holds_alternative<mask_rule::Dense>(rule) ||
-         std::holds_alternative<mask_rule::KeyPadding>(rule);
+bool is_dense(const internal::StoredMaskRule& rule) {
+  return rule.type->form == internal::MaskForm::booleans;
 }
 
 TEST(TilesTest, RangesAreTheMaskWithoutItsDenseRules) {
   for_every_mask(
       [](const AttentionSpec& spec, const std::vector<KeyRange>& ranges) {
         Mask intervals;
-        for (const MaskRule& rule : spec.mask.rules()) {
+        for (const internal::StoredMaskRule& rule : spec.mask.rules()) {
           intervals = is_dense(rule) ? intervals : intervals & Mask(rule);
         }
         const AttentionSpec without = spec_of(intervals);

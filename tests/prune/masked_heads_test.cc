@@ -209,7 +209,7 @@ TEST_P(MaskedHeadsTest, GradientsAreThoseOfGatesOfZero) {
   if (gated.alibi.data() != nullptr) {
     EXPECT_TRUE(all_near(got.alibi, picked(want.alibi, 0, kLeft), 1e-5));
   }
-  if (gated.bias.given() && gated.bias.axes().extents.size() == 4) {
+  if (gated.bias.given() && gated.bias.axes().extents().size() == 4) {
     EXPECT_TRUE(all_near(got.bias, picked(want.bias, 1, kLeft), 1e-5));
   }
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headwise/steps/softmax.h"
+#include "steps/dropout_tile.h"
 #include "support/targets.h"
 #include "support/tensors.h"
 
@@ -217,7 +218,7 @@ TEST_P(DropoutWordsTest, SayOfATileWhatKeepsSaysOfEachWeight) {
            {Tile{0, 0, 0, 48, 0, 128}, Tile{1, 2, 5, 1, 3, 1},
             Tile{1, 1, 17, 33, 66, 127}, Tile{0, 2, 0, 64, 199, 1}}) {
         std::vector<std::uint64_t> words(tile.keys, 42);
-        dropout.fill_words(tile, words);
+        fill_words(dropout, tile, words);
         for (std::size_t n = 0; n < tile.queries; ++n) {
           for (std::size_t k = 0; k < tile.keys; ++k) {
             ASSERT_EQ((words[k] >> n & 1) != 0,

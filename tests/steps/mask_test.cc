@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -138,10 +139,10 @@ TEST(MaskErrorsTest, AnAxisNamedTwiceIsAnError) {
 
 TEST(MaskErrorsTest, EveryAxisNeedsANameAndAStride) {
   const bool all[12] = {};
-  EXPECT_EQ(error_of(dense(all, {2, 6}, {6, 1}, {Axis::B}),
+  EXPECT_EQ(error_of(dense(all, {{2, 6}, {6, 1}, {Axis::B}}),
                      ErrorCode::invalid_argument),
             "attention: mask has 2 axes, expected one for each name in (B)");
-  EXPECT_EQ(error_of(dense(all, {2, 6}, {6}, {Axis::B, Axis::Lkv}),
+  EXPECT_EQ(error_of(dense(all, {{2, 6}, {6}, {Axis::B, Axis::Lkv}}),
                      ErrorCode::invalid_argument),
             "attention: mask has 1 strides, expected one for each name in (B, "
             "Lkv)");
@@ -154,6 +155,42 @@ TEST(MaskErrorsTest, EveryRuleOfAConjunctionIsChecked) {
                          key_lengths(lengths.view()),
                      ErrorCode::out_of_range),
             "attention: key_lengths[1] is 9, expected 0 to Lkv = 6");
+}
+
+TEST(MaskErrorsTest, AMaskHoldsEightRulesAndANinthIsAnError) {
+  Mask mask;
+  for (std::int64_t n = 0; n < 8; ++n) {
+    mask = mask & window(n, 0);
+  }
+  const auto bound = BoundMask::bind(mask, kShape, {}, "attention");
+  ASSERT_TRUE(bound);
+  EXPECT_EQ(bound->parts().size(), kMostMaskRules + 1);
+  EXPECT_EQ(mask.rule_count(), 8u);
+  for (const Mask& nine : {mask & causal(), causal() & mask}) {
+    EXPECT_EQ(nine.rule_count(), 9u);
+    EXPECT_EQ(error_of(nine, ErrorCode::unsupported),
+              "attention: mask combines 9 rules, expected at most 8");
+  }
+  EXPECT_EQ(error_of(mask & mask, ErrorCode::unsupported),
+            "attention: mask combines 16 rules, expected at most 8");
+}
+
+TEST(MaskErrorsTest, ADenseMaskHasAtMostEightAxes) {
+  const bool all[24] = {};
+  const std::vector<std::size_t> extents = {1, 1, 1, 1, 1, 1, 1, 6, 4};
+  const std::vector<std::ptrdiff_t> strides = {0, 0, 0, 0, 0, 0, 0, 4, 1};
+  std::vector<Axis> axes(7, Axis::one);
+  axes.insert(axes.end(), {Axis::Lkv, Axis::Lq});
+  EXPECT_EQ(
+      error_of(dense(all, {extents, strides, axes}), ErrorCode::unsupported),
+      "attention: mask has 9 axes, expected at most 8");
+  const auto one_less = [](const auto& list) {
+    return std::span(list).subspan(1);
+  };
+  EXPECT_EQ(error_of(dense(all, {one_less(extents), one_less(strides),
+                                 one_less(axes)}),
+                     ErrorCode::unsupported),
+            "no error");
 }
 
 TEST(MaskErrorsTest, TheMessageBeginsWithTheOperation) {

@@ -354,8 +354,7 @@ AttentionOptions OperationInputs::options() const {
     options.mask = options.mask & *window_;
   }
   if (mask_) {
-    options.mask = options.mask & dense(mask_->data(), mask_axes_.extents,
-                                        mask_axes_.strides, mask_axes_.axes);
+    options.mask = options.mask & dense(mask_->data(), mask_axes_);
   }
   if (score_weight_) {
     options.score_weight = score_weight_->view();

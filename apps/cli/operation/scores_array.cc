@@ -82,7 +82,7 @@ Result<NamedAxes> flatten(const std::string& option, const std::string& text,
   for (const std::size_t extent : array.shape) {
     count *= extent;
   }
-  NamedAxes named{array.shape, std::move(strides), *std::move(axes), {}};
+  const NamedAxes named(array.shape, strides, *axes);
   array.shape = {count};
   return named;
 }

@@ -74,17 +74,17 @@ Result<BiasGradient> make_bias_gradient(const Bias& bias) {
   }
   const NamedAxes& axes = bias.axes();
   std::size_t size = 1;
-  std::vector<std::ptrdiff_t> strides(axes.extents.size());
-  for (std::size_t n = axes.extents.size(); n-- > 0;) {
+  std::vector<std::ptrdiff_t> strides(axes.extents().size());
+  for (std::size_t n = axes.extents().size(); n-- > 0;) {
     strides[n] = static_cast<std::ptrdiff_t>(size);
-    size *= axes.extents[n];
+    size *= axes.extents()[n];
   }
   auto elements = Tensor<float, 1>::create({size});
   HEADWISE_TRY(elements);
-  gradient.shape = axes.extents;
+  gradient.shape.assign(axes.extents().begin(), axes.extents().end());
   gradient.elements = *std::move(elements);
   gradient.by_scores =
-      by_scores(gradient.elements.data(), axes.extents, strides, axes.axes);
+      by_scores(gradient.elements.data(), axes.extents(), strides, axes.axes());
   return gradient;
 }
 

@@ -17,8 +17,6 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
@@ -33,8 +31,8 @@ namespace headwise::inline HEADWISE_ABI {
 class Bias {
  public:
   Bias() = default;  // nothing is added
-  Bias(const float* data, NamedAxes axes)
-      : given_(true), data_(data), axes_(std::move(axes)) {}
+  Bias(const float* data, const NamedAxes& axes)
+      : given_(true), data_(data), axes_(axes) {}
 
   bool given() const { return given_; }
   const float* data() const { return data_; }
@@ -47,14 +45,13 @@ class Bias {
 };
 
 // `axes` names the view's axes, as in a dense mask (steps/mask.h).
-Bias dense(const float* data, std::vector<std::size_t> extents,
-           std::vector<std::ptrdiff_t> strides, std::vector<Axis> axes);
+inline Bias dense(const float* data, const NamedAxes& axes) {
+  return {data, axes};
+}
 template <std::size_t Rank>
 Bias dense(TensorView<const float, Rank> view,
            const std::array<Axis, Rank>& axes) {
-  return dense(view.data(), {view.extents().begin(), view.extents().end()},
-               {view.strides().begin(), view.strides().end()},
-               {axes.begin(), axes.end()});
+  return dense(view.data(), NamedAxes(view.extents(), view.strides(), axes));
 }
 
 // A bias that was checked against the sizes of a call.
@@ -76,14 +73,16 @@ class BoundBias {
   const float* data() const { return bias_.data(); }
   // By B, H, Lq, Lkv; 0 = broadcast.
   const std::array<std::ptrdiff_t, 4>& strides() const {
-    return bias_.axes().stride_of;
+    return bias_.axes().score_strides();
   }
   // From one query, and from one key, to the next.
-  std::ptrdiff_t query_stride() const { return bias_.axes().stride_of[2]; }
-  std::ptrdiff_t key_stride() const { return bias_.axes().stride_of[3]; }
+  std::ptrdiff_t query_stride() const {
+    return bias_.axes().score_strides()[2];
+  }
+  std::ptrdiff_t key_stride() const { return bias_.axes().score_strides()[3]; }
 
  private:
-  explicit BoundBias(Bias bias) : bias_(std::move(bias)) {}
+  explicit BoundBias(const Bias& bias) : bias_(bias) {}
 
   Bias bias_;
 };

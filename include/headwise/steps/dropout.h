@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string_view>
 
 #include "headwise/base/random.h"
@@ -25,7 +24,6 @@
 #include "headwise/base/tensor_view.h"
 #include "headwise/steps/query_start.h"
 #include "headwise/steps/shape.h"
-#include "headwise/steps/tile.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -60,29 +58,25 @@ class BoundDropout {
   // Whether anything can be dropped or scaled.
   bool active() const { return active_; }
   bool keeps(std::size_t b, std::size_t h, std::size_t i, std::size_t j) const;
-  // The same of a tile: bit n of kept[k] is keeps(b, h, first_query + n,
-  // first_key + k). `kept` has `keys` words.
-  void fill_words(const Tile& tile, std::span<std::uint64_t> kept) const;
   // keeps() of every weight, for showing and for keep_mask: (B, Hq, Lq, Lkv).
   // Errors: out_of_memory.
   Result<Tensor<bool, 4>> materialize() const;
   // What a kept weight is multiplied by: 1 / (1 - p).
   double factor() const { return factor_; }
 
-  // What the generator needs, for who draws elsewhere: a weight is kept where
-  // its word is at least the threshold.
+  // The inputs of the generator, for code that draws elsewhere: a weight is
+  // kept where its word is at least the threshold.
   PhiloxKey key() const { return key_; }
   std::uint64_t threshold() const { return threshold_; }
   std::uint32_t sequence_id(std::size_t b) const;
+  // The word of query i of sequence b: its position, modulo 2^32.
+  std::uint32_t position(std::size_t b, std::size_t i) const;
   // No view: the generator decides.
   TensorView<const bool, 4> keep_mask() const { return dropout_.keep_mask; }
 
  private:
   BoundDropout(const Dropout& dropout, const AttentionShape& shape,
                const QueryStart& query_start);
-
-  // What counts for the generator beside the sequence's id.
-  std::uint32_t position(std::size_t b, std::size_t i) const;
 
   Dropout dropout_;
   AttentionShape shape_;

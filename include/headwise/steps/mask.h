@@ -1,6 +1,6 @@
 // Step 7: who may attend to whom. True = may attend, everywhere in headwise.
 // Masks are values that combine with &: a key is attended when every one of
-// them allows it. This is the only file that decides it.
+// them allows it. Each row of the table is one rule of src/steps/mask_rules.cc.
 //
 //   masked_scores[b,h,i,j] = scores[b,h,i,j] where allowed, -inf elsewhere
 //
@@ -22,13 +22,13 @@
 //   Mask mask = causal() & key_lengths(lengths.view());
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "headwise/base/result.h"
@@ -38,66 +38,69 @@
 #include "headwise/steps/named_axes.h"
 #include "headwise/steps/query_start.h"
 #include "headwise/steps/shape.h"
-#include "headwise/steps/tile.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// One query-key pair. `position` is i + query_start.
-struct Pair {
-  std::size_t b;
-  std::size_t h;
-  std::size_t i;
-  std::size_t j;
-  std::int64_t position;
+// The most rules that one mask may combine.
+inline constexpr std::size_t kMostMaskRules = 8;
+
+}  // namespace headwise::inline HEADWISE_ABI
+
+namespace headwise::internal::inline HEADWISE_ABI {
+
+inline constexpr std::size_t kMaskRuleBytes = 200;
+inline constexpr std::size_t kMaskRuleAlignment = 8;
+
+// One rule of a mask. Only src/steps/stored_rule.h looks inside.
+struct MaskRuleType;
+struct StoredMaskRule {
+  const MaskRuleType* type;
+  alignas(kMaskRuleAlignment) std::array<std::byte, kMaskRuleBytes> bytes;
 };
 
-namespace mask_rule {
-struct Causal {};
-struct Window {
-  std::optional<std::int64_t> left;  // none: no limit on that side
-  std::optional<std::int64_t> right;
-};
-struct KeyLengths {
-  TensorView<const std::int64_t, 2> lengths;  // (B, Lq), or (B, 1)
-  bool per_query;
-};
-struct KeyStarts {
-  TensorView<const std::int64_t, 1> starts;  // (B)
-};
-struct KeyPadding {
-  TensorView<const bool, 2> padding;  // (B, Lkv)
-};
-struct Documents {
-  TensorView<const std::int64_t, 2> query_ids;  // (B, Lq), or (1, Lq)
-  TensorView<const std::int64_t, 2> key_ids;    // (B, Lkv), or (1, Lkv)
-  bool shared;                                  // by all sequences: the latter
-};
-struct Dense : NamedAxes {
-  const bool* data;
-};
-}  // namespace mask_rule
+}  // namespace headwise::internal::inline HEADWISE_ABI
 
-using MaskRule =
-    std::variant<mask_rule::Causal, mask_rule::Window, mask_rule::KeyLengths,
-                 mask_rule::KeyStarts, mask_rule::KeyPadding,
-                 mask_rule::Documents, mask_rule::Dense>;
+namespace headwise::inline HEADWISE_ABI {
 
+// Holds up to kMostMaskRules rules and allocates nothing. More are an error
+// when the mask is bound to a call.
 class Mask {
  public:
-  Mask() = default;  // everything is allowed
-  explicit Mask(MaskRule rule) { rules_.push_back(std::move(rule)); }
-
-  friend Mask operator&(Mask a, const Mask& b) {
-    a.rules_.insert(a.rules_.end(), b.rules_.begin(), b.rules_.end());
-    return a;
+  Mask() {}  // NOLINT(modernize-use-equals-default): rules_ stays as it is
+  explicit Mask(const internal::StoredMaskRule& rule) : count_(1) {
+    rules_[0] = rule;
+  }
+  Mask(const Mask& other) { *this = other; }
+  Mask& operator=(const Mask& other) {
+    if (this != &other) {
+      std::ranges::copy(other.rules(), rules_.begin());
+      count_ = other.count_;
+    }
+    return *this;
   }
 
-  const std::vector<MaskRule>& rules() const { return rules_; }
+  friend Mask operator&(const Mask& a, const Mask& b) {
+    Mask both = a;
+    const std::size_t held = both.rules().size();
+    std::ranges::copy(
+        b.rules().first(std::min(b.rules().size(), kMostMaskRules - held)),
+        both.rules_.begin() + static_cast<std::ptrdiff_t>(held));
+    both.count_ += b.count_;
+    return both;
+  }
+
+  // The number of rules that were combined, which may be too many.
+  std::size_t rule_count() const { return count_; }
+  // At most kMostMaskRules of them.
+  std::span<const internal::StoredMaskRule> rules() const {
+    return std::span(rules_).first(std::min(count_, kMostMaskRules));
+  }
 
  private:
-  std::vector<MaskRule> rules_;
+  std::size_t count_ = 0;
+  std::array<internal::StoredMaskRule, kMostMaskRules> rules_;
 };
 
 Mask causal();
@@ -119,36 +122,29 @@ Mask documents(TensorView<const std::int64_t, 1> query_ids,
                TensorView<const std::int64_t, 1> key_ids);
 // `axes` names the view's axes, so that a rank-3 mask is never guessed. Each
 // name at most once; an axis that is not named is broadcast.
-Mask dense(const bool* data, std::vector<std::size_t> extents,
-           std::vector<std::ptrdiff_t> strides, std::vector<Axis> axes);
+Mask dense(const bool* data, const NamedAxes& axes);
 template <std::size_t Rank>
 Mask dense(TensorView<const bool, Rank> view,
            const std::array<Axis, Rank>& axes) {
-  return dense(view.data(), {view.extents().begin(), view.extents().end()},
-               {view.strides().begin(), view.strides().end()},
-               {axes.begin(), axes.end()});
+  return dense(view.data(), NamedAxes(view.extents(), view.strides(), axes));
 }
-
-// What a mask says of a tile.
-enum class TileKind {
-  empty,    // nobody attends: the tile costs nothing
-  full,     // everybody does: no test
-  partial,  // the mask's words say who
-};
 
 // A mask that was checked against the sizes of a call.
 class BoundMask {
  public:
   // Errors: shape_mismatch, out_of_range (a length or a start beyond the keys
   // or negative, a negative window), invalid_argument (axes that name an axis
-  // twice, ids that decrease); `operation` begins the message. A key is masked
-  // where `bias` is -inf, too.
+  // twice, ids that decrease), unsupported (more than kMostMaskRules rules);
+  // `operation` begins the message. A key is masked where `bias` is -inf, too.
   static Result<BoundMask> bind(const Mask& mask, const AttentionShape& shape,
                                 const QueryStart& query_start,
                                 std::string_view operation,
                                 const BoundBias& bias = {});
 
-  const std::vector<MaskRule>& rules() const { return mask_.rules(); }
+  std::span<const internal::StoredMaskRule> rules() const {
+    return mask_.rules();
+  }
+  const BoundBias& bias() const { return bias_; }
   std::int64_t query_start(std::size_t b) const {
     return query_start_.of(b, shape_);
   }
@@ -156,8 +152,9 @@ class BoundMask {
   bool may_attend(std::size_t b, std::size_t h, std::size_t i,
                   std::size_t j) const;
 
-  // The largest of sequence b's key_starts, 0 without any: nobody sees a key
-  // before it, and what is aligned to the sequence's first key is aligned here.
+  // The first key that the rules that are the same for every query of sequence
+  // b allow: the largest of its key_starts, 0 without any. What is aligned to
+  // the sequence's first key is aligned here.
   std::size_t first_key(std::size_t b) const;
   // The queries [first, first + queries) of sequence b, at least one, see no
   // key before visible_begin and none from visible_end on. Both are at most
@@ -166,11 +163,6 @@ class BoundMask {
                             std::size_t queries) const;
   std::size_t visible_end(std::size_t b, std::size_t first,
                           std::size_t queries) const;
-  // May call a tile partial that is full or empty, never the other way round.
-  TileKind classify(const Tile& tile) const;
-  // allowed[k]: bit n is may_attend(b, h, first_query + n, first_key + k).
-  // `allowed` has `keys` words.
-  void fill_words(const Tile& tile, std::span<std::uint64_t> allowed) const;
 
   // For showing: each rule alone and then, where there is more than one,
   // "mask", all of them. A part is 1 along the axes it is broadcast over. A
@@ -184,12 +176,9 @@ class BoundMask {
   Result<Tensor<bool, 4>> materialize(std::size_t part) const;
 
  private:
-  BoundMask(Mask mask, const AttentionShape& shape, const QueryStart& start,
-            BoundBias bias)
-      : mask_(std::move(mask)),
-        bias_(std::move(bias)),
-        shape_(shape),
-        query_start_(start) {}
+  BoundMask(const Mask& mask, const AttentionShape& shape,
+            const QueryStart& start, const BoundBias& bias)
+      : mask_(mask), bias_(bias), shape_(shape), query_start_(start) {}
 
   Mask mask_;
   BoundBias bias_;
