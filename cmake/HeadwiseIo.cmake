@@ -1,4 +1,4 @@
-# headwise::io: ranks 6 to 8, in the order of the data's way.
+# headwise::io: ranks 6 to 9, in the order of the data's way.
 # By pkg-config: Debian's CMake package of libzip wants its command line tools
 # installed as well.
 find_package(PkgConfig REQUIRED)
@@ -22,6 +22,7 @@ target_sources(headwise_io
     include/headwise/inspect/heads_grid_svg.h
     include/headwise/inspect/head_scores_svg.h
     include/headwise/inspect/accuracy_curve_svg.h
+    include/headwise/inspect/loss_curve_svg.h
     include/headwise/inspect/view_page.h
     include/headwise/interop/array.h
     include/headwise/interop/npy.h
@@ -32,6 +33,8 @@ target_sources(headwise_io
     include/headwise/interop/layouts.h
     include/headwise/interop/checkpoint.h
     include/headwise/interop/atomic_file.h
+    include/headwise/interop/sha256.h
+    include/headwise/interop/journal.h
     include/headwise/models/vocabulary.h
     include/headwise/models/wordpiece.h
     include/headwise/models/model_settings.h
@@ -39,11 +42,23 @@ target_sources(headwise_io
     include/headwise/models/sentence_encoder.h
     include/headwise/models/label_probe.h
     include/headwise/models/write_model.h
+    include/headwise/models/model_digest.h
+    include/headwise/train/task.h
+    include/headwise/train/task_run.h
+    include/headwise/train/labelled_text.h
+    include/headwise/train/accuracy.h
+    include/headwise/train/sentence_classifier.h
+    include/headwise/train/classifier_run.h
     include/headwise/prune/importance.h
     include/headwise/prune/remove_heads.h
     include/headwise/prune/correct_outputs.h
     include/headwise/prune/full_size.h
     include/headwise/prune/sentence_losses.h
+    include/headwise/prune/importance_file.h
+    include/headwise/prune/sentence_importance.h
+    include/headwise/prune/pruned_accuracy.h
+    include/headwise/prune/accuracy_curve.h
+    include/headwise/prune/pruned_model.h
   PRIVATE
     src/json/json.cc
     src/inspect/trace.cc
@@ -63,6 +78,7 @@ target_sources(headwise_io
     src/inspect/heads_grid_svg.cc
     src/inspect/head_scores_svg.cc
     src/inspect/accuracy_curve_svg.cc
+    src/inspect/loss_curve_svg.cc
     src/inspect/view_block.cc
     src/inspect/view_error.cc
     src/inspect/view_head.cc
@@ -105,6 +121,8 @@ target_sources(headwise_io
     src/interop/said_heads.cc
     src/interop/sharded_safetensors.cc
     src/interop/checkpoint.cc
+    src/interop/sha256.cc
+    src/interop/journal.cc
     src/models/model_folder.cc
     src/models/model_settings.cc
     src/models/sentence_modules.cc
@@ -128,11 +146,27 @@ target_sources(headwise_io
     src/models/sentence_training.cc
     src/models/label_probe.cc
     src/models/write_model.cc
+    src/models/model_digest.cc
+    src/train/epoch_order.cc
+    src/train/finite_values.cc
+    src/train/resumed_checkpoint.cc
+    src/train/task.cc
+    src/train/task_model.cc
+    src/train/task_run.cc
+    src/train/labelled_text.cc
+    src/train/accuracy.cc
+    src/train/sentence_classifier.cc
+    src/train/classifier_run.cc
     src/prune/importance.cc
     src/prune/remove_heads.cc
     src/prune/correct_outputs.cc
     src/prune/full_size.cc
-    src/prune/sentence_losses.cc)
+    src/prune/sentence_losses.cc
+    src/prune/importance_file.cc
+    src/prune/sentence_importance.cc
+    src/prune/pruned_accuracy.cc
+    src/prune/accuracy_curve.cc
+    src/prune/pruned_model.cc)
 
 # The viewer's files; its scripts are one, in the order that ORDER says.
 set(viewer src/inspect/viewer)

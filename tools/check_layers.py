@@ -28,8 +28,9 @@ RANKS = {
     "inspect": 6,
     "interop": 6,
     "models": 7,
-    "prune": 8,
-    "apps": 9,
+    "train": 8,
+    "prune": 9,
+    "apps": 10,
 }
 
 # Headers that stand in no room. headwise.h is the whole way, for users only.
@@ -52,7 +53,7 @@ THIRD_PARTIES = {
     "cairo": ["apps/"],
     "gio/": ["apps/"],
     "librsvg/": ["apps/"],
-    "nettle/": ["src/inspect/", "apps/"],
+    "nettle/": ["src/inspect/", "src/interop/"],
     # The system, where the standard library has no word for it.
     "unistd.h": ["src/interop/", "apps/"],
     "dlfcn.h": ["apps/"],

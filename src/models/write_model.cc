@@ -209,4 +209,6 @@ Status write_model(const std::string& source, const std::string& folder,
   return catching_out_of_memory([&] { return write(source, folder, changes); });
 }
 
+void recover_model(const std::string& folder) { recover_folder(folder); }
+
 }  // namespace headwise::inline HEADWISE_ABI

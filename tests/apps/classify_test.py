@@ -6,7 +6,7 @@ import struct
 import cli_case
 import tiny_model
 from cli_case import BAD_INPUT, OUT_OF_RESOURCES, USAGE, CliTest, read_npy
-from tune_test import examples, read_safetensors
+from train_model_test import examples, read_safetensors
 
 LINES = ["heads matter!", "so < so", "", "머리 heads & so", "matters"]
 

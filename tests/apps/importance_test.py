@@ -152,7 +152,7 @@ class ImportanceTest(ScoresTest):
                 ("heads\ngood\tmatter\n", "line 2: it has a tab"),
                 ("\theads\n", "line 1: it has no label"),
                 ("good\t \n", "line 1: it has no text"),
-                ("", "is empty"),
+                ("", "the file is empty"),
                 ("ugly\theads\n", "the label is ugly, expected one of the "
                                   "model's: bad, good")):
             self.put_text(text.encode(), "bad.tsv")
@@ -381,11 +381,11 @@ class PruneTest(ScoresTest):
                 order=[[0, 0], [0, 1], [1, 0]])
         refused("scores[1][0] is null, expected a finite number",
                 scores=[[1, 2], [None, 3]])
-        refused("it is no file of scores",
+        refused("it is not a file of scores",
                 json.dumps(good).replace('"scores"', '"scores').encode()
                 .decode())
-        refused("it is no file of scores", "{}")
-        refused("it is no file of scores",
+        refused("it is not a file of scores", "{}")
+        refused("it is not a file of scores",
                 json.dumps({**good, "scores": [[1, 2], [3, 4]]})
                 .replace("4", "NaN"))
         refused("layer 1 has 1 scores, expected 2", scores=[[1, 2], [3]])

@@ -100,7 +100,7 @@ class MessagesTest(CliTest):
         self.data(*(f"label{n:03}" for n in range(100)))
         self.data("other", "label001", name="test.tsv")
         self.fail_with(
-            BAD_INPUT, "--test: test.tsv, line 1: the label is other, expected "
+            BAD_INPUT, "--test: test.tsv: line 1: the label is other, expected "
             "one of the model's: label000, label001,", "train", "--model",
             "tiny", "--data", "data.tsv", "--out", "out", "--test", "test.tsv")
         done = self.train()
@@ -129,12 +129,12 @@ class MessagesTest(CliTest):
         self.assertEqual(self.train().returncode, 0)
         self.data("a", "b", "a", "b", "a", "c", name="more.tsv")
         self.fail_with(
-            BAD_INPUT, "--data: more.tsv, line 6: the label is c", "importance",
+            BAD_INPUT, "--data: more.tsv: line 6: the label is c", "importance",
             "--model", "out", "--data", "more.tsv", "--examples", "6",
             "--method", "random", "--out", "s.json")
         self.data("a", "b", "a", "c", name="more.tsv")
         self.fail_with(
-            BAD_INPUT, "--data: more.tsv, line 4: the label is c", "prune",
+            BAD_INPUT, "--data: more.tsv: line 4: the label is c", "prune",
             "--model", "out", "--data", "more.tsv", "--scores",
             self.scores("out"), "--remove", "1", "--out", "p")
 

@@ -73,11 +73,11 @@ class TrainTest(CliTest):
     def test_the_examples_work(self):
         text = self.succeed("train", "--help").split("\n\n")[0]
         lines = [line.split() for line in text.splitlines()[1:]
-                 if "--model" not in line]  # tune_test.py
+                 if "--model" not in line]  # train_model_test.py
         self.assertEqual(len(lines), 4)
         for line in lines:
             self.assertEqual(line[:2], ["headwise", "train"])
-            # learn_test.py trains with the default number of steps.
+            # train_accuracy_test.py trains with the default number of steps.
             short = () if "--steps" in line else ("--steps", "20")
             self.succeed(*line[1:], *short)
 
@@ -150,7 +150,7 @@ class TrainTest(CliTest):
         self.fail_with(BAD_INPUT, "run/checkpoint.npz is of another model: "
                        "scoring is dot, expected additive", *arguments,
                        "--scoring", "additive")
-        self.fail_with(BAD_INPUT, "run/checkpoint.npz: the seed is 0, "
+        self.fail_with(BAD_INPUT, "run/checkpoint.npz: --seed is 0, "
                        "expected 1", *arguments, "--seed", "1")
         path = self.folder / "run" / "checkpoint.npz"
         whole = path.read_bytes()

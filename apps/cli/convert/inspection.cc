@@ -7,12 +7,12 @@
 #include <string_view>
 #include <utility>
 
+#include "headwise/interop/sha256.h"
 #include "interop/error_text.h"
 #include "interop/find_params.h"
 #include "interop/layout_names.h"
 #include "interop/said_heads.h"
 #include "operation/model_heads.h"
-#include "shell/sha256.h"
 
 namespace headwise::cli {
 namespace {

@@ -11,22 +11,19 @@
 
 #include "headwise/inspect/head_scores_svg.h"
 #include "headwise/interop/atomic_file.h"
-#include "headwise/prune/importance.h"
-#include "headwise/prune/sentence_losses.h"
-#include "importance_file.h"
+#include "headwise/prune/importance_file.h"
+#include "headwise/prune/sentence_importance.h"
 #include "importance_text.h"
-#include "journal.h"
-#include "json/json.h"
 #include "shell/args.h"
 #include "shell/command.h"
+#include "shell/error_of_option.h"
 #include "shell/file_plan.h"
 #include "shell/output.h"
 #include "shell/progress_bar.h"
+#include "shell/read_model.h"
 #include "shell/say.h"
-#include "shell/sha256.h"
 #include "shell/terminal_text.h"
-#include "train/labelled_text.h"
-#include "train/learned_model.h"
+#include "train/read_labelled.h"
 
 namespace headwise::cli {
 namespace {
@@ -63,140 +60,31 @@ struct ImportanceFlags {
   bool json = false;
 };
 
-std::optional<std::size_t> given(std::size_t count) {
-  return count == 0 ? std::optional<std::size_t>() : count;
-}
-
-// `count` of the lines, as far apart as they go.
-LabelledText some_of(LabelledText text, std::size_t count) {
-  const std::size_t total = text.texts.size();
-  if (count == 0 || count >= total) {
-    return text;
-  }
-  LabelledText some{text.bytes, {}, {}, text.path, {}};
-  for (std::size_t n = 0; n < count; ++n) {
-    some.texts.push_back(text.texts[n * total / count]);
-    some.lines.push_back(n * total / count + 1);
-    if (text.labelled()) {
-      some.labels.push_back(text.labels[n * total / count]);
-    }
-  }
-  return some;
-}
-
-// What a run is given, kept together: GatedModel looks at it.
-struct Subject {
-  LearnedModel model;
-  LabelledText text;  // the examples
-  SentenceTokens tokens;
-  std::vector<std::int64_t> targets;
-  std::string digest;         // of the model's parameters
-  std::string folder_digest;  // of all that is read of it
-};
-
-// The classifier: the model's, or one of the labels of all lines.
-Status find_probe(const ImportanceFlags& flags, const LabelledText& all,
-                  const Executor& executor, Subject& subject) {
-  if (subject.model.probe || !all.labelled()) {
-    return ok();
-  }
-  ProgressBar bar{"probe", "examples"};
-  auto probe = train_probe(subject.model.encoder, all,
-                           {.max_tokens = given(flags.max_tokens),
-                            .executor = &executor,
-                            .progress = bar.progress()});
-  HEADWISE_TRY(probe);
-  subject.model.probe = *std::move(probe);
-  return ok();
-}
-
-Result<Subject> read_subject(const ImportanceFlags& flags,
-                             const Executor& executor) {
-  auto text = read_labelled_text("--data", flags.data);
+Result<SentenceImportance> start(const ImportanceFlags& flags,
+                                 const Executor& executor) {
+  const auto text = read_labelled("--data", flags.data);
   HEADWISE_TRY(text);
-  auto model = read_learned_model(flags.model);
-  if (!model) {
-    return as_data(model.error());
+  HEADWISE_TRY(check_model_folder(flags.model));
+  ProgressBar bar{"probe", "examples"};
+  auto run = SentenceImportance::create(
+      flags.model, *text,
+      {.importance = {.method = *importance_method(flags.method),
+                      .share_a_round = flags.iterative,
+                      .batch = flags.batch,
+                      .seed = Seed{flags.seed}},
+       .examples = flags.examples,
+       .max_tokens = flags.max_tokens,
+       .probe_progress = bar.progress(),
+       .executor = &executor});
+  if (!run && run.error().details().file == text->file) {
+    return error_of_option("--data", run.error());
   }
-  auto digest = digest_of_model(model->encoder);
-  auto folder_digest = digest_of_folder(flags.model, model->encoder);
-  if (!digest || !folder_digest) {
-    return digest ? folder_digest.error() : digest.error();
-  }
-  Subject subject{*std::move(model),        {}, {}, {}, *std::move(digest),
-                  *std::move(folder_digest)};
-  if (Status s = find_probe(flags, *text, executor, subject); !s) {
-    return as_data(s.error());
-  }
-  subject.text = some_of(*std::move(text), flags.examples);
-  auto tokens = subject.model.encoder.tokenize(
-      subject.text.texts,
-      {.max_tokens = given(flags.max_tokens), .executor = &executor});
-  if (!tokens) {
-    return as_data(tokens.error());
-  }
-  subject.tokens = *std::move(tokens);
-  if (subject.text.labelled()) {
-    auto targets =
-        targets_of("--data", subject.text, subject.model.probe->labels());
-    HEADWISE_TRY(targets);
-    subject.targets = *std::move(targets);
-  }
-  return subject;
+  return run ? std::move(run) : as_data(run.error());
 }
 
-GatedModel gated_model(const Subject& subject, Seed seed,
-                       const Executor& executor) {
-  const LearnedModel& model = subject.model;
-  return subject.text.labelled()
-             ? classification_losses(model.encoder, *model.probe,
-                                     subject.tokens.ids, subject.targets,
-                                     executor)
-             : embedding_losses(model.encoder, subject.tokens.ids, seed,
-                                executor);
-}
-
-// ---- The state of a run in a journal. ----
-
-Json json_of(const ImportanceState& state) {
-  Json order = Json::array();
-  for (const auto& [layer, head] : state.order) {
-    order.push_back({layer, head});
-  }
-  return {{"done", state.done},
-          {"in_round", state.in_round},
-          {"sums", state.sums},
-          {"scores", state.scores},
-          {"order", order}};
-}
-
-std::optional<ImportanceState> state_of(const Json& json) {
-  ImportanceState state;
-  std::vector<std::vector<std::size_t>> order;
-  const auto get = [&](std::string_view key, auto& into) {
-    const Json* const found = json.find(key);
-    return found != nullptr && found->get(into);
-  };
-  if (!get("done", state.done) || !get("in_round", state.in_round) ||
-      !get("sums", state.sums) || !get("scores", state.scores) ||
-      !get("order", order)) {
-    return {};
-  }
-  for (const auto& id : order) {
-    if (id.size() != 2) {
-      return {};
-    }
-    state.order.push_back({id[0], id[1]});
-  }
-  return state;
-}
-
-Outcome run_all(ImportanceRun& run, Journal& journal) {
-  if (const auto kept = journal.state()) {
-    if (auto state = state_of(*kept)) {
-      // One that does not fit is begun anew.
-      static_cast<void>(run.set_state(*std::move(state)));
-    }
+Outcome take_steps(SentenceImportance& run, Journal& journal) {
+  if (Status s = run.resume(journal); !s) {
+    return failure_of(s.error());
   }
   ProgressBar bar{"importance", "batches"};
   const Progress progress = bar.progress();
@@ -208,7 +96,7 @@ Outcome run_all(ImportanceRun& run, Journal& journal) {
       progress(run.done(), run.steps());
     }
     if (journal.due()) {
-      if (Status s = journal.keep(json_of(run.state())); !s) {
+      if (Status s = run.keep_in(journal); !s) {
         return failure_to_write(s.error());
       }
     }
@@ -217,21 +105,6 @@ Outcome run_all(ImportanceRun& run, Journal& journal) {
 }
 
 // ---- Results. ----
-
-ImportanceFile file_of(const ImportanceFlags& flags, const Subject& subject,
-                       const GatedModel& model, HeadImportance importance) {
-  const std::size_t most = subject.model.encoder.settings().max_tokens;
-  return {.method = flags.method,
-          .share_a_round = flags.iterative,
-          .loss = subject.text.labelled() ? "classification" : "embedding",
-          .model_sha256 = subject.digest,
-          .num_heads = subject.model.encoder.settings().config.num_heads,
-          .examples = subject.text.texts.size(),
-          .max_tokens = std::min(given(flags.max_tokens).value_or(most), most),
-          .seed = flags.seed,
-          .heads = model.heads,
-          .importance = std::move(importance)};
-}
 
 // Of the classifier, or how far embeddings move.
 std::string loss_name(const ImportanceFile& file) {
@@ -272,10 +145,7 @@ std::string summary(const ImportanceFlags& flags, const ImportanceFile& file) {
 
 Outcome write_results(const ImportanceFlags& flags, const ImportanceFile& file,
                       const FilePlan& files, const Streams& streams) {
-  const std::string json = json_of(file);
-  if (Status s =
-          write_file_atomically(flags.out, std::as_bytes(std::span(json)));
-      !s) {
+  if (Status s = write_importance(flags.out, file); !s) {
     return failure_to_write(s.error());
   }
   if (!flags.svg.empty()) {
@@ -283,7 +153,7 @@ Outcome write_results(const ImportanceFlags& flags, const ImportanceFile& file,
       return failure_to_write(s.error());
     }
   }
-  return flags.json ? print(streams.out, json)
+  return flags.json ? print(streams.out, importance_json(file))
                     : files.print_summary(streams, summary(flags, file));
 }
 
@@ -311,33 +181,15 @@ Outcome run_importance(const ImportanceFlags& flags, const Streams& streams) {
   if (!executor) {
     return failure_of(executor.error());
   }
-  const auto subject = read_subject(flags, *executor);
-  if (!subject) {
-    return failure_of(subject.error());
-  }
-  const Seed seed{flags.seed};
-  const GatedModel model = gated_model(*subject, seed, *executor);
-  auto run =
-      ImportanceRun::create(model, {.method = *importance_method(flags.method),
-                                    .share_a_round = flags.iterative,
-                                    .batch = flags.batch,
-                                    .seed = seed});
+  auto run = start(flags, *executor);
   if (!run) {
     return failure_of(run.error());
   }
-  Journal journal(flags.out, {{"model", subject->folder_digest},
-                              {"data", sha256_of_text(*subject->text.bytes)},
-                              {"method", flags.method},
-                              {"iterative", flags.iterative.value_or(0)},
-                              {"examples", flags.examples},
-                              {"max_tokens", flags.max_tokens},
-                              {"batch", flags.batch},
-                              {"seed", flags.seed}});
-  if (Outcome failed = run_all(*run, journal)) {
+  Journal journal = run->journal(flags.out);
+  if (Outcome failed = take_steps(*run, journal)) {
     return failed;
   }
-  const Outcome written = write_results(
-      flags, file_of(flags, *subject, model, run->result()), files, streams);
+  const Outcome written = write_results(flags, run->result(), files, streams);
   if (!written) {
     journal.remove();
   }

@@ -2,9 +2,8 @@
 // A model without the heads that matter least: smaller, faster, and what it
 // costs.
 #include <fmt/format.h>
-#include <sys/stat.h>
 
-#include <cmath>
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,12 +11,10 @@
 #include <vector>
 
 #include "headwise/interop/atomic_file.h"
+#include "headwise/models/model_digest.h"
 #include "headwise/models/write_model.h"
-#include "headwise/prune/correct_outputs.h"
-#include "headwise/prune/full_size.h"
-#include "interop/find_params.h"
-#include "interop/new_folder.h"
-#include "interop/param_file.h"
+#include "headwise/prune/pruned_accuracy.h"
+#include "headwise/prune/pruned_model.h"
 #include "prune_count.h"
 #include "prune_curve.h"
 #include "prune_flags.h"
@@ -29,6 +26,7 @@
 #include "shell/model_out.h"
 #include "shell/output.h"
 #include "shell/progress_bar.h"
+#include "shell/read_model.h"
 
 namespace headwise::cli {
 namespace {
@@ -58,159 +56,87 @@ Result<std::size_t> heads_to_remove(const PruneJob& job) {
   }
   const auto drop = largest_drop(flags);
   HEADWISE_TRY(drop);
-  Journal journal = job.journal(flags.out);
   PrunedAccuracy accuracy = job.accuracy();
+  HEADWISE_TRY(accuracy.keep_in(job.journal(flags.out)));
   ProgressBar bar{"prune", "heads"};
   const Progress progress = bar.progress();
-  const auto found = most_within(
-      *drop, order.size(), [&](std::size_t count) -> Result<double> {
-        const auto answers = accuracy.without(order, count, "scores", journal);
-        HEADWISE_TRY(answers);
+  auto found = most_heads_within(
+      *drop, order, accuracy, [&](std::size_t count, double measured) {
         if (progress) {
-          bar.set_note(fmt::format("accuracy={:.3f}", answers->accuracy()));
+          bar.set_note(fmt::format("accuracy={:.3f}", measured));
           progress(count, order.size());
         }
-        return answers->accuracy();
       });
   if (found) {
-    journal.remove();
+    accuracy.remove_journal();
   }
   return found;
 }
 
 // ---- The model. ----
 
-// Texts that outputs are corrected on, as far apart as they go: more of them
-// change little and cost memory.
-constexpr std::size_t kCalibration = 256;
-
 Status correct(const PruneJob& job, BertEncoder& pruned) {
-  const std::vector<std::string_view>& texts = job.text()->texts;
-  std::vector<std::string_view> some;
-  const std::size_t count = std::min(kCalibration, texts.size());
-  for (std::size_t n = 0; n < count; ++n) {
-    some.push_back(texts[n * texts.size() / count]);
-  }
-  const SentenceEncoder& encoder = job.model().encoder;
-  const auto tokens =
-      encoder.tokenize(some, {.max_tokens = job.text_options().max_tokens,
-                              .executor = &job.executor()});
-  HEADWISE_TRY(tokens);
   ProgressBar bar{"correct", "layers"};
-  return correct_outputs(
-      pruned, encoder.encoder(), tokens->ids,
-      {.progress = bar.progress(), .executor = &job.executor()});
+  SentenceOptions options = job.text_options();
+  options.progress = bar.progress();
+  return correct_on_texts(pruned, job.model().encoder, job.text()->texts,
+                          options);
 }
 
-Result<LearnedModel> pruned_model(const PruneJob& job, std::size_t count) {
-  auto model = read_learned_model(job.flags().model);
-  if (!model) {
-    return model;
-  }
+Result<SentenceClassifier> pruned_model(const PruneJob& job,
+                                        std::size_t count) {
+  auto model = read_classifier(job.flags().model);
+  HEADWISE_TRY(model);
+  BertEncoder& encoder = model->encoder.encoder();
   const auto heads = std::span(job.scores().importance.order).first(count);
-  Status s = remove_heads(model->encoder.encoder(), heads, job.constant());
-  if (s && job.flags().correct) {
-    s = correct(job, model->encoder.encoder());
+  HEADWISE_TRY(remove_heads(encoder, heads, job.constant()));
+  if (job.flags().correct) {
+    HEADWISE_TRY(correct(job, encoder));
   }
-  return s ? std::move(model) : s.error();
-}
-
-Status write_full_size(const PruneJob& job, const BertEncoder& encoder) {
-  const auto whole = full_size_attention(encoder);
-  HEADWISE_TRY(whole);
-  BertConfig config = encoder.config();
-  config.kept_heads.clear();
-  return write_model(job.flags().model, job.flags().out,
-                     {.params = whole->params(),
-                      .config = &config,
-                      .keep_other_files = job.flags().force});
-}
-
-Status write(const PruneJob& job, const LearnedModel& pruned) {
-  const BertEncoder& encoder = pruned.encoder.encoder();
-  if (job.flags().full_size()) {
-    return write_full_size(job, encoder);
-  }
-  return write_model(job.flags().model, job.flags().out,
-                     {.params = encoder.attention_params(),
-                      .config = &encoder.config(),
-                      .keep_other_files = job.flags().force});
+  return model;
 }
 
 // ---- The report. ----
 
-Result<std::size_t> bytes_of(const std::string& folder) {
-  const auto path = find_params("prune", folder);
-  HEADWISE_TRY(path);
-  const auto file = ParamFile::open("prune", *path, FileAccess::mapped);
-  HEADWISE_TRY(file);
-  std::size_t bytes = 0;
-  for (const std::string& name : file->files()) {
-    struct stat status {};
-    bytes += ::stat(name.c_str(), &status) == 0
-                 ? static_cast<std::size_t>(status.st_size)
-                 : 0;
-  }
-  return bytes;
-}
-
-// The mean cosine of each text's two embeddings.
-Result<double> mean_cosine(const PruneJob& job, const LearnedModel& pruned) {
-  const TextOptions options = job.text_options();
+// Of each text's two embeddings.
+Result<double> mean_cosine_of(const PruneJob& job,
+                              const SentenceEncoder& pruned) {
   const auto encode = [&](const SentenceEncoder& encoder, const char* label) {
     ProgressBar bar{label, "texts"};
-    return encoder.encode(job.text()->texts, {.progress = bar.progress(),
-                                              .max_tokens = options.max_tokens,
-                                              .executor = options.executor});
+    SentenceOptions options = job.text_options();
+    options.progress = bar.progress();
+    return encoder.encode(job.text()->texts, options);
   };
-  const auto a = encode(job.model().encoder, "before");
-  const auto b = encode(pruned.encoder, "after");
-  if (!a || !b) {
-    return a ? b.error() : a.error();
-  }
-  double sum = 0;
-  const auto [texts, size] = a->embeddings.extents();
-  for (std::size_t n = 0; n < texts; ++n) {
-    double ab = 0;
-    double aa = 0;
-    double bb = 0;
-    for (std::size_t e = 0; e < size; ++e) {
-      const double x = a->embeddings(n, e);
-      const double y = b->embeddings(n, e);
-      ab += x * y;
-      aa += x * x;
-      bb += y * y;
-    }
-    sum += ab / std::sqrt(aa * bb);
-  }
-  return sum / static_cast<double>(texts);
+  const auto before = encode(job.model().encoder, "before");
+  HEADWISE_TRY(before);
+  const auto after = encode(pruned, "after");
+  HEADWISE_TRY(after);
+  return mean_cosine(before->embeddings.view(), after->embeddings.view());
 }
 
-Status measure_accuracy(const PruneJob& job, const LearnedModel& pruned,
+Status measure_accuracy(const PruneJob& job, const SentenceClassifier& pruned,
                         PruneReport& report) {
   report.why_no_accuracy = job.why_no_accuracy();
   if (!job.text()) {
     return ok();
   }
   if (!report.why_no_accuracy.empty()) {
-    const auto cosine = mean_cosine(job, pruned);
-    if (cosine) {
-      report.cosine = *cosine;
-    }
-    return cosine ? ok() : Status(cosine.error());
+    const auto cosine = mean_cosine_of(job, pruned.encoder);
+    HEADWISE_TRY(cosine);
+    report.cosine = *cosine;
+    return ok();
   }
   const LabelProbe& probe = *job.model().probe;
   const auto answers = [&](const SentenceEncoder& encoder, const char* label) {
     ProgressBar bar{label, "texts"};
-    TextOptions options = job.text_options();
+    SentenceOptions options = job.text_options();
     options.progress = bar.progress();
     return answers_of(encoder, probe, *job.text(), options);
   };
   auto before = answers(job.model().encoder, "before");
+  HEADWISE_TRY(before);
   auto after = answers(pruned.encoder, "after");
-  if (!before || !after) {
-    return before ? after.error() : before.error();
-  }
+  HEADWISE_TRY(after);
   report.before = *std::move(before);
   report.after = *std::move(after);
   return ok();
@@ -218,7 +144,7 @@ Status measure_accuracy(const PruneJob& job, const LearnedModel& pruned,
 
 // `pruned` has the heads that stayed, `written` is what the folder holds.
 Result<PruneReport> report_of(const PruneJob& job, const BertConfig& pruned,
-                              const LearnedModel& written) {
+                              const SentenceClassifier& written) {
   constexpr std::size_t kMostTokens = 128;
   const BertEncoder& before = job.model().encoder.encoder();
   const BertEncoder& after = written.encoder.encoder();
@@ -227,11 +153,10 @@ Result<PruneReport> report_of(const PruneJob& job, const BertConfig& pruned,
                      .corrected = job.flags().correct,
                      .full_size = job.flags().full_size()};
   const ModelSettings& settings = job.model().encoder.settings();
-  const auto bytes_before = bytes_of(settings.transformer_folder);
-  const auto bytes_after = bytes_of(job.flags().out);
-  if (!bytes_before || !bytes_after) {
-    return bytes_before ? bytes_after.error() : bytes_before.error();
-  }
+  const auto bytes_before = params_bytes(settings.transformer_folder);
+  HEADWISE_TRY(bytes_before);
+  const auto bytes_after = params_bytes(job.flags().out);
+  HEADWISE_TRY(bytes_after);
   report.sizes = {job.scores().importance.order.size(), 0, *bytes_before,
                   *bytes_after};
   for (std::size_t n = 0; n < after.layers().size(); ++n) {
@@ -252,12 +177,12 @@ Result<PruneReport> report_of(const PruneJob& job, const BertConfig& pruned,
 
 // Zeroed heads are still computed, so the folder is measured as it is written.
 Result<PruneReport> report_of_folder(const PruneJob& job,
-                                     const LearnedModel& pruned) {
+                                     const SentenceClassifier& pruned) {
   const BertConfig& config = pruned.encoder.encoder().config();
   if (!job.flags().full_size()) {
     return report_of(job, config, pruned);
   }
-  const auto written = read_learned_model(job.flags().out);
+  const auto written = SentenceClassifier::read(job.flags().out);
   return written ? report_of(job, config, *written)
                  : Result<PruneReport>(as_data(written.error()));
 }
@@ -316,7 +241,7 @@ Outcome run_curve(const PruneJob& job, const FilePlan& files,
 
 Outcome run_prune(const PruneFlags& flags, const Streams& streams) {
   if (!flags.out.empty()) {
-    recover_folder(flags.out);  // the files are those that are there then
+    recover_model(flags.out);  // before the files are looked at
   }
   const FilePlan files = files_of(flags);
   if (Outcome failed = check_files(flags, files)) {
@@ -343,7 +268,10 @@ Outcome run_prune(const PruneFlags& flags, const Streams& streams) {
   if (!pruned) {
     return failure_of(as_data(pruned.error()));
   }
-  if (Status s = write(*job, *pruned); !s) {
+  if (Status s = write_pruned(
+          flags.model, flags.out, pruned->encoder.encoder(),
+          {.full_size = flags.full_size(), .keep_other_files = flags.force});
+      !s) {
     return failure_to_write(s.error());
   }
   const auto report = report_of_folder(*job, *pruned);

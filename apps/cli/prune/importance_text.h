@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "importance_file.h"
+#include "headwise/prune/importance_file.h"
 
 namespace headwise::cli {
 

@@ -75,27 +75,4 @@ Result<double> largest_drop(const PruneFlags& flags) {
   return amount->number / 100;
 }
 
-Result<std::size_t> most_within(
-    double drop, std::size_t total,
-    const std::function<Result<double>(std::size_t)>& accuracy_without) {
-  constexpr std::size_t kSteps = 20;
-  const std::size_t step = std::max<std::size_t>(1, total / kSteps);
-  const auto whole = accuracy_without(0);
-  HEADWISE_TRY(whole);
-  // A rounding error of the difference is no drop.
-  const double least = *whole - drop - 1e-9;
-  std::size_t within = 0;
-  for (std::size_t size = step; size != 0; size = size == 1 ? 0 : 1) {
-    for (std::size_t n = within + size; n <= total; n += size) {
-      const auto accuracy = accuracy_without(n);
-      HEADWISE_TRY(accuracy);
-      if (*accuracy < least) {
-        break;
-      }
-      within = n;
-    }
-  }
-  return within;
-}
-
 }  // namespace headwise::cli

@@ -3,54 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <numeric>
 #include <utility>
 
-#include "headwise/base/random.h"
 #include "headwise/inspect/accuracy_curve_svg.h"
 #include "json/json.h"
 #include "shell/progress_bar.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
+#include "train/label_text.h"
 
 namespace headwise::cli {
 namespace {
-
-constexpr std::size_t kTenths = 9;
-constexpr std::uint32_t kOrderStream = 9;
-
-std::size_t tenths_of(std::size_t heads, std::size_t tenths) {
-  return (heads * tenths + 5) / 10;
-}
-
-// All heads in an order that is a matter of the seed alone.
-std::vector<HeadId> random_order(std::vector<HeadId> heads, std::uint64_t seed,
-                                 std::size_t number) {
-  std::vector<float> keys(heads.size());
-  RandomStream(Seed{seed}, kOrderStream)
-      .substream(number)
-      .fill_uniform(keys, 0, 1);
-  std::ranges::sort(heads);
-  std::vector<std::size_t> places(heads.size());
-  std::iota(places.begin(), places.end(), std::size_t{0});
-  std::ranges::stable_sort(places, {}, [&](std::size_t n) { return keys[n]; });
-  std::vector<HeadId> order;
-  for (const std::size_t n : places) {
-    order.push_back(heads[n]);
-  }
-  return order;
-}
-
-// Student's t that leaves 2.5 of 100 beyond it.
-double student_t(std::size_t degrees) {
-  constexpr std::array kTable = {
-      12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-      2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-      2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
-  return degrees <= kTable.size() ? kTable[degrees - 1] : 1.96;
-}
 
 using Row = std::vector<std::string>;
 
@@ -91,51 +54,17 @@ std::string table_text(const std::vector<Row>& rows) {
 
 }  // namespace
 
-MeanInterval mean_of(const std::vector<double>& values) {
-  const auto n = static_cast<double>(values.size());
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
-  double squares = 0;
-  for (const double x : values) {
-    squares += (x - mean) * (x - mean);
-  }
-  if (values.size() < 2) {
-    return {mean, mean, mean};
-  }
-  const double half =
-      student_t(values.size() - 1) * std::sqrt(squares / (n - 1) / n);
-  return {mean, mean - half, mean + half};
-}
-
 Result<std::vector<CurvePoint>> measure_curve(const PruneJob& job) {
-  const std::vector<HeadId>& order = job.scores().importance.order;
-  const std::size_t orders = 1 + job.flags().random;
-  std::vector<CurvePoint> curve;
-  for (std::size_t tenths = 0; tenths <= kTenths; ++tenths) {
-    curve.push_back({tenths_of(order.size(), tenths), {}, {}});
-  }
-  Journal journal = job.journal(job.flags().curve);
   PrunedAccuracy accuracy = job.accuracy();
+  HEADWISE_TRY(accuracy.keep_in(job.journal(job.flags().curve)));
   ProgressBar bar{"prune", "points"};
-  const Progress progress = bar.progress();
-  // Order by order: one with more heads gone goes on from the one before.
-  for (std::size_t n = 0; n < orders; ++n) {
-    const std::vector<HeadId> heads =
-        n == 0 ? order : random_order(order, job.flags().seed, n);
-    const std::string name = n == 0 ? "scores" : fmt::format("random {}", n);
-    for (std::size_t at = 0; at < curve.size(); ++at) {
-      auto answers = accuracy.without(heads, curve[at].removed, name, journal);
-      HEADWISE_TRY(answers);
-      if (n == 0) {
-        curve[at].by_score = *std::move(answers);
-      } else {
-        curve[at].random.push_back(answers->accuracy());
-      }
-      if (progress) {
-        progress(n * curve.size() + at + 1, orders * curve.size());
-      }
-    }
+  auto curve = accuracy_curve(job.scores().importance.order, accuracy,
+                              {.random_orders = job.flags().random,
+                               .seed = Seed{job.flags().seed},
+                               .progress = bar.progress()});
+  if (curve) {
+    accuracy.remove_journal();
   }
-  journal.remove();
   return curve;
 }
 

@@ -4,8 +4,13 @@
 
 #include <utility>
 
+#include "headwise/models/model_digest.h"
+#include "json/json.h"
+#include "shell/error_of_option.h"
 #include "shell/outcome.h"
-#include "shell/sha256.h"
+#include "shell/read_model.h"
+#include "shell/read_text.h"
+#include "train/read_labelled.h"
 
 namespace headwise::cli {
 namespace {
@@ -43,18 +48,17 @@ Status check_options(const PruneFlags& flags) {
 }
 
 Result<ImportanceFile> read_scores(const PruneFlags& flags,
-                                   const LearnedModel& model) {
-  auto scores = read_importance(flags.scores);
-  const auto digest = digest_of_model(model.encoder);
-  if (!scores || !digest) {
-    return scores ? digest.error() : scores.error();
+                                   const SentenceClassifier& model) {
+  constexpr std::size_t kMostBytes = std::size_t{1} << 22;
+  const auto text = read_text("--scores", flags.scores, kMostBytes);
+  HEADWISE_TRY(text);
+  auto scores = parse_importance(*text, flags.scores);
+  if (!scores) {
+    return error_of_option("--scores", scores.error());
   }
-  std::vector<std::vector<std::size_t>> heads;
-  const BertEncoder& encoder = model.encoder.encoder();
-  for (std::size_t n = 0; n < encoder.layers().size(); ++n) {
-    heads.push_back(heads_in(encoder.config(), n));
+  if (Status s = check_importance(*scores, flags.scores, model.encoder); !s) {
+    return error_of_option("--scores", s.error());
   }
-  HEADWISE_TRY(check_model(*scores, flags.scores, *digest, heads));
   return scores;
 }
 
@@ -65,17 +69,17 @@ Result<PruneJob> PruneJob::create(const PruneFlags& flags,
   HEADWISE_TRY(check_options(flags));
   std::optional<LabelledText> text;
   if (!flags.data.empty()) {
-    auto read = read_labelled_text("--data", flags.data);
+    auto read = read_labelled("--data", flags.data);
     HEADWISE_TRY(read);
     text = *std::move(read);
   }
-  auto model = read_learned_model(flags.model);
+  auto model = read_classifier(flags.model);
   if (!model) {
     return as_data(model.error());
   }
   auto scores = read_scores(flags, *model);
   HEADWISE_TRY(scores);
-  auto digest = digest_of_folder(flags.model, model->encoder);
+  auto digest = digest_of_model(flags.model, model->encoder);
   HEADWISE_TRY(digest);
   PruneJob job(flags, executor, *std::move(model), *std::move(scores),
                std::move(text));
@@ -87,15 +91,16 @@ Result<PruneJob> PruneJob::create(const PruneFlags& flags,
                     flags.curve.empty() ? "--max-drop" : "--curve", why_not));
   }
   if (why_not.empty()) {
-    const auto targets =
-        targets_of("--data", *job.text_, job.model_.probe->labels());
-    HEADWISE_TRY(targets);
+    const auto targets = targets_of(*job.text_, job.model_.probe->labels());
+    if (!targets) {
+      return error_of_option("--data", targets.error());
+    }
   }
   return job;
 }
 
-TextOptions PruneJob::text_options() const {
-  TextOptions options;
+SentenceOptions PruneJob::text_options() const {
+  SentenceOptions options;
   if (flags_.max_tokens != 0) {
     options.max_tokens = flags_.max_tokens;
   }
@@ -120,17 +125,19 @@ std::string PruneJob::why_no_accuracy() const {
 }
 
 Journal PruneJob::journal(const std::string& output) const {
-  return Journal(output, {{"model", digest_},
-                          {"method", scores_.method},
-                          {"data", text_ ? sha256_of_text(*text_->bytes) : ""},
-                          {"max_tokens", flags_.max_tokens},
-                          {"seed", flags_.seed},
-                          {"drop_constant", flags_.drop_constant},
-                          {"order", json_of(scores_)}});
+  const Json work = {{"model", digest_},
+                     {"method", scores_.method},
+                     {"data", text_ ? text_->sha256() : ""},
+                     {"max_tokens", flags_.max_tokens},
+                     {"seed", flags_.seed},
+                     {"drop_constant", flags_.drop_constant},
+                     {"order", importance_json(scores_)}};
+  return Journal(output, work.dump());
 }
 
 PrunedAccuracy PruneJob::accuracy() const {
-  return {flags_.model, *model_.probe, *text_, text_options(), constant()};
+  return PrunedAccuracy(flags_.model, *model_.probe, *text_, text_options(),
+                        constant());
 }
 
 }  // namespace headwise::cli

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "headwise/base/result.h"
+#include "headwise/interop/journal.h"
+#include "headwise/prune/importance_file.h"
+#include "headwise/prune/pruned_accuracy.h"
 #include "headwise/run/executor.h"
-#include "importance_file.h"
-#include "journal.h"
+#include "headwise/train/labelled_text.h"
+#include "headwise/train/sentence_classifier.h"
 #include "prune_flags.h"
-#include "pruned_accuracy.h"
-#include "train/labelled_text.h"
-#include "train/learned_model.h"
 
 namespace headwise::cli {
 
@@ -23,15 +23,15 @@ class PruneJob {
   static Result<PruneJob> create(const PruneFlags& flags,
                                  const Executor& executor);
 
-  const LearnedModel& model() const { return model_; }
+  const SentenceClassifier& model() const { return model_; }
   const ImportanceFile& scores() const { return scores_; }
   const std::optional<LabelledText>& text() const { return text_; }
   const Executor& executor() const { return *executor_; }
-  TextOptions text_options() const;
+  SentenceOptions text_options() const;
   ConstantPart constant() const;
   // Why no accuracy can be measured; empty: it can.
   std::string why_no_accuracy() const;
-  // Tells this job's journal from any other's.
+  // The journal of this job's output.
   Journal journal(const std::string& output) const;
   // Errors: those of scoring.
   PrunedAccuracy accuracy() const;
@@ -40,7 +40,7 @@ class PruneJob {
 
  private:
   PruneJob(const PruneFlags& flags, const Executor& executor,
-           LearnedModel model, ImportanceFile scores,
+           SentenceClassifier model, ImportanceFile scores,
            std::optional<LabelledText> text)
       : flags_(flags),
         executor_(&executor),
@@ -50,10 +50,10 @@ class PruneJob {
 
   PruneFlags flags_;
   const Executor* executor_;
-  LearnedModel model_;
+  SentenceClassifier model_;
   ImportanceFile scores_;
   std::optional<LabelledText> text_;
-  std::string digest_{};  // of all that is read of the model
+  std::string digest_{};  // of the model's folder
 };
 
 }  // namespace headwise::cli

@@ -7,6 +7,7 @@
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 #include "shell/translation.h"
+#include "train/label_text.h"
 
 namespace headwise::cli {
 namespace {

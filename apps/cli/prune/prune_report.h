@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "headwise/models/model_settings.h"
+#include "headwise/train/accuracy.h"
 #include "pruned_times.h"
-#include "train/learned_model.h"
 
 namespace headwise::cli {
 

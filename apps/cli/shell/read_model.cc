@@ -10,7 +10,7 @@
 
 namespace headwise::cli {
 
-Result<SentenceEncoder> read_model(const std::string& folder, BertUse use) {
+Status check_model_folder(const std::string& folder) {
   struct stat status {};
   if (::stat(folder.c_str(), &status) != 0 && errno == ENOENT) {
     return Error{
@@ -21,7 +21,17 @@ Result<SentenceEncoder> read_model(const std::string& folder, BertUse use) {
                     "https://huggingface.co/OWNER/NAME",
                     folder, std::strerror(ENOENT), shell_word(folder))};
   }
+  return ok();
+}
+
+Result<SentenceEncoder> read_model(const std::string& folder, BertUse use) {
+  HEADWISE_TRY(check_model_folder(folder));
   return SentenceEncoder::read(folder, {.use = use});
+}
+
+Result<SentenceClassifier> read_classifier(const std::string& folder) {
+  HEADWISE_TRY(check_model_folder(folder));
+  return SentenceClassifier::read(folder);
 }
 
 }  // namespace headwise::cli

@@ -5,12 +5,18 @@
 
 #include "headwise/base/result.h"
 #include "headwise/models/sentence_encoder.h"
+#include "headwise/train/sentence_classifier.h"
 
 namespace headwise::cli {
 
-// Errors: those of SentenceEncoder::read(); for a folder that is not there the
-// message says how to get one.
+// Errors: io_error for a folder that is missing; the message says how to get
+// one.
+Status check_model_folder(const std::string& folder);
+
+// Errors: those of check_model_folder() and SentenceEncoder::read().
 Result<SentenceEncoder> read_model(const std::string& folder,
                                    BertUse use = BertUse::inference);
+// The same for SentenceClassifier::read().
+Result<SentenceClassifier> read_classifier(const std::string& folder);
 
 }  // namespace headwise::cli

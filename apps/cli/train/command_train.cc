@@ -11,12 +11,13 @@
 #include <string_view>
 #include <vector>
 
+#include "headwise/train/classifier_run.h"
+#include "headwise/train/task_run.h"
+#include "sentence_job.h"
 #include "shell/args.h"
 #include "shell/command.h"
-#include "train_job.h"
-#include "train_run.h"
-#include "tune_job.h"
-#include "tune_settings.h"
+#include "task_job.h"
+#include "task_words.h"
 
 namespace headwise::cli {
 namespace {
@@ -31,9 +32,9 @@ constexpr std::string_view kExamples =
 
 // Of which form, --task or --model, a run is.
 struct Flags {
-  LearnFlags shared;
-  TrainFlags task;
-  TuneFlags model;
+  TrainFlags shared;
+  TaskFlags task;
+  SentenceFlags model;
 
   bool has_model() const { return !model.model.empty(); }
 };
@@ -68,15 +69,15 @@ Outcome misplaced_option(const std::vector<std::string>& given,
   return {};
 }
 
-void add_task_options(const Arguments& command, TrainFlags& flags) {
+void add_task_options(const Arguments& command, TaskFlags& flags) {
   const std::string group = "On generated sequences";
   command
       .add_option("--task", flags.task,
                   "recall (default): which value has this key, by "
                   "self-attention; reverse: the source from its end, by an "
                   "encoder-decoder")
-      .type_name(fmt::format("{}", fmt::join(train_task_names(), "|")))
-      .check(one_of(train_task_names()))
+      .type_name(fmt::format("{}", fmt::join(task_names(), "|")))
+      .check(one_of(task_names()))
       .group(group);
   command
       .add_option("--scoring", flags.scoring,
@@ -95,8 +96,8 @@ void add_task_options(const Arguments& command, TrainFlags& flags) {
       .group(group);
 }
 
-void add_model_options(const Arguments& command, TuneFlags& flags) {
-  const TuneSettings defaults;
+void add_model_options(const Arguments& command, SentenceFlags& flags) {
+  const ClassifierSettings defaults;
   const std::string group = "On your own sentences";
   const auto add_text = [&](const char* name, std::string& value,
                             const char* about, const char* type) {
@@ -137,7 +138,7 @@ void add_model_options(const Arguments& command, TuneFlags& flags) {
       .group(group);
 }
 
-void add_shared_options(const Arguments& command, LearnFlags& flags) {
+void add_shared_options(const Arguments& command, TrainFlags& flags) {
   command
       .add_option("--seed", flags.seed,
                   "of parameters, sequences and the order of examples (default "
@@ -148,8 +149,8 @@ void add_shared_options(const Arguments& command, LearnFlags& flags) {
   command
       .add_option("--learning-rate", flags.learning_rate,
                   fmt::format("of AdamW (default {}; of --train all {})",
-                              TrainSettings{}.learning_rate,
-                              TuneSettings{}.learning_rate))
+                              TaskSettings{}.learning_rate,
+                              ClassifierSettings{}.learning_rate))
       .type_name("X")
       .check(number_between(0, 1e30, "a number from 0 to 1e30"))
       .advanced();
@@ -180,8 +181,8 @@ Outcome run_chosen(const Flags& flags, const std::vector<std::string>& given,
   if (Outcome misplaced = misplaced_option(given, flags)) {
     return misplaced;
   }
-  return flags.has_model() ? run_tune(flags.model, streams)
-                           : run_train(flags.task, streams);
+  return flags.has_model() ? run_sentences(flags.model, streams)
+                           : run_task(flags.task, streams);
 }
 
 }  // namespace
@@ -195,8 +196,8 @@ void add_train(const Arguments& app, Command& chosen) {
   add_task_options(command, flags->task);
   add_model_options(command, flags->model);
   command.on_parsed([command, flags, &chosen] {
-    static_cast<LearnFlags&>(flags->task) = flags->shared;
-    static_cast<LearnFlags&>(flags->model) = flags->shared;
+    static_cast<TrainFlags&>(flags->task) = flags->shared;
+    static_cast<TrainFlags&>(flags->model) = flags->shared;
     chosen = [flags, given = command.given_options()](const Streams& s) {
       return run_chosen(*flags, given, s);
     };

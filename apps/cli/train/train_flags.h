@@ -1,18 +1,22 @@
-// The options of `headwise train --task`, as typed; an empty string is an
-// option that was not given.
+// The options that both forms of `headwise train` have, as typed; an empty
+// string or no value is an option that was not given.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
-
-#include "learn_flags.h"
 
 namespace headwise::cli {
 
-struct TrainFlags : LearnFlags {
-  std::string task;
-  std::string scoring;
-  std::size_t steps = 400;
+struct TrainFlags {
+  std::optional<std::uint64_t> seed;
+  std::optional<double> learning_rate;
+  std::size_t threads = 0;  // 0: all
+  std::string out;
+  std::string resume;
+  bool force = false;
+  bool json = false;
 };
 
 }  // namespace headwise::cli

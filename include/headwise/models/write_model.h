@@ -49,5 +49,11 @@ struct ModelChanges {
 Status write_model(const std::string& source, const std::string& folder,
                    const ModelChanges& changes);
 
+// Completes what a write_model() to `folder` had begun when its process was
+// killed: puts the old model back, or removes it where the new one is there.
+// write_model() itself begins with this; call it before looking at what the
+// folder holds.
+void recover_model(const std::string& folder);
+
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

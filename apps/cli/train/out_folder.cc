@@ -1,0 +1,53 @@
+#include "out_folder.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "shell/file_place.h"
+
+namespace headwise::cli {
+namespace {
+
+Error failed(const std::string& path, int error) {
+  return {ErrorCode::io_error, ErrorDetails{.operation = "--out",
+                                            .file = path,
+                                            .system_error = error,
+                                            .given = std::strerror(error)}};
+}
+
+}  // namespace
+
+std::string checkpoint_path(const std::string& folder) {
+  return fmt::format("{}/{}", folder, kCheckpointFile);
+}
+
+bool resumes_in_place(const TrainFlags& flags) {
+  if (flags.resume.empty()) {
+    return false;
+  }
+  const FilePlace from = place_of(flags.resume);
+  return from.is_folder() && are_one_file(from, place_of(flags.out));
+}
+
+Status make_out_folder(const std::string& folder) {
+  constexpr mode_t kAsTheUmaskSays = 0777;
+  if (::mkdir(folder.c_str(), kAsTheUmaskSays) == 0) {
+    return ok();
+  }
+  const int error = errno;
+  if (error != EEXIST) {
+    return failed(folder, error);
+  }
+  return place_of(folder).is_folder() ? ok() : failed(folder, ENOTDIR);
+}
+
+Status remove_result(const std::string& path) {
+  return ::unlink(path.c_str()) == 0 || errno == ENOENT ? ok()
+                                                        : failed(path, errno);
+}
+
+}  // namespace headwise::cli

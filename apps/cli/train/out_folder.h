@@ -1,0 +1,24 @@
+// The folder of --out that a training run writes its files to.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "headwise/base/result.h"
+#include "train_flags.h"
+
+namespace headwise::cli {
+
+inline constexpr std::string_view kCheckpointFile = "checkpoint.npz";
+
+// FOLDER/checkpoint.npz
+std::string checkpoint_path(const std::string& folder);
+// Whether a run continues in the folder that it resumes from.
+bool resumes_in_place(const TrainFlags& flags);
+
+// Makes the folder if it is missing. Errors: io_error.
+Status make_out_folder(const std::string& folder);
+// Removes a file of an earlier run if there is one. Errors: io_error.
+Status remove_result(const std::string& path);
+
+}  // namespace headwise::cli

@@ -1,0 +1,70 @@
+#include "sentence_data.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "label_text.h"
+#include "read_labelled.h"
+#include "shell/error_of_option.h"
+
+namespace headwise::cli {
+namespace {
+
+Error bad_data(std::string_view option, const LabelledText& text,
+               std::string given, std::string expected) {
+  return {ErrorCode::bad_data, ErrorDetails{.operation = std::string(option),
+                                            .file = text.file,
+                                            .given = std::move(given),
+                                            .expected = std::move(expected)}};
+}
+
+Result<LabelledText> read_labels_and_text(std::string_view option,
+                                          const std::string& path) {
+  auto text = read_labelled(option, path);
+  if (text && !text->labelled()) {
+    return bad_data(option, *text, "the file has no labels",
+                    "label<TAB>text in each line");
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<SentenceData> read_sentence_data(const SentenceFlags& flags) {
+  auto text = read_labels_and_text("--data", flags.data);
+  HEADWISE_TRY(text);
+  SentenceData data{.text = *std::move(text)};
+  data.labels = distinct_labels(data.text);
+  if (data.labels.size() < 2) {
+    return bad_data("--data", data.text,
+                    "every label is " + label_text(data.labels.front()),
+                    "at least two different ones");
+  }
+  if (flags.test.empty()) {
+    return data;
+  }
+  auto test = read_labels_and_text("--test", flags.test);
+  HEADWISE_TRY(test);
+  if (const auto targets = targets_of(*test, data.labels); !targets) {
+    return error_of_option("--test", targets.error());
+  }
+  data.test = *std::move(test);
+  return data;
+}
+
+Answers most_common_label_answers(const SentenceData& data) {
+  const std::string_view most_common =
+      *std::ranges::max_element(data.labels, {}, [&](const std::string& label) {
+        return std::ranges::count(data.text.labels, label);
+      });
+  Answers answers;
+  for (const std::string_view label : data.measured().labels) {
+    answers.right.push_back(label == most_common);
+  }
+  return answers;
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,322 @@
+#include "sentence_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "headwise/models/write_model.h"
+#include "headwise/train/classifier_run.h"
+#include "headwise/train/sentence_classifier.h"
+#include "out_folder.h"
+#include "sentence_data.h"
+#include "sentence_report.h"
+#include "shell/error_of_option.h"
+#include "shell/file_plan.h"
+#include "shell/model_out.h"
+#include "shell/output.h"
+#include "shell/progress_bar.h"
+#include "shell/read_model.h"
+
+namespace headwise::cli {
+namespace {
+
+// An interrupted run loses fewer than these.
+constexpr std::uint64_t kStepsPerCheckpoint = 25;
+constexpr std::size_t kFewestTokens = 2;
+
+// Adds the time of a scope.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
+  ~Stopwatch() {
+    seconds_ +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_)
+            .count();
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  double& seconds_;
+  std::chrono::steady_clock::time_point start_ =
+      std::chrono::steady_clock::now();
+};
+
+// What was not given is as in the checkpoint, if there is one, else the
+// default. A text has at most `most_tokens`, those of the model.
+ClassifierSettings settings_of(const SentenceFlags& flags,
+                               const Checkpoint& checkpoint,
+                               std::size_t most_tokens) {
+  ClassifierSettings settings = classifier_settings_of(checkpoint);
+  settings.seed = Seed{flags.seed.value_or(settings.seed.value)};
+  settings.batch = flags.batch.value_or(settings.batch);
+  settings.epochs = flags.epochs.value_or(settings.epochs);
+  settings.learning_rate = flags.learning_rate.value_or(settings.learning_rate);
+  const std::size_t max_tokens = flags.max_tokens.value_or(settings.max_tokens);
+  settings.max_tokens =
+      max_tokens == 0 ? most_tokens : std::min(max_tokens, most_tokens);
+  return settings;
+}
+
+class SentenceJob {
+ public:
+  SentenceJob(const SentenceFlags& flags, const Streams& streams,
+              const Executor& executor, SentenceData data)
+      : flags_(flags),
+        streams_(streams),
+        executor_(executor),
+        data_(std::move(data)),
+        has_checkpoint_(resumes_in_place(flags)) {}
+
+  Outcome train_classifier();
+  Outcome train_all();
+
+ private:
+  SentenceOptions options(Progress progress = {}) const {
+    return {.progress = std::move(progress),
+            .max_tokens = report_.max_tokens,
+            .executor = &executor_};
+  }
+  Status count_cut(const SentenceEncoder& encoder);
+  Result<LabelProbe> classifier_of(const SentenceEncoder& encoder);
+  Result<Answers> measure(const SentenceEncoder& encoder,
+                          const LabelProbe& probe) const;
+  Result<ClassifierRun> start(SentenceEncoder encoder,
+                              const Checkpoint& checkpoint);
+  Outcome take_steps(ClassifierRun& run);
+  Outcome finish(ModelChanges changes);
+
+  const SentenceFlags& flags_;
+  const Streams& streams_;
+  const Executor& executor_;
+  SentenceData data_;
+  SentenceReport report_;
+  bool has_checkpoint_ = false;  // of this run, in --out
+};
+
+Status SentenceJob::count_cut(const SentenceEncoder& encoder) {
+  const auto tokens = encoder.tokenize(data_.text.texts, options());
+  HEADWISE_TRY(tokens);
+  report_.cut = static_cast<std::size_t>(std::ranges::count_if(
+      tokens->cut, [](std::size_t tokens_cut) { return tokens_cut != 0; }));
+  return ok();
+}
+
+Result<LabelProbe> SentenceJob::classifier_of(const SentenceEncoder& encoder) {
+  const Stopwatch stopwatch(report_.seconds);
+  ProgressBar bar("embed", "texts");
+  return train_probe(encoder, data_.text, options(bar.progress()));
+}
+
+Result<Answers> SentenceJob::measure(const SentenceEncoder& encoder,
+                                     const LabelProbe& probe) const {
+  ProgressBar bar("test", "texts");
+  return answers_of(encoder, probe, data_.measured(), options(bar.progress()));
+}
+
+// ---- The classifier alone. ----
+
+Outcome SentenceJob::train_classifier() {
+  const auto encoder = read_model(flags_.model);
+  if (!encoder) {
+    return failure_of(as_data(encoder.error()));
+  }
+  report_.max_tokens =
+      settings_of(flags_, {}, encoder->settings().max_tokens).max_tokens;
+  if (const Status s = count_cut(*encoder); !s) {
+    return failure_of(as_data(s.error()));
+  }
+  const auto probe = classifier_of(*encoder);
+  if (!probe) {
+    return failure_of(as_data(probe.error()));
+  }
+  auto after = measure(*encoder, *probe);
+  if (!after) {
+    return failure_of(as_data(after.error()));
+  }
+  report_.steps = ProbeTraining{}.steps;
+  report_.compared_with = "always the commonest label";
+  report_.before = most_common_label_answers(data_);
+  report_.after = *std::move(after);
+  return finish({.probe = &*probe});
+}
+
+// ---- The whole model. ----
+
+Result<ClassifierRun> SentenceJob::start(SentenceEncoder encoder,
+                                         const Checkpoint& checkpoint) {
+  const ClassifierSettings settings =
+      settings_of(flags_, checkpoint, encoder.settings().max_tokens);
+  report_.max_tokens = settings.max_tokens;
+  auto probe = classifier_of(encoder);
+  HEADWISE_TRY(probe);
+  auto examples =
+      ClassifierExamples::of(data_.text, encoder, *probe, options());
+  HEADWISE_TRY(examples);
+  report_.cut = examples->cut;
+  auto before = measure(encoder, *probe);
+  HEADWISE_TRY(before);
+  report_.compared_with = "the classifier alone, on the source's encoder";
+  report_.before = *std::move(before);
+  return ClassifierRun::create(settings, std::move(encoder), *std::move(probe),
+                               *std::move(examples));
+}
+
+// A checkpoint every 25 steps and at the end.
+Outcome SentenceJob::take_steps(ClassifierRun& run) {
+  const Stopwatch stopwatch(report_.seconds);
+  ProgressBar bar("train", "steps");
+  const Progress progress = bar.progress();
+  while (run.steps() < run.total_steps()) {
+    if (Status s = run.step(executor_); !s) {
+      return failure_of(s.error());
+    }
+    if (progress) {
+      bar.set_note(fmt::format("loss={:.3f}", run.losses().back()));
+      progress(run.steps(), run.total_steps());
+    }
+    if (run.steps() % kStepsPerCheckpoint != 0 &&
+        run.steps() != run.total_steps()) {
+      continue;
+    }
+    // Only now, so that a run that fails earlier leaves no folder.
+    Status s = make_out_folder(flags_.out);
+    s = s ? run.write_checkpoint_to(checkpoint_path(flags_.out)) : s;
+    if (!s) {
+      return failure_to_write(s.error());
+    }
+    has_checkpoint_ = true;
+    if (flags_.json) {
+      if (Outcome failed = print(streams_.out, json_of_step(run))) {
+        return failed;
+      }
+    }
+  }
+  return {};
+}
+
+Outcome SentenceJob::train_all() {
+  Checkpoint checkpoint;
+  const std::string path = checkpoint_path(flags_.resume);
+  if (!flags_.resume.empty()) {
+    auto read = read_checkpoint(path);
+    if (!read) {
+      return failure_of(as_data(read.error()));
+    }
+    checkpoint = *std::move(read);
+  }
+  auto encoder = read_model(flags_.model, BertUse::training);
+  if (!encoder) {
+    return failure_of(as_data(encoder.error()));
+  }
+  auto run = start(*std::move(encoder), checkpoint);
+  if (!run) {
+    return failure_of(as_data(run.error()));
+  }
+  if (!flags_.resume.empty()) {
+    if (Status s = run->resume(checkpoint, path); !s) {
+      return failure_of(error_of_argument(s.error()));
+    }
+    checkpoint = {};
+  }
+  if (Outcome failed = take_steps(*run)) {
+    return failed;
+  }
+  auto after = measure(run->encoder(), run->probe());
+  if (!after) {
+    return failure_of(as_data(after.error()));
+  }
+  report_.steps = run->steps();
+  report_.epoch_losses = run->epoch_losses();
+  report_.after = *std::move(after);
+  ModelChanges changes = run->changes();
+  if (has_checkpoint_) {
+    changes.keep.emplace_back(kCheckpointFile);
+  }
+  return finish(std::move(changes));
+}
+
+// ---- Both. ----
+
+Outcome SentenceJob::finish(ModelChanges changes) {
+  changes.keep_other_files = flags_.force;
+  if (Status s = write_model(flags_.model, flags_.out, changes); !s) {
+    return failure_to_write(s.error());
+  }
+  return print(streams_.out, flags_.json ? json_of(flags_, data_, report_)
+                                         : text_of(flags_, data_, report_));
+}
+
+Outcome wrong_values(const SentenceFlags& flags) {
+  if (flags.data.empty()) {
+    return usage("--data is required with --model");
+  }
+  if (flags.data == "-" && flags.test == "-") {
+    return usage("--data and --test are both standard input");
+  }
+  if (flags.max_tokens && *flags.max_tokens < kFewestTokens) {
+    return usage(
+        fmt::format("--max-tokens is {}, expected at least {}, for "
+                    "[CLS] and [SEP]",
+                    *flags.max_tokens, kFewestTokens));
+  }
+  return {};
+}
+
+FilePlan files_of(const SentenceFlags& flags) {
+  FilePlan plan;
+  plan.input("--model", flags.model);
+  plan.input("--data", flags.data);
+  plan.input("--test", flags.test);
+  if (!flags.resume.empty() && !resumes_in_place(flags)) {
+    plan.input("--resume", checkpoint_path(flags.resume));
+  }
+  if (flags.trains_all()) {
+    plan.outputs_in("--out", flags.out, {std::string(kCheckpointFile)},
+                    /*parents=*/false);
+  }
+  plan.replaced_folder("--out", flags.out, /*parents=*/false);
+  if (flags.json) {
+    plan.printed("--json");
+  }
+  return plan;
+}
+
+Outcome check_files(const SentenceFlags& flags) {
+  recover_model(flags.out);
+  if (Outcome failed = files_of(flags).check()) {
+    return failed;
+  }
+  return check_model_out({.folder = flags.out,
+                          .source = flags.model,
+                          .force = flags.force,
+                          .replaces_models = resumes_in_place(flags)});
+}
+
+}  // namespace
+
+Outcome run_sentences(const SentenceFlags& flags, const Streams& streams) {
+  if (Outcome wrong = wrong_values(flags)) {
+    return wrong;
+  }
+  if (Outcome failed = check_files(flags)) {
+    return failed;
+  }
+  const auto executor = flags.threads == 0
+                            ? Result<Executor>(Executor::default_executor())
+                            : Executor::with_threads(flags.threads);
+  if (!executor) {
+    return failure_of(executor.error());
+  }
+  auto data = read_sentence_data(flags);
+  if (!data) {
+    return failure_of(data.error());
+  }
+  SentenceJob job(flags, streams, *executor, *std::move(data));
+  return flags.trains_all() ? job.train_all() : job.train_classifier();
+}
+
+}  // namespace headwise::cli

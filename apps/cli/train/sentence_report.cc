@@ -1,0 +1,134 @@
+#include "sentence_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "json/json.h"
+#include "label_text.h"
+#include "shell/read_text.h"
+#include "shell/say.h"
+#include "shell/terminal_text.h"
+#include "shell/translation.h"
+
+namespace headwise::cli {
+namespace {
+
+std::string line_of(const Json& json) { return json.dump() + "\n"; }
+
+Json json_of_answers(const Answers& answers) {
+  const auto [low, high] = answers.interval();
+  return {{"accuracy", answers.accuracy()},
+          {"low", low},
+          {"high", high},
+          {"right", answers.count()}};
+}
+
+Json json_of_change(const AccuracyChange& change) {
+  return {
+      {"change", change.change}, {"low", change.low}, {"high", change.high}};
+}
+
+std::string classify_command(const SentenceFlags& flags) {
+  return fmt::format("headwise classify --model {} sentences.txt",
+                     shell_word(flags.out));
+}
+
+std::string training_text(const SentenceFlags& flags,
+                          const SentenceReport& report) {
+  if (!flags.trains_all()) {
+    return say({"Trained the classifier on their embeddings: {} steps ({:.1f} "
+                "s); encoder unchanged.\n",
+                "임베딩으로 분류기를 학습했습니다: {}스텝({:.1f}초). 인코더는 "
+                "그대로입니다.\n"},
+               report.steps, report.seconds);
+  }
+  return say(
+      {"Trained encoder and classifier: {} steps ({:.1f} s); loss of "
+       "each epoch: {:.4f}\n",
+       "인코더와 분류기를 학습했습니다: {}스텝({:.1f}초). 에포크별 손실: "
+       "{:.4f}\n"},
+      report.steps, report.seconds, fmt::join(report.epoch_losses, " "));
+}
+
+std::string cut_text(const SentenceReport& report) {
+  return report.cut == 0 ? ""
+                         : say({", {} of them cut to {} tokens",
+                                ", 그중 {}개는 토큰 {}개로 자름"},
+                               report.cut, report.max_tokens);
+}
+
+std::string measured_text(const SentenceFlags& flags,
+                          const SentenceData& data) {
+  return data.test
+             ? say({"On the {} texts of {}:\n", "{1}의 텍스트 {0}개에서:\n"},
+                   data.test->texts.size(),
+                   shown(in_language(name_of_text(flags.test))))
+             : say({"On the training data only, which says little about other "
+                    "texts (--test FILE):\n",
+                    "학습 데이터로만 측정했으므로 다른 텍스트에 대해서는 알기 "
+                    "어렵습니다(--test FILE):\n"});
+}
+
+// What `before` is the accuracy of.
+std::string baseline_text(const SentenceFlags& flags) {
+  return flags.trains_all()
+             ? say({"the classifier alone, encoder unchanged",
+                    "인코더는 그대로 두고 분류기만 학습"})
+             : say({"always the most common label", "항상 가장 흔한 레이블"});
+}
+
+}  // namespace
+
+std::string json_of_step(const ClassifierRun& run) {
+  return line_of({{"step", run.steps()}, {"loss", run.losses().back()}});
+}
+
+std::string json_of(const SentenceFlags& flags, const SentenceData& data,
+                    const SentenceReport& report) {
+  Json before = json_of_answers(report.before);
+  before["of"] = report.compared_with;
+  return line_of(
+      {{"model", flags.model},
+       {"out", flags.out},
+       {"train", flags.trains_all() ? "all" : "probe"},
+       {"examples", data.text.texts.size()},
+       {"labels", data.labels},
+       {"max_tokens", report.max_tokens},
+       {"cut", report.cut},
+       {"steps", report.steps},
+       {"seconds", report.seconds},
+       {"epoch_losses", report.epoch_losses},
+       {"measured_on", data.test ? "test" : "training data"},
+       {"measured", data.measured().texts.size()},
+       {"before", before},
+       {"after", json_of_answers(report.after)},
+       {"change", json_of_change(change_between(report.before, report.after))},
+       {"next", classify_command(flags)}});
+}
+
+std::string text_of(const SentenceFlags& flags, const SentenceData& data,
+                    const SentenceReport& report) {
+  const AccuracyChange change = change_between(report.before, report.after);
+  return say({"{} texts of {} labels ({}){}.\n",
+              "텍스트 {}개, 레이블 {}개({}){}.\n"},
+             data.text.texts.size(), data.labels.size(),
+             labels_text(data.labels), cut_text(report)) +
+         training_text(flags, report) + "\n" + measured_text(flags, data) +
+         say({"  before  accuracy {}: {}\n"
+              "  after   accuracy {}\n"
+              "  change  {:+.1f} points ({:+.1f} to {:+.1f})\n"
+              "95% confidence interval in brackets.\n\n",
+              "  이전  정확도 {}: {}\n"
+              "  이후  정확도 {}\n"
+              "  변화  {:+.1f}%p ({:+.1f}~{:+.1f})\n"
+              "괄호 안은 95% 신뢰 구간입니다.\n\n"},
+             accuracy_text(report.before), baseline_text(flags),
+             accuracy_text(report.after), 100 * change.change, 100 * change.low,
+             100 * change.high) +
+         say({"{} is a model folder with the classifier. To use it:\n  {}\n",
+              "{}에 분류기를 포함한 모델 폴더를 저장했습니다. 사용하려면:\n"
+              "  {}\n"},
+             shown(flags.out), classify_command(flags));
+}
+
+}  // namespace headwise::cli

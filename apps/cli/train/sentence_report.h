@@ -1,0 +1,36 @@
+// What `headwise train --model` says about a run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headwise/train/accuracy.h"
+#include "headwise/train/classifier_run.h"
+#include "sentence_data.h"
+#include "sentence_flags.h"
+
+namespace headwise::cli {
+
+struct SentenceReport {
+  std::size_t cut = 0;  // texts of more than max_tokens
+  std::size_t max_tokens = 0;
+  std::uint64_t steps = 0;
+  std::vector<double> epoch_losses;  // of --train all
+  double seconds = 0;                // of training
+  std::string_view compared_with;    // what `before` is
+  Answers before;
+  Answers after;
+};
+
+// A line of JSON during the run.
+std::string json_of_step(const ClassifierRun& run);
+
+std::string json_of(const SentenceFlags& flags, const SentenceData& data,
+                    const SentenceReport& report);
+std::string text_of(const SentenceFlags& flags, const SentenceData& data,
+                    const SentenceReport& report);
+
+}  // namespace headwise::cli

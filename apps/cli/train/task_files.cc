@@ -1,0 +1,145 @@
+#include "task_files.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "headwise/interop/atomic_file.h"
+#include "out_folder.h"
+#include "shell/error_of_option.h"
+#include "shell/file_place.h"
+#include "shell/terminal_text.h"
+#include "task_curve.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::size_t kSequences = 4;  // in tokens.txt
+
+// In the order in which they are looked for.
+std::vector<std::string> result_files() {
+  return {std::string(kCheckpointFile), "params.npz", "tokens.txt",
+          "target_tokens.txt", "curve.svg"};
+}
+
+Status write_text(const std::string& path, const std::string& text) {
+  return write_file_atomically(path, std::as_bytes(std::span(text)));
+}
+
+// One sequence a line.
+std::string lines_of(const Tensor<TokenId, 2>& tokens) {
+  std::string text;
+  const std::size_t L = tokens.extent(1);
+  for (std::size_t b = 0; b < tokens.extent(0); ++b) {
+    text += fmt::format("{}\n",
+                        fmt::join(tokens.elements().subspan(b * L, L), " "));
+  }
+  return text;
+}
+
+// What is not given stays as in `settings`.
+TaskSettings settings_of(const TaskFlags& flags, TaskSettings settings) {
+  settings.task = task_named(flags.task).value_or(settings.task);
+  if (!flags.scoring.empty()) {
+    settings.scoring = flags.scoring == name_of(Scoring::additive)
+                           ? Scoring::additive
+                           : Scoring::dot;
+  }
+  settings.learning_rate = flags.learning_rate.value_or(settings.learning_rate);
+  settings.seed = Seed{flags.seed.value_or(settings.seed.value)};
+  return settings;
+}
+
+}  // namespace
+
+Result<TaskRun> start_run(const TaskFlags& flags) {
+  if (flags.resume.empty()) {
+    return TaskRun::create(settings_of(flags, {}));
+  }
+  const std::string path = checkpoint_path(flags.resume);
+  const auto checkpoint = read_checkpoint(path);
+  HEADWISE_TRY(checkpoint);
+  auto run = TaskRun::create(settings_of(flags, task_settings_of(*checkpoint)));
+  HEADWISE_TRY(run);
+  if (Status s = run->resume(*checkpoint, path); !s) {
+    return error_of_argument(s.error());
+  }
+  if (run->steps() >= flags.steps) {
+    return Error{
+        ErrorCode::invalid_argument,
+        ErrorDetails{.argument = "--steps",
+                     .given = fmt::format("is {}", flags.steps),
+                     .expected = fmt::format("more than the {} that {} has",
+                                             run->steps(), path)}};
+  }
+  return run;
+}
+
+FilePlan files_of(const TaskFlags& flags) {
+  FilePlan plan;
+  if (!flags.resume.empty() && !resumes_in_place(flags)) {
+    plan.input("--resume", checkpoint_path(flags.resume));
+  }
+  plan.outputs_in("--out", flags.out, result_files(), /*parents=*/false);
+  if (flags.json) {
+    plan.printed("--json");
+  }
+  return plan;
+}
+
+Outcome check_earlier_result(const TaskFlags& flags) {
+  if (flags.force || resumes_in_place(flags)) {
+    return {};
+  }
+  for (const std::string& name : result_files()) {
+    const FilePlace place = place_of(flags.out + "/" + name);
+    if (place.status && S_ISREG(place.status->st_mode)) {
+      return usage(fmt::format(
+          "--out is {}, which holds the {} of an earlier run: expected another "
+          "folder, --resume to continue that run, or --force to replace it",
+          flags.out, name));
+    }
+  }
+  return {};
+}
+
+Status begin_results(const TaskFlags& flags) {
+  HEADWISE_TRY(make_out_folder(flags.out));
+  for (const std::string& name :
+       resumes_in_place(flags) ? std::vector<std::string>() : result_files()) {
+    HEADWISE_TRY(remove_result(flags.out + "/" + name));
+  }
+  return ok();
+}
+
+Status write_results(const TaskRun& run, const std::string& folder) {
+  HEADWISE_TRY(run.write_params_to(folder + "/params.npz"));
+  const auto unseen = run.unseen_sequences(kSequences);
+  HEADWISE_TRY(unseen);
+  HEADWISE_TRY(write_text(folder + "/tokens.txt", lines_of(unseen->tokens)));
+  if (unseen->target_tokens.size() != 0) {
+    HEADWISE_TRY(write_text(folder + "/target_tokens.txt",
+                            lines_of(unseen->target_tokens)));
+  }
+  const auto picture = curve_svg(curve_of(run));
+  HEADWISE_TRY(picture);
+  return write_text(folder + "/curve.svg", *picture);
+}
+
+std::string explain_command(const TaskRun& run, const std::string& folder) {
+  const auto in_folder = [&](std::string_view name) {
+    return shell_word(fmt::format("{}/{}", folder, name));
+  };
+  return fmt::format("headwise explain --params {} --tokens {}{} --heads {}",
+                     in_folder("params.npz"), in_folder("tokens.txt"),
+                     shape_of(run.settings().task).cross
+                         ? " --target-tokens " + in_folder("target_tokens.txt")
+                         : "",
+                     in_folder("heads.svg"));
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,36 @@
+// The files of a training run in its folder.
+#pragma once
+
+#include <string>
+
+#include "headwise/base/result.h"
+#include "headwise/train/task_run.h"
+#include "shell/file_plan.h"
+#include "shell/outcome.h"
+#include "task_flags.h"
+
+namespace headwise::cli {
+
+// A run as the flags say: a new one, or one that continues that of --resume.
+// Options that were not given are those of the checkpoint.
+Result<TaskRun> start_run(const TaskFlags& flags);
+
+// What a run reads and writes. The checkpoint that it resumes from is not an
+// input if the run replaces it.
+FilePlan files_of(const TaskFlags& flags);
+// Refuses to overwrite an earlier result without --force or --resume of the
+// same folder.
+Outcome check_earlier_result(const TaskFlags& flags);
+
+// Makes the folder if it is missing, and removes the results of another run
+// from it. Errors: io_error.
+Status begin_results(const TaskFlags& flags);
+
+// params.npz, tokens.txt, target_tokens.txt of an encoder-decoder task, and
+// curve.svg.
+Status write_results(const TaskRun& run, const std::string& folder);
+
+// The command that shows what the heads attend to, to be typed into a shell.
+std::string explain_command(const TaskRun& run, const std::string& folder);
+
+}  // namespace headwise::cli

@@ -1,0 +1,153 @@
+#include "task_job.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "headwise/train/task_run.h"
+#include "json/json.h"
+#include "out_folder.h"
+#include "shell/output.h"
+#include "shell/progress_bar.h"
+#include "shell/say.h"
+#include "task_curve.h"
+#include "task_files.h"
+#include "task_words.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::uint64_t kStepsPerCheckpoint = 100;
+constexpr std::size_t kColumns = 72;
+
+// What is said about a finished run.
+struct Report {
+  double seconds = 0;
+  TaskScore score;
+  TaskScore uniform;
+  std::string explain;
+};
+
+std::string json_of_step(const TaskRun& run) {
+  return Json{{"step", run.steps()},
+              {"loss", run.losses().back()},
+              {"uniform_loss", run.uniform_losses().back()}}
+             .dump() +
+         "\n";
+}
+
+// Takes steps until there are as many as asked for, and writes a checkpoint
+// every 100 and at the end.
+Outcome train(const TaskFlags& flags, const Executor& executor, TaskRun& run,
+              const Streams& streams) {
+  ProgressBar bar("train", "steps");
+  const Progress progress = bar.progress();
+  bool has_begun = false;  // a run that fails earlier leaves no folder
+  while (run.steps() < flags.steps) {
+    if (Status s = run.step(executor); !s) {
+      return failure_of(s.error());
+    }
+    if (progress) {
+      bar.set_note(fmt::format("loss={:.3f}", run.losses().back()));
+      progress(run.steps(), flags.steps);
+    }
+    if (run.steps() % kStepsPerCheckpoint != 0 && run.steps() != flags.steps) {
+      continue;
+    }
+    Status s = has_begun ? ok() : begin_results(flags);
+    has_begun = true;
+    s = s ? run.write_checkpoint_to(checkpoint_path(flags.out)) : s;
+    if (!s) {
+      return failure_to_write(s.error());
+    }
+    if (flags.json) {
+      if (Outcome failed = print(streams.out, json_of_step(run))) {
+        return failed;
+      }
+    }
+  }
+  return {};
+}
+
+std::string json_of(const TaskRun& run, const Report& report) {
+  return Json{{"task", name_of(run.settings().task)},
+              {"steps", run.steps()},
+              {"seconds", report.seconds},
+              {"loss", report.score.loss},
+              {"accuracy", report.score.accuracy},
+              {"scoring", name_of(run.settings().scoring)},
+              {"uniform_loss", report.uniform.loss},
+              {"uniform_accuracy", report.uniform.accuracy},
+              {"weight_on_answer", report.score.on_answer},
+              {"explain", report.explain}}
+             .dump() +
+         "\n";
+}
+
+std::string text_of(const TaskRun& run, const Report& report) {
+  const TaskScore& score = report.score;
+  const TaskWords& words = words_of(run.settings().task);
+  return say(
+      {"{}: {}.\n\n{}\n"
+       "After {} steps ({:.1f} s), on sequences not trained on:\n"
+       "  attention                  accuracy {:.3f}, loss {:.3f}\n"
+       "  uniform attention weights  accuracy {:.3f}, loss {:.3f}\n"
+       "Attention weight on the key that holds the answer, per head: {:.2f}\n"
+       "The heads divide the questions among them: {}, in one head or another. "
+       "To see it:\n  {}\n",
+       "{}: {}.\n\n{}\n"
+       "{}스텝({:.1f}초) 뒤, 학습에 쓰지 않은 시퀀스에서:\n"
+       "  어텐션              정확도 {:.3f}, 손실 {:.3f}\n"
+       "  균등 어텐션 가중치  정확도 {:.3f}, 손실 {:.3f}\n"
+       "정답이 있는 키의 어텐션 가중치(헤드별): {:.2f}\n"
+       "헤드들이 질문을 나누어 맡습니다. 어느 헤드에서는 {}. 직접 보려면:\n"
+       "  {}\n"},
+      name_of(run.settings().task), say(words.about),
+      curve_text(curve_of(run), kColumns), run.steps(), report.seconds,
+      score.accuracy, score.loss, report.uniform.accuracy, report.uniform.loss,
+      fmt::join(score.on_answer, " "), say(words.pattern), report.explain);
+}
+
+}  // namespace
+
+Outcome run_task(const TaskFlags& flags, const Streams& streams) {
+  if (Outcome failed = files_of(flags).check()) {
+    return failed;
+  }
+  if (Outcome failed = check_earlier_result(flags)) {
+    return failed;
+  }
+  auto executor = flags.threads == 0
+                      ? Result<Executor>(Executor::default_executor())
+                      : Executor::with_threads(flags.threads);
+  if (!executor) {
+    return failure_of(executor.error());
+  }
+  auto run = start_run(flags);
+  if (!run) {
+    return failure_of(run.error());
+  }
+  const auto start = std::chrono::steady_clock::now();
+  if (Outcome failed = train(flags, *executor, *run, streams)) {
+    return failed;
+  }
+  const std::chrono::duration<double> taken =
+      std::chrono::steady_clock::now() - start;
+  auto score = run->score(*executor);
+  auto uniform = run->uniform_score(*executor);
+  if (!score || !uniform) {
+    return failure_of(score ? uniform.error() : score.error());
+  }
+  if (Status s = write_results(*run, flags.out); !s) {
+    return failure_to_write(s.error());
+  }
+  const Report report{taken.count(), *std::move(score), *std::move(uniform),
+                      explain_command(*run, flags.out)};
+  return print(streams.out,
+               flags.json ? json_of(*run, report) : text_of(*run, report));
+}
+
+}  // namespace headwise::cli

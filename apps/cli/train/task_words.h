@@ -1,0 +1,22 @@
+// What `headwise train` says about each task, in both languages.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headwise/train/task.h"
+#include "shell/say.h"
+
+namespace headwise::cli {
+
+struct TaskWords {
+  Sentence<> about;    // one line
+  Sentence<> pattern;  // what a head does that has learned the task
+};
+
+const TaskWords& words_of(Task task);
+
+// As --task takes them.
+std::vector<std::string> task_names();
+
+}  // namespace headwise::cli

@@ -1,0 +1,56 @@
+// The results so far of a long computation, kept next to its output until the
+// output is written. The same computation, run again, resumes from them.
+//
+//   OUTPUT.partial   {"of":WORK,"state":STATE}
+//                    SHA-256 of that line
+//
+// WORK identifies the computation and STATE is what it has computed; both are
+// JSON on one line. A journal of other work, or a damaged one, is ignored.
+//
+// Example:
+//   Journal journal("scores.json", R"({"model":"ab12","seed":3})");
+//   if (auto state = journal.state()) { .. }
+//   while (..) {
+//     if (journal.due()) Status s = journal.keep(R"({"done":12})");
+//   }
+//   journal.remove();  // scores.json is written
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "headwise/base/result.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+class Journal {
+ public:
+  Journal(const std::string& output, std::string work);
+
+  // The journal's path for an output, which may be a file or a folder. Empty
+  // for a pipe or a device: their work is not resumed.
+  static std::string path_of(const std::string& output);
+
+  // What keep() wrote for the same work; nothing if there is no such journal.
+  std::optional<std::string> state() const;
+  // Replaces the state. Makes the journal's folder if it is missing. Errors:
+  // io_error; out_of_memory.
+  Status keep(std::string_view state);
+  // Whether a few seconds have passed since the last keep().
+  bool due() const;
+  void remove() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::string path_;
+  std::string work_;
+  Clock::time_point last_ = Clock::now();
+};
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -1,0 +1,80 @@
+// Accuracy of a classifier without some of its heads, and the most heads that
+// can go within a given drop.
+//
+// Errors: those of SentenceClassifier::read(), remove_heads() and answers_of();
+// io_error for a journal that cannot be written.
+//
+// Example:
+//   SentenceClassifier model = SentenceClassifier::read("topics").value();
+//   ImportanceFile scores = read_importance("scores.json").value();
+//   const std::vector<HeadId>& order = scores.importance.order;
+//   PrunedAccuracy accuracy("topics", *model.probe, text);
+//   std::size_t count = most_heads_within(0.01, order, accuracy).value();
+//   Status s = remove_heads(model.encoder.encoder(),
+//                           std::span(order).first(count));
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/interop/journal.h"
+#include "headwise/models/label_probe.h"
+#include "headwise/models/sentence_encoder.h"
+#include "headwise/prune/importance.h"
+#include "headwise/prune/remove_heads.h"
+#include "headwise/train/accuracy.h"
+#include "headwise/train/labelled_text.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+class PrunedAccuracy {
+ public:
+  // Of the model in `folder`, measured on `text`. `probe`, `text` and the
+  // executor of the options must outlive this.
+  PrunedAccuracy(std::string folder, const LabelProbe& probe,
+                 const LabelledText& text, const SentenceOptions& options = {},
+                 ConstantPart constant = ConstantPart::into_bias);
+  PrunedAccuracy(PrunedAccuracy&& other) noexcept;
+  PrunedAccuracy& operator=(PrunedAccuracy&& other) noexcept;
+  ~PrunedAccuracy();
+
+  // Keeps all answers in this journal from now on, and takes from it those that
+  // an interrupted run has left. Errors: out_of_memory.
+  Status keep_in(Journal journal);
+
+  // Of the model without the first `count` heads of `order`; `name` tells one
+  // order from another. The same name and count are computed once. With the
+  // counts of an order going up, the model is read once.
+  Result<Answers> without(const std::vector<HeadId>& order, std::size_t count,
+                          const std::string& name = "scores");
+
+  // Once the results are used.
+  void remove_journal() const;
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+// The most of `total` heads whose accuracy_without(n) is at most `drop` below
+// accuracy_without(0), both from 0 to 1. It goes up in steps of a twentieth to
+// the first count beyond the drop, and by single heads before that. Errors:
+// those of accuracy_without.
+Result<std::size_t> most_heads_within(
+    double drop, std::size_t total,
+    const std::function<Result<double>(std::size_t)>& accuracy_without);
+
+// The same for the heads of `order`, in this order. `measured` is told each
+// count and its accuracy.
+Result<std::size_t> most_heads_within(
+    double drop, const std::vector<HeadId>& order, PrunedAccuracy& accuracy,
+    const std::function<void(std::size_t, double)>& measured = {});
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

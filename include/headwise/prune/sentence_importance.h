@@ -1,0 +1,77 @@
+// The importance of the heads of a model folder, measured on labelled or
+// unlabelled texts. With labels the loss is that of the folder's classifier, or
+// of one trained on the texts; without, how far each embedding moves
+// (sentence_losses.h).
+//
+// A run goes step by step, one batch of examples each. Kept in a journal, it
+// can be interrupted and resumed with the same bits.
+//
+// Errors: those of SentenceClassifier::read(), train_probe(), targets_of(),
+// SentenceEncoder::tokenize() and ImportanceRun; out_of_memory.
+//
+// Example:
+//   LabelledText text = read_labelled_text("train.tsv").value();
+//   auto run = SentenceImportance::create("topics", text, {}).value();
+//   while (run.done() < run.steps()) {
+//     Status s = run.step();
+//   }
+//   Status s = write_importance("scores.json", run.result());
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "headwise/base/result.h"
+#include "headwise/interop/journal.h"
+#include "headwise/prune/importance.h"
+#include "headwise/prune/importance_file.h"
+#include "headwise/run/executor.h"
+#include "headwise/run/progress.h"
+#include "headwise/train/labelled_text.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+struct SentenceImportanceOptions {
+  ImportanceOptions importance{};
+  std::size_t examples = 0;    // texts to score on, evenly spread; 0: all
+  std::size_t max_tokens = 0;  // of a text; 0: the model's
+  Progress probe_progress{};   // counts texts while a classifier is trained
+  const Executor* executor = nullptr;  // null: Executor::default_executor()
+};
+
+class SentenceImportance {
+ public:
+  // The executor must outlive this.
+  static Result<SentenceImportance> create(
+      const std::string& folder, const LabelledText& text,
+      const SentenceImportanceOptions& options);
+  SentenceImportance(SentenceImportance&& other) noexcept;
+  SentenceImportance& operator=(SentenceImportance&& other) noexcept;
+  ~SentenceImportance();
+
+  std::size_t steps() const;
+  std::size_t done() const;
+  Status step();
+  // After the last step.
+  ImportanceFile result() const;
+
+  // The journal of this run's output, next to it.
+  Journal journal(const std::string& output) const;
+  // Continues from the journal, if it has a state of this run. Errors:
+  // out_of_memory.
+  Status resume(const Journal& journal);
+  // Errors: io_error.
+  Status keep_in(Journal& journal) const;
+
+ private:
+  class State;
+  explicit SentenceImportance(std::unique_ptr<State> state);
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -1,0 +1,119 @@
+// A training run of a whole sentence classifier, encoder and classifier. A step
+// takes the next examples in the epoch's order,
+//
+//   loss  = cross_entropy(classifier(encoder(texts)), labels)
+//
+// clips the gradients of all parameters to a norm of 1 and applies AdamW with a
+// weight decay of 0.01. The result depends on the model, the examples and the
+// settings alone: neither on threads, nor on whether the run was saved and
+// resumed on the way.
+//
+// Errors: out_of_memory, and those named at each function.
+//
+// Example:
+//   LabelledText text = read_labelled_text("train.tsv").value();
+//   SentenceClassifier model = SentenceClassifier::read("minilm").value();
+//   LabelProbe probe = train_probe(model.encoder, text).value();
+//   auto examples = ClassifierExamples::of(text, model.encoder, probe).value();
+//   ClassifierRun run = ClassifierRun::create({}, std::move(model.encoder),
+//                                             std::move(probe),
+//                                             std::move(examples)).value();
+//   while (run.steps() < run.total_steps()) {
+//     Status s = run.step();
+//   }
+//   Status s = write_model("minilm", "trained", run.changes());
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headwise/base/random.h"
+#include "headwise/base/result.h"
+#include "headwise/interop/checkpoint.h"
+#include "headwise/models/label_probe.h"
+#include "headwise/models/sentence_encoder.h"
+#include "headwise/models/write_model.h"
+#include "headwise/run/executor.h"
+#include "headwise/steps/tokens.h"
+#include "headwise/train/labelled_text.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+struct ClassifierSettings {
+  Seed seed{};             // of the order of the examples
+  std::size_t batch = 16;  // examples per step
+  std::size_t epochs = 3;
+  double learning_rate = 2e-5;
+  // Of a text; 0: the model's. Only kept in checkpoints: the examples of a run
+  // are cut already.
+  std::size_t max_tokens = 0;
+};
+
+// The settings of the run that wrote the checkpoint. A setting that it lacks
+// keeps its default; ClassifierRun::resume() then reports the difference.
+ClassifierSettings classifier_settings_of(const Checkpoint& checkpoint);
+
+struct ClassifierExamples {
+  RaggedTokens ids;
+  std::vector<std::int64_t> targets;  // indices of labels, one per text
+  std::string sha256;                 // of the data they were read from
+  std::size_t cut = 0;                // texts of more than max_tokens
+
+  // Errors: those of SentenceEncoder::tokenize() and targets_of().
+  static Result<ClassifierExamples> of(const LabelledText& text,
+                                       const SentenceEncoder& encoder,
+                                       const LabelProbe& probe,
+                                       const SentenceOptions& options = {});
+};
+
+class ClassifierRun {
+ public:
+  // From an encoder that was read for training and a classifier of its
+  // embeddings. Errors: invalid_argument for no examples, a batch of 0, other
+  // targets than texts, and a learning rate that AdamW refuses.
+  static Result<ClassifierRun> create(const ClassifierSettings& settings,
+                                      SentenceEncoder encoder, LabelProbe probe,
+                                      ClassifierExamples examples);
+  ClassifierRun(ClassifierRun&& other) noexcept;
+  ClassifierRun& operator=(ClassifierRun&& other) noexcept;
+  ~ClassifierRun();
+
+  // Continues where `checkpoint`, read from the file `path`, was written. The
+  // run may have more epochs than that one had. Errors: bad_data for a
+  // checkpoint of another model, other data or settings; invalid_argument for
+  // one that has more steps than the epochs of this run.
+  Status resume(const Checkpoint& checkpoint, const std::string& path);
+
+  // One batch. Errors: those of the encoder; out_of_range if a number is not
+  // finite: the message has the step and the first such value.
+  Status step(const Executor& executor = Executor::default_executor());
+
+  // Errors: those of write_checkpoint().
+  Status write_checkpoint_to(const std::string& path) const;
+  // For write_model(); valid until the next step.
+  ModelChanges changes() const;
+
+  std::uint64_t steps() const { return losses().size(); }
+  std::uint64_t total_steps() const;
+  // One per step.
+  const std::vector<double>& losses() const;
+  // The mean loss of each epoch's steps.
+  std::vector<double> epoch_losses() const;
+  const ClassifierSettings& settings() const;
+  const SentenceEncoder& encoder() const;
+  const LabelProbe& probe() const;
+
+ private:
+  class State;
+  explicit ClassifierRun(std::unique_ptr<State> state);
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -1,0 +1,48 @@
+// A sentence classifier: an encoder, and the linear classifier of its
+// embeddings that its folder may hold. Read for training, so that it can be
+// trained, scored and pruned.
+//
+// Example:
+//   SentenceClassifier model = SentenceClassifier::read("minilm").value();
+//   LabelledText text = read_labelled_text("train.tsv").value();
+//   model.probe = train_probe(model.encoder, text).value();
+//   Answers answers = answers_of(model.encoder, *model.probe, text).value();
+//   answers.accuracy();
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "headwise/base/result.h"
+#include "headwise/models/label_probe.h"
+#include "headwise/models/sentence_encoder.h"
+#include "headwise/train/accuracy.h"
+#include "headwise/train/labelled_text.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+struct SentenceClassifier {
+  SentenceEncoder encoder;
+  std::optional<LabelProbe> probe;  // classifier.safetensors, if it is there
+
+  // Errors: those of SentenceEncoder::read() and LabelProbe::read().
+  static Result<SentenceClassifier> read(const std::string& folder);
+};
+
+// A classifier of the labels of `text`, trained on its embeddings; the encoder
+// is unchanged. Errors: those of SentenceEncoder::encode() and
+// LabelProbe::train(): invalid_argument for fewer than two labels.
+Result<LabelProbe> train_probe(const SentenceEncoder& encoder,
+                               const LabelledText& text,
+                               const SentenceOptions& options = {});
+
+// For which texts the classifier finds the label. Errors: those of targets_of()
+// and SentenceEncoder::encode().
+Result<Answers> answers_of(const SentenceEncoder& encoder,
+                           const LabelProbe& probe, const LabelledText& text,
+                           const SentenceOptions& options = {});
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

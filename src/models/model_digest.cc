@@ -1,0 +1,89 @@
+#include "headwise/models/model_digest.h"
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/out_of_memory.h"
+#include "headwise/interop/sha256.h"
+#include "interop/find_params.h"
+#include "interop/folder.h"
+#include "interop/input_file.h"
+#include "interop/param_file.h"
+#include "models/model_folder.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr std::string_view kOperation = "model";
+
+Result<std::vector<std::string>> files_of_params(const std::string& folder) {
+  const auto path = find_params(kOperation, folder);
+  HEADWISE_TRY(path);
+  const auto file = ParamFile::open(kOperation, *path, FileAccess::mapped);
+  HEADWISE_TRY(file);
+  return file->files();
+}
+
+// Adds the names and digests of the files in `folder`/`within` that are read
+// besides the parameters, and of those in its folders.
+Status add_digests(const std::string& folder, const std::string& within,
+                   std::string& digests) {
+  const auto names = names_in_folder(kOperation, path_in(folder, within));
+  HEADWISE_TRY(names);
+  for (const std::string& name : *names) {
+    const std::string below = within + name;
+    const std::string path = path_in(folder, below);
+    if (is_regular_file(path) &&
+        (is_settings_file(name) || name == kClassifierFile)) {
+      const auto digest = sha256_of_file(path);
+      HEADWISE_TRY(digest);
+      digests += " " + below + " " + *digest;
+    } else if (within.empty() && check_folder_named_by_file(kOperation, path)) {
+      HEADWISE_TRY(add_digests(folder, below + "/", digests));
+    }
+  }
+  return ok();
+}
+
+}  // namespace
+
+Result<std::string> digest_of_params(const SentenceEncoder& encoder) try {
+  const auto files = files_of_params(encoder.settings().transformer_folder);
+  HEADWISE_TRY(files);
+  std::string digests;
+  for (const std::string& file : *files) {
+    const auto digest = sha256_of_file(file);
+    HEADWISE_TRY(digest);
+    digests += *digest;
+  }
+  return files->size() == 1 ? digests : sha256_of(digests);
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Result<std::string> digest_of_model(const std::string& folder,
+                                    const SentenceEncoder& encoder) try {
+  auto digests = digest_of_params(encoder);
+  HEADWISE_TRY(digests);
+  HEADWISE_TRY(add_digests(folder, "", *digests));
+  return sha256_of(*digests);
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Result<std::size_t> params_bytes(const std::string& folder) try {
+  const auto files = files_of_params(folder);
+  HEADWISE_TRY(files);
+  std::size_t bytes = 0;
+  for (const std::string& path : *files) {
+    const auto file = InputFile::open(kOperation, path);
+    HEADWISE_TRY(file);
+    bytes += file->size().value_or(0);
+  }
+  return bytes;
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

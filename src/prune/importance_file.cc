@@ -1,0 +1,284 @@
+#include "headwise/prune/importance_file.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "base/out_of_memory.h"
+#include "headwise/interop/atomic_file.h"
+#include "headwise/models/model_digest.h"
+#include "interop/input_file.h"
+#include "interop/read_bytes.h"
+#include "json/json.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr std::string_view kOperation = "read_importance";
+constexpr std::string_view kFormat = "headwise-importance";
+constexpr int kVersion = 1;
+constexpr std::size_t kMostBytes = std::size_t{1} << 22;
+constexpr int kDeepest = 6;
+
+Json order_json(const std::vector<HeadId>& order) {
+  Json json = Json::array();
+  for (const auto& [layer, head] : order) {
+    json.push_back({layer, head});
+  }
+  return json;
+}
+
+// Reads one file; the first error stays.
+class Reader {
+ public:
+  Reader(const std::string& path, const Json& json)
+      : path_(path), json_(json) {}
+
+  const Status& status() const { return status_; }
+
+  template <class T>
+  void get(const std::string& key, std::string_view expected, T& into) {
+    if (!status_) {
+      return;
+    }
+    const Json* const found = json_.find(key);
+    if (found == nullptr) {
+      status_ = fault("it has no " + key, expected);
+    } else if (!found->get(into)) {
+      unexpected(key, *found, expected);
+    }
+  }
+
+  void scores(std::vector<std::vector<double>>& into) {
+    constexpr std::string_view kExpected = "a finite number for each head";
+    const Json* const found = json_.find("scores");
+    if (found == nullptr || !found->is_array()) {
+      status_ = fault("it has no scores", kExpected);
+      return;
+    }
+    for (std::size_t n = 0; status_ && n < found->size(); ++n) {
+      auto& layer = into.emplace_back();
+      for (const Json& given : (*found)[n]) {
+        double score = 0;
+        if (!given.get(score) || !std::isfinite(score)) {
+          unexpected("scores[" + std::to_string(n) + "][" +
+                         std::to_string(layer.size()) + "]",
+                     given, "a finite number");
+          return;
+        }
+        layer.push_back(score);
+      }
+    }
+  }
+
+  void order(std::vector<HeadId>& into) {
+    const Json* const found = json_.find("order");
+    if (!status_ || found == nullptr) {
+      return;
+    }
+    for (const Json& id : *found) {
+      std::vector<std::size_t> pair;
+      if (!id.get(pair) || pair.size() != 2) {
+        unexpected("order[" + std::to_string(into.size()) + "]", id,
+                   "[layer, head]");
+        return;
+      }
+      into.push_back({pair[0], pair[1]});
+    }
+  }
+
+  void unexpected(std::string_view key, const Json& given,
+                  std::string_view expected) {
+    constexpr std::size_t kMost = 60;
+    std::string text = given.dump();
+    if (text.size() > kMost) {
+      text = text.substr(0, kMost) + "..";
+    }
+    status_ = fault("is " + text, expected, key);
+  }
+
+  Error fault(std::string given, std::string_view expected = "",
+              std::string_view key = "") const {
+    return {ErrorCode::bad_data,
+            ErrorDetails{.operation = std::string(kOperation),
+                         .argument = std::string(key),
+                         .file = path_,
+                         .given = std::move(given),
+                         .expected = std::string(expected)}};
+  }
+
+ private:
+  const std::string& path_;
+  const Json& json_;
+  Status status_ = ok();
+};
+
+// The heads in the order of their scores, lowest first.
+std::vector<HeadId> order_of(const std::vector<std::vector<std::size_t>>& heads,
+                             const std::vector<std::vector<double>>& scores) {
+  std::vector<std::pair<double, HeadId>> all;
+  for (std::size_t n = 0; n < heads.size(); ++n) {
+    for (std::size_t at = 0; at < heads[n].size(); ++at) {
+      all.push_back({scores[n][at], {n, heads[n][at]}});
+    }
+  }
+  std::ranges::sort(all);
+  std::vector<HeadId> order;
+  for (const auto& [score, id] : all) {
+    order.push_back(id);
+  }
+  return order;
+}
+
+// Whether scores and order have these heads, each once.
+Status check(const Reader& reader, const ImportanceFile& file) {
+  const auto& scores = file.importance.scores;
+  std::vector<HeadId> all;
+  for (std::size_t n = 0; n < file.heads.size(); ++n) {
+    if (n >= scores.size() || scores[n].size() != file.heads[n].size()) {
+      const std::size_t given = n < scores.size() ? scores[n].size() : 0;
+      return reader.fault("layer " + std::to_string(n) + " has " +
+                              std::to_string(given) + " scores",
+                          std::to_string(file.heads[n].size()) + ", as heads");
+    }
+    for (const std::size_t head : file.heads[n]) {
+      all.push_back({n, head});
+    }
+  }
+  if (scores.size() != file.heads.size()) {
+    return reader.fault(
+        "it has scores of " + std::to_string(scores.size()) + " layers",
+        std::to_string(file.heads.size()));
+  }
+  std::vector<HeadId> order = file.importance.order;
+  std::ranges::sort(order);
+  std::ranges::sort(all);
+  if (!order.empty() && order != all) {
+    return reader.fault(
+        "order has " + std::to_string(order.size()) + " heads",
+        "each of the " + std::to_string(all.size()) + " heads once");
+  }
+  return ok();
+}
+
+Result<ImportanceFile> parse(std::string_view text, const std::string& path) {
+  const Json json = Json::parse(text, kMostBytes, kDeepest).value_or(Json());
+  Reader reader(path, json);
+  if (const Json* const format = json.find("format");
+      format == nullptr || *format != Json(kFormat)) {
+    return reader.fault("it is not a file of scores",
+                        "what headwise importance --out writes");
+  }
+  ImportanceFile file;
+  int version = 0;
+  reader.get("version", "1", version);
+  reader.get("method", "the name of a method", file.method);
+  reader.get("loss", "the name of a loss", file.loss);
+  reader.get("examples", "a number", file.examples);
+  reader.get("max_tokens", "a number", file.max_tokens);
+  reader.get("heads", "the numbers of each layer's heads", file.heads);
+  if (!reader.status()) {
+    return reader.status().error();
+  }
+  if (version != kVersion) {
+    return reader.fault("is " + std::to_string(version), "1", "version");
+  }
+  const Json* const model = json.find("model");
+  if (model == nullptr || !model->is_object()) {
+    return reader.fault("it has no model", "an object");
+  }
+  Reader of_model(path, *model);
+  of_model.get("sha256", "the SHA-256 of the parameters", file.model_sha256);
+  of_model.get("num_heads", "a number", file.num_heads);
+  reader.scores(file.importance.scores);
+  reader.order(file.importance.order);
+  for (const Status& s :
+       {of_model.status(), reader.status(), check(reader, file)}) {
+    HEADWISE_TRY(s);
+  }
+  if (file.importance.order.empty()) {
+    file.importance.order = order_of(file.heads, file.importance.scores);
+  }
+  return file;
+}
+
+}  // namespace
+
+std::string importance_json(const ImportanceFile& file) {
+  const Json json = {
+      {"examples", file.examples},
+      {"format", kFormat},
+      {"loss", file.loss},
+      {"max_tokens", file.max_tokens},
+      {"method", file.method},
+      {"model", {{"num_heads", file.num_heads}, {"sha256", file.model_sha256}}},
+      {"seed", file.seed},
+      {"share_a_round", file.share_a_round},
+      {"version", kVersion}};
+  std::string text = json.dump(1);
+  text.resize(text.size() - 2);  // "\n}"
+  const auto add = [&](std::string_view key, const Json& lists) {
+    text += ",\n \"" + std::string(key) + "\": [";
+    for (std::size_t n = 0; n < lists.size(); ++n) {
+      text += (n == 0 ? "\n  " : ",\n  ") + lists[n].dump();
+    }
+    text += "\n ]";
+  };
+  add("heads", Json(file.heads));
+  add("scores", Json(file.importance.scores));
+  return text + ",\n \"order\": " + order_json(file.importance.order).dump() +
+         "\n}\n";
+}
+
+Status write_importance(const std::string& path, const ImportanceFile& file) {
+  return catching_out_of_memory([&] {
+    const std::string json = importance_json(file);
+    return write_file_atomically(path, std::as_bytes(std::span(json)));
+  });
+}
+
+Result<ImportanceFile> parse_importance(std::string_view text,
+                                        const std::string& path) {
+  return catching_out_of_memory([&] { return parse(text, path); });
+}
+
+Result<ImportanceFile> read_importance(const std::string& path) try {
+  auto file = InputFile::open(kOperation, path);
+  HEADWISE_TRY(file);
+  const auto bytes = read_bytes(*file, kMostBytes + 1, /*certain=*/false);
+  HEADWISE_TRY(bytes);
+  return parse({reinterpret_cast<const char*>(bytes->data()), bytes->size()},
+               path);
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Status check_importance(const ImportanceFile& file, const std::string& path,
+                        const SentenceEncoder& encoder) try {
+  constexpr std::size_t kDigits = 12;  // enough to tell two models apart
+  const auto bad = [&](std::string given, std::string expected = "") {
+    return Error{ErrorCode::bad_data,
+                 ErrorDetails{.operation = std::string(kOperation),
+                              .file = path,
+                              .entry = "scores of another model",
+                              .given = std::move(given),
+                              .expected = std::move(expected)}};
+  };
+  const auto digest = digest_of_params(encoder);
+  HEADWISE_TRY(digest);
+  if (file.model_sha256 != *digest) {
+    return bad("its parameters have the SHA-256 " +
+                   file.model_sha256.substr(0, kDigits) + "..",
+               digest->substr(0, kDigits) + "..");
+  }
+  std::vector<std::vector<std::size_t>> heads;
+  for (std::size_t n = 0; n < encoder.encoder().layers().size(); ++n) {
+    heads.push_back(heads_in(encoder.encoder().config(), n));
+  }
+  return file.heads == heads ? ok() : bad("its layers have other heads");
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

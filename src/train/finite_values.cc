@@ -1,0 +1,23 @@
+#include "train/finite_values.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "base/check.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+Status check_finite_values(std::string_view what,
+                           std::span<const float> values) {
+  const auto found = std::ranges::find_if_not(
+      values, [](float x) { return std::isfinite(x); });
+  return found == values.end()
+             ? ok()
+             : Error{ErrorCode::out_of_range,
+                     std::string(what) +
+                         " is the first value that is not finite: " +
+                         number_text(*found)};
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

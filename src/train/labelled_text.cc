@@ -1,0 +1,192 @@
+#include "headwise/train/labelled_text.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "base/out_of_memory.h"
+#include "headwise/interop/sha256.h"
+#include "interop/error_text.h"
+#include "interop/input_file.h"
+#include "interop/read_bytes.h"
+#include "models/utf8.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr std::string_view kOperation = "read_labelled_text";
+
+Error bad_line(const std::string& file, std::size_t line, std::string given,
+               std::string expected = "") {
+  return {ErrorCode::bad_data,
+          ErrorDetails{.operation = std::string(kOperation),
+                       .file = file,
+                       .entry = "line " + std::to_string(line),
+                       .given = std::move(given),
+                       .expected = std::move(expected)}};
+}
+
+Error bad_file(const std::string& file, std::string given,
+               std::string expected = "") {
+  return {ErrorCode::bad_data,
+          ErrorDetails{.operation = std::string(kOperation),
+                       .file = file,
+                       .given = std::move(given),
+                       .expected = std::move(expected)}};
+}
+
+// Without their ends; the end of the last line does not begin another.
+std::vector<std::string_view> lines_of(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF")) {  // a byte order mark
+    text.remove_prefix(3);
+  }
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) {
+      line.remove_suffix(1);
+    }
+    lines.push_back(line);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+Status check_line(const std::string& file, std::size_t number,
+                  std::string_view line, bool labelled) {
+  if (Status s = check_utf8("it", line); !s) {
+    return bad_line(file, number, s.error().message());
+  }
+  const std::size_t tab = line.find('\t');
+  if ((tab != std::string_view::npos) != labelled) {
+    return labelled ? bad_line(file, number, "it has no tab",
+                               "label<TAB>text as in line 1")
+                    : bad_line(file, number, "it has a tab",
+                               "text alone as in line 1");
+  }
+  const std::string_view words = labelled ? line.substr(tab + 1) : line;
+  if (words.find_first_not_of(" \t") == std::string_view::npos) {
+    return bad_line(file, number, "it has no text");
+  }
+  return labelled && tab == 0
+             ? bad_line(file, number, "it has no label", "label<TAB>text")
+             : ok();
+}
+
+// A label as a message shows it: at most 40 characters.
+std::string short_label(std::string_view label) {
+  constexpr std::size_t kMost = 40;
+  constexpr std::string_view kMore = "...";
+  std::size_t characters = 0;
+  std::size_t cut = 0;  // bytes of the first kMost - 3 characters
+  std::size_t at = 0;
+  while (at < label.size() && characters <= kMost) {
+    cut = characters == kMost - kMore.size() ? at : cut;
+    const auto character = decode_utf8(label.substr(at));
+    at += character ? character->bytes : 1;
+    ++characters;
+  }
+  return characters <= kMost
+             ? printable(label)
+             : printable(label.substr(0, cut)) + std::string(kMore);
+}
+
+std::string short_list(const std::vector<std::string>& labels) {
+  constexpr std::size_t kMost = 12;
+  std::string text;
+  for (std::size_t n = 0; n < std::min(labels.size(), kMost); ++n) {
+    text += (n == 0 ? "" : ", ") + short_label(labels[n]);
+  }
+  return labels.size() <= kMost
+             ? text
+             : text + " and " + std::to_string(labels.size() - kMost) + " more";
+}
+
+}  // namespace
+
+std::string LabelledText::sha256() const { return sha256_of(*bytes); }
+
+Result<LabelledText> read_labelled_text(const std::string& path) try {
+  constexpr std::size_t kMostBytes = std::size_t{1} << 28;
+  auto file = InputFile::open(kOperation, path);
+  HEADWISE_TRY(file);
+  const auto bytes = read_bytes(*file, kMostBytes + 1, /*certain=*/false);
+  HEADWISE_TRY(bytes);
+  if (bytes->size() > kMostBytes) {
+    return bad_file(path, "the file is longer than " +
+                              std::to_string(kMostBytes) +
+                              " bytes, the most that is read");
+  }
+  return parse_labelled_text(
+      {reinterpret_cast<const char*>(bytes->data()), bytes->size()}, path);
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Result<LabelledText> parse_labelled_text(std::string bytes,
+                                         const std::string& file) try {
+  LabelledText text;
+  text.bytes = std::make_shared<const std::string>(std::move(bytes));
+  text.file = file;
+  const std::vector<std::string_view> lines = lines_of(*text.bytes);
+  if (lines.empty()) {
+    return bad_file(file, "the file is empty", "one example a line");
+  }
+  const bool labelled = lines.front().find('\t') != std::string_view::npos;
+  for (std::size_t n = 0; n < lines.size(); ++n) {
+    HEADWISE_TRY(check_line(file, n + 1, lines[n], labelled));
+    const std::size_t tab = lines[n].find('\t');
+    text.texts.push_back(labelled ? lines[n].substr(tab + 1) : lines[n]);
+    if (labelled) {
+      text.labels.push_back(lines[n].substr(0, tab));
+    }
+  }
+  return text;
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+LabelledText spread_examples(LabelledText text, std::size_t count) {
+  const std::size_t total = text.texts.size();
+  if (count == 0 || count >= total) {
+    return text;
+  }
+  LabelledText some{text.bytes, {}, {}, text.file, {}};
+  for (std::size_t n = 0; n < count; ++n) {
+    const std::size_t at = n * total / count;
+    some.texts.push_back(text.texts[at]);
+    some.lines.push_back(text.line_of(at));
+    if (text.labelled()) {
+      some.labels.push_back(text.labels[at]);
+    }
+  }
+  return some;
+}
+
+std::vector<std::string> distinct_labels(const LabelledText& text) {
+  const std::set<std::string_view> labels(text.labels.begin(),
+                                          text.labels.end());
+  return {labels.begin(), labels.end()};
+}
+
+Result<std::vector<std::int64_t>> targets_of(
+    const LabelledText& text, const std::vector<std::string>& labels) try {
+  std::vector<std::int64_t> targets;
+  for (std::size_t n = 0; n < text.labels.size(); ++n) {
+    const auto found = std::ranges::find(labels, text.labels[n]);
+    if (found == labels.end()) {
+      return bad_line(text.file, text.line_of(n),
+                      "the label is " + short_label(text.labels[n]),
+                      "one of the model's: " + short_list(labels));
+    }
+    targets.push_back(found - labels.begin());
+  }
+  return targets;
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,47 @@
+// The checkpoint that a run resumes from: the settings it was written with, and
+// whether it belongs to the same run.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "headwise/base/any_view.h"
+#include "headwise/base/random.h"
+#include "headwise/base/result.h"
+#include "headwise/interop/checkpoint.h"
+#include "headwise/module/optimizer.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+// A setting of the run that wrote the checkpoint; null if there is none of this
+// name and type.
+template <class T>
+const T* setting_of(const Checkpoint& checkpoint, const std::string& name) {
+  const auto found = checkpoint.config.find(name);
+  return found == checkpoint.config.end() ? nullptr
+                                          : std::get_if<T>(&found->second);
+}
+
+// The run that resumes.
+struct ResumedRun {
+  ModelConfig config{};
+  std::map<std::string, AnyView> params{};
+  Seed seed{};
+  std::vector<std::string_view> records{};  // each has one number per step
+};
+
+// Errors: bad_data for a checkpoint, read from the file `path`, of another run.
+Status check_resumed(const Checkpoint& checkpoint, const std::string& path,
+                     const ResumedRun& run);
+
+// Copies a parameter from a checkpoint that has been checked.
+void restore_param(const Checkpoint& checkpoint, const std::string& name,
+                   std::span<float> values);
+// The same for the optimiser's state. Errors: bad_data.
+Status restore_optimizer(const Checkpoint& checkpoint, Optimizer& optimizer);
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,58 @@
+#include "headwise/train/sentence_classifier.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/out_of_memory.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+Result<SentenceClassifier> SentenceClassifier::read(
+    const std::string& folder) try {
+  auto encoder = SentenceEncoder::read(folder, {.use = BertUse::training});
+  HEADWISE_TRY(encoder);
+  auto probe = LabelProbe::read(folder, encoder->embedding_size());
+  HEADWISE_TRY(probe);
+  return SentenceClassifier{*std::move(encoder), *std::move(probe)};
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Result<LabelProbe> train_probe(const SentenceEncoder& encoder,
+                               const LabelledText& text,
+                               const SentenceOptions& options) try {
+  std::vector<std::string> labels = distinct_labels(text);
+  const auto targets = targets_of(text, labels);
+  HEADWISE_TRY(targets);
+  const auto done = encoder.encode(text.texts, options);
+  HEADWISE_TRY(done);
+  return LabelProbe::train(
+      done->embeddings.view(),
+      TensorView<const std::int64_t, 1>(targets->data(), {targets->size()}),
+      std::move(labels));
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Result<Answers> answers_of(const SentenceEncoder& encoder,
+                           const LabelProbe& probe, const LabelledText& text,
+                           const SentenceOptions& options) try {
+  const auto targets = targets_of(text, probe.labels());
+  HEADWISE_TRY(targets);
+  const auto done = encoder.encode(text.texts, options);
+  HEADWISE_TRY(done);
+  const auto logits = probe.logits(done->embeddings.view());
+  HEADWISE_TRY(logits);
+  Answers answers;
+  for (std::size_t n = 0; n < targets->size(); ++n) {
+    answers.right.push_back(predicted_label(logits->view(), n) ==
+                            static_cast<std::size_t>((*targets)[n]));
+  }
+  return answers;
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,160 @@
+#include "headwise/train/task.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "base/out_of_memory.h"
+#include "headwise/module/loss.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// Random whole numbers of one sequence.
+class Draws {
+ public:
+  Draws(Seed seed, std::uint64_t sequence) : seed_(seed), sequence_(sequence) {}
+
+  // From 0 to limit - 1.
+  std::size_t below(std::size_t limit) {
+    // The last word sets these numbers apart from those of parameters and
+    // dropout.
+    constexpr std::uint32_t kSequences = 2;
+    if (drawn_ % words_.size() == 0) {
+      words_ = philox4x32({static_cast<std::uint32_t>(sequence_),
+                           static_cast<std::uint32_t>(sequence_ >> 32),
+                           static_cast<std::uint32_t>(drawn_), kSequences},
+                          {static_cast<std::uint32_t>(seed_.value),
+                           static_cast<std::uint32_t>(seed_.value >> 32)});
+    }
+    const std::uint64_t word = words_[drawn_++ % words_.size()];
+    return static_cast<std::size_t>((word * limit) >> 32);
+  }
+
+  // `Count` different numbers from 0 to Limit - 1.
+  template <std::size_t Count, std::size_t Limit>
+  std::array<std::size_t, Count> different() {
+    std::array<std::size_t, Limit> all{};
+    std::iota(all.begin(), all.end(), 0);
+    std::array<std::size_t, Count> chosen{};
+    for (std::size_t n = 0; n < Count; ++n) {
+      std::swap(all[n], all[n + below(Limit - n)]);
+      chosen[n] = all[n];
+    }
+    return chosen;
+  }
+
+ private:
+  Seed seed_;
+  std::uint64_t sequence_;
+  std::size_t drawn_ = 0;
+  PhiloxCounter words_{};
+};
+
+// One sequence to be filled in.
+struct Sequence {
+  std::span<TokenId> tokens;         // (Lkv)
+  std::span<TokenId> target_tokens;  // (Lq) of an encoder-decoder task
+  std::span<std::int64_t> answers;   // (Lq)
+  std::span<std::int64_t> places;    // (Lq)
+};
+
+constexpr std::size_t kSymbols = kTaskClasses;
+constexpr std::size_t kFirstQuestion = kSymbols * kSymbols;
+constexpr std::size_t kPairs = 8;
+constexpr std::size_t kQuestions = 4;
+constexpr std::size_t kLength = 10;
+
+void fill_recall(Draws& draws, const Sequence& sequence) {
+  const auto keys = draws.different<kPairs, kSymbols>();
+  std::array<std::size_t, kPairs> values{};
+  for (std::size_t n = 0; n < kPairs; ++n) {
+    values[n] = draws.below(kSymbols);
+    sequence.tokens[n] = static_cast<TokenId>(kSymbols * keys[n] + values[n]);
+    sequence.answers[n] = kIgnoredTarget;
+    sequence.places[n] = 0;
+  }
+  const auto asked = draws.different<kQuestions, kPairs>();
+  for (std::size_t n = 0; n < kQuestions; ++n) {
+    const std::size_t at = kPairs + n;
+    sequence.tokens[at] = static_cast<TokenId>(kFirstQuestion + keys[asked[n]]);
+    sequence.answers[at] = static_cast<std::int64_t>(values[asked[n]]);
+    sequence.places[at] = static_cast<std::int64_t>(asked[n]);
+  }
+}
+
+void fill_reverse(Draws& draws, const Sequence& sequence) {
+  for (std::size_t n = 0; n < kLength; ++n) {
+    const std::size_t symbol = draws.below(kSymbols);
+    const std::size_t asked_at = kLength - 1 - n;
+    sequence.tokens[n] = static_cast<TokenId>(kSymbols * n + symbol);
+    sequence.target_tokens[n] = static_cast<TokenId>(kFirstQuestion + n);
+    sequence.answers[asked_at] = static_cast<std::int64_t>(symbol);
+    sequence.places[asked_at] = static_cast<std::int64_t>(n);
+  }
+}
+
+struct Entry {
+  Task task;
+  std::string_view name;
+  TaskShape shape;
+  void (*fill)(Draws& draws, const Sequence& sequence);
+};
+
+// In the order of the enum.
+constexpr std::array kTasks = {
+    Entry{Task::recall,
+          "recall",
+          {kPairs + kQuestions, kPairs + kQuestions, false},
+          fill_recall},
+    Entry{Task::reverse, "reverse", {kLength, kLength, true}, fill_reverse}};
+
+const Entry& entry_of(Task task) {
+  return kTasks.at(static_cast<std::size_t>(task));
+}
+
+}  // namespace
+
+std::string_view name_of(Task task) { return entry_of(task).name; }
+
+std::optional<Task> task_named(std::string_view name) {
+  const auto found = std::ranges::find(kTasks, name, &Entry::name);
+  return found == kTasks.end() ? std::optional<Task>() : found->task;
+}
+
+std::vector<Task> all_tasks() {
+  std::vector<Task> tasks(kTasks.size());
+  std::ranges::transform(kTasks, tasks.begin(), &Entry::task);
+  return tasks;
+}
+
+TaskShape shape_of(Task task) { return entry_of(task).shape; }
+
+Result<TaskBatch> make_task_batch(Task task, Seed seed, std::uint64_t first,
+                                  std::size_t count) try {
+  const auto [Lkv, Lq, cross] = shape_of(task);
+  auto tokens = Tensor<TokenId, 2>::create({count, Lkv});
+  HEADWISE_TRY(tokens);
+  auto targets = Tensor<TokenId, 2>::create({cross ? count : 0, Lq});
+  HEADWISE_TRY(targets);
+  auto answers = Tensor<std::int64_t, 1>::create({count * Lq});
+  HEADWISE_TRY(answers);
+  auto places = Tensor<std::int64_t, 1>::create({count * Lq});
+  HEADWISE_TRY(places);
+  for (std::size_t b = 0; b < count; ++b) {
+    Draws draws(seed, first + b);
+    entry_of(task).fill(draws, {tokens->elements().subspan(b * Lkv, Lkv),
+                                cross ? targets->elements().subspan(b * Lq, Lq)
+                                      : std::span<TokenId>(),
+                                answers->elements().subspan(b * Lq, Lq),
+                                places->elements().subspan(b * Lq, Lq)});
+  }
+  return TaskBatch{*std::move(tokens), *std::move(targets), *std::move(answers),
+                   *std::move(places)};
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

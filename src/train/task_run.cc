@@ -1,0 +1,302 @@
+#include "headwise/train/task_run.h"
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <utility>
+
+#include "base/out_of_memory.h"
+#include "headwise/base/any_view.h"
+#include "headwise/interop/npz.h"
+#include "headwise/module/optimizer.h"
+#include "train/failed_step.h"
+#include "train/finite_values.h"
+#include "train/resumed_checkpoint.h"
+#include "train/task_model.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr TaskModelConfig kModel{};
+constexpr std::size_t kBatch = 32;      // sequences per step
+constexpr double kLargestGradient = 1;  // norm of all gradients of a model
+constexpr std::string_view kUniform = "uniform/";  // begins the twin's names
+constexpr std::string_view kLoss = "loss";
+constexpr std::string_view kUniformLoss = "uniform_loss";
+
+// The sequences that scores are computed on: far from those trained on.
+constexpr std::uint64_t kFirstUnseen = std::uint64_t{1} << 63;
+constexpr std::size_t kUnseenBatches = 10;
+constexpr std::size_t kUnseenBatch = 100;
+
+Status clip(std::vector<ParamGradient>& gradients) {
+  std::vector<std::span<float>> all;
+  for (ParamGradient& gradient : gradients) {
+    HEADWISE_TRY(check_finite_values("the gradient of " + gradient.name,
+                                     gradient.values.elements()));
+    all.push_back(gradient.values.elements());
+  }
+  const auto norm = clip_gradient_norm(all, kLargestGradient);
+  return norm ? ok() : norm.error();
+}
+
+}  // namespace
+
+std::string_view name_of(Scoring scoring) {
+  return scoring == Scoring::additive ? "additive" : "dot";
+}
+
+TaskSettings task_settings_of(const Checkpoint& checkpoint) {
+  TaskSettings settings;
+  settings.seed = checkpoint.seed;
+  if (const auto* const name = setting_of<std::string>(checkpoint, "task")) {
+    settings.task = task_named(*name).value_or(settings.task);
+  }
+  const auto* const scoring = setting_of<std::string>(checkpoint, "scoring");
+  if (scoring != nullptr && *scoring == name_of(Scoring::additive)) {
+    settings.scoring = Scoring::additive;
+  }
+  if (const auto* const rate =
+          setting_of<double>(checkpoint, "learning_rate")) {
+    settings.learning_rate = *rate;
+  }
+  return settings;
+}
+
+class TaskRun::State {
+ public:
+  State(const TaskSettings& settings, TaskModel model, TaskModel uniform,
+        Optimizer optimizer)
+      : settings_(settings),
+        model_(std::move(model)),
+        uniform_(std::move(uniform)),
+        optimizer_(std::move(optimizer)) {}
+
+  Status resume(const Checkpoint& checkpoint, const std::string& path);
+  Status step(const Executor& executor);
+  Status write_checkpoint_to(const std::string& path) const;
+  Status write_params_to(const std::string& path) const;
+  Result<TaskScore> score_of(const TaskModel& model,
+                             const Executor& executor) const;
+
+  const TaskSettings& settings() const { return settings_; }
+  const TaskModel& model() const { return model_; }
+  const TaskModel& uniform() const { return uniform_; }
+  const std::vector<double>& losses() const { return losses_; }
+  const std::vector<double>& uniform_losses() const { return uniform_losses_; }
+
+ private:
+  ModelConfig config() const;
+  std::map<std::string, AnyView> params() const;
+  Result<double> step_of(TaskModel& model, std::string_view prefix,
+                         const TaskBatch& batch, const Executor& executor);
+
+  TaskSettings settings_;
+  TaskModel model_;
+  TaskModel uniform_;
+  Optimizer optimizer_;
+  std::vector<double> losses_;
+  std::vector<double> uniform_losses_;
+};
+
+// ---- Steps. ----
+
+// One step of one model; its loss.
+Result<double> TaskRun::State::step_of(TaskModel& model,
+                                       std::string_view prefix,
+                                       const TaskBatch& batch,
+                                       const Executor& executor) {
+  auto gradients = model.differentiate(batch, executor);
+  HEADWISE_TRY(gradients);
+  HEADWISE_TRY(clip(gradients->params));
+  Status updated;
+  model.update([&](std::string_view name, std::span<float> values) {
+    const auto gradient =
+        std::ranges::find(gradients->params, name, &ParamGradient::name);
+    if (updated) {
+      updated = optimizer_.update(std::string(prefix) + std::string(name),
+                                  values, gradient->values.elements());
+    }
+    if (updated) {
+      updated = check_finite_values(name, values);
+    }
+  });
+  HEADWISE_TRY(updated);
+  return gradients->loss;
+}
+
+Status TaskRun::State::step(const Executor& executor) {
+  const std::uint64_t steps = losses_.size();
+  const auto batch =
+      make_task_batch(settings_.task, settings_.seed, steps * kBatch, kBatch);
+  HEADWISE_TRY(batch);
+  optimizer_.begin_step();
+  const auto loss = step_of(model_, "", *batch, executor);
+  if (!loss) {
+    return failed_step(steps + 1, "", loss.error());
+  }
+  const auto uniform_loss = step_of(uniform_, kUniform, *batch, executor);
+  if (!uniform_loss) {
+    return failed_step(steps + 1, " with uniform attention weights",
+                       uniform_loss.error());
+  }
+  losses_.push_back(*loss);
+  uniform_losses_.push_back(*uniform_loss);
+  return ok();
+}
+
+// ---- Scores. ----
+
+Result<TaskScore> TaskRun::State::score_of(const TaskModel& model,
+                                           const Executor& executor) const {
+  TaskScore score{0, 0, std::vector<double>(kModel.num_heads)};
+  std::size_t asked = 0;
+  std::size_t right = 0;
+  for (std::size_t n = 0; n < kUnseenBatches; ++n) {
+    const auto batch =
+        make_task_batch(settings_.task, settings_.seed,
+                        kFirstUnseen + n * kUnseenBatch, kUnseenBatch);
+    HEADWISE_TRY(batch);
+    const auto answers = model.answer(*batch, executor);
+    HEADWISE_TRY(answers);
+    score.loss += answers->loss / static_cast<double>(kUnseenBatches);
+    asked += answers->asked;
+    right += answers->right;
+    for (std::size_t h = 0; h < score.on_answer.size(); ++h) {
+      score.on_answer[h] += answers->on_answer[h];
+    }
+  }
+  for (double& share : score.on_answer) {
+    share /= static_cast<double>(asked);
+  }
+  score.accuracy = static_cast<double>(right) / static_cast<double>(asked);
+  return score;
+}
+
+// ---- Files. ----
+
+ModelConfig TaskRun::State::config() const {
+  return {{"task", std::string(name_of(settings_.task))},
+          {"embed_dim", static_cast<std::int64_t>(kModel.embed_dim)},
+          {"num_heads", static_cast<std::int64_t>(kModel.num_heads)},
+          {"scoring", std::string(name_of(settings_.scoring))},
+          {"batch", static_cast<std::int64_t>(kBatch)},
+          {"learning_rate", settings_.learning_rate}};
+}
+
+std::map<std::string, AnyView> TaskRun::State::params() const {
+  std::map<std::string, AnyView> params = model_.params();
+  for (const auto& [name, view] : uniform_.params()) {
+    params.emplace(std::string(kUniform) + name, view);
+  }
+  return params;
+}
+
+Status TaskRun::State::write_checkpoint_to(const std::string& path) const {
+  const auto state = optimizer_.state();
+  HEADWISE_TRY(state);
+  return write_checkpoint(
+      path, {.step = losses_.size(),
+             .seed = settings_.seed,
+             .config = config(),
+             .params = params(),
+             .optimizer = &*state,
+             .records = {{std::string(kLoss), losses_},
+                         {std::string(kUniformLoss), uniform_losses_}}});
+}
+
+Status TaskRun::State::write_params_to(const std::string& path) const {
+  std::map<std::string, AnyView> params = model_.params();
+  std::erase_if(params, [](const auto& param) {
+    return param.first.starts_with("classifier.");
+  });
+  const auto num_heads = static_cast<std::int64_t>(kModel.num_heads);
+  params.emplace("num_heads",
+                 TensorView<const std::int64_t, 1>(&num_heads, {1}));
+  return write_npz(path, params);
+}
+
+Status TaskRun::State::resume(const Checkpoint& checkpoint,
+                              const std::string& path) {
+  HEADWISE_TRY(check_resumed(checkpoint, path,
+                             {.config = config(),
+                              .params = params(),
+                              .seed = settings_.seed,
+                              .records = {kLoss, kUniformLoss}}));
+  HEADWISE_TRY(restore_optimizer(checkpoint, optimizer_));
+  const auto set = [&](TaskModel& model, std::string_view prefix) {
+    model.update([&](std::string_view name, std::span<float> values) {
+      restore_param(checkpoint, std::string(prefix) + std::string(name),
+                    values);
+    });
+  };
+  set(model_, "");
+  set(uniform_, kUniform);
+  losses_ = checkpoint.records.at(std::string(kLoss));
+  uniform_losses_ = checkpoint.records.at(std::string(kUniformLoss));
+  return ok();
+}
+
+// ---- The public class. ----
+
+TaskRun::TaskRun(std::unique_ptr<State> state) : state_(std::move(state)) {}
+TaskRun::TaskRun(TaskRun&& other) noexcept = default;
+TaskRun& TaskRun::operator=(TaskRun&& other) noexcept = default;
+TaskRun::~TaskRun() = default;
+
+Result<TaskRun> TaskRun::create(const TaskSettings& settings) try {
+  TaskModelConfig config = kModel;
+  config.scoring = settings.scoring;
+  auto model = TaskModel::create(config, settings.seed);
+  HEADWISE_TRY(model);
+  config.uniform = true;
+  auto uniform = TaskModel::create(config, settings.seed);
+  HEADWISE_TRY(uniform);
+  auto optimizer =
+      Optimizer::create(AdamWConfig{.learning_rate = settings.learning_rate});
+  HEADWISE_TRY(optimizer);
+  return TaskRun(std::make_unique<State>(
+      settings, *std::move(model), *std::move(uniform), *std::move(optimizer)));
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Status TaskRun::resume(const Checkpoint& checkpoint, const std::string& path) {
+  return catching_out_of_memory(
+      [&] { return state_->resume(checkpoint, path); });
+}
+
+Status TaskRun::step(const Executor& executor) {
+  return catching_out_of_memory([&] { return state_->step(executor); });
+}
+
+Result<TaskScore> TaskRun::score(const Executor& executor) const {
+  return catching_out_of_memory(
+      [&] { return state_->score_of(state_->model(), executor); });
+}
+
+Result<TaskScore> TaskRun::uniform_score(const Executor& executor) const {
+  return catching_out_of_memory(
+      [&] { return state_->score_of(state_->uniform(), executor); });
+}
+
+Status TaskRun::write_checkpoint_to(const std::string& path) const {
+  return catching_out_of_memory(
+      [&] { return state_->write_checkpoint_to(path); });
+}
+
+Status TaskRun::write_params_to(const std::string& path) const {
+  return catching_out_of_memory([&] { return state_->write_params_to(path); });
+}
+
+Result<TaskBatch> TaskRun::unseen_sequences(std::size_t count) const {
+  return make_task_batch(settings().task, settings().seed, kFirstUnseen, count);
+}
+
+const TaskSettings& TaskRun::settings() const { return state_->settings(); }
+const std::vector<double>& TaskRun::losses() const { return state_->losses(); }
+const std::vector<double>& TaskRun::uniform_losses() const {
+  return state_->uniform_losses();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

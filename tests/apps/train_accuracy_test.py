@@ -1,0 +1,31 @@
+"""How accurate `headwise train` gets: the longest of the tests."""
+import itertools
+import json
+
+import cli_case
+from cli_case import CliTest
+
+# A sanitizer looks for faults, which are the same from every seed: it sees each
+# task and each scoring once.
+TRAININGS = (("recall", "dot", "0"), ("reverse", "additive", "0"))
+if not cli_case.SANITIZED:
+    TRAININGS = (*itertools.product(("recall", "reverse"), ("dot",), "012"),
+                 ("recall", "additive", "0"), ("reverse", "additive", "0"))
+
+
+class TrainAccuracyTest(CliTest):
+    def test_the_defaults_learn_from_any_seed_what_averaging_cannot(self):
+        for task, scoring, seed in TRAININGS:
+            with self.subTest(task=task, scoring=scoring, seed=seed):
+                text = self.succeed("train", "--json", "--task", task,
+                                    "--scoring", scoring, "--seed", seed,
+                                    "--force", "--out", "run")
+                last = json.loads(text.splitlines()[-1])
+                self.assertGreaterEqual(last["accuracy"], 0.95)
+                self.assertLessEqual(last["uniform_accuracy"],
+                                     last["accuracy"] - 0.2)
+                self.assertGreater(max(last["weight_on_answer"]), 0.5)
+
+
+if __name__ == "__main__":
+    cli_case.main()

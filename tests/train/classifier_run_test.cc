@@ -1,0 +1,197 @@
+#include "headwise/train/classifier_run.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headwise/module/loss.h"
+#include "headwise/module/optimizer.h"
+#include "interop/files.h"
+#include "models/small_model.h"
+#include "train/epoch_order.h"
+
+namespace headwise {
+namespace {
+
+using testing_support::put_small_model;
+using testing_support::small_config;
+using testing_support::small_params;
+
+using Values = std::map<std::string, std::vector<float>, std::less<>>;
+
+constexpr ClassifierSettings kSettings{
+    .seed = Seed{3}, .batch = 2, .epochs = 2, .learning_rate = 0.01};
+const std::vector<std::string> kLabels = {"a", "b", "c"};
+
+ClassifierExamples examples() {
+  return {{{2, 5, 9, 3}, {2, 3}, {2, 13, 1, 5, 6, 3}, {2, 7, 3}, {2, 8, 5, 3}},
+          {0, 1, 2, 1, 0},
+          "the data's"};
+}
+
+class ClassifierRunTest : public testing::Test {
+ protected:
+  ClassifierRunTest() {
+    put_small_model(folder_, small_params(small_config(BertFamily::bert)));
+  }
+  SentenceEncoder encoder() const {
+    return SentenceEncoder::read(folder_.path(), {.use = BertUse::training})
+        .value();
+  }
+  // Large parameters: gradients of a norm far above 1.
+  LabelProbe probe() const {
+    LabelProbe probe =
+        LabelProbe::create(encoder().embedding_size(), kLabels).value();
+    probe.linear().update([](std::span<float> weight, std::span<float> bias) {
+      RandomStream(Seed{1}, 1).fill_uniform(weight, -2, 2);
+      RandomStream(Seed{1}, 2).fill_uniform(bias, -2, 2);
+    });
+    return probe;
+  }
+  ClassifierRun run(const ClassifierSettings& settings = kSettings) const {
+    return ClassifierRun::create(settings, encoder(), probe(), examples())
+        .value();
+  }
+  Values params_of(const ClassifierRun& run) const {
+    EXPECT_TRUE(run.write_checkpoint_to(folder_ / "c.npz"));
+    Values values;
+    const auto checkpoint = read_checkpoint(folder_ / "c.npz");
+    EXPECT_TRUE(checkpoint);
+    for (const auto& [name, array] : checkpoint->params) {
+      auto& of = values[name];
+      of.resize(array.data.size() / sizeof(float));
+      std::memcpy(of.data(), array.data.data(), array.data.size());
+    }
+    return values;
+  }
+
+  TempFolder folder_;
+};
+
+// A step out of the library's pieces, one after another.
+struct ByHand {
+  SentenceEncoder encoder;
+  LabelProbe probe;
+  Optimizer optimizer = Optimizer::create(AdamWConfig{.learning_rate = 0.01,
+                                                      .weight_decay = 0.01})
+                            .value();
+
+  // The loss and the gradients' norm.
+  std::pair<double, double> step(const RaggedTokens& ids,
+                                 const std::vector<std::int64_t>& targets) {
+    auto saved = encoder.forward_for_backward(ids).value();
+    const auto loss =
+        cross_entropy(probe.logits(saved.embeddings.view()).value().view(),
+                      {targets.data(), {targets.size()}})
+            .value();
+    const auto rows = [](const Tensor<float, 2>& x) {
+      return TensorView<const float, 3>(x.data(),
+                                        {1, x.extent(0), x.extent(1)});
+    };
+    auto classifier =
+        probe.linear()
+            .backward_params(rows(saved.embeddings), rows(loss.d_logits))
+            .value();
+    const auto d_embeddings =
+        probe.linear().backward_input(rows(loss.d_logits)).value();
+    auto gradients =
+        encoder
+            .backward(saved, {d_embeddings.data(),
+                              {ids.size(), d_embeddings.extent(2)}})
+            .value();
+    std::vector<std::span<float>> all;
+    for (auto& [name, values] : gradients.params) {
+      all.push_back(values.elements());
+    }
+    // The file's order of names: "classifier" stands before "embeddings".
+    all.insert(all.begin(),
+               {classifier.bias.elements(), classifier.weight.elements()});
+    const double norm = clip_gradient_norm(all, 1).value();
+    optimizer.begin_step();
+    encoder.encoder().update(
+        [&](std::string_view name, std::span<float> values) {
+          EXPECT_TRUE(optimizer.update(
+              name, values, gradients.params.find(name)->second.elements()));
+        });
+    probe.linear().update([&](std::span<float> weight, std::span<float> bias) {
+      EXPECT_TRUE(optimizer.update("classifier.weight", weight,
+                                   classifier.weight.elements()));
+      EXPECT_TRUE(optimizer.update("classifier.bias", bias,
+                                   classifier.bias.elements()));
+    });
+    return {loss.loss, norm};
+  }
+};
+
+TEST_F(ClassifierRunTest, AStepIsAdamWOnClippedGradientsOfTheNextExamples) {
+  const Executor executor = Executor::with_threads(2).value();
+  ClassifierRun run = this->run();
+  ByHand by_hand{encoder(), probe()};
+  const ClassifierExamples all = examples();
+  double largest = 0;
+  while (run.steps() < run.total_steps()) {
+    const auto epoch = static_cast<std::uint32_t>(run.steps() / 3);
+    const std::size_t within = run.steps() % 3;
+    const auto order = epoch_order(kSettings.seed, epoch, all.ids.size());
+    RaggedTokens ids;
+    std::vector<std::int64_t> targets;
+    for (std::size_t n = 2 * within;
+         n < std::min<std::size_t>(2 * within + 2, 5); ++n) {
+      ids.push_back(all.ids[order[n]]);
+      targets.push_back(all.targets[order[n]]);
+    }
+    ASSERT_TRUE(run.step(executor));
+    const auto [loss, norm] = by_hand.step(ids, targets);
+    EXPECT_EQ(run.losses().back(), loss);
+    largest = std::max(largest, norm);
+  }
+  EXPECT_EQ(run.steps(), 6u);
+  EXPECT_GT(largest, 2);
+  Values expected;
+  for (const auto& [name, view] : by_hand.encoder.encoder().params()) {
+    std::size_t count = 1;
+    for (const std::size_t extent : view.extents()) {
+      count *= extent;
+    }
+    const auto* const values = static_cast<const float*>(view.data());
+    expected[name].assign(values, values + count);
+  }
+  const auto add = [&](const std::string& name, const float* values,
+                       std::size_t count) {
+    expected[name].assign(values, values + count);
+  };
+  const Linear& classifier = by_hand.probe.linear();
+  add("classifier.weight", classifier.weight().data(),
+      kLabels.size() * classifier.in_features());
+  add("classifier.bias", classifier.bias().data(), kLabels.size());
+  EXPECT_EQ(params_of(run), expected);
+}
+
+TEST_F(ClassifierRunTest, EpochLossesAreMeansOfTheirSteps) {
+  ClassifierRun run = this->run();
+  const Executor executor = Executor::with_threads(1).value();
+  for (int n = 0; n < 4; ++n) {
+    ASSERT_TRUE(run.step(executor));
+  }
+  const std::vector<double>& losses = run.losses();
+  const std::vector<double> means = run.epoch_losses();
+  ASSERT_EQ(means.size(), 2u);
+  EXPECT_DOUBLE_EQ(means[0], (losses[0] + losses[1] + losses[2]) / 3);
+  EXPECT_EQ(means[1], losses[3]);
+}
+
+TEST_F(ClassifierRunTest, ABatchOfMoreThanAllExamplesIsAllOfThem) {
+  ClassifierSettings settings = kSettings;
+  settings.batch = 1000;
+  ClassifierRun run = this->run(settings);
+  EXPECT_EQ(run.total_steps(), 2u);
+  EXPECT_TRUE(run.step(Executor::with_threads(1).value()));
+}
+
+}  // namespace
+}  // namespace headwise

@@ -1,0 +1,293 @@
+#include "headwise/train/task_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headwise/module/loss.h"
+#include "interop/files.h"
+#include "train/task_model.h"
+
+namespace headwise {
+namespace {
+
+using testing::StartsWith;
+
+TaskSettings settings_of(Task task, Scoring scoring = Scoring::dot) {
+  return {.task = task, .scoring = scoring, .seed = Seed{3}};
+}
+
+std::vector<TaskSettings> every_task_and_scoring() {
+  std::vector<TaskSettings> all;
+  for (const Task task : all_tasks()) {
+    for (const Scoring scoring : {Scoring::dot, Scoring::additive}) {
+      all.push_back(settings_of(task, scoring));
+    }
+  }
+  return all;
+}
+
+void take_steps(TaskRun& run, int count, std::size_t threads = 2) {
+  const Executor executor = Executor::with_threads(threads).value();
+  for (int n = 0; n < count; ++n) {
+    const Status s = run.step(executor);
+    ASSERT_TRUE(s) << s.error().message();
+  }
+}
+
+// All that a run is: parameters, optimiser, losses.
+Bytes bytes_of(const TaskRun& run) {
+  const TempFolder folder;
+  EXPECT_TRUE(run.write_checkpoint_to(folder / "c.npz"));
+  return file_bytes(folder / "c.npz");
+}
+
+// ---- Gradients. ----
+
+TaskModelConfig small_model(Scoring scoring = Scoring::dot) {
+  return {.embed_dim = 16, .num_heads = 2, .scoring = scoring};
+}
+
+constexpr std::size_t kPiece = 64;  // elements that are moved together
+
+// Elements first, first + 1, ... of one parameter.
+struct Piece {
+  std::string_view name;
+  std::size_t first;
+  std::span<const float> direction;
+};
+
+// The loss when a piece of a new model is moved by `distance` along its
+// direction.
+double loss_at(const TaskModelConfig& config, const TaskBatch& batch,
+               const Piece& piece, double distance) {
+  const Executor executor = Executor::with_threads(1).value();
+  auto model = TaskModel::create(config, Seed{3}).value();
+  model.update([&](std::string_view which, std::span<float> values) {
+    for (std::size_t n = 0; which == piece.name && n < piece.direction.size();
+         ++n) {
+      values[piece.first + n] +=
+          static_cast<float>(distance * piece.direction[n]);
+    }
+  });
+  return model.answer(batch, executor).value().loss;
+}
+
+TEST(TaskModelTest, GradientsAreTheSlopesOfTheLoss) {
+  const Executor executor = Executor::with_threads(1).value();
+  for (const TaskSettings& settings : every_task_and_scoring()) {
+    const auto batch = make_task_batch(settings.task, Seed{3}, 0, 4).value();
+    const TaskModelConfig config = small_model(settings.scoring);
+    const auto model = TaskModel::create(config, Seed{3}).value();
+    const auto step = model.differentiate(batch, executor).value();
+    EXPECT_NEAR(step.loss, model.answer(batch, executor).value().loss, 1e-6);
+    std::set<std::string> names;
+    for (const auto& [name, gradient] : step.params) {
+      names.insert(name);
+      for (std::size_t first = 0; first < gradient.size(); first += kPiece) {
+        std::vector<float> direction(std::min(kPiece, gradient.size() - first));
+        RandomStream(Seed{5}, static_cast<std::uint32_t>(first))
+            .fill_uniform(direction, -1, 1);
+        double expected = 0;
+        for (std::size_t n = 0; n < direction.size(); ++n) {
+          expected += static_cast<double>(direction[n]) * gradient(first + n);
+        }
+        constexpr double kStep = 4e-3;
+        const Piece piece{name, first, direction};
+        const double slope = (loss_at(config, batch, piece, kStep) -
+                              loss_at(config, batch, piece, -kStep)) /
+                             (2 * kStep);
+        EXPECT_NEAR(slope, expected, 3e-5 + 5e-3 * std::abs(expected))
+            << name_of(settings.task) << " " << name_of(settings.scoring) << " "
+            << name << " from " << first;
+      }
+    }
+    std::set<std::string> params;
+    for (const auto& [name, view] : model.params()) {
+      params.insert(name);
+    }
+    EXPECT_EQ(names, params);
+    EXPECT_EQ(params.contains("w_score.weight"),
+              settings.scoring == Scoring::additive);
+  }
+}
+
+TEST(TaskModelTest, EachParameterHasRandomNumbersOfItsOwn) {
+  const auto model =
+      TaskModel::create(small_model(Scoring::additive), Seed{3}).value();
+  std::set<float> drawn;
+  std::size_t count = 0;
+  for (const auto& [name, view] : model.params()) {
+    if (view.extents().size() == 2 && name != "embedding.weight") {
+      // In units of the bound that they are drawn up to.
+      const auto inputs = static_cast<float>(view.extents()[1]);
+      drawn.insert(*static_cast<const float*>(view.data()) * std::sqrt(inputs));
+      ++count;
+    }
+  }
+  EXPECT_EQ(count, 6u);
+  EXPECT_EQ(drawn.size(), count);
+}
+
+TEST(TaskModelTest, UniformAttendsToAllKeysAlike) {
+  const Executor executor = Executor::with_threads(1).value();
+  for (const auto& [task, scoring, seed, rate] : every_task_and_scoring()) {
+    const auto batch = make_task_batch(task, seed, 0, 4).value();
+    const auto model =
+        TaskModel::create({.scoring = scoring, .uniform = true}, seed).value();
+    const auto answers = model.answer(batch, executor).value();
+    for (const double share : answers.on_answer) {
+      EXPECT_NEAR(share / static_cast<double>(answers.asked),
+                  1.0 / static_cast<double>(shape_of(task).key_length), 1e-6);
+    }
+  }
+}
+
+TEST(TaskModelTest, EachHeadHasAShareOfItsOwn) {
+  const Executor executor = Executor::with_threads(1).value();
+  const auto batch = make_task_batch(Task::recall, Seed{3}, 0, 4).value();
+  const auto model = TaskModel::create(small_model(), Seed{3}).value();
+  const auto on_answer = model.answer(batch, executor).value().on_answer;
+  ASSERT_EQ(on_answer.size(), 2u);
+  EXPECT_NE(on_answer[0], on_answer[1]);
+}
+
+// ---- The run. ----
+
+TEST(TaskRunTest, EachStepSeesSequencesOfItsOwn) {
+  const Executor executor = Executor::with_threads(1).value();
+  for (TaskSettings settings : every_task_and_scoring()) {
+    settings.learning_rate = 0;  // the model stays as it is
+    auto run = TaskRun::create(settings).value();
+    take_steps(run, 3);
+    const auto model =
+        TaskModel::create({.scoring = settings.scoring}, settings.seed).value();
+    for (std::size_t n = 0; n < 3; ++n) {
+      const auto batch =
+          make_task_batch(settings.task, settings.seed, n * 32, 32).value();
+      EXPECT_EQ(run.losses()[n],
+                model.differentiate(batch, executor).value().loss);
+    }
+  }
+}
+
+TEST(TaskRunTest, ThreadsChangeNoBit) {
+  for (const TaskSettings& settings : every_task_and_scoring()) {
+    std::vector<Bytes> runs;
+    for (std::size_t threads = 1; threads <= 3; ++threads) {
+      auto run = TaskRun::create(settings).value();
+      take_steps(run, 6, threads);
+      runs.push_back(bytes_of(run));
+    }
+    EXPECT_EQ(runs[0], runs[1]);
+    EXPECT_EQ(runs[0], runs[2]);
+  }
+}
+
+TEST(TaskRunTest, ResumedItHasTheBitsOfOneThatNeverStopped) {
+  for (const TaskSettings& settings : every_task_and_scoring()) {
+    auto whole = TaskRun::create(settings).value();
+    take_steps(whole, 8);
+    const TempFolder folder;
+    const std::string path = folder / "c.npz";
+    auto first = TaskRun::create(settings).value();
+    take_steps(first, 3);
+    ASSERT_TRUE(first.write_checkpoint_to(path));
+    const Checkpoint checkpoint = read_checkpoint(path).value();
+    auto second = TaskRun::create(task_settings_of(checkpoint)).value();
+    const Status s = second.resume(checkpoint, path);
+    ASSERT_TRUE(s) << s.error().message();
+    EXPECT_EQ(second.steps(), 3u);
+    take_steps(second, 5);
+    EXPECT_EQ(bytes_of(second), bytes_of(whole));
+  }
+}
+
+TEST(TaskRunTest, ACheckpointOfOtherSettingsIsAnError) {
+  const TempFolder folder;
+  const std::string path = folder / "c.npz";
+  const TaskSettings settings = settings_of(Task::recall);
+  auto run = TaskRun::create(settings).value();
+  take_steps(run, 1);
+  ASSERT_TRUE(run.write_checkpoint_to(path));
+  Checkpoint checkpoint = read_checkpoint(path).value();
+  const auto error_with = [&](const TaskSettings& other) {
+    const Status resumed =
+        TaskRun::create(other).value().resume(checkpoint, path);
+    EXPECT_FALSE(resumed);
+    EXPECT_EQ(resumed.error().code(), ErrorCode::bad_data);
+    return resumed.error().message();
+  };
+  TaskSettings other = settings;
+  other.task = Task::reverse;
+  EXPECT_EQ(error_with(other), "read_checkpoint: " + path +
+                                   " is of another model: task is recall, "
+                                   "expected reverse");
+  other = settings;
+  other.scoring = Scoring::additive;
+  EXPECT_EQ(error_with(other), "read_checkpoint: " + path +
+                                   " is of another model: scoring is dot, "
+                                   "expected additive");
+  other = settings;
+  other.learning_rate = 1;
+  EXPECT_EQ(error_with(other), "read_checkpoint: " + path +
+                                   " is of another model: learning_rate is "
+                                   "0.003, expected 1");
+  other = settings;
+  other.seed = Seed{4};
+  EXPECT_EQ(error_with(other), "train: " + path + ": seed is 3, expected 4");
+  checkpoint.records.at("loss").push_back(1);
+  EXPECT_EQ(
+      error_with(settings),
+      "train: " + path + ": expected losses and an optimiser of its 1 steps");
+}
+
+TEST(TaskRunTest, ALossThatIsNotFiniteStopsItWithTheStepAndTheFirst) {
+  TaskSettings settings = settings_of(Task::recall);
+  settings.learning_rate = 1e20;
+  auto run = TaskRun::create(settings).value();
+  const Executor executor = Executor::with_threads(1).value();
+  Status s = run.step(executor);
+  for (int n = 0; s && n < 10; ++n) {
+    s = run.step(executor);
+  }
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().message(),
+            "train: step 2: the loss is nan, and the first value that is not "
+            "finite is the output");
+  EXPECT_EQ(run.steps(), 1u);
+
+  settings.learning_rate = 1e39;
+  auto overflowing = TaskRun::create(settings).value();
+  s = overflowing.step(executor);
+  ASSERT_FALSE(s);
+  EXPECT_THAT(s.error().message(),
+              StartsWith("train: step 1: embedding.weight is the first value "
+                         "that is not finite: "));
+}
+
+TEST(TaskRunTest, SequencesThatScoresAreTakenOnAreNotTrainedOn) {
+  const auto run = TaskRun::create(settings_of(Task::recall)).value();
+  const auto unseen = run.unseen_sequences(100).value();
+  const auto seen = make_task_batch(Task::recall, Seed{3}, 0, 20000).value();
+  std::set<std::vector<TokenId>> trained_on;
+  const auto row = [](const TaskBatch& batch, std::size_t b) {
+    const auto tokens = batch.tokens.elements().subspan(b * 12, 12);
+    return std::vector<TokenId>(tokens.begin(), tokens.end());
+  };
+  for (std::size_t b = 0; b < 20000; ++b) {
+    trained_on.insert(row(seen, b));
+  }
+  for (std::size_t b = 0; b < 100; ++b) {
+    EXPECT_FALSE(trained_on.contains(row(unseen, b)));
+  }
+}
+
+}  // namespace
+}  // namespace headwise
