@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures headwise beside other libraries: script/bench --peers calls it.
 
-One worker process a library answers the lines of `headwise bench --serve`; one
+One worker process a library answers the lines that bench/serve/serve.h lists; one
 of them works at a time, the others wait. Each output is compared with float64
 before anything is timed. A round takes every peer once, in an order of its own,
 and the machine's own peak before each and after the last. What it writes, in --out:
@@ -45,7 +45,7 @@ SLICE_SECONDS = 0.05  # a round's runs of one peer last at least this long
 
 def started(options, threads, log):
     """The peers of this number of threads."""
-    peers = Peers(options.headwise, threads, log)
+    peers = Peers(options.server, threads, log)
     for library, forms in PYTHON.items():
         peers.add_python(library, forms, HERE / "peers" / f"with_{library}.py")
     if options.onednn:
@@ -124,7 +124,7 @@ def run_all(options, scratch, log):
 
 
 def parse(arguments):
-    made = parser(__doc__.splitlines()[0])
+    made = parser(__doc__.splitlines()[0], serves=True)
     made.add_argument("--onednn", help="the peer of oneDNN, where built")
     made.add_argument("--workloads", type=lambda text: text.split(","),
                       metavar="NAME,NAME...")

@@ -84,7 +84,7 @@ def prepare(workloads, model, scratch, log):
 
 
 def started(options, threads, log):
-    peers = Peers(options.headwise, threads, log)
+    peers = Peers(options.server, threads, log)
     for library, (program, forms) in PYTHON.items():
         peers.add_python(library, forms, HERE / "peers" / program, OFFLINE)
     peers.need(PYTHON)
@@ -216,7 +216,7 @@ def compare(options, scratch, log):
 
 
 def parse(arguments):
-    made = parser(__doc__.splitlines()[0])
+    made = parser(__doc__.splitlines()[0], serves=True)
     made.add_argument("--model", type=pathlib.Path, default=default_model(),
                       help="the model's folder (default: the installed one)")
     options = parsed(made, arguments)

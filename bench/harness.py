@@ -65,13 +65,14 @@ class Worker:
 
 
 class Peers:
-    """The workers of one number of threads: headwise, and who is added."""
+    """The workers of one number of threads: headwise, and who is added.
+    `server`: the program of bench/serve."""
 
-    def __init__(self, headwise, threads, log):
+    def __init__(self, server, threads, log):
         self.threads, self.log = threads, log
         self.workers, self.forms = {}, {}
         self.add("headwise", ["headwise"],
-                 [headwise, "bench", "--serve", "--threads", str(threads)])
+                 [server, "--threads", str(threads)])
 
     def add(self, library, forms, command, environment=None):
         self.forms[library] = forms
@@ -222,10 +223,14 @@ def counts(text):
     return [int(each) for each in text.split(",")]
 
 
-def parser(description):
-    """Of the arguments that every comparison has."""
+def parser(description, serves=False):
+    """Of the arguments that every comparison has; with `serves` the program
+    that Peers starts, too."""
     made = argparse.ArgumentParser(description=description)
     made.add_argument("--headwise", required=True, help="the command")
+    if serves:
+        made.add_argument("--server", required=True,
+                          help="the program of bench/serve")
     made.add_argument("--threads", type=counts, default=[1], metavar="N,N...")
     made.add_argument("--rounds", type=int, default=10)
     made.add_argument("--out", type=pathlib.Path, default=HERE / "results")

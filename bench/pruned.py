@@ -38,7 +38,7 @@ def load(worker, workloads, references, scratch):
 
 def measure(options, threads, workloads, references, scratch):
     """The record of one number of threads."""
-    peers = Peers(options.headwise, threads, sys.stderr)
+    peers = Peers(options.server, threads, sys.stderr)
     try:
         records, live = load(peers.workers["headwise"], workloads, references,
                              scratch)
@@ -51,7 +51,7 @@ def measure(options, threads, workloads, references, scratch):
 
 
 def parse(arguments):
-    made = parser(__doc__.splitlines()[0])
+    made = parser(__doc__.splitlines()[0], serves=True)
     made.set_defaults(
         threads=[1, 2][:len(os.sched_getaffinity(0))], rounds=15,
         workloads=[name for full in LAYERS

@@ -24,6 +24,8 @@ target_sources(headwise_io
     include/headwise/inspect/accuracy_curve_svg.h
     include/headwise/inspect/loss_curve_svg.h
     include/headwise/inspect/view_page.h
+    include/headwise/inspect/head_maps.h
+    include/headwise/inspect/position_statistics.h
     include/headwise/interop/array.h
     include/headwise/interop/npy.h
     include/headwise/interop/npz.h
@@ -31,10 +33,17 @@ target_sources(headwise_io
     include/headwise/interop/sharded_safetensors.h
     include/headwise/interop/params.h
     include/headwise/interop/layouts.h
+    include/headwise/interop/param_inspection.h
+    include/headwise/interop/convert_params.h
+    include/headwise/interop/model_heads.h
+    include/headwise/interop/token_text.h
+    include/headwise/interop/paths.h
+    include/headwise/interop/sha256.h
     include/headwise/interop/checkpoint.h
     include/headwise/interop/atomic_file.h
-    include/headwise/interop/sha256.h
     include/headwise/interop/journal.h
+    include/headwise/models/utf8.h
+    include/headwise/models/model_folder.h
     include/headwise/models/vocabulary.h
     include/headwise/models/wordpiece.h
     include/headwise/models/model_settings.h
@@ -86,6 +95,7 @@ target_sources(headwise_io
     src/inspect/view_layer.cc
     src/inspect/view_html.cc
     src/inspect/view_page.cc
+    src/inspect/head_maps.cc
     src/interop/array.cc
     src/interop/atomic_file.cc
     src/interop/element_bytes.cc
@@ -103,7 +113,6 @@ target_sources(headwise_io
     src/interop/layout_table.cc
     src/interop/layouts.cc
     src/interop/leftovers.cc
-    src/interop/link_target.cc
     src/interop/mapped_file.cc
     src/interop/nested_json_events.cc
     src/interop/new_folder.cc
@@ -123,6 +132,11 @@ target_sources(headwise_io
     src/interop/checkpoint.cc
     src/interop/sha256.cc
     src/interop/journal.cc
+    src/interop/model_heads.cc
+    src/interop/param_inspection.cc
+    src/interop/convert_params.cc
+    src/interop/paths.cc
+    src/interop/token_text.cc
     src/models/model_folder.cc
     src/models/model_settings.cc
     src/models/sentence_modules.cc

@@ -1,4 +1,4 @@
-"""What the Python peers share: the line protocol of `headwise bench --serve`.
+"""What the Python peers share: the line protocol of bench/serve/serve.h.
 
 A peer's script gives `make(peer, spec, tensors)`, which returns two functions:
 run() computes once and is timed, show(result of run) gives the outputs by name.

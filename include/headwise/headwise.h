@@ -15,6 +15,7 @@
 #include "headwise/run/workspace.h"
 #include "headwise/run/progress.h"
 #include "headwise/run/trace_sink.h"
+#include "headwise/kernels/peak.h"
 #include "headwise/kernels/targets.h"
 #include "headwise/steps/tokens.h"
 #include "headwise/steps/padding.h"

@@ -6,8 +6,8 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "headwise/inspect/position_statistics.h"
 #include "headwise/version.h"
-#include "inspect/position_statistics.h"
 #include "inspect/step_formula.h"
 #include "inspect/view_head.h"
 #include "inspect/view_html.h"

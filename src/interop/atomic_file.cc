@@ -14,7 +14,6 @@
 #include "interop/folder.h"
 #include "interop/keep_owner.h"
 #include "interop/leftovers.h"
-#include "interop/link_target.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

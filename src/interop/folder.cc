@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <memory>
 
 #include "interop/error_text.h"
@@ -16,11 +15,6 @@ namespace {
 
 struct CloseFolder {
   void operator()(DIR* folder) const { ::closedir(folder); }
-};
-struct Free {
-  void operator()(char* text) const {
-    std::free(text);  // NOLINT(cppcoreguidelines-no-malloc): of realpath()
-  }
 };
 
 // What `ask` (stat() or lstat()) says of the path. A NUL would cut it short.
@@ -144,44 +138,6 @@ bool are_one_folder(const std::string& a, const std::string& b) {
   struct stat of_b {};
   return ::stat(a.c_str(), &of_a) == 0 && ::stat(b.c_str(), &of_b) == 0 &&
          of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
-}
-
-std::string folder_of(const std::string& path) {
-  return path.substr(0, path.find_last_of('/') + 1);
-}
-
-std::string path_in(const std::string& folder, std::string_view name) {
-  std::string path = folder;
-  path += '/';
-  path += name;
-  return path;
-}
-
-std::string canonical_path(const std::string& path) {
-  std::string there = path.empty() ? "." : path;
-  std::string rest;
-  while (true) {
-    const std::unique_ptr<char, Free> real(::realpath(there.c_str(), nullptr));
-    if (real) {
-      const std::string whole = real.get();
-      return rest.empty() ? whole : (whole == "/" ? "" : whole) + rest;
-    }
-    const std::size_t end = there.find_last_not_of('/') + 1;
-    const std::size_t name = there.substr(0, end).find_last_of('/') + 1;
-    if (end == 0) {
-      return path;  // not even the root can be reached
-    }
-    rest.insert(0, path_in("", there.substr(name, end - name)));
-    there = name == 0 ? "." : there.substr(0, name);
-  }
-}
-
-bool lies_in(std::string_view path, std::string_view folder) {
-  if (folder == "/") {
-    return path.size() > 1 && path.starts_with('/');
-  }
-  return path.size() > folder.size() && path.starts_with(folder) &&
-         path[folder.size()] == '/';
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

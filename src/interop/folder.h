@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "headwise/base/result.h"
+#include "headwise/interop/paths.h"  // IWYU pragma: export
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -38,15 +39,5 @@ Status remove_file(std::string_view operation, const std::string& path);
 bool link_file(const std::string& path, const std::string& other);
 // Whether both are there and one, whatever way leads to them.
 bool are_one_folder(const std::string& a, const std::string& b);
-
-// "a/b/" of "a/b/c", "" of "c"
-std::string folder_of(const std::string& path);
-// "a/b/c" of "a/b" and "c"
-std::string path_in(const std::string& folder, std::string_view name);
-// The path from the root, without links, "." and ".."; of what is not there as
-// far as it is.
-std::string canonical_path(const std::string& path);
-// Whether `path` is something in the folder, at any depth. Both are canonical.
-bool lies_in(std::string_view path, std::string_view folder);
 
 }  // namespace headwise::inline HEADWISE_ABI

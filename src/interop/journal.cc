@@ -8,10 +8,10 @@
 
 #include "base/out_of_memory.h"
 #include "headwise/interop/atomic_file.h"
+#include "headwise/interop/paths.h"
 #include "headwise/interop/sha256.h"
 #include "interop/folder.h"
 #include "interop/input_file.h"
-#include "interop/link_target.h"
 #include "interop/read_bytes.h"
 #include "json/json.h"
 

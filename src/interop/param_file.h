@@ -10,22 +10,14 @@
 #include <variant>
 #include <vector>
 
-#include "headwise/base/dtype.h"
 #include "headwise/base/result.h"
 #include "headwise/interop/array.h"
 #include "headwise/interop/layouts.h"
 #include "headwise/interop/npz.h"
+#include "headwise/interop/param_inspection.h"
 #include "headwise/interop/sharded_safetensors.h"
 
 namespace headwise::inline HEADWISE_ABI {
-
-// What a file says of a tensor.
-struct ParamEntry {
-  DType dtype = DType::float32;
-  std::vector<std::size_t> shape;
-  std::size_t bytes = 0;
-};
-using ParamEntries = std::map<std::string, ParamEntry>;
 
 class ParamFile {
  public:

@@ -1,4 +1,4 @@
-#include "kernels/peak.h"
+#include "headwise/kernels/peak.h"
 
 #include <atomic>
 

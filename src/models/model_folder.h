@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "headwise/base/result.h"
+#include "headwise/models/model_folder.h"  // IWYU pragma: export
 
 namespace headwise::inline HEADWISE_ABI {
 

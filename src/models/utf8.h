@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "headwise/base/result.h"
+#include "headwise/models/utf8.h"  // IWYU pragma: export
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -23,9 +23,5 @@ std::optional<DecodedCharacter> decode_utf8(std::string_view text);
 std::optional<std::size_t> find_invalid_utf8(std::string_view text);
 
 void append_utf8(std::string& text, char32_t code);
-
-// bad_data where there is such a byte: "SUBJECT is no UTF-8 text: byte 3 (0xff)
-// begins no character".
-Status check_utf8(const std::string& subject, std::string_view text);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -170,9 +170,9 @@ class ConvertTest(ParamsCase):
         self.assertEqual(len(read_npz(self.folder / "o.npz")), 16)
 
     def test_one_layer_alone(self):
-        self.fail_with(USAGE, "m.safetensors has the layers 0 1, but names of "
-                       "the layout headwise hold no number: expected one of "
-                       "them alone, by --layer", "convert", "m.safetensors",
+        self.fail_with(USAGE, "--layer is not given, expected one of 0 1 as "
+                       "in m.safetensors: names of the layout headwise hold "
+                       "no number", "convert", "m.safetensors",
                        "o.safetensors", "--to", "headwise")
         text = self.convert("m.safetensors", "o.safetensors", "--to",
                             "headwise", "--layer", "1")
@@ -223,8 +223,9 @@ class ConvertTest(ParamsCase):
         for to in ("keras", "flax"):
             arguments = ("convert", "m.safetensors", "o.npz", "--to", to,
                          "--layer", "0", "--attention-only")
-            self.fail_with(USAGE, f"--to {to} needs --heads: the "
-                           "shapes of m.safetensors do not say how many",
+            self.fail_with(USAGE, "--heads is not given, expected the "
+                           f"number of heads: the layout {to} needs it, and "
+                           "the shapes of m.safetensors do not say it",
                            *arguments)
             self.fail_with(BAD_INPUT, "--heads is 4, expected a divisor of the "
                            "6 features of queries", *arguments, "--heads", "4")
@@ -316,9 +317,9 @@ class ConvertTest(ParamsCase):
             **bert((0,)), "w_q.weight": tensor(6, 6, seed=9)})
         arguments = ("convert", "m.safetensors", "o.safetensors", "--to",
                      "headwise")
-        self.fail_with(BAD_INPUT, "its tensor w_q.weight and one of the layout "
-                       "headwise would have one name; --attention-only leaves "
-                       "it out", *arguments)
+        self.fail_with(BAD_INPUT, "--attention-only is not given, but the "
+                       "layout headwise has a tensor of the same name as "
+                       "w_q.weight in m.safetensors", *arguments)
         self.assertFalse((self.folder / "o.safetensors").exists())
         self.succeed(*arguments, "--attention-only")
 
@@ -400,9 +401,9 @@ class ConvertTest(ParamsCase):
                  ".npz", "convert", "m.safetensors", "o.pt", "--to", "bert"),
                 ("--heads is 0, expected a whole number from 1 on", *pair,
                  "--to", "bert", "--heads", "0"),
-                ("--as-layer is for one layer", *pair, "--to", "bert",
+                ("--as-layer is given for several layers", *pair, "--to", "bert",
                  "--as-layer", "1"),
-                ("--as-layer is for one layer", *pair, "--to", "d2l",
+                ("--as-layer is given for several layers", *pair, "--to", "d2l",
                  "--layer", "0", "--as-layer", "1")):
             with self.subTest(message):
                 self.fail_with(USAGE, message, *arguments)

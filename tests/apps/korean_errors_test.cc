@@ -43,8 +43,8 @@ TEST(KoreanErrorTest, OptionsTheirValuesAndWhatWasExpected) {
        "--out FILE.npy 또는 --json이 필요합니다"},
       {"expected one of --keep, --remove and --max-drop beside --out",
        "--out과 함께 --keep, --remove, --max-drop 중 하나가 필요합니다"},
-      {"expected one of --workload, --list and --serve",
-       "--workload, --list, --serve 중 하나가 필요합니다"},
+      {"expected either --workload or --list",
+       "--workload와 --list 중 하나가 필요합니다"},
   });
 }
 

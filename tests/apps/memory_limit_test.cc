@@ -1,6 +1,7 @@
 // No file of token ids takes more memory than 16 times its size and 16 MiB.
 #include <gtest/gtest.h>
 
+#include "headwise/interop/token_text.h"
 #include "interop/files.h"
 #include "operation/read_tokens.h"
 #include "support/memory.h"

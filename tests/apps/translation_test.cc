@@ -7,8 +7,8 @@
 #include <set>
 #include <string>
 
+#include "commands.h"
 #include "korean.h"
-#include "shell/commands.h"
 #include "shell/progress_bar.h"
 #include "shell/translation_tables.h"
 

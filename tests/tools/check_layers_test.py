@@ -24,7 +24,12 @@ SOUND = {
     "src/steps/mask.cc": '#include "kernels/gemm.h"\n#include "base/check.h"\n',
     "src/inspect/trace.cc": '#include "headwise/steps/mask.h"\n',
     "src/interop/npz.cc": "#include <zip.h>\n",
+    "apps/cli/shell/args.h": "",
     "apps/cli/shell/args.cc": "#include <CLI/CLI.hpp>\n#include <headwise/headwise.h>\n",
+    "apps/cli/operation/flags.h": '#include "shell/args.h"\n',
+    "apps/cli/run/run_flags.h": '#include "operation/flags.h"\n',
+    "apps/cli/view/view_flags.h": '#include "shell/args.h"\n',
+    "apps/cli/commands.cc": '#include "run/run_flags.h"\n#include "view/view_flags.h"\n',
 }
 
 
@@ -72,6 +77,26 @@ class CheckLayersTest(unittest.TestCase):
         self.assert_named(
             "src/inspect/svg.cc", '#include "headwise/interop/npy.h"', "sideways"
         )
+
+    def test_private_header_in_the_command(self):
+        for room in ("shell", "operation", "view"):
+            self.assert_named(
+                f"apps/cli/{room}/x.cc",
+                '#include "base/check.h"',
+                "the command includes a private header of the library",
+            )
+
+    def test_rooms_of_the_command(self):
+        self.assert_named(
+            "apps/cli/shell/x.cc", '#include "operation/flags.h"', "upward"
+        )
+        self.assert_named(
+            "apps/cli/operation/x.cc", '#include "run/run_flags.h"', "upward"
+        )
+        self.assert_named(
+            "apps/cli/run/x.cc", '#include "view/view_flags.h"', "sideways"
+        )
+        self.assert_named("src/prune/x.cc", '#include "shell/args.h"', "upward")
 
     def test_headwise_h_is_for_users_only(self):
         self.assert_named(

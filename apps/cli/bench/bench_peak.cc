@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/peak.h"
+#include "headwise/kernels/peak.h"
 
 namespace headwise::cli {
 namespace {

@@ -5,16 +5,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iostream>
 #include <memory>
 
 #include "bench_device.h"
 #include "bench_measure.h"
-#include "bench_serve.h"
 #include "bench_workload.h"
-#include "json/json.h"
 #include "shell/args.h"
 #include "shell/command.h"
+#include "shell/json.h"
 #include "shell/output.h"
 
 namespace headwise::cli {
@@ -32,7 +30,6 @@ struct BenchFlags {
   std::size_t rounds = 10;
   bool list = false;
   bool json = false;
-  bool serve = false;
   std::string device = "cpu";
   std::string dtype;  // empty: not given
 };
@@ -68,25 +65,24 @@ std::string described(const Workload& workload) {
 
 std::string listed_as_json(const Workload& workload) {
   const AttentionShape& shape = workload.shape;
-  return Json({{"workload", workload.name},
-               {"B", shape.B},
-               {"Hq", shape.Hq},
-               {"Hkv", shape.Hkv},
-               {"Lq", shape.Lq},
-               {"Lkv", shape.Lkv},
-               {"D", shape.D},
-               {"embed_dim", workload.embed_dim},
-               {"causal", workload.causal},
-               {"window", workload.window},
-               {"attn_weights", workload.attn_weights},
-               {"bias", workload.bias},
-               {"ragged", workload.ragged},
-               {"backward", workload.backward},
-               {"dropout", workload.dropout},
-               {"lengths", workload.lengths},
-               {"gflop", gflop(workload)}})
-             .dump() +
-         "\n";
+  const Json json = {{"workload", workload.name},
+                     {"B", shape.B},
+                     {"Hq", shape.Hq},
+                     {"Hkv", shape.Hkv},
+                     {"Lq", shape.Lq},
+                     {"Lkv", shape.Lkv},
+                     {"D", shape.D},
+                     {"embed_dim", workload.embed_dim},
+                     {"causal", workload.causal},
+                     {"window", workload.window},
+                     {"attn_weights", workload.attn_weights},
+                     {"bias", workload.bias},
+                     {"ragged", workload.ragged},
+                     {"backward", workload.backward},
+                     {"dropout", workload.dropout},
+                     {"lengths", workload.lengths},
+                     {"gflop", gflop(workload)}};
+  return json_text(json);
 }
 
 Outcome list(const BenchFlags& flags, std::ostream& out) {
@@ -101,18 +97,17 @@ Outcome list(const BenchFlags& flags, std::ostream& out) {
 }
 
 std::string result_as_json(const BenchResult& result) {
-  return Json({{"workload", result.workload},
-               {"cpu", result.cpu},
-               {"target", result.target},
-               {"threads", result.threads},
-               {"seconds_min", result.seconds_min},
-               {"seconds_median", result.seconds_median},
-               {"gflops", result.gflops},
-               {"fma_peak_gflops", result.fma_peak_gflops},
-               {"peak_fraction", result.peak_fraction},
-               {"read_gb_s", result.read_gb_s}})
-             .dump() +
-         "\n";
+  const Json json = {{"workload", result.workload},
+                     {"cpu", result.cpu},
+                     {"target", result.target},
+                     {"threads", result.threads},
+                     {"seconds_min", result.seconds_min},
+                     {"seconds_median", result.seconds_median},
+                     {"gflops", result.gflops},
+                     {"fma_peak_gflops", result.fma_peak_gflops},
+                     {"peak_fraction", result.peak_fraction},
+                     {"read_gb_s", result.read_gb_s}};
+  return json_text(json);
 }
 
 std::string result_as_text(const BenchResult& result) {
@@ -134,14 +129,13 @@ std::string heading(const BenchResult& result) {
 }
 
 std::string result_as_json(const DeviceBenchResult& result) {
-  return Json({{"workload", result.workload},
-               {"gpu", result.gpu},
-               {"dtype", name_of(result.dtype)},
-               {"seconds_min", result.seconds_min},
-               {"seconds_median", result.seconds_median},
-               {"gflops", result.gflops}})
-             .dump() +
-         "\n";
+  const Json json = {{"workload", result.workload},
+                     {"gpu", result.gpu},
+                     {"dtype", name_of(result.dtype)},
+                     {"seconds_min", result.seconds_min},
+                     {"seconds_median", result.seconds_median},
+                     {"gflops", result.gflops}};
+  return json_text(json);
 }
 
 std::string result_as_text(const DeviceBenchResult& result) {
@@ -195,16 +189,13 @@ Outcome run_workloads(const BenchFlags& flags, const Measure& measure_one,
 }
 
 Outcome run_bench(const BenchFlags& flags, std::ostream& out) {
-  if (flags.list + flags.serve + !flags.workloads.empty() != 1) {
-    return usage("expected one of --workload, --list and --serve");
+  if (flags.list != flags.workloads.empty()) {
+    return usage("expected either --workload or --list");
   }
   if (flags.list) {
     return list(flags, out);
   }
   if (flags.device == "cuda") {
-    if (flags.serve) {
-      return usage("--serve is for --device cpu");
-    }
     const DType dtype =
         flags.dtype == "float16" ? DType::float16 : DType::bfloat16;
     return run_workloads(
@@ -220,9 +211,6 @@ Outcome run_bench(const BenchFlags& flags, std::ostream& out) {
   const auto executor = Executor::with_threads(flags.threads);
   if (!executor) {
     return failure_of(executor.error());
-  }
-  if (flags.serve) {
-    return serve(std::cin, out, *executor);
   }
   const auto peak = PeakMeter::create(executor->threads());
   if (!peak) {
@@ -269,10 +257,6 @@ void add_bench(const Arguments& app, Command& chosen) {
       .advanced();
   command.add_flag("--json", flags->json, "one object a line");
   command.add_flag("--list", flags->list, "the workloads and their sizes");
-  command
-      .add_flag("--serve", flags->serve,
-                "be measured by another program (bench/README.md)")
-      .advanced();
   command.on_parsed([flags, &chosen] {
     chosen = [flags](const Streams& streams) {
       return run_bench(*flags, streams.out);

@@ -4,14 +4,11 @@
 
 #include <map>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "convert_layers.h"
-#include "headwise/interop/npz.h"
-#include "headwise/interop/safetensors.h"
-#include "interop/find_params.h"
+#include "headwise/interop/convert_params.h"
 #include "operation/layer_choice.h"
 #include "shell/args.h"
 #include "shell/command.h"
@@ -33,7 +30,31 @@ the same bit for bit. Tensors that belong to no attention layer are carried over
 as they are, as is the metadata from .safetensors to .safetensors; of other
 layers than that of --layer nothing is. OUT is replaced whole or not at all.)";
 
+struct ConvertFlags {
+  std::string in;
+  std::string out;
+  ConvertOptions options;
+};
+
 bool to_npz(const ConvertFlags& flags) { return flags.out.ends_with(".npz"); }
+
+// The error in the words of the options.
+Error in_option_words(const Error& error) {
+  const std::map<std::string_view, std::string_view> options = {
+      {"as_layer", "--as-layer"},
+      {"attention_only", "--attention-only"},
+      {"layer", "--layer"},
+      {"num_heads", "--heads"},
+      {"prefix", "--prefix"}};
+  ErrorDetails said = error.details();
+  const auto option = options.find(said.argument);
+  if (option == options.end()) {
+    return error;
+  }
+  said.operation.clear();
+  said.argument = option->second;
+  return {error.code(), std::move(said)};
+}
 
 // Whether the error is the disk's or the memory's, not the tensors'.
 Outcome failure_of_writing(const Error& error) {
@@ -43,64 +64,25 @@ Outcome failure_of_writing(const Error& error) {
              : failure_of(as_data(error));
 }
 
-// The file's; of --layer with the heads of that layer only, for its number may
-// change.
-SafetensorsMetadata metadata_of(const ConvertFlags& flags,
-                                const ParamFile& file,
-                                const Conversion& conversion) {
-  SafetensorsMetadata metadata = file.metadata();
-  if (flags.layer && metadata.erase("num_heads") != 0) {
-    metadata.erase("kept_heads");
-    if (conversion.num_heads) {
-      metadata["num_heads"] = std::to_string(*conversion.num_heads);
-    }
-  }
-  return metadata;
-}
-
-Outcome write(const ConvertFlags& flags, const ParamFile& file,
-              const Conversion& conversion) {
-  std::map<std::string, AnyView> views;
-  for (const auto& [name, array] : conversion.tensors) {
-    views.emplace(name, array.view());
-  }
-  std::vector<SafetensorsTensor> kept;  // what the views look into
-  if (!flags.attention_only) {
-    for (const std::string& name : conversion.others) {
-      auto tensor = file.tensor(name);
-      if (!tensor) {
-        return failure_of(tensor.error());
-      }
-      views.emplace(name, tensor->view);
-      kept.push_back(*std::move(tensor));
-    }
-  }
-  const Status written =
-      to_npz(flags) ? write_npz(flags.out, views)
-                    : write_safetensors(flags.out, views,
-                                        metadata_of(flags, file, conversion));
-  return written ? Outcome{} : failure_of_writing(written.error());
-}
-
 // "out.npz: layers 0-5, bert to keras; 55 other tensors carried over"
-std::string summary(const ConvertFlags& flags, const ParamFile& file,
-                    const Conversion& conversion) {
-  const std::size_t others = conversion.others.size();
+std::string summary(const ConvertFlags& flags,
+                    const ConvertedParams& converted) {
+  const std::size_t others = converted.other_names.size();
   std::string text =
       say({"{}: layer{} {}, {} to {}; {} other tensor{} {}",
            "{0}: 레이어 {2}, {3} -> {4}; 다른 텐서 {5}개 {7}"},
-          flags.out, conversion.layers.size() == 1 ? "" : "s",
-          ranges_text(conversion.layers), conversion.from.layout->name,
-          flags.to, others, others == 1 ? "" : "s",
-          flags.attention_only ? say({"left out", "제외"})
-                               : say({"carried over", "그대로 복사"}));
+          flags.out, converted.layers.size() == 1 ? "" : "s",
+          ranges_text(converted.layers), converted.from.layout->name,
+          flags.options.to, others, others == 1 ? "" : "s",
+          flags.options.attention_only ? say({"left out", "제외"})
+                                       : say({"carried over", "그대로 복사"}));
   if (const std::size_t left =
-          conversion.from.layers.size() - conversion.layers.size();
+          converted.from.layers.size() - converted.layers.size();
       left > 0) {
     text += say({"; {} other layer{} left out", "; 다른 레이어 {}개 제외"},
                 left, left == 1 ? "" : "s");
   }
-  if (to_npz(flags) && !file.metadata().empty()) {
+  if (to_npz(flags) && !converted.metadata.empty()) {
     text += say({"; metadata left out, .npz has none",
                  "; .npz에는 메타데이터가 없어 제외"});
   }
@@ -120,22 +102,14 @@ Outcome run_convert(const ConvertFlags& flags, const Streams& streams) {
   if (Outcome failed = files.check()) {
     return failed;
   }
-  const auto path = find_params("convert", flags.in);
-  if (!path) {
-    return failure_of(path.error());
+  const auto converted = convert_params(flags.in, flags.options);
+  if (!converted) {
+    return failure_of(in_option_words(converted.error()));
   }
-  const auto file = ParamFile::open("convert", *path);
-  if (!file) {
-    return failure_of(file.error());
+  if (const Status s = write_params(flags.out, *converted); !s) {
+    return failure_of_writing(s.error());
   }
-  const auto conversion = convert_layers(*file, flags);
-  if (!conversion) {
-    return failure_of(conversion.error());
-  }
-  if (Outcome failed = write(flags, *file, *conversion)) {
-    return failed;
-  }
-  return files.print_summary(streams, summary(flags, *file, *conversion));
+  return files.print_summary(streams, summary(flags, *converted));
 }
 
 void add_files(const Arguments& command, ConvertFlags& flags) {
@@ -156,21 +130,21 @@ void add_files(const Arguments& command, ConvertFlags& flags) {
 
 void add_layout_options(const Arguments& command, ConvertFlags& flags) {
   command
-      .add_option("--to", flags.to,
+      .add_option("--to", flags.options.to,
                   "whose names and shapes OUT has: " + layout_list())
       .type_name("NAME")
       .check(one_of(layout_names()))
       .required()
       .group("Layout");
   command
-      .add_option("--prefix", flags.prefix,
+      .add_option("--prefix", flags.options.prefix,
                   "before the names in OUT, one that the layout has, such as "
                   "bert. or \"\" (default: as IN has it)")
       .type_name("TEXT")
       .group("Layout")
       .advanced();
   command
-      .add_option("--layout-of", flags.layout_of,
+      .add_option("--layout-of", flags.options.from,
                   "whose names and shapes IN has (default: the one that fits)")
       .type_name("NAME")
       .check(one_of(layout_names()))
@@ -178,26 +152,28 @@ void add_layout_options(const Arguments& command, ConvertFlags& flags) {
       .advanced();
   command
       .add_count(
-          "--heads", flags.heads,
+          "--heads", flags.options.num_heads,
           "heads of queries, where OUT's shapes need them and neither IN nor "
           "its config.json has them")
       .group("Layout");
 }
 
 void add_choice_options(const Arguments& command, ConvertFlags& flags) {
-  command.add_option("--layer", flags.layer, "this layer alone (default: all)")
+  command
+      .add_option("--layer", flags.options.layer,
+                  "this layer alone (default: all)")
       .type_name("N")
       .transform(natural_number())
       .group("Choice");
   command
-      .add_option("--as-layer", flags.as_layer,
+      .add_option("--as-layer", flags.options.as_layer,
                   "the number of that layer in OUT (default: as in IN)")
       .type_name("N")
       .transform(natural_number())
       .group("Choice")
       .advanced();
   command
-      .add_flag("--attention-only", flags.attention_only,
+      .add_flag("--attention-only", flags.options.attention_only,
                 "leave out the tensors of no attention layer")
       .group("Choice");
 }

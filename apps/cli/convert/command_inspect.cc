@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "headwise/interop/param_inspection.h"
 #include "inspect_text.h"
 #include "operation/layer_choice.h"
 #include "shell/args.h"
@@ -29,7 +30,7 @@ struct InspectFlags {
 };
 
 Outcome run_inspect(const InspectFlags& flags, const Streams& streams) {
-  const auto inspection = inspect(flags.path, flags.layout_of);
+  const auto inspection = inspect_params(flags.path, flags.layout_of);
   if (!inspection) {
     return failure_of(inspection.error());
   }

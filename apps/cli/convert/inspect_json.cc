@@ -1,6 +1,6 @@
 #include "headwise/version.h"
 #include "inspect_text.h"
-#include "json/json.h"
+#include "shell/json.h"
 
 namespace headwise::cli {
 namespace {
@@ -36,7 +36,7 @@ Json layer_json(const InspectedLayer& layer) {
 
 }  // namespace
 
-std::string inspect_json(const Inspection& inspection) {
+std::string inspect_json(const ParamInspection& inspection) {
   Json json = {{"schema", "headwise.inspect"},
                {"schema_version", 1},
                {"headwise_version", version()}};
@@ -72,7 +72,7 @@ std::string inspect_json(const Inspection& inspection) {
                                {"bytes", entry.bytes},
                                {"file", inspection.file_of[n++]}});
   }
-  return json.dump(2) + "\n";
+  return json_text(json, 2);
 }
 
 }  // namespace headwise::cli

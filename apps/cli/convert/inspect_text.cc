@@ -30,7 +30,7 @@ std::string bytes_text(std::size_t bytes) {
                    : fmt::format("{:.1f} {}", size, kUnits[unit]);
 }
 
-std::string files_text(const Inspection& inspection) {
+std::string files_text(const ParamInspection& inspection) {
   std::string text;
   for (const InspectedFile& file : inspection.files) {
     text += say(
@@ -117,7 +117,7 @@ std::string layers_text(const std::vector<InspectedLayer>& layers) {
   return text;
 }
 
-std::string layout_text(const Inspection& inspection) {
+std::string layout_text(const ParamInspection& inspection) {
   if (!inspection.layout) {
     // Tensor by tensor on a line of its own.
     std::string why = one_line(inspection.why_no_layout);
@@ -139,7 +139,7 @@ std::string layout_text(const Inspection& inspection) {
              layers_text(inspection.layers));
 }
 
-std::string totals_text(const Inspection& inspection) {
+std::string totals_text(const ParamInspection& inspection) {
   const std::size_t all = inspection.parameters;
   const std::size_t attention = inspection.attention_parameters;
   std::string text = say({"Parameters: {}", "파라미터: {}개"}, all);
@@ -231,7 +231,7 @@ std::vector<TensorGroup> ungrouped(const ParamEntries& entries) {
 
 }  // namespace
 
-std::string inspect_text(const Inspection& inspection, bool all_tensors) {
+std::string inspect_text(const ParamInspection& inspection, bool all_tensors) {
   return files_text(inspection) + layout_text(inspection) +
          totals_text(inspection) +
          tensors_text(all_tensors ? ungrouped(inspection.tensors)

@@ -3,14 +3,14 @@
 
 #include <string>
 
-#include "inspection.h"
+#include "headwise/interop/param_inspection.h"
 
 namespace headwise::cli {
 
 // `all_tensors`: each of them on a line of its own.
-std::string inspect_text(const Inspection& inspection, bool all_tensors);
+std::string inspect_text(const ParamInspection& inspection, bool all_tensors);
 
 // One JSON object.
-std::string inspect_json(const Inspection& inspection);
+std::string inspect_json(const ParamInspection& inspection);
 
 }  // namespace headwise::cli

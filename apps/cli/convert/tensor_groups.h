@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "interop/param_file.h"
+#include "headwise/interop/param_inspection.h"
 
 namespace headwise::cli {
 

@@ -11,11 +11,11 @@
 
 #include "headwise/interop/npy.h"
 #include "headwise/models/sentence_encoder.h"
-#include "json/json.h"
-#include "models/utf8.h"
+#include "headwise/models/utf8.h"
 #include "shell/args.h"
 #include "shell/command.h"
 #include "shell/file_plan.h"
+#include "shell/json.h"
 #include "shell/output.h"
 #include "shell/progress_bar.h"
 #include "shell/read_model.h"
@@ -49,7 +49,7 @@ std::string json_lines(const std::vector<std::string_view>& sentences,
         {"cut_tokens", done.cut[n]},
         {"embedding",
          std::vector<float>(row, row + done.embeddings.extent(1))}};
-    text += line.dump() + "\n";
+    text += json_text(line);
   }
   return text;
 }

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "headwise/models/label_probe.h"
-#include "json/json.h"
+#include "shell/json.h"
 #include "shell/output.h"
 
 namespace headwise::cli {
@@ -47,7 +47,7 @@ std::string label_json(const LabelledLines& lines) {
                        {"probability", lines.probabilities(n, best)},
                        {"probabilities", std::move(probabilities)},
                        {"cut_tokens", lines.cut[n]}};
-    text += line.dump() + "\n";
+    text += json_text(line);
   }
   return text;
 }

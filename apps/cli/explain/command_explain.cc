@@ -16,12 +16,12 @@
 #include "explain_text.h"
 #include "headwise/interop/atomic_file.h"
 #include "headwise/interop/npy.h"
+#include "operation/planned_inputs.h"
 #include "shell/args.h"
 #include "shell/command.h"
 #include "shell/file_plan.h"
 #include "shell/language.h"
 #include "shell/output.h"
-#include "shell/planned_inputs.h"
 #include "shell/progress_bar.h"
 
 namespace headwise::cli {

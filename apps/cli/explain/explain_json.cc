@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "headwise/version.h"
-#include "json/json.h"
+#include "shell/json.h"
 #include "step_words.h"
 
 namespace headwise::cli {
@@ -111,7 +111,7 @@ std::string explain_json(const ExplainedJob& job, const TracedStep* values_of,
           step_json(job, step, n + 1, values_of == &step, language));
     }
   }
-  return json.dump(2) + "\n";
+  return json_text(json, 2);
 }
 
 }  // namespace headwise::cli

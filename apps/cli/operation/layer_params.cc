@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "model_heads.h"
+#include "headwise/interop/model_heads.h"
 #include "shell/outcome.h"
 
 namespace headwise::cli {

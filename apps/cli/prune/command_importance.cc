@@ -20,10 +20,10 @@
 #include "shell/file_plan.h"
 #include "shell/output.h"
 #include "shell/progress_bar.h"
+#include "shell/read_labelled.h"
 #include "shell/read_model.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
-#include "train/read_labelled.h"
 
 namespace headwise::cli {
 namespace {

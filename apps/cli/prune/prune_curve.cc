@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "headwise/inspect/accuracy_curve_svg.h"
-#include "json/json.h"
+#include "shell/json.h"
+#include "shell/label_text.h"
 #include "shell/progress_bar.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
-#include "train/label_text.h"
 
 namespace headwise::cli {
 namespace {
@@ -97,11 +97,9 @@ std::string curve_json(const PruneJob& job,
                       {"high", high},
                       {"random", point.random}});
   }
-  return Json{{"method", job.scores().method},
-              {"texts", curve.front().by_score.right.size()},
-              {"points", points}}
-             .dump() +
-         "\n";
+  return json_text(Json{{"method", job.scores().method},
+                        {"texts", curve.front().by_score.right.size()},
+                        {"points", points}});
 }
 
 Result<std::string> curve_picture(const PruneJob& job,

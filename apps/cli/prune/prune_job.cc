@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "headwise/models/model_digest.h"
-#include "json/json.h"
 #include "shell/error_of_option.h"
+#include "shell/json.h"
 #include "shell/outcome.h"
+#include "shell/read_labelled.h"
 #include "shell/read_model.h"
 #include "shell/read_text.h"
-#include "train/read_labelled.h"
 
 namespace headwise::cli {
 namespace {

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "json/json.h"
+#include "shell/json.h"
+#include "shell/label_text.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 #include "shell/translation.h"
-#include "train/label_text.h"
 
 namespace headwise::cli {
 namespace {
@@ -132,7 +132,7 @@ std::string json_of(const PruneReport& report) {
                    {"rounds", report.times.rounds},
                    {"attention", json_of(report.times.attention)},
                    {"model", json_of(report.times.model)}};
-  return json.dump() + "\n";
+  return json_text(json);
 }
 
 }  // namespace headwise::cli

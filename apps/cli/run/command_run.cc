@@ -11,6 +11,7 @@
 #include "headwise/interop/npy.h"
 #include "operation/operation_inputs.h"
 #include "operation/option_errors.h"
+#include "operation/planned_inputs.h"
 #include "run_call.h"
 #include "run_flags.h"
 #include "run_gradients.h"
@@ -18,7 +19,6 @@
 #include "shell/args.h"
 #include "shell/command.h"
 #include "shell/file_plan.h"
-#include "shell/planned_inputs.h"
 
 namespace headwise::cli {
 namespace {

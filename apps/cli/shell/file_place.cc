@@ -4,8 +4,7 @@
 
 #include <cerrno>
 
-#include "interop/folder.h"
-#include "interop/link_target.h"
+#include "headwise/interop/paths.h"
 
 namespace headwise::cli {
 namespace {

@@ -4,42 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <iterator>
-#include <set>
 #include <utility>
 
-#include "interop/folder.h"
+#include "headwise/interop/paths.h"
+#include "headwise/models/model_folder.h"
 #include "output.h"
 
 namespace headwise::cli {
 namespace {
-
-// Whether a folder that is read may use a file of this name.
-bool is_part_of_model(std::string_view name) {
-  constexpr auto kEndings = std::to_array<std::string_view>(
-      {".json", ".txt", ".safetensors", ".weight.npy", ".bias.npy"});
-  return std::ranges::any_of(kEndings, [&](std::string_view ending) {
-    return name.ends_with(ending);
-  });
-}
-
-// Those files, in the folder and in the folders in it. A folder that cannot be
-// read has none here; its reader says what is wrong.
-std::vector<std::string> parts_in(const std::string& folder, int depth) {
-  std::vector<std::string> parts;
-  const auto names = names_in_folder("", folder);
-  for (const std::string& name : names ? *names : std::set<std::string>()) {
-    const std::string path = path_in(folder, name);
-    if (is_part_of_model(name)) {
-      parts.push_back(path);
-    } else if (depth > 0 && check_folder("", path)) {
-      std::ranges::move(parts_in(path, depth - 1), std::back_inserter(parts));
-    }
-  }
-  return parts;
-}
 
 // "--out" or, where the path was given in other words, "--out ./o.npy"
 std::string named(std::string_view option, const std::string& given,
@@ -85,8 +58,7 @@ void FilePlan::input(std::string_view option, const std::string& path) {
     inputs_.push_back(std::move(entry));
     return;
   }
-  constexpr int kDepth = 1;  // of the folders that modules.json names
-  for (const std::string& part : parts_in(path, kDepth)) {
+  for (const std::string& part : model_files_in(path)) {
     inputs_.push_back({entry.option, part, place_of(part)});
   }
   sources_.push_back(std::move(entry));
@@ -203,7 +175,7 @@ Outcome FilePlan::check_inputs() const {
     }
     for (const Entry& source : sources_) {
       const std::string& path = output.place.own_path;
-      if (lies_in(path, source.place.path) && is_part_of_model(path)) {
+      if (lies_in(path, source.place.path) && may_be_model_file(path)) {
         return usage(fmt::format(
             "{} is {}, which would be a file of {} {}, expected one outside",
             output.option, output.given, source.option, source.given));

@@ -104,6 +104,8 @@ constexpr std::array kFrames = {
             "such as with {}, or with {}",
             "{0}: {1}. headwise는 아무것도 내려받지 않습니다. 먼저 폴더를 받아 "
             "두세요. 예: {2} 또는 {3}"},
+    Pattern{"{} is not given, expected {}",
+            "{0:이/가} 없습니다. {1:이/가} 필요합니다"},
     Pattern{"{} is {}, expected {}",
             "{0} 값이 {1}입니다. {2:이어야/여야} 합니다"},
     Pattern{"expected either {} or {}", "{0:과/와} {1} 중 하나가 필요합니다"},

@@ -29,8 +29,6 @@ constexpr auto kTexts = std::to_array<Translation>({
      "제목 줄과 레이블마다의 확률 열을 더합니다"},
     {"as many go as cost no more than these points of accuracy on --data",
      "--data의 정확도가 이만큼(%p)까지만 떨어지도록 가장 많이 제거합니다"},
-    {"be measured by another program (bench/README.md)",
-     "다른 프로그램이 측정하게 합니다(bench/README.md)"},
     {"before the names in OUT, one that the layout has, such as bert. or \"\" "
      "(default: as IN has it)",
      "OUT에서 이름 앞에 붙일, 그 형식에 있는 접두사. 예: bert. 또는 \"\" "

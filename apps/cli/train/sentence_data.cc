@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "label_text.h"
-#include "read_labelled.h"
 #include "shell/error_of_option.h"
+#include "shell/label_text.h"
+#include "shell/read_labelled.h"
 
 namespace headwise::cli {
 namespace {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "json/json.h"
-#include "label_text.h"
+#include "shell/json.h"
+#include "shell/label_text.h"
 #include "shell/read_text.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
@@ -12,8 +12,6 @@
 
 namespace headwise::cli {
 namespace {
-
-std::string line_of(const Json& json) { return json.dump() + "\n"; }
 
 Json json_of_answers(const Answers& answers) {
   const auto [low, high] = answers.interval();
@@ -80,14 +78,14 @@ std::string baseline_text(const SentenceFlags& flags) {
 }  // namespace
 
 std::string json_of_step(const ClassifierRun& run) {
-  return line_of({{"step", run.steps()}, {"loss", run.losses().back()}});
+  return json_text({{"step", run.steps()}, {"loss", run.losses().back()}});
 }
 
 std::string json_of(const SentenceFlags& flags, const SentenceData& data,
                     const SentenceReport& report) {
   Json before = json_of_answers(report.before);
   before["of"] = report.compared_with;
-  return line_of(
+  return json_text(
       {{"model", flags.model},
        {"out", flags.out},
        {"train", flags.trains_all() ? "all" : "probe"},

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "headwise/train/task_run.h"
-#include "json/json.h"
 #include "out_folder.h"
+#include "shell/json.h"
 #include "shell/output.h"
 #include "shell/progress_bar.h"
 #include "shell/say.h"
@@ -32,11 +32,9 @@ struct Report {
 };
 
 std::string json_of_step(const TaskRun& run) {
-  return Json{{"step", run.steps()},
-              {"loss", run.losses().back()},
-              {"uniform_loss", run.uniform_losses().back()}}
-             .dump() +
-         "\n";
+  return json_text(Json{{"step", run.steps()},
+                        {"loss", run.losses().back()},
+                        {"uniform_loss", run.uniform_losses().back()}});
 }
 
 // Takes steps until there are as many as asked for, and writes a checkpoint
@@ -73,18 +71,16 @@ Outcome train(const TaskFlags& flags, const Executor& executor, TaskRun& run,
 }
 
 std::string json_of(const TaskRun& run, const Report& report) {
-  return Json{{"task", name_of(run.settings().task)},
-              {"steps", run.steps()},
-              {"seconds", report.seconds},
-              {"loss", report.score.loss},
-              {"accuracy", report.score.accuracy},
-              {"scoring", name_of(run.settings().scoring)},
-              {"uniform_loss", report.uniform.loss},
-              {"uniform_accuracy", report.uniform.accuracy},
-              {"weight_on_answer", report.score.on_answer},
-              {"explain", report.explain}}
-             .dump() +
-         "\n";
+  return json_text(Json{{"task", name_of(run.settings().task)},
+                        {"steps", run.steps()},
+                        {"seconds", report.seconds},
+                        {"loss", report.score.loss},
+                        {"accuracy", report.score.accuracy},
+                        {"scoring", name_of(run.settings().scoring)},
+                        {"uniform_loss", report.uniform.loss},
+                        {"uniform_accuracy", report.uniform.accuracy},
+                        {"weight_on_answer", report.score.on_answer},
+                        {"explain", report.explain}});
 }
 
 std::string text_of(const TaskRun& run, const Report& report) {

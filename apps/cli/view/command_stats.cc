@@ -11,7 +11,6 @@
 #include "shell/command.h"
 #include "shell/file_plan.h"
 #include "shell/output.h"
-#include "shell/planned_inputs.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 #include "statistic_names.h"

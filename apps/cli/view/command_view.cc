@@ -18,7 +18,6 @@
 #include "shell/file_plan.h"
 #include "shell/language.h"
 #include "shell/output.h"
-#include "shell/planned_inputs.h"
 #include "shell/progress_bar.h"
 #include "shell/say.h"
 #include "shell/svg_to_png.h"

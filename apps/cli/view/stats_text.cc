@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headwise/inspect/position_statistics.h"
 #include "headwise/version.h"
-#include "inspect/position_statistics.h"
-#include "json/json.h"
+#include "shell/json.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 #include "statistic_names.h"
@@ -126,7 +126,7 @@ std::string stats_json(const ViewedText& seen, const HeadStats& stats) {
       json["pruned"].push_back({{"layer", layer.layer}, {"head", head}});
     }
   }
-  return json.dump(2) + "\n";
+  return json_text(json, 2);
 }
 
 }  // namespace headwise::cli

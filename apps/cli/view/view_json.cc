@@ -1,7 +1,7 @@
 #include "view_json.h"
 
 #include "headwise/version.h"
-#include "json/json.h"
+#include "shell/json.h"
 
 namespace headwise::cli {
 namespace {
@@ -24,9 +24,9 @@ Json head_json(const DrawnHead& head) {
   Json json = {{"layer", head.name.layer},
                {"head", head.name.head},
                {"kv_head", head.kv_head},
-               {"queries_without_key", head.pooled.empty_rows}};
+               {"queries_without_key", head.map.empty_rows}};
   for (std::size_t k = 0; k < kStatistics; ++k) {
-    json[std::string(name_of(static_cast<Statistic>(k)))] = head.pooled.mean[k];
+    json[std::string(name_of(static_cast<Statistic>(k)))] = head.map.mean[k];
   }
   return json;
 }
@@ -59,7 +59,7 @@ std::string view_json(const ViewedText& text, const DrawnHeads& drawn,
   if (drawn.whole) {
     json["heads"][0]["attn_weights"] = weights_json(*drawn.whole);
   }
-  return json.dump() + "\n";
+  return json_text(json);
 }
 
 }  // namespace headwise::cli

@@ -1,5 +1,6 @@
 #include "viewed_flags.h"
 
+#include "operation/planned_inputs.h"
 #include "shell/args.h"
 
 namespace headwise::cli {
@@ -43,6 +44,20 @@ void add_viewed_options(const Arguments& command, ViewedFlags& flags) {
       .advanced();
   add_ragged_options(command, flags.operation);
   add_weight_options(command, flags.operation);
+}
+
+void plan_inputs(FilePlan& plan, const ViewedFlags& flags) {
+  plan.input("--model", flags.model);
+  if (flags.text == "-") {
+    plan.input("TEXT", *flags.text);
+  }
+  plan.input("--query", flags.query);
+  plan.input("--key", flags.key);
+  plan.input("--query-tokens", flags.query_tokens);
+  plan.input("--key-tokens", flags.key_tokens);
+  plan.input("--separators", flags.separators);
+  plan.input("--query-lengths", flags.query_lengths);
+  plan_inputs(plan, flags.operation);
 }
 
 }  // namespace headwise::cli

@@ -12,6 +12,7 @@
 namespace headwise::cli {
 
 class Arguments;
+class FilePlan;
 
 struct ViewedFlags {
   std::string model;
@@ -38,5 +39,8 @@ struct ViewedFlags {
 };
 
 void add_viewed_options(const Arguments& command, ViewedFlags& flags);
+
+// The files that these options name.
+void plan_inputs(FilePlan& plan, const ViewedFlags& flags);
 
 }  // namespace headwise::cli

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "headwise/models/sentence_encoder.h"
+#include "headwise/models/utf8.h"
 #include "headwise/run/executor.h"
-#include "models/utf8.h"
 #include "operation/option_errors.h"
 #include "shell/outcome.h"
 #include "shell/read_model.h"

@@ -1,4 +1,4 @@
-#include "bench_serve.h"
+#include "serve.h"
 
 #include <fmt/format.h>
 
@@ -10,10 +10,11 @@
 #include <sstream>
 #include <variant>
 
-#include "bench_peak.h"
-#include "bench_sentences.h"
-#include "bench_spec.h"
+#include "bench/bench_case.h"
+#include "bench/bench_peak.h"
 #include "headwise/kernels/targets.h"
+#include "served_case.h"
+#include "served_sentences.h"
 #include "shell/output.h"
 
 namespace headwise::cli {
@@ -59,8 +60,8 @@ class Server {
  private:
   Result<std::string> load(const std::string& name, const std::string& folder) {
     cases_.erase(name);
-    if (BenchSentences::is_in(folder)) {
-      auto sentences = BenchSentences::read(folder, executor_);
+    if (ServedSentences::is_in(folder)) {
+      auto sentences = ServedSentences::read(folder, executor_);
       HEADWISE_TRY(sentences);
       cases_.emplace(name, *std::move(sentences));
     } else {
@@ -136,7 +137,7 @@ class Server {
   }
 
   const Executor& executor_;
-  std::map<std::string, std::variant<BenchCase, BenchSentences>> cases_;
+  std::map<std::string, std::variant<BenchCase, ServedSentences>> cases_;
   std::optional<PeakMeter> peak_;
 };
 

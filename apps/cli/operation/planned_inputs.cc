@@ -24,18 +24,4 @@ void plan_inputs(FilePlan& plan, const OperationFlags& flags) {
   }
 }
 
-void plan_inputs(FilePlan& plan, const ViewedFlags& flags) {
-  plan.input("--model", flags.model);
-  if (flags.text == "-") {
-    plan.input("TEXT", *flags.text);
-  }
-  plan.input("--query", flags.query);
-  plan.input("--key", flags.key);
-  plan.input("--query-tokens", flags.query_tokens);
-  plan.input("--key-tokens", flags.key_tokens);
-  plan.input("--separators", flags.separators);
-  plan.input("--query-lengths", flags.query_lengths);
-  plan_inputs(plan, flags.operation);
-}
-
 }  // namespace headwise::cli

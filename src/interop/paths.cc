@@ -1,4 +1,4 @@
-#include "interop/link_target.h"
+#include "headwise/interop/paths.h"
 
 #include <unistd.h>
 
@@ -6,14 +6,20 @@
 #include <charconv>
 #include <climits>
 #include <cstddef>
+#include <cstdlib>
+#include <memory>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
-#include "interop/folder.h"
-
 namespace headwise::inline HEADWISE_ABI {
 namespace {
+
+struct Free {
+  void operator()(char* text) const {
+    std::free(text);  // NOLINT(cppcoreguidelines-no-malloc): of realpath()
+  }
+};
 
 std::optional<int> descriptor_of(std::string_view path) {
   for (const std::string_view folder : {"/proc/self/fd/", "/dev/fd/"}) {
@@ -31,6 +37,44 @@ std::optional<int> descriptor_of(std::string_view path) {
 }
 
 }  // namespace
+
+std::string folder_of(const std::string& path) {
+  return path.substr(0, path.find_last_of('/') + 1);
+}
+
+std::string path_in(const std::string& folder, std::string_view name) {
+  std::string path = folder;
+  path += '/';
+  path += name;
+  return path;
+}
+
+std::string canonical_path(const std::string& path) {
+  std::string there = path.empty() ? "." : path;
+  std::string rest;
+  while (true) {
+    const std::unique_ptr<char, Free> real(::realpath(there.c_str(), nullptr));
+    if (real) {
+      const std::string whole = real.get();
+      return rest.empty() ? whole : (whole == "/" ? "" : whole) + rest;
+    }
+    const std::size_t end = there.find_last_not_of('/') + 1;
+    const std::size_t name = there.substr(0, end).find_last_of('/') + 1;
+    if (end == 0) {
+      return path;  // not even the root can be reached
+    }
+    rest.insert(0, path_in("", there.substr(name, end - name)));
+    there = name == 0 ? "." : there.substr(0, name);
+  }
+}
+
+bool lies_in(std::string_view path, std::string_view folder) {
+  if (folder == "/") {
+    return path.size() > 1 && path.starts_with('/');
+  }
+  return path.size() > folder.size() && path.starts_with(folder) &&
+         path[folder.size()] == '/';
+}
 
 std::optional<LinkTarget> follow_links(std::string path) {
   constexpr int kMostLinks = 40;

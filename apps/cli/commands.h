@@ -1,8 +1,8 @@
 // The whole program: every command of `headwise`.
 #pragma once
 
-#include "args.h"
-#include "command.h"
+#include "shell/args.h"
+#include "shell/command.h"
 
 namespace headwise::cli {
 

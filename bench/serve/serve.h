@@ -1,13 +1,13 @@
-// `headwise bench --serve`: another program's harness loads workloads, has them
-// run and reads the outputs, by lines on standard input and output:
+// serve_workloads: a harness loads workloads, has them run and reads the
+// outputs, by lines on standard input and output:
 //
 //   line in             answer
-//   load NAME FOLDER    ok | unsupported WHY | error WHY     (bench_spec.h)
+//   load NAME FOLDER    ok | unsupported WHY | error WHY     (served_case.h)
 //   run NAME n          ok SECONDS PROCESSOR_SECONDS, of all n runs
 //   out NAME FOLDER     ok OUTPUT...; each is written as FOLDER/OUTPUT.bin
 //   drop NAME           ok
 //   peak                ok FMA_GFLOPS READ_GB_S, what the machine can do now
-//   quit                ends, as the end of the input does
+//   quit                ends the program, and so does the end of the input
 #pragma once
 
 #include <istream>
@@ -18,6 +18,7 @@
 
 namespace headwise::cli {
 
+// Fails if the output cannot be written.
 Outcome serve(std::istream& in, std::ostream& out, const Executor& executor);
 
 }  // namespace headwise::cli

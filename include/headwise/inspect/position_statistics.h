@@ -1,4 +1,4 @@
-// Which statistics of a head mean nothing for cross-attention.
+// Which statistics of a head need queries and keys of one sequence.
 #pragma once
 
 #include "headwise/attention/statistics_options.h"
@@ -6,8 +6,8 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// Whether it compares the position of the query with those of the keys, which
-// says nothing where they are of two sequences.
+// Whether the statistic compares the position of the query with those of the
+// keys. It means nothing for cross-attention.
 constexpr bool compares_positions(Statistic statistic) {
   return statistic == Statistic::distance || statistic == Statistic::previous ||
          statistic == Statistic::self || statistic == Statistic::next;

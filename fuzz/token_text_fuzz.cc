@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "operation/read_tokens.h"
+#include "headwise/interop/token_text.h"
 
 namespace {
 
@@ -39,14 +39,14 @@ std::string as_lines(const RaggedTokens& tokens) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
                                       std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto tokens = headwise::cli::parse_tokens(text, "fuzz");
+  const auto tokens = headwise::parse_tokens(text, "fuzz");
   if (!tokens) {
     if (!tokens.error().message().starts_with("tokens: fuzz: ")) {
       std::abort();
     }
     return 0;
   }
-  const auto json = headwise::cli::parse_tokens(as_json(*tokens), "json");
+  const auto json = headwise::parse_tokens(as_json(*tokens), "json");
   if (!json || *json != *tokens) {
     std::abort();
   }
@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
   if (lines.find_first_not_of('\n') == std::string::npos) {
     return 0;  // nothing, which is no text of tokens
   }
-  const auto again = headwise::cli::parse_tokens(lines, "lines");
+  const auto again = headwise::parse_tokens(lines, "lines");
   if (!again || *again != *tokens) {
     std::abort();
   }

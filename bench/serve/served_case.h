@@ -1,5 +1,4 @@
-// A workload that another program describes, for `headwise bench --serve`: a
-// folder with a file spec.txt of lines
+// A workload that a harness describes: a folder with a file spec.txt of lines
 //
 //   KEY VALUE
 //   tensor NAME f32|i32 DIM...
@@ -11,7 +10,7 @@
 //            gradients) or module (the layer)
 //   B Hq Hkv Lq Lk d     the sizes; D, of the layer: its embed_dim
 //   causal lens bias weights     0 or 1; dtype f32
-//   window   keys to the left of each query that it sees, beside its own
+//   window   keys to the left of each query that it sees, besides its own
 //
 //   q (B, Hq, Lq, d)   k, v (B, Hkv, Lk, d)   lens (B), keys of each sequence
 //   bias (1, Hq, Lq, Lk)   do (B, Hq, Lq, d), of training: d_output
@@ -21,8 +20,8 @@
 
 #include <filesystem>
 
-#include "bench_case.h"
-#include "bench_workload.h"
+#include "bench/bench_case.h"
+#include "bench/bench_workload.h"
 
 namespace headwise::cli {
 

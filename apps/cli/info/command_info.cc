@@ -1,12 +1,12 @@
 // headwise info
 // Which build this is and what it can use here.
-#include "args.h"
-#include "command.h"
 #include "headwise/kernels/targets.h"
 #include "headwise/run/executor.h"
 #include "headwise/version.h"
-#include "output.h"
-#include "say.h"
+#include "shell/args.h"
+#include "shell/command.h"
+#include "shell/output.h"
+#include "shell/say.h"
 
 namespace headwise::cli {
 namespace {

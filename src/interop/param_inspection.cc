@@ -1,20 +1,20 @@
-#include "inspection.h"
+#include "headwise/interop/param_inspection.h"
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <string_view>
 #include <utility>
 
+#include "base/out_of_memory.h"
+#include "headwise/interop/model_heads.h"
 #include "headwise/interop/sha256.h"
 #include "interop/error_text.h"
 #include "interop/find_params.h"
 #include "interop/layout_names.h"
+#include "interop/param_file.h"
 #include "interop/said_heads.h"
-#include "operation/model_heads.h"
 
-namespace headwise::cli {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "inspect";
@@ -22,7 +22,7 @@ constexpr std::string_view kOperation = "inspect";
 Result<InspectedFile> inspect_file(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
-    return io_error(fmt::format("{}: {}", kOperation, path), errno);
+    return io_error(std::string(kOperation) + ": " + path, errno);
   }
   InspectedFile file{path, static_cast<std::size_t>(status.st_size), ""};
   if (S_ISREG(status.st_mode)) {  // the bytes of a pipe are gone by now
@@ -43,10 +43,10 @@ std::string why_not(std::string_view from, std::size_t num_heads,
                         ? q_features == 0 && k_features == 0
                         : q_features % num_heads == 0 && k_features % head == 0;
   return fits ? ""
-              : fmt::format(
-                    "{} says {}, which does not divide the {} features "
-                    "of queries and {} of keys",
-                    from, num_heads, q_features, k_features);
+              : std::string(from) + " says " + std::to_string(num_heads) +
+                    ", which does not divide the " +
+                    std::to_string(q_features) + " features of queries and " +
+                    std::to_string(k_features) + " of keys";
 }
 
 // Takes the heads that the file says, or else config.json, if they fit the
@@ -77,7 +77,7 @@ void add_heads(const SaidHeads& said, const ModelHeads& model,
 }
 
 Status add_layers(const ParamFile& file, const ShapesByName& shapes,
-                  Inspection& inspection) {
+                  ParamInspection& inspection) {
   const ModelHeads model = read_model_heads(file.path());
   for (const std::size_t number : inspection.layout->layers) {
     auto layer = layer_shapes(*inspection.layout, shapes, number);
@@ -102,7 +102,7 @@ std::size_t parameters_in(const ParamEntry& entry) {
   return floating ? entry.bytes / size_of(entry.dtype) : 0;
 }
 
-std::size_t attention_parameters(const Inspection& inspection) {
+std::size_t attention_parameters(const ParamInspection& inspection) {
   const LayoutMatch& match = *inspection.layout;
   std::size_t sum = 0;
   for (const std::size_t number : match.layers) {
@@ -125,11 +125,11 @@ std::string without_subject(const std::string& message,
              : message;
 }
 
-void add_layout(const ParamFile& file, const std::string& layout_of,
-                Inspection& inspection) {
+void add_layout(const ParamFile& file, std::string_view layout,
+                ParamInspection& inspection) {
   const std::string& path = file.path();
   const ShapesByName shapes = shapes_of(inspection.tensors);
-  auto match = find_layout(shapes, path, layout_of);
+  auto match = find_layout(shapes, path, layout);
   if (match) {
     inspection.layout = *std::move(match);
     const Status added = add_layers(file, shapes, inspection);
@@ -144,16 +144,12 @@ void add_layout(const ParamFile& file, const std::string& layout_of,
   inspection.why_no_layout = without_subject(match.error().message(), path);
 }
 
-}  // namespace
-
-Result<Inspection> inspect(const std::string& path,
-                           const std::string& layout_of) {
-  const auto found = find_params(kOperation, path);
-  HEADWISE_TRY(found);
+Result<ParamInspection> inspect_found(const std::string& path,
+                                      std::string_view layout) {
   // Of a mapped file no more is read than its header.
-  const auto file = ParamFile::open(kOperation, *found, FileAccess::mapped);
+  const auto file = ParamFile::open(kOperation, path, FileAccess::mapped);
   HEADWISE_TRY(file);
-  Inspection inspection;
+  ParamInspection inspection;
   inspection.metadata = file->metadata();
   auto tensors = file->entries();
   HEADWISE_TRY(tensors);
@@ -168,8 +164,19 @@ Result<Inspection> inspect(const std::string& path,
     HEADWISE_TRY(inspected);
     inspection.files.push_back(*std::move(inspected));
   }
-  add_layout(*file, layout_of, inspection);
+  add_layout(*file, layout, inspection);
   return inspection;
 }
 
-}  // namespace headwise::cli
+}  // namespace
+
+Result<ParamInspection> inspect_params(const std::string& path,
+                                       std::string_view layout) {
+  return catching_out_of_memory([&]() -> Result<ParamInspection> {
+    const auto found = find_params(kOperation, path);
+    HEADWISE_TRY(found);
+    return inspect_found(*found, layout);
+  });
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

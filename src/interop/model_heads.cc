@@ -1,4 +1,4 @@
-#include "model_heads.h"
+#include "headwise/interop/model_heads.h"
 
 #include <sys/stat.h>
 
@@ -8,7 +8,7 @@
 #include "interop/read_bytes.h"
 #include "json/json.h"
 
-namespace headwise::cli {
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // More than any configuration has.
@@ -66,4 +66,4 @@ ModelHeads read_model_heads(const std::string& file) {
   return heads;
 }
 
-}  // namespace headwise::cli
+}  // namespace headwise::inline HEADWISE_ABI

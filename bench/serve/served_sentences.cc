@@ -1,13 +1,10 @@
-#include "bench_sentences.h"
+#include "served_sentences.h"
 
-#include "json/json.h"
+#include "shell/json.h"
 #include "shell/read_text.h"
 
 namespace headwise::cli {
 namespace {
-
-constexpr std::size_t kMostBytes = std::size_t{1} << 20;
-constexpr int kDeepest = 4;
 
 std::filesystem::path spec_of(const std::filesystem::path& folder) {
   return folder / "workload.json";
@@ -15,27 +12,29 @@ std::filesystem::path spec_of(const std::filesystem::path& folder) {
 
 }  // namespace
 
-bool BenchSentences::is_in(const std::filesystem::path& folder) {
+bool ServedSentences::is_in(const std::filesystem::path& folder) {
   std::error_code ignored;
   return std::filesystem::exists(spec_of(folder), ignored);
 }
 
-Result<BenchSentences> BenchSentences::read(const std::filesystem::path& folder,
-                                            const Executor& executor) {
+Result<ServedSentences> ServedSentences::read(
+    const std::filesystem::path& folder, const Executor& executor) {
   const auto spec = read_text("workload", spec_of(folder).string());
   HEADWISE_TRY(spec);
-  const Json json = Json::parse(*spec, kMostBytes, kDeepest).value_or(Json());
+  const Json json =
+      Json::parse(*spec, /*cb=*/nullptr, /*allow_exceptions=*/false);
   std::string kind;
   std::string folder_of_model;
   std::string sentences;
   const std::pair<const char*, std::string*> texts[] = {
       {"kind", &kind}, {"model", &folder_of_model}, {"sentences", &sentences}};
   for (const auto& [key, text] : texts) {
-    const Json* const found = json.find(key);
-    if (found == nullptr || !found->get(*text)) {
+    const auto found = json.find(key);
+    if (found == json.end() || !found->is_string()) {
       return Error{ErrorCode::bad_data,
                    std::string("workload.json has no text for ") + key};
     }
+    found->get_to(*text);
   }
   if (kind != "encode") {
     return Error{ErrorCode::unsupported, "workload.json: kind is \"" + kind +
@@ -45,19 +44,19 @@ Result<BenchSentences> BenchSentences::read(const std::filesystem::path& folder,
   HEADWISE_TRY(text);
   auto model = SentenceEncoder::read(folder_of_model);
   HEADWISE_TRY(model);
-  BenchSentences made(*std::move(model), *std::move(text), executor);
+  ServedSentences made(*std::move(model), *std::move(text), executor);
   made.sentences_ = lines_of(*made.text_);
   return made;
 }
 
-Status BenchSentences::run() {
+Status ServedSentences::run() {
   auto done = model_.encode(sentences_, {.executor = executor_});
   HEADWISE_TRY(done);
   done_ = *std::move(done);
   return ok();
 }
 
-std::vector<BenchCase::Output> BenchSentences::outputs() {
+std::vector<BenchCase::Output> ServedSentences::outputs() {
   return {{"out", done_.embeddings.elements()}};
 }
 

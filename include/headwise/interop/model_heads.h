@@ -1,12 +1,15 @@
-// The heads that a model's config.json says, for the layouts whose shapes do
-// not.
+// The heads that a model's config.json gives, for layouts whose shapes do not
+// tell them.
 #pragma once
 
 #include <cstddef>
 #include <optional>
 #include <string>
 
-namespace headwise::cli {
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
 
 struct ModelHeads {
   std::optional<std::size_t> num_heads{};
@@ -15,8 +18,9 @@ struct ModelHeads {
   std::string why_not{};
 };
 
-// From the config.json in the folder of `file`, or in `file` where that is a
+// Reads the config.json in the folder of `file`, or in `file` if that is a
 // folder: num_attention_heads or n_heads, and num_key_value_heads.
 ModelHeads read_model_heads(const std::string& file);
 
-}  // namespace headwise::cli
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -1,4 +1,4 @@
-#include "bench_spec.h"
+#include "served_case.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

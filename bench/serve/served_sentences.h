@@ -1,8 +1,8 @@
-// Sentences to be encoded, for `headwise bench --serve`: a folder with a file
+// Sentences to be encoded, as a harness describes them: a folder with a file
 //
 //   workload.json   {"kind": "encode", "model": DIR, "sentences": FILE}
 //
-// FILE has one sentence a line.
+// FILE has one sentence per line.
 #pragma once
 
 #include <filesystem>
@@ -11,26 +11,26 @@
 #include <utility>
 #include <vector>
 
-#include "bench_case.h"
+#include "bench/bench_case.h"
 #include "headwise/models/sentence_encoder.h"
 
 namespace headwise::cli {
 
-class BenchSentences {
+class ServedSentences {
  public:
   static bool is_in(const std::filesystem::path& folder);
   // `executor` must outlive it. Errors: those of SentenceEncoder::read();
   // io_error, bad_data.
-  static Result<BenchSentences> read(const std::filesystem::path& folder,
-                                     const Executor& executor);
+  static Result<ServedSentences> read(const std::filesystem::path& folder,
+                                      const Executor& executor);
 
   Status run();
   // "out" (sentences, embedding_size), of the last run.
   std::vector<BenchCase::Output> outputs();
 
  private:
-  BenchSentences(SentenceEncoder model, std::string text,
-                 const Executor& executor)
+  ServedSentences(SentenceEncoder model, std::string text,
+                  const Executor& executor)
       : model_(std::move(model)),
         text_(std::make_unique<std::string>(std::move(text))),
         executor_(&executor) {}

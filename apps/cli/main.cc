@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "commands.h"
-#include "korean_errors.h"
-#include "language.h"
-#include "output.h"
-#include "say.h"
-#include "terminal_text.h"
+#include "shell/korean_errors.h"
+#include "shell/language.h"
+#include "shell/output.h"
+#include "shell/say.h"
+#include "shell/terminal_text.h"
 
 namespace headwise::cli {
 namespace {

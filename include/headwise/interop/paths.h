@@ -1,0 +1,40 @@
+// Paths as the readers and writers of files understand them.
+//
+// Only follow_links() and canonical_path() ask the file system. Nothing here is
+// an error: a path that leads nowhere stays as it is.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+// "a/b/" of "a/b/c", "" of "c"
+std::string folder_of(const std::string& path);
+// "a/b/c" of "a/b" and "c"
+std::string path_in(const std::string& folder, std::string_view name);
+
+// The path from the root, without links, "." and "..". Where the path does not
+// exist, this holds for the part that does.
+std::string canonical_path(const std::string& path);
+// Whether `path` is inside the folder, at any depth. Both are canonical.
+bool lies_in(std::string_view path, std::string_view folder);
+
+struct LinkTarget {
+  std::string path;  // no link any more, or the path of an open file
+  // The open file that the path names: 1 of "/proc/self/fd/1", which
+  // /dev/stdout leads to.
+  std::optional<int> descriptor{};
+};
+
+// Where a path leads if its last name is a symbolic link, or a chain of them.
+// write_file_atomically() replaces this file, not the link. Nothing if the
+// links form a cycle.
+std::optional<LinkTarget> follow_links(std::string path);
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

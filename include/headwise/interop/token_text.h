@@ -1,0 +1,31 @@
+// A ragged batch of token ids as text:
+//
+//   JSON    [[62, 13], [60]]
+//   lines   one sequence per line, ids separated by spaces or commas; an empty
+//           line is an empty sequence
+//
+// A text that begins with [ is JSON. A byte order mark is skipped.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "headwise/base/result.h"
+#include "headwise/steps/tokens.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+// More sequences are an error: an empty one takes 1 byte of text and 24 of
+// memory.
+inline constexpr std::size_t kMostSequences = std::size_t{1} << 20;
+
+// `name`: what messages call the text. Memory: at most 16 times the text and
+// 16 MiB. Errors: bad_data, with the line, or the sequence and the position;
+// out_of_memory.
+//   tokens: ids.txt: line 3: "x" is no token id, expected whole numbers ...
+Result<RaggedTokens> parse_tokens(std::string_view text, std::string_view name);
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -1,0 +1,29 @@
+// The most that this processor can do, so that a kernel's speed can be given as
+// a share of it: multiply-adds that wait for nothing, and memory that is only
+// read. The caller takes the time, in the thread that calls.
+//
+// Example:
+//   const double start = seconds();
+//   const double operations = kernels::run_multiply_adds(1 << 20);
+//   const double peak = operations / (seconds() - start);  // FLOP/s, one
+//   thread
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI::kernels {
+
+// Multiplies and adds in registers, with whole vectors of the instruction set
+// in use. Returns the number of floating-point operations; a multiply-add is
+// two.
+double run_multiply_adds(std::size_t turns);
+
+// Loads every element once.
+void read_all(std::span<const float> elements);
+
+}  // namespace headwise::inline HEADWISE_ABI::kernels
+#pragma GCC visibility pop

@@ -1,0 +1,18 @@
+// Whether a text is UTF-8, as every tokenizer expects.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "headwise/base/result.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+// Errors: bad_data, with the first byte that is not part of a character:
+// "SUBJECT is no UTF-8 text: byte 3 (0xff) begins no character".
+Status check_utf8(const std::string& subject, std::string_view text);
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

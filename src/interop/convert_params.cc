@@ -1,0 +1,373 @@
+#include "headwise/interop/convert_params.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "base/out_of_memory.h"
+#include "headwise/interop/model_heads.h"
+#include "interop/find_params.h"
+#include "interop/layout_forms.h"
+#include "interop/layout_names.h"
+#include "interop/param_file.h"
+#include "interop/said_heads.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr std::string_view kOperation = "convert";
+
+// About an option, by its name in ConvertOptions.
+Error option_error(ErrorCode code, std::string option, std::string given,
+                   std::string expected) {
+  return {code, ErrorDetails{.operation = std::string(kOperation),
+                             .argument = std::move(option),
+                             .given = std::move(given),
+                             .expected = std::move(expected)}};
+}
+
+bool has_numbers(const Layout& layout) {
+  return is_numbered(layout.rows[0].name);
+}
+
+bool asks_for_heads(const Layout& layout) {
+  return std::ranges::any_of(
+      layout.rows, [](const LayoutRow& row) { return has_heads(row.form); });
+}
+
+std::set<std::string> tensors_of(const LayoutMatch& match) {
+  std::set<std::string> names;
+  for (const std::size_t number : match.layers) {
+    for (const LayoutRow& row : match.layout->rows) {
+      names.insert(name_in(match.prefix, row.name, number));
+    }
+  }
+  return names;
+}
+
+// "0 1 2"
+std::string numbers_text(std::span<const std::size_t> numbers) {
+  std::string text;
+  for (const std::size_t number : numbers) {
+    text += (text.empty() ? "" : " ") + std::to_string(number);
+  }
+  return text;
+}
+
+// "\"\" or \"bert.\", as the layout bert has them"
+std::string prefixes_text(const Layout& layout) {
+  std::string text;
+  for (const std::string_view prefix : layout.prefixes) {
+    text += text.empty() ? "\"" : " or \"";
+    text += prefix;
+    text += '"';
+  }
+  return text + ", as the layout " + std::string(layout.name) + " has them";
+}
+
+// What every step of a conversion needs to know.
+struct Conversion {
+  const std::string& path;  // as the caller gave it
+  const ParamFile& file;
+  const ConvertOptions& options;
+  const Layout& to;
+};
+
+Result<const Layout*> find_to(const ConvertOptions& options) {
+  const auto found = std::ranges::find(layouts(), options.to, &Layout::name);
+  if (found == layouts().end()) {
+    std::string names;
+    for (const Layout& layout : layouts()) {
+      names += (names.empty() ? "" : ", ") + std::string(layout.name);
+    }
+    return option_error(ErrorCode::invalid_argument, "to", "is " + options.to,
+                        "one of " + names);
+  }
+  return &*found;
+}
+
+Result<std::string_view> choose_prefix(const Conversion& conversion,
+                                       const ConvertedParams& converted) {
+  const Layout& to = conversion.to;
+  if (const auto& wanted = conversion.options.prefix) {
+    const auto found = std::ranges::find(to.prefixes, *wanted);
+    if (found == to.prefixes.end()) {
+      return option_error(ErrorCode::invalid_argument, "prefix",
+                          "is \"" + *wanted + "\"", prefixes_text(to));
+    }
+    return *found;
+  }
+  if (&to == converted.from.layout) {
+    return std::string_view(converted.from.prefix);
+  }
+  for (const std::string_view prefix : to.prefixes) {
+    const auto begins = [&](const std::string& name) {
+      return name.starts_with(prefix);
+    };
+    if (!prefix.empty() && std::ranges::any_of(converted.other_names, begins)) {
+      return prefix;
+    }
+  }
+  return to.prefixes[0];
+}
+
+// Which layers, and whether the names of the layout can tell them apart.
+Result<std::vector<std::size_t>> choose_layers(const Conversion& conversion,
+                                               const LayoutMatch& match) {
+  const ConvertOptions& options = conversion.options;
+  const auto one_of_them = [&] {
+    return "one of " + numbers_text(match.layers) + " as in " + conversion.path;
+  };
+  if (options.layer) {
+    if (std::ranges::find(match.layers, *options.layer) == match.layers.end()) {
+      return option_error(ErrorCode::out_of_range, "layer",
+                          "is " + std::to_string(*options.layer),
+                          one_of_them());
+    }
+    return std::vector<std::size_t>{*options.layer};
+  }
+  if (match.layers.size() > 1 && !has_numbers(conversion.to)) {
+    return option_error(ErrorCode::invalid_argument, "layer", "is not given",
+                        one_of_them() + ": names of the layout " +
+                            std::string(conversion.to.name) +
+                            " hold no number");
+  }
+  return match.layers;
+}
+
+struct HeadCount {
+  std::string_view from;  // what messages call it; empty: the option
+  std::size_t count = 0;
+};
+
+Error bad_heads(const HeadCount& heads, const std::string& more,
+                std::string expected) {
+  std::string given = "is " + std::to_string(heads.count) + more;
+  if (heads.from.empty()) {
+    return option_error(ErrorCode::shape_mismatch, "num_heads",
+                        std::move(given), std::move(expected));
+  }
+  return {ErrorCode::shape_mismatch,
+          ErrorDetails{.operation = std::string(kOperation),
+                       .given = std::string(heads.from) + " " + given,
+                       .expected = std::move(expected)}};
+}
+
+// How many heads a layer has whose shapes do not say it: those of the file, of
+// the options or from the config.json next to the file; empty if the layout
+// needs none.
+Result<std::optional<HeadCount>> find_heads(const Conversion& conversion,
+                                            std::size_t number) {
+  const auto said = said_heads(kOperation, conversion.file, number);
+  HEADWISE_TRY(said);
+  if (said->num_heads) {
+    return std::optional(HeadCount{kNumHeads, *said->num_heads});
+  }
+  if (conversion.options.num_heads) {
+    return std::optional(HeadCount{"", *conversion.options.num_heads});
+  }
+  if (!asks_for_heads(conversion.to)) {
+    return std::optional<HeadCount>();
+  }
+  if (const auto heads = read_model_heads(conversion.file.path()).num_heads) {
+    return std::optional(HeadCount{"the head count of config.json", *heads});
+  }
+  return option_error(
+      ErrorCode::invalid_argument, "num_heads", "is not given",
+      "the number of heads: the layout " + std::string(conversion.to.name) +
+          " needs it, and the shapes of " + conversion.path + " do not say it");
+}
+
+// Gives the layer its heads, if they divide its features.
+Status set_heads(const HeadCount& heads, const std::string& path,
+                 LayerParams& layer) {
+  const std::size_t q_features = layer.params.at("w_q.weight").shape[0];
+  const std::size_t k_features = layer.params.at("w_k.weight").shape[0];
+  layer.num_heads = heads.count;
+  if (heads.count == 0 && q_features == 0 && k_features == 0) {  // all pruned
+    layer.num_kv_heads = 0;
+    return ok();
+  }
+  if (heads.count == 0 || q_features == 0 || q_features % heads.count != 0) {
+    return bad_heads(heads, "",
+                     "a divisor of the " + std::to_string(q_features) +
+                         " features of queries in " + path);
+  }
+  // A head of keys is as long as one of queries.
+  const std::size_t head = q_features / heads.count;
+  if (k_features % head != 0) {
+    return bad_heads(
+        heads,
+        ", which makes a head " + std::to_string(head) + " features long",
+        "a divisor of the " + std::to_string(k_features) + " of keys in " +
+            path);
+  }
+  layer.num_kv_heads = k_features / head;
+  return ok();
+}
+
+Status settle_heads(const Conversion& conversion, std::size_t number,
+                    LayerParams& layer) {
+  std::optional<HeadCount> found;
+  if (!layer.num_heads) {
+    const auto heads = find_heads(conversion, number);
+    HEADWISE_TRY(heads);
+    found = *heads;
+  } else if (!layer.num_kv_heads) {
+    found = HeadCount{kNumHeads, *layer.num_heads};
+  }
+  const auto& wanted = conversion.options.num_heads;
+  const auto known = found ? std::optional(found->count) : layer.num_heads;
+  if (wanted && known && wanted != known) {
+    return bad_heads({"", *wanted}, "",
+                     std::to_string(*known) + " as in " + conversion.path);
+  }
+  return found ? set_heads(*found, conversion.path, layer) : ok();
+}
+
+Status check_names(const Conversion& conversion,
+                   const ConvertedParams& converted) {
+  for (const std::string& name : converted.other_names) {
+    if (converted.tensors.contains(name)) {
+      return option_error(ErrorCode::bad_data, "attention_only",
+                          "is not given, but the layout " +
+                              std::string(conversion.to.name) +
+                              " has a tensor of the same name as " + name +
+                              " in " + conversion.path,
+                          "");
+    }
+  }
+  return ok();
+}
+
+// Adds the layer `number` of the file, by the name that it gets. Returns its
+// heads, if they are known.
+Result<std::optional<std::size_t>> add_layer(const Conversion& conversion,
+                                             const ShapesByName& shapes,
+                                             std::string_view prefix,
+                                             std::size_t number,
+                                             ConvertedParams& converted) {
+  auto layer = take_layer(
+      converted.from, shapes, number,
+      [&](const std::string& name) { return conversion.file.read(name); });
+  HEADWISE_TRY(layer);
+  HEADWISE_TRY(settle_heads(conversion, number, *layer));
+  auto tensors = lay_out(*layer, conversion.options.as_layer.value_or(number),
+                         conversion.to, prefix);
+  if (!tensors) {
+    // The tensors are the file's, not the caller's.
+    return tensors.error().code() == ErrorCode::invalid_argument
+               ? tensors.error().with_code(ErrorCode::bad_data)
+               : tensors.error();
+  }
+  converted.tensors.merge(*tensors);
+  return layer->num_heads;
+}
+
+// The file's. With the heads of one layer only if it is that layer's file, for
+// its number may change.
+SafetensorsMetadata metadata_of(const Conversion& conversion,
+                                std::optional<std::size_t> num_heads) {
+  SafetensorsMetadata metadata = conversion.file.metadata();
+  if (conversion.options.layer && metadata.erase("num_heads") != 0) {
+    metadata.erase("kept_heads");
+    if (num_heads) {
+      metadata["num_heads"] = std::to_string(*num_heads);
+    }
+  }
+  return metadata;
+}
+
+Result<ConvertedParams> convert(const Conversion& conversion) {
+  const ConvertOptions& options = conversion.options;
+  const auto shapes = conversion.file.shapes();
+  HEADWISE_TRY(shapes);
+  auto match = find_layout(
+      *shapes, std::string(kOperation) + ": " + conversion.path, options.from);
+  HEADWISE_TRY(match);
+  ConvertedParams converted{.from = *std::move(match)};
+  const std::set<std::string> attention = tensors_of(converted.from);
+  std::ranges::set_difference(conversion.file.names(), attention,
+                              std::back_inserter(converted.other_names));
+  auto layers = choose_layers(conversion, converted.from);
+  HEADWISE_TRY(layers);
+  converted.layers = *std::move(layers);
+  if (options.as_layer &&
+      (converted.layers.size() > 1 || !has_numbers(conversion.to))) {
+    return option_error(ErrorCode::invalid_argument, "as_layer",
+                        "is given for several layers or for a layout of names "
+                        "without numbers",
+                        "one layer and a layout of numbered names");
+  }
+  const auto prefix = choose_prefix(conversion, converted);
+  HEADWISE_TRY(prefix);
+  std::optional<std::size_t> num_heads;
+  for (const std::size_t number : converted.layers) {
+    const auto heads =
+        add_layer(conversion, *shapes, *prefix, number, converted);
+    HEADWISE_TRY(heads);
+    num_heads = *heads;
+  }
+  converted.metadata = metadata_of(conversion, num_heads);
+  if (options.attention_only) {
+    return converted;
+  }
+  HEADWISE_TRY(check_names(conversion, converted));
+  for (const std::string& name : converted.other_names) {
+    auto tensor = conversion.file.tensor(name);
+    HEADWISE_TRY(tensor);
+    converted.others.emplace(name, *std::move(tensor));
+  }
+  return converted;
+}
+
+}  // namespace
+
+Result<ConvertedParams> convert_params(const std::string& path,
+                                       const ConvertOptions& options) {
+  return catching_out_of_memory([&]() -> Result<ConvertedParams> {
+    const auto to = find_to(options);
+    HEADWISE_TRY(to);
+    const auto found = find_params(kOperation, path);
+    HEADWISE_TRY(found);
+    auto opened = ParamFile::open(kOperation, *found);
+    HEADWISE_TRY(opened);
+    const auto file = std::make_shared<const ParamFile>(*std::move(opened));
+    auto converted = convert({path, *file, options, **to});
+    HEADWISE_TRY(converted);
+    converted->source = file;
+    return converted;
+  });
+}
+
+Status write_params(const std::string& path, const ConvertedParams& params) {
+  return catching_out_of_memory([&]() -> Status {
+    std::map<std::string, AnyView> views;
+    for (const auto& [name, array] : params.tensors) {
+      views.emplace(name, array.view());
+    }
+    for (const auto& [name, tensor] : params.others) {
+      views.emplace(name, tensor.view);
+    }
+    if (path.ends_with(".npz")) {
+      return write_npz(path, views);
+    }
+    if (path.ends_with(".safetensors")) {
+      return write_safetensors(path, views, params.metadata);
+    }
+    return option_error(ErrorCode::invalid_argument, "path", "is " + path,
+                        "a name that ends in .safetensors or .npz");
+  });
+}
+
+Status convert_params(const std::string& from, const std::string& to,
+                      const ConvertOptions& options) {
+  const auto converted = convert_params(from, options);
+  HEADWISE_TRY(converted);
+  return write_params(to, *converted);
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
