@@ -132,7 +132,7 @@ Journal PruneJob::journal(const std::string& output) const {
                      {"seed", flags_.seed},
                      {"drop_constant", flags_.drop_constant},
                      {"order", importance_json(scores_)}};
-  return Journal(output, work.dump());
+  return Journal(output, json_text(work));
 }
 
 PrunedAccuracy PruneJob::accuracy() const {
