@@ -15,7 +15,7 @@ import xml.etree.ElementTree as ElementTree
 import cli_case
 import tiny_model
 from cli_case import BAD_INPUT, OUT_OF_RESOURCES, USAGE, CliTest, read_npy
-from tune_test import read_safetensors
+from train_model_test import read_safetensors
 
 WORDS = {"good": ["heads", "matter", "heads matter", "so heads", "matters"],
          "bad": ["!", "& <", "! !", "< & !", "& !"]}

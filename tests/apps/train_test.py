@@ -163,7 +163,7 @@ class TrainTest(CliTest):
 
     def test_a_loss_that_is_not_finite_stops_the_run(self):
         self.fail_with(BAD_INPUT, "train: step 2: the loss is nan, and the "
-                       "first that was not finite was the output", "train",
+                       "first value that is not finite is the output", "train",
                        "--learning-rate", "1e20", "--out", "run")
         self.assertFalse((self.folder / "run").exists())
 
