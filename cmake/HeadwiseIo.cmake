@@ -23,7 +23,6 @@ target_sources(headwise_io
     include/headwise/inspect/head_scores_svg.h
     include/headwise/inspect/accuracy_curve_svg.h
     include/headwise/inspect/view_page.h
-    include/headwise/inspect/head_maps.h
     include/headwise/inspect/position_statistics.h
     include/headwise/interop/array.h
     include/headwise/interop/npy.h
@@ -80,7 +79,6 @@ target_sources(headwise_io
     src/inspect/view_layer.cc
     src/inspect/view_html.cc
     src/inspect/view_page.cc
-    src/inspect/head_maps.cc
     src/interop/array.cc
     src/interop/atomic_file.cc
     src/interop/element_bytes.cc
