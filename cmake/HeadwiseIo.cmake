@@ -24,7 +24,6 @@ target_sources(headwise_io
     include/headwise/inspect/accuracy_curve_svg.h
     include/headwise/inspect/loss_curve_svg.h
     include/headwise/inspect/view_page.h
-    include/headwise/inspect/head_maps.h
     include/headwise/inspect/position_statistics.h
     include/headwise/interop/array.h
     include/headwise/interop/npy.h
@@ -95,7 +94,6 @@ target_sources(headwise_io
     src/inspect/view_layer.cc
     src/inspect/view_html.cc
     src/inspect/view_page.cc
-    src/inspect/head_maps.cc
     src/interop/array.cc
     src/interop/atomic_file.cc
     src/interop/element_bytes.cc

@@ -61,7 +61,7 @@ TEST(ViewHeadsTest, AHeadIsAskedForByTheNumberThatItHadBefore) {
   EXPECT_EQ(drawn.heads[7].name, (HeadName{2, 3}));
   EXPECT_EQ(drawn.heads[7].kv_head, 3u);
   for (std::size_t j = 0; j < 3; ++j) {
-    EXPECT_EQ(drawn.heads[7].map.cells(0, j), largest[j]);
+    EXPECT_EQ(drawn.heads[7].map(0, j), largest[j]);
   }
   EXPECT_EQ(compute_heads(heads, 0, HeadName{2, 2}).error().message(),
             "--head is 2.2, which was pruned; of that layer 1, 3 stay");
@@ -93,7 +93,7 @@ TEST(ViewHeadsTest, ThePictureHatchesThemAndPutsThemLastWhereItSorts) {
           .value();
   EXPECT_THAT(grid, HasSubstr("<title>layer 2, head 2: pruned</title>"));
   EXPECT_THAT(grid, HasSubstr("<title>layer 2, head 3: "));
-  drawn.heads[5].map.mean = {};  // 2.1 has no numbers
+  drawn.heads[5].pooled.mean = {};  // 2.1 has no numbers
   const std::string sorted = view_picture(PrunedHeads().text(), drawn, {},
                                           {"heads", "separator", {}}, 1)
                                  .value();

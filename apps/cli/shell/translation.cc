@@ -9,8 +9,10 @@
 namespace headwise::cli {
 
 std::span<const std::span<const Translation>> translations() {
-  static const std::array tables = {korean_help(), korean_attention_options(),
-                                    korean_other_options()};
+  static const std::array tables = {
+      korean_help(),    korean_words(),  korean_operation(), korean_bench(),
+      korean_convert(), korean_encode(), korean_explain(),   korean_info(),
+      korean_prune(),   korean_run(),    korean_train(),     korean_view()};
   return tables;
 }
 

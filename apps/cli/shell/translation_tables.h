@@ -1,5 +1,5 @@
-// The tables of translation.h. Each is sorted by its English, which is_sorted()
-// checks while compiling.
+// The tables of translation.h: one for each room, in its korean.cc. A table is
+// sorted by its English, which is_sorted() checks while compiling.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,22 @@
 
 namespace headwise::cli {
 
-// Names of commands and groups, footers, labels.
+// Help of the program, and of options that several commands have.
 std::span<const Translation> korean_help();
-// Options of attention: its input, masks, scores, dropout and results.
-std::span<const Translation> korean_attention_options();
-// All other options.
-std::span<const Translation> korean_other_options();
+// Words that reports and progress bars print by themselves.
+std::span<const Translation> korean_words();
+// Help of the options of the operation.
+std::span<const Translation> korean_operation();
+// Help of the commands in one room.
+std::span<const Translation> korean_bench();
+std::span<const Translation> korean_convert();
+std::span<const Translation> korean_encode();
+std::span<const Translation> korean_explain();
+std::span<const Translation> korean_info();
+std::span<const Translation> korean_prune();
+std::span<const Translation> korean_run();
+std::span<const Translation> korean_train();
+std::span<const Translation> korean_view();
 
 template <class Table>
 consteval bool is_sorted(const Table& table) {

@@ -5,33 +5,95 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <limits>
 #include <string_view>
 #include <utility>
 
 #include "headwise/inspect/position_statistics.h"
+#include "inspect/view_layer.h"
 #include "operation/option_errors.h"
 
 namespace headwise::cli {
 namespace {
 
-Result<DrawnHead> draw(const LayerHeads& layer, std::size_t h,
-                       const HeadName& name) {
-  auto map = layer.map(h);
-  HEADWISE_TRY(map);
-  return DrawnHead{.name = name,
-                   .kv_head = layer.kv_head(h, name.head),
-                   .map = *std::move(map)};
+// Whether any pair of the cell may attend.
+bool cell_is_allowed(const ShownLayer& layer, std::size_t h,
+                     const std::array<std::size_t, 4>& cell) {
+  const auto [first_query, queries, first_key, keys] = cell;
+  const BoundMask& mask = layer.spec().mask;
+  const std::size_t b = layer.sequence();
+  for (std::size_t i = first_query; i < first_query + queries; ++i) {
+    const std::size_t begin = std::max(mask.visible_begin(b, i, 1), first_key);
+    const std::size_t end =
+        std::min(mask.visible_end(b, i, 1), first_key + keys);
+    for (std::size_t j = begin; j < end; ++j) {
+      if (mask.may_attend(b, h, i, j)) {
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
-Result<WholeHead> whole_of(const LayerHeads& layer, std::size_t h) {
-  auto whole = layer.whole(h);
-  if (!whole && whole.error().code() == ErrorCode::unsupported) {
-    ErrorDetails said = whole.error().details();
-    said.argument = "--head";
-    said.expected += "; the picture of all heads shows it in cells";
-    return Error{ErrorCode::unsupported, std::move(said)};
+Result<Tensor<float, 2>> map_of(const ShownLayer& layer, std::size_t h) {
+  const TensorView<const float, 2> given = layer.head(h).map_largest;
+  auto map = Tensor<float, 2>::create(given.extents());
+  HEADWISE_TRY(map);
+  std::size_t first_query = 0;
+  for (std::size_t r = 0; r < given.extent(0); ++r) {
+    const std::size_t queries = map_cell_size(r, layer.queries());
+    std::size_t first_key = 0;
+    for (std::size_t c = 0; c < given.extent(1); ++c) {
+      const std::size_t keys = map_cell_size(c, layer.keys());
+      // What was attended to was allowed.
+      const bool allowed =
+          given(r, c) > 0 ||
+          cell_is_allowed(layer, h, {first_query, queries, first_key, keys});
+      (*map)(r, c) =
+          allowed ? given(r, c) : std::numeric_limits<float>::quiet_NaN();
+      first_key += keys;
+    }
+    first_query += queries;
   }
-  return whole;
+  return map;
+}
+
+Result<WholeHead> whole_of(const ShownLayer& layer, std::size_t h) {
+  if (!layer.maps()) {
+    return Error{ErrorCode::unsupported,
+                 fmt::format("--head: {} queries and {} keys, expected at most "
+                             "{} for one head whole; the picture of all heads "
+                             "shows it in cells",
+                             layer.queries(), layer.keys(), kMostMapLength)};
+  }
+  const TensorView<const float, 2> weights = layer.head(h).attn_weights;
+  const auto [Lq, Lkv] = weights.extents();
+  auto attn_weights = Tensor<float, 3>::create({1, Lq, Lkv});
+  auto allowed = Tensor<bool, 3>::create({1, Lq, Lkv});
+  if (!attn_weights || !allowed) {
+    return attn_weights ? allowed.error() : attn_weights.error();
+  }
+  for (std::size_t i = 0; i < Lq; ++i) {
+    for (std::size_t j = 0; j < Lkv; ++j) {
+      (*attn_weights)(0, i, j) = weights(i, j);
+      (*allowed)(0, i, j) =
+          layer.spec().mask.may_attend(layer.sequence(), h, i, j);
+    }
+  }
+  return WholeHead{*std::move(attn_weights), *std::move(allowed)};
+}
+
+// Head h of the tensors.
+Result<DrawnHead> draw(const ShownLayer& layer, std::size_t h,
+                       const HeadName& name) {
+  DrawnHead head{.name = name,
+                 .kv_head = kv_head_number(layer.spec().shape, h, name.head),
+                 .pooled = pool_rows(layer.head(h).rows)};
+  auto map = map_of(layer, h);
+  HEADWISE_TRY(map);
+  head.map = *std::move(map);
+  return head;
 }
 
 Error was_pruned(const HeadName& name, const KeptHeads& heads) {
@@ -47,10 +109,10 @@ Error was_pruned(const HeadName& name, const KeptHeads& heads) {
 Status draw_layer(const ViewedLayer& seen, const AttentionOptions& options,
                   std::size_t sequence, const std::optional<HeadName>& whole,
                   DrawnHeads& drawn) {
-  const auto layer =
-      LayerHeads::create(seen.query, seen.key, options, sequence);
+  const auto layer = ShownLayer::create(seen.query, seen.key, options, sequence,
+                                        /*elements=*/false);
   HEADWISE_TRY(layer);
-  for (std::size_t h = 0; h < layer->num_heads(); ++h) {
+  for (std::size_t h = 0; h < layer->spec().shape.Hq; ++h) {
     const HeadName name{seen.number, seen.heads.numbers()[h]};
     auto head = draw(*layer, h, name);
     HEADWISE_TRY(head);
@@ -69,7 +131,7 @@ void leave_out_positions(std::vector<DrawnHead>& heads) {
   for (DrawnHead& head : heads) {
     for (std::size_t k = 0; k < kStatistics; ++k) {
       if (compares_positions(static_cast<Statistic>(k))) {
-        head.map.mean[k].reset();
+        head.pooled.mean[k].reset();
       }
     }
   }

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "headwise/base/result.h"
-#include "headwise/inspect/head_maps.h"
+#include "headwise/base/tensor.h"
 #include "headwise/inspect/view_page.h"
+#include "inspect/view_head.h"
 #include "viewed_heads.h"
 
 namespace headwise::cli {
@@ -26,7 +27,16 @@ struct DrawnHead {
   HeadName name;
   bool pruned = false;  // then it is its name and nothing else
   std::size_t kv_head = 0;
-  HeadMap map{};
+  PooledRows pooled{};
+  // The largest attention weight of each cell, (map_size(Lq), map_size(Lkv));
+  // NaN: no pair of the cell may attend.
+  Tensor<float, 2> map{};
+};
+
+// One head whole: attention weights and who may attend, (1, Lq, Lkv).
+struct WholeHead {
+  Tensor<float, 3> attn_weights;
+  Tensor<bool, 3> allowed;
 };
 
 struct DrawnHeads {

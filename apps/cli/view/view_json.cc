@@ -24,9 +24,9 @@ Json head_json(const DrawnHead& head) {
   Json json = {{"layer", head.name.layer},
                {"head", head.name.head},
                {"kv_head", head.kv_head},
-               {"queries_without_key", head.map.empty_rows}};
+               {"queries_without_key", head.pooled.empty_rows}};
   for (std::size_t k = 0; k < kStatistics; ++k) {
-    json[std::string(name_of(static_cast<Statistic>(k)))] = head.map.mean[k];
+    json[std::string(name_of(static_cast<Statistic>(k)))] = head.pooled.mean[k];
   }
   return json;
 }

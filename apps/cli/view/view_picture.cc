@@ -21,15 +21,15 @@ std::string note_of(const DrawnHead& head, const std::string& sort) {
   std::size_t best = index_of(Statistic::entropy);
   double most = kMuch;
   for (std::size_t k = index_of(Statistic::first); k < kStatistics; ++k) {
-    if (head.map.mean[k].value_or(0) > most) {
+    if (head.pooled.mean[k].value_or(0) > most) {
       best = k;
-      most = *head.map.mean[k];
+      most = *head.pooled.mean[k];
     }
   }
   best = find_statistic(sort).value_or(best);
-  return head.map.mean[best]
+  return head.pooled.mean[best]
              ? fmt::format("{} {:.2f}", name_of(static_cast<Statistic>(best)),
-                           *head.map.mean[best])
+                           *head.pooled.mean[best])
              : "";
 }
 
@@ -41,8 +41,8 @@ std::vector<std::size_t> order_of(const std::vector<DrawnHead>& heads,
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (const auto k = find_statistic(sort)) {
     std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-      return std::pair(!heads[a].pruned, heads[a].map.mean[*k]) >
-             std::pair(!heads[b].pruned, heads[b].map.mean[*k]);
+      return std::pair(!heads[a].pruned, heads[a].pooled.mean[*k]) >
+             std::pair(!heads[b].pruned, heads[b].pooled.mean[*k]);
     });
   }
   return order;
@@ -85,7 +85,7 @@ Result<std::string> view_picture(const ViewedText& text,
   for (const std::size_t n : order_of(drawn.heads, words.sort)) {
     const DrawnHead& head = drawn.heads[n];
     heads.push_back({head.name.layer, head.name.head, head.pruned,
-                     head.map.cells.view(), note_of(head, words.sort)});
+                     head.map.view(), note_of(head, words.sort)});
   }
   return heads_grid_svg({.heads = heads,
                          .title = words.title,

@@ -1,5 +1,5 @@
-// The heads that a model's config.json gives, for layouts whose shapes do not
-// tell them.
+// The numbers of heads in a model's config.json, for the layouts whose shapes
+// do not tell them.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ struct ModelHeads {
   std::string why_not{};
 };
 
-// Reads the config.json in the folder of `file`, or in `file` if that is a
-// folder: num_attention_heads or n_heads, and num_key_value_heads.
+// Reads config.json in the folder of `file`, or in `file` if that is a folder:
+// num_attention_heads or n_heads, and num_key_value_heads.
 ModelHeads read_model_heads(const std::string& file);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,45 @@
+// Korean of the help of the commands in this room.
+#include <array>
+
+#include "shell/translation_tables.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr auto kTexts = std::to_array<Translation>({
+    {"Each line of FILE is one text. Each line of the result has the label, "
+     "its\nprobability and the text, separated by tabs, in the order of FILE. "
+     "Train DIR\nwith: headwise train --model MODEL --data examples.tsv --out "
+     "DIR",
+     "FILE은 한 줄에 텍스트 하나입니다. 결과의 각 줄은 레이블, 확률, 텍스트를 "
+     "탭으로\n구분하며 FILE의 순서와 같습니다. DIR은 이렇게 "
+     "학습합니다:\nheadwise train --model MODEL --data examples.tsv --out DIR"},
+    {"a model folder with a classifier, as headwise train --model writes it",
+     "headwise train --model이 저장한, 분류기가 있는 모델 폴더"},
+    {"add a heading, and a column for each label's probability",
+     "제목 줄과 레이블마다의 확률 열을 더합니다"},
+    {"cut longer texts (default, and at most: the model's)",
+     "텍스트의 최대 토큰 수. 넘으면 자릅니다(기본값이자 최댓값: 모델의 값)"},
+    {"find the labels of texts with a model",
+     "모델로 텍스트의 레이블을 예측합니다"},
+    {"one sentence a line (default -: standard input)",
+     "한 줄에 문장 하나(기본값 -: 표준 입력)"},
+    {"one text a line (default -: standard input)",
+     "한 줄에 텍스트 하나(기본값 -: 표준 입력)"},
+    {"print a line of JSON a sentence", "문장마다 JSON 한 줄을 출력합니다"},
+    {"print one JSON object a line, with the probabilities of all labels",
+     "한 줄에 JSON 객체 하나씩, 모든 레이블의 확률과 함께 출력합니다"},
+    {"turn sentences into embeddings with a model",
+     "모델로 문장을 임베딩으로 변환합니다"},
+    {"write the embeddings: (sentences, size)",
+     "임베딩 (sentences, size)를 저장합니다"},
+    {"write the lines to this file (default: print them)",
+     "결과를 이 파일에 저장합니다(기본값: 출력)"},
+});
+static_assert(is_sorted(kTexts));
+
+}  // namespace
+
+std::span<const Translation> korean_encode() { return kTexts; }
+
+}  // namespace headwise::cli

@@ -1,0 +1,71 @@
+// Korean of the help of the command in this room.
+#include <array>
+
+#include "shell/translation_tables.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr auto kTexts = std::to_array<Translation>({
+    {"Built-in jobs (--example NAME):\n  self-attention   10 token sequences "
+     "of 1 to 20 tokens, 8 heads\n  masked           5 token sequences, "
+     "padding and causal masks, 2 heads\n  encoder-decoder  5 target sequences "
+     "attend to 5 source sequences\n  single-head      vectors, 1 head, no "
+     "batch, no output projection\n  unbatched        vectors, 8 heads, no "
+     "batch\n  valid-lengths    vectors, 5 heads, keys beyond each length "
+     "hidden",
+     "내장 예제(--example NAME):\n  self-attention   토큰 1~20개짜리 시퀀스 "
+     "10개, 헤드 8개\n  masked           토큰 시퀀스 5개, 패딩 마스크와 인과 "
+     "마스크, 헤드 2개\n  encoder-decoder  타깃 시퀀스 5개가 소스 시퀀스 5개에 "
+     "어텐션을 적용합니다\n  single-head      벡터, 헤드 1개, 배치 없음, 출력 "
+     "투영 없음\n  unbatched        벡터, 헤드 8개, 배치 없음\n  valid-lengths "
+     "   벡터, 헤드 5개, 유효 길이를 넘는 키는 가립니다"},
+    {"Input", "입력"},
+    {"a built-in job, listed below (default: the first)",
+     "내장 예제. 아래 목록 참고(기본값: 첫째)"},
+    {"a folder of BERT's family: config.json, vocab.txt, model.safetensors; "
+     "shows its layer --layer",
+     "BERT 계열 모델 폴더(config.json, vocab.txt, model.safetensors). 그중 "
+     "--layer 레이어를 보여 줍니다"},
+    {"draw every head of one sequence as heat maps",
+     "시퀀스 하나의 모든 헤드를 히트맵으로 그립니다"},
+    {"heads (default 8; of --params: what the file says)",
+     "헤드 수(기본값 8, --params를 주면 파일의 값)"},
+    {"id of padding (default 0)", "패딩의 id(기본값 0)"},
+    {"of parameters drawn at random (default 0)",
+     "무작위로 만드는 파라미터의 시드(기본값 0)"},
+    {"print every shape and compute nothing",
+     "계산하지 않고 모양만 출력합니다"},
+    {"print one step's whole tensor", "한 단계의 텐서 전체를 출력합니다"},
+    {"read the parameters: w_q.weight, w_q.bias, the same of w_k, w_v, w_o, "
+     "w_score.weight of additive scoring, and embedding.weight, in a folder of "
+     ".npy, a .npz or a .safetensors",
+     "파라미터 파일: w_q.weight, w_q.bias와 w_k, w_v, w_o의 같은 이름, 가산 "
+     "점수의 w_score.weight, embedding.weight. .npy 폴더, .npz 또는 "
+     ".safetensors"},
+    {"rows of the embedding (default 100)", "임베딩의 행 수(기본값 100)"},
+    {"run multi-head attention step by step and show it",
+     "멀티 헤드 어텐션을 한 단계씩 실행하며 보여 줍니다"},
+    {"size of a token's vector (default 512)", "토큰 벡터의 크기(기본값 512)"},
+    {"the same of the queries; --tokens are then the keys and values",
+     "쿼리의 토큰 id. 이때 --tokens는 키와 밸류가 됩니다"},
+    {"the sequence that --heads draws (default 0)",
+     "--heads로 그릴 시퀀스(기본값 0)"},
+    {"token ids: JSON [[62, 13], [60]], or one sequence a line",
+     "토큰 id: JSON [[62, 13], [60]] 또는 한 줄에 시퀀스 하나"},
+    {"what a layer of --model attends to", "--model의 레이어로 살펴볼 문장"},
+    {"what is padding: beyond the length (default), or any pad id",
+     "패딩의 기준: 길이를 넘는 위치(기본값) 또는 패딩 id"},
+    {"which layer of --params, a file of several, or of --model (default 0)",
+     "레이어가 여럿인 --params나 --model에서 쓸 레이어(기본값 0)"},
+    {"who may attend to whom (default none)", "마스크의 종류(기본값 none)"},
+    {"write the output, or the tensor of --step",
+     "출력 또는 --step의 텐서를 저장합니다"},
+});
+static_assert(is_sorted(kTexts));
+
+}  // namespace
+
+std::span<const Translation> korean_explain() { return kTexts; }
+
+}  // namespace headwise::cli

@@ -1,0 +1,56 @@
+// Korean of words that reports and progress bars print by themselves.
+#include <array>
+
+#include "translation_tables.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr auto kTexts = std::to_array<Translation>({
+    {"--data has no labels", "--data에 레이블이 없습니다"},
+    {"Display program version information and exit", "버전을 출력합니다"},
+    {"Print this help message and exit", "이 도움말을 출력합니다"},
+    {"after", "제거 후"},
+    {"batches", "배치"},
+    {"before", "제거 전"},
+    {"classify", "분류"},
+    {"config.json is no JSON object", "config.json이 JSON 객체가 아닙니다"},
+    {"config.json says no num_attention_heads and no n_heads",
+     "config.json에 num_attention_heads도 n_heads도 없습니다"},
+    {"correct", "출력 보정"},
+    {"embed", "임베딩"},
+    {"encode", "인코딩"},
+    {"examples", "예제"},
+    {"heads", "헤드"},
+    {"importance", "중요도"},
+    {"layers", "레이어"},
+    {"padding", "패딩"},
+    {"points", "점"},
+    {"probe", "분류기 학습"},
+    {"prune", "가지치기"},
+    {"rounds", "회"},
+    {"sentences", "문장"},
+    {"sequences", "시퀀스"},
+    {"standard input", "표준 입력"},
+    {"steps", "스텝"},
+    {"test", "평가"},
+    {"texts", "텍스트"},
+    {"the model has no classifier, which headwise train --model gives it",
+     "모델에 분류기가 없습니다(headwise train --model로 만들 수 있습니다)"},
+    {"the same with padding and causal masks",
+     "패딩 마스크와 인과 마스크를 적용해서"},
+    {"there is no --data", "--data가 없습니다"},
+    {"there is no config.json next to it", "config.json이 없습니다"},
+    {"timing", "시간 측정"},
+    {"train", "학습"},
+    {"train a small model, see what it learns",
+     "작은 모델을 학습하고 무엇을 배우는지 보기"},
+    {"view", "페이지 작성"},
+});
+static_assert(is_sorted(kTexts));
+
+}  // namespace
+
+std::span<const Translation> korean_words() { return kTexts; }
+
+}  // namespace headwise::cli
