@@ -234,29 +234,32 @@ std::vector<std::string> names_and_all() {
 
 void add_bench(const Arguments& app, Command& chosen) {
   const Arguments command = app.add_command(
-      "bench", "the speed of attention here", std::string(kExamples));
+      "bench", "benchmark attention on this machine", std::string(kExamples));
   auto flags = std::make_shared<BenchFlags>();
   command
       .add_option("--workload", flags->workloads,
-                  "measure these of --list, or all")
+                  "workloads to measure, from --list (default: all)")
       .type_name("NAME")
       .check(one_of(names_and_all()));
-  command.add_count("--threads", flags->threads,
-                    "threads, at most the number of processors (default 1)");
-  command.add_count("--rounds", flags->rounds, "measurements (default 10)");
+  command.add_count(
+      "--threads", flags->threads,
+      "number of threads, at most the number of processors (default 1)");
+  command.add_count("--rounds", flags->rounds,
+                    "number of measurements (default 10)");
   command
       .add_option("--device", flags->device,
-                  "cpu or cuda, a Hopper GPU (default cpu)")
+                  "cpu (default), or cuda: a Hopper GPU")
       .type_name("NAME")
       .check(one_of({"cpu", "cuda"}));
   command
-      .add_option("--dtype", flags->dtype,
-                  "of --device cuda: bfloat16 (default) or float16")
+      .add_option(
+          "--dtype", flags->dtype,
+          "element type for --device cuda: bfloat16 (default) or float16")
       .type_name("NAME")
       .check(one_of({"bfloat16", "float16"}))
       .advanced();
-  command.add_flag("--json", flags->json, "one object a line");
-  command.add_flag("--list", flags->list, "the workloads and their sizes");
+  command.add_flag("--json", flags->json, "print one JSON object per line");
+  command.add_flag("--list", flags->list, "list the workloads and their sizes");
   command.on_parsed([flags, &chosen] {
     chosen = [flags](const Streams& streams) {
       return run_bench(*flags, streams.out);

@@ -130,51 +130,49 @@ void add_files(const Arguments& command, ConvertFlags& flags) {
 
 void add_layout_options(const Arguments& command, ConvertFlags& flags) {
   command
-      .add_option("--to", flags.options.to,
-                  "whose names and shapes OUT has: " + layout_list())
+      .add_option("--to", flags.options.to, "layout of OUT: " + layout_list())
       .type_name("NAME")
       .check(one_of(layout_names()))
       .required()
       .group("Layout");
   command
       .add_option("--prefix", flags.options.prefix,
-                  "before the names in OUT, one that the layout has, such as "
-                  "bert. or \"\" (default: as IN has it)")
+                  "prefix of the names in OUT that the layout knows, such as "
+                  "bert. or \"\" (default: as in IN)")
       .type_name("TEXT")
       .group("Layout")
       .advanced();
   command
       .add_option("--layout-of", flags.options.from,
-                  "whose names and shapes IN has (default: the one that fits)")
+                  "layout of IN (default: detected)")
       .type_name("NAME")
       .check(one_of(layout_names()))
       .group("Layout")
       .advanced();
   command
-      .add_count(
-          "--heads", flags.options.num_heads,
-          "heads of queries, where OUT's shapes need them and neither IN nor "
-          "its config.json has them")
+      .add_count("--heads", flags.options.num_heads,
+                 "number of query heads, if OUT needs it and neither IN nor "
+                 "its config.json has it")
       .group("Layout");
 }
 
 void add_choice_options(const Arguments& command, ConvertFlags& flags) {
   command
       .add_option("--layer", flags.options.layer,
-                  "this layer alone (default: all)")
+                  "only this layer (default: all)")
       .type_name("N")
       .transform(natural_number())
       .group("Choice");
   command
       .add_option("--as-layer", flags.options.as_layer,
-                  "the number of that layer in OUT (default: as in IN)")
+                  "number of that layer in OUT (default: as in IN)")
       .type_name("N")
       .transform(natural_number())
       .group("Choice")
       .advanced();
   command
       .add_flag("--attention-only", flags.options.attention_only,
-                "leave out the tensors of no attention layer")
+                "leave out tensors outside attention layers")
       .group("Choice");
 }
 
@@ -182,7 +180,7 @@ void add_choice_options(const Arguments& command, ConvertFlags& flags) {
 
 void add_convert(const Arguments& app, Command& chosen) {
   const Arguments command = app.add_command(
-      "convert", "write attention layers as another library has them",
+      "convert", "convert attention layers to another library's layout",
       std::string(kExamples));
   command.footer(std::string(kPromise));
   auto flags = std::make_shared<ConvertFlags>();

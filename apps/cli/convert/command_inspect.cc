@@ -43,7 +43,8 @@ Outcome run_inspect(const InspectFlags& flags, const Streams& streams) {
 
 void add_inspect(const Arguments& app, Command& chosen) {
   const Arguments command = app.add_command(
-      "inspect", "tensors, attention layers and heads of a file of parameters",
+      "inspect",
+      "list the tensors, attention layers and heads of a parameter file",
       std::string(kExamples));
   auto flags = std::make_shared<InspectFlags>();
   command
@@ -54,14 +55,14 @@ void add_inspect(const Arguments& app, Command& chosen) {
       .check(not_empty())
       .required();
   command
-      .add_option("--layout-of", flags->layout_of,
-                  "whose names and shapes FILE has, and why not where it has "
-                  "others: " +
-                      layout_list() + " (default: the one that fits)")
+      .add_option(
+          "--layout-of", flags->layout_of,
+          "expected layout of FILE; if it has another, the output says why: " +
+              layout_list() + " (default: detected)")
       .type_name("NAME")
       .check(one_of(layout_names()));
   command.add_flag("--tensors", flags->tensors,
-                   "list every tensor, those of numbered layers too");
+                   "list every tensor, including those of numbered layers");
   command.add_flag("--json", flags->json, "print JSON");
   command.on_parsed([flags, &chosen] {
     chosen = [flags](const Streams& s) { return run_inspect(*flags, s); };

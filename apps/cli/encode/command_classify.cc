@@ -222,9 +222,9 @@ Outcome run_classify(const ClassifyFlags& flags, const Streams& streams) {
 
 void add_options(const Arguments& command, ClassifyFlags& flags) {
   command
-      .add_option("--model", flags.model,
-                  "a model folder with a classifier, as headwise train "
-                  "--model writes it")
+      .add_option(
+          "--model", flags.model,
+          "a model folder with a classifier, from headwise train --model")
       .type_name("DIR")
       .required()
       .check(not_empty());
@@ -235,28 +235,29 @@ void add_options(const Arguments& command, ClassifyFlags& flags) {
       .check(not_empty());
   command
       .add_option("--out", flags.out,
-                  "write the lines to this file (default: print them)")
+                  "write the result to this file (default: print it)")
       .type_name("FILE.tsv")
       .check(not_empty());
-  command.add_flag("--all", flags.all,
-                   "add a heading, and a column for each label's probability");
-  command.add_flag("--json", flags.json,
-                   "print one JSON object a line, with the probabilities of "
-                   "all labels");
+  command.add_flag(
+      "--all", flags.all,
+      "add a header line, and a column with the probability of each label");
+  command.add_flag(
+      "--json", flags.json,
+      "print one JSON object per line, with the probabilities of all labels");
   command
       .add_count("--max-tokens", flags.max_tokens,
-                 "cut longer texts (default, and at most: the model's)")
+                 "maximum tokens per text; longer texts are cut (default and "
+                 "maximum: the model's limit)")
       .advanced();
   command.add_count("--threads", flags.threads,
-                    "threads to use (default: all)");
+                    "number of threads (default: all)");
 }
 
 }  // namespace
 
 void add_classify(const Arguments& app, Command& chosen) {
-  const Arguments command =
-      app.add_command("classify", "find the labels of texts with a model",
-                      std::string(kExamples));
+  const Arguments command = app.add_command(
+      "classify", "predict the labels of texts", std::string(kExamples));
   command.footer(std::string(kFooter));
   auto flags = std::make_shared<ClassifyFlags>();
   add_options(command, *flags);

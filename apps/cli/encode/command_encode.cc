@@ -162,14 +162,14 @@ void add_encode(const Arguments& app, Command& chosen) {
   auto flags = std::make_shared<EncodeFlags>();
   command
       .add_option("--model", flags->model,
-                  "a folder of BERT's family: config.json, vocab.txt, "
+                  "a BERT-family model folder: config.json, vocab.txt, "
                   "model.safetensors")
       .type_name("DIR")
       .required()
       .check(not_empty());
   command
       .add_option("FILE", flags->sentences,
-                  "one sentence a line (default -: standard input)")
+                  "one sentence per line (default -: standard input)")
       .type_name("FILE|-")
       .check(not_empty());
   command
@@ -177,9 +177,10 @@ void add_encode(const Arguments& app, Command& chosen) {
                   "write the embeddings: (sentences, size)")
       .type_name("FILE.npy")
       .check(not_empty());
-  command.add_flag("--json", flags->json, "print a line of JSON a sentence");
+  command.add_flag("--json", flags->json,
+                   "print one line of JSON per sentence");
   command.add_count("--threads", flags->threads,
-                    "threads to use (default: all)");
+                    "number of threads (default: all)");
   command.on_parsed([flags, &chosen] {
     chosen = [flags](const Streams& s) { return run_encode(*flags, s); };
   });

@@ -146,14 +146,12 @@ Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
 }
 
 void add_model_options(const Arguments& command, ExplainFlags& flags) {
-  command
-      .add_option("SENTENCE", flags.sentence,
-                  "what a layer of --model attends to")
+  command.add_option("SENTENCE", flags.sentence, "the sentence for --model")
       .type_name("");
   command
       .add_option("--model", flags.model,
-                  "a folder of BERT's family: config.json, vocab.txt, "
-                  "model.safetensors; shows its layer --layer")
+                  "a BERT-family model folder (config.json, vocab.txt, "
+                  "model.safetensors); shows its layer --layer")
       .type_name("DIR")
       .check(not_empty())
       .group("Input");
@@ -168,26 +166,27 @@ void add_input_options(const Arguments& command, ExplainFlags& flags) {
       .group("Input");
   command
       .add_option("--tokens", flags.tokens,
-                  "token ids: JSON [[62, 13], [60]], or one sequence a line")
+                  "token ids: JSON [[62, 13], [60]], or one sequence per line")
       .type_name("FILE|-")
       .check(not_empty())
       .group("Input");
   command
       .add_option(
           "--target-tokens", flags.target_tokens,
-          "the same of the queries; --tokens are then the keys and values")
+          "token ids of the queries; --tokens then gives the keys and values")
       .type_name("FILE")
       .check(not_empty())
       .group("Input")
       .advanced();
-  command.add_option("--pad-id", flags.pad_id, "id of padding (default 0)")
+  command.add_option("--pad-id", flags.pad_id, "padding id (default 0)")
       .type_name("ID")
       .transform(whole_number())
       .group("Input")
       .advanced();
   command
       .add_option("--padding-by", flags.padding_by,
-                  "what is padding: beyond the length (default), or any pad id")
+                  "which tokens are padding: those beyond the length "
+                  "(default), or any with the padding id")
       .type_name("length|id")
       .check(one_of({"length", "id"}))
       .group("Input")
@@ -212,16 +211,16 @@ void add_layer_options(const Arguments& command, ExplainFlags& flags) {
       .group("Layer");
   command
       .add_count("--num-heads", flags.num_heads,
-                 "heads (default 8; of --params: what the file says)")
+                 "number of heads (default 8, or as in --params)")
       .group("Layer");
   command
       .add_count("--num-kv-heads", flags.num_kv_heads,
-                 "heads of keys and values (default: --num-heads)")
+                 "number of key/value heads (default: --num-heads)")
       .group("Layer")
       .advanced();
   command
       .add_option("--seed", flags.seed,
-                  "of parameters drawn at random (default 0)")
+                  "seed of the random parameters (default 0)")
       .type_name("N")
       .transform(natural_number())
       .group("Layer")
@@ -229,9 +228,9 @@ void add_layer_options(const Arguments& command, ExplainFlags& flags) {
   command
       .add_option(
           "--params", flags.params,
-          "read the parameters: w_q.weight, w_q.bias, the same of w_k, w_v, "
-          "w_o, w_score.weight of additive scoring, and embedding.weight, in a "
-          "folder of .npy, a .npz or a .safetensors")
+          "read the parameters from a folder of .npy files, a .npz or a "
+          ".safetensors: w_q.weight, w_q.bias, likewise w_k, w_v and w_o, "
+          "w_score.weight for additive scoring, and embedding.weight")
       .type_name("DIR|FILE")
       .check(not_empty())
       .group("Layer");
@@ -257,13 +256,13 @@ void add_output_options(const Arguments& command, ExplainFlags& flags) {
       .group("Output");
   command
       .add_option("--heads", flags.heads,
-                  "draw every head of one sequence as heat maps")
+                  "draw every head of one sequence as a heat map")
       .type_name("FILE.svg")
       .check(not_empty())
       .group("Output");
   command
       .add_option("--sequence", flags.sequence,
-                  "the sequence that --heads draws (default 0)")
+                  "sequence drawn by --heads (default 0)")
       .type_name("B")
       .transform(natural_number())
       .group("Output");

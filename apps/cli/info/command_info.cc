@@ -47,9 +47,9 @@ Outcome run_info(const Streams& streams) {
 }  // namespace
 
 void add_info(const Arguments& app, Command& chosen) {
-  const Arguments command =
-      app.add_command("info", "version, compiler, instruction sets, threads",
-                      "  headwise info");
+  const Arguments command = app.add_command(
+      "info", "print version, compiler, instruction sets and threads",
+      "  headwise info");
   command.on_parsed([&chosen] { chosen = run_info; });
 }
 

@@ -7,7 +7,7 @@ namespace headwise::cli {
 namespace {
 
 constexpr auto kTexts = std::to_array<Translation>({
-    {"version, compiler, instruction sets, threads",
+    {"print version, compiler, instruction sets and threads",
      "버전, 컴파일러, 명령어 집합, 스레드 수를 출력합니다"},
 });
 static_assert(is_sorted(kTexts));

@@ -7,70 +7,69 @@ namespace headwise::cli {
 namespace {
 
 constexpr auto kTexts = std::to_array<Translation>({
-    {"(B + 1): a ragged batch, (rows, H, D); sequence b has the rows from "
-     "offsets[b] to offsets[b + 1]",
+    {"(B + 1): a ragged batch, tensors (rows, H, D); sequence b has the rows "
+     "offsets[b] to offsets[b + 1] - 1",
      "(B + 1): 길이가 다른 시퀀스를 이어 붙인 배치 (rows, H, D). 시퀀스 b는 "
      "offsets[b]부터 offsets[b + 1] 앞까지의 행입니다"},
-    {"(B + 1): those of the queries, where they are cut otherwise than the "
-     "keys",
+    {"(B + 1): offsets of the queries, if they differ from those of the keys",
      "(B + 1): 쿼리의 경계. 키와 다를 때 줍니다"},
-    {"(B) or (B, Lq): how many keys are seen, the first ones",
+    {"(B) or (B, Lq): attend to this number of keys, from the first",
      "(B) 또는 (B, Lq): 앞에서부터 볼 수 있는 키의 개수"},
-    {"(B): dropout follows a sequence's id, not its place in the batch",
+    {"(B): dropout follows these sequence ids, not the position in the batch",
      "(B): 드롭아웃이 배치 안의 위치가 아니라 시퀀스 id를 따릅니다"},
-    {"(B): the first key that is seen, for sequences padded on the left",
+    {"(B): the first key to attend to, for sequences padded on the left",
      "(B): 볼 수 있는 첫 키. 왼쪽에 패딩이 있는 시퀀스용"},
-    {"(B, H, Lq, Lkv): the attention weights to keep instead of drawing them; "
-     "they grow by 1/(1-P)",
+    {"(B, H, Lq, Lkv): attention weights to keep, instead of a random choice; "
+     "they are scaled by 1/(1-P)",
      "(B, H, Lq, Lkv): 무작위 대신 유지할 어텐션 가중치. 1/(1-P)배로 커집니다"},
-    {"(B, Lkv): ids that do not decrease; a query sees the keys of its own "
+    {"(B, Lkv): non-decreasing document ids; a query attends to its own "
      "document",
      "(B, Lkv): 줄어들지 않는 문서 id. 쿼리는 같은 문서의 키만 봅니다"},
     {"(B, Lkv): true or 1 = may attend, 0 = padding",
      "(B, Lkv): true 또는 1 = 어텐션 가능, 0 = 패딩"},
-    {"(B, Lq): the queries' ids (default: those of --documents)",
+    {"(B, Lq): document ids of the queries (default: --documents)",
      "(B, Lq): 쿼리의 문서 id(기본값: --documents와 같음)"},
-    {"(H): scores lose slope * distance; auto: the usual slopes",
+    {"(H): subtract slope * distance from the scores; auto: the usual slopes",
      "(H): 점수에서 기울기 * 거리를 뺍니다. auto: 표준 기울기"},
     {"Dropout", "드롭아웃"},
     {"Layer", "레이어"},
-    {"Masks (any of them together)", "마스크(함께 쓸 수 있음)"},
+    {"Masks (they can be combined)", "마스크(함께 쓸 수 있음)"},
     {"Scores", "점수"},
     {"Tensors", "텐서"},
+    {"axes of --bias, such as H,Lq,Lkv or B,1,Lkv (default: B,H,Lq,Lkv)",
+     "--bias의 축. 예: H,Lq,Lkv 또는 B,1,Lkv (기본값: B,H,Lq,Lkv)"},
+    {"axes of --mask, such as B,1,Lkv or Lq,Lkv (default: B,H,Lq,Lkv)",
+     "--mask의 축. 예: B,1,Lkv 또는 Lq,Lkv (기본값: B,H,Lq,Lkv)"},
+    {"axes of the files: bhld (default), or blhd (default with --offsets)",
+     "파일의 축 순서: bhld(기본값) 또는 blhd(--offsets를 쓸 때의 기본값)"},
     {"dense: true or 1 = may attend, 0 = masked",
      "전체 마스크: true 또는 1 = 어텐션 가능, 0 = 마스킹"},
     {"drop attention weights with probability P",
      "어텐션 가중치를 확률 P로 드롭합니다"},
     {"factor on q.k (default 1/sqrt(D))",
      "q.k에 곱할 스케일(기본값 1/sqrt(D))"},
-    {"floats added to the scores; -inf masks",
-     "점수에 더할 실수. -inf면 마스킹"},
-    {"query i sees LEFT keys before i + query start and RIGHT after it; inf: "
-     "all there are",
-     "쿼리 i는 i + query start의 앞 LEFT개와 뒤 RIGHT개 키를 봅니다. inf: "
-     "전부"},
-    {"query i sees the keys up to i + query start",
-     "쿼리 i는 키 i + query start까지만 봅니다"},
-    {"scores become X * tanh(score / X), before any bias",
-     "바이어스를 더하기 전에 점수를 X * tanh(점수 / X)로 바꿉니다"},
-    {"the axes of --bias, such as H,Lq,Lkv or B,1,Lkv (default: B,H,Lq,Lkv)",
-     "--bias의 축. 예: H,Lq,Lkv 또는 B,1,Lkv (기본값: B,H,Lq,Lkv)"},
-    {"the axes of --mask, such as B,1,Lkv or Lq,Lkv (default: B,H,Lq,Lkv)",
-     "--mask의 축. 예: B,1,Lkv 또는 Lq,Lkv (기본값: B,H,Lq,Lkv)"},
-    {"the axes of the files: bhld (default), or blhd (default with --offsets)",
-     "파일의 축 순서: bhld(기본값) 또는 blhd(--offsets를 쓸 때의 기본값)"},
-    {"threads to use (default: all)", "사용할 스레드 수(기본값: 전부)"},
-    {"what a query gives that sees no key (default zero)",
-     "볼 수 있는 키가 없는 쿼리의 결과(기본값 zero)"},
-    {"what compares a query and a key: q.k, or w . tanh(q + k) (default dot, "
-     "or what the parameters are for)",
+    {"how queries and keys are compared: q.k, or w . tanh(q + k) (default: "
+     "dot, or as the parameters require)",
      "쿼리와 키의 비교 방식: q.k 또는 w . tanh(q + k) (기본값: dot 또는 "
      "파라미터에 맞는 방식)"},
-    {"where query 0 stands among the keys (default 0); bottom-right: the last "
-     "query at the last key; F.npy: (B), one number a sequence",
+    {"key position of query 0 (default 0); bottom-right: align the last query "
+     "with the last key; F.npy: (B), one number per sequence",
      "키를 기준으로 한 쿼리 0의 위치(기본값 0). bottom-right: 마지막 쿼리를 "
      "마지막 키에 맞춤. F.npy: (B), 시퀀스마다 하나"},
-    {"which are dropped (default 0)", "드롭아웃의 시드(기본값 0)"},
+    {"number of threads (default: all)", "사용할 스레드 수(기본값: 전부)"},
+    {"output of a query without any key (default zero)",
+     "볼 수 있는 키가 없는 쿼리의 결과(기본값 zero)"},
+    {"query i attends to LEFT keys before i + query start and RIGHT after it; "
+     "inf: no limit",
+     "쿼리 i는 i + query start의 앞 LEFT개와 뒤 RIGHT개 키를 봅니다. inf: "
+     "전부"},
+    {"query i attends to keys up to i + query start",
+     "쿼리 i는 키 i + query start까지만 봅니다"},
+    {"replace scores by X * tanh(score / X), before any bias",
+     "바이어스를 더하기 전에 점수를 X * tanh(점수 / X)로 바꿉니다"},
+    {"seed of the dropout mask (default 0)", "드롭아웃의 시드(기본값 0)"},
+    {"values added to the scores; -inf masks",
+     "점수에 더할 실수. -inf면 마스킹"},
 });
 static_assert(is_sorted(kTexts));
 

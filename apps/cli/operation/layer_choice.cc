@@ -16,9 +16,9 @@ void add_layer_choice(const Arguments& command, LayerFlags& flags,
       .transform(natural_number())
       .group("Layer");
   command
-      .add_option("--layout-of", flags.layout_of,
-                  "whose names and shapes --params has: " + layout_list() +
-                      " (default: the one that fits)")
+      .add_option(
+          "--layout-of", flags.layout_of,
+          "layout of --params: " + layout_list() + " (default: detected)")
       .type_name("NAME")
       .check(one_of(layout_names()))
       .group("Layer")

@@ -20,25 +20,25 @@ auto adder(const Arguments& command, const char* group) {
 }
 
 void add_mask_options(const Arguments& command, OperationFlags& flags) {
-  const auto add = adder(command, "Masks (any of them together)");
+  const auto add = adder(command, "Masks (they can be combined)");
   command
       .add_flag("--causal", flags.causal,
-                "query i sees the keys up to i + query start")
-      .group("Masks (any of them together)");
+                "query i attends to keys up to i + query start")
+      .group("Masks (they can be combined)");
   add("--window", flags.window,
-      "query i sees LEFT keys before i + query start and RIGHT after it; inf: "
-      "all there are")
+      "query i attends to LEFT keys before i + query start and RIGHT after it; "
+      "inf: no limit")
       .type_name("LEFT,RIGHT");
   add("--query-start", flags.query_start,
-      "where query 0 stands among the keys (default 0); bottom-right: the last "
-      "query at the last key; F.npy: (B), one number a sequence")
+      "key position of query 0 (default 0); bottom-right: align the last query "
+      "with the last key; F.npy: (B), one number per sequence")
       .type_name("N|bottom-right|F.npy")
       .advanced();
   add("--key-lengths", flags.key_lengths,
-      "(B) or (B, Lq): how many keys are seen, the first ones")
+      "(B) or (B, Lq): attend to this number of keys, from the first")
       .type_name("F.npy");
   add("--key-starts", flags.key_starts,
-      "(B): the first key that is seen, for sequences padded on the left")
+      "(B): the first key to attend to, for sequences padded on the left")
       .type_name("F.npy")
       .advanced();
   add("--key-padding", flags.key_padding,
@@ -46,22 +46,22 @@ void add_mask_options(const Arguments& command, OperationFlags& flags) {
       .type_name("F.npy")
       .advanced();
   add("--documents", flags.documents,
-      "(B, Lkv): ids that do not decrease; a query sees the keys of its own "
+      "(B, Lkv): non-decreasing document ids; a query attends to its own "
       "document")
       .type_name("F.npy")
       .advanced();
   add("--query-documents", flags.query_documents,
-      "(B, Lq): the queries' ids (default: those of --documents)")
+      "(B, Lq): document ids of the queries (default: --documents)")
       .type_name("F.npy")
       .advanced();
   add("--mask", flags.mask, "dense: true or 1 = may attend, 0 = masked")
       .type_name("F.npy");
   add("--mask-axes", flags.mask_axes,
-      "the axes of --mask, such as B,1,Lkv or Lq,Lkv (default: B,H,Lq,Lkv)")
+      "axes of --mask, such as B,1,Lkv or Lq,Lkv (default: B,H,Lq,Lkv)")
       .type_name("AXES")
       .advanced();
   add("--empty-rows", flags.empty_rows,
-      "what a query gives that sees no key (default zero)")
+      "output of a query without any key (default zero)")
       .type_name("zero|uniform|nan")
       .check(one_of({"zero", "uniform", "nan"}))
       .advanced();
@@ -70,8 +70,8 @@ void add_mask_options(const Arguments& command, OperationFlags& flags) {
 void add_score_options(const Arguments& command, OperationFlags& flags) {
   const auto add = adder(command, "Scores");
   add("--scoring", flags.scoring,
-      "what compares a query and a key: q.k, or w . tanh(q + k) (default dot, "
-      "or what the parameters are for)")
+      "how queries and keys are compared: q.k, or w . tanh(q + k) (default: "
+      "dot, or as the parameters require)")
       .type_name("dot|additive")
       .check(one_of({"dot", "additive"}))
       .advanced();
@@ -79,18 +79,18 @@ void add_score_options(const Arguments& command, OperationFlags& flags) {
       .type_name("X")
       .check(number_between(-2e38, 2e38, "a number from -2e38 to 2e38"));
   add("--softcap", flags.softcap,
-      "scores become X * tanh(score / X), before any bias")
+      "replace scores by X * tanh(score / X), before any bias")
       .type_name("X")
       .check(number_between(1e-37, 2e38, "a number from 1e-37 to 2e38"))
       .advanced();
-  add("--bias", flags.bias, "floats added to the scores; -inf masks")
+  add("--bias", flags.bias, "values added to the scores; -inf masks")
       .type_name("F.npy");
   add("--bias-axes", flags.bias_axes,
-      "the axes of --bias, such as H,Lq,Lkv or B,1,Lkv (default: B,H,Lq,Lkv)")
+      "axes of --bias, such as H,Lq,Lkv or B,1,Lkv (default: B,H,Lq,Lkv)")
       .type_name("AXES")
       .advanced();
   add("--alibi", flags.alibi,
-      "(H): scores lose slope * distance; auto: the usual slopes")
+      "(H): subtract slope * distance from the scores; auto: the usual slopes")
       .type_name("F.npy|auto")
       .advanced();
 }
@@ -100,17 +100,18 @@ void add_dropout_options(const Arguments& command, OperationFlags& flags) {
   add("--dropout", flags.dropout, "drop attention weights with probability P")
       .type_name("P")
       .check(probability());
-  add("--dropout-seed", flags.dropout_seed, "which are dropped (default 0)")
+  add("--dropout-seed", flags.dropout_seed,
+      "seed of the dropout mask (default 0)")
       .type_name("N")
       .transform(natural_number())
       .advanced();
   add("--sequence-ids", flags.sequence_ids,
-      "(B): dropout follows a sequence's id, not its place in the batch")
+      "(B): dropout follows these sequence ids, not the position in the batch")
       .type_name("F.npy")
       .advanced();
   add("--keep-mask", flags.keep_mask,
-      "(B, H, Lq, Lkv): the attention weights to keep instead of drawing them; "
-      "they grow by 1/(1-P)")
+      "(B, H, Lq, Lkv): attention weights to keep, instead of a random choice; "
+      "they are scaled by 1/(1-P)")
       .type_name("F.npy")
       .advanced();
 }
@@ -119,7 +120,7 @@ void add_dropout_options(const Arguments& command, OperationFlags& flags) {
 
 void add_weight_options(const Arguments& command, OperationFlags& flags) {
   command.add_count("--threads", flags.threads,
-                    "threads to use (default: all)");
+                    "number of threads (default: all)");
   add_mask_options(command, flags);
   add_score_options(command, flags);
 }
@@ -131,9 +132,9 @@ void add_operation_options(const Arguments& command, OperationFlags& flags) {
 
 void add_layout_option(const Arguments& command, std::string& layout) {
   command
-      .add_option("--layout", layout,
-                  "the axes of the files: bhld (default), or blhd (default "
-                  "with --offsets)")
+      .add_option(
+          "--layout", layout,
+          "axes of the files: bhld (default), or blhd (default with --offsets)")
       .type_name("bhld|blhd")
       .check(one_of({"bhld", "blhd"}))
       .group("Tensors")
@@ -143,12 +144,11 @@ void add_layout_option(const Arguments& command, std::string& layout) {
 void add_ragged_options(const Arguments& command, OperationFlags& flags) {
   const auto add = adder(command, "Tensors");
   add("--offsets", flags.offsets,
-      "(B + 1): a ragged batch, (rows, H, D); sequence b has the rows from "
-      "offsets[b] to offsets[b + 1]")
+      "(B + 1): a ragged batch, tensors (rows, H, D); sequence b has the rows "
+      "offsets[b] to offsets[b + 1] - 1")
       .type_name("F.npy");
   add("--query-offsets", flags.query_offsets,
-      "(B + 1): those of the queries, where they are cut otherwise than the "
-      "keys")
+      "(B + 1): offsets of the queries, if they differ from those of the keys")
       .type_name("F.npy")
       .advanced();
 }

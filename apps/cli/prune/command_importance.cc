@@ -203,51 +203,54 @@ void add_options(const Arguments& command, ImportanceFlags& flags) {
   }
   command
       .add_option("--model", flags.model,
-                  "a folder of BERT's family, pruned before or not")
+                  "a BERT-family model folder, pruned or not")
       .type_name("DIR")
       .required()
       .check(not_empty());
   command
       .add_option("--data", flags.data,
-                  "one example a line: label<TAB>text, or text alone")
+                  "one example per line: label<TAB>text, or text alone")
       .type_name("FILE|-")
       .required()
       .check(not_empty());
-  command.add_option("--method", flags.method, "default gradient; see below")
+  command
+      .add_option("--method", flags.method,
+                  "how to score (default: gradient); see below")
       .type_name(fmt::format("{}", fmt::join(methods, "|")))
       .check(one_of(methods));
   command
       .add_option("--iterative", flags.iterative,
-                  "turn this share of all heads off, score the others anew, "
-                  "and so on (Michel et al.: 0.1)")
+                  "turn off this share of all heads, score the rest again, and "
+                  "repeat (Michel et al.: 0.1)")
       .type_name("SHARE")
       .check(number_between(1e-6, 1, "a share above 0 and at most 1"))
       .advanced();
   command.add_count(
       "--examples", flags.examples,
-      "number of lines to score on, spread over the file (default: all)");
+      "number of examples to use, spread over the file (default: all)");
   command.add_count("--max-tokens", flags.max_tokens,
-                    "of an example (default: the model's)");
+                    "maximum tokens per example (default: the model's limit)");
   command
       .add_count("--batch", flags.batch,
                  fmt::format("examples at a time (default {})", flags.batch))
       .advanced();
   command
       .add_option("--seed", flags.seed,
-                  "of random, and of what stands for labels (default 0)")
+                  "seed of --method random, and of the random directions used "
+                  "without labels (default 0)")
       .type_name("N")
       .transform(natural_number())
       .advanced();
   command.add_count("--threads", flags.threads,
-                    "threads to use (default: all)");
-  command.add_option("--out", flags.out, "the scores, as JSON")
+                    "number of threads (default: all)");
+  command.add_option("--out", flags.out, "write the scores as JSON")
       .type_name("FILE.json")
       .required()
       .check(not_empty());
-  command.add_option("--svg", flags.svg, "the scores, as a heat map")
+  command.add_option("--svg", flags.svg, "draw the scores as a heat map")
       .type_name("FILE.svg")
       .check(not_empty());
-  command.add_flag("--json", flags.json, "print the JSON, not a table");
+  command.add_flag("--json", flags.json, "print JSON instead of a table");
 }
 
 }  // namespace

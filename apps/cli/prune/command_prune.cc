@@ -282,54 +282,57 @@ Outcome run_prune(const PruneFlags& flags, const Streams& streams) {
 }
 
 void add_amounts(const Arguments& command, PruneFlags& flags) {
-  command.add_option("--keep", flags.keep, "so many heads stay")
+  command.add_option("--keep", flags.keep, "keep this number of heads")
       .type_name("N")
       .transform(natural_number())
       .group("How many");
   command
-      .add_option("--remove", flags.remove, "so many heads go, or such a share")
+      .add_option("--remove", flags.remove,
+                  "remove this number or share of all heads")
       .type_name("N|P%")
       .check(not_empty())
       .group("How many");
   command
       .add_option("--max-drop", flags.max_drop,
-                  "as many go as cost no more than these points of accuracy "
-                  "on --data")
+                  "remove as many heads as cost at most this many points of "
+                  "accuracy on --data")
       .type_name("P%")
       .check(not_empty())
       .group("How many");
 }
 
 void add_files(const Arguments& command, PruneFlags& flags) {
-  command.add_option("--model", flags.model, "a folder of BERT's family")
+  command.add_option("--model", flags.model, "a BERT-family model folder")
       .type_name("DIR")
       .required()
       .check(not_empty());
   command
       .add_option("--scores", flags.scores,
-                  "what headwise importance wrote about this model")
+                  "the scores of this model from headwise importance")
       .type_name("FILE.json")
       .required()
       .check(not_empty());
   command
       .add_option("--data", flags.data,
-                  "texts to measure with, one a line: label<TAB>text, or text "
-                  "alone")
+                  "texts to measure accuracy on, one per line: label<TAB>text, "
+                  "or text alone")
       .type_name("FILE|-")
       .check(not_empty());
-  command.add_option("--out", flags.out, "the folder of the pruned model")
+  command
+      .add_option("--out", flags.out, "write the pruned model to this folder")
       .type_name("DIR")
       .check(not_empty());
   command
       .add_option("--export", flags.export_as,
-                  "pruned (default): removed heads are gone, for headwise; "
-                  "full-size: they are zeros, so that transformers loads the "
-                  "folder, and nothing gets smaller or faster")
+                  "pruned (default): without the removed heads, for headwise; "
+                  "full-size: removed heads are zeros, so transformers can "
+                  "load the folder, but it is not smaller or faster")
       .type_name("pruned|full-size")
       .check(one_of({"pruned", "full-size"}));
   command
-      .add_option("--curve", flags.curve,
-                  "draw the accuracy of every tenth of the heads instead")
+      .add_option(
+          "--curve", flags.curve,
+          "instead of a model, draw the accuracy after each tenth of the heads")
       .type_name("FILE.svg")
       .check(not_empty());
 }
@@ -339,27 +342,29 @@ void add_options(const Arguments& command, PruneFlags& flags) {
   add_amounts(command, flags);
   command
       .add_flag("--correct", flags.correct,
-                "fit the output projections to the whole model on --data, by "
-                "least squares")
+                "fit the output projections to the outputs of the whole model "
+                "on --data, by least squares")
       .advanced();
   command
-      .add_flag("--drop-constant", flags.drop_constant,
-                "leave the output bias as it is")
+      .add_flag(
+          "--drop-constant", flags.drop_constant,
+          "do not add the constant part of removed heads to the output bias")
       .advanced();
   command
       .add_option("--random", flags.random,
-                  "beside --curve: so many random orders to compare with")
+                  "with --curve: number of random orders for comparison")
       .type_name("N")
       .transform(natural_number())
       .advanced();
-  command.add_option("--seed", flags.seed, "of random orders (default 0)")
+  command
+      .add_option("--seed", flags.seed, "seed of the random orders (default 0)")
       .type_name("N")
       .transform(natural_number())
       .advanced();
   command.add_count("--max-tokens", flags.max_tokens,
-                    "of a text (default: the model's)");
+                    "maximum tokens per text (default: the model's limit)");
   command.add_count("--threads", flags.threads,
-                    "threads to use (default: all)");
+                    "number of threads (default: all)");
   command.add_flag("--force", flags.force,
                    "write to --out even if it holds other files, which stay");
   command.add_flag("--json", flags.json, "print JSON");
@@ -368,9 +373,9 @@ void add_options(const Arguments& command, PruneFlags& flags) {
 }  // namespace
 
 void add_prune(const Arguments& app, Command& chosen) {
-  const Arguments command = app.add_command(
-      "prune", "take the heads that matter least out of a model",
-      std::string(kExamples));
+  const Arguments command =
+      app.add_command("prune", "remove the least important heads from a model",
+                      std::string(kExamples));
   command.footer(std::string(kFooter));
   auto flags = std::make_shared<PruneFlags>();
   add_options(command, *flags);

@@ -7,16 +7,16 @@ namespace headwise::cli {
 namespace {
 
 constexpr auto kTexts = std::to_array<Translation>({
-    {"FILE has one example a line: label<TAB>text, or text alone. With labels "
-     "the loss\nis that of the model's classifier (headwise train --model), or "
-     "of one trained on\nFILE; without, what matters is how far a sentence's "
-     "embedding moves.\n  gradient    mean |d loss / d gate|, of length 1 a "
-     "layer (Michel et al. 2019)\n  fisher      mean (d loss / d gate)^2 (Kwon "
-     "et al. 2022)\n  ablation    the loss without the head less that with it: "
-     "exact, slow\n  entropy     less the mean entropy of its attention "
-     "weights\n  confidence  its mean largest attention weight (Voita et al. "
-     "2019)\n  random      numbers that mean nothing, to compare with\nAn "
-     "interrupted run is gone on with by the same command.",
+    {"FILE has one example per line: label<TAB>text, or text alone. With "
+     "labels the\nloss is that of the model's classifier (headwise train "
+     "--model), or of one\ntrained on FILE. Without labels a head matters if "
+     "it moves the embedding.\n  gradient    mean |d loss / d gate|, "
+     "normalised per layer (Michel et al. 2019)\n  fisher      mean (d loss / "
+     "d gate)^2 (Kwon et al. 2022)\n  ablation    the loss without the head "
+     "minus the loss with it: exact, slow\n  entropy     minus the mean "
+     "entropy of its attention weights\n  confidence  mean largest attention "
+     "weight (Voita et al. 2019)\n  random      random numbers, for "
+     "comparison\nTo resume an interrupted run, run the same command again.",
      "FILE은 한 줄에 예제 하나입니다: 레이블<TAB>텍스트, 또는 텍스트만. "
      "레이블이\n있으면 모델의 분류기(headwise train --model)나 FILE로 학습한 "
      "분류기의 손실을\n쓰고, 없으면 문장 임베딩이 얼마나 움직이는지를 "
@@ -31,8 +31,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "Every\nheadwise command takes DIR as a model; transformers and other "
      "programs need\n--export full-size. The constant part of a removed head's "
      "output goes into the\noutput bias. Accuracy is that of the model's "
-     "classifier (headwise train --model)\non --data; for texts without labels "
-     "the report says how far the embeddings move.\nTo resume an interrupted "
+     "classifier (headwise train --model)\non --data; without labels the "
+     "report says how far the embeddings move.\nTo resume an interrupted "
      "--max-drop or --curve, run the same command again.",
      "점수(headwise importance)가 낮은 헤드부터 제거합니다. DIR은 모든 "
      "headwise 명령에\n쓸 수 있는 모델 폴더입니다. transformers 등 다른 "
@@ -42,57 +42,61 @@ constexpr auto kTexts = std::to_array<Translation>({
      "임베딩이 얼마나 움직이는지를 측정합니다. 중단된\n--max-drop과 --curve는 "
      "같은 명령을 다시 실행하면 이어집니다."},
     {"How many", "제거할 개수"},
-    {"a folder of BERT's family", "BERT 계열 모델 폴더"},
-    {"a folder of BERT's family, pruned before or not",
+    {"a BERT-family model folder", "BERT 계열 모델 폴더"},
+    {"a BERT-family model folder, pruned or not",
      "BERT 계열 모델 폴더. 이미 가지치기한 모델도 됩니다"},
-    {"as many go as cost no more than these points of accuracy on --data",
-     "--data의 정확도가 이만큼(%p)까지만 떨어지도록 가장 많이 제거합니다"},
-    {"beside --curve: so many random orders to compare with",
-     "--curve와 함께: 비교할 무작위 순서의 개수"},
-    {"default gradient; see below",
-     "측정 방법(기본값 gradient). 아래 설명 참고"},
-    {"draw the accuracy of every tenth of the heads instead",
-     "모델 대신, 헤드를 10%씩 제거할 때의 정확도를 그립니다"},
-    {"examples at a time (default 16)", "한 번에 처리할 예제 수(기본값 16)"},
-    {"fit the output projections to the whole model on --data, by least "
-     "squares",
+    {"do not add the constant part of removed heads to the output bias",
+     "출력 바이어스를 바꾸지 않습니다"},
+    {"draw the scores as a heat map", "점수를 히트맵으로 저장합니다"},
+    {"examples per batch (default 16)", "한 번에 처리할 예제 수(기본값 16)"},
+    {"fit the output projections to the outputs of the whole model on --data, "
+     "by least squares",
      "--data에서 원래 모델의 출력에 맞도록 출력 투영을 최소제곱법으로 "
      "보정합니다"},
-    {"leave the output bias as it is", "출력 바이어스를 바꾸지 않습니다"},
+    {"how to score (default: gradient); see below",
+     "측정 방법(기본값 gradient). 아래 설명 참고"},
+    {"instead of a model, draw the accuracy after each tenth of the heads",
+     "모델 대신, 헤드를 10%씩 제거할 때의 정확도를 그립니다"},
+    {"keep this number of heads", "남길 헤드 수"},
+    {"maximum tokens per example (default: the model's limit)",
+     "예제의 최대 토큰 수(기본값: 모델의 값)"},
+    {"maximum tokens per text (default: the model's limit)",
+     "텍스트의 최대 토큰 수(기본값: 모델의 값)"},
     {"measure how much each head matters",
      "헤드마다 얼마나 중요한지 측정합니다"},
-    {"number of lines to score on, spread over the file (default: all)",
+    {"number of examples to use, spread over the file (default: all)",
      "점수를 잴 줄 수. 파일 전체에서 고르게 뽑습니다(기본값: 전부)"},
-    {"of a text (default: the model's)",
-     "텍스트의 최대 토큰 수(기본값: 모델의 값)"},
-    {"of an example (default: the model's)",
-     "예제의 최대 토큰 수(기본값: 모델의 값)"},
-    {"of random orders (default 0)", "무작위 순서의 시드(기본값 0)"},
-    {"of random, and of what stands for labels (default 0)",
-     "random 방법과 레이블을 대신하는 방향의 시드(기본값 0)"},
-    {"one example a line: label<TAB>text, or text alone",
+    {"one example per line: label<TAB>text, or text alone",
      "한 줄에 예제 하나: 레이블<TAB>텍스트, 또는 텍스트만"},
-    {"print the JSON, not a table", "표 대신 JSON을 출력합니다"},
-    {"pruned (default): removed heads are gone, for headwise; full-size: they "
-     "are zeros, so that transformers loads the folder, and nothing gets "
-     "smaller or faster",
+    {"print JSON instead of a table", "표 대신 JSON을 출력합니다"},
+    {"pruned (default): without the removed heads, for headwise; full-size: "
+     "removed heads are zeros, so transformers can load the folder, but it is "
+     "not smaller or faster",
      "pruned(기본값): headwise용으로 헤드를 없앱니다. full-size: 0으로 남겨 "
      "transformers에서도 읽을 수 있지만 크기와 속도는 그대로입니다"},
-    {"so many heads go, or such a share", "제거할 헤드 수 또는 비율"},
-    {"so many heads stay", "남길 헤드 수"},
-    {"take the heads that matter least out of a model",
+    {"remove as many heads as cost at most this many points of accuracy on "
+     "--data",
+     "--data의 정확도가 이만큼(%p)까지만 떨어지도록 가장 많이 제거합니다"},
+    {"remove the least important heads from a model",
      "중요도가 낮은 헤드를 모델에서 제거합니다"},
-    {"texts to measure with, one a line: label<TAB>text, or text alone",
+    {"remove this number or share of all heads", "제거할 헤드 수 또는 비율"},
+    {"seed of --method random, and of the random directions used without "
+     "labels (default 0)",
+     "random 방법과 레이블을 대신하는 방향의 시드(기본값 0)"},
+    {"seed of the random orders (default 0)", "무작위 순서의 시드(기본값 0)"},
+    {"texts to measure accuracy on, one per line: label<TAB>text, or text "
+     "alone",
      "측정에 쓸 텍스트, 한 줄에 하나: 레이블<TAB>텍스트, 또는 텍스트만"},
-    {"the folder of the pruned model", "가지치기한 모델을 저장할 폴더"},
-    {"the scores, as JSON", "점수를 JSON으로 저장합니다"},
-    {"the scores, as a heat map", "점수를 히트맵으로 저장합니다"},
-    {"turn this share of all heads off, score the others anew, and so on "
+    {"the scores of this model from headwise importance",
+     "이 모델에 대해 headwise importance가 저장한 점수"},
+    {"turn off this share of all heads, score the rest again, and repeat "
      "(Michel et al.: 0.1)",
      "전체 헤드 중 이 비율만큼 끄고 나머지의 점수를 다시 재기를 "
      "되풀이합니다(Michel et al.: 0.1)"},
-    {"what headwise importance wrote about this model",
-     "이 모델에 대해 headwise importance가 저장한 점수"},
+    {"with --curve: number of random orders for comparison",
+     "--curve와 함께: 비교할 무작위 순서의 개수"},
+    {"write the pruned model to this folder", "가지치기한 모델을 저장할 폴더"},
+    {"write the scores as JSON", "점수를 JSON으로 저장합니다"},
     {"write to --out even if it holds other files, which stay",
      "--out에 다른 파일이 있어도 그대로 둔 채 저장합니다"},
 });

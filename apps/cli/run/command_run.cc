@@ -226,9 +226,9 @@ void add_tensor_options(const Arguments& command, RunFlags& flags) {
   add_layout_option(command, flags.layout);
   add_ragged_options(command, flags.operation);
   command
-      .add_option("--score-weight", flags.operation.score_weight,
-                  "(H, D): w of --scoring additive, D being the size of the "
-                  "hidden layer")
+      .add_option(
+          "--score-weight", flags.operation.score_weight,
+          "(H, D): w of --scoring additive; D is the size of the hidden layer")
       .type_name("F.npy")
       .check(not_empty())
       .group("Scores")
@@ -238,19 +238,19 @@ void add_tensor_options(const Arguments& command, RunFlags& flags) {
 void add_layer_options(const Arguments& command, RunFlags& flags) {
   command
       .add_option("--params", flags.params,
-                  "run the layer: w_q.weight, w_q.bias, the same of w_k, w_v, "
-                  "w_o, w_score.weight of additive scoring, in a folder of "
-                  ".npy, a .npz or a .safetensors; query, key and value are "
-                  "then (B, L, E)")
+                  "run a layer with the parameters in a folder of .npy files, "
+                  "a .npz or a .safetensors: w_q.weight, w_q.bias, likewise "
+                  "w_k, w_v and w_o, w_score.weight for additive scoring; "
+                  "query, key and value are then (B, L, E)")
       .type_name("DIR|FILE")
       .check(not_empty())
       .group("Layer");
   add_layer_choice(command, flags.layer);
-  command.add_count("--num-heads", flags.num_heads, "heads of the layer")
+  command.add_count("--num-heads", flags.num_heads, "number of heads")
       .group("Layer");
   command
       .add_count("--num-kv-heads", flags.num_kv_heads,
-                 "heads of keys and values (default: --num-heads)")
+                 "number of key/value heads (default: --num-heads)")
       .group("Layer")
       .advanced();
 }
@@ -258,23 +258,23 @@ void add_layer_options(const Arguments& command, RunFlags& flags) {
 void add_gradient_options(const Arguments& command, RunFlags& flags) {
   command
       .add_option("--d-output", flags.d_output,
-                  "the gradient of a loss by the output, of its shape")
+                  "gradient of the loss by the output, in its shape")
       .type_name("F.npy")
       .check(not_empty())
       .group("Gradients");
   command
       .add_option("--d-attn-weights", flags.d_attn_weights,
-                  "that by the attention weights, as --attn-weights would "
-                  "write them")
+                  "gradient of the loss by the attention weights, in the shape "
+                  "of --attn-weights")
       .type_name("F.npy")
       .check(not_empty())
       .group("Gradients")
       .advanced();
   command
       .add_option("--grad-dir", flags.grad_dir,
-                  "write d_query.npy, d_key.npy, d_value.npy, d_bias.npy, "
-                  "d_alibi.npy and those of the parameters, such as "
-                  "d_w_q.weight.npy, into this folder")
+                  "write the gradients to this folder: d_query.npy, d_key.npy, "
+                  "d_value.npy, d_bias.npy, d_alibi.npy and those of the "
+                  "parameters, such as d_w_q.weight.npy")
       .type_name("DIR")
       .check(not_empty())
       .group("Gradients");
@@ -295,8 +295,7 @@ void add_output_options(const Arguments& command, RunFlags& flags) {
   command
       .add_option(
           "--attn-weights-form", flags.form,
-          "per-head (default), their mean (B, Lq, Lkv), or as they are after "
-          "dropout")
+          "per head (default), their mean (B, Lq, Lkv), or after dropout")
       .type_name("per-head|mean|after-dropout")
       .check(one_of({"per-head", "mean", "after-dropout"}))
       .group("Output")
@@ -305,15 +304,16 @@ void add_output_options(const Arguments& command, RunFlags& flags) {
        "write the log-sum-exp of the scores (B, H, Lq), natural log");
   file("--keep-mask-out", flags.keep_mask_out,
        "write which attention weights --dropout kept (B, H, Lq, Lkv), true = "
-       "kept, as --keep-mask reads it")
+       "kept; --keep-mask reads it")
       .advanced();
 }
 
 }  // namespace
 
 void add_run(const Arguments& app, Command& chosen) {
-  const Arguments command = app.add_command(
-      "run", "attention on your own tensors (.npy)", std::string(kExamples));
+  const Arguments command =
+      app.add_command("run", "run attention on your own tensors (.npy)",
+                      std::string(kExamples));
   command.footer(std::string(kAxes));
   auto flags = std::make_shared<RunFlags>();
   add_tensor_options(command, *flags);

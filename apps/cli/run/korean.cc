@@ -10,44 +10,46 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"(B, Hkv, Lkv, D)", "(B, Hkv, Lkv, D)"},
     {"(B, Hkv, Lkv, Dv)", "(B, Hkv, Lkv, Dv)"},
     {"(B, Hq, Lq, D), or (Hq, Lq, D)", "(B, Hq, Lq, D) 또는 (Hq, Lq, D)"},
-    {"Axes: B sequences, Hq = H heads of queries, Hkv heads of keys and "
-     "values, Lq\nqueries, Lkv keys (with --offsets those of the longest "
-     "sequence), D size of a\nhead, Dv of a value's, E of a token's vector. "
+    {"Axes: B sequences, Hq = H query heads, Hkv key/value heads, Lq queries, "
+     "Lkv keys\n(with --offsets those of the longest sequence), D and Dv the "
+     "head sizes of\nquery/key and value, E the size of a token's vector. "
      "Without B: one sequence.",
      "축: B 시퀀스, Hq = H 쿼리 헤드, Hkv 키와 밸류의 헤드, Lq 쿼리, "
      "Lkv\n키(--offsets를 쓰면 가장 긴 시퀀스 기준), D 헤드의 크기, Dv 밸류 "
      "헤드의 크기, E\n토큰 벡터의 크기. B가 없으면 시퀀스 하나입니다."},
     {"Gradients", "그래디언트"},
-    {"attention on your own tensors (.npy)",
-     "내 텐서(.npy)로 어텐션을 계산합니다"},
-    {"heads of the layer", "레이어의 헤드 수"},
-    {"per-head (default), their mean (B, Lq, Lkv), or as they are after "
-     "dropout",
+    {"gradient of the loss by the attention weights, in the shape of "
+     "--attn-weights",
+     "어텐션 가중치에 대한 그래디언트. --attn-weights가 저장하는 모양입니다"},
+    {"gradient of the loss by the output, in its shape",
+     "출력에 대한 손실의 그래디언트. 출력과 모양이 같습니다"},
+    {"layer of --params (default 0)",
+     "레이어가 여럿인 --params에서 쓸 레이어(기본값 0)"},
+    {"number of heads", "레이어의 헤드 수"},
+    {"per head (default), their mean (B, Lq, Lkv), or after dropout",
      "헤드별(기본값), 헤드의 평균 (B, Lq, Lkv) 또는 드롭아웃을 적용한 값"},
-    {"run the layer: w_q.weight, w_q.bias, the same of w_k, w_v, w_o, "
-     "w_score.weight of additive scoring, in a folder of .npy, a .npz or a "
-     ".safetensors; query, key and value are then (B, L, E)",
+    {"run a layer with the parameters in a folder of .npy files, a .npz or a "
+     ".safetensors: w_q.weight, w_q.bias, likewise w_k, w_v and w_o, "
+     "w_score.weight for additive scoring; query, key and value are then (B, "
+     "L, E)",
      "레이어를 실행합니다: w_q.weight, w_q.bias와 w_k, w_v, w_o의 같은 이름, "
      "가산 점수의 w_score.weight. .npy 폴더, .npz 또는 .safetensors. 이때 "
      "쿼리, 키, 밸류는 (B, L, E)입니다"},
-    {"that by the attention weights, as --attn-weights would write them",
-     "어텐션 가중치에 대한 그래디언트. --attn-weights가 저장하는 모양입니다"},
-    {"the gradient of a loss by the output, of its shape",
-     "출력에 대한 손실의 그래디언트. 출력과 모양이 같습니다"},
-    {"which layer of --params, a file of several (default 0)",
-     "레이어가 여럿인 --params에서 쓸 레이어(기본값 0)"},
-    {"write d_query.npy, d_key.npy, d_value.npy, d_bias.npy, d_alibi.npy and "
-     "those of the parameters, such as d_w_q.weight.npy, into this folder",
-     "d_query.npy, d_key.npy, d_value.npy, d_bias.npy, d_alibi.npy와 "
-     "d_w_q.weight.npy 같은 파라미터의 그래디언트를 이 폴더에 저장합니다"},
+    {"run attention on your own tensors (.npy)",
+     "내 텐서(.npy)로 어텐션을 계산합니다"},
     {"write the attention weights (B, H, Lq, Lkv)",
      "어텐션 가중치 (B, H, Lq, Lkv)를 저장합니다"},
+    {"write the gradients to this folder: d_query.npy, d_key.npy, d_value.npy, "
+     "d_bias.npy, d_alibi.npy and those of the parameters, such as "
+     "d_w_q.weight.npy",
+     "d_query.npy, d_key.npy, d_value.npy, d_bias.npy, d_alibi.npy와 "
+     "d_w_q.weight.npy 같은 파라미터의 그래디언트를 이 폴더에 저장합니다"},
     {"write the log-sum-exp of the scores (B, H, Lq), natural log",
      "점수의 log-sum-exp (B, H, Lq)를 자연로그로 저장합니다"},
     {"write the output, in the layout of the query",
      "출력을 쿼리와 같은 축 순서로 저장합니다"},
     {"write which attention weights --dropout kept (B, H, Lq, Lkv), true = "
-     "kept, as --keep-mask reads it",
+     "kept; --keep-mask reads it",
      "--dropout이 유지한 어텐션 가중치 (B, H, Lq, Lkv)를 저장합니다(true = "
      "유지). --keep-mask로 다시 읽을 수 있습니다"},
 });

@@ -7,7 +7,7 @@ namespace headwise::cli {
 namespace {
 
 constexpr auto kTexts = std::to_array<Translation>({
-    {"(H, D): w of --scoring additive, D being the size of the hidden layer",
+    {"(H, D): w of --scoring additive; D is the size of the hidden layer",
      "(H, D): --scoring additive의 w. D는 은닉층의 크기입니다"},
     {"Examples", "예제"},
     {"Multi-head attention, every step and every head visible.",
@@ -20,14 +20,19 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"SUBCOMMAND", "명령"},
     {"Subcommands", "명령"},
     {"Usage", "사용법"},
-    {"a folder of BERT's family: config.json, vocab.txt, model.safetensors",
+    {"a BERT-family model folder: config.json, vocab.txt, model.safetensors",
      "BERT 계열 모델 폴더(config.json, vocab.txt, model.safetensors)"},
     {"default: list the commands", "도움말을 볼 명령(기본값: 명령 목록)"},
-    {"heads of keys and values (default: --num-heads)",
-     "키와 밸류의 헤드 수(기본값: --num-heads)"},
     {"language of help and messages (default: from LC_ALL, LC_MESSAGES or "
      "LANG)",
      "도움말과 메시지의 언어(기본값: LC_ALL, LC_MESSAGES, LANG에서 결정)"},
+    {"layout of --params: headwise, torch-mha, torch-mha-split, bert, "
+     "distilbert, d2l, d2l-dense, keras, flax (default: detected)",
+     "--params의 이름과 모양의 형식: headwise, torch-mha, torch-mha-split, "
+     "bert, distilbert, d2l, d2l-dense, keras, flax (기본값: 맞는 형식을 "
+     "찾음)"},
+    {"number of key/value heads (default: --num-heads)",
+     "키와 밸류의 헤드 수(기본값: --num-heads)"},
     {"print JSON", "JSON으로 출력합니다"},
     {"print every option", "모든 옵션을 출력합니다"},
     {"print the common options", "자주 쓰는 옵션을 출력합니다"},
@@ -35,12 +40,6 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"show the help of a command", "명령의 도움말을 보여 줍니다"},
     {"watch a batch go through attention",
      "배치 하나가 어텐션을 거치는 과정 보기"},
-    {"whose names and shapes --params has: headwise, torch-mha, "
-     "torch-mha-split, bert, distilbert, d2l, d2l-dense, keras, flax (default: "
-     "the one that fits)",
-     "--params의 이름과 모양의 형식: headwise, torch-mha, torch-mha-split, "
-     "bert, distilbert, d2l, d2l-dense, keras, flax (기본값: 맞는 형식을 "
-     "찾음)"},
 });
 static_assert(is_sorted(kTexts));
 

@@ -72,17 +72,17 @@ Outcome misplaced_option(const std::vector<std::string>& given,
 void add_task_options(const Arguments& command, TaskFlags& flags) {
   const std::string group = "On generated sequences";
   command
-      .add_option("--task", flags.task,
-                  "recall (default): which value has this key, by "
-                  "self-attention; reverse: the source from its end, by an "
-                  "encoder-decoder")
+      .add_option(
+          "--task", flags.task,
+          "recall (default): find the value of a key, by self-attention; "
+          "reverse: the source in reverse order, by an encoder-decoder")
       .type_name(fmt::format("{}", fmt::join(task_names(), "|")))
       .check(one_of(task_names()))
       .group(group);
   command
       .add_option("--scoring", flags.scoring,
-                  "what compares a query and a key: q.k (default), or "
-                  "w . tanh(q + k)")
+                  "how queries and keys are compared: q.k (default), or w . "
+                  "tanh(q + k)")
       .type_name("dot|additive")
       .check(one_of({"dot", "additive"}))
       .group(group)
@@ -106,21 +106,21 @@ void add_model_options(const Arguments& command, SentenceFlags& flags) {
         .check(not_empty())
         .group(group);
   };
-  add_text("--model", flags.model,
-           "a folder of BERT's family, to become a classifier", "DIR");
-  add_text("--data", flags.data, "one example a line: label, tab, text",
+  add_text("--model", flags.model, "the BERT-family model folder to start from",
+           "DIR");
+  add_text("--data", flags.data, "one example per line: label, tab, text",
            "FILE|-");
   add_text("--test", flags.test,
-           "measure accuracy on these examples (default: on those of --data)",
-           "FILE|-");
+           "measure accuracy on these examples (default: --data)", "FILE|-");
   add_text("--train", flags.train,
-           "a linear classifier of the model's embeddings (default), or all "
+           "train only a linear classifier on the embeddings (default), or all "
            "parameters",
            "probe|all")
       .check(one_of({"probe", "all"}));
   command
       .add_count("--max-tokens", flags.max_tokens,
-                 "what is beyond is cut off a text (default: the model's)")
+                 "maximum tokens per text; longer texts are cut (default: the "
+                 "model's limit)")
       .group(group)
       .advanced();
   command
@@ -141,8 +141,8 @@ void add_model_options(const Arguments& command, SentenceFlags& flags) {
 void add_shared_options(const Arguments& command, TrainFlags& flags) {
   command
       .add_option("--seed", flags.seed,
-                  "of parameters, sequences and the order of examples (default "
-                  "0)")
+                  "seed of the parameters, the sequences and the order of "
+                  "examples (default 0)")
       .type_name("N")
       .transform(natural_number())
       .advanced();
@@ -155,25 +155,26 @@ void add_shared_options(const Arguments& command, TrainFlags& flags) {
       .check(number_between(0, 1e30, "a number from 0 to 1e30"))
       .advanced();
   command.add_count("--threads", flags.threads,
-                    "threads to use (default: all)");
+                    "number of threads (default: all)");
   command
-      .add_option("--out", flags.out,
-                  "made where it is missing; of a task checkpoint.npz, "
-                  "params.npz, tokens.txt, curve.svg; of --model a model "
-                  "folder, with --train all checkpoint.npz")
+      .add_option(
+          "--out", flags.out,
+          "output folder, created if missing. A task writes checkpoint.npz, "
+          "params.npz, tokens.txt and curve.svg; --model writes a model "
+          "folder, with --train all also checkpoint.npz")
       .type_name("DIR")
       .required()
       .check(not_empty());
   command
       .add_option("--resume", flags.resume,
-                  "go on from the checkpoint in this folder; gives the same "
-                  "bits as not having stopped")
+                  "resume from the checkpoint in this folder; the result has "
+                  "the same bits as an uninterrupted run")
       .type_name("DIR")
       .check(not_empty());
   command.add_flag("--force", flags.force,
-                   "write to --out even if it holds an earlier result, which "
-                   "is replaced, or other files, which stay");
-  command.add_flag("--json", flags.json, "print JSON, one object a line");
+                   "write to --out even if it holds an earlier result "
+                   "(replaced) or other files (kept)");
+  command.add_flag("--json", flags.json, "print JSON, one object per line");
 }
 
 Outcome run_chosen(const Flags& flags, const std::vector<std::string>& given,
@@ -189,7 +190,7 @@ Outcome run_chosen(const Flags& flags, const std::vector<std::string>& given,
 
 void add_train(const Arguments& app, Command& chosen) {
   const Arguments command = app.add_command(
-      "train", "train a small model, or a classifier out of yours",
+      "train", "train a small model, or turn yours into a classifier",
       std::string(kExamples));
   auto flags = std::make_shared<Flags>();
   add_shared_options(command, flags->shared);

@@ -9,49 +9,51 @@ namespace {
 constexpr auto kTexts = std::to_array<Translation>({
     {"On generated sequences", "생성한 시퀀스로 학습"},
     {"On your own sentences", "내 문장으로 학습"},
-    {"a folder of BERT's family, to become a classifier",
-     "분류기로 만들 BERT 계열 모델 폴더"},
-    {"a linear classifier of the model's embeddings (default), or all "
-     "parameters",
-     "모델 임베딩 위의 선형 분류기만(기본값) 또는 모든 파라미터"},
-    {"go on from the checkpoint in this folder; gives the same bits as not "
-     "having stopped",
-     "이 폴더의 체크포인트에서 이어서 학습합니다. 결과 비트는 중단하지 않은 "
-     "것과 같습니다"},
-    {"made where it is missing; of a task checkpoint.npz, params.npz, "
-     "tokens.txt, curve.svg; of --model a model folder, with --train all "
-     "checkpoint.npz",
+    {"how queries and keys are compared: q.k (default), or w . tanh(q + k)",
+     "쿼리와 키의 비교 방식: q.k(기본값) 또는 w . tanh(q + k)"},
+    {"learning rate of AdamW (default 0.003; with --train all 2e-05)",
+     "AdamW의 학습률(기본값 0.003, --train all은 2e-05)"},
+    {"maximum tokens per text; longer texts are cut (default: the model's "
+     "limit)",
+     "텍스트의 최대 토큰 수. 넘으면 자릅니다(기본값: 모델의 값)"},
+    {"measure accuracy on these examples (default: --data)",
+     "정확도를 측정할 예제(기본값: --data의 예제)"},
+    {"number of training steps, including those before --resume (default 400)",
+     "학습 스텝 수, --resume 이전 스텝 포함(기본값 400)"},
+    {"one example per line: label, tab, text",
+     "한 줄에 예제 하나: 레이블, 탭, 텍스트"},
+    {"output folder, created if missing. A task writes checkpoint.npz, "
+     "params.npz, tokens.txt and curve.svg; --model writes a model folder, "
+     "with --train all also checkpoint.npz",
      "결과 폴더. 없으면 만듭니다. 과제: checkpoint.npz, params.npz, "
      "tokens.txt, curve.svg. --model: 모델 폴더, --train all이면 "
      "checkpoint.npz도"},
-    {"measure accuracy on these examples (default: on those of --data)",
-     "정확도를 측정할 예제(기본값: --data의 예제)"},
-    {"of AdamW (default 0.003; of --train all 2e-05)",
-     "AdamW의 학습률(기본값 0.003, --train all은 2e-05)"},
-    {"of parameters, sequences and the order of examples (default 0)",
-     "파라미터, 시퀀스, 예제 순서의 시드(기본값 0)"},
-    {"of training, those before --resume included (default 400)",
-     "학습 스텝 수, --resume 이전 스텝 포함(기본값 400)"},
-    {"one example a line: label, tab, text",
-     "한 줄에 예제 하나: 레이블, 탭, 텍스트"},
-    {"print JSON, one object a line", "한 줄에 하나씩 JSON으로 출력합니다"},
-    {"recall (default): which value has this key, by self-attention; reverse: "
-     "the source from its end, by an encoder-decoder",
+    {"print JSON, one object per line", "한 줄에 하나씩 JSON으로 출력합니다"},
+    {"recall (default): find the value of a key, by self-attention; reverse: "
+     "the source in reverse order, by an encoder-decoder",
      "recall(기본값): 셀프 어텐션으로 키에 맞는 값 찾기. reverse: "
      "인코더-디코더로 소스를 거꾸로 출력하기"},
-    {"train a small model, or a classifier out of yours",
+    {"resume from the checkpoint in this folder; the result has the same bits "
+     "as an uninterrupted run",
+     "이 폴더의 체크포인트에서 이어서 학습합니다. 결과 비트는 중단하지 않은 "
+     "것과 같습니다"},
+    {"seed of the parameters, the sequences and the order of examples (default "
+     "0)",
+     "파라미터, 시퀀스, 예제 순서의 시드(기본값 0)"},
+    {"the BERT-family model folder to start from",
+     "분류기로 만들 BERT 계열 모델 폴더"},
+    {"train a small model, or turn yours into a classifier",
      "작은 모델을, 또는 내 모델로 분류기를 학습합니다"},
-    {"what compares a query and a key: q.k (default), or w . tanh(q + k)",
-     "쿼리와 키의 비교 방식: q.k(기본값) 또는 w . tanh(q + k)"},
-    {"what is beyond is cut off a text (default: the model's)",
-     "텍스트의 최대 토큰 수. 넘으면 자릅니다(기본값: 모델의 값)"},
-    {"with --train all: examples a step (default 16)",
+    {"train only a linear classifier on the embeddings (default), or all "
+     "parameters",
+     "모델 임베딩 위의 선형 분류기만(기본값) 또는 모든 파라미터"},
+    {"with --train all: examples per step (default 16)",
      "--train all: 스텝마다 쓸 예제 수(기본값 16)"},
-    {"with --train all: times that each example is taken, those before "
-     "--resume included (default 3)",
+    {"with --train all: number of epochs, including those before --resume "
+     "(default 3)",
      "--train all: 에포크 수, --resume 이전 에포크 포함(기본값 3)"},
-    {"write to --out even if it holds an earlier result, which is replaced, or "
-     "other files, which stay",
+    {"write to --out even if it holds an earlier result (replaced) or other "
+     "files (kept)",
      "--out에 이전 결과가 있으면 바꾸고, 다른 파일이 있으면 그대로 둔 채 "
      "저장합니다"},
 });

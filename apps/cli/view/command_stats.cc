@@ -83,16 +83,18 @@ Outcome run_stats(const StatsFlags& flags, const Streams& streams) {
 
 void add_stats(const Arguments& app, Command& chosen) {
   const Arguments command = app.add_command(
-      "stats", "what each head does, in numbers", std::string(kExamples));
+      "stats", "print what each head does as numbers", std::string(kExamples));
   command.footer(std::string(kFooter));
   auto flags = std::make_shared<StatsFlags>();
   flags->seen.command = "stats";
   add_viewed_options(command, flags->seen);
-  command.add_option("--sort", flags->sort, "the largest of this number first")
+  command
+      .add_option("--sort", flags->sort,
+                  "sort by this statistic, largest first")
       .type_name("NUMBER")
       .check(one_of(statistic_names()));
   command.add_flag("--json", flags->json, "print JSON");
-  command.add_flag("--csv", flags->csv, "print comma separated values");
+  command.add_flag("--csv", flags->csv, "print comma-separated values");
   command.on_parsed([flags, command, &chosen] {
     flags->seen.given = command.given_options();
     chosen = [flags](const Streams& s) { return run_stats(*flags, s); };

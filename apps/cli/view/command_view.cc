@@ -277,52 +277,54 @@ void add_output_options(const Arguments& command, ViewFlags& flags) {
         .group("Output");
   };
   add("--out", flags.out, "PAGE.html",
-      "the page: one file, opened from disk in any browser");
+      "write the page: one file that opens in any browser, without a network");
   command
-      .add_flag("--open", flags.open,
-                "open the page in the browser; without --out it is a temporary "
-                "file")
+      .add_flag(
+          "--open", flags.open,
+          "open the page in the browser (without --out: a temporary file)")
       .group("Output");
   command
       .add_flag("--no-elements", flags.no_elements,
-                "leave the components of query and key out of the page")
+                "leave the components of queries and keys out of the page")
       .group("Output")
       .advanced();
-  add("--svg", flags.svg, "FILE.svg", "a picture of all heads, or of --head");
-  add("--png", flags.png, "FILE.png", "the same in pixels");
+  add("--svg", flags.svg, "FILE.svg", "draw all heads, or --head");
+  add("--png", flags.png, "FILE.png", "the same as PNG");
   command
       .add_flag("--json", flags.json,
-                "print each head's numbers; of --head its attention weights")
+                "print the statistics of each head; with --head its attention "
+                "weights")
       .group("Output");
-  add("--head", flags.head, "LAYER.HEAD", "one head alone, such as 0.3");
+  add("--head", flags.head, "LAYER.HEAD", "only this head, such as 0.3");
   add("--sort", flags.sort, "NUMBER",
-      "the picture's heads by this number, the largest first")
+      "sort the heads of the picture by this statistic, largest first")
       .check(one_of(statistic_names()))
       .advanced();
-  add("--title", flags.title, "TEXT", "of page and picture").advanced();
+  add("--title", flags.title, "TEXT", "title of the page and the picture")
+      .advanced();
 }
 
 void add_token_options(const Arguments& command, ViewedFlags& flags) {
   constexpr const char* kTensors = "Tensors";
   command
-      .add_option("--query-tokens", flags.query_tokens,
-                  "one token a line, as many as queries (default: their "
-                  "numbers)")
+      .add_option(
+          "--query-tokens", flags.query_tokens,
+          "one token per line, one for each query (default: their numbers)")
       .type_name("FILE")
       .check(not_empty())
       .group(kTensors)
       .advanced();
   command
       .add_option("--key-tokens", flags.key_tokens,
-                  "likewise of the keys (default for as many keys as queries: "
-                  "--query-tokens)")
+                  "the same for the keys (default if there are as many keys as "
+                  "queries: --query-tokens)")
       .type_name("FILE")
       .check(not_empty())
       .group(kTensors)
       .advanced();
   command
       .add_option("--sequence", flags.sequence,
-                  "which of the batch (default 0)")
+                  "sequence of the batch (default 0)")
       .type_name("N")
       .transform(natural_number())
       .group(kTensors)
@@ -332,8 +334,9 @@ void add_token_options(const Arguments& command, ViewedFlags& flags) {
 }  // namespace
 
 void add_view(const Arguments& app, Command& chosen) {
-  const Arguments command = app.add_command(
-      "view", "see every head: a page, pictures, JSON", std::string(kExamples));
+  const Arguments command =
+      app.add_command("view", "show every head: a page, pictures, JSON",
+                      std::string(kExamples));
   auto flags = std::make_shared<ViewFlags>();
   flags->seen.command = "view";
   add_viewed_options(command, flags->seen);

@@ -7,61 +7,61 @@ namespace headwise::cli {
 namespace {
 
 constexpr auto kTexts = std::to_array<Translation>({
-    {"(B): queries from there on are padding, and left out",
+    {"(B): number of queries; the rest is padding and is left out",
      "(B): 이 위치부터의 쿼리는 패딩으로 보고 뺍니다"},
-    {"(B, Hkv, Lkv, D), likewise", "(B, Hkv, Lkv, D), --query와 같은 방식"},
-    {"(B, Hq, Lq, D), or (Hq, Lq, D), or of several layers (N, B, Hq, Lq, D)",
+    {"(B, Hkv, Lkv, D), like --query", "(B, Hkv, Lkv, D), --query와 같은 방식"},
+    {"(B, Hq, Lq, D), or (Hq, Lq, D), or for several layers (N, B, Hq, Lq, D)",
      "(B, Hq, Lq, D), (Hq, Lq, D) 또는 여러 레이어의 (N, B, Hq, Lq, D)"},
     {"(B, Lkv): true or 1 = a separator, such as [SEP]",
      "(B, Lkv): true 또는 1 = [SEP] 같은 구분 토큰"},
     {"A model and a text", "모델과 텍스트"},
     {"Means over the queries that have a key; shares go from 0 to 1:\n  "
-     "entropy    -sum w ln w, in nats: 0 for one key, ln n for n alike\n  "
-     "distance   how many keys away, by attention weight\n  largest    the "
-     "largest attention weight\n  first, previous, self, next, separator   the "
-     "share of that key\nCross-attention has no distance, previous, self and "
-     "next.",
+     "entropy    -sum w ln w, in nats: 0 for one key, ln n for n equal "
+     "weights\n  distance   mean distance to the keys, in tokens\n  largest    "
+     "the largest attention weight\n  first, previous, self, next, separator   "
+     "the share of that key\nCross-attention has no distance, previous, self "
+     "and next.",
      "볼 수 있는 키가 있는 쿼리에 대한 평균이며, 비율은 0에서 1 사이입니다.\n  "
      "entropy    -sum w ln w (nat): 키 하나에 집중하면 0, n개에 고르면 ln n\n  "
      "distance   어텐션 가중치로 평균한, 키까지의 거리(토큰 수)\n  largest    "
      "가장 큰 어텐션 가중치\n  first, previous, self, next, separator   그 "
      "키가 받는 비율\n크로스 어텐션에는 distance, previous, self, next가 "
      "없습니다."},
-    {"a picture of all heads, or of --head", "모든 헤드 또는 --head의 그림"},
-    {"cut longer texts, at most at the model's positions (default: the limit "
-     "that its folder sets)",
+    {"draw all heads, or --head", "모든 헤드 또는 --head의 그림"},
+    {"leave the components of queries and keys out of the page",
+     "쿼리와 키의 성분을 페이지에서 뺍니다"},
+    {"maximum tokens; longer texts are cut (default: the limit set in the "
+     "model folder; at most: the model's positions)",
      "텍스트의 최대 토큰 수. 넘으면 자릅니다(기본값: 모델 폴더의 설정, 최대: "
      "모델의 위치 수)"},
-    {"leave the components of query and key out of the page",
-     "쿼리와 키의 성분을 페이지에서 뺍니다"},
-    {"likewise of the keys (default for as many keys as queries: "
-     "--query-tokens)",
-     "키의 토큰(개수가 쿼리와 같을 때의 기본값: --query-tokens)"},
-    {"of page and picture", "페이지와 그림의 제목"},
-    {"one head alone, such as 0.3", "헤드 하나만. 예: 0.3"},
-    {"one token a line, as many as queries (default: their numbers)",
+    {"one token per line, one for each query (default: their numbers)",
      "한 줄에 토큰 하나, 쿼리와 같은 개수(기본값: 번호)"},
-    {"open the page in the browser; without --out it is a temporary file",
+    {"only these layers, such as 0,2-4 (default: all)",
+     "이 레이어만. 예: 0,2-4 (기본값: 전부)"},
+    {"only this head, such as 0.3", "헤드 하나만. 예: 0.3"},
+    {"open the page in the browser (without --out: a temporary file)",
      "페이지를 브라우저에서 엽니다. --out이 없으면 임시 파일에 저장합니다"},
-    {"print comma separated values", "쉼표로 구분한 값(CSV)을 출력합니다"},
-    {"print each head's numbers; of --head its attention weights",
+    {"print comma-separated values", "쉼표로 구분한 값(CSV)을 출력합니다"},
+    {"print the statistics of each head; with --head its attention weights",
      "헤드마다의 숫자를 출력합니다. --head를 주면 그 어텐션 가중치도 "
      "출력합니다"},
-    {"see every head: a page, pictures, JSON",
-     "모든 헤드를 페이지, 그림, JSON으로 봅니다"},
-    {"the largest of this number first", "이 값이 큰 순서로 정렬합니다"},
-    {"the page: one file, opened from disk in any browser",
-     "페이지: 브라우저로 바로 열 수 있는 파일 하나"},
-    {"the picture's heads by this number, the largest first",
-     "그림의 헤드를 이 값이 큰 순서로 정렬합니다"},
-    {"the same in pixels", "같은 그림을 픽셀로"},
-    {"these layers alone, such as 0,2-4 (default: all)",
-     "이 레이어만. 예: 0,2-4 (기본값: 전부)"},
-    {"what each head does, in numbers",
+    {"print what each head does as numbers",
      "헤드마다 하는 일을 숫자로 보여 줍니다"},
+    {"sequence of the batch (default 0)", "배치에서 볼 시퀀스(기본값 0)"},
+    {"show every head: a page, pictures, JSON",
+     "모든 헤드를 페이지, 그림, JSON으로 봅니다"},
+    {"sort by this statistic, largest first", "이 값이 큰 순서로 정렬합니다"},
+    {"sort the heads of the picture by this statistic, largest first",
+     "그림의 헤드를 이 값이 큰 순서로 정렬합니다"},
+    {"the same as PNG", "같은 그림을 픽셀로"},
+    {"the same for the keys (default if there are as many keys as queries: "
+     "--query-tokens)",
+     "키의 토큰(개수가 쿼리와 같을 때의 기본값: --query-tokens)"},
+    {"title of the page and the picture", "페이지와 그림의 제목"},
     {"what the model reads; -: standard input",
      "모델이 읽을 텍스트. -: 표준 입력"},
-    {"which of the batch (default 0)", "배치에서 볼 시퀀스(기본값 0)"},
+    {"write the page: one file that opens in any browser, without a network",
+     "페이지: 브라우저로 바로 열 수 있는 파일 하나"},
 });
 static_assert(is_sorted(kTexts));
 

@@ -15,32 +15,33 @@ void add_viewed_options(const Arguments& command, ViewedFlags& flags) {
         .group(group);
   };
   add("--model", flags.model, "DIR", "A model and a text",
-      "a folder of BERT's family: config.json, vocab.txt, model.safetensors");
+      "a BERT-family model folder: config.json, vocab.txt, model.safetensors");
   command
       .add_option("TEXT", flags.text, "what the model reads; -: standard input")
       .type_name("TEXT|-");
   add("--layers", flags.layers, "LIST", "A model and a text",
-      "these layers alone, such as 0,2-4 (default: all)");
+      "only these layers, such as 0,2-4 (default: all)");
   command
       .add_option("--max-tokens", flags.max_tokens,
-                  "cut longer texts, at most at the model's positions "
-                  "(default: the limit that its folder sets)")
+                  "maximum tokens; longer texts are cut (default: the limit "
+                  "set in the model folder; at most: the model's positions)")
       .type_name("N")
       .transform(natural_number())
       .group("A model and a text");
   constexpr const char* kTensors = "Tensors";
   add("--query", flags.query, "F.npy", kTensors,
-      "(B, Hq, Lq, D), or (Hq, Lq, D), or of several layers (N, B, Hq, Lq, D)");
-  add("--key", flags.key, "F.npy", kTensors, "(B, Hkv, Lkv, D), likewise");
+      "(B, Hq, Lq, D), or (Hq, Lq, D), or for several layers (N, B, Hq, Lq, "
+      "D)");
+  add("--key", flags.key, "F.npy", kTensors, "(B, Hkv, Lkv, D), like --query");
   add_layout_option(command, flags.layout);
   add("--separators", flags.separators, "F.npy", kTensors,
       "(B, Lkv): true or 1 = a separator, such as [SEP]")
       .advanced();
   add("--query-lengths", flags.query_lengths, "F.npy", kTensors,
-      "(B): queries from there on are padding, and left out")
+      "(B): number of queries; the rest is padding and is left out")
       .advanced();
   add("--score-weight", flags.operation.score_weight, "F.npy", kTensors,
-      "(H, D): w of --scoring additive, D being the size of the hidden layer")
+      "(H, D): w of --scoring additive; D is the size of the hidden layer")
       .advanced();
   add_ragged_options(command, flags.operation);
   add_weight_options(command, flags.operation);
