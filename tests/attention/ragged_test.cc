@@ -25,6 +25,7 @@ using testing_support::Outputs;
 using testing_support::random_inputs;
 using testing_support::same_bits;
 using testing_support::tensor_of;
+using testing_support::view_of;
 using testing_support::widened;
 
 // Lengths around a vector, a tile and a block of keys, one of them 0.
@@ -242,9 +243,9 @@ TEST(RaggedTest, TakesUnbatchedTensors) {
     return tensor.clone().value().without_batch();
   };
   auto output = filled<float, 3>({17, 4, 6}, 42);
-  ASSERT_TRUE(attention(unbatched(ragged.query).view(),
-                        unbatched(ragged.key).view(),
-                        unbatched(ragged.value).view(), output.view(),
+  ASSERT_TRUE(attention(view_of(unbatched(ragged.query)),
+                        view_of(unbatched(ragged.key)),
+                        view_of(unbatched(ragged.value)), output.view(),
                         {.offsets = batch.offsets()}));
   EXPECT_TRUE(same_bits(output.elements(), want.output.elements()));
 }
@@ -270,11 +271,11 @@ TEST(RaggedTest, OffsetsThatDoNotFitAreErrorsAndNothingIsWritten) {
             "attention: offsets[2] is 4, expected offsets[1] = 5 or more");
   EXPECT_EQ(message({0, 5, 16}),
             "attention: offsets[2] is 16, expected the number of rows, 17");
-  const Status s =
-      attention(ragged.query.view(), ragged.key.view(), ragged.value.view(),
-                output.view(),
-                {.offsets = {batch.query_offsets.view(),
-                             tensor_of<std::int64_t, 1>({2}, {0, 17}).view()}});
+  const Status s = attention(
+      ragged.query.view(), ragged.key.view(), ragged.value.view(),
+      output.view(),
+      {.offsets = {batch.query_offsets.view(),
+                   view_of(tensor_of<std::int64_t, 1>({2}, {0, 17}))}});
   ASSERT_FALSE(s);
   EXPECT_EQ(s.error().message(),
             "attention: offsets.key has shape (2), expected (B + 1) = (5)");

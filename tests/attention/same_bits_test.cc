@@ -117,9 +117,9 @@ TEST(SameBitsTest, WithAndWithoutABatchAxis) {
     return tensor.clone().value().without_batch();
   };
   auto output = filled<float, 3>({5, 4, 6}, 42);
-  ASSERT_TRUE(attention(unbatched(in.query).view(), unbatched(in.key).view(),
-                        unbatched(in.value).view(), output.view(),
-                        {.mask = causal()}));
+  ASSERT_TRUE(attention(
+      view_of(unbatched(in.query)), view_of(unbatched(in.key)),
+      view_of(unbatched(in.value)), output.view(), {.mask = causal()}));
   EXPECT_TRUE(same_bits(output.elements(),
                         attend(in, {.mask = causal()}).output.elements()));
 }

@@ -24,36 +24,42 @@ using testing_support::filled;
 using testing_support::same_bits;
 using testing_support::tensor_of;
 using testing_support::uniform;
+using testing_support::view_of;
 
 constexpr std::size_t kExamples = 40;
 const std::vector<std::string> kLabels = {"sport", "tech \"x\" \u00E9"};
 
 // Two clusters in turn, around (1, -1, 0) and (-1, 1, 0).
-Tensor<float, 2> clusters() {
-  auto x = uniform<2>({kExamples, 3}, 70, -0.8, 0.8);
-  for (std::size_t n = 0; n < kExamples; ++n) {
-    const float side = n % 2 == 0 ? 1 : -1;
-    x(n, 0) += side;
-    x(n, 1) -= side;
-  }
-  return x;
+const Tensor<float, 2>& clusters() {
+  static const Tensor<float, 2> points = [] {
+    auto x = uniform<2>({kExamples, 3}, 70, -0.8, 0.8);
+    for (std::size_t n = 0; n < kExamples; ++n) {
+      const float side = n % 2 == 0 ? 1 : -1;
+      x(n, 0) += side;
+      x(n, 1) -= side;
+    }
+    return x;
+  }();
+  return points;
 }
-Tensor<std::int64_t, 1> targets() {
-  auto numbers = Tensor<std::int64_t, 1>::create({kExamples}).value();
-  for (std::size_t n = 0; n < kExamples; ++n) {
-    numbers(n) = static_cast<std::int64_t>(n % 2);
-  }
-  return numbers;
+const Tensor<std::int64_t, 1>& targets() {
+  static const Tensor<std::int64_t, 1> classes = [] {
+    auto numbers = Tensor<std::int64_t, 1>::create({kExamples}).value();
+    for (std::size_t n = 0; n < kExamples; ++n) {
+      numbers(n) = static_cast<std::int64_t>(n % 2);
+    }
+    return numbers;
+  }();
+  return classes;
 }
 
 LabelProbe trained(std::size_t steps = 300) {
-  return LabelProbe::train(clusters().view(), targets().view(), kLabels,
-                           {.steps = steps})
+  return LabelProbe::train(clusters(), targets(), kLabels, {.steps = steps})
       .value();
 }
 double loss_of(const LabelProbe& probe) {
-  const auto logits = probe.logits(clusters().view()).value();
-  return cross_entropy(logits.view(), targets().view()).value().loss;
+  const auto logits = probe.logits(clusters()).value();
+  return cross_entropy(logits.view(), targets()).value().loss;
 }
 testing::AssertionResult same_params(const LabelProbe& got,
                                      const LabelProbe& want) {
@@ -70,7 +76,7 @@ testing::AssertionResult same_params(const LabelProbe& got,
 TEST(LabelProbeTest, TrainingSeparatesTwoClusters) {
   const LabelProbe probe = trained();
   EXPECT_EQ(probe.labels(), kLabels);
-  const auto logits = probe.logits(clusters().view()).value();
+  const auto logits = probe.logits(clusters()).value();
   ASSERT_EQ(logits.extents(), (Extents<2>{kExamples, 2}));
   for (std::size_t n = 0; n < kExamples; ++n) {
     EXPECT_EQ(predicted_label(logits.view(), n), n % 2) << "example " << n;
@@ -105,7 +111,7 @@ TEST(LabelProbeTest, ProgressCountsSteps) {
     EXPECT_EQ(total, 3u);
     seen.push_back(done);
   };
-  ASSERT_TRUE(LabelProbe::train(clusters().view(), targets().view(), kLabels,
+  ASSERT_TRUE(LabelProbe::train(clusters(), targets(), kLabels,
                                 {.steps = 3, .progress = progress}));
   EXPECT_THAT(seen, ElementsAre(1, 2, 3));
 }
@@ -130,8 +136,8 @@ LabelProbe identity_probe() {
 
 TEST(LabelProbeProbabilitiesTest, AreTheSoftmaxOfTheLogits) {
   const LabelProbe probe = trained(50);
-  const auto logits = probe.logits(clusters().view()).value();
-  const auto got = probe.probabilities(clusters().view()).value();
+  const auto logits = probe.logits(clusters()).value();
+  const auto got = probe.probabilities(clusters()).value();
   ASSERT_EQ(got.extents(), (Extents<2>{kExamples, 2}));
   for (std::size_t n = 0; n < kExamples; ++n) {
     const double odds =
@@ -145,11 +151,11 @@ TEST(LabelProbeProbabilitiesTest, AreTheSoftmaxOfTheLogits) {
 
 TEST(LabelProbeProbabilitiesTest, ARowsBitsDependOnNoOtherRow) {
   const LabelProbe probe = trained(50);
-  const auto whole = probe.probabilities(clusters().view()).value();
+  const auto whole = probe.probabilities(clusters()).value();
   for (const std::size_t split : {1u, 2u, 3u, 7u, 39u}) {
     for (std::size_t first = 0; first < kExamples; first += split) {
       const std::size_t count = std::min(split, kExamples - first);
-      const auto all = clusters();
+      const auto& all = clusters();
       const auto part =
           probe.probabilities({&all(first, 0), {count, 3}}).value();
       EXPECT_TRUE(same_bits(part.elements(),
@@ -176,11 +182,12 @@ TEST(LabelProbeProbabilitiesTest, ALogitThatIsNotFiniteMakesItsRowNan) {
 
 TEST(LabelProbeProbabilitiesTest, NoEmbeddingsAreLegalAndOtherSizesAreNot) {
   const LabelProbe probe = identity_probe();
+  EXPECT_EQ(probe.probabilities(view_of(filled<float, 2>({0, 2}, 0)))
+                .value()
+                .extents(),
+            (Extents<2>{0, 2}));
   EXPECT_EQ(
-      probe.probabilities(filled<float, 2>({0, 2}, 0).view()).value().extents(),
-      (Extents<2>{0, 2}));
-  EXPECT_EQ(
-      probe.probabilities(filled<float, 2>({1, 3}, 0).view()).error().code(),
+      probe.probabilities(view_of(filled<float, 2>({1, 3}, 0))).error().code(),
       ErrorCode::shape_mismatch);
 }
 
@@ -203,19 +210,18 @@ TEST(LabelProbeTest, WhatDoesNotFitIsNamed) {
   EXPECT_EQ(LabelProbe::create(linear(2, 0), kLabels).error().message(),
             "label_probe: bias has shape (0), expected (labels) = (2)");
   const LabelProbe probe = LabelProbe::create(3, kLabels).value();
-  EXPECT_EQ(probe.logits(filled<float, 2>({1, 4}, 0).view()).error().code(),
+  EXPECT_EQ(probe.logits(view_of(filled<float, 2>({1, 4}, 0))).error().code(),
             ErrorCode::shape_mismatch);
-  const auto few = targets();
-  EXPECT_EQ(LabelProbe::train(clusters().view(), {few.data(), {kExamples - 1}},
-                              kLabels)
-                .error()
-                .code(),
-            ErrorCode::shape_mismatch);
+  const auto& few = targets();
+  EXPECT_EQ(
+      LabelProbe::train(clusters(), {few.data(), {kExamples - 1}}, kLabels)
+          .error()
+          .code(),
+      ErrorCode::shape_mismatch);
   const auto beyond = filled<std::int64_t, 1>({kExamples}, 2);
-  EXPECT_EQ(LabelProbe::train(clusters().view(), beyond.view(), kLabels)
-                .error()
-                .code(),
-            ErrorCode::out_of_range);
+  EXPECT_EQ(
+      LabelProbe::train(clusters(), beyond.view(), kLabels).error().code(),
+      ErrorCode::out_of_range);
 }
 
 // ---- The file. ----

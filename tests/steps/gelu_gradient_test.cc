@@ -39,7 +39,7 @@ Tensor<float, 2> gradient_of(
 }
 
 Tensor<float, 2> derivative_of(const Tensor<float, 2>& x) {
-  return gradient_of(x.view(), filled<float, 2>(x.extents(), 1).view());
+  return gradient_of(x.view(), view_of(filled<float, 2>(x.extents(), 1)));
 }
 
 // The header's formula in double.

@@ -139,8 +139,9 @@ TEST_P(LayerNormGradientTest, IsWhatALossChangesWith) {
 }
 
 TEST_P(LayerNormGradientTest, ARowOfEqualElementsHasAGradientWithoutNaN) {
-  const auto got = gradients_of(filled<float, 2>({1, 37}, 0.1f).view(),
-                                params_of(37), uniform<2>({1, 37}, 125).view());
+  const auto got =
+      gradients_of(view_of(filled<float, 2>({1, 37}, 0.1f)), params_of(37),
+                   view_of(uniform<2>({1, 37}, 125)));
   EXPECT_TRUE(std::ranges::all_of(got.x.elements(),
                                   [](float d) { return std::isfinite(d); }));
   EXPECT_TRUE(same_bits(got.params.weight, filled<float, 1>({37}, 0)));

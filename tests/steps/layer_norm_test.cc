@@ -103,7 +103,7 @@ TEST_P(LayerNormTest, ARowOfEqualElementsGivesTheBias) {
     const LayerNormParams params = params_of(E);
     for (const float element : {0.0f, 0.1f, -1234.567f, 1e30f}) {
       EXPECT_TRUE(same_bits(
-          layer_norm_of(filled<float, 2>({1, E}, element).view(), params)
+          layer_norm_of(view_of(filled<float, 2>({1, E}, element)), params)
               .elements(),
           params.bias.elements()))
           << E << " times " << element;

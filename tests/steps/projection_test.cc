@@ -74,7 +74,7 @@ TEST(LinearTest, BlocksOf128FeaturesAreAddedInOrderThenTheBias) {
   constexpr std::size_t kIn = 300;
   const Linear linear = linear_of(kIn, 4);
   const auto y =
-      linear.forward(filled<float, 3>({1, 1, kIn}, 1).view()).value();
+      linear.forward(view_of(filled<float, 3>({1, 1, kIn}, 1))).value();
   for (std::size_t o = 0; o < 4; ++o) {
     float blocks[3] = {0, 0, 0};
     for (std::size_t i = 0; i < kIn; ++i) {
@@ -121,7 +121,8 @@ TEST(LinearTest, WithoutABiasThereIsNone) {
   const Linear linear = linear_of(4, 3, false);
   EXPECT_FALSE(linear.has_bias());
   EXPECT_EQ(linear.bias().size(), 0u);
-  const auto y = linear.forward(filled<float, 3>({1, 2, 4}, 0).view()).value();
+  const auto y =
+      linear.forward(view_of(filled<float, 3>({1, 2, 4}, 0))).value();
   EXPECT_THAT(y.elements(), Each(0.0f));
 }
 

@@ -39,7 +39,7 @@ Tensor<float, 4> weigh_of(const WeighCase& c) {
       c.mask, {B, Hq, c.value.extent(2), Lq, Lkv, 1, Dv}, {}, "test");
   auto context = filled<float, 4>({B, Lq, Hq, Dv}, 42);
   EXPECT_TRUE(weigh(c.attn_weights.view(), c.value, mask.value(),
-                    filled<float, 3>({B, Hq, Lq}, c.lse).view(), c.empty_rows,
+                    view_of(filled<float, 3>({B, Hq, Lq}, c.lse)), c.empty_rows,
                     context.view(), c.executor));
   return context;
 }

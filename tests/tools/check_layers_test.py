@@ -12,6 +12,7 @@ import check_layers  # noqa: E402
 # A small project without a fault.
 SOUND = {
     "include/headwise/headwise.h": '#include "headwise/steps/mask.h"\n',
+    "include/headwise/io.h": '#include "headwise/interop/npy.h"\n',
     "include/headwise/version.h": "",
     "include/headwise/base/tensor.h": "#include <vector>\n",
     "include/headwise/run/executor.h": '#include "headwise/base/tensor.h"\n',
@@ -71,6 +72,11 @@ class CheckLayersTest(unittest.TestCase):
         )
         self.assert_named(
             "src/inspect/svg.cc", '#include "headwise/interop/npy.h"', "sideways"
+        )
+
+    def test_io_h_is_for_users_only(self):
+        self.assert_named(
+            "src/prune/prune.cc", "#include <headwise/io.h>", "upward"
         )
 
     def test_headwise_h_is_for_users_only(self):

@@ -17,6 +17,7 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -50,11 +51,17 @@ class Bias {
 Bias dense(const float* data, std::vector<std::size_t> extents,
            std::vector<std::ptrdiff_t> strides, std::vector<Axis> axes);
 template <std::size_t Rank>
-Bias dense(TensorView<const float, Rank> view,
+Bias dense(std::type_identity_t<TensorView<const float, Rank>> view,
            const std::array<Axis, Rank>& axes) {
   return dense(view.data(), {view.extents().begin(), view.extents().end()},
                {view.strides().begin(), view.strides().end()},
                {axes.begin(), axes.end()});
+}
+// The same with a list of axes, which gives the rank.
+template <std::size_t Rank>
+Bias dense(std::type_identity_t<TensorView<const float, Rank>> view,
+           const Axis (&axes)[Rank]) {
+  return dense<Rank>(view, std::to_array(axes));
 }
 
 // A bias that was checked against the sizes of a call.
@@ -88,9 +95,10 @@ class BoundBias {
   Bias bias_;
 };
 
-// The bias must have been given; the shapes must fit; may be the same tensor.
-// Errors: invalid_argument for an output that shares memory with the scores,
-// but is not the same tensor, or with the bias; out_of_memory.
+// The output may be the scores themselves. Errors: shape_mismatch for other
+// shapes, or a bias that was bound to other sizes; invalid_argument for a bias
+// that was not given, and for an output that shares memory with the scores, but
+// is not the same tensor, or with the bias; out_of_memory.
 Status add_bias(TensorView<const float, 4> scores, const BoundBias& bias,
                 TensorView<float, 4> biased_scores, const Executor& executor);
 
