@@ -151,6 +151,13 @@ TEST(TensorViewTest, SeesTheElementsOfWhatItIsMadeOf) {
   EXPECT_TRUE(offsets.ragged());
 }
 
+TEST(TensorViewTest, OfRank0IsOneElement) {
+  const float number = 3;
+  const TensorView<const float, 0> view(&number, {});
+  EXPECT_EQ(view.size(), 1u);
+  EXPECT_EQ(view(), 3.0f);
+}
+
 TEST(TensorViewTest, SplitHeadsKeepsTheTensorsConstness) {
   auto tensor = Tensor<float, 3>::create({2, 3, 4}).value();
   const Tensor<float, 3>& const_tensor = tensor;

@@ -43,7 +43,8 @@ class AxisNumbers<Number, std::index_sequence<Axis...>>
  public:
   constexpr AxisNumbers() : std::array<Number, sizeof...(Axis)>{} {}
   // NOLINTNEXTLINE(google-explicit-constructor): `{B, L, H, D}`
-  constexpr AxisNumbers(decltype(Axis, Number())... numbers)
+  constexpr AxisNumbers(decltype(Axis, Number())... numbers) requires(
+      sizeof...(Axis) != 0)
       : std::array<Number, sizeof...(Axis)>{numbers...} {}
 };
 
