@@ -98,7 +98,7 @@ Result<LabelProbe> train_probe(const SentenceEncoder& encoder,
     return targets ? done.error() : targets.error();
   }
   return LabelProbe::train(
-      done->embeddings.view(),
+      done->embeddings,
       TensorView<const std::int64_t, 1>(targets->data(), {targets->size()}),
       std::move(labels));
 }
@@ -128,11 +128,11 @@ Result<Answers> answers_of(const SentenceEncoder& encoder,
   HEADWISE_TRY(targets);
   const auto done = encode(encoder, text, options);
   HEADWISE_TRY(done);
-  const auto logits = probe.logits(done->embeddings.view());
+  const auto logits = probe.logits(done->embeddings);
   HEADWISE_TRY(logits);
   Answers answers;
   for (std::size_t n = 0; n < targets->size(); ++n) {
-    answers.right.push_back(predicted_label(logits->view(), n) ==
+    answers.right.push_back(predicted_label(*logits, n) ==
                             static_cast<std::size_t>((*targets)[n]));
   }
   return answers;

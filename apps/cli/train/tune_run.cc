@@ -140,9 +140,9 @@ Result<double> TuneRun::learn(const Batch& batch, const Executor& executor) {
                                         "embeddings", executor);
   HEADWISE_TRY(logits);
   const Tensor<float, 2> rows = std::move(*logits).without_batch();
-  const auto loss = cross_entropy(
-      rows.view(), TensorView<const std::int64_t, 1>(batch.targets.data(),
-                                                     {batch.targets.size()}));
+  const auto loss =
+      cross_entropy(rows, TensorView<const std::int64_t, 1>(
+                              batch.targets.data(), {batch.targets.size()}));
   HEADWISE_TRY(loss);
   if (!std::isfinite(loss->loss)) {
     return Error{ErrorCode::out_of_range,
@@ -166,7 +166,7 @@ Result<TuneRun::Gradients> TuneRun::gradients_of(
     return by_classifier ? d_embeddings.error() : by_classifier.error();
   }
   const Tensor<float, 2> rows = std::move(*d_embeddings).without_batch();
-  auto by_encoder = encoder_.backward(saved, rows.view());
+  auto by_encoder = encoder_.backward(saved, rows);
   HEADWISE_TRY(by_encoder);
   Gradients gradients = std::move(by_encoder->params);
   gradients.emplace(kClassifierWeight, flat(std::move(by_classifier->weight)));
