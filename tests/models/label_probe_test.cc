@@ -59,7 +59,7 @@ LabelProbe trained(std::size_t steps = 300) {
 }
 double loss_of(const LabelProbe& probe) {
   const auto logits = probe.logits(clusters()).value();
-  return cross_entropy(logits.view(), targets()).value().loss;
+  return cross_entropy(logits, targets()).value().loss;
 }
 testing::AssertionResult same_params(const LabelProbe& got,
                                      const LabelProbe& want) {
@@ -79,7 +79,7 @@ TEST(LabelProbeTest, TrainingSeparatesTwoClusters) {
   const auto logits = probe.logits(clusters()).value();
   ASSERT_EQ(logits.extents(), (Extents<2>{kExamples, 2}));
   for (std::size_t n = 0; n < kExamples; ++n) {
-    EXPECT_EQ(predicted_label(logits.view(), n), n % 2) << "example " << n;
+    EXPECT_EQ(predicted_label(logits, n), n % 2) << "example " << n;
   }
 }
 
@@ -95,8 +95,7 @@ TEST(LabelProbeTest, WhatIsFarMoreFrequentIsLearntByTheBias) {
   const auto nothing = filled<float, 2>({kExamples, 3}, 0);
   auto mostly = filled<std::int64_t, 1>({kExamples}, 1);
   mostly(0) = 0;
-  const auto probe =
-      LabelProbe::train(nothing.view(), mostly.view(), kLabels).value();
+  const auto probe = LabelProbe::train(nothing, mostly, kLabels).value();
   EXPECT_LT(probe.linear().bias()(0), -0.5f);
   EXPECT_GT(probe.linear().bias()(1), 0.5f);
 }
@@ -118,8 +117,8 @@ TEST(LabelProbeTest, ProgressCountsSteps) {
 
 TEST(LabelProbeTest, TheFirstOfTheLargestIsPredicted) {
   const auto logits = tensor_of<float, 2>({2, 3}, {1, 3, 3, 2, 0, 1});
-  EXPECT_EQ(predicted_label(logits.view(), 0), 1u);
-  EXPECT_EQ(predicted_label(logits.view(), 1), 0u);
+  EXPECT_EQ(predicted_label(logits, 0), 1u);
+  EXPECT_EQ(predicted_label(logits, 1), 0u);
 }
 
 // ---- Probabilities. ----
@@ -144,8 +143,7 @@ TEST(LabelProbeProbabilitiesTest, AreTheSoftmaxOfTheLogits) {
         std::exp(static_cast<double>(logits(n, 1)) - logits(n, 0));
     EXPECT_NEAR(got(n, 0), 1 / (1 + odds), 1e-7);
     EXPECT_NEAR(got(n, 0) + got(n, 1), 1, 1e-7);
-    EXPECT_EQ(predicted_label(got.view(), n),
-              predicted_label(logits.view(), n));
+    EXPECT_EQ(predicted_label(got, n), predicted_label(logits, n));
   }
 }
 
@@ -168,14 +166,14 @@ TEST(LabelProbeProbabilitiesTest, ARowsBitsDependOnNoOtherRow) {
 TEST(LabelProbeProbabilitiesTest, LargeLogitsOverflowNothing) {
   const auto embeddings =
       tensor_of<float, 2>({3, 2}, {3e38f, -3e38f, 1e30f, 1e30f, -2e38f, 2e38f});
-  const auto got = identity_probe().probabilities(embeddings.view()).value();
+  const auto got = identity_probe().probabilities(embeddings).value();
   EXPECT_THAT(got.elements(), ElementsAre(1, 0, 0.5, 0.5, 0, 1));
 }
 
 TEST(LabelProbeProbabilitiesTest, ALogitThatIsNotFiniteMakesItsRowNan) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const auto embeddings = tensor_of<float, 2>({2, 2}, {kInfinity, 1, 2, 2});
-  const auto got = identity_probe().probabilities(embeddings.view()).value();
+  const auto got = identity_probe().probabilities(embeddings).value();
   EXPECT_TRUE(std::isnan(got(0, 0)) && std::isnan(got(0, 1)));
   EXPECT_EQ(got(1, 0), 0.5f);
 }
@@ -219,9 +217,8 @@ TEST(LabelProbeTest, WhatDoesNotFitIsNamed) {
           .code(),
       ErrorCode::shape_mismatch);
   const auto beyond = filled<std::int64_t, 1>({kExamples}, 2);
-  EXPECT_EQ(
-      LabelProbe::train(clusters(), beyond.view(), kLabels).error().code(),
-      ErrorCode::out_of_range);
+  EXPECT_EQ(LabelProbe::train(clusters(), beyond, kLabels).error().code(),
+            ErrorCode::out_of_range);
 }
 
 // ---- The file. ----
@@ -236,8 +233,8 @@ class LabelProbeFileTest : public testing::Test {
   std::string said_of(const Tensor<float, 2>& weight,
                       const Tensor<float, 1>& bias,
                       const SafetensorsMetadata& metadata) const {
-    EXPECT_TRUE(write_safetensors(
-        path(), {{"weight", weight.view()}, {"bias", bias.view()}}, metadata));
+    EXPECT_TRUE(write_safetensors(path(), {{"weight", weight}, {"bias", bias}},
+                                  metadata));
     return said();
   }
   std::string said_of_labels(const std::string& labels) const {
@@ -322,8 +319,8 @@ TEST_F(LabelProbeFileTest, OtherShapesAreNamed) {
                   "), expected (labels) = (2)"));
   }
   const auto flat = filled<float, 1>({6}, 1);
-  ASSERT_TRUE(write_safetensors(
-      path(), {{"weight", flat.view()}, {"bias", flat.view()}}, two));
+  ASSERT_TRUE(
+      write_safetensors(path(), {{"weight", flat}, {"bias", flat}}, two));
   EXPECT_THAT(said(), HasSubstr("weight has shape (6), expected 2 axes"));
 }
 
@@ -331,13 +328,13 @@ TEST_F(LabelProbeFileTest, ParametersThatAreMissingOrNoNumbersAreNamed) {
   const SafetensorsMetadata two = {{"labels", "[\"a\", \"b\"]"}};
   auto weight = filled<float, 2>({2, 3}, 1);
   const auto bias = filled<float, 1>({2}, 0);
-  ASSERT_TRUE(write_safetensors(path(), {{"weight", weight.view()}}, two));
+  ASSERT_TRUE(write_safetensors(path(), {{"weight", weight}}, two));
   EXPECT_EQ(said(), "label_probe: " + path() + " has no bias");
-  ASSERT_TRUE(write_safetensors(path(), {{"bias", bias.view()}}, two));
+  ASSERT_TRUE(write_safetensors(path(), {{"bias", bias}}, two));
   EXPECT_EQ(said(), "label_probe: " + path() + " has no weight");
   const auto bools = filled<bool, 2>({2, 3}, true);
-  ASSERT_TRUE(write_safetensors(
-      path(), {{"weight", bools.view()}, {"bias", bias.view()}}, two));
+  ASSERT_TRUE(
+      write_safetensors(path(), {{"weight", bools}, {"bias", bias}}, two));
   EXPECT_THAT(said(), HasSubstr("weight holds bool elements"));
   weight(1, 2) = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THAT(said_of(weight, bias, two),

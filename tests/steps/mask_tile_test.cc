@@ -169,7 +169,7 @@ TEST(MaskTileTest, FullAndEmptyTilesOfAWindowAreKnown) {
 TEST(MaskTileTest, FullAndEmptyTilesBehindAKeyStartAreKnown) {
   const auto starts = testing_support::tensor_of<std::int64_t, 1>({2}, {5, 33});
   const auto more = testing_support::tensor_of<std::int64_t, 1>({2}, {9, 20});
-  const BoundMask mask = bind(key_starts(starts.view()));
+  const BoundMask mask = bind(key_starts(starts));
   EXPECT_EQ(mask.classify({1, 0, 0, 48, 33, 117}), TileKind::full);
   EXPECT_EQ(mask.classify({1, 0, 0, 48, 32, 118}), TileKind::partial);
   EXPECT_EQ(mask.classify({1, 0, 0, 48, 10, 24}), TileKind::partial);
@@ -178,8 +178,7 @@ TEST(MaskTileTest, FullAndEmptyTilesBehindAKeyStartAreKnown) {
   EXPECT_EQ(mask.visible_end(1, 0, 48), kShape.Lkv);
   EXPECT_EQ(mask.first_key(0), 5u);
   EXPECT_EQ(mask.first_key(1), 33u);
-  const BoundMask both =
-      bind(key_starts(starts.view()) & causal() & key_starts(more.view()));
+  const BoundMask both = bind(key_starts(starts) & causal() & key_starts(more));
   EXPECT_EQ(both.first_key(0), 9u);
   EXPECT_EQ(both.first_key(1), 33u);
 }
@@ -192,7 +191,7 @@ TEST(MaskTileTest, FullAndEmptyTilesOfDocumentsAreKnown) {
   std::fill(key_ids.data() + 100, key_ids.data() + 150, 8);
   std::fill(query_ids.data() + 20, query_ids.data() + 70, 0);
   std::fill(query_ids.data() + 50, query_ids.data() + 70, 8);
-  const BoundMask mask = bind(documents(query_ids.view(), key_ids.view()));
+  const BoundMask mask = bind(documents(query_ids, key_ids));
   EXPECT_EQ(mask.classify({0, 0, 20, 30, 40, 60}), TileKind::full);
   EXPECT_EQ(mask.classify({1, 1, 20, 30, 39, 60}), TileKind::partial);
   EXPECT_EQ(mask.classify({0, 0, 20, 30, 41, 60}), TileKind::partial);
@@ -232,8 +231,8 @@ TEST(MaskTileTest, WhatIsVisibleStaysAmongTheKeys) {
   const std::int64_t far = std::int64_t{1} << 62;
   const auto starts = testing_support::filled<std::int64_t, 1>({2}, 150);
   for (const Mask& mask :
-       {window(3, 3), window(0, 0), causal(), key_starts(starts.view()),
-        key_starts(starts.view()) & causal(), window(far, far)}) {
+       {window(3, 3), window(0, 0), causal(), key_starts(starts),
+        key_starts(starts) & causal(), window(far, far)}) {
     for (const std::int64_t start : {-far, -far / 2, -100L, 500L, far}) {
       const BoundMask bound = bind(mask, start);
       EXPECT_LE(bound.visible_begin(1, 7, 48), kShape.Lkv);
