@@ -14,7 +14,7 @@ namespace {
 
 // (B, H, L, D) data has lengths where headwise looks for heads.
 constexpr std::string_view kLayoutHint =
-    " (tensors are (B, L, H, D): see (B, H, L, D) data through as_blhd() or "
+    " (extents are (B, L, H, D); for (B, H, L, D) data use as_blhd() or "
     "view_bhld())";
 
 // Whether the heads would fit if axes 1 and 2 changed places, in all tensors or

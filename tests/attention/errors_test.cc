@@ -140,6 +140,22 @@ std::vector<ErrorCase> option_errors() {
        invalid,
        "attention: the number of query heads is 4, expected a multiple of the "
        "3 key heads"},
+      // (B, H, L, D) key and value: 4 heads, 3 keys.
+      {[](Call& c) {
+         c.in.key = ones({2, 4, 3, 8});
+         c.in.value = ones({2, 4, 3, 6});
+       },
+       invalid,
+       "attention: the number of query heads is 4, expected a multiple of the "
+       "3 key heads (extents are (B, L, H, D); for (B, H, L, D) data use "
+       "as_blhd() or view_bhld())"},
+      {[](Call& c) {
+         c.in.value = ones({2, 2, 5, 6});
+       },
+       ErrorCode::shape_mismatch,
+       "attention: value has shape (2, 2, 5, 6), expected (B, Lkv, Hkv, Dv) = "
+       "(2, 5, 2, 6) (extents are (B, L, H, D); for (B, H, L, D) data use "
+       "as_blhd() or view_bhld())"},
       {[](Call& c) {
          c.in.key = ones({2, 5, 0, 8});
          c.in.value = ones({2, 5, 0, 6});
