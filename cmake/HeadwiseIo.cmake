@@ -16,6 +16,7 @@ headwise_library(headwise_io)
 set_target_properties(headwise_io PROPERTIES EXPORT_NAME io)
 target_sources(headwise_io
   PUBLIC FILE_SET HEADERS BASE_DIRS include FILES
+    include/headwise/io.h
     include/headwise/inspect/trace.h
     include/headwise/inspect/step_table.h
     include/headwise/inspect/heads_svg.h

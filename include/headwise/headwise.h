@@ -5,6 +5,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/base/layout.h"
 #include "headwise/base/any_view.h"
 #include "headwise/base/half.h"
 #include "headwise/base/function_ref.h"

@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
@@ -10,7 +12,32 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// Who asks for statistics may have no values.
+// (B, H, L, D) data has lengths where headwise looks for heads.
+constexpr std::string_view kLayoutHint =
+    " (extents are (B, L, H, D); for (B, H, L, D) data use as_blhd() or "
+    "view_bhld())";
+
+// Whether the heads would fit if axes 1 and 2 changed places, in all tensors or
+// in key and value alone.
+bool fits_heads_first(const AttentionShape& shape) {
+  return shape.Lkv != 0 && shape.Lq != 0 &&
+         (shape.Lq % shape.Lkv == 0 || shape.Hq % shape.Lkv == 0);
+}
+
+Error value_shape_error(const Extents<4>& key, const Extents<4>& value) {
+  const auto [B, Lkv, Hkv, D] = key;
+  const Error error =
+      shape_error("attention", "value", value, "(B, Lkv, Hkv, Dv)",
+                  {{B, Lkv, Hkv, value[3]}});
+  if (value != Extents<4>{B, Hkv, Lkv, value[3]}) {
+    return error;
+  }
+  ErrorDetails details = error.details();
+  details.expected += kLayoutHint;
+  return {error.code(), std::move(details)};
+}
+
+// A call for statistics may have no values.
 Status check_heads(const AttentionShape& shape,
                    const StatisticsOptions& statistics,
                    std::string_view operation) {
@@ -26,9 +53,13 @@ Status check_heads(const AttentionShape& shape,
     return shape.groups().check(operation);
   }
   if (shape.Hq % shape.Hkv != 0 || shape.Hq == 0) {
-    return value_error(
-        operation, "the number of query heads", std::to_string(shape.Hq),
-        "a multiple of the " + std::to_string(shape.Hkv) + " key heads");
+    std::string expected =
+        "a multiple of the " + std::to_string(shape.Hkv) + " key heads";
+    if (shape.Hq != 0 && fits_heads_first(shape)) {
+      expected += kLayoutHint;
+    }
+    return value_error(operation, "the number of query heads",
+                       std::to_string(shape.Hq), expected);
   }
   return ok();
 }
@@ -149,8 +180,9 @@ Result<AttentionShape> attention_shape(const Extents<4>& query,
   HEADWISE_TRY(check_shape("attention", "key", key, "(B, Lkv, Hkv, D)",
                            {{B, Lkv, Hkv, D}}));
   const std::size_t Dv = value[3];
-  HEADWISE_TRY(check_shape("attention", "value", value, "(B, Lkv, Hkv, Dv)",
-                           {{B, Lkv, Hkv, Dv}}));
+  if (value != Extents<4>{B, Lkv, Hkv, Dv}) {
+    return value_shape_error(key, value);
+  }
   return AttentionShape{B, Hq, Hkv, Lq, Lkv, D, Dv, {}};
 } catch (...) {
   return caught_out_of_memory();

@@ -144,8 +144,7 @@ Result<AttentionStatistics> attention_statistics(
   all.statistics = statistics->views();
   HEADWISE_TRY(plan->run(query, key, value, all));
   if (options.statistics.rows) {
-    auto pooled =
-        pool_statistics(std::as_const(statistics->rows).view(), plan->spec());
+    auto pooled = pool_statistics(statistics->rows, plan->spec());
     HEADWISE_TRY(pooled);
     statistics->pooled = *std::move(pooled);
   }

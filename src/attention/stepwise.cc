@@ -33,7 +33,7 @@ Status tell_masks(TraceSink* trace, const AttentionSpec& spec) {
         axes[axis] = "1";
       }
     }
-    trace->on_step(parts[part].name, axes, allowed->view());
+    trace->on_step(parts[part].name, axes, *allowed);
   }
   return ok();
 }
@@ -76,23 +76,23 @@ Status allocate(const AttentionSpec& spec, AttentionSteps& steps) {
 Result<TensorView<const float, 4>> add_terms(const AttentionSpec& spec,
                                              AttentionSteps& steps,
                                              TraceSink* trace) {
-  TensorView<const float, 4> last = std::as_const(steps.scores).view();
+  TensorView<const float, 4> last = steps.scores;
   if (spec.softcap) {
-    HEADWISE_TRY(apply_softcap(last, *spec.softcap, steps.capped_scores.view(),
+    HEADWISE_TRY(apply_softcap(last, *spec.softcap, steps.capped_scores,
                                *spec.executor));
-    last = std::as_const(steps.capped_scores).view();
+    last = steps.capped_scores;
     tell(trace, "capped_scores", kScoreAxes, last);
   }
   if (spec.bias.given()) {
     HEADWISE_TRY(
-        add_bias(last, spec.bias, steps.biased_scores.view(), *spec.executor));
-    last = std::as_const(steps.biased_scores).view();
+        add_bias(last, spec.bias, steps.biased_scores, *spec.executor));
+    last = steps.biased_scores;
     tell(trace, "biased_scores", kScoreAxes, last);
   }
   if (spec.alibi.given()) {
     HEADWISE_TRY(
-        add_alibi(last, spec.alibi, steps.alibi_scores.view(), *spec.executor));
-    last = std::as_const(steps.alibi_scores).view();
+        add_alibi(last, spec.alibi, steps.alibi_scores, *spec.executor));
+    last = steps.alibi_scores;
     tell(trace, "alibi_scores", kScoreAxes, last);
   }
   return last;
@@ -119,40 +119,38 @@ Result<AttentionSteps> stepwise_attention(TensorView<const float, 4> query,
   HEADWISE_TRY(allocate(*spec, steps));
 
   const GroupedHeads keys(key, spec->shape.kv_groups);
-  HEADWISE_TRY(spec->additive()
-                   ? additive_scores(query, keys, spec->score_weight,
-                                     steps.scores.view(), *spec->executor)
-                   : scores(query, keys, spec->scale, steps.scores.view(),
-                            *spec->executor));
-  tell(trace, "scores", kScoreAxes, std::as_const(steps.scores).view());
+  HEADWISE_TRY(
+      spec->additive()
+          ? additive_scores(query, keys, spec->score_weight, steps.scores,
+                            *spec->executor)
+          : scores(query, keys, spec->scale, steps.scores, *spec->executor));
+  tell(trace, "scores", kScoreAxes, steps.scores);
 
   const auto with_terms = add_terms(*spec, steps, trace);
   HEADWISE_TRY(with_terms);
   TensorView<const float, 4> masked = *with_terms;
   if (!spec->mask.parts().empty()) {
     HEADWISE_TRY(tell_masks(trace, *spec));
-    HEADWISE_TRY(apply_mask(masked, spec->mask, steps.masked_scores.view()));
-    masked = std::as_const(steps.masked_scores).view();
+    HEADWISE_TRY(apply_mask(masked, spec->mask, steps.masked_scores));
+    masked = steps.masked_scores;
     tell(trace, "masked_scores", kScoreAxes, masked);
   }
 
-  HEADWISE_TRY(softmax(masked, spec->empty_rows, steps.attn_weights.view(),
-                       steps.lse.view(), *spec->executor));
-  TensorView<const float, 4> weights = std::as_const(steps.attn_weights).view();
+  HEADWISE_TRY(softmax(masked, spec->empty_rows, steps.attn_weights, steps.lse,
+                       *spec->executor));
+  TensorView<const float, 4> weights = steps.attn_weights;
   tell(trace, "attn_weights", kScoreAxes, weights);
 
   if (spec->dropout.active()) {
-    HEADWISE_TRY(
-        apply_dropout(weights, spec->dropout, steps.dropped_weights.view()));
-    weights = std::as_const(steps.dropped_weights).view();
+    HEADWISE_TRY(apply_dropout(weights, spec->dropout, steps.dropped_weights));
+    weights = steps.dropped_weights;
     tell(trace, "dropped_weights", kScoreAxes, weights);
   }
 
   HEADWISE_TRY(weigh(weights, {value, spec->shape.kv_groups}, spec->mask,
-                     std::as_const(steps.lse).view(), spec->empty_rows,
-                     steps.context.view(), *spec->executor));
-  tell(trace, "context", {"B", "H", "Lq", "Dv"},
-       as_bhld(std::as_const(steps.context).view()));
+                     steps.lse, spec->empty_rows, steps.context,
+                     *spec->executor));
+  tell(trace, "context", {"B", "H", "Lq", "Dv"}, as_bhld(steps.context));
   return steps;
 } catch (...) {
   return caught_out_of_memory();

@@ -143,12 +143,12 @@ Status ShownLayer::compute(TensorView<const float, 4> query,
                                             without_features(key.extents()));
   const TensorView<float, 4> no_output(nullptr,
                                        without_features(query.extents()));
-  return take(attention_statistics(query, key, no_value,
-                                   {.output = no_output,
-                                    .attn_weights = attn_weights_.view(),
-                                    .lse = lse_.view()},
-                                   options),
-              statistics_);
+  return take(
+      attention_statistics(
+          query, key, no_value,
+          {.output = no_output, .attn_weights = attn_weights_, .lse = lse_},
+          options),
+      statistics_);
 }
 
 TensorView<const float, 2> ShownLayer::key(std::size_t kv_head) const {

@@ -285,7 +285,7 @@ Status write_checkpoint(const std::string& path,
       entries.emplace(std::string(kParam) + name, view);
     }
     for (const auto& [name, values] : optimizer.values) {
-      entries.emplace(std::string(kOptimizer) + name, values.view());
+      entries.emplace(std::string(kOptimizer) + name, values);
     }
     for (const auto& [name, values] : checkpoint.records) {
       entries.emplace(std::string(kRecord) + name,

@@ -36,9 +36,9 @@ Status resize(BertMemory& memory, std::size_t rows, const BertConfig& config) {
 Status attend(const MultiHeadAttention& attention,
               const AttentionOptions& options, BertMemory& memory,
               std::vector<Tensor<float, 4>>& attn_weights) {
-  const auto x = std::as_const(memory.hidden).view();
+  const TensorView<const float, 3> x = memory.hidden;
   if (options.attn_weights == AttnWeights::none) {
-    return attention.forward_into(x, x, x, memory.attended.view(), options);
+    return attention.forward_into(x, x, x, memory.attended, options);
   }
   auto result = attention.forward(x, x, x, options);
   HEADWISE_TRY(result);
@@ -50,24 +50,21 @@ Status attend(const MultiHeadAttention& attention,
 // hidden = LayerNorm(hidden + attended)
 Status add_norm(const LayerNormParams& norm, BertMemory& memory,
                 const Executor& executor) {
-  return add_layer_norm(rows_of(std::as_const(memory.attended).view()),
-                        rows_of(std::as_const(memory.hidden).view()), norm,
-                        rows_of(memory.hidden.view()), executor);
+  return add_layer_norm(rows_of(memory.attended), rows_of(memory.hidden), norm,
+                        rows_of(memory.hidden), executor);
 }
 
 // attended = w_out gelu(w_in hidden)
 Status feed_forward(const BertLayer& layer, BertMemory& memory,
                     const Executor& executor) {
-  const TensorView<float, 3> intermediate = memory.intermediate.view();
-  Status s = layer.intermediate.forward_into(
-      std::as_const(memory.hidden).view(), intermediate, "hidden", executor);
+  const TensorView<float, 3> intermediate = memory.intermediate;
+  Status s = layer.intermediate.forward_into(memory.hidden, intermediate,
+                                             "hidden", executor);
   if (s) {
-    s = gelu(rows_of(std::as_const(memory.intermediate).view()),
-             rows_of(intermediate), executor);
+    s = gelu(rows_of(memory.intermediate), rows_of(intermediate), executor);
   }
-  return s ? layer.output.forward_into(
-                 std::as_const(memory.intermediate).view(),
-                 memory.attended.view(), "intermediate", executor)
+  return s ? layer.output.forward_into(memory.intermediate, memory.attended,
+                                       "intermediate", executor)
            : s;
 }
 
@@ -119,7 +116,7 @@ void embed(const RaggedTokens& ids, std::span<const std::int64_t> offsets,
 TensorView<const float, 1> gates_of(const BertOptions& options,
                                     std::size_t layer) {
   return options.head_gates.empty() ? TensorView<const float, 1>()
-                                    : options.head_gates[layer].view();
+                                    : options.head_gates[layer];
 }
 
 Status BertEncoder::check(const RaggedTokens& ids,
@@ -157,8 +154,8 @@ Status BertEncoder::check_gates(
   }
   for (std::size_t n = 0; n < layers_.size(); ++n) {
     HEADWISE_TRY(check_head_gates(
-        std::string(kOperation) + ": layer " + std::to_string(n),
-        head_gates[n].view(), heads_of(config_, n)));
+        std::string(kOperation) + ": layer " + std::to_string(n), head_gates[n],
+        heads_of(config_, n)));
   }
   return ok();
 }
@@ -175,20 +172,19 @@ Status BertEncoder::forward_in(
       return s;
     }
     AttentionOptions of_layers;
-    of_layers.offsets =
-        TensorView<const std::int64_t, 1>(offsets.data(), {offsets.size()});
+    of_layers.offsets = offsets;
     of_layers.attn_weights =
         options.attn_weights ? AttnWeights::per_head : AttnWeights::none;
     of_layers.executor =
         options.executor ? options.executor : &Executor::default_executor();
-    embed(ids, offsets, embeddings_, memory.hidden.view(), *of_layers.executor);
-    const auto hidden = rows_of(memory.hidden.view());
+    embed(ids, offsets, embeddings_, memory.hidden, *of_layers.executor);
+    const auto hidden = rows_of(memory.hidden);
     Status s =
         layer_norm(hidden, embeddings_.norm, hidden, *of_layers.executor);
     const std::size_t last = options.before_layer.value_or(layers_.size());
     for (std::size_t n = 0; s && n < last; ++n) {
       if (options.before_each) {
-        s = options.before_each(n, std::as_const(memory.hidden).view());
+        s = options.before_each(n, memory.hidden);
       }
       of_layers.head_gates = gates_of(options, n);
       s = !s ? s : run_layer(layers_[n], of_layers, memory, attn_weights);

@@ -106,7 +106,7 @@ class Reader {
       const auto types =
           tensor<2>(kTypeTable, {type_vocab_size(), hidden_size()});
       HEADWISE_TRY(types);
-      add_to_each_row(place->view(), types->view());
+      add_to_each_row(*place, *types);
     }
     return BertEmbeddings{word->view,
                           std::move(word->owner),

@@ -15,9 +15,10 @@ namespace headwise::inline HEADWISE_ABI {
 std::vector<std::int64_t> offsets_of(const RaggedTokens& ids);
 
 // (1, rows, E) -> (rows, E)
-template <class T>
-TensorView<T, 2> rows_of(TensorView<T, 3> x) {
-  return {x.data(), {x.extent(1), x.extent(2)}};
+template <Viewable X>
+requires(ViewOf<X>::rank() == 3) auto rows_of(X&& x) {
+  const ViewOf<X> view(x);
+  return TensorView(view.data(), {view.extent(1), view.extent(2)});
 }
 
 // hidden = word + place, before the norm.

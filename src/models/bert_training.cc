@@ -46,14 +46,14 @@ Result<Tensor<float, 3>> normalized(const Tensor<float, 3>& x,
   if (!y) {
     return y;
   }
-  Status s = layer_norm(rows_of(x.view()), norm, rows_of(y->view()), executor);
+  Status s = layer_norm(rows_of(x), norm, rows_of(*y), executor);
   return s ? std::move(y) : s.error();
 }
 
 // saved.attended and saved.between of saved.x.
 Status run_attention(const BertLayer& layer, const AttentionOptions& options,
                      LayerSaved& saved) {
-  const auto x = std::as_const(saved.x).view();
+  const TensorView<const float, 3> x = saved.x;
   auto attention = layer.attention.forward_for_backward(x, x, x, options);
   HEADWISE_TRY(attention);
   auto attended = attention->result().output.clone();
@@ -70,17 +70,15 @@ Status run_attention(const BertLayer& layer, const AttentionOptions& options,
 // The rest of `saved`, of saved.between.
 Status run_feed_forward(const BertLayer& layer, const Executor& executor,
                         LayerSaved& saved) {
-  auto intermediate = layer.intermediate.forward(
-      std::as_const(saved.between).view(), "hidden", executor);
+  auto intermediate =
+      layer.intermediate.forward(saved.between, "hidden", executor);
   HEADWISE_TRY(intermediate);
   auto activated = Tensor<float, 3>::create_unset(intermediate->extents());
   HEADWISE_TRY(activated);
-  HEADWISE_TRY(gelu(rows_of(std::as_const(*intermediate).view()),
-                    rows_of(activated->view()), executor));
-  auto put_out = layer.output.forward(std::as_const(*activated).view(),
-                                      "intermediate", executor);
+  HEADWISE_TRY(gelu(rows_of(*intermediate), rows_of(*activated), executor));
+  auto put_out = layer.output.forward(*activated, "intermediate", executor);
   HEADWISE_TRY(put_out);
-  add_to(*put_out, std::as_const(saved.between).view());
+  add_to(*put_out, saved.between);
   saved.intermediate = *std::move(intermediate);
   saved.activated = *std::move(activated);
   saved.put_out = *std::move(put_out);
@@ -113,9 +111,8 @@ struct Pass {
 Status back_through_norm(const Pass& pass, const Tensor<float, 3>& x,
                          const LayerNormParams& norm, const std::string& name,
                          Tensor<float, 3>& d) {
-  auto params = layer_norm_backward(
-      rows_of(x.view()), norm, rows_of(std::as_const(d).view()),
-      rows_of(d.view()), pass.offsets, pass.executor);
+  auto params = layer_norm_backward(rows_of(x), norm, rows_of(d), rows_of(d),
+                                    pass.offsets, pass.executor);
   HEADWISE_TRY(params);
   if (pass.wants_params) {
     pass.put(name + ".weight", std::move(params->weight));
@@ -130,12 +127,11 @@ Result<Tensor<float, 3>> back_through(const Pass& pass, const Linear& linear,
                                       const Tensor<float, 3>& d_y,
                                       const std::string& name) {
   if (pass.wants_params) {
-    auto params = linear.backward_params(x.view(), d_y.view(), pass.offsets,
-                                         pass.executor);
+    auto params = linear.backward_params(x, d_y, pass.offsets, pass.executor);
     HEADWISE_TRY(params);
     pass.put(name, *std::move(params));
   }
-  return linear.backward_input(d_y.view(), "d_y", pass.executor);
+  return linear.backward_input(d_y, "d_y", pass.executor);
 }
 
 // d becomes the gradient by saved.between.
@@ -148,14 +144,13 @@ Status back_through_feed_forward(const Pass& pass, std::size_t number,
   auto d_inner = back_through(pass, layer.output, saved.activated, d,
                               numbered(names.output, number));
   HEADWISE_TRY(d_inner);
-  const auto d_rows = rows_of(d_inner->view());
-  HEADWISE_TRY(gelu_backward(rows_of(saved.intermediate.view()),
-                             rows_of(std::as_const(*d_inner).view()), d_rows,
-                             pass.executor));
+  const auto d_rows = rows_of(*d_inner);
+  HEADWISE_TRY(gelu_backward(rows_of(saved.intermediate), rows_of(*d_inner),
+                             d_rows, pass.executor));
   auto d_between = back_through(pass, layer.intermediate, saved.between,
                                 *d_inner, numbered(names.intermediate, number));
   HEADWISE_TRY(d_between);
-  add_to(d, std::as_const(*d_between).view());
+  add_to(d, *d_between);
   return ok();
 }
 
@@ -166,12 +161,11 @@ Status back_through_attention(const Pass& pass, std::size_t number,
   const BertNames& names = bert_names(pass.family);
   HEADWISE_TRY(back_through_norm(pass, saved.attended, layer.attention_norm,
                                  numbered(names.attention_norm, number), d));
-  auto gradients =
-      layer.attention.backward(saved.attention, std::as_const(d).view());
+  auto gradients = layer.attention.backward(saved.attention, d);
   HEADWISE_TRY(gradients);
   for (const auto* by :
        {&gradients->query, &gradients->key, &gradients->value}) {
-    add_to(d, by->view());
+    add_to(d, *by);
   }
   if (!pass.gradients.head_gates.empty()) {
     // Of a layer without a head it is empty, whatever the sequences.
@@ -216,7 +210,7 @@ Status back_through_tables(const Pass& pass, const BertTables& tables,
                        const auto& id_of) -> Status {
     const auto flat = ids_of_rows(ids, d.extent(1), id_of);
     HEADWISE_TRY(flat);
-    auto gradient = table.backward(flat->view(), d.view(), {}, pass.offsets);
+    auto gradient = table.backward(*flat, d, {}, pass.offsets);
     HEADWISE_TRY(gradient);
     pass.put(std::string(name), *std::move(gradient));
     return ok();
@@ -285,7 +279,7 @@ Result<BertSaved> BertEncoder::forward_for_backward(
         {1, static_cast<std::size_t>(state.offsets.back()),
          config_.hidden_size});
     HEADWISE_TRY(embedded);
-    embed(ids, state.offsets, embeddings_, embedded->view(), *state.executor);
+    embed(ids, state.offsets, embeddings_, *embedded, *state.executor);
     auto hidden = normalized(*embedded, embeddings_.norm, *state.executor);
     HEADWISE_TRY(hidden);
     state.embedded = *std::move(embedded);

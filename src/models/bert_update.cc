@@ -50,8 +50,8 @@ using Views = std::map<std::string, AnyView>;
 
 void view_norm(const LayerNormParams& norm, const std::string& name,
                Views& views) {
-  views.emplace(joined(name, kWeight), norm.weight.view());
-  views.emplace(joined(name, kBias), norm.bias.view());
+  views.emplace(joined(name, kWeight), norm.weight);
+  views.emplace(joined(name, kBias), norm.bias);
 }
 
 void view_linear(const Linear& linear, const std::string& name, Views& views) {
@@ -74,7 +74,7 @@ Status set_tables(BertEmbeddings& embeddings, BertTables tables) {
   auto place = Tensor<float, 2>::create_unset(
       {tables.position.vocab_size(), tables.position.embed_dim()});
   HEADWISE_TRY(place);
-  write_place(tables, place->view());
+  write_place(tables, *place);
   embeddings.place = *std::move(place);
   embeddings.tables = std::move(tables);
   embeddings.word = embeddings.tables->word.weight();
@@ -94,9 +94,7 @@ void BertEncoder::update(
     // Adds up what `change` wrote, also when it throws.
     struct WritePlaceAtEnd {
       BertEmbeddings& embeddings;
-      ~WritePlaceAtEnd() {
-        write_place(*embeddings.tables, embeddings.place.view());
-      }
+      ~WritePlaceAtEnd() { write_place(*embeddings.tables, embeddings.place); }
     };
     const WritePlaceAtEnd write_place_at_end{embeddings_};
     update_table(tables.word, kWordTable);

@@ -223,10 +223,10 @@ Result<LabelProbe> LabelProbe::train(TensorView<const float, 2> embeddings,
     for (std::size_t step = 0; step < training.steps; ++step) {
       const auto logits = probe->logits(embeddings);
       HEADWISE_TRY(logits);
-      const auto loss = cross_entropy(logits->view(), targets);
+      const auto loss = cross_entropy(*logits, targets);
       HEADWISE_TRY(loss);
       const auto gradients = probe->linear_.backward_params(
-          as_one_batch(embeddings), as_one_batch(loss->d_logits.view()));
+          as_one_batch(embeddings), as_one_batch(loss->d_logits));
       HEADWISE_TRY(gradients);
       optimizer->begin_step();
       Status s = ok();

@@ -80,8 +80,7 @@ Result<BertGradients> SentenceEncoder::backward(
                         settings_.normalize, d_embedding.data(),
                         {&(*d_hidden)(row, 0), {tokens, hidden.extent(1)}});
         });
-    return encoder_.backward(saved.encoder, std::as_const(*d_hidden).view(),
-                             wanted);
+    return encoder_.backward(saved.encoder, *d_hidden, wanted);
   });
 }
 

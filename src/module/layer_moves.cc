@@ -64,9 +64,9 @@ Result<Projected> project_inputs(const MultiHeadAttentionParams& params,
   HEADWISE_TRY(projected);
   // Without a w_v the last one is left out.
   const std::array all = {
-      Projection{&params.w_q, projected->query.view()},
-      Projection{&params.w_k, projected->key.view()},
-      Projection{params.w_v ? &*params.w_v : nullptr, projected->value.view()}};
+      Projection{&params.w_q, projected->query},
+      Projection{&params.w_k, projected->key},
+      Projection{params.w_v ? &*params.w_v : nullptr, projected->value}};
   const auto some = std::span(all).first(params.w_v ? 3 : 2);
   const bool one_memory = !params.w_v || is_same_view(inputs.key, inputs.value);
   if (one_memory && ends.empty() && is_same_view(inputs.query, inputs.key)) {
@@ -86,8 +86,8 @@ Result<Projected> project_inputs(const MultiHeadAttentionParams& params,
 Result<SplitHeads> split(const Projected& projected,
                          TensorView<const float, 3> value,
                          const AttentionShape& shape) {
-  const auto q = split_heads(projected.query.view(), shape.Hq);
-  const auto k = split_heads(projected.key.view(), shape.Hkv);
+  const auto q = split_heads(projected.query, shape.Hq);
+  const auto k = split_heads(projected.key, shape.Hkv);
   const auto v = split_heads(value, shape.Hkv);
   if (!q || !k || !v) {
     return !q ? q.error() : !k ? k.error() : v.error();
@@ -125,9 +125,8 @@ Result<Attended> attend(const AttentionPlan& plan, const SplitHeads& heads,
   const TensorView<float, 4> context(merged->data(),
                                      {B, Lq, shape.Hq, shape.Dv});
   const AttentionOutputs outputs{
-      context, attn_weights->view(),
-      wanted.lse ? lse->view() : TensorView<float, 3>(),
-      wanted.softmax_rows ? rows->view() : TensorView<float, 4>()};
+      context, *attn_weights, wanted.lse ? *lse : TensorView<float, 3>(),
+      wanted.softmax_rows ? *rows : TensorView<float, 4>()};
   HEADWISE_TRY(plan.run(heads.query, heads.key, heads.value, outputs,
                         *memory.workspace));
   return Attended{*std::move(merged), *std::move(attn_weights), *std::move(lse),

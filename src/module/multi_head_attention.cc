@@ -104,10 +104,10 @@ Result<AttentionOptions> with_own(AttentionOptions options,
   }
   options.head_gates = {};
   if (params.w_score) {
-    options.score_weight = params.w_score->view();
+    options.score_weight = *params.w_score;
   }
   if (!kv_groups.empty()) {
-    options.kv_groups = {kv_groups.data(), {kv_groups.size()}};
+    options.kv_groups = kv_groups;
   }
   options.dropout.p = options.dropout.p.value_or(config.dropout);
   return options;
@@ -134,7 +134,7 @@ Result<Tensor<float, 3>> gate(Tensor<float, 3>& merged,
     return gated;
   }
   const std::size_t heads = gates.extent(0);
-  const auto from = std::as_const(keep ? merged : *gated).view();
+  const TensorView<const float, 3> from = keep ? merged : *gated;
   const auto to = in_heads(gated->view(), heads);
   HEADWISE_TRY(gate_heads(in_heads(from, heads), gates, to, executor));
   if (trace != nullptr) {
@@ -149,9 +149,8 @@ void tell_projected(TraceSink& trace, const Projected& projected,
                     TensorView<const float, 3> value, const SplitHeads& heads) {
   const bool grouped = heads.key.extent(2) != heads.query.extent(2);
   const std::string_view kv = grouped ? "Hkv" : "H";
-  tell(trace, "q", {"B", "Lq", "H*D"}, projected.query.view());
-  tell(trace, "k", {"B", "Lkv", grouped ? "Hkv*D" : "H*D"},
-       projected.key.view());
+  tell(trace, "q", {"B", "Lq", "H*D"}, projected.query);
+  tell(trace, "k", {"B", "Lkv", grouped ? "Hkv*D" : "H*D"}, projected.key);
   tell(trace, "v", {"B", "Lkv", grouped ? "Hkv*Dv" : "H*Dv"}, value);
   tell(trace, "q_heads", {"B", "H", "Lq", "D"}, as_bhld(heads.query));
   tell(trace, "k_heads", {"B", kv, "Lkv", "D"}, as_bhld(heads.key));
@@ -177,14 +176,12 @@ Result<Tensor<float, 3>> output_of(const std::optional<Linear>& w_o,
                                    Tensor<float, 3>& merged,
                                    const Executor& executor, TraceSink* trace) {
   if (trace != nullptr) {
-    tell(*trace, "merged", {"B", "Lq", "H*Dv"}, std::as_const(merged).view());
+    tell(*trace, "merged", {"B", "Lq", "H*Dv"}, merged);
   }
-  auto output =
-      w_o ? w_o->forward(std::as_const(merged).view(), "merged", executor)
-          : Result<Tensor<float, 3>>(std::exchange(merged, {}));
+  auto output = w_o ? w_o->forward(merged, "merged", executor)
+                    : Result<Tensor<float, 3>>(std::exchange(merged, {}));
   if (trace != nullptr && output) {
-    tell(*trace, "output", {"B", "Lq", w_o ? "E" : "H*Dv"},
-         std::as_const(*output).view());
+    tell(*trace, "output", {"B", "Lq", w_o ? "E" : "H*Dv"}, *output);
   }
   return output;
 }
@@ -195,7 +192,7 @@ Result<Tensor<float, 3>> write_output(const std::optional<Linear>& w_o,
                                       TensorView<float, 3> output,
                                       const Executor& executor) {
   if (w_o) {
-    HEADWISE_TRY(w_o->forward_into(merged.view(), output, "merged", executor));
+    HEADWISE_TRY(w_o->forward_into(merged, output, "merged", executor));
     return Tensor<float, 3>();
   }
   const auto [B, L, features] = merged.extents();
@@ -472,7 +469,7 @@ Result<MultiHeadAttention::Run> MultiHeadAttention::run(
                                   std::move(memory.projected));
   HEADWISE_TRY(projected);
   const TensorView<const float, 3> values =
-      params_->w_v ? std::as_const(projected->value).view() : value;
+      params_->w_v ? projected->value : value;
   const auto heads = split(*projected, values, shape);
   HEADWISE_TRY(heads);
   HEADWISE_TRY(

@@ -48,15 +48,14 @@ Result<HeadGradients> make_gradients(const Projected& like,
 }
 
 AttentionGradients views_of(HeadGradients& d_heads, const AttentionSpec& spec) {
-  return {
-      .query = in_heads(d_heads.projected.query.view(), spec.shape.Hq),
-      .key = in_heads(d_heads.projected.key.view(), spec.shape.Hkv),
-      .value = in_heads(d_heads.projected.value.view(), spec.shape.Hkv),
-      .bias = spec.bias.given() ? d_heads.bias.view() : TensorView<float, 4>(),
-      .alibi =
-          spec.alibi.given() ? d_heads.alibi.view() : TensorView<float, 1>(),
-      .score_weight = spec.additive() ? d_heads.score_weight.view()
-                                      : TensorView<float, 2>()};
+  return {.query = in_heads(d_heads.projected.query.view(), spec.shape.Hq),
+          .key = in_heads(d_heads.projected.key.view(), spec.shape.Hkv),
+          .value = in_heads(d_heads.projected.value.view(), spec.shape.Hkv),
+          .bias = spec.bias.given() ? d_heads.bias : TensorView<float, 4>(),
+          .alibi = spec.alibi.given() ? d_heads.alibi.view()
+                                      : TensorView<float, 1>(),
+          .score_weight = spec.additive() ? d_heads.score_weight.view()
+                                          : TensorView<float, 2>()};
 }
 
 // What one projection passes back.
@@ -108,9 +107,9 @@ Result<MultiHeadAttentionSaved> MultiHeadAttention::forward_for_backward(
 TensorView<const float, 3> MultiHeadAttention::context_of(
     const MultiHeadAttentionSaved& saved) const {
   const Run& run = saved.state_->run;
-  return run.ungated.size() != 0 ? run.ungated.view()
-         : params_->w_o          ? run.merged.view()
-                                 : saved.result_.output.view();
+  return run.ungated.size() != 0 ? run.ungated
+         : params_->w_o          ? run.merged
+                                 : saved.result_.output;
 }
 
 // Through the output projection and the gates, whose gradients are put into
@@ -125,8 +124,7 @@ Result<std::optional<Tensor<float, 3>>> MultiHeadAttention::context_gradient(
   const TensorView<const std::int64_t, 1> offsets = run.options.offsets.query;
   std::optional<Tensor<float, 3>> d_context;
   if (params_->w_o) {
-    auto back =
-        through(*params_->w_o, run.merged.view(), d_output, offsets, executor);
+    auto back = through(*params_->w_o, run.merged, d_output, offsets, executor);
     HEADWISE_TRY(back);
     d_context = std::move(back->x);
     gradients.w_o = std::move(back->params);
@@ -140,8 +138,7 @@ Result<std::optional<Tensor<float, 3>>> MultiHeadAttention::context_gradient(
     d_context = *std::move(made);
   }
   const std::size_t heads = config_.num_heads;
-  const auto d_gated =
-      params_->w_o ? std::as_const(*d_context).view() : d_output;
+  const auto d_gated = params_->w_o ? *d_context : d_output;
   auto d_gates = gate_heads_backward(in_heads(context_of(saved), heads),
                                      run.head_gates, in_heads(d_gated, heads),
                                      in_heads(d_context->view(), heads),
@@ -202,7 +199,7 @@ Result<MultiHeadAttentionGradients> MultiHeadAttention::differentiate(
   HEADWISE_TRY(plan);
   const AttentionSpec& spec = plan->spec();
   const TensorView<const float, 3> values =
-      params_->w_v ? run.projected.value.view() : inputs.value;
+      params_->w_v ? run.projected.value : inputs.value;
   const auto heads = split(run.projected, values, spec.shape);
   auto d_heads = make_gradients(run.projected, values, spec);
   if (!heads || !d_heads) {
@@ -215,21 +212,20 @@ Result<MultiHeadAttentionGradients> MultiHeadAttention::differentiate(
   const std::size_t Hq = spec.shape.Hq;
   const Status attended = attention_backward(
       {heads->query, heads->key, heads->value, in_heads(context_of(saved), Hq),
-       run.softmax_rows.view(),
-       in_heads(*d_context ? std::as_const(**d_context).view() : d_output, Hq),
+       run.softmax_rows, in_heads(*d_context ? **d_context : d_output, Hq),
        d_attn_weights},
       views_of(*d_heads, spec), run.options);
   HEADWISE_TRY(attended);
   Projected& d_projected = d_heads->projected;
-  auto query = through(params_->w_q, inputs.query, d_projected.query.view(),
+  auto query = through(params_->w_q, inputs.query, d_projected.query,
                        offsets.query, *spec.executor);
-  auto key = through(params_->w_k, inputs.key, d_projected.key.view(),
-                     offsets.key, *spec.executor);
-  auto value = params_->w_v ? through(*params_->w_v, inputs.value,
-                                      d_projected.value.view(), offsets.key,
-                                      *spec.executor)
-                            : Result<ProjectionGradients>(ProjectionGradients{
-                                  std::move(d_projected.value), {}});
+  auto key = through(params_->w_k, inputs.key, d_projected.key, offsets.key,
+                     *spec.executor);
+  auto value = params_->w_v
+                   ? through(*params_->w_v, inputs.value, d_projected.value,
+                             offsets.key, *spec.executor)
+                   : Result<ProjectionGradients>(
+                         ProjectionGradients{std::move(d_projected.value), {}});
   if (!query || !key || !value) {
     return !query ? query.error() : !key ? key.error() : value.error();
   }

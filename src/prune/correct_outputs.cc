@@ -55,8 +55,7 @@ struct Tokens {
 
   AttentionOptions options() const {
     AttentionOptions options;
-    options.offsets =
-        TensorView<const std::int64_t, 1>(offsets.data(), {offsets.size()});
+    options.offsets = offsets;
     options.executor = &executor;
     return options;
   }
@@ -76,7 +75,7 @@ Result<Tensor<float, 3>> hidden_before(const BertEncoder& encoder,
 Result<Tensor<float, 3>> attend(const MultiHeadAttention& layer,
                                 const Tensor<float, 3>& x,
                                 const Tokens& tokens) {
-  auto done = layer.forward(x.view(), x.view(), x.view(), tokens.options());
+  auto done = layer.forward(x, x, x, tokens.options());
   return done ? Result<Tensor<float, 3>>(std::move(done->output))
               : done.error();
 }

@@ -116,10 +116,10 @@ class FullSizeLayer {
 std::map<std::string, AnyView> FullSizeAttention::params() const {
   std::map<std::string, AnyView> views;
   for (const auto& [name, weight] : weights) {
-    views.emplace(name, weight.view());
+    views.emplace(name, weight);
   }
   for (const auto& [name, bias] : biases) {
-    views.emplace(name, bias.view());
+    views.emplace(name, bias);
   }
   return views;
 }

@@ -83,8 +83,7 @@ Result<std::vector<Tensor<float, 2>>> gate_gradients(const Sentences& sentences,
   HEADWISE_TRY(saved);
   const Result<Tensor<float, 2>> d = d_of(saved->embeddings);
   HEADWISE_TRY(d);
-  auto gradients =
-      sentences.encoder.backward(*saved, d->view(), BertWanted::gates);
+  auto gradients = sentences.encoder.backward(*saved, *d, BertWanted::gates);
   HEADWISE_TRY(gradients);
   return std::move(gradients->head_gates);
 }
@@ -173,7 +172,7 @@ Result<CrossEntropy> loss_of(const Tensor<float, 2>& logits, std::size_t row,
 Result<Tensor<float, 2>> d_embeddings_of(
     const LabelProbe& probe, const Tensor<float, 2>& embeddings,
     std::span<const std::int64_t> targets) {
-  const auto logits = probe.logits(embeddings.view());
+  const auto logits = probe.logits(embeddings);
   HEADWISE_TRY(logits);
   auto d_logits =
       Tensor<float, 3>::create_unset({1, logits->extent(0), logits->extent(1)});
@@ -183,7 +182,7 @@ Result<Tensor<float, 2>> d_embeddings_of(
     HEADWISE_TRY(loss);
     std::ranges::copy(loss->d_logits.elements(), &(*d_logits)(0, n, 0));
   }
-  auto d = probe.linear().backward_input(std::as_const(*d_logits).view());
+  auto d = probe.linear().backward_input(*d_logits);
   return d ? Result<Tensor<float, 2>>(std::move(*d).without_batch())
            : d.error();
 }
@@ -191,7 +190,7 @@ Result<Tensor<float, 2>> d_embeddings_of(
 Result<std::vector<double>> classification_loss(
     const LabelProbe& probe, const Tensor<float, 2>& embeddings,
     std::span<const std::int64_t> targets) {
-  const auto logits = probe.logits(embeddings.view());
+  const auto logits = probe.logits(embeddings);
   HEADWISE_TRY(logits);
   std::vector<double> losses;
   for (std::size_t n = 0; n < targets.size(); ++n) {

@@ -9,6 +9,7 @@
 #include "base/out_of_memory.h"
 #include "headwise/steps/softmax.h"
 #include "steps/rows.h"
+#include "steps/step_checks.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -78,6 +79,13 @@ Result<BoundAlibi> BoundAlibi::bind(TensorView<const float, 1> slopes,
 Status add_alibi(TensorView<const float, 4> scores, const BoundAlibi& alibi,
                  TensorView<float, 4> alibi_scores,
                  const Executor& executor) try {
+  HEADWISE_TRY(check_like_scores("add_alibi", "alibi_scores",
+                                 alibi_scores.extents(), scores.extents()));
+  if (!alibi.given()) {
+    return value_error("add_alibi", "alibi", "not given", "a slope per head");
+  }
+  HEADWISE_TRY(check_bound_to_scores("add_alibi", "alibi", alibi.shape(),
+                                     scores.extents()));
   HEADWISE_TRY(check_in_place("add_alibi", "alibi_scores", alibi_scores,
                               {{"scores", scores}}));
   if (Status s = check_overlap("add_alibi",

@@ -2,10 +2,12 @@
 
 #include <cmath>
 
+#include "base/check.h"
 #include "base/memory_overlap.h"
 #include "base/out_of_memory.h"
 #include "headwise/steps/softmax.h"
 #include "steps/rows.h"
+#include "steps/step_checks.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -31,9 +33,31 @@ Extents<4> BoundBias::extents() const {
   return extents;
 }
 
+namespace {
+
+// A bias along every axis as long as the scores, or broadcast.
+Status check_bias(const BoundBias& bias, const Extents<4>& scores) {
+  if (!bias.given()) {
+    return value_error("add_bias", "bias", "not given", "a bias");
+  }
+  const Extents<4> extents = bias.extents();
+  for (std::size_t axis = 0; axis < scores.size(); ++axis) {
+    if (bias.strides()[axis] != 0 && extents[axis] != scores[axis]) {
+      return shape_error("add_bias", "bias", extents,
+                         "the scores' extents or 1", scores);
+    }
+  }
+  return ok();
+}
+
+}  // namespace
+
 Status add_bias(TensorView<const float, 4> scores, const BoundBias& bias,
                 TensorView<float, 4> biased_scores,
                 const Executor& executor) try {
+  HEADWISE_TRY(check_like_scores("add_bias", "biased_scores",
+                                 biased_scores.extents(), scores.extents()));
+  HEADWISE_TRY(check_bias(bias, scores.extents()));
   HEADWISE_TRY(check_in_place("add_bias", "biased_scores", biased_scores,
                               {{"scores", scores}}));
   if (Status s = check_overlap(

@@ -7,6 +7,7 @@
 #include "base/memory_overlap.h"
 #include "base/out_of_memory.h"
 #include "steps/one_nan.h"
+#include "steps/step_checks.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -119,6 +120,10 @@ Result<Tensor<bool, 4>> BoundDropout::materialize() const try {
 Status apply_dropout(TensorView<const float, 4> attn_weights,
                      const BoundDropout& dropout,
                      TensorView<float, 4> dropped) try {
+  HEADWISE_TRY(check_like_scores("apply_dropout", "dropped", dropped.extents(),
+                                 attn_weights.extents()));
+  HEADWISE_TRY(check_bound_to_scores("apply_dropout", "dropout",
+                                     dropout.shape(), attn_weights.extents()));
   HEADWISE_TRY(check_in_place("apply_dropout", "dropped", dropped,
                               {{"attn_weights", attn_weights}}));
   const auto [B, Hq, Lq, Lkv] = attn_weights.extents();

@@ -10,6 +10,7 @@
 #include "headwise/steps/softmax.h"
 #include "run/float_environment.h"
 #include "steps/one_nan.h"
+#include "steps/step_checks.h"
 #include "steps/token_blocks.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -67,6 +68,7 @@ Result<Tensor<float, 2>> Embedding::backward(
   const auto [B, L] = ids.extents();
   HEADWISE_TRY(check_shape("embedding", "d_embedded", d_embedded.extents(),
                            "(B, L, embed_dim)", {{B, L, embed_dim()}}));
+  HEADWISE_TRY(check_token_offsets("embedding", B, L, offsets));
   for (std::size_t b = 0; L != 0 && b < B; ++b) {
     for (std::size_t t = 0; t < L; ++t) {
       HEADWISE_TRY(check_token(ids(b, t), b, t, vocab_size()));

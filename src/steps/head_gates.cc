@@ -11,6 +11,7 @@
 #include "base/out_of_memory.h"
 #include "headwise/steps/softmax.h"
 #include "run/float_environment.h"
+#include "steps/step_checks.h"
 #include "steps/token_blocks.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -134,6 +135,7 @@ Result<Tensor<float, 2>> gate_heads_backward(
     HEADWISE_TRY(check_shape(kOperation, name, extents, "(B, L, H, D)",
                              context.extents()));
   }
+  HEADWISE_TRY(check_token_offsets(kOperation, B, L, offsets));
   HEADWISE_TRY(check_in_place(kOperation, "d_context", d_context,
                               {{"d_gated", d_gated}}));
   auto d_gates = Tensor<float, 2>::create(

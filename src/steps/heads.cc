@@ -43,9 +43,11 @@ Result<TensorView<float, 4>> split_heads(TensorView<float, 3> x,
 
 Status average_heads(TensorView<const float, 4> attn_weights,
                      TensorView<float, 4> mean) try {
+  const auto [B, H, Lq, Lkv] = attn_weights.extents();
+  HEADWISE_TRY(check_shape("average_heads", "mean", mean.extents(),
+                           "(B, 1, Lq, Lkv)", {{B, 1, Lq, Lkv}}));
   HEADWISE_TRY(check_overlap("average_heads", {{"mean", Footprint(mean)}},
                              {{"attn_weights", Footprint(attn_weights)}}));
-  const auto [B, H, Lq, Lkv] = attn_weights.extents();
   for (std::size_t b = 0; mean.size() != 0 && b < B; ++b) {
     for (std::size_t i = 0; i < Lq; ++i) {
       for (std::size_t j = 0; j < Lkv; ++j) {

@@ -11,6 +11,7 @@
 #include "steps/mask_words.h"
 #include "steps/one_nan.h"
 #include "steps/stored_rule.h"
+#include "steps/step_checks.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -91,6 +92,10 @@ Result<Tensor<bool, 4>> BoundMask::materialize(std::size_t part) const try {
 
 Status apply_mask(TensorView<const float, 4> scores, const BoundMask& mask,
                   TensorView<float, 4> masked_scores) try {
+  HEADWISE_TRY(check_like_scores("apply_mask", "masked_scores",
+                                 masked_scores.extents(), scores.extents()));
+  HEADWISE_TRY(check_bound_to_scores("apply_mask", "mask", mask.shape(),
+                                     scores.extents()));
   HEADWISE_TRY(check_in_place("apply_mask", "masked_scores", masked_scores,
                               {{"scores", scores}}));
   const auto [B, Hq, Lq, Lkv] = scores.extents();

@@ -123,7 +123,7 @@ Result<Tensor<float, 3>> Linear::forward(TensorView<const float, 3> x,
   auto y = Tensor<float, 3>::create_unset({B, L, out_features()});
   HEADWISE_TRY(y);
   prefer_large_pages(y->data(), y->size() * sizeof(float));
-  HEADWISE_TRY(forward_into(x, y->view(), name, executor));
+  HEADWISE_TRY(forward_into(x, *y, name, executor));
   return y;
 } catch (...) {
   return caught_out_of_memory();

@@ -9,6 +9,7 @@
 #include "headwise/steps/softmax.h"
 #include "kernels/gemm.h"
 #include "run/float_environment.h"
+#include "steps/step_checks.h"
 #include "steps/token_blocks.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -200,6 +201,7 @@ Result<LinearGradients> Linear::backward_params(
   }
   HEADWISE_TRY(check_shape("linear", "d_y", d_y.extents(),
                            "(B, L, out_features)", {{B, L, out_features()}}));
+  HEADWISE_TRY(check_token_offsets("linear", B, L, offsets));
   HEADWISE_TRY(check_target());
   auto weight = WeightGradient::create(x, d_y, executor);
   auto bias = Tensor<float, 1>::create({has_bias() ? out_features() : 0});

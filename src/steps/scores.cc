@@ -3,11 +3,13 @@
 #include <cmath>
 #include <string_view>
 
+#include "base/check.h"
 #include "base/memory_overlap.h"
 #include "base/out_of_memory.h"
 #include "headwise/steps/softmax.h"
 #include "steps/one_nan.h"
 #include "steps/rows.h"
+#include "steps/step_checks.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -24,14 +26,18 @@ Status sums_of(std::string_view operation, TensorView<const float, 4> query,
                const GroupedHeads& key, float factor,
                TensorView<float, 4> scores, const Executor& executor,
                const Term& term) {
+  const auto [B, Hq, Lq, Lkv] = scores.extents();
+  const std::size_t D = query.extent(3);
+  HEADWISE_TRY(check_shape(operation, "query", query.extents(),
+                           "(B, Lq, Hq, D)", Extents<4>{B, Lq, Hq, D}));
+  HEADWISE_TRY(check_grouped_heads(operation, "key", key, "(B, Lkv, Hkv, D)",
+                                   {B, Lkv, key.heads.extent(2), D}, Hq));
   if (Status s = check_overlap(
           operation, {{"scores", Footprint(scores)}},
           {{"query", Footprint(query)}, {"key", Footprint(key.heads)}});
       !s || scores.size() == 0) {
     return s;
   }
-  const auto [B, Hq, Lq, Lkv] = scores.extents();
-  const std::size_t D = query.extent(3);
   const HeadGroups groups = key.groups(Hq);
   for_each_row(executor, {B, Hq, Lq},
                [&, keys = Lkv](std::size_t b, std::size_t h, std::size_t i) {
@@ -66,6 +72,9 @@ Status additive_scores(TensorView<const float, 4> query,
                        TensorView<const float, 2> score_weight,
                        TensorView<float, 4> scores,
                        const Executor& executor) try {
+  HEADWISE_TRY(check_shape("additive_scores", "score_weight",
+                           score_weight.extents(), "(Hq, D)",
+                           {{query.extent(2), query.extent(3)}}));
   HEADWISE_TRY(check_overlap("additive_scores", {{"scores", Footprint(scores)}},
                              {{"score_weight", Footprint(score_weight)}}));
   return sums_of("additive_scores", query, key, 1, scores, executor,
@@ -79,6 +88,8 @@ Status additive_scores(TensorView<const float, 4> query,
 Status apply_softcap(TensorView<const float, 4> scores, double softcap,
                      TensorView<float, 4> capped_scores,
                      const Executor& executor) try {
+  HEADWISE_TRY(check_like_scores("apply_softcap", "capped_scores",
+                                 capped_scores.extents(), scores.extents()));
   if (Status s = check_in_place("apply_softcap", "capped_scores", capped_scores,
                                 {{"scores", scores}});
       !s || scores.size() == 0) {

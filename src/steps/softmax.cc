@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/check.h"
 #include "base/memory_overlap.h"
 #include "base/out_of_memory.h"
 #include "steps/rows.h"
+#include "steps/step_checks.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -27,11 +29,16 @@ float empty_weight(EmptyRow empty_rows, std::size_t keys) {
 Status softmax(TensorView<const float, 4> masked_scores, EmptyRow empty_rows,
                TensorView<float, 4> attn_weights, TensorView<float, 3> lse,
                const Executor& executor) try {
+  const auto [B, Hq, Lq, Lkv] = masked_scores.extents();
+  HEADWISE_TRY(check_like_scores("softmax", "attn_weights",
+                                 attn_weights.extents(),
+                                 masked_scores.extents()));
+  HEADWISE_TRY(check_shape("softmax", "lse", lse.extents(), "(B, Hq, Lq)",
+                           {{B, Hq, Lq}}));
   HEADWISE_TRY(check_overlap(
       "softmax",
       {{"attn_weights", Footprint(attn_weights)}, {"lse", Footprint(lse)}},
       {{"masked_scores", Footprint(masked_scores)}}));
-  const auto [B, Hq, Lq, Lkv] = masked_scores.extents();
   for_each_row(executor, {B, Hq, Lq},
                [&, keys = Lkv](std::size_t b, std::size_t h, std::size_t i) {
                  float max = kMinusInf;

@@ -2,16 +2,40 @@
 
 #include <cmath>
 
+#include "base/check.h"
 #include "base/memory_overlap.h"
 #include "base/out_of_memory.h"
 #include "steps/rows.h"
+#include "steps/step_checks.h"
 
 namespace headwise::inline HEADWISE_ABI {
+
+namespace {
+
+Status check_weigh(const TensorView<const float, 4>& attn_weights,
+                   const GroupedHeads& value, const BoundMask& mask,
+                   const TensorView<const float, 3>& lse,
+                   const TensorView<float, 4>& context) {
+  const auto [B, Hq, Lq, Lkv] = attn_weights.extents();
+  const std::size_t Hkv = value.heads.extent(2);
+  const std::size_t Dv = value.heads.extent(3);
+  HEADWISE_TRY(check_grouped_heads("weigh", "value", value, "(B, Lkv, Hkv, Dv)",
+                                   {B, Lkv, Hkv, Dv}, Hq));
+  HEADWISE_TRY(check_bound_to_scores("weigh", "mask", mask.shape(),
+                                     attn_weights.extents()));
+  HEADWISE_TRY(
+      check_shape("weigh", "lse", lse.extents(), "(B, Hq, Lq)", {{B, Hq, Lq}}));
+  return check_shape("weigh", "context", context.extents(), "(B, Lq, Hq, Dv)",
+                     {{B, Lq, Hq, Dv}});
+}
+
+}  // namespace
 
 Status weigh(TensorView<const float, 4> attn_weights, const GroupedHeads& value,
              const BoundMask& mask, TensorView<const float, 3> lse,
              EmptyRow empty_rows, TensorView<float, 4> context,
              const Executor& executor) try {
+  HEADWISE_TRY(check_weigh(attn_weights, value, mask, lse, context));
   if (Status s = check_overlap("weigh", {{"context", Footprint(context)}},
                                {{"attn_weights", Footprint(attn_weights)},
                                 {"value", Footprint(value.heads)},

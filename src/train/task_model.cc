@@ -51,7 +51,7 @@ struct TaskModel::Inputs {
   Tensor<float, 3> target_embedded;  // of the target tokens, where there are
 
   TensorView<const float, 3> query() const {
-    return target_embedded.size() != 0 ? target_embedded.view() : key();
+    return target_embedded.size() != 0 ? target_embedded : key();
   }
   TensorView<const float, 3> key() const { return embedded.view(); }
 };
@@ -84,11 +84,11 @@ AttentionOptions TaskModel::options(const Executor& executor) const {
 }
 
 Result<TaskModel::Inputs> TaskModel::embed(const TaskBatch& batch) const {
-  auto embedded = embedding_.forward(batch.tokens.view());
+  auto embedded = embedding_.forward(batch.tokens);
   HEADWISE_TRY(embedded);
   Inputs inputs{*std::move(embedded), {}};
   if (batch.target_tokens.size() != 0) {
-    auto target = embedding_.forward(batch.target_tokens.view());
+    auto target = embedding_.forward(batch.target_tokens);
     HEADWISE_TRY(target);
     inputs.target_embedded = *std::move(target);
   }
@@ -105,12 +105,11 @@ Result<ParamGradient> TaskModel::embedding_gradient(
   if (!cross) {
     add_to(by_tokens, gradients.query);
   }
-  auto sum =
-      embedding_.backward(batch.tokens.view(), std::as_const(by_tokens).view());
+  auto sum = embedding_.backward(batch.tokens, by_tokens);
   HEADWISE_TRY(sum);
   if (cross) {
-    const auto by_targets = embedding_.backward(
-        batch.target_tokens.view(), std::as_const(gradients.query).view());
+    const auto by_targets =
+        embedding_.backward(batch.target_tokens, gradients.query);
     HEADWISE_TRY(by_targets);
     for (std::size_t n = 0; n < sum->size(); ++n) {
       sum->data()[n] += by_targets->data()[n];
@@ -130,9 +129,9 @@ Result<TaskGradients> TaskModel::differentiate(const TaskBatch& batch,
                                            inputs->key(), attention);
   HEADWISE_TRY(saved);
   const Tensor<float, 3>& output = saved->result().output;
-  const auto logits = classifier_.forward(output.view(), "output", executor);
+  const auto logits = classifier_.forward(output, "output", executor);
   HEADWISE_TRY(logits);
-  const auto loss = cross_entropy(rows_of(*logits), batch.answers.view());
+  const auto loss = cross_entropy(rows_of(*logits), batch.answers);
   HEADWISE_TRY(loss);
   if (!std::isfinite(loss->loss)) {
     const std::string first = !is_finite(output.elements())    ? "output"
@@ -146,13 +145,13 @@ Result<TaskGradients> TaskModel::differentiate(const TaskBatch& batch,
   const TensorView<const float, 3> d_logits(loss->d_logits.data(),
                                             logits->extents());
   auto d_classifier =
-      classifier_.backward_params(output.view(), d_logits, {}, executor);
+      classifier_.backward_params(output, d_logits, {}, executor);
   const auto d_output =
       classifier_.backward_input(d_logits, "d_logits", executor);
   if (!d_classifier || !d_output) {
     return d_classifier ? d_output.error() : d_classifier.error();
   }
-  auto by_layer = layer_.backward(*saved, d_output->view());
+  auto by_layer = layer_.backward(*saved, *d_output);
   HEADWISE_TRY(by_layer);
   TaskGradients result{loss->loss, {}};
   push(result.params, kClassifier, *std::move(d_classifier));
@@ -176,10 +175,9 @@ Result<TaskAnswers> TaskModel::answer(const TaskBatch& batch,
   const auto result =
       layer_.forward(inputs->query(), inputs->key(), inputs->key(), attention);
   HEADWISE_TRY(result);
-  const auto logits =
-      classifier_.forward(result->output.view(), "output", executor);
+  const auto logits = classifier_.forward(result->output, "output", executor);
   HEADWISE_TRY(logits);
-  const auto loss = cross_entropy(rows_of(*logits), batch.answers.view());
+  const auto loss = cross_entropy(rows_of(*logits), batch.answers);
   HEADWISE_TRY(loss);
   TaskAnswers answers{loss->loss, 0, 0, std::vector<double>(config_.num_heads)};
   const std::size_t Lq = logits->extent(1);
@@ -229,7 +227,7 @@ std::map<std::string, AnyView> TaskModel::params() const {
     add("w_o", *layer.w_o);
   }
   if (layer.w_score) {
-    params.emplace("w_score.weight", layer.w_score->view());
+    params.emplace("w_score.weight", *layer.w_score);
   }
   add(kClassifier, classifier_);
   return params;

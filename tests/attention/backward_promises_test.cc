@@ -55,7 +55,7 @@ class BackwardPromisesTest : public testing::TestWithParam<Scores> {
                           AttentionOptions options = {}) {
     if (GetParam() == Scores::additive) {
       score_weight_ = uniform<2>({shape.Hq, shape.D}, 3490);
-      options.score_weight = score_weight_.view();
+      options.score_weight = score_weight_;
     }
     return options;
   }
@@ -112,14 +112,14 @@ TEST_P(BackwardPromisesTest, OfASequenceDoesNotDependOnItsBatch) {
   const Inputs<float> in = random_inputs(kFewHeads, 3540);
   const Upstream<float> upstream = random_upstream(in, {}, 3550);
   const auto ids = tensor_of<std::int64_t, 1>({2}, {8, 3});
-  AttentionOptions options = scored(
-      kFewHeads,
-      {.mask = causal(),
-       .dropout = {.p = 0.2, .training = true, .sequence_ids = ids.view()}});
+  AttentionOptions options =
+      scored(kFewHeads,
+             {.mask = causal(),
+              .dropout = {.p = 0.2, .training = true, .sequence_ids = ids}});
   const Gradients<float> all = differentiate(in, upstream, options);
   for (std::size_t b = 0; b < 2; ++b) {
     const auto id = tensor_of<std::int64_t, 1>({1}, {ids(b)});
-    options.dropout.sequence_ids = id.view();
+    options.dropout.sequence_ids = id;
     const Gradients<float> alone = differentiate(
         {one_of(in.query, b), one_of(in.key, b), one_of(in.value, b)},
         {one_of(upstream.d_output, b), {}}, options);
@@ -166,12 +166,11 @@ TEST_P(BackwardPromisesTest, OfARaggedBatchHasTheBitsOfThePaddedOne) {
   const Upstream<float> cut_upstream = {
       without_padding(upstream.d_output, numbers), {}};
   const auto slopes = alibi_slopes(shape.Hq).value();
-  AttentionOptions options = scored(
-      shape,
-      {.mask = causal() & key_lengths(lengths.view()), .alibi = slopes.view()});
+  AttentionOptions options =
+      scored(shape, {.mask = causal() & key_lengths(lengths), .alibi = slopes});
   const Gradients<float> padded = differentiate(in, upstream, options);
   options.mask = causal();
-  options.offsets = offsets.view();
+  options.offsets = offsets;
   const Gradients<float> ragged = differentiate(cut, cut_upstream, options);
   EXPECT_TRUE(same_bits(ragged.query, without_padding(padded.query, numbers)));
   EXPECT_TRUE(same_bits(ragged.key, without_padding(padded.key, numbers)));
@@ -330,8 +329,7 @@ TEST_P(BackwardPromisesTest, OfARowWithoutAnyKeyIsFiniteUnderEveryPolicy) {
        {EmptyRow::zero, EmptyRow::uniform, EmptyRow::nan}) {
     const Gradients<float> got = differentiate(
         in, upstream,
-        scored(shape,
-               {.mask = key_lengths(lengths.view()), .empty_rows = policy}));
+        scored(shape, {.mask = key_lengths(lengths), .empty_rows = policy}));
     for (std::size_t n = 0; n < got.query.size() / 2; ++n) {
       EXPECT_EQ(got.query.data()[n], 0);
     }
@@ -353,15 +351,14 @@ TEST_P(BackwardPromisesTest, OfASequenceThatEndsBeforeItsFirstKeyStopsThere) {
   const auto starts = tensor_of<std::int64_t, 1>({2}, {0, 3});
   const Inputs<float> in = random_inputs(shape, 3655);
   const Upstream<float> upstream = random_upstream(in, {}, 3656);
-  AttentionOptions options = scored(shape, {.mask = key_starts(starts.view()),
-                                            .empty_rows = EmptyRow::uniform});
-  options.offsets = offsets.view();
+  AttentionOptions options = scored(
+      shape, {.mask = key_starts(starts), .empty_rows = EmptyRow::uniform});
+  options.offsets = offsets;
   const auto rows = filled<float, 4>({1, 1, 7, 2}, 1);
   auto d_key = filled<float, 4>({1, 8, 1, 4}, 42);
   auto d_value = filled<float, 4>({1, 8, 1, 4}, 42);
   ASSERT_TRUE(attention_backward(
-      {in.query.view(), in.key.view(), in.value.view(),
-       upstream.d_output.view(), rows.view(), upstream.d_output.view()},
+      {in.query, in.key, in.value, upstream.d_output, rows, upstream.d_output},
       {.key = {d_key.data(), {1, 7, 1, 4}},
        .value = {d_value.data(), {1, 7, 1, 4}}},
       options));
@@ -414,9 +411,8 @@ TEST(BackwardErrorTest, NamesWhatDoesNotFitAndNothingIsWritten) {
   auto d_query = filled<float, 4>(in.query.extents(), 42);
   auto d_bias = filled<float, 4>({1, 1, Lq, Lkv}, 42);
   const auto short_gradient = filled<float, 4>({B, Lq, Hq, Dv - 1}, 1);
-  const BackwardInputs good = {in.query.view(), in.key.view(),
-                               in.value.view(), upstream.d_output.view(),
-                               rows.view(),     upstream.d_output.view()};
+  const BackwardInputs good = {in.query,          in.key, in.value,
+                               upstream.d_output, rows,   upstream.d_output};
   const auto message = [&](const BackwardInputs& inputs,
                            const AttentionGradients& gradients,
                            const AttentionOptions& options = {}) {
@@ -424,26 +420,26 @@ TEST(BackwardErrorTest, NamesWhatDoesNotFitAndNothingIsWritten) {
     EXPECT_THAT(d_query.elements(), Each(42.0f));
     return s ? "no error" : s.error().message();
   };
-  const AttentionGradients query_only = {.query = d_query.view()};
+  const AttentionGradients query_only = {.query = d_query};
   BackwardInputs bad = good;
-  bad.d_output = short_gradient.view();
+  bad.d_output = short_gradient;
   EXPECT_EQ(message(bad, query_only),
             "attention_backward: d_output has shape (2, 149, 2, 16), expected "
             "(B, Lq, Hq, Dv) = (2, 149, 2, 17)");
   bad = good;
-  bad.softmax_rows = short_gradient.view();
+  bad.softmax_rows = short_gradient;
   EXPECT_EQ(message(bad, query_only),
             "attention_backward: softmax_rows has shape (2, 149, 2, 16), "
             "expected (B, Hq, Lq, 2) = (2, 2, 149, 2)");
   bad = good;
-  bad.d_attn_weights = short_gradient.view();
+  bad.d_attn_weights = short_gradient;
   EXPECT_EQ(message(bad, query_only),
             "attention_backward: d_attn_weights is given, expected none: the "
             "options ask for no attention weights");
-  EXPECT_EQ(message(good, {.key = d_query.view()}),
+  EXPECT_EQ(message(good, {.key = d_query}),
             "attention_backward: the gradient of key has shape (2, 149, 2, "
             "20), expected (B, Lkv, Hkv, D) = (2, 300, 1, 20)");
-  EXPECT_EQ(message(good, {.query = d_query.view(), .bias = d_bias.view()}),
+  EXPECT_EQ(message(good, {.query = d_query, .bias = d_bias}),
             "attention_backward: the gradient of bias is wanted, expected "
             "none: the options have no bias");
 }
@@ -459,20 +455,19 @@ TEST(BackwardErrorTest, NamesAGradientOfScoreWeightThatDoesNotFit) {
   auto gradient = filled<float, 2>({Hq, D}, 42);
   const auto message = [&](const TensorView<float, 2>& wanted,
                            const AttentionOptions& options) {
-    const Status s =
-        attention_backward({in.query.view(), in.key.view(), in.value.view(),
-                            d_output.view(), rows.view(), d_output.view()},
-                           {.score_weight = wanted}, options);
+    const Status s = attention_backward(
+        {in.query, in.key, in.value, d_output, rows, d_output},
+        {.score_weight = wanted}, options);
     EXPECT_THAT(gradient.elements(), Each(42.0f));
     return s ? "no error" : s.error().message();
   };
-  EXPECT_EQ(message(gradient.view(), {}),
+  EXPECT_EQ(message(gradient, {}),
             "attention_backward: the gradient of score_weight is wanted, "
             "expected none: the options have no score_weight");
-  EXPECT_EQ(message({gradient.data(), {Hq, D - 1}},
-                    {.score_weight = score_weight.view()}),
-            "attention_backward: the gradient of score_weight has shape (2, "
-            "19), expected (Hq, D) = (2, 20)");
+  EXPECT_EQ(
+      message({gradient.data(), {Hq, D - 1}}, {.score_weight = score_weight}),
+      "attention_backward: the gradient of score_weight has shape (2, "
+      "19), expected (Hq, D) = (2, 20)");
 }
 
 }  // namespace

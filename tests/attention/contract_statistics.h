@@ -61,8 +61,7 @@ class ContractStatistics : private Contract {
         together(b, h, done);
       }
     }
-    done.pooled =
-        pool_statistics(std::as_const(done.rows).view(), spec()).value();
+    done.pooled = pool_statistics(done.rows, spec()).value();
     return done;
   }
 

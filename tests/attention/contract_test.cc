@@ -152,7 +152,7 @@ TEST_P(ContractTest, HoldsForAdditiveScoresOfEverySize) {
       expect_contract(
           random_inputs(shape, 871, range),
           {.mask = causal(),
-           .score_weight = score_weight.view(),
+           .score_weight = score_weight,
            .query_start = QueryStart::bottom_right(),
            .attn_weights = AttnWeights::per_head},
           "D " + std::to_string(D) + ", range " + std::to_string(range));

@@ -47,7 +47,8 @@ TEST(DeviceTest, ChecksTheCallAsTheCpuDoes) {
   odd.Hkv = 3;
   EXPECT_EQ(refusal(DType::float16, {.device = Device::cuda()}, odd),
             "attention: the number of query heads is 2, expected a multiple of "
-            "the 3 key heads");
+            "the 3 key heads (extents are (B, L, H, D); for (B, H, L, D) data "
+            "use as_blhd() or view_bhld())");
 }
 
 #ifndef HEADWISE_HAS_CUDA

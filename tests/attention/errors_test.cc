@@ -140,6 +140,22 @@ std::vector<ErrorCase> option_errors() {
        invalid,
        "attention: the number of query heads is 4, expected a multiple of the "
        "3 key heads"},
+      // (B, H, L, D) key and value: 4 heads, 3 keys.
+      {[](Call& c) {
+         c.in.key = ones({2, 4, 3, 8});
+         c.in.value = ones({2, 4, 3, 6});
+       },
+       invalid,
+       "attention: the number of query heads is 4, expected a multiple of the "
+       "3 key heads (extents are (B, L, H, D); for (B, H, L, D) data use "
+       "as_blhd() or view_bhld())"},
+      {[](Call& c) {
+         c.in.value = ones({2, 2, 5, 6});
+       },
+       ErrorCode::shape_mismatch,
+       "attention: value has shape (2, 2, 5, 6), expected (B, Lkv, Hkv, Dv) = "
+       "(2, 5, 2, 6) (extents are (B, L, H, D); for (B, H, L, D) data use "
+       "as_blhd() or view_bhld())"},
       {[](Call& c) {
          c.in.key = ones({2, 5, 0, 8});
          c.in.value = ones({2, 5, 0, 6});
@@ -168,7 +184,7 @@ std::vector<ErrorCase> option_errors() {
       {[](Call& c) { c.options.scale = std::nan(""); }, invalid,
        "attention: scale is nan, expected a number from -2e38 to 2e38"},
       {[](Call& c) {
-         c.options.score_weight = c.score_weight.view();
+         c.options.score_weight = c.score_weight;
          c.options.scale = 0.5;
        },
        invalid, "attention: scale is 0.5, expected none with a score_weight"},
@@ -189,31 +205,29 @@ std::vector<ErrorCase> option_errors() {
       {[](Call& c) { c.options.softcap = 1e39; }, invalid,
        "attention: softcap is 1e+39, expected a number from 1e-37 to 2e38"},
       {[](Call& c) {
-         c.options.bias = dense(c.bad_bias.view(), {Axis::Lq, Axis::Lkv});
+         c.options.bias = dense(c.bad_bias, {Axis::Lq, Axis::Lkv});
        },
        ErrorCode::shape_mismatch,
        "attention: bias has shape (3, 4), expected (Lq, Lkv) = (3, 5)"},
-      {[](Call& c) { c.options.alibi = c.bad_slopes.view(); }, invalid,
+      {[](Call& c) { c.options.alibi = c.bad_slopes; }, invalid,
        "attention: alibi[0] is nan, expected a number from -1e19 to 1e19"},
       {[](Call& c) {
          c.options.alibi = {c.bad_slopes.data(), {3}};
        },
        ErrorCode::shape_mismatch,
        "attention: alibi has shape (3), expected (Hq) = (4)"},
-      {[](Call& c) {
-         c.options.mask = causal() & key_lengths(c.bad_lengths.view());
-       },
+      {[](Call& c) { c.options.mask = causal() & key_lengths(c.bad_lengths); },
        ErrorCode::out_of_range,
        "attention: key_lengths[0] is 6, expected 0 to Lkv = 5"},
-      {[](Call& c) { c.options.mask = key_padding(c.bad_padding.view()); },
+      {[](Call& c) { c.options.mask = key_padding(c.bad_padding); },
        ErrorCode::shape_mismatch,
        "attention: key_padding has shape (2, 4), expected (B, Lkv) = (2, 5)"},
-      {[](Call& c) { c.options.query_start = c.bad_starts.view(); },
+      {[](Call& c) { c.options.query_start = c.bad_starts; },
        ErrorCode::shape_mismatch,
        "attention: query_start has shape (3), expected (B) = (2)"},
       {[](Call& c) { c.options.dropout.p = 2.0; }, invalid,
        "attention: dropout.p is 2, expected a number from 0 to 1"},
-      {[](Call& c) { c.options.dropout.sequence_ids = c.bad_starts.view(); },
+      {[](Call& c) { c.options.dropout.sequence_ids = c.bad_starts; },
        ErrorCode::shape_mismatch,
        "attention: dropout.sequence_ids has shape (3), expected (B) = (2)"}};
 }
@@ -250,9 +264,8 @@ TEST(AttentionErrorsTest, AttentionSaysWhatIsWrongAndWritesNothing) {
   for (const ErrorCase& c : every_error()) {
     Call call;
     c.spoil(call);
-    const Status s =
-        attention(call.in.query.view(), call.in.key.view(),
-                  call.in.value.view(), call.out.views(), call.options);
+    const Status s = attention(call.in.query, call.in.key, call.in.value,
+                               call.out.views(), call.options);
     ASSERT_FALSE(s) << c.message;
     EXPECT_EQ(s.error().message(), c.message);
     EXPECT_EQ(s.error().code(), c.code) << c.message;
@@ -264,9 +277,9 @@ TEST(AttentionErrorsTest, TheReferenceSaysTheSame) {
   for (const ErrorCase& c : every_error()) {
     Call call;
     c.spoil(call);
-    const Status s = reference_attention<float>(
-        call.in.query.view(), call.in.key.view(), call.in.value.view(),
-        call.out.views(), call.options);
+    const Status s =
+        reference_attention<float>(call.in.query, call.in.key, call.in.value,
+                                   call.out.views(), call.options);
     ASSERT_FALSE(s) << c.message;
     EXPECT_EQ(s.error().message(), c.message);
     expect_nothing_written(call);
@@ -276,8 +289,7 @@ TEST(AttentionErrorsTest, TheReferenceSaysTheSame) {
                            widened(call.out.attn_weights),
                            widened(call.out.lse)};
     const Status of_double = reference_attention<double>(
-        wide.query.view(), wide.key.view(), wide.value.view(), out.views(),
-        call.options);
+        wide.query, wide.key, wide.value, out.views(), call.options);
     ASSERT_FALSE(of_double) << c.message;
     EXPECT_EQ(of_double.error().message(), c.message);
   }
@@ -300,9 +312,8 @@ TEST(AttentionErrorsTest, StepwiseSaysTheSameAndShowsNoStep) {
     Call call;
     c.spoil(call);
     CountingTrace trace;
-    const auto steps =
-        stepwise_attention(call.in.query.view(), call.in.key.view(),
-                           call.in.value.view(), call.options, &trace);
+    const auto steps = stepwise_attention(call.in.query, call.in.key,
+                                          call.in.value, call.options, &trace);
     ASSERT_FALSE(steps) << c.message;
     EXPECT_EQ(steps.error().message(), c.message);
     EXPECT_EQ(trace.steps, 0);
@@ -314,8 +325,7 @@ TEST(AttentionErrorsTest, WithoutABatchAxisTheBatchIsOne) {
   const auto key = filled<float, 3>({5, 2, 7}, 1);
   const auto value = filled<float, 3>({5, 2, 6}, 1);
   auto output = filled<float, 3>({3, 4, 6}, 42);
-  const Status s =
-      attention(query.view(), key.view(), value.view(), output.view());
+  const Status s = attention(query, key, value, output);
   ASSERT_FALSE(s);
   EXPECT_EQ(s.error().message(),
             "attention: key has shape (1, 5, 2, 7), expected (B, Lkv, Hkv, D) "
@@ -335,8 +345,8 @@ TEST(AttentionErrorsTest, APlanSaysTheSameForOptionsAndOutputs) {
       continue;
     }
     const auto plan = AttentionPlan::create(*shape, call.options);
-    const Status s = plan ? plan->run(call.in.query.view(), call.in.key.view(),
-                                      call.in.value.view(), call.out.views())
+    const Status s = plan ? plan->run(call.in.query, call.in.key, call.in.value,
+                                      call.out.views())
                           : Status(plan.error());
     ASSERT_FALSE(s) << c.message;
     EXPECT_EQ(s.error().message(), c.message);

@@ -137,9 +137,8 @@ TEST_P(ExtremesTest, TheSavedNumbersOfARowWithANaNAreTheOneNaN) {
       Outputs<float> out = outputs_for(in, AttnWeights::none);
       auto rows = filled<float, 4>({1, 2, 50, 2}, 42);
       AttentionOutputs outputs = out.views();
-      outputs.softmax_rows = rows.view();
-      ASSERT_TRUE(attention(in.query.view(), in.key.view(), in.value.view(),
-                            outputs, {}));
+      outputs.softmax_rows = rows;
+      ASSERT_TRUE(attention(in.query, in.key, in.value, outputs, {}));
       for (std::size_t n = 0; n < rows.size(); n += 2) {
         const bool is_nan = std::isnan(out.lse.data()[n / 2]);
         for (const float saved : {rows.data()[n], rows.data()[n + 1]}) {
@@ -173,7 +172,7 @@ TEST_P(ExtremesTest, RowsThatSeeNothingFollowTheirPolicyAndOthersDoNot) {
     lengths(0, i) = 130;
   }
   AttentionOptions options = kWeights;
-  options.mask = key_lengths(lengths.view());
+  options.mask = key_lengths(lengths);
   for (const EmptyRow policy :
        {EmptyRow::zero, EmptyRow::uniform, EmptyRow::nan}) {
     options.empty_rows = policy;
@@ -211,7 +210,7 @@ void compute_something() {
   ASSERT_TRUE(Linear::create({.in_features = 130, .out_features = 200},
                              RandomStream(Seed{1}, 1))
                   .value()
-                  .forward(x.view()));
+                  .forward(x));
 }
 
 TEST_P(ExtremesTest, EveryRoundingModeIsLeftAsItWasFound) {

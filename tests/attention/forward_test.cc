@@ -98,7 +98,7 @@ TEST(AttnWeightsTest, TheMeanIsThatOfTheHeadsBeforeDropout) {
   options.attn_weights = AttnWeights::mean;
   const Outputs<float> mean = attend(in, options);
   auto want = Tensor<float, 4>::create({2, 1, 5, 7}).value();
-  EXPECT_TRUE(average_heads(per_head.attn_weights.view(), want.view()));
+  EXPECT_TRUE(average_heads(per_head.attn_weights, want));
   EXPECT_TRUE(same_bits(mean.attn_weights, want));
 }
 
@@ -113,8 +113,7 @@ TEST(AttnWeightsTest, AfterDropoutTheyAreThoseThatWeighTheValues) {
   const auto dropout =
       BoundDropout::bind(options.dropout, kSmall, {}, "test").value();
   auto dropped = Tensor<float, 4>::create({2, 4, 5, 7}).value();
-  EXPECT_TRUE(
-      apply_dropout(before.attn_weights.view(), dropout, dropped.view()));
+  EXPECT_TRUE(apply_dropout(before.attn_weights, dropout, dropped));
   EXPECT_TRUE(same_bits(after.attn_weights, dropped));
   EXPECT_TRUE(same_bits(after.output, before.output));
   for (std::size_t i = 0; i < 5; ++i) {

@@ -188,10 +188,9 @@ TEST(MaskedTest, ManyPoisonedKeysBehindTheLengthsChangeNoBit) {
   const AttentionShape shape = {
       .B = 2, .Hq = 2, .Hkv = 2, .Lq = 60, .Lkv = 300, .D = 8, .Dv = 8};
   const auto lengths = tensor_of<std::int64_t, 1>({2}, {128, 131});
-  const AttentionOptions options = {
-      .mask = causal() & key_lengths(lengths.view()),
-      .query_start = 100,
-      .attn_weights = AttnWeights::per_head};
+  const AttentionOptions options = {.mask = causal() & key_lengths(lengths),
+                                    .query_start = 100,
+                                    .attn_weights = AttnWeights::per_head};
   Inputs<float> in = random_inputs(shape, 210);
   const Outputs<float> want = attend(in, options);
   for (std::size_t b = 0; b < 2; ++b) {
@@ -219,8 +218,8 @@ TEST(MaskedTest, ManyPoisonedKeysOutsideWindowsStartsAndDocumentsChangeNoBit) {
   std::fill(key_ids.data() + 450, key_ids.data() + 600, 6);
   std::fill(key_ids.data() + 500, key_ids.data() + 600, 7);
   const std::vector<Mask> masks = {window(20, 7), window(40, 0),
-                                   key_starts(starts.view()),
-                                   documents(query_ids.view(), key_ids.view())};
+                                   key_starts(starts),
+                                   documents(query_ids, key_ids)};
   for (std::size_t m = 0; m < masks.size(); ++m) {
     SCOPED_TRACE(m);
     const AttentionOptions options = {.mask = masks[m],

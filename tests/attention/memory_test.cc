@@ -44,8 +44,8 @@ TEST(WorkspaceTest, ARunAllocatesNothingAndHasTheBitsOfOneCall) {
       Outputs<float> out = outputs_for(in, options.attn_weights);
       for (int run = 0; run < 2; ++run) {
         const std::size_t before = allocations;
-        const Status s = plan.run(in.query.view(), in.key.view(),
-                                  in.value.view(), out.views(), workspace);
+        const Status s =
+            plan.run(in.query, in.key, in.value, out.views(), workspace);
         EXPECT_EQ(allocations, before) << name;
         EXPECT_TRUE(s);
         EXPECT_TRUE(same_bits(out, attend(in, options))) << name;
@@ -59,8 +59,7 @@ TEST(WorkspaceTest, OneThatIsTooSmallIsAnErrorAndNothingIsWritten) {
   const Inputs<float> in = random_inputs(kSmall, 1110);
   Outputs<float> out = outputs_for(in, AttnWeights::none);
   auto workspace = Workspace::create(plan.workspace_bytes() - 1).value();
-  const Status s = plan.run(in.query.view(), in.key.view(), in.value.view(),
-                            out.views(), workspace);
+  const Status s = plan.run(in.query, in.key, in.value, out.views(), workspace);
   ASSERT_FALSE(s);
   const std::string bytes = std::to_string(plan.workspace_bytes());
   EXPECT_EQ(s.error().message(),
@@ -135,8 +134,7 @@ TEST(WorkspaceTest, EachAllocationOfACallMayFailAndNothingIsWritten) {
         [&, &options = options](const auto& start_failing) {
           const AttentionOutputs outputs = out.views();
           start_failing();
-          return attention(in.query.view(), in.key.view(), in.value.view(),
-                           outputs, options);
+          return attention(in.query, in.key, in.value, outputs, options);
         },
         [&] { EXPECT_THAT(out.output.elements(), testing::Each(42.0f)); });
   }
@@ -153,10 +151,9 @@ std::size_t backward_bytes(std::size_t L, std::size_t threads) {
   auto d_value = Tensor<float, 4>::create({1, L, 8, 64}).value();
   const auto softmax_rows = Tensor<float, 4>::create({1, 8, L, 2}).value();
   failing_allocation() = 1;
-  const Status s = attention_backward(
-      {rows.view(), rows.view(), rows.view(), rows.view(), softmax_rows.view(),
-       rows.view()},
-      {d_query.view(), d_key.view(), d_value.view()}, {.executor = &executor});
+  const Status s =
+      attention_backward({rows, rows, rows, rows, softmax_rows, rows},
+                         {d_query, d_key, d_value}, {.executor = &executor});
   failing_allocation() = 0;
   const std::string message = s ? "" : s.error().message();
   EXPECT_TRUE(message.starts_with("workspace: ")) << message;
@@ -182,22 +179,21 @@ TEST(BackwardMemoryTest, OfARaggedBatchFollowsItsRows) {
   const Executor executor = Executor::with_threads(1).value();
   auto slopes = filled<float, 1>({2}, 0.5f);
   auto score_weight = filled<float, 2>({2, 8}, 1);
-  const auto spec =
-      AttentionSpec::create({.B = 1,
-                             .Hq = 2,
-                             .Hkv = 2,
-                             .Lq = kRows,
-                             .Lkv = kRows,
-                             .D = 8,
-                             .Dv = 8},
-                            {.score_weight = std::as_const(score_weight).view(),
-                             .alibi = std::as_const(slopes).view(),
-                             .offsets = std::as_const(offsets).view(),
-                             .executor = &executor})
-          .value();
-  const std::size_t bytes = backward_workspace_bytes(
-      spec, backward_schedule_of(spec),
-      {.alibi = slopes.view(), .score_weight = score_weight.view()});
+  const auto spec = AttentionSpec::create({.B = 1,
+                                           .Hq = 2,
+                                           .Hkv = 2,
+                                           .Lq = kRows,
+                                           .Lkv = kRows,
+                                           .D = 8,
+                                           .Dv = 8},
+                                          {.score_weight = score_weight,
+                                           .alibi = slopes,
+                                           .offsets = offsets,
+                                           .executor = &executor})
+                        .value();
+  const std::size_t bytes =
+      backward_workspace_bytes(spec, backward_schedule_of(spec),
+                               {.alibi = slopes, .score_weight = score_weight});
   EXPECT_LT(bytes, kRows * 500);
 }
 
@@ -211,12 +207,11 @@ TEST(BackwardMemoryTest, EachAllocationMayFailAndNothingIsWritten) {
     auto rows =
         Tensor<float, 4>::create({kSmall.B, kSmall.Hq, kSmall.Lq, 2}).value();
     AttentionOutputs outputs = out.views();
-    outputs.softmax_rows = rows.view();
-    ASSERT_TRUE(attention(in.query.view(), in.key.view(), in.value.view(),
-                          outputs, options));
-    const BackwardInputs inputs = {in.query.view(), in.key.view(),
-                                   in.value.view(), view_of(out.output),
-                                   view_of(rows),   view_of(out.output)};
+    outputs.softmax_rows = rows;
+    ASSERT_TRUE(attention(in.query, in.key, in.value, outputs, options));
+    const BackwardInputs inputs = {in.query,      in.key,
+                                   in.value,      view_of(out.output),
+                                   view_of(rows), view_of(out.output)};
     auto gradients = gradients_for(in, options);
     expect_each_allocation_may_fail(
         name,

@@ -77,14 +77,12 @@ TEST(OverlapTest, OfTwoOutputsIsAnError) {
   auto out = outputs_for(in, AttnWeights::per_head);
   AttentionOutputs outputs = out.views();
   outputs.lse = {out.output.data() + 79, {2, 2, 5}};
-  expect_refused(
-      attention(in.query.view(), in.key.view(), in.value.view(), outputs, {}),
-      in_memory("attention", "lse", "output"));
+  expect_refused(attention(in.query, in.key, in.value, outputs, {}),
+                 in_memory("attention", "lse", "output"));
   // Not written, so nobody's.
-  outputs.lse = out.lse.view();
+  outputs.lse = out.lse;
   outputs.attn_weights = {out.output.data(), {2, 2, 5, 5}};
-  EXPECT_TRUE(
-      attention(in.query.view(), in.key.view(), in.value.view(), outputs, {}));
+  EXPECT_TRUE(attention(in.query, in.key, in.value, outputs, {}));
 }
 
 TEST(OverlapTest, OfAnOutputAndATermOfTheScoresIsAnError) {
@@ -93,13 +91,11 @@ TEST(OverlapTest, OfAnOutputAndATermOfTheScoresIsAnError) {
   AttentionOptions options;
   options.bias = dense(TensorView<const float, 2>(out.output.data(), {5, 5}),
                        {Axis::Lq, Axis::Lkv});
-  expect_refused(attention(in.query.view(), in.key.view(), in.value.view(),
-                           out.output.view(), options),
+  expect_refused(attention(in.query, in.key, in.value, out.output, options),
                  in_memory("attention", "output", "bias"));
   options = {};
   options.alibi = {out.lse.data(), {2}};
-  expect_refused(attention(in.query.view(), in.key.view(), in.value.view(),
-                           out.views(), options),
+  expect_refused(attention(in.query, in.key, in.value, out.views(), options),
                  in_memory("attention", "lse", "alibi"));
 }
 
@@ -109,7 +105,7 @@ TEST(OverlapTest, OfARepeatedOutputIsAnError) {
   const TensorView<float, 4> repeated(out.output.data(), {2, 5, 2, 4},
                                       {0, 8, 4, 1});
   expect_refused(
-      attention(in.query.view(), in.key.view(), in.value.view(), repeated),
+      attention(in.query, in.key, in.value, repeated),
       "attention: output is a view whose elements share memory, expected an "
       "element of memory for each");
 }
@@ -142,9 +138,9 @@ TEST(OverlapTest, OfAGradientAndAnotherTensorIsAnError) {
   const auto out = attend(in);
   const auto rows = filled<float, 4>({2, 2, 5, 2}, 1);
   Gradients<float> gradients = gradients_for(in, {});
-  const BackwardInputs inputs = {in.query.view(), in.key.view(),
-                                 in.value.view(), view_of(out.output),
-                                 view_of(rows),   upstream.d_output.view()};
+  const BackwardInputs inputs = {in.query,      in.key,
+                                 in.value,      view_of(out.output),
+                                 view_of(rows), upstream.d_output};
   const auto refused = [&](const AttentionGradients& wanted,
                            const std::string& message) {
     expect_refused(attention_backward(inputs, wanted), message);
@@ -152,10 +148,10 @@ TEST(OverlapTest, OfAGradientAndAnotherTensorIsAnError) {
                    message);
     EXPECT_EQ(gradients.query(0, 0, 0, 0), 42);
   };
-  refused({.query = gradients.query.view(), .key = gradients.query.view()},
+  refused({.query = gradients.query, .key = gradients.query},
           in_memory("attention_backward", "the gradient of key",
                     "the gradient of query"));
-  refused({.query = gradients.query.view(), .value = in.value.view()},
+  refused({.query = gradients.query, .value = in.value},
           in_memory("attention_backward", "the gradient of value", "value"));
 }
 
@@ -163,7 +159,7 @@ TEST(OverlapTest, OfAGradientAndAnotherTensorIsAnError) {
 TEST(OverlapTest, OfAStepsOutputAndItsInputIsAnError) {
   const Executor& executor = Executor::default_executor();
   auto heads = uniform<4>({2, 5, 2, 5}, 8);
-  const TensorView<const float, 4> in = heads.view();
+  const TensorView<const float, 4> in = heads;
   const TensorView<float, 4> later(heads.data() + 3, {2, 2, 5, 4});
   const TensorView<const float, 4> short_rows(heads.data(), {2, 2, 5, 4});
   auto lse = filled<float, 3>({2, 2, 5}, 0);
@@ -173,25 +169,23 @@ TEST(OverlapTest, OfAStepsOutputAndItsInputIsAnError) {
       BoundDropout::bind({}, kShape, QueryStart(0), "test").value();
   const auto slopes = filled<float, 1>({2}, 1);
   const BoundAlibi alibi =
-      BoundAlibi::bind(slopes.view(), kShape, QueryStart(0), "test").value();
+      BoundAlibi::bind(slopes, kShape, QueryStart(0), "test").value();
   const auto bias_of_all = filled<float, 2>({5, 5}, 1);
   const BoundBias bias =
       BoundBias::bind(dense(view_of(bias_of_all), {Axis::Lq, Axis::Lkv}),
                       kShape, "test")
           .value();
   const std::vector<std::pair<std::string, Status>> cases = {
-      {"scores", scores(in, {in, {}}, 1, heads.view(), executor)},
-      {"additive_scores", additive_scores(in, {in, {}}, {heads.data(), {2, 5}},
-                                          heads.view(), executor)},
+      {"scores", scores(in, {in, {}}, 1, heads, executor)},
+      {"additive_scores",
+       additive_scores(in, {in, {}}, {heads.data(), {2, 5}}, heads, executor)},
       {"apply_softcap", apply_softcap(short_rows, 1, later, executor)},
       {"add_bias", add_bias(short_rows, bias, later, executor)},
       {"add_alibi", add_alibi(short_rows, alibi, later, executor)},
       {"apply_mask", apply_mask(short_rows, all, later)},
-      {"softmax",
-       softmax(in, EmptyRow::zero, heads.view(), lse.view(), executor)},
+      {"softmax", softmax(in, EmptyRow::zero, heads, lse, executor)},
       {"apply_dropout", apply_dropout(short_rows, dropout, later)},
-      {"weigh", weigh(in, {in, {}}, all, lse.view(), EmptyRow::zero,
-                      heads.view(), executor)},
+      {"weigh", weigh(in, {in, {}}, all, lse, EmptyRow::zero, heads, executor)},
       {"average_heads", average_heads(in, {heads.data(), {2, 1, 2, 5}})}};
   for (const auto& [name, status] : cases) {
     ASSERT_FALSE(status) << name;

@@ -29,8 +29,7 @@ TEST(AttentionPlanTest, OnePlanRunsManyTimesWithTheBitsOfAttention) {
   for (const std::uint32_t stream : {500u, 510u, 520u}) {
     const Inputs<float> in = random_inputs(kShape, stream);
     Outputs<float> out = outputs_for(in, AttnWeights::per_head);
-    ASSERT_TRUE(
-        plan.run(in.query.view(), in.key.view(), in.value.view(), out.views()));
+    ASSERT_TRUE(plan.run(in.query, in.key, in.value, out.views()));
     const Outputs<float> want = attend(in, options);
     EXPECT_TRUE(same_bits(out.output, want.output));
     EXPECT_TRUE(same_bits(out.attn_weights, want.attn_weights));
@@ -40,13 +39,12 @@ TEST(AttentionPlanTest, OnePlanRunsManyTimesWithTheBitsOfAttention) {
 
 TEST(AttentionPlanTest, ItLooksAtItsMaskInEachRun) {
   auto lengths = filled<std::int64_t, 1>({2}, 5);
-  const AttentionOptions options = {.mask = key_lengths(lengths.view())};
+  const AttentionOptions options = {.mask = key_lengths(lengths)};
   const auto plan = AttentionPlan::create(kShape, options).value();
   lengths(1) = 2;
   const Inputs<float> in = random_inputs(kShape, 530);
   Outputs<float> out = outputs_for(in, AttnWeights::none);
-  ASSERT_TRUE(plan.run(in.query.view(), in.key.view(), in.value.view(),
-                       {.output = out.output.view()}));
+  ASSERT_TRUE(plan.run(in.query, in.key, in.value, {.output = out.output}));
   EXPECT_TRUE(same_bits(out.output, attend(in, options).output));
 }
 
@@ -70,13 +68,13 @@ TEST(AttentionPlanTest, TensorsOfOtherSizesAreErrorsAndNothingIsWritten) {
     EXPECT_THAT(out.output.elements(), Each(42.0f));
     return s ? "no error" : s.error().message();
   };
-  EXPECT_EQ(run(small.view(), in.key.view(), in.value.view()),
+  EXPECT_EQ(run(small, in.key, in.value),
             "attention: query has shape (1, 1, 1, 1), expected (B, Lq, Hq, D) "
             "= (2, 3, 4, 8)");
-  EXPECT_EQ(run(in.query.view(), small.view(), in.value.view()),
+  EXPECT_EQ(run(in.query, small, in.value),
             "attention: key has shape (1, 1, 1, 1), expected (B, Lkv, Hkv, D) "
             "= (2, 5, 2, 8)");
-  EXPECT_EQ(run(in.query.view(), in.key.view(), small.view()),
+  EXPECT_EQ(run(in.query, in.key, small),
             "attention: value has shape (1, 1, 1, 1), expected (B, Lkv, Hkv, "
             "Dv) = (2, 5, 2, 6)");
 }
@@ -104,7 +102,7 @@ TEST(AttentionPlanTest, AdditiveScoringNeedsNoMoreMemoryThanDotProducts) {
         .value()
         .workspace_bytes();
   };
-  EXPECT_LT(bytes(score_weight.view()), bytes({}) + 8192);
+  EXPECT_LT(bytes(score_weight), bytes({}) + 8192);
 }
 
 }  // namespace

@@ -109,8 +109,7 @@ RC_GTEST_PROP(AttentionPropertyTest, MaskingTheLastKeysIsRemovingThemBitForBit,
   const auto keep = *rc::gen::inRange<std::size_t>(1, shape.Lkv + 1);
   const auto lengths = testing_support::filled<std::int64_t, 1>(
       {shape.B}, static_cast<std::int64_t>(keep));
-  const Outputs<float> masked =
-      attend(in, {.mask = key_lengths(lengths.view())});
+  const Outputs<float> masked = attend(in, {.mask = key_lengths(lengths)});
   const Outputs<float> removed =
       attend({in.query.clone().value(), picked(in.key, 1, indices(0, keep)),
               picked(in.value, 1, indices(0, keep))});
@@ -125,7 +124,7 @@ RC_GTEST_PROP(AttentionPropertyTest, MaskingTheFirstKeysIsRemovingThem, ()) {
   const auto starts = testing_support::filled<std::int64_t, 1>(
       {shape.B}, static_cast<std::int64_t>(first));
   const auto left = indices(first, shape.Lkv);
-  const Outputs<float> masked = attend(in, {.mask = key_starts(starts.view())});
+  const Outputs<float> masked = attend(in, {.mask = key_starts(starts)});
   const Outputs<float> removed =
       attend({in.query.clone().value(), picked(in.key, 1, left),
               picked(in.value, 1, left)});
@@ -162,7 +161,7 @@ RC_GTEST_PROP(AttentionPropertyTest,
     options.mask = options.mask & window(*side, *side);
   }
   if (*rc::gen::arbitrary<bool>()) {
-    options.mask = options.mask & documents(query_ids.view(), key_ids.view());
+    options.mask = options.mask & documents(query_ids, key_ids);
   }
   const Outputs<float> got = attend(in, options);
   const auto bound =

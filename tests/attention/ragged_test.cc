@@ -25,6 +25,7 @@ using testing_support::Outputs;
 using testing_support::random_inputs;
 using testing_support::same_bits;
 using testing_support::tensor_of;
+using testing_support::view_of;
 using testing_support::widened;
 
 // Lengths around a vector, a tile and a block of keys, one of them 0.
@@ -33,7 +34,7 @@ struct Batch {
   Tensor<std::int64_t, 1> query_offsets;
   Tensor<std::int64_t, 1> key_offsets;
 
-  Offsets offsets() const { return {query_offsets.view(), key_offsets.view()}; }
+  Offsets offsets() const { return {query_offsets, key_offsets}; }
   AttentionShape shape() const {
     AttentionShape shape = padded;
     shape.offsets = offsets();
@@ -68,9 +69,9 @@ Tensor<float, 4> ragged_rows(const Tensor<float, 4>& padded,
 }
 
 Inputs<float> ragged_inputs(const Inputs<float>& in, const Batch& batch) {
-  return {ragged_rows(in.query, batch.query_offsets.view()),
-          ragged_rows(in.key, batch.key_offsets.view()),
-          ragged_rows(in.value, batch.key_offsets.view())};
+  return {ragged_rows(in.query, batch.query_offsets),
+          ragged_rows(in.key, batch.key_offsets),
+          ragged_rows(in.value, batch.key_offsets)};
 }
 
 template <class T>
@@ -89,8 +90,8 @@ Outputs<float> attend_ragged(const Inputs<float>& ragged, const Batch& batch,
                              AttentionOptions options) {
   options.offsets = batch.offsets();
   auto out = ragged_outputs<float>(batch, options.attn_weights);
-  const Status s = attention(ragged.query.view(), ragged.key.view(),
-                             ragged.value.view(), out.views(), options);
+  const Status s =
+      attention(ragged.query, ragged.key, ragged.value, out.views(), options);
   EXPECT_TRUE(s) << s.error().message();
   return out;
 }
@@ -107,9 +108,9 @@ Outputs<float> attend_padded(const Inputs<float>& in, const Batch& batch,
     starts(b) =
         lengths(b) - (batch.query_offsets(b + 1) - batch.query_offsets(b));
   }
-  options.mask = options.mask & key_lengths(lengths.view());
+  options.mask = options.mask & key_lengths(lengths);
   if (bottom_right) {
-    options.query_start = starts.view();
+    options.query_start = starts;
   }
   return attend(in, options);
 }
@@ -117,8 +118,8 @@ Outputs<float> attend_padded(const Inputs<float>& in, const Batch& batch,
 void expect_same_bits(const Outputs<float>& ragged,
                       const Outputs<float>& padded, const Batch& batch,
                       const std::string& name) {
-  EXPECT_TRUE(same_bits(ragged.output,
-                        ragged_rows(padded.output, batch.query_offsets.view())))
+  EXPECT_TRUE(
+      same_bits(ragged.output, ragged_rows(padded.output, batch.query_offsets)))
       << name;
   for (std::size_t b = 0; b < batch.padded.B; ++b) {
     const SequencePlace place = batch.shape().sequence(b);
@@ -171,9 +172,8 @@ TEST(RaggedTest, AgreesWithTheReferenceForEveryMaskAndOption) {
     const Outputs<float> got = attend_ragged(ragged, batch, options);
     auto want = ragged_outputs<double>(batch, options.attn_weights);
     options.offsets = batch.offsets();
-    ASSERT_TRUE(
-        reference_attention<double>(exact.query.view(), exact.key.view(),
-                                    exact.value.view(), want.views(), options));
+    ASSERT_TRUE(reference_attention<double>(exact.query, exact.key, exact.value,
+                                            want.views(), options));
     EXPECT_TRUE(all_near(got.output, want.output, 2e-6, 2e-6)) << name;
     EXPECT_TRUE(all_near(got.attn_weights, want.attn_weights, 2e-6, 2e-6))
         << name;
@@ -205,8 +205,8 @@ TEST(RaggedTest, HasTheSameBitsOnAnyNumberOfThreadsAndFromAPlan) {
                                               options)
                             .value();
       auto out = ragged_outputs<float>(batch, form);
-      ASSERT_TRUE(plan.run(ragged.query.view(), ragged.key.view(),
-                           ragged.value.view(), out.views()));
+      ASSERT_TRUE(
+          plan.run(ragged.query, ragged.key, ragged.value, out.views()));
       EXPECT_TRUE(same_bits(out, want)) << threads << " threads";
     }
   }
@@ -219,7 +219,7 @@ TEST(RaggedTest, UniformRowsAverageTheirOwnSequence) {
   const auto none = filled<std::int64_t, 1>({4}, 0);
   const Outputs<float> out =
       attend_ragged(ragged, batch,
-                    {.mask = key_lengths(none.view()),
+                    {.mask = key_lengths(none),
                      .empty_rows = EmptyRow::uniform,
                      .attn_weights = AttnWeights::per_head});
   // Sequence 0 has 4 keys, sequence 2 none at all.
@@ -242,10 +242,9 @@ TEST(RaggedTest, TakesUnbatchedTensors) {
     return tensor.clone().value().without_batch();
   };
   auto output = filled<float, 3>({17, 4, 6}, 42);
-  ASSERT_TRUE(attention(unbatched(ragged.query).view(),
-                        unbatched(ragged.key).view(),
-                        unbatched(ragged.value).view(), output.view(),
-                        {.offsets = batch.offsets()}));
+  ASSERT_TRUE(attention(
+      view_of(unbatched(ragged.query)), view_of(unbatched(ragged.key)),
+      view_of(unbatched(ragged.value)), output, {.offsets = batch.offsets()}));
   EXPECT_TRUE(same_bits(output.elements(), want.output.elements()));
 }
 
@@ -257,9 +256,8 @@ TEST(RaggedTest, OffsetsThatDoNotFitAreErrorsAndNothingIsWritten) {
   const auto message = [&](std::vector<std::int64_t> numbers) {
     const auto offsets =
         tensor_of<std::int64_t, 1>({numbers.size()}, std::move(numbers));
-    const Status s =
-        attention(ragged.query.view(), ragged.key.view(), ragged.value.view(),
-                  output.view(), {.offsets = offsets.view()});
+    const Status s = attention(ragged.query, ragged.key, ragged.value, output,
+                               {.offsets = offsets});
     EXPECT_THAT(output.elements(), Each(42.0f));
     return s ? "no error" : s.error().message();
   };
@@ -270,11 +268,10 @@ TEST(RaggedTest, OffsetsThatDoNotFitAreErrorsAndNothingIsWritten) {
             "attention: offsets[2] is 4, expected offsets[1] = 5 or more");
   EXPECT_EQ(message({0, 5, 16}),
             "attention: offsets[2] is 16, expected the number of rows, 17");
-  const Status s =
-      attention(ragged.query.view(), ragged.key.view(), ragged.value.view(),
-                output.view(),
-                {.offsets = {batch.query_offsets.view(),
-                             tensor_of<std::int64_t, 1>({2}, {0, 17}).view()}});
+  const Status s = attention(
+      ragged.query, ragged.key, ragged.value, output,
+      {.offsets = {batch.query_offsets,
+                   view_of(tensor_of<std::int64_t, 1>({2}, {0, 17}))}});
   ASSERT_FALSE(s);
   EXPECT_EQ(s.error().message(),
             "attention: offsets.key has shape (2), expected (B + 1) = (5)");
@@ -293,8 +290,8 @@ TEST(RaggedTest, OffsetsThatMoveAreLookedAtInEachRun) {
   batch.key_offsets(2) = 5;
   batch.key_offsets(3) = 5;
   auto output = filled<float, 4>({1, 17, 4, 6}, 42);
-  const Status s = plan.run(ragged.query.view(), ragged.key.view(),
-                            ragged.value.view(), {.output = output.view()});
+  const Status s =
+      plan.run(ragged.query, ragged.key, ragged.value, {.output = output});
   ASSERT_FALSE(s);
   EXPECT_EQ(s.error().message(),
             "attention: the longest sequence of offsets is longer than the "

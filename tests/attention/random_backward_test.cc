@@ -70,9 +70,8 @@ std::string compare(const RandomCall& call) {
   const auto spec = AttentionSpec::create(tensors.tensors(), options).value();
   AttentionOptions per_head = options;
   per_head.attn_weights = AttnWeights::per_head;
-  EXPECT_TRUE(reference_attention<double>(in.query.view(), in.key.view(),
-                                          in.value.view(), exact.views(),
-                                          per_head));
+  EXPECT_TRUE(reference_attention<double>(in.query, in.key, in.value,
+                                          exact.views(), per_head));
   const Gradients<double> bound =
       GradientBound(tensors.inputs(), upstream, spec, exact).run(options);
   for (const std::string& failure :

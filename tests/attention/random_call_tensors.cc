@@ -161,15 +161,14 @@ Mask RandomCallTensors::mask() const {
   const std::int64_t side = integers(1, 21, 0, 300)[0];
   add(Feature::causal, [] { return causal(); });
   add(Feature::window, [&] { return window(side, side % 3 * 20); });
-  add(Feature::key_lengths, [&] { return key_lengths(lengths_.view()); });
-  add(Feature::row_lengths, [&] { return key_lengths(row_lengths_.view()); });
-  add(Feature::key_starts, [&] { return key_starts(starts_.view()); });
-  add(Feature::key_padding, [&] { return key_padding(padding_.view()); });
+  add(Feature::key_lengths, [&] { return key_lengths(lengths_); });
+  add(Feature::row_lengths, [&] { return key_lengths(row_lengths_); });
+  add(Feature::key_starts, [&] { return key_starts(starts_); });
+  add(Feature::key_padding, [&] { return key_padding(padding_); });
   add(Feature::dense, [&] {
     return dense(view_of(dense_), {Axis::H, Axis::Lq, Axis::Lkv});
   });
-  add(Feature::documents,
-      [&] { return documents(query_ids_.view(), key_ids_.view()); });
+  add(Feature::documents, [&] { return documents(query_ids_, key_ids_); });
   return mask;
 }
 
@@ -190,21 +189,21 @@ AttentionOptions RandomCallTensors::options() const {
     options.softcap = 1.0 + static_cast<double>(call_.stream / 32 % 30);
   }
   if (call_.has(Feature::additive)) {
-    options.score_weight = score_weight_.view();
+    options.score_weight = score_weight_;
   }
   if (call_.has(Feature::alibi)) {
-    options.alibi = slopes_.view();
+    options.alibi = slopes_;
   }
   if (call_.has(Feature::query_start)) {
     options.query_start = call_.start_form == 0   ? QueryStart(query_starts_(0))
-                          : call_.start_form == 1 ? query_starts_.view()
+                          : call_.start_form == 1 ? query_starts_
                                                   : QueryStart::bottom_right();
   }
   if (call_.has(Feature::ragged)) {
-    options.offsets = {query_offsets_.view(), key_offsets_.view()};
+    options.offsets = {query_offsets_, key_offsets_};
   }
   if (call_.has(Feature::uneven_groups)) {
-    options.kv_groups = kv_groups_.view();
+    options.kv_groups = kv_groups_;
   }
   if (call_.has(Feature::uniform_rows)) {
     options.empty_rows = EmptyRow::uniform;
@@ -268,7 +267,7 @@ Result<Gradients<float>> RandomCallTensors::differentiate(
   const Status forward = attention(query.view(), key.view(), value.view(),
                                    {.output = output.view(),
                                     .attn_weights = out.attn_weights.view(),
-                                    .softmax_rows = rows.view()},
+                                    .softmax_rows = rows},
                                    asked);
   if (!forward) {
     return forward.error();
@@ -285,7 +284,7 @@ Result<Gradients<float>> RandomCallTensors::differentiate(
   BackwardInputs inputs = {query.view(),  key.view(),    value.view(),
                            output.view(), view_of(rows), d_output.view()};
   if (upstream.d_attn_weights.size() != 0) {
-    inputs.d_attn_weights = upstream.d_attn_weights.view();
+    inputs.d_attn_weights = upstream.d_attn_weights;
   }
   if (const Status s = attention_backward(inputs, wanted, asked); !s) {
     return s.error();

@@ -70,8 +70,8 @@ class Comparison {
                             AttentionOptions options, AttnWeights form) {
     options.attn_weights = form;
     auto out = tensors_.outputs<double>(form);
-    const Status s = reference_attention<double>(
-        in.query.view(), in.key.view(), in.value.view(), out.views(), options);
+    const Status s = reference_attention<double>(in.query, in.key, in.value,
+                                                 out.views(), options);
     EXPECT_TRUE(s) << s.error().message();
     return out;
   }

@@ -157,7 +157,7 @@ TEST_F(ReferenceBackwardTest, OfAScoreWeightAreDerivatives) {
   for (const std::optional<double> softcap :
        {std::optional<double>(), std::optional<double>(0.8)}) {
     const AttentionOptions options = {.mask = causal(),
-                                      .score_weight = score_weight.view(),
+                                      .score_weight = score_weight,
                                       .softcap = softcap,
                                       .query_start = 1,
                                       .attn_weights = AttnWeights::per_head};
@@ -174,10 +174,8 @@ TEST_F(ReferenceBackwardTest, OfSlopesAreDerivatives) {
   const Inputs<float> narrow = random_inputs(kTiny, 3200, 1);
   const Inputs<double> in = widened(narrow);
   auto slopes = coarse<1>({kTiny.Hq}, 3210);
-  const AttentionOptions options = {.mask = causal(),
-                                    .softcap = 1.5,
-                                    .alibi = slopes.view(),
-                                    .query_start = 1};
+  const AttentionOptions options = {
+      .mask = causal(), .softcap = 1.5, .alibi = slopes, .query_start = 1};
   const Upstream<double> upstream =
       widened(random_upstream(narrow, options, 3220));
   const auto got = reference_gradients(in, upstream, options);

@@ -190,7 +190,7 @@ TEST(ReferenceTest, ASmallAdditiveCaseGivesTheNumbersComputedByHand) {
                           in.value.clone().value()};
   other.key(0, 1, 0, 0) = -std::atanh(std::log(2.0));
   const auto score_weight = tensor_of<float, 2>({1, 2}, {1, 7});
-  const AttentionOptions options = {.score_weight = score_weight.view()};
+  const AttentionOptions options = {.score_weight = score_weight};
   EXPECT_NEAR(reference(in, options).output(0, 0, 0, 0), 1.5, 1e-14);
   // Weights 2 / 3 and 1 / 3.
   EXPECT_NEAR(reference(other, options).output(0, 0, 0, 0), 1, 1e-14);
@@ -219,7 +219,7 @@ TEST(ReferenceTest, EqualsTheFormulaWithAdditiveScores) {
         [](auto...) { return 1.0; }, additive);
     const Outputs<double> got =
         reference(in, {.mask = causal(),
-                       .score_weight = score_weight.view(),
+                       .score_weight = score_weight,
                        .query_start = 1,
                        .attn_weights = AttnWeights::per_head});
     EXPECT_TRUE(all_near(got.output, want.output, 1e-13));

@@ -47,7 +47,7 @@ Tensor<float, 4> output_of(TensorView<const float, 4> query,
                            const AttentionOptions& options) {
   auto output = filled<float, 4>(
       {1, query.extent(1), query.extent(2), value.extent(3)}, 42);
-  const Status s = attention(query, key, value, output.view(), options);
+  const Status s = attention(query, key, value, output, options);
   EXPECT_TRUE(s) << s.error().message();
   return output;
 }
@@ -106,7 +106,7 @@ class SequencesTest : public testing::Test {
     return {
         .mask = causal(),
         .softcap = 4.0,
-        .alibi = slopes_.view(),
+        .alibi = slopes_,
         .dropout = {
             .p = 0.2, .training = true, .seed = Seed{5}, .sequence_ids = ids}};
   }
@@ -115,7 +115,7 @@ class SequencesTest : public testing::Test {
         tensor_of<std::int64_t, 1>({1}, {static_cast<std::int64_t>(b)});
     return output_of(rows_of(in_.query, b, 0, kSizes[b]),
                      rows_of(in_.key, b, 0, kSizes[b]),
-                     rows_of(in_.value, b, 0, kSizes[b]), options(id.view()));
+                     rows_of(in_.value, b, 0, kSizes[b]), options(id));
   }
 
   Inputs<float> in_ = random_inputs(kBatch, 1410);
@@ -141,8 +141,8 @@ TEST_F(SequencesTest, AnyPlaceInAPaddedBatchHasTheBitsOfTheSequenceAlone) {
     }
     const auto length_tensor = tensor_of<std::int64_t, 1>({4}, lengths);
     const auto id_tensor = tensor_of<std::int64_t, 1>({4}, ids);
-    AttentionOptions padded = options(id_tensor.view());
-    padded.mask = padded.mask & key_lengths(length_tensor.view());
+    AttentionOptions padded = options(id_tensor);
+    padded.mask = padded.mask & key_lengths(length_tensor);
     const Outputs<float> got = attend(batch, padded);
     for (std::size_t place = 0; place < 4; ++place) {
       const std::size_t b = order[place];
@@ -174,9 +174,9 @@ TEST_F(SequencesTest, ARaggedBatchHasTheBitsOfEachSequenceAlone) {
   const auto value = ragged_of(in_.value);
   const auto offset_tensor = tensor_of<std::int64_t, 1>({5}, offsets);
   const auto ids = tensor_of<std::int64_t, 1>({4}, {0, 1, 2, 3});
-  AttentionOptions ragged = options(ids.view());
-  ragged.offsets = offset_tensor.view();
-  const auto got = output_of(query.view(), key.view(), value.view(), ragged);
+  AttentionOptions ragged = options(ids);
+  ragged.offsets = offset_tensor;
+  const auto got = output_of(query, key, value, ragged);
   for (std::size_t b = 0; b < 4; ++b) {
     EXPECT_TRUE(same_rows(
         alone(b),
@@ -195,7 +195,7 @@ TEST_F(SequencesTest, PaddingInFrontHasTheBitsOfNone) {
     const auto got =
         output_of(rows_of(in_.query, b, 20, 61), rows_of(in_.key, b, 0, 150),
                   rows_of(in_.value, b, 0, 150),
-                  {.mask = key_starts(starts.view()) & causal(),
+                  {.mask = key_starts(starts) & causal(),
                    .query_start = static_cast<std::int64_t>(front) + 3});
     const auto want = output_of(rows_of(in_.query, b, 20, 61),
                                 rows_of(in_.key, b, front, kSizes[b]),
@@ -215,7 +215,7 @@ TEST(SameBitsOfSizesTest, OfAnyRangeOfQueriesUnderEveryMaskOfPositions) {
     const auto options_from = [&](std::size_t first) {
       return AttentionOptions{
           .mask = mask,
-          .alibi = slopes.view(),
+          .alibi = slopes,
           .query_start = 50 + static_cast<std::int64_t>(first),
           .dropout = {.p = 0.3, .training = true}};
     };
@@ -246,11 +246,11 @@ TEST(SameBitsOfSizesTest, OfAPlanThatIsReusedWithItsWorkspace) {
         Inputs<float> in = random_inputs(shape, stream, 1e4);
         in.value(0, 0, 0, 0) = kNaN;
         Outputs<float> out = outputs_for(in, options.attn_weights);
-        ASSERT_TRUE(plan.run(in.query.view(), in.key.view(), in.value.view(),
-                             out.views(), workspace));
+        ASSERT_TRUE(
+            plan.run(in.query, in.key, in.value, out.views(), workspace));
         const Inputs<float> next = random_inputs(shape, stream + 1);
-        ASSERT_TRUE(plan.run(next.query.view(), next.key.view(),
-                             next.value.view(), out.views(), workspace));
+        ASSERT_TRUE(
+            plan.run(next.query, next.key, next.value, out.views(), workspace));
         EXPECT_TRUE(same_bits(out, attend(next, options)))
             << name << ", L " << L;
       }
@@ -277,8 +277,8 @@ TEST(SameBitsOfSizesTest, OfTheOutputWhateverElseIsAskedFor) {
       }
       options.attn_weights = AttnWeights::none;
       Tensor<float, 4> alone = clone(want.output);
-      ASSERT_TRUE(attention(in.query.view(), in.key.view(), in.value.view(),
-                            {.output = alone.view()}, options));
+      ASSERT_TRUE(
+          attention(in.query, in.key, in.value, {.output = alone}, options));
       EXPECT_TRUE(same_bits(alone, want.output)) << c.name << ", no LSE";
     }
   }

@@ -57,8 +57,8 @@ TEST(SameBitsTest, OfASequenceAloneAndInItsBatch) {
   const auto lengths = tensor_of<std::int64_t, 1>({3}, {6, 2, 4});
   const auto starts = tensor_of<std::int64_t, 1>({3}, {0, -3, 2});
   AttentionOptions options = {
-      .mask = causal() & key_lengths(lengths.view()),
-      .query_start = starts.view(),
+      .mask = causal() & key_lengths(lengths),
+      .query_start = starts,
       .dropout = {.p = 0.4, .training = true, .seed = Seed{3}}};
   const Outputs<float> batch = attend(in, options);
   for (std::size_t b = 0; b < shape.B; ++b) {
@@ -66,10 +66,10 @@ TEST(SameBitsTest, OfASequenceAloneAndInItsBatch) {
         tensor_of<std::int64_t, 1>({1}, {static_cast<std::int64_t>(b)});
     options.mask = causal() & key_lengths(sequence_of(lengths, b));
     options.query_start = starts(b);
-    options.dropout.sequence_ids = id.view();
+    options.dropout.sequence_ids = id;
     auto output = filled<float, 4>({1, 9, 4, 3}, 42);
     ASSERT_TRUE(attention(sequence_of(in.query, b), sequence_of(in.key, b),
-                          sequence_of(in.value, b), output.view(), options));
+                          sequence_of(in.value, b), output, options));
     const auto want = sequence_of(batch.output, b);
     EXPECT_TRUE(same_bits(output.elements(), {want.data(), want.size()}));
   }
@@ -91,7 +91,7 @@ TEST(SameBitsTest, OfAnyRangeOfQueriesUnderSoftcapBiasAndAlibi) {
         .mask = causal(),
         .softcap = 2.0,
         .bias = dense(rows, {Axis::H, Axis::Lq, Axis::Lkv}),
-        .alibi = slopes.view(),
+        .alibi = slopes,
         .query_start = 40 + static_cast<std::int64_t>(first)};
   };
   const Outputs<float> want = attend(in, options_from(0, 70));
@@ -102,7 +102,7 @@ TEST(SameBitsTest, OfAnyRangeOfQueriesUnderSoftcapBiasAndAlibi) {
     auto output = filled<float, 4>({1, count, 2, 8}, 42);
     ASSERT_TRUE(attention(
         TensorView<const float, 4>(&in.query(0, first, 0, 0), {1, count, 2, 8}),
-        view_of(in.key), view_of(in.value), output.view(),
+        view_of(in.key), view_of(in.value), output,
         options_from(first, count)));
     EXPECT_TRUE(same_bits(output.elements(), {&want.output(0, first, 0, 0),
                                               count * std::size_t{16}}));
@@ -117,9 +117,9 @@ TEST(SameBitsTest, WithAndWithoutABatchAxis) {
     return tensor.clone().value().without_batch();
   };
   auto output = filled<float, 3>({5, 4, 6}, 42);
-  ASSERT_TRUE(attention(unbatched(in.query).view(), unbatched(in.key).view(),
-                        unbatched(in.value).view(), output.view(),
-                        {.mask = causal()}));
+  ASSERT_TRUE(
+      attention(view_of(unbatched(in.query)), view_of(unbatched(in.key)),
+                view_of(unbatched(in.value)), output, {.mask = causal()}));
   EXPECT_TRUE(same_bits(output.elements(),
                         attend(in, {.mask = causal()}).output.elements()));
 }
@@ -134,9 +134,9 @@ TEST(SameBitsTest, InEveryLayout) {
     const auto value = copy_of(as_bhld(view_of(in.value)));
     auto output = filled<float, 4>({shape.B, shape.Hq, shape.Lq, shape.Dv}, 42);
     ASSERT_TRUE(attention(as_blhd(view_of(query)), as_blhd(view_of(key)),
-                          as_blhd(view_of(value)), as_blhd(output.view()),
+                          as_blhd(view_of(value)), as_blhd(output),
                           {.mask = causal()}));
-    EXPECT_TRUE(same_bits(copy_of(as_blhd(output.view())), want.output));
+    EXPECT_TRUE(same_bits(copy_of(as_blhd(output)), want.output));
   }
 }
 
@@ -166,7 +166,7 @@ TEST(SameBitsTest, OfQueryKeyAndValueInOneTensorWithGapsAndBackwards) {
   put(in.key, part(1));
   put(in.value, part(2));
   auto output = filled<float, 4>({2, 5, 2, 4}, 42);
-  ASSERT_TRUE(attention(part(0), part(1), part(2), output.view()));
+  ASSERT_TRUE(attention(part(0), part(1), part(2), output));
   EXPECT_TRUE(same_bits(output, want.output));
 }
 
@@ -181,8 +181,7 @@ TEST(SameBitsTest, OfTheOutputWhateverElseIsAskedFor) {
     EXPECT_TRUE(same_bits(attend(in, options).output, want.output));
   }
   auto output = filled<float, 4>({2, 5, 4, 6}, 42);
-  ASSERT_TRUE(attention(in.query.view(), in.key.view(), in.value.view(),
-                        output.view(), plain));
+  ASSERT_TRUE(attention(in.query, in.key, in.value, output, plain));
   EXPECT_TRUE(same_bits(output, want.output));
 }
 

@@ -286,7 +286,7 @@ TEST(StatisticsTest, OfARaggedBatchAreThoseOfEachSequenceAlone) {
   const Inputs<float> in = random_inputs(shape, 770);
   AttentionOptions options{.mask = causal()};
   options.statistics = kAll;
-  options.offsets = offsets.view();
+  options.offsets = offsets;
   const AttentionStatistics all = ask(in, options).statistics;
   options.offsets = {};
   std::size_t first = 0;
@@ -302,8 +302,7 @@ TEST(StatisticsTest, OfARaggedBatchAreThoseOfEachSequenceAlone) {
     };
     const AttentionStatistics one =
         attention_statistics(rows_of(in.query), rows_of(in.key),
-                             rows_of(in.value), {.output = output.view()},
-                             options)
+                             rows_of(in.value), {.output = output}, options)
             .value();
     for (std::size_t h = 0; h < 2; ++h) {
       EXPECT_TRUE(same_bits({&one.rows(0, h, 0, 0), L * kStatistics},
@@ -323,7 +322,7 @@ TEST(StatisticsTest, QueriesBehindTheLengthsCountForNothing) {
   const auto lengths = tensor_of<std::int64_t, 1>({2}, {700, 0});
   AttentionOptions options;
   options.statistics = kAll;
-  options.statistics.query_lengths = lengths.view();
+  options.statistics.query_lengths = lengths;
   expect_naive(in, options, "query_lengths");
   const AttentionStatistics got = ask(in, options).statistics;
   EXPECT_EQ(got.pooled.rows(1), 700);
@@ -337,8 +336,7 @@ TEST(StatisticsTest, QueriesBehindTheLengthsCountForNothing) {
   auto output = filled<float, 4>({1, 700, 4, 8}, 0);
   const AttentionStatistics alone =
       attention_statistics(cut(in.query, 700), cut(in.key, 1100),
-                           cut(in.value, 1100), {.output = output.view()},
-                           options)
+                           cut(in.value, 1100), {.output = output}, options)
           .value();
   EXPECT_TRUE(same_bits({&alone.columns(0, 2, 0), 1100},
                         {&got.columns(0, 2, 0), 1100}));
@@ -433,10 +431,10 @@ TEST(StatisticsTest, SayWhatDoesNotFit) {
   const auto lengths = tensor_of<std::int64_t, 1>({2}, {5, 6});
   const auto three = tensor_of<std::int64_t, 1>({3}, {1, 1, 1});
   const auto separators = testing_support::coin_tosses<2>({2, 6}, 831, 0.5);
-  EXPECT_EQ(error_of({.rows = true, .query_lengths = lengths.view()}),
+  EXPECT_EQ(error_of({.rows = true, .query_lengths = lengths}),
             "attention: query_lengths[1] is 6, expected a number from 0 to the "
             "5 queries");
-  EXPECT_EQ(error_of({.rows = true, .query_lengths = three.view()}),
+  EXPECT_EQ(error_of({.rows = true, .query_lengths = three}),
             "attention: query_lengths has shape (3), expected (B) = (2)");
   EXPECT_EQ(error_of({.rows = true, .separators = view_of(separators)}),
             "attention: separators has shape (2, 6), expected (B, Lkv) = (2, "
@@ -456,7 +454,7 @@ TEST(StatisticsTest, AreNoneOfTheBackwardPass) {
   inputs.key = view_of(in.key);
   inputs.value = view_of(in.value);
   AttentionGradients to;
-  to.query = gradients.query.view();
+  to.query = gradients.query;
   AttentionOptions options;
   options.statistics.rows = true;
   const Status s = attention_backward(inputs, to, options);

@@ -99,9 +99,8 @@ TEST(StepwiseTest, MatchesAttentionForEveryAdditiveOption) {
     EXPECT_TRUE(all_near(steps.attn_weights, want.attn_weights, 4e-6));
     EXPECT_TRUE(all_near(steps.lse, want.lse, 4e-6));
     auto scores = filled<float, 4>(steps.scores.extents(), 42);
-    EXPECT_TRUE(additive_scores(in.query.view(), in.key.view(),
-                                every_mask.score_weight(), scores.view(),
-                                Executor::default_executor()));
+    EXPECT_TRUE(additive_scores(in.query, in.key, every_mask.score_weight(),
+                                scores, Executor::default_executor()));
     EXPECT_TRUE(same_bits(steps.scores, scores));
   }
 }
@@ -148,8 +147,8 @@ TEST(StepwiseTest, TheScoresAreScaledAndTheMaskedOnesMinusInfinity) {
   const Inputs<float> in = random_inputs(kShape, 630);
   const AttentionSteps steps = stepwise(in, {.mask = causal(), .scale = 0.5});
   auto want = filled<float, 4>(steps.scores.extents(), 42);
-  EXPECT_TRUE(scores(in.query.view(), in.key.view(), 0.5, want.view(),
-                     Executor::default_executor()));
+  EXPECT_TRUE(
+      scores(in.query, in.key, 0.5, want, Executor::default_executor()));
   EXPECT_TRUE(same_bits(steps.scores, want));
   for (std::size_t i = 0; i < 5; ++i) {
     for (std::size_t j = 0; j < 140; ++j) {
@@ -177,7 +176,7 @@ TEST(StepwiseTest, TheTraceIsToldEachStepInTheOrderOfTheWay) {
   const auto padding = filled<bool, 2>({2, 140}, true);
   RecordedTrace all;
   stepwise(in,
-           {.mask = causal() & key_padding(padding.view()),
+           {.mask = causal() & key_padding(padding),
             .dropout = {.p = 0.5, .training = true}},
            &all);
   EXPECT_THAT(all.names(), ElementsAre("scores", "causal_mask", "padding_mask",

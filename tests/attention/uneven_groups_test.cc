@@ -352,7 +352,7 @@ TEST(UnevenGroupsRaggedTest, HaveTheBitsOfEachSequenceAlone) {
     gradients.push_back(
         differentiate(one, {alone(upstream.d_output), {}}, options));
   }
-  options.offsets = offsets.view();
+  options.offsets = offsets;
   const Outputs<float> all = attend(in, options);
   const Gradients<float> d_all = differentiate(in, upstream, options);
   for (std::size_t b = 0; b + 1 < cuts.size(); ++b) {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <numeric>
 
 namespace headwise {
 namespace {
@@ -32,22 +31,6 @@ TEST(TensorTest, AnEmptyTensorIsLegal) {
   const auto tensor = Tensor<float, 2>::create({0, ~std::size_t{0}});
   ASSERT_TRUE(tensor);
   EXPECT_EQ(tensor->size(), 0u);
-}
-
-TEST(TensorViewTest, APermutedViewMovesNothing) {
-  auto tensor = Tensor<float, 4>::create({2, 3, 4, 5}).value();
-  std::iota(tensor.elements().begin(), tensor.elements().end(), 0.0f);
-  const TensorView<const float, 4> view = as_blhd(std::as_const(tensor).view());
-  EXPECT_EQ(view.extents(), (Extents<4>{2, 4, 3, 5}));
-  EXPECT_EQ(&view(1, 3, 2, 4), &tensor(1, 2, 3, 4));
-  EXPECT_EQ(&as_bhld(view)(1, 2, 3, 4), &tensor(1, 2, 3, 4));
-}
-
-TEST(TensorViewTest, ABatchOfOneIsTheSameElements) {
-  auto tensor = Tensor<float, 2>::create({3, 4}).value();
-  const TensorView<float, 3> view = as_batch_of_one(tensor.view());
-  EXPECT_EQ(view.extents(), (Extents<3>{1, 3, 4}));
-  EXPECT_EQ(&view(0, 2, 1), &tensor(2, 1));
 }
 
 }  // namespace

@@ -71,15 +71,15 @@ std::string written() {
                       .points = {{0, 90.25, 89.5, 91.125}, {3, 70.5, 60, 80}}}})
           .value();
   const auto weights = testing_support::uniform<3>({1, 3, 3}, 1, 0, 1);
-  const auto picture = heads_svg({.attn_weights = weights.view(),
+  const auto picture = heads_svg({.attn_weights = weights,
                                   .query_labels = {"a", "b", "c"},
                                   .key_labels = {"a", "b", "c"},
                                   .title = "heads"});
   text += picture ? *picture : picture.error().message();
   const auto x = testing_support::uniform<4>({1, 2, 1, 4}, 2);
   auto y = testing_support::filled<float, 4>({1, 2, 1, 4}, 0);
-  const Status s = attention(x.view(), x.view(), x.view(), y.view(),
-                             {.dropout = {.p = 1.5, .training = true}});
+  const Status s =
+      attention(x, x, x, y, {.dropout = {.p = 1.5, .training = true}});
   text += s.error().message();
   return text + Json{{"number", 0.125}, {"small", 1.5e-9}}.dump();
 }

@@ -33,7 +33,7 @@ struct Drawing {
       weights.data()[n] = static_cast<float>(n) / 100;
       allowed.data()[n] = true;
     }
-    picture.attn_weights = std::as_const(weights).view();
+    picture.attn_weights = weights;
     picture.query_labels = {"q0", "q1", "q2"};
     picture.key_labels = {"k0", "k1", "k2", "k3"};
     picture.title = "a title";
@@ -106,7 +106,7 @@ TEST(HeadsSvgTest, TheLegendHasTheNumbersOfItsColours) {
 TEST(HeadsSvgTest, TheLegendSaysMaskedWhereSomethingIs) {
   Drawing drawing;
   EXPECT_THAT(heads_svg(drawing.picture).value(), Not(HasSubstr("masked<")));
-  drawing.picture.allowed = std::as_const(drawing.allowed).view();
+  drawing.picture.allowed = drawing.allowed;
   EXPECT_THAT(heads_svg(drawing.picture).value(), Not(HasSubstr("masked<")));
   drawing.allowed.data()[7] = false;
   EXPECT_THAT(heads_svg(drawing.picture).value(), HasSubstr(">masked</text>"));
@@ -117,7 +117,7 @@ TEST(HeadsSvgTest, ExactlyTheMaskedCellsAreHatched) {
   for (std::size_t n = 0; n < 24; ++n) {
     drawing.allowed.data()[n] = n % 5 != 1;  // differs by head
   }
-  drawing.picture.allowed = std::as_const(drawing.allowed).view();
+  drawing.picture.allowed = drawing.allowed;
   const std::vector<Cell> all = cells(heads_svg(drawing.picture).value());
   ASSERT_EQ(all.size(), 24u);
   for (std::size_t n = 0; n < 24; ++n) {
@@ -192,7 +192,7 @@ TEST(HeadsSvgTest, LabelsThatAreNoUtf8BecomeReplacementCharacters) {
 TEST(HeadsSvgTest, SpeaksBothLanguages) {
   Drawing drawing;
   drawing.allowed.data()[0] = false;
-  drawing.picture.allowed = std::as_const(drawing.allowed).view();
+  drawing.picture.allowed = drawing.allowed;
   drawing.picture.language = Language::ko;
   const std::string svg = heads_svg(drawing.picture).value();
   EXPECT_EQ(bad_xml(svg), "");
@@ -209,7 +209,7 @@ TEST(HeadsSvgTest, NoHeadsQueriesOrKeysIsAPictureToo) {
        {Extents<3>{0, 0, 0}, {2, 0, 3}, {2, 3, 0}, {1, 0, 0}}) {
     const auto weights = Tensor<float, 3>::create(extents).value();
     HeadsPicture picture;
-    picture.attn_weights = weights.view();
+    picture.attn_weights = weights;
     picture.query_labels.resize(extents[1]);
     picture.key_labels.resize(extents[2]);
     EXPECT_EQ(bad_xml(heads_svg(picture).value()), "");
@@ -227,7 +227,7 @@ TEST(HeadsSvgTest, LabelsAndMaskMustFit) {
             "heads_svg: key_labels has shape (5), expected (Lkv) = (4)");
   drawing.picture.key_labels.pop_back();
   const auto other = Tensor<bool, 3>::create({2, 4, 3}).value();
-  drawing.picture.allowed = other.view();
+  drawing.picture.allowed = other;
   const Error error = heads_svg(drawing.picture).error();
   EXPECT_EQ(error.code(), ErrorCode::shape_mismatch);
   EXPECT_EQ(error.message(),
@@ -253,8 +253,8 @@ struct LongDrawing {
         allowed.view()(0, i, j) = j <= i;
       }
     }
-    picture.attn_weights = std::as_const(weights).view();
-    picture.allowed = std::as_const(allowed).view();
+    picture.attn_weights = weights;
+    picture.allowed = allowed;
     for (std::size_t n = 0; n < kLength; ++n) {
       picture.query_labels.push_back("q" + std::to_string(n));
       picture.key_labels.push_back("k" + std::to_string(n));
@@ -326,7 +326,7 @@ TEST(HeadsSvgTest, AnImageOfFewQueriesIsNoLine) {
   const Tensor<float, 3> weights =
       Tensor<float, 3>::create({2, 1, 11000}).value();
   HeadsPicture picture;
-  picture.attn_weights = weights.view();
+  picture.attn_weights = weights;
   picture.query_labels.resize(1);
   picture.key_labels.resize(11000);
   const auto images = svg_images(heads_svg(picture).value());

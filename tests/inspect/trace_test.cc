@@ -141,8 +141,7 @@ TEST(TraceTest, ShapesWhoseProductWrapsRoundHaveNoData) {
 
 TracedStep step_of(const std::vector<float>& data) {
   Trace trace;
-  report<1>(trace, TensorView<const float, 1>(data.data(), {data.size()}),
-            {"L"});
+  report<1>(trace, data, {"L"});
   return trace.steps().front();
 }
 

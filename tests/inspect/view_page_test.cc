@@ -44,7 +44,7 @@ struct Heads {
   }
 
   ViewedLayer layer(std::size_t number = 0) const {
-    return {.number = number, .query = query.view(), .key = key.view()};
+    return {.number = number, .query = query, .key = key};
   }
   ViewPageSettings settings() const {
     return {.title = "heads",
@@ -139,7 +139,7 @@ TEST(ViewPageTest, HeadsOfUnevenGroupsNameTheirKeys) {
   RandomStream(Seed{4}, 0).fill_uniform(heads.key.elements(), -1, 1);
   const std::array<std::int64_t, 3> groups = {0, 1, 5};
   ViewPageSettings settings = heads.settings();
-  settings.attention.kv_groups = {groups.data(), {groups.size()}};
+  settings.attention.kv_groups = groups;
   const std::string page = page_of(heads, std::move(settings));
   EXPECT_EQ(count(page, R"("kv_head":0)"), 1u);
   EXPECT_EQ(count(page, R"("kv_head":1)"), 4u);
@@ -336,8 +336,7 @@ TEST(ViewPageTest, WhatThePageCannotComputeIsRefused) {
   const Heads heads(1, 2, kMostMapLength + 1, 1);
   const std::vector<float> bias(kMostMapLength + 1);
   ViewPageSettings settings = heads.settings();
-  settings.attention.bias = dense(
-      TensorView<const float, 1>(bias.data(), {bias.size()}), {Axis::Lkv});
+  settings.attention.bias = dense(bias, {Axis::Lkv});
   EXPECT_EQ(refusal(heads, settings, ErrorCode::unsupported),
             "view_page: bias is given, expected none beyond 1024 queries or "
             "keys, where the page computes the scores");

@@ -36,13 +36,12 @@ struct SmallRun {
     }
   }
   CheckpointView view() const {
-    return {
-        .step = 7,
-        .seed = Seed{~std::uint64_t{0}},
-        .config = kConfig,
-        .params = {{"w_q.weight", weight.view()}, {"w_q.bias", bias.view()}},
-        .optimizer = &optimizer,
-        .records = {{"loss", {2.5, 1.25, std::nan("")}}}};
+    return {.step = 7,
+            .seed = Seed{~std::uint64_t{0}},
+            .config = kConfig,
+            .params = {{"w_q.weight", weight}, {"w_q.bias", bias}},
+            .optimizer = &optimizer,
+            .records = {{"loss", {2.5, 1.25, std::nan("")}}}};
   }
 };
 

@@ -24,6 +24,7 @@ using testing_support::target_name;
 using testing_support::targets;
 using testing_support::TargetTest;
 using testing_support::uniform;
+using testing_support::view_of;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -98,7 +99,7 @@ TEST_P(LayerNormContractTest, HoldsForTheSumWithAResidualInPlaceOrNot) {
     const LayerNormParams params = params_of(E);
     const auto x = uniform<2>({4, E}, 37);
     const auto residual = uniform<2>({4, E}, 38, -2, 2);
-    const auto want = contract_layer_norm(sum_of(x, residual).view(), params);
+    const auto want = contract_layer_norm(view_of(sum_of(x, residual)), params);
     auto apart = filled<float, 2>({4, E}, -7);
     auto in_x = clone(x);
     auto in_residual = clone(residual);

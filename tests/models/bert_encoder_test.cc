@@ -270,7 +270,7 @@ TEST_P(BertEncoderTest, WordsOfAnotherTypeAreWidened) {
   const auto expected = read(params).value().forward(kIds).value().hidden;
   std::map<std::string, AnyView> views;
   for (const auto& [name, param] : params) {
-    views.emplace(name, param.view());
+    views.emplace(name, param);
     if (param.extent(0) == 1) {
       views[name] = TensorView<const float, 1>(param.data(), {param.extent(1)});
     }

@@ -105,7 +105,7 @@ class BertTrainingTest : public testing::TestWithParam<BertFamily> {
 TEST_P(BertTrainingTest, ParametersHaveTheGradientsOfTheEncoderInDouble) {
   const BertEncoder encoder = read();
   auto saved = encoder.forward_for_backward(kIds).value();
-  const BertGradients got = encoder.backward(saved, d_hidden_.view()).value();
+  const BertGradients got = encoder.backward(saved, d_hidden_).value();
   EXPECT_EQ(got.params.size(), params_.size());
   for (const auto& [name, gradient] : got.params) {
     expect_gradient(name, gradient);
@@ -119,7 +119,7 @@ TEST_P(BertTrainingTest, EveryGateHasTheGradientOfEachSequence) {
   auto saved =
       encoder.forward_for_backward(kIds, {.head_gates = gates}).value();
   const BertGradients got =
-      encoder.backward(saved, d_hidden_.view(), BertWanted::gates).value();
+      encoder.backward(saved, d_hidden_, BertWanted::gates).value();
   EXPECT_TRUE(got.params.empty());
   ASSERT_EQ(got.head_gates.size(), 2u);
   for (std::size_t n = 0; n < 2; ++n) {
@@ -179,7 +179,7 @@ TEST_P(BertTrainingTest, GradientsHaveTheSameBitsOnAnyThreads) {
                      .forward_for_backward(
                          kIds, {.head_gates = gates, .executor = &executor})
                      .value();
-    return encoder.backward(saved, d_hidden_.view()).value();
+    return encoder.backward(saved, d_hidden_).value();
   };
   const BertGradients one = gradients_on(1);
   const BertGradients three = gradients_on(3);
@@ -248,11 +248,11 @@ TEST_P(BertTrainingTest, WhatDoesNotFitIsNamed) {
   const BertEncoder encoder = read();
   auto saved = encoder.forward_for_backward(kIds).value();
   const auto narrow = uniform<2>({kRows, 11}, 91);
-  EXPECT_THAT(encoder.backward(saved, narrow.view()).error().message(),
+  EXPECT_THAT(encoder.backward(saved, narrow).error().message(),
               HasSubstr("d_hidden has shape (15, 11), expected (rows, "
                         "hidden_size) = (15, 12)"));
-  EXPECT_TRUE(encoder.backward(saved, d_hidden_.view()));
-  EXPECT_THAT(encoder.backward(saved, d_hidden_.view()).error().message(),
+  EXPECT_TRUE(encoder.backward(saved, d_hidden_));
+  EXPECT_THAT(encoder.backward(saved, d_hidden_).error().message(),
               HasSubstr("used already"));
   const auto gates = gates_of({{1, 1, 1}, {1, 1}});
   EXPECT_THAT(
@@ -275,7 +275,7 @@ TEST_P(BertTrainingTest, ABatchWithoutATokenHasGradientsOfZero) {
   const BertEncoder encoder = read();
   auto saved = encoder.forward_for_backward({{}, {}}).value();
   const auto none = filled<float, 2>({0, 12}, 0);
-  const BertGradients got = encoder.backward(saved, none.view()).value();
+  const BertGradients got = encoder.backward(saved, none).value();
   EXPECT_EQ(got.params.size(), params_.size());
   for (const auto& [name, gradient] : got.params) {
     for (const float g : gradient.elements()) {

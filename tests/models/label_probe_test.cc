@@ -24,36 +24,42 @@ using testing_support::filled;
 using testing_support::same_bits;
 using testing_support::tensor_of;
 using testing_support::uniform;
+using testing_support::view_of;
 
 constexpr std::size_t kExamples = 40;
 const std::vector<std::string> kLabels = {"sport", "tech \"x\" \u00E9"};
 
 // Two clusters in turn, around (1, -1, 0) and (-1, 1, 0).
-Tensor<float, 2> clusters() {
-  auto x = uniform<2>({kExamples, 3}, 70, -0.8, 0.8);
-  for (std::size_t n = 0; n < kExamples; ++n) {
-    const float side = n % 2 == 0 ? 1 : -1;
-    x(n, 0) += side;
-    x(n, 1) -= side;
-  }
-  return x;
+const Tensor<float, 2>& clusters() {
+  static const Tensor<float, 2> points = [] {
+    auto x = uniform<2>({kExamples, 3}, 70, -0.8, 0.8);
+    for (std::size_t n = 0; n < kExamples; ++n) {
+      const float side = n % 2 == 0 ? 1 : -1;
+      x(n, 0) += side;
+      x(n, 1) -= side;
+    }
+    return x;
+  }();
+  return points;
 }
-Tensor<std::int64_t, 1> targets() {
-  auto numbers = Tensor<std::int64_t, 1>::create({kExamples}).value();
-  for (std::size_t n = 0; n < kExamples; ++n) {
-    numbers(n) = static_cast<std::int64_t>(n % 2);
-  }
-  return numbers;
+const Tensor<std::int64_t, 1>& targets() {
+  static const Tensor<std::int64_t, 1> classes = [] {
+    auto numbers = Tensor<std::int64_t, 1>::create({kExamples}).value();
+    for (std::size_t n = 0; n < kExamples; ++n) {
+      numbers(n) = static_cast<std::int64_t>(n % 2);
+    }
+    return numbers;
+  }();
+  return classes;
 }
 
 LabelProbe trained(std::size_t steps = 300) {
-  return LabelProbe::train(clusters().view(), targets().view(), kLabels,
-                           {.steps = steps})
+  return LabelProbe::train(clusters(), targets(), kLabels, {.steps = steps})
       .value();
 }
 double loss_of(const LabelProbe& probe) {
-  const auto logits = probe.logits(clusters().view()).value();
-  return cross_entropy(logits.view(), targets().view()).value().loss;
+  const auto logits = probe.logits(clusters()).value();
+  return cross_entropy(logits, targets()).value().loss;
 }
 testing::AssertionResult same_params(const LabelProbe& got,
                                      const LabelProbe& want) {
@@ -70,10 +76,10 @@ testing::AssertionResult same_params(const LabelProbe& got,
 TEST(LabelProbeTest, TrainingSeparatesTwoClusters) {
   const LabelProbe probe = trained();
   EXPECT_EQ(probe.labels(), kLabels);
-  const auto logits = probe.logits(clusters().view()).value();
+  const auto logits = probe.logits(clusters()).value();
   ASSERT_EQ(logits.extents(), (Extents<2>{kExamples, 2}));
   for (std::size_t n = 0; n < kExamples; ++n) {
-    EXPECT_EQ(predicted_label(logits.view(), n), n % 2) << "example " << n;
+    EXPECT_EQ(predicted_label(logits, n), n % 2) << "example " << n;
   }
 }
 
@@ -89,8 +95,7 @@ TEST(LabelProbeTest, WhatIsFarMoreFrequentIsLearntByTheBias) {
   const auto nothing = filled<float, 2>({kExamples, 3}, 0);
   auto mostly = filled<std::int64_t, 1>({kExamples}, 1);
   mostly(0) = 0;
-  const auto probe =
-      LabelProbe::train(nothing.view(), mostly.view(), kLabels).value();
+  const auto probe = LabelProbe::train(nothing, mostly, kLabels).value();
   EXPECT_LT(probe.linear().bias()(0), -0.5f);
   EXPECT_GT(probe.linear().bias()(1), 0.5f);
 }
@@ -105,15 +110,15 @@ TEST(LabelProbeTest, ProgressCountsSteps) {
     EXPECT_EQ(total, 3u);
     seen.push_back(done);
   };
-  ASSERT_TRUE(LabelProbe::train(clusters().view(), targets().view(), kLabels,
+  ASSERT_TRUE(LabelProbe::train(clusters(), targets(), kLabels,
                                 {.steps = 3, .progress = progress}));
   EXPECT_THAT(seen, ElementsAre(1, 2, 3));
 }
 
 TEST(LabelProbeTest, TheFirstOfTheLargestIsPredicted) {
   const auto logits = tensor_of<float, 2>({2, 3}, {1, 3, 3, 2, 0, 1});
-  EXPECT_EQ(predicted_label(logits.view(), 0), 1u);
-  EXPECT_EQ(predicted_label(logits.view(), 1), 0u);
+  EXPECT_EQ(predicted_label(logits, 0), 1u);
+  EXPECT_EQ(predicted_label(logits, 1), 0u);
 }
 
 // ---- Probabilities. ----
@@ -130,26 +135,25 @@ LabelProbe identity_probe() {
 
 TEST(LabelProbeProbabilitiesTest, AreTheSoftmaxOfTheLogits) {
   const LabelProbe probe = trained(50);
-  const auto logits = probe.logits(clusters().view()).value();
-  const auto got = probe.probabilities(clusters().view()).value();
+  const auto logits = probe.logits(clusters()).value();
+  const auto got = probe.probabilities(clusters()).value();
   ASSERT_EQ(got.extents(), (Extents<2>{kExamples, 2}));
   for (std::size_t n = 0; n < kExamples; ++n) {
     const double odds =
         std::exp(static_cast<double>(logits(n, 1)) - logits(n, 0));
     EXPECT_NEAR(got(n, 0), 1 / (1 + odds), 1e-7);
     EXPECT_NEAR(got(n, 0) + got(n, 1), 1, 1e-7);
-    EXPECT_EQ(predicted_label(got.view(), n),
-              predicted_label(logits.view(), n));
+    EXPECT_EQ(predicted_label(got, n), predicted_label(logits, n));
   }
 }
 
 TEST(LabelProbeProbabilitiesTest, ARowsBitsDependOnNoOtherRow) {
   const LabelProbe probe = trained(50);
-  const auto whole = probe.probabilities(clusters().view()).value();
+  const auto whole = probe.probabilities(clusters()).value();
   for (const std::size_t split : {1u, 2u, 3u, 7u, 39u}) {
     for (std::size_t first = 0; first < kExamples; first += split) {
       const std::size_t count = std::min(split, kExamples - first);
-      const auto all = clusters();
+      const auto& all = clusters();
       const auto part =
           probe.probabilities({&all(first, 0), {count, 3}}).value();
       EXPECT_TRUE(same_bits(part.elements(),
@@ -162,25 +166,26 @@ TEST(LabelProbeProbabilitiesTest, ARowsBitsDependOnNoOtherRow) {
 TEST(LabelProbeProbabilitiesTest, LargeLogitsOverflowNothing) {
   const auto embeddings =
       tensor_of<float, 2>({3, 2}, {3e38f, -3e38f, 1e30f, 1e30f, -2e38f, 2e38f});
-  const auto got = identity_probe().probabilities(embeddings.view()).value();
+  const auto got = identity_probe().probabilities(embeddings).value();
   EXPECT_THAT(got.elements(), ElementsAre(1, 0, 0.5, 0.5, 0, 1));
 }
 
 TEST(LabelProbeProbabilitiesTest, ALogitThatIsNotFiniteMakesItsRowNan) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const auto embeddings = tensor_of<float, 2>({2, 2}, {kInfinity, 1, 2, 2});
-  const auto got = identity_probe().probabilities(embeddings.view()).value();
+  const auto got = identity_probe().probabilities(embeddings).value();
   EXPECT_TRUE(std::isnan(got(0, 0)) && std::isnan(got(0, 1)));
   EXPECT_EQ(got(1, 0), 0.5f);
 }
 
 TEST(LabelProbeProbabilitiesTest, NoEmbeddingsAreLegalAndOtherSizesAreNot) {
   const LabelProbe probe = identity_probe();
+  EXPECT_EQ(probe.probabilities(view_of(filled<float, 2>({0, 2}, 0)))
+                .value()
+                .extents(),
+            (Extents<2>{0, 2}));
   EXPECT_EQ(
-      probe.probabilities(filled<float, 2>({0, 2}, 0).view()).value().extents(),
-      (Extents<2>{0, 2}));
-  EXPECT_EQ(
-      probe.probabilities(filled<float, 2>({1, 3}, 0).view()).error().code(),
+      probe.probabilities(view_of(filled<float, 2>({1, 3}, 0))).error().code(),
       ErrorCode::shape_mismatch);
 }
 
@@ -203,18 +208,16 @@ TEST(LabelProbeTest, WhatDoesNotFitIsNamed) {
   EXPECT_EQ(LabelProbe::create(linear(2, 0), kLabels).error().message(),
             "label_probe: bias has shape (0), expected (labels) = (2)");
   const LabelProbe probe = LabelProbe::create(3, kLabels).value();
-  EXPECT_EQ(probe.logits(filled<float, 2>({1, 4}, 0).view()).error().code(),
+  EXPECT_EQ(probe.logits(view_of(filled<float, 2>({1, 4}, 0))).error().code(),
             ErrorCode::shape_mismatch);
-  const auto few = targets();
-  EXPECT_EQ(LabelProbe::train(clusters().view(), {few.data(), {kExamples - 1}},
-                              kLabels)
-                .error()
-                .code(),
-            ErrorCode::shape_mismatch);
+  const auto& few = targets();
+  EXPECT_EQ(
+      LabelProbe::train(clusters(), {few.data(), {kExamples - 1}}, kLabels)
+          .error()
+          .code(),
+      ErrorCode::shape_mismatch);
   const auto beyond = filled<std::int64_t, 1>({kExamples}, 2);
-  EXPECT_EQ(LabelProbe::train(clusters().view(), beyond.view(), kLabels)
-                .error()
-                .code(),
+  EXPECT_EQ(LabelProbe::train(clusters(), beyond, kLabels).error().code(),
             ErrorCode::out_of_range);
 }
 
@@ -230,8 +233,8 @@ class LabelProbeFileTest : public testing::Test {
   std::string said_of(const Tensor<float, 2>& weight,
                       const Tensor<float, 1>& bias,
                       const SafetensorsMetadata& metadata) const {
-    EXPECT_TRUE(write_safetensors(
-        path(), {{"weight", weight.view()}, {"bias", bias.view()}}, metadata));
+    EXPECT_TRUE(write_safetensors(path(), {{"weight", weight}, {"bias", bias}},
+                                  metadata));
     return said();
   }
   std::string said_of_labels(const std::string& labels) const {
@@ -316,8 +319,8 @@ TEST_F(LabelProbeFileTest, OtherShapesAreNamed) {
                   "), expected (labels) = (2)"));
   }
   const auto flat = filled<float, 1>({6}, 1);
-  ASSERT_TRUE(write_safetensors(
-      path(), {{"weight", flat.view()}, {"bias", flat.view()}}, two));
+  ASSERT_TRUE(
+      write_safetensors(path(), {{"weight", flat}, {"bias", flat}}, two));
   EXPECT_THAT(said(), HasSubstr("weight has shape (6), expected 2 axes"));
 }
 
@@ -325,13 +328,13 @@ TEST_F(LabelProbeFileTest, ParametersThatAreMissingOrNoNumbersAreNamed) {
   const SafetensorsMetadata two = {{"labels", "[\"a\", \"b\"]"}};
   auto weight = filled<float, 2>({2, 3}, 1);
   const auto bias = filled<float, 1>({2}, 0);
-  ASSERT_TRUE(write_safetensors(path(), {{"weight", weight.view()}}, two));
+  ASSERT_TRUE(write_safetensors(path(), {{"weight", weight}}, two));
   EXPECT_EQ(said(), "label_probe: " + path() + " has no bias");
-  ASSERT_TRUE(write_safetensors(path(), {{"bias", bias.view()}}, two));
+  ASSERT_TRUE(write_safetensors(path(), {{"bias", bias}}, two));
   EXPECT_EQ(said(), "label_probe: " + path() + " has no weight");
   const auto bools = filled<bool, 2>({2, 3}, true);
-  ASSERT_TRUE(write_safetensors(
-      path(), {{"weight", bools.view()}, {"bias", bias.view()}}, two));
+  ASSERT_TRUE(
+      write_safetensors(path(), {{"weight", bools}, {"bias", bias}}, two));
   EXPECT_THAT(said(), HasSubstr("weight holds bool elements"));
   weight(1, 2) = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THAT(said_of(weight, bias, two),

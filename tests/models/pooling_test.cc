@@ -25,7 +25,7 @@ using testing_support::uniform;
 // The first row of `hidden`, normalized.
 std::vector<float> normalized(const Tensor<float, 2>& hidden) {
   std::vector<float> embedding(hidden.extent(1));
-  pool(hidden.view(), std::array{Pooling::cls}, true, embedding.data());
+  pool(hidden, std::array{Pooling::cls}, true, embedding.data());
   return embedding;
 }
 
@@ -35,8 +35,7 @@ Tensor<float, 2> back(const Tensor<float, 2>& hidden,
                       const std::vector<float>& d_embedding) {
   auto d_hidden =
       filled<float, 2>(hidden.extents(), std::bit_cast<float>(kNaNBits));
-  pool_backward(hidden.view(), pooling, normalize, d_embedding.data(),
-                d_hidden.view());
+  pool_backward(hidden, pooling, normalize, d_embedding.data(), d_hidden);
   return d_hidden;
 }
 

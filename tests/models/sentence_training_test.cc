@@ -67,12 +67,12 @@ class SentenceTrainingTest : public testing::Test {
     const RaggedTokens ids = encoder.tokenize(kSentences).value().ids;
     const auto d = uniform<2>({ids.size(), encoder.embedding_size()}, 92);
     auto saved = encoder.forward_for_backward(ids).value();
-    const BertGradients got = encoder.backward(saved, d.view()).value();
+    const BertGradients got = encoder.backward(saved, d).value();
     ASSERT_EQ(got.params.size(), params_.size());
     const auto loss = [&] {
       double sum = 0;
       for (std::size_t n = 0; n < ids.size(); ++n) {
-        sum += loss_of(encoder, ids, n, d.view());
+        sum += loss_of(encoder, ids, n, d);
       }
       return sum;
     };
@@ -126,7 +126,7 @@ TEST_F(SentenceTrainingTest, GatesHaveTheGradientOfEachSentence) {
   auto saved =
       encoder.forward_for_backward(ids, {.head_gates = head_gates}).value();
   const BertGradients got =
-      encoder.backward(saved, d.view(), BertWanted::gates).value();
+      encoder.backward(saved, d, BertWanted::gates).value();
   EXPECT_TRUE(got.params.empty());
   ASSERT_EQ(got.head_gates.size(), 2u);
   for (std::size_t layer = 0; layer < 2; ++layer) {
@@ -135,9 +135,9 @@ TEST_F(SentenceTrainingTest, GatesHaveTheGradientOfEachSentence) {
         constexpr double kStep = 1e-4;
         BertReference::Rows moved = kGates;
         moved[layer][h] += kStep;
-        const double high = loss_of(encoder, ids, n, d.view(), moved);
+        const double high = loss_of(encoder, ids, n, d, moved);
         moved[layer][h] -= 2 * kStep;
-        const double low = loss_of(encoder, ids, n, d.view(), moved);
+        const double low = loss_of(encoder, ids, n, d, moved);
         EXPECT_NEAR(got.head_gates[layer](n, h), (high - low) / (2 * kStep),
                     1e-5)
             << "layer " << layer << ", head " << h << ", sentence " << n;
@@ -180,7 +180,7 @@ TEST_F(SentenceTrainingTest, GradientsHaveTheSameBitsOnAnyThreadsAndStrides) {
         encoder.forward_for_backward(ids, {.executor = &executor}).value();
     return encoder.backward(saved, d_embeddings).value().params;
   };
-  const auto one = gradients(1, d.view());
+  const auto one = gradients(1, d);
   const auto three = gradients(3, columns);
   for (const auto& [name, gradient] : one) {
     EXPECT_TRUE(same_bits(gradient, three.at(name))) << name;
@@ -224,12 +224,12 @@ TEST_F(SentenceTrainingTest, WhatDoesNotFitIsNamed) {
             ErrorCode::out_of_range);
   auto saved = encoder.forward_for_backward({{2, 3}}).value();
   const auto two = uniform<2>({2, 12}, 95);
-  EXPECT_THAT(encoder.backward(saved, two.view()).error().message(),
+  EXPECT_THAT(encoder.backward(saved, two).error().message(),
               HasSubstr("d_embeddings has shape (2, 12), expected (sentences, "
                         "embedding_size) = (1, 12)"));
   const auto one = uniform<2>({1, 12}, 95);
-  EXPECT_TRUE(encoder.backward(saved, one.view()));
-  EXPECT_THAT(encoder.backward(saved, one.view()).error().message(),
+  EXPECT_TRUE(encoder.backward(saved, one));
+  EXPECT_THAT(encoder.backward(saved, one).error().message(),
               HasSubstr("used already"));
   const auto broken = encoder.tokenize(std::vector<std::string_view>{"\xff"});
   EXPECT_EQ(broken.error().code(), ErrorCode::bad_data);
@@ -240,8 +240,7 @@ TEST_F(SentenceTrainingTest, NoSentencesAreLegal) {
   auto saved = encoder.forward_for_backward({}).value();
   EXPECT_EQ(saved.embeddings.extents(), (Extents<2>{0, 12}));
   const auto d = uniform<2>({0, 12}, 96);
-  EXPECT_EQ(encoder.backward(saved, d.view()).value().params.size(),
-            params_.size());
+  EXPECT_EQ(encoder.backward(saved, d).value().params.size(), params_.size());
 }
 
 }  // namespace

@@ -142,8 +142,8 @@ TEST_F(WriteModelTest, TensorsThatAreNotReadStay) {
   auto ids = Tensor<std::int64_t, 2>::create({1, 9}).value();
   ids(0, 8) = 8;
   put_tensors([&](auto& views) {
-    views.emplace("pooler.dense.weight", pooler.view());
-    views.emplace("embeddings.position_ids", ids.view());
+    views.emplace("pooler.dense.weight", pooler);
+    views.emplace("embeddings.position_ids", ids);
   });
   ASSERT_TRUE(write_unchanged());
   const Tensors written = tensors_of(to_file());
@@ -271,8 +271,7 @@ TEST_F(WriteModelTest, TheHeadsThatWereKeptStandInTheMetadata) {
     for (const auto& name : {names.q, names.k, names.v, names.o}) {
       const auto& bias = fewer.at(name + ".bias");
       views.emplace(name + ".weight", fewer.at(name + ".weight").view());
-      views.emplace(name + ".bias",
-                    TensorView<const float, 1>(bias.data(), {bias.size()}));
+      views.emplace(name + ".bias", bias);
     }
   }
   ASSERT_TRUE(
@@ -393,7 +392,7 @@ TEST_F(WriteModelTest, AParameterThatTheSourceHasNotIsRefused) {
   const auto values = uniform<1>({12}, 81);
   for (const std::string name : {"pooler.dense.bias", "bert.x", ""}) {
     const Status s =
-        write_model(source_.path(), to(), {.params = {{name, values.view()}}});
+        write_model(source_.path(), to(), {.params = {{name, values}}});
     ASSERT_FALSE(s) << name;
     EXPECT_EQ(s.error().code(), ErrorCode::invalid_argument);
     EXPECT_EQ(s.error().message(), "write_model: " + from_file() + " has no " +

@@ -69,20 +69,18 @@ TEST(AdditiveLayerTest, IsProjectionAndAdditiveAttention) {
     const auto value = uniform<3>({2, 11, 4}, 102);
     const auto& [w_q, w_k, w_v, w_o, w_score] = *layer.params();
     ASSERT_EQ(w_v.has_value(), value_proj);
-    const auto q = w_q.forward(query.view()).value();
-    const auto k = w_k.forward(key.view()).value();
-    const auto v = w_v ? w_v->forward(value.view()).value() : clone(value);
+    const auto q = w_q.forward(query).value();
+    const auto k = w_k.forward(key).value();
+    const auto v = w_v ? w_v->forward(value).value() : clone(value);
     const std::size_t Dv = value_proj ? 6 : 2;
     EXPECT_EQ(layer.config().v_head_dim, Dv);
     auto output = filled<float, 4>({2, 9, 4, Dv}, 42);
     ASSERT_TRUE(attention(split_heads(view_of(q), 4).value(),
                           split_heads(view_of(k), 2).value(),
-                          split_heads(view_of(v), 2).value(), output.view(),
-                          {.mask = causal(), .score_weight = w_score->view()}));
+                          split_heads(view_of(v), 2).value(), output,
+                          {.mask = causal(), .score_weight = *w_score}));
     const auto got =
-        layer
-            .forward(query.view(), key.view(), value.view(), {.mask = causal()})
-            .value();
+        layer.forward(query, key, value, {.mask = causal()}).value();
     EXPECT_TRUE(same_bits(got.output.elements(), output.elements()));
     EXPECT_EQ(got.output.extents(), (Extents<3>{2, 9, 4 * Dv}));
   }
@@ -109,12 +107,8 @@ TEST(AdditiveLayerTest, FromItsParametersIsTheSameLayer) {
   const auto x = uniform<3>({2, 3, 5}, 103);
   const auto k = uniform<3>({2, 6, 7}, 104);
   const auto v = uniform<3>({2, 6, 4}, 105);
-  EXPECT_TRUE(
-      same_bits(again.forward(x.view(), k.view(), v.view()).value().output,
-                std::as_const(layer)
-                    .forward(x.view(), k.view(), v.view())
-                    .value()
-                    .output));
+  EXPECT_TRUE(same_bits(again.forward(x, k, v).value().output,
+                        std::as_const(layer).forward(x, k, v).value().output));
 }
 
 TEST(AdditiveLayerTest, UpdateShowsTheScoreWeightAfterTheProjections) {
@@ -154,21 +148,15 @@ TEST(AdditiveLayerTest, GradientsAreNearTheDifferences) {
   const AttentionOptions options = {.mask = causal(), .query_start = 1};
   const auto loss = [&] {
     const auto out =
-        std::as_const(layer)
-            .forward(query.view(), key.view(), value.view(), options)
-            .value()
-            .output;
+        std::as_const(layer).forward(query, key, value, options).value().output;
     double sum = 0;
     for (std::size_t n = 0; n < out.size(); ++n) {
       sum += double{out.data()[n]} * double{d_output.data()[n]};
     }
     return sum;
   };
-  auto saved =
-      layer
-          .forward_for_backward(query.view(), key.view(), value.view(), options)
-          .value();
-  const auto gradients = layer.backward(saved, d_output.view()).value();
+  auto saved = layer.forward_for_backward(query, key, value, options).value();
+  const auto gradients = layer.backward(saved, d_output).value();
   EXPECT_EQ(gradients.w_v.weight.size(), 0u);
   const auto expect_near = [&](std::span<const float> gradient,
                                const auto& change) {
@@ -211,12 +199,12 @@ TEST(AdditiveLayerTest, WhatDoesNotFitIsAnError) {
   const auto x = uniform<3>({1, 4, 8}, 111);
   const auto w = uniform<2>({2, 4}, 112);
   const auto error_of = [&](const AttentionOptions& options) {
-    const auto result = layer.forward(x.view(), x.view(), x.view(), options);
+    const auto result = layer.forward(x, x, x, options);
     return result ? "no error" : result.error().message();
   };
   EXPECT_EQ(error_of({.scale = 0.5}),
             "attention: scale is 0.5, expected none with a score_weight");
-  EXPECT_EQ(error_of({.score_weight = w.view()}),
+  EXPECT_EQ(error_of({.score_weight = w}),
             "multi_head_attention: score_weight is given, expected none: a "
             "layer's own is w_score");
 

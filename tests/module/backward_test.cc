@@ -23,6 +23,7 @@ using testing_support::filled;
 using testing_support::same_bits;
 using testing_support::tensor_of;
 using testing_support::uniform;
+using testing_support::view_of;
 using testing_support::widened;
 
 using Wide = Tensor<double, 3>;
@@ -85,7 +86,7 @@ struct Call {
 
   TensorView<const float, 4> d_weights_view() const {
     return d_attn_weights.size() == 0 ? TensorView<const float, 4>()
-                                      : d_attn_weights.view();
+                                      : d_attn_weights;
   }
 };
 
@@ -104,12 +105,10 @@ Call random_call(const MultiHeadAttention& layer, std::size_t B, std::size_t Lq,
 MultiHeadAttentionGradients gradients_of(const MultiHeadAttention& layer,
                                          const Call& call,
                                          const AttentionOptions& options) {
-  auto saved = layer
-                   .forward_for_backward(call.query.view(), call.key.view(),
-                                         call.value.view(), options)
-                   .value();
-  return layer.backward(saved, call.d_output.view(), call.d_weights_view())
-      .value();
+  auto saved =
+      layer.forward_for_backward(call.query, call.key, call.value, options)
+          .value();
+  return layer.backward(saved, call.d_output, call.d_weights_view()).value();
 }
 
 template <std::size_t Rank>
@@ -151,7 +150,7 @@ void expect_gradients(const MultiHeadAttention& layer, const Call& call,
   const MultiHeadAttentionConfig& config = layer.config();
   Tensor<double, 2> d_score_weight;
   if (params.w_score) {
-    options.score_weight = params.w_score->view();
+    options.score_weight = *params.w_score;
     d_score_weight =
         Tensor<double, 2>::create(params.w_score->extents()).value();
   }
@@ -160,7 +159,7 @@ void expect_gradients(const MultiHeadAttention& layer, const Call& call,
     kv_groups.push_back(kv_groups.back() + static_cast<std::int64_t>(size));
   }
   if (!config.kv_group_sizes.empty()) {
-    options.kv_groups = {kv_groups.data(), {kv_groups.size()}};
+    options.kv_groups = kv_groups;
   }
   const std::size_t H = config.num_heads;
   const std::size_t Hkv = *config.num_kv_heads;
@@ -179,7 +178,7 @@ void expect_gradients(const MultiHeadAttention& layer, const Call& call,
   ASSERT_TRUE(reference_attention<double>(
       heads(q.view(), H), heads(k.view(), Hkv), heads(v.view(), Hkv),
       {.output = heads(context.view(), H),
-       .attn_weights = is_mean ? mean.view() : weights.view()},
+       .attn_weights = is_mean ? mean : weights},
       options));
   Wide d_context = widened(call.d_output);
   if (params.w_o) {
@@ -194,15 +193,13 @@ void expect_gradients(const MultiHeadAttention& layer, const Call& call,
   const auto d_weights = widened(call.d_attn_weights);
   ASSERT_TRUE(reference_attention_backward<double>(
       {heads(q.view(), H), heads(k.view(), Hkv), heads(v.view(), Hkv),
-       heads(std::as_const(context).view(), H), rows.view(),
-       heads(std::as_const(d_context).view(), H),
-       d_weights.size() == 0 ? TensorView<const double, 4>()
-                             : d_weights.view()},
+       heads(view_of(context), H), rows.view(), heads(view_of(d_context), H),
+       d_weights.size() == 0 ? TensorView<const double, 4>() : d_weights},
       {.query = heads(d_q.view(), H),
        .key = heads(d_k.view(), Hkv),
        .value = heads(d_v.view(), Hkv),
        .score_weight = d_score_weight.size() == 0 ? TensorView<double, 2>()
-                                                  : d_score_weight.view()},
+                                                  : d_score_weight},
       options));
   const WideLinear of_q = differentiated(query, d_q, params.w_q);
   const WideLinear of_k = differentiated(key, d_k, params.w_k);
@@ -371,9 +368,8 @@ TEST(LayerBackwardTest, GivesAPaddedAndARaggedBatchTheSameParameterGradients) {
                        without_padding(padded.value, numbers),
                        without_padding(padded.d_output, numbers)};
   const auto of_padded =
-      gradients_of(layer, padded, {.mask = key_lengths(lengths.view())});
-  const auto of_ragged =
-      gradients_of(layer, ragged, {.offsets = offsets.view()});
+      gradients_of(layer, padded, {.mask = key_lengths(lengths)});
+  const auto of_ragged = gradients_of(layer, ragged, {.offsets = offsets});
   EXPECT_TRUE(same(of_padded.w_q, of_ragged.w_q));
   EXPECT_TRUE(same(*of_padded.w_o, *of_ragged.w_o));
   EXPECT_TRUE(same(of_padded.w_k, of_ragged.w_k));
@@ -390,8 +386,7 @@ TEST(LayerBackwardTest, OfASequenceOfPaddingAloneIsFinite) {
   const auto lengths = tensor_of<std::int64_t, 1>({2}, {0, 6});
   for (const EmptyRow policy : {EmptyRow::zero, EmptyRow::uniform}) {
     const auto got = gradients_of(
-        layer, call,
-        {.mask = key_lengths(lengths.view()), .empty_rows = policy});
+        layer, call, {.mask = key_lengths(lengths), .empty_rows = policy});
     for (const auto* tensor : {&got.query, &got.key, &got.value}) {
       for (const float x : tensor->elements()) {
         EXPECT_TRUE(std::isfinite(x));
@@ -414,21 +409,18 @@ TEST(LayerBackwardTest, ASavedStateIsForOneBackwardPassOfItsLayer) {
           .value();
   const Call call = random_call(layer, 2, 5, 6, 4600);
   const auto save = [&] {
-    return layer
-        .forward_for_backward(call.query.view(), call.key.view(),
-                              call.value.view())
-        .value();
+    return layer.forward_for_backward(call.query, call.key, call.value).value();
   };
   const auto message = [&](const MultiHeadAttention& of,
                            MultiHeadAttentionSaved& saved) {
-    const auto gradients = of.backward(saved, call.d_output.view());
+    const auto gradients = of.backward(saved, call.d_output);
     return gradients ? "no error" : gradients.error().message();
   };
   auto saved = save();
   EXPECT_THAT(message(other, saved),
               HasSubstr("the saved state is of another"));
   const auto wrong = filled<float, 3>({2, 5, 11}, 1);
-  const auto refused = layer.backward(saved, wrong.view());
+  const auto refused = layer.backward(saved, wrong);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message(),
             "multi_head_attention: d_output has shape (2, 5, 11), expected (B, "
@@ -454,9 +446,7 @@ TEST(LayerBackwardTest, UpdateChangesWhatTheNextForwardPassReads) {
   EXPECT_EQ(names, (std::vector<std::string>{
                        "w_q.weight", "w_q.bias", "w_k.weight", "w_k.bias",
                        "w_v.weight", "w_v.bias", "w_o.weight", "w_o.bias"}));
-  const auto result =
-      layer.forward(call.query.view(), call.key.view(), call.value.view())
-          .value();
+  const auto result = layer.forward(call.query, call.key, call.value).value();
   EXPECT_THAT(result.output.elements(), testing::Each(5.0f));
 }
 
@@ -466,15 +456,11 @@ TEST(LayerBackwardTest, AnUpdateThatThrowsLeavesALayerThatCanBeUsed) {
           .value();
   const Call call = random_call(layer, 1, 2, 2, 4710);
   const auto output = [&] {
-    return layer.forward(call.query.view(), call.key.view(), call.value.view())
-        .value()
-        .output;
+    return layer.forward(call.query, call.key, call.value).value().output;
   };
   const auto before = output();
-  auto saved = layer
-                   .forward_for_backward(call.query.view(), call.key.view(),
-                                         call.value.view())
-                   .value();
+  auto saved =
+      layer.forward_for_backward(call.query, call.key, call.value).value();
   const auto stops = [&] {
     layer.update([](std::string_view name, std::span<float> values) {
       values[0] = 3;
@@ -490,7 +476,7 @@ TEST(LayerBackwardTest, AnUpdateThatThrowsLeavesALayerThatCanBeUsed) {
   EXPECT_NE(layer.params()->w_k.bias()(0), 3);
   const auto after = output();
   EXPECT_FALSE(same_bits(after, before));
-  const auto refused = layer.backward(saved, after.view());
+  const auto refused = layer.backward(saved, after);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message(),
               HasSubstr("of parameters since changed"));

@@ -89,17 +89,17 @@ TEST(MultiHeadAttentionErrorsTest, AnInputOfAnotherShapeNamesIt) {
     EXPECT_EQ(result.error().code(), ErrorCode::shape_mismatch);
     return result.error().message();
   };
-  EXPECT_EQ(message_of(key.view(), key.view(), value.view()),
+  EXPECT_EQ(message_of(key, key, value),
             "multi_head_attention: query has shape (2, 4, 6), expected (B, "
             "Lq, query_dim) = (2, 4, 5)");
-  EXPECT_EQ(message_of(query.view(), query.view(), value.view()),
+  EXPECT_EQ(message_of(query, query, value),
             "multi_head_attention: key has shape (2, 3, 5), expected (B, Lkv, "
             "kdim) = (2, 3, 6)");
-  EXPECT_EQ(message_of(query.view(), key.view(), key.view()),
+  EXPECT_EQ(message_of(query, key, key),
             "multi_head_attention: value has shape (2, 4, 6), expected (B, "
             "Lkv, vdim) = (2, 4, 7)");
   const auto three = uniform<3>({3, 4, 6}, 33);
-  EXPECT_EQ(message_of(query.view(), three.view(), value.view()),
+  EXPECT_EQ(message_of(query, three, value),
             "multi_head_attention: key has shape (3, 4, 6), expected (B, Lkv, "
             "kdim) = (2, 4, 6)");
 }
@@ -112,8 +112,7 @@ TEST(MultiHeadAttentionErrorsTest, OptionsThatDoNotFitAreErrors) {
   for (TraceSink* sink :
        {static_cast<TraceSink*>(nullptr), static_cast<TraceSink*>(&trace)}) {
     const auto result =
-        layer.forward(x.view(), x.view(), x.view(),
-                      {.mask = key_lengths(lengths.view())}, sink);
+        layer.forward(x, x, x, {.mask = key_lengths(lengths)}, sink);
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().message(),
               "attention: key_lengths[0] is 4, expected 0 to Lkv = 3");

@@ -31,17 +31,14 @@ TEST(FromFirstCallTest, TheFirstCallFixesTheSizesForAllThatFollow) {
   const auto query = uniform<3>({2, 3, 5}, 13);
   const auto key = uniform<3>({2, 4, 6}, 14);
   const auto value = uniform<3>({2, 4, 7}, 15);
-  const auto first =
-      layer.forward(query.view(), key.view(), value.view()).value();
+  const auto first = layer.forward(query, key, value).value();
   EXPECT_EQ(layer.config().query_dim, 5u);
   EXPECT_EQ(layer.config().kdim, 6u);
   EXPECT_EQ(layer.config().vdim, 7u);
   // A const call is legal from now on and gives the same.
-  const auto second = std::as_const(layer)
-                          .forward(query.view(), key.view(), value.view())
-                          .value();
+  const auto second = std::as_const(layer).forward(query, key, value).value();
   EXPECT_TRUE(same_bits(first.output, second.output));
-  const auto other = layer.forward(key.view(), key.view(), value.view());
+  const auto other = layer.forward(key, key, value);
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().message(),
             "multi_head_attention: query has shape (2, 4, 6), expected (B, "
@@ -53,7 +50,7 @@ TEST(FromFirstCallTest, TheParametersAreThoseOfALayerMadeWithTheSizes) {
   const auto query = uniform<2>({3, 5}, 16);
   const auto key = uniform<2>({4, 6}, 17);
   const auto value = uniform<2>({4, 7}, 18);
-  ASSERT_TRUE(layer.forward(query.view(), key.view(), value.view()));
+  ASSERT_TRUE(layer.forward(query, key, value));
   MultiHeadAttentionConfig given = kOpen;
   given.query_dim = 5;
   given.kdim = 6;
@@ -68,19 +65,19 @@ TEST(FromFirstCallTest, SizesThatWereGivenStay) {
   const auto query = uniform<3>({2, 3, 8}, 19);
   const auto key = uniform<3>({2, 4, 6}, 20);
   const auto value = uniform<3>({2, 4, 8}, 21);
-  const auto wrong = layer.forward(key.view(), key.view(), value.view());
+  const auto wrong = layer.forward(key, key, value);
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().message(),
             "multi_head_attention: query has shape (2, 4, 6), expected (B, "
             "Lq, query_dim) = (2, 4, 8)");
-  ASSERT_TRUE(layer.forward(query.view(), key.view(), value.view()));
+  ASSERT_TRUE(layer.forward(query, key, value));
   EXPECT_EQ(layer.config().kdim, 6u);
 }
 
 TEST(FromFirstCallTest, AConstCallOnALayerWithOpenSizesIsAnError) {
   const auto layer = layer_of(kOpen);
   const auto x = uniform<3>({2, 3, 5}, 22);
-  const auto result = layer.forward(x.view(), x.view(), x.view());
+  const auto result = layer.forward(x, x, x);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code(), ErrorCode::invalid_argument);
   EXPECT_EQ(result.error().message(),
@@ -94,8 +91,7 @@ TEST(FromFirstCallTest, AFirstCallThatFailsLeavesTheSizesOpen) {
   const auto query = uniform<3>({2, 3, 5}, 23);
   const auto key = uniform<3>({2, 4, 6}, 24);
   const auto other_length = uniform<3>({2, 9, 7}, 25);
-  const auto failed =
-      layer.forward(query.view(), key.view(), other_length.view());
+  const auto failed = layer.forward(query, key, other_length);
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().message(),
             "multi_head_attention: value has shape (2, 9, 7), expected (B, "
@@ -105,18 +101,17 @@ TEST(FromFirstCallTest, AFirstCallThatFailsLeavesTheSizesOpen) {
   EXPECT_EQ(layer.config().vdim, kFromFirstCall);
   // An input of no features.
   const auto no_features = Tensor<float, 3>::create({2, 3, 0}).value();
-  const auto none = layer.forward(no_features.view(), key.view(), key.view());
+  const auto none = layer.forward(no_features, key, key);
   ASSERT_FALSE(none);
   EXPECT_EQ(layer.config().query_dim, kFromFirstCall);
-  EXPECT_TRUE(layer.forward(key.view(), key.view(), key.view()));
+  EXPECT_TRUE(layer.forward(key, key, key));
   EXPECT_EQ(layer.config().query_dim, 6u);
 }
 
 TEST(FromFirstCallTest, AFirstCallThatFailsByItsOptionsLeavesTheSizesOpen) {
   auto layer = layer_of(kOpen);
   const auto x = uniform<3>({2, 3, 5}, 26);
-  ASSERT_FALSE(
-      layer.forward(x.view(), x.view(), x.view(), {.dropout = {.p = 2.0}}));
+  ASSERT_FALSE(layer.forward(x, x, x, {.dropout = {.p = 2.0}}));
   EXPECT_EQ(layer.config().query_dim, kFromFirstCall);
   EXPECT_FALSE(layer.params());
 }

@@ -37,25 +37,24 @@ MultiHeadAttentionGradients gradients_of(const MultiHeadAttention& layer,
                                          const Tensor<float, 3>& x,
                                          const Tensor<float, 3>& d_output,
                                          const AttentionOptions& options) {
-  auto saved =
-      layer.forward_for_backward(x.view(), x.view(), x.view(), options).value();
-  return layer.backward(saved, d_output.view()).value();
+  auto saved = layer.forward_for_backward(x, x, x, options).value();
+  return layer.backward(saved, d_output).value();
 }
 
 TEST(LayerGatesTest, GatesOfOneChangeNoBit) {
   const MultiHeadAttention layer = layer_of(kGrouped);
   const auto x = uniform<3>({2, 6, 12}, 1);
   const auto ones = filled<float, 1>({4}, 1);
-  EXPECT_TRUE(same_bits(
-      forward_of(layer, x).output.elements(),
-      forward_of(layer, x, {.head_gates = ones.view()}).output.elements()));
+  EXPECT_TRUE(
+      same_bits(forward_of(layer, x).output.elements(),
+                forward_of(layer, x, {.head_gates = ones}).output.elements()));
 }
 
 TEST(LayerGatesTest, AGateIsAFactorOnItsColumnsOfTheOutputProjection) {
   MultiHeadAttention layer = layer_of(kGrouped);
   const auto x = uniform<3>({2, 6, 12}, 2);
   const auto gates = tensor_of<float, 1>({4}, {1, 0.5, 0, -2});
-  const auto got = forward_of(layer, x, {.head_gates = gates.view()});
+  const auto got = forward_of(layer, x, {.head_gates = gates});
   layer.update([&](std::string_view name, std::span<float> values) {
     for (std::size_t n = 0; name == "w_o.weight" && n < values.size(); ++n) {
       values[n] *= gates(n % 20 / 5);
@@ -72,14 +71,13 @@ TEST(LayerGatesTest, TheOutputIsLinearInAGateAndSoIsItsGradient) {
   const auto d_output = uniform<3>({2, 6, 12}, 4);
   const auto gates = tensor_of<float, 1>({4}, {1, 0.5, 0, -2});
   const auto gradients =
-      gradients_of(layer, x, d_output, {.head_gates = gates.view()});
+      gradients_of(layer, x, d_output, {.head_gates = gates});
   ASSERT_EQ(gradients.head_gates.extents(), (Extents<2>{2, 4}));
   for (std::size_t h = 0; h < 4; ++h) {
     const auto loss_at = [&](float gate) {
       auto moved = gates.clone().value();
       moved(h) = gate;
-      return dot(d_output,
-                 forward_of(layer, x, {.head_gates = moved.view()}).output);
+      return dot(d_output, forward_of(layer, x, {.head_gates = moved}).output);
     };
     EXPECT_NEAR(static_cast<double>(gradients.head_gates(0, h)) +
                     static_cast<double>(gradients.head_gates(1, h)),
@@ -92,8 +90,7 @@ TEST(LayerGatesTest, OtherGradientsAreThoseOfTheFactorInTheProjection) {
   const auto x = uniform<3>({1, 6, 12}, 5);
   const auto d_output = uniform<3>({1, 6, 12}, 6);
   const auto gates = tensor_of<float, 1>({4}, {2, 0.5, 0, 1});
-  const auto got =
-      gradients_of(layer, x, d_output, {.head_gates = gates.view()});
+  const auto got = gradients_of(layer, x, d_output, {.head_gates = gates});
   layer.update([&](std::string_view name, std::span<float> values) {
     for (std::size_t n = 0; name == "w_o.weight" && n < values.size(); ++n) {
       values[n] *= gates(n % 20 / 5);
@@ -116,14 +113,14 @@ TEST(LayerGatesTest, ALayerWithoutAnOutputProjectionHasThemToo) {
   const auto d_output = uniform<3>({1, 5, 8}, 8);
   const auto gates = tensor_of<float, 1>({2}, {0, 2});
   const auto plain = forward_of(layer, x).output;
-  const auto got = forward_of(layer, x, {.head_gates = gates.view()}).output;
+  const auto got = forward_of(layer, x, {.head_gates = gates}).output;
   for (std::size_t l = 0; l < 5; ++l) {
     for (std::size_t e = 0; e < 8; ++e) {
       EXPECT_EQ(got(0, l, e), plain(0, l, e) * gates(e / 4));
     }
   }
   const auto gradients =
-      gradients_of(layer, x, d_output, {.head_gates = gates.view()});
+      gradients_of(layer, x, d_output, {.head_gates = gates});
   double first = 0;
   for (std::size_t l = 0; l < 5; ++l) {
     for (std::size_t e = 0; e < 4; ++e) {
@@ -143,13 +140,13 @@ TEST(LayerGatesTest, ARaggedBatchHasTheGradientsOfEachSequence) {
   const auto ragged = gradients_of(
       layer, x, d_output,
       {.offsets = TensorView<const std::int64_t, 1>(offsets.data(), {3}),
-       .head_gates = gates.view()});
+       .head_gates = gates});
   ASSERT_EQ(ragged.head_gates.extents(), (Extents<2>{2, 4}));
   for (std::size_t n = 0; n < 2; ++n) {
     const auto begin = static_cast<std::size_t>(offsets[n]);
     const std::size_t L = static_cast<std::size_t>(offsets[n + 1]) - begin;
     const TensorView<const float, 3> part(&x(0, begin, 0), {1, L, 12});
-    const AttentionOptions options{.head_gates = gates.view()};
+    const AttentionOptions options{.head_gates = gates};
     auto saved = layer.forward_for_backward(part, part, part, options).value();
     const auto alone =
         layer
@@ -166,7 +163,7 @@ TEST(LayerGatesTest, TheTraceShowsTheGatedContext) {
   const auto x = uniform<3>({1, 3, 12}, 11);
   const auto gates = tensor_of<float, 1>({4}, {1, 0, 1, 1});
   RecordedTrace with;
-  forward_of(layer, x, {.head_gates = gates.view()}, &with);
+  forward_of(layer, x, {.head_gates = gates}, &with);
   ASSERT_NE(with.find("gated"), nullptr);
   RecordedTrace without;
   forward_of(layer, x, {}, &without);
@@ -177,17 +174,11 @@ TEST(LayerGatesTest, WhatDoesNotFitIsNamed) {
   const MultiHeadAttention layer = layer_of(kGrouped);
   const auto x = uniform<3>({1, 3, 12}, 12);
   const auto five = filled<float, 1>({5}, 1);
-  EXPECT_THAT(
-      layer.forward(x.view(), x.view(), x.view(), {.head_gates = five.view()})
-          .error()
-          .message(),
-      HasSubstr("head_gates has shape (5), expected (H) = (4)"));
+  EXPECT_THAT(layer.forward(x, x, x, {.head_gates = five}).error().message(),
+              HasSubstr("head_gates has shape (5), expected (H) = (4)"));
   const auto q = uniform<4>({1, 3, 5, 4}, 13);
   auto out = Tensor<float, 4>::create({1, 3, 5, 4}).value();
-  EXPECT_THAT(attention(q.view(), q.view(), q.view(), out.view(),
-                        {.head_gates = five.view()})
-                  .error()
-                  .message(),
+  EXPECT_THAT(attention(q, q, q, out, {.head_gates = five}).error().message(),
               HasSubstr("head_gates is given, expected none"));
 }
 
@@ -217,7 +208,7 @@ TEST(NoHeadsTest, TheOutputIsTheBias) {
     EXPECT_EQ(result.output.data()[n], bias(n % 6));
   }
   auto into = Tensor<float, 3>::create({2, 3, 6}).value();
-  ASSERT_TRUE(layer.forward_into(x.view(), x.view(), x.view(), into.view()));
+  ASSERT_TRUE(layer.forward_into(x, x, x, into));
   EXPECT_TRUE(same_bits(into.elements(), result.output.elements()));
 }
 

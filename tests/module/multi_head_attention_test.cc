@@ -89,23 +89,22 @@ TEST(MultiHeadAttentionTest, IsProjectionHeadsAttentionMergeAndProjection) {
   const auto key = uniform<3>({2, 6, 12}, 2);
   const auto value = uniform<3>({2, 6, 12}, 3);
   const auto& [w_q, w_k, w_v, w_o, w_score] = *layer.params();
-  const auto q = w_q.forward(query.view()).value();
-  const auto k = w_k.forward(key.view()).value();
-  const auto v = w_v->forward(value.view()).value();
+  const auto q = w_q.forward(query).value();
+  const auto k = w_k.forward(key).value();
+  const auto v = w_v->forward(value).value();
   auto context = Tensor<float, 4>::create({2, 4, 3, 5}).value();
   auto attn_weights = Tensor<float, 4>::create({2, 3, 4, 6}).value();
   auto lse = Tensor<float, 3>::create({2, 3, 4}).value();
   ASSERT_TRUE(attention(
       split_heads(view_of(q), 3).value(), split_heads(view_of(k), 3).value(),
-      split_heads(view_of(v), 3).value(),
-      {context.view(), attn_weights.view(), lse.view()},
+      split_heads(view_of(v), 3).value(), {context, attn_weights, lse},
       {.mask = causal(), .attn_weights = AttnWeights::per_head}));
   const auto merged = merge_heads(std::move(context));
-  const auto want = w_o->forward(merged.view()).value();
+  const auto want = w_o->forward(merged).value();
 
   const auto got =
       layer
-          .forward(query.view(), key.view(), value.view(),
+          .forward(query, key, value,
                    {.mask = causal(), .attn_weights = AttnWeights::per_head})
           .value();
   EXPECT_TRUE(same_bits(got.output, want));
@@ -119,10 +118,9 @@ TEST(MultiHeadAttentionTest, CrossAttentionMayHaveThreeInputSizes) {
   const auto query = uniform<3>({2, 3, 5}, 4);
   const auto key = uniform<3>({2, 9, 6}, 5);
   const auto value = uniform<3>({2, 9, 7}, 6);
-  const auto result = layer
-                          .forward(query.view(), key.view(), value.view(),
-                                   {.attn_weights = AttnWeights::per_head})
-                          .value();
+  const auto result =
+      layer.forward(query, key, value, {.attn_weights = AttnWeights::per_head})
+          .value();
   EXPECT_EQ(result.output.extents(), (Extents<3>{2, 3, 8}));
   EXPECT_EQ(result.attn_weights.extents(), (Extents<4>{2, 2, 3, 9}));
   EXPECT_EQ(result.lse.extents(), (Extents<3>{2, 2, 3}));
@@ -148,8 +146,7 @@ TEST(MultiHeadAttentionTest, UnbatchedGivesTheBitsOfABatchOfOne) {
   for (const AttnWeights form :
        {AttnWeights::none, AttnWeights::per_head, AttnWeights::mean}) {
     const AttentionOptions options = {.mask = causal(), .attn_weights = form};
-    const auto alone =
-        layer.forward(query.view(), key.view(), key.view(), options).value();
+    const auto alone = layer.forward(query, key, key, options).value();
     const auto batch = layer
                            .forward(as_batch_of_one(view_of(query)),
                                     as_batch_of_one(view_of(key)),
@@ -230,7 +227,7 @@ TEST(MultiHeadAttentionTraceTest, TellsEveryStepInTheOrderOfTheWay) {
   const auto query = uniform<3>({2, 3, 8}, 27);
   const auto key = uniform<3>({2, 5, 8}, 28);
   RecordedTrace trace;
-  ASSERT_TRUE(layer.forward(query.view(), key.view(), key.view(),
+  ASSERT_TRUE(layer.forward(query, key, key,
                             {.mask = causal(), .dropout = {.training = true}},
                             &trace));
   EXPECT_THAT(
@@ -265,7 +262,7 @@ TEST(MultiHeadAttentionTraceTest, SoftcapBiasAndAlibiAreOptionsOfTheLayer) {
   const AttentionOptions options = {
       .softcap = 0.25,
       .bias = dense(view_of(bias), {Axis::H, Axis::Lq, Axis::Lkv}),
-      .alibi = slopes.view(),
+      .alibi = slopes,
       .attn_weights = AttnWeights::per_head};
   RecordedTrace trace;
   const auto traced = forward_of(layer, x, options, &trace);
@@ -309,8 +306,7 @@ TEST(ForwardIntoTest, TheOutputHasTheSameBitsInTheCallersMemory) {
         layer_of({.embed_dim = 12, .num_heads = 3, .out_proj = out_proj});
     Tensor<float, 3> output = uniform<3>({2, 9, 12}, 4);
     for (int again = 0; again < 2; ++again) {
-      ASSERT_TRUE(layer.forward_into(x.view(), x.view(), x.view(),
-                                     output.view(), {.mask = causal()}));
+      ASSERT_TRUE(layer.forward_into(x, x, x, output, {.mask = causal()}));
       EXPECT_TRUE(
           same_bits(output, forward_of(layer, x, {.mask = causal()}).output));
     }
@@ -325,7 +321,7 @@ TEST(ForwardIntoTest, TheRowsOfTheOutputMayLieApart) {
     const auto expected = forward_of(layer, x).output;
     Tensor<float, 3> wide = Tensor<float, 3>::create({2, 9, 15}).value();
     const TensorView<float, 3> output(wide.data(), {2, 9, 12}, {135, 15, 1});
-    ASSERT_TRUE(layer.forward_into(x.view(), x.view(), x.view(), output));
+    ASSERT_TRUE(layer.forward_into(x, x, x, output));
     for (std::size_t b = 0; b < 2; ++b) {
       for (std::size_t l = 0; l < 9; ++l) {
         EXPECT_TRUE(
@@ -342,9 +338,7 @@ TEST(ForwardIntoTest, WhatDoesNotFitIsSaidAndNothingIsWritten) {
   Tensor<float, 3> output = Tensor<float, 3>::create({2, 9, 12}).value();
   const auto message_of = [&](TensorView<float, 3> to,
                               const AttentionOptions& options = {}) {
-    return layer.forward_into(x.view(), x.view(), x.view(), to, options)
-        .error()
-        .message();
+    return layer.forward_into(x, x, x, to, options).error().message();
   };
   EXPECT_EQ(message_of(TensorView<float, 3>(output.data(), {2, 9, 11})),
             "multi_head_attention: output has shape (2, 9, 11), expected (B, "
@@ -356,7 +350,7 @@ TEST(ForwardIntoTest, WhatDoesNotFitIsSaidAndNothingIsWritten) {
       message_of(TensorView<float, 3>(output.data(), {2, 9, 12}, {108, 1, 9})),
       "multi_head_attention: output is strided, expected features side "
       "by side");
-  EXPECT_EQ(message_of(output.view(), {.attn_weights = AttnWeights::per_head}),
+  EXPECT_EQ(message_of(output, {.attn_weights = AttnWeights::per_head}),
             "multi_head_attention: attn_weights is asked for, expected none: "
             "forward() returns them");
   EXPECT_THAT(output.elements(), testing::Each(0.0f));

@@ -87,21 +87,19 @@ TEST(OutOfMemoryTest, EveryAllocationOfALayerMayFail) {
   const auto v = view_of(x);
   const auto lengths = tensor_of<std::int64_t, 1>({2}, {3, 2});
   const auto gates = tensor_of<float, 1>({2}, {0.5f, 1});
-  const AttentionOptions options = {
-      .mask = causal() & key_lengths(lengths.view()),
-      .attn_weights = AttnWeights::per_head,
-      .head_gates = gates.view(),
-      .executor = &alone()};
+  const AttentionOptions options = {.mask = causal() & key_lengths(lengths),
+                                    .attn_weights = AttnWeights::per_head,
+                                    .head_gates = gates,
+                                    .executor = &alone()};
   EXPECT_GT(failures_of(
                 [&] { return std::as_const(layer).forward(v, v, v, options); }),
             5);
   auto output = filled<float, 3>({2, 3, 4}, 0);
   AttentionOptions plain = options;
   plain.attn_weights = AttnWeights::none;
-  EXPECT_GT(failures_of([&] {
-              return layer.forward_into(v, v, v, output.view(), plain);
-            }),
-            5);
+  EXPECT_GT(
+      failures_of([&] { return layer.forward_into(v, v, v, output, plain); }),
+      5);
   const auto save = [&] {
     return layer.forward_for_backward(v, v, v, options);
   };
@@ -175,17 +173,13 @@ TEST(OutOfMemoryTest, EveryAllocationOfAStepMayFail) {
   const BoundMask bound =
       BoundMask::bind(options.mask, shape, QueryStart(0), "test").value();
   const std::vector<NamedCall> calls = {
-      {"attention", [&] { return attention(v, v, v, y.view(), options); }},
+      {"attention", [&] { return attention(v, v, v, y, options); }},
       {"reference_attention",
-       [&] {
-         return reference_attention<float>(v, v, v, {y.view()}, options);
-       }},
+       [&] { return reference_attention<float>(v, v, v, {y}, options); }},
       {"stepwise_attention",
        [&] { return as_status(stepwise_attention(v, v, v, options)); }},
       {"attention_statistics",
-       [&] {
-         return as_status(attention_statistics(v, v, v, {y.view()}, counted));
-       }},
+       [&] { return as_status(attention_statistics(v, v, v, {y}, counted)); }},
       {"AttentionPlan::create",
        [&] { return as_status(AttentionPlan::create(shape, options)); }},
       {"BoundMask::bind",
@@ -195,10 +189,9 @@ TEST(OutOfMemoryTest, EveryAllocationOfAStepMayFail) {
        }},
       {"BoundMask::materialize",
        [&] { return as_status(bound.materialize(1)); }},
-      {"Embedding::forward",
-       [&] { return as_status(embedding.forward(ids.view())); }},
+      {"Embedding::forward", [&] { return as_status(embedding.forward(ids)); }},
       {"Embedding::backward",
-       [&] { return as_status(embedding.backward(ids.view(), rows.view())); }},
+       [&] { return as_status(embedding.backward(ids, rows)); }},
       {"Linear::from_params",
        [&] {
          auto weight = Tensor<float, 2>::create({3, 4});
@@ -206,25 +199,21 @@ TEST(OutOfMemoryTest, EveryAllocationOfAStepMayFail) {
                        : Status(weight.error());
        }},
       {"Linear::forward",
-       [&] { return as_status(linear.forward(rows.view(), "x", alone())); }},
+       [&] { return as_status(linear.forward(rows, "x", alone())); }},
       {"Linear::backward_input",
-       [&] {
-         return as_status(linear.backward_input(rows.view(), "d_y", alone()));
-       }},
+       [&] { return as_status(linear.backward_input(rows, "d_y", alone())); }},
       {"Linear::backward_params",
        [&] {
-         return as_status(
-             linear.backward_params(rows.view(), rows.view(), {}, alone()));
+         return as_status(linear.backward_params(rows, rows, {}, alone()));
        }},
       {"gate_heads_backward",
        [&] {
-         return as_status(
-             gate_heads_backward(v, gates.view(), v, y.view(), {}, alone()));
+         return as_status(gate_heads_backward(v, gates, v, y, {}, alone()));
        }},
       {"pad", [&] { return as_status(pad(tokens)); }},
       {"alibi_slopes", [&] { return as_status(alibi_slopes(12)); }},
       {"cross_entropy",
-       [&] { return as_status(cross_entropy(logits.view(), targets.view())); }},
+       [&] { return as_status(cross_entropy(logits, targets)); }},
       {"mean_squared_error",
        [&] {
          return as_status(mean_squared_error(view_of(logits), view_of(logits)));
@@ -260,30 +249,29 @@ TEST(OutOfMemoryTest, EveryAllocationOfAMessageMayFail) {
   const auto logits = uniform<2>({3, 4}, 5);
   const auto targets = tensor_of<std::int64_t, 1>({3}, {0, 1, 99});
   const AttentionOptions plain = {.executor = &alone()};
-  const AttentionOptions beyond = {.mask = key_lengths(lengths.view()),
+  const AttentionOptions beyond = {.mask = key_lengths(lengths),
                                    .executor = &alone()};
   const std::vector<NamedCall> calls = {
       {"shape",
        [&] {
-         return attention(v, v, {x.data(), {2, 3, 1, 4}}, y.view(), plain);
+         return attention(v, v, {x.data(), {2, 3, 1, 4}}, y, plain);
        }},
       {"options",
        [&] {
-         return attention(v, v, v, y.view(),
-                          {.softcap = -1, .executor = &alone()});
+         return attention(v, v, v, y, {.softcap = -1, .executor = &alone()});
        }},
-      {"mask", [&] { return attention(v, v, v, y.view(), beyond); }},
+      {"mask", [&] { return attention(v, v, v, y, beyond); }},
       {"slopes",
        [&] {
-         return attention(v, v, v, y.view(),
-                          {.alibi = nan_slopes.view(), .executor = &alone()});
+         return attention(v, v, v, y,
+                          {.alibi = nan_slopes, .executor = &alone()});
        }},
       {"offsets",
        [&] {
-         return attention(v, v, v, y.view(),
-                          {.offsets = offsets.view(), .executor = &alone()});
+         return attention(v, v, v, y,
+                          {.offsets = offsets, .executor = &alone()});
        }},
-      {"overlap", [&] { return attention(v, v, view_of(y), y.view(), plain); }},
+      {"overlap", [&] { return attention(v, v, view_of(y), y, plain); }},
       {"backward",
        [&] {
          return attention_backward({v, v, v, v, v, v}, {}, plain);
@@ -293,10 +281,9 @@ TEST(OutOfMemoryTest, EveryAllocationOfAMessageMayFail) {
          return as_status(AttentionPlan::create(
              shape, {.scale = kNaN, .executor = &alone()}));
        }},
-      {"layer_norm",
-       [&] { return layer_norm(flat.view(), norm, flat.view()); }},
-      {"gelu", [&] { return gelu(flat.view(), narrow.view()); }},
-      {"gate_heads", [&] { return gate_heads(v, nan_gates.view(), y.view()); }},
+      {"layer_norm", [&] { return layer_norm(flat, norm, flat); }},
+      {"gelu", [&] { return gelu(flat, narrow); }},
+      {"gate_heads", [&] { return gate_heads(v, nan_gates, y); }},
       {"split_heads",
        [&] {
          return as_status(
@@ -314,8 +301,7 @@ TEST(OutOfMemoryTest, EveryAllocationOfAMessageMayFail) {
        }},
       {"Embedding::create",
        [&] { return as_status(Embedding::create({}, Seed{1})); }},
-      {"Embedding::forward",
-       [&] { return as_status(embedding.forward(ids.view())); }},
+      {"Embedding::forward", [&] { return as_status(embedding.forward(ids)); }},
       {"tokens", [&] { return check_token(7, 1, 2, 3); }},
       {"too_large",
        [&] {
@@ -335,7 +321,7 @@ TEST(OutOfMemoryTest, EveryAllocationOfAMessageMayFail) {
              Optimizer::create(AdamWConfig{.learning_rate = kNaN}));
        }},
       {"cross_entropy",
-       [&] { return as_status(cross_entropy(logits.view(), targets.view())); }},
+       [&] { return as_status(cross_entropy(logits, targets)); }},
       {"mean_squared_error", [&] {
          return as_status(mean_squared_error(view_of(flat), view_of(narrow)));
        }}};

@@ -28,9 +28,9 @@ TEST(ProjectedInputsTest, OneTensorThriceGivesTheBitsOfThreeCopies) {
   const auto x = uniform<3>({2, 30, 136}, 50);
   const auto key = clone(x);
   const auto value = clone(x);
-  const auto apart = layer.forward(x.view(), key.view(), value.view()).value();
+  const auto apart = layer.forward(x, key, value).value();
   const auto together = forward_of(layer, x);
-  const auto cross = layer.forward(x.view(), key.view(), key.view()).value();
+  const auto cross = layer.forward(x, key, key).value();
   EXPECT_TRUE(same_bits(together.output, apart.output));
   EXPECT_TRUE(same_bits(cross.output, apart.output));
 }
@@ -50,7 +50,7 @@ Tensor<float, 3> copy_of(TensorView<const float, 3> view) {
 TEST(ProjectedInputsTest, ViewsOfOneTensorThatDifferAreProjectedApart) {
   using View = TensorView<const float, 3>;
   const auto x = uniform<3>({2, 6, 8}, 55);
-  const View all = x.view();
+  const View all = x;
   const View first_tokens(x.data(), {2, 2, 8}, {48, 8, 1});
   const View first_sequence(x.data(), {2, 6, 8}, {0, 8, 1});
   for (const auto& [query, key, value] :
@@ -62,7 +62,7 @@ TEST(ProjectedInputsTest, ViewsOfOneTensorThatDifferAreProjectedApart) {
     const auto q = copy_of(query);
     const auto k = copy_of(key);
     const auto v = copy_of(value);
-    const auto apart = layer.forward(q.view(), k.view(), v.view()).value();
+    const auto apart = layer.forward(q, k, v).value();
     EXPECT_TRUE(same_bits(together.output, apart.output));
   }
 }
@@ -73,21 +73,17 @@ TEST(ProjectedInputsTest, PaddingThatNobodySeesChangesNoBit) {
   const auto query = uniform<3>({3, 5, 24}, 51);
   auto key = uniform<3>({3, 150, 24}, 52);
   const auto lengths = tensor_of<std::int64_t, 1>({3}, {150, 7, 0});
-  const AttentionOptions options = {.mask = key_lengths(lengths.view()),
+  const AttentionOptions options = {.mask = key_lengths(lengths),
                                     .attn_weights = AttnWeights::per_head};
   RecordedTrace trace;  // computes every key
-  const auto whole =
-      layer.forward(query.view(), key.view(), key.view(), options, &trace)
-          .value();
-  const auto some =
-      layer.forward(query.view(), key.view(), key.view(), options).value();
+  const auto whole = layer.forward(query, key, key, options, &trace).value();
+  const auto some = layer.forward(query, key, key, options).value();
   for (std::size_t b = 0; b < 3; ++b) {
     for (std::size_t l = static_cast<std::size_t>(lengths(b)); l < 150; ++l) {
       std::fill_n(&key(b, l, 0), 24, kNaN);
     }
   }
-  const auto poisoned =
-      layer.forward(query.view(), key.view(), key.view(), options).value();
+  const auto poisoned = layer.forward(query, key, key, options).value();
   for (const auto* got : {&some, &poisoned}) {
     EXPECT_TRUE(same_bits(got->output, whole.output));
     EXPECT_TRUE(same_bits(got->attn_weights, whole.attn_weights));
@@ -99,7 +95,7 @@ TEST(ProjectedInputsTest, SelfAttentionProjectsEveryQueryOfAPaddedBatch) {
   const auto layer = layer_of({.embed_dim = 24, .num_heads = 3});
   const auto x = uniform<3>({2, 140, 24}, 53);
   const auto lengths = tensor_of<std::int64_t, 1>({2}, {3, 140});
-  const AttentionOptions options = {.mask = key_lengths(lengths.view())};
+  const AttentionOptions options = {.mask = key_lengths(lengths)};
   RecordedTrace trace;
   EXPECT_TRUE(same_bits(forward_of(layer, x, options).output,
                         forward_of(layer, x, options, &trace).output));
@@ -109,15 +105,15 @@ TEST(ProjectedInputsTest, AUniformEmptyRowAveragesTheValuesOfThePaddingToo) {
   const auto layer = layer_of({.embed_dim = 8, .num_heads = 2});
   const auto x = uniform<3>({2, 20, 8}, 54);
   const auto lengths = tensor_of<std::int64_t, 1>({2}, {0, 20});
-  const AttentionOptions options = {.mask = key_lengths(lengths.view()),
+  const AttentionOptions options = {.mask = key_lengths(lengths),
                                     .empty_rows = EmptyRow::uniform};
   RecordedTrace trace;
   EXPECT_TRUE(same_bits(forward_of(layer, x, options).output,
                         forward_of(layer, x, options, &trace).output));
   // Not the mean of zeros, which the bias of w_o alone would be.
-  EXPECT_FALSE(same_bits(
-      forward_of(layer, x, options).output,
-      forward_of(layer, x, {.mask = key_lengths(lengths.view())}).output));
+  EXPECT_FALSE(
+      same_bits(forward_of(layer, x, options).output,
+                forward_of(layer, x, {.mask = key_lengths(lengths)}).output));
 }
 
 // ---- Grouped heads of keys and values. ----
@@ -172,8 +168,8 @@ TEST(RaggedLayerTest, WhatItCannotShowIsAnError) {
   const std::vector<std::int64_t> offsets = {0, 4, 11};
   const TensorView<const std::int64_t, 1> starts(offsets.data(), {3});
   testing_support::RecordedTrace trace;
-  const auto traced = std::as_const(layer).forward(x.view(), x.view(), x.view(),
-                                                   {.offsets = starts}, &trace);
+  const auto traced =
+      std::as_const(layer).forward(x, x, x, {.offsets = starts}, &trace);
   ASSERT_FALSE(traced);
   EXPECT_EQ(traced.error().code(), ErrorCode::unsupported);
   const TensorView<const float, 2> unbatched(x.data(), {11, 24});

@@ -76,9 +76,8 @@ struct Trained {
 Trained trained(const MultiHeadAttention& layer, const Tensor<float, 3>& x,
                 const AttentionOptions& options) {
   const auto d_output = uniform<3>(x.extents(), 6100);
-  auto saved =
-      layer.forward_for_backward(x.view(), x.view(), x.view(), options).value();
-  auto gradients = layer.backward(saved, d_output.view()).value();
+  auto saved = layer.forward_for_backward(x, x, x, options).value();
+  auto gradients = layer.backward(saved, d_output).value();
   return {std::move(saved).take_result(), std::move(gradients)};
 }
 
@@ -134,7 +133,7 @@ TEST(UnevenLayerTest, IsShownToATraceAndWritesWhereItIsTold) {
   EXPECT_EQ(trace.find("scores")->extents,
             (std::vector<std::size_t>{2, 7, 9, 9}));
   auto output = filled<float, 3>({2, 9, 21}, 42);
-  ASSERT_TRUE(layer.forward_into(x.view(), x.view(), x.view(), output.view()));
+  ASSERT_TRUE(layer.forward_into(x, x, x, output));
   EXPECT_TRUE(same_bits(output, want));
 }
 
@@ -143,11 +142,10 @@ TEST(UnevenLayerTest, TakesWhatWasSavedBeforeItMoved) {
   const auto x = uniform<3>({2, 9, 21}, 6030);
   const auto d_output = uniform<3>(x.extents(), 6100);
   const auto want = trained(*layer, x, {}).gradients;
-  auto saved =
-      layer->forward_for_backward(x.view(), x.view(), x.view()).value();
+  auto saved = layer->forward_for_backward(x, x, x).value();
   const MultiHeadAttention moved = std::move(*layer);
   layer.reset();
-  const auto got = moved.backward(saved, d_output.view()).value();
+  const auto got = moved.backward(saved, d_output).value();
   EXPECT_TRUE(same_bits(got.key, want.key));
   EXPECT_TRUE(same_bits(got.w_k.weight, want.w_k.weight));
 }
@@ -157,7 +155,7 @@ TEST(UnevenLayerTest, OpenSizesAreFixedByTheFirstCall) {
   config.query_dim = kFromFirstCall;
   auto open = layer_of(config);
   const auto x = uniform<3>({2, 9, 21}, 6040);
-  const auto got = open.forward(x.view(), x.view(), x.view()).value();
+  const auto got = open.forward(x, x, x).value();
   EXPECT_TRUE(
       same_bits(got.output, forward_of(layer_of(config_of()), x).output));
 }
@@ -166,8 +164,7 @@ TEST(UnevenLayerTest, OptionsHaveNoGroupsOfTheirOwn) {
   const auto x = uniform<3>({1, 3, 21}, 6050);
   const std::int64_t groups[] = {0, 3, 7};
   const auto refused =
-      layer_of(config_of())
-          .forward(x.view(), x.view(), x.view(), {.kv_groups = {groups, {3}}});
+      layer_of(config_of()).forward(x, x, x, {.kv_groups = {groups, {3}}});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message(),
             "multi_head_attention: kv_groups is given, expected none: a "

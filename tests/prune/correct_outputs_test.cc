@@ -125,10 +125,8 @@ Tensor<float, 3> attend(const MultiHeadAttention& layer,
                       static_cast<std::int64_t>(sentence.size()));
   }
   AttentionOptions options;
-  options.offsets =
-      TensorView<const std::int64_t, 1>(offsets.data(), {offsets.size()});
-  return std::move(
-      layer.forward(x.view(), x.view(), x.view(), options).value().output);
+  options.offsets = offsets;
+  return std::move(layer.forward(x, x, x, options).value().output);
 }
 
 // y_t: what should be added to the pruned model's hidden states.

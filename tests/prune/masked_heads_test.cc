@@ -174,7 +174,7 @@ TEST_P(MaskedHeadsTest, TheOutputIsThatOfGatesOfZero) {
     AttentionOptions gated = GetParam().options(all_);
     gated.empty_rows = empty;
     gated.attn_weights = AttnWeights::per_head;
-    gated.head_gates = gates_.view();
+    gated.head_gates = gates_;
     AttentionOptions plain = GetParam().options(some_);
     plain.empty_rows = empty;
     plain.attn_weights = AttnWeights::per_head;
@@ -191,13 +191,11 @@ TEST_P(MaskedHeadsTest, GradientsAreThoseOfGatesOfZero) {
   const auto d_output = uniform<3>({B, L, 18}, 8);
   const auto gradients = [&](const MultiHeadAttention& layer,
                              const AttentionOptions& options) {
-    auto saved =
-        layer.forward_for_backward(x_.view(), x_.view(), x_.view(), options)
-            .value();
-    return layer.backward(saved, d_output.view()).value();
+    auto saved = layer.forward_for_backward(x_, x_, x_, options).value();
+    return layer.backward(saved, d_output).value();
   };
   AttentionOptions gated = GetParam().options(all_);
-  gated.head_gates = gates_.view();
+  gated.head_gates = gates_;
   const auto want = gradients(whole_, gated);
   const auto got = gradients(left_, GetParam().options(some_));
   EXPECT_TRUE(all_near(got.query, want.query, 1e-5));

@@ -324,7 +324,7 @@ TEST_P(PrunedEncoderTest, GradientsAreThoseOfTheEncoderInDoubleUnderGates) {
   const BertEncoder encoder = without(heads);
   const auto d_hidden = uniform<2>({kRows, 12}, 90);
   auto saved = encoder.forward_for_backward(kIds).value();
-  const BertGradients got = encoder.backward(saved, d_hidden.view()).value();
+  const BertGradients got = encoder.backward(saved, d_hidden).value();
   EXPECT_EQ(got.params.size(), params_.size());
   const auto loss = [&] {
     const auto hidden = reference(params_, heads);
@@ -368,8 +368,7 @@ TEST_P(PrunedEncoderTest, AnUpdateReachesTheHeadsThatStay) {
   };
   const double before = loss();
   auto saved = encoder.forward_for_backward(kIds).value();
-  const auto gradients =
-      encoder.backward(saved, d_hidden.view()).value().params;
+  const auto gradients = encoder.backward(saved, d_hidden).value().params;
   encoder.update([&](std::string_view name, std::span<float> values) {
     const auto& gradient = gradients.find(name)->second;
     for (std::size_t n = 0; n < values.size(); ++n) {

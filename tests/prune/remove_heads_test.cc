@@ -92,17 +92,13 @@ struct Inputs {
   MultiHeadAttentionResult<3> forward(const MultiHeadAttention& layer,
                                       const AttentionOptions& options = {},
                                       TraceSink* trace = nullptr) const {
-    return layer.forward(query.view(), key.view(), value.view(), options, trace)
-        .value();
+    return layer.forward(query, key, value, options, trace).value();
   }
   MultiHeadAttentionGradients gradients(const MultiHeadAttention& layer,
                                         const AttentionOptions& options) const {
-    auto saved = layer
-                     .forward_for_backward(query.view(), key.view(),
-                                           value.view(), options)
-                     .value();
+    auto saved = layer.forward_for_backward(query, key, value, options).value();
     const auto d_output = uniform<3>(saved.result().output.extents(), 4);
-    return layer.backward(saved, d_output.view()).value();
+    return layer.backward(saved, d_output).value();
   }
 };
 
@@ -124,14 +120,14 @@ class RemoveHeadsTest : public testing::TestWithParam<Form> {
 
 TEST_P(RemoveHeadsTest, TheOutputIsThatOfGatesOfZero) {
   const auto gates = gates_without(config_.num_heads, gone_);
-  const auto want = inputs_.forward(whole_, {.head_gates = gates.view()});
+  const auto want = inputs_.forward(whole_, {.head_gates = gates});
   const auto got = inputs_.forward(without(gone_));
   EXPECT_TRUE(all_near(got.output, want.output, 1e-5));
 }
 
 TEST_P(RemoveHeadsTest, WhatTheHeadsAlwaysAddedIsInTheBias) {
   const auto gates = gates_without(config_.num_heads, gone_);
-  const auto gated = inputs_.forward(whole_, {.head_gates = gates.view()});
+  const auto gated = inputs_.forward(whole_, {.head_gates = gates});
   auto want = testing_support::widened(gated.output);
   const auto& [w_q, w_k, w_v, w_o, w_score] = *whole_.params();
   const std::size_t Dv = *config_.v_head_dim;
@@ -236,7 +232,7 @@ TEST_P(RemoveHeadsTest, SizesAreThoseOfTheHeadsThatStay) {
 
 TEST_P(RemoveHeadsTest, GradientsAreThoseOfGatesOfZero) {
   const auto gates = gates_without(config_.num_heads, gone_);
-  const auto want = inputs_.gradients(whole_, {.head_gates = gates.view()});
+  const auto want = inputs_.gradients(whole_, {.head_gates = gates});
   const auto got = inputs_.gradients(without(gone_), {});
   EXPECT_TRUE(all_near(got.query, want.query, 1e-5));
   EXPECT_TRUE(all_near(got.key, want.key, 1e-5));
@@ -283,7 +279,7 @@ TEST_P(RemoveHeadsTest, ARaggedBatchIsThatOfGatesOfZero) {
         .value();
   };
   const auto got = forward(without(gone_));
-  options.head_gates = gates.view();
+  options.head_gates = gates;
   EXPECT_TRUE(all_near(got.output, forward(whole_).output, 1e-5));
 }
 

@@ -58,10 +58,10 @@ TEST(AlibiTest, TakesTheSlopeTimesTheDistanceFromEachScore) {
   const auto slopes = tensor_of<float, 1>({2}, {1, 0.5F});
   const auto starts = tensor_of<std::int64_t, 1>({2}, {0, -3});
   const auto alibi =
-      BoundAlibi::bind(view_of(slopes), kShape, starts.view(), "test").value();
+      BoundAlibi::bind(view_of(slopes), kShape, starts, "test").value();
   auto sums = filled<float, 4>({2, 2, 2, 3}, 42);
-  EXPECT_TRUE(add_alibi(view_of(scores), alibi, sums.view(),
-                        Executor::default_executor()));
+  EXPECT_TRUE(
+      add_alibi(view_of(scores), alibi, sums, Executor::default_executor()));
   EXPECT_THAT(sums.elements(),
               ElementsAre(10, 9, 8, 9, 10, 9,           // b 0, h 0
                           10, 9.5F, 9, 9.5F, 10, 9.5F,  // b 0, h 1
@@ -76,8 +76,8 @@ TEST(AlibiTest, KeepsMinusInfinityAtTheLargestDistances) {
                                       -(std::int64_t{1} << 62), "test")
                          .value();
   auto sums = filled<float, 4>({2, 2, 2, 3}, 42);
-  EXPECT_TRUE(add_alibi(view_of(scores), alibi, sums.view(),
-                        Executor::default_executor()));
+  EXPECT_TRUE(
+      add_alibi(view_of(scores), alibi, sums, Executor::default_executor()));
   EXPECT_THAT(sums.elements(), testing::Each(kMinusInf));
 }
 

@@ -31,7 +31,7 @@ Tensor<float, 4> biased(const Tensor<float, 4>& scores, const Bias& bias,
                         const AttentionShape& shape) {
   auto sum = filled<float, 4>(scores.extents(), 42);
   EXPECT_TRUE(add_bias(view_of(scores),
-                       BoundBias::bind(bias, shape, "test").value(), sum.view(),
+                       BoundBias::bind(bias, shape, "test").value(), sum,
                        Executor::default_executor()));
   return sum;
 }

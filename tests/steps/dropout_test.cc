@@ -76,7 +76,7 @@ TEST(DropoutTest, TheKeptWeightsOfASeedNeverChange) {
 
   Dropout moved = dropout;
   const auto ids = tensor_of<std::int64_t, 1>({3}, {3, 4294967295, 4294967295});
-  moved.sequence_ids = ids.view();
+  moved.sequence_ids = ids;
   EXPECT_EQ(kept_row(bound(moved, kShape, 1), 0, 1, 4, 20),
             ".xxxxxxx.xx.x.x...xx");
   EXPECT_EQ(kept_row(bound(moved, kShape, -3), 1, 2, 1, 20),
@@ -183,7 +183,7 @@ TEST(DropoutTest, ASequenceThatKeepsItsIdKeepsItsBitsWhereverItStands) {
   Dropout dropout = training_dropout(0.5);
   const BoundDropout in_order = bound(dropout);
   const auto ids = tensor_of<std::int64_t, 1>({3}, {2, 7, 1});
-  dropout.sequence_ids = ids.view();
+  dropout.sequence_ids = ids;
   const BoundDropout moved = bound(dropout);
   for (std::size_t h = 0; h < kShape.Hq; ++h) {
     for (std::size_t i = 0; i < kShape.Lq; ++i) {
@@ -207,10 +207,10 @@ TEST_P(DropoutWordsTest, SayOfATileWhatKeepsSaysOfEachWeight) {
   const AttentionShape shape{.B = 2, .Hq = 3, .Hkv = 3, .Lq = 64, .Lkv = 200};
   Dropout generated = training_dropout(0.3);
   const auto ids = tensor_of<std::int64_t, 1>({2}, {4294967295, 12});
-  generated.sequence_ids = ids.view();
+  generated.sequence_ids = ids;
   Dropout all = training_dropout(1);
   const auto mask = coin_tosses<4>({2, 3, 64, 200}, 1);
-  const Dropout given{.p = 0.5, .keep_mask = mask.view()};
+  const Dropout given{.p = 0.5, .keep_mask = mask};
   for (const Dropout& one : {generated, all, given}) {
     for (const std::int64_t start : {0, -5}) {
       const BoundDropout dropout = bound(one, shape, start);
@@ -272,7 +272,7 @@ TEST(DropoutTest, AKeptWeightGrowsByOneByOneMinusPRoundedOnce) {
     const BoundDropout dropout = bound(training_dropout(p));
     const auto factor = static_cast<float>(1 / (1 - p));
     auto dropped = filled<float, 4>({3, 4, 5, 21}, 42);
-    EXPECT_TRUE(apply_dropout(attn_weights.view(), dropout, dropped.view()));
+    EXPECT_TRUE(apply_dropout(attn_weights, dropout, dropped));
     for (std::size_t b = 0; b < 3; ++b) {
       for (std::size_t h = 0; h < 4; ++h) {
         for (std::size_t i = 0; i < 5; ++i) {
@@ -291,8 +291,7 @@ TEST(DropoutTest, AKeptWeightGrowsByOneByOneMinusPRoundedOnce) {
 TEST(DropoutTest, POneGivesZerosNotNaN) {
   auto attn_weights = uniform<4>({3, 4, 5, 21}, 1, 0, 1);
   auto dropped = filled<float, 4>({3, 4, 5, 21}, 42);
-  EXPECT_TRUE(apply_dropout(attn_weights.view(), bound(training_dropout(1)),
-                            dropped.view()));
+  EXPECT_TRUE(apply_dropout(attn_weights, bound(training_dropout(1)), dropped));
   EXPECT_THAT(dropped.elements(), Each(0.0f));
 }
 
@@ -301,7 +300,7 @@ TEST(DropoutTest, AKeptNaNIsTheOneNaNAndADroppedOneIsZero) {
       {3, 4, 5, 21}, std::bit_cast<float>(std::uint32_t{0xffc12345}));
   const BoundDropout dropout = bound(training_dropout(0.5));
   auto dropped = filled<float, 4>({3, 4, 5, 21}, 42);
-  EXPECT_TRUE(apply_dropout(attn_weights.view(), dropout, dropped.view()));
+  EXPECT_TRUE(apply_dropout(attn_weights, dropout, dropped));
   for (std::size_t j = 0; j < 21; ++j) {
     EXPECT_EQ(bits(dropped(0, 0, 0, j)),
               dropout.keeps(0, 0, 0, j) ? kNaNBits : 0u);
@@ -310,7 +309,7 @@ TEST(DropoutTest, AKeptNaNIsTheOneNaNAndADroppedOneIsZero) {
 
 TEST(DropoutTest, AKeepMaskTakesTheGeneratorsPlaceAlsoOutsideTraining) {
   const auto keep = coin_tosses<4>({3, 4, 5, 21}, 9, 0.75);
-  const BoundDropout dropout = bound({.p = 0.25, .keep_mask = keep.view()});
+  const BoundDropout dropout = bound({.p = 0.25, .keep_mask = keep});
   EXPECT_TRUE(dropout.active());
   EXPECT_EQ(dropout.factor(), 1 / 0.75);
   for (std::size_t i = 0; i < 5; ++i) {
@@ -319,7 +318,7 @@ TEST(DropoutTest, AKeepMaskTakesTheGeneratorsPlaceAlsoOutsideTraining) {
     }
   }
   // Without p it drops and scales nothing.
-  EXPECT_EQ(bound({.keep_mask = keep.view()}).factor(), 1);
+  EXPECT_EQ(bound({.keep_mask = keep}).factor(), 1);
 }
 
 TEST(DropoutErrorsTest, PMustBeAProbability) {
@@ -337,7 +336,7 @@ TEST(DropoutErrorsTest, PMustBeAProbability) {
 TEST(DropoutErrorsTest, SequenceIdsMustBeOneASequenceOf32Bits) {
   const auto two = tensor_of<std::int64_t, 1>({2}, {0, 1});
   const auto wrong_size =
-      BoundDropout::bind({.sequence_ids = two.view()}, kShape, {}, "attention");
+      BoundDropout::bind({.sequence_ids = two}, kShape, {}, "attention");
   ASSERT_FALSE(wrong_size);
   EXPECT_EQ(wrong_size.error().code(), ErrorCode::shape_mismatch);
   EXPECT_EQ(
@@ -347,8 +346,8 @@ TEST(DropoutErrorsTest, SequenceIdsMustBeOneASequenceOf32Bits) {
        {std::pair(std::int64_t{-1}, "-1"),
         std::pair(std::int64_t{1} << 32, "4294967296")}) {
     const auto ids = tensor_of<std::int64_t, 1>({3}, {0, id, 1});
-    const auto result = BoundDropout::bind({.sequence_ids = ids.view()}, kShape,
-                                           {}, "attention");
+    const auto result =
+        BoundDropout::bind({.sequence_ids = ids}, kShape, {}, "attention");
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().code(), ErrorCode::out_of_range);
     EXPECT_EQ(result.error().message(),
@@ -360,7 +359,7 @@ TEST(DropoutErrorsTest, SequenceIdsMustBeOneASequenceOf32Bits) {
 TEST(DropoutErrorsTest, AKeepMaskMustHaveOneBooleanAWeight) {
   const auto keep = filled<bool, 4>({3, 1, 5, 21}, true);
   const auto result =
-      BoundDropout::bind({.keep_mask = keep.view()}, kShape, {}, "attention");
+      BoundDropout::bind({.keep_mask = keep}, kShape, {}, "attention");
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code(), ErrorCode::shape_mismatch);
   EXPECT_EQ(result.error().message(),

@@ -25,7 +25,7 @@ TEST(EmbeddingTest, EachTokenIsItsRowOfTheWeight) {
           tensor_of<float, 2>({3, 2}, {0, 1, 10, 11, 20, 21}))
           .value();
   const auto ids = tensor_of<TokenId, 2>({2, 3}, {2, 0, 2, 1, 1, 0});
-  const auto embedded = embedding.forward(ids.view()).value();
+  const auto embedded = embedding.forward(ids).value();
   EXPECT_EQ(embedded.extents(), (Extents<3>{2, 3, 2}));
   EXPECT_THAT(embedded.elements(),
               ElementsAre(20, 21, 0, 1, 20, 21, 10, 11, 10, 11, 0, 1));
@@ -45,7 +45,7 @@ TEST(EmbeddingTest, AnIdOutOfRangeNamesItsSequenceAndPosition) {
   const Embedding embedding =
       Embedding::create({.vocab_size = 3, .embed_dim = 2}, Seed{7}).value();
   const auto ids = tensor_of<TokenId, 2>({2, 2}, {0, 1, 2, 3});
-  const auto embedded = embedding.forward(ids.view());
+  const auto embedded = embedding.forward(ids);
   ASSERT_FALSE(embedded);
   EXPECT_EQ(embedded.error().code(), ErrorCode::out_of_range);
   EXPECT_EQ(embedded.error().message(),
@@ -96,8 +96,7 @@ TEST(EmbeddingTest, AnEmptyBatchIsLegal) {
   const Embedding embedding =
       Embedding::create({.vocab_size = 3, .embed_dim = 2}, Seed{7}).value();
   const auto ids = Tensor<TokenId, 2>::create({0, 4}).value();
-  EXPECT_EQ(embedding.forward(ids.view()).value().extents(),
-            (Extents<3>{0, 4, 2}));
+  EXPECT_EQ(embedding.forward(ids).value().extents(), (Extents<3>{0, 4, 2}));
 }
 
 TEST(EmbeddingTest, TheGradientOfARowIsSummedOverItsTokensInBlocks) {
@@ -123,13 +122,13 @@ TEST(EmbeddingTest, TheGradientOfARowIsSummedOverItsTokensInBlocks) {
       }
     }
   }
-  const auto got = embedding.backward(ids.view(), d.view()).value();
+  const auto got = embedding.backward(ids, d).value();
   EXPECT_TRUE(same_bits(got, want));
 
-  const auto frozen = embedding.backward(ids.view(), d.view(), 1).value();
+  const auto frozen = embedding.backward(ids, d, 1).value();
   EXPECT_THAT(std::span(&frozen(1, 0), 3), testing::Each(0.0f));
   EXPECT_TRUE(same_bits({&frozen(0, 0), 3}, {&want(0, 0), 3}));
-  const auto refused = embedding.backward(ids.view(), d.view(), 5);
+  const auto refused = embedding.backward(ids, d, 5);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message(),
             "embedding: the frozen row is 5, expected 0 to vocab_size - 1 = 4");
@@ -143,7 +142,7 @@ TEST(EmbeddingTest, WhatUpdateWritesIsLookedUp) {
     std::iota(weight.begin(), weight.end(), 1.0f);
   });
   const auto ids = tensor_of<TokenId, 2>({1, 1}, {2});
-  const auto embedded = embedding.forward(ids.view()).value();
+  const auto embedded = embedding.forward(ids).value();
   EXPECT_EQ(embedded(0, 0, 0), 5);
   EXPECT_EQ(embedded(0, 0, 1), 6);
 }

@@ -34,12 +34,12 @@ Tensor<float, 2> gradient_of(
     TensorView<const float, 2> x, TensorView<const float, 2> d_y,
     const Executor& executor = Executor::default_executor()) {
   auto d_x = filled<float, 2>(x.extents(), -7);
-  EXPECT_TRUE(gelu_backward(x, d_y, d_x.view(), executor));
+  EXPECT_TRUE(gelu_backward(x, d_y, d_x, executor));
   return d_x;
 }
 
 Tensor<float, 2> derivative_of(const Tensor<float, 2>& x) {
-  return gradient_of(x.view(), filled<float, 2>(x.extents(), 1).view());
+  return gradient_of(x, view_of(filled<float, 2>(x.extents(), 1)));
 }
 
 // The header's formula in double.
@@ -101,7 +101,7 @@ TEST_P(GeluGradientTest, IsWhatALossChangesWith) {
     want.data()[i] = d_y.data()[i] *
                      (gelu_at(at + kStep) - gelu_at(at - kStep)) / (2 * kStep);
   }
-  EXPECT_TRUE(all_near(gradient_of(x.view(), d_y.view()), want, 2e-7));
+  EXPECT_TRUE(all_near(gradient_of(x, d_y), want, 2e-7));
 }
 
 TEST_P(GeluGradientTest, IsOneFarAboveZeroAndZeroFarBelow) {
@@ -122,7 +122,7 @@ TEST_P(GeluGradientTest, IsAHalfAtZero) {
 TEST_P(GeluGradientTest, NaNStaysWhereItIs) {
   const auto x = uniform<2>({2, 37}, 113);
   const auto d_y = uniform<2>({2, 37}, 114);
-  const auto want = gradient_of(x.view(), d_y.view());
+  const auto want = gradient_of(x, d_y);
   for (const std::size_t place : {0u, 17u, 36u}) {
     auto with_nan = clone(x);
     auto d_with_nan = clone(d_y);
@@ -130,8 +130,8 @@ TEST_P(GeluGradientTest, NaNStaysWhereItIs) {
     d_with_nan(1, place) = -kNaN;
     auto expected = clone(want);
     expected(1, place) = kNaN;
-    EXPECT_TRUE(same_bits(gradient_of(with_nan.view(), d_y.view()), expected));
-    EXPECT_TRUE(same_bits(gradient_of(x.view(), d_with_nan.view()), expected));
+    EXPECT_TRUE(same_bits(gradient_of(with_nan, d_y), expected));
+    EXPECT_TRUE(same_bits(gradient_of(x, d_with_nan), expected));
   }
 }
 
@@ -140,23 +140,20 @@ TEST_P(GeluGradientTest, WithoutGradientIsZeroWhateverXHolds) {
     const auto x = tensor_of<float, 2>(
         {1, 7}, {kNaN, -kNaN, kInfinity, -kInfinity, -3, 0, 2});
     const auto d_y = filled<float, 2>({1, 7}, nothing);
-    EXPECT_TRUE(same_bits(gradient_of(x.view(), d_y.view()),
-                          filled<float, 2>({1, 7}, 0)));
+    EXPECT_TRUE(same_bits(gradient_of(x, d_y), filled<float, 2>({1, 7}, 0)));
   }
 }
 
 TEST_P(GeluGradientTest, InPlaceAndOnAnyNumberOfThreadsItHasTheSameBits) {
   const auto x = uniform<2>({301, 389}, 115, -5, 5);  // enough to be spread
   const auto d_y = uniform<2>({301, 389}, 116);
-  const auto want =
-      gradient_of(x.view(), d_y.view(), Executor::with_threads(1).value());
+  const auto want = gradient_of(x, d_y, Executor::with_threads(1).value());
   for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
     const Executor executor = Executor::with_threads(threads).value();
     auto in_x = clone(x);
     auto in_d_y = clone(d_y);
-    EXPECT_TRUE(gelu_backward(in_x.view(), d_y.view(), in_x.view(), executor));
-    EXPECT_TRUE(
-        gelu_backward(x.view(), in_d_y.view(), in_d_y.view(), executor));
+    EXPECT_TRUE(gelu_backward(in_x, d_y, in_x, executor));
+    EXPECT_TRUE(gelu_backward(x, in_d_y, in_d_y, executor));
     EXPECT_TRUE(same_bits(in_x, want)) << threads << " threads, d_x is x";
     EXPECT_TRUE(same_bits(in_d_y, want)) << threads << " threads, d_x is d_y";
   }
@@ -184,7 +181,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, GeluGradientTest,
 TEST(GeluGradientSizesTest, WithoutRowsOrElementsNothingHappens) {
   for (const Extents<2>& extents : {Extents<2>{0, 8}, {3, 0}}) {
     auto x = Tensor<float, 2>::create(extents).value();
-    EXPECT_TRUE(gelu_backward(x.view(), x.view(), x.view()));
+    EXPECT_TRUE(gelu_backward(x, x, x));
   }
 }
 
@@ -198,22 +195,20 @@ TEST(GeluGradientErrorsTest, NameTheArgument) {
     EXPECT_EQ(s.error().code(), code);
     return s.error().message();
   };
-  EXPECT_EQ(message(gelu_backward(x.view(), fewer, d_x.view()),
-                    ErrorCode::shape_mismatch),
+  EXPECT_EQ(message(gelu_backward(x, fewer, d_x), ErrorCode::shape_mismatch),
             "gelu_backward: d_y has shape (8, 7), expected (N, E) = (8, 8)");
-  EXPECT_EQ(message(gelu_backward(fewer, fewer, d_x.view()),
-                    ErrorCode::shape_mismatch),
-            "gelu_backward: d_x has shape (8, 8), expected (N, E) = (8, 7)");
-  EXPECT_EQ(message(gelu_backward(columns, x.view(), d_x.view()),
-                    ErrorCode::invalid_argument),
-            "gelu_backward: the stride of x's axis E is 8, expected 1");
-  EXPECT_EQ(message(gelu_backward(x.view(), columns, d_x.view()),
-                    ErrorCode::invalid_argument),
-            "gelu_backward: the stride of d_y's axis E is 8, expected 1");
   EXPECT_EQ(
-      message(gelu_backward(x.view(), x.view(), d_x.view().permuted({1, 0})),
-              ErrorCode::invalid_argument),
-      "gelu_backward: the stride of d_x's axis E is 8, expected 1");
+      message(gelu_backward(fewer, fewer, d_x), ErrorCode::shape_mismatch),
+      "gelu_backward: d_x has shape (8, 8), expected (N, E) = (8, 7)");
+  EXPECT_EQ(
+      message(gelu_backward(columns, x, d_x), ErrorCode::invalid_argument),
+      "gelu_backward: the stride of x's axis E is 8, expected 1");
+  EXPECT_EQ(
+      message(gelu_backward(x, columns, d_x), ErrorCode::invalid_argument),
+      "gelu_backward: the stride of d_y's axis E is 8, expected 1");
+  EXPECT_EQ(message(gelu_backward(x, x, d_x.view().permuted({1, 0})),
+                    ErrorCode::invalid_argument),
+            "gelu_backward: the stride of d_x's axis E is 8, expected 1");
   EXPECT_TRUE(same_bits(d_x, filled<float, 2>({8, 8}, -7)));
 }
 

@@ -22,7 +22,7 @@ using testing_support::uniform;
 Tensor<float, 4> gated(const Tensor<float, 4>& context,
                        const Tensor<float, 1>& gates) {
   auto to = Tensor<float, 4>::create(context.extents()).value();
-  EXPECT_TRUE(gate_heads(context.view(), gates.view(), to.view()));
+  EXPECT_TRUE(gate_heads(context, gates, to));
   return to;
 }
 
@@ -70,9 +70,8 @@ TEST(HeadGatesTest, GradientsAreThoseOfTheContract) {
   const auto d_gated = uniform<4>({2, 150, 3, 21}, 3);
   const auto gates = tensor_of<float, 1>({3}, {1, 0.25, 0});
   auto d_context = Tensor<float, 4>::create(context.extents()).value();
-  const auto d_gates = gate_heads_backward(context.view(), gates.view(),
-                                           d_gated.view(), d_context.view())
-                           .value();
+  const auto d_gates =
+      gate_heads_backward(context, gates, d_gated, d_context).value();
   ASSERT_EQ(d_gates.extents(), (Extents<2>{2, 3}));
   for (std::size_t b = 0; b < 2; ++b) {
     for (std::size_t h = 0; h < 3; ++h) {
@@ -98,10 +97,9 @@ TEST(HeadGatesTest, RaggedSequencesHaveTheGradientsOfTheBatch) {
   const auto gates = tensor_of<float, 1>({2}, {1, 1});
   const std::vector<std::int64_t> offsets = {0, 3, 3, 7};
   auto d_context = Tensor<float, 4>::create(context.extents()).value();
-  const auto d_gates =
-      gate_heads_backward(context.view(), gates.view(), d_gated.view(),
-                          d_context.view(), {offsets.data(), {4}})
-          .value();
+  const auto d_gates = gate_heads_backward(context, gates, d_gated, d_context,
+                                           {offsets.data(), {4}})
+                           .value();
   ASSERT_EQ(d_gates.extents(), (Extents<2>{3, 2}));
   for (std::size_t n = 0; n < 3; ++n) {
     for (std::size_t h = 0; h < 2; ++h) {
@@ -124,9 +122,8 @@ TEST(HeadGatesTest, ATokenWithoutAGradientIsLeftOut) {
   }
   const auto gates = tensor_of<float, 1>({1}, {1});
   auto d_context = Tensor<float, 4>::create(context.extents()).value();
-  const auto d_gates = gate_heads_backward(context.view(), gates.view(),
-                                           d_gated.view(), d_context.view())
-                           .value();
+  const auto d_gates =
+      gate_heads_backward(context, gates, d_gated, d_context).value();
   EXPECT_EQ(d_gates(0, 0), contract_dot(d_gated, context, 0, 0, 0));
 }
 
@@ -134,18 +131,15 @@ TEST(HeadGatesTest, WhatDoesNotFitIsNamed) {
   const auto context = uniform<4>({1, 2, 3, 4}, 8);
   auto to = Tensor<float, 4>::create(context.extents()).value();
   const auto two = tensor_of<float, 1>({2}, {1, 1});
-  EXPECT_THAT(
-      gate_heads(context.view(), two.view(), to.view()).error().message(),
-      HasSubstr("head_gates has shape (2), expected (H) = (3)"));
+  EXPECT_THAT(gate_heads(context, two, to).error().message(),
+              HasSubstr("head_gates has shape (2), expected (H) = (3)"));
   const auto nan = tensor_of<float, 1>({3}, {1, kNaN, 1});
-  EXPECT_THAT(
-      gate_heads(context.view(), nan.view(), to.view()).error().message(),
-      HasSubstr("head_gates(1) is nan, expected a finite number"));
+  EXPECT_THAT(gate_heads(context, nan, to).error().message(),
+              HasSubstr("head_gates(1) is nan, expected a finite number"));
   auto narrow = Tensor<float, 4>::create({1, 2, 3, 3}).value();
   const auto ones = tensor_of<float, 1>({3}, {1, 1, 1});
-  EXPECT_THAT(
-      gate_heads(context.view(), ones.view(), narrow.view()).error().message(),
-      HasSubstr("gated has shape (1, 2, 3, 3)"));
+  EXPECT_THAT(gate_heads(context, ones, narrow).error().message(),
+              HasSubstr("gated has shape (1, 2, 3, 3)"));
 }
 
 }  // namespace

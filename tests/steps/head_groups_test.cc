@@ -16,7 +16,7 @@ using testing_support::same_bits;
 using testing_support::tensor_of;
 
 HeadGroups groups_of(std::size_t Hq, const std::vector<std::int64_t>& offsets) {
-  return {Hq, offsets.size() - 1, {offsets.data(), {offsets.size()}}};
+  return {Hq, offsets.size() - 1, offsets};
 }
 
 TEST(HeadGroupsTest, WithoutOffsetsEveryHeadIsReadByAsMany) {
@@ -73,8 +73,8 @@ TEST(HeadGroupsTest, AStepReadsTheHeadOfTheGroup) {
   const auto key = tensor_of<float, 4>({1, 1, 2, 1}, {10, 100});
   const std::vector<std::int64_t> offsets = {0, 1, 3};
   auto out = Tensor<float, 4>::create({1, 3, 1, 1}).value();
-  EXPECT_TRUE(scores(query.view(), {key.view(), {offsets.data(), {3}}}, 1,
-                     out.view(), Executor::default_executor()));
+  EXPECT_TRUE(scores(query, {key, {offsets.data(), {3}}}, 1, out,
+                     Executor::default_executor()));
   EXPECT_TRUE(
       same_bits(out, tensor_of<float, 4>({1, 3, 1, 1}, {10, 200, 300})));
 }

@@ -43,7 +43,7 @@ TEST(SplitHeadsTest, AStridedInputStaysWhereItIs) {
 
 TEST(SplitHeadsTest, WritingThroughTheHeadsWritesTheFeatures) {
   auto x = uniform<3>({1, 2, 4}, 1);
-  const TensorView<float, 4> heads = split_heads(x.view(), 2).value();
+  const TensorView<float, 4> heads = split_heads(x, 2).value();
   heads(0, 1, 1, 0) = 42;
   EXPECT_EQ(x(0, 1, 2), 42);
 }
@@ -69,7 +69,7 @@ TEST(AverageHeadsTest, EachWeightIsTheMeanOverTheHeads) {
   const auto attn_weights =
       tensor_of<float, 4>({1, 2, 1, 3}, {0.5f, 0.25f, 0.25f, 0, 0.75f, 0.25f});
   auto mean = Tensor<float, 4>::create({1, 1, 1, 3}).value();
-  EXPECT_TRUE(average_heads(attn_weights.view(), mean.view()));
+  EXPECT_TRUE(average_heads(attn_weights, mean));
   EXPECT_THAT(mean.elements(), ElementsAre(0.25f, 0.5f, 0.25f));
 }
 
@@ -78,7 +78,7 @@ TEST(AverageHeadsTest, HeadsAreAddedInTheirOrder) {
   const auto attn_weights =
       tensor_of<float, 4>({1, 4, 1, 1}, {1, 0x1p-25f, 0x1p-25f, 0x1p-25f});
   auto mean = Tensor<float, 4>::create({1, 1, 1, 1}).value();
-  EXPECT_TRUE(average_heads(attn_weights.view(), mean.view()));
+  EXPECT_TRUE(average_heads(attn_weights, mean));
   EXPECT_EQ(mean(0, 0, 0, 0), 0.25f);
 }
 

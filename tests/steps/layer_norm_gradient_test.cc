@@ -51,8 +51,7 @@ Gradients gradients_of(
     const Executor& executor = Executor::default_executor()) {
   auto d_x = filled<float, 2>(x.extents(), -7);
   auto of_params =
-      layer_norm_backward(x, params, d_y, d_x.view(), offsets, executor)
-          .value();
+      layer_norm_backward(x, params, d_y, d_x, offsets, executor).value();
   return {std::move(d_x), std::move(of_params)};
 }
 
@@ -121,7 +120,7 @@ TEST_P(LayerNormGradientTest, IsWhatALossChangesWith) {
       auto weight = widened(params.weight);
       auto bias = widened(params.bias);
       const auto loss = [&] { return loss_of(wide_x, weight, bias, eps, d_y); };
-      const auto got = gradients_of(x.view(), params, d_y.view());
+      const auto got = gradients_of(x, params, d_y);
       const std::string what =
           std::to_string(E) + " elements, eps " + std::to_string(eps);
       if (E > 1) {  // of one element the variance is 0, the loss no slope
@@ -139,8 +138,9 @@ TEST_P(LayerNormGradientTest, IsWhatALossChangesWith) {
 }
 
 TEST_P(LayerNormGradientTest, ARowOfEqualElementsHasAGradientWithoutNaN) {
-  const auto got = gradients_of(filled<float, 2>({1, 37}, 0.1f).view(),
-                                params_of(37), uniform<2>({1, 37}, 125).view());
+  const auto got =
+      gradients_of(view_of(filled<float, 2>({1, 37}, 0.1f)), params_of(37),
+                   view_of(uniform<2>({1, 37}, 125)));
   EXPECT_TRUE(std::ranges::all_of(got.x.elements(),
                                   [](float d) { return std::isfinite(d); }));
   EXPECT_TRUE(same_bits(got.params.weight, filled<float, 1>({37}, 0)));
@@ -150,7 +150,7 @@ TEST_P(LayerNormGradientTest, NaNAndInfinityStayInTheirRow) {
   const LayerNormParams params = params_of(37);
   const auto x = uniform<2>({6, 37}, 126);
   const auto d_y = uniform<2>({6, 37}, 127);
-  const auto want = gradients_of(x.view(), params, d_y.view());
+  const auto want = gradients_of(x, params, d_y);
   for (const float bad : {kNaN, kInfinity, -kInfinity}) {
     for (const std::size_t place : {0u, 20u, 36u}) {
       auto expected = clone(want.x);
@@ -159,11 +159,11 @@ TEST_P(LayerNormGradientTest, NaNAndInfinityStayInTheirRow) {
       with_bad(2, place) = bad;
       auto d_with_bad = clone(d_y);
       d_with_bad(2, place) = bad;
-      const auto of_x = gradients_of(with_bad.view(), params, d_y.view());
+      const auto of_x = gradients_of(with_bad, params, d_y);
       EXPECT_TRUE(same_bits(of_x.x, expected)) << bad << " at " << place;
       EXPECT_TRUE(same_bits(of_x.params.weight, filled<float, 1>({37}, kNaN)));
       EXPECT_TRUE(same_bits(of_x.params.bias, want.params.bias));
-      auto of_d_y = gradients_of(x.view(), params, d_with_bad.view()).x;
+      auto of_d_y = gradients_of(x, params, d_with_bad).x;
       EXPECT_TRUE(std::none_of(&of_d_y(2, 0), &of_d_y(3, 0),
                                [](float d) { return std::isfinite(d); }))
           << bad << " at " << place;
@@ -200,10 +200,9 @@ TEST_P(LayerNormGradientTest, APaddedBatchHasTheBitsOfTheRaggedOne) {
     std::copy_n(&x(row, 0), E, &padded_x(place, 0));
     std::copy_n(&d_y(row, 0), E, &padded_d_y(place, 0));
   });
-  const auto want =
-      gradients_of(x.view(), params, d_y.view(), view_of(ragged_offsets));
-  const auto got = gradients_of(padded_x.view(), params, padded_d_y.view(),
-                                view_of(padded_offsets));
+  const auto want = gradients_of(x, params, d_y, view_of(ragged_offsets));
+  const auto got =
+      gradients_of(padded_x, params, padded_d_y, view_of(padded_offsets));
   auto want_x = filled<float, 2>({4 * kLength, E}, 0);
   each_row([&](std::size_t row, std::size_t place) {
     std::copy_n(&want.x(row, 0), E, &want_x(place, 0));
@@ -218,13 +217,12 @@ TEST_P(LayerNormGradientTest, HasItsBitsOnAnyNumberOfThreadsAndInPlace) {
   const auto x = uniform<2>({901, 389}, 130);
   const auto d_y = uniform<2>({901, 389}, 131);
   const auto offsets = tensor_of<std::int64_t, 1>({4}, {0, 200, 333, 901});
-  const auto want = gradients_of(x.view(), params, d_y.view(), view_of(offsets),
+  const auto want = gradients_of(x, params, d_y, view_of(offsets),
                                  Executor::with_threads(1).value());
   for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
     auto d_x = clone(d_y);
     auto of_params =
-        layer_norm_backward(x.view(), params, d_x.view(), d_x.view(),
-                            view_of(offsets),
+        layer_norm_backward(x, params, d_x, d_x, view_of(offsets),
                             Executor::with_threads(threads).value())
             .value();
     EXPECT_TRUE(same_gradients({std::move(d_x), std::move(of_params)}, want))
@@ -236,7 +234,7 @@ TEST_P(LayerNormGradientTest, RowsMayLieApartAndBackwards) {
   const LayerNormParams params = params_of(21);
   const auto x = uniform<2>({5, 21}, 132);
   const auto d_y = uniform<2>({5, 21}, 133);
-  const auto want = gradients_of(x.view(), params, d_y.view());
+  const auto want = gradients_of(x, params, d_y);
   auto wide_x = filled<float, 2>({5, 30}, kNaN);  // backwards, with gaps
   auto wide_d_y = filled<float, 2>({5, 35}, kNaN);
   auto wide_d_x = filled<float, 2>({5, 40}, -7);
@@ -265,7 +263,7 @@ TEST(LayerNormGradientSizesTest, WithoutRowsOrElementsTheParametersHaveZeros) {
   for (const Extents<2>& extents : {Extents<2>{0, 8}, {3, 0}, {0, 0}}) {
     auto x = Tensor<float, 2>::create(extents).value();
     const std::size_t E = extents[1];
-    const auto got = gradients_of(x.view(), params_of(E), x.view());
+    const auto got = gradients_of(x, params_of(E), x);
     EXPECT_TRUE(same_bits(got.params.weight, filled<float, 1>({E}, 0)));
     EXPECT_TRUE(same_bits(got.params.bias, filled<float, 1>({E}, 0)));
   }
@@ -292,26 +290,25 @@ class LayerNormGradientErrorsTest : public testing::Test {
 
 TEST_F(LayerNormGradientErrorsTest, NameTheArgumentOfAnotherShape) {
   constexpr auto kCode = ErrorCode::shape_mismatch;
-  EXPECT_EQ(message(x_.view(), params_of(7, 8), x_.view(), d_x_.view(), kCode),
+  EXPECT_EQ(message(x_, params_of(7, 8), x_, d_x_, kCode),
             "layer_norm_backward: weight has shape (7), expected (E) = (8)");
-  EXPECT_EQ(message(x_.view(), params_of(8, 9), x_.view(), d_x_.view(), kCode),
+  EXPECT_EQ(message(x_, params_of(8, 9), x_, d_x_, kCode),
             "layer_norm_backward: bias has shape (9), expected (E) = (8)");
-  EXPECT_EQ(message(x_.view(), params_of(8), fewer_, d_x_.view(), kCode),
+  EXPECT_EQ(message(x_, params_of(8), fewer_, d_x_, kCode),
             "layer_norm_backward: d_y has shape (7, 8), expected (N, E) = "
             "(8, 8)");
-  EXPECT_EQ(message(fewer_, params_of(8), fewer_, d_x_.view(), kCode),
+  EXPECT_EQ(message(fewer_, params_of(8), fewer_, d_x_, kCode),
             "layer_norm_backward: d_x has shape (8, 8), expected (N, E) = "
             "(7, 8)");
 }
 
 TEST_F(LayerNormGradientErrorsTest, NameAStrideOfOtherThanOne) {
   constexpr auto kCode = ErrorCode::invalid_argument;
-  EXPECT_EQ(message(columns_, params_of(8), x_.view(), d_x_.view(), kCode),
+  EXPECT_EQ(message(columns_, params_of(8), x_, d_x_, kCode),
             "layer_norm_backward: the stride of x's axis E is 8, expected 1");
-  EXPECT_EQ(message(x_.view(), params_of(8), columns_, d_x_.view(), kCode),
+  EXPECT_EQ(message(x_, params_of(8), columns_, d_x_, kCode),
             "layer_norm_backward: the stride of d_y's axis E is 8, expected 1");
-  EXPECT_EQ(message(x_.view(), params_of(8), x_.view(),
-                    d_x_.view().permuted({1, 0}), kCode),
+  EXPECT_EQ(message(x_, params_of(8), x_, d_x_.view().permuted({1, 0}), kCode),
             "layer_norm_backward: the stride of d_x's axis E is 8, expected 1");
 }
 
@@ -320,8 +317,7 @@ TEST_F(LayerNormGradientErrorsTest, NameAnEpsThatIsNotPositive) {
        {0.0, -1e-5, 1e-40, 1e39, std::numeric_limits<double>::quiet_NaN()}) {
     LayerNormParams params = params_of(8);
     params.eps = eps;
-    EXPECT_THAT(message(x_.view(), params, x_.view(), d_x_.view(),
-                        ErrorCode::invalid_argument),
+    EXPECT_THAT(message(x_, params, x_, d_x_, ErrorCode::invalid_argument),
                 HasSubstr("expected a positive binary32 number"));
   }
 }
@@ -330,8 +326,7 @@ TEST_F(LayerNormGradientErrorsTest, NameTheOffsetsThatDoNotCutTheRows) {
   const auto with = [&](const std::vector<std::int64_t>& numbers,
                         ErrorCode code) {
     const auto offsets = tensor_of<std::int64_t, 1>({numbers.size()}, numbers);
-    return message(x_.view(), params_of(8), x_.view(), d_x_.view(), code,
-                   view_of(offsets));
+    return message(x_, params_of(8), x_, d_x_, code, view_of(offsets));
   };
   EXPECT_EQ(with({0, 5, 4, 8}, ErrorCode::out_of_range),
             "layer_norm_backward: offsets[2] is 4, expected offsets[1] = 5 or "

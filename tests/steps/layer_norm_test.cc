@@ -38,7 +38,7 @@ Tensor<float, 2> layer_norm_of(
     TensorView<const float, 2> x, const LayerNormParams& params,
     const Executor& executor = Executor::default_executor()) {
   auto y = filled<float, 2>(x.extents(), -7);
-  EXPECT_TRUE(layer_norm(x, params, y.view(), executor));
+  EXPECT_TRUE(layer_norm(x, params, y, executor));
   return y;
 }
 
@@ -46,7 +46,7 @@ Tensor<float, 2> layer_norm_of(
 // to binary32 changes: half a unit in the last place of it, in deviations.
 void expect_formula(const Tensor<float, 2>& x, const LayerNormParams& params,
                     const std::string& what) {
-  const auto got = layer_norm_of(x.view(), params);
+  const auto got = layer_norm_of(x, params);
   const auto [N, E] = x.extents();
   std::vector<double> want(E);
   for (std::size_t n = 0; n < N; ++n) {
@@ -103,7 +103,7 @@ TEST_P(LayerNormTest, ARowOfEqualElementsGivesTheBias) {
     const LayerNormParams params = params_of(E);
     for (const float element : {0.0f, 0.1f, -1234.567f, 1e30f}) {
       EXPECT_TRUE(same_bits(
-          layer_norm_of(filled<float, 2>({1, E}, element).view(), params)
+          layer_norm_of(view_of(filled<float, 2>({1, E}, element)), params)
               .elements(),
           params.bias.elements()))
           << E << " times " << element;
@@ -114,12 +114,12 @@ TEST_P(LayerNormTest, ARowOfEqualElementsGivesTheBias) {
 TEST_P(LayerNormTest, NaNAndInfinityStayInTheirRow) {
   const LayerNormParams params = params_of(37);
   const auto x = uniform<2>({6, 37}, 56);
-  const auto want = layer_norm_of(x.view(), params);
+  const auto want = layer_norm_of(x, params);
   for (const float bad : {kNaN, kMinusInf, -kMinusInf}) {
     for (const std::size_t place : {0u, 20u, 36u}) {
       auto with_bad = clone(x);
       with_bad(2, place) = bad;
-      const auto got = layer_norm_of(with_bad.view(), params);
+      const auto got = layer_norm_of(with_bad, params);
       for (std::size_t n = 0; n < 6; ++n) {
         const auto expected =
             n == 2 ? filled<float, 2>({1, 37}, kNaN) : clone(want);
@@ -134,13 +134,11 @@ TEST_P(LayerNormTest, NaNAndInfinityStayInTheirRow) {
 TEST_P(LayerNormTest, ARowHasItsBitsAloneAndOnAnyNumberOfThreads) {
   const LayerNormParams params = params_of(389);  // large enough to be spread
   const auto x = uniform<2>({301, 389}, 57);
-  const auto want =
-      layer_norm_of(x.view(), params, Executor::with_threads(1).value());
+  const auto want = layer_norm_of(x, params, Executor::with_threads(1).value());
   for (const std::size_t threads : {2u, 3u, 7u}) {
-    EXPECT_TRUE(
-        same_bits(layer_norm_of(x.view(), params,
-                                Executor::with_threads(threads).value()),
-                  want))
+    EXPECT_TRUE(same_bits(
+        layer_norm_of(x, params, Executor::with_threads(threads).value()),
+        want))
         << threads << " threads";
   }
   for (const std::size_t row : {0u, 1u, 42u, 300u}) {
@@ -156,15 +154,15 @@ TEST_P(LayerNormTest, RowsMayLieApartAndBackwards) {
   const auto x = uniform<2>({5, 21}, 58);
   const auto residual = uniform<2>({5, 21}, 59);
   auto want = clone(x);
-  ASSERT_TRUE(add_layer_norm(x.view(), residual.view(), params, want.view()));
+  ASSERT_TRUE(add_layer_norm(x, residual, params, want));
   auto wide = filled<float, 2>({5, 30}, kNaN);  // backwards, with gaps
   auto wide_y = filled<float, 2>({5, 40}, -7);
   for (std::size_t n = 0; n < 5; ++n) {
     std::copy_n(&x(n, 0), 21, &wide(4 - n, 0));
   }
   const TensorView<float, 2> y(wide_y.data(), {5, 21}, {40, 1});
-  ASSERT_TRUE(add_layer_norm({&wide(4, 0), {5, 21}, {-30, 1}}, residual.view(),
-                             params, y));
+  ASSERT_TRUE(
+      add_layer_norm({&wide(4, 0), {5, 21}, {-30, 1}}, residual, params, y));
   for (std::size_t n = 0; n < 5; ++n) {
     EXPECT_TRUE(same_bits({&y(n, 0), 21}, {&want(n, 0), 21})) << "row " << n;
     EXPECT_EQ(wide_y(n, 21), -7) << "behind row " << n;
@@ -178,8 +176,8 @@ TEST(LayerNormSizesTest, WithoutRowsOrElementsNothingHappens) {
   for (const Extents<2>& extents : {Extents<2>{0, 8}, {3, 0}, {0, 0}}) {
     auto x = Tensor<float, 2>::create(extents).value();
     const LayerNormParams params = params_of(extents[1]);
-    EXPECT_TRUE(layer_norm(x.view(), params, x.view()));
-    EXPECT_TRUE(add_layer_norm(x.view(), x.view(), params, x.view()));
+    EXPECT_TRUE(layer_norm(x, params, x));
+    EXPECT_TRUE(add_layer_norm(x, x, params, x));
   }
 }
 
@@ -191,17 +189,16 @@ TEST(LayerNormErrorsTest, NameTheArgumentOfAnotherShape) {
     EXPECT_EQ(s.error().code(), ErrorCode::shape_mismatch);
     return s.error().message();
   };
-  EXPECT_EQ(message(layer_norm(x.view(), params_of(7, 8), y.view())),
+  EXPECT_EQ(message(layer_norm(x, params_of(7, 8), y)),
             "layer_norm: weight has shape (7), expected (E) = (8)");
-  EXPECT_EQ(message(layer_norm(x.view(), params_of(8, 9), y.view())),
+  EXPECT_EQ(message(layer_norm(x, params_of(8, 9), y)),
             "layer_norm: bias has shape (9), expected (E) = (8)");
+  EXPECT_EQ(message(layer_norm(x, params_of(8), {y.data(), {2, 8}, {8, 1}})),
+            "layer_norm: y has shape (2, 8), expected (N, E) = (3, 8)");
   EXPECT_EQ(
-      message(layer_norm(x.view(), params_of(8), {y.data(), {2, 8}, {8, 1}})),
-      "layer_norm: y has shape (2, 8), expected (N, E) = (3, 8)");
-  EXPECT_EQ(message(add_layer_norm(x.view(), {x.data(), {3, 7}, {8, 1}},
-                                   params_of(8), y.view())),
-            "add_layer_norm: residual has shape (3, 7), expected (N, E) = "
-            "(3, 8)");
+      message(add_layer_norm(x, {x.data(), {3, 7}, {8, 1}}, params_of(8), y)),
+      "add_layer_norm: residual has shape (3, 7), expected (N, E) = "
+      "(3, 8)");
   EXPECT_TRUE(same_bits(y, filled<float, 2>({3, 8}, -7)));
 }
 
@@ -214,12 +211,11 @@ TEST(LayerNormErrorsTest, NameAStrideOfOtherThanOne) {
     return s.error().message();
   };
   const TensorView<const float, 2> columns = view_of(x).permuted({1, 0});
-  EXPECT_EQ(message(layer_norm(columns, params_of(8), y.view())),
+  EXPECT_EQ(message(layer_norm(columns, params_of(8), y)),
             "layer_norm: the stride of x's axis E is 8, expected 1");
-  EXPECT_EQ(
-      message(layer_norm(x.view(), params_of(8), y.view().permuted({1, 0}))),
-      "layer_norm: the stride of y's axis E is 8, expected 1");
-  EXPECT_EQ(message(add_layer_norm(x.view(), columns, params_of(8), y.view())),
+  EXPECT_EQ(message(layer_norm(x, params_of(8), y.view().permuted({1, 0}))),
+            "layer_norm: the stride of y's axis E is 8, expected 1");
+  EXPECT_EQ(message(add_layer_norm(x, columns, params_of(8), y)),
             "add_layer_norm: the stride of residual's axis E is 8, expected 1");
   // Of one column a stride is as good as another.
   EXPECT_TRUE(layer_norm({x.data(), {8, 1}, {1, 8}}, params_of(1),
@@ -233,7 +229,7 @@ TEST(LayerNormErrorsTest, NameAnEpsThatIsNotPositive) {
        {0.0, -1e-5, 1e-40, 1e39, std::numeric_limits<double>::quiet_NaN()}) {
     LayerNormParams params = params_of(8);
     params.eps = eps;
-    const Status s = layer_norm(x.view(), params, y.view());
+    const Status s = layer_norm(x, params, y);
     ASSERT_FALSE(s) << eps;
     EXPECT_EQ(s.error().code(), ErrorCode::invalid_argument);
     EXPECT_THAT(s.error().message(),

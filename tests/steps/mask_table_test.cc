@@ -137,11 +137,11 @@ struct MaskTable {
         windowed(far - 2, 0),
         windowed(0, far - 1),
         windowed(farthest, farthest),
-        {"key_starts", key_starts(starts.view()),
+        {"key_starts", key_starts(starts),
          [=, this](std::size_t b, std::size_t, std::size_t, std::size_t j) {
            return n(j) >= starts(b);
          }},
-        {"documents", documents(query_ids.view(), key_ids.view()),
+        {"documents", documents(query_ids, key_ids),
          [=, this](std::size_t b, std::size_t, std::size_t i, std::size_t j) {
            return query_ids(b, i) == key_ids(b, j);
          }},
@@ -149,15 +149,15 @@ struct MaskTable {
          [=](std::size_t b, std::size_t, std::size_t i, std::size_t j) {
            return n(j) <= n(i) + start(b);
          }},
-        {"key_lengths (B)", key_lengths(lengths.view()),
+        {"key_lengths (B)", key_lengths(lengths),
          [=, this](std::size_t b, std::size_t, std::size_t, std::size_t j) {
            return n(j) < lengths(b);
          }},
-        {"key_lengths (B, Lq)", key_lengths(row_lengths.view()),
+        {"key_lengths (B, Lq)", key_lengths(row_lengths),
          [=, this](std::size_t b, std::size_t, std::size_t i, std::size_t j) {
            return n(j) < row_lengths(b, i);
          }},
-        {"key_padding", key_padding(padding.view()),
+        {"key_padding", key_padding(padding),
          [=, this](std::size_t b, std::size_t, std::size_t, std::size_t j) {
            return padding(b, j);
          }},
@@ -198,7 +198,7 @@ std::vector<Start> starts_of(const AttentionShape& shape,
            [](std::size_t) { return std::int64_t{1} << 62; }},
           {"-2^62", -(std::int64_t{1} << 62),
            [](std::size_t) { return -(std::int64_t{1} << 62); }},
-          {"per sequence", per_sequence.view(),
+          {"per sequence", per_sequence,
            [&](std::size_t b) { return per_sequence(b); }},
           {"bottom right", QueryStart::bottom_right(),
            [=](std::size_t) { return corner; }}};
@@ -406,7 +406,7 @@ TEST(DocumentsMaskTest, OneRowOfIdsServesEverySequence) {
   const auto query_ids = tensor_of<std::int64_t, 1>({3}, {-7, 4, 6});
   const auto key_ids = tensor_of<std::int64_t, 1>({5}, {-7, -7, 4, 5, 6});
   EXPECT_EQ(
-      differences(documents(query_ids.view(), key_ids.view()), shape, {},
+      differences(documents(query_ids, key_ids), shape, {},
                   [&](std::size_t, std::size_t, std::size_t i, std::size_t j) {
                     return query_ids(i) == key_ids(j);
                   }),

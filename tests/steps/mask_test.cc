@@ -34,21 +34,21 @@ std::string error_of(const Mask& mask, ErrorCode code) {
 
 TEST(MaskErrorsTest, LengthsMustBeOneASequenceOrOneAQuery) {
   const auto of_three = filled<std::int64_t, 1>({3}, 1);
-  EXPECT_EQ(error_of(key_lengths(of_three.view()), ErrorCode::shape_mismatch),
+  EXPECT_EQ(error_of(key_lengths(of_three), ErrorCode::shape_mismatch),
             "attention: key_lengths has shape (3), expected (B) = (2)");
   const auto of_keys = filled<std::int64_t, 2>({2, 6}, 1);
   EXPECT_EQ(
-      error_of(key_lengths(of_keys.view()), ErrorCode::shape_mismatch),
+      error_of(key_lengths(of_keys), ErrorCode::shape_mismatch),
       "attention: key_lengths has shape (2, 6), expected (B, Lq) = (2, 4)");
 }
 
 TEST(MaskErrorsTest, ALengthBeyondTheKeysOrBelowZeroNamesItsPlace) {
   const auto too_long = tensor_of<std::int64_t, 1>({2}, {6, 7});
-  EXPECT_EQ(error_of(key_lengths(too_long.view()), ErrorCode::out_of_range),
+  EXPECT_EQ(error_of(key_lengths(too_long), ErrorCode::out_of_range),
             "attention: key_lengths[1] is 7, expected 0 to Lkv = 6");
   const auto negative =
       tensor_of<std::int64_t, 2>({2, 4}, {0, 1, 2, 3, 4, 5, -1, 6});
-  EXPECT_EQ(error_of(key_lengths(negative.view()), ErrorCode::out_of_range),
+  EXPECT_EQ(error_of(key_lengths(negative), ErrorCode::out_of_range),
             "attention: key_lengths[1, 2] is -1, expected 0 to Lkv = 6");
 }
 
@@ -62,45 +62,42 @@ TEST(MaskErrorsTest, AWindowHasNoNegativeSide) {
 
 TEST(MaskErrorsTest, AKeyStartIsOneASequenceAndAmongTheKeys) {
   const auto of_three = filled<std::int64_t, 1>({3}, 1);
-  EXPECT_EQ(error_of(key_starts(of_three.view()), ErrorCode::shape_mismatch),
+  EXPECT_EQ(error_of(key_starts(of_three), ErrorCode::shape_mismatch),
             "attention: key_starts has shape (3), expected (B) = (2)");
   const auto beyond = tensor_of<std::int64_t, 1>({2}, {6, 7});
-  EXPECT_EQ(error_of(key_starts(beyond.view()), ErrorCode::out_of_range),
+  EXPECT_EQ(error_of(key_starts(beyond), ErrorCode::out_of_range),
             "attention: key_starts[1] is 7, expected 0 to Lkv = 6");
   const auto negative = tensor_of<std::int64_t, 1>({2}, {-1, 0});
-  EXPECT_EQ(error_of(key_starts(negative.view()), ErrorCode::out_of_range),
+  EXPECT_EQ(error_of(key_starts(negative), ErrorCode::out_of_range),
             "attention: key_starts[0] is -1, expected 0 to Lkv = 6");
 }
 
 TEST(MaskErrorsTest, DocumentsAreOneIdAQueryAndOneAKey) {
   const auto of_queries = filled<std::int64_t, 2>({2, 4}, 1);
   const auto of_keys = filled<std::int64_t, 2>({2, 6}, 1);
-  EXPECT_EQ(error_of(documents(of_keys.view(), of_keys.view()),
-                     ErrorCode::shape_mismatch),
+  EXPECT_EQ(error_of(documents(of_keys, of_keys), ErrorCode::shape_mismatch),
             "attention: documents.query_ids has shape (2, 6), expected (B, Lq) "
             "= (2, 4)");
-  EXPECT_EQ(error_of(documents(of_queries.view(), of_queries.view()),
-                     ErrorCode::shape_mismatch),
-            "attention: documents.key_ids has shape (2, 4), expected (B, Lkv) "
-            "= (2, 6)");
-  const auto four = filled<std::int64_t, 1>({4}, 1);
   EXPECT_EQ(
-      error_of(documents(four.view(), four.view()), ErrorCode::shape_mismatch),
-      "attention: documents.key_ids has shape (4), expected (Lkv) = (6)");
+      error_of(documents(of_queries, of_queries), ErrorCode::shape_mismatch),
+      "attention: documents.key_ids has shape (2, 4), expected (B, Lkv) "
+      "= (2, 6)");
+  const auto four = filled<std::int64_t, 1>({4}, 1);
+  EXPECT_EQ(error_of(documents(four, four), ErrorCode::shape_mismatch),
+            "attention: documents.key_ids has shape (4), expected (Lkv) = (6)");
 }
 
 TEST(MaskErrorsTest, ADocumentIdThatDecreasesNamesItsPlace) {
   const auto queries =
       tensor_of<std::int64_t, 2>({2, 4}, {5, 6, 6, 7, -2, -2, -3, 0});
   const auto keys = filled<std::int64_t, 2>({2, 6}, 1);
-  EXPECT_EQ(error_of(documents(queries.view(), keys.view()),
-                     ErrorCode::invalid_argument),
+  EXPECT_EQ(error_of(documents(queries, keys), ErrorCode::invalid_argument),
             "attention: documents.query_ids[1, 2] is -3, expected at least the "
             "-2 before it: ids do not decrease along a row");
   const auto four = filled<std::int64_t, 1>({4}, 1);
   const auto six = tensor_of<std::int64_t, 1>({6}, {0, 1, 2, 3, 4, 3});
   EXPECT_EQ(
-      error_of(documents(four.view(), six.view()), ErrorCode::invalid_argument),
+      error_of(documents(four, six), ErrorCode::invalid_argument),
       "attention: documents.key_ids[5] is 3, expected at least the 4 before "
       "it: ids do not decrease along a row");
 }
@@ -108,7 +105,7 @@ TEST(MaskErrorsTest, ADocumentIdThatDecreasesNamesItsPlace) {
 TEST(MaskErrorsTest, PaddingMustBeOneBooleanAKey) {
   const auto padding = filled<bool, 2>({2, 5}, true);
   EXPECT_EQ(
-      error_of(key_padding(padding.view()), ErrorCode::shape_mismatch),
+      error_of(key_padding(padding), ErrorCode::shape_mismatch),
       "attention: key_padding has shape (2, 5), expected (B, Lkv) = (2, 6)");
 }
 
@@ -151,8 +148,7 @@ TEST(MaskErrorsTest, EveryAxisNeedsANameAndAStride) {
 TEST(MaskErrorsTest, EveryRuleOfAConjunctionIsChecked) {
   const auto padding = filled<bool, 2>({2, 6}, true);
   const auto lengths = tensor_of<std::int64_t, 1>({2}, {6, 9});
-  EXPECT_EQ(error_of(causal() & key_padding(padding.view()) &
-                         key_lengths(lengths.view()),
+  EXPECT_EQ(error_of(causal() & key_padding(padding) & key_lengths(lengths),
                      ErrorCode::out_of_range),
             "attention: key_lengths[1] is 9, expected 0 to Lkv = 6");
 }
@@ -196,7 +192,7 @@ TEST(MaskErrorsTest, ADenseMaskHasAtMostEightAxes) {
 TEST(MaskErrorsTest, TheMessageBeginsWithTheOperation) {
   const auto padding = filled<bool, 2>({2, 5}, true);
   const auto bound =
-      BoundMask::bind(key_padding(padding.view()), kShape, {}, "decode");
+      BoundMask::bind(key_padding(padding), kShape, {}, "decode");
   ASSERT_FALSE(bound);
   EXPECT_THAT(bound.error().message(), testing::StartsWith("decode: "));
 }
@@ -211,7 +207,7 @@ TEST(ApplyMaskTest, AMaskedScoreIsMinusInfinityWhateverItWas) {
   const auto mask =
       BoundMask::bind(causal(), {1, 1, 1, 2, 3, 1, 1}, {}, "test").value();
   auto masked = Tensor<float, 4>::create({1, 1, 2, 3}).value();
-  EXPECT_TRUE(apply_mask(scores.view(), mask, masked.view()));
+  EXPECT_TRUE(apply_mask(scores, mask, masked));
   EXPECT_EQ(masked(0, 0, 0, 0), scores(0, 0, 0, 0));
   EXPECT_EQ(masked(0, 0, 0, 1), kMinusInf);
   EXPECT_EQ(masked(0, 0, 0, 2), kMinusInf);
@@ -224,7 +220,7 @@ TEST(ApplyMaskTest, InAndOutMayBeTheSameTensor) {
   auto scores = filled<float, 4>({1, 1, 2, 2}, 3);
   const auto mask =
       BoundMask::bind(causal(), {1, 1, 1, 2, 2, 1, 1}, {}, "test").value();
-  EXPECT_TRUE(apply_mask(scores.view(), mask, scores.view()));
+  EXPECT_TRUE(apply_mask(scores, mask, scores));
   EXPECT_THAT(scores.elements(), ElementsAre(3, kMinusInf, 3, 3));
 }
 
@@ -255,7 +251,7 @@ TEST(ShowMaskTest, NoMaskShowsNothingAndAllowsAll) {
 
 TEST(ShowMaskTest, AMaskIsOneAlongTheAxesItDoesNotVaryOver) {
   const auto lengths = tensor_of<std::int64_t, 1>({2}, {2, 6});
-  const auto one = shown(key_lengths(lengths.view()));
+  const auto one = shown(key_lengths(lengths));
   ASSERT_EQ(one.size(), 1u);
   EXPECT_EQ(one[0].name, "key_lengths_mask");
   EXPECT_THAT(one[0].varies, ElementsAre(true, false, false, true));
@@ -268,7 +264,7 @@ TEST(ShowMaskTest, AMaskIsOneAlongTheAxesItDoesNotVaryOver) {
 TEST(ShowMaskTest, EachRuleIsShownAndThenAllOfThem) {
   const auto padding = filled<bool, 2>({2, 6}, true);
   const auto per_head = filled<bool, 2>({3, 4}, true);
-  const auto all = shown(causal() & key_padding(padding.view()) &
+  const auto all = shown(causal() & key_padding(padding) &
                          dense(view_of(per_head), {Axis::H, Axis::Lq}));
   ASSERT_EQ(all.size(), 4u);
   EXPECT_EQ(all[0].name, "causal_mask");
@@ -283,7 +279,7 @@ TEST(ShowMaskTest, EachRuleIsShownAndThenAllOfThem) {
 
 TEST(ShowMaskTest, ACausalMaskVariesOverTheBatchWhereTheStartsDo) {
   const auto starts = tensor_of<std::int64_t, 1>({2}, {0, 2});
-  const auto one = shown(causal(), starts.view());
+  const auto one = shown(causal(), starts);
   ASSERT_EQ(one.size(), 1u);
   EXPECT_EQ(one[0].allowed.extents(), (Extents<4>{2, 1, 4, 6}));
   EXPECT_FALSE(one[0].allowed(0, 0, 0, 1));
@@ -297,9 +293,9 @@ TEST(ShowMaskTest, WindowsStartsAndDocumentsAreShownByTheirNames) {
   const auto key_ids = tensor_of<std::int64_t, 1>({6}, {0, 0, 0, 1, 2, 2});
   const auto rows = filled<std::int64_t, 2>({2, 4}, 1);
   const auto columns = filled<std::int64_t, 2>({2, 6}, 1);
-  const auto all = shown(window(1, 0) & key_starts(starts.view()) &
-                         documents(query_ids.view(), key_ids.view()) &
-                         documents(rows.view(), columns.view()));
+  const auto all =
+      shown(window(1, 0) & key_starts(starts) & documents(query_ids, key_ids) &
+            documents(rows, columns));
   ASSERT_EQ(all.size(), 5u);
   EXPECT_EQ(all[0].name, "window_mask");
   EXPECT_EQ(all[0].allowed.extents(), (Extents<4>{1, 1, 4, 6}));
@@ -311,13 +307,13 @@ TEST(ShowMaskTest, WindowsStartsAndDocumentsAreShownByTheirNames) {
   EXPECT_EQ(all[2].allowed.extents(), (Extents<4>{1, 1, 4, 6}));
   EXPECT_EQ(all[3].name, "documents_mask");
   EXPECT_EQ(all[3].allowed.extents(), (Extents<4>{2, 1, 4, 6}));
-  const auto by_sequence = shown(window(1, 0), starts.view());
+  const auto by_sequence = shown(window(1, 0), starts);
   EXPECT_THAT(by_sequence[0].varies, ElementsAre(true, false, true, true));
 }
 
 TEST(ShowMaskTest, LengthsForEachQueryVaryOverTheQueries) {
   const auto lengths = filled<std::int64_t, 2>({2, 4}, 3);
-  const auto one = shown(key_lengths(lengths.view()));
+  const auto one = shown(key_lengths(lengths));
   ASSERT_EQ(one.size(), 1u);
   EXPECT_THAT(one[0].varies, ElementsAre(true, false, true, true));
 }

@@ -43,9 +43,8 @@ void expect_contract(const Linear& linear, const Tensor<float, 3>& x,
                      const Tensor<float, 3>& d_y,
                      const std::vector<Sequence>& sequences,
                      TensorView<const std::int64_t, 1> offsets = {}) {
-  const auto d_x = linear.backward_input(d_y.view()).value();
-  const auto params =
-      linear.backward_params(x.view(), d_y.view(), offsets).value();
+  const auto d_x = linear.backward_input(d_y).value();
+  const auto params = linear.backward_params(x, d_y, offsets).value();
   const FloatEnvironment environment;
   const std::size_t in = linear.in_features();
   const std::size_t out = linear.out_features();
@@ -93,7 +92,7 @@ TEST(ProjectionGradientTest, OfARaggedBatchBeginsItsBlocksAtEachSequence) {
   const auto offsets = tensor_of<std::int64_t, 1>({4}, {0, 130, 130, 290});
   expect_contract(linear, uniform<3>({1, 290, 9}, 22),
                   uniform<3>({1, 290, 7}, 23),
-                  {{0, 0, 130}, {0, 130, 130}, {0, 130, 290}}, offsets.view());
+                  {{0, 0, 130}, {0, 130, 130}, {0, 130, 290}}, offsets);
 }
 
 TEST(ProjectionGradientTest, LeavesATokenWithoutGradientOutWhateverItHolds) {
@@ -101,9 +100,9 @@ TEST(ProjectionGradientTest, LeavesATokenWithoutGradientOutWhateverItHolds) {
   auto x = uniform<3>({2, 40, 9}, 24);
   auto d_y = uniform<3>({2, 40, 7}, 25);
   std::fill_n(&d_y(1, 30, 0), 10 * 7, 0.0f);
-  const auto want = linear.backward_params(x.view(), d_y.view()).value();
+  const auto want = linear.backward_params(x, d_y).value();
   std::fill_n(&x(1, 30, 0), 10 * 9, kNaN);
-  const auto got = linear.backward_params(x.view(), d_y.view()).value();
+  const auto got = linear.backward_params(x, d_y).value();
   EXPECT_TRUE(same_bits(got.weight, want.weight));
 }
 
@@ -113,15 +112,14 @@ TEST(ProjectionGradientTest, RefusesShapesThatDoNotFit) {
   const auto short_x = uniform<3>({2, 4, 8}, 26);
   const auto d_y = uniform<3>({2, 4, 7}, 27);
   const auto short_d_y = uniform<3>({2, 3, 7}, 27);
-  EXPECT_EQ(linear.backward_input(x.view()).error().message(),
+  EXPECT_EQ(linear.backward_input(x).error().message(),
             "linear: d_y has shape (2, 4, 9), expected (B, L, out_features) = "
             "(2, 4, 7)");
+  EXPECT_EQ(linear.backward_params(short_x, d_y).error().message(),
+            "linear: x has shape (2, 4, 8), expected (B, L, in_features) = (2, "
+            "4, 9)");
   EXPECT_EQ(
-      linear.backward_params(short_x.view(), d_y.view()).error().message(),
-      "linear: x has shape (2, 4, 8), expected (B, L, in_features) = (2, "
-      "4, 9)");
-  EXPECT_EQ(
-      linear.backward_params(x.view(), short_d_y.view()).error().message(),
+      linear.backward_params(x, short_d_y).error().message(),
       "linear: d_y has shape (2, 3, 7), expected (B, L, out_features) = (2, 4, "
       "7)");
 }

@@ -61,8 +61,8 @@ TEST(LinearTest, MatchesDoubleForEverySizeAroundABlockOfFeatures) {
     for (const bool bias : {false, true}) {
       const Linear linear = linear_of(in, 5, bias);
       const auto x = uniform<3>({2, 3, in}, 10);
-      EXPECT_TRUE(all_near(linear.forward(x.view()).value(),
-                           in_double(linear, x.view()), 2e-6))
+      EXPECT_TRUE(
+          all_near(linear.forward(x).value(), in_double(linear, x), 2e-6))
           << in << " features, bias " << bias;
     }
   }
@@ -74,7 +74,7 @@ TEST(LinearTest, BlocksOf128FeaturesAreAddedInOrderThenTheBias) {
   constexpr std::size_t kIn = 300;
   const Linear linear = linear_of(kIn, 4);
   const auto y =
-      linear.forward(filled<float, 3>({1, 1, kIn}, 1).view()).value();
+      linear.forward(view_of(filled<float, 3>({1, 1, kIn}, 1))).value();
   for (std::size_t o = 0; o < 4; ++o) {
     float blocks[3] = {0, 0, 0};
     for (std::size_t i = 0; i < kIn; ++i) {
@@ -121,14 +121,15 @@ TEST(LinearTest, WithoutABiasThereIsNone) {
   const Linear linear = linear_of(4, 3, false);
   EXPECT_FALSE(linear.has_bias());
   EXPECT_EQ(linear.bias().size(), 0u);
-  const auto y = linear.forward(filled<float, 3>({1, 2, 4}, 0).view()).value();
+  const auto y =
+      linear.forward(view_of(filled<float, 3>({1, 2, 4}, 0))).value();
   EXPECT_THAT(y.elements(), Each(0.0f));
 }
 
 TEST(LinearTest, StridedInputsGiveTheSameBits) {
   const Linear linear = linear_of(130, 7);
   const auto x = uniform<3>({2, 3, 130}, 11);
-  const auto want = linear.forward(x.view()).value();
+  const auto want = linear.forward(x).value();
 
   // (L, B, in): the batch in the middle.
   auto middle = Tensor<float, 3>::create({3, 2, 130}).value();
@@ -152,7 +153,7 @@ TEST(LinearTest, StridedInputsGiveTheSameBits) {
 TEST(LinearTest, ForInferenceItHasHalfTheParametersAndTheSameBits) {
   const Tensor<float, 3> x = uniform<3>({2, 5, 20}, 3);
   const Linear linear = linear_of(20, 33);
-  const Tensor<float, 3> y = linear.forward(x.view()).value();
+  const Tensor<float, 3> y = linear.forward(x).value();
   Linear packed = linear_of(20, 33).for_inference();
   EXPECT_EQ(packed.in_features(), 20u);
   EXPECT_EQ(packed.out_features(), 33u);
@@ -163,10 +164,9 @@ TEST(LinearTest, ForInferenceItHasHalfTheParametersAndTheSameBits) {
     EXPECT_TRUE(weight.empty());
     EXPECT_TRUE(bias.empty());
   });
-  EXPECT_TRUE(same_bits(packed.forward(x.view()).value(), y));
-  for (const Error& error :
-       {packed.backward_input(y.view()).error(),
-        packed.backward_params(x.view(), y.view()).error()}) {
+  EXPECT_TRUE(same_bits(packed.forward(x).value(), y));
+  for (const Error& error : {packed.backward_input(y).error(),
+                             packed.backward_params(x, y).error()}) {
     EXPECT_EQ(error.code(), ErrorCode::unsupported);
     EXPECT_EQ(error.message(),
               "linear: the parameters were kept for inference alone, expected "
@@ -185,16 +185,16 @@ TEST(LinearTest, AnUpdateThatThrowsLeavesWhatItWroteInUse) {
   };
   EXPECT_THROW(stops(), std::runtime_error);
   EXPECT_EQ(linear.weight().data()[7], 5);
-  const Tensor<float, 3> y = linear.forward(x.view()).value();
-  EXPECT_FALSE(same_bits(y, linear_of(20, 33).forward(x.view()).value()));
+  const Tensor<float, 3> y = linear.forward(x).value();
+  EXPECT_FALSE(same_bits(y, linear_of(20, 33).forward(x).value()));
   linear.update([](std::span<float>, std::span<float>) {});
-  EXPECT_TRUE(same_bits(y, linear.forward(x.view()).value()));
+  EXPECT_TRUE(same_bits(y, linear.forward(x).value()));
 }
 
 TEST(LinearTest, AnOutputInTheMemoryOfItsInputIsAnError) {
   Tensor<float, 3> x = uniform<3>({1, 5, 20}, 3);
   const Linear linear = linear_of(20, 20);
-  const Status s = linear.forward_into(x.view(), x.view());
+  const Status s = linear.forward_into(x, x);
   ASSERT_FALSE(s);
   EXPECT_EQ(s.error().code(), ErrorCode::invalid_argument);
   EXPECT_EQ(s.error().message(),
@@ -206,8 +206,8 @@ TEST(LinearTest, WritesIntoAnyRowsOfTheCallers) {
   const Linear linear = linear_of(20, 33);
   Tensor<float, 3> wide = Tensor<float, 3>::create({2, 5, 40}).value();
   const TensorView<float, 3> y(wide.data(), {2, 5, 33}, {200, 40, 1});
-  ASSERT_TRUE(linear.forward_into(x.view(), y));
-  const Tensor<float, 3> expected = linear.forward(x.view()).value();
+  ASSERT_TRUE(linear.forward_into(x, y));
+  const Tensor<float, 3> expected = linear.forward(x).value();
   for (std::size_t b = 0; b < 2; ++b) {
     for (std::size_t l = 0; l < 5; ++l) {
       EXPECT_TRUE(same_bits({&y(b, l, 0), 33}, {&expected(b, l, 0), 33}));
@@ -220,11 +220,11 @@ TEST(LinearTest, WritesNowhereWhereItDoesNotFit) {
   const Tensor<float, 3> x = uniform<3>({2, 5, 20}, 3);
   const Linear linear = linear_of(20, 33);
   Tensor<float, 3> y = Tensor<float, 3>::create({2, 5, 34}).value();
-  EXPECT_EQ(linear.forward_into(x.view(), y.view()).error().message(),
+  EXPECT_EQ(linear.forward_into(x, y).error().message(),
             "linear: y has shape (2, 5, 34), expected (B, L, out_features) = "
             "(2, 5, 33)");
   const TensorView<float, 3> strided(y.data(), {2, 5, 33}, {170, 1, 5});
-  EXPECT_EQ(linear.forward_into(x.view(), strided).error().message(),
+  EXPECT_EQ(linear.forward_into(x, strided).error().message(),
             "linear: y is strided, expected features side by side");
   EXPECT_THAT(y.elements(), Each(0.0f));
 }
@@ -232,11 +232,10 @@ TEST(LinearTest, WritesNowhereWhereItDoesNotFit) {
 TEST(LinearTest, ARowHasTheSameBitsInAnyBatchOnAnyNumberOfThreads) {
   const Linear linear = linear_of(200, 9);
   const auto x = uniform<3>({3, 17, 200}, 12);
-  const auto want = linear.forward(x.view()).value();
+  const auto want = linear.forward(x).value();
   for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
     const Executor executor = Executor::with_threads(threads).value();
-    EXPECT_TRUE(
-        same_bits(linear.forward(x.view(), "x", executor).value(), want))
+    EXPECT_TRUE(same_bits(linear.forward(x, "x", executor).value(), want))
         << threads << " threads";
   }
   for (std::size_t b = 0; b < 3; ++b) {
@@ -253,10 +252,10 @@ TEST(LinearTest, ARowHasTheSameBitsInAnyBatchOnAnyNumberOfThreads) {
 TEST(LinearTest, ARowWithNaNOrInfinityChangesNoOtherRow) {
   const Linear linear = linear_of(6, 5);
   auto x = uniform<3>({1, 3, 6}, 13);
-  const auto want = linear.forward(x.view()).value();
+  const auto want = linear.forward(x).value();
   for (const float poison : {kNaN, -kMinusInf, kMinusInf}) {
     x(0, 1, 2) = poison;
-    const auto y = linear.forward(x.view()).value();
+    const auto y = linear.forward(x).value();
     for (const std::size_t l : {0u, 2u}) {
       EXPECT_TRUE(same_bits(std::span(&y(0, l, 0), 5), {&want(0, l, 0), 5}));
     }
@@ -271,12 +270,12 @@ TEST(LinearTest, EveryNaNItReturnsHasTheSameBits) {
   x(0, 1, 1) = kMinusInf;
   const Linear ones = Linear::from_params(filled<float, 2>({5, 6}, 1)).value();
   for (const Linear* each : {&linear, &ones}) {
-    const auto y = each->forward(x.view()).value();
+    const auto y = each->forward(x).value();
     for (std::size_t o = 0; o < 5; ++o) {
       EXPECT_EQ(bits(y(0, 0, o)), kNaNBits);
     }
   }
-  const auto y = ones.forward(x.view()).value();
+  const auto y = ones.forward(x).value();
   EXPECT_EQ(bits(y(0, 1, 0)), kNaNBits);
 }
 
@@ -284,7 +283,7 @@ TEST(LinearTest, NoTokensAtAllAreLegal) {
   const Linear linear = linear_of(6, 5);
   for (const Extents<3> none : {Extents<3>{0, 4, 6}, Extents<3>{3, 0, 6}}) {
     const auto x = Tensor<float, 3>::create(none).value();
-    EXPECT_EQ(linear.forward(x.view()).value().extents(),
+    EXPECT_EQ(linear.forward(x).value().extents(),
               (Extents<3>{none[0], none[1], 5}));
   }
 }
@@ -292,13 +291,13 @@ TEST(LinearTest, NoTokensAtAllAreLegal) {
 TEST(LinearTest, AnInputOfAnotherSizeIsAnErrorThatShowsBothShapes) {
   const Linear linear = linear_of(4, 3);
   const auto x = uniform<3>({2, 5, 6}, 14);
-  const auto y = linear.forward(x.view());
+  const auto y = linear.forward(x);
   ASSERT_FALSE(y);
   EXPECT_EQ(y.error().code(), ErrorCode::shape_mismatch);
   EXPECT_EQ(y.error().message(),
             "linear: x has shape (2, 5, 6), expected (B, L, in_features) = "
             "(2, 5, 4)");
-  EXPECT_EQ(linear.forward(x.view(), "query").error().message(),
+  EXPECT_EQ(linear.forward(x, "query").error().message(),
             "linear: query has shape (2, 5, 6), expected (B, L, in_features) "
             "= (2, 5, 4)");
 }
@@ -334,26 +333,26 @@ TEST(LinearTest, AMapOfNoFeaturesGivesItsBiasAndBackOnlyThatHasAGradient) {
       Linear::from_params(filled<float, 2>({20, 0}, 0), bias.clone().value())
           .value();
   const auto x = filled<float, 3>({2, 3, 0}, 0);
-  const auto y = linear.forward(x.view()).value();
+  const auto y = linear.forward(x).value();
   for (std::size_t n = 0; n < y.size(); ++n) {
     EXPECT_EQ(y.data()[n], bias(n % 20));
   }
   const auto d_y = filled<float, 3>({2, 3, 20}, 1);
-  const auto gradients = linear.backward_params(x.view(), d_y.view()).value();
+  const auto gradients = linear.backward_params(x, d_y).value();
   EXPECT_EQ(gradients.weight.extents(), (Extents<2>{20, 0}));
   EXPECT_EQ(gradients.bias(19), 6);
-  EXPECT_EQ(linear.backward_input(d_y.view()).value().extents(), x.extents());
+  EXPECT_EQ(linear.backward_input(d_y).value().extents(), x.extents());
 }
 
 TEST(LinearTest, AMapToNoFeaturesGivesNoneAndBackZeros) {
   const Linear linear =
       Linear::from_params(filled<float, 2>({0, 4}, 0)).value();
   const auto x = uniform<3>({2, 3, 4}, 62);
-  const auto y = linear.forward(x.view()).value();
+  const auto y = linear.forward(x).value();
   EXPECT_EQ(y.extents(), (Extents<3>{2, 3, 0}));
-  EXPECT_EQ(linear.backward_params(x.view(), y.view()).value().weight.extents(),
+  EXPECT_EQ(linear.backward_params(x, y).value().weight.extents(),
             (Extents<2>{0, 4}));
-  const auto d_x = linear.backward_input(y.view()).value();
+  const auto d_x = linear.backward_input(y).value();
   EXPECT_TRUE(
       same_bits(d_x.elements(), filled<float, 3>({2, 3, 4}, 0).elements()));
 }

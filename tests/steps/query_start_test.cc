@@ -26,7 +26,7 @@ TEST(QueryStartTest, ANumberHoldsForEverySequenceAndMayBeNegative) {
 
 TEST(QueryStartTest, EachSequenceMayHaveItsOwn) {
   const auto starts = tensor_of<std::int64_t, 1>({2}, {3, -1});
-  const QueryStart start(starts.view());
+  const QueryStart start(starts);
   EXPECT_TRUE(start.check(kShape));
   EXPECT_TRUE(start.differs_by_sequence());
   EXPECT_EQ(start.of(0, kShape), 3);
@@ -42,7 +42,7 @@ TEST(QueryStartTest, BottomRightPutsTheLastQueryAtTheLastKey) {
 
 TEST(QueryStartTest, AnotherNumberOfStartsThanSequencesIsAnError) {
   const auto starts = tensor_of<std::int64_t, 1>({3}, {0, 0, 0});
-  const Status s = QueryStart(starts.view()).check(kShape);
+  const Status s = QueryStart(starts).check(kShape);
   ASSERT_FALSE(s);
   EXPECT_EQ(s.error().code(), ErrorCode::shape_mismatch);
   EXPECT_EQ(s.error().message(),
@@ -55,8 +55,7 @@ TEST(QueryStartTest, ANumberSoLargeThatPositionsOverflowIsAnError) {
   EXPECT_TRUE(QueryStart(-limit).check(kShape));
   for (const std::int64_t start : {limit + 1, -limit - 1}) {
     const auto starts = tensor_of<std::int64_t, 1>({2}, {0, start});
-    for (const QueryStart& each :
-         {QueryStart(start), QueryStart(starts.view())}) {
+    for (const QueryStart& each : {QueryStart(start), QueryStart(starts)}) {
       const Status s = each.check(kShape);
       ASSERT_FALSE(s);
       EXPECT_EQ(s.error().code(), ErrorCode::out_of_range);

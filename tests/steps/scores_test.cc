@@ -27,7 +27,7 @@ Tensor<float, 4> scores_of(
   auto out = Tensor<float, 4>::create({query.extent(0), query.extent(2),
                                        query.extent(1), key.extent(1)})
                  .value();
-  EXPECT_TRUE(scores(query, key, scale, out.view(), executor));
+  EXPECT_TRUE(scores(query, key, scale, out, executor));
   return out;
 }
 
@@ -35,7 +35,7 @@ TEST(ScoresTest, AScoreIsTheScaledProductOfItsQueryAndItsKey) {
   // (B, L, H, D) = (1, 2, 1, 2) and (1, 3, 1, 2)
   const auto query = tensor_of<float, 4>({1, 2, 1, 2}, {1, 2, 3, 4});
   const auto key = tensor_of<float, 4>({1, 3, 1, 2}, {1, 0, 0, 1, 1, -1});
-  const auto out = scores_of(query.view(), key.view(), 0.5);
+  const auto out = scores_of(query, key, 0.5);
   EXPECT_TRUE(same_bits(
       out,
       tensor_of<float, 4>({1, 1, 2, 3}, {0.5f, 1, -0.5f, 1.5f, 2, -0.5f})));
@@ -65,13 +65,13 @@ TEST(ScoresTest, MatchesDoubleWithGroupedHeads) {
       }
     }
   }
-  EXPECT_TRUE(all_near(scores_of(query.view(), key.view(), 0.3), want, 1e-6));
+  EXPECT_TRUE(all_near(scores_of(query, key, 0.3), want, 1e-6));
 }
 
 TEST(ScoresTest, TheLayoutAndTheThreadsDoNotShowInTheBits) {
   const auto query = uniform<4>({2, 9, 4, 8}, 3);
   const auto key = uniform<4>({2, 11, 4, 8}, 4);
-  const auto want = scores_of(query.view(), key.view(), 0.25);
+  const auto want = scores_of(query, key, 0.25);
   // (B, H, L, D) data seen as (B, L, H, D).
   const auto query_bhld = copy_of(as_bhld(view_of(query)));
   const auto key_bhld = copy_of(as_bhld(view_of(key)));
@@ -80,8 +80,7 @@ TEST(ScoresTest, TheLayoutAndTheThreadsDoNotShowInTheBits) {
       want));
   for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
     const Executor executor = Executor::with_threads(threads).value();
-    EXPECT_TRUE(
-        same_bits(scores_of(query.view(), key.view(), 0.25, executor), want));
+    EXPECT_TRUE(same_bits(scores_of(query, key, 0.25, executor), want));
   }
 }
 
@@ -91,7 +90,7 @@ TEST(ScoresTest, EveryNaNHasTheSameBitsAndStaysInItsOwnScores) {
   query(0, 0, 0, 0) = std::bit_cast<float>(0xffc12345u);
   query(0, 1, 0, 0) = -kMinusInf;  // inf - inf
   query(0, 1, 0, 1) = kMinusInf;
-  const auto out = scores_of(query.view(), key.view(), 1);
+  const auto out = scores_of(query, key, 1);
   for (std::size_t j = 0; j < 2; ++j) {
     EXPECT_EQ(bits(out(0, 0, 0, j)), kNaNBits);
     EXPECT_EQ(bits(out(0, 0, 1, j)), kNaNBits);
@@ -106,8 +105,8 @@ TEST(AdditiveScoresTest, AScoreIsTheWeightedSumOfTangentsOfSums) {
   const auto key = tensor_of<float, 4>({1, 2, 1, 2}, {-1, 0, 0.5f, -2});
   const auto w = tensor_of<float, 2>({2, 2}, {1, 10, -3, 0.25f});
   auto out = filled<float, 4>({1, 2, 2, 2}, 42);
-  EXPECT_TRUE(additive_scores(view_of(query), view_of(key), view_of(w),
-                              out.view(), Executor::default_executor()));
+  EXPECT_TRUE(additive_scores(view_of(query), view_of(key), view_of(w), out,
+                              Executor::default_executor()));
   for (std::size_t h = 0; h < 2; ++h) {
     for (std::size_t i = 0; i < 2; ++i) {
       for (std::size_t j = 0; j < 2; ++j) {
@@ -128,13 +127,13 @@ TEST(AdditiveScoresTest, TheThreadsDoNotShowInTheBitsAndANaNStays) {
   const auto w = uniform<2>({4, 8}, 7);
   query(1, 3, 2, 5) = std::bit_cast<float>(0xffc12345u);
   auto want = filled<float, 4>({2, 4, 9, 11}, 42);
-  EXPECT_TRUE(additive_scores(view_of(query), view_of(key), view_of(w),
-                              want.view(), Executor::default_executor()));
+  EXPECT_TRUE(additive_scores(view_of(query), view_of(key), view_of(w), want,
+                              Executor::default_executor()));
   for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
     const Executor executor = Executor::with_threads(threads).value();
     auto out = filled<float, 4>({2, 4, 9, 11}, 42);
-    EXPECT_TRUE(additive_scores(view_of(query), view_of(key), view_of(w),
-                                out.view(), executor));
+    EXPECT_TRUE(additive_scores(view_of(query), view_of(key), view_of(w), out,
+                                executor));
     EXPECT_TRUE(same_bits(out, want));
   }
   for (std::size_t row = 0; row < 2 * 4 * 9; ++row) {
@@ -151,7 +150,7 @@ TEST(SoftcapTest, KeepsScoresBetweenMinusAndPlusSoftcap) {
   const auto scores = tensor_of<float, 4>(
       {1, 1, 1, 7}, {0, 1e-3F, 5, -5, -kMinusInf, kMinusInf, -kNaN});
   auto capped = filled<float, 4>({1, 1, 1, 7}, 42);
-  EXPECT_TRUE(apply_softcap(view_of(scores), 2.5, capped.view(),
+  EXPECT_TRUE(apply_softcap(view_of(scores), 2.5, capped,
                             Executor::default_executor()));
   EXPECT_EQ(capped(0, 0, 0, 0), 0);
   EXPECT_NEAR(capped(0, 0, 0, 1), 1e-3, 1e-9);

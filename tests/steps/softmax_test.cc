@@ -34,8 +34,8 @@ Softmax softmax_of(TensorView<const float, 4> masked_scores,
   const auto [B, Hq, Lq, Lkv] = masked_scores.extents();
   Softmax out{filled<float, 4>({B, Hq, Lq, Lkv}, 42),
               filled<float, 3>({B, Hq, Lq}, 42)};
-  EXPECT_TRUE(softmax(masked_scores, empty_rows, out.attn_weights.view(),
-                      out.lse.view(), executor));
+  EXPECT_TRUE(
+      softmax(masked_scores, empty_rows, out.attn_weights, out.lse, executor));
   return out;
 }
 
@@ -43,13 +43,13 @@ Softmax softmax_of(TensorView<const float, 4> masked_scores,
 Softmax softmax_of(const std::vector<float>& row,
                    EmptyRow empty_rows = EmptyRow::zero) {
   const auto scores = tensor_of<float, 4>({1, 1, 1, row.size()}, row);
-  return softmax_of(scores.view(), empty_rows);
+  return softmax_of(scores, empty_rows);
 }
 
 TEST(SoftmaxTest, WeightsAndLogSumExpMatchDoubleForEveryNumberOfKeys) {
   for (std::size_t keys = 1; keys <= 260; ++keys) {
     const auto scores = uniform<4>({1, 1, 1, keys}, 5, -8, 8);
-    const Softmax out = softmax_of(scores.view());
+    const Softmax out = softmax_of(scores);
     double sum = 0;
     for (const float s : scores.elements()) {
       sum += std::exp(double{s});
@@ -65,7 +65,7 @@ TEST(SoftmaxTest, WeightsAndLogSumExpMatchDoubleForEveryNumberOfKeys) {
 
 TEST(SoftmaxTest, EveryRowSumsToOne) {
   const auto scores = uniform<4>({2, 3, 5, 200}, 6, -20, 20);
-  const Softmax out = softmax_of(scores.view());
+  const Softmax out = softmax_of(scores);
   for (std::size_t row = 0; row < 30; ++row) {
     const std::span<const float> weights(out.attn_weights.data() + row * 200,
                                          200);
@@ -129,19 +129,19 @@ TEST(SoftmaxTest, ARowWithoutKeysHasTheLogSumExpMinusInfinity) {
   for (const EmptyRow empty_rows :
        {EmptyRow::zero, EmptyRow::uniform, EmptyRow::nan}) {
     const auto scores = Tensor<float, 4>::create({1, 1, 2, 0}).value();
-    const Softmax out = softmax_of(scores.view(), empty_rows);
+    const Softmax out = softmax_of(scores, empty_rows);
     EXPECT_THAT(out.lse.elements(), Each(kMinusInf));
   }
 }
 
 TEST(SoftmaxTest, NaNOrInfinityMakesItsRowNaNAndNoOther) {
   const auto clean = uniform<4>({1, 2, 3, 5}, 7);
-  const Softmax want = softmax_of(clean.view());
+  const Softmax want = softmax_of(clean);
   for (const float poison : {kNaN, -kNaN, -kMinusInf}) {
     auto scores = clean.clone().value();
     scores(0, 1, 1, 2) = poison;
     scores(0, 1, 1, 4) = kMinusInf;  // masked: 0 in a NaN row too
-    const Softmax out = softmax_of(scores.view());
+    const Softmax out = softmax_of(scores);
     EXPECT_EQ(bits(out.lse(0, 1, 1)), kNaNBits);
     for (std::size_t h = 0; h < 2; ++h) {
       for (std::size_t i = 0; i < 3; ++i) {
@@ -162,10 +162,10 @@ TEST(SoftmaxTest, NaNOrInfinityMakesItsRowNaNAndNoOther) {
 
 TEST(SoftmaxTest, TheLayoutAndTheThreadsDoNotShowInTheBits) {
   const auto scores = uniform<4>({2, 3, 9, 31}, 8, -4, 4);
-  const Softmax want = softmax_of(scores.view());
+  const Softmax want = softmax_of(scores);
   for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
     const Executor executor = Executor::with_threads(threads).value();
-    const Softmax out = softmax_of(scores.view(), EmptyRow::zero, executor);
+    const Softmax out = softmax_of(scores, EmptyRow::zero, executor);
     EXPECT_TRUE(same_bits(out.attn_weights, want.attn_weights));
     EXPECT_TRUE(same_bits(out.lse, want.lse));
   }

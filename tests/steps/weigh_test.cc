@@ -38,9 +38,9 @@ Tensor<float, 4> weigh_of(const WeighCase& c) {
   const auto mask = BoundMask::bind(
       c.mask, {B, Hq, c.value.extent(2), Lq, Lkv, 1, Dv}, {}, "test");
   auto context = filled<float, 4>({B, Lq, Hq, Dv}, 42);
-  EXPECT_TRUE(weigh(c.attn_weights.view(), c.value, mask.value(),
-                    filled<float, 3>({B, Hq, Lq}, c.lse).view(), c.empty_rows,
-                    context.view(), c.executor));
+  EXPECT_TRUE(weigh(c.attn_weights, c.value, mask.value(),
+                    view_of(filled<float, 3>({B, Hq, Lq}, c.lse)), c.empty_rows,
+                    context, c.executor));
   return context;
 }
 
@@ -48,7 +48,7 @@ TEST(WeighTest, TheContextIsTheValuesTimesTheirWeights) {
   const auto attn_weights =
       tensor_of<float, 4>({1, 1, 2, 2}, {0.25f, 0.75f, 1, 0});
   const auto value = tensor_of<float, 4>({1, 2, 1, 3}, {4, 8, 0, 0, 4, 8});
-  EXPECT_THAT(weigh_of({attn_weights, value.view()}).elements(),
+  EXPECT_THAT(weigh_of({attn_weights, value}).elements(),
               ElementsAre(1, 5, 6, 4, 8, 0));
 }
 
@@ -69,7 +69,7 @@ TEST(WeighTest, MatchesDoubleWithGroupedHeads) {
       }
     }
   }
-  EXPECT_TRUE(all_near(weigh_of({attn_weights, value.view()}), want, 5e-7));
+  EXPECT_TRUE(all_near(weigh_of({attn_weights, value}), want, 5e-7));
 }
 
 TEST(WeighTest, AMaskedValueIsNotReadWhateverItHolds) {
@@ -78,18 +78,18 @@ TEST(WeighTest, AMaskedValueIsNotReadWhateverItHolds) {
   auto value = tensor_of<float, 4>({1, 3, 1, 1}, {2, 4, 0});
   for (const float poison : {kNaN, kMinusInf, -kMinusInf}) {
     value(0, 2, 0, 0) = poison;
-    EXPECT_THAT(weigh_of({.attn_weights = attn_weights,
-                          .value = value.view(),
-                          .mask = causal()})
-                    .elements(),
-                ElementsAre(2, 3));
+    EXPECT_THAT(
+        weigh_of(
+            {.attn_weights = attn_weights, .value = value, .mask = causal()})
+            .elements(),
+        ElementsAre(2, 3));
   }
 }
 
 TEST(WeighTest, AnAllowedValueIsReadAlsoWhereItsWeightIsZero) {
   const auto attn_weights = tensor_of<float, 4>({1, 1, 1, 2}, {1, 0});
   const auto value = tensor_of<float, 4>({1, 2, 1, 2}, {2, 3, kMinusInf, 5});
-  const auto context = weigh_of({attn_weights, value.view()});
+  const auto context = weigh_of({attn_weights, value});
   EXPECT_EQ(bits(context(0, 0, 0, 0)), kNaNBits);  // 0 * inf
   EXPECT_EQ(context(0, 0, 0, 1), 3);
 }
@@ -100,7 +100,7 @@ TEST(WeighTest, EveryNaNHasTheSameBits) {
   value(0, 0, 0, 0) = std::bit_cast<float>(0xffc12345u);
   value(0, 0, 0, 1) = -kMinusInf;
   value(0, 1, 0, 1) = kMinusInf;
-  const auto context = weigh_of({attn_weights, value.view()});
+  const auto context = weigh_of({attn_weights, value});
   EXPECT_EQ(bits(context(0, 0, 0, 0)), kNaNBits);
   EXPECT_EQ(bits(context(0, 0, 0, 1)), kNaNBits);
 }
@@ -111,8 +111,8 @@ TEST(WeighTest, AnEmptyRowGivesWhatItsRuleSays) {
   const auto context_of = [&](EmptyRow empty_rows, float weight) {
     const auto attn_weights = filled<float, 4>({1, 1, 1, 4}, weight);
     return weigh_of({.attn_weights = attn_weights,
-                     .value = value.view(),
-                     .mask = key_padding(nothing.view()),
+                     .value = value,
+                     .mask = key_padding(nothing),
                      .lse = kMinusInf,
                      .empty_rows = empty_rows})(0, 0, 0, 0);
   };
@@ -127,14 +127,14 @@ TEST(WeighTest, AnEmptyRowGivesWhatItsRuleSays) {
 TEST(WeighTest, TheLayoutAndTheThreadsDoNotShowInTheBits) {
   const auto attn_weights = uniform<4>({2, 4, 9, 30}, 3, 0, 0.1);
   const auto value = uniform<4>({2, 30, 4, 5}, 4);
-  const auto want = weigh_of({attn_weights, value.view()});
+  const auto want = weigh_of({attn_weights, value});
   const auto value_bhld = copy_of(as_bhld(view_of(value)));
   EXPECT_TRUE(
       same_bits(weigh_of({attn_weights, as_blhd(view_of(value_bhld))}), want));
   for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
     const Executor executor = Executor::with_threads(threads).value();
     EXPECT_TRUE(same_bits(weigh_of({.attn_weights = attn_weights,
-                                    .value = value.view(),
+                                    .value = value,
                                     .executor = executor}),
                           want));
   }
@@ -145,7 +145,7 @@ TEST(WeighTest, WithoutKeysTheContextIsZero) {
   const auto value = Tensor<float, 4>::create({1, 0, 2, 4}).value();
   for (const EmptyRow empty_rows : {EmptyRow::zero, EmptyRow::uniform}) {
     EXPECT_THAT(weigh_of({.attn_weights = attn_weights,
-                          .value = value.view(),
+                          .value = value,
                           .lse = kMinusInf,
                           .empty_rows = empty_rows})
                     .elements(),

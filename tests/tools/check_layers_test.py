@@ -12,6 +12,7 @@ import check_layers  # noqa: E402
 # A small project without a fault.
 SOUND = {
     "include/headwise/headwise.h": '#include "headwise/steps/mask.h"\n',
+    "include/headwise/io.h": '#include "headwise/interop/npy.h"\n',
     "include/headwise/version.h": "",
     "include/headwise/base/tensor.h": "#include <vector>\n",
     "include/headwise/run/executor.h": '#include "headwise/base/tensor.h"\n',
@@ -97,6 +98,11 @@ class CheckLayersTest(unittest.TestCase):
             "apps/cli/run/x.cc", '#include "view/view_flags.h"', "sideways"
         )
         self.assert_named("src/prune/x.cc", '#include "shell/args.h"', "upward")
+
+    def test_io_h_is_for_users_only(self):
+        self.assert_named(
+            "src/prune/prune.cc", "#include <headwise/io.h>", "upward"
+        )
 
     def test_headwise_h_is_for_users_only(self):
         self.assert_named(

@@ -85,10 +85,8 @@ struct ByHand {
   std::pair<double, double> step(const RaggedTokens& ids,
                                  const std::vector<std::int64_t>& targets) {
     auto saved = encoder.forward_for_backward(ids).value();
-    const auto loss =
-        cross_entropy(probe.logits(saved.embeddings.view()).value().view(),
-                      {targets.data(), {targets.size()}})
-            .value();
+    const auto logits = probe.logits(saved.embeddings).value();
+    const auto loss = cross_entropy(logits, targets).value();
     const auto rows = [](const Tensor<float, 2>& x) {
       return TensorView<const float, 3>(x.data(),
                                         {1, x.extent(0), x.extent(1)});

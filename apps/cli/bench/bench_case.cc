@@ -126,7 +126,7 @@ AttentionOptions options_of(const Workload& workload, const BenchInputs& inputs,
   }
   if (workload.bias) {
     options.bias =
-        dense(inputs.bias.view(), {Axis::one, Axis::H, Axis::Lq, Axis::Lkv});
+        dense(inputs.bias, {Axis::one, Axis::H, Axis::Lq, Axis::Lkv});
   }
   if (workload.ragged) {
     options.offsets = TensorView<const std::int64_t, 1>(
@@ -206,19 +206,18 @@ Status BenchCase::make_backward() {
 }
 
 Status BenchCase::run_backward() {
-  const auto query = as_blhd(std::as_const(inputs_.query).view());
-  const auto key = as_blhd(std::as_const(inputs_.key).view());
-  const auto value = as_blhd(std::as_const(inputs_.value).view());
-  HEADWISE_TRY(plan_->run(query, key, value,
-                          {.output = as_blhd(output_.view()),
-                           .softmax_rows = backward_.softmax_rows.view()},
-                          *workspace_));
+  const auto query = as_blhd(inputs_.query);
+  const auto key = as_blhd(inputs_.key);
+  const auto value = as_blhd(inputs_.value);
+  HEADWISE_TRY(plan_->run(
+      query, key, value,
+      {.output = as_blhd(output_), .softmax_rows = backward_.softmax_rows},
+      *workspace_));
   return attention_backward(
-      {query, key, value, as_blhd(std::as_const(output_).view()),
-       std::as_const(backward_.softmax_rows).view(),
-       as_blhd(std::as_const(inputs_.d_output).view())},
-      {as_blhd(backward_.d_query.view()), as_blhd(backward_.d_key.view()),
-       as_blhd(backward_.d_value.view())},
+      {query, key, value, as_blhd(output_), backward_.softmax_rows,
+       as_blhd(inputs_.d_output)},
+      {as_blhd(backward_.d_query), as_blhd(backward_.d_key),
+       as_blhd(backward_.d_value)},
       options(*executor_));
 }
 
@@ -227,24 +226,21 @@ Status BenchCase::run() {
     return run_backward();
   }
   if (plan_ && workload_.ragged) {
-    return plan_->run(std::as_const(ragged_.query).view(),
-                      std::as_const(ragged_.key).view(),
-                      std::as_const(ragged_.value).view(),
-                      {.output = ragged_.output.view()}, *workspace_);
+    return plan_->run(ragged_.query, ragged_.key, ragged_.value,
+                      {.output = ragged_.output}, *workspace_);
   }
   if (plan_) {
-    return plan_->run(as_blhd(std::as_const(inputs_.query).view()),
-                      as_blhd(std::as_const(inputs_.key).view()),
-                      as_blhd(std::as_const(inputs_.value).view()),
-                      {.output = as_blhd(output_.view()),
-                       .attn_weights = attn_weights_.view(),
+    return plan_->run(as_blhd(inputs_.query), as_blhd(inputs_.key),
+                      as_blhd(inputs_.value),
+                      {.output = as_blhd(output_),
+                       .attn_weights = attn_weights_,
                        .statistics = statistics_.views()},
                       *workspace_);
   }
-  const auto x = std::as_const(inputs_.x).view();
+  const TensorView<const float, 3> x = inputs_.x;
   const MultiHeadAttention& layer = *inputs_.layer;
   if (!workload_.attn_weights) {
-    return layer.forward_into(x, x, x, layer_result_.output.view(),
+    return layer.forward_into(x, x, x, layer_result_.output,
                               options(*executor_));
   }
   auto result = layer.forward(x, x, x, options(*executor_));

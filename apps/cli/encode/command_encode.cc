@@ -143,7 +143,7 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
   const std::chrono::duration<double> took =
       std::chrono::steady_clock::now() - begin;
   if (!flags.out.empty()) {
-    if (Status s = write_npy(flags.out, done->embeddings.view()); !s) {
+    if (Status s = write_npy(flags.out, done->embeddings); !s) {
       return failure_to_write(s.error());
     }
   }

@@ -22,7 +22,7 @@ std::string heading(const LabelledLines& lines) {
 std::string label_columns(const LabelledLines& lines, bool all) {
   std::string text = all ? heading(lines) : "";
   for (std::size_t n = 0; n < lines.texts.size(); ++n) {
-    const std::size_t best = predicted_label(lines.probabilities.view(), n);
+    const std::size_t best = predicted_label(lines.probabilities, n);
     text += fmt::format("{}\t{}", one_line(lines.labels[best]),
                         lines.probabilities(n, best));
     for (std::size_t c = 0; all && c < lines.labels.size(); ++c) {
@@ -36,7 +36,7 @@ std::string label_columns(const LabelledLines& lines, bool all) {
 std::string label_json(const LabelledLines& lines) {
   std::string text;
   for (std::size_t n = 0; n < lines.texts.size(); ++n) {
-    const std::size_t best = predicted_label(lines.probabilities.view(), n);
+    const std::size_t best = predicted_label(lines.probabilities, n);
     Json probabilities = Json::object();
     for (std::size_t c = 0; c < lines.labels.size(); ++c) {
       probabilities[lines.labels[c]] = lines.probabilities(n, c);

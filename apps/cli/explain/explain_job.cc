@@ -186,8 +186,7 @@ class Runner {
     AttentionOptions options = operation.options();
     HEADWISE_TRY(input_.vectors ? report_vectors() : embed(progress));
     if (input_.mask_padding) {
-      options.mask =
-          key_padding(std::as_const(key_padding_mask_).view()) & options.mask;
+      options.mask = key_padding(key_padding_mask_) & options.mask;
     }
     add_lengths(options);
     auto layer = files_
@@ -280,9 +279,9 @@ class Runner {
   }
 
   Status report_vectors() {
-    query_ = std::as_const(input_.vectors->query).view();
-    key_ = std::as_const(input_.vectors->key).view();
-    value_ = std::as_const(input_.vectors->value).view();
+    query_ = input_.vectors->query;
+    key_ = input_.vectors->key;
+    value_ = input_.vectors->value;
     report("query", {"B", "Lq", "query_dim"}, query_);
     report("key", {"B", "Lkv", "kdim"}, key_);
     report("value", {"B", "Lkv", "vdim"}, value_);
@@ -295,15 +294,14 @@ class Runner {
                     const Progress& progress, Tensor<float, 3>& embedded) {
     auto padded = pad(tokens, input_.padding, progress);
     HEADWISE_TRY(padded);
-    auto vectors = embedding.forward(std::as_const(padded->ids).view());
+    auto vectors = embedding.forward(padded->ids);
     HEADWISE_TRY(vectors);
     embedded = *std::move(vectors);
     const bool suffix = keys && input_.keys;
-    report(suffix ? "lengths_kv" : "lengths", {"B"}, padded->lengths.view());
-    report(suffix ? "padded_kv" : "padded", {"B", length_axis},
-           padded->ids.view());
+    report(suffix ? "lengths_kv" : "lengths", {"B"}, padded->lengths);
+    report(suffix ? "padded_kv" : "padded", {"B", length_axis}, padded->ids);
     report(suffix ? "embedded_kv" : "embedded", {"B", length_axis, "E"},
-           std::as_const(embedded).view());
+           embedded);
     if (keys) {
       key_padding_mask_ = std::move(padded->padding_mask);
     }
@@ -319,12 +317,12 @@ class Runner {
     const bool cross = input_.keys.has_value();
     HEADWISE_TRY(embed_side(*embedding, input_.queries, !cross,
                             cross ? "Lq" : "L", progress, embedded_));
-    query_ = std::as_const(embedded_).view();
+    query_ = embedded_;
     key_ = query_;
     if (cross) {
       HEADWISE_TRY(embed_side(*embedding, *input_.keys, true, "Lkv", progress,
                               embedded_kv_));
-      key_ = std::as_const(embedded_kv_).view();
+      key_ = embedded_kv_;
     }
     value_ = key_;
     return ok();

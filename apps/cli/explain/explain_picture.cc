@@ -84,8 +84,8 @@ Result<std::string> explain_picture(const ExplainedJob& job,
         masked->at(start + n) != -std::numeric_limits<double>::infinity();
   }
   HeadsPicture picture;
-  picture.attn_weights = std::as_const(*values).view();
-  picture.allowed = std::as_const(*allowed).view();
+  picture.attn_weights = *values;
+  picture.allowed = *allowed;
   if (job.sentence) {
     picture.query_labels = labels(*job.sentence);
     picture.key_labels = picture.query_labels;

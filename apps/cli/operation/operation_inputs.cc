@@ -139,7 +139,7 @@ Status OperationInputs::read_query_start(const OperationFlags& flags) {
   std::optional<Tensor<std::int64_t, 1>> starts;
   HEADWISE_TRY(store(to_int64<1>(*array, "run", "--query-start"), starts));
   query_starts_ = *std::move(starts);
-  query_start_ = QueryStart(std::as_const(query_starts_).view());
+  query_start_ = QueryStart(query_starts_);
   return ok();
 }
 
@@ -328,24 +328,23 @@ AttentionOptions OperationInputs::options() const {
                            .executor = executor_ ? &*executor_ : nullptr};
   if (offsets_) {
     const auto& of_queries = query_offsets_ ? query_offsets_ : offsets_;
-    options.offsets = Offsets(of_queries->view(), offsets_->view());
+    options.offsets = Offsets(*of_queries, *offsets_);
   }
   if (key_padding_) {
-    options.mask = options.mask & key_padding(key_padding_->view());
+    options.mask = options.mask & key_padding(*key_padding_);
   }
   if (key_lengths_) {
-    options.mask = options.mask & key_lengths(key_lengths_->view());
+    options.mask = options.mask & key_lengths(*key_lengths_);
   }
   if (key_lengths_of_queries_) {
-    options.mask = options.mask & key_lengths(key_lengths_of_queries_->view());
+    options.mask = options.mask & key_lengths(*key_lengths_of_queries_);
   }
   if (key_starts_) {
-    options.mask = options.mask & key_starts(key_starts_->view());
+    options.mask = options.mask & key_starts(*key_starts_);
   }
   if (documents_) {
     const auto& of_queries = query_documents_ ? query_documents_ : documents_;
-    options.mask =
-        options.mask & documents(of_queries->view(), documents_->view());
+    options.mask = options.mask & documents(*of_queries, *documents_);
   }
   if (flags_.causal) {
     options.mask = options.mask & causal();
@@ -357,22 +356,22 @@ AttentionOptions OperationInputs::options() const {
     options.mask = options.mask & dense(mask_->data(), mask_axes_);
   }
   if (score_weight_) {
-    options.score_weight = score_weight_->view();
+    options.score_weight = *score_weight_;
   }
   if (bias_) {
     options.bias = Bias(bias_->data(), bias_axes_);
   }
   if (alibi_) {
-    options.alibi = alibi_->view();
+    options.alibi = *alibi_;
   }
   options.dropout.p = flags_.dropout;
   options.dropout.training = flags_.dropout.has_value();
   options.dropout.seed = Seed{flags_.dropout_seed};
   if (sequence_ids_) {
-    options.dropout.sequence_ids = sequence_ids_->view();
+    options.dropout.sequence_ids = *sequence_ids_;
   }
   if (keep_mask_) {
-    options.dropout.keep_mask = keep_mask_->view();
+    options.dropout.keep_mask = *keep_mask_;
   }
   return options;
 }

@@ -64,12 +64,11 @@ class Measured {
 
   Status attention() {
     AttentionOptions options;
-    options.offsets =
-        TensorView<const std::int64_t, 1>(offsets_.data(), {offsets_.size()});
+    options.offsets = offsets_;
     options.executor = executor_;
-    const auto x = std::as_const(x_).view();
+    const TensorView<const float, 3> x = x_;
     for (const BertLayer& layer : encoder_->layers()) {
-      HEADWISE_TRY(layer.attention.forward_into(x, x, x, y_.view(), options));
+      HEADWISE_TRY(layer.attention.forward_into(x, x, x, y_, options));
     }
     return ok();
   }

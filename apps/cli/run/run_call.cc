@@ -61,7 +61,7 @@ Result<std::vector<NamedGradient>> operation_gradients(
                       : d_score_weight.error();
   }
   const auto as_extents = [&](auto& tensor) {
-    return flags.heads_first() ? as_blhd(tensor.view()) : tensor.view();
+    return flags.heads_first() ? as_blhd(tensor) : tensor;
   };
   const bool sloped = d_alibi->size() != 0;
   const bool additive = d_score_weight->size() != 0;
@@ -70,8 +70,8 @@ Result<std::vector<NamedGradient>> operation_gradients(
        as_extents(result.output_by_heads), in.softmax_rows,
        as_extents(*d_output), files->d_attn_weights_view()},
       {as_extents(*d_query), as_extents(*d_key), as_extents(*d_value),
-       d_bias->by_scores, sloped ? d_alibi->view() : TensorView<float, 1>(),
-       additive ? d_score_weight->view() : TensorView<float, 2>()},
+       d_bias->by_scores, sloped ? *d_alibi : TensorView<float, 1>(),
+       additive ? *d_score_weight : TensorView<float, 2>()},
       options));
   std::vector<NamedGradient> gradients;
   gradients.push_back(named("d_query", *std::move(d_query), batched));
@@ -138,7 +138,7 @@ Result<RunResult> run_layer_both_ways(const RunFlags& flags,
   const auto d_output = to_float<3>(files->d_output, "run", "--d-output");
   HEADWISE_TRY(d_output);
   auto gradients =
-      layer.backward(*saved, d_output->view(), files->d_attn_weights_view());
+      layer.backward(*saved, *d_output, files->d_attn_weights_view());
   HEADWISE_TRY(gradients);
   auto named_ones =
       named_gradients(*std::move(gradients), options.bias, batched);
@@ -166,9 +166,9 @@ Result<RunResult> run_operation(const RunFlags& flags,
   const auto as_extents = [&](const auto& view) {
     return flags.heads_first() ? as_blhd(view) : view;
   };
-  const auto q = as_extents(std::as_const(*query).view());
-  const auto k = as_extents(std::as_const(*key).view());
-  const auto v = as_extents(std::as_const(*value).view());
+  const auto q = as_extents(*query);
+  const auto k = as_extents(*key);
+  const auto v = as_extents(*value);
   const auto [B, Lq, H, D] = q.extents();
   const std::size_t Dv = v.extent(3);
   if (options.offsets.ragged()) {
@@ -188,17 +188,15 @@ Result<RunResult> run_operation(const RunFlags& flags,
            : !lse          ? lse.error()
                            : rows.error();
   }
-  HEADWISE_TRY(attention(
-      q, k, v,
-      AttentionOutputs{as_extents(output->view()), attn_weights->view(),
-                       lse->view(), rows->view()},
-      options));
+  HEADWISE_TRY(attention(q, k, v,
+                         AttentionOutputs{as_extents(output->view()),
+                                          attn_weights->view(), *lse, *rows},
+                         options));
   RunResult result{
       *std::move(output), {}, *std::move(attn_weights), *std::move(lse)};
   if (!flags.d_output.empty()) {
-    auto gradients = operation_gradients(
-        flags, {*query, *key, *value, std::as_const(*rows).view()}, result,
-        arrays.batched, options);
+    auto gradients = operation_gradients(flags, {*query, *key, *value, *rows},
+                                         result, arrays.batched, options);
     HEADWISE_TRY(gradients);
     result.gradients = *std::move(gradients);
   }
@@ -222,7 +220,7 @@ Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
   if (!query || !key || !value) {
     return !query ? query.error() : !key ? key.error() : value.error();
   }
-  const LayerOperands in{query->view(), key->view(), value->view()};
+  const LayerOperands in{*query, *key, *value};
   const MultiHeadAttentionConfig& config = files->layer.config();
   return with_keep_mask(flags,
                         flags.d_output.empty()

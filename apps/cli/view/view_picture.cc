@@ -70,8 +70,8 @@ Result<std::string> view_picture(const ViewedText& text,
   const bool fit = text.key_labels.size() > kMostKeysOfFullScale;
   if (whole) {
     return heads_svg(
-        {.attn_weights = drawn.whole->attn_weights.view(),
-         .allowed = drawn.whole->allowed.view(),
+        {.attn_weights = drawn.whole->attn_weights,
+         .allowed = drawn.whole->allowed,
          .query_labels = text.query_labels,
          .key_labels = text.key_labels,
          .title = say(words.language, {"{}: layer {}", "{}: 레이어 {}"},
@@ -84,8 +84,8 @@ Result<std::string> view_picture(const ViewedText& text,
   std::vector<GridHead> heads;
   for (const std::size_t n : order_of(drawn.heads, words.sort)) {
     const DrawnHead& head = drawn.heads[n];
-    heads.push_back({head.name.layer, head.name.head, head.pruned,
-                     head.map.view(), note_of(head, words.sort)});
+    heads.push_back({head.name.layer, head.name.head, head.pruned, head.map,
+                     note_of(head, words.sort)});
   }
   return heads_grid_svg({.heads = heads,
                          .title = words.title,

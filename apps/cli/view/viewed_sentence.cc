@@ -26,7 +26,7 @@ class ViewedSentence : public ViewedHeads {
 
   AttentionOptions options() const override {
     AttentionOptions options;
-    options.statistics.separators = separators_.view();
+    options.statistics.separators = separators_;
     options.executor = &executor_;
     return options;
   }

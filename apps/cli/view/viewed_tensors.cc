@@ -101,10 +101,10 @@ class ViewedTensors : public ViewedHeads {
   AttentionOptions options() const override {
     AttentionOptions options = operation_->options();
     if (separators_) {
-      options.statistics.separators = separators_->view();
+      options.statistics.separators = *separators_;
     }
     if (query_lengths_) {
-      options.statistics.query_lengths = query_lengths_->view();
+      options.statistics.query_lengths = *query_lengths_;
     }
     return options;
   }

@@ -10,8 +10,9 @@
 //   value   (B, Lkv, Hkv, Dv)  in      options.kv_groups
 //   output  (B, Lq, Hq, Dv)    out
 //
-// Views of any strides; as_blhd() turns (B, H, L, D) data round. A row's bits
-// depend neither on the batch it is in nor on the number of threads.
+// The tensors may have any strides. For data in the order (B, H, L, D) use
+// view_bhld() (base/layout.h) or as_blhd(). A row's bits depend neither on the
+// batch it is in nor on the number of threads.
 //
 // Every output lies in memory of its own: neither in that of an input nor in
 // that of another output. Interleaved views are fine, such as query, key and

@@ -24,11 +24,10 @@ class AnyView {
         dtype_(dtype),
         extents_(extents.begin(), extents.end()),
         strides_(strides.begin(), strides.end()) {}
-  template <class T, std::size_t Rank>
-  AnyView(  // NOLINT(google-explicit-constructor): a view of any type is one
-      const TensorView<T, Rank>& view)
-      : AnyView(view.data(), DTypeOf<std::remove_const_t<T>>::value,
-                view.extents(), view.strides()) {}
+  // A view of any type and rank, or what converts to one.
+  template <Viewable X>
+  AnyView(X&& x)  // NOLINT(google-explicit-constructor)
+      : AnyView(of(ViewOf<X>(x))) {}
 
   const void* data() const { return data_; }
   DType dtype() const { return dtype_; }
@@ -37,6 +36,12 @@ class AnyView {
   std::span<const std::ptrdiff_t> strides() const { return strides_; }
 
  private:
+  template <class T, std::size_t Rank>
+  static AnyView of(const TensorView<T, Rank>& view) {
+    return {view.data(), DTypeOf<std::remove_const_t<T>>::value, view.extents(),
+            view.strides()};
+  }
+
   const void* data_ = nullptr;
   DType dtype_ = DType::float32;
   std::vector<std::size_t> extents_;

@@ -1,6 +1,9 @@
 // A tensor that owns its elements: 64-byte-aligned memory in C order. Moved,
 // never copied silently (clone() copies).
 //
+// A Tensor converts to a view of its elements, so that functions that take a
+// TensorView take the Tensor itself. A view of a temporary does not compile.
+//
 // Example:
 //   Result<Tensor<float, 3>> x = Tensor<float, 3>::create({B, L, E});
 #pragma once
@@ -51,7 +54,7 @@ class Tensor {
     }
     return tensor;
   }
-  // The same with elements of no value yet, for who writes every one of them.
+  // The same with uninitialised elements; the caller must write all of them.
   static Result<Tensor> create_unset(const Extents<Rank>& extents) {
     return create_unset_in({}, extents);
   }
@@ -114,8 +117,15 @@ class Tensor {
   const Extents<Rank>& extents() const { return extents_; }
   std::size_t extent(std::size_t axis) const { return extents_[axis]; }
 
-  TensorView<T, Rank> view() { return {data(), extents_}; }
-  TensorView<const T, Rank> view() const { return {data(), extents_}; }
+  TensorView<T, Rank> view() & { return {data(), extents_}; }
+  TensorView<const T, Rank> view() const& { return {data(), extents_}; }
+  void view() const&& = delete;
+  // NOLINTBEGIN(google-explicit-constructor): functions take views
+  operator TensorView<T, Rank>() & { return view(); }
+  operator TensorView<T, Rank>() && = delete;
+  operator TensorView<const T, Rank>() const& { return view(); }
+  operator TensorView<const T, Rank>() const&& = delete;
+  // NOLINTEND(google-explicit-constructor)
   std::span<T> elements() { return {data(), count_}; }
   std::span<const T> elements() const { return {data(), count_}; }
 

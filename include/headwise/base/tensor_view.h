@@ -3,26 +3,87 @@
 // count elements; 0 repeats an element along an axis and a negative stride
 // walks backwards.
 //
+// A function that takes a view also takes anything that converts to one:
+//
+//   from                                  to
+//   Tensor<T, Rank>                       TensorView<T, Rank>
+//   std::vector<T>, std::array, std::span TensorView<T, 1>
+//   any of these                          the same view of const T
+//
+// A temporary Tensor or std::vector does not convert: it would be gone before
+// the view is.
+//
 // Example:
-//   TensorView<const float, 2> x(data, {rows, columns});
+//   TensorView x(data, {rows, columns});  // TensorView<float, 2>
 //   float corner = x(0, 0);
+//   attention(query, key, value, output);  // four Tensor<float, 4>
 #pragma once
 
 #include <array>
 #include <cassert>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <type_traits>
+#include <utility>
 
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
+namespace detail {
+
+// An array that is built from exactly one number per axis.
+template <class Number, class Axes>
+class AxisNumbers;
+template <class Number, std::size_t... Axis>
+class AxisNumbers<Number, std::index_sequence<Axis...>>
+    : public std::array<Number, sizeof...(Axis)> {
+ public:
+  constexpr AxisNumbers() : std::array<Number, sizeof...(Axis)>{} {}
+  // NOLINTNEXTLINE(google-explicit-constructor): `{B, L, H, D}`
+  constexpr AxisNumbers(decltype(Axis, Number())... numbers) requires(
+      sizeof...(Axis) != 0)
+      : std::array<Number, sizeof...(Axis)>{numbers...} {}
+};
+
+}  // namespace detail
+
+// One number per axis; all 0 by default. Fewer numbers or more do not compile:
+// std::array would take {2, 3} for {2, 3, 0, 0}.
+template <class Number, std::size_t Rank>
+class PerAxis
+    : public detail::AxisNumbers<Number, std::make_index_sequence<Rank>> {
+ public:
+  using detail::AxisNumbers<Number,
+                            std::make_index_sequence<Rank>>::AxisNumbers;
+  // An array has the right length. A template, since it takes no list.
+  template <class Array>
+  requires std::same_as<Array, std::array<Number, Rank>>
+  constexpr PerAxis(
+      const Array& numbers) {  // NOLINT(google-explicit-constructor)
+    std::array<Number, Rank>::operator=(numbers);
+  }
+};
 
 template <std::size_t Rank>
-using Extents = std::array<std::size_t, Rank>;
+using Extents = PerAxis<std::size_t, Rank>;
 template <std::size_t Rank>
-using Strides = std::array<std::ptrdiff_t, Rank>;
+using Strides = PerAxis<std::ptrdiff_t, Rank>;
+
+}  // namespace headwise::inline HEADWISE_ABI
+
+// For `const auto [B, L, H, D] = view.extents();`
+template <class Number, std::size_t Rank>
+struct std::tuple_size<headwise::PerAxis<Number, Rank>>
+    : std::integral_constant<std::size_t, Rank> {};
+template <std::size_t Axis, class Number, std::size_t Rank>
+struct std::tuple_element<Axis, headwise::PerAxis<Number, Rank>> {
+  using type = Number;
+};
+
+namespace headwise::inline HEADWISE_ABI {
 
 // Strides of data that lies in C order without gaps.
 template <std::size_t Rank>
@@ -35,6 +96,23 @@ constexpr Strides<Rank> row_major(const Extents<Rank>& extents) {
   }
   return strides;
 }
+
+template <class T, std::size_t Rank>
+class Tensor;
+
+namespace detail {
+
+template <class T>
+inline constexpr bool kIsSpan = false;
+template <class T, std::size_t Extent>
+inline constexpr bool kIsSpan<std::span<T, Extent>> = true;
+
+// Whether the elements outlive `Range`, a forwarding reference.
+template <class Range>
+inline constexpr bool kKeepsElements =
+    std::is_lvalue_reference_v<Range> || kIsSpan<std::remove_cv_t<Range>>;
+
+}  // namespace detail
 
 template <class T, std::size_t Rank>
 class TensorView {
@@ -54,6 +132,19 @@ class TensorView {
       TensorView(  // NOLINT(google-explicit-constructor): as span<T>
           const TensorView<U, Rank>& other)
       : TensorView(other.data(), other.extents(), other.strides()) {}
+  // The elements of a std::vector, std::array, std::span or C array.
+  template <class Range>
+  requires(Rank == 1 && detail::kKeepsElements<Range> &&
+           std::is_constructible_v<std::span<T>, Range>)
+      TensorView(  // NOLINT(google-explicit-constructor): as span<T>
+          Range&& range)
+      : TensorView(std::span<T>(range).data(), {std::size(range)}) {}
+  // A view of a temporary.
+  template <class Range>
+  requires(Rank == 1 && !detail::kKeepsElements<Range> &&
+           std::is_constructible_v<std::span<const T>, Range>)
+      TensorView(Range&& range)
+  = delete;
 
   T* data() const { return data_; }
   const Extents<Rank>& extents() const { return extents_; }
@@ -77,7 +168,7 @@ class TensorView {
 
   // The view with its axes in another order: axis a of the result is axis
   // order[a] of this one. Nothing moves.
-  TensorView permuted(const std::array<std::size_t, Rank>& order) const {
+  TensorView permuted(const PerAxis<std::size_t, Rank>& order) const {
     TensorView view = *this;
     for (std::size_t axis = 0; axis < Rank; ++axis) {
       view.extents_[axis] = extents_[order[axis]];
@@ -87,7 +178,7 @@ class TensorView {
   }
 
  private:
-  std::ptrdiff_t offset(const Extents<Rank>& index) const {
+  std::ptrdiff_t offset(const std::array<std::size_t, Rank>& index) const {
     std::ptrdiff_t sum = 0;
     for (std::size_t axis = 0; axis < Rank; ++axis) {
       assert(index[axis] < extents_[axis]);
@@ -101,31 +192,57 @@ class TensorView {
   Strides<Rank> strides_{};
 };
 
-// The same elements with an axis of extent 1 in front: a batch of one.
 template <class T, std::size_t Rank>
-TensorView<T, Rank + 1> as_batch_of_one(const TensorView<T, Rank>& view) {
-  Extents<Rank + 1> extents{1};
-  Strides<Rank + 1> strides{0};
-  for (std::size_t axis = 0; axis < Rank; ++axis) {
+TensorView(Tensor<T, Rank>&) -> TensorView<T, Rank>;
+template <class T, std::size_t Rank>
+TensorView(const Tensor<T, Rank>&) -> TensorView<const T, Rank>;
+template <class T, std::size_t Rank>
+TensorView(T* data, const std::size_t (&extents)[Rank]) -> TensorView<T, Rank>;
+template <class Range>
+TensorView(Range&& range)
+    -> TensorView<typename decltype(std::span(range))::element_type, 1>;
+
+// What `TensorView(x)` takes, and the view that it makes.
+template <class X>
+concept Viewable = requires(X&& x) {
+  TensorView(std::forward<X>(x));
+};
+template <Viewable X>
+using ViewOf = decltype(TensorView(std::declval<X>()));
+// float or const float, ...
+template <Viewable X>
+using ElementOf =
+    std::remove_pointer_t<decltype(std::declval<ViewOf<X>>().data())>;
+
+// The same elements with an axis of extent 1 in front: a batch of one.
+template <Viewable X>
+auto as_batch_of_one(X&& tensor) {
+  const ViewOf<X> view(tensor);
+  constexpr std::size_t kRank = ViewOf<X>::rank();
+  Extents<kRank + 1> extents;
+  Strides<kRank + 1> strides;
+  extents[0] = 1;
+  for (std::size_t axis = 0; axis < kRank; ++axis) {
     extents[axis + 1] = view.extent(axis);
     strides[axis + 1] = view.stride(axis);
   }
-  return {view.data(), extents, strides};
+  return TensorView(view.data(), extents, strides);
 }
 
-// (B, H, L, D) data seen as (B, L, H, D), the layout of the C++ extents, and
-// the other way round; unbatched forms likewise. Nothing moves.
-template <class T>
-TensorView<T, 4> as_blhd(const TensorView<T, 4>& bhld) {
-  return bhld.permuted({0, 2, 1, 3});
+// (B, H, L, D) data, the layout of PyTorch, seen as (B, L, H, D), the layout of
+// headwise, and the other way round; unbatched forms likewise. Nothing moves.
+// base/layout.h has the same for data without extents.
+template <Viewable X>
+requires(ViewOf<X>::rank() == 4) ViewOf<X> as_blhd(X&& bhld) {
+  return ViewOf<X>(bhld).permuted({0, 2, 1, 3});
 }
-template <class T>
-TensorView<T, 3> as_blhd(const TensorView<T, 3>& hld) {
-  return hld.permuted({1, 0, 2});
+template <Viewable X>
+requires(ViewOf<X>::rank() == 3) ViewOf<X> as_blhd(X&& hld) {
+  return ViewOf<X>(hld).permuted({1, 0, 2});
 }
-template <class T>
-TensorView<T, 4> as_bhld(const TensorView<T, 4>& blhd) {
-  return blhd.permuted({0, 2, 1, 3});
+template <Viewable X>
+requires(ViewOf<X>::rank() == 4) ViewOf<X> as_bhld(X&& blhd) {
+  return ViewOf<X>(blhd).permuted({0, 2, 1, 3});
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -54,12 +54,15 @@ struct MeanSquaredError {
   Tensor<float, Rank> d_prediction;
 };
 
-// Rank 1 to 4. Errors: shape_mismatch; invalid_argument without an element;
-// out_of_memory.
-template <std::size_t Rank>
-HEADWISE_EXPORT Result<MeanSquaredError<Rank>> mean_squared_error(
-    TensorView<const float, Rank> prediction,
-    TensorView<const float, Rank> target);
+// Errors: shape_mismatch; invalid_argument without an element; out_of_memory.
+Result<MeanSquaredError<1>> mean_squared_error(
+    TensorView<const float, 1> prediction, TensorView<const float, 1> target);
+Result<MeanSquaredError<2>> mean_squared_error(
+    TensorView<const float, 2> prediction, TensorView<const float, 2> target);
+Result<MeanSquaredError<3>> mean_squared_error(
+    TensorView<const float, 3> prediction, TensorView<const float, 3> target);
+Result<MeanSquaredError<4>> mean_squared_error(
+    TensorView<const float, 4> prediction, TensorView<const float, 4> target);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -47,6 +47,8 @@ class BoundAlibi {
                                  std::string_view operation);
 
   bool given() const { return slopes_.data() != nullptr; }
+  // The sizes that the slopes were bound to.
+  const AttentionShape& shape() const { return shape_; }
   // No view: none are given.
   TensorView<const float, 1> slopes() const { return slopes_; }
   // Only when given.
@@ -63,8 +65,9 @@ class BoundAlibi {
   AttentionShape shape_{};
 };
 
-// The slopes must have been given; the shapes must fit; may be the same tensor.
-// Errors: invalid_argument for an output that shares memory with the scores,
+// The output may be the scores themselves. Errors: shape_mismatch for other
+// shapes, or slopes that were bound to other sizes; invalid_argument for slopes
+// that were not given, and for an output that shares memory with the scores,
 // but is not the same tensor, or with the slopes; out_of_memory.
 Status add_alibi(TensorView<const float, 4> scores, const BoundAlibi& alibi,
                  TensorView<float, 4> alibi_scores, const Executor& executor);

@@ -17,6 +17,7 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
+#include <type_traits>
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
@@ -49,9 +50,15 @@ inline Bias dense(const float* data, const NamedAxes& axes) {
   return {data, axes};
 }
 template <std::size_t Rank>
-Bias dense(TensorView<const float, Rank> view,
+Bias dense(std::type_identity_t<TensorView<const float, Rank>> view,
            const std::array<Axis, Rank>& axes) {
   return dense(view.data(), NamedAxes(view.extents(), view.strides(), axes));
+}
+// The same with a list of axes, which gives the rank.
+template <std::size_t Rank>
+Bias dense(std::type_identity_t<TensorView<const float, Rank>> view,
+           const Axis (&axes)[Rank]) {
+  return dense<Rank>(view, std::to_array(axes));
 }
 
 // A bias that was checked against the sizes of a call.
@@ -87,9 +94,10 @@ class BoundBias {
   Bias bias_;
 };
 
-// The bias must have been given; the shapes must fit; may be the same tensor.
-// Errors: invalid_argument for an output that shares memory with the scores,
-// but is not the same tensor, or with the bias; out_of_memory.
+// The output may be the scores themselves. Errors: shape_mismatch for other
+// shapes, or a bias that was bound to other sizes; invalid_argument for a bias
+// that was not given, and for an output that shares memory with the scores, but
+// is not the same tensor, or with the bias; out_of_memory.
 Status add_bias(TensorView<const float, 4> scores, const BoundBias& bias,
                 TensorView<float, 4> biased_scores, const Executor& executor);
 

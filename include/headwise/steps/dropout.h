@@ -55,6 +55,8 @@ class BoundDropout {
                                    const QueryStart& query_start,
                                    std::string_view operation);
 
+  // The sizes that the dropout was bound to.
+  const AttentionShape& shape() const { return shape_; }
   // Whether anything can be dropped or scaled.
   bool active() const { return active_; }
   bool keeps(std::size_t b, std::size_t h, std::size_t i, std::size_t j) const;
@@ -87,7 +89,8 @@ class BoundDropout {
   bool active_ = false;
 };
 
-// The shapes must fit; may be the same tensor. Errors: invalid_argument for an
+// `dropped` may be attn_weights itself. Errors: shape_mismatch for other
+// shapes, or dropout that was bound to other sizes; invalid_argument for an
 // output that shares memory with attn_weights, but is not the same tensor.
 Status apply_dropout(TensorView<const float, 4> attn_weights,
                      const BoundDropout& dropout, TensorView<float, 4> dropped);

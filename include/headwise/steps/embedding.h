@@ -13,7 +13,7 @@
 //   Embedding embedding =
 //       Embedding::create({.vocab_size = 100, .embed_dim = 512},
 //       Seed{7}).value();
-//   Tensor<float, 3> embedded = embedding.forward(padded.ids.view()).value();
+//   Tensor<float, 3> embedded = embedding.forward(padded.ids).value();
 #pragma once
 
 #include <cstddef>
@@ -51,7 +51,8 @@ class Embedding {
   // d_weight (vocab_size, embed_dim) of d_embedded (B, L, embed_dim). The row
   // `frozen`, such as that of the padding token, gets 0. `offsets` (B + 1), of
   // a ragged batch: where the sequences of the one row of tokens begin. Errors:
-  // shape_mismatch, out_of_range as forward(), out_of_memory.
+  // shape_mismatch, out_of_range as forward(), those of Offsets::check,
+  // out_of_memory.
   Result<Tensor<float, 2>> backward(
       TensorView<const TokenId, 2> ids, TensorView<const float, 3> d_embedded,
       std::optional<TokenId> frozen = {},

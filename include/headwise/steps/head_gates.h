@@ -49,7 +49,7 @@ Status gate_heads(TensorView<const float, 4> context,
 
 // d_gates (sequences, H); `d_context` may be d_gated itself. `offsets`
 // (sequences + 1), of a ragged batch: where the sequences of the one row of
-// tokens begin. Errors: as above; out_of_memory.
+// tokens begin. Errors: as above; those of Offsets::check; out_of_memory.
 Result<Tensor<float, 2>> gate_heads_backward(
     TensorView<const float, 4> context, TensorView<const float, 1> gates,
     TensorView<const float, 4> d_gated, TensorView<float, 4> d_context,

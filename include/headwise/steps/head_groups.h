@@ -12,9 +12,11 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
@@ -74,11 +76,11 @@ struct GroupedHeads {
   TensorView<const float, 4> heads;  // (B, Lkv, Hkv, D)
   TensorView<const std::int64_t, 1> kv_groups;
 
-  template <class T>
+  template <class Heads>
+  requires std::convertible_to<Heads, TensorView<const float, 4>>
   GroupedHeads(  // NOLINT(google-explicit-constructor): scores(query, key, ..)
-      const TensorView<T, 4>& all,
-      TensorView<const std::int64_t, 1> groups = {})
-      : heads(all), kv_groups(groups) {}
+      Heads&& all, TensorView<const std::int64_t, 1> groups = {})
+      : heads(std::forward<Heads>(all)), kv_groups(groups) {}
 
   HeadGroups groups(std::size_t Hq) const {
     return {Hq, heads.extent(2), kv_groups};

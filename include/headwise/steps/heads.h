@@ -6,7 +6,7 @@
 //   heads  (B, L, H, D)   out; people are shown (B, H, L, D)
 //
 // Example:
-//   auto heads = split_heads(query.view(), 8).value();  // (B, L, 8, D)
+//   auto heads = split_heads(query, 8).value();  // (B, L, 8, D)
 #pragma once
 
 #include <cstddef>
@@ -24,10 +24,20 @@ Result<TensorView<const float, 4>> split_heads(TensorView<const float, 3> x,
                                                std::size_t num_heads);
 Result<TensorView<float, 4>> split_heads(TensorView<float, 3> x,
                                          std::size_t num_heads);
+// A Tensor converts to both views.
+inline Result<TensorView<const float, 4>> split_heads(const Tensor<float, 3>& x,
+                                                      std::size_t num_heads) {
+  return split_heads(x.view(), num_heads);
+}
+inline Result<TensorView<float, 4>> split_heads(Tensor<float, 3>& x,
+                                                std::size_t num_heads) {
+  return split_heads(x.view(), num_heads);
+}
+void split_heads(const Tensor<float, 3>&& x, std::size_t num_heads) = delete;
 
 // The mean over the heads, in the order of the heads:
-// (B, H, Lq, Lkv) -> (B, 1, Lq, Lkv). Errors: invalid_argument for a mean in
-// the memory of attn_weights.
+// (B, H, Lq, Lkv) -> (B, 1, Lq, Lkv). Errors: shape_mismatch; invalid_argument
+// for a mean in the memory of attn_weights.
 Status average_heads(TensorView<const float, 4> attn_weights,
                      TensorView<float, 4> mean);
 

@@ -145,6 +145,8 @@ class BoundMask {
     return mask_.rules();
   }
   const BoundBias& bias() const { return bias_; }
+  // The sizes that the mask was bound to.
+  const AttentionShape& shape() const { return shape_; }
   std::int64_t query_start(std::size_t b) const {
     return query_start_.of(b, shape_);
   }
@@ -187,8 +189,9 @@ class BoundMask {
 };
 
 // Scores in, masked scores out (may be the same tensor): (B, Hq, Lq, Lkv).
-// Errors: invalid_argument for an output that shares memory with the scores,
-// but is not the same tensor.
+// Errors: shape_mismatch for other shapes, or a mask that was bound to other
+// sizes; invalid_argument for an output that shares memory with the scores, but
+// is not the same tensor.
 Status apply_mask(TensorView<const float, 4> scores, const BoundMask& mask,
                   TensorView<float, 4> masked_scores);
 

@@ -12,9 +12,11 @@
 //   attention(q, k, v, out, {.mask = causal(), .offsets = offsets});
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
@@ -31,13 +33,12 @@ class Offsets {
   TensorView<const std::int64_t, 1> key{};
 
   Offsets() = default;
-  // The same for queries and keys.
-  Offsets(  // NOLINT(google-explicit-constructor): `.offsets = offsets`
-      TensorView<const std::int64_t, 1> offsets)
-      : query(offsets), key(offsets), given_(true) {}
-  // NOLINTNEXTLINE(google-explicit-constructor): the same, of a tensor's view
-  Offsets(TensorView<std::int64_t, 1> offsets)
-      : Offsets(TensorView<const std::int64_t, 1>(offsets)) {}
+  // The same for queries and keys: a view, or a std::vector<std::int64_t> or
+  // another type that converts to one.
+  template <class Numbers>
+  requires std::convertible_to<Numbers, TensorView<const std::int64_t, 1>>
+  Offsets(Numbers&& offsets)  // NOLINT(google-explicit-constructor)
+      : query(std::forward<Numbers>(offsets)), key(query), given_(true) {}
   Offsets(TensorView<const std::int64_t, 1> query_offsets,
           TensorView<const std::int64_t, 1> key_offsets)
       : query(query_offsets), key(key_offsets), given_(true) {}

@@ -29,7 +29,7 @@
 // Example:
 //   Linear w_q = Linear::create({.in_features = 512, .out_features = 512},
 //                               RandomStream(Seed{7}, 1)).value();
-//   Tensor<float, 3> query = w_q.forward(x.view()).value();
+//   Tensor<float, 3> query = w_q.forward(x).value();
 #pragma once
 
 #include <cstddef>
@@ -97,7 +97,7 @@ class Linear {
       const Executor& executor = Executor::default_executor()) const;
   // The parameters' gradients, of the x of the forward pass. `offsets` (B + 1),
   // of a ragged batch: where the sequences of the one row of tokens begin.
-  // Errors as forward().
+  // Errors as forward(), and those of Offsets::check.
   Result<LinearGradients> backward_params(
       TensorView<const float, 3> x, TensorView<const float, 3> d_y,
       TensorView<const std::int64_t, 1> offsets = {},

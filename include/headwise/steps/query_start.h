@@ -8,8 +8,10 @@
 //                         sequence): the last query stands at the last key
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
@@ -25,13 +27,12 @@ class QueryStart {
   // The same for every sequence; may be negative.
   // NOLINTNEXTLINE(google-explicit-constructor): `.query_start = 12`
   QueryStart(std::int64_t start) : start_(start) {}
-  // One number a sequence: (B). The view must outlive the call.
-  QueryStart(  // NOLINT(google-explicit-constructor): `.query_start = starts`
-      TensorView<const std::int64_t, 1> starts)
-      : kind_(Kind::per_sequence), starts_(starts) {}
-  // NOLINTNEXTLINE(google-explicit-constructor): the same, of a tensor's view
-  QueryStart(TensorView<std::int64_t, 1> starts)
-      : QueryStart(TensorView<const std::int64_t, 1>(starts)) {}
+  // One number per sequence: (B). A view, or a std::vector<std::int64_t> or
+  // another type that converts to one; it must outlive the call.
+  template <class Numbers>
+  requires std::convertible_to<Numbers, TensorView<const std::int64_t, 1>>
+  QueryStart(Numbers&& starts)  // NOLINT(google-explicit-constructor)
+      : kind_(Kind::per_sequence), starts_(std::forward<Numbers>(starts)) {}
   static QueryStart bottom_right() {
     QueryStart start;
     start.kind_ = Kind::bottom_right;

@@ -31,8 +31,9 @@ namespace headwise::inline HEADWISE_ABI {
 // 1 / sqrt(D).
 double default_scale(std::size_t D);
 
-// The shapes must fit (attention/spec.h checks them). Errors: invalid_argument
-// for an output in the memory of an input, out_of_memory.
+// Errors: shape_mismatch; those of HeadGroups::check; invalid_argument for
+// query heads that are not a multiple of the key heads, or an output in the
+// memory of an input; out_of_memory.
 Status scores(TensorView<const float, 4> query, const GroupedHeads& key,
               double scale, TensorView<float, 4> scores,
               const Executor& executor);
@@ -46,7 +47,9 @@ Status additive_scores(TensorView<const float, 4> query,
 //
 //   capped_scores[b,h,i,j] = softcap * tanh(scores[b,h,i,j] / softcap)
 //
-// softcap > 0; may be the same tensor. Errors as above.
+// softcap > 0; the output may be the scores themselves. Errors: shape_mismatch;
+// invalid_argument for an output that shares memory with the scores, but is not
+// the same tensor; out_of_memory.
 // Source: Gemma Team 2024, arXiv:2408.00118, section 2.
 Status apply_softcap(TensorView<const float, 4> scores, double softcap,
                      TensorView<float, 4> capped_scores,

@@ -35,8 +35,8 @@ enum class EmptyRow {
 inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 inline constexpr float kMinusInf = -std::numeric_limits<float>::infinity();
 
-// The shapes must fit. Errors: invalid_argument for an output in the memory of
-// another tensor, out_of_memory.
+// Errors: shape_mismatch; invalid_argument for an output in the memory of
+// another tensor; out_of_memory.
 Status softmax(TensorView<const float, 4> masked_scores, EmptyRow empty_rows,
                TensorView<float, 4> attn_weights, TensorView<float, 3> lse,
                const Executor& executor);

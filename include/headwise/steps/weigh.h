@@ -22,9 +22,11 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// `lse` (B, Hq, Lq) tells the rows without a key (-inf); `empty_rows` what
-// they give. The shapes must fit. Errors: invalid_argument for a context in the
-// memory of an input, out_of_memory.
+// `lse` (B, Hq, Lq) is -inf in rows without a key; `empty_rows` says what they
+// give. Errors: shape_mismatch for other shapes, or a mask that was bound to
+// other sizes; those of HeadGroups::check; invalid_argument for query heads
+// that are not a multiple of the value heads, or a context in the memory of an
+// input; out_of_memory.
 Status weigh(TensorView<const float, 4> attn_weights, const GroupedHeads& value,
              const BoundMask& mask, TensorView<const float, 3> lse,
              EmptyRow empty_rows, TensorView<float, 4> context,

@@ -36,8 +36,8 @@ Status add_layer(ViewPage& page, std::size_t number, const LayerHeads& heads) {
   RandomStream(Seed{number}, 0).fill_uniform(query->elements(), -3, 3);
   RandomStream(Seed{number}, 1).fill_uniform(key->elements(), -3, 3);
   return page.add({.number = number,
-                   .query = query->view(),
-                   .key = key->view(),
+                   .query = *query,
+                   .key = *key,
                    .head_numbers = heads,
                    .num_heads = kHeads});
 }

@@ -16,11 +16,9 @@ int main() {
   auto layer = hw::MultiHeadAttention::create({.embed_dim = 8, .num_heads = 2},
                                               hw::Seed{1})
                    .value();
-  const auto x = embedding.forward(padded.ids.view()).value();
+  const auto x = embedding.forward(padded.ids).value();
   const auto result =
-      layer
-          .forward(x.view(), x.view(), x.view(),
-                   {.mask = hw::key_padding(padded.padding_mask.view())})
+      layer.forward(x, x, x, {.mask = hw::key_padding(padded.padding_mask)})
           .value();
   std::cout << "headwise " << hw::version() << '\n';
   // Headers and library of one version, and the work was done.

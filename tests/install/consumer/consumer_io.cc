@@ -1,5 +1,5 @@
 // A program of somebody who reads files with headwise::io.
-#include <headwise/interop/npy.h>
+#include <headwise/io.h>
 
 #include <iostream>
 

@@ -1,0 +1,54 @@
+#include "steps/step_checks.h"
+
+#include <string>
+
+#include "base/check.h"
+#include "headwise/steps/offsets.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+Status check_like_scores(std::string_view operation, std::string_view argument,
+                         const Extents<4>& given, const Extents<4>& scores) {
+  return check_shape(operation, argument, given, "(B, Hq, Lq, Lkv)", scores);
+}
+
+Status check_bound_to_scores(std::string_view operation,
+                             std::string_view argument,
+                             const AttentionShape& bound,
+                             const Extents<4>& scores) {
+  const Extents<4> given{bound.B, bound.Hq, bound.Lq, bound.Lkv};
+  return check_like_scores(operation, argument, given, scores);
+}
+
+Status check_grouped_heads(std::string_view operation,
+                           std::string_view argument, const GroupedHeads& given,
+                           std::string_view axes, const Extents<4>& expected,
+                           std::size_t Hq) {
+  HEADWISE_TRY(
+      check_shape(operation, argument, given.heads.extents(), axes, expected));
+  if (given.kv_groups.data() != nullptr) {
+    return given.groups(Hq).check(operation);
+  }
+  const std::size_t Hkv = given.heads.extent(2);
+  const bool even = Hkv == 0 ? Hq == 0 : Hq % Hkv == 0;
+  return even ? ok()
+              : value_error(operation, "the number of query heads",
+                            std::to_string(Hq),
+                            "a multiple of the " + std::to_string(Hkv) +
+                                " heads of " + std::string(argument));
+}
+
+Status check_token_offsets(std::string_view operation, std::size_t B,
+                           std::size_t L,
+                           TensorView<const std::int64_t, 1> offsets) {
+  if (offsets.data() == nullptr) {
+    return ok();
+  }
+  if (B != 1) {
+    return value_error(operation, "the batch axis of a ragged batch",
+                       std::to_string(B), "1");
+  }
+  return Offsets(offsets).check(L, L, operation);
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
