@@ -103,31 +103,8 @@ void for_each_element(const Extents<Rank>& extents, const Strides<Rank>& a,
   }
 }
 
-}  // namespace
-
-Result<CrossEntropy> cross_entropy(
-    TensorView<const float, 2> logits,
-    TensorView<const std::int64_t, 1> targets) try {
-  const auto [N, C] = logits.extents();
-  const auto count = count_targets(logits, targets);
-  HEADWISE_TRY(count);
-  auto d_logits = Tensor<float, 2>::create({N, C});
-  HEADWISE_TRY(d_logits);
-  const FloatEnvironment environment;
-  double sum = 0;
-  for (std::size_t n = 0; n < N; ++n) {
-    if (targets(n) != kIgnoredTarget) {
-      sum += row_loss(logits, n, static_cast<std::size_t>(targets(n)), *count,
-                      &(*d_logits)(n, 0));
-    }
-  }
-  return CrossEntropy{loss_of(sum, *count), *std::move(d_logits)};
-} catch (...) {
-  return caught_out_of_memory();
-}
-
 template <std::size_t Rank>
-Result<MeanSquaredError<Rank>> mean_squared_error(
+Result<MeanSquaredError<Rank>> squared_error(
     TensorView<const float, Rank> prediction,
     TensorView<const float, Rank> target) try {
   constexpr std::string_view kOperation = "mean_squared_error";
@@ -156,13 +133,44 @@ Result<MeanSquaredError<Rank>> mean_squared_error(
   return caught_out_of_memory();
 }
 
-template Result<MeanSquaredError<1>> mean_squared_error(
-    TensorView<const float, 1>, TensorView<const float, 1>);
-template Result<MeanSquaredError<2>> mean_squared_error(
-    TensorView<const float, 2>, TensorView<const float, 2>);
-template Result<MeanSquaredError<3>> mean_squared_error(
-    TensorView<const float, 3>, TensorView<const float, 3>);
-template Result<MeanSquaredError<4>> mean_squared_error(
-    TensorView<const float, 4>, TensorView<const float, 4>);
+}  // namespace
+
+Result<CrossEntropy> cross_entropy(
+    TensorView<const float, 2> logits,
+    TensorView<const std::int64_t, 1> targets) try {
+  const auto [N, C] = logits.extents();
+  const auto count = count_targets(logits, targets);
+  HEADWISE_TRY(count);
+  auto d_logits = Tensor<float, 2>::create({N, C});
+  HEADWISE_TRY(d_logits);
+  const FloatEnvironment environment;
+  double sum = 0;
+  for (std::size_t n = 0; n < N; ++n) {
+    if (targets(n) != kIgnoredTarget) {
+      sum += row_loss(logits, n, static_cast<std::size_t>(targets(n)), *count,
+                      &(*d_logits)(n, 0));
+    }
+  }
+  return CrossEntropy{loss_of(sum, *count), *std::move(d_logits)};
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Result<MeanSquaredError<1>> mean_squared_error(
+    TensorView<const float, 1> prediction, TensorView<const float, 1> target) {
+  return squared_error(prediction, target);
+}
+Result<MeanSquaredError<2>> mean_squared_error(
+    TensorView<const float, 2> prediction, TensorView<const float, 2> target) {
+  return squared_error(prediction, target);
+}
+Result<MeanSquaredError<3>> mean_squared_error(
+    TensorView<const float, 3> prediction, TensorView<const float, 3> target) {
+  return squared_error(prediction, target);
+}
+Result<MeanSquaredError<4>> mean_squared_error(
+    TensorView<const float, 4> prediction, TensorView<const float, 4> target) {
+  return squared_error(prediction, target);
+}
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -113,7 +113,7 @@ TEST(MultiHeadAttentionErrorsTest, OptionsThatDoNotFitAreErrors) {
        {static_cast<TraceSink*>(nullptr), static_cast<TraceSink*>(&trace)}) {
     const auto result =
         layer.forward(x.view(), x.view(), x.view(),
-                      {.mask = key_lengths(lengths.view())}, sink);
+                      {.mask = key_lengths(lengths.view())}, {}, sink);
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().message(),
               "attention: key_lengths[0] is 4, expected 0 to Lkv = 3");

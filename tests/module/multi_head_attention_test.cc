@@ -134,7 +134,7 @@ TEST(MultiHeadAttentionTest, WithoutOutputProjectionItGivesTheMergedHeads) {
   EXPECT_FALSE(layer.params()->w_o);
   const auto x = uniform<3>({2, 4, 8}, 7);
   RecordedTrace trace;
-  const auto result = forward_of(layer, x, {}, &trace);
+  const auto result = forward_of(layer, x, {}, {}, &trace);
   EXPECT_EQ(result.output.extents(), (Extents<3>{2, 4, 6}));
   EXPECT_TRUE(
       same_bits(trace.find("merged")->elements, result.output.elements()));
@@ -232,7 +232,7 @@ TEST(MultiHeadAttentionTraceTest, TellsEveryStepInTheOrderOfTheWay) {
   RecordedTrace trace;
   ASSERT_TRUE(layer.forward(query.view(), key.view(), key.view(),
                             {.mask = causal(), .dropout = {.training = true}},
-                            &trace));
+                            {}, &trace));
   EXPECT_THAT(
       trace.names(),
       ElementsAre("q", "k", "v", "q_heads", "k_heads", "v_heads", "scores",
@@ -268,7 +268,7 @@ TEST(MultiHeadAttentionTraceTest, SoftcapBiasAndAlibiAreOptionsOfTheLayer) {
       .alibi = slopes.view(),
       .attn_weights = AttnWeights::per_head};
   RecordedTrace trace;
-  const auto traced = forward_of(layer, x, options, &trace);
+  const auto traced = forward_of(layer, x, options, {}, &trace);
   for (const char* name : {"capped_scores", "biased_scores", "alibi_scores"}) {
     EXPECT_NE(trace.find(name), nullptr) << name;
   }
@@ -289,7 +289,7 @@ TEST(MultiHeadAttentionTraceTest, ChangesNoBitOfTheResult) {
                                         .dropout = {.p = p, .training = true},
                                         .attn_weights = form};
       RecordedTrace trace;
-      const auto traced = forward_of(layer, x, options, &trace);
+      const auto traced = forward_of(layer, x, options, {}, &trace);
       const auto plain = forward_of(layer, x, options);
       EXPECT_TRUE(same_bits(traced.output, plain.output));
       EXPECT_TRUE(same_bits(traced.attn_weights, plain.attn_weights));

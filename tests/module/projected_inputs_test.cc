@@ -77,7 +77,7 @@ TEST(ProjectedInputsTest, PaddingThatNobodySeesChangesNoBit) {
                                     .attn_weights = AttnWeights::per_head};
   RecordedTrace trace;  // computes every key
   const auto whole =
-      layer.forward(query.view(), key.view(), key.view(), options, &trace)
+      layer.forward(query.view(), key.view(), key.view(), options, {}, &trace)
           .value();
   const auto some =
       layer.forward(query.view(), key.view(), key.view(), options).value();
@@ -102,7 +102,7 @@ TEST(ProjectedInputsTest, SelfAttentionProjectsEveryQueryOfAPaddedBatch) {
   const AttentionOptions options = {.mask = key_lengths(lengths.view())};
   RecordedTrace trace;
   EXPECT_TRUE(same_bits(forward_of(layer, x, options).output,
-                        forward_of(layer, x, options, &trace).output));
+                        forward_of(layer, x, options, {}, &trace).output));
 }
 
 TEST(ProjectedInputsTest, AUniformEmptyRowAveragesTheValuesOfThePaddingToo) {
@@ -113,7 +113,7 @@ TEST(ProjectedInputsTest, AUniformEmptyRowAveragesTheValuesOfThePaddingToo) {
                                     .empty_rows = EmptyRow::uniform};
   RecordedTrace trace;
   EXPECT_TRUE(same_bits(forward_of(layer, x, options).output,
-                        forward_of(layer, x, options, &trace).output));
+                        forward_of(layer, x, options, {}, &trace).output));
   // Not the mean of zeros, which the bias of w_o alone would be.
   EXPECT_FALSE(same_bits(
       forward_of(layer, x, options).output,
@@ -172,8 +172,8 @@ TEST(RaggedLayerTest, WhatItCannotShowIsAnError) {
   const std::vector<std::int64_t> offsets = {0, 4, 11};
   const TensorView<const std::int64_t, 1> starts(offsets.data(), {3});
   testing_support::RecordedTrace trace;
-  const auto traced = std::as_const(layer).forward(x.view(), x.view(), x.view(),
-                                                   {.offsets = starts}, &trace);
+  const auto traced = std::as_const(layer).forward(
+      x.view(), x.view(), x.view(), {.offsets = starts}, {}, &trace);
   ASSERT_FALSE(traced);
   EXPECT_EQ(traced.error().code(), ErrorCode::unsupported);
   const TensorView<const float, 2> unbatched(x.data(), {11, 24});
@@ -215,7 +215,7 @@ TEST(GroupedHeadsTest, TheTraceShowsTheHeadsOfKeysAndValues) {
   const auto layer =
       layer_of({.embed_dim = 24, .num_heads = 6, .num_kv_heads = 2});
   RecordedTrace trace;
-  (void)forward_of(layer, uniform<3>({1, 5, 24}, 56), {}, &trace);
+  (void)forward_of(layer, uniform<3>({1, 5, 24}, 56), {}, {}, &trace);
   EXPECT_EQ(trace.find("k")->axes,
             (std::vector<std::string>{"B", "Lkv", "Hkv*D"}));
   EXPECT_EQ(trace.find("v_heads")->axes,

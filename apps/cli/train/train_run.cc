@@ -67,18 +67,14 @@ Result<double> TrainRun::learn(TrainModel& model, std::string_view prefix,
   auto gradients = model.differentiate(batch, executor);
   HEADWISE_TRY(gradients);
   HEADWISE_TRY(clip(gradients->params));
-  Status updated;
-  model.update([&](std::string_view name, std::span<float> values) {
-    const auto gradient =
-        std::ranges::find(gradients->params, name, &ParamGradient::name);
-    if (updated) {
-      updated = optimizer_.update(fmt::format("{}{}", prefix, name), values,
-                                  gradient->values.elements());
-    }
-    if (updated) {
-      updated = check_finite_values(name, values);
-    }
-  });
+  const Status updated = model.update(
+      [&](std::string_view name, std::span<float> values) -> Status {
+        const auto gradient =
+            std::ranges::find(gradients->params, name, &ParamGradient::name);
+        HEADWISE_TRY(optimizer_.update(fmt::format("{}{}", prefix, name),
+                                       values, gradient->values.elements()));
+        return check_finite_values(name, values);
+      });
   HEADWISE_TRY(updated);
   return gradients->loss;
 }
@@ -208,12 +204,13 @@ Status TrainRun::load(const Checkpoint& checkpoint, const std::string& path) {
                               .records = {kLoss, kUniformLoss}}));
   HEADWISE_TRY(optimizer_.set_state(checkpoint.optimizer));
   const auto set = [&](TrainModel& model, std::string_view prefix) {
-    model.update([&](std::string_view name, std::span<float> values) {
+    return model.update([&](std::string_view name, std::span<float> values) {
       restore_param(checkpoint, fmt::format("{}{}", prefix, name), values);
+      return ok();
     });
   };
-  set(model_, "");
-  set(uniform_, kUniform);
+  HEADWISE_TRY(set(model_, ""));
+  HEADWISE_TRY(set(uniform_, kUniform));
   losses_ = checkpoint.records.at(std::string(kLoss));
   uniform_losses_ = checkpoint.records.at(std::string(kUniformLoss));
   return ok();

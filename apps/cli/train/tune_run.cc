@@ -176,26 +176,22 @@ Result<TuneRun::Gradients> TuneRun::gradients_of(
 
 Status TuneRun::move(const Gradients& gradients) {
   optimizer_.begin_step();
-  Status moved = ok();
-  update([&](std::string_view name, std::span<float> values) {
-    if (moved) {
-      moved = optimizer_.update(name, values,
-                                gradients.find(name)->second.elements());
-    }
-    if (moved) {
-      moved = check_finite_values(name, values);
-    }
+  return update([&](std::string_view name, std::span<float> values) -> Status {
+    HEADWISE_TRY(optimizer_.update(name, values,
+                                   gradients.find(name)->second.elements()));
+    return check_finite_values(name, values);
   });
-  return moved;
 }
 
-void TuneRun::update(
-    FunctionRef<void(std::string_view, std::span<float>)> change) {
-  encoder_.encoder().update(change);
+Status TuneRun::update(
+    FunctionRef<Status(std::string_view, std::span<float>)> change) {
+  HEADWISE_TRY(encoder_.encoder().update(change));
+  Status s = ok();
   probe_.linear().update([&](std::span<float> weight, std::span<float> bias) {
-    change(kClassifierWeight, weight);
-    change(kClassifierBias, bias);
+    s = change(kClassifierWeight, weight);
+    s = s ? change(kClassifierBias, bias) : s;
   });
+  return s;
 }
 
 std::vector<double> TuneRun::epoch_losses() const {
@@ -262,9 +258,10 @@ Status TuneRun::resume(const Checkpoint& checkpoint, const std::string& path) {
   if (Status s = optimizer_.set_state(checkpoint.optimizer); !s) {
     return as_data(s.error());
   }
-  update([&](std::string_view name, std::span<float> values) {
+  HEADWISE_TRY(update([&](std::string_view name, std::span<float> values) {
     restore_param(checkpoint, std::string(name), values);
-  });
+    return ok();
+  }));
   losses_ = checkpoint.records.at(std::string(kLoss));
   order_.clear();
   return ok();

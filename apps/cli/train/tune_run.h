@@ -86,8 +86,9 @@ class TuneRun {
                                  TensorView<const float, 3> d_logits,
                                  const Executor& executor) const;
   Status move(const Gradients& gradients);
-  void update(
-      FunctionRef<void(std::string_view name, std::span<float> values)> change);
+  Status update(
+      FunctionRef<Status(std::string_view name, std::span<float> values)>
+          change);
   std::map<std::string, AnyView> params() const;
   ModelConfig config() const;
 
