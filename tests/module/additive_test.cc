@@ -220,8 +220,8 @@ TEST(AdditiveLayerTest, WhatDoesNotFitIsAnError) {
   EXPECT_EQ(error_of({.scale = 0.5}),
             "attention: scale is 0.5, expected none with a score_weight");
   EXPECT_EQ(error_of({.score_weight = w.view()}),
-            "multi_head_attention: score_weight is given, expected none: a "
-            "layer's own is w_score");
+            "multi_head_attention: score_weight is given, expected none: "
+            "the layer uses its w_score");
 
   MultiHeadAttentionConfig config = kD2l;
   config.vdim = 5;
@@ -263,8 +263,8 @@ TEST(AdditiveLayerTest, ParametersThatDoNotFitAreAnError) {
                       .w_k = linear(8, 3),
                       .w_score = uniform<2>({1, 8}, 113)},
                      1),
-            "multi_head_attention: vdim is not given, expected a size where "
-            "there is neither w_v nor w_o to tell it");
+            "multi_head_attention: vdim is not given, expected a size, as "
+            "there is neither w_v nor w_o");
   EXPECT_EQ(error_of({.w_q = linear(8, 3),
                       .w_k = linear(8, 3),
                       .w_o = linear(5, 7),

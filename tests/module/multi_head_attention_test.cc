@@ -354,8 +354,8 @@ TEST(ForwardIntoTest, WhatDoesNotFitIsSaidAndNothingIsWritten) {
             "Lq, embed_dim) = (2, 9, 12)");
   EXPECT_EQ(
       message_of(TensorView<float, 3>(output.data(), {2, 9, 12}, {108, 1, 9})),
-      "multi_head_attention: output is strided, expected features side "
-      "by side");
+      "multi_head_attention: output is strided, expected contiguous "
+      "features");
   EXPECT_EQ(message_of(output.view(), {.attn_weights = AttnWeights::per_head}),
             "multi_head_attention: attn_weights is asked for, expected none: "
             "forward() returns them");
