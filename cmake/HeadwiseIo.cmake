@@ -29,6 +29,8 @@ target_sources(headwise_io
     include/headwise/interop/safetensors.h
     include/headwise/interop/sharded_safetensors.h
     include/headwise/interop/params.h
+    include/headwise/interop/load_attention.h
+    include/headwise/interop/model_heads.h
     include/headwise/interop/layouts.h
     include/headwise/interop/checkpoint.h
     include/headwise/interop/atomic_file.h
@@ -88,7 +90,9 @@ target_sources(headwise_io
     src/interop/layouts.cc
     src/interop/leftovers.cc
     src/interop/link_target.cc
+    src/interop/load_attention.cc
     src/interop/mapped_file.cc
+    src/interop/model_heads.cc
     src/interop/nested_json_events.cc
     src/interop/new_folder.cc
     src/interop/npy.cc

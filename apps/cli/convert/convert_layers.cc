@@ -13,7 +13,7 @@
 #include "interop/layout_forms.h"
 #include "interop/layout_names.h"
 #include "interop/said_heads.h"
-#include "operation/model_heads.h"
+#include "headwise/interop/model_heads.h"
 #include "operation/option_errors.h"
 #include "shell/outcome.h"
 

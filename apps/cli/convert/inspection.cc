@@ -11,7 +11,7 @@
 #include "interop/find_params.h"
 #include "interop/layout_names.h"
 #include "interop/said_heads.h"
-#include "operation/model_heads.h"
+#include "headwise/interop/model_heads.h"
 #include "shell/sha256.h"
 
 namespace headwise::cli {
