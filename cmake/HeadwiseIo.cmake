@@ -32,10 +32,11 @@ target_sources(headwise_io
     include/headwise/interop/safetensors.h
     include/headwise/interop/sharded_safetensors.h
     include/headwise/interop/params.h
+    include/headwise/interop/load_attention.h
+    include/headwise/interop/model_heads.h
     include/headwise/interop/layouts.h
     include/headwise/interop/param_inspection.h
     include/headwise/interop/convert_params.h
-    include/headwise/interop/model_heads.h
     include/headwise/interop/token_text.h
     include/headwise/interop/paths.h
     include/headwise/interop/sha256.h
@@ -112,7 +113,9 @@ target_sources(headwise_io
     src/interop/layout_table.cc
     src/interop/layouts.cc
     src/interop/leftovers.cc
+    src/interop/load_attention.cc
     src/interop/mapped_file.cc
+    src/interop/model_heads.cc
     src/interop/nested_json_events.cc
     src/interop/new_folder.cc
     src/interop/npy.cc
@@ -131,7 +134,6 @@ target_sources(headwise_io
     src/interop/checkpoint.cc
     src/interop/sha256.cc
     src/interop/journal.cc
-    src/interop/model_heads.cc
     src/interop/param_inspection.cc
     src/interop/convert_params.cc
     src/interop/paths.cc

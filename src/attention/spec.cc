@@ -117,10 +117,6 @@ Status check_score_weight(const AttentionOptions& options,
 Result<AttentionSpec> AttentionSpec::create(const AttentionShape& tensors,
                                             const AttentionOptions& options,
                                             std::string_view operation) try {
-  if (options.head_gates.data() != nullptr) {
-    return value_error(operation, "head_gates", "given",
-                       "none: the heads of a layer have gates");
-  }
   if (options.device.kind != Device::Kind::cpu) {
     return value_error(operation, "device", "cuda", "cpu for float32 tensors");
   }

@@ -36,7 +36,7 @@ class Pool {
   void store(std::size_t h, PooledStatistics& to) const {
     for (std::size_t k = 0; k < kStatistics; ++k) {
       const float mean = sum_[k] / static_cast<float>(rows_);
-      to.mean(h, k) = std::isnan(mean) ? kNaN : mean;
+      to.means(h, k) = std::isnan(mean) ? kNaN : mean;
     }
     to.rows(h) = rows_;
     to.rows_without_key(h) = without_key_;
@@ -98,15 +98,13 @@ StatisticsViews AttentionStatistics::views() {
 Result<PooledStatistics> pool_statistics(TensorView<const float, 4> rows,
                                          const AttentionSpec& spec) try {
   const AttentionShape& shape = spec.shape;
-  auto mean = Tensor<float, 2>::create({shape.Hq, kStatistics});
+  auto means = Tensor<float, 2>::create({shape.Hq, kStatistics});
   auto counted = Tensor<std::int64_t, 1>::create({shape.Hq});
   auto without_key = Tensor<std::int64_t, 1>::create({shape.Hq});
-  if (!mean || !counted || !without_key) {
-    return !mean      ? mean.error()
-           : !counted ? counted.error()
-                      : without_key.error();
-  }
-  PooledStatistics pooled{*std::move(mean), *std::move(counted),
+  HEADWISE_TRY(means);
+  HEADWISE_TRY(counted);
+  HEADWISE_TRY(without_key);
+  PooledStatistics pooled{*std::move(means), *std::move(counted),
                           *std::move(without_key)};
   for (std::size_t h = 0; h < shape.Hq; ++h) {
     Pool pool;

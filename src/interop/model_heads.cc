@@ -2,25 +2,29 @@
 
 #include <sys/stat.h>
 
+#include <array>
+#include <limits>
 #include <string_view>
 
+#include "base/out_of_memory.h"
 #include "interop/input_file.h"
+#include "interop/json_fields.h"
 #include "interop/read_bytes.h"
-#include "json/json.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// More than any configuration has.
-constexpr std::size_t kMostBytes = std::size_t{1} << 20;
-constexpr int kDeepest = 32;
+constexpr std::string_view kOperation = "read_model_heads";
+constexpr std::size_t kMostBytes = std::size_t{1} << 20;  // of config.json
+constexpr std::array<std::string_view, 3> kKeys = {
+    "num_attention_heads", "n_heads", "num_key_value_heads"};
 
-std::optional<std::size_t> count_in(const Json& config, const char* name) {
-  const Json* const found = config.find(name);
+std::optional<std::size_t> count_in(const JsonFields& config,
+                                    std::string_view key) {
   std::size_t count = 0;
-  return found != nullptr && found->get(count) && count > 0
-             ? std::optional(count)
-             : std::nullopt;
+  const Status s =
+      config.get(key, {1, std::numeric_limits<std::size_t>::max()}, count);
+  return s && count > 0 ? std::optional(count) : std::nullopt;
 }
 
 std::string config_path(const std::string& file) {
@@ -33,13 +37,13 @@ std::string config_path(const std::string& file) {
 
 }  // namespace
 
-ModelHeads read_model_heads(const std::string& file) {
+ModelHeads read_model_heads(const std::string& file) try {
   const std::string path = config_path(file);
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
     return {.why_not = "there is no config.json next to it"};
   }
-  auto input = InputFile::open("inspect", path);
+  auto input = InputFile::open(kOperation, path);
   if (!input) {
     return {.why_not = input.error().message()};
   }
@@ -49,8 +53,8 @@ ModelHeads read_model_heads(const std::string& file) {
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes->data()),
                               bytes->size());
-  const auto config = Json::parse(text, kMostBytes, kDeepest);
-  if (!config || !config->is_object()) {
+  const auto config = JsonFields::parse(text, "config.json", kKeys);
+  if (!config) {
     return {.why_not = "config.json is no JSON object"};
   }
   ModelHeads heads;
@@ -64,6 +68,8 @@ ModelHeads read_model_heads(const std::string& file) {
   }
   heads.num_kv_heads = count_in(*config, "num_key_value_heads");
   return heads;
+} catch (...) {
+  return {.why_not = caught_out_of_memory().message()};  // short: no allocation
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -121,6 +121,17 @@ Result<LayerParams> with_said_heads(const ParamFile& file, std::size_t number,
   return layer;
 }
 
+Error several_layers(const std::string& path,
+                     const std::vector<std::size_t>& layers) {
+  return {ErrorCode::invalid_argument,
+          {.operation = std::string(kOperation),
+           .argument = "layer",
+           .given = "is not given",
+           .expected = "one of the " + std::to_string(layers.size()) +
+                       " layers of " + path + ", the first being " +
+                       std::to_string(layers.front())}};
+}
+
 // One layer of the layout that the file is found to have.
 Result<LayerParams> read_layout(const ParamFile& file, const ParamNames& names,
                                 const LayerChoice& choice) {
@@ -129,15 +140,18 @@ Result<LayerParams> read_layout(const ParamFile& file, const ParamNames& names,
   const auto match = find_layout(
       *shapes, std::string(kOperation) + ": " + file.path(), choice.layout);
   HEADWISE_TRY(match);
-  auto layer = take_layer(*match, *shapes, choice.number,
-                          [&](const std::string& name) -> Result<Array> {
-                            Result<Array> array = file.read(name);
-                            const Status finite =
-                                array ? check_finite(*array, kOperation,
-                                                     file.place_of(name))
-                                      : ok();
-                            return finite ? std::move(array) : finite.error();
-                          });
+  if (!choice.number && match->layers.size() > 1) {
+    return several_layers(file.path(), match->layers);
+  }
+  const std::size_t number = choice.number.value_or(match->layers.front());
+  auto layer = take_layer(
+      *match, *shapes, number, [&](const std::string& name) -> Result<Array> {
+        Result<Array> array = file.read(name);
+        const Status finite =
+            array ? check_finite(*array, kOperation, file.place_of(name))
+                  : ok();
+        return finite ? std::move(array) : finite.error();
+      });
   if (!layer) {
     return layer;
   }
@@ -146,7 +160,7 @@ Result<LayerParams> read_layout(const ParamFile& file, const ParamNames& names,
       return bad_data(file.path() + " has no " + name);
     }
   }
-  return with_said_heads(file, choice.number, *std::move(layer));
+  return with_said_heads(file, number, *std::move(layer));
 }
 
 // By the names of headwise; the heads may stand beside the parameters.
@@ -182,10 +196,10 @@ Result<LayerParams> read_layer_params(const std::string& path,
         (!file->names().empty() && !has_known_name(*file, names))) {
       return read_layout(*file, names, choice);
     }
-    if (choice.number != 0) {
+    if (choice.number.value_or(0) != 0) {
       return Error{ErrorCode::out_of_range,
                    std::string(kOperation) + ": " + path + " has no layer " +
-                       std::to_string(choice.number) + ", expected 0"};
+                       std::to_string(*choice.number) + ", expected 0"};
     }
     return read_named_layer(*file, names);
   });

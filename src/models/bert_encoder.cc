@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
@@ -25,22 +27,27 @@ Status resize(BertMemory& memory, std::size_t rows, const BertConfig& config) {
     }
     return made ? ok() : Status(made.error());
   };
-  Status s = make(memory.hidden, config.hidden_size);
-  if (s) {
-    s = make(memory.attended, config.hidden_size);
-  }
-  return s ? make(memory.intermediate, config.intermediate_size) : s;
+  HEADWISE_TRY(make(memory.hidden, config.hidden_size));
+  HEADWISE_TRY(make(memory.attended, config.hidden_size));
+  return make(memory.intermediate, config.intermediate_size);
 }
+
+// The options of one layer's attention.
+struct LayerCallOptions {
+  const AttentionOptions& attention;
+  LayerOptions layer;
+};
 
 // attended = attention(hidden), and its weights where they are wanted.
 Status attend(const MultiHeadAttention& attention,
-              const AttentionOptions& options, BertMemory& memory,
+              const LayerCallOptions& options, BertMemory& memory,
               std::vector<Tensor<float, 4>>& attn_weights) {
-  const TensorView<const float, 3> x = memory.hidden;
-  if (options.attn_weights == AttnWeights::none) {
-    return attention.forward_into(x, x, x, memory.attended, options);
+  const auto x = std::as_const(memory.hidden).view();
+  if (options.attention.attn_weights == AttnWeights::none) {
+    return attention.forward_into(x, x, x, memory.attended.view(),
+                                  options.attention, options.layer);
   }
-  auto result = attention.forward(x, x, x, options);
+  auto result = attention.forward(x, x, x, options.attention, options.layer);
   HEADWISE_TRY(result);
   memory.attended = std::move(result->output);
   attn_weights.push_back(std::move(result->attn_weights));
@@ -57,29 +64,44 @@ Status add_norm(const LayerNormParams& norm, BertMemory& memory,
 // attended = w_out gelu(w_in hidden)
 Status feed_forward(const BertLayer& layer, BertMemory& memory,
                     const Executor& executor) {
-  const TensorView<float, 3> intermediate = memory.intermediate;
-  Status s = layer.intermediate.forward_into(memory.hidden, intermediate,
-                                             "hidden", executor);
-  if (s) {
-    s = gelu(rows_of(memory.intermediate), rows_of(intermediate), executor);
-  }
-  return s ? layer.output.forward_into(memory.intermediate, memory.attended,
-                                       "intermediate", executor)
-           : s;
+  const TensorView<float, 3> intermediate = memory.intermediate.view();
+  HEADWISE_TRY(layer.intermediate.forward_into(
+      std::as_const(memory.hidden).view(), intermediate, "hidden", executor));
+  HEADWISE_TRY(gelu(rows_of(std::as_const(memory.intermediate).view()),
+                    rows_of(intermediate), executor));
+  return layer.output.forward_into(std::as_const(memory.intermediate).view(),
+                                   memory.attended.view(), "intermediate",
+                                   executor);
 }
 
-Status run_layer(const BertLayer& layer, const AttentionOptions& options,
+Status run_layer(const BertLayer& layer, const LayerCallOptions& options,
                  BertMemory& memory,
                  std::vector<Tensor<float, 4>>& attn_weights) {
-  const Executor& executor = *options.executor;
-  Status s = attend(layer.attention, options, memory, attn_weights);
-  if (s) {
-    s = add_norm(layer.attention_norm, memory, executor);
+  const Executor& executor = *options.attention.executor;
+  HEADWISE_TRY(attend(layer.attention, options, memory, attn_weights));
+  HEADWISE_TRY(add_norm(layer.attention_norm, memory, executor));
+  HEADWISE_TRY(feed_forward(layer, memory, executor));
+  return add_norm(layer.output_norm, memory, executor);
+}
+
+// One tensor of gates for each layer, or none at all.
+Status check_gates(const BertParams& params,
+                   std::span<const Tensor<float, 1>> head_gates) {
+  if (head_gates.empty()) {
+    return ok();
   }
-  if (s) {
-    s = feed_forward(layer, memory, executor);
+  const std::size_t layers = params.layers.size();
+  if (head_gates.size() != layers) {
+    return value_error(kOperation, "the number of layers of head_gates",
+                       std::to_string(head_gates.size()),
+                       std::to_string(layers), ErrorCode::shape_mismatch);
   }
-  return s ? add_norm(layer.output_norm, memory, executor) : s;
+  for (std::size_t n = 0; n < layers; ++n) {
+    HEADWISE_TRY(check_head_gates(
+        std::string(kOperation) + ": layer " + std::to_string(n),
+        head_gates[n].view(), heads_of(params.config, n)));
+  }
+  return ok();
 }
 
 }  // namespace
@@ -113,63 +135,62 @@ void embed(const RaggedTokens& ids, std::span<const std::int64_t> offsets,
   });
 }
 
-TensorView<const float, 1> gates_of(const BertOptions& options,
-                                    std::size_t layer) {
-  return options.head_gates.empty() ? TensorView<const float, 1>()
-                                    : options.head_gates[layer];
+LayerOptions layer_options_of(const BertOptions& options, std::size_t layer) {
+  return options.head_gates.empty()
+             ? LayerOptions{}
+             : LayerOptions{.head_gates = options.head_gates[layer].view()};
 }
 
-Status BertEncoder::check(const RaggedTokens& ids,
-                          const BertOptions& options) const {
-  const std::size_t before = options.before_layer.value_or(layers_.size());
-  if (before > layers_.size()) {
-    return Error{ErrorCode::out_of_range,
-                 std::string(kOperation) + ": before_layer is " +
-                     std::to_string(before) + ", expected at most " +
-                     std::to_string(layers_.size())};
+Error error_for_inference(std::string_view operation) {
+  return {ErrorCode::unsupported,
+          std::string(operation) +
+              ": the parameters were read for inference, expected "
+              "BertUse::training"};
+}
+
+Status check_call(const BertParams& params, const RaggedTokens& ids,
+                  const BertOptions& options) {
+  const BertConfig& config = params.config;
+  const std::size_t layers = params.layers.size();
+  const std::size_t before = options.before_layer.value_or(layers);
+  if (before > layers) {
+    return value_error(kOperation, "before_layer", std::to_string(before),
+                       "at most " + std::to_string(layers),
+                       ErrorCode::out_of_range);
   }
-  HEADWISE_TRY(check_gates(options.head_gates));
+  HEADWISE_TRY(check_gates(params, options.head_gates));
   for (std::size_t b = 0; b < ids.size(); ++b) {
-    if (ids[b].size() > config_.max_positions) {
+    if (ids[b].size() > config.max_positions) {
       return Error{ErrorCode::out_of_range,
                    std::string(kOperation) + ": sequence " + std::to_string(b) +
                        " has " + std::to_string(ids[b].size()) +
                        " tokens, expected at most " +
-                       std::to_string(config_.max_positions)};
+                       std::to_string(config.max_positions)};
     }
   }
-  return check_tokens(ids, config_.vocab_size);
+  return check_tokens(ids, config.vocab_size);
 }
 
-Status BertEncoder::check_gates(
-    std::span<const Tensor<float, 1>> head_gates) const {
-  if (head_gates.empty()) {
-    return ok();
-  }
-  if (head_gates.size() != layers_.size()) {
-    return value_error(kOperation, "the number of layers of head_gates",
-                       std::to_string(head_gates.size()),
-                       std::to_string(layers_.size()),
-                       ErrorCode::shape_mismatch);
-  }
-  for (std::size_t n = 0; n < layers_.size(); ++n) {
-    HEADWISE_TRY(check_head_gates(
-        std::string(kOperation) + ": layer " + std::to_string(n), head_gates[n],
-        heads_of(config_, n)));
-  }
-  return ok();
+void BertEncoder::Delete::operator()(State* state) const { delete state; }
+
+const BertConfig& BertEncoder::config() const { return state_->config; }
+
+const std::vector<BertLayer>& BertEncoder::layers() const {
+  return state_->layers;
 }
 
 Status BertEncoder::forward_in(
     const RaggedTokens& ids, const BertOptions& options, BertMemory& memory,
     std::vector<Tensor<float, 4>>& attn_weights) const {
   return catching_out_of_memory([&]() -> Status {
-    HEADWISE_TRY(check(ids, options));
+    HEADWISE_TRY(check_call(*state_, ids, options));
+    const auto& [config, embeddings, layers] =
+        static_cast<const BertParams&>(*state_);
     const std::vector<std::int64_t> offsets = offsets_of(ids);
-    if (Status s =
-            resize(memory, static_cast<std::size_t>(offsets.back()), config_);
-        !s || offsets.back() == 0) {
-      return s;
+    HEADWISE_TRY(
+        resize(memory, static_cast<std::size_t>(offsets.back()), config));
+    if (offsets.back() == 0) {
+      return ok();
     }
     AttentionOptions of_layers;
     of_layers.offsets = offsets;
@@ -177,19 +198,21 @@ Status BertEncoder::forward_in(
         options.attn_weights ? AttnWeights::per_head : AttnWeights::none;
     of_layers.executor =
         options.executor ? options.executor : &Executor::default_executor();
-    embed(ids, offsets, embeddings_, memory.hidden, *of_layers.executor);
-    const auto hidden = rows_of(memory.hidden);
-    Status s =
-        layer_norm(hidden, embeddings_.norm, hidden, *of_layers.executor);
-    const std::size_t last = options.before_layer.value_or(layers_.size());
-    for (std::size_t n = 0; s && n < last; ++n) {
+    embed(ids, offsets, embeddings, memory.hidden.view(), *of_layers.executor);
+    const auto hidden = rows_of(memory.hidden.view());
+    HEADWISE_TRY(
+        layer_norm(hidden, embeddings.norm, hidden, *of_layers.executor));
+    const std::size_t last = options.before_layer.value_or(layers.size());
+    for (std::size_t n = 0; n < last; ++n) {
       if (options.before_each) {
-        s = options.before_each(n, memory.hidden);
+        HEADWISE_TRY(
+            options.before_each(n, std::as_const(memory.hidden).view()));
       }
-      of_layers.head_gates = gates_of(options, n);
-      s = !s ? s : run_layer(layers_[n], of_layers, memory, attn_weights);
+      HEADWISE_TRY(run_layer(layers[n],
+                             {of_layers, layer_options_of(options, n)}, memory,
+                             attn_weights));
     }
-    return s;
+    return ok();
   });
 }
 

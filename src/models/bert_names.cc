@@ -23,18 +23,22 @@ const BertNames& bert_names(BertFamily family) {
 }
 
 std::string numbered(std::string_view name, std::size_t number) {
-  constexpr std::string_view kMark = "{N}";
   std::string text(name);
-  text.replace(text.find(kMark), kMark.size(), std::to_string(number));
+  text.replace(text.find(kNumberMark), kNumberMark.size(),
+               std::to_string(number));
   return text;
+}
+
+std::string_view attention_param_pattern(BertFamily family,
+                                         std::string_view param) {
+  const auto layout =
+      std::ranges::find(layouts(), bert_names(family).layout, &Layout::name);
+  return std::ranges::find(layout->rows, param, &LayoutRow::param)->name;
 }
 
 std::string attention_param_name(BertFamily family, std::string_view param,
                                  std::size_t layer) {
-  const auto layout =
-      std::ranges::find(layouts(), bert_names(family).layout, &Layout::name);
-  const auto row = std::ranges::find(layout->rows, param, &LayoutRow::param);
-  return numbered(row->name, layer);
+  return numbered(attention_param_pattern(family, param), layer);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,5 +1,5 @@
-// What the families of BERT call their parameters. Those of attention stand in
-// the table of layouts.
+// The names of the parameters in the families of BERT. Those of attention are
+// in the table of layouts.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,9 @@ inline constexpr std::string_view kTypeTable =
     "embeddings.token_type_embeddings.weight";
 inline constexpr std::string_view kEmbeddingNorm = "embeddings.LayerNorm";
 
+// Stands for the number of a layer.
+inline constexpr std::string_view kNumberMark = "{N}";
+
 struct BertNames {
   std::string_view layout;  // of its attention
   // Of one layer, without ".weight" and ".bias"; {N} is its number.
@@ -32,7 +35,11 @@ const BertNames& bert_names(BertFamily family);
 // "encoder.layer.3.output.dense" of "encoder.layer.{N}.output.dense".
 std::string numbered(std::string_view name, std::size_t number);
 
-// The file's name of a parameter of a layer's attention, such as "w_q.weight".
+// The name in files of a parameter of attention, such as "w_q.weight"; {N} is
+// the number of the layer.
+std::string_view attention_param_pattern(BertFamily family,
+                                         std::string_view param);
+// The same of one layer.
 std::string attention_param_name(BertFamily family, std::string_view param,
                                  std::size_t layer);
 

@@ -276,11 +276,10 @@ class Reader {
     auto w_k = linear("w_k");
     auto w_v = linear("w_v");
     auto w_o = linear("w_o");
-    for (const auto* one : {&w_q, &w_k, &w_v, &w_o}) {
-      if (!*one) {
-        return one->error();
-      }
-    }
+    HEADWISE_TRY(w_q);
+    HEADWISE_TRY(w_k);
+    HEADWISE_TRY(w_v);
+    HEADWISE_TRY(w_o);
     const std::size_t E = config_.hidden_size;
     if (w_q->in_features() != E || w_o->out_features() != E) {
       return Error{
@@ -347,8 +346,8 @@ Result<BertEncoder> BertEncoder::read(const std::string& folder,
   return catching_out_of_memory([&]() -> Result<BertEncoder> {
     auto params = read_bert_params(folder, config, access);
     HEADWISE_TRY(params);
-    return BertEncoder(std::move(params->config), std::move(params->embeddings),
-                       std::move(params->layers));
+    return BertEncoder(
+        std::unique_ptr<State, Delete>(new State{*std::move(params)}));
   });
 }
 

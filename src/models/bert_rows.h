@@ -1,13 +1,14 @@
-// What the encoder's forward passes, that of inference and that of training,
-// have in common.
+// The parts that the forward passes of inference and of training share.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "headwise/models/bert_encoder.h"
+#include "models/bert_params.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -26,8 +27,14 @@ void embed(const RaggedTokens& ids, std::span<const std::int64_t> offsets,
            const BertEmbeddings& embeddings, TensorView<float, 3> hidden,
            const Executor& executor);
 
-// No view: none.
-TensorView<const float, 1> gates_of(const BertOptions& options,
-                                    std::size_t layer);
+// Of one layer.
+LayerOptions layer_options_of(const BertOptions& options, std::size_t layer);
+
+// What training says of an encoder read for inference.
+Error error_for_inference(std::string_view operation);
+
+// Errors: those of BertEncoder::forward().
+Status check_call(const BertParams& params, const RaggedTokens& ids,
+                  const BertOptions& options);
 
 }  // namespace headwise::inline HEADWISE_ABI

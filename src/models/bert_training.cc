@@ -10,6 +10,7 @@
 #include "headwise/models/bert_encoder.h"
 #include "headwise/steps/gelu.h"
 #include "models/bert_names.h"
+#include "models/bert_params.h"
 #include "models/bert_rows.h"
 #include "run/float_environment.h"
 
@@ -20,8 +21,8 @@ constexpr std::string_view kOperation = "bert_encoder";
 
 using Params = std::map<std::string, Tensor<float, 1>, std::less<>>;
 
-// What one layer made of its input. The tensors stay where they are while they
-// are moved: MultiHeadAttentionSaved looks at `x`.
+// What one layer computed. A move leaves the elements where they are, which
+// MultiHeadAttentionSaved relies on: it views `x`.
 struct LayerSaved {
   Tensor<float, 3> x;  // (1, rows, E), what it took
   MultiHeadAttentionSaved attention;
@@ -52,9 +53,10 @@ Result<Tensor<float, 3>> normalized(const Tensor<float, 3>& x,
 
 // saved.attended and saved.between of saved.x.
 Status run_attention(const BertLayer& layer, const AttentionOptions& options,
-                     LayerSaved& saved) {
-  const TensorView<const float, 3> x = saved.x;
-  auto attention = layer.attention.forward_for_backward(x, x, x, options);
+                     const LayerOptions& layer_options, LayerSaved& saved) {
+  const auto x = std::as_const(saved.x).view();
+  auto attention =
+      layer.attention.forward_for_backward(x, x, x, options, layer_options);
   HEADWISE_TRY(attention);
   auto attended = attention->result().output.clone();
   HEADWISE_TRY(attended);
@@ -87,7 +89,7 @@ Status run_feed_forward(const BertLayer& layer, const Executor& executor,
 
 // ---- Backward. ----
 
-// Where the gradients of a call go, and what each part of it needs.
+// What each part of a backward pass needs, and where its gradients go.
 struct Pass {
   TensorView<const std::int64_t, 1> offsets;
   const Executor& executor;
@@ -215,19 +217,17 @@ Status back_through_tables(const Pass& pass, const BertTables& tables,
     pass.put(std::string(name), *std::move(gradient));
     return ok();
   };
-  Status s = put(kWordTable, tables.word,
-                 [&](std::size_t b, std::size_t t) { return ids[b][t]; });
-  if (s) {
-    s = put(kPositionTable, tables.position,
-            [](std::size_t, std::size_t t) { return static_cast<TokenId>(t); });
-  }
-  if (s && tables.type) {
-    s = put(kTypeTable, *tables.type,
-            [](std::size_t, std::size_t) { return TokenId{0}; });
-  }
-  return s;
+  HEADWISE_TRY(put(kWordTable, tables.word,
+                   [&](std::size_t b, std::size_t t) { return ids[b][t]; }));
+  HEADWISE_TRY(
+      put(kPositionTable, tables.position,
+          [](std::size_t, std::size_t t) { return static_cast<TokenId>(t); }));
+  return tables.type ? put(kTypeTable, *tables.type,
+                           [](std::size_t, std::size_t) { return TokenId{0}; })
+                     : ok();
 }
 
+// Options that a forward pass of training does not take.
 Status check_options(const BertOptions& options, std::size_t layers) {
   if (options.attn_weights || options.before_each ||
       options.before_layer.value_or(layers) != layers) {
@@ -257,15 +257,12 @@ void BertSaved::Delete::operator()(State* state) const { delete state; }
 Result<BertSaved> BertEncoder::forward_for_backward(
     const RaggedTokens& ids, const BertOptions& options) const {
   return catching_out_of_memory([&]() -> Result<BertSaved> {
-    if (!is_trainable()) {
-      return Error{ErrorCode::unsupported,
-                   std::string(kOperation) +
-                       ": the parameters were read for inference, expected "
-                       "BertUse::training"};
+    const BertParams& params = *state_;
+    if (!params.is_trainable()) {
+      return error_for_inference(kOperation);
     }
-    Status s = check_options(options, layers_.size());
-    s = s ? check(ids, options) : s;
-    HEADWISE_TRY(s);
+    HEADWISE_TRY(check_options(options, params.layers.size()));
+    HEADWISE_TRY(check_call(params, ids, options));
     BertSaved saved;
     saved.state_.reset(new BertSaved::State{
         ids,
@@ -277,24 +274,25 @@ Result<BertSaved> BertEncoder::forward_for_backward(
     BertSaved::State& state = *saved.state_;
     auto embedded = Tensor<float, 3>::create_unset(
         {1, static_cast<std::size_t>(state.offsets.back()),
-         config_.hidden_size});
+         params.config.hidden_size});
     HEADWISE_TRY(embedded);
-    embed(ids, state.offsets, embeddings_, *embedded, *state.executor);
-    auto hidden = normalized(*embedded, embeddings_.norm, *state.executor);
+    embed(ids, state.offsets, params.embeddings, embedded->view(),
+          *state.executor);
+    auto hidden =
+        normalized(*embedded, params.embeddings.norm, *state.executor);
     HEADWISE_TRY(hidden);
     state.embedded = *std::move(embedded);
     AttentionOptions of_layers;
     of_layers.offsets = state.offsets_view();
     of_layers.executor = state.executor;
-    for (std::size_t n = 0; n < layers_.size(); ++n) {
+    for (std::size_t n = 0; n < params.layers.size(); ++n) {
       LayerSaved& layer = state.layers.emplace_back();
       layer.x = *std::move(hidden);
-      of_layers.head_gates = gates_of(options, n);
-      s = run_attention(layers_[n], of_layers, layer);
-      s = s ? run_feed_forward(layers_[n], *state.executor, layer) : s;
-      HEADWISE_TRY(s);
-      hidden =
-          normalized(layer.put_out, layers_[n].output_norm, *state.executor);
+      HEADWISE_TRY(run_attention(params.layers[n], of_layers,
+                                 layer_options_of(options, n), layer));
+      HEADWISE_TRY(run_feed_forward(params.layers[n], *state.executor, layer));
+      hidden = normalized(layer.put_out, params.layers[n].output_norm,
+                          *state.executor);
       HEADWISE_TRY(hidden);
     }
     saved.hidden_ = std::move(*hidden).without_batch();
@@ -321,25 +319,26 @@ Result<BertGradients> BertEncoder::backward(BertSaved& saved,
         (*d)(0, row, e) = d_hidden(row, e);
       }
     }
+    const auto& [config, embeddings, layers] =
+        static_cast<const BertParams&>(*state_);
     BertGradients gradients;
-    gradients.head_gates.resize(state->gated ? layers_.size() : 0);
+    gradients.head_gates.resize(state->gated ? layers.size() : 0);
     const Pass pass{state->offsets_view(), *state->executor,
-                    wanted == BertWanted::params_and_gates, config_.family,
+                    wanted == BertWanted::params_and_gates, config.family,
                     gradients};
-    Status s = ok();
-    for (std::size_t n = layers_.size(); s && n-- > 0;) {
+    for (std::size_t n = layers.size(); n-- > 0;) {
       LayerSaved& layer = state->layers[n];
-      s = back_through_feed_forward(pass, n, layers_[n], layer, *d);
-      s = s ? back_through_attention(pass, n, layers_[n], layer, *d) : s;
+      HEADWISE_TRY(back_through_feed_forward(pass, n, layers[n], layer, *d));
+      HEADWISE_TRY(back_through_attention(pass, n, layers[n], layer, *d));
       layer = {};
     }
-    if (s && pass.wants_params) {
-      s = back_through_norm(pass, state->embedded, embeddings_.norm,
-                            std::string(kEmbeddingNorm), *d);
-      s = s ? back_through_tables(pass, *embeddings_.tables, state->ids, *d)
-            : s;
+    if (pass.wants_params) {
+      HEADWISE_TRY(back_through_norm(pass, state->embedded, embeddings.norm,
+                                     std::string(kEmbeddingNorm), *d));
+      HEADWISE_TRY(
+          back_through_tables(pass, *embeddings.tables, state->ids, *d));
     }
-    return s ? Result<BertGradients>(std::move(gradients)) : s.error();
+    return gradients;
   });
 }
 

@@ -1,13 +1,18 @@
-// The encoder's parameters, to be looked at, written and replaced.
+// The encoder's parameters: read, written and replaced by name.
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/models/bert_encoder.h"
 #include "models/bert_names.h"
 #include "models/bert_params.h"
+#include "models/bert_rows.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -31,19 +36,92 @@ void write_place(const BertTables& tables, TensorView<float, 2> place) {
   }
 }
 
-void update_norm(LayerNormParams& norm, const std::string& name,
-                 FunctionRef<void(std::string_view, std::span<float>)> change) {
-  change(joined(name, kWeight), norm.weight.elements());
-  change(joined(name, kBias), norm.bias.elements());
+// Shows parameters to the callback of update(). Each name is written to the
+// same text, so that no memory can run out halfway.
+class Update {
+ public:
+  using Change = FunctionRef<Status(std::string_view, std::span<float>)>;
+
+  // May throw std::bad_alloc.
+  explicit Update(const Change& change) : change_(change) {
+    constexpr std::size_t kLongerThanAnyName = 256;
+    name_.reserve(kLongerThanAnyName);
+  }
+
+  Status table(Embedding& table, std::string_view name) {
+    Status s = ok();
+    table.update([&](std::span<float> weight) { s = change_(name, weight); });
+    return s;
+  }
+  // Of the layer `n`, where {N} is in the name.
+  Status norm(LayerNormParams& norm, std::string_view name, std::size_t n = 0) {
+    HEADWISE_TRY(show(name, kWeight, n, norm.weight.elements()));
+    return show(name, kBias, n, norm.bias.elements());
+  }
+  Status linear(Linear& linear, std::string_view name, std::size_t n) {
+    Status s = ok();
+    linear.update([&](std::span<float> weight, std::span<float> bias) {
+      s = show(name, kWeight, n, weight);
+      s = s ? show(name, kBias, n, bias) : s;
+    });
+    return s;
+  }
+  Status attention(MultiHeadAttention& attention, BertFamily family,
+                   std::size_t n) {
+    return attention.update(
+        [&](std::string_view param, std::span<float> values) {
+          return show(attention_param_pattern(family, param), "", n, values);
+        });
+  }
+
+ private:
+  Status show(std::string_view name, std::string_view part, std::size_t n,
+              std::span<float> values) {
+    name_.assign(name).append(part);
+    if (const std::size_t mark = name_.find(kNumberMark);
+        mark != std::string::npos) {
+      std::array<char, std::numeric_limits<std::size_t>::digits10 + 1> digits{};
+      const auto end =
+          std::to_chars(digits.data(), digits.data() + digits.size(), n).ptr;
+      name_.replace(mark, kNumberMark.size(), digits.data(),
+                    static_cast<std::size_t>(end - digits.data()));
+    }
+    return change_(name_, values);
+  }
+
+  Change change_;
+  std::string name_;
+};
+
+Status update_tables(Update& update, BertEmbeddings& embeddings) {
+  // Adds the tables up again, also if the callback throws.
+  struct WritePlaceAtEnd {
+    BertEmbeddings& embeddings;
+    ~WritePlaceAtEnd() {
+      write_place(*embeddings.tables, embeddings.place.view());
+    }
+  };
+  const WritePlaceAtEnd write_place_at_end{embeddings};
+  BertTables& tables = *embeddings.tables;
+  HEADWISE_TRY(update.table(tables.word, kWordTable));
+  HEADWISE_TRY(update.table(tables.position, kPositionTable));
+  return tables.type ? update.table(*tables.type, kTypeTable) : ok();
 }
 
-void update_linear(
-    Linear& linear, const std::string& name,
-    FunctionRef<void(std::string_view, std::span<float>)> change) {
-  linear.update([&](std::span<float> weight, std::span<float> bias) {
-    change(joined(name, kWeight), weight);
-    change(joined(name, kBias), bias);
-  });
+Status update_params(Update& update, BertParams& params) {
+  HEADWISE_TRY(update_tables(update, params.embeddings));
+  HEADWISE_TRY(update.norm(params.embeddings.norm, kEmbeddingNorm));
+  const BertFamily family = params.config.family;
+  const BertNames& names = bert_names(family);
+  for (std::size_t n = 0; n < params.layers.size(); ++n) {
+    BertLayer& layer = params.layers[n];
+    HEADWISE_TRY(update.attention(layer.attention, family, n));
+    HEADWISE_TRY(update.norm(layer.attention_norm, names.attention_norm, n));
+    HEADWISE_TRY(update.linear(layer.intermediate, names.intermediate, n));
+    HEADWISE_TRY(update.linear(layer.output, names.output, n));
+    HEADWISE_TRY(update.norm(layer.output_norm, names.output_norm, n));
+  }
+  return ok();
 }
 
 using Views = std::map<std::string, AnyView>;
@@ -81,60 +159,37 @@ Status set_tables(BertEmbeddings& embeddings, BertTables tables) {
   return ok();
 }
 
-void BertEncoder::update(
-    FunctionRef<void(std::string_view, std::span<float>)> change) {
-  if (!is_trainable()) {
-    return;
-  }
-  BertTables& tables = *embeddings_.tables;
-  const auto update_table = [&](Embedding& table, std::string_view name) {
-    table.update([&](std::span<float> weight) { change(name, weight); });
-  };
-  {
-    // Adds up what `change` wrote, also when it throws.
-    struct WritePlaceAtEnd {
-      BertEmbeddings& embeddings;
-      ~WritePlaceAtEnd() { write_place(*embeddings.tables, embeddings.place); }
-    };
-    const WritePlaceAtEnd write_place_at_end{embeddings_};
-    update_table(tables.word, kWordTable);
-    update_table(tables.position, kPositionTable);
-    if (tables.type) {
-      update_table(*tables.type, kTypeTable);
+Status BertEncoder::update(
+    FunctionRef<Status(std::string_view, std::span<float>)> change) {
+  // Only what comes before the callback may be caught: its exceptions pass.
+  auto update = catching_out_of_memory([&]() -> Result<Update> {
+    if (!state_->is_trainable()) {
+      return error_for_inference(kOperation);
     }
-  }
-  update_norm(embeddings_.norm, std::string(kEmbeddingNorm), change);
-  const BertNames& names = bert_names(config_.family);
-  for (std::size_t n = 0; n < layers_.size(); ++n) {
-    BertLayer& layer = layers_[n];
-    layer.attention.update(
-        [&](std::string_view param, std::span<float> values) {
-          change(attention_param_name(config_.family, param, n), values);
-        });
-    update_norm(layer.attention_norm, numbered(names.attention_norm, n),
-                change);
-    update_linear(layer.intermediate, numbered(names.intermediate, n), change);
-    update_linear(layer.output, numbered(names.output, n), change);
-    update_norm(layer.output_norm, numbered(names.output_norm, n), change);
-  }
+    return Update(change);
+  });
+  HEADWISE_TRY(update);
+  return update_params(*update, *state_);
 }
 
 Views BertEncoder::params() const {
   Views views;
-  if (!is_trainable()) {
+  if (!state_->is_trainable()) {
     return views;
   }
-  const BertTables& tables = *embeddings_.tables;
+  const auto& [config, embeddings, layers] =
+      static_cast<const BertParams&>(*state_);
+  const BertTables& tables = *embeddings.tables;
   views.emplace(kWordTable, tables.word.weight());
   views.emplace(kPositionTable, tables.position.weight());
   if (tables.type) {
     views.emplace(kTypeTable, tables.type->weight());
   }
-  view_norm(embeddings_.norm, std::string(kEmbeddingNorm), views);
+  view_norm(embeddings.norm, std::string(kEmbeddingNorm), views);
   views.merge(attention_params());
-  const BertNames& names = bert_names(config_.family);
-  for (std::size_t n = 0; n < layers_.size(); ++n) {
-    const BertLayer& layer = layers_[n];
+  const BertNames& names = bert_names(config.family);
+  for (std::size_t n = 0; n < layers.size(); ++n) {
+    const BertLayer& layer = layers[n];
     view_norm(layer.attention_norm, numbered(names.attention_norm, n), views);
     view_linear(layer.intermediate, numbered(names.intermediate, n), views);
     view_linear(layer.output, numbered(names.output, n), views);
@@ -145,14 +200,16 @@ Views BertEncoder::params() const {
 
 Views BertEncoder::attention_params() const {
   Views views;
-  for (std::size_t n = 0; is_trainable() && n < layers_.size(); ++n) {
-    const MultiHeadAttentionParams& attention = *layers_[n].attention.params();
+  const std::vector<BertLayer>& layers = state_->layers;
+  const BertFamily family = state_->config.family;
+  for (std::size_t n = 0; state_->is_trainable() && n < layers.size(); ++n) {
+    const MultiHeadAttentionParams& attention = *layers[n].attention.params();
     for (const auto& [param, linear] :
          {std::pair("w_q", &attention.w_q), std::pair("w_k", &attention.w_k),
           std::pair("w_v", &*attention.w_v),
           std::pair("w_o", &*attention.w_o)}) {
       const auto name = [&, of = param](std::string_view part) {
-        return attention_param_name(config_.family, joined(of, part), n);
+        return attention_param_name(family, joined(of, part), n);
       };
       views.emplace(name(kWeight), linear->weight());
       views.emplace(name(kBias), linear->bias());
@@ -165,9 +222,11 @@ Status BertEncoder::replace_attention(std::size_t layer,
                                       MultiHeadAttention attention,
                                       std::vector<std::size_t> kept_heads) {
   return catching_out_of_memory([&]() -> Status {
-    if (layer >= layers_.size()) {
+    BertConfig& encoder = state_->config;
+    std::vector<BertLayer>& layers = state_->layers;
+    if (layer >= layers.size()) {
       return value_error(kOperation, "layer", std::to_string(layer),
-                         "0 to " + std::to_string(layers_.size() - 1),
+                         "0 to " + std::to_string(layers.size() - 1),
                          ErrorCode::out_of_range);
     }
     const MultiHeadAttentionConfig& config = attention.config();
@@ -175,24 +234,24 @@ Status BertEncoder::replace_attention(std::size_t layer,
         kOperation, "attention",
         Extents<3>{*config.query_dim, config.embed_dim, config.num_heads},
         "(hidden_size, hidden_size, heads)",
-        Extents<3>{config_.hidden_size, config_.hidden_size,
+        Extents<3>{encoder.hidden_size, encoder.hidden_size,
                    kept_heads.size()}));
     for (std::size_t n = 0; n < kept_heads.size(); ++n) {
-      if (kept_heads[n] >= config_.num_heads ||
+      if (kept_heads[n] >= encoder.num_heads ||
           (n != 0 && kept_heads[n] <= kept_heads[n - 1])) {
         return value_error(kOperation, "kept_heads[" + std::to_string(n) + "]",
                            std::to_string(kept_heads[n]),
                            "ascending numbers below num_heads = " +
-                               std::to_string(config_.num_heads),
+                               std::to_string(encoder.num_heads),
                            ErrorCode::out_of_range);
       }
     }
-    if (config_.kept_heads.empty()) {
-      config_.kept_heads.assign(layers_.size(), heads_in(config_, 0));
+    if (encoder.kept_heads.empty()) {
+      encoder.kept_heads.assign(layers.size(), heads_in(encoder, 0));
     }
-    attention.share_memory_with(layers_[layer].attention);
-    layers_[layer].attention = std::move(attention);
-    config_.kept_heads[layer] = std::move(kept_heads);
+    attention.share_memory_with(layers[layer].attention);
+    layers[layer].attention = std::move(attention);
+    encoder.kept_heads[layer] = std::move(kept_heads);
     return ok();
   });
 }

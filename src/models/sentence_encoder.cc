@@ -187,6 +187,13 @@ class Window {
   TensorView<float, 2> embeddings_;
 };
 
+// The number of tokens taken of one sentence.
+std::size_t most_tokens(const ModelSettings& settings,
+                        const SentenceOptions& options) {
+  return std::min(options.max_tokens.value_or(settings.max_tokens),
+                  settings.max_tokens);
+}
+
 }  // namespace
 
 Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
@@ -220,18 +227,14 @@ Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
   });
 }
 
-std::size_t SentenceEncoder::most_tokens(const SentenceOptions& options) const {
-  return std::min(options.max_tokens.value_or(settings_.max_tokens),
-                  settings_.max_tokens);
-}
-
 Result<SentenceTokens> SentenceEncoder::tokenize(
     std::span<const std::string_view> sentences,
     const SentenceOptions& options) const {
   return catching_out_of_memory([&]() -> Result<SentenceTokens> {
     const Executor& executor =
         options.executor ? *options.executor : Executor::default_executor();
-    return tokens_of(tokenizer_, sentences, 0, most_tokens(options), executor);
+    return tokens_of(tokenizer_, sentences, 0, most_tokens(settings_, options),
+                     executor);
   });
 }
 
@@ -248,8 +251,9 @@ Result<SentenceEmbeddings> SentenceEncoder::encode(
     Count count(options.progress, sentences.size());
     for (std::size_t first = 0; first < sentences.size(); first += kWindow) {
       const std::size_t size = std::min(kWindow, sentences.size() - first);
-      const auto batch = tokens_of(tokenizer_, sentences.subspan(first, size),
-                                   first, most_tokens(options), executor);
+      const auto batch =
+          tokens_of(tokenizer_, sentences.subspan(first, size), first,
+                    most_tokens(settings_, options), executor);
       HEADWISE_TRY(batch);
       const TensorView<float, 2> to(&result.embeddings(first, 0),
                                     {size, embedding_size()});

@@ -1,4 +1,3 @@
-// The sizes of a layer: those of its configuration and of its parameters.
 #include "module/check_config.h"
 
 #include <array>
@@ -23,7 +22,7 @@ Status check_dropout(double p) {
                                         "a number from 0 to 1");
 }
 
-// All heads side by side must be a size.
+// num_heads * head_dim must fit in a std::size_t.
 Status check_features(std::string_view name, std::size_t num_heads,
                       std::size_t head_dim) {
   if (checked_product(std::array{num_heads, head_dim})) {
@@ -36,7 +35,7 @@ Status check_features(std::string_view name, std::size_t num_heads,
                    " needs more memory than there is"};
 }
 
-// Each head of keys and values is read by one head at least, all by num_heads.
+// Each key head is read by at least one query head, all of them by num_heads.
 Status check_group_sizes(std::size_t num_heads, std::size_t num_kv_heads,
                          const std::vector<std::size_t>& sizes) {
   if (sizes.size() != num_kv_heads) {
@@ -63,7 +62,8 @@ Status check_group_sizes(std::size_t num_heads, std::size_t num_kv_heads,
                                  "num_heads = " + std::to_string(num_heads));
 }
 
-// Where no sizes are given, every head of keys and values is read by as many.
+// Without group sizes, every key head is read by the same number of query
+// heads.
 Status check_kv_heads(std::size_t num_heads, std::size_t num_kv_heads,
                       const std::vector<std::size_t>& sizes) {
   if (!sizes.empty()) {
@@ -76,7 +76,7 @@ Status check_kv_heads(std::size_t num_heads, std::size_t num_kv_heads,
                      "a divisor of num_heads = " + std::to_string(num_heads));
 }
 
-// A layer whose heads were all pruned: nothing goes in, the bias comes out.
+// A layer whose heads were all pruned: its output is the bias.
 Status check_no_heads(const MultiHeadAttentionParams& params,
                       std::size_t num_kv_heads) {
   if (num_kv_heads != 0) {
@@ -111,14 +111,13 @@ Status check_heads(const HeadCounts& heads) {
   return check_kv_heads(heads.num_heads, num_kv_heads, heads.kv_group_sizes);
 }
 
-// Without a projection the heads share out the features of the values.
-Status check_shared_out(std::size_t vdim, std::size_t num_kv_heads) {
-  if (vdim != 0 && vdim != kFromFirstCall && vdim % num_kv_heads == 0) {
+// Without a projection the heads divide the features of the values.
+Status check_divided(std::size_t vdim, std::size_t num_kv_heads) {
+  if (vdim != 0 && vdim != kOpenSize && vdim % num_kv_heads == 0) {
     return ok();
   }
   return value_error(
-      kOperation, "vdim",
-      vdim == kFromFirstCall ? "kFromFirstCall" : std::to_string(vdim),
+      kOperation, "vdim", vdim == kOpenSize ? "open" : std::to_string(vdim),
       "a multiple of num_kv_heads = " + std::to_string(num_kv_heads) +
           " where there is no value projection");
 }
@@ -134,8 +133,8 @@ Status check_rows(std::string_view name, const Linear& linear,
                          std::to_string(heads));
 }
 
-// The size of a head of values: of w_v, or where the values are taken as they
-// are, of what there is to say it.
+// The size of a value head: from w_v, or without a value projection from `vdim`
+// or w_o.
 Result<std::size_t> value_head_dim(const MultiHeadAttentionParams& params,
                                    std::size_t num_heads,
                                    std::size_t num_kv_heads,
@@ -147,17 +146,66 @@ Result<std::size_t> value_head_dim(const MultiHeadAttentionParams& params,
     return params.w_v->out_features() / num_kv_heads;
   }
   if (vdim) {
-    HEADWISE_TRY(check_shared_out(*vdim, num_kv_heads));
+    HEADWISE_TRY(check_divided(*vdim, num_kv_heads));
     return *vdim / num_kv_heads;
   }
   if (!params.w_o) {
     return value_error(kOperation, "vdim", "not given",
-                       "a size where there is neither w_v nor w_o to tell it");
+                       "a size, as there is neither w_v nor w_o");
   }
   return params.w_o->in_features() / num_heads;
 }
 
+// An input size, in the configuration and in a call of fix_sizes().
+struct InputSize {
+  std::string_view name;
+  std::optional<std::size_t> MultiHeadAttentionConfig::*in_config;
+  std::optional<std::size_t> InputSizes::*in_sizes;
+};
+constexpr std::array<InputSize, 3> kInputSizes{
+    {{"query_dim", &MultiHeadAttentionConfig::query_dim,
+      &InputSizes::query_dim},
+     {"kdim", &MultiHeadAttentionConfig::kdim, &InputSizes::kdim},
+     {"vdim", &MultiHeadAttentionConfig::vdim, &InputSizes::vdim}}};
+
 }  // namespace
+
+std::string_view open_size(const MultiHeadAttentionConfig& config) {
+  for (const InputSize& size : kInputSizes) {
+    if (config.*size.in_config == kOpenSize) {
+      return size.name;
+    }
+  }
+  return {};
+}
+
+Status check_no_open_size(const MultiHeadAttentionConfig& config) try {
+  const std::string_view open = open_size(config);
+  return open.empty() ? ok()
+                      : value_error(kOperation, open, "open",
+                                    "a size: call fix_sizes() first");
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Result<MultiHeadAttentionConfig> with_sizes(MultiHeadAttentionConfig config,
+                                            const InputSizes& sizes) {
+  for (const auto& [name, in_config, in_sizes] : kInputSizes) {
+    std::optional<std::size_t>& dim = config.*in_config;
+    const std::size_t given = (sizes.*in_sizes).value_or(kOpenSize);
+    if (dim == kOpenSize) {
+      if (given == kOpenSize) {
+        return value_error(kOperation, name, "open", "a size");
+      }
+      HEADWISE_TRY(check_at_least_one(kOperation, name, given));
+      dim = given;
+    } else if (given != kOpenSize && given != dim) {
+      return value_error(kOperation, name, std::to_string(given),
+                         std::to_string(*dim) + ", which is fixed");
+    }
+  }
+  return config;
+}
 
 Result<MultiHeadAttentionConfig> complete_config(
     MultiHeadAttentionConfig config) try {
@@ -189,7 +237,7 @@ Result<MultiHeadAttentionConfig> complete_config(
   config.head_dim =
       config.head_dim.value_or(config.embed_dim / config.num_heads);
   if (!config.value_proj) {
-    HEADWISE_TRY(check_shared_out(*config.vdim, *config.num_kv_heads));
+    HEADWISE_TRY(check_divided(*config.vdim, *config.num_kv_heads));
     const std::size_t v_head_dim = *config.vdim / *config.num_kv_heads;
     if (config.v_head_dim.value_or(v_head_dim) != v_head_dim) {
       return value_error(kOperation, "v_head_dim",

@@ -1,7 +1,9 @@
-// Whether the parameters of a layer fit each other and its heads.
+// The checks of a layer's sizes: those of its configuration, of its inputs and
+// of its parameters.
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
 #include "headwise/base/result.h"
 #include "headwise/module/multi_head_attention.h"
@@ -16,7 +18,19 @@ std::size_t kv_heads_of(const Heads& heads) {
                                          : heads.kv_group_sizes.size());
 }
 
-// v_head_dim, of which `heads.vdim` may tell what a layer without w_v does not.
+// The first input size that is open: "kdim"; empty: none.
+std::string_view open_size(const MultiHeadAttentionConfig& config);
+
+// Errors: invalid_argument if a size is open; it says to call fix_sizes().
+Status check_no_open_size(const MultiHeadAttentionConfig& config);
+
+// `config` with its open sizes taken from `sizes`. Errors: invalid_argument for
+// an open size that is missing or 0, and for a size that differs from one that
+// is fixed.
+Result<MultiHeadAttentionConfig> with_sizes(MultiHeadAttentionConfig config,
+                                            const InputSizes& sizes);
+
+// Returns v_head_dim, which a layer without w_v takes from `heads.vdim`.
 // Errors: invalid_argument, shape_mismatch.
 Result<std::size_t> check_params(const MultiHeadAttentionParams& params,
                                  const HeadCounts& heads);

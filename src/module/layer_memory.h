@@ -1,5 +1,6 @@
-// What a forward pass of the layer computes in, kept for the next one: taking
-// megabytes anew in each call costs more than their arithmetic saves.
+// The memory that a forward pass of the layer computes in, kept for the next
+// one: allocating megabytes in each call would cost more time than a short
+// sequence takes to compute.
 #pragma once
 
 #include <array>
@@ -10,7 +11,6 @@
 #include <utility>
 
 #include "headwise/base/tensor.h"
-#include "headwise/module/multi_head_attention.h"
 #include "headwise/run/workspace.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -28,19 +28,18 @@ struct LayerMemory {
   std::optional<Workspace> workspace{};
 };
 
-// Holds the memory of some calls between calls: that of so many threads as
-// compute at a time. Who finds none takes its own, and what finds no room is
-// let go. No lock.
-class MultiHeadAttention::MemoryShelf {
+// Keeps the memory of up to 16 calls between calls, without a lock. A call that
+// finds none allocates its own; memory that finds no room is freed.
+class LayerMemoryShelf {
  public:
-  MemoryShelf() = default;
-  ~MemoryShelf() {
+  LayerMemoryShelf() = default;
+  ~LayerMemoryShelf() {
     for (auto& place : kept_) {
       const std::unique_ptr<LayerMemory> last(place.exchange(nullptr));
     }
   }
-  MemoryShelf(const MemoryShelf&) = delete;
-  MemoryShelf& operator=(const MemoryShelf&) = delete;
+  LayerMemoryShelf(const LayerMemoryShelf&) = delete;
+  LayerMemoryShelf& operator=(const LayerMemoryShelf&) = delete;
 
   LayerMemory take() {
     for (auto& place : kept_) {
@@ -52,7 +51,7 @@ class MultiHeadAttention::MemoryShelf {
     return {};
   }
   void give(LayerMemory memory) noexcept {
-    // Without memory for it, it is let go.
+    // If even this allocation fails, the memory is freed.
     std::unique_ptr<LayerMemory> kept(new (std::nothrow)
                                           LayerMemory(std::move(memory)));
     if (!kept) {

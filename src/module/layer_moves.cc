@@ -23,9 +23,9 @@ Result<Projected> make_projected(const MultiHeadAttentionParams& params,
   auto k = make(shape.key_rows(), params.w_k.out_features(), memory.key);
   auto v = make(shape.key_rows(), params.w_v ? params.w_v->out_features() : 0,
                 memory.value);
-  if (!q || !k || !v) {
-    return !q ? q.error() : !k ? k.error() : v.error();
-  }
+  HEADWISE_TRY(q);
+  HEADWISE_TRY(k);
+  HEADWISE_TRY(v);
   return Projected{*std::move(q), *std::move(k), *std::move(v)};
 }
 
@@ -62,7 +62,7 @@ Result<Projected> project_inputs(const MultiHeadAttentionParams& params,
                                  const Executor& executor, Projected memory) {
   auto projected = make_projected(params, shape, std::move(memory));
   HEADWISE_TRY(projected);
-  // Without a w_v the last one is left out.
+  // Without a w_v the last projection is left out.
   const std::array all = {
       Projection{&params.w_q, projected->query},
       Projection{&params.w_k, projected->key},
@@ -89,9 +89,9 @@ Result<SplitHeads> split(const Projected& projected,
   const auto q = split_heads(projected.query, shape.Hq);
   const auto k = split_heads(projected.key, shape.Hkv);
   const auto v = split_heads(value, shape.Hkv);
-  if (!q || !k || !v) {
-    return !q ? q.error() : !k ? k.error() : v.error();
-  }
+  HEADWISE_TRY(q);
+  HEADWISE_TRY(k);
+  HEADWISE_TRY(v);
   return SplitHeads{*q, *k, *v};
 }
 
@@ -107,14 +107,10 @@ Result<Attended> attend(const AttentionPlan& plan, const SplitHeads& heads,
   auto lse = Tensor<float, 3>::create_unset({B, shape.Hq, wanted.lse ? Lq : 0});
   auto rows = Tensor<float, 4>::create_unset(
       {B, shape.Hq, Lq, wanted.softmax_rows ? std::size_t{2} : 0});
-  for (const auto* error :
-       {merged ? nullptr : &merged.error(),
-        attn_weights ? nullptr : &attn_weights.error(),
-        lse ? nullptr : &lse.error(), rows ? nullptr : &rows.error()}) {
-    if (error != nullptr) {
-      return *error;
-    }
-  }
+  HEADWISE_TRY(merged);
+  HEADWISE_TRY(attn_weights);
+  HEADWISE_TRY(lse);
+  HEADWISE_TRY(rows);
   if (!memory.workspace || memory.workspace->bytes() < plan.workspace_bytes()) {
     memory.workspace.reset();
     auto workspace = Workspace::create(plan.workspace_bytes());

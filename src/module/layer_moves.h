@@ -1,5 +1,5 @@
-// The moves of the layer, one by one: what its forward pass makes of the inputs
-// and what its backward pass takes up again.
+// The parts of the layer's forward pass, one function each. The backward pass
+// uses some of them again.
 #pragma once
 
 #include <cstddef>
@@ -27,15 +27,15 @@ struct SplitHeads {
   TensorView<const float, 4> value;  // (B, Lkv, Hkv, Dv)
 };
 
-// What the heads give: the context and what was asked for beside it.
+// What attention gives: the context, and what else was requested.
 struct Attended {
-  Tensor<float, 3> merged;        // (B, Lq, H * Dv), the context by tokens
+  Tensor<float, 3> merged;        // (B, Lq, H * Dv), the merged context
   Tensor<float, 4> attn_weights;  // as options.attn_weights says
   Tensor<float, 3> lse;           // (B, H, Lq)
   Tensor<float, 4> softmax_rows;  // (B, H, Lq, 2), for the backward pass
 };
 
-// What is wanted of a row beside its context.
+// What is wanted of each row besides its context.
 struct OfEachRow {
   bool lse = false;
   bool softmax_rows = false;
@@ -53,33 +53,32 @@ TensorView<T, 4> in_heads(TensorView<T, 3> merged, std::size_t heads) {
        merged.stride(2) * static_cast<std::ptrdiff_t>(size), merged.stride(2)}};
 }
 
-// What a call of the layer asks of the operation.
+// The plan of the operation for a call of the layer.
 Result<AttentionPlan> plan_of(const MultiHeadAttentionConfig& config,
                               const LayerInputs& inputs,
                               const AttentionOptions& options);
 
-// Keys that a query of their sequence may attend to end here; empty where all
-// are read: an empty row may average every value, a ragged batch has no
-// padding.
+// For each sequence, the end of the keys that any of its queries may attend to.
+// Empty where all keys are read, as in a ragged batch, which has no padding,
+// and under EmptyRow::uniform, which averages every value.
 std::vector<std::size_t> read_ends(const AttentionSpec& spec);
 
-// One pass over each tensor that is given: one for self-attention, two where
-// key and value are one. Projected keys and values from ends[b] on are 0. They
-// are computed in `memory`, where that is large enough.
+// One pass over each distinct tensor: one for self-attention, two where key and
+// value are the same. Projected keys and values from ends[b] on are 0. The
+// results are in `memory` where that is large enough.
 Result<Projected> project_inputs(const MultiHeadAttentionParams& params,
                                  const LayerInputs& inputs,
                                  const AttentionShape& shape,
                                  std::span<const std::size_t> ends,
                                  const Executor& executor, Projected memory);
 
-// `value` (B, Lkv, Hkv * Dv): projected, or as it was given where there is no
-// w_v.
+// `value` (B, Lkv, Hkv * Dv): projected, or the input where there is no w_v.
 Result<SplitHeads> split(const Projected& projected,
                          TensorView<const float, 3> value,
                          const AttentionShape& shape);
 
-// Computed in the memory's workspace, which stays there, and in its merged
-// tensor.
+// Computes in memory.workspace, which stays there, and in memory.merged, which
+// is moved to the result.
 Result<Attended> attend(const AttentionPlan& plan, const SplitHeads& heads,
                         const OfEachRow& wanted, LayerMemory& memory);
 

@@ -1,33 +1,52 @@
-// What one forward pass of the layer is for, and what it made.
+// One forward pass of the layer: what it is given and what it gives.
 #pragma once
 
 #include "headwise/module/multi_head_attention.h"
+#include "module/layer_memory.h"
 #include "module/layer_moves.h"
+#include "module/layer_state.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
-struct MultiHeadAttention::RunFor {
+struct LayerCall {
+  LayerInputs inputs;
+  const AttentionOptions& options;
+  const LayerOptions& layer_options;
   TraceSink* trace = nullptr;
-  // With what the backward pass needs.
-  bool backward = false;
-  // Where the output goes, and nothing else is wanted; no view: to the result.
+  bool for_backward = false;  // keep what the backward pass needs
+  // Where to write the output, if nothing else is wanted; no view: return it.
   TensorView<float, 3> output{};
 
-  bool output_alone() const { return output.data() != nullptr; }
+  bool output_only() const { return output.data() != nullptr; }
 };
 
-struct MultiHeadAttention::Run {
-  // What the operation was asked: with the layer's own dropout and score
-  // weight, without the gates.
+struct LayerRun {
+  // What the operation was asked: `options` with the layer's own dropout, score
+  // weight and groups.
   AttentionOptions options{};
   TensorView<const float, 1> head_gates{};  // no view: none
   Projected projected{};
-  // What w_o takes, (B, Lq, H * Dv); moved to the output without one.
+  // The input of w_o, (B, Lq, H * Dv); without a w_o moved to the output.
   Tensor<float, 3> merged{};
-  // As the heads gave it, where gates changed it; else empty.
+  // The context before the gates; empty where they change nothing.
   Tensor<float, 3> ungated{};
   Tensor<float, 4> softmax_rows{};
-  MultiHeadAttentionResult<3> result;  // empty where the output went elsewhere
+  MultiHeadAttentionResult<3> result;  // empty if LayerCall::output_only()
 };
+
+// Errors: those of MultiHeadAttention::forward().
+Result<LayerRun> run_layer(const LayerState& layer, const LayerCall& call);
+
+// A forward pass that was kept for its backward pass.
+struct SavedRun {
+  const LayerInputs& inputs;
+  const LayerRun& run;
+  TensorView<const float, 3> output;
+};
+
+Result<MultiHeadAttentionGradients> differentiate_layer(
+    const LayerState& layer, const SavedRun& saved,
+    TensorView<const float, 3> d_output,
+    TensorView<const float, 4> d_attn_weights);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
-#include <new>
+#include <map>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
@@ -19,7 +21,38 @@ constexpr std::string_view kMomentumBuffer = "momentum_buffer";
 constexpr std::string_view kExpAvg = "exp_avg";
 constexpr std::string_view kExpAvgSq = "exp_avg_sq";
 
-// A setting that is wrong, or nothing.
+using Config = std::variant<SgdConfig, AdamWConfig>;
+
+// What is remembered of one parameter.
+struct Memory {
+  std::size_t size = 0;
+  Tensor<float, 1> first;        // b, or m
+  Tensor<float, 1> second;       // v
+  std::uint64_t updated_in = 0;  // the last step
+};
+using Memories = std::map<std::string, Memory, std::less<>>;
+
+// The names of Memory::first and Memory::second in the state; empty: not used.
+struct Kinds {
+  std::string_view first;
+  std::string_view second;
+};
+
+Kinds kinds_of(const Config& config) {
+  if (const auto* const sgd = std::get_if<SgdConfig>(&config)) {
+    return {sgd->momentum != 0 ? kMomentumBuffer : "", ""};
+  }
+  return {kExpAvg, kExpAvgSq};
+}
+
+Result<Memory> new_memory(const Kinds& kinds, std::size_t size) {
+  auto first = Tensor<float, 1>::create({kinds.first.empty() ? 0 : size});
+  auto second = Tensor<float, 1>::create({kinds.second.empty() ? 0 : size});
+  HEADWISE_TRY(first);
+  HEADWISE_TRY(second);
+  return Memory{size, *std::move(first), *std::move(second)};
+}
+
 Status check_not_negative(std::string_view name, double number) {
   if (number >= 0 && number <= std::numeric_limits<double>::max()) {
     return ok();
@@ -50,8 +83,8 @@ std::string gradient_of(std::string_view name) {
   return "gradient of " + std::string(name);
 }
 
-// base^exponent, by the binary digits of the exponent: no C library, and the
-// same bits whether a run stopped on the way or not.
+// base^exponent, by the binary digits of the exponent: without the C library,
+// and with the same bits whether a run was interrupted or not.
 double power(double base, std::uint64_t exponent) {
   double result = 1;
   for (double square = base; exponent != 0; exponent >>= 1) {
@@ -93,7 +126,7 @@ void step_adamw(const AdamWConfig& config, std::uint64_t step,
   }
 }
 
-// "exp_avg/w_q.weight" of its two parts, and the other way round.
+// "exp_avg/w_q.weight" from its two parts, and back.
 std::string joined_key(std::string_view kind, std::string_view name) {
   std::string key(kind);
   key += '/';
@@ -113,130 +146,9 @@ std::string expected_keys(std::string_view first, std::string_view second) {
   return second.empty() ? one : one + " and " + joined_key(second, "NAME");
 }
 
-}  // namespace
-
-Result<Optimizer> Optimizer::create(const SgdConfig& config) try {
-  Status s = check_not_negative("learning_rate", config.learning_rate);
-  if (s) {
-    s = check_not_negative("momentum", config.momentum);
-  }
-  if (s) {
-    s = check_not_negative("weight_decay", config.weight_decay);
-  }
-  return s ? Result<Optimizer>(Optimizer(config)) : s.error();
-} catch (...) {
-  return caught_out_of_memory();
-}
-
-Result<Optimizer> Optimizer::create(const AdamWConfig& config) try {
-  Status s = check_not_negative("learning_rate", config.learning_rate);
-  if (s) {
-    s = check_beta("beta1", config.beta1);
-  }
-  if (s) {
-    s = check_beta("beta2", config.beta2);
-  }
-  if (s) {
-    s = check_not_negative("epsilon", config.epsilon);
-  }
-  if (s) {
-    s = check_not_negative("weight_decay", config.weight_decay);
-  }
-  return s ? Result<Optimizer>(Optimizer(config)) : s.error();
-} catch (...) {
-  return caught_out_of_memory();
-}
-
-std::pair<std::string_view, std::string_view> Optimizer::kinds() const {
-  if (const auto* const sgd = std::get_if<SgdConfig>(&config_)) {
-    return {sgd->momentum != 0 ? kMomentumBuffer : "", ""};
-  }
-  return {kExpAvg, kExpAvgSq};
-}
-
-Result<Optimizer::Memory> Optimizer::new_memory(std::size_t size) const {
-  const auto [first, second] = kinds();
-  auto one = Tensor<float, 1>::create({first.empty() ? 0 : size});
-  auto two = Tensor<float, 1>::create({second.empty() ? 0 : size});
-  if (!one || !two) {
-    return one ? two.error() : one.error();
-  }
-  return Memory{size, *std::move(one), *std::move(two)};
-}
-
-Status Optimizer::check(std::string_view name, std::span<const float> values,
-                        std::span<const float> gradient) const {
-  if (step_ == 0) {
-    return value_error(kOperation, "step", "0", "begin_step() before update()");
-  }
-  HEADWISE_TRY(check_shape(kOperation, gradient_of(name), {{gradient.size()}},
-                           "(elements)", {{values.size()}}));
-  const bool finite = std::visit(
-      [](const auto& config) { return config.finite_gradients; }, config_);
-  if (const auto place = finite ? first_not_finite(gradient) : std::nullopt) {
-    return value_error(kOperation,
-                       gradient_of(name) + "[" + std::to_string(*place) +
-                           "] in step " + std::to_string(step_),
-                       number_text(gradient[*place]), "a finite number",
-                       ErrorCode::out_of_range);
-  }
-  const auto known = memories_.find(name);
-  if (known == memories_.end()) {
-    return ok();
-  }
-  if (known->second.updated_in == step_) {
-    return value_error(kOperation, name, "updated already",
-                       "one update in step " + std::to_string(step_));
-  }
-  return check_shape(kOperation, name, {{values.size()}},
-                     "(elements) of the steps before", {{known->second.size}});
-}
-
-Status Optimizer::update(std::string_view name, std::span<float> values,
-                         std::span<const float> gradient) try {
-  HEADWISE_TRY(check(name, values, gradient));
-  auto found = memories_.find(name);
-  if (found == memories_.end()) {
-    auto memory = new_memory(values.size());
-    HEADWISE_TRY(memory);
-    found = memories_.emplace(name, *std::move(memory)).first;
-  }
-  Memory& memory = found->second;
-  const FloatEnvironment environment;
-  if (const auto* const sgd = std::get_if<SgdConfig>(&config_)) {
-    step_sgd(*sgd, values, gradient, memory.first.elements());
-  } else {
-    step_adamw(std::get<AdamWConfig>(config_), step_, values, gradient,
-               memory.first.elements(), memory.second.elements());
-  }
-  memory.updated_in = step_;
-  return ok();
-} catch (...) {
-  return caught_out_of_memory();
-}
-
-Result<OptimizerState> Optimizer::state() const try {
-  OptimizerState state{step_, {}};
-  const auto [first, second] = kinds();
-  for (const auto& [name, memory] : memories_) {
-    for (const auto& [kind, values] :
-         {std::pair{first, &memory.first}, {second, &memory.second}}) {
-      if (kind.empty()) {
-        continue;
-      }
-      auto copy = values->clone();
-      HEADWISE_TRY(copy);
-      state.values.emplace(joined_key(kind, name), *std::move(copy));
-    }
-  }
-  return state;
-} catch (...) {
-  return caught_out_of_memory();
-}
-
-// Every name is one of this optimiser's, and what belongs together is there.
-Status Optimizer::check_pairs(const OptimizerState& state) const {
-  const auto [first, second] = kinds();
+// Every name is one of this optimiser's, and both of AdamW's are there.
+Status check_pairs(const Kinds& kinds, const OptimizerState& state) {
+  const auto& [first, second] = kinds;
   for (const auto& [key, values] : state.values) {
     const auto [kind, name] = split_key(key);
     if (kind.empty() || name.empty() || (kind != first && kind != second)) {
@@ -262,8 +174,119 @@ Status Optimizer::check_pairs(const OptimizerState& state) const {
   return ok();
 }
 
+}  // namespace
+
+struct Optimizer::State {
+  Config config;
+  std::uint64_t step = 0;
+  Memories memories{};
+
+  // Errors: those of Optimizer::update().
+  Status check(std::string_view name, std::span<const float> values,
+               std::span<const float> gradient) const;
+};
+
+Status Optimizer::State::check(std::string_view name,
+                               std::span<const float> values,
+                               std::span<const float> gradient) const {
+  if (step == 0) {
+    return value_error(kOperation, "step", "0", "begin_step() before update()");
+  }
+  HEADWISE_TRY(check_shape(kOperation, gradient_of(name), {{gradient.size()}},
+                           "(elements)", {{values.size()}}));
+  const bool finite = std::visit(
+      [](const auto& of_kind) { return of_kind.finite_gradients; }, config);
+  if (const auto place = finite ? first_not_finite(gradient) : std::nullopt) {
+    return value_error(kOperation,
+                       gradient_of(name) + "[" + std::to_string(*place) +
+                           "] in step " + std::to_string(step),
+                       number_text(gradient[*place]), "a finite number",
+                       ErrorCode::out_of_range);
+  }
+  const auto known = memories.find(name);
+  if (known == memories.end()) {
+    return ok();
+  }
+  if (known->second.updated_in == step) {
+    return value_error(kOperation, name, "updated already",
+                       "one update in step " + std::to_string(step));
+  }
+  return check_shape(kOperation, name, {{values.size()}},
+                     "(elements) of the steps before", {{known->second.size}});
+}
+
+Result<Optimizer> Optimizer::create(const SgdConfig& config) try {
+  HEADWISE_TRY(check_not_negative("learning_rate", config.learning_rate));
+  HEADWISE_TRY(check_not_negative("momentum", config.momentum));
+  HEADWISE_TRY(check_not_negative("weight_decay", config.weight_decay));
+  return Optimizer(std::unique_ptr<State, Delete>(new State{config}));
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Result<Optimizer> Optimizer::create(const AdamWConfig& config) try {
+  HEADWISE_TRY(check_not_negative("learning_rate", config.learning_rate));
+  HEADWISE_TRY(check_beta("beta1", config.beta1));
+  HEADWISE_TRY(check_beta("beta2", config.beta2));
+  HEADWISE_TRY(check_not_negative("epsilon", config.epsilon));
+  HEADWISE_TRY(check_not_negative("weight_decay", config.weight_decay));
+  return Optimizer(std::unique_ptr<State, Delete>(new State{config}));
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+void Optimizer::Delete::operator()(State* state) const { delete state; }
+
+void Optimizer::begin_step() { ++state_->step; }
+
+std::uint64_t Optimizer::step() const { return state_->step; }
+
+Status Optimizer::update(std::string_view name, std::span<float> values,
+                         std::span<const float> gradient) try {
+  HEADWISE_TRY(state_->check(name, values, gradient));
+  Memories& memories = state_->memories;
+  auto found = memories.find(name);
+  if (found == memories.end()) {
+    auto memory = new_memory(kinds_of(state_->config), values.size());
+    HEADWISE_TRY(memory);
+    found = memories.emplace(name, *std::move(memory)).first;
+  }
+  Memory& memory = found->second;
+  const FloatEnvironment environment;
+  if (const auto* const sgd = std::get_if<SgdConfig>(&state_->config)) {
+    step_sgd(*sgd, values, gradient, memory.first.elements());
+  } else {
+    step_adamw(std::get<AdamWConfig>(state_->config), state_->step, values,
+               gradient, memory.first.elements(), memory.second.elements());
+  }
+  memory.updated_in = state_->step;
+  return ok();
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Result<OptimizerState> Optimizer::state() const try {
+  OptimizerState state{state_->step, {}};
+  const auto [first, second] = kinds_of(state_->config);
+  for (const auto& [name, memory] : state_->memories) {
+    for (const auto& [kind, values] :
+         {std::pair{first, &memory.first}, {second, &memory.second}}) {
+      if (kind.empty()) {
+        continue;
+      }
+      auto copy = values->clone();
+      HEADWISE_TRY(copy);
+      state.values.emplace(joined_key(kind, name), *std::move(copy));
+    }
+  }
+  return state;
+} catch (...) {
+  return caught_out_of_memory();
+}
+
 Status Optimizer::set_state(const OptimizerState& state) try {
-  HEADWISE_TRY(check_pairs(state));
+  const Kinds kinds = kinds_of(state_->config);
+  HEADWISE_TRY(check_pairs(kinds, state));
   Memories memories;
   for (const auto& [key, values] : state.values) {
     auto copy = values.clone();
@@ -271,10 +294,10 @@ Status Optimizer::set_state(const OptimizerState& state) try {
     const auto [kind, name] = split_key(key);
     Memory& memory = memories[std::string(name)];
     memory.size = copy->size();
-    (kind == kinds().first ? memory.first : memory.second) = *std::move(copy);
+    (kind == kinds.first ? memory.first : memory.second) = *std::move(copy);
   }
-  memories_ = std::move(memories);
-  step_ = state.step;
+  state_->memories = std::move(memories);
+  state_->step = state.step;
   return ok();
 } catch (...) {
   return caught_out_of_memory();

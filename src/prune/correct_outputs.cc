@@ -119,11 +119,12 @@ Status write(BertEncoder& encoder, std::size_t layer, const Fit& fit) {
                        std::size_t count) {
     const std::string name =
         attention_param_name(encoder.config().family, param, layer);
-    encoder.update([&](std::string_view shown, std::span<float> to) {
+    return encoder.update([&](std::string_view shown, std::span<float> to) {
       if (shown == name) {
         std::transform(values, values + count, to.begin(),
                        [](double x) { return static_cast<float>(x); });
       }
+      return ok();
     });
   };
   if (!fit.weight.allFinite() || !fit.bias.allFinite()) {
@@ -131,10 +132,10 @@ Status write(BertEncoder& encoder, std::size_t layer, const Fit& fit) {
                        "not finite", "finite parameters and hidden states",
                        ErrorCode::out_of_range);
   }
-  put("w_o.weight", fit.weight.data(),
-      static_cast<std::size_t>(fit.weight.size()));
-  put("w_o.bias", fit.bias.data(), static_cast<std::size_t>(fit.bias.size()));
-  return ok();
+  HEADWISE_TRY(put("w_o.weight", fit.weight.data(),
+                   static_cast<std::size_t>(fit.weight.size())));
+  return put("w_o.bias", fit.bias.data(),
+             static_cast<std::size_t>(fit.bias.size()));
 }
 
 Status correct_layer(BertEncoder& pruned, const BertEncoder& whole,

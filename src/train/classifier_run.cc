@@ -184,8 +184,9 @@ class ClassifierRun::State {
                                  TensorView<const float, 3> d_logits,
                                  const Executor& executor) const;
   Status move(const Gradients& gradients);
-  void update(
-      FunctionRef<void(std::string_view name, std::span<float> values)> change);
+  Status update(
+      FunctionRef<Status(std::string_view name, std::span<float> values)>
+          change);
   std::map<std::string, AnyView> params() const;
   ModelConfig config() const;
 
@@ -273,26 +274,22 @@ Result<ClassifierRun::State::Gradients> ClassifierRun::State::gradients_of(
 
 Status ClassifierRun::State::move(const Gradients& gradients) {
   optimizer_.begin_step();
-  Status moved = ok();
-  update([&](std::string_view name, std::span<float> values) {
-    if (moved) {
-      moved = optimizer_.update(name, values,
-                                gradients.find(name)->second.elements());
-    }
-    if (moved) {
-      moved = check_finite_values(name, values);
-    }
+  return update([&](std::string_view name, std::span<float> values) -> Status {
+    HEADWISE_TRY(optimizer_.update(name, values,
+                                   gradients.find(name)->second.elements()));
+    return check_finite_values(name, values);
   });
-  return moved;
 }
 
-void ClassifierRun::State::update(
-    FunctionRef<void(std::string_view, std::span<float>)> change) {
-  encoder_.encoder().update(change);
+Status ClassifierRun::State::update(
+    FunctionRef<Status(std::string_view, std::span<float>)> change) {
+  HEADWISE_TRY(encoder_.encoder().update(change));
+  Status s = ok();
   probe_.linear().update([&](std::span<float> weight, std::span<float> bias) {
-    change(kClassifierWeight, weight);
-    change(kClassifierBias, bias);
+    s = change(kClassifierWeight, weight);
+    s = s ? change(kClassifierBias, bias) : s;
   });
+  return s;
 }
 
 // ---- Files. ----
@@ -350,9 +347,10 @@ Status ClassifierRun::State::resume(const Checkpoint& checkpoint,
                                  path}};
   }
   HEADWISE_TRY(restore_optimizer(checkpoint, optimizer_));
-  update([&](std::string_view name, std::span<float> values) {
+  HEADWISE_TRY(update([&](std::string_view name, std::span<float> values) {
     restore_param(checkpoint, std::string(name), values);
-  });
+    return ok();
+  }));
   losses_ = checkpoint.records.at(std::string(kLoss));
   order_.clear();
   return ok();

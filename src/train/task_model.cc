@@ -197,15 +197,18 @@ Result<TaskAnswers> TaskModel::answer(const TaskBatch& batch,
   return answers;
 }
 
-void TaskModel::update(
-    FunctionRef<void(std::string_view, std::span<float>)> change) {
+Status TaskModel::update(
+    FunctionRef<Status(std::string_view, std::span<float>)> change) {
+  Status s = ok();
   embedding_.update(
-      [&](std::span<float> weight) { change("embedding.weight", weight); });
-  layer_.update(change);
+      [&](std::span<float> weight) { s = change("embedding.weight", weight); });
+  HEADWISE_TRY(s);
+  HEADWISE_TRY(layer_.update(change));
   classifier_.update([&](std::span<float> weight, std::span<float> bias) {
-    change("classifier.weight", weight);
-    change("classifier.bias", bias);
+    s = change("classifier.weight", weight);
+    s = s ? change("classifier.bias", bias) : s;
   });
+  return s;
 }
 
 std::map<std::string, AnyView> TaskModel::params() const {

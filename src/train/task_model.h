@@ -69,10 +69,12 @@ class TaskModel {
   Result<TaskAnswers> answer(const TaskBatch& batch,
                              const Executor& executor) const;
 
-  // Passes each parameter's elements to `change`, which may write them:
-  // "embedding.weight", "w_q.weight", ..., "classifier.bias".
-  void update(
-      FunctionRef<void(std::string_view name, std::span<float> values)> change);
+  // Shows each parameter's elements to `change`, which may write them:
+  // "embedding.weight", "w_q.weight", ..., "classifier.bias". Its first error
+  // ends the update and is returned.
+  Status update(
+      FunctionRef<Status(std::string_view name, std::span<float> values)>
+          change);
   // By name; valid until the next update.
   std::map<std::string, AnyView> params() const;
 

@@ -109,19 +109,15 @@ Result<double> TaskRun::State::step_of(TaskModel& model,
   auto gradients = model.differentiate(batch, executor);
   HEADWISE_TRY(gradients);
   HEADWISE_TRY(clip(gradients->params));
-  Status updated;
-  model.update([&](std::string_view name, std::span<float> values) {
-    const auto gradient =
-        std::ranges::find(gradients->params, name, &ParamGradient::name);
-    if (updated) {
-      updated = optimizer_.update(std::string(prefix) + std::string(name),
-                                  values, gradient->values.elements());
-    }
-    if (updated) {
-      updated = check_finite_values(name, values);
-    }
-  });
-  HEADWISE_TRY(updated);
+  HEADWISE_TRY(model.update(
+      [&](std::string_view name, std::span<float> values) -> Status {
+        const auto gradient =
+            std::ranges::find(gradients->params, name, &ParamGradient::name);
+        HEADWISE_TRY(
+            optimizer_.update(std::string(prefix) + std::string(name), values,
+                              gradient->values.elements()));
+        return check_finite_values(name, values);
+      }));
   return gradients->loss;
 }
 
@@ -225,13 +221,14 @@ Status TaskRun::State::resume(const Checkpoint& checkpoint,
                               .records = {kLoss, kUniformLoss}}));
   HEADWISE_TRY(restore_optimizer(checkpoint, optimizer_));
   const auto set = [&](TaskModel& model, std::string_view prefix) {
-    model.update([&](std::string_view name, std::span<float> values) {
+    return model.update([&](std::string_view name, std::span<float> values) {
       restore_param(checkpoint, std::string(prefix) + std::string(name),
                     values);
+      return ok();
     });
   };
-  set(model_, "");
-  set(uniform_, kUniform);
+  HEADWISE_TRY(set(model_, ""));
+  HEADWISE_TRY(set(uniform_, kUniform));
   losses_ = checkpoint.records.at(std::string(kLoss));
   uniform_losses_ = checkpoint.records.at(std::string(kUniformLoss));
   return ok();

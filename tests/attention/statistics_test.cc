@@ -94,7 +94,7 @@ void expect_naive(const Inputs<float>& in, AttentionOptions options,
   const NaiveStatistics want = NaiveStatisticsOf(whole, spec).run();
   constexpr double kTolerance = 1e-5;
   EXPECT_TRUE(near(got.rows, want.rows, kTolerance));
-  EXPECT_TRUE(near(got.pooled.mean, want.mean, kTolerance));
+  EXPECT_TRUE(near(got.pooled.means, want.mean, kTolerance));
   EXPECT_TRUE(near(got.columns, want.columns, kTolerance));
   EXPECT_TRUE(near(got.map_mean, want.map_mean, kTolerance));
   EXPECT_TRUE(near(got.map_largest, want.map_largest, kTolerance));
@@ -125,7 +125,7 @@ testing::AssertionResult same(const AttentionStatistics& a,
           std::pair(a.columns.elements(), b.columns.elements()),
           std::pair(a.map_mean.elements(), b.map_mean.elements()),
           std::pair(a.map_largest.elements(), b.map_largest.elements()),
-          std::pair(a.pooled.mean.elements(), b.pooled.mean.elements())}) {
+          std::pair(a.pooled.means.elements(), b.pooled.means.elements())}) {
       if (auto bits = same_bits(x, y); !bits) {
         return bits;
       }
@@ -340,7 +340,7 @@ TEST(StatisticsTest, QueriesBehindTheLengthsCountForNothing) {
           .value();
   EXPECT_TRUE(same_bits({&alone.columns(0, 2, 0), 1100},
                         {&got.columns(0, 2, 0), 1100}));
-  EXPECT_TRUE(same_bits(alone.pooled.mean, got.pooled.mean));
+  EXPECT_TRUE(same_bits(alone.pooled.means, got.pooled.means));
   EXPECT_TRUE(same_bits({&alone.map_mean(0, 2, 0, 0), 64 * 64},
                         {&got.map_mean(0, 2, 0, 0), 64 * 64}));
 }
@@ -351,13 +351,13 @@ TEST(StatisticsTest, ARowThatIsNaNShowsInWhatItIsIn) {
   AttentionOptions options;
   options.statistics = kAll;
   const AttentionStatistics got = ask(in, options).statistics;
-  EXPECT_TRUE(std::isnan(got.rows(0, 2, 500, 0)));
-  EXPECT_FALSE(std::isnan(got.rows(0, 2, 499, 0)));
-  EXPECT_TRUE(std::isnan(got.pooled.mean(2, 0)));
+  EXPECT_TRUE(std::isnan(got.row(0, 2, 500, Statistic::entropy)));
+  EXPECT_FALSE(std::isnan(got.row(0, 2, 499, Statistic::entropy)));
+  EXPECT_TRUE(std::isnan(got.pooled.mean(2, Statistic::entropy)));
   EXPECT_TRUE(std::isnan(got.columns(0, 2, 7)));
   EXPECT_TRUE(std::isnan(got.map_mean(0, 2, 500 * 64 / 1000, 7)));
   EXPECT_FALSE(std::isnan(got.map_mean(0, 2, 500 * 64 / 1000 + 1, 7)));
-  EXPECT_FALSE(std::isnan(got.pooled.mean(1, 0)));
+  EXPECT_FALSE(std::isnan(got.pooled.mean(1, Statistic::entropy)));
   EXPECT_FALSE(std::isnan(got.columns(1, 2, 7)));
 }
 
@@ -370,8 +370,8 @@ TEST(StatisticsTest, RowsWithoutAKeyAreSaidAndNotAveragedIn) {
   const AttentionStatistics got = ask(in, options).statistics;
   EXPECT_EQ(got.pooled.rows_without_key(0), 20);
   EXPECT_EQ(got.pooled.rows(0), 1980);
-  EXPECT_TRUE(std::isnan(got.rows(0, 0, 9, index_of(Statistic::entropy))));
-  EXPECT_EQ(got.rows(0, 0, 9, index_of(Statistic::largest)), 0);
+  EXPECT_TRUE(std::isnan(got.row(0, 0, 9, Statistic::entropy)));
+  EXPECT_EQ(got.row(0, 0, 9, Statistic::largest), 0);
 }
 
 // Scores so far apart that a block's maximum says nothing of the next one's.

@@ -122,7 +122,7 @@ testing::AssertionResult same_statistics(const AttentionStatistics& a,
         std::pair(a.columns.elements(), b.columns.elements()),
         std::pair(a.map_mean.elements(), b.map_mean.elements()),
         std::pair(a.map_largest.elements(), b.map_largest.elements()),
-        std::pair(a.pooled.mean.elements(), b.pooled.mean.elements())}) {
+        std::pair(a.pooled.means.elements(), b.pooled.means.elements())}) {
     if (auto same = same_bits(x, y); !same) {
       return same;
     }

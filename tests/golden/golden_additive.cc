@@ -59,7 +59,7 @@ Computed through_layer(const GoldenCase& golden, const Call& call) {
   RecordedTrace trace;
   (void)layer
       .forward(call.queries.view(), call.keys.view(), call.values.view(),
-               call.options, &trace)
+               call.options, {}, &trace)
       .value();
   Computed computed{"layer",
                     {{"output", got_of(saved.result().output)},

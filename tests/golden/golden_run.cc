@@ -118,7 +118,8 @@ std::vector<Computed> compute_layer(const MultiHeadAttention& layer,
     in_one_call.tensors[name] = got_of(plain.attn_weights);
   }
   RecordedTrace trace;
-  const auto traced = layer.forward(query, key, value, options, &trace).value();
+  const auto traced =
+      layer.forward(query, key, value, options, {}, &trace).value();
   Computed stepwise{way + "stepwise", {}};
   for (const auto& [theirs, ours] : kStepNames) {
     if (const RecordedStep* step = trace.find(ours); step != nullptr) {

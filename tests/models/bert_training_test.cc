@@ -198,13 +198,15 @@ TEST_P(BertTrainingTest, AnUpdateIsSeenByTheNextCallAndByParams) {
   BertEncoder encoder = read();
   Params moved = small_params(config_);
   std::vector<std::string> names;
-  encoder.update([&](std::string_view name, std::span<float> values) {
-    names.emplace_back(name);
-    for (std::size_t n = 0; n < values.size(); ++n) {
-      moved.at(names.back()).data()[n] += 0.125f;
-      values[n] += 0.125f;
-    }
-  });
+  ASSERT_TRUE(
+      encoder.update([&](std::string_view name, std::span<float> values) {
+        names.emplace_back(name);
+        for (std::size_t n = 0; n < values.size(); ++n) {
+          moved.at(names.back()).data()[n] += 0.125f;
+          values[n] += 0.125f;
+        }
+        return ok();
+      }));
   EXPECT_EQ(names.size(), params_.size());
   const TempFolder other;
   ASSERT_TRUE(write_params(other / "model.safetensors", moved));
@@ -228,20 +230,46 @@ TEST_P(BertTrainingTest, AnUpdateThatThrowsLeavesWhatItWroteInUse) {
   for (std::size_t last = 0; last < names; ++last) {
     std::size_t n = 0;
     const auto stops = [&] {
-      encoder.update([&](std::string_view, std::span<float> values) {
+      (void)encoder.update([&](std::string_view, std::span<float> values) {
         values[values.size() / 2] += 0.5f;
         if (n++ == last) {
           throw std::runtime_error("stop");
         }
+        return ok();
       });
     };
     EXPECT_THROW(stops(), std::runtime_error);
     const auto after = hidden();
     EXPECT_FALSE(same_bits(after, before)) << last;
-    encoder.update([](std::string_view, std::span<float>) {});
+    ASSERT_TRUE(encoder.update(
+        [](std::string_view, std::span<float>) { return ok(); }));
     EXPECT_TRUE(same_bits(hidden(), after)) << last;
     before = hidden();
   }
+}
+
+TEST_P(BertTrainingTest, AnUpdateEndsWithTheFirstErrorAndReturnsIt) {
+  BertEncoder encoder = read();
+  const std::size_t names = encoder.params().size();
+  for (std::size_t last = 0; last < names; ++last) {
+    std::size_t shown = 0;
+    const Status s = encoder.update([&](std::string_view, std::span<float>) {
+      return shown++ == last ? Status(ErrorCode::out_of_range) : ok();
+    });
+    ASSERT_FALSE(s);
+    EXPECT_EQ(s.error().code(), ErrorCode::out_of_range);
+    EXPECT_EQ(shown, last + 1);
+  }
+}
+
+TEST_P(BertTrainingTest, AnEncoderForInferenceHasNothingToUpdate) {
+  BertEncoder encoder = read(BertUse::inference);
+  const Status s = encoder.update([](std::string_view, std::span<float>) {
+    ADD_FAILURE() << "nothing is shown";
+    return ok();
+  });
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().code(), ErrorCode::unsupported);
 }
 
 TEST_P(BertTrainingTest, WhatDoesNotFitIsNamed) {

@@ -131,6 +131,12 @@ TEST(OutOfMemoryTest, EveryAllocationOfTrainingAModelMayFail) {
     }
   }
   EXPECT_GT(failed, 50);
+  SentenceEncoder moved = SentenceEncoder::read(path, access).value();
+  EXPECT_GT(failures_of([&] {
+              return moved.encoder().update(
+                  [](std::string_view, std::span<float>) { return ok(); });
+            }),
+            0);
 }
 
 TEST(OutOfMemoryTest, EveryAllocationOfAProbeMayFail) {

@@ -5,13 +5,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "attention/backward_call.h"
 #include "headwise/module/multi_head_attention.h"
+#include "headwise/module/optimizer.h"
 #include "support/tensors.h"
 
 namespace headwise {
@@ -429,7 +433,8 @@ TEST(LayerBackwardTest, ASavedStateIsForOneBackwardPassOfItsLayer) {
   EXPECT_THAT(message(layer, saved),
               HasSubstr("the saved state is used already"));
   saved = save();
-  layer.update([](std::string_view, std::span<float>) {});
+  ASSERT_TRUE(
+      layer.update([](std::string_view, std::span<float>) { return ok(); }));
   EXPECT_THAT(message(layer, saved), HasSubstr("of parameters since changed"));
 }
 
@@ -439,10 +444,11 @@ TEST(LayerBackwardTest, UpdateChangesWhatTheNextForwardPassReads) {
           .value();
   const Call call = random_call(layer, 1, 2, 2, 4700);
   std::vector<std::string> names;
-  layer.update([&](std::string_view name, std::span<float> values) {
+  ASSERT_TRUE(layer.update([&](std::string_view name, std::span<float> values) {
     names.emplace_back(name);
     std::ranges::fill(values, name == "w_o.bias" ? 5.0f : 0.0f);
-  });
+    return ok();
+  }));
   EXPECT_EQ(names, (std::vector<std::string>{
                        "w_q.weight", "w_q.bias", "w_k.weight", "w_k.bias",
                        "w_v.weight", "w_v.bias", "w_o.weight", "w_o.bias"}));
@@ -462,11 +468,12 @@ TEST(LayerBackwardTest, AnUpdateThatThrowsLeavesALayerThatCanBeUsed) {
   auto saved =
       layer.forward_for_backward(call.query, call.key, call.value).value();
   const auto stops = [&] {
-    layer.update([](std::string_view name, std::span<float> values) {
+    (void)layer.update([](std::string_view name, std::span<float> values) {
       values[0] = 3;
       if (name == "w_k.weight") {
         throw std::runtime_error("stop");
       }
+      return ok();
     });
   };
   EXPECT_THROW(stops(), std::runtime_error);
@@ -480,8 +487,92 @@ TEST(LayerBackwardTest, AnUpdateThatThrowsLeavesALayerThatCanBeUsed) {
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message(),
               HasSubstr("of parameters since changed"));
-  layer.update([](std::string_view, std::span<float>) {});
+  ASSERT_TRUE(
+      layer.update([](std::string_view, std::span<float>) { return ok(); }));
   EXPECT_TRUE(same_bits(output(), after));
+}
+
+TEST(LayerBackwardTest, AnUpdateEndsWithTheFirstErrorAndReturnsIt) {
+  auto layer =
+      MultiHeadAttention::create({.embed_dim = 4, .num_heads = 1}, Seed{3})
+          .value();
+  std::vector<std::string> names;
+  const Status s = layer.update([&](std::string_view name, std::span<float>) {
+    names.emplace_back(name);
+    return name == "w_q.bias" ? Status(ErrorCode::out_of_range) : ok();
+  });
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().code(), ErrorCode::out_of_range);
+  EXPECT_EQ(names, (std::vector<std::string>{"w_q.weight", "w_q.bias"}));
+}
+
+// ---- Gradients by name. ----
+
+using NamesAndSizes = std::vector<std::pair<std::string, std::size_t>>;
+
+NamesAndSizes updated(MultiHeadAttention& layer) {
+  NamesAndSizes shown;
+  EXPECT_TRUE(layer.update([&](std::string_view name, std::span<float> values) {
+    shown.emplace_back(name, values.size());
+    return ok();
+  }));
+  return shown;
+}
+
+TEST(GradientsByNameTest, TheyHaveTheNamesAndTheOrderOfTheParameters) {
+  for (const MultiHeadAttentionConfig& config :
+       {MultiHeadAttentionConfig{.embed_dim = 8, .num_heads = 2},
+        {.embed_dim = 8, .num_heads = 2, .bias = false},
+        {.embed_dim = 8, .num_heads = 2, .out_proj = false},
+        {.embed_dim = 8, .num_heads = 2, .value_proj = false},
+        {.embed_dim = 8, .num_heads = 2, .scoring = Scoring::additive}}) {
+    auto layer = MultiHeadAttention::create(config, Seed{3}).value();
+    const Call call = random_call(layer, 1, 2, 2, 4800);
+    auto saved = layer
+                     .forward_for_backward(call.query.view(), call.key.view(),
+                                           call.value.view())
+                     .value();
+    const auto d_output = saved.result().output.clone().value();
+    auto gradients = layer.backward(saved, d_output.view()).value();
+    NamesAndSizes shown;
+    std::as_const(gradients).for_each(
+        [&](std::string_view name, std::span<const float> gradient) {
+          shown.emplace_back(name, gradient.size());
+        });
+    EXPECT_EQ(shown, updated(layer));
+    gradients.for_each([](std::string_view, std::span<float> gradient) {
+      std::ranges::fill(gradient, 0.0f);
+    });
+    for (const float x : gradients.w_k.weight.elements()) {
+      EXPECT_EQ(x, 0);
+    }
+  }
+}
+
+TEST(GradientsByNameTest, AnOptimiserTakesThem) {
+  auto layer =
+      MultiHeadAttention::create({.embed_dim = 4, .num_heads = 1}, Seed{3})
+          .value();
+  const Call call = random_call(layer, 1, 2, 2, 4900);
+  auto saved = layer
+                   .forward_for_backward(call.query.view(), call.key.view(),
+                                         call.value.view())
+                   .value();
+  const auto d_output = saved.result().output.clone().value();
+  const auto gradients = layer.backward(saved, d_output.view()).value();
+  const float before = layer.params()->w_k.weight()(1, 2);
+  Optimizer optimizer =
+      Optimizer::create(SgdConfig{.learning_rate = 0.5}).value();
+  std::map<std::string_view, std::span<const float>> by_name;
+  gradients.for_each([&](std::string_view name, std::span<const float> g) {
+    by_name[name] = g;
+  });
+  optimizer.begin_step();
+  ASSERT_TRUE(layer.update([&](std::string_view name, std::span<float> values) {
+    return optimizer.update(name, values, by_name[name]);
+  }));
+  EXPECT_EQ(layer.params()->w_k.weight()(1, 2),
+            before - 0.5f * gradients.w_k.weight(1, 2));
 }
 
 }  // namespace

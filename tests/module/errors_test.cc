@@ -112,7 +112,8 @@ TEST(MultiHeadAttentionErrorsTest, OptionsThatDoNotFitAreErrors) {
   for (TraceSink* sink :
        {static_cast<TraceSink*>(nullptr), static_cast<TraceSink*>(&trace)}) {
     const auto result =
-        layer.forward(x, x, x, {.mask = key_lengths(lengths)}, sink);
+        layer.forward(x.view(), x.view(), x.view(),
+                      {.mask = key_lengths(lengths.view())}, {}, sink);
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().message(),
               "attention: key_lengths[0] is 4, expected 0 to Lkv = 3");

@@ -17,8 +17,11 @@ inline MultiHeadAttention layer_of(const MultiHeadAttentionConfig& config) {
 // Self-attention.
 inline MultiHeadAttentionResult<3> forward_of(
     const MultiHeadAttention& layer, const Tensor<float, 3>& x,
-    const AttentionOptions& options = {}, TraceSink* trace = nullptr) {
-  return layer.forward(x.view(), x.view(), x.view(), options, trace).value();
+    const AttentionOptions& options = {},
+    const LayerOptions& layer_options = {}, TraceSink* trace = nullptr) {
+  return layer
+      .forward(x.view(), x.view(), x.view(), options, layer_options, trace)
+      .value();
 }
 
 inline testing::AssertionResult same_params(const Linear& a, const Linear& b) {

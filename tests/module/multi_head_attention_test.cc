@@ -132,7 +132,7 @@ TEST(MultiHeadAttentionTest, WithoutOutputProjectionItGivesTheMergedHeads) {
   EXPECT_FALSE(layer.params()->w_o);
   const auto x = uniform<3>({2, 4, 8}, 7);
   RecordedTrace trace;
-  const auto result = forward_of(layer, x, {}, &trace);
+  const auto result = forward_of(layer, x, {}, {}, &trace);
   EXPECT_EQ(result.output.extents(), (Extents<3>{2, 4, 6}));
   EXPECT_TRUE(
       same_bits(trace.find("merged")->elements, result.output.elements()));
@@ -229,7 +229,7 @@ TEST(MultiHeadAttentionTraceTest, TellsEveryStepInTheOrderOfTheWay) {
   RecordedTrace trace;
   ASSERT_TRUE(layer.forward(query, key, key,
                             {.mask = causal(), .dropout = {.training = true}},
-                            &trace));
+                            {}, &trace));
   EXPECT_THAT(
       trace.names(),
       ElementsAre("q", "k", "v", "q_heads", "k_heads", "v_heads", "scores",
@@ -265,7 +265,7 @@ TEST(MultiHeadAttentionTraceTest, SoftcapBiasAndAlibiAreOptionsOfTheLayer) {
       .alibi = slopes,
       .attn_weights = AttnWeights::per_head};
   RecordedTrace trace;
-  const auto traced = forward_of(layer, x, options, &trace);
+  const auto traced = forward_of(layer, x, options, {}, &trace);
   for (const char* name : {"capped_scores", "biased_scores", "alibi_scores"}) {
     EXPECT_NE(trace.find(name), nullptr) << name;
   }
@@ -286,7 +286,7 @@ TEST(MultiHeadAttentionTraceTest, ChangesNoBitOfTheResult) {
                                         .dropout = {.p = p, .training = true},
                                         .attn_weights = form};
       RecordedTrace trace;
-      const auto traced = forward_of(layer, x, options, &trace);
+      const auto traced = forward_of(layer, x, options, {}, &trace);
       const auto plain = forward_of(layer, x, options);
       EXPECT_TRUE(same_bits(traced.output, plain.output));
       EXPECT_TRUE(same_bits(traced.attn_weights, plain.attn_weights));
@@ -348,9 +348,9 @@ TEST(ForwardIntoTest, WhatDoesNotFitIsSaidAndNothingIsWritten) {
             "Lq, embed_dim) = (2, 9, 12)");
   EXPECT_EQ(
       message_of(TensorView<float, 3>(output.data(), {2, 9, 12}, {108, 1, 9})),
-      "multi_head_attention: output is strided, expected features side "
-      "by side");
-  EXPECT_EQ(message_of(output, {.attn_weights = AttnWeights::per_head}),
+      "multi_head_attention: output is strided, expected contiguous "
+      "features");
+  EXPECT_EQ(message_of(output.view(), {.attn_weights = AttnWeights::per_head}),
             "multi_head_attention: attn_weights is asked for, expected none: "
             "forward() returns them");
   EXPECT_THAT(output.elements(), testing::Each(0.0f));

@@ -87,21 +87,22 @@ TEST(OutOfMemoryTest, EveryAllocationOfALayerMayFail) {
   const auto v = view_of(x);
   const auto lengths = tensor_of<std::int64_t, 1>({2}, {3, 2});
   const auto gates = tensor_of<float, 1>({2}, {0.5f, 1});
-  const AttentionOptions options = {.mask = causal() & key_lengths(lengths),
-                                    .attn_weights = AttnWeights::per_head,
-                                    .head_gates = gates,
-                                    .executor = &alone()};
-  EXPECT_GT(failures_of(
-                [&] { return std::as_const(layer).forward(v, v, v, options); }),
+  const AttentionOptions options = {
+      .mask = causal() & key_lengths(lengths.view()),
+      .attn_weights = AttnWeights::per_head,
+      .executor = &alone()};
+  const LayerOptions gated = {.head_gates = gates.view()};
+  EXPECT_GT(failures_of([&] { return layer.forward(v, v, v, options, gated); }),
             5);
   auto output = filled<float, 3>({2, 3, 4}, 0);
   AttentionOptions plain = options;
   plain.attn_weights = AttnWeights::none;
-  EXPECT_GT(
-      failures_of([&] { return layer.forward_into(v, v, v, output, plain); }),
-      5);
+  EXPECT_GT(failures_of([&] {
+              return layer.forward_into(v, v, v, output.view(), plain, gated);
+            }),
+            5);
   const auto save = [&] {
-    return layer.forward_for_backward(v, v, v, options);
+    return layer.forward_for_backward(v, v, v, options, gated);
   };
   EXPECT_GT(failures_of(save), 5);
   long failed = 0;
@@ -119,27 +120,26 @@ TEST(OutOfMemoryTest, EveryAllocationOfALayerMayFail) {
   EXPECT_GT(failed, 10);
 }
 
-TEST(OutOfMemoryTest, AFirstCallThatFailsFixesNothing) {
+TEST(OutOfMemoryTest, SizesThatCannotBeFixedStayOpen) {
   auto layer = MultiHeadAttention::create({.embed_dim = 4,
                                            .num_heads = 2,
-                                           .query_dim = kFromFirstCall,
-                                           .kdim = kFromFirstCall,
-                                           .vdim = kFromFirstCall},
+                                           .query_dim = kOpenSize,
+                                           .kdim = kOpenSize,
+                                           .vdim = kOpenSize},
                                           Seed{1})
                    .value();
-  const auto x = uniform<3>({2, 3, 4}, 1);
-  const auto v = view_of(x);
-  const AttentionOptions options = {.executor = &alone()};
   for (long nth = 1;; ++nth) {
     failing_allocation() = nth;
-    const auto result = layer.forward(v, v, v, options);
+    const Status fixed =
+        layer.fix_sizes({.query_dim = 4, .kdim = 4, .vdim = 4});
     const bool all_served = failing_allocation() > 0;
     failing_allocation() = 0;
-    if (all_served || result) {
+    if (all_served || fixed) {
       break;
     }
+    EXPECT_EQ(fixed.error().code(), ErrorCode::out_of_memory);
     EXPECT_FALSE(layer.params());
-    EXPECT_EQ(layer.config().query_dim, kFromFirstCall);
+    EXPECT_EQ(layer.config().query_dim, kOpenSize);
   }
   EXPECT_TRUE(layer.params());
 }

@@ -76,8 +76,11 @@ TEST(ProjectedInputsTest, PaddingThatNobodySeesChangesNoBit) {
   const AttentionOptions options = {.mask = key_lengths(lengths),
                                     .attn_weights = AttnWeights::per_head};
   RecordedTrace trace;  // computes every key
-  const auto whole = layer.forward(query, key, key, options, &trace).value();
-  const auto some = layer.forward(query, key, key, options).value();
+  const auto whole =
+      layer.forward(query.view(), key.view(), key.view(), options, {}, &trace)
+          .value();
+  const auto some =
+      layer.forward(query.view(), key.view(), key.view(), options).value();
   for (std::size_t b = 0; b < 3; ++b) {
     for (std::size_t l = static_cast<std::size_t>(lengths(b)); l < 150; ++l) {
       std::fill_n(&key(b, l, 0), 24, kNaN);
@@ -98,7 +101,7 @@ TEST(ProjectedInputsTest, SelfAttentionProjectsEveryQueryOfAPaddedBatch) {
   const AttentionOptions options = {.mask = key_lengths(lengths)};
   RecordedTrace trace;
   EXPECT_TRUE(same_bits(forward_of(layer, x, options).output,
-                        forward_of(layer, x, options, &trace).output));
+                        forward_of(layer, x, options, {}, &trace).output));
 }
 
 TEST(ProjectedInputsTest, AUniformEmptyRowAveragesTheValuesOfThePaddingToo) {
@@ -109,7 +112,7 @@ TEST(ProjectedInputsTest, AUniformEmptyRowAveragesTheValuesOfThePaddingToo) {
                                     .empty_rows = EmptyRow::uniform};
   RecordedTrace trace;
   EXPECT_TRUE(same_bits(forward_of(layer, x, options).output,
-                        forward_of(layer, x, options, &trace).output));
+                        forward_of(layer, x, options, {}, &trace).output));
   // Not the mean of zeros, which the bias of w_o alone would be.
   EXPECT_FALSE(
       same_bits(forward_of(layer, x, options).output,
@@ -168,8 +171,8 @@ TEST(RaggedLayerTest, WhatItCannotShowIsAnError) {
   const std::vector<std::int64_t> offsets = {0, 4, 11};
   const TensorView<const std::int64_t, 1> starts(offsets.data(), {3});
   testing_support::RecordedTrace trace;
-  const auto traced =
-      std::as_const(layer).forward(x, x, x, {.offsets = starts}, &trace);
+  const auto traced = std::as_const(layer).forward(
+      x.view(), x.view(), x.view(), {.offsets = starts}, {}, &trace);
   ASSERT_FALSE(traced);
   EXPECT_EQ(traced.error().code(), ErrorCode::unsupported);
   const TensorView<const float, 2> unbatched(x.data(), {11, 24});
@@ -211,7 +214,7 @@ TEST(GroupedHeadsTest, TheTraceShowsTheHeadsOfKeysAndValues) {
   const auto layer =
       layer_of({.embed_dim = 24, .num_heads = 6, .num_kv_heads = 2});
   RecordedTrace trace;
-  (void)forward_of(layer, uniform<3>({1, 5, 24}, 56), {}, &trace);
+  (void)forward_of(layer, uniform<3>({1, 5, 24}, 56), {}, {}, &trace);
   EXPECT_EQ(trace.find("k")->axes,
             (std::vector<std::string>{"B", "Lkv", "Hkv*D"}));
   EXPECT_EQ(trace.find("v_heads")->axes,

@@ -127,7 +127,7 @@ TEST(UnevenLayerTest, IsShownToATraceAndWritesWhereItIsTold) {
   const auto x = uniform<3>({2, 9, 21}, 6020);
   const auto want = forward_of(layer, x).output;
   RecordedTrace trace;
-  EXPECT_TRUE(same_bits(forward_of(layer, x, {}, &trace).output, want));
+  EXPECT_TRUE(same_bits(forward_of(layer, x, {}, {}, &trace).output, want));
   EXPECT_EQ(trace.find("k_heads")->extents,
             (std::vector<std::size_t>{2, 2, 9, 3}));
   EXPECT_EQ(trace.find("scores")->extents,
@@ -150,12 +150,13 @@ TEST(UnevenLayerTest, TakesWhatWasSavedBeforeItMoved) {
   EXPECT_TRUE(same_bits(got.w_k.weight, want.w_k.weight));
 }
 
-TEST(UnevenLayerTest, OpenSizesAreFixedByTheFirstCall) {
+TEST(UnevenLayerTest, OpenSizesAreFixed) {
   MultiHeadAttentionConfig config = config_of();
-  config.query_dim = kFromFirstCall;
+  config.query_dim = kOpenSize;
   auto open = layer_of(config);
   const auto x = uniform<3>({2, 9, 21}, 6040);
-  const auto got = open.forward(x, x, x).value();
+  ASSERT_TRUE(open.fix_sizes({.query_dim = 21}));
+  const auto got = open.forward(x.view(), x.view(), x.view()).value();
   EXPECT_TRUE(
       same_bits(got.output, forward_of(layer_of(config_of()), x).output));
 }
@@ -167,8 +168,8 @@ TEST(UnevenLayerTest, OptionsHaveNoGroupsOfTheirOwn) {
       layer_of(config_of()).forward(x, x, x, {.kv_groups = {groups, {3}}});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message(),
-            "multi_head_attention: kv_groups is given, expected none: a "
-            "layer's own are its kv_group_sizes");
+            "multi_head_attention: kv_groups is given, expected none: the "
+            "layer uses its kv_group_sizes");
 }
 
 TEST(UnevenLayerTest, SizesThatDoNotAddUpAreErrors) {

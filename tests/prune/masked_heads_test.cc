@@ -174,11 +174,11 @@ TEST_P(MaskedHeadsTest, TheOutputIsThatOfGatesOfZero) {
     AttentionOptions gated = GetParam().options(all_);
     gated.empty_rows = empty;
     gated.attn_weights = AttnWeights::per_head;
-    gated.head_gates = gates_;
     AttentionOptions plain = GetParam().options(some_);
     plain.empty_rows = empty;
     plain.attn_weights = AttnWeights::per_head;
-    const auto want = forward_of(whole_, x_, gated);
+    const auto want =
+        forward_of(whole_, x_, gated, {.head_gates = gates_.view()});
     const auto got = forward_of(left_, x_, plain);
     EXPECT_TRUE(all_near(got.output, want.output, 1e-5));
     EXPECT_TRUE(same_bits(got.lse, picked(want.lse, 1, kLeft)));
@@ -190,14 +190,17 @@ TEST_P(MaskedHeadsTest, TheOutputIsThatOfGatesOfZero) {
 TEST_P(MaskedHeadsTest, GradientsAreThoseOfGatesOfZero) {
   const auto d_output = uniform<3>({B, L, 18}, 8);
   const auto gradients = [&](const MultiHeadAttention& layer,
-                             const AttentionOptions& options) {
-    auto saved = layer.forward_for_backward(x_, x_, x_, options).value();
-    return layer.backward(saved, d_output).value();
+                             const AttentionOptions& options,
+                             const LayerOptions& layer_options) {
+    auto saved = layer
+                     .forward_for_backward(x_.view(), x_.view(), x_.view(),
+                                           options, layer_options)
+                     .value();
+    return layer.backward(saved, d_output.view()).value();
   };
-  AttentionOptions gated = GetParam().options(all_);
-  gated.head_gates = gates_;
-  const auto want = gradients(whole_, gated);
-  const auto got = gradients(left_, GetParam().options(some_));
+  const AttentionOptions gated = GetParam().options(all_);
+  const auto want = gradients(whole_, gated, {.head_gates = gates_.view()});
+  const auto got = gradients(left_, GetParam().options(some_), {});
   EXPECT_TRUE(all_near(got.query, want.query, 1e-5));
   EXPECT_TRUE(all_near(got.value, want.value, 1e-5));
   EXPECT_TRUE(

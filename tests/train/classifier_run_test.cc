@@ -111,11 +111,11 @@ struct ByHand {
                {classifier.bias.elements(), classifier.weight.elements()});
     const double norm = clip_gradient_norm(all, 1).value();
     optimizer.begin_step();
-    encoder.encoder().update(
+    EXPECT_TRUE(encoder.encoder().update(
         [&](std::string_view name, std::span<float> values) {
-          EXPECT_TRUE(optimizer.update(
-              name, values, gradients.params.find(name)->second.elements()));
-        });
+          return optimizer.update(
+              name, values, gradients.params.find(name)->second.elements());
+        }));
     probe.linear().update([&](std::span<float> weight, std::span<float> bias) {
       EXPECT_TRUE(optimizer.update("classifier.weight", weight,
                                    classifier.weight.elements()));

@@ -68,14 +68,16 @@ struct Piece {
 double loss_at(const TaskModelConfig& config, const TaskBatch& batch,
                const Piece& piece, double distance) {
   const Executor executor = Executor::with_threads(1).value();
-  auto model = TaskModel::create(config, Seed{3}).value();
-  model.update([&](std::string_view which, std::span<float> values) {
-    for (std::size_t n = 0; which == piece.name && n < piece.direction.size();
-         ++n) {
-      values[piece.first + n] +=
-          static_cast<float>(distance * piece.direction[n]);
-    }
-  });
+  auto model = TrainModel::create(config, Seed{3}).value();
+  EXPECT_TRUE(
+      model.update([&](std::string_view which, std::span<float> values) {
+        for (std::size_t n = 0;
+             which == piece.name && n < piece.direction.size(); ++n) {
+          values[piece.first + n] +=
+              static_cast<float>(distance * piece.direction[n]);
+        }
+        return ok();
+      }));
   return model.answer(batch, executor).value().loss;
 }
 

@@ -193,7 +193,8 @@ class Runner {
                      ? Result<MultiHeadAttention>(std::move(files_->layer))
                      : MultiHeadAttention::create(config_, Seed{flags_.seed});
     HEADWISE_TRY(layer);
-    const auto result = layer->forward(query_, key_, value_, options, &trace_);
+    const auto result =
+        layer->forward(query_, key_, value_, options, {}, &trace_);
     HEADWISE_TRY(result);
     return std::vector<TracedStep>(trace_.steps().begin(),
                                    trace_.steps().end());

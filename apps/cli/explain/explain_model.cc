@@ -133,7 +133,7 @@ Result<std::vector<TracedStep>> run(const ExplainedJob& job,
   AttentionOptions options;
   options.executor = &executor;
   const auto result =
-      attention.forward(hidden, hidden, hidden, options, &trace);
+      attention.forward(hidden, hidden, hidden, options, {}, &trace);
   HEADWISE_TRY(result);
   return std::vector<TracedStep>(trace.steps().begin(), trace.steps().end());
 }

@@ -13,15 +13,15 @@ namespace headwise::cli {
 
 struct LayerFromFiles {
   MultiHeadAttention layer;
-  std::optional<Embedding> embedding;  // only when it was asked for
+  std::optional<Embedding> embedding;  // with LayerWanted::with_embedding
 };
 
-// What the files do not say of themselves, or must agree with.
+// What the options say about the layer.
 struct LayerWanted {
-  // An error where a file says another.
+  // It is an error if the file says another number.
   std::optional<std::size_t> num_heads;
   std::optional<std::size_t> num_kv_heads;
-  // Where neither --num-heads nor the files say it.
+  // If neither --num-heads nor the files say it.
   std::optional<std::size_t> otherwise_num_heads{};
   std::string scoring;   // as typed: dot, additive, empty
   std::size_t vdim = 0;  // of the values; with an embedding, its own
@@ -29,13 +29,9 @@ struct LayerWanted {
   LayerChoice choice{};
 };
 
-// `path`: as read_layer_params() takes it. Sizes come from the shapes; a
-// missing bias is no bias, a missing w_o.weight no output projection; where
-// there is a w_score.weight and no w_o.weight, a missing w_v.weight leaves the
-// values as they are. An embedding.weight that was not asked for is left out.
-// The heads are those of --num-heads, of the file or of the config.json beside
-// it. Errors: invalid_argument where none of them says how many there are;
-// every other one is about the files.
+// As load_attention(), with errors in terms of options. Errors:
+// invalid_argument if neither the options nor the files say how many heads
+// there are; all other errors are about the files.
 Result<LayerFromFiles> read_layer(const std::string& path,
                                   const LayerWanted& wanted);
 

@@ -30,9 +30,10 @@ Status add_lines(const ViewedLayer& layer, const AttentionOptions& options,
                   pooled.rows(h),
                   pooled.rows_without_key(h)};
     for (std::size_t k = 0; k < kStatistics; ++k) {
-      line.mean[k] = cross && compares_positions(static_cast<Statistic>(k))
+      const auto statistic = static_cast<Statistic>(k);
+      line.mean[k] = cross && compares_positions(statistic)
                          ? std::numeric_limits<double>::quiet_NaN()
-                         : static_cast<double>(pooled.mean(h, k));
+                         : static_cast<double>(pooled.mean(h, statistic));
     }
     lines.push_back(line);
   }

@@ -113,7 +113,7 @@ Status ViewedSentence::see_layer(std::size_t number,
                   hidden);
     AttentionOptions plain;
     plain.executor = &executor_;
-    HEADWISE_TRY(attention.forward(hidden, hidden, hidden, plain, &trace));
+    HEADWISE_TRY(attention.forward(hidden, hidden, hidden, plain, {}, &trace));
   }
   const MultiHeadAttentionConfig& config = attention.config();
   const auto heads_of = [&](const Tensor<float, 3>& x, std::size_t heads) {

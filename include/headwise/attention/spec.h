@@ -33,8 +33,8 @@ enum class AttnWeights {
   after_dropout,  // (B, Hq, Lq, Lkv), as they weigh the values
 };
 
-// The options of the operation. All but statistics and score_weight also apply
-// to the layer, and head_gates to it alone.
+// The options of the operation. All but statistics, score_weight and kv_groups
+// also apply to the layer.
 //
 // Example:
 //   attention(q, k, v, out, {.mask = causal(), .scale = 0.125});
@@ -62,9 +62,6 @@ struct AttentionOptions {
   Dropout dropout{};
   AttnWeights attn_weights = AttnWeights::none;  // mean: without statistics
   StatisticsOptions statistics{};
-  // Of the layer alone: a factor on the context of each head, (num_heads). The
-  // view must outlive the call, and its backward pass (steps/head_gates.h).
-  TensorView<const float, 1> head_gates{};
   const Executor* executor = nullptr;  // null: Executor::default_executor()
   // cuda: for the calls of attention/device.h.
   Device device{};

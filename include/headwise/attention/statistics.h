@@ -26,9 +26,10 @@
 //   AttentionStatistics done = attention_statistics(
 //       q, k, v, {.output = out},
 //       {.mask = causal(), .statistics = {.rows = true}}).value();
-//   float entropy = done.pooled.mean(h, index_of(Statistic::entropy));
+//   float entropy = done.pooled.mean(h, Statistic::entropy);
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "headwise/attention/spec.h"
@@ -41,16 +42,20 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// The mean of each head over the rows of all sequences that have a key and
-// stand below query_lengths.
+// Averages of each head over the rows of all sequences that have a key and are
+// below query_lengths.
 struct PooledStatistics {
-  Tensor<float, 2> mean;         // (Hq, kStatistics); NaN without a row
-  Tensor<std::int64_t, 1> rows;  // (Hq): so many were averaged
+  Tensor<float, 2> means;        // (Hq, kStatistics); NaN without a row
+  Tensor<std::int64_t, 1> rows;  // (Hq): the number of rows averaged
   Tensor<std::int64_t, 1> rows_without_key;  // (Hq)
+
+  float mean(std::size_t head, Statistic statistic) const {
+    return means(head, index_of(statistic));
+  }
 };
 
-// What was asked for; the rest is empty. Of a ragged batch rows and columns lie
-// as those of the tensors: (1, Hq, rows, ..).
+// What was requested; the rest is empty. In a ragged batch, rows and columns
+// have the layout of its tensors: (1, Hq, rows, ..).
 struct AttentionStatistics {
   Tensor<float, 4> rows;             // (B, Hq, Lq, kStatistics)
   Tensor<std::int64_t, 4> top_keys;  // (B, Hq, Lq, top_keys); -1: there is none
@@ -59,6 +64,12 @@ struct AttentionStatistics {
   Tensor<float, 4> map_mean;         // (B, Hq, map_size(Lq), map_size(Lkv))
   Tensor<float, 4> map_largest;      // the same
   PooledStatistics pooled;           // with rows
+
+  // One statistic of query i in head h of sequence b; `rows` was requested.
+  float row(std::size_t b, std::size_t h, std::size_t i,
+            Statistic statistic) const {
+    return rows(b, h, i, index_of(statistic));
+  }
 
   // Tensors for what the options of `spec` ask for. Errors: out_of_memory.
   static Result<AttentionStatistics> create(const AttentionSpec& spec);

@@ -26,6 +26,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,11 +50,11 @@ struct ParamNames {
 Result<NamedArrays> read_params(const std::string& path,
                                 const ParamNames& names);
 
-// Which layer of a file, and in which layout (layouts.h); empty: the one that
-// fits.
+// Which layer of a file to read.
 struct LayerChoice {
-  std::size_t number = 0;
-  std::string layout = {};
+  // No value: the only one; a file of several layers is then an error.
+  std::optional<std::size_t> number = 0;
+  std::string layout = {};  // a name of layouts.h; empty: the one that fits
 };
 
 // As read_params(), where a name of the file is known and no layout is chosen;

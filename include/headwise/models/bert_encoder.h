@@ -15,18 +15,18 @@
 // Parameters are read from model.safetensors or, for models in shards,
 // model.safetensors.index.json, by the names that BERT and DistilBERT give them
 // (with or without "bert." and "distilbert." before). Heads that were pruned
-// are gone from them; which ones were kept is in the file's metadata. For
-// inference they are kept packed, those of the words in the file's own bytes
-// where these are float32: FileAccess says what that means for a file that
-// others change. Who wants gradients reads with BertUse::training, which keeps
-// all of them twice.
+// are not in the file; its metadata says which ones were kept. For inference
+// the encoder keeps them packed, and reads float32 word embeddings from the
+// file's own bytes: FileAccess says what that means for a file that another
+// program changes. For gradients, read with BertUse::training, which keeps all
+// parameters twice.
 //
 // Backward, d_hidden being the gradient of a loss by hidden: all parameters,
-// and the gates of the heads by sequence. The sums over the tokens are those of
-// docs/arithmetic.md: no bit depends on threads.
+// and the gates of the heads per sequence. The sums over the tokens are those
+// of docs/arithmetic.md: no bit depends on threads.
 //
-// Errors of reading: io_error; bad_data for a file that is none, for parameters
-// that are missing, not finite or of other sizes than the config's;
+// Errors of reading: io_error; bad_data for a file of another format, and for
+// parameters that are missing, not finite or of other sizes than the config's;
 // out_of_memory.
 //   read_bert_encoder: m.safetensors: encoder.layer.0.output.dense.weight has
 //   shape (384, 1535), expected (hidden_size, intermediate_size) = (384, 1536)
@@ -60,7 +60,6 @@
 #include "headwise/models/model_settings.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"
-#include "headwise/steps/embedding.h"
 #include "headwise/steps/layer_norm.h"
 #include "headwise/steps/projection.h"
 #include "headwise/steps/tokens.h"
@@ -75,25 +74,6 @@ struct BertLayer {
   Linear intermediate;  // w_in (intermediate_size, hidden_size)
   Linear output;        // w_out (hidden_size, intermediate_size)
   LayerNormParams output_norm;
-};
-
-// The parameters of the embeddings as the file has them.
-struct BertTables {
-  Embedding word;                   // (vocab_size, hidden_size)
-  Embedding position;               // (max_positions, hidden_size)
-  std::optional<Embedding> type{};  // (type_vocab_size, hidden_size)
-};
-
-struct BertEmbeddings {
-  // (vocab_size, hidden_size), where the file has it if that can be: half of a
-  // small model's bytes, of which a text needs a few rows.
-  TensorView<const float, 2> word;
-  std::shared_ptr<const void> word_owner;
-  // position[t] + token_type[0]: (max_positions, hidden_size)
-  Tensor<float, 2> place;
-  LayerNormParams norm;
-  // For training; `word` is then one of them.
-  std::optional<BertTables> tables{};
 };
 
 // What the parameters are read for.
@@ -127,8 +107,8 @@ struct BertResult {
   std::vector<Tensor<float, 4>> attn_weights;
 };
 
-// What a forward pass in training keeps for its backward pass: one, which uses
-// it up. Moved, never copied.
+// What a forward pass in training keeps for its backward pass. It serves one
+// backward pass. Moved, never copied.
 class BertSaved {
  public:
   // (rows, hidden_size)
@@ -142,14 +122,14 @@ class BertSaved {
   };
 
   Tensor<float, 2> hidden_;
-  std::unique_ptr<State, Delete> state_;  // none: it was used
+  std::unique_ptr<State, Delete> state_;  // null after the backward pass
 };
 
 struct BertGradients {
-  // Of every parameter by its name in files, the elements in their order; empty
-  // where they were not asked for.
+  // Of every parameter by its name in files, elements in order; empty unless
+  // requested.
   std::map<std::string, Tensor<float, 1>, std::less<>> params;
-  // Of each layer, by sequence: (B, heads of the layer); empty without
+  // Of each layer, per sequence: (B, heads of the layer); empty without
   // BertOptions::head_gates.
   std::vector<Tensor<float, 2>> head_gates;
 };
@@ -157,13 +137,14 @@ struct BertGradients {
 // Which gradients are wanted.
 enum class BertWanted { params_and_gates, gates };
 
-// What a call computes in; kept from one to the next it is taken once.
+// The memory of a call. Calls that use the same object allocate it once.
 struct BertMemory {
   Tensor<float, 3> hidden{};        // (1, rows, hidden_size)
   Tensor<float, 3> attended{};      // (1, rows, hidden_size)
   Tensor<float, 3> intermediate{};  // (1, rows, intermediate_size)
 };
 
+// An encoder that was moved from can only be destroyed or assigned to.
 class BertEncoder {
  public:
   // `folder` holds the parameters: settings.transformer_folder.
@@ -172,8 +153,8 @@ class BertEncoder {
                                   const BertAccess& access = {});
 
   // With the heads that were kept.
-  const BertConfig& config() const { return config_; }
-  const std::vector<BertLayer>& layers() const { return layers_; }
+  const BertConfig& config() const;
+  const std::vector<BertLayer>& layers() const;
 
   // Errors: out_of_range for an id outside the vocabulary, a sequence of more
   // than max_positions tokens, a layer that is not there; out_of_memory.
@@ -197,36 +178,35 @@ class BertEncoder {
       BertWanted wanted = BertWanted::params_and_gates) const;
 
   // Shows each parameter's elements to `change`, which may write them, by their
-  // names in files; none of an encoder read for inference. No other call may
-  // run meanwhile; what was saved before is of no more use. If `change` throws,
-  // what it wrote until then stays, the encoder remains usable, and the
-  // exception goes on to the caller, as does std::bad_alloc of a name.
-  void update(
-      FunctionRef<void(std::string_view name, std::span<float> values)> change);
-  // The same to look at; valid until the next update. Empty for inference.
+  // names in files. A name is valid during the call of `change` only. No other
+  // call may run meanwhile, and backward() refuses what was saved before. The
+  // first error of `change` ends the update and is returned, and an exception
+  // of `change` goes on to the caller; what `change` wrote until then stays,
+  // and the encoder remains usable. Errors, where nothing is shown: unsupported
+  // for an encoder read for inference; out_of_memory.
+  Status update(
+      FunctionRef<Status(std::string_view name, std::span<float> values)>
+          change);
+  // The same, read-only; valid until the next update. Empty for inference.
   std::map<std::string, AnyView> params() const;
-  // Those of attention alone.
+  // Only the parameters of attention.
   std::map<std::string, AnyView> attention_params() const;
 
-  // Another attention in a layer: what is left of it when heads were pruned,
-  // those of these numbers. Errors: shape_mismatch, out_of_range.
+  // Replaces the attention of a layer by one with fewer heads. `kept_heads` are
+  // the numbers of those that remain. Errors: shape_mismatch, out_of_range.
   Status replace_attention(std::size_t layer, MultiHeadAttention attention,
                            std::vector<std::size_t> kept_heads);
 
  private:
-  BertEncoder(BertConfig config, BertEmbeddings embeddings,
-              std::vector<BertLayer> layers)
-      : config_(std::move(config)),
-        embeddings_(std::move(embeddings)),
-        layers_(std::move(layers)) {}
+  struct State;
+  struct Delete {
+    void operator()(State* state) const;
+  };
 
-  bool is_trainable() const { return embeddings_.tables.has_value(); }
-  Status check_gates(std::span<const Tensor<float, 1>> head_gates) const;
-  Status check(const RaggedTokens& ids, const BertOptions& options) const;
+  explicit BertEncoder(std::unique_ptr<State, Delete> state)
+      : state_(std::move(state)) {}
 
-  BertConfig config_;
-  BertEmbeddings embeddings_;
-  std::vector<BertLayer> layers_;
+  std::unique_ptr<State, Delete> state_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -108,8 +108,6 @@ class SentenceEncoder {
         tokenizer_(std::move(tokenizer)),
         encoder_(std::move(encoder)) {}
 
-  std::size_t most_tokens(const SentenceOptions& options) const;
-
   ModelSettings settings_;
   WordPiece tokenizer_;
   BertEncoder encoder_;

@@ -1,5 +1,4 @@
-// Losses: how far an output is from what it should be, and the gradient of that
-// by the output, which a backward pass begins with.
+// Losses, and their gradients by the output, which a backward pass begins with.
 //
 // cross_entropy, the mean over the N' rows whose target is not ignored:
 //
@@ -9,15 +8,16 @@
 //
 //   logits    (N, C)  in
 //   targets   (N)     in   a class from 0 to C - 1, or kIgnoredTarget
-//   d_logits  (N, C)  out  0 in a row that is ignored
+//   d_logits  (N, C)  out  0 in ignored rows
 //
 // mean_squared_error, over the N elements of two tensors of one shape:
 //
 //   loss          = 1/N sum (prediction - target)^2
 //   d_prediction  = 2/N (prediction - target)
 //
-// Computed in binary64, sums in order from the first element on, without a C
-// library: the same bits everywhere. NaN and infinity go on into the loss.
+// Computed in binary64, sums in order from the first element on, without the C
+// library's functions: the same bits everywhere. NaN and infinity propagate to
+// the loss.
 //
 // Example:
 //   const CrossEntropy step = cross_entropy(logits, targets).value();
@@ -35,7 +35,7 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// The target of a row that does not count (PyTorch's ignore_index).
+// The target of an ignored row (PyTorch's ignore_index).
 inline constexpr std::int64_t kIgnoredTarget = -100;
 
 struct CrossEntropy {
@@ -43,18 +43,21 @@ struct CrossEntropy {
   Tensor<float, 2> d_logits;
 };
 
-// Errors: shape_mismatch; out_of_range for a target that is no class;
-// invalid_argument when every row is ignored, or there is none; out_of_memory.
+// Errors: shape_mismatch; out_of_range for a target that is not a class;
+// invalid_argument if every row is ignored or there are no rows; out_of_memory.
 Result<CrossEntropy> cross_entropy(TensorView<const float, 2> logits,
                                    TensorView<const std::int64_t, 1> targets);
 
+// Of tensors of rank 1 to 4.
 template <std::size_t Rank>
 struct MeanSquaredError {
   double loss = 0;
   Tensor<float, Rank> d_prediction;
 };
 
-// Errors: shape_mismatch; invalid_argument without an element; out_of_memory.
+// One overload per rank rather than a template, which would not convert its
+// arguments to views. Errors: shape_mismatch; invalid_argument for tensors
+// without elements; out_of_memory.
 Result<MeanSquaredError<1>> mean_squared_error(
     TensorView<const float, 1> prediction, TensorView<const float, 1> target);
 Result<MeanSquaredError<2>> mean_squared_error(

@@ -16,17 +16,17 @@
 //   w_k.weight  (num_kv_heads * head_dim, kdim)       w_k.bias
 //   w_v.weight  (num_kv_heads * v_head_dim, vdim)     w_v.bias
 //   w_o.weight  (embed_dim, num_heads * v_head_dim)   w_o.bias
-//   w_score.weight  (num_heads, head_dim)             additive scoring alone
+//   w_score.weight  (num_heads, head_dim)             additive scoring only
 //
 // With `.scoring = Scoring::additive` (Bahdanau) the score of query i and key j
-// is w_score . tanh(q[i] + k[j]) in each head, head_dim being the size of its
-// hidden layer, in place of scale * q[i] . k[j].
+// is w_score . tanh(q[i] + k[j]) in each head instead of scale * q[i] . k[j];
+// head_dim is then the size of the head's hidden layer.
 //
-// With num_kv_heads < num_heads (grouped-query attention; 1: multi-query) head
-// h of the queries reads head h / (num_heads / num_kv_heads) of keys and
-// values, or the one that kv_group_sizes says. `.head_gates` turns heads down
-// or off: merge(gated(...)), the context of each head times its gate. Keys and
-// values that the mask hides from every query of their sequence at its end are
+// With num_kv_heads < num_heads (grouped-query attention; 1: multi-query) query
+// head h reads head h / (num_heads / num_kv_heads) of keys and values, or the
+// one given by kv_group_sizes. LayerOptions::head_gates scales or turns off
+// heads: merge(gated(...)), the context of each head times its gate. Keys and
+// values at the end of a sequence that the mask hides from all its queries are
 // not projected, unless a trace or EmptyRow::uniform reads them.
 //
 // Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2; Ainslie et al.
@@ -46,6 +46,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "headwise/attention/spec.h"
@@ -60,8 +61,8 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// An input size that is taken from the tensors of the first call.
-inline constexpr std::size_t kFromFirstCall = ~std::size_t{0};
+// An input size that is still open: MultiHeadAttention::fix_sizes() sets it.
+inline constexpr std::size_t kOpenSize = ~std::size_t{0};
 
 // How a query and a key are compared.
 enum class Scoring { dot, additive };
@@ -84,17 +85,17 @@ struct MultiHeadAttentionConfig {
   std::optional<std::size_t> head_dim{};
   std::optional<std::size_t> v_head_dim{};
   bool out_proj = true;
-  // false: the heads share out the features of the values themselves, vdim =
+  // false: the heads divide the features of the values themselves, vdim =
   // num_kv_heads * v_head_dim, as in d2l's additive attention.
   bool value_proj = true;
   Scoring scoring = Scoring::dot;
 };
 
-// The same with every size that was not given filled in. Errors:
+// The same configuration with every missing size filled in. Errors:
 // invalid_argument for a size of 0, heads that do not divide embed_dim, key
-// heads that do not divide the heads, groups that do not add up to them, values
-// that the key heads cannot share out without a projection, dropout outside [0,
-// 1].
+// heads that do not divide the heads, groups that do not add up to num_heads,
+// values without a projection that the key heads do not divide, dropout outside
+// [0, 1].
 Result<MultiHeadAttentionConfig> complete_config(
     MultiHeadAttentionConfig config);
 
@@ -106,7 +107,7 @@ struct MultiHeadAttentionParams {
   std::optional<Tensor<float, 2>> w_score{};  // given: additive scoring
 };
 
-// What the parameters do not tell of a layer.
+// What the shapes of the parameters do not say about a layer.
 struct HeadCounts {
   std::size_t num_heads = 0;
   // As those of MultiHeadAttentionConfig.
@@ -119,6 +120,20 @@ struct HeadCounts {
   double dropout = 0;
 };
 
+// Sizes of the inputs. A size that is not open may be left out.
+struct InputSizes {
+  std::optional<std::size_t> query_dim{};
+  std::optional<std::size_t> kdim{};
+  std::optional<std::size_t> vdim{};
+};
+
+// Options that only the layer takes.
+struct LayerOptions {
+  // (num_heads): a factor on the context of each head (steps/head_gates.h). The
+  // view must outlive the call, and its backward pass.
+  TensorView<const float, 1> head_gates{};
+};
+
 // Rank 3 for a batch, 2 without: the B below is then missing.
 template <std::size_t Rank>
 struct MultiHeadAttentionResult {
@@ -127,12 +142,12 @@ struct MultiHeadAttentionResult {
   Tensor<float, Rank> lse;               // (B, num_heads, Lq), natural log
 };
 
-// What a forward pass in training keeps for its backward pass: one, which uses
-// it up. Moved, never copied.
+// What a forward pass in training keeps for its backward pass. It serves one
+// backward pass. Moved, never copied.
 class MultiHeadAttentionSaved {
  public:
   const MultiHeadAttentionResult<3>& result() const { return result_; }
-  // Once the backward pass has used what was kept.
+  // After the backward pass, which still needs it.
   MultiHeadAttentionResult<3> take_result() && { return std::move(result_); }
 
  private:
@@ -143,9 +158,14 @@ class MultiHeadAttentionSaved {
   };
 
   MultiHeadAttentionResult<3> result_;
-  std::unique_ptr<State, Delete> state_;  // none: it was used
+  std::unique_ptr<State, Delete> state_;  // null after the backward pass
 };
 
+// Example:
+//   std::map<std::string_view, std::span<const float>> by_name;
+//   gradients.for_each([&](std::string_view name, std::span<const float> g) {
+//     by_name[name] = g;
+//   });
 struct MultiHeadAttentionGradients {
   Tensor<float, 3> query;  // (B, Lq, query_dim)
   Tensor<float, 3> key;    // (B, Lkv, kdim)
@@ -154,26 +174,34 @@ struct MultiHeadAttentionGradients {
   LinearGradients w_k;
   LinearGradients w_v;  // empty without one
   std::optional<LinearGradients> w_o{};
-  // Of options.bias by B, H, Lq, Lkv, the extent 1 where it is broadcast, and
-  // of options.alibi (num_heads); empty without one.
+  // Of options.bias, (B, H, Lq, Lkv) with the extent 1 where it is broadcast,
+  // and of options.alibi, (num_heads); empty without one.
   Tensor<float, 4> bias{};
   Tensor<float, 1> alibi{};
   Tensor<float, 2> w_score{};  // (num_heads, head_dim); empty without one
-  // Of options.head_gates, by sequence: (B, num_heads). Empty without them.
+  // Of LayerOptions::head_gates, per sequence: (B, num_heads). Empty without
+  // them.
   Tensor<float, 2> head_gates{};
+
+  // Shows the gradient of each parameter, with the names and in the order of
+  // MultiHeadAttention::update(). The names are string literals.
+  void for_each(
+      FunctionRef<void(std::string_view name, std::span<float> gradient)> show);
+  void for_each(
+      FunctionRef<void(std::string_view name, std::span<const float> gradient)>
+          show) const;
 };
 
-struct LayerInputs;  // of the layer's own files
-
+// A layer that was moved from can only be destroyed or assigned to.
 class MultiHeadAttention {
  public:
   // Parameters as PyTorch's nn.Linear draws them, from a generator that gives
   // the same numbers on every machine. Errors: those of complete_config().
   static Result<MultiHeadAttention> create(
       const MultiHeadAttentionConfig& config, Seed seed);
-  // Sizes come from the parameters. No heads at all: parameters of no features,
-  // as where all were pruned; the output is then w_o's bias. Errors:
-  // shape_mismatch, invalid_argument.
+  // Sizes come from the parameters. A layer may have no heads, as after pruning
+  // all of them: its parameters then have no features, and its output is w_o's
+  // bias. Errors: shape_mismatch, invalid_argument.
   static Result<MultiHeadAttention> from_params(MultiHeadAttentionParams params,
                                                 HeadCounts heads);
   // The same with even groups.
@@ -182,117 +210,88 @@ class MultiHeadAttention {
       std::optional<std::size_t> num_kv_heads = {},
       std::optional<std::size_t> vdim = {});
 
-  // The first call fixes the sizes that are still open (kFromFirstCall). Every
-  // other call changes nothing and may run beside others; the layer keeps the
-  // memory that they computed in (of at most 16 at a time) for the next ones.
-  // `trace`, when given, is told each step with its tensor, at the price of L x
-  // L memory. A ragged batch is (1, rows, E), and so is its output; it has no
-  // trace. Options have no score_weight: the layer's is w_score; nor
-  // kv_groups: its own are kv_group_sizes. Errors: shape_mismatch,
-  // invalid_argument, out_of_range, out_of_memory, unsupported.
+  // Sets the input sizes that are still open (kOpenSize) and draws the
+  // parameters. Does nothing where no size is open. Errors, which change
+  // nothing: invalid_argument for an open size that is missing or 0, or a size
+  // that differs from one already fixed; out_of_memory.
+  Status fix_sizes(const InputSizes& sizes);
+
+  // Calls change nothing and may run at the same time. The layer keeps the
+  // memory of at most 16 of them for later calls. `trace`, when given, gets
+  // each step with its tensor, which costs L x L memory. A ragged batch is (1,
+  // rows, E), and so is its output; it has no trace. `options` must not have a
+  // score_weight or kv_groups: the layer uses its w_score and kv_group_sizes.
+  // Errors: invalid_argument, also while an input size is open; shape_mismatch,
+  // out_of_range, out_of_memory, unsupported.
   Result<MultiHeadAttentionResult<3>> forward(
       TensorView<const float, 3> query, TensorView<const float, 3> key,
       TensorView<const float, 3> value, const AttentionOptions& options = {},
-      TraceSink* trace = nullptr);
+      const LayerOptions& layer_options = {}, TraceSink* trace = nullptr) const;
   Result<MultiHeadAttentionResult<2>> forward(
       TensorView<const float, 2> query, TensorView<const float, 2> key,
       TensorView<const float, 2> value, const AttentionOptions& options = {},
-      TraceSink* trace = nullptr);
-  // On a layer with open sizes: an error.
-  Result<MultiHeadAttentionResult<3>> forward(
-      TensorView<const float, 3> query, TensorView<const float, 3> key,
-      TensorView<const float, 3> value, const AttentionOptions& options = {},
-      TraceSink* trace = nullptr) const;
+      const LayerOptions& layer_options = {}, TraceSink* trace = nullptr) const;
 
-  // The output alone, into memory of the caller's: (B, Lq, embed_dim), not that
-  // of query, key or value, the features side by side. Once the layer has the
-  // memory that it computes in, none is taken but for what the options need.
+  // Writes the output only, to memory of the caller: (B, Lq, embed_dim), which
+  // is not that of query, key or value, with contiguous features. Once the
+  // layer keeps enough memory, a call allocates only what the options need.
   // Errors as forward(); invalid_argument for options.attn_weights.
   Status forward_into(TensorView<const float, 3> query,
                       TensorView<const float, 3> key,
                       TensorView<const float, 3> value,
                       TensorView<float, 3> output,
-                      const AttentionOptions& options = {}) const;
+                      const AttentionOptions& options = {},
+                      const LayerOptions& layer_options = {}) const;
 
-  // Computes from now on in the memory that `other` keeps, and it in this
-  // one's: layers that run one after another need only one. No call may run
-  // meanwhile.
-  void share_memory_with(const MultiHeadAttention& other) {
-    memory_ = other.memory_;
-  }
+  // From now on both layers compute in the memory that `other` keeps: layers
+  // that run one after another need it only once. No call may run meanwhile.
+  void share_memory_with(const MultiHeadAttention& other);
 
   // The forward pass of training: the same result, and what backward() needs.
-  // The inputs and the views inside `options` must outlive the backward pass
-  // and stay as they are. Dropout still wants options.dropout.training. Errors
-  // as forward(); on a layer with open sizes an error.
+  // The inputs and the views inside the options must outlive the backward pass
+  // and keep their values. Dropout still needs options.dropout.training. Errors
+  // as forward().
   Result<MultiHeadAttentionSaved> forward_for_backward(
       TensorView<const float, 3> query, TensorView<const float, 3> key,
-      TensorView<const float, 3> value,
-      const AttentionOptions& options = {}) const;
-  // The gradients of a loss from those by the output (B, Lq, embed_dim) and by
-  // the returned attention weights (their shape; no view: none). Where one
-  // tensor was query, key and value, its gradient is the sum of theirs. Errors:
-  // invalid_argument for a state that was used, or whose layer this is not or
-  // no longer is; shape_mismatch, out_of_memory. After an error the state can
-  // still be used.
+      TensorView<const float, 3> value, const AttentionOptions& options = {},
+      const LayerOptions& layer_options = {}) const;
+  // The gradients of a loss from its gradients by the output (B, Lq, embed_dim)
+  // and by the returned attention weights (their shape; no view: none). Where
+  // one tensor was query, key and value, its gradient is the sum of the three.
+  // Errors: invalid_argument for a state that was already used, or that comes
+  // from another layer or from before an update(); shape_mismatch,
+  // out_of_memory. After an error the state can still be used.
   Result<MultiHeadAttentionGradients> backward(
       MultiHeadAttentionSaved& saved, TensorView<const float, 3> d_output,
       TensorView<const float, 4> d_attn_weights = {}) const;
 
-  // Shows each parameter's elements to `change`, which may write them:
-  // "w_q.weight", "w_q.bias" and so on to "w_score.weight", as in files. No
-  // other call may run meanwhile; what was saved before is of no more use. Not
-  // on a layer with open sizes: nothing is shown. If `change` throws, what it
-  // wrote until then stays, the layer remains usable, and the exception goes on
-  // to the caller.
-  void update(
-      FunctionRef<void(std::string_view name, std::span<float> values)> change);
+  // Shows each parameter's elements to `change`, which may write them, in the
+  // order "w_q.weight", "w_q.bias", the same of w_k, w_v and w_o,
+  // "w_score.weight"; a parameter that the layer does not have is left out. The
+  // names are string literals. No other call may run meanwhile, and backward()
+  // refuses what was saved before. The first error of `change` ends the update
+  // and is returned, and an exception of `change` goes on to the caller; what
+  // `change` wrote until then stays, and the layer remains usable. Errors:
+  // invalid_argument while an input size is open, where nothing is shown.
+  Status update(
+      FunctionRef<Status(std::string_view name, std::span<float> values)>
+          change);
 
-  // Every size filled in; kFromFirstCall where still open.
-  const MultiHeadAttentionConfig& config() const { return config_; }
+  // Every size filled in; kOpenSize where still open.
+  const MultiHeadAttentionConfig& config() const;
   // No value while an input size is open.
-  const std::optional<MultiHeadAttentionParams>& params() const {
-    return params_;
-  }
+  const std::optional<MultiHeadAttentionParams>& params() const;
 
  private:
-  MultiHeadAttention(const MultiHeadAttentionConfig& config, Seed seed);
+  struct State;
+  struct Delete {
+    void operator()(State* state) const;
+  };
 
-  friend class MultiHeadAttentionSaved;
-  struct Run;
-  struct RunFor;
-  class MemoryShelf;
+  explicit MultiHeadAttention(std::unique_ptr<State, Delete> state)
+      : state_(std::move(state)) {}
 
-  Status draw_params();
-  void set_params(MultiHeadAttentionParams params);
-  Result<Run> run(TensorView<const float, 3> query,
-                  TensorView<const float, 3> key,
-                  TensorView<const float, 3> value,
-                  const AttentionOptions& options, const RunFor& purpose) const;
-  TensorView<const float, 3> context_of(
-      const MultiHeadAttentionSaved& saved) const;
-  Result<std::optional<Tensor<float, 3>>> context_gradient(
-      const MultiHeadAttentionSaved& saved, TensorView<const float, 3> d_output,
-      MultiHeadAttentionGradients& gradients) const;
-  Result<Run> run_without_heads(const LayerInputs& inputs,
-                                const AttentionOptions& options,
-                                const RunFor& purpose) const;
-  Result<MultiHeadAttentionGradients> differentiate_without_heads(
-      const MultiHeadAttentionSaved& saved,
-      TensorView<const float, 3> d_output) const;
-  Result<MultiHeadAttentionGradients> differentiate(
-      const MultiHeadAttentionSaved& saved, TensorView<const float, 3> d_output,
-      TensorView<const float, 4> d_attn_weights) const;
-
-  MultiHeadAttentionConfig config_;
-  // Offsets of the groups, empty: even. Saved states see them: the elements
-  // stay where they are when the layer moves.
-  std::vector<std::int64_t> kv_groups_;
-  Seed seed_;
-  std::optional<MultiHeadAttentionParams> params_;
-  std::uint64_t params_id_ = 0;  // no other parameters have it
-  // Where forward() computes; never null but in a layer that was moved from.
-  std::shared_ptr<MemoryShelf> memory_;
+  std::unique_ptr<State, Delete> state_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

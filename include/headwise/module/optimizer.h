@@ -1,5 +1,5 @@
-// Optimisers: how a parameter x moves once its gradient g is known, element by
-// element, in step t = 1, 2, ... with learning rate lr and weight decay wd.
+// Optimisers: how a step t = 1, 2, ... moves a parameter x by its gradient g,
+// element by element, with learning rate lr and weight decay wd.
 //
 // SGD with momentum (as torch.optim.SGD):
 //
@@ -15,30 +15,32 @@
 //       - lr / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + epsilon)
 //
 // x, b, m and v are binary32; each is computed in binary64 and rounded once, so
-// the bits are the same on every machine. beta^t is formed by squaring. An
-// optimiser whose state was set goes on with the bits of one that never
-// stopped.
+// the bits are the same on every machine. beta^t is computed by squaring. An
+// optimiser resumed with set_state() has the bits of one that never stopped.
 //
 // Source: Loshchilov & Hutter 2019, arXiv:1711.05101, algorithm 2; Kingma & Ba
 // 2015, arXiv:1412.6980.
 //
 // Example:
 //   Optimizer optimizer = Optimizer::create(AdamWConfig{}).value();
+//   std::map<std::string_view, std::span<const float>> by_name;
+//   gradients.for_each([&](std::string_view name, std::span<const float> g) {
+//     by_name[name] = g;
+//   });
 //   optimizer.begin_step();
-//   mha.update([&](std::string_view name, std::span<float> values) {
-//     status = optimizer.update(name, values, gradient_of(name));
+//   Status s = mha.update([&](std::string_view name, std::span<float> values) {
+//     return optimizer.update(name, values, by_name[name]);
 //   });
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
@@ -51,7 +53,7 @@ struct SgdConfig {
   double learning_rate = 1e-3;
   double momentum = 0;
   double weight_decay = 0;
-  // Whether a gradient that holds NaN or infinity is an error.
+  // Whether a gradient with NaN or infinity is an error.
   bool finite_gradients = true;
 };
 
@@ -64,9 +66,9 @@ struct AdamWConfig {
   bool finite_gradients = true;  // as above
 };
 
-// What an optimiser remembers of the steps before.
+// What an optimiser remembers from step to step.
 struct OptimizerState {
-  std::uint64_t step = 0;  // how many there were
+  std::uint64_t step = 0;  // the number of steps so far
   // "momentum_buffer/NAME" (b) of SGD with momentum; "exp_avg/NAME" (m) and
   // "exp_avg_sq/NAME" (v) of AdamW, for each parameter NAME that was updated.
   std::map<std::string, Tensor<float, 1>> values;
@@ -79,49 +81,37 @@ class Optimizer {
   static Result<Optimizer> create(const SgdConfig& config);
   static Result<Optimizer> create(const AdamWConfig& config);
 
-  void begin_step() { ++step_; }
-  // Moves one parameter, each once a step. Errors, before anything is written:
-  // invalid_argument before the first begin_step() and for the second update
-  // in a step; shape_mismatch when the sizes differ from each other or from
-  // those of the steps before; out_of_range for a gradient that is not finite
-  // (the message says where); out_of_memory.
+  void begin_step();
+  // Moves one parameter; call it once per parameter and step. Errors, before
+  // anything is written: invalid_argument before the first begin_step() and for
+  // a second update in one step; shape_mismatch when the sizes differ from each
+  // other or from those of earlier steps; out_of_range for a gradient that is
+  // not finite (the message says where); out_of_memory.
   Status update(std::string_view name, std::span<float> values,
                 std::span<const float> gradient);
 
-  std::uint64_t step() const { return step_; }
+  std::uint64_t step() const;
   // A copy. Errors: out_of_memory.
   Result<OptimizerState> state() const;
   // Errors, before anything is changed: invalid_argument for a name that this
-  // optimiser has no use for, or for one of AdamW's two without the other;
-  // shape_mismatch; out_of_memory.
+  // optimiser does not use, or for only one of AdamW's two; shape_mismatch;
+  // out_of_memory.
   Status set_state(const OptimizerState& state);
 
  private:
-  // What is remembered of one parameter.
-  struct Memory {
-    std::size_t size = 0;
-    Tensor<float, 1> first;        // b, or m
-    Tensor<float, 1> second;       // v
-    std::uint64_t updated_in = 0;  // the last step
+  struct State;
+  struct Delete {
+    void operator()(State* state) const;
   };
-  using Memories = std::map<std::string, Memory, std::less<>>;
-  using Config = std::variant<SgdConfig, AdamWConfig>;
 
-  explicit Optimizer(const Config& config) : config_(config) {}
-  Status check(std::string_view name, std::span<const float> values,
-               std::span<const float> gradient) const;
-  Result<Memory> new_memory(std::size_t size) const;
-  // The names of Memory::first and Memory::second in the state; "": not used.
-  std::pair<std::string_view, std::string_view> kinds() const;
-  Status check_pairs(const OptimizerState& state) const;
+  explicit Optimizer(std::unique_ptr<State, Delete> state)
+      : state_(std::move(state)) {}
 
-  Config config_;
-  std::uint64_t step_ = 0;
-  Memories memories_;
+  std::unique_ptr<State, Delete> state_;
 };
 
 // Scales all gradients by one factor, so that the norm of all of them together
-// is at most `max_norm`, and returns the norm that they had (as
+// is at most `max_norm`, and returns the norm before (as
 // torch.nn.utils.clip_grad_norm_):
 //
 //   norm = sqrt(sum g^2)     in binary64, in order

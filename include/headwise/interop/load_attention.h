@@ -1,0 +1,63 @@
+// A layer of multi-head attention from a file of parameters, in one call.
+//
+// The file is one that params.h reads: a .safetensors, its index, a .npz or a
+// folder of .npy files, in any layout of layouts.h. Sizes come from the shapes.
+// A missing bias is no bias, a missing w_o.weight no output projection. Without
+// a w_o.weight, a file with w_score.weight may also lack w_v.weight: the values
+// are then used as they are.
+//
+// The number of heads comes from the options, from the shapes, from the file
+// (num_heads next to the parameters) or from the config.json next to it.
+//
+// Errors: those of read_layer_params(). invalid_argument, with the path of the
+// option as the argument, for a file of several layers if `layer` is not given,
+// and if nothing says how many heads there are. shape_mismatch for a number of
+// heads that is not the file's. bad_data for parameters that make no layer.
+//   load_attention: m.npz: num_heads is not given, expected a number: the file
+//   does not say how many heads the layer has
+//
+// Example:
+//   MultiHeadAttention layer =
+//       load_attention("model.safetensors", {.layer = 3}).value();
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "headwise/base/result.h"
+#include "headwise/module/multi_head_attention.h"
+#include "headwise/steps/embedding.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+struct LoadAttentionOptions {
+  std::optional<std::size_t> layer{};  // not given: the only one
+  std::string layout{};  // a name of layouts.h; empty: the one that fits
+  // Must agree with the file if that says them.
+  std::optional<std::size_t> num_heads{};
+  std::optional<std::size_t> num_kv_heads{};
+  // num_heads if nothing else says it.
+  std::optional<std::size_t> default_num_heads{};
+  // For a layer without w_v and w_o: the size of the values.
+  std::optional<std::size_t> vdim{};
+};
+
+// An embedding.weight in the file is ignored.
+Result<MultiHeadAttention> load_attention(
+    const std::string& path, const LoadAttentionOptions& options = {});
+
+struct EmbeddedAttention {
+  Embedding embedding;
+  MultiHeadAttention layer;
+};
+
+// The layer with the embedding.weight of the file, which must have one; vdim is
+// its size. Errors: as above.
+Result<EmbeddedAttention> load_embedded_attention(
+    const std::string& path, const LoadAttentionOptions& options = {});
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -1,0 +1,193 @@
+#include "headwise/interop/load_attention.h"
+
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "base/out_of_memory.h"
+#include "headwise/interop/model_heads.h"
+#include "headwise/interop/params.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr std::string_view kReader = "read_params";
+constexpr std::string_view kEmbedding = "embedding.weight";
+
+enum class WithEmbedding { no, yes };
+
+Error bad_data(const std::string& path, std::string given,
+               std::string expected = "") {
+  return {ErrorCode::bad_data,
+          {.operation = std::string(kReader),
+           .given = path + std::move(given),
+           .expected = std::move(expected)}};
+}
+
+// What the file makes the caller look wrong about is bad data.
+Error about_the_file(const Error& error) {
+  return error.code() == ErrorCode::invalid_argument
+             ? error.with_code(ErrorCode::bad_data)
+             : error;
+}
+
+Result<Linear> linear_of(const NamedArrays& arrays, const std::string& name) {
+  const std::string weight_name = name + ".weight";
+  const std::string bias_name = name + ".bias";
+  auto weight = to_float<2>(arrays.at(weight_name), kReader, weight_name);
+  HEADWISE_TRY(weight);
+  Tensor<float, 1> bias;
+  if (const auto given = arrays.find(bias_name); given != arrays.end()) {
+    auto converted = to_float<1>(given->second, kReader, bias_name);
+    HEADWISE_TRY(converted);
+    if (converted->size() != weight->extent(0)) {
+      return Error{
+          ErrorCode::shape_mismatch,
+          {.operation = std::string(kReader),
+           .argument = bias_name,
+           .given = "has shape (" + std::to_string(converted->size()) + ")",
+           .expected = "(" + std::to_string(weight->extent(0)) +
+                       "), the rows of " + weight_name}};
+    }
+    bias = *std::move(converted);
+  }
+  return Linear::from_params(*std::move(weight), std::move(bias));
+}
+
+// Whether the parameters that are there make a layer.
+Status check_names(const std::string& path, const NamedArrays& arrays) {
+  if (!arrays.contains("w_v.weight") &&
+      (!arrays.contains("w_score.weight") || arrays.contains("w_v.bias") ||
+       arrays.contains("w_o.weight"))) {
+    return bad_data(path, " has no w_v.weight");
+  }
+  if (arrays.contains("w_o.bias") && !arrays.contains("w_o.weight")) {
+    return bad_data(path, " has w_o.bias and no w_o.weight", "both or neither");
+  }
+  return ok();
+}
+
+// Whether the options and the file say the same.
+Status check_heads(const std::string& path, const LayerParams& read,
+                   const LoadAttentionOptions& options) {
+  for (const auto& [name, given, said] :
+       {std::tuple{"num_heads", options.num_heads, read.num_heads},
+        {"num_kv_heads", options.num_kv_heads, read.num_kv_heads}}) {
+    if (given && said && given != said) {
+      return Error{ErrorCode::shape_mismatch,
+                   {.operation = "load_attention",
+                    .argument = name,
+                    .given = "is " + std::to_string(*given),
+                    .expected = std::to_string(*said) + " as in " + path}};
+    }
+  }
+  return ok();
+}
+
+Result<std::size_t> head_count(const std::string& path, const LayerParams& read,
+                               const LoadAttentionOptions& options) {
+  if (options.num_heads || read.num_heads) {
+    return options.num_heads ? *options.num_heads : *read.num_heads;
+  }
+  const ModelHeads model = read_model_heads(path);
+  if (model.num_heads || options.default_num_heads) {
+    return model.num_heads ? *model.num_heads : *options.default_num_heads;
+  }
+  return Error{
+      ErrorCode::invalid_argument,
+      {.operation = "load_attention",
+       .argument = "num_heads",
+       .file = path,
+       .given = "is not given",
+       .expected =
+           "a number: the file does not say how many heads the layer has"}};
+}
+
+Result<MultiHeadAttentionParams> params_of(const NamedArrays& arrays) {
+  auto w_q = linear_of(arrays, "w_q");
+  auto w_k = linear_of(arrays, "w_k");
+  HEADWISE_TRY(w_q);
+  HEADWISE_TRY(w_k);
+  MultiHeadAttentionParams params{*std::move(w_q), *std::move(w_k)};
+  for (const auto& [name, place] :
+       {std::pair{std::string("w_v"), &params.w_v}, {"w_o", &params.w_o}}) {
+    if (arrays.contains(name + ".weight")) {
+      auto linear = linear_of(arrays, name);
+      HEADWISE_TRY(linear);
+      *place = *std::move(linear);
+    }
+  }
+  if (const auto given = arrays.find("w_score.weight"); given != arrays.end()) {
+    auto w_score = to_float<2>(given->second, kReader, "w_score.weight");
+    HEADWISE_TRY(w_score);
+    params.w_score = *std::move(w_score);
+  }
+  return params;
+}
+
+Result<LayerParams> read_checked(const std::string& path,
+                                 const LoadAttentionOptions& options,
+                                 WithEmbedding with_embedding) {
+  ParamNames names{{"w_q.weight", "w_k.weight"},
+                   {"w_v.weight", "w_q.bias", "w_k.bias", "w_v.bias",
+                    "w_o.weight", "w_o.bias", "w_score.weight"}};
+  auto& list =
+      with_embedding == WithEmbedding::yes ? names.required : names.optional;
+  list.insert(list.begin(), std::string(kEmbedding));
+  auto read = read_layer_params(path, names, {options.layer, options.layout});
+  HEADWISE_TRY(read);
+  HEADWISE_TRY(check_names(path, read->params));
+  HEADWISE_TRY(check_heads(path, *read, options));
+  return read;
+}
+
+Result<Embedding> embedding_of(const NamedArrays& arrays) {
+  auto weight =
+      to_float<2>(arrays.at(std::string(kEmbedding)), kReader, kEmbedding);
+  HEADWISE_TRY(weight);
+  return Embedding::from_weight(*std::move(weight));
+}
+
+Result<MultiHeadAttention> layer_of(const std::string& path,
+                                    const LayerParams& read,
+                                    const LoadAttentionOptions& options,
+                                    std::optional<std::size_t> vdim) {
+  const auto num_heads = head_count(path, read, options);
+  HEADWISE_TRY(num_heads);
+  auto params = params_of(read.params);
+  if (!params) {
+    return about_the_file(params.error());
+  }
+  auto layer = MultiHeadAttention::from_params(
+      *std::move(params), *num_heads,
+      options.num_kv_heads ? options.num_kv_heads : read.num_kv_heads, vdim);
+  return layer ? std::move(layer) : about_the_file(layer.error());
+}
+
+}  // namespace
+
+Result<MultiHeadAttention> load_attention(const std::string& path,
+                                          const LoadAttentionOptions& options) {
+  return catching_out_of_memory([&]() -> Result<MultiHeadAttention> {
+    const auto read = read_checked(path, options, WithEmbedding::no);
+    HEADWISE_TRY(read);
+    return layer_of(path, *read, options, options.vdim);
+  });
+}
+
+Result<EmbeddedAttention> load_embedded_attention(
+    const std::string& path, const LoadAttentionOptions& options) {
+  return catching_out_of_memory([&]() -> Result<EmbeddedAttention> {
+    const auto read = read_checked(path, options, WithEmbedding::yes);
+    HEADWISE_TRY(read);
+    auto embedding = embedding_of(read->params);
+    if (!embedding) {
+      return about_the_file(embedding.error());
+    }
+    auto layer = layer_of(path, *read, options, embedding->embed_dim());
+    HEADWISE_TRY(layer);
+    return EmbeddedAttention{*std::move(embedding), *std::move(layer)};
+  });
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,214 @@
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "headwise/attention/backward.h"
+#include "headwise/steps/head_gates.h"
+#include "module/layer_moves.h"
+#include "module/layer_run.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// The gradients by the inputs of the operation.
+struct HeadGradients {
+  Projected projected;
+  Tensor<float, 4> bias;
+  Tensor<float, 1> alibi;
+  Tensor<float, 2> score_weight;
+};
+
+Result<HeadGradients> make_gradients(const Projected& like,
+                                     TensorView<const float, 3> like_value,
+                                     const AttentionSpec& spec) {
+  auto query = Tensor<float, 3>::create_unset(like.query.extents());
+  auto key = Tensor<float, 3>::create_unset(like.key.extents());
+  auto value = Tensor<float, 3>::create_unset(like_value.extents());
+  auto bias = Tensor<float, 4>::create_unset(
+      spec.bias.given() ? spec.bias.extents() : Extents<4>{});
+  auto alibi =
+      Tensor<float, 1>::create_unset({spec.alibi.given() ? spec.shape.Hq : 0});
+  auto score_weight =
+      Tensor<float, 2>::create_unset(spec.score_weight.extents());
+  HEADWISE_TRY(query);
+  HEADWISE_TRY(key);
+  HEADWISE_TRY(value);
+  HEADWISE_TRY(bias);
+  HEADWISE_TRY(alibi);
+  HEADWISE_TRY(score_weight);
+  return HeadGradients{{*std::move(query), *std::move(key), *std::move(value)},
+                       *std::move(bias),
+                       *std::move(alibi),
+                       *std::move(score_weight)};
+}
+
+AttentionGradients views_of(HeadGradients& d_heads, const AttentionSpec& spec) {
+  return {
+      .query = in_heads(d_heads.projected.query.view(), spec.shape.Hq),
+      .key = in_heads(d_heads.projected.key.view(), spec.shape.Hkv),
+      .value = in_heads(d_heads.projected.value.view(), spec.shape.Hkv),
+      .bias = spec.bias.given() ? d_heads.bias.view() : TensorView<float, 4>(),
+      .alibi =
+          spec.alibi.given() ? d_heads.alibi.view() : TensorView<float, 1>(),
+      .score_weight = spec.additive() ? d_heads.score_weight.view()
+                                      : TensorView<float, 2>()};
+}
+
+// The gradients by the input and by the parameters of one projection.
+struct ProjectionGradients {
+  Tensor<float, 3> x;
+  LinearGradients params;
+};
+
+Result<ProjectionGradients> through(const Linear& linear,
+                                    TensorView<const float, 3> x,
+                                    TensorView<const float, 3> d_y,
+                                    TensorView<const std::int64_t, 1> offsets,
+                                    const Executor& executor) {
+  auto d_x = linear.backward_input(d_y, "d_output", executor);
+  HEADWISE_TRY(d_x);
+  auto params = linear.backward_params(x, d_y, offsets, executor);
+  HEADWISE_TRY(params);
+  return ProjectionGradients{*std::move(d_x), *std::move(params)};
+}
+
+const Executor& executor_of(const LayerRun& run) {
+  return run.options.executor ? *run.options.executor
+                              : Executor::default_executor();
+}
+
+// The context before the gates, (B, Lq, H * Dv).
+TensorView<const float, 3> context_of(const LayerState& layer,
+                                      const SavedRun& saved) {
+  const LayerRun& run = saved.run;
+  return run.ungated.size() != 0 ? run.ungated.view()
+         : layer.params->w_o     ? run.merged.view()
+                                 : saved.output;
+}
+
+// The gradient by the context, through the output projection and the gates,
+// whose own gradients go to `gradients`. No value where there are neither: it
+// is d_output then.
+Result<std::optional<Tensor<float, 3>>> context_gradient(
+    const LayerState& layer, const SavedRun& saved,
+    TensorView<const float, 3> d_output,
+    MultiHeadAttentionGradients& gradients) {
+  const LayerRun& run = saved.run;
+  const std::optional<Linear>& w_o = layer.params->w_o;
+  const Executor& executor = executor_of(run);
+  const TensorView<const std::int64_t, 1> offsets = run.options.offsets.query;
+  std::optional<Tensor<float, 3>> d_context;
+  if (w_o) {
+    auto back = through(*w_o, run.merged.view(), d_output, offsets, executor);
+    HEADWISE_TRY(back);
+    d_context = std::move(back->x);
+    gradients.w_o = std::move(back->params);
+  }
+  if (run.head_gates.data() == nullptr) {
+    return d_context;
+  }
+  if (!d_context) {
+    auto made = Tensor<float, 3>::create_unset(d_output.extents());
+    HEADWISE_TRY(made);
+    d_context = *std::move(made);
+  }
+  const std::size_t heads = layer.config.num_heads;
+  const auto d_gated = w_o ? std::as_const(*d_context).view() : d_output;
+  auto d_gates = gate_heads_backward(in_heads(context_of(layer, saved), heads),
+                                     run.head_gates, in_heads(d_gated, heads),
+                                     in_heads(d_context->view(), heads),
+                                     offsets, executor);
+  HEADWISE_TRY(d_gates);
+  gradients.head_gates = *std::move(d_gates);
+  return d_context;
+}
+
+// The gradients by the inputs and by w_q, w_k and w_v, from those by what was
+// projected.
+Status differentiate_projections(const LayerState& layer, const SavedRun& saved,
+                                 TensorView<const float, 3> d_query,
+                                 TensorView<const float, 3> d_key,
+                                 TensorView<const float, 3> d_value,
+                                 MultiHeadAttentionGradients& gradients) {
+  const MultiHeadAttentionParams& params = *layer.params;
+  const Offsets& offsets = saved.run.options.offsets;
+  const Executor& executor = executor_of(saved.run);
+  auto query =
+      through(params.w_q, saved.inputs.query, d_query, offsets.query, executor);
+  HEADWISE_TRY(query);
+  auto key =
+      through(params.w_k, saved.inputs.key, d_key, offsets.key, executor);
+  HEADWISE_TRY(key);
+  gradients.query = std::move(query->x);
+  gradients.w_q = std::move(query->params);
+  gradients.key = std::move(key->x);
+  gradients.w_k = std::move(key->params);
+  if (params.w_v) {
+    auto value = through(*params.w_v, saved.inputs.value, d_value, offsets.key,
+                         executor);
+    HEADWISE_TRY(value);
+    gradients.value = std::move(value->x);
+    gradients.w_v = std::move(value->params);
+  }
+  return ok();
+}
+
+// The output of a layer without heads is the bias: nothing else has a gradient.
+Result<MultiHeadAttentionGradients> differentiate_without_heads(
+    const LayerState& layer, const SavedRun& saved,
+    TensorView<const float, 3> d_output) {
+  MultiHeadAttentionGradients gradients;
+  HEADWISE_TRY(context_gradient(layer, saved, d_output, gradients));
+  const auto no_features = [](TensorView<const float, 3> x) {
+    return TensorView<const float, 3>(nullptr, {x.extent(0), x.extent(1), 0});
+  };
+  const LayerInputs& inputs = saved.inputs;
+  HEADWISE_TRY(differentiate_projections(
+      layer, saved, no_features(inputs.query), no_features(inputs.key),
+      no_features(inputs.value), gradients));
+  return gradients;
+}
+
+}  // namespace
+
+Result<MultiHeadAttentionGradients> differentiate_layer(
+    const LayerState& layer, const SavedRun& saved,
+    TensorView<const float, 3> d_output,
+    TensorView<const float, 4> d_attn_weights) {
+  if (layer.config.num_heads == 0) {
+    return differentiate_without_heads(layer, saved, d_output);
+  }
+  const LayerRun& run = saved.run;
+  const auto plan = plan_of(layer.config, saved.inputs, run.options);
+  HEADWISE_TRY(plan);
+  const AttentionSpec& spec = plan->spec();
+  const TensorView<const float, 3> values =
+      layer.params->w_v ? run.projected.value.view() : saved.inputs.value;
+  const auto heads = split(run.projected, values, spec.shape);
+  HEADWISE_TRY(heads);
+  auto d_heads = make_gradients(run.projected, values, spec);
+  HEADWISE_TRY(d_heads);
+  MultiHeadAttentionGradients gradients;
+  const auto d_context = context_gradient(layer, saved, d_output, gradients);
+  HEADWISE_TRY(d_context);
+  const std::size_t Hq = spec.shape.Hq;
+  HEADWISE_TRY(attention_backward(
+      {heads->query, heads->key, heads->value,
+       in_heads(context_of(layer, saved), Hq), run.softmax_rows.view(),
+       in_heads(*d_context ? (*d_context)->view() : d_output, Hq),
+       d_attn_weights},
+      views_of(*d_heads, spec), run.options));
+  const Projected& d_projected = d_heads->projected;
+  HEADWISE_TRY(differentiate_projections(layer, saved, d_projected.query.view(),
+                                         d_projected.key.view(),
+                                         d_projected.value.view(), gradients));
+  if (!layer.params->w_v) {
+    gradients.value = std::move(d_heads->projected.value);
+  }
+  gradients.bias = std::move(d_heads->bias);
+  gradients.alibi = std::move(d_heads->alibi);
+  gradients.w_score = std::move(d_heads->score_weight);
+  return gradients;
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

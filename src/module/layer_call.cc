@@ -1,0 +1,88 @@
+#include "module/layer_call.h"
+
+#include "base/check.h"
+#include "headwise/steps/head_gates.h"
+#include "module/check_config.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+Status check_inputs(const LayerState& layer, const LayerInputs& inputs) {
+  const MultiHeadAttentionConfig& config = layer.config;
+  HEADWISE_TRY(check_no_open_size(config));
+  const auto [B, Lq, query_dim] = inputs.query.extents();
+  const std::size_t Lkv = inputs.key.extent(1);
+  HEADWISE_TRY(check_shape(kLayerOperation, "query", inputs.query.extents(),
+                           "(B, Lq, query_dim)", {{B, Lq, *config.query_dim}}));
+  HEADWISE_TRY(check_shape(kLayerOperation, "key", inputs.key.extents(),
+                           "(B, Lkv, kdim)", {{B, Lkv, *config.kdim}}));
+  return check_shape(kLayerOperation, "value", inputs.value.extents(),
+                     "(B, Lkv, vdim)", {{B, Lkv, *config.vdim}});
+}
+
+Status check_output(const LayerState& layer, const LayerCall& call) {
+  if (call.options.attn_weights != AttnWeights::none) {
+    return value_error(kLayerOperation, "attn_weights", "asked for",
+                       "none: forward() returns them");
+  }
+  const auto [B, Lq, query_dim] = call.inputs.query.extents();
+  HEADWISE_TRY(check_shape(kLayerOperation, "output", call.output.extents(),
+                           "(B, Lq, embed_dim)",
+                           {{B, Lq, layer.config.embed_dim}}));
+  if (call.output.stride(2) != 1) {
+    return value_error(kLayerOperation, "output", "strided",
+                       "contiguous features");
+  }
+  return ok();
+}
+
+Result<AttentionOptions> operation_options(const LayerState& layer,
+                                           const LayerCall& call) {
+  AttentionOptions options = call.options;
+  if (options.score_weight.data() != nullptr) {
+    return value_error(kLayerOperation, "score_weight", "given",
+                       "none: the layer uses its w_score");
+  }
+  if (options.kv_groups.data() != nullptr) {
+    return value_error(kLayerOperation, "kv_groups", "given",
+                       "none: the layer uses its kv_group_sizes");
+  }
+  if (options.statistics.any()) {
+    return value_error(kLayerOperation, "statistics", "asked for",
+                       "none: attention_statistics() gives them");
+  }
+  if (call.layer_options.head_gates.data() != nullptr) {
+    HEADWISE_TRY(check_head_gates(kLayerOperation,
+                                  call.layer_options.head_gates,
+                                  layer.config.num_heads));
+  }
+  if (layer.params->w_score) {
+    options.score_weight = layer.params->w_score->view();
+  }
+  if (!layer.kv_groups.empty()) {
+    options.kv_groups = {layer.kv_groups.data(), {layer.kv_groups.size()}};
+  }
+  options.dropout.p = options.dropout.p.value_or(layer.config.dropout);
+  return options;
+}
+
+Result<Extents<4>> attn_weights_without_heads(const LayerCall& call) {
+  const std::size_t Lq = call.inputs.query.extent(1);
+  const std::size_t Lkv = call.inputs.key.extent(1);
+  const Offsets& offsets = call.options.offsets;
+  if (offsets.ragged()) {
+    HEADWISE_TRY(offsets.check(Lq, Lkv, kLayerOperation));
+  }
+  if (call.options.attn_weights == AttnWeights::none) {
+    return Extents<4>{};
+  }
+  if (call.options.attn_weights == AttnWeights::mean) {
+    return value_error(kLayerOperation, "attn_weights", "mean",
+                       "per_head in a layer without heads");
+  }
+  return offsets.ragged()
+             ? Extents<4>{offsets.sequences(), 0, longest(offsets.query),
+                          longest(offsets.key)}
+             : Extents<4>{call.inputs.query.extent(0), 0, Lq, Lkv};
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,34 @@
+// The checks of a call of the layer, and the options that it passes on to the
+// operation.
+#pragma once
+
+#include <string_view>
+
+#include "headwise/base/result.h"
+#include "headwise/module/multi_head_attention.h"
+#include "module/layer_moves.h"
+#include "module/layer_run.h"
+#include "module/layer_state.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+inline constexpr std::string_view kLayerOperation = "multi_head_attention";
+
+// Errors: invalid_argument while an input size is open; shape_mismatch.
+Status check_inputs(const LayerState& layer, const LayerInputs& inputs);
+
+// For an output in the caller's memory. Errors: invalid_argument,
+// shape_mismatch.
+Status check_output(const LayerState& layer, const LayerCall& call);
+
+// The caller's options with the layer's own score weight, groups and dropout.
+// Errors: invalid_argument for options that only the operation takes;
+// shape_mismatch for gates of another number of heads.
+Result<AttentionOptions> operation_options(const LayerState& layer,
+                                           const LayerCall& call);
+
+// The extents of the attention weights of a layer without heads. Errors:
+// invalid_argument, and those of Offsets::check().
+Result<Extents<4>> attn_weights_without_heads(const LayerCall& call);
+
+}  // namespace headwise::inline HEADWISE_ABI

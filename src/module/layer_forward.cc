@@ -1,0 +1,179 @@
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "headwise/steps/head_gates.h"
+#include "module/layer_call.h"
+#include "module/layer_moves.h"
+#include "module/layer_run.h"
+#include "module/layer_trace.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+const Executor& executor_of(const LayerCall& call) {
+  return call.options.executor ? *call.options.executor
+                               : Executor::default_executor();
+}
+
+bool change_something(TensorView<const float, 1> gates) {
+  for (std::size_t h = 0; h < gates.extent(0); ++h) {
+    if (gates(h) != 1) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// `merged` times the gates. Where the backward pass needs `merged`, too, the
+// result is in new memory.
+Result<Tensor<float, 3>> gate(Tensor<float, 3>& merged, const LayerCall& call) {
+  const bool keep = call.for_backward;
+  auto gated = keep ? Tensor<float, 3>::create_unset(merged.extents())
+                    : Result<Tensor<float, 3>>(std::exchange(merged, {}));
+  if (!gated) {
+    return gated;
+  }
+  const TensorView<const float, 1> gates = call.layer_options.head_gates;
+  const std::size_t heads = gates.extent(0);
+  const auto from = std::as_const(keep ? merged : *gated).view();
+  HEADWISE_TRY(gate_heads(in_heads(from, heads), gates,
+                          in_heads(gated->view(), heads), executor_of(call)));
+  trace_gated(call.trace, in_heads(std::as_const(*gated).view(), heads));
+  return gated;
+}
+
+// Writes the output to the caller's memory.
+Status write_output(const std::optional<Linear>& w_o,
+                    const Tensor<float, 3>& merged, const LayerCall& call) {
+  if (w_o) {
+    return w_o->forward_into(merged.view(), call.output, "merged",
+                             executor_of(call));
+  }
+  const auto [B, L, features] = merged.extents();
+  for (std::size_t b = 0; merged.size() != 0 && b < B; ++b) {
+    for (std::size_t l = 0; l < L; ++l) {
+      std::copy_n(&merged(b, l, 0), features, &call.output(b, l, 0));
+    }
+  }
+  return ok();
+}
+
+// The output of the merged heads: without a w_o `merged` itself. Empty where
+// the caller has the memory for it.
+Result<Tensor<float, 3>> output_of(const std::optional<Linear>& w_o,
+                                   Tensor<float, 3>& merged,
+                                   const LayerCall& call) {
+  if (call.output_only()) {
+    HEADWISE_TRY(write_output(w_o, merged, call));
+    return Tensor<float, 3>();
+  }
+  trace_merged(call.trace, std::as_const(merged).view());
+  auto output = w_o ? w_o->forward(std::as_const(merged).view(), "merged",
+                                   executor_of(call))
+                    : Result<Tensor<float, 3>>(std::exchange(merged, {}));
+  if (output) {
+    trace_output(call.trace, std::as_const(*output).view(), w_o.has_value());
+  }
+  return output;
+}
+
+// A layer whose heads were all pruned: its output is the bias.
+Result<LayerRun> run_without_heads(const LayerState& layer,
+                                   const LayerCall& call,
+                                   AttentionOptions options) {
+  const std::size_t batches = call.inputs.query.extent(0);
+  const std::size_t rows = call.inputs.query.extent(1);
+  auto extents = attn_weights_without_heads(call);
+  HEADWISE_TRY(extents);
+  auto merged = Tensor<float, 3>::create({batches, rows, 0});
+  auto lse = Tensor<float, 3>::create({batches, 0, rows});
+  auto attn_weights = Tensor<float, 4>::create(*extents);
+  HEADWISE_TRY(merged);
+  HEADWISE_TRY(lse);
+  HEADWISE_TRY(attn_weights);
+  auto output = output_of(layer.params->w_o, *merged, call);
+  HEADWISE_TRY(output);
+  return LayerRun{.options = std::move(options),
+                  .merged = *std::move(merged),
+                  .result = {*std::move(output), *std::move(attn_weights),
+                             *std::move(lse)}};
+}
+
+// The context of the heads after their gates.
+struct GatedHeads {
+  Attended attended;
+  Tensor<float, 3> ungated;  // as LayerRun::ungated
+};
+
+Result<GatedHeads> attend_and_gate(const AttentionPlan& plan,
+                                   const SplitHeads& heads,
+                                   const LayerCall& call, LayerMemory& memory) {
+  auto attended = attend(
+      plan, heads,
+      {.lse = !call.output_only(), .softmax_rows = call.for_backward}, memory);
+  HEADWISE_TRY(attended);
+  Tensor<float, 3> ungated;
+  if (change_something(call.layer_options.head_gates)) {
+    auto gated = gate(attended->merged, call);
+    HEADWISE_TRY(gated);
+    ungated = std::exchange(attended->merged, *std::move(gated));
+  }
+  return GatedHeads{*std::move(attended), std::move(ungated)};
+}
+
+Result<LayerRun> run_heads(const LayerState& layer, const LayerCall& call,
+                           AttentionOptions options) {
+  const auto plan = plan_of(layer.config, call.inputs, options);
+  HEADWISE_TRY(plan);
+  const AttentionShape& shape = plan->spec().shape;
+  // A trace is shown whole tensors.
+  const std::vector<std::size_t> ends = call.trace == nullptr
+                                            ? read_ends(plan->spec())
+                                            : std::vector<std::size_t>{};
+  LayerMemory memory = layer.memory->take();
+  auto projected =
+      project_inputs(*layer.params, call.inputs, shape, ends, executor_of(call),
+                     std::move(memory.projected));
+  HEADWISE_TRY(projected);
+  const TensorView<const float, 3> values =
+      layer.params->w_v ? std::as_const(projected->value).view()
+                        : call.inputs.value;
+  const auto heads = split(*projected, values, shape);
+  HEADWISE_TRY(heads);
+  HEADWISE_TRY(trace_heads(call.trace, *projected, values, *heads, options));
+  auto gated = attend_and_gate(*plan, *heads, call, memory);
+  HEADWISE_TRY(gated);
+  Attended& attended = gated->attended;
+  auto output = output_of(layer.params->w_o, attended.merged, call);
+  HEADWISE_TRY(output);
+  MultiHeadAttentionResult<3> result{*std::move(output),
+                                     std::move(attended.attn_weights),
+                                     std::move(attended.lse)};
+  if (!call.for_backward) {
+    memory.projected = *std::move(projected);
+    memory.merged = std::move(attended.merged);
+    layer.memory->give(std::move(memory));
+    return LayerRun{.result = std::move(result)};
+  }
+  return LayerRun{.options = std::move(options),
+                  .head_gates = call.layer_options.head_gates,
+                  .projected = *std::move(projected),
+                  .merged = std::move(attended.merged),
+                  .ungated = std::move(gated->ungated),
+                  .softmax_rows = std::move(attended.softmax_rows),
+                  .result = std::move(result)};
+}
+
+}  // namespace
+
+Result<LayerRun> run_layer(const LayerState& layer, const LayerCall& call) {
+  HEADWISE_TRY(check_inputs(layer, call.inputs));
+  auto options = operation_options(layer, call);
+  HEADWISE_TRY(options);
+  return layer.config.num_heads == 0
+             ? run_without_heads(layer, call, *std::move(options))
+             : run_heads(layer, call, *std::move(options));
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

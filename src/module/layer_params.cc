@@ -1,0 +1,152 @@
+#include "module/layer_params.h"
+
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "headwise/steps/projection.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// The random streams of the parameters (the embedding's is 0).
+enum ParamStream : std::uint32_t {
+  kWq = 1,
+  kWk = 2,
+  kWv = 3,
+  kWo = 4,
+  kWScore = 5
+};
+
+// The names of a projection's parameters.
+struct LinearNames {
+  std::string_view weight;
+  std::string_view bias;
+};
+constexpr LinearNames kWqNames{"w_q.weight", "w_q.bias"};
+constexpr LinearNames kWkNames{"w_k.weight", "w_k.bias"};
+constexpr LinearNames kWvNames{"w_v.weight", "w_v.bias"};
+constexpr LinearNames kWoNames{"w_o.weight", "w_o.bias"};
+constexpr std::string_view kWScoreName = "w_score.weight";
+
+// Backward passes compare ids to refuse what was saved with other parameters.
+void give_new_id(LayerState& layer) {
+  static std::atomic<std::uint64_t> last_id = 0;
+  layer.params_id = ++last_id;
+}
+
+// A linear map of the hidden layer to one score.
+Result<Tensor<float, 2>> draw_score_weight(std::size_t num_heads,
+                                           std::size_t head_dim,
+                                           const RandomStream& random) {
+  auto weight = Tensor<float, 2>::create({num_heads, head_dim});
+  if (weight) {
+    const double bound = 1 / std::sqrt(static_cast<double>(head_dim));
+    random.fill_uniform(weight->elements(), -bound, bound);
+  }
+  return weight;
+}
+
+Status update_linear(
+    Linear& linear, const LinearNames& names,
+    FunctionRef<Status(std::string_view, std::span<float>)> change) {
+  Status s = ok();
+  linear.update([&](std::span<float> weight, std::span<float> bias) {
+    s = change(names.weight, weight);
+    if (s && !bias.empty()) {
+      s = change(names.bias, bias);
+    }
+  });
+  return s;
+}
+
+// `Gradients` is MultiHeadAttentionGradients, const or not.
+template <class Gradients, class Show>
+void show_gradients(Gradients& gradients, const Show& show) {
+  const auto show_linear = [&](auto& linear, const LinearNames& names) {
+    show(names.weight, linear.weight.elements());
+    if (linear.bias.size() != 0) {
+      show(names.bias, linear.bias.elements());
+    }
+  };
+  show_linear(gradients.w_q, kWqNames);
+  show_linear(gradients.w_k, kWkNames);
+  // Without heads its weight has no rows, but it has columns.
+  if (gradients.w_v.weight.extents() != Extents<2>{}) {
+    show_linear(gradients.w_v, kWvNames);
+  }
+  if (gradients.w_o) {
+    show_linear(*gradients.w_o, kWoNames);
+  }
+  if (gradients.w_score.size() != 0) {
+    show(kWScoreName, gradients.w_score.elements());
+  }
+}
+
+}  // namespace
+
+Result<MultiHeadAttentionParams> draw_params(
+    const MultiHeadAttentionConfig& config, Seed seed) {
+  const std::size_t num_heads = config.num_heads;
+  const std::size_t num_kv_heads = *config.num_kv_heads;
+  const auto draw = [&](std::size_t in, std::size_t out, ParamStream stream) {
+    return Linear::create({in, out, config.bias}, RandomStream(seed, stream));
+  };
+  auto w_q = draw(*config.query_dim, num_heads * *config.head_dim, kWq);
+  auto w_k = draw(*config.kdim, num_kv_heads * *config.head_dim, kWk);
+  HEADWISE_TRY(w_q);
+  HEADWISE_TRY(w_k);
+  MultiHeadAttentionParams params{*std::move(w_q), *std::move(w_k)};
+  if (config.value_proj) {
+    auto w_v = draw(*config.vdim, num_kv_heads * *config.v_head_dim, kWv);
+    HEADWISE_TRY(w_v);
+    params.w_v = *std::move(w_v);
+  }
+  if (config.out_proj) {
+    auto w_o = draw(num_heads * *config.v_head_dim, config.embed_dim, kWo);
+    HEADWISE_TRY(w_o);
+    params.w_o = *std::move(w_o);
+  }
+  if (config.scoring == Scoring::additive) {
+    auto w_score = draw_score_weight(num_heads, *config.head_dim,
+                                     RandomStream(seed, kWScore));
+    HEADWISE_TRY(w_score);
+    params.w_score = *std::move(w_score);
+  }
+  return params;
+}
+
+void set_params(LayerState& layer, MultiHeadAttentionParams params) {
+  layer.params = std::move(params);
+  give_new_id(layer);
+}
+
+Status update_params(
+    LayerState& layer,
+    FunctionRef<Status(std::string_view, std::span<float>)> change) {
+  give_new_id(layer);  // first: `change` may throw
+  MultiHeadAttentionParams& params = *layer.params;
+  HEADWISE_TRY(update_linear(params.w_q, kWqNames, change));
+  HEADWISE_TRY(update_linear(params.w_k, kWkNames, change));
+  if (params.w_v) {
+    HEADWISE_TRY(update_linear(*params.w_v, kWvNames, change));
+  }
+  if (params.w_o) {
+    HEADWISE_TRY(update_linear(*params.w_o, kWoNames, change));
+  }
+  return params.w_score ? change(kWScoreName, params.w_score->elements())
+                        : ok();
+}
+
+void MultiHeadAttentionGradients::for_each(
+    FunctionRef<void(std::string_view, std::span<float>)> show) {
+  show_gradients(*this, show);
+}
+
+void MultiHeadAttentionGradients::for_each(
+    FunctionRef<void(std::string_view, std::span<const float>)> show) const {
+  show_gradients(*this, show);
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,27 @@
+// The parameters of the layer: how they are drawn, and their names.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "headwise/base/function_ref.h"
+#include "headwise/base/random.h"
+#include "headwise/base/result.h"
+#include "headwise/module/multi_head_attention.h"
+#include "module/layer_state.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+// From the random streams of docs/arithmetic.md. Errors: out_of_memory.
+Result<MultiHeadAttentionParams> draw_params(
+    const MultiHeadAttentionConfig& config, Seed seed);
+
+// Gives the parameters an id that no other parameters have.
+void set_params(LayerState& layer, MultiHeadAttentionParams params);
+
+// MultiHeadAttention::update() of a layer without open sizes.
+Status update_params(
+    LayerState& layer,
+    FunctionRef<Status(std::string_view, std::span<float>)> change);
+
+}  // namespace headwise::inline HEADWISE_ABI

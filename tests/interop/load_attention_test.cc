@@ -1,0 +1,234 @@
+// From a file to a layer, in every layout that there is.
+#include "headwise/interop/load_attention.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "headwise/base/any_view.h"
+#include "headwise/interop/layouts.h"
+#include "headwise/interop/npz.h"
+#include "headwise/interop/params.h"
+#include "interop/files.h"
+#include "support/tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::same_bits;
+using testing_support::uniform;
+
+constexpr std::size_t kHeads = 3;
+constexpr std::size_t kEmbed = 6;
+
+MultiHeadAttention original(const MultiHeadAttentionConfig& config = {
+                                .embed_dim = kEmbed, .num_heads = kHeads}) {
+  return MultiHeadAttention::create(config, Seed{11}).value();
+}
+
+// The parameters by headwise's names.
+std::map<std::string, AnyView> views_of(const MultiHeadAttention& layer) {
+  std::map<std::string, AnyView> views;
+  const MultiHeadAttentionParams& params = *layer.params();
+  const auto add = [&](const std::string& name, const Linear& linear) {
+    views.emplace(name + ".weight", linear.weight());
+    if (linear.has_bias()) {
+      views.emplace(name + ".bias", linear.bias());
+    }
+  };
+  add("w_q", params.w_q);
+  add("w_k", params.w_k);
+  if (params.w_v) {
+    add("w_v", *params.w_v);
+  }
+  if (params.w_o) {
+    add("w_o", *params.w_o);
+  }
+  if (params.w_score) {
+    views.emplace("w_score.weight", params.w_score->view());
+  }
+  return views;
+}
+
+std::string put_npz(const TempFolder& folder,
+                    const std::map<std::string, AnyView>& views,
+                    std::string_view name = "layer.npz") {
+  std::string path = folder / name;
+  EXPECT_TRUE(write_npz(path, views));
+  return path;
+}
+
+// Layer `number` of a file in `layout`.
+void add_laid_out(const MultiHeadAttention& layer, const Layout& layout,
+                  std::size_t number, NamedArrays& arrays) {
+  LayerParams params;
+  params.num_heads = params.num_kv_heads = kHeads;
+  const TempFolder folder;
+  params.params = read_npz(put_npz(folder, views_of(layer))).value();
+  auto laid_out = lay_out(params, number, layout).value();
+  arrays.merge(laid_out);
+}
+
+std::string put_arrays(const TempFolder& folder, const NamedArrays& arrays) {
+  std::map<std::string, AnyView> views;
+  std::string path = folder / "model.npz";
+  for (const auto& [name, array] : arrays) {
+    views.emplace(name, array.view());
+  }
+  EXPECT_TRUE(write_npz(path, views));
+  return path;
+}
+
+void expect_same_layer(const MultiHeadAttention& got,
+                       const MultiHeadAttention& want) {
+  const auto x = uniform<3>({2, 4, kEmbed}, 1);
+  EXPECT_TRUE(
+      same_bits(got.forward(x.view(), x.view(), x.view()).value().output,
+                want.forward(x.view(), x.view(), x.view()).value().output));
+}
+
+class LoadAttentionTest : public testing::TestWithParam<Layout> {};
+
+TEST_P(LoadAttentionTest, ALayerOfTheLayoutGivesItsOutput) {
+  const MultiHeadAttention layer = original();
+  NamedArrays arrays;
+  add_laid_out(layer, GetParam(), 0, arrays);
+  const TempFolder folder;
+  const std::string path = put_arrays(folder, arrays);
+  const auto loaded = load_attention(path, {.num_heads = kHeads});
+  ASSERT_TRUE(loaded) << loaded.error().message();
+  expect_same_layer(*loaded, layer);
+  const auto chosen =
+      load_attention(path, {.layer = 0,
+                            .layout = std::string(GetParam().name),
+                            .num_heads = kHeads});
+  ASSERT_TRUE(chosen) << chosen.error().message();
+  expect_same_layer(*chosen, layer);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LoadAttentionTest, testing::ValuesIn(layouts()),
+                         [](const auto& test) {
+                           std::string name(test.param.name);
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+const Layout& bert() {
+  return *std::ranges::find(layouts(), "bert", &Layout::name);
+}
+
+TEST(LoadAttentionFileTest, OneOfSeveralLayersMustBeChosen) {
+  const MultiHeadAttention first = original();
+  const MultiHeadAttention second =
+      MultiHeadAttention::create({.embed_dim = kEmbed, .num_heads = kHeads},
+                                 Seed{12})
+          .value();
+  NamedArrays arrays;
+  add_laid_out(first, bert(), 0, arrays);
+  add_laid_out(second, bert(), 1, arrays);
+  const TempFolder folder;
+  const std::string path = put_arrays(folder, arrays);
+  const auto unclear = load_attention(path, {.num_heads = kHeads});
+  ASSERT_FALSE(unclear);
+  EXPECT_EQ(unclear.error().code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(unclear.error().details().argument, "layer");
+  expect_same_layer(
+      load_attention(path, {.layer = 1, .num_heads = kHeads}).value(), second);
+  EXPECT_EQ(
+      load_attention(path, {.layer = 2, .num_heads = kHeads}).error().code(),
+      ErrorCode::out_of_range);
+}
+
+TEST(LoadAttentionFileTest, TheHeadsComeFromTheFirstThatSaysThem) {
+  const MultiHeadAttention layer = original();
+  const TempFolder folder;
+  const std::string path = put_npz(folder, views_of(layer));
+  const auto unknown = load_attention(path);
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(unknown.error().details().argument, "num_heads");
+  EXPECT_THAT(unknown.error().message(), HasSubstr("does not say how many"));
+  expect_same_layer(load_attention(path, {.default_num_heads = kHeads}).value(),
+                    layer);
+  expect_same_layer(load_attention(path, {.num_heads = kHeads}).value(), layer);
+
+  put_file(folder / "config.json", bytes_of(R"({"n_heads": 3})"));
+  expect_same_layer(load_attention(path).value(), layer);
+  EXPECT_EQ(load_attention(path, {.num_heads = 2}).value().config().num_heads,
+            2u);
+
+  auto views = views_of(layer);
+  const std::int64_t num_heads = 3;
+  views.emplace("num_heads",
+                TensorView<const std::int64_t, 1>(&num_heads, {1}));
+  const std::string says = put_npz(folder, views, "says.npz");
+  expect_same_layer(load_attention(says).value(), layer);
+  const auto other = load_attention(says, {.num_heads = 2});
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code(), ErrorCode::shape_mismatch);
+  EXPECT_EQ(other.error().details().argument, "num_heads");
+}
+
+TEST(LoadAttentionFileTest, WhatTheFileLacksTheLayerIsWithout) {
+  const MultiHeadAttention layer = original({.embed_dim = kEmbed,
+                                             .num_heads = kHeads,
+                                             .bias = false,
+                                             .out_proj = false,
+                                             .value_proj = false,
+                                             .scoring = Scoring::additive});
+  const TempFolder folder;
+  const std::string path = put_npz(folder, views_of(layer));
+  expect_same_layer(
+      load_attention(path, {.num_heads = kHeads, .vdim = kEmbed}).value(),
+      layer);
+}
+
+TEST(LoadAttentionFileTest, ParametersThatMakeNoLayerAreBadData) {
+  const MultiHeadAttention layer = original();
+  const TempFolder folder;
+  auto views = views_of(layer);
+  views.erase("w_o.weight");
+  EXPECT_EQ(load_attention(put_npz(folder, views), {.num_heads = kHeads})
+                .error()
+                .code(),
+            ErrorCode::bad_data);
+  views.erase("w_o.bias");
+  views.erase("w_v.weight");
+  EXPECT_THAT(load_attention(put_npz(folder, views), {.num_heads = kHeads})
+                  .error()
+                  .message(),
+              HasSubstr("has no w_v.weight"));
+  const auto five =
+      load_attention(put_npz(folder, views_of(layer)), {.num_heads = 5});
+  ASSERT_FALSE(five);
+  EXPECT_EQ(five.error().code(), ErrorCode::bad_data);
+}
+
+TEST(LoadAttentionFileTest, AnEmbeddingComesWithTheLayer) {
+  const MultiHeadAttention layer = original();
+  const TempFolder folder;
+  auto views = views_of(layer);
+  const auto table = uniform<2>({9, kEmbed}, 2);
+  views.emplace("embedding.weight", table.view());
+  const std::string path = put_npz(folder, views);
+  const auto loaded =
+      load_embedded_attention(path, {.num_heads = kHeads}).value();
+  expect_same_layer(loaded.layer, layer);
+  EXPECT_EQ(loaded.embedding.vocab_size(), 9u);
+  expect_same_layer(load_attention(path, {.num_heads = kHeads}).value(), layer);
+  EXPECT_EQ(
+      load_embedded_attention(put_npz(folder, views_of(layer), "without.npz"),
+                              {.num_heads = kHeads})
+          .error()
+          .code(),
+      ErrorCode::bad_data);
+}
+
+}  // namespace
+}  // namespace headwise
