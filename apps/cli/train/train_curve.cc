@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "inspect/axis_step.h"
+#include "headwise/inspect/axis_step.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 

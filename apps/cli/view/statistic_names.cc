@@ -1,6 +1,6 @@
 #include "statistic_names.h"
 
-#include "inspect/position_statistics.h"
+#include "headwise/inspect/position_statistics.h"
 #include "operation/option_errors.h"
 
 namespace headwise::cli {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "inspect/position_statistics.h"
+#include "headwise/inspect/position_statistics.h"
 #include "operation/option_errors.h"
 #include "shell/outcome.h"
 #include "statistic_names.h"

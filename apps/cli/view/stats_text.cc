@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headwise/inspect/position_statistics.h"
 #include "headwise/version.h"
-#include "inspect/position_statistics.h"
 #include "json/json.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"

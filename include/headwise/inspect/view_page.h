@@ -29,7 +29,7 @@
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/inspect/step_table.h"
+#include "headwise/inspect/language.h"
 #include "headwise/inspect/trace.h"
 #include "headwise/version.h"
 

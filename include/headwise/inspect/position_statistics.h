@@ -1,0 +1,16 @@
+// Which statistics of a head need queries and keys of one sequence.
+#pragma once
+
+#include "headwise/attention/statistics_options.h"
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+// Whether the statistic compares the position of the query with those of the
+// keys. It means nothing for cross-attention.
+constexpr bool compares_positions(Statistic statistic) {
+  return statistic == Statistic::distance || statistic == Statistic::previous ||
+         statistic == Statistic::self || statistic == Statistic::next;
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
