@@ -1,4 +1,4 @@
-// Writes a page of pruned heads, for page_test.py to open:
+// Writes a page of pruned heads, for pruned_test.py to open:
 //
 //   inspect_pruned_page some|all FILE.html
 //

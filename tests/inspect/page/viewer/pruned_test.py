@@ -2,15 +2,14 @@
 
     pruned_test.py PROGRAM [unittest arguments]
 
-PROGRAM is pruned_page.cc's. Needs what page_test.py needs.
+PROGRAM is pruned_page.cc's. Needs what page_case.py needs.
 """
 import json
 import pathlib
 import subprocess
 import sys
-import unittest
 
-import page_test
+import page_case
 
 PROGRAM = ""
 
@@ -22,16 +21,12 @@ class Page:
 
 
 def setUpModule():
-    page_test.setUpModule()
     for which in ("some", "all"):
         name = "pruned_" + which
-        page_test.cases[name] = Page(page_test.cases.path / f"{name}.html", which)
+        page_case.cases[name] = Page(page_case.cases.path / f"{name}.html", which)
 
 
-tearDownModule = page_test.tearDownModule
-
-
-class Pruned(page_test.PageCase):
+class Pruned(page_case.PageCase):
     """Of five layers of four heads the first and the last are gone whole, head 1 of
     layer 1, and all but the last of layer 3."""
 
@@ -139,7 +134,7 @@ class Pruned(page_test.PageCase):
                 page = self.open(name, scheme=scheme)
                 for link in ("", "#sort=previous", "#table=1"):
                     self.go(page, link)
-                    self.assertEqual(page_test.serious(page), [])
+                    self.assertEqual(page_case.serious(page), [])
 
     def test_a_page_without_any_head_can_be_used(self):
         page = self.open("pruned_all", "#view=head&layer=0&head=0")
@@ -153,4 +148,4 @@ class Pruned(page_test.PageCase):
 
 if __name__ == "__main__":
     PROGRAM = str(pathlib.Path(sys.argv.pop(1)).resolve())
-    unittest.main()
+    page_case.run_tests()
