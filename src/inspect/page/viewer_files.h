@@ -1,4 +1,4 @@
-// The files of src/inspect/viewer, built into the library.
+// The files of src/inspect/page/viewer, built into the library.
 #pragma once
 
 #include <cstddef>
