@@ -3,7 +3,7 @@
 // with a white background, so that it reads well on light and dark pages.
 //
 // Colours are linear from the smallest to the largest number, which the legend
-// shows. An infinite number is grey and does not count for that range.
+// shows. An infinite number is magenta and does not count for that range.
 //
 // Example:
 //   HeadScores scores{.title = "Taylor importance",
