@@ -17,15 +17,18 @@ set_target_properties(headwise_io PROPERTIES EXPORT_NAME io)
 target_sources(headwise_io
   PUBLIC FILE_SET HEADERS BASE_DIRS include FILES
     include/headwise/io.h
+    include/headwise/inspect/language.h
     include/headwise/inspect/trace.h
     include/headwise/inspect/step_table.h
+    include/headwise/inspect/axis_step.h
+    include/headwise/inspect/position_statistics.h
     include/headwise/inspect/heads_svg.h
     include/headwise/inspect/heads_grid_svg.h
     include/headwise/inspect/head_scores_svg.h
     include/headwise/inspect/accuracy_curve_svg.h
     include/headwise/inspect/loss_curve_svg.h
+    include/headwise/inspect/layer_heads.h
     include/headwise/inspect/view_page.h
-    include/headwise/inspect/position_statistics.h
     include/headwise/interop/array.h
     include/headwise/interop/npy.h
     include/headwise/interop/npz.h
@@ -71,31 +74,37 @@ target_sources(headwise_io
     include/headwise/prune/pruned_model.h
   PRIVATE
     src/json/json.cc
-    src/inspect/trace.cc
-    src/inspect/list_steps.cc
-    src/inspect/step_table.cc
-    src/inspect/step_formula.cc
-    src/inspect/base64.cc
-    src/inspect/heat_colour.cc
-    src/inspect/heat_image.cc
-    src/inspect/axis_step.cc
-    src/inspect/svg_text.cc
-    src/inspect/svg_writer.cc
-    src/inspect/heat_ramp.cc
-    src/inspect/heads_svg.cc
-    src/inspect/grid_words.cc
-    src/inspect/grid_layout.cc
-    src/inspect/heads_grid_svg.cc
-    src/inspect/head_scores_svg.cc
-    src/inspect/accuracy_curve_svg.cc
-    src/inspect/loss_curve_svg.cc
-    src/inspect/view_block.cc
-    src/inspect/view_error.cc
-    src/inspect/view_head.cc
-    src/inspect/view_mask.cc
-    src/inspect/view_layer.cc
-    src/inspect/view_html.cc
-    src/inspect/view_page.cc
+    src/inspect/words/words.cc
+    src/inspect/words/words_en.cc
+    src/inspect/words/words_ko.cc
+    src/inspect/trace/trace.cc
+    src/inspect/trace/list_steps.cc
+    src/inspect/trace/formula_parts.cc
+    src/inspect/trace/step_table.cc
+    src/inspect/pictures/base64.cc
+    src/inspect/pictures/heat_colour.cc
+    src/inspect/pictures/heat_image.cc
+    src/inspect/pictures/axis_step.cc
+    src/inspect/pictures/svg_text.cc
+    src/inspect/pictures/svg_writer.cc
+    src/inspect/pictures/heat_ramp.cc
+    src/inspect/pictures/heads_svg.cc
+    src/inspect/pictures/grid_layout.cc
+    src/inspect/pictures/heads_grid_svg.cc
+    src/inspect/pictures/head_scores_svg.cc
+    src/inspect/pictures/accuracy_curve_svg.cc
+    src/inspect/pictures/loss_curve_svg.cc
+    src/inspect/page/view_block.cc
+    src/inspect/page/view_error.cc
+    src/inspect/page/view_head.cc
+    src/inspect/page/view_mask.cc
+    src/inspect/page/view_layer.cc
+    src/inspect/page/head_numbers.cc
+    src/inspect/page/layer_heads.cc
+    src/inspect/page/encoded_layer.cc
+    src/inspect/page/view_html.cc
+    src/inspect/page/page_json.cc
+    src/inspect/page/view_page.cc
     src/interop/array.cc
     src/interop/atomic_file.cc
     src/interop/element_bytes.cc
@@ -184,7 +193,7 @@ target_sources(headwise_io
     src/prune/pruned_model.cc)
 
 # The viewer's files; its scripts are one, in the order that ORDER says.
-set(viewer src/inspect/viewer)
+set(viewer src/inspect/page/viewer)
 file(STRINGS ${viewer}/ORDER names)
 list(TRANSFORM names PREPEND ${viewer}/ OUTPUT_VARIABLE scripts)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
@@ -197,7 +206,7 @@ endforeach()
 set(generated ${CMAKE_CURRENT_BINARY_DIR}/viewer)
 file(CONFIGURE OUTPUT ${generated}/viewer.js CONTENT "@script@" @ONLY)
 embed_files(${generated}/viewer_files.cc
-  inspect/viewer_files.h "headwise::inline HEADWISE_ABI::viewer_file"
+  inspect/page/viewer_files.h "headwise::inline HEADWISE_ABI::viewer_file"
   ${viewer}/template.html ${viewer}/viewer.css ${generated}/viewer.js)
 target_sources(headwise_io PRIVATE ${generated}/viewer_files.cc)
 

@@ -60,7 +60,7 @@ Status check_ids(TensorView<const std::int64_t, 2> ids, bool shared,
 
 struct Causal {
   static constexpr MaskWords kWords = {
-      "causal_mask", "no-peek mask: True where the key is not in the future",
+      "causal_mask", "causal mask: True where the key is not in the future",
       "인과(causal) 마스크: 키가 미래가 아니면 True입니다",
       "causal_mask[0,0,i,j] = j <= i + query_start"};
   static constexpr bool kMovesOn = true;
@@ -177,9 +177,9 @@ struct KeyStarts {
 
 struct KeyPadding {
   static constexpr MaskWords kWords = {
-      "padding_mask", "padding mask: True where a key is a real token",
+      "padding_mask", "padding mask: True where the key is a real token",
       "패딩 마스크: 키가 실제 토큰이면 True입니다",
-      "padding_mask[b,0,0,j] = key j of sequence b is no padding",
+      "padding_mask[b,0,0,j] = key j of sequence b is not padding",
       "padding_mask[b,0,0,j] = 시퀀스 b의 키 j가 패딩이 아님"};
 
   std::array<bool, 4> varies(bool /*starts_differ*/) const {
@@ -248,7 +248,7 @@ struct Documents {
 
 struct Dense {
   static constexpr MaskWords kWords = {
-      "dense_mask", "the given mask, True = may attend",
+      "dense_mask", "the given mask: True where a query may attend",
       "주어진 마스크입니다(True = 어텐션 가능)", "dense_mask: given",
       "dense_mask: 주어진 입력"};
 

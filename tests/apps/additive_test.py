@@ -202,7 +202,7 @@ class ExplainTest(RunCase):
         self.put_text("[[1, 2, 3], [4, 5]]")
         text = self.succeed("explain", "--tokens", "tokens", "--num-heads",
                             "1", "--params", "d2l")
-        self.assertIn("v: no value projection: the values as they are\n"
+        self.assertIn("v: no value projection: the values are used as given\n"
                       "    v = embedded\n", text)
         self.assertIn("output = merged\n", text)
         self.succeed("explain", "--tokens", "tokens", "--num-heads", "1",

@@ -44,7 +44,7 @@ TEST(ExplainTextTest, ShowsTheMasksOfTheMaskedExample) {
   flags.example = "masked";
   const std::string text = explain_text(job_of(flags), Language::en);
   EXPECT_THAT(text, HasSubstr(". padding_mask: "));
-  EXPECT_THAT(text, HasSubstr(". causal_mask: no-peek mask"));
+  EXPECT_THAT(text, HasSubstr(". causal_mask: causal mask"));
   EXPECT_THAT(text,
               HasSubstr("(B=5, 1, Lq=10, Lkv=10)  235 of 500 may attend"));
   EXPECT_THAT(text, HasSubstr("530 of 1000 masked (53.0 %)"));

@@ -169,10 +169,10 @@ class MessagesTest(CliTest):
         nan = [0.0] * 24
         nan[6] = float("nan")
         self.put("nan.npy", 2, 1, 3, 4, values=nan)
-        self.fail_with(BAD_INPUT, "--query at position 1, head 0, feature 2 is "
+        self.fail_with(BAD_INPUT, "--query[0, 1, 0, 2] is "
                        "nan, expected a finite number", "view", "--query",
                        "nan.npy", "--key", "k.npy", "--out", "page.html")
-        self.fail_with(BAD_INPUT, "--key at position 1, head 0, feature 2 is "
+        self.fail_with(BAD_INPUT, "--key[0, 1, 0, 2] is "
                        "nan, expected a finite number", "view", "--query",
                        "q.npy", "--key", "nan.npy", "--out", "page.html")
 

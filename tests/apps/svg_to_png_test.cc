@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "inspect/heat_colour.h"
-#include "inspect/heat_image.h"
-#include "inspect/svg_writer.h"
+#include "inspect/pictures/heat_colour.h"
+#include "inspect/pictures/heat_image.h"
+#include "inspect/pictures/svg_writer.h"
 #include "support/png_pixels.h"
 
 namespace headwise::cli {
@@ -57,7 +57,7 @@ TEST(SvgToPngTest, ZoomMultipliesThePixels) {
 TEST(SvgToPngTest, TheCellsOfAnImageStaySharp) {
   const HeatImage image{2, 2, {heat_shade(0), heat_shade(1), heat_shade(1), 0}};
   SvgWriter svg(8, 8, SvgHeading{""}, "hatch");
-  svg.image({2, 2, 4, 4}, heat_image_uri(image, {10, 10}).value(), "");
+  svg.image({2, 2, 4, 4}, heat_image_uri("test", image, {10, 10}).value(), "");
   const PngPixels pixels =
       png_pixels(svg_to_png(std::move(svg).finish(), 5).value());
   ASSERT_EQ(pixels.rows, 40u);

@@ -1,5 +1,5 @@
 """Heads as a page, pictures and JSON: headwise view. What is in the page is held
-against a second writer in tests/inspect/viewer."""
+against a second writer in tests/inspect/page/viewer."""
 import json
 import os
 import pathlib

@@ -5,7 +5,7 @@
 
 #include "explain_job.h"
 #include "headwise/base/result.h"
-#include "headwise/inspect/step_table.h"
+#include "headwise/inspect/language.h"
 
 namespace headwise::cli {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "headwise/inspect/step_table.h"
+#include "headwise/inspect/language.h"
 
 namespace headwise::cli {
 

@@ -88,13 +88,13 @@ Failure failed(const Error& error, const ViewFlags& flags) {
   constexpr std::string_view kPage = "view_page: ";
   if (text.starts_with(kPage)) {
     text.erase(0, kPage.size());
-    const bool of_file =
-        !flags.seen.query.empty() &&
-        (text.starts_with("query at ") || text.starts_with("key at "));
+    const bool of_file = !flags.seen.query.empty() &&
+                         (error.details().argument.starts_with("query[") ||
+                          error.details().argument.starts_with("key["));
     text.insert(0, of_file ? "--" : "view: ");
   }
   if (error.code() == ErrorCode::out_of_range &&
-      error.message().starts_with("view_page: page is ")) {
+      error.details().argument == "page") {
     text += "; --layers and --no-elements make it smaller";
   }
   return failure_of(as_data({said.code(), text}));

@@ -5,95 +5,34 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <limits>
 #include <string_view>
 #include <utility>
 
 #include "headwise/inspect/position_statistics.h"
-#include "inspect/view_layer.h"
 #include "operation/option_errors.h"
 
 namespace headwise::cli {
 namespace {
 
-// Whether any pair of the cell may attend.
-bool cell_is_allowed(const ShownLayer& layer, std::size_t h,
-                     const std::array<std::size_t, 4>& cell) {
-  const auto [first_query, queries, first_key, keys] = cell;
-  const BoundMask& mask = layer.spec().mask;
-  const std::size_t b = layer.sequence();
-  for (std::size_t i = first_query; i < first_query + queries; ++i) {
-    const std::size_t begin = std::max(mask.visible_begin(b, i, 1), first_key);
-    const std::size_t end =
-        std::min(mask.visible_end(b, i, 1), first_key + keys);
-    for (std::size_t j = begin; j < end; ++j) {
-      if (mask.may_attend(b, h, i, j)) {
-        return true;
-      }
-    }
-  }
-  return false;
+// The layer as the library takes it.
+headwise::ViewedLayer given_of(const ViewedLayer& layer) {
+  return {.number = layer.number,
+          .query = layer.query,
+          .key = layer.key,
+          .steps = layer.steps,
+          .head_numbers = layer.heads.numbers(),
+          .num_heads = layer.heads.num_heads()};
 }
 
-Result<Tensor<float, 2>> map_of(const ShownLayer& layer, std::size_t h) {
-  const TensorView<const float, 2> given = layer.head(h).map_largest;
-  auto map = Tensor<float, 2>::create(given.extents());
-  HEADWISE_TRY(map);
-  std::size_t first_query = 0;
-  for (std::size_t r = 0; r < given.extent(0); ++r) {
-    const std::size_t queries = map_cell_size(r, layer.queries());
-    std::size_t first_key = 0;
-    for (std::size_t c = 0; c < given.extent(1); ++c) {
-      const std::size_t keys = map_cell_size(c, layer.keys());
-      // What was attended to was allowed.
-      const bool allowed =
-          given(r, c) > 0 ||
-          cell_is_allowed(layer, h, {first_query, queries, first_key, keys});
-      (*map)(r, c) =
-          allowed ? given(r, c) : std::numeric_limits<float>::quiet_NaN();
-      first_key += keys;
-    }
-    first_query += queries;
-  }
-  return map;
-}
-
-Result<WholeHead> whole_of(const ShownLayer& layer, std::size_t h) {
-  if (!layer.maps()) {
+Result<WholeHead> whole_of(const LayerHeads& layer, std::size_t h) {
+  if (std::max(layer.queries(), layer.keys()) > kMostMapLength) {
     return Error{ErrorCode::unsupported,
                  fmt::format("--head: {} queries and {} keys, expected at most "
                              "{} for one head whole; the picture of all heads "
                              "shows it in cells",
                              layer.queries(), layer.keys(), kMostMapLength)};
   }
-  const TensorView<const float, 2> weights = layer.head(h).attn_weights;
-  const auto [Lq, Lkv] = weights.extents();
-  auto attn_weights = Tensor<float, 3>::create({1, Lq, Lkv});
-  auto allowed = Tensor<bool, 3>::create({1, Lq, Lkv});
-  if (!attn_weights || !allowed) {
-    return attn_weights ? allowed.error() : attn_weights.error();
-  }
-  for (std::size_t i = 0; i < Lq; ++i) {
-    for (std::size_t j = 0; j < Lkv; ++j) {
-      (*attn_weights)(0, i, j) = weights(i, j);
-      (*allowed)(0, i, j) =
-          layer.spec().mask.may_attend(layer.sequence(), h, i, j);
-    }
-  }
-  return WholeHead{*std::move(attn_weights), *std::move(allowed)};
-}
-
-// Head h of the tensors.
-Result<DrawnHead> draw(const ShownLayer& layer, std::size_t h,
-                       const HeadName& name) {
-  DrawnHead head{.name = name,
-                 .kv_head = kv_head_number(layer.spec().shape, h, name.head),
-                 .pooled = pool_rows(layer.head(h).rows)};
-  auto map = map_of(layer, h);
-  HEADWISE_TRY(map);
-  head.map = *std::move(map);
-  return head;
+  return layer.whole(h);
 }
 
 Error was_pruned(const HeadName& name, const KeptHeads& heads) {
@@ -105,18 +44,20 @@ Error was_pruned(const HeadName& name, const KeptHeads& heads) {
                                          fmt::join(heads.numbers(), ", ")))};
 }
 
-// Adds the heads of a layer that stay, and keeps `whole` where it is one.
+// Adds the heads that the layer still has, and keeps `whole` if it is one.
 Status draw_layer(const ViewedLayer& seen, const AttentionOptions& options,
                   std::size_t sequence, const std::optional<HeadName>& whole,
                   DrawnHeads& drawn) {
-  const auto layer = ShownLayer::create(seen.query, seen.key, options, sequence,
-                                        /*elements=*/false);
+  const auto layer = LayerHeads::create(given_of(seen), options, sequence);
   HEADWISE_TRY(layer);
-  for (std::size_t h = 0; h < layer->spec().shape.Hq; ++h) {
-    const HeadName name{seen.number, seen.heads.numbers()[h]};
-    auto head = draw(*layer, h, name);
+  for (std::size_t h = 0; h < layer->size(); ++h) {
+    auto head = layer->head(h);
     HEADWISE_TRY(head);
-    drawn.heads.push_back(*std::move(head));
+    const HeadName name{seen.number, head->number};
+    drawn.heads.push_back({.name = name,
+                           .kv_head = head->kv_head,
+                           .pooled = head->pooled,
+                           .map = std::move(head->map)});
     if (whole == name) {
       auto kept = whole_of(*layer, h);
       HEADWISE_TRY(kept);
@@ -190,12 +131,7 @@ Result<DrawnHeads> compute_heads(const ViewedHeads& heads, std::size_t sequence,
 Status add_to_page(ViewPage& page, const ViewedLayer& layer) {
   return layer.heads.none()
              ? page.add_pruned(layer.number, layer.heads.num_heads())
-             : page.add({.number = layer.number,
-                         .query = layer.query,
-                         .key = layer.key,
-                         .steps = layer.steps,
-                         .head_numbers = layer.heads.numbers(),
-                         .num_heads = layer.heads.num_heads()});
+             : page.add(given_of(layer));
 }
 
 }  // namespace headwise::cli

@@ -8,8 +8,8 @@
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
+#include "headwise/inspect/layer_heads.h"
 #include "headwise/inspect/view_page.h"
-#include "inspect/view_head.h"
 #include "viewed_heads.h"
 
 namespace headwise::cli {
@@ -25,18 +25,10 @@ Result<HeadName> parse_head(const std::string& text);
 
 struct DrawnHead {
   HeadName name;
-  bool pruned = false;  // then it is its name and nothing else
+  bool pruned = false;  // then it has a name and nothing else
   std::size_t kv_head = 0;
   PooledRows pooled{};
-  // The largest attention weight of each cell, (map_size(Lq), map_size(Lkv));
-  // NaN: no pair of the cell may attend.
-  Tensor<float, 2> map{};
-};
-
-// One head whole: attention weights and who may attend, (1, Lq, Lkv).
-struct WholeHead {
-  Tensor<float, 3> attn_weights;
-  Tensor<bool, 3> allowed;
+  Tensor<float, 2> map{};  // as LayerHead's
 };
 
 struct DrawnHeads {

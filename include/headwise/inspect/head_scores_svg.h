@@ -1,11 +1,9 @@
-// A picture of one number for each head of a model, such as how much it
-// matters: a heat map of layers and heads with the numbers in it, in one SVG
-// file that needs nothing else and brings its own ground, so that it can be
-// read on light and dark pages.
+// A picture of one number per head of a model, such as its importance: a heat
+// map of layers and heads with the numbers in it. One self-contained SVG file
+// with a white background, so that it reads well on light and dark pages.
 //
-// Colours go evenly from the least number of the picture to the largest; the
-// legend says both. A number that is infinite has the colour of what is no
-// number and stands outside of that range.
+// Colours are linear from the smallest to the largest number, which the legend
+// shows. An infinite number is magenta and does not count for that range.
 //
 // Example:
 //   HeadScores scores{.title = "Taylor importance",
@@ -20,13 +18,13 @@
 #include <vector>
 
 #include "headwise/base/result.h"
-#include "headwise/inspect/step_table.h"
+#include "headwise/inspect/language.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// In the place of the number of a head that there is none of: it is hatched.
+// The score of a head that was pruned: it is hatched.
 inline constexpr double kPrunedHead = std::numeric_limits<double>::quiet_NaN();
 
 struct ScoredHead {
@@ -42,13 +40,12 @@ struct HeadScores {
   // By layer, then by head; layers may have different numbers of heads, or
   // none.
   std::vector<std::vector<double>> scores{};
-  // Heads that are framed and crossed; those that have no number are passed
-  // over.
+  // Heads that are framed and crossed; heads without a number are skipped.
   std::vector<ScoredHead> removed{};
   Language language = Language::en;
 };
 
-// Without any head the picture says so. Errors: out_of_memory.
+// A picture without heads says so. Errors: out_of_memory.
 Result<std::string> head_scores_svg(const HeadScores& scores);
 
 }  // namespace headwise::inline HEADWISE_ABI

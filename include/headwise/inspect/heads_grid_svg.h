@@ -1,5 +1,5 @@
-// A picture of all heads of a model at once: a thumbnail each of its attention
-// weights, in one SVG file that needs nothing else.
+// A picture of all heads of a model at once: a thumbnail of each head's
+// attention weights, in one self-contained SVG file.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/inspect/step_table.h"
+#include "headwise/inspect/language.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -17,11 +17,11 @@ namespace headwise::inline HEADWISE_ABI {
 struct GridHead {
   std::size_t layer;
   std::size_t head;
-  bool pruned;  // it is hatched; there need be no map
+  bool pruned;  // hatched; needs no map
   // (rows, columns) of 1 to kLargestMap: attention weights pooled into cells,
   // queries downwards. NaN: no pair of the cell may attend.
   TensorView<const float, 2> map;
-  std::string note;  // beneath the thumbnail, such as "previous 0.98"
+  std::string note;  // below the thumbnail, such as "previous 0.98"
 };
 
 struct HeadsGridPicture {
@@ -30,18 +30,18 @@ struct HeadsGridPicture {
   std::string subtitle;  // may be empty
   Language language = Language::en;
   double zoom = 1;  // as in HeadsPicture
-  // Colours of each head end at its own largest attention weight, not at 1:
-  // they show whom it attends to where all attention weights are small.
+  // Each head's colours end at its own largest attention weight, not at 1, so
+  // that small attention weights can be told apart.
   bool fit = false;
 };
 
-// Heads in their order (by layer, then by head) stand in a grid, a line of it
-// a layer and a column a head. In any other order they follow one another, each
-// with its name above it.
+// Heads in order (by layer, then by head) form a grid: one line per layer, one
+// column per head. In any other order they follow one another, each with its
+// name above it.
 //
 // Colours follow the square root of the attention weight, as in HeadsPicture.
 //
-// Errors: invalid_argument for no heads or a zoom that is no number above 0;
+// Errors: invalid_argument for no heads or a zoom that is not above 0;
 // out_of_range for a map that is empty or larger than kLargestMap;
 // out_of_memory.
 inline constexpr std::size_t kLargestMap = 64;

@@ -1,8 +1,8 @@
-// A picture of every head of one sequence: a heat map each, tokens on the axes,
-// masked cells hatched, in one SVG file that needs nothing else. Colours follow
-// the square root of the attention weight, from 0 to 1. Each cell says
-// its tokens and its weight where it is pointed at; in a picture of more than
-// 20000 cells each head is an image instead.
+// A picture of every head of one sequence: one heat map per head, tokens on the
+// axes, masked cells hatched, in one self-contained SVG file. Colours follow
+// the square root of the attention weight, from 0 to 1. A cell's tooltip shows
+// its tokens and its weight; in a picture of more than 20000 cells each head is
+// an image instead.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/inspect/step_table.h"
+#include "headwise/inspect/language.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -19,22 +19,22 @@ namespace headwise::inline HEADWISE_ABI {
 
 struct HeadsPicture {
   TensorView<const float, 3> attn_weights;  // (H, Lq, Lkv)
-  // (H, Lq, Lkv), true = may attend; no view: nothing is masked.
+  // (H, Lq, Lkv), true = may attend; without a view nothing is masked.
   TensorView<const bool, 3> allowed{};
   std::vector<std::string> query_labels;  // Lq; any text is safe
   std::vector<std::string> key_labels;    // Lkv
   std::string title;
-  std::size_t first_head = 0;  // the number of the first one
+  std::size_t first_head = 0;  // number of the first head
   Language language = Language::en;
-  // The pixels that one of the picture's becomes, where it is to be drawn in
-  // pixels: what is an image in it is made as fine as that.
+  // Pixels per pixel of the SVG when it is converted to a bitmap: the images in
+  // it get this resolution.
   double zoom = 1;
   // Colours end at the largest attention weight of the picture, not at 1.
   bool fit = false;
 };
 
-// Attention weights of more keys than these are so small that pictures and the
-// viewer's page fit their colours to them.
+// With more keys than this, attention weights are so small that pictures and
+// the viewer's page end their colours at the largest one.
 inline constexpr std::size_t kMostKeysOfFullScale = 256;
 
 // Errors: shape_mismatch when the labels or `allowed` do not fit; out_of_range

@@ -1,39 +1,59 @@
-// What each step does, by the name that the trace gives it: its operation and
-// its formula, in English and Korean.
+// What each step of a pass does, by the name that the trace gives it: its
+// operation and its formula, in English and Korean.
+//
+// Example:
+//   for (const TracedStep& step : trace.steps()) {
+//     std::cout << step_formula(step.name, {.steps = trace.steps()}) << '\n';
+//   }
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
+#include "headwise/inspect/language.h"
+#include "headwise/inspect/trace.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-enum class Language { en, ko };
-
-struct StepInfo {
-  std::string_view name;
-  std::string_view operation_en;
-  std::string_view operation_ko;
-  std::string_view formula;
-  std::string_view formula_ko{};  // empty: the formula has no words
-
-  std::string_view operation(Language language) const {
-    return language == Language::ko ? operation_ko : operation_en;
-  }
-  std::string_view formula_in(Language language) const {
-    return language == Language::ko && !formula_ko.empty() ? formula_ko
-                                                           : formula;
-  }
+// Where the step "hidden" comes from.
+struct HiddenStates {
+  std::size_t layer = 0;     // that it enters; layer 0 takes the embeddings
+  bool token_types = false;  // whether the embeddings have token types
 };
 
-// Every step, in the order of the way.
-std::span<const StepInfo> step_table();
-// What the step "scores" does where the scoring is additive.
-const StepInfo& additive_scores_step();
-// Null for a name that is no step.
-const StepInfo* find_step(std::string_view name);
+// The pass whose steps are described. A formula names only what the pass has:
+// the input that was given, the scores of the step before, the biases.
+struct StepContext {
+  std::span<const TracedStep> steps{};  // all of the pass; their names suffice
+  bool batched = true;    // false: the steps have no axis of sequences
+  bool additive = false;  // scores of additive attention
+  std::size_t group = 1;  // query heads per key and value head
+  bool q_bias = true;     // whether a projection adds a bias
+  bool k_bias = true;
+  bool v_bias = true;
+  bool output_bias = true;
+  bool value_proj = true;  // false: the values are used as given
+  bool out_proj = true;    // false: the merged heads are the output
+  // Not given: "hidden" is the input of the layer.
+  std::optional<HiddenStates> hidden{};
+  Language language = Language::en;
+};
+
+// The names of all steps, in the order of a pass.
+std::span<const std::string_view> step_names();
+
+// "softmax: turn each row into weights that sum to 1". Empty for a name that is
+// no step.
+std::string_view step_operation(std::string_view name, const StepContext& pass);
+
+// "attn_weights[b,h,i,:] = softmax(masked_scores[b,h,i,:])". Empty for a name
+// that is no step. Throws std::bad_alloc.
+std::string step_formula(std::string_view name, const StepContext& pass);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -31,10 +31,11 @@ struct TracedStep {
   DType dtype = DType::float32;
   std::vector<std::byte> data;  // C order; empty when only shapes are known
 
-  // Valid while the step lives. Only when it has data.
+  // Valid as long as the step. Only if has_data().
   AnyView view() const;
   std::size_t size() const;
-  // Or nothing to hold. Not by size(), which wraps round for shapes alone.
+  // Also true for a tensor without elements. size() cannot tell: it may
+  // overflow where only shapes are known.
   bool has_data() const {
     return !data.empty() ||
            std::ranges::find(extents, std::size_t{0}) != extents.end();
@@ -47,7 +48,7 @@ struct TracedStep {
 struct StepSummary {
   std::size_t count = 0;  // elements
   std::size_t finite = 0;
-  // Over the elements that are neither NaN nor infinite; 0 when there is none.
+  // Over the finite elements; 0 if there are none.
   double min = 0;
   double max = 0;
   std::size_t masked = 0;  // -inf in scores, false in a mask
@@ -64,7 +65,7 @@ class Trace : public TraceSink {
   std::span<const TracedStep> steps() const { return steps_; }
   // Null when there is no such step.
   const TracedStep* find(std::string_view name) const;
-  // The batch axis of every step from now on is left out: unbatched input.
+  // Leaves the batch axis out of every step from now on: unbatched input.
   void leave_out_batch() { without_batch_ = true; }
 
  private:
@@ -72,11 +73,11 @@ class Trace : public TraceSink {
   bool without_batch_ = false;
 };
 
-// The steps that a job would take, with their shapes, and nothing computed.
+// The steps that a pass would report, with their shapes. Computes nothing.
 struct JobShape {
   bool batched = true;
   bool from_tokens = true;   // lengths, padded and embedded come first
-  bool from_hidden = false;  // what a model's layer takes comes first, alone
+  bool from_hidden = false;  // the only input is "hidden", of a model's layer
   bool cross = false;        // keys and values from a second sequence
   bool softcap = false;
   bool bias = false;  // on the scores

@@ -1,16 +1,21 @@
-// The page that shows every head: one HTML file, opened from disk, with nothing
-// fetched and nothing installed. docs/viewer-page.md says what is in it.
+// The page that shows every head: one HTML file, opened from disk. It fetches
+// and installs nothing. docs/viewer-page.md documents its data.
 //
-// A page shows one sequence, layer by layer. Up to kMostMapLength queries and
-// keys it carries each head's attention weights in coded bytes; beyond, query,
-// key and log-sum-exp, from which it computes the tiles in view.
+// A page shows one sequence, layer by layer. With up to kMostMapLength queries
+// and keys it holds each head's attention weights, coded in bytes; with more it
+// holds query, key and log-sum-exp and computes the tiles in view.
 //
-// Errors: shape_mismatch and invalid_argument as attention()'s, and for labels
-// that do not fit the layers and head numbers that do not fit the heads;
-// bad_data for a query or key that is not finite, or beyond binary16 where the
-// page carries it; unsupported for what the page cannot compute (a bias or
-// additive scores beyond kMostMapLength, dropout); out_of_range once the page
-// would pass `most_bytes`, with what would fit; out_of_memory.
+// Errors of the operation "view_page":
+//   shape_mismatch, invalid_argument  as attention()'s; labels that do not fit
+//   the
+//       layers; head numbers that do not fit the heads ("head_numbers[2]")
+//   bad_data      an element of query or key, named by its index in the tensor
+//       ("query[0, 2, 1, 3]"), that is not finite, or too large for binary16
+//   unsupported   what the page cannot compute: a bias or additive scores with
+//       more than kMostMapLength queries or keys; dropout
+//   out_of_range  "page": it would be larger than `most_bytes`; the error tells
+//       how many layers fit
+//   out_of_memory
 //
 // Example:
 //   ViewPage page = ViewPage::create({.title = "Mine", .query_labels = tokens,
@@ -29,7 +34,7 @@
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/inspect/step_table.h"
+#include "headwise/inspect/language.h"
 #include "headwise/inspect/trace.h"
 #include "headwise/version.h"
 
@@ -41,23 +46,23 @@ inline constexpr std::size_t kMostPageBytes = std::size_t{512} << 20;
 
 struct ViewPageSettings {
   std::string title;
-  std::string command;  // that makes the page again
+  std::string command;  // that makes this page
   std::optional<std::string> model{};
   std::optional<std::string> text{};
-  bool cross = false;  // keys of another sequence than the queries
-  Language language = Language::en;  // that it opens in; it holds both
-  // Whether the components of query and key are in it, where it could do
-  // without. With a bias or additive scores they never are.
+  bool cross = false;                // queries and keys of different sequences
+  Language language = Language::en;  // at first; the page has both
+  // Whether the page holds the components of query and key even if it does not
+  // need them. With a bias or additive scores it never does.
   bool elements = true;
-  // One for each query and key of the sequence; any text is safe.
+  // One per query and key of the sequence; any text is safe.
   std::vector<std::string> query_labels{};
   std::vector<std::string> key_labels{};
   // Positions, ascending, of tokens such as [CLS] that the page can hide.
   std::vector<std::size_t> query_special{};
   std::vector<std::size_t> key_special{};
-  // Of every layer. attn_weights and, of statistics, all but separators and
-  // query_lengths are the page's own; queries from their length on are left
-  // out of it. The views must outlive the page.
+  // Of every layer. The page sets attn_weights and all statistics but
+  // separators and query_lengths itself, and leaves out queries beyond their
+  // length. The views must outlive the page.
   AttentionOptions attention{};
   std::size_t sequence = 0;  // of the batch
   std::size_t most_bytes = kMostPageBytes;
@@ -68,9 +73,9 @@ struct ViewedLayer {
   TensorView<const float, 4> query;     // (B, Lq, Hq, D)
   TensorView<const float, 4> key;       // (B, Lkv, Hkv, D)
   std::span<const TracedStep> steps{};  // may be shapes alone
-  // Of a layer from which heads were taken: the numbers that the query's heads
-  // have in it, ascending, and how many heads there were. The page shows the
-  // others hatched, in their places. None: all stay, numbered from 0.
+  // For a pruned layer: the numbers of the query's heads, ascending, and how
+  // many heads the layer had. The page shows the pruned heads hatched, in their
+  // places. Empty: no head was pruned; they are numbered from 0.
   std::span<const std::size_t> head_numbers{};  // (Hq)
   std::size_t num_heads = 0;
 };
@@ -85,15 +90,16 @@ class ViewPage {
   ViewPage& operator=(ViewPage&& other) noexcept;
   ~ViewPage();
 
-  // All layers have the lengths and the head size of the first. After an error
-  // the page is as it was. Options with an axis of heads fit layers of as many
-  // heads alone.
+  // All layers have the lengths and the head size of the first. An error leaves
+  // the page unchanged. Options with an axis of heads need layers with as many
+  // heads.
   Status add(const ViewedLayer& layer);
-  // A layer of which no head stays: all `num_heads` are hatched. Errors:
-  // invalid_argument for none.
+  // A layer whose heads were all pruned: `num_heads` hatched heads. Errors:
+  // invalid_argument for 0.
   Status add_pruned(std::size_t number, std::size_t num_heads);
-  // Of the layers that were added. Errors: invalid_argument without any, or for
-  // an empty sequence.
+  // The page of the layers added so far. Errors: invalid_argument without
+  // layers
+  // ("layers") or for an empty sequence.
   Result<std::string> html() const;
 
  private:

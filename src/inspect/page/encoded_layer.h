@@ -1,0 +1,25 @@
+// The heads of one layer, encoded for a page.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "inspect/page/view_head.h"
+#include "inspect/page/view_layer.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+struct EncodedLayer {
+  std::vector<EncodedHead> heads;
+  std::vector<std::string> keys;  // by key head; empty without elements
+
+  // Of all blocks, and of those with query, key and log-sum-exp.
+  std::size_t bytes() const;
+  std::size_t element_bytes() const;
+};
+
+// Encodes the heads on the executor's threads. Throws std::bad_alloc.
+EncodedLayer encode(const ShownLayer& layer);
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,35 @@
+#include "inspect/page/head_numbers.h"
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "base/check.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+Status check_head_numbers(const ViewedLayer& layer) {
+  const std::span<const std::size_t> numbers = layer.head_numbers;
+  const std::size_t heads = layer.query.extent(2);
+  if (numbers.empty() && (layer.num_heads == 0 || layer.num_heads == heads)) {
+    return ok();
+  }
+  HEADWISE_TRY(check_shape(kViewPage, "head_numbers", {{numbers.size()}},
+                           "(Hq)", {{heads}}));
+  for (std::size_t h = 0; h < heads; ++h) {
+    const std::string name = "head_numbers[" + std::to_string(h) + "]";
+    if (h > 0 && numbers[h] <= numbers[h - 1]) {
+      return value_error(kViewPage, name, std::to_string(numbers[h]),
+                         "more than " + std::to_string(numbers[h - 1]) +
+                             " (ascending numbers)");
+    }
+    if (numbers[h] >= layer.num_heads) {
+      return value_error(
+          kViewPage, name, std::to_string(numbers[h]),
+          "less than num_heads = " + std::to_string(layer.num_heads));
+    }
+  }
+  return ok();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,18 @@
+// The numbers of the heads that a layer still has.
+#pragma once
+
+#include <string_view>
+
+#include "headwise/base/result.h"
+#include "headwise/inspect/view_page.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+// The operation that errors of a page and of its layers name.
+inline constexpr std::string_view kViewPage = "view_page";
+
+// Errors: shape_mismatch for numbers that do not fit the query's heads,
+// invalid_argument for those that do not ascend or are not below num_heads.
+Status check_head_numbers(const ViewedLayer& layer);
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,134 @@
+#include "headwise/inspect/layer_heads.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
+#include "inspect/page/head_numbers.h"
+#include "inspect/page/view_layer.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// Pairs of a layer that a cell of a map pools.
+struct Cell {
+  std::size_t first_query;
+  std::size_t queries;
+  std::size_t first_key;
+  std::size_t keys;
+};
+
+bool any_may_attend(const ShownLayer& layer, std::size_t h, const Cell& cell) {
+  const BoundMask& mask = layer.spec().mask;
+  const std::size_t b = layer.sequence();
+  for (std::size_t i = cell.first_query; i < cell.first_query + cell.queries;
+       ++i) {
+    const std::size_t begin =
+        std::max(mask.visible_begin(b, i, 1), cell.first_key);
+    const std::size_t end =
+        std::min(mask.visible_end(b, i, 1), cell.first_key + cell.keys);
+    for (std::size_t j = begin; j < end; ++j) {
+      if (mask.may_attend(b, h, i, j)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+Result<Tensor<float, 2>> map_of(const ShownLayer& layer, std::size_t h) {
+  const TensorView<const float, 2> largest = layer.head(h).map_largest;
+  auto map = Tensor<float, 2>::create(largest.extents());
+  HEADWISE_TRY(map);
+  Cell cell{};
+  for (std::size_t r = 0; r < largest.extent(0); ++r) {
+    cell.queries = map_cell_size(r, layer.queries());
+    cell.first_key = 0;
+    for (std::size_t c = 0; c < largest.extent(1); ++c) {
+      cell.keys = map_cell_size(c, layer.keys());
+      // A cell that is attended to need not be asked.
+      const bool allowed = largest(r, c) > 0 || any_may_attend(layer, h, cell);
+      (*map)(r, c) =
+          allowed ? largest(r, c) : std::numeric_limits<float>::quiet_NaN();
+      cell.first_key += cell.keys;
+    }
+    cell.first_query += cell.queries;
+  }
+  return map;
+}
+
+}  // namespace
+
+struct LayerHeads::Parts {
+  ShownLayer layer;
+  std::vector<std::size_t> numbers;  // empty: as in the tensors
+};
+
+LayerHeads::LayerHeads(std::unique_ptr<Parts> parts)
+    : parts_(std::move(parts)) {}
+LayerHeads::LayerHeads(LayerHeads&& other) noexcept = default;
+LayerHeads& LayerHeads::operator=(LayerHeads&& other) noexcept = default;
+LayerHeads::~LayerHeads() = default;
+
+Result<LayerHeads> LayerHeads::create(const ViewedLayer& layer,
+                                      const AttentionOptions& options,
+                                      std::size_t sequence) {
+  return catching_out_of_memory([&]() -> Result<LayerHeads> {
+    auto shown = ShownLayer::create(layer.query, layer.key, options, sequence,
+                                    /*elements=*/false);
+    HEADWISE_TRY(shown);
+    HEADWISE_TRY(check_head_numbers(layer));
+    return LayerHeads(std::make_unique<Parts>(
+        Parts{*std::move(shown),
+              {layer.head_numbers.begin(), layer.head_numbers.end()}}));
+  });
+}
+
+std::size_t LayerHeads::size() const { return parts_->layer.spec().shape.Hq; }
+std::size_t LayerHeads::queries() const { return parts_->layer.queries(); }
+std::size_t LayerHeads::keys() const { return parts_->layer.keys(); }
+
+Result<LayerHead> LayerHeads::head(std::size_t h) const {
+  return catching_out_of_memory([&]() -> Result<LayerHead> {
+    const ShownLayer& layer = parts_->layer;
+    auto map = map_of(layer, h);
+    HEADWISE_TRY(map);
+    const std::size_t number = parts_->numbers.empty() ? h : parts_->numbers[h];
+    return LayerHead{.number = number,
+                     .kv_head = kv_head_number(layer.spec().shape, h, number),
+                     .pooled = pool_rows(layer.head(h).rows),
+                     .map = *std::move(map)};
+  });
+}
+
+Result<WholeHead> LayerHeads::whole(std::size_t h) const {
+  return catching_out_of_memory([&]() -> Result<WholeHead> {
+    const ShownLayer& layer = parts_->layer;
+    if (!layer.maps()) {
+      return value_error("layer_heads", "layer",
+                         std::to_string(queries()) + " queries and " +
+                             std::to_string(keys()) + " keys",
+                         "at most " + std::to_string(kMostMapLength),
+                         ErrorCode::unsupported);
+    }
+    const TensorView<const float, 2> weights = layer.head(h).attn_weights;
+    const auto [Lq, Lkv] = weights.extents();
+    auto attn_weights = Tensor<float, 3>::create({1, Lq, Lkv});
+    HEADWISE_TRY(attn_weights);
+    auto allowed = Tensor<bool, 3>::create({1, Lq, Lkv});
+    HEADWISE_TRY(allowed);
+    for (std::size_t i = 0; i < Lq; ++i) {
+      for (std::size_t j = 0; j < Lkv; ++j) {
+        (*attn_weights)(0, i, j) = weights(i, j);
+        (*allowed)(0, i, j) =
+            layer.spec().mask.may_attend(layer.sequence(), h, i, j);
+      }
+    }
+    return WholeHead{*std::move(attn_weights), *std::move(allowed)};
+  });
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,135 @@
+#include "inspect/page/page_json.h"
+
+#include <algorithm>
+#include <string>
+
+#include "headwise/inspect/position_statistics.h"
+#include "headwise/inspect/step_table.h"
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// In English, because readers change the language of the page.
+std::string formula_of(const TracedStep& step, const ViewedLayer& given,
+                       const AttentionSpec& spec) {
+  const AttentionShape& shape = spec.shape;
+  const bool even = shape.Hkv != 0 && shape.kv_groups.data() == nullptr;
+  return step_formula(step.name, {.steps = given.steps,
+                                  .additive = spec.additive(),
+                                  .group = even ? shape.Hq / shape.Hkv : 1});
+}
+
+// The statistics that mean something for such a page.
+Json statistics_json(bool cross) {
+  Json json = Json::array();
+  for (std::size_t k = 0; k < kStatistics; ++k) {
+    const auto statistic = static_cast<Statistic>(k);
+    if (cross && compares_positions(statistic)) {
+      continue;
+    }
+    json.push_back({{"name", name_of(statistic)},
+                    {"unit", statistic == Statistic::entropy    ? "nats"
+                             : statistic == Statistic::distance ? "tokens"
+                                                                : ""}});
+  }
+  return json;
+}
+
+// The names of the statistics in a head's `rows`.
+Json row_statistics_json(bool maps) {
+  Json json = Json::array();
+  for (std::size_t k = 0; k < kStatistics; ++k) {
+    const auto statistic = static_cast<Statistic>(k);
+    if (!maps ||
+        std::ranges::find(kRowsBesideMap, statistic) != kRowsBesideMap.end()) {
+      json.push_back(name_of(statistic));
+    }
+  }
+  return json;
+}
+
+Json separators_json(const ShownLayer& layer) {
+  Json json = Json::array();
+  for (std::size_t j = 0; j < layer.keys(); ++j) {
+    if (layer.spec().statistics.separator(layer.sequence(), j)) {
+      json.push_back(j);
+    }
+  }
+  return json;
+}
+
+}  // namespace
+
+Json page_json(const ViewPageSettings& settings) {
+  return {{"format", "headwise.view"},
+          {"version", 1},
+          {"generator", std::string("headwise ") + version()},
+          {"lang", settings.language == Language::ko ? "ko" : "en"},
+          {"title", settings.title},
+          {"command", settings.command},
+          {"model", settings.model},
+          {"text", settings.text},
+          {"kind", settings.cross ? "cross" : "self"},
+          {"query_tokens", settings.query_labels},
+          {"key_tokens", settings.key_labels},
+          {"query_special", settings.query_special},
+          {"key_special", settings.key_special},
+          {"statistics", statistics_json(settings.cross)}};
+}
+
+Json sizes_json(const ShownLayer& layer) {
+  return {{"num_queries", layer.queries()},
+          {"num_keys", layer.keys()},
+          {"head_dim", layer.head_dim()},
+          {"query_start", layer.spec().mask.query_start(layer.sequence())},
+          {"scale", layer.spec().scale},
+          {"softcap", layer.spec().softcap},
+          {"row_statistics", row_statistics_json(layer.maps())},
+          {"first_key", layer.spec().mask.first_key(layer.sequence())},
+          {"separators", separators_json(layer)}};
+}
+
+Json sizes_json(const ViewPageSettings& settings) {
+  return {{"num_queries", settings.query_labels.size()},
+          {"num_keys", settings.key_labels.size()},
+          {"head_dim", 0},
+          {"query_start", 0},
+          {"scale", 1},
+          {"softcap", nullptr},
+          {"row_statistics", row_statistics_json(/*maps=*/true)},
+          {"first_key", 0},
+          {"separators", Json::array()}};
+}
+
+Json step_json(const TracedStep& step, const ViewedLayer& given,
+               const AttentionSpec& spec) {
+  Json json = {
+      {"step", step.name},     {"formula", formula_of(step, given, spec)},
+      {"shape", step.extents}, {"axes", step.axes},
+      {"min", nullptr},        {"max", nullptr},
+      {"not_finite", 0},       {"layer", given.number}};
+  if (step.has_data()) {
+    const StepSummary summary = summarize(step);
+    if (summary.finite != 0) {
+      json["min"] = summary.min;
+      json["max"] = summary.max;
+    }
+    json["not_finite"] = summary.count - summary.finite;
+  }
+  return json;
+}
+
+Json pooled_json(const EncodedHead& head) {
+  Json json = Json::object();
+  for (std::size_t k = 0; k < kStatistics; ++k) {
+    json[std::string(name_of(static_cast<Statistic>(k)))] = head.pooled.mean[k];
+  }
+  return json;
+}
+
+Json pruned_json(std::size_t number) {
+  return {{"number", number}, {"pruned", true}};
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,130 @@
+#include "inspect/page/view_error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "headwise/base/half.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// Some roundings of float32, of the magnitudes of a score and of the
+// log-sum-exp: what attention weight and log-sum-exp are off by themselves.
+constexpr double kRounding = 8 * 0x1p-24;
+
+// Rows as binary16 has them.
+class HalfRows {
+ public:
+  explicit HalfRows(TensorView<const float, 2> x) : features_(x.extent(1)) {
+    values_.reserve(x.size());
+    for (std::size_t row = 0; row < x.extent(0); ++row) {
+      for (std::size_t d = 0; d < features_; ++d) {
+        values_.push_back(widened(narrowed_to_float16(x(row, d))));
+      }
+    }
+  }
+
+  std::span<const float> row(std::size_t n) const {
+    return std::span(values_).subspan(n * features_, features_);
+  }
+
+ private:
+  std::size_t features_;
+  std::vector<float> values_;
+};
+
+struct Norms {
+  double whole = 0;  // of a row
+  double lost = 0;   // of what binary16 loses of it
+};
+
+Norms norms_of(TensorView<const float, 2> x, const HalfRows& halves,
+               std::size_t row) {
+  Norms sums;
+  for (std::size_t d = 0; d < x.extent(1); ++d) {
+    const double value = x(row, d);
+    const double lost = value - static_cast<double>(halves.row(row)[d]);
+    sums.whole += value * value;
+    sums.lost += lost * lost;
+  }
+  return {std::sqrt(sums.whole), std::sqrt(sums.lost)};
+}
+
+struct Halves {
+  HalfRows query;
+  HalfRows key;
+};
+
+// The score as the page computes it.
+double shown_score(const ViewedHead& head, const Halves& halves, std::size_t i,
+                   std::size_t j) {
+  const auto query = halves.query.row(i);
+  const double dot = std::inner_product(
+      query.begin(), query.end(), halves.key.row(j).begin(), 0.0, std::plus<>(),
+      [](double a, double b) { return a * b; });
+  double score = head.scale * dot;
+  if (head.softcap) {
+    score = *head.softcap * std::tanh(score / *head.softcap);
+  }
+  if (head.slope) {
+    const std::int64_t offset = static_cast<std::int64_t>(i) +
+                                head.query_start - static_cast<std::int64_t>(j);
+    score -= static_cast<double>(*head.slope) *
+             static_cast<double>(std::abs(offset));
+  }
+  return score;
+}
+
+// Of the keys in top_keys.
+double error_of_top(const ViewedHead& head, const Halves& halves,
+                    std::size_t i) {
+  double error = 0;
+  for (std::size_t n = 0; n < head.top_keys.extent(1); ++n) {
+    const std::int64_t j = head.top_keys(i, n);
+    if (j < 0) {
+      break;
+    }
+    const double lse = head.lse(i);
+    const double score =
+        shown_score(head, halves, i, static_cast<std::size_t>(j));
+    const double shown = std::exp(score - lse);
+    const double weight = head.top_weights(i, n);
+    error = std::max(
+        error, std::abs(shown - weight) +
+                   weight * kRounding * (1 + std::abs(score) + std::abs(lse)));
+  }
+  return error;
+}
+
+}  // namespace
+
+double tile_error(const ViewedHead& head) {
+  const Halves halves{HalfRows(head.query), HalfRows(head.key)};
+  Norms keys;  // the largest of all
+  for (std::size_t j = 0; j < head.key.extent(0); ++j) {
+    const Norms norms = norms_of(head.key, halves.key, j);
+    keys = {std::max(keys.whole, norms.whole), std::max(keys.lost, norms.lost)};
+  }
+  const std::size_t last = head.top_weights.extent(1) - 1;
+  double error = 0;
+  for (std::size_t i = 0; i < head.query.extent(0); ++i) {
+    error = std::max(error, error_of_top(head, halves, i));
+    const double rest = head.top_weights(i, last);
+    if (rest > 0) {
+      const Norms query = norms_of(head.query, halves.query, i);
+      const double score =
+          std::abs(head.scale) * (query.lost * (keys.whole + keys.lost) +
+                                  query.whole * keys.lost) +
+          kRounding * (1 + std::abs(static_cast<double>(head.lse(i))));
+      error = std::max(error, rest * std::expm1(score));
+    }
+  }
+  return error;
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,216 @@
+#include "inspect/page/view_head.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "base/check.h"
+#include "headwise/base/half.h"
+#include "inspect/page/head_numbers.h"
+#include "inspect/page/view_block.h"
+#include "inspect/page/view_error.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// An attention weight's byte, and the attention weight that it stands for.
+std::uint8_t code_of(float weight) {
+  return static_cast<std::uint8_t>(
+      std::lround(255 * std::sqrt(std::clamp(weight, 0.0F, 1.0F))));
+}
+double decoded(std::uint8_t code) {
+  const double root = code / 255.0;
+  return root * root;
+}
+
+void add_codes(TensorView<const float, 2> weights,
+               std::vector<std::uint8_t>& codes) {
+  for (std::size_t i = 0; i < weights.extent(0); ++i) {
+    for (std::size_t j = 0; j < weights.extent(1); ++j) {
+      codes.push_back(code_of(weights(i, j)));
+    }
+  }
+}
+
+double coding_error(TensorView<const float, 2> weights,
+                    const std::vector<std::uint8_t>& codes) {
+  double error = 0;
+  const std::size_t columns = weights.extent(1);
+  for (std::size_t i = 0; i < weights.extent(0); ++i) {
+    for (std::size_t j = 0; j < columns; ++j) {
+      error = std::max(error, std::abs(decoded(codes[i * columns + j]) -
+                                       static_cast<double>(weights(i, j))));
+    }
+  }
+  return error;
+}
+
+bool has_key(TensorView<const float, 2> rows, std::size_t i) {
+  return rows(i, index_of(Statistic::largest)) != 0;
+}
+
+std::array<Statistic, kStatistics> all_statistics() {
+  std::array<Statistic, kStatistics> all{};
+  for (std::size_t k = 0; k < kStatistics; ++k) {
+    all[k] = static_cast<Statistic>(k);
+  }
+  return all;
+}
+
+// By statistic, then by query; NaN for a query with no key.
+std::string encode_rows(const ViewedHead& head,
+                        std::span<const Statistic> statistics) {
+  std::vector<float> numbers;
+  for (const Statistic statistic : statistics) {
+    for (std::size_t i = 0; i < head.rows.extent(0); ++i) {
+      numbers.push_back(has_key(head.rows, i)
+                            ? head.rows(i, index_of(statistic))
+                            : std::numeric_limits<float>::quiet_NaN());
+    }
+  }
+  return encoded_block(numbers);
+}
+
+std::string encode_columns(const ViewedHead& head, std::size_t counted) {
+  std::vector<float> means;
+  for (std::size_t j = 0; j < head.columns.extent(0); ++j) {
+    means.push_back(head.columns(j) /
+                    static_cast<float>(std::max<std::size_t>(counted, 1)));
+  }
+  return encoded_block(means);
+}
+
+std::string encode_top(const ViewedHead& head) {
+  std::vector<std::int32_t> keys;
+  std::vector<float> weights;
+  for (std::size_t i = 0; i < head.top_keys.extent(0); ++i) {
+    for (std::size_t n = 0; n < kPageTopKeys; ++n) {
+      keys.push_back(static_cast<std::int32_t>(head.top_keys(i, n)));
+      weights.push_back(head.top_weights(i, n));
+    }
+  }
+  BlockBytes bytes;
+  bytes.add(std::span<const std::int32_t>(keys));
+  bytes.add(std::span<const float>(weights));
+  return bytes.encoded();
+}
+
+std::string encode_small(const ViewedHead& head) {
+  std::vector<std::uint8_t> codes;
+  add_codes(head.map_largest, codes);
+  add_codes(head.map_mean, codes);
+  return encoded_block(codes);
+}
+
+std::string encode_lse(TensorView<const float, 1> lse) {
+  std::vector<float> numbers;
+  for (std::size_t i = 0; i < lse.extent(0); ++i) {
+    numbers.push_back(lse(i));
+  }
+  return encoded_block(numbers);
+}
+
+// Of a page that computes the attention weights.
+void encode_numbers(const ViewedHead& head, EncodedHead& to) {
+  to.rows = encode_rows(head, all_statistics());
+  to.columns = encode_columns(head, head.rows.extent(0) - to.pooled.empty_rows);
+  to.top = encode_top(head);
+  to.small = encode_small(head);
+  to.error = tile_error(head);
+}
+
+// Of a page that carries them.
+void encode_map(const ViewedHead& head, EncodedHead& to) {
+  std::vector<std::uint8_t> codes;
+  codes.reserve(head.attn_weights.size());
+  add_codes(head.attn_weights, codes);
+  to.error = coding_error(head.attn_weights, codes);
+  to.map = encoded_block(codes);
+  to.rows = encode_rows(head, kRowsBesideMap);
+  if (head.attn_weights.size() > kPairsPooledByPage) {
+    to.small = encode_small(head);
+  }
+}
+
+}  // namespace
+
+std::size_t kv_head_number(const AttentionShape& shape, std::size_t h,
+                           std::size_t number) {
+  return shape.Hq == shape.Hkv ? number : shape.kv_head(h);
+}
+
+PooledRows pool_rows(TensorView<const float, 2> rows) {
+  PooledRows pooled;
+  std::array<double, kStatistics> sums{};
+  for (std::size_t i = 0; i < rows.extent(0); ++i) {
+    if (!has_key(rows, i)) {
+      ++pooled.empty_rows;
+      continue;
+    }
+    for (std::size_t k = 0; k < kStatistics; ++k) {
+      sums[k] += static_cast<double>(rows(i, k));
+    }
+  }
+  const std::size_t counted = rows.extent(0) - pooled.empty_rows;
+  for (std::size_t k = 0; counted != 0 && k < kStatistics; ++k) {
+    pooled.mean[k] = sums[k] / static_cast<double>(counted);
+  }
+  return pooled;
+}
+
+std::string encode_halves(TensorView<const float, 2> rows) {
+  std::vector<std::uint16_t> halves;
+  halves.reserve(rows.size());
+  for (std::size_t i = 0; i < rows.extent(0); ++i) {
+    for (std::size_t d = 0; d < rows.extent(1); ++d) {
+      halves.push_back(narrowed_to_float16(rows(i, d)).bits);
+    }
+  }
+  return encoded_block(halves);
+}
+
+EncodedHead encode_head(const ViewedHead& head) {
+  EncodedHead encoded;
+  encoded.pooled = pool_rows(head.rows);
+  if (head.attn_weights.data() == nullptr) {
+    encode_numbers(head, encoded);
+  } else {
+    encode_map(head, encoded);
+  }
+  if (head.elements) {
+    encoded.query = encode_halves(head.query);
+    encoded.lse = encode_lse(head.lse);
+  }
+  return encoded;
+}
+
+Status check_elements(std::string_view name, TensorView<const float, 4> x,
+                      const Extents<2>& first, float largest) {
+  const auto [B, L, H, D] = x.extents();
+  for (std::size_t row = 0; D != 0 && row < B * L * H; ++row) {
+    const std::size_t b = row / (L * H);
+    const std::size_t l = row / H % L;
+    const std::size_t h = row % H;
+    for (std::size_t d = 0; d < D; ++d) {
+      const float value = x(b, l, h, d);
+      if (std::abs(value) <= largest) {
+        continue;
+      }
+      return value_error(
+          kViewPage,
+          std::string(name) + "[" + std::to_string(first[0] + b) + ", " +
+              std::to_string(first[1] + l) + ", " + std::to_string(h) + ", " +
+              std::to_string(d) + "]",
+          number_text(static_cast<double>(value)),
+          std::isfinite(value)
+              ? "at most " + number_text(largest) + ", which binary16 can hold"
+              : "a finite number",
+          ErrorCode::bad_data);
+    }
+  }
+  return ok();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,85 @@
+// One head of one sequence as a page holds it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "headwise/attention/spec.h"
+#include "headwise/attention/statistics_options.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor_view.h"
+#include "headwise/inspect/layer_heads.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+// Keys of each query that a page names.
+inline constexpr std::size_t kPageTopKeys = 8;
+
+// Statistics per query that a page carries together with its attention weights.
+// It computes the others from those.
+inline constexpr std::array<Statistic, 2> kRowsBesideMap = {
+    Statistic::entropy, Statistic::distance};
+// A map of at most this many pairs is pooled by the page itself.
+inline constexpr std::size_t kPairsPooledByPage =
+    4 * kMostMapCells * kMostMapCells;
+
+// One head. Without attn_weights the page computes them.
+struct ViewedHead {
+  TensorView<const float, 2> query;           // (Lq, D)
+  TensorView<const float, 2> key;             // (Lkv, D)
+  TensorView<const float, 1> lse;             // (Lq)
+  TensorView<const float, 2> rows;            // (Lq, kStatistics)
+  TensorView<const float, 2> map_largest;     // (map_size(Lq), map_size(Lkv))
+  TensorView<const float, 2> map_mean;        // the same
+  TensorView<const float, 2> attn_weights{};  // (Lq, Lkv)
+  // Without attn_weights:
+  TensorView<const std::int64_t, 2> top_keys{};  // (Lq, n), n >= kPageTopKeys
+  TensorView<const float, 2> top_weights{};      // (Lq, n)
+  TensorView<const float, 1> columns{};          // (Lkv): sums
+  std::optional<float> slope{};                  // of ALiBi
+  double scale = 1;
+  std::optional<double> softcap{};
+  std::int64_t query_start = 0;
+  bool elements = true;  // query and key go into the page
+};
+
+// The number of the key and value head that head h of the tensors reads; h has
+// this `number` in its layer. The same number where each head has its own keys.
+std::size_t kv_head_number(const AttentionShape& shape, std::size_t h,
+                           std::size_t number);
+
+PooledRows pool_rows(TensorView<const float, 2> rows);
+
+// A head's encoded blocks and its numbers. A page with a map computes the
+// absent blocks from it.
+struct EncodedHead {
+  std::string rows;
+  std::optional<std::string> columns{};
+  std::optional<std::string> top{};
+  std::optional<std::string> small{};
+  std::optional<std::string> map{};
+  std::optional<std::string> query{};
+  std::optional<std::string> lse{};
+  PooledRows pooled{};
+  // The largest difference between an attention weight that the page shows and
+  // the true one.
+  double error = 0;
+};
+
+// Throws std::bad_alloc.
+EncodedHead encode_head(const ViewedHead& head);
+
+// The rows in binary16. Throws std::bad_alloc.
+std::string encode_halves(TensorView<const float, 2> rows);
+
+// x: a sequence (1, L, H, D) of the tensor `name`, whose first row is
+// `first` = {batch, row} there. Errors: bad_data, with the element's index in
+// that tensor, for one that is not finite or beyond `largest`.
+Status check_elements(std::string_view name, TensorView<const float, 4> x,
+                      const Extents<2>& first, float largest);
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,185 @@
+#include "inspect/page/view_layer.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "headwise/inspect/view_page.h"
+#include "inspect/page/head_numbers.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr float kLargestHalf = 65504;
+// More known keys give a tighter bound on the error.
+constexpr std::size_t kTopKeysForError = 64;
+
+template <class T>
+Status take(Result<T> made, T& place) {
+  HEADWISE_TRY(made);
+  place = *std::move(made);
+  return ok();
+}
+
+// The same with head size 0: there are neither values nor an output.
+Extents<4> without_features(Extents<4> extents) {
+  extents[3] = 0;
+  return extents;
+}
+
+// Rows [first, first + rows) of x(b, h), the first `columns` of each.
+template <class T>
+TensorView<const T, 2> rows_of(const Tensor<T, 4>& x, std::size_t b,
+                               std::size_t h, std::size_t first,
+                               const Extents<2>& extents) {
+  const auto view = x.view();
+  return {view.data() + static_cast<std::ptrdiff_t>(b) * view.stride(0) +
+              static_cast<std::ptrdiff_t>(h) * view.stride(1) +
+              static_cast<std::ptrdiff_t>(first) * view.stride(2),
+          extents,
+          {view.stride(2), view.stride(3)}};
+}
+TensorView<const float, 1> row_of(const Tensor<float, 3>& x, std::size_t b,
+                                  std::size_t h, std::size_t first,
+                                  std::size_t count) {
+  const auto view = x.view();
+  return {view.data() + static_cast<std::ptrdiff_t>(b) * view.stride(0) +
+              static_cast<std::ptrdiff_t>(h) * view.stride(1) +
+              static_cast<std::ptrdiff_t>(first),
+          {count}};
+}
+
+// `rows` of a sequence, (1, rows, H, D).
+TensorView<const float, 4> sequence_of(TensorView<const float, 4> x,
+                                       std::size_t b, std::size_t first,
+                                       std::size_t rows) {
+  return {x.data() + static_cast<std::ptrdiff_t>(b) * x.stride(0) +
+              static_cast<std::ptrdiff_t>(first) * x.stride(1),
+          {1, rows, x.extent(2), x.extent(3)},
+          x.strides()};
+}
+TensorView<const float, 2> head_of(TensorView<const float, 4> x,
+                                   std::size_t h) {
+  return {x.data() + static_cast<std::ptrdiff_t>(h) * x.stride(2),
+          {x.extent(1), x.extent(3)},
+          {x.stride(1), x.stride(3)}};
+}
+
+Status check_supported(const AttentionSpec& spec, bool maps) {
+  if (!maps && (spec.bias.given() || spec.additive())) {
+    return value_error(
+        kViewPage, spec.bias.given() ? "bias" : "score_weight", "given",
+        "none with more than " + std::to_string(kMostMapLength) +
+            " queries or keys, where the page computes the scores",
+        ErrorCode::unsupported);
+  }
+  return ok();
+}
+
+}  // namespace
+
+Result<ShownLayer> ShownLayer::create(TensorView<const float, 4> query,
+                                      TensorView<const float, 4> key,
+                                      const AttentionOptions& options,
+                                      std::size_t sequence, bool elements) {
+  const auto shape = attention_shape(query.extents(), key.extents(),
+                                     without_features(key.extents()));
+  HEADWISE_TRY(shape);
+  AttentionOptions asked = options;
+  asked.statistics.rows = true;  // there are no values
+  auto spec = AttentionSpec::create(*shape, asked, kViewPage);
+  HEADWISE_TRY(spec);
+  if (sequence >= spec->shape.B) {
+    return value_error(kViewPage, "sequence", std::to_string(sequence),
+                       "less than the batch's " + std::to_string(spec->shape.B),
+                       ErrorCode::out_of_range);
+  }
+  ShownLayer layer(*std::move(spec));
+  const SequencePlace place = layer.spec_.shape.sequence(sequence);
+  layer.sequence_ = sequence;
+  layer.maps_ = std::max(place.Lq, place.Lkv) <= kMostMapLength;
+  layer.elements_ = !layer.maps_ || (elements && !layer.spec_.bias.given() &&
+                                     !layer.spec_.additive());
+  layer.query_ = sequence_of(query, place.batch, place.first_query,
+                             layer.spec_.statistics.queries(sequence));
+  layer.key_ = sequence_of(key, place.batch, place.first_key, place.Lkv);
+  const float largest =
+      layer.elements_ ? kLargestHalf : std::numeric_limits<float>::max();
+  HEADWISE_TRY(check_supported(layer.spec_, layer.maps_));
+  HEADWISE_TRY(check_elements("query", layer.query_,
+                              {place.batch, place.first_query}, largest));
+  HEADWISE_TRY(check_elements("key", layer.key_, {place.batch, place.first_key},
+                              largest));
+  HEADWISE_TRY(layer.compute(query, key, options));
+  return layer;
+}
+
+Status ShownLayer::compute(TensorView<const float, 4> query,
+                           TensorView<const float, 4> key,
+                           AttentionOptions options) {
+  const AttentionShape& sizes = spec_.shape;
+  options.statistics.rows = true;
+  options.statistics.map = true;
+  options.statistics.columns = !maps_;
+  options.statistics.top_keys = maps_ ? 0 : kTopKeysForError;
+  options.attn_weights = maps_ ? AttnWeights::per_head : AttnWeights::none;
+  HEADWISE_TRY(take(
+      Tensor<float, 3>::create({sizes.batches(), sizes.Hq, sizes.query_rows()}),
+      lse_));
+  if (maps_) {
+    HEADWISE_TRY(
+        take(Tensor<float, 4>::create({sizes.B, sizes.Hq, sizes.Lq, sizes.Lkv}),
+             attn_weights_));
+  }
+  const TensorView<const float, 4> no_value(nullptr,
+                                            without_features(key.extents()));
+  const TensorView<float, 4> no_output(nullptr,
+                                       without_features(query.extents()));
+  return take(
+      attention_statistics(
+          query, key, no_value,
+          {.output = no_output, .attn_weights = attn_weights_, .lse = lse_},
+          options),
+      statistics_);
+}
+
+TensorView<const float, 2> ShownLayer::key(std::size_t kv_head) const {
+  return head_of(key_, kv_head);
+}
+
+ViewedHead ShownLayer::head(std::size_t h) const {
+  const SequencePlace place = spec_.shape.sequence(sequence_);
+  const auto of_queries = [&](const auto& x) {
+    return rows_of(x, place.batch, h, place.first_query,
+                   {queries(), x.extent(3)});
+  };
+  const Extents<2> cells = {map_size(queries()), map_size(keys())};
+  ViewedHead head{
+      .query = head_of(query_, h),
+      .key = key(spec_.shape.kv_head(h)),
+      .lse = row_of(lse_, place.batch, h, place.first_query, queries()),
+      .rows = of_queries(statistics_.rows),
+      .map_largest = rows_of(statistics_.map_largest, sequence_, h, 0, cells),
+      .map_mean = rows_of(statistics_.map_mean, sequence_, h, 0, cells),
+      .scale = spec_.scale,
+      .softcap = spec_.softcap,
+      .query_start = spec_.mask.query_start(sequence_),
+      .elements = elements_};
+  if (maps_) {
+    head.attn_weights =
+        rows_of(attn_weights_, sequence_, h, 0, {queries(), keys()});
+  } else {
+    head.top_keys = of_queries(statistics_.top_keys);
+    head.top_weights = of_queries(statistics_.top_weights);
+    head.columns =
+        row_of(statistics_.columns, place.batch, h, place.first_key, keys());
+  }
+  if (spec_.alibi.given()) {
+    head.slope = spec_.alibi.slope(h);
+  }
+  return head;
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

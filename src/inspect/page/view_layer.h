@@ -1,0 +1,57 @@
+// What the operation says of a layer, and the part of it that a page shows: one
+// sequence, head by head.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "headwise/attention/spec.h"
+#include "headwise/attention/statistics.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/base/tensor_view.h"
+#include "inspect/page/view_head.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+class ShownLayer {
+ public:
+  // Query (B, Lq, Hq, D), key (B, Lkv, Hkv, D). `elements` as the settings of
+  // the page say; the options must outlive the layer. Errors: as ViewPage's.
+  static Result<ShownLayer> create(TensorView<const float, 4> query,
+                                   TensorView<const float, 4> key,
+                                   const AttentionOptions& options,
+                                   std::size_t sequence, bool elements);
+
+  const AttentionSpec& spec() const { return spec_; }
+  std::size_t sequence() const { return sequence_; }
+  // Those of the sequence that count.
+  std::size_t queries() const { return query_.extent(1); }
+  std::size_t keys() const { return key_.extent(1); }
+  std::size_t head_dim() const { return query_.extent(3); }
+  // Whether the page carries query and key.
+  bool elements() const { return elements_; }
+  // Whether it carries the attention weights; else it computes them.
+  bool maps() const { return maps_; }
+
+  ViewedHead head(std::size_t h) const;
+  TensorView<const float, 2> key(std::size_t kv_head) const;
+
+ private:
+  explicit ShownLayer(AttentionSpec spec) : spec_(std::move(spec)) {}
+  Status compute(TensorView<const float, 4> query,
+                 TensorView<const float, 4> key, AttentionOptions options);
+
+  AttentionSpec spec_;
+  std::size_t sequence_ = 0;
+  bool elements_ = true;
+  bool maps_ = true;
+  TensorView<const float, 4> query_;  // (1, queries, Hq, D)
+  TensorView<const float, 4> key_;    // (1, keys, Hkv, D)
+  // Of the whole batch.
+  AttentionStatistics statistics_;
+  Tensor<float, 3> lse_;           // (B, Hq, Lq)
+  Tensor<float, 4> attn_weights_;  // (B, Hq, Lq, Lkv), where the page has maps
+};
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,253 @@
+#include "headwise/inspect/view_page.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
+#include "inspect/page/encoded_layer.h"
+#include "inspect/page/head_numbers.h"
+#include "inspect/page/page_json.h"
+#include "inspect/page/view_html.h"
+#include "inspect/page/view_mask.h"
+#include "json/json.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// A head's place in the layer, and the parts of the page that it shares.
+struct HeadPlace {
+  std::size_t h = 0;                 // in the tensors
+  std::size_t number = 0;            // in the layer before pruning
+  std::size_t mask = 0;              // index in the page's masks
+  std::optional<std::size_t> key{};  // block of its key
+};
+
+std::string megabytes(std::size_t bytes) {
+  constexpr std::size_t kMegabyte = std::size_t{1} << 20;
+  return std::to_string((bytes + kMegabyte - 1) / kMegabyte) + " MB";
+}
+
+}  // namespace
+
+// ---- The page. ----
+
+struct ViewPage::Parts {
+  ViewPageSettings settings;
+  Json sizes_of_all{};  // null before a layer that has heads
+  Json layers = Json::array();
+  Json masks = Json::array();
+  Json trace = Json::array();
+  double error = 0;
+  bool maps = true;
+  std::vector<EncodedMask> known_masks{};
+  std::vector<std::string> blocks{};
+  std::size_t bytes = 0;  // of the blocks
+  Extents<3> sizes{};     // Lq, Lkv, D of the first layer that has heads
+
+  Status check_sizes(const ShownLayer& layer) const;
+  Status check_fits(const ViewedLayer& layer, const EncodedLayer& encoded,
+                    bool could_do_without) const;
+  std::size_t add_block(std::string block);
+  std::size_t add_mask(const ShownLayer& layer, std::size_t h);
+  Json add_head(const ShownLayer& layer, const HeadPlace& place,
+                EncodedHead head);
+  void add_layer(const ViewedLayer& given, const ShownLayer& layer,
+                 EncodedLayer encoded);
+};
+
+Status ViewPage::Parts::check_sizes(const ShownLayer& layer) const {
+  const Extents<3> given = {layer.queries(), layer.keys(), layer.head_dim()};
+  if (given[0] == 0 || given[1] == 0) {
+    return value_error(kViewPage, given[0] == 0 ? "query" : "key", "empty",
+                       "at least one row", ErrorCode::shape_mismatch);
+  }
+  if (!sizes_of_all.is_null()) {
+    return check_shape(kViewPage, "layer", given, "(Lq, Lkv, D)", sizes);
+  }
+  HEADWISE_TRY(check_shape(kViewPage, "query_labels",
+                           {{settings.query_labels.size()}}, "(queries)",
+                           {{layer.queries()}}));
+  return check_shape(kViewPage, "key_labels", {{settings.key_labels.size()}},
+                     "(keys)", {{layer.keys()}});
+}
+
+Status ViewPage::Parts::check_fits(const ViewedLayer& layer,
+                                   const EncodedLayer& encoded,
+                                   bool could_do_without) const {
+  const std::size_t more = encoded.bytes();
+  if (bytes + more <= settings.most_bytes) {
+    return ok();
+  }
+  std::string fits = std::to_string(layers.size()) +
+                     (layers.size() == 1 ? " layer fits" : " layers fit");
+  const std::size_t bare = more - encoded.element_bytes();
+  if (could_do_without && encoded.element_bytes() != 0 && bare != 0) {
+    fits += ", or about " + std::to_string(settings.most_bytes / bare) +
+            " without query and key";
+  }
+  return value_error(
+      kViewPage, "page",
+      megabytes(bytes + more) + " with layer " + std::to_string(layer.number),
+      "at most " + megabytes(settings.most_bytes) + ": " + fits,
+      ErrorCode::out_of_range);
+}
+
+std::size_t ViewPage::Parts::add_block(std::string block) {
+  bytes += block.size();
+  blocks.push_back(std::move(block));
+  return blocks.size() - 1;
+}
+
+std::size_t ViewPage::Parts::add_mask(const ShownLayer& layer, std::size_t h) {
+  EncodedMask mask =
+      encode_mask(layer.spec(), layer.sequence(), h, layer.queries());
+  const auto found = std::ranges::find(known_masks, mask);
+  const auto place = static_cast<std::size_t>(found - known_masks.begin());
+  if (found == known_masks.end()) {
+    Json entry = {{"name", mask_name(layer.spec())},
+                  {"ranges", add_block(mask.ranges)},
+                  {"bits", nullptr}};
+    if (mask.bits) {
+      entry["bits"] = add_block(*mask.bits);
+    }
+    masks.push_back(std::move(entry));
+    known_masks.push_back(std::move(mask));
+  }
+  return place;
+}
+
+Json ViewPage::Parts::add_head(const ShownLayer& layer, const HeadPlace& place,
+                               EncodedHead head) {
+  const AttentionSpec& spec = layer.spec();
+  const auto add_optional = [&](std::optional<std::string>& block) {
+    return block ? Json(add_block(*std::move(block))) : Json();
+  };
+  error = std::max(error, head.error);
+  return {{"number", place.number},
+          {"kv_head", kv_head_number(spec.shape, place.h, place.number)},
+          {"pruned", false},
+          {"mask", place.mask},
+          {"alibi", spec.alibi.given() ? Json(spec.alibi.slope(place.h))
+                                       : Json(nullptr)},
+          {"error", head.error},
+          {"pooled", pooled_json(head)},
+          {"empty_rows", head.pooled.empty_rows},
+          {"rows", add_block(std::move(head.rows))},
+          {"columns", add_optional(head.columns)},
+          {"top", {{"count", kPageTopKeys}, {"block", add_optional(head.top)}}},
+          {"small",
+           {{"rows", map_size(layer.queries())},
+            {"columns", map_size(layer.keys())},
+            {"block", add_optional(head.small)}}},
+          {"map", add_optional(head.map)},
+          {"query", add_optional(head.query)},
+          {"key", place.key ? Json(*place.key) : Json(nullptr)},
+          {"lse", add_optional(head.lse)}};
+}
+
+void ViewPage::Parts::add_layer(const ViewedLayer& given,
+                                const ShownLayer& layer, EncodedLayer encoded) {
+  const AttentionShape& shape = layer.spec().shape;
+  std::vector<std::size_t> keys;
+  for (std::string& key : encoded.keys) {
+    keys.push_back(add_block(std::move(key)));
+  }
+  const bool own_masks = masks_differ_by_head(layer.spec());
+  Json heads = Json::array();
+  HeadPlace place;
+  for (; place.h < shape.Hq; ++place.h, ++place.number) {
+    if (!given.head_numbers.empty()) {
+      for (; place.number < given.head_numbers[place.h]; ++place.number) {
+        heads.push_back(pruned_json(place.number));
+      }
+    }
+    if (place.h == 0 || own_masks) {
+      place.mask = add_mask(layer, place.h);
+    }
+    if (!keys.empty()) {
+      place.key = keys[shape.kv_head(place.h)];
+    }
+    heads.push_back(add_head(layer, place, std::move(encoded.heads[place.h])));
+  }
+  for (; place.number < given.num_heads; ++place.number) {
+    heads.push_back(pruned_json(place.number));
+  }
+  layers.push_back({{"number", given.number}, {"heads", std::move(heads)}});
+  for (const TracedStep& step : given.steps) {
+    trace.push_back(step_json(step, given, layer.spec()));
+  }
+}
+
+Result<ViewPage> ViewPage::create(ViewPageSettings settings) {
+  return catching_out_of_memory([&]() -> Result<ViewPage> {
+    auto parts = std::make_unique<Parts>();
+    parts->settings = std::move(settings);
+    return ViewPage(std::move(parts));
+  });
+}
+
+ViewPage::ViewPage(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+ViewPage::ViewPage(ViewPage&& other) noexcept = default;
+ViewPage& ViewPage::operator=(ViewPage&& other) noexcept = default;
+ViewPage::~ViewPage() = default;
+
+Status ViewPage::add(const ViewedLayer& layer) {
+  return catching_out_of_memory([&]() -> Status {
+    Parts& parts = *parts_;
+    const ViewPageSettings& settings = parts.settings;
+    const auto shown =
+        ShownLayer::create(layer.query, layer.key, settings.attention,
+                           settings.sequence, settings.elements);
+    HEADWISE_TRY(shown);
+    HEADWISE_TRY(parts.check_sizes(*shown));
+    HEADWISE_TRY(check_head_numbers(layer));
+    EncodedLayer encoded = encode(*shown);
+    HEADWISE_TRY(parts.check_fits(layer, encoded, shown->maps()));
+    if (parts.sizes_of_all.is_null()) {
+      parts.sizes_of_all = sizes_json(*shown);
+      parts.sizes = {shown->queries(), shown->keys(), shown->head_dim()};
+      parts.maps = shown->maps();
+    }
+    parts.add_layer(layer, *shown, std::move(encoded));
+    return ok();
+  });
+}
+
+Status ViewPage::add_pruned(std::size_t number, std::size_t num_heads) {
+  return catching_out_of_memory([&]() -> Status {
+    HEADWISE_TRY(check_at_least_one(kViewPage, "num_heads", num_heads));
+    Json heads = Json::array();
+    for (std::size_t head = 0; head < num_heads; ++head) {
+      heads.push_back(pruned_json(head));
+    }
+    parts_->layers.push_back({{"number", number}, {"heads", std::move(heads)}});
+    return ok();
+  });
+}
+
+Result<std::string> ViewPage::html() const {
+  return catching_out_of_memory([&]() -> Result<std::string> {
+    HEADWISE_TRY(
+        check_at_least_one(kViewPage, "layers", parts_->layers.size()));
+    const ViewPageSettings& settings = parts_->settings;
+    if (settings.query_labels.empty() || settings.key_labels.empty()) {
+      return value_error(
+          kViewPage,
+          settings.query_labels.empty() ? "query_labels" : "key_labels",
+          "empty", "one label per token");
+    }
+    Json json = page_json(settings);
+    json.update(parts_->sizes_of_all.is_null() ? sizes_json(settings)
+                                               : parts_->sizes_of_all);
+    json["coding"] = {{"kind", parts_->maps ? "maps" : "tiles"},
+                      {"error", parts_->error}};
+    json["masks"] = parts_->masks;
+    json["layers"] = parts_->layers;
+    json["trace"] = parts_->trace;
+    const std::string text = json.dump();
+    return page_html({settings.title, text, parts_->blocks});
+  });
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

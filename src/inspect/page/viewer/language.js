@@ -1,0 +1,21 @@
+// The page's language: words.LANGUAGE.js adds its table to wordTables, with the same keys
+// as every other. t('key', ...) is a word in the language chosen; a key that is missing is
+// shown itself.
+{
+  headwise.wordTables = {};
+
+  function language() {
+    return headwise.state.get().lang || headwise.page.lang || 'en';
+  }
+
+  headwise.t = (key, ...values) => {
+    const table = headwise.wordTables[language()] || headwise.wordTables.en;
+    return (table[key] || key).replace(/\{(\d)\}/g, (_, n) => String(values[n]));
+  };
+
+  // In the languages' own names: [language, name].
+  const languages = () => Object.entries(headwise.wordTables).map(
+      ([name, table]) => [name, table['language.name']]);
+
+  headwise.words = {language, languages};
+}

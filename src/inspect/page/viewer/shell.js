@@ -1,0 +1,142 @@
+// The frame around the views: title, navigation, settings, footer, live region;
+// and when what is drawn again.
+{
+  const {make, choice, toggle} = headwise.dom;
+  const PAIR = new Set(['query', 'key']);
+  const NOT_DRAWN = new Set(['shortcuts']);
+  const live = make('div', {id: 'live', class: 'hidden', 'aria-live': 'polite'});
+  const main = make('main', {id: 'main', tabindex: '-1'});
+  const header = make('header', {});
+  const footer = make('footer', {});
+
+  function navigation() {
+    const {t, state, page} = headwise;
+    const now = state.get().view;
+    const views = ['grid', ...(headwise.heads.kept.length > 0 ? ['head'] : []),
+      ...(page.trace.length > 0 ? ['trace'] : [])];
+    return make('nav', {'aria-label': t('shell.views')}, views.map(view => make('button', {
+      type: 'button', id: 'view-' + view, 'aria-current': view === now ? 'page' : null,
+      onclick: () => state.set({view}),
+    }, t('shell.' + view))));
+  }
+
+  function settings() {
+    const {t, state, dialogs} = headwise;
+    const now = state.get();
+    const button = (id, text, pressed) =>
+        make('button', {type: 'button', id, onclick: pressed}, text);
+    const setting = (name, label, value, choices) => make('span', {class: 'field'},
+        make('label', {for: name}, label),
+        choice({id: name}, value, choices, chosen => state.set({[name]: chosen})));
+    return make('div', {class: 'settings', role: 'group', 'aria-label': t('shell.settings')},
+        toggle({id: 'table'}, now.table, t('shell.table'),
+            () => state.set({table: !now.table})),
+        button('open-search', t('search.open'), dialogs.search),
+        button('open-export', t('export.open'), dialogs.exporting),
+        setting('palette', t('shell.palette'), now.palette, headwise.palette.names.map(
+            name => [name, t('palette.' + name)])),
+        setting('theme', t('shell.theme'), now.theme, [['', t('theme.system')],
+          ['light', t('theme.light')], ['dark', t('theme.dark')]]),
+        setting('lang', t('shell.language'), headwise.words.language(),
+            headwise.words.languages()),
+        button('open-help', t('help.open'), dialogs.help));
+  }
+
+  function drawHeader() {
+    const {t, tokens, page} = headwise;
+    const named = page.model && page.model.replace(/\/+$/, '').split('/').pop();
+    const about = [named === page.title ? null : page.model, t('shell.kind_' + page.kind),
+      t('shell.sizes', page.num_queries, page.num_keys, page.head_dim)];
+    headwise.dom.put(header,
+        make('a', {href: '#main', class: 'skip', onclick: event => {
+          event.preventDefault();
+          main.focus();
+        }}, t('shell.skip')),
+        make('div', {class: 'heading'}, make('h1', {}, tokens.node(page.title, true)),
+            make('p', {class: 'note'}, about.filter(Boolean).map(
+                (text, n) => [n ? ' \u00b7 ' : '', tokens.node(text, true)]))),
+        page.text && make('p', {class: 'text'}, tokens.node(page.text, true)),
+        make('p', {class: 'sentence'}, headwise.narrow() ? t('axis.sentence') :
+          [make('strong', {}, t('axis.row')), ' ', make('strong', {}, t('axis.column'))], ' ',
+            t(headwise.palette.brighter() ? 'axis.brighter' : 'axis.darker')),
+        make('div', {class: 'bar-top'}, navigation(),
+            headwise.fold('fold-settings', t('shell.settings'), settings())));
+  }
+
+  function drawFooter() {
+    const {t, tokens, page, numbers} = headwise;
+    headwise.dom.put(footer,
+        make('p', {}, t('shell.coding_' + page.coding.kind), ' ',
+            page.coding.error > 0 && t('shell.error', numbers.bound(page.coding.error)) + ' ',
+            page.coding.kind === 'maps' && headwise.heads.kept.some(head => head.query !== null) &&
+                t('shell.exact')),
+        make('p', {}, t('shell.again'), ' ', make('code', {}, tokens.visible(page.command))),
+        make('p', {}, tokens.visible(page.generator)));
+  }
+
+  function view() {
+    const {state} = headwise;
+    if (state.get().view === 'head') return headwise.headView();
+    return state.get().view === 'trace' ? headwise.trace.view() : headwise.grid.view();
+  }
+
+  // Draws everything and leaves the focus where it was, by id.
+  function draw(moved) {
+    const {state} = headwise;
+    const focused = document.activeElement ? document.activeElement.id : '';
+    document.documentElement.lang = headwise.words.language();
+    headwise.theme.apply();
+    headwise.pick.reset();
+    headwise.current = {heads: [], matrices: [], lines: null};
+    headwise.failure.draw();
+    drawHeader();
+    drawFooter();
+    headwise.dom.put(main, view());
+    const {layer, head} = state.get();
+    const wanted = !moved ? focused :
+        state.get().view === 'head' ? 'cells' : `head-${layer}-${head}`;
+    const node = document.getElementById(wanted) ||
+        (moved ? document.getElementById('view-title') : null);
+    if (node && node !== document.activeElement) node.focus({preventScroll: !moved});
+  }
+
+  function changed(names) {
+    const all = [...names].filter(name => !NOT_DRAWN.has(name));
+    if (all.length === 0) return;
+    if (all.every(name => PAIR.has(name))) {
+      const panel = document.getElementById('elements');
+      if (panel) panel.replaceWith(headwise.elements.panel(headwise.state.head()));
+      headwise.pick.tell();
+      return;
+    }
+    draw(names.has('view') && document.activeElement !== document.body);
+  }
+
+  function watchWidth() {
+    let width = document.documentElement.clientWidth;
+    let timer = 0;
+    window.addEventListener('resize', () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        if (document.documentElement.clientWidth === width) return;
+        width = document.documentElement.clientWidth;
+        draw(false);
+      }, 150);
+    });
+  }
+
+  function begin() {
+    headwise.state.begin();
+    headwise.failure.watch();
+    document.getElementById('app').replaceChildren(
+        header, headwise.failure.node, main, footer, live);
+    headwise.state.on(changed);
+    headwise.keyboard.begin();
+    headwise.theme.watch(() => draw(false));
+    watchWidth();
+    draw(false);
+  }
+
+  headwise.live = {say: text => { live.textContent = text; }};
+  headwise.begin = begin;
+}

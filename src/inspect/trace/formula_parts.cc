@@ -1,0 +1,100 @@
+#include "inspect/trace/formula_parts.h"
+
+#include <algorithm>
+#include <array>
+
+namespace headwise::inline HEADWISE_ABI {
+
+bool FormulaParts::has(std::string_view step) const {
+  return std::ranges::find(pass_.steps, step, &TracedStep::name) !=
+         pass_.steps.end();
+}
+
+std::string_view FormulaParts::first_of(
+    std::initializer_list<std::string_view> steps,
+    std::string_view otherwise) const {
+  const auto* found = std::ranges::find_if(
+      steps, [this](std::string_view step) { return has(step); });
+  return found == steps.end() ? otherwise : *found;
+}
+
+std::string FormulaParts::at(std::string_view tensor,
+                             std::string_view indices) const {
+  return std::string(tensor) + (pass_.batched ? "[b," : "[") +
+         std::string(indices) + "]";
+}
+
+std::string FormulaParts::of_batch(std::string_view formula) const {
+  constexpr std::string_view kBatched = "[b,";
+  std::string text(formula);
+  for (std::size_t at = text.find(kBatched);
+       !pass_.batched && at != std::string::npos; at = text.find(kBatched)) {
+    text.replace(at, kBatched.size(), "[");
+  }
+  return text;
+}
+
+std::string FormulaParts::at_kv_head(std::string_view tensor,
+                                     std::string_view feature) const {
+  const std::string head =
+      pass_.group == 1 ? "h" : "floor(h/" + std::to_string(pass_.group) + ")";
+  return at(tensor, head + ",j," + std::string(feature));
+}
+
+std::string_view FormulaParts::query_input() const {
+  return first_of({"query", "hidden", "embedded"}, "query");
+}
+
+std::string_view FormulaParts::kv_input(std::string_view side) const {
+  return first_of({side, "hidden", "embedded_kv", "embedded"}, side);
+}
+
+std::string FormulaParts::projected(std::string_view input,
+                                    std::string_view letter, bool bias) const {
+  const std::string w = "w_" + std::string(letter);
+  return std::string(input) + " @ " + w + ".weight^T" +
+         (bias ? " + " + w + ".bias" : "");
+}
+
+std::string FormulaParts::hidden() const {
+  if (!pass_.hidden) {
+    return "hidden = " + std::string(words_.layer_input);
+  }
+  if (pass_.hidden->layer != 0) {
+    return "hidden = " +
+           words_.layer_output(std::to_string(pass_.hidden->layer - 1));
+  }
+  return at("hidden", "t,:") + " = LayerNorm(word[" + at("id", "t") +
+         ",:] + position[t,:]" +
+         (pass_.hidden->token_types ? " + token_type[0,:]" : "") + ")";
+}
+
+std::string_view FormulaParts::scores_before(std::string_view step) const {
+  constexpr std::array<std::string_view, 6> kOrder = {
+      "scores",       "capped_scores", "biased_scores",
+      "alibi_scores", "masked_scores", "attn_weights"};
+  const auto* at = std::ranges::find(kOrder, step);
+  do {
+    --at;
+  } while (at != kOrder.begin() && !has(*at));
+  return *at;
+}
+
+std::string_view FormulaParts::mask() const {
+  constexpr std::string_view kAll = "mask";
+  const auto only = std::ranges::find_if(
+      pass_.steps,
+      [](const TracedStep& step) { return step.name.ends_with("_mask"); });
+  return has(kAll) || only == pass_.steps.end() ? kAll
+                                                : std::string_view(only->name);
+}
+
+std::string_view FormulaParts::weights() const {
+  return first_of({"dropped_weights"}, "attn_weights");
+}
+
+std::string_view FormulaParts::head_outputs() const {
+  return first_of({"gated"}, "context");
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,243 @@
+#include "headwise/inspect/step_table.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "inspect/trace/formula_parts.h"
+#include "steps/mask_words.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+using Parts = FormulaParts;
+using Text = std::string;
+
+struct Step {
+  std::string_view name;
+  Word StepWords::*operation;
+  Text (*formula)(const Parts& parts);
+};
+
+Text text(std::string_view words) { return Text(words); }
+
+Text scores(const Parts& of) {
+  const Text query = of.at("q_heads", "h,i,d");
+  const Text key = of.at_kv_head("k_heads", "d");
+  return of.at("scores", "h,i,j") + " = " +
+         (of.pass().additive
+              ? "sum_d w_score.weight[h,d] * tanh(" + query + " + " + key + ")"
+              : "scale * sum_d " + query + " * " + key);
+}
+
+Text value_projection(const Parts& of) {
+  const std::string_view input = of.kv_input("value");
+  return "v = " + (of.pass().value_proj
+                       ? of.projected(input, "v", of.pass().v_bias)
+                       : text(input));
+}
+
+Text output(const Parts& of) {
+  return "output = " + (of.pass().out_proj
+                            ? of.projected("merged", "o", of.pass().output_bias)
+                            : "merged");
+}
+
+// In the order of a pass. The words are of the usual step; those of an unusual
+// one are in operation_of().
+constexpr std::array kSteps = {
+    // Tokens.
+    Step{"lengths", &StepWords::lengths,
+         [](const Parts& of) {
+           return "lengths[b] = " + text(of.words().token_count);
+         }},
+    Step{"padded", &StepWords::padded,
+         [](const Parts& of) {
+           return of.at("padded", "t") +
+                  " = tokens[b][t] if t < lengths[b] else pad_id";
+         }},
+    Step{"embedded", &StepWords::embedded,
+         [](const Parts& of) {
+           return of.at("embedded", "t,:") + " = embedding.weight[" +
+                  of.at("padded", "t") + ",:]";
+         }},
+    Step{"lengths_kv", &StepWords::lengths_kv,
+         [](const Parts& of) {
+           return "lengths_kv[b] = " + text(of.words().source_token_count);
+         }},
+    Step{"padded_kv", &StepWords::padded_kv,
+         [](const Parts& of) {
+           return of.at("padded_kv", "t") +
+                  " = source[b][t] if t < lengths_kv[b] else pad_id";
+         }},
+    Step{"embedded_kv", &StepWords::embedded_kv,
+         [](const Parts& of) {
+           return of.at("embedded_kv", "t,:") + " = embedding.weight[" +
+                  of.at("padded_kv", "t") + ",:]";
+         }},
+
+    // Vectors that are given.
+    Step{"hidden", &StepWords::hidden,
+         [](const Parts& of) { return of.hidden(); }},
+    Step{"query", &StepWords::query,
+         [](const Parts& of) { return "query: " + text(of.words().given); }},
+    Step{"key", &StepWords::key,
+         [](const Parts& of) { return "key: " + text(of.words().given); }},
+    Step{"value", &StepWords::value,
+         [](const Parts& of) { return "value: " + text(of.words().given); }},
+
+    // Projections and heads.
+    Step{"q", &StepWords::q,
+         [](const Parts& of) {
+           return "q = " +
+                  of.projected(of.query_input(), "q", of.pass().q_bias);
+         }},
+    Step{"k", &StepWords::k,
+         [](const Parts& of) {
+           return "k = " +
+                  of.projected(of.kv_input("key"), "k", of.pass().k_bias);
+         }},
+    Step{"v", &StepWords::v, value_projection},
+    Step{"q_heads", &StepWords::q_heads,
+         [](const Parts& of) {
+           return of.at("q_heads", "h,i,d") + " = " + of.at("q", "i,h*D+d");
+         }},
+    Step{"k_heads", &StepWords::k_heads,
+         [](const Parts& of) {
+           return of.at("k_heads", "h,j,d") + " = " + of.at("k", "j,h*D+d");
+         }},
+    Step{"v_heads", &StepWords::v_heads,
+         [](const Parts& of) {
+           return of.at("v_heads", "h,j,d") + " = " + of.at("v", "j,h*Dv+d");
+         }},
+
+    // Scores.
+    Step{"scores", &StepWords::scores, scores},
+    Step{"capped_scores", &StepWords::capped_scores,
+         [](const Parts& of) {
+           return "capped_scores = softcap * tanh(" +
+                  text(of.scores_before("capped_scores")) + " / softcap)";
+         }},
+    Step{"biased_scores", &StepWords::biased_scores,
+         [](const Parts& of) {
+           return "biased_scores = " + text(of.scores_before("biased_scores")) +
+                  " + bias";
+         }},
+    Step{"alibi_scores", &StepWords::alibi_scores,
+         [](const Parts& of) {
+           return of.at("alibi_scores", "h,i,j") + " = " +
+                  of.at(of.scores_before("alibi_scores"), "h,i,j") +
+                  " - slopes[h] * |i + query_start - j|";
+         }},
+
+    // Masks; each rule's own comes before them (steps/mask_words.h).
+    Step{
+        "mask", &StepWords::mask,
+        [](const Parts& of) { return "mask = " + text(of.words().all_masks); }},
+    Step{"masked_scores", &StepWords::masked_scores,
+         [](const Parts& of) {
+           return "masked_scores = " + text(of.scores_before("masked_scores")) +
+                  " if " + text(of.mask()) + " else -inf";
+         }},
+
+    // Weights and output.
+    Step{"attn_weights", &StepWords::attn_weights,
+         [](const Parts& of) {
+           return of.at("attn_weights", "h,i,:") + " = softmax(" +
+                  of.at(of.scores_before("attn_weights"), "h,i,:") + ")";
+         }},
+    Step{"dropped_weights", &StepWords::dropped_weights,
+         [](const Parts& of) {
+           return "dropped_weights = " +
+                  of.words().if_kept("attn_weights / (1 - p)");
+         }},
+    Step{"context", &StepWords::context,
+         [](const Parts& of) {
+           return of.at("context", "h,i,d") + " = sum_j " +
+                  of.at(of.weights(), "h,i,j") + " * " +
+                  of.at_kv_head("v_heads", "d");
+         }},
+    Step{"gated", &StepWords::gated,
+         [](const Parts& of) {
+           return of.at("gated", "h,i,d") + " = head_gates[h] * " +
+                  of.at("context", "h,i,d");
+         }},
+    Step{"merged", &StepWords::merged,
+         [](const Parts& of) {
+           return of.at("merged", "i,h*Dv+d") + " = " +
+                  of.at(of.head_outputs(), "h,i,d");
+         }},
+    Step{"output", &StepWords::output, output},
+};
+
+const Step* find(std::string_view name) {
+  const auto* found = std::ranges::find(kSteps, name, &Step::name);
+  return found == kSteps.end() ? nullptr : found;
+}
+
+const internal::MaskWords* find_mask(std::string_view name) {
+  const auto masks = internal::mask_words();
+  const auto found =
+      std::ranges::find(masks, name, &internal::MaskWords::name);
+  return found == masks.end() ? nullptr : &*found;
+}
+
+// The masks of all rules, then the other steps.
+std::vector<std::string_view> all_names() {
+  std::vector<std::string_view> names;
+  for (const internal::MaskWords& mask : internal::mask_words()) {
+    names.push_back(mask.name);
+  }
+  for (const Step& step : kSteps) {
+    names.push_back(step.name);
+  }
+  return names;
+}
+
+std::string_view mask_formula(const internal::MaskWords& mask,
+                              Language language) {
+  return language == Language::ko && !mask.formula_ko.empty() ? mask.formula_ko
+                                                              : mask.formula;
+}
+
+Word StepWords::*operation_of(const Step& step, const StepContext& pass) {
+  if (step.name == "scores" && pass.additive) {
+    return &StepWords::additive_scores;
+  }
+  if (step.name == "v" && !pass.value_proj) {
+    return &StepWords::v_not_projected;
+  }
+  if (step.name == "output" && !pass.out_proj) {
+    return &StepWords::output_not_projected;
+  }
+  return step.operation;
+}
+
+}  // namespace
+
+std::span<const std::string_view> step_names() {
+  static const std::vector<std::string_view> names = all_names();
+  return names;
+}
+
+std::string_view step_operation(std::string_view name,
+                                const StepContext& pass) {
+  if (const auto* mask = find_mask(name)) {
+    return pass.language == Language::ko ? mask->operation_ko
+                                         : mask->operation_en;
+  }
+  const Step* const step = find(name);
+  return step == nullptr
+             ? std::string_view()
+             : words_of(pass.language).steps.*operation_of(*step, pass);
+}
+
+std::string step_formula(std::string_view name, const StepContext& pass) {
+  if (const auto* mask = find_mask(name)) {
+    return FormulaParts(pass).of_batch(mask_formula(*mask, pass.language));
+  }
+  const Step* const step = find(name);
+  return step == nullptr ? std::string() : step->formula(FormulaParts(pass));
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,72 @@
+#include "inspect/words/words.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+constexpr Words kEnglishWords = {
+    .steps =
+        {.lengths = "count the tokens of each sequence",
+         .padded = "pad every sequence to the length of the longest",
+         .embedded = "look up the embedding of each token",
+         .lengths_kv = "count the tokens of each source sequence",
+         .padded_kv = "pad every source sequence to the length of the longest",
+         .embedded_kv = "look up the embedding of each source token",
+         .hidden = "the hidden states that enter this layer",
+         .query = "the vectors that become queries",
+         .key = "the vectors that become keys",
+         .value = "the vectors that become values",
+         .q = "project to queries: what each token looks for",
+         .k = "project to keys: what each token is found by",
+         .v = "project to values: what each token passes on",
+         .v_not_projected = "no value projection: the values are used as given",
+         .q_heads = "split the queries into heads (a view, no copy)",
+         .k_heads = "split the keys into heads (a view, no copy)",
+         .v_heads = "split the values into heads (a view, no copy)",
+         .scores = "compare every query with every key, scaled",
+         .additive_scores =
+             "compare every query with every key through a hidden layer",
+         .capped_scores = "softcap: keep every score between -softcap and "
+                          "softcap",
+         .biased_scores = "add the bias; -inf masks a pair",
+         .alibi_scores = "ALiBi: lower the score of a key by its distance",
+         .mask = "combine the masks: True where all of them are True",
+         .masked_scores = "set masked scores to -inf",
+         .attn_weights = "softmax: turn each row into weights that sum to 1",
+         .dropped_weights =
+             "dropout: set some weights to 0 and scale up the rest",
+         .context = "sum the values, weighted by the attention weights",
+         .gated = "scale each head by its gate; 0 turns it off",
+         .merged = "concatenate the heads (a view, no copy)",
+         .output = "project to the output",
+         .output_not_projected =
+             "no output projection: the merged heads are the output"},
+    .formulas = {.given = "given",
+                 .token_count = "number of tokens in sequence b",
+                 .source_token_count = "number of tokens in source sequence b",
+                 .layer_input = "input of this layer",
+                 .layer_output = "output of layer {0}",
+                 .all_masks = "AND of all masks above",
+                 .if_kept = "{0} if kept else 0"},
+    .pictures = {
+        .query = "query",
+        .key = "key",
+        .layer = "layer {0}",
+        .head = "head {0}",
+        .layer_head = "layer {0}, head {1}",
+        .attention_weight = "attention weight",
+        .weight_axes = "attention weight; rows are queries, columns are keys",
+        .masked = "masked",
+        .pruned = "pruned",
+        .removed = "removed",
+        .largest = "largest",
+        .root_scale = "colour follows the square root of the weight",
+        .own_root_scale =
+            "scaled per head; colour follows the square root of the weight",
+        .linear_scale = "linear from the smallest to the largest value",
+        .no_head_has_value = "no head has a value",
+        .head_scores = "Heads with a value: {0}. Layers: {1}. Smallest: {2}. "
+                       "Largest: {3}.",
+        .heads_removed = "heads removed",
+        .accuracy = "accuracy (%)",
+        .no_points = "no points"}};
+
+}  // namespace headwise::inline HEADWISE_ABI

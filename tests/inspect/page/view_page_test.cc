@@ -1,0 +1,359 @@
+// What a page refuses, and what it never does. What is in it is held against a
+// second writer in viewer/written_test.py.
+#include "headwise/inspect/view_page.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headwise/base/random.h"
+#include "headwise/base/tensor.h"
+
+namespace headwise {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<std::string> labels(std::size_t count) {
+  std::vector<std::string> all;
+  for (std::size_t n = 0; n < count; ++n) {
+    all.push_back(std::to_string(n));
+  }
+  return all;
+}
+
+// Heads of one sequence or several.
+struct Heads {
+  Tensor<float, 4> query;
+  Tensor<float, 4> key;
+
+  Heads(std::size_t B, std::size_t Lq, std::size_t Lkv, std::size_t Hq = 2,
+        std::size_t D = 4)
+      : query(Tensor<float, 4>::create({B, Lq, Hq, D}).value()),
+        key(Tensor<float, 4>::create({B, Lkv, 1, D}).value()) {
+    RandomStream(Seed{3}, 0).fill_uniform(query.elements(), -1, 1);
+    RandomStream(Seed{4}, 0).fill_uniform(key.elements(), -1, 1);
+  }
+
+  ViewedLayer layer(std::size_t number = 0) const {
+    return {.number = number, .query = query, .key = key};
+  }
+  ViewPageSettings settings() const {
+    return {.title = "heads",
+            .command = "none",
+            .query_labels = labels(query.extent(1)),
+            .key_labels = labels(key.extent(1))};
+  }
+};
+
+std::string page_of(const Heads& heads, ViewPageSettings settings) {
+  ViewPage page = ViewPage::create(std::move(settings)).value();
+  const Status s = page.add(heads.layer());
+  EXPECT_TRUE(s) << (s ? "" : s.error().message());
+  return page.html().value();
+}
+
+// The argument that the page refuses with this code.
+std::string refusal(const Heads& heads, ViewPageSettings settings,
+                    ErrorCode code) {
+  ViewPage page = ViewPage::create(std::move(settings)).value();
+  const Status s = page.add(heads.layer());
+  EXPECT_FALSE(s);
+  EXPECT_EQ(s.error().code(), code);
+  EXPECT_EQ(s.error().details().operation, "view_page");
+  return s.error().details().argument;
+}
+
+std::size_t count(std::string_view text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string_view::npos;
+       at = text.find(part, at + 1)) {
+    ++found;
+  }
+  return found;
+}
+
+TEST(ViewPageTest, ThreadsChangeNoByte) {
+  const Heads heads(1, 70, 70, 8);
+  std::vector<std::string> pages;
+  for (const std::size_t threads : {std::size_t{1}, std::size_t{2}}) {
+    const Executor executor = Executor::with_threads(threads).value();
+    ViewPageSettings settings = heads.settings();
+    settings.attention.executor = &executor;
+    pages.push_back(page_of(heads, std::move(settings)));
+  }
+  EXPECT_EQ(pages[0], pages[1]);
+}
+
+TEST(ViewPageTest, ASequenceOfABatchIsTheSameAsAlone) {
+  const Heads batch(3, 9, 9);
+  Heads alone(1, 9, 9);
+  for (auto [from, to] :
+       {std::pair(&batch.query, &alone.query), {&batch.key, &alone.key}}) {
+    std::copy_n(from->data() + 2 * to->size(), to->size(), to->data());
+  }
+  ViewPageSettings settings = batch.settings();
+  settings.sequence = 2;
+  EXPECT_EQ(page_of(batch, std::move(settings)),
+            page_of(alone, alone.settings()));
+}
+
+TEST(ViewPageTest, NoTextLeavesItsPlace) {
+  const Heads heads(1, 2, 2);
+  ViewPageSettings settings = heads.settings();
+  const std::size_t scripts = count(page_of(heads, settings), "</script");
+  const std::string hostile = "</script><!--\xe2\x80\xa8&\xff";
+  settings.title = settings.command = hostile;
+  settings.model = settings.text = hostile;
+  settings.query_labels = settings.key_labels = {hostile, hostile};
+  const std::string html = page_of(heads, settings);
+  EXPECT_EQ(count(html, "</script"), scripts);
+  EXPECT_EQ(count(html, "<!--"), 0u);
+  EXPECT_EQ(count(html, "\xe2\x80\xa8"), 1u);  // in the title, as text
+}
+
+TEST(ViewPageTest, HeadsWithMasksOfTheirOwnHaveTheirOwn) {
+  const Heads heads(1, 2, 2);
+  const std::array<bool, 8> may = {true, false, true, true,  // head 0
+                                   true, true,  true, true};
+  ViewPageSettings settings = heads.settings();
+  settings.attention.mask =
+      dense(TensorView<const bool, 3>(may.data(), {2, 2, 2}),
+            {Axis::H, Axis::Lq, Axis::Lkv});
+  const std::string html = page_of(heads, std::move(settings));
+  EXPECT_THAT(html, HasSubstr("\"number\":0,\"kv_head\":0,\"pruned\":false,"
+                              "\"mask\":0"));
+  EXPECT_THAT(html, HasSubstr("\"number\":1,\"kv_head\":0,\"pruned\":false,"
+                              "\"mask\":1"));
+}
+
+TEST(ViewPageTest, HeadsOfUnevenGroupsNameTheirKeys) {
+  Heads heads(1, 9, 9, 5);
+  heads.key = Tensor<float, 4>::create({1, 9, 2, 4}).value();
+  RandomStream(Seed{4}, 0).fill_uniform(heads.key.elements(), -1, 1);
+  const std::array<std::int64_t, 3> groups = {0, 1, 5};
+  ViewPageSettings settings = heads.settings();
+  settings.attention.kv_groups = groups;
+  const std::string page = page_of(heads, std::move(settings));
+  EXPECT_EQ(count(page, R"("kv_head":0)"), 1u);
+  EXPECT_EQ(count(page, R"("kv_head":1)"), 4u);
+}
+
+TEST(ViewPageTest, CrossAttentionHasNoStatisticsOfPositions) {
+  const Heads heads(1, 3, 5);
+  ViewPageSettings settings = heads.settings();
+  EXPECT_THAT(page_of(heads, settings), HasSubstr("\"name\":\"previous\""));
+  settings.cross = true;
+  const std::string html = page_of(heads, std::move(settings));
+  for (const char* name : {"entropy", "largest", "first", "separator"}) {
+    EXPECT_EQ(count(html, "\"name\":\"" + std::string(name) + "\""), 1u);
+  }
+  for (const char* name : {"distance", "previous", "self", "next"}) {
+    EXPECT_EQ(count(html, "\"name\":\"" + std::string(name) + "\""), 0u);
+  }
+}
+
+TEST(ViewPageTest, FormulasNameTheInputOfTheirLayer) {
+  const Heads heads(1, 2, 2);
+  std::vector<TracedStep> steps;
+  for (const char* name : {"hidden", "q", "masked_scores", "attn_weights"}) {
+    steps.emplace_back().name = name;
+  }
+  ViewedLayer layer = heads.layer();
+  layer.steps = steps;
+  ViewPage page = ViewPage::create(heads.settings()).value();
+  ASSERT_TRUE(page.add(layer));
+  const std::string html = page.html().value();
+  EXPECT_THAT(html, HasSubstr("q = hidden @ w_q.weight^T + w_q.bias"));
+  EXPECT_THAT(html, HasSubstr("softmax(masked_scores["));
+}
+
+// ---- Pruned heads. ----
+
+// The JSON of the layers, without what tells one page's blocks from another's.
+std::string layers_of(const std::string& html) {
+  const std::size_t begin = html.find("\"layers\":");
+  return html.substr(begin, html.find("\"trace\":", begin) - begin);
+}
+
+constexpr std::array<std::size_t, 2> kKept = {1, 3};
+
+TEST(ViewPageTest, HeadsThatStayKeepTheirNumbersAndTheOthersArePruned) {
+  const Heads heads(1, 3, 3);
+  ViewedLayer layer = heads.layer(7);
+  layer.head_numbers = kKept;
+  layer.num_heads = 5;
+  ViewPage page = ViewPage::create(heads.settings()).value();
+  ASSERT_TRUE(page.add(layer));
+  const std::string pruned = page.html().value();
+  for (const char* gone : {"0", "2", "4"}) {
+    const std::string entry =
+        "{\"number\":" + std::string(gone) + ",\"pruned\":true}";
+    EXPECT_EQ(count(pruned, entry), 1u) << gone;
+  }
+  // All else is that of the page on which both heads are all there are.
+  std::string as_all = layers_of(pruned);
+  for (const auto& [from, to] :
+       {std::pair("{\"number\":0,\"pruned\":true},", ""),
+        {"{\"number\":2,\"pruned\":true},", ""},
+        {",{\"number\":4,\"pruned\":true}", ""},
+        {"\"number\":1,\"kv_head\":0", "\"number\":0,\"kv_head\":0"},
+        {"\"number\":3,\"kv_head\":0", "\"number\":1,\"kv_head\":0"},
+        {"\"number\":7", "\"number\":0"}}) {
+    const std::size_t at = as_all.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    as_all.replace(at, std::string_view(from).size(), to);
+  }
+  const std::string all = page_of(heads, heads.settings());
+  EXPECT_EQ(as_all, layers_of(all));
+  EXPECT_EQ(pruned.substr(pruned.find("<script type=\"text/plain\"")),
+            all.substr(all.find("<script type=\"text/plain\"")));
+}
+
+TEST(ViewPageTest, HeadsWithKeysOfTheirOwnReadThoseOfTheirNumber) {
+  Heads heads(1, 2, 2);
+  heads.key = Tensor<float, 4>::create({1, 2, 2, 4}).value();
+  ViewedLayer layer = heads.layer();
+  layer.head_numbers = kKept;
+  layer.num_heads = 4;
+  ViewPage page = ViewPage::create(heads.settings()).value();
+  ASSERT_TRUE(page.add(layer));
+  EXPECT_THAT(page.html().value(), HasSubstr("\"number\":3,\"kv_head\":3"));
+}
+
+TEST(ViewPageTest, ALayerWithoutHeadsMayBeTheFirst) {
+  const Heads heads(1, 3, 5);
+  ViewPage page = ViewPage::create(heads.settings()).value();
+  ASSERT_TRUE(page.add_pruned(0, 2));
+  ASSERT_TRUE(page.add(heads.layer(1)));
+  ASSERT_TRUE(page.add_pruned(2, 1));
+  const std::string html = page.html().value();
+  EXPECT_THAT(html,
+              HasSubstr("\"layers\":[{\"number\":0,\"heads\":[{\"number\":"
+                        "0,\"pruned\":true},{\"number\":1,\"pruned\":true"
+                        "}]},{\"number\":1,"));
+  EXPECT_THAT(html, HasSubstr("{\"number\":2,\"heads\":[{\"number\":0,"
+                              "\"pruned\":true}]}]"));
+  EXPECT_THAT(html,
+              HasSubstr("\"num_queries\":3,\"num_keys\":5,\"head_dim\":4"));
+  EXPECT_EQ(page.add(Heads(1, 4, 5).layer(3)).error().details().argument,
+            "layer");
+}
+
+TEST(ViewPageTest, APageOfLayersWithoutHeadsHasTheSizesOfItsLabels) {
+  const Heads heads(1, 3, 5);
+  ViewPage page = ViewPage::create(heads.settings()).value();
+  ASSERT_TRUE(page.add_pruned(0, 2));
+  EXPECT_THAT(page.html().value(), HasSubstr("\"num_queries\":3,\"num_keys\":5,"
+                                             "\"head_dim\":0"));
+  ViewPageSettings settings = heads.settings();
+  settings.key_labels.clear();
+  ViewPage empty = ViewPage::create(std::move(settings)).value();
+  ASSERT_TRUE(empty.add_pruned(0, 2));
+  EXPECT_EQ(empty.html().error().details().argument, "key_labels");
+  EXPECT_EQ(empty.add_pruned(1, 0).error().details().argument, "num_heads");
+}
+
+TEST(ViewPageTest, HeadNumbersThatDoNotFitAreRefused) {
+  const Heads heads(1, 3, 3);
+  ViewPage page = ViewPage::create(heads.settings()).value();
+  const auto refused = [&](std::vector<std::size_t> numbers,
+                           std::size_t num_heads) {
+    ViewedLayer layer = heads.layer();
+    layer.head_numbers = numbers;
+    layer.num_heads = num_heads;
+    const Status s = page.add(layer);
+    return s ? "" : s.error().details().argument;
+  };
+  EXPECT_EQ(refused({0, 1, 2}, 3), "head_numbers");
+  EXPECT_EQ(refused({}, 3), "head_numbers");
+  EXPECT_EQ(refused({2, 2}, 3), "head_numbers[1]");
+  EXPECT_EQ(refused({0, 3}, 3), "head_numbers[1]");
+  EXPECT_EQ(refused({0, 1}, 0), "head_numbers[0]");
+  EXPECT_FALSE(page.html());  // the page has not changed
+  EXPECT_EQ(refused({}, 2), "");
+}
+
+TEST(ViewPageTest, WithoutALayerThereIsNoPage) {
+  const auto html = ViewPage::create({}).value().html();
+  ASSERT_FALSE(html);
+  EXPECT_EQ(html.error().code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(html.error().details().operation, "view_page");
+  EXPECT_EQ(html.error().details().argument, "layers");
+}
+
+TEST(ViewPageTest, LabelsAndLayersThatDoNotFitAreRefused) {
+  const Heads heads(1, 3, 5);
+  ViewPageSettings settings = heads.settings();
+  settings.key_labels.pop_back();
+  EXPECT_EQ(refusal(heads, settings, ErrorCode::shape_mismatch), "key_labels");
+  ViewPage page = ViewPage::create(heads.settings()).value();
+  ASSERT_TRUE(page.add(heads.layer()));
+  const std::string before = page.html().value();
+  const Heads longer(1, 4, 5);
+  EXPECT_EQ(page.add(longer.layer(1)).error().details().argument, "layer");
+  EXPECT_EQ(page.html().value(), before);
+}
+
+TEST(ViewPageTest, WhatIsNotFiniteOrBeyondBinary16IsNamed) {
+  Heads heads(1, 3, 5);
+  heads.query(0, 2, 1, 3) = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(refusal(heads, heads.settings(), ErrorCode::bad_data),
+            "query[0, 2, 1, 3]");
+  heads.query(0, 2, 1, 3) = 0;
+  heads.key(0, 4, 0, 0) = -65536;
+  EXPECT_EQ(refusal(heads, heads.settings(), ErrorCode::bad_data),
+            "key[0, 4, 0, 0]");
+  ViewPageSettings settings = heads.settings();
+  settings.elements = false;
+  EXPECT_FALSE(page_of(heads, std::move(settings)).empty());
+}
+
+TEST(ViewPageTest, AnElementOfALaterSequenceIsNamedByItsPlaceInTheTensor) {
+  Heads heads(2, 3, 5);
+  heads.query(1, 2, 1, 3) = std::numeric_limits<float>::infinity();
+  EXPECT_FALSE(page_of(heads, heads.settings()).empty());
+  ViewPageSettings settings = heads.settings();
+  settings.sequence = 1;
+  EXPECT_EQ(refusal(heads, settings, ErrorCode::bad_data), "query[1, 2, 1, 3]");
+}
+
+TEST(ViewPageTest, WhatThePageCannotComputeIsRefused) {
+  const Heads heads(1, 2, kMostMapLength + 1, 1);
+  const std::vector<float> bias(kMostMapLength + 1);
+  ViewPageSettings settings = heads.settings();
+  settings.attention.bias = dense(
+      TensorView<const float, 1>(bias.data(), {bias.size()}), {Axis::Lkv});
+  EXPECT_EQ(refusal(heads, settings, ErrorCode::unsupported), "bias");
+  settings.attention.bias = {};
+  settings.attention.softcap = 3;
+  EXPECT_THAT(page_of(heads, settings), HasSubstr("\"kind\":\"tiles\""));
+}
+
+TEST(ViewPageTest, APageThatWouldBeTooLargeSaysWhatWouldFit) {
+  const Heads heads(1, 64, 64, 4, 64);
+  ViewPageSettings settings = heads.settings();
+  settings.most_bytes = std::size_t{110} << 10;
+  ViewPage page = ViewPage::create(settings).value();
+  ASSERT_TRUE(page.add(heads.layer()));
+  const std::string before = page.html().value();
+  const Status s = page.add(heads.layer(1));
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().code(), ErrorCode::out_of_range);
+  EXPECT_EQ(s.error().details().argument, "page");
+  EXPECT_THAT(s.error().details().given, HasSubstr("layer 1"));
+  EXPECT_THAT(s.error().details().expected,
+              HasSubstr("1 layer fits, or about 7 without"));
+  EXPECT_EQ(page.html().value(), before);
+}
+
+}  // namespace
+}  // namespace headwise

@@ -1,0 +1,241 @@
+"""What the page shows and exports is the attention weights. Run by page_test.py."""
+import json
+import xml.etree.ElementTree
+
+import numpy as np
+
+import make_page
+from page_case import CODING, PageCase, ROUNDED, SVG, cases
+
+
+class Numbers(PageCase):
+    def test_csv_of_a_causal_head_is_its_attention_weights(self):
+        page = self.open("small", "#view=head&layer=0&head=1")
+        queries, keys = self.check_matrix(page, cases["small"], 0, 1)
+        self.assertEqual((len(queries), len(keys)), (12, 12))
+
+    def test_csv_of_a_head_with_alibi_is_its_attention_weights(self):
+        self.check_matrix(self.open("small", "#view=head&layer=1&head=3"),
+                          cases["small"], 1, 3)
+
+    def test_csv_under_a_bitmap_mask_with_empty_rows_and_padding(self):
+        self.check_matrix(self.open("ragged", "#view=head&layer=0&head=0"),
+                          cases["ragged"], 0, 0)
+
+    def test_csv_of_cross_attention_and_of_a_cache(self):
+        for name in ("cross", "cached"):
+            queries, keys = self.check_matrix(
+                self.open(name, "#view=head&layer=0&head=1"), cases[name], 0, 1)
+            self.assertEqual((len(queries), len(keys)), (7, 40))
+
+    def test_numbers_end_with_the_first_digit_that_their_error_reaches(self):
+        page = self.open("small")
+        shown = page.evaluate(
+            "() => [[0.13184, 0.0004], [0.13184, 0.0014], [0.13184, 0.001], [1, 0.0033], "
+            "[0.00002, 0.00004], [1.234e-7, 5e-10], [-0.02718, 0.0006], [0, 3.8e-6], "
+            "[0.5, 0], [0.5, undefined], [NaN, 1]].map(([value, error]) => "
+            "headwise.numbers.known(value, error))")
+        self.assertEqual(shown, ["0.1318", "0.132", "0.132", "1.000", "2e\u22125",
+                                 "1.234e\u22127", "\u22120.0272", "0", "0.500", "0.500",
+                                 "NaN"])
+        self.assertEqual(page.evaluate(
+            "() => [0.0004, 0.00041, 0.0014, 0.001, 3.8e-6].map(headwise.numbers.bound)"),
+            ["0.0004", "0.0005", "0.002", "0.001", "0.000004"])
+
+    def test_rows_of_a_page_with_q_and_k_are_computed_from_them(self):
+        page = self.open("small", "#view=head&layer=0&head=1")
+        queries, keys, shown = self.matrix(page)
+        _, errors = self.known(page, queries, keys)
+        off = np.abs(np.nansum(shown, axis=1) - 1)
+        self.assertTrue((off <= 1.5 * errors.sum(axis=1)).all())
+        w, may = cases["small"].weights(0, 1)
+        bytes_off = np.abs(make_page.decoded(make_page.coded(w)) - w)[may]
+        self.assertLess(np.abs(shown - w)[may].mean(), bytes_off.mean() / 3)
+        # Rows sum to 1: the rest bounds a large weight more closely than q and k do.
+        large = may & (w > 0.8) & (w < 0.999)
+        self.assertTrue(large.any())
+        self.assertLess(errors[large].max(), CODING / 3)
+
+    def test_without_q_and_k_no_digit_is_beyond_what_a_byte_knows(self):
+        page = self.open("ragged", "#view=head&layer=0&head=0")
+        w, may = cases["ragged"].weights(0, 0)
+        codes = make_page.coded(w)
+        for query, _, *fields in self.csv(page)[1:]:
+            for key, field in enumerate(fields):
+                if field == "":
+                    continue
+                byte = int(codes[int(query), key])
+                error = (byte + 0.25) / 255 ** 2
+                unit = 10.0 ** np.floor(np.log10(error))
+                self.assertLessEqual(abs(float(field) - (byte / 255) ** 2), unit / 2 + 1e-9)
+                self.assertAlmostEqual(float(field) / unit, round(float(field) / unit),
+                                       places=6)
+
+    def test_a_pinned_cell_and_its_query_are_computed_from_q_k_and_lse(self):
+        case = cases["small"]
+        for layer, head in ((0, 1), (1, 3)):
+            page = self.open("small", f"#view=head&layer={layer}&head={head}&query=6&key=2")
+            page.wait_for_function(
+                "() => headwise.weights.known(headwise.state.head(), [6], [2]).then("
+                "({errors}) => document.querySelector('#readout .quiet').textContent.includes("
+                "headwise.numbers.bound(errors[0])))")
+            w, _ = case.weights(layer, head)
+            value, error = float(page.inner_text("#readout strong")), float(
+                page.inner_text("#readout .quiet").split("\u00b1")[1])
+            self.assertLessEqual(abs(value - w[6, 2]), 1.5 * error)
+            self.assertLess(error, np.sqrt(w[6, 2]) / 255)
+            page.wait_for_selector(".top li")
+            top = page.eval_on_selector_all(".top li", "rows => rows.map(row => [parseInt("
+                                            "row.textContent), row.lastChild.textContent])")
+            order = np.argsort(-w[6], kind="stable")[:len(top)]
+            self.assertEqual([key for key, _ in top], order.tolist())
+            for key, text in top:
+                self.assertAlmostEqual(float(text), w[6, key], delta=0.004 * w[6, key] + 1e-4)
+            numbers = page.evaluate(
+                "() => headwise.statistics.ofQuery(headwise.state.head(), 6)"
+                ".then(all => Object.fromEntries(all.map(([name, value]) => [name, value])))")
+            for name, key in (("previous", 5), ("self", 6), ("first", 0)):
+                self.assertAlmostEqual(numbers[name], w[6, key], delta=0.004 * w[6, key] + 1e-6)
+            self.assertAlmostEqual(numbers["largest"], w[6].max(), delta=0.004)
+
+    def test_csv_of_512_tokens(self):
+        queries, _ = self.check_matrix(
+            self.open("middle", "#view=head&layer=0&head=0"), cases["middle"], 0, 0)
+        self.assertEqual(len(queries), 512)
+
+    def test_computed_tiles_are_the_attention_weights(self):
+        link = "#view=head&layer=0&head={}&size=128&row=1970&column=1950"
+        for head in (0, 1):  # both sides of tile edges, and of the causal edge
+            with self.subTest(head=head):
+                page = self.open("long", link.format(head))
+                queries, keys = self.check_matrix(page, cases["long"], 0, head)
+                self.assertEqual((queries[0], keys[0], len(keys)), (1970, 1950, 128))
+
+    def test_hidden_special_tokens_and_rows_that_sum_to_one_again(self):
+        case = cases["small"]
+        page = self.open("small", "#view=head&layer=0&head=1&hide=1&query=3&key=2")
+        queries, keys, shown = self.matrix(page)
+        self.assertEqual(queries, list(range(1, 11)))
+        w, may = case.weights(0, 1)
+        w, may = w[1:11], may[1:11, 1:11]
+        rest = w[:, 1:11].sum(axis=1, keepdims=True)
+        expected = np.where(may, w[:, 1:11] / rest, np.nan)
+        slack = 4 * case.entry(0, 1)["error"] / rest
+        self.assertTrue(np.array_equal(np.isnan(shown), np.isnan(expected)))
+        self.assertTrue((np.nan_to_num(np.abs(shown - expected)) <= slack).all())
+        sums = np.nansum(shown, axis=1)
+        self.assertTrue((np.abs(sums - 1) < 10 * slack[:, 0]).all(), sums)
+
+    def test_hidden_special_tokens_without_renormalising(self):
+        page = self.open("small", "#view=head&layer=0&head=1&hide=1&renormalise=0")
+        self.check_matrix(page, cases["small"], 0, 1)
+
+    def test_difference_of_two_heads(self):
+        case = cases["small"]
+        page = self.open("small", "#view=head&layer=0&head=1&compare=1.0")
+        _, *rows = self.csv(page)
+        a, may = case.weights(0, 1)
+        b, _ = case.weights(1, 0)
+        slack = case.entry(0, 1)["error"] + case.entry(1, 0)["error"] + ROUNDED
+        self.assertEqual(len(rows), 144)
+        for query, _, key, _, one, two, less in rows:
+            i, j = int(query), int(key)
+            self.assertEqual(less != "", may[i, j])
+            if less:
+                self.assertLessEqual(abs(float(less) - (a[i, j] - b[i, j])), slack)
+                self.assertLessEqual(abs(float(one) - float(two) - float(less)), 1e-5)
+        drawn = page.evaluate("() => [...headwise.current.matrices[2].raw]")
+        drawn = np.array(drawn).reshape(12, 12)
+        self.assertLessEqual(np.abs(np.where(may, drawn - (a - b), 0)).max(), slack)
+        self.assertTrue((drawn[~may] == page.evaluate("() => headwise.mask.MASKED")).all())
+
+    def test_table_twin_holds_the_window(self):
+        page = self.open("small", "#view=head&layer=0&head=1&table=1")
+        shown = page.eval_on_selector_all(
+            ".twins .scrolled:first-child tbody tr",
+            "rows => rows.map(row => [...row.cells].slice(1).map(c => c.textContent))")
+        w, may = cases["small"].weights(0, 1)
+        error = cases["small"].entry(0, 1)["error"]
+        for i, row in enumerate(shown):
+            for j, text in enumerate(row):
+                if not may[i, j]:
+                    self.assertEqual(text, "masked")
+                else:
+                    self.assertLessEqual(abs(float(text.replace("\u2212", "-")) - w[i, j]),
+                                         error + 1e-3)
+
+    def test_table_of_a_long_input_says_its_part(self):
+        page = self.open("long", "#view=head&layer=0&head=0&table=1&row=100&column=50")
+        self.assertIn("Queries 100\u2013123 of 4096, keys 50\u201365 of 4096",
+                      page.inner_text("#main"))
+        page.click("#rows-after")
+        self.settle(page)
+        self.assertIn("Queries 124\u2013147", page.inner_text("#main"))
+
+    def test_elements_of_the_pinned_pair(self):
+        case = cases["small"]
+        page = self.open("small", "#view=head&layer=1&head=3&query=6&key=2")
+        found = page.evaluate(
+            "() => headwise.elements.compute(headwise.state.head(), headwise.pick.pin())"
+            ".then(f => ({products: [...f.products], dot: f.dot, score: f.score, "
+            "weight: f.weight}))")
+        one = case.heads[1, 3]
+        q, k = one["query"][6].astype(np.float16), one["key"][2].astype(np.float16)
+        products = q.astype(float) * k.astype(float)
+        self.assertTrue(np.allclose(found["products"], products, rtol=1e-12))
+        capped = 20 * np.tanh(products.sum() * case.spec["scale"] / 20)
+        self.assertAlmostEqual(found["score"], capped - 0.25 * 4, places=10)
+        w, _ = case.weights(1, 3)
+        self.assertLess(abs(found["weight"] - w[6, 2]), 0.01)
+        text = page.inner_text("#elements")
+        self.assertIn("softcap", text)
+        self.assertIn("ALiBi", text)
+        self.assertEqual(page.locator("#elements .bars rect").count(), 3 * 16)
+
+    def test_every_binary16_is_widened_exactly(self):
+        page = self.open("small")
+        wide = page.evaluate(
+            "() => { const all = headwise.half.widen(Uint16Array.from({length: 65536}, "
+            "(_, n) => n)); return [...all].map(v => Number.isNaN(v) ? 'nan' : "
+            "Number.isFinite(v) ? v : String(v)); }")
+        expected = np.arange(65536, dtype=np.uint16).view(np.float16).astype(np.float64)
+        got = np.array([float(v) if v != "nan" else np.nan
+                        for v in (str(v).replace("Infinity", "inf") for v in wide)])
+        self.assertTrue(np.array_equal(got, expected, equal_nan=True))
+
+    def test_lines_are_the_weights_worth_seeing(self):
+        page = self.open("small", "#view=head&layer=0&head=1")
+        page.wait_for_selector("#lines path", state="attached")
+        shown = page.locator("#lines path").count()
+        w, may = cases["small"].weights(0, 1)
+        coded = make_page.decoded(make_page.coded(w))
+        self.assertEqual(shown, int(((coded >= 0.02) & may).sum()))
+
+    def test_pictures_and_json(self):
+        page = self.open("small")
+        for link in ("", "#view=head&layer=0&head=1", "#view=head&layer=0&head=1&compare=0.3",
+                     "#view=trace"):
+            with self.subTest(link=link):
+                self.go(page, link)
+                svg = self.exported(page, "svg").decode()
+                root = xml.etree.ElementTree.fromstring(svg)
+                tags = {element.tag.split("}")[1] for element in root.iter()}
+                self.assertFalse(tags & {"script", "foreignObject", "a"})
+                scales = [element for element in root.iter()
+                          if element.get("class") == "legend"]
+                self.assertEqual(len(scales), 0 if "trace" in link else
+                                 2 if "compare" in link else 1)
+                for one in scales:
+                    self.assertGreaterEqual({text.text for text in one.iter(SVG + "text")},
+                                            {"0", "0.25", "1"})
+                self.assertEqual(">masked</text>" in svg, "trace" not in link)
+                png = self.exported(page, "png")
+                self.assertEqual(png[:8], b"\x89PNG\r\n\x1a\n")
+                self.assertGreater(len(png), 2000)
+                data = json.loads(self.exported(page, "json"))
+                self.assertEqual(data["title"], "Small")
+                if "compare" in link:
+                    self.assertLessEqual(data["error"], 2 * CODING)
+                    self.assertGreater(data["error"], 0)
+                self.assertTrue(all(len(row) == len(data["columns"])
+                                    for row in data["rows"]))
