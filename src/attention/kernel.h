@@ -1,4 +1,5 @@
-// The kernel that AttentionPlan runs on the CPU.
+// The kernels that AttentionPlan runs on the CPU: forward/ and statistics/
+// define them.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +10,21 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// How many bytes the kernel computes in; the largest number there is when that
+// How many bytes a kernel computes in; the largest number there is when that
 // is too much to count.
-std::size_t workspace_bytes(const AttentionSpec& spec,
-                            const Schedule& schedule);
+std::size_t forward_workspace_bytes(const AttentionSpec& spec,
+                                    const Schedule& schedule);
+std::size_t statistics_workspace_bytes(const AttentionSpec& spec,
+                                       const Schedule& schedule);
 
-// For a call that was checked; `workspace` has that many bytes, on a 64-byte
-// boundary. Allocates nothing.
+// For a call that was checked and has a query; `workspace` has that many bytes,
+// on a 64-byte boundary. Allocates nothing.
 void forward_kernel(const AttentionSpec& spec, const Schedule& schedule,
                     const AttentionInputsOf<float>& inputs,
                     const AttentionOutputs& outputs, std::byte* workspace);
+// The same with statistics.
+void statistics_kernel(const AttentionSpec& spec, const Schedule& schedule,
+                       const AttentionInputsOf<float>& inputs,
+                       const AttentionOutputs& outputs, std::byte* workspace);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -6,16 +6,33 @@
 #include "attention/check_inputs.h"
 #include "attention/check_memory.h"
 #include "attention/kernel.h"
+#include "attention/ragged_weights.h"
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/kernels/targets.h"
 
 namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// An empty batch may have any number of sequences.
+bool has_no_query(const AttentionSpec& spec) {
+  return spec.shape.B == 0 || spec.shape.Lq == 0;
+}
+
+std::size_t bytes_of(const AttentionSpec& spec, const Schedule& schedule) {
+  if (has_no_query(spec)) {
+    return 0;
+  }
+  return spec.statistics.any() ? statistics_workspace_bytes(spec, schedule)
+                               : forward_workspace_bytes(spec, schedule);
+}
+
+}  // namespace
 
 AttentionPlan::AttentionPlan(AttentionSpec spec)
     : spec_(std::move(spec)),
       schedule_(schedule_of(spec_)),
-      workspace_bytes_(headwise::workspace_bytes(spec_, schedule_)) {}
+      workspace_bytes_(bytes_of(spec_, schedule_)) {}
 
 Result<AttentionPlan> AttentionPlan::create(
     const AttentionShape& shape, const AttentionOptions& options) try {
@@ -41,7 +58,15 @@ Status AttentionPlan::run(TensorView<const float, 4> query,
                        std::to_string(workspace.bytes()) + " bytes",
                        std::to_string(workspace_bytes_) + " or more");
   }
-  forward_kernel(spec_, schedule_, inputs, outputs, workspace.data());
+  if (has_no_query(spec_)) {
+    return ok();
+  }
+  const auto kernel =
+      spec_.statistics.any() ? statistics_kernel : forward_kernel;
+  kernel(spec_, schedule_, inputs, outputs, workspace.data());
+  if (spec_.shape.offsets.ragged() && spec_.attn_weights != AttnWeights::none) {
+    clear_beyond_sequences(spec_.shape, outputs.attn_weights);
+  }
   return ok();
 } catch (...) {
   return caught_out_of_memory();

@@ -8,7 +8,7 @@
 
 #include "attention/attention_call.h"
 #include "attention/backward_call.h"
-#include "attention/backward_kernel.h"
+#include "attention/backward/backward_kernel.h"
 #include "headwise/attention/plan.h"
 #include "support/allocations.h"
 #include "support/tensors.h"

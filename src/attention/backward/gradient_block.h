@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "attention/gradient_head.h"
-#include "attention/query_tile.h"
-#include "attention/tile_scores.h"
+#include "attention/backward/gradient_head.h"
+#include "attention/forward/query_tile.h"
+#include "attention/forward/tile_scores.h"
 #include "headwise/attention/backward.h"
 #include "kernels/gradient_tile.h"
 #include "run/arena.h"

@@ -1,4 +1,4 @@
-#include "attention/query_tile.h"
+#include "attention/forward/query_tile.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,9 +6,9 @@
 #include <span>
 
 #include "attention/inputs.h"
-#include "attention/packed_head.h"
-#include "attention/tile_scores.h"
-#include "attention/tile_statistics.h"
+#include "attention/forward/packed_head.h"
+#include "attention/forward/tile_scores.h"
+#include "attention/forward/tile_statistics.h"
 #include "headwise/attention/spec.h"
 #include "kernels/attention_tile.h"
 #include "kernels/tile_layout.h"

@@ -4,13 +4,11 @@
 #include <span>
 
 #include "attention/kernel.h"
-#include "attention/packed_head.h"
-#include "attention/query_tile.h"
-#include "attention/ragged_weights.h"
-#include "attention/run_tiles.h"
-#include "attention/statistics_kernel.h"
+#include "attention/forward/packed_head.h"
+#include "attention/forward/query_tile.h"
+#include "attention/forward/run_tiles.h"
 #include "attention/tasks.h"
-#include "attention/tiling.h"
+#include "attention/forward/tiling.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -190,21 +188,10 @@ class Call {
   const Memory& memory_;
 };
 
-// An empty batch may have any number of sequences.
-bool has_no_query(const AttentionSpec& spec) {
-  return spec.shape.B == 0 || spec.shape.Lq == 0;
-}
-
 }  // namespace
 
-std::size_t workspace_bytes(const AttentionSpec& spec,
-                            const Schedule& schedule) {
-  if (has_no_query(spec)) {
-    return 0;
-  }
-  if (spec.statistics.any()) {
-    return statistics_workspace_bytes(spec, schedule);
-  }
+std::size_t forward_workspace_bytes(const AttentionSpec& spec,
+                                    const Schedule& schedule) {
   Arena arena(nullptr);
   const Memory memory(spec, schedule, arena);
   return arena.bytes();
@@ -213,19 +200,9 @@ std::size_t workspace_bytes(const AttentionSpec& spec,
 void forward_kernel(const AttentionSpec& spec, const Schedule& schedule,
                     const AttentionInputsOf<float>& inputs,
                     const AttentionOutputs& outputs, std::byte* workspace) {
-  if (has_no_query(spec)) {
-    return;
-  }
-  if (spec.statistics.any()) {
-    statistics_kernel(spec, schedule, inputs, outputs, workspace);
-  } else {
-    Arena arena(workspace);
-    const Memory memory(spec, schedule, arena);
-    Call(spec, schedule, inputs, outputs, memory).run();
-  }
-  if (spec.shape.offsets.ragged() && spec.attn_weights != AttnWeights::none) {
-    clear_beyond_sequences(spec.shape, outputs.attn_weights);
-  }
+  Arena arena(workspace);
+  const Memory memory(spec, schedule, arena);
+  Call(spec, schedule, inputs, outputs, memory).run();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -2,18 +2,17 @@
 // what several rows give together is summed within a chunk in the rows' order,
 // then over the chunks in theirs. The bits depend neither on how many heads are
 // packed at a time nor on who takes which chunk.
-#include "attention/statistics_kernel.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
 
-#include "attention/packed_head.h"
-#include "attention/run_tiles.h"
+#include "attention/forward/packed_head.h"
+#include "attention/forward/run_tiles.h"
 #include "attention/tasks.h"
-#include "attention/tiling.h"
+#include "attention/forward/tiling.h"
+#include "attention/kernel.h"
 #include "kernels/gradient_tile.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -1,4 +1,4 @@
-#include "attention/bias_gradient.h"
+#include "attention/backward/bias_gradient.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "attention/packed_head.h"
+#include "attention/forward/packed_head.h"
 #include "headwise/attention/backward.h"
 #include "kernels/gradient_tile.h"
 #include "kernels/tile_layout.h"

@@ -1,15 +1,15 @@
 // The backward pass on the CPU. The gradient of a key is summed over the blocks
 // of queries in order, that of a query over the blocks of keys in order;
 // whatever the workers share between them keeps both orders.
-#include "attention/backward_kernel.h"
+#include "attention/backward/backward_kernel.h"
 
 #include <algorithm>
 #include <cmath>
 #include <span>
 
-#include "attention/bias_gradient.h"
-#include "attention/gradient_block.h"
-#include "attention/gradient_head.h"
+#include "attention/backward/bias_gradient.h"
+#include "attention/backward/gradient_block.h"
+#include "attention/backward/gradient_head.h"
 #include "attention/tasks.h"
 #include "run/float_environment.h"
 

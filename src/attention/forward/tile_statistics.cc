@@ -1,4 +1,4 @@
-#include "attention/tile_statistics.h"
+#include "attention/forward/tile_statistics.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "attention/gradient_block.h"
+#include "attention/backward/gradient_block.h"
 
 #include <algorithm>
 

@@ -6,8 +6,8 @@
 #include <span>
 
 #include "attention/inputs.h"
-#include "attention/packed_head.h"
-#include "attention/query_tile.h"
+#include "attention/forward/packed_head.h"
+#include "attention/forward/query_tile.h"
 #include "headwise/attention/spec.h"
 
 namespace headwise::inline HEADWISE_ABI {

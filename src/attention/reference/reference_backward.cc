@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "attention/backward_spec.h"
-#include "attention/reference_row.h"
+#include "attention/reference/reference_row.h"
 #include "attention/row_gradient.h"
 #include "base/out_of_memory.h"
 #include "headwise/attention/reference.h"

@@ -1,4 +1,4 @@
-#include "attention/packed_head.h"
+#include "attention/forward/packed_head.h"
 
 #include "kernels/tile_layout.h"
 

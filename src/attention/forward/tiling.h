@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "attention/query_tile.h"
+#include "attention/forward/query_tile.h"
 #include "kernels/attention_tile.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -1,4 +1,4 @@
-#include "attention/gradient_head.h"
+#include "attention/backward/gradient_head.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

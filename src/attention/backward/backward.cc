@@ -1,6 +1,6 @@
 #include "headwise/attention/backward.h"
 
-#include "attention/backward_kernel.h"
+#include "attention/backward/backward_kernel.h"
 #include "attention/backward_spec.h"
 #include "base/out_of_memory.h"
 #include "headwise/kernels/targets.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "attention/query_tile.h"
+#include "attention/forward/query_tile.h"
 #include "attention/tasks.h"
 
 namespace headwise::inline HEADWISE_ABI {

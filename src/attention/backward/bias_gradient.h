@@ -5,8 +5,8 @@
 
 #include <cstddef>
 
-#include "attention/gradient_block.h"
-#include "attention/gradient_head.h"
+#include "attention/backward/gradient_block.h"
+#include "attention/backward/gradient_head.h"
 #include "headwise/attention/backward.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -2,8 +2,7 @@
 
 #include "attention/check_memory.h"
 #include "attention/ragged_weights.h"
-#include "attention/reference_row.h"
-#include "attention/reference_rows.h"
+#include "attention/reference/reference_row.h"
 #include "base/out_of_memory.h"
 #include "steps/rows.h"
 
@@ -35,8 +34,6 @@ void mean_rows(const AttentionSpec& spec, const AttentionInputsOf<T>& inputs,
                });
 }
 
-}  // namespace
-
 template <class T>
 void reference_rows(const AttentionSpec& spec,
                     const AttentionInputsOf<T>& inputs,
@@ -55,6 +52,8 @@ void reference_rows(const AttentionSpec& spec,
     mean_rows(spec, inputs, outputs.attn_weights);
   }
 }
+
+}  // namespace
 
 template <class T>
 Status reference_attention(TensorView<const T, 4> query,
@@ -76,9 +75,6 @@ Status reference_attention(TensorView<const T, 4> query,
   return caught_out_of_memory();
 }
 
-template void reference_rows(const AttentionSpec&,
-                             const AttentionInputsOf<float>&,
-                             const AttentionOutputsOf<float>&);
 template Status reference_attention<float>(TensorView<const float, 4>,
                                            TensorView<const float, 4>,
                                            TensorView<const float, 4>,

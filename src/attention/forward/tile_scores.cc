@@ -1,4 +1,4 @@
-#include "attention/tile_scores.h"
+#include "attention/forward/tile_scores.h"
 
 #include "attention/log2_domain.h"
 #include "kernels/tile_layout.h"
