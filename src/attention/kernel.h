@@ -4,14 +4,13 @@
 
 #include <cstddef>
 
-#include "attention/inputs.h"
-#include "headwise/attention/schedule.h"
+#include "attention/schedule.h"
 #include "headwise/attention/spec.h"
+#include "headwise/attention/tensors.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
-// How many bytes a kernel computes in; the largest number there is when that
-// is too much to count.
+// Bytes that a kernel computes in; the largest std::size_t if they overflow.
 std::size_t forward_workspace_bytes(const AttentionSpec& spec,
                                     const Schedule& schedule);
 std::size_t statistics_workspace_bytes(const AttentionSpec& spec,

@@ -69,7 +69,7 @@ std::string digits_of(double number) {
 
 struct Extreme {
   double value;
-  ScoredHead head;
+  HeadId head;
 };
 
 struct Summary {
@@ -81,11 +81,11 @@ struct Summary {
   std::optional<Extreme> largest{};
 };
 
-bool is_removed(const HeadScores& given, const ScoredHead& head) {
+bool is_removed(const HeadScores& given, const HeadId& head) {
   return std::ranges::find(given.removed, head) != given.removed.end();
 }
 
-void count_in(const HeadScores& given, const ScoredHead& head,
+void count_in(const HeadScores& given, const HeadId& head,
               Summary& summary) {
   const double score = given.scores[head.layer][head.head];
   if (std::isnan(score)) {
@@ -214,7 +214,7 @@ class Picture {
   }
 
  private:
-  Box box_of(const ScoredHead& head) const {
+  Box box_of(const HeadId& head) const {
     return {
         layout_.left + static_cast<double>(head.head) * (kCellWidth + kGap),
         layout_.top + static_cast<double>(head.layer) * (kCellHeight + kGap),
@@ -243,7 +243,7 @@ class Picture {
     return heat_colour(range > 0 ? (score - least) / range : 0.5);
   }
 
-  void cell(const ScoredHead& head) {
+  void cell(const HeadId& head) {
     const Box box = box_of(head);
     const double score = given_.scores[head.layer][head.head];
     const std::string name = full_name(head.layer, head.head, given_.language);

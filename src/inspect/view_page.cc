@@ -29,7 +29,7 @@ std::string formula_of(const TracedStep& step, const ViewedLayer& given,
                                    ? &additive_scores_step()
                                    : find_step(step.name);
   const AttentionShape& shape = spec.shape;
-  const bool even = shape.Hkv != 0 && shape.kv_groups.data() == nullptr;
+  const bool even = shape.Hkv != 0 && shape.kv_groups.even();
   return info == nullptr
              ? ""
              : step_formula(*info, given.steps, even ? shape.Hq / shape.Hkv : 1,

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "headwise/attention/plan.h"
+#include "attention/planned_call.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
@@ -54,9 +54,9 @@ TensorView<T, 4> in_heads(TensorView<T, 3> merged, std::size_t heads) {
 }
 
 // What a call of the layer asks of the operation.
-Result<AttentionPlan> plan_of(const MultiHeadAttentionConfig& config,
-                              const LayerInputs& inputs,
-                              const AttentionOptions& options);
+Result<PlannedCall> plan_of(const MultiHeadAttentionConfig& config,
+                            const LayerInputs& inputs,
+                            const AttentionOptions& options);
 
 // Keys that a query of their sequence may attend to end here; empty where all
 // are read: an empty row may average every value, a ragged batch has no
@@ -80,7 +80,7 @@ Result<SplitHeads> split(const Projected& projected,
 
 // Computed in the memory's workspace, which stays there, and in its merged
 // tensor.
-Result<Attended> attend(const AttentionPlan& plan, const SplitHeads& heads,
+Result<Attended> attend(const PlannedCall& plan, const SplitHeads& heads,
                         const OfEachRow& wanted, LayerMemory& memory);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -72,25 +72,16 @@ void tell(TraceSink& trace, std::string_view name,
   trace.on_step(name, axes, tensor);
 }
 
-// Empty where the groups are even.
-std::vector<std::int64_t> group_offsets(const std::vector<std::size_t>& sizes) {
-  std::vector<std::int64_t> offsets(sizes.empty() ? 0 : 1);
-  for (const std::size_t size : sizes) {
-    offsets.push_back(offsets.back() + static_cast<std::int64_t>(size));
-  }
-  return offsets;
-}
-
 // What the layer asks of the operation.
 Result<AttentionOptions> with_own(AttentionOptions options,
                                   const MultiHeadAttentionConfig& config,
                                   const MultiHeadAttentionParams& params,
-                                  std::span<const std::int64_t> kv_groups) {
+                                  const HeadGroups& kv_groups) {
   if (options.score_weight.data() != nullptr) {
     return value_error(kOperation, "score_weight", "given",
                        "none: a layer's own is w_score");
   }
-  if (options.kv_groups.data() != nullptr) {
+  if (!options.kv_groups.even()) {
     return value_error(kOperation, "kv_groups", "given",
                        "none: a layer's own are its kv_group_sizes");
   }
@@ -106,9 +97,7 @@ Result<AttentionOptions> with_own(AttentionOptions options,
   if (params.w_score) {
     options.score_weight = params.w_score->view();
   }
-  if (!kv_groups.empty()) {
-    options.kv_groups = {kv_groups.data(), {kv_groups.size()}};
-  }
+  options.kv_groups = kv_groups;
   options.dropout.p = options.dropout.p.value_or(config.dropout);
   return options;
 }
@@ -250,16 +239,16 @@ Status check_output(const MultiHeadAttentionConfig& config,
 
 MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionConfig& config,
                                        Seed seed)
-    : config_(config),
-      kv_groups_(group_offsets(config.kv_group_sizes)),
-      seed_(seed),
-      memory_(std::make_shared<MemoryShelf>()) {}
+    : config_(config), seed_(seed), memory_(std::make_shared<MemoryShelf>()) {}
 
 Result<MultiHeadAttention> MultiHeadAttention::create(
     const MultiHeadAttentionConfig& config, Seed seed) try {
   auto filled = complete_config(config);
   HEADWISE_TRY(filled);
+  auto kv_groups = HeadGroups::create(filled->kv_group_sizes);
+  HEADWISE_TRY(kv_groups);
   MultiHeadAttention layer(*filled, seed);
+  layer.kv_groups_ = *std::move(kv_groups);
   if (!is_open(*filled)) {
     HEADWISE_TRY(layer.draw_params());
   }
@@ -301,7 +290,10 @@ Result<MultiHeadAttention> MultiHeadAttention::from_params(
       .out_proj = params.w_o.has_value(),
       .value_proj = params.w_v.has_value(),
       .scoring = params.w_score ? Scoring::additive : Scoring::dot};
+  auto kv_groups = HeadGroups::create(config.kv_group_sizes);
+  HEADWISE_TRY(kv_groups);
   MultiHeadAttention layer(config, Seed{});
+  layer.kv_groups_ = *std::move(kv_groups);
   layer.set_params(std::move(params));
   return layer;
 } catch (...) {

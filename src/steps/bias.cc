@@ -14,13 +14,13 @@ Bias dense(const float* data, std::vector<std::size_t> extents,
   return {data, {std::move(extents), std::move(strides), std::move(axes), {}}};
 }
 
-Result<BoundBias> BoundBias::bind(const Bias& bias, const AttentionShape& shape,
-                                  std::string_view operation) try {
+Result<BoundBias> BoundBias::bind(const Bias& bias,
+                                  const CallContext& context) try {
   if (!bias.given()) {
     return BoundBias();
   }
   NamedAxes axes = bias.axes();
-  HEADWISE_TRY(axes.check(shape, operation, "bias"));
+  HEADWISE_TRY(axes.check(context.shape, context.operation, "bias"));
   return BoundBias(Bias(bias.data(), std::move(axes)));
 } catch (...) {
   return caught_out_of_memory();

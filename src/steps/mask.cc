@@ -257,22 +257,20 @@ Mask dense(const bool* data, std::vector<std::size_t> extents,
       {std::move(extents), std::move(strides), std::move(axes), {}}, data});
 }
 
-Result<BoundMask> BoundMask::bind(const Mask& mask, const AttentionShape& shape,
-                                  const QueryStart& query_start,
-                                  std::string_view operation,
+Result<BoundMask> BoundMask::bind(const Mask& mask, const CallContext& context,
                                   const BoundBias& bias) try {
   std::vector<MaskRule> rules = mask.rules();
   Mask bound;
   for (MaskRule& rule : rules) {
     const Status s = std::visit(
         [&](auto& r) {
-          return check(r, Call{operation, shape});
+          return check(r, Call{context.operation, context.shape});
         },
         rule);
     HEADWISE_TRY(s);
     bound = std::move(bound) & Mask(std::move(rule));
   }
-  return BoundMask(std::move(bound), shape, query_start, bias);
+  return BoundMask(std::move(bound), context, bias);
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -283,13 +281,13 @@ bool BoundMask::may_attend(std::size_t b, std::size_t h, std::size_t i,
     return false;
   }
   const Pair pair{b, h, i, j,
-                  static_cast<std::int64_t>(i) + query_start_.of(b, shape_)};
+                  static_cast<std::int64_t>(i) + context_.first_position(b)};
   return std::ranges::all_of(
       mask_.rules(), [&](const MaskRule& rule) { return allows(rule, pair); });
 }
 
 std::vector<BoundMask::Part> BoundMask::parts() const {
-  const bool start_varies = query_start_.differs_by_sequence();
+  const bool start_varies = context_.query_start.differs_by_sequence();
   std::vector<Part> parts;
   Part all{"mask", {}};
   for (const MaskRule& rule : mask_.rules()) {
@@ -306,12 +304,12 @@ std::vector<BoundMask::Part> BoundMask::parts() const {
 
 Result<Tensor<bool, 4>> BoundMask::materialize(std::size_t part) const try {
   const auto& rules = mask_.rules();
-  const BoundMask shown(part < rules.size() ? Mask(rules[part]) : mask_, shape_,
-                        query_start_, {});
+  const BoundMask shown(part < rules.size() ? Mask(rules[part]) : mask_,
+                        context_, {});
   const std::array<bool, 4> varies = parts()[part].varies;
-  const auto [B, H, Lq, Lkv] =
-      Extents<4>{varies[0] ? shape_.B : 1, varies[1] ? shape_.Hq : 1,
-                 varies[2] ? shape_.Lq : 1, varies[3] ? shape_.Lkv : 1};
+  const auto [B, H, Lq, Lkv] = Extents<4>{
+      varies[0] ? context_.shape.B : 1, varies[1] ? context_.shape.Hq : 1,
+      varies[2] ? context_.shape.Lq : 1, varies[3] ? context_.shape.Lkv : 1};
   auto allowed = Tensor<bool, 4>::create({B, H, Lq, Lkv});
   if (!allowed || allowed->size() == 0) {
     return allowed;

@@ -361,19 +361,20 @@ std::size_t BoundMask::first_key(std::size_t b) const {
 
 std::size_t BoundMask::visible_begin(std::size_t b, std::size_t first,
                                      std::size_t queries) const {
-  const Rows rows{b, first, queries, query_start_.of(b, shape_)};
+  const Rows rows{b, first, queries, context_.first_position(b)};
   return static_cast<std::size_t>(
-      visible(mask_.rules(), rows, shape_.Lkv).begin);
+      visible(mask_.rules(), rows, context_.shape.Lkv).begin);
 }
 
 std::size_t BoundMask::visible_end(std::size_t b, std::size_t first,
                                    std::size_t queries) const {
-  const Rows rows{b, first, queries, query_start_.of(b, shape_)};
-  return static_cast<std::size_t>(visible(mask_.rules(), rows, shape_.Lkv).end);
+  const Rows rows{b, first, queries, context_.first_position(b)};
+  return static_cast<std::size_t>(
+      visible(mask_.rules(), rows, context_.shape.Lkv).end);
 }
 
 TileKind BoundMask::classify(const Tile& tile) const {
-  const std::int64_t start = query_start_.of(tile.b, shape_);
+  const std::int64_t start = context_.first_position(tile.b);
   TileKind all = TileKind::full;
   for (const MaskRule& rule : mask_.rules()) {
     const TileKind kind = std::visit(
@@ -392,7 +393,7 @@ TileKind BoundMask::classify(const Tile& tile) const {
 void BoundMask::fill_words(const Tile& tile,
                            std::span<std::uint64_t> allowed) const {
   assert(tile.queries <= 64 && tile.keys <= kTileKeys);
-  const std::int64_t start = query_start_.of(tile.b, shape_);
+  const std::int64_t start = context_.first_position(tile.b);
   std::fill_n(allowed.begin(), tile.keys, low_bits(tile.queries));
   for (const MaskRule& rule : mask_.rules()) {
     std::visit([&](const auto& r) { restrict(r, tile, start, allowed); }, rule);

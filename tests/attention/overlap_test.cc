@@ -11,6 +11,7 @@
 #include "attention/backward_call.h"
 #include "headwise/attention/plan.h"
 #include "headwise/attention/statistics.h"
+#include "headwise/steps/heads.h"
 #include "headwise/steps/scores.h"
 #include "headwise/steps/softmax.h"
 #include "headwise/steps/weigh.h"
@@ -32,7 +33,7 @@ using testing_support::same_bits;
 using testing_support::uniform;
 using testing_support::view_of;
 
-constexpr AttentionShape kShape = {
+const AttentionShape kShape = {
     .B = 2, .Hq = 2, .Hkv = 2, .Lq = 5, .Lkv = 5, .D = 4, .Dv = 4};
 
 std::string in_memory(std::string_view operation, std::string_view output,
@@ -153,10 +154,9 @@ TEST(OverlapTest, OfAGradientAndAnotherTensorIsAnError) {
     EXPECT_EQ(gradients.query(0, 0, 0, 0), 42);
   };
   refused({.query = gradients.query.view(), .key = gradients.query.view()},
-          in_memory("attention_backward", "the gradient of key",
-                    "the gradient of query"));
+          in_memory("attention_backward", "d_key", "d_query"));
   refused({.query = gradients.query.view(), .value = in.value.view()},
-          in_memory("attention_backward", "the gradient of value", "value"));
+          in_memory("attention_backward", "d_value", "value"));
 }
 
 // Each step that writes what its caller gave it.
@@ -168,16 +168,16 @@ TEST(OverlapTest, OfAStepsOutputAndItsInputIsAnError) {
   const TensorView<const float, 4> short_rows(heads.data(), {2, 2, 5, 4});
   auto lse = filled<float, 3>({2, 2, 5}, 0);
   const BoundMask all =
-      BoundMask::bind({}, kShape, QueryStart(0), "test").value();
+      BoundMask::bind({}, {kShape, QueryStart(0), "test"}).value();
   const BoundDropout dropout =
-      BoundDropout::bind({}, kShape, QueryStart(0), "test").value();
+      BoundDropout::bind({}, {kShape, QueryStart(0), "test"}).value();
   const auto slopes = filled<float, 1>({2}, 1);
   const BoundAlibi alibi =
-      BoundAlibi::bind(slopes.view(), kShape, QueryStart(0), "test").value();
+      BoundAlibi::bind(slopes.view(), {kShape, QueryStart(0), "test"}).value();
   const auto bias_of_all = filled<float, 2>({5, 5}, 1);
   const BoundBias bias =
       BoundBias::bind(dense(view_of(bias_of_all), {Axis::Lq, Axis::Lkv}),
-                      kShape, "test")
+                      {kShape, {}, "test"})
           .value();
   const std::vector<std::pair<std::string, Status>> cases = {
       {"scores", scores(in, {in, {}}, 1, heads.view(), executor)},

@@ -173,7 +173,7 @@ TEST(OutOfMemoryTest, EveryAllocationOfAStepMayFail) {
                                        RandomStream(Seed{1}, 1))
                             .value();
   const BoundMask bound =
-      BoundMask::bind(options.mask, shape, QueryStart(0), "test").value();
+      BoundMask::bind(options.mask, {shape, QueryStart(0), "test"}).value();
   const std::vector<NamedCall> calls = {
       {"attention", [&] { return attention(v, v, v, y.view(), options); }},
       {"reference_attention",
@@ -191,7 +191,7 @@ TEST(OutOfMemoryTest, EveryAllocationOfAStepMayFail) {
       {"BoundMask::bind",
        [&] {
          return as_status(
-             BoundMask::bind(options.mask, shape, QueryStart(0), "test"));
+             BoundMask::bind(options.mask, {shape, QueryStart(0), "test"}));
        }},
       {"BoundMask::materialize",
        [&] { return as_status(bound.materialize(1)); }},

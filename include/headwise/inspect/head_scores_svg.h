@@ -21,6 +21,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/inspect/step_table.h"
+#include "headwise/module/head_id.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -28,13 +29,6 @@ namespace headwise::inline HEADWISE_ABI {
 
 // In the place of the number of a head that there is none of: it is hatched.
 inline constexpr double kPrunedHead = std::numeric_limits<double>::quiet_NaN();
-
-struct ScoredHead {
-  std::size_t layer;
-  std::size_t head;
-
-  bool operator==(const ScoredHead&) const = default;
-};
 
 struct HeadScores {
   std::string title{};     // the method; any text is safe, here and below
@@ -44,7 +38,7 @@ struct HeadScores {
   std::vector<std::vector<double>> scores{};
   // Heads that are framed and crossed; those that have no number are passed
   // over.
-  std::vector<ScoredHead> removed{};
+  std::vector<HeadId> removed{};
   Language language = Language::en;
 };
 

@@ -285,9 +285,7 @@ class MultiHeadAttention {
       TensorView<const float, 4> d_attn_weights) const;
 
   MultiHeadAttentionConfig config_;
-  // Offsets of the groups, empty: even. Saved states see them: the elements
-  // stay where they are when the layer moves.
-  std::vector<std::int64_t> kv_groups_;
+  HeadGroups kv_groups_;  // of config_.kv_group_sizes
   Seed seed_;
   std::optional<MultiHeadAttentionParams> params_;
   std::uint64_t params_id_ = 0;  // no other parameters have it

@@ -16,15 +16,14 @@
 
 #include <array>
 #include <cstddef>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
+#include "headwise/steps/call_context.h"
 #include "headwise/steps/named_axes.h"
-#include "headwise/steps/shape.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -61,9 +60,8 @@ Bias dense(TensorView<const float, Rank> view,
 class BoundBias {
  public:
   BoundBias() = default;  // nothing is added
-  // Errors: those of NamedAxes::check; `operation` begins the message.
-  static Result<BoundBias> bind(const Bias& bias, const AttentionShape& shape,
-                                std::string_view operation);
+  // Errors: those of NamedAxes::check.
+  static Result<BoundBias> bind(const Bias& bias, const CallContext& context);
 
   bool given() const { return bias_.given(); }
   // Only when given.

@@ -17,14 +17,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string_view>
 
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/steps/query_start.h"
-#include "headwise/steps/shape.h"
+#include "headwise/steps/call_context.h"
 #include "headwise/steps/tile.h"
 #include "headwise/version.h"
 
@@ -53,9 +51,7 @@ class BoundDropout {
   // Errors: invalid_argument (p outside [0, 1]), shape_mismatch, out_of_range
   // (a sequence id outside [0, 2^32)).
   static Result<BoundDropout> bind(const Dropout& dropout,
-                                   const AttentionShape& shape,
-                                   const QueryStart& query_start,
-                                   std::string_view operation);
+                                   const CallContext& context);
 
   // Whether anything can be dropped or scaled.
   bool active() const { return active_; }
@@ -76,17 +72,17 @@ class BoundDropout {
   std::uint32_t sequence_id(std::size_t b) const;
   // No view: the generator decides.
   TensorView<const bool, 4> keep_mask() const { return dropout_.keep_mask; }
+  // Those of the next run, of a ragged batch.
+  void set_offsets(const Offsets& offsets) { context_.shape.offsets = offsets; }
 
  private:
-  BoundDropout(const Dropout& dropout, const AttentionShape& shape,
-               const QueryStart& query_start);
+  BoundDropout(const Dropout& dropout, const CallContext& context);
 
   // What counts for the generator beside the sequence's id.
   std::uint32_t position(std::size_t b, std::size_t i) const;
 
   Dropout dropout_;
-  AttentionShape shape_;
-  QueryStart query_start_;
+  CallContext context_;
   PhiloxKey key_{};
   std::uint64_t threshold_ = 0;  // kept where word >= threshold
   double factor_ = 1;

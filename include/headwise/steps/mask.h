@@ -35,9 +35,8 @@
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/steps/bias.h"
+#include "headwise/steps/call_context.h"
 #include "headwise/steps/named_axes.h"
-#include "headwise/steps/query_start.h"
-#include "headwise/steps/shape.h"
 #include "headwise/steps/tile.h"
 #include "headwise/version.h"
 
@@ -141,16 +140,13 @@ class BoundMask {
  public:
   // Errors: shape_mismatch, out_of_range (a length or a start beyond the keys
   // or negative, a negative window), invalid_argument (axes that name an axis
-  // twice, ids that decrease); `operation` begins the message. A key is masked
-  // where `bias` is -inf, too.
-  static Result<BoundMask> bind(const Mask& mask, const AttentionShape& shape,
-                                const QueryStart& query_start,
-                                std::string_view operation,
+  // twice, ids that decrease). A key is masked where `bias` is -inf, too.
+  static Result<BoundMask> bind(const Mask& mask, const CallContext& context,
                                 const BoundBias& bias = {});
 
   const std::vector<MaskRule>& rules() const { return mask_.rules(); }
   std::int64_t query_start(std::size_t b) const {
-    return query_start_.of(b, shape_);
+    return context_.first_position(b);
   }
   bool allows_all() const { return mask_.rules().empty() && !bias_.given(); }
   bool may_attend(std::size_t b, std::size_t h, std::size_t i,
@@ -182,19 +178,16 @@ class BoundMask {
   std::vector<Part> parts() const;
   // parts()[part] as a tensor, true = attend. Errors: out_of_memory.
   Result<Tensor<bool, 4>> materialize(std::size_t part) const;
+  // Those of the next run, of a ragged batch.
+  void set_offsets(const Offsets& offsets) { context_.shape.offsets = offsets; }
 
  private:
-  BoundMask(Mask mask, const AttentionShape& shape, const QueryStart& start,
-            BoundBias bias)
-      : mask_(std::move(mask)),
-        bias_(std::move(bias)),
-        shape_(shape),
-        query_start_(start) {}
+  BoundMask(Mask mask, const CallContext& context, BoundBias bias)
+      : mask_(std::move(mask)), bias_(std::move(bias)), context_(context) {}
 
   Mask mask_;
   BoundBias bias_;
-  AttentionShape shape_;
-  QueryStart query_start_;
+  CallContext context_;
 };
 
 // Scores in, masked scores out (may be the same tensor): (B, Hq, Lq, Lkv).

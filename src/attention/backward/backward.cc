@@ -1,7 +1,7 @@
 #include "headwise/attention/backward.h"
 
 #include "attention/backward/backward_kernel.h"
-#include "attention/backward_spec.h"
+#include "attention/check_call.h"
 #include "base/out_of_memory.h"
 #include "headwise/kernels/targets.h"
 #include "headwise/run/workspace.h"

@@ -19,8 +19,7 @@ struct BackwardSchedule {
 
 BackwardSchedule backward_schedule_of(const AttentionSpec& spec);
 
-// How many bytes the kernel computes in; the largest number there is when that
-// is too much to count.
+// Bytes that the kernel computes in; the largest std::size_t if they overflow.
 std::size_t backward_workspace_bytes(const AttentionSpec& spec,
                                      const BackwardSchedule& schedule,
                                      const AttentionGradients& gradients);

@@ -91,7 +91,8 @@ void GradientBlock::begin(const QueryRange& range, const BackwardInputs& inputs,
   visible_end_ = spec_.mask.visible_end(range.b, range.first, range.count);
   load_rows(inputs.softmax_rows);
   tile_scores_.begin(range.h);
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = spec_.shape;
+  const std::size_t D = spec_.shape.D;
+  const std::size_t Dv = spec_.shape.Dv;
   const Part whole{0, range.count, 0};
   query_finite_ = layout_.pack_rows(rows_of(inputs.query, place_, range, whole),
                                     D, row_size(D), q_);

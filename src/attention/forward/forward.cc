@@ -1,7 +1,7 @@
 #include "headwise/attention/forward.h"
 
+#include "attention/planned_call.h"
 #include "base/out_of_memory.h"
-#include "headwise/attention/plan.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -13,9 +13,9 @@ Status attention(TensorView<const float, 4> query,
   const auto shape =
       attention_shape(query.extents(), key.extents(), value.extents());
   HEADWISE_TRY(shape);
-  const auto plan = AttentionPlan::create(*shape, options);
-  HEADWISE_TRY(plan);
-  return plan->run(query, key, value, outputs);
+  const auto call = PlannedCall::create(*shape, options);
+  HEADWISE_TRY(call);
+  return call->run({query, key, value}, outputs);
 } catch (...) {
   return caught_out_of_memory();
 }

@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "attention/inputs.h"
 #include "headwise/attention/spec.h"
+#include "headwise/attention/tensors.h"
 #include "kernels/attention_tile.h"
 #include "run/arena.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
-// Blocks that hold so many keys.
+// Number of blocks for this many keys.
 constexpr std::size_t key_blocks(std::size_t keys) {
   return (keys + kernels::kKeyBlock - 1) / kernels::kKeyBlock;
 }

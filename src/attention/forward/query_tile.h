@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <span>
 
-#include "attention/inputs.h"
 #include "attention/forward/packed_head.h"
 #include "attention/forward/tile_scores.h"
 #include "attention/forward/tile_statistics.h"
 #include "headwise/attention/spec.h"
+#include "headwise/attention/tensors.h"
 #include "kernels/attention_tile.h"
 #include "kernels/tile_layout.h"
 #include "run/arena.h"
@@ -63,11 +63,11 @@ class QueryTile {
   void finish(const AttentionInputsOf<float>& inputs,
               const AttentionOutputs& outputs, const PackedHead& head,
               const kernels::Rows<float>& attn_weights);
-  // Then: what the rows give to the statistics of several.
+  // Then: adds the rows to the statistics over several rows.
   void add_to(const PackedHead& head, const RowsTogether& together);
 
  private:
-  // The range's queries against the keys of a block; none when it sees none.
+  // The range's queries against the keys of a block that they may see.
   Tile tile_of(const PackedHead& head, std::size_t block) const;
   TileKind kind_of(const Tile& tile) const;
   // The scores of the block and its mask.

@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <span>
 
-#include "attention/inputs.h"
 #include "attention/forward/packed_head.h"
 #include "attention/forward/query_tile.h"
 #include "headwise/attention/spec.h"
+#include "headwise/attention/tensors.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

@@ -1,4 +1,4 @@
-#include "headwise/attention/schedule.h"
+#include "attention/schedule.h"
 
 #include <algorithm>
 

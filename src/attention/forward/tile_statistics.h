@@ -6,15 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "attention/inputs.h"
 #include "headwise/attention/spec.h"
 #include "kernels/statistics_tile.h"
 #include "run/arena.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
-// What some rows of one head give to its columns and its map: their sums in the
-// rows' order. Nothing is there of what was not asked for.
+// The share of some rows of one head in its columns and its map, summed in the
+// order of the rows. Null for what was not asked for.
 struct RowsTogether {
   RowsTogether(const AttentionSpec& spec, Arena& arena);
 
@@ -47,7 +46,7 @@ class TileStatistics {
   // Writes what each row has of its own.
   void finish(std::size_t h, const kernels::RowState& state,
               const StatisticsViews& to) const;
-  // Bit n: query n has a key, stands below query_lengths and is not NaN.
+  // Bit n: query n has a key, is below query_lengths and is not NaN.
   std::uint64_t counted(const kernels::RowState& state) const;
   // The NaN rows among those that count.
   std::uint64_t not_numbers(const kernels::RowState& state) const;

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <span>
 
-#include "attention/kernel.h"
 #include "attention/forward/packed_head.h"
 #include "attention/forward/query_tile.h"
 #include "attention/forward/run_tiles.h"
-#include "attention/tasks.h"
 #include "attention/forward/tiling.h"
+#include "attention/kernel.h"
+#include "attention/tasks.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

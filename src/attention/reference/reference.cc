@@ -1,6 +1,6 @@
 #include "headwise/attention/reference.h"
 
-#include "attention/check_memory.h"
+#include "attention/check_call.h"
 #include "attention/ragged_weights.h"
 #include "attention/reference/reference_row.h"
 #include "base/out_of_memory.h"
@@ -66,9 +66,7 @@ Status reference_attention(TensorView<const T, 4> query,
   HEADWISE_TRY(shape);
   const auto spec = AttentionSpec::create(*shape, options);
   HEADWISE_TRY(spec);
-  HEADWISE_TRY(check_outputs(*spec, outputs));
-  HEADWISE_TRY(check_forward_memory(
-      *spec, AttentionInputsOf<T>{query, key, value}, outputs));
+  HEADWISE_TRY(check_forward<T>(*spec, {query, key, value}, outputs));
   reference_rows<T>(*spec, {query, key, value}, outputs);
   return ok();
 } catch (...) {

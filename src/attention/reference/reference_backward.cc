@@ -1,7 +1,7 @@
 #include <cmath>
 #include <vector>
 
-#include "attention/backward_spec.h"
+#include "attention/check_call.h"
 #include "attention/reference/reference_row.h"
 #include "attention/row_gradient.h"
 #include "base/out_of_memory.h"

@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
-#include "attention/inputs.h"
 #include "headwise/attention/spec.h"
+#include "headwise/attention/tensors.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

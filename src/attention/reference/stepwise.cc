@@ -39,8 +39,8 @@ Status tell_masks(TraceSink* trace, const AttentionSpec& spec) {
 }
 
 Status allocate(const AttentionSpec& spec, AttentionSteps& steps) {
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = spec.shape;
-  const Extents<4> like_scores{B, Hq, Lq, Lkv};
+  const AttentionShape& shape = spec.shape;
+  const Extents<4> like_scores{shape.B, shape.Hq, shape.Lq, shape.Lkv};
   const auto make = [&]<std::size_t Rank>(Tensor<float, Rank>& tensor,
                                           const Extents<Rank>& extents) {
     auto made = Tensor<float, Rank>::create(extents);
@@ -64,10 +64,10 @@ Status allocate(const AttentionSpec& spec, AttentionSteps& steps) {
     }
   }
   if (s) {
-    s = make(steps.context, Extents<4>{B, Lq, Hq, Dv});
+    s = make(steps.context, Extents<4>{shape.B, shape.Lq, shape.Hq, shape.Dv});
   }
   if (s) {
-    s = make(steps.lse, Extents<3>{B, Hq, Lq});
+    s = make(steps.lse, Extents<3>{shape.B, shape.Hq, shape.Lq});
   }
   return s;
 }

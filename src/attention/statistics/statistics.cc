@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "attention/planned_call.h"
 #include "base/out_of_memory.h"
-#include "headwise/attention/plan.h"
 #include "kernels/gradient_tile.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -136,16 +136,16 @@ Result<AttentionStatistics> attention_statistics(
   const auto shape =
       attention_shape(query.extents(), key.extents(), value.extents());
   HEADWISE_TRY(shape);
-  const auto plan = AttentionPlan::create(*shape, options);
-  HEADWISE_TRY(plan);
-  auto statistics = AttentionStatistics::create(plan->spec());
+  const auto call = PlannedCall::create(*shape, options);
+  HEADWISE_TRY(call);
+  auto statistics = AttentionStatistics::create(call->spec());
   HEADWISE_TRY(statistics);
   AttentionOutputs all = outputs;
   all.statistics = statistics->views();
-  HEADWISE_TRY(plan->run(query, key, value, all));
+  HEADWISE_TRY(call->run({query, key, value}, all));
   if (options.statistics.rows) {
     auto pooled =
-        pool_statistics(std::as_const(statistics->rows).view(), plan->spec());
+        pool_statistics(std::as_const(statistics->rows).view(), call->spec());
     HEADWISE_TRY(pooled);
     statistics->pooled = *std::move(pooled);
   }

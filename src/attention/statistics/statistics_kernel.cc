@@ -1,7 +1,7 @@
 // Some heads after another are packed and run, the queries of each in chunks:
 // what several rows give together is summed within a chunk in the rows' order,
 // then over the chunks in theirs. The bits depend neither on how many heads are
-// packed at a time nor on who takes which chunk.
+// packed at a time nor on which worker takes which chunk.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 #include "attention/forward/packed_head.h"
 #include "attention/forward/run_tiles.h"
-#include "attention/tasks.h"
 #include "attention/forward/tiling.h"
 #include "attention/kernel.h"
+#include "attention/tasks.h"
 #include "kernels/gradient_tile.h"
 
 namespace headwise::inline HEADWISE_ABI {

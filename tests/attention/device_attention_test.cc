@@ -1,5 +1,5 @@
 // What the GPU's entry says before it reaches a GPU.
-#include "headwise/attention/device.h"
+#include "headwise/attention/device_attention.h"
 
 #include <gtest/gtest.h>
 
@@ -12,48 +12,44 @@
 namespace headwise {
 namespace {
 
-constexpr AttentionShape kShape = {
+const AttentionShape kShape = {
     .B = 1, .Hq = 2, .Hkv = 2, .Lq = 3, .Lkv = 3, .D = 8, .Dv = 8};
 
-std::string refusal(DType dtype, const AttentionOptions& options,
+std::string refusal(const AttentionOptions& options,
                     const AttentionShape& shape = kShape) {
-  const auto plan = DeviceAttentionPlan::create(shape, dtype, options);
+  const auto plan = DeviceAttentionPlan<BFloat16>::create(shape, options);
   return plan ? "accepted" : plan.error().message();
 }
 
 TEST(DeviceTest, NamesWhatItCannotTake) {
-  const AttentionOptions on_gpu = {.device = Device::cuda()};
-  EXPECT_EQ(refusal(DType::bfloat16, {}),
+  EXPECT_EQ(refusal({}),
             "attention: device is cpu, expected Device::cuda(stream) for "
             "16-bit tensors");
-  EXPECT_EQ(refusal(DType::float32, on_gpu),
-            "attention: dtype is float32, expected bfloat16 or float16 on "
-            "cuda");
   const std::vector<float> score_weight(16);
+  EXPECT_EQ(refusal({.score_weight = {score_weight.data(), {2, 8}},
+                     .device = Device::cuda()}),
+            "attention: score_weight is given, expected none on cuda: only the "
+            "CPU has additive scores");
+  const std::vector<std::size_t> sizes = {1, 1};
   EXPECT_EQ(
-      refusal(DType::bfloat16, {.score_weight = {score_weight.data(), {2, 8}},
-                                .device = Device::cuda()}),
-      "attention: score_weight is given, expected none on cuda: additive "
-      "scores are the CPU's");
-  const std::int64_t kv_groups[] = {0, 1, 2};
-  EXPECT_EQ(refusal(DType::bfloat16,
-                    {.kv_groups = {kv_groups, {3}}, .device = Device::cuda()}),
-            "attention: kv_groups is given, expected none on cuda: uneven "
-            "groups are the CPU's");
+      refusal({.kv_groups = HeadGroups::create(sizes).value(),
+               .device = Device::cuda()}),
+      "attention: kv_groups is given, expected none on cuda: only the CPU "
+      "has uneven groups");
 }
 
 TEST(DeviceTest, ChecksTheCallAsTheCpuDoes) {
   AttentionShape odd = kShape;
   odd.Hkv = 3;
-  EXPECT_EQ(refusal(DType::float16, {.device = Device::cuda()}, odd),
+  EXPECT_EQ(refusal({.device = Device::cuda()}, odd),
             "attention: the number of query heads is 2, expected a multiple of "
             "the 3 key heads");
 }
 
 #ifndef HEADWISE_HAS_CUDA
 TEST(DeviceTest, SaysThatItWasBuiltWithoutCuda) {
-  const auto plan = DeviceAttentionPlan::create(kShape, DType::bfloat16,
-                                                {.device = Device::cuda()});
+  const auto plan =
+      DeviceAttentionPlan<BFloat16>::create(kShape, {.device = Device::cuda()});
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code(), ErrorCode::unsupported);
   EXPECT_EQ(plan.error().message(),
