@@ -75,17 +75,17 @@ TEST(OverlapTest, OfTheOutputAndAnInputIsAnError) {
 
 TEST(OverlapTest, OfTwoOutputsIsAnError) {
   const Inputs<float> in = random_inputs(kShape, 2);
-  auto out = outputs_for(in, AttnWeights::per_head);
+  auto out = outputs_for(in, AttnWeights::none);
   AttentionOutputs outputs = out.views();
   outputs.lse = {out.output.data() + 79, {2, 2, 5}};
   expect_refused(
       attention(in.query.view(), in.key.view(), in.value.view(), outputs, {}),
       in_memory("attention", "lse", "output"));
-  // Not written, so nobody's.
   outputs.lse = out.lse.view();
   outputs.attn_weights = {out.output.data(), {2, 2, 5, 5}};
-  EXPECT_TRUE(
-      attention(in.query.view(), in.key.view(), in.value.view(), outputs, {}));
+  expect_refused(attention(in.query.view(), in.key.view(), in.value.view(),
+                           outputs, {.attn_weights = AttnWeights::per_head}),
+                 in_memory("attention", "attn_weights", "output"));
 }
 
 TEST(OverlapTest, OfAnOutputAndATermOfTheScoresIsAnError) {

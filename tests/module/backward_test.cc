@@ -173,7 +173,10 @@ void expect_gradients(const MultiHeadAttention& layer, const Call& call,
   ASSERT_TRUE(reference_attention<double>(
       heads(q.view(), H), heads(k.view(), Hkv), heads(v.view(), Hkv),
       {.output = heads(context.view(), H),
-       .attn_weights = is_mean ? mean.view() : weights.view()},
+       .attn_weights = options.attn_weights == AttnWeights::none
+                           ? TensorView<double, 4>()
+                       : is_mean ? mean.view()
+                                 : weights.view()},
       options));
   Wide d_context = widened(call.d_output);
   if (params.w_o) {
