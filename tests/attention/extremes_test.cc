@@ -47,9 +47,9 @@ using testing_support::widened;
 
 class ExtremesTest : public TargetTest {};
 
-constexpr AttentionShape kShape = {
+const AttentionShape kShape = {
     .B = 1, .Hq = 2, .Hkv = 1, .Lq = 50, .Lkv = 270, .D = 9, .Dv = 10};
-constexpr AttentionOptions kWeights = {.attn_weights = AttnWeights::per_head};
+const AttentionOptions kWeights = {.attn_weights = AttnWeights::per_head};
 
 TEST_P(ExtremesTest, SizesOfOneAndOddOnesAgreeWithTheReference) {
   for (const std::size_t L : {1u, 2u, 129u}) {
