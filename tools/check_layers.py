@@ -33,6 +33,13 @@ RANKS = {
     "prune": 9,
 }
 
+# Rooms that are divided, and the ranks of their own folders; files beside those
+# folders have rank 0.
+INNER_RANKS = {
+    "attention": {"forward": 1, "reference": 1, "statistics": 2, "backward": 2},
+    "inspect": {"words": 1, "trace": 2, "pictures": 2, "page": 3},
+}
+
 # The rooms of the command, apps/cli/ROOM. Every other room serves one command,
 # or two of one kind, and shares a rank with its neighbours. Files in apps/cli
 # itself know all commands and have the highest rank.
@@ -128,6 +135,14 @@ def rank_of(room):
     return COMMAND_RANKS.get(parts[2], ONE_COMMAND_RANK)
 
 
+def inner_room_of(path):
+    """The folder in a divided room that a source is in, and its rank there."""
+    parts = path.split("/")
+    if parts[0] != "src" or len(parts) < 4:
+        return ".", 0
+    return parts[2], INNER_RANKS.get(parts[1], {}).get(parts[2])
+
+
 def find(root, path, name):
     """The file that `path` gets by including "name", from the root, or None."""
     beside = pathlib.PurePosixPath(path).parent.as_posix()
@@ -175,7 +190,17 @@ def violation(root, path, name):
             f"{kind}: {mine} has rank {rank_of(mine)}, "
             f"{other} has rank {rank_of(other)}"
         )
-    return None
+    return inner_violation(path, found) if other == mine else None
+
+
+def inner_violation(path, found):
+    """The same inside a room that is divided."""
+    mine, my_rank = inner_room_of(path)
+    other, other_rank = inner_room_of(found)
+    if mine == other or my_rank > other_rank:
+        return None
+    kind = "sideways" if my_rank == other_rank else "upward"
+    return f"{kind}: {mine} has rank {my_rank}, {other} has rank {other_rank}"
 
 
 def check(root):
@@ -187,7 +212,7 @@ def check(root):
             if file.suffix not in SOURCES:
                 continue
             path = file.relative_to(root).as_posix()
-            if room_of(path) is None:
+            if room_of(path) is None or inner_room_of(path)[1] is None:
                 violations.append(f"{path}: in no room of the way")
                 continue
             lines = file.read_text(encoding="utf-8").splitlines()

@@ -2,8 +2,10 @@
 // on the tensors of its peers, in one process.
 #include <cstdint>
 #include <cstdio>
+#include <utility>
+#include <variant>
 
-#include "headwise/attention/device.h"
+#include "headwise/attention/device_attention.h"
 
 namespace {
 
@@ -12,13 +14,10 @@ using headwise::AttentionShape;
 using headwise::BFloat16;
 using headwise::Device;
 using headwise::DeviceAttentionPlan;
-using headwise::DType;
 using headwise::Float16;
 
-struct Plan {
-  DeviceAttentionPlan plan;
-  bool bfloat16;
-};
+using Plan =
+    std::variant<DeviceAttentionPlan<BFloat16>, DeviceAttentionPlan<Float16>>;
 
 bool said(const headwise::Status& status) {
   if (!status) {
@@ -64,26 +63,26 @@ class Tensors {
 };
 
 template <class T>
-bool forward(const Plan& plan, void* const* data, const std::int64_t* strides,
-             float* lse, float* softmax_rows) {
-  const AttentionShape& s = plan.plan.spec().shape;
+bool forward(const DeviceAttentionPlan<T>& plan, void* const* data,
+             const std::int64_t* strides, float* lse, float* softmax_rows) {
+  const AttentionShape& s = plan.spec().shape;
   const Tensors<T> x(s, data, strides);
-  return said(plan.plan.run(
-      headwise::DeviceInputs<T>{x.query(0), x.key(1), x.value(2)},
-      headwise::DeviceOutputs<T>{
-          .output = x.output(3),
-          .lse = {lse, {s.batches(), s.Hq, s.query_rows()}},
-          .softmax_rows = {softmax_rows,
-                           {s.batches(), s.Hq, s.query_rows(), 2}}}));
+  return said(
+      plan.run(headwise::AttentionInputsOf<T>{x.query(0), x.key(1), x.value(2)},
+               headwise::AttentionOutputsOf<T>{
+                   .output = x.output(3),
+                   .lse = {lse, {s.batches(), s.Hq, s.query_rows()}},
+                   .softmax_rows = {softmax_rows,
+                                    {s.batches(), s.Hq, s.query_rows(), 2}}}));
 }
 
 template <class T>
-bool backward(const Plan& plan, void* const* data, const std::int64_t* strides,
-              const float* softmax_rows) {
-  const AttentionShape& s = plan.plan.spec().shape;
+bool backward(const DeviceAttentionPlan<T>& plan, void* const* data,
+              const std::int64_t* strides, const float* softmax_rows) {
+  const AttentionShape& s = plan.spec().shape;
   const Tensors<T> x(s, data, strides);
-  return said(plan.plan.run_backward(
-      headwise::DeviceBackwardInputs<T>{
+  return said(plan.run_backward(
+      headwise::BackwardInputsOf<T>{
           .query = x.query(0),
           .key = x.key(1),
           .value = x.value(2),
@@ -91,8 +90,18 @@ bool backward(const Plan& plan, void* const* data, const std::int64_t* strides,
           .softmax_rows = {softmax_rows,
                            {s.batches(), s.Hq, s.query_rows(), 2}},
           .d_output = x.output(4)},
-      headwise::DeviceGradients<T>{
+      headwise::AttentionGradientsOf<T>{
           .query = x.query(5), .key = x.key(6), .value = x.value(7)}));
+}
+
+template <class T>
+Plan* new_plan(const AttentionShape& shape, const AttentionOptions& options) {
+  auto plan = DeviceAttentionPlan<T>::create(shape, options);
+  if (!plan) {
+    said(plan.error());
+    return nullptr;
+  }
+  return new Plan{*std::move(plan)};
 }
 
 }  // namespace
@@ -108,20 +117,15 @@ void* headwise_plan(const std::int64_t* sizes, int bfloat16, int causal,
   if (causal != 0) {
     options.mask = headwise::causal();
   }
-  auto plan = DeviceAttentionPlan::create(
-      AttentionShape{.B = size(0),
-                     .Hq = size(1),
-                     .Hkv = size(2),
-                     .Lq = size(3),
-                     .Lkv = size(4),
-                     .D = size(5),
-                     .Dv = size(6)},
-      bfloat16 != 0 ? DType::bfloat16 : DType::float16, options);
-  if (!plan) {
-    said(plan.error());
-    return nullptr;
-  }
-  return new Plan{std::move(*plan), bfloat16 != 0};
+  const AttentionShape shape = {.B = size(0),
+                                .Hq = size(1),
+                                .Hkv = size(2),
+                                .Lq = size(3),
+                                .Lkv = size(4),
+                                .D = size(5),
+                                .Dv = size(6)};
+  return bfloat16 != 0 ? new_plan<BFloat16>(shape, options)
+                       : new_plan<Float16>(shape, options);
 }
 
 void headwise_free(void* plan) { delete static_cast<Plan*>(plan); }
@@ -131,21 +135,23 @@ void headwise_free(void* plan) { delete static_cast<Plan*>(plan); }
 int headwise_forward(void* plan, void* const* tensors,
                      const std::int64_t* strides, float* lse,
                      float* softmax_rows) {
-  const Plan& p = *static_cast<Plan*>(plan);
-  return (p.bfloat16 ? forward<BFloat16>(p, tensors, strides, lse, softmax_rows)
-                     : forward<Float16>(p, tensors, strides, lse, softmax_rows))
-             ? 0
-             : 1;
+  const bool done = std::visit(
+      [&](const auto& p) {
+        return forward(p, tensors, strides, lse, softmax_rows);
+      },
+      *static_cast<const Plan*>(plan));
+  return done ? 0 : 1;
 }
 
 // tensors: as above, then d_output, d_query, d_key, d_value.
 int headwise_backward(void* plan, void* const* tensors,
                       const std::int64_t* strides, const float* softmax_rows) {
-  const Plan& p = *static_cast<Plan*>(plan);
-  return (p.bfloat16 ? backward<BFloat16>(p, tensors, strides, softmax_rows)
-                     : backward<Float16>(p, tensors, strides, softmax_rows))
-             ? 0
-             : 1;
+  const bool done = std::visit(
+      [&](const auto& p) {
+        return backward(p, tensors, strides, softmax_rows);
+      },
+      *static_cast<const Plan*>(plan));
+  return done ? 0 : 1;
 }
 
 }  // extern "C"

@@ -289,7 +289,14 @@ Result<BenchInputs> read_layer(const Spec& spec, const Workload& workload) {
 }
 
 Result<BenchInputs> read_attention(const Spec& spec, const Workload& workload) {
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = workload.shape;
+  const AttentionShape& shape = workload.shape;
+  const std::size_t B = shape.B;
+  const std::size_t Hq = shape.Hq;
+  const std::size_t Hkv = shape.Hkv;
+  const std::size_t Lq = shape.Lq;
+  const std::size_t Lkv = shape.Lkv;
+  const std::size_t D = shape.D;
+  const std::size_t Dv = shape.Dv;
   auto query = spec.tensor<float, 4>("q", {B, Hq, Lq, D});
   auto key = spec.tensor<float, 4>("k", {B, Hkv, Lkv, D});
   auto value = spec.tensor<float, 4>("v", {B, Hkv, Lkv, Dv});

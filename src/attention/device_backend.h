@@ -6,38 +6,14 @@
 #include <memory>
 
 #include "headwise/attention/spec.h"
+#include "headwise/attention/tensors.h"
 #include "headwise/base/dtype.h"
 #include "headwise/base/result.h"
-#include "headwise/base/tensor_view.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
-// The tensors of a run, of the plan's type and sizes.
-struct DeviceForward {
-  TensorView<const std::byte, 4> query;  // strides in elements of the type
-  TensorView<const std::byte, 4> key;
-  TensorView<const std::byte, 4> value;
-  TensorView<std::byte, 4> output;
-  TensorView<float, 4> attn_weights;
-  TensorView<float, 3> lse;
-  TensorView<float, 4> softmax_rows;
-  StatisticsViews statistics;
-};
-
-struct DeviceBackward {
-  TensorView<const std::byte, 4> query;
-  TensorView<const std::byte, 4> key;
-  TensorView<const std::byte, 4> value;
-  TensorView<const std::byte, 4> output;
-  TensorView<const float, 4> softmax_rows;
-  TensorView<const std::byte, 4> d_output;
-  TensorView<std::byte, 4> d_query;  // no view: not wanted
-  TensorView<std::byte, 4> d_key;
-  TensorView<std::byte, 4> d_value;
-  TensorView<float, 4> d_bias;
-  TensorView<float, 1> d_alibi;
-};
-
+// The tensors of a run are of the plan's type and sizes; their strides count
+// elements of that type.
 class DeviceBackend {
  public:
   DeviceBackend() = default;
@@ -45,8 +21,12 @@ class DeviceBackend {
   DeviceBackend& operator=(const DeviceBackend&) = delete;
   virtual ~DeviceBackend() = default;
 
-  virtual Status forward(const DeviceForward& call) const = 0;
-  virtual Status backward(const DeviceBackward& call) const = 0;
+  virtual Status forward(
+      const AttentionInputsOf<std::byte>& inputs,
+      const AttentionOutputsOf<std::byte>& outputs) const = 0;
+  virtual Status backward(
+      const BackwardInputsOf<std::byte>& inputs,
+      const AttentionGradientsOf<std::byte>& gradients) const = 0;
 };
 
 // Errors: unsupported, device_error, out_of_memory.

@@ -1,23 +1,29 @@
-// The kernel that AttentionPlan runs on the CPU.
+// The kernels that AttentionPlan runs on the CPU: forward/ and statistics/
+// define them.
 #pragma once
 
 #include <cstddef>
 
-#include "attention/inputs.h"
-#include "headwise/attention/schedule.h"
+#include "attention/schedule.h"
 #include "headwise/attention/spec.h"
+#include "headwise/attention/tensors.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
-// How many bytes the kernel computes in; the largest number there is when that
-// is too much to count.
-std::size_t workspace_bytes(const AttentionSpec& spec,
-                            const Schedule& schedule);
+// Bytes that a kernel computes in; the largest std::size_t if they overflow.
+std::size_t forward_workspace_bytes(const AttentionSpec& spec,
+                                    const Schedule& schedule);
+std::size_t statistics_workspace_bytes(const AttentionSpec& spec,
+                                       const Schedule& schedule);
 
-// For a call that was checked; `workspace` has that many bytes, on a 64-byte
-// boundary. Allocates nothing.
+// For a call that was checked and has a query; `workspace` has that many bytes,
+// on a 64-byte boundary. Allocates nothing.
 void forward_kernel(const AttentionSpec& spec, const Schedule& schedule,
                     const AttentionInputsOf<float>& inputs,
                     const AttentionOutputs& outputs, std::byte* workspace);
+// The same with statistics.
+void statistics_kernel(const AttentionSpec& spec, const Schedule& schedule,
+                       const AttentionInputsOf<float>& inputs,
+                       const AttentionOutputs& outputs, std::byte* workspace);
 
 }  // namespace headwise::inline HEADWISE_ABI

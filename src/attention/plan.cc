@@ -1,61 +1,50 @@
 #include "headwise/attention/plan.h"
 
-#include <string>
 #include <utility>
 
-#include "attention/check_inputs.h"
-#include "attention/check_memory.h"
-#include "attention/kernel.h"
-#include "base/check.h"
+#include "attention/planned_call.h"
 #include "base/out_of_memory.h"
-#include "headwise/kernels/targets.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
-AttentionPlan::AttentionPlan(AttentionSpec spec)
-    : spec_(std::move(spec)),
-      schedule_(schedule_of(spec_)),
-      workspace_bytes_(headwise::workspace_bytes(spec_, schedule_)) {}
+AttentionPlan::AttentionPlan(std::unique_ptr<PlannedCall> call)
+    : call_(std::move(call)) {}
+AttentionPlan::AttentionPlan(AttentionPlan&&) noexcept = default;
+AttentionPlan& AttentionPlan::operator=(AttentionPlan&&) noexcept = default;
+AttentionPlan::~AttentionPlan() = default;
 
 Result<AttentionPlan> AttentionPlan::create(
     const AttentionShape& shape, const AttentionOptions& options) try {
-  HEADWISE_TRY(check_target());
-  auto spec = AttentionSpec::create(shape, options);
-  HEADWISE_TRY(spec);
-  return AttentionPlan(*std::move(spec));
+  auto call = PlannedCall::create(shape, options);
+  HEADWISE_TRY(call);
+  return AttentionPlan(std::make_unique<PlannedCall>(*std::move(call)));
 } catch (...) {
   return caught_out_of_memory();
+}
+
+std::size_t AttentionPlan::workspace_bytes() const {
+  return call_->workspace_bytes();
+}
+
+const AttentionSpec& AttentionPlan::spec() const { return call_->spec(); }
+
+Status AttentionPlan::set_offsets(const Offsets& offsets) {
+  return call_->set_offsets(offsets);
 }
 
 Status AttentionPlan::run(TensorView<const float, 4> query,
                           TensorView<const float, 4> key,
                           TensorView<const float, 4> value,
                           const AttentionOutputs& outputs,
-                          Workspace& workspace) const try {
-  const AttentionInputsOf<float> inputs{query, key, value};
-  HEADWISE_TRY(check_inputs(spec_.shape, inputs, "attention"));
-  HEADWISE_TRY(check_outputs(spec_, outputs));
-  HEADWISE_TRY(check_forward_memory(spec_, inputs, outputs));
-  if (workspace.bytes() < workspace_bytes_) {
-    return value_error("attention", "workspace",
-                       std::to_string(workspace.bytes()) + " bytes",
-                       std::to_string(workspace_bytes_) + " or more");
-  }
-  forward_kernel(spec_, schedule_, inputs, outputs, workspace.data());
-  return ok();
-} catch (...) {
-  return caught_out_of_memory();
+                          Workspace& workspace) const {
+  return call_->run({query, key, value}, outputs, workspace);
 }
 
 Status AttentionPlan::run(TensorView<const float, 4> query,
                           TensorView<const float, 4> key,
                           TensorView<const float, 4> value,
-                          const AttentionOutputs& outputs) const try {
-  auto workspace = Workspace::create(workspace_bytes_);
-  HEADWISE_TRY(workspace);
-  return run(query, key, value, outputs, *workspace);
-} catch (...) {
-  return caught_out_of_memory();
+                          const AttentionOutputs& outputs) const {
+  return call_->run({query, key, value}, outputs);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,4 +1,4 @@
-// What stands between q.k and the mask: softcap, dense bias, ALiBi, in that
+// What comes between q.k and the mask: softcap, dense bias, ALiBi, in that
 // order, on a tile of scores in the log2 domain.
 #pragma once
 

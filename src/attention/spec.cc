@@ -2,9 +2,9 @@
 
 #include <cmath>
 #include <string>
-#include <string_view>
 #include <utility>
 
+#include "attention/check_call.h"
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/steps/scores.h"
@@ -49,8 +49,8 @@ Status check_heads(const AttentionShape& shape,
                                     : "the number of key heads",
                        "0", "at least 1");
   }
-  if (shape.kv_groups.data() != nullptr) {
-    return shape.groups().check(operation);
+  if (!shape.kv_groups.even()) {
+    return shape.kv_groups.check(shape.Hq, shape.Hkv, operation);
   }
   if (shape.Hq % shape.Hkv != 0 || shape.Hq == 0) {
     std::string expected =
@@ -131,19 +131,16 @@ Result<AttentionSpec> AttentionSpec::create(const AttentionShape& tensors,
   HEADWISE_TRY(check_factors(options, operation));
   HEADWISE_TRY(check_score_weight(options, shape, operation));
   HEADWISE_TRY(options.query_start.check(shape));
-  auto bias = BoundBias::bind(options.bias, shape, operation);
+  const CallContext context{shape, options.query_start, operation};
+  auto bias = BoundBias::bind(options.bias, context);
   HEADWISE_TRY(bias);
-  auto alibi =
-      BoundAlibi::bind(options.alibi, shape, options.query_start, operation);
+  auto alibi = BoundAlibi::bind(options.alibi, context);
   HEADWISE_TRY(alibi);
-  auto mask = BoundMask::bind(options.mask, shape, options.query_start,
-                              operation, *bias);
+  auto mask = BoundMask::bind(options.mask, context, *bias);
   HEADWISE_TRY(mask);
-  auto dropout = BoundDropout::bind(options.dropout, shape, options.query_start,
-                                    operation);
+  auto dropout = BoundDropout::bind(options.dropout, context);
   HEADWISE_TRY(dropout);
-  auto statistics = BoundStatistics::bind(options.statistics, shape,
-                                          options.query_start, operation);
+  auto statistics = BoundStatistics::bind(options.statistics, context);
   HEADWISE_TRY(statistics);
   if (statistics->any() && options.attn_weights == AttnWeights::mean) {
     return value_error(operation, "attn_weights", "mean",
@@ -167,6 +164,33 @@ Result<AttentionSpec> AttentionSpec::create(const AttentionShape& tensors,
   return caught_out_of_memory();
 }
 
+Status AttentionSpec::set_offsets(const Offsets& offsets) try {
+  constexpr std::string_view kOperation = "attention";
+  if (!shape.offsets.ragged() || !offsets.ragged()) {
+    return value_error(kOperation, "offsets",
+                       offsets.ragged() ? "given" : "not given",
+                       offsets.ragged() ? "none: the plan's batch is not ragged"
+                                        : "those of a ragged batch");
+  }
+  for (const auto& [name, given] : {std::pair("offsets.query", offsets.query),
+                                    std::pair("offsets.key", offsets.key)}) {
+    HEADWISE_TRY(check_shape(kOperation, name, given.extents(), "(B + 1)",
+                             {{shape.B + 1}}));
+  }
+  HEADWISE_TRY(offsets.check(static_cast<std::size_t>(offsets.query(shape.B)),
+                             static_cast<std::size_t>(offsets.key(shape.B)),
+                             kOperation));
+  HEADWISE_TRY(check_longest(kOperation, shape, offsets));
+  HEADWISE_TRY(statistics.set_offsets(offsets));
+  shape.offsets = offsets;
+  alibi.set_offsets(offsets);
+  mask.set_offsets(offsets);
+  dropout.set_offsets(offsets);
+  return ok();
+} catch (...) {
+  return caught_out_of_memory();
+}
+
 Result<AttentionShape> attention_shape(const Extents<4>& query,
                                        const Extents<4>& key,
                                        const Extents<4>& value) try {
@@ -183,45 +207,5 @@ Result<AttentionShape> attention_shape(const Extents<4>& query,
 } catch (...) {
   return caught_out_of_memory();
 }
-
-template <class T>
-Status check_outputs(const AttentionSpec& spec,
-                     const AttentionOutputsOf<T>& outputs) try {
-  const AttentionShape& shape = spec.shape;
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = shape;
-  const std::size_t batches = shape.batches();
-  const std::size_t rows = shape.query_rows();
-  HEADWISE_TRY(
-      check_shape("attention", "output", outputs.output.extents(),
-                  offsets.ragged() ? "(1, queries, Hq, Dv)" : "(B, Lq, Hq, Dv)",
-                  {{batches, rows, Hq, Dv}}));
-  if (spec.attn_weights != AttnWeights::none) {
-    const bool mean = spec.attn_weights == AttnWeights::mean;
-    HEADWISE_TRY(check_shape("attention", "attn_weights",
-                             outputs.attn_weights.extents(),
-                             mean ? "(B, 1, Lq, Lkv)" : "(B, Hq, Lq, Lkv)",
-                             {{B, mean ? 1 : Hq, Lq, Lkv}}));
-  }
-  if (outputs.softmax_rows.data() != nullptr) {
-    HEADWISE_TRY(
-        check_shape("attention", "softmax_rows", outputs.softmax_rows.extents(),
-                    offsets.ragged() ? "(1, Hq, queries, 2)" : "(B, Hq, Lq, 2)",
-                    {{batches, Hq, rows, 2}}));
-  }
-  if (Status s = spec.statistics.check_views(outputs.statistics);
-      !s || outputs.lse.data() == nullptr) {
-    return s;
-  }
-  return check_shape("attention", "lse", outputs.lse.extents(),
-                     offsets.ragged() ? "(1, Hq, queries)" : "(B, Hq, Lq)",
-                     {{batches, Hq, rows}});
-} catch (...) {
-  return caught_out_of_memory();
-}
-
-template Status check_outputs(const AttentionSpec&,
-                              const AttentionOutputsOf<float>&);
-template Status check_outputs(const AttentionSpec&,
-                              const AttentionOutputsOf<double>&);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -10,9 +10,10 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// So many multiplications and additions are worth another thread.
+// Multiplications and additions per thread below which another thread does
+// not pay.
 constexpr double kWorkOfAThread = 5e5;
-// A feature of an additive score takes a tangent: some twenty instructions.
+// A feature of an additive score takes a tangent: about 20 instructions.
 constexpr double kWorkOfATangent = 20;
 
 double pairs_of(const SequencePlace& place) {

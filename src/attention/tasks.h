@@ -10,13 +10,13 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// So many tasks a worker, and the last ones end at nearly the same time.
+// Tasks per worker at which the last ones end at nearly the same time.
 inline constexpr std::size_t kTasksOfAWorker = 8;
 
-// How many are worth while, at most as many as the executor has threads.
+// Workers that pay for a call, at most the threads of the executor.
 std::size_t workers_for(const AttentionSpec& spec);
-// Whether the key heads are tasks enough: so many that one more for some
-// workers does not show, or those of one sequence, alike, fall evenly to all.
+// Whether one task per key head keeps all workers busy: there are so many that
+// an uneven share does not matter, or equal ones divide evenly among workers.
 bool heads_suffice(const AttentionSpec& spec, std::size_t workers);
 
 // Calls work(worker, task) once for every task in [0, count), by whichever
@@ -25,8 +25,8 @@ void for_each_task(
     const Executor& executor, std::size_t workers, std::size_t count,
     FunctionRef<void(std::size_t worker, std::size_t task)> work);
 
-// Fills `order` (B) with the sequences; for several workers those with most
-// work first, so that the last tasks are small.
+// Fills `order` (B) with the sequences; for several workers the largest first,
+// so that the last tasks are small.
 void order_sequences(const AttentionSpec& spec, std::size_t workers,
                      std::span<std::size_t> order);
 

@@ -7,6 +7,14 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
+Footprint::Footprint(const UntypedView& view)
+    : Footprint(view.data(), size_of(view.dtype())) {
+  for (std::size_t axis = 0; !empty() && axis < view.extents().size(); ++axis) {
+    add(view.extents()[axis], view.strides()[axis]);
+  }
+  join_axes();
+}
+
 void Footprint::add(std::size_t extent, std::ptrdiff_t stride) {
   if (extent == 0) {
     run_ = 0;
@@ -97,27 +105,34 @@ bool Footprint::overlaps(const Footprint& other) const {
 Status check_overlap(std::string_view operation,
                      std::initializer_list<NamedFootprint> outputs,
                      std::initializer_list<NamedFootprint> inputs) {
+  return check_overlap(
+      operation, std::span(outputs.begin(), outputs.size()),
+      std::span<const NamedFootprint>(inputs.begin(), inputs.size()));
+}
+
+Status check_overlap(std::string_view operation,
+                     std::span<const NamedFootprint> outputs,
+                     std::span<const NamedFootprint> inputs) {
   const auto error = [&](const NamedFootprint& output, std::string_view with) {
     return value_error(operation, output.name,
                        "in the memory of " + std::string(with),
                        "memory of its own");
   };
-  for (const NamedFootprint* output = outputs.begin(); output != outputs.end();
-       ++output) {
-    if (output->memory.overlaps_itself()) {
-      return value_error(operation, output->name,
+  for (std::size_t n = 0; n < outputs.size(); ++n) {
+    const NamedFootprint& output = outputs[n];
+    if (output.memory.overlaps_itself()) {
+      return value_error(operation, output.name,
                          "a view whose elements share memory",
                          "an element of memory for each");
     }
     for (const NamedFootprint& input : inputs) {
-      if (output->memory.overlaps(input.memory)) {
-        return error(*output, input.name);
+      if (output.memory.overlaps(input.memory)) {
+        return error(output, input.name);
       }
     }
-    for (const NamedFootprint* other = outputs.begin(); other != output;
-         ++other) {
-      if (output->memory.overlaps(other->memory)) {
-        return error(*output, other->name);
+    for (const NamedFootprint& other : outputs.first(n)) {
+      if (output.memory.overlaps(other.memory)) {
+        return error(output, other.name);
       }
     }
   }

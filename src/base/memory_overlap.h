@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string_view>
 
+#include "base/untyped_view.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 
@@ -16,6 +18,7 @@ namespace headwise::inline HEADWISE_ABI {
 // The bytes of a view's elements: runs of equal size, apart by strides.
 class Footprint {
  public:
+  Footprint() = default;  // no elements
   template <class T, std::size_t Rank>
   explicit Footprint(const TensorView<T, Rank>& view)
       : Footprint(view.data(), sizeof(T)) {
@@ -25,6 +28,7 @@ class Footprint {
     }
     join_axes();
   }
+  explicit Footprint(const UntypedView& view);
 
   // Whether two elements of the view share memory. Views with strides that do
   // not nest, such as 3 and 4, are taken for the whole range of their bytes.
@@ -51,10 +55,10 @@ class Footprint {
   // Whether an element lies in the run that begins at `first`.
   bool touches(std::uintptr_t first, std::size_t run) const;
 
-  std::uintptr_t begin_;
-  std::size_t run_;       // bytes side by side; 0: there are no elements
+  std::uintptr_t begin_ = 0;
+  std::size_t run_ = 0;   // bytes side by side; 0: there are no elements
   std::size_t span_ = 0;  // bytes from the first to behind the last
-  std::size_t element_bytes_;
+  std::size_t element_bytes_ = 0;
   std::array<Axis, kMostAxes> axes_{};  // the smallest stride first
   std::size_t count_ = 0;               // of axes
   bool overlaps_itself_ = false;
@@ -79,6 +83,9 @@ struct NamedFootprint {
 
 // Errors: invalid_argument for an output that shares memory with an input, with
 // another output, or with itself.
+Status check_overlap(std::string_view operation,
+                     std::span<const NamedFootprint> outputs,
+                     std::span<const NamedFootprint> inputs);
 Status check_overlap(std::string_view operation,
                      std::initializer_list<NamedFootprint> outputs,
                      std::initializer_list<NamedFootprint> inputs);

@@ -112,8 +112,11 @@ class CudaBackend final : public DeviceBackend {
   static Result<std::unique_ptr<DeviceBackend>> create(
       const AttentionSpec& spec, DType dtype, cudaStream_t stream);
 
-  Status forward(const DeviceForward& given) const override;
-  Status backward(const DeviceBackward& given) const override;
+  Status forward(const AttentionInputsOf<std::byte>& inputs,
+                 const AttentionOutputsOf<std::byte>& outputs) const override;
+  Status backward(
+      const BackwardInputsOf<std::byte>& inputs,
+      const AttentionGradientsOf<std::byte>& gradients) const override;
 
  private:
   CudaBackend() = default;
@@ -122,7 +125,8 @@ class CudaBackend final : public DeviceBackend {
   Status take_memory(const AttentionShape& shape);
   int* counters() const { return reinterpret_cast<int*>(memory_.data()); }
   // What is asked for beyond the output, from the log-sum-exps.
-  Status look_at_weights(const DeviceForward& given,
+  Status look_at_weights(const AttentionInputsOf<std::byte>& inputs,
+                         const AttentionOutputsOf<std::byte>& outputs,
                          const TensorView<float, 3>& lse) const;
   // Counters and flags become 0.
   Status clear(std::size_t flags) const;
@@ -242,18 +246,20 @@ Status CudaBackend::clear(std::size_t flags) const {
                     "clearing the counters");
 }
 
-Status CudaBackend::look_at_weights(const DeviceForward& given,
-                                    const TensorView<float, 3>& lse) const {
+Status CudaBackend::look_at_weights(
+    const AttentionInputsOf<std::byte>& inputs,
+    const AttentionOutputsOf<std::byte>& outputs,
+    const TensorView<float, 3>& lse) const {
   const auto list = [&](std::size_t at) {
     return reinterpret_cast<const int*>(lists_.data() + at);
   };
   const WeightsRun run = {call_,
-                          given.query,
-                          given.key,
+                          inputs.query,
+                          inputs.key,
                           lse,
                           form_,
-                          given.attn_weights,
-                          given.statistics,
+                          outputs.attn_weights,
+                          outputs.statistics,
                           statistics_.separators,
                           static_cast<int>(statistics_.top_keys),
                           list(counted_queries_at_),
@@ -262,38 +268,43 @@ Status CudaBackend::look_at_weights(const DeviceForward& given,
   return asks_for_anything(run) ? launch_weights_pass(dtype_, run) : ok();
 }
 
-Status CudaBackend::forward(const DeviceForward& given) const {
+Status CudaBackend::forward(
+    const AttentionInputsOf<std::byte>& inputs,
+    const AttentionOutputsOf<std::byte>& outputs) const {
   if (forward_work_.items == 0) {
-    return look_at_weights(given, given.lse);
+    return look_at_weights(inputs, outputs, outputs.lse);
   }
   HEADWISE_TRY(clear(1 + static_cast<std::size_t>(forward_work_.items)));
   // Without keys nothing is copied, but the kernels need a map.
-  const bool keyless = given.key.size() == 0;
-  const auto query = Readable::create(given.query, stream_);
+  const bool keyless = inputs.key.size() == 0;
+  const auto query = Readable::create(inputs.query, stream_);
   HEADWISE_TRY(query);
-  const auto key = Readable::create(keyless ? given.query : given.key, stream_);
+  const auto key =
+      Readable::create(keyless ? inputs.query : inputs.key, stream_);
   HEADWISE_TRY(key);
   const auto value =
-      Readable::create(keyless ? given.query : given.value, stream_);
+      Readable::create(keyless ? inputs.query : inputs.value, stream_);
   HEADWISE_TRY(value);
-  TensorView<float, 3> lse = given.lse;
+  TensorView<float, 3> lse = outputs.lse;
   if (keeps_lse_ && lse.data() == nullptr) {
     lse = {reinterpret_cast<float*>(memory_.data() + lse_at_), lse_extents_};
   }
   HEADWISE_TRY(forward_.launch(
-      {call_, query->view, key->view, value->view, given.output, lse,
-       given.softmax_rows,
+      {call_, query->view, key->view, value->view, outputs.output, lse,
+       outputs.softmax_rows,
        forward_work_.at(lists_.data(), counters() + kForward),
        masked_ ? counters() + kCounters : nullptr,
        std::min(multiprocessors_, forward_work_.items), stream_}));
   if (uniform_) {
-    HEADWISE_TRY(fill_uniform_rows(call_, dtype_, value->view, given.output,
+    HEADWISE_TRY(fill_uniform_rows(call_, dtype_, value->view, outputs.output,
                                    lse, stream_));
   }
-  return look_at_weights(given, lse);
+  return look_at_weights(inputs, outputs, lse);
 }
 
-Status CudaBackend::backward(const DeviceBackward& given) const {
+Status CudaBackend::backward(
+    const BackwardInputsOf<std::byte>& inputs,
+    const AttentionGradientsOf<std::byte>& gradients) const {
   const bool queryless = forward_work_.items == 0;
   const bool keyless = key_work_.items == 0;
   if (queryless && keyless) {
@@ -303,10 +314,10 @@ Status CudaBackend::backward(const DeviceBackward& given) const {
   Readable readable[4];
   // Without keys or queries nothing is copied, but the kernels need a map.
   const TensorView<const std::byte, 4>* tensors[] = {
-      queryless ? &given.key : &given.query,
-      keyless ? &given.query : &given.key,
-      keyless ? &given.d_output : &given.value,
-      queryless ? &given.value : &given.d_output};
+      queryless ? &inputs.key : &inputs.query,
+      keyless ? &inputs.query : &inputs.key,
+      keyless ? &inputs.d_output : &inputs.value,
+      queryless ? &inputs.value : &inputs.d_output};
   for (int n = 0; n < 4; ++n) {
     auto tensor = Readable::create(*tensors[n], stream_);
     HEADWISE_TRY(tensor);
@@ -323,8 +334,8 @@ Status CudaBackend::backward(const DeviceBackward& given) const {
   auto* lse = reinterpret_cast<float*>(statistics->data());
   HEADWISE_TRY(backward_.launch(
       {call_, scale_, readable[0].view, readable[1].view, readable[2].view,
-       given.output, readable[3].view, given.softmax_rows, given.d_query,
-       given.d_key, given.d_value, lse, lse + count, rows,
+       inputs.output, readable[3].view, inputs.softmax_rows, gradients.query,
+       gradients.key, gradients.value, lse, lse + count, rows,
        key_work_.at(lists_.data(), counters() + kKeys),
        key_work_.at(lists_.data(), counters() + kKeysAgain),
        query_work_.at(lists_.data(), counters() + kQueries), multiprocessors_,
@@ -332,7 +343,7 @@ Status CudaBackend::backward(const DeviceBackward& given) const {
   return launch_term_gradients(
       dtype_, {call_, readable[0].view, readable[1].view, readable[2].view,
                readable[3].view, lse, lse + count, lse + 2 * count, rows,
-               given.d_bias, given.d_alibi, stream_});
+               gradients.bias, gradients.alibi, stream_});
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ Result<AttentionOptions> operation_options(const LayerState& layer,
     return value_error(kLayerOperation, "score_weight", "given",
                        "none: the layer uses its w_score");
   }
-  if (options.kv_groups.data() != nullptr) {
+  if (!options.kv_groups.even()) {
     return value_error(kLayerOperation, "kv_groups", "given",
                        "none: the layer uses its kv_group_sizes");
   }
@@ -58,9 +58,7 @@ Result<AttentionOptions> operation_options(const LayerState& layer,
   if (layer.params->w_score) {
     options.score_weight = layer.params->w_score->view();
   }
-  if (!layer.kv_groups.empty()) {
-    options.kv_groups = {layer.kv_groups.data(), {layer.kv_groups.size()}};
-  }
+  options.kv_groups = layer.kv_groups;
   options.dropout.p = options.dropout.p.value_or(layer.config.dropout);
   return options;
 }

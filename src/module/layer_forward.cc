@@ -106,7 +106,7 @@ struct GatedHeads {
   Tensor<float, 3> ungated;  // as LayerRun::ungated
 };
 
-Result<GatedHeads> attend_and_gate(const AttentionPlan& plan,
+Result<GatedHeads> attend_and_gate(const PlannedCall& plan,
                                    const SplitHeads& heads,
                                    const LayerCall& call, LayerMemory& memory) {
   auto attended = attend(

@@ -95,7 +95,7 @@ Result<SplitHeads> split(const Projected& projected,
   return SplitHeads{*q, *k, *v};
 }
 
-Result<Attended> attend(const AttentionPlan& plan, const SplitHeads& heads,
+Result<Attended> attend(const PlannedCall& plan, const SplitHeads& heads,
                         const OfEachRow& wanted, LayerMemory& memory) {
   const AttentionShape& shape = plan.spec().shape;
   const std::size_t B = shape.batches();
@@ -123,23 +123,23 @@ Result<Attended> attend(const AttentionPlan& plan, const SplitHeads& heads,
   const AttentionOutputs outputs{
       context, *attn_weights, wanted.lse ? *lse : TensorView<float, 3>(),
       wanted.softmax_rows ? *rows : TensorView<float, 4>()};
-  HEADWISE_TRY(plan.run(heads.query, heads.key, heads.value, outputs,
+  HEADWISE_TRY(plan.run({heads.query, heads.key, heads.value}, outputs,
                         *memory.workspace));
   return Attended{*std::move(merged), *std::move(attn_weights), *std::move(lse),
                   *std::move(rows)};
 }
 
-Result<AttentionPlan> plan_of(const MultiHeadAttentionConfig& config,
-                              const LayerInputs& inputs,
-                              const AttentionOptions& options) {
-  return AttentionPlan::create({.B = inputs.query.extent(0),
-                                .Hq = config.num_heads,
-                                .Hkv = *config.num_kv_heads,
-                                .Lq = inputs.query.extent(1),
-                                .Lkv = inputs.key.extent(1),
-                                .D = *config.head_dim,
-                                .Dv = *config.v_head_dim},
-                               options);
+Result<PlannedCall> plan_of(const MultiHeadAttentionConfig& config,
+                            const LayerInputs& inputs,
+                            const AttentionOptions& options) {
+  return PlannedCall::create({.B = inputs.query.extent(0),
+                              .Hq = config.num_heads,
+                              .Hkv = *config.num_kv_heads,
+                              .Lq = inputs.query.extent(1),
+                              .Lkv = inputs.key.extent(1),
+                              .D = *config.head_dim,
+                              .Dv = *config.v_head_dim},
+                             options);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

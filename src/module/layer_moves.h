@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "headwise/attention/plan.h"
+#include "attention/planned_call.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
@@ -54,9 +54,9 @@ TensorView<T, 4> in_heads(TensorView<T, 3> merged, std::size_t heads) {
 }
 
 // The plan of the operation for a call of the layer.
-Result<AttentionPlan> plan_of(const MultiHeadAttentionConfig& config,
-                              const LayerInputs& inputs,
-                              const AttentionOptions& options);
+Result<PlannedCall> plan_of(const MultiHeadAttentionConfig& config,
+                            const LayerInputs& inputs,
+                            const AttentionOptions& options);
 
 // For each sequence, the end of the keys that any of its queries may attend to.
 // Empty where all keys are read, as in a ragged batch, which has no padding,
@@ -79,7 +79,7 @@ Result<SplitHeads> split(const Projected& projected,
 
 // Computes in memory.workspace, which stays there, and in memory.merged, which
 // is moved to the result.
-Result<Attended> attend(const AttentionPlan& plan, const SplitHeads& heads,
+Result<Attended> attend(const PlannedCall& plan, const SplitHeads& heads,
                         const OfEachRow& wanted, LayerMemory& memory);
 
 }  // namespace headwise::inline HEADWISE_ABI

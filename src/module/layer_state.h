@@ -4,18 +4,17 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "headwise/base/random.h"
 #include "headwise/module/multi_head_attention.h"
+#include "headwise/steps/head_groups.h"
 #include "module/layer_memory.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
 struct LayerState {
   MultiHeadAttentionConfig config;
-  // Offsets of the groups; empty: even groups. Saved states view the elements.
-  std::vector<std::int64_t> kv_groups;
+  HeadGroups kv_groups;  // of config.kv_group_sizes
   Seed seed;  // of the parameters, which open sizes have yet to be drawn from
   std::optional<MultiHeadAttentionParams> params{};  // none: a size is open
   std::uint64_t params_id = 0;  // different after every change of parameters

@@ -15,22 +15,14 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// Empty where the groups are even.
-std::vector<std::int64_t> group_offsets(const std::vector<std::size_t>& sizes) {
-  std::vector<std::int64_t> offsets(sizes.empty() ? 0 : 1);
-  for (const std::size_t size : sizes) {
-    offsets.push_back(offsets.back() + static_cast<std::int64_t>(size));
-  }
-  return offsets;
-}
-
-// A layer without parameters.
-LayerState new_layer(MultiHeadAttentionConfig config, Seed seed) {
-  std::vector<std::int64_t> kv_groups = group_offsets(config.kv_group_sizes);
-  return {.config = std::move(config),
-          .kv_groups = std::move(kv_groups),
-          .seed = seed,
-          .memory = std::make_shared<LayerMemoryShelf>()};
+// A layer without parameters. Errors: those of HeadGroups::create.
+Result<LayerState> new_layer(MultiHeadAttentionConfig config, Seed seed) {
+  auto kv_groups = HeadGroups::create(config.kv_group_sizes);
+  HEADWISE_TRY(kv_groups);
+  return LayerState{.config = std::move(config),
+                    .kv_groups = *std::move(kv_groups),
+                    .seed = seed,
+                    .memory = std::make_shared<LayerMemoryShelf>()};
 }
 
 MultiHeadAttentionConfig config_of(const MultiHeadAttentionParams& params,
@@ -77,14 +69,15 @@ Result<MultiHeadAttention> MultiHeadAttention::create(
     const MultiHeadAttentionConfig& config, Seed seed) try {
   auto filled = complete_config(config);
   HEADWISE_TRY(filled);
-  LayerState layer = new_layer(*std::move(filled), seed);
-  if (open_size(layer.config).empty()) {
-    auto params = draw_params(layer.config, seed);
+  auto layer = new_layer(*std::move(filled), seed);
+  HEADWISE_TRY(layer);
+  if (open_size(layer->config).empty()) {
+    auto params = draw_params(layer->config, seed);
     HEADWISE_TRY(params);
-    set_params(layer, *std::move(params));
+    set_params(*layer, *std::move(params));
   }
   return MultiHeadAttention(
-      std::unique_ptr<State, Delete>(new State{std::move(layer)}));
+      std::unique_ptr<State, Delete>(new State{*std::move(layer)}));
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -104,11 +97,12 @@ Result<MultiHeadAttention> MultiHeadAttention::from_params(
     MultiHeadAttentionParams params, HeadCounts heads) try {
   const auto v_head_dim = check_params(params, heads);
   HEADWISE_TRY(v_head_dim);
-  LayerState layer =
+  auto layer =
       new_layer(config_of(params, std::move(heads), *v_head_dim), Seed{});
-  set_params(layer, std::move(params));
+  HEADWISE_TRY(layer);
+  set_params(*layer, std::move(params));
   return MultiHeadAttention(
-      std::unique_ptr<State, Delete>(new State{std::move(layer)}));
+      std::unique_ptr<State, Delete>(new State{*std::move(layer)}));
 } catch (...) {
   return caught_out_of_memory();
 }

@@ -51,9 +51,9 @@ Result<Tensor<float, 1>> alibi_slopes(std::size_t num_heads) try {
 }
 
 Result<BoundAlibi> BoundAlibi::bind(TensorView<const float, 1> slopes,
-                                    const AttentionShape& shape,
-                                    const QueryStart& query_start,
-                                    std::string_view operation) try {
+                                    const CallContext& context) try {
+  const AttentionShape& shape = context.shape;
+  const std::string_view operation = context.operation;
   BoundAlibi alibi;
   if (slopes.data() == nullptr) {
     return alibi;
@@ -69,8 +69,7 @@ Result<BoundAlibi> BoundAlibi::bind(TensorView<const float, 1> slopes,
     }
   }
   alibi.slopes_ = slopes;
-  alibi.query_start_ = query_start;
-  alibi.shape_ = shape;
+  alibi.context_ = context;
   return alibi;
 } catch (...) {
   return caught_out_of_memory();

@@ -11,12 +11,12 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-Result<BoundBias> BoundBias::bind(const Bias& bias, const AttentionShape& shape,
-                                  std::string_view operation) try {
+Result<BoundBias> BoundBias::bind(const Bias& bias,
+                                  const CallContext& context) try {
   if (!bias.given()) {
     return BoundBias();
   }
-  HEADWISE_TRY(bias.axes().check(shape, operation, "bias"));
+  HEADWISE_TRY(bias.axes().check(context.shape, context.operation, "bias"));
   return BoundBias(bias);
 } catch (...) {
   return caught_out_of_memory();

@@ -45,9 +45,9 @@ PhiloxKey dropout_key(const Dropout& dropout) {
 }  // namespace
 
 Result<BoundDropout> BoundDropout::bind(const Dropout& dropout,
-                                        const AttentionShape& shape,
-                                        const QueryStart& query_start,
-                                        std::string_view operation) try {
+                                        const CallContext& context) try {
+  const AttentionShape& shape = context.shape;
+  const std::string_view operation = context.operation;
   const double p = dropout.p.value_or(0);
   if (!(p >= 0 && p <= 1)) {
     return value_error(operation, "dropout.p", number_text(p),
@@ -61,14 +61,13 @@ Result<BoundDropout> BoundDropout::bind(const Dropout& dropout,
                              dropout.keep_mask.extents(), "(B, Hq, Lq, Lkv)",
                              {{shape.B, shape.Hq, shape.Lq, shape.Lkv}}));
   }
-  return BoundDropout(dropout, shape, query_start);
+  return BoundDropout(dropout, context);
 } catch (...) {
   return caught_out_of_memory();
 }
 
-BoundDropout::BoundDropout(const Dropout& dropout, const AttentionShape& shape,
-                           const QueryStart& query_start)
-    : dropout_(dropout), shape_(shape), query_start_(query_start) {
+BoundDropout::BoundDropout(const Dropout& dropout, const CallContext& context)
+    : dropout_(dropout), context_(context) {
   const double p = dropout.p.value_or(0);
   key_ = dropout_key(dropout);
   threshold_ = static_cast<std::uint64_t>(std::floor(p * 0x1p32));
@@ -93,11 +92,13 @@ std::uint32_t BoundDropout::sequence_id(std::size_t b) const {
 }
 
 std::uint32_t BoundDropout::position(std::size_t b, std::size_t i) const {
-  return low_word(i + static_cast<std::uint64_t>(query_start_.of(b, shape_)));
+  return low_word(i + static_cast<std::uint64_t>(context_.first_position(b)));
 }
 
 Result<Tensor<bool, 4>> BoundDropout::materialize() const try {
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = shape_;
+  const AttentionShape& shape = context_.shape;
+  const auto [B, Hq, Lq, Lkv] =
+      Extents<4>{shape.B, shape.Hq, shape.Lq, shape.Lkv};
   auto mask = Tensor<bool, 4>::create({B, Hq, Lq, Lkv});
   if (!mask || mask->size() == 0) {
     return mask;

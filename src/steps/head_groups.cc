@@ -1,5 +1,6 @@
 #include "headwise/steps/head_groups.h"
 
+#include <limits>
 #include <string>
 
 #include "base/check.h"
@@ -7,28 +8,44 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-Status HeadGroups::check(std::string_view operation) const try {
-  if (!given()) {
+Result<HeadGroups> HeadGroups::create(std::span<const std::size_t> sizes) try {
+  constexpr std::string_view kOperation = "head_groups";
+  HeadGroups groups;
+  if (sizes.empty()) {
+    return groups;
+  }
+  std::vector<std::size_t> offsets = {0};
+  offsets.reserve(sizes.size() + 1);
+  for (std::size_t g = 0; g < sizes.size(); ++g) {
+    const std::size_t left =
+        std::numeric_limits<std::size_t>::max() - offsets.back();
+    if (sizes[g] == 0 || sizes[g] > left) {
+      return value_error(kOperation, "sizes[" + std::to_string(g) + "]",
+                         std::to_string(sizes[g]),
+                         "1 to " + std::to_string(left));
+    }
+    offsets.push_back(offsets.back() + sizes[g]);
+  }
+  groups.offsets_ =
+      std::make_shared<const std::vector<std::size_t>>(std::move(offsets));
+  return groups;
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Status HeadGroups::check(std::size_t Hq, std::size_t Hkv,
+                         std::string_view operation) const try {
+  if (even()) {
     return ok();
   }
-  HEADWISE_TRY(check_shape(operation, "kv_groups", offsets_.extents(),
-                           "(Hkv + 1)", {{Hkv_ + 1}}));
-  const auto wrong = [&](std::size_t n, const std::string& expected) {
-    return value_error(operation, "kv_groups[" + std::to_string(n) + "]",
-                       std::to_string(offsets_(n)), expected,
-                       ErrorCode::out_of_range);
-  };
-  if (offsets_(0) != 0) {
-    return wrong(0, "0");
-  }
-  for (std::size_t n = 1; n <= Hkv_; ++n) {
-    if (offsets_(n) <= offsets_(n - 1)) {
-      return wrong(n, "more than kv_groups[" + std::to_string(n - 1) +
-                          "] = " + std::to_string(offsets_(n - 1)));
-    }
-  }
-  if (offsets_(Hkv_) != static_cast<std::int64_t>(Hq_)) {
-    return wrong(Hkv_, "the number of query heads, " + std::to_string(Hq_));
+  const std::size_t groups = offsets_->size() - 1;
+  HEADWISE_TRY(
+      check_shape(operation, "kv_groups", {{groups}}, "(Hkv)", {{Hkv}}));
+  if (offsets_->back() != Hq) {
+    return value_error(
+        operation, "kv_groups",
+        "for " + std::to_string(offsets_->back()) + " query heads",
+        "Hq = " + std::to_string(Hq));
   }
   return ok();
 } catch (...) {

@@ -10,31 +10,29 @@
 #include "headwise/steps/softmax.h"
 #include "steps/mask_words.h"
 #include "steps/one_nan.h"
-#include "steps/stored_rule.h"
 #include "steps/step_checks.h"
+#include "steps/stored_rule.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
 using internal::Pair;
 using internal::StoredMaskRule;
 
-Result<BoundMask> BoundMask::bind(const Mask& mask, const AttentionShape& shape,
-                                  const QueryStart& query_start,
-                                  std::string_view operation,
+Result<BoundMask> BoundMask::bind(const Mask& mask, const CallContext& context,
                                   const BoundBias& bias) try {
   if (mask.rule_count() > kMostMaskRules) {
     return Error{
         ErrorCode::unsupported,
         ErrorDetails{
-            .operation = std::string(operation),
+            .operation = std::string(context.operation),
             .argument = "mask",
             .given = "combines " + std::to_string(mask.rule_count()) + " rules",
             .expected = "at most " + std::to_string(kMostMaskRules)}};
   }
   for (const StoredMaskRule& rule : mask.rules()) {
-    HEADWISE_TRY(rule.type->check(rule, {operation, shape}));
+    HEADWISE_TRY(rule.type->check(rule, {context.operation, context.shape}));
   }
-  return BoundMask(mask, shape, query_start, bias);
+  return BoundMask(mask, context, bias);
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -51,7 +49,7 @@ bool BoundMask::may_attend(std::size_t b, std::size_t h, std::size_t i,
 }
 
 std::vector<BoundMask::Part> BoundMask::parts() const {
-  const bool starts_differ = query_start_.differs_by_sequence();
+  const bool starts_differ = context_.query_start.differs_by_sequence();
   std::vector<Part> parts;
   Part all{"mask", {}};
   for (const StoredMaskRule& rule : rules()) {
@@ -67,11 +65,11 @@ std::vector<BoundMask::Part> BoundMask::parts() const {
 
 Result<Tensor<bool, 4>> BoundMask::materialize(std::size_t part) const try {
   const BoundMask shown(part < rules().size() ? Mask(rules()[part]) : mask_,
-                        shape_, query_start_, {});
+                        context_, {});
   const std::array<bool, 4> varies = parts()[part].varies;
-  const auto [B, H, Lq, Lkv] =
-      Extents<4>{varies[0] ? shape_.B : 1, varies[1] ? shape_.Hq : 1,
-                 varies[2] ? shape_.Lq : 1, varies[3] ? shape_.Lkv : 1};
+  const auto [B, H, Lq, Lkv] = Extents<4>{
+      varies[0] ? context_.shape.B : 1, varies[1] ? context_.shape.Hq : 1,
+      varies[2] ? context_.shape.Lq : 1, varies[3] ? context_.shape.Lkv : 1};
   auto allowed = Tensor<bool, 4>::create({B, H, Lq, Lkv});
   if (!allowed || allowed->size() == 0) {
     return allowed;

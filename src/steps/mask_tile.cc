@@ -34,7 +34,7 @@ Interval visible(const BoundMask& mask, const QueryRows& rows) {
 
 // Only the rules that are the same for every query of a sequence count.
 std::size_t BoundMask::first_key(std::size_t b) const {
-  const QueryRows any = {b, 0, 1, 0, all_keys(shape_)};
+  const QueryRows any = {b, 0, 1, 0, all_keys(context_.shape)};
   std::int64_t first = 0;
   for (const StoredMaskRule& rule : rules()) {
     if (!rule.type->varies(rule, false)[2]) {
@@ -47,14 +47,16 @@ std::size_t BoundMask::first_key(std::size_t b) const {
 std::size_t BoundMask::visible_begin(std::size_t b, std::size_t first,
                                      std::size_t queries) const {
   return static_cast<std::size_t>(
-      visible(*this, {b, first, queries, query_start(b), all_keys(shape_)})
+      visible(*this,
+              {b, first, queries, query_start(b), all_keys(context_.shape)})
           .begin);
 }
 
 std::size_t BoundMask::visible_end(std::size_t b, std::size_t first,
                                    std::size_t queries) const {
   return static_cast<std::size_t>(
-      visible(*this, {b, first, queries, query_start(b), all_keys(shape_)})
+      visible(*this,
+              {b, first, queries, query_start(b), all_keys(context_.shape)})
           .end);
 }
 

@@ -38,10 +38,10 @@ Status sums_of(std::string_view operation, TensorView<const float, 4> query,
       !s || scores.size() == 0) {
     return s;
   }
-  const HeadGroups groups = key.groups(Hq);
+  const HeadMap heads = key.map(Hq);
   for_each_row(executor, {B, Hq, Lq},
                [&, keys = Lkv](std::size_t b, std::size_t h, std::size_t i) {
-                 const std::size_t g = groups.kv_head(h);
+                 const std::size_t g = heads.kv_head(h);
                  for (std::size_t j = 0; j < keys; ++j) {
                    float sum = 0;
                    for (std::size_t d = 0; d < D; ++d) {

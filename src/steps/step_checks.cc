@@ -26,10 +26,10 @@ Status check_grouped_heads(std::string_view operation,
                            std::size_t Hq) {
   HEADWISE_TRY(
       check_shape(operation, argument, given.heads.extents(), axes, expected));
-  if (given.kv_groups.data() != nullptr) {
-    return given.groups(Hq).check(operation);
-  }
   const std::size_t Hkv = given.heads.extent(2);
+  if (!given.kv_groups.even()) {
+    return given.kv_groups.check(Hq, Hkv, operation);
+  }
   const bool even = Hkv == 0 ? Hq == 0 : Hq % Hkv == 0;
   return even ? ok()
               : value_error(operation, "the number of query heads",

@@ -45,7 +45,7 @@ Status weigh(TensorView<const float, 4> attn_weights, const GroupedHeads& value,
   }
   const auto [B, Hq, Lq, Lkv] = attn_weights.extents();
   const std::size_t Dv = value.heads.extent(3);
-  const HeadGroups groups = value.groups(Hq);
+  const HeadMap heads = value.map(Hq);
   for_each_row(executor, {B, Hq, Lq},
                [&, keys = Lkv](std::size_t b, std::size_t h, std::size_t i) {
                  const bool empty = lse(b, h, i) == kMinusInf;
@@ -56,7 +56,7 @@ Status weigh(TensorView<const float, 4> attn_weights, const GroupedHeads& value,
                  if (is_nan || (empty && empty_rows == EmptyRow::zero)) {
                    return;
                  }
-                 const std::size_t g = groups.kv_head(h);
+                 const std::size_t g = heads.kv_head(h);
                  for (std::size_t j = 0; j < keys; ++j) {
                    // An empty row averages every value, masked ones too.
                    if (!empty && !mask.may_attend(b, h, i, j)) {

@@ -198,7 +198,11 @@ inline const std::vector<AttentionShape> kShapes = {
     {.B = 1, .Hq = 2, .Hkv = 2, .Lq = 130, .Lkv = 129, .D = 4, .Dv = 4},
     {.B = 1, .Hq = 1, .Hkv = 1, .Lq = 1, .Lkv = 1, .D = 1, .Dv = 1}};
 
-inline constexpr AttentionShape kSmall = {
+inline HeadGroups groups_of(std::initializer_list<std::size_t> sizes) {
+  return HeadGroups::create({sizes.begin(), sizes.size()}).value();
+}
+
+inline const AttentionShape kSmall = {
     .B = 2, .Hq = 4, .Hkv = 2, .Lq = 5, .Lkv = 7, .D = 8, .Dv = 6};
 
 // Options of every kind for calls of these sizes.

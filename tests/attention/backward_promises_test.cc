@@ -31,10 +31,10 @@ using testing_support::view_of;
 
 // Around a block of keys and blocks of queries, grouped, and so few heads that
 // several threads work at one.
-constexpr AttentionShape kFewHeads = {
+const AttentionShape kFewHeads = {
     .B = 2, .Hq = 2, .Hkv = 1, .Lq = 149, .Lkv = 300, .D = 20, .Dv = 17};
 // Enough heads for each thread to take whole ones.
-constexpr AttentionShape kManyHeads = {
+const AttentionShape kManyHeads = {
     .B = 5, .Hq = 26, .Hkv = 13, .Lq = 50, .Lkv = 131, .D = 16, .Dv = 16};
 
 Gradients<float> with_threads(const Inputs<float>& in,
@@ -147,7 +147,7 @@ Tensor<float, 4> without_padding(const Tensor<float, 4>& padded,
 }
 
 TEST_P(BackwardPromisesTest, OfARaggedBatchHasTheBitsOfThePaddedOne) {
-  constexpr AttentionShape shape = {
+  const AttentionShape shape = {
       .B = 4, .Hq = 4, .Hkv = 2, .Lq = 300, .Lkv = 300, .D = 9, .Dv = 8};
   const std::vector<std::int64_t> numbers = {300, 1, 0, 97};
   const auto lengths = tensor_of<std::int64_t, 1>({4}, numbers);
@@ -199,7 +199,7 @@ void poison(Tensor<float, 4>& blhd, std::size_t b, std::size_t l,
 // Keys that nobody sees hold NaN: their gradients are 0 and all others have the
 // bits that they have without.
 TEST_P(BackwardPromisesTest, OfMaskedKeysIsZeroAndTheyReachNothing) {
-  constexpr AttentionShape shape = {
+  const AttentionShape shape = {
       .B = 2, .Hq = 4, .Hkv = 2, .Lq = 60, .Lkv = 140, .D = 5, .Dv = 6};
   const Inputs<float> clean = random_inputs(shape, 3600);
   const EveryMask every(shape, true);
@@ -243,7 +243,7 @@ TEST_P(BackwardPromisesTest, OfMaskedKeysIsZeroAndTheyReachNothing) {
 // What a loss does not depend on, such as padded queries, holds NaN.
 TEST_P(BackwardPromisesTest,
        OfQueriesWithoutGradientIsZeroAndTheyReachNothing) {
-  constexpr AttentionShape shape = {
+  const AttentionShape shape = {
       .B = 2, .Hq = 4, .Hkv = 2, .Lq = 130, .Lkv = 140, .D = 5, .Dv = 6};
   const EveryMask every(shape, true);
   const std::vector<AttentionOptions> cases = {
@@ -287,7 +287,7 @@ TEST_P(BackwardPromisesTest,
 // A query, its output's gradient, or a key and value hold NaN: who does not
 // attend to them, and whom they do not attend to, keeps its bits.
 TEST_P(BackwardPromisesTest, OfRowsThatDoNotSeeANaNHasItsBits) {
-  constexpr AttentionShape shape = {
+  const AttentionShape shape = {
       .B = 1, .Hq = 1, .Hkv = 1, .Lq = 100, .Lkv = 100, .D = 4, .Dv = 4};
   constexpr std::size_t at = 70;
   const Inputs<float> clean = random_inputs(shape, 3620);
@@ -320,7 +320,7 @@ TEST_P(BackwardPromisesTest, OfRowsThatDoNotSeeANaNHasItsBits) {
 }
 
 TEST_P(BackwardPromisesTest, OfARowWithoutAnyKeyIsFiniteUnderEveryPolicy) {
-  constexpr AttentionShape shape = {
+  const AttentionShape shape = {
       .B = 2, .Hq = 2, .Hkv = 2, .Lq = 5, .Lkv = 6, .D = 4, .Dv = 4};
   const auto lengths = tensor_of<std::int64_t, 1>({2}, {0, 6});
   const Inputs<float> in = random_inputs(shape, 3640);
@@ -345,7 +345,7 @@ TEST_P(BackwardPromisesTest, OfARowWithoutAnyKeyIsFiniteUnderEveryPolicy) {
 
 // The second sequence has two keys, of which the third would be the first.
 TEST_P(BackwardPromisesTest, OfASequenceThatEndsBeforeItsFirstKeyStopsThere) {
-  constexpr AttentionShape shape = {
+  const AttentionShape shape = {
       .B = 1, .Hq = 1, .Hkv = 1, .Lq = 7, .Lkv = 7, .D = 4, .Dv = 4};
   const auto offsets = tensor_of<std::int64_t, 1>({3}, {0, 5, 7});
   const auto starts = tensor_of<std::int64_t, 1>({2}, {0, 3});
@@ -406,7 +406,11 @@ INSTANTIATE_TEST_SUITE_P(Scorings, BackwardPromisesTest,
 TEST(BackwardErrorTest, NamesWhatDoesNotFitAndNothingIsWritten) {
   const Inputs<float> in = random_inputs(kFewHeads, 3700);
   const Upstream<float> upstream = random_upstream(in, {}, 3710);
-  const auto [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = kFewHeads;
+  const std::size_t B = kFewHeads.B;
+  const std::size_t Hq = kFewHeads.Hq;
+  const std::size_t Lq = kFewHeads.Lq;
+  const std::size_t Lkv = kFewHeads.Lkv;
+  const std::size_t Dv = kFewHeads.Dv;
   const auto rows = filled<float, 4>({B, Hq, Lq, 2}, 1);
   auto d_query = filled<float, 4>(in.query.extents(), 42);
   auto d_bias = filled<float, 4>({1, 1, Lq, Lkv}, 42);
@@ -435,20 +439,24 @@ TEST(BackwardErrorTest, NamesWhatDoesNotFitAndNothingIsWritten) {
   bad.d_attn_weights = short_gradient;
   EXPECT_EQ(message(bad, query_only),
             "attention_backward: d_attn_weights is given, expected none: the "
-            "options ask for no attention weights");
+            "options do not ask for it");
   EXPECT_EQ(message(good, {.key = d_query}),
-            "attention_backward: the gradient of key has shape (2, 149, 2, "
-            "20), expected (B, Lkv, Hkv, D) = (2, 300, 1, 20)");
+            "attention_backward: d_key has shape (2, 149, 2, 20), expected "
+            "(B, Lkv, Hkv, D) = (2, 300, 1, 20)");
   EXPECT_EQ(message(good, {.query = d_query, .bias = d_bias}),
-            "attention_backward: the gradient of bias is wanted, expected "
-            "none: the options have no bias");
+            "attention_backward: d_bias is given, expected none: the options "
+            "have no bias");
 }
 
 TEST(BackwardErrorTest, NamesAGradientOfScoreWeightThatDoesNotFit) {
-  constexpr AttentionShape shape = {
+  const AttentionShape shape = {
       .B = 2, .Hq = 2, .Hkv = 1, .Lq = 101, .Lkv = 150, .D = 20, .Dv = 7};
   const Inputs<float> in = random_inputs(shape, 4920);
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = shape;
+  const std::size_t B = shape.B;
+  const std::size_t Hq = shape.Hq;
+  const std::size_t Lq = shape.Lq;
+  const std::size_t D = shape.D;
+  const std::size_t Dv = shape.Dv;
   const auto rows = filled<float, 4>({B, Hq, Lq, 2}, 1);
   const auto d_output = filled<float, 4>({B, Lq, Hq, Dv}, 1);
   const auto score_weight = uniform<2>({Hq, D}, 4925);
@@ -462,12 +470,12 @@ TEST(BackwardErrorTest, NamesAGradientOfScoreWeightThatDoesNotFit) {
     return s ? "no error" : s.error().message();
   };
   EXPECT_EQ(message(gradient, {}),
-            "attention_backward: the gradient of score_weight is wanted, "
-            "expected none: the options have no score_weight");
+            "attention_backward: d_score_weight is given, expected none: the "
+            "options have no score_weight");
   EXPECT_EQ(
       message({gradient.data(), {Hq, D - 1}}, {.score_weight = score_weight}),
-      "attention_backward: the gradient of score_weight has shape (2, "
-      "19), expected (Hq, D) = (2, 20)");
+      "attention_backward: d_score_weight has shape (2, 19), expected "
+      "(Hq, D) = (2, 20)");
 }
 
 }  // namespace

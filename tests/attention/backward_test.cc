@@ -21,6 +21,7 @@ using testing_support::differentiate;
 using testing_support::every_options;
 using testing_support::EveryMask;
 using testing_support::Gradients;
+using testing_support::groups_of;
 using testing_support::Inputs;
 using testing_support::kFusedTargets;
 using testing_support::kShapes;
@@ -104,11 +105,11 @@ TEST_P(BackwardContractTest, HoldsForEveryOption) {
 
 TEST_P(BackwardContractTest, HoldsForUnevenGroups) {
   const AttentionShape shape{2, 7, 2, 97, 257, 9, 11};
-  const std::int64_t offsets[] = {0, 3, 7};
   const Inputs<float> in = random_inputs(shape, 3420);
   const EveryMask every_mask(shape, true);
   for (const bool additive : {false, true}) {
-    AttentionOptions options = {.mask = causal(), .kv_groups = {offsets, {3}}};
+    AttentionOptions options = {.mask = causal(),
+                                .kv_groups = groups_of({3, 4})};
     if (additive) {
       options.score_weight = every_mask.score_weight();
     }

@@ -13,6 +13,7 @@ namespace {
 using testing_support::ContractStatistics;
 using testing_support::every_options;
 using testing_support::EveryMask;
+using testing_support::groups_of;
 using testing_support::Inputs;
 using testing_support::kFusedTargets;
 using testing_support::kShapes;
@@ -72,9 +73,8 @@ TEST_P(ContractStatisticsTest, HoldsForSizesAroundTilesBlocksAndCells) {
 }
 
 TEST_P(ContractStatisticsTest, HoldsForUnevenGroups) {
-  const std::int64_t offsets[] = {0, 3, 7};
   expect_contract(random_inputs({2, 7, 2, 97, 300, 9, 11}, 803),
-                  {.mask = causal(), .kv_groups = {offsets, {3}}},
+                  {.mask = causal(), .kv_groups = groups_of({3, 4})},
                   "groups of 3 and 4");
 }
 

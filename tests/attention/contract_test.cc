@@ -21,6 +21,7 @@ using testing_support::contract_exp2;
 using testing_support::contract_tanh;
 using testing_support::every_options;
 using testing_support::EveryMask;
+using testing_support::groups_of;
 using testing_support::Inputs;
 using testing_support::kFusedTargets;
 using testing_support::kShapes;
@@ -70,11 +71,10 @@ TEST_P(ContractTest, HoldsForSizesAroundVectorsTilesAndBlocks) {
 
 TEST_P(ContractTest, HoldsForUnevenGroups) {
   const AttentionShape shape{2, 7, 2, 97, 257, 9, 11};
-  const std::int64_t offsets[] = {0, 3, 7};
   expect_contract(random_inputs(shape, 815),
                   {.mask = causal(),
                    .query_start = QueryStart::bottom_right(),
-                   .kv_groups = {offsets, {3}},
+                   .kv_groups = groups_of({3, 4}),
                    .attn_weights = AttnWeights::per_head},
                   "groups of 3 and 4");
 }

@@ -17,6 +17,7 @@ namespace {
 
 using testing::Each;
 using testing_support::filled;
+using testing_support::groups_of;
 using testing_support::Inputs;
 using testing_support::Outputs;
 using testing_support::outputs_for;
@@ -24,7 +25,7 @@ using testing_support::random_inputs;
 using testing_support::tensor_of;
 using testing_support::widened;
 
-constexpr AttentionShape kShape = {
+const AttentionShape kShape = {
     .B = 2, .Hq = 4, .Hkv = 2, .Lq = 3, .Lkv = 5, .D = 8, .Dv = 6};
 
 // A call that is right but for one thing.
@@ -37,8 +38,7 @@ struct Call {
         bad_starts(filled<std::int64_t, 1>({3}, 0)),
         bad_bias(filled<float, 2>({3, 4}, 0)),
         bad_slopes(filled<float, 1>({4}, kNaN)),
-        score_weight(filled<float, 2>({4, 8}, 1)),
-        bad_groups(tensor_of<std::int64_t, 1>({3}, {0, 2, 3})) {}
+        score_weight(filled<float, 2>({4, 8}, 1)) {}
 
   Inputs<float> in;
   Outputs<float> out;
@@ -49,7 +49,6 @@ struct Call {
   const Tensor<float, 2> bad_bias;
   const Tensor<float, 1> bad_slopes;
   const Tensor<float, 2> score_weight;
-  const Tensor<std::int64_t, 1> bad_groups;
 };
 
 struct ErrorCase {
@@ -233,17 +232,14 @@ std::vector<ErrorCase> option_errors() {
 }
 
 std::vector<ErrorCase> group_errors() {
-  return {
-      {[](Call& c) {
-         c.options.kv_groups = {c.bad_groups.data(), {3}};
-       },
-       ErrorCode::out_of_range,
-       "attention: kv_groups[2] is 3, expected the number of query heads, 4"},
-      {[](Call& c) {
-         c.options.kv_groups = {c.bad_groups.data(), {2}};
-       },
-       ErrorCode::shape_mismatch,
-       "attention: kv_groups has shape (2), expected (Hkv + 1) = (3)"}};
+  return {{[](Call& c) {
+             c.options.kv_groups = groups_of({2, 1});
+           },
+           ErrorCode::invalid_argument,
+           "attention: kv_groups is for 3 query heads, expected Hq = 4"},
+          {[](Call& c) { c.options.kv_groups = groups_of({4}); },
+           ErrorCode::shape_mismatch,
+           "attention: kv_groups has shape (1), expected (Hkv) = (2)"}};
 }
 
 std::vector<ErrorCase> every_error() {
@@ -318,6 +314,55 @@ TEST(AttentionErrorsTest, StepwiseSaysTheSameAndShowsNoStep) {
     EXPECT_EQ(steps.error().message(), c.message);
     EXPECT_EQ(trace.steps, 0);
   }
+}
+
+// What an output does that the options choose: attn_weights, statistics.
+class ChosenOutputsTest : public testing::Test {
+ protected:
+  std::string message(const AttentionOptions& options,
+                      const AttentionOutputs& outputs) {
+    const Status s = attention(in_.query.view(), in_.key.view(),
+                               in_.value.view(), outputs, options);
+    return s ? "no error" : s.error().message();
+  }
+
+  Inputs<float> in_ = random_inputs(kShape, 410);
+  Outputs<float> out_ = outputs_for(in_, AttnWeights::per_head);
+  Tensor<float, 4> rows_ = filled<float, 4>({2, 4, 3, kStatistics}, 42);
+};
+
+TEST_F(ChosenOutputsTest, AViewThatIsNotAskedForIsAnError) {
+  EXPECT_EQ(message({}, {.output = out_.output.view(),
+                         .attn_weights = out_.attn_weights.view()}),
+            "attention: attn_weights is given, expected none: the options do "
+            "not ask for it");
+  EXPECT_EQ(message({}, {.output = out_.output.view(),
+                         .statistics = {.rows = rows_.view()}}),
+            "attention: statistics.rows is given, expected none: the options "
+            "do not ask for it");
+  EXPECT_THAT(out_.output.elements(), Each(42.0f));
+  EXPECT_THAT(out_.attn_weights.elements(), Each(42.0f));
+  EXPECT_THAT(rows_.elements(), Each(42.0f));
+}
+
+TEST_F(ChosenOutputsTest, AMissingViewThatIsAskedForIsAnError) {
+  EXPECT_EQ(message({.attn_weights = AttnWeights::mean},
+                    {.output = out_.output.view()}),
+            "attention: attn_weights has shape (0, 0, 0, 0), expected (B, 1, "
+            "Lq, Lkv) = (2, 1, 3, 5)");
+  EXPECT_EQ(
+      message({.statistics = {.rows = true}}, {.output = out_.output.view()}),
+      "attention: statistics.rows has shape (0, 0, 0, 0), expected (B, "
+      "Hq, Lq, kStatistics) = (2, 4, 3, 8)");
+  EXPECT_THAT(out_.output.elements(), Each(42.0f));
+}
+
+TEST_F(ChosenOutputsTest, AreWrittenWhereTheyAreAskedForAndGiven) {
+  EXPECT_EQ(message({.statistics = {.rows = true}},
+                    {.output = out_.output.view(),
+                     .statistics = {.rows = rows_.view()}}),
+            "no error");
+  EXPECT_THAT(rows_.elements(), Each(testing::Ne(42.0f)));
 }
 
 TEST(AttentionErrorsTest, WithoutABatchAxisTheBatchIsOne) {

@@ -47,7 +47,7 @@ using testing_support::widened;
 
 class ExtremesTest : public TargetTest {};
 
-constexpr AttentionShape kShape = {
+const AttentionShape kShape = {
     .B = 1, .Hq = 2, .Hkv = 1, .Lq = 50, .Lkv = 270, .D = 9, .Dv = 10};
 const AttentionOptions kWeights = {.attn_weights = AttnWeights::per_head};
 

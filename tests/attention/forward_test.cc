@@ -111,7 +111,7 @@ TEST(AttnWeightsTest, AfterDropoutTheyAreThoseThatWeighTheValues) {
   options.attn_weights = AttnWeights::after_dropout;
   const Outputs<float> after = attend(in, options);
   const auto dropout =
-      BoundDropout::bind(options.dropout, kSmall, {}, "test").value();
+      BoundDropout::bind(options.dropout, {kSmall, {}, "test"}).value();
   auto dropped = Tensor<float, 4>::create({2, 4, 5, 7}).value();
   EXPECT_TRUE(apply_dropout(before.attn_weights, dropout, dropped));
   EXPECT_TRUE(same_bits(after.attn_weights, dropped));

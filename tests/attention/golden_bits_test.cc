@@ -27,7 +27,7 @@ using testing_support::targets;
 using testing_support::TargetTest;
 
 // More than two blocks of keys and two of queries, and no multiple of anything.
-constexpr AttentionShape kShape = {
+const AttentionShape kShape = {
     .B = 2, .Hq = 4, .Hkv = 2, .Lq = 53, .Lkv = 301, .D = 37, .Dv = 19};
 
 struct GoldenCall {

@@ -60,7 +60,7 @@ void poison(Tensor<float, 4>& blhd, std::size_t b, std::size_t l, std::size_t h,
   }
 }
 
-constexpr AttentionShape kPoisoned = {
+const AttentionShape kPoisoned = {
     .B = 2, .Hq = 4, .Hkv = 2, .Lq = 3, .Lkv = 6, .D = 3, .Dv = 2};
 constexpr float kPoisons[] = {kNaN, -kMinusInf, kMinusInf, 3e38f};
 
@@ -226,7 +226,7 @@ TEST(MaskedTest, ManyPoisonedKeysOutsideWindowsStartsAndDocumentsChangeNoBit) {
                                       .query_start = 300,
                                       .attn_weights = AttnWeights::per_head};
     const auto bound =
-        BoundMask::bind(masks[m], shape, options.query_start, "test").value();
+        BoundMask::bind(masks[m], {shape, options.query_start, "test"}).value();
     Inputs<float> in = random_inputs(shape, 215);
     const Outputs<float> want = attend(in, options);
     std::size_t poisoned = 0;

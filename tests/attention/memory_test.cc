@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "attention/attention_call.h"
+#include "attention/backward/backward_kernel.h"
 #include "attention/backward_call.h"
-#include "attention/backward_kernel.h"
 #include "headwise/attention/plan.h"
 #include "support/allocations.h"
 #include "support/tensors.h"
@@ -30,6 +30,7 @@ using testing_support::Outputs;
 using testing_support::outputs_for;
 using testing_support::random_inputs;
 using testing_support::same_bits;
+using testing_support::tensor_of;
 using testing_support::view_of;
 
 TEST(WorkspaceTest, ARunAllocatesNothingAndHasTheBitsOfOneCall) {
@@ -52,6 +53,28 @@ TEST(WorkspaceTest, ARunAllocatesNothingAndHasTheBitsOfOneCall) {
       }
     }
   }
+}
+
+TEST(WorkspaceTest, NewOffsetsAllocateNothing) {
+  const Executor executor = Executor::with_threads(1).value();
+  const auto first = tensor_of<std::int64_t, 1>({3}, {0, 5, 9});
+  const auto next = tensor_of<std::int64_t, 1>({3}, {0, 2, 6});
+  auto plan =
+      AttentionPlan::create(
+          {.B = 1, .Hq = 2, .Hkv = 2, .Lq = 9, .Lkv = 9, .D = 8, .Dv = 8},
+          {.mask = causal(), .offsets = first.view(), .executor = &executor})
+          .value();
+  auto workspace = Workspace::create(plan.workspace_bytes()).value();
+  const auto x = filled<float, 4>({1, 6, 2, 8}, 1);
+  auto output = filled<float, 4>({1, 6, 2, 8}, 42);
+  const std::size_t before = allocations;
+  const Status bound = plan.set_offsets(next.view());
+  const Status run = plan.run(x.view(), x.view(), x.view(),
+                              {.output = output.view()}, workspace);
+  EXPECT_EQ(allocations, before);
+  EXPECT_TRUE(bound);
+  EXPECT_TRUE(run);
+  EXPECT_THAT(output.elements(), testing::Each(1.0f));
 }
 
 TEST(WorkspaceTest, OneThatIsTooSmallIsAnErrorAndNothingIsWritten) {

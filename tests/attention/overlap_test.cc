@@ -11,6 +11,7 @@
 #include "attention/backward_call.h"
 #include "headwise/attention/plan.h"
 #include "headwise/attention/statistics.h"
+#include "headwise/steps/heads.h"
 #include "headwise/steps/scores.h"
 #include "headwise/steps/softmax.h"
 #include "headwise/steps/weigh.h"
@@ -32,7 +33,7 @@ using testing_support::same_bits;
 using testing_support::uniform;
 using testing_support::view_of;
 
-constexpr AttentionShape kShape = {
+const AttentionShape kShape = {
     .B = 2, .Hq = 2, .Hkv = 2, .Lq = 5, .Lkv = 5, .D = 4, .Dv = 4};
 
 std::string in_memory(std::string_view operation, std::string_view output,
@@ -74,15 +75,16 @@ TEST(OverlapTest, OfTheOutputAndAnInputIsAnError) {
 
 TEST(OverlapTest, OfTwoOutputsIsAnError) {
   const Inputs<float> in = random_inputs(kShape, 2);
-  auto out = outputs_for(in, AttnWeights::per_head);
+  auto out = outputs_for(in, AttnWeights::none);
   AttentionOutputs outputs = out.views();
   outputs.lse = {out.output.data() + 79, {2, 2, 5}};
   expect_refused(attention(in.query, in.key, in.value, outputs, {}),
                  in_memory("attention", "lse", "output"));
-  // Not written, so nobody's.
   outputs.lse = out.lse;
   outputs.attn_weights = {out.output.data(), {2, 2, 5, 5}};
-  EXPECT_TRUE(attention(in.query, in.key, in.value, outputs, {}));
+  expect_refused(attention(in.query, in.key, in.value, outputs,
+                           {.attn_weights = AttnWeights::per_head}),
+                 in_memory("attention", "attn_weights", "output"));
 }
 
 TEST(OverlapTest, OfAnOutputAndATermOfTheScoresIsAnError) {
@@ -149,10 +151,9 @@ TEST(OverlapTest, OfAGradientAndAnotherTensorIsAnError) {
     EXPECT_EQ(gradients.query(0, 0, 0, 0), 42);
   };
   refused({.query = gradients.query, .key = gradients.query},
-          in_memory("attention_backward", "the gradient of key",
-                    "the gradient of query"));
+          in_memory("attention_backward", "d_key", "d_query"));
   refused({.query = gradients.query, .value = in.value},
-          in_memory("attention_backward", "the gradient of value", "value"));
+          in_memory("attention_backward", "d_value", "value"));
 }
 
 // Each step that writes what its caller gave it.
@@ -164,16 +165,16 @@ TEST(OverlapTest, OfAStepsOutputAndItsInputIsAnError) {
   const TensorView<const float, 4> short_rows(heads.data(), {2, 2, 5, 4});
   auto lse = filled<float, 3>({2, 2, 5}, 0);
   const BoundMask all =
-      BoundMask::bind({}, kShape, QueryStart(0), "test").value();
+      BoundMask::bind({}, {kShape, QueryStart(0), "test"}).value();
   const BoundDropout dropout =
-      BoundDropout::bind({}, kShape, QueryStart(0), "test").value();
+      BoundDropout::bind({}, {kShape, QueryStart(0), "test"}).value();
   const auto slopes = filled<float, 1>({2}, 1);
   const BoundAlibi alibi =
-      BoundAlibi::bind(slopes, kShape, QueryStart(0), "test").value();
+      BoundAlibi::bind(slopes, {kShape, QueryStart(0), "test"}).value();
   const auto bias_of_all = filled<float, 2>({5, 5}, 1);
   const BoundBias bias =
       BoundBias::bind(dense(view_of(bias_of_all), {Axis::Lq, Axis::Lkv}),
-                      kShape, "test")
+                      {kShape, {}, "test"})
           .value();
   const std::vector<std::pair<std::string, Status>> cases = {
       {"scores", scores(in, {in, {}}, 1, heads, executor)},

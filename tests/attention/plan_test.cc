@@ -19,7 +19,7 @@ using testing_support::random_inputs;
 using testing_support::same_bits;
 using testing_support::uniform;
 
-constexpr AttentionShape kShape = {
+const AttentionShape kShape = {
     .B = 2, .Hq = 4, .Hkv = 2, .Lq = 3, .Lkv = 5, .D = 8, .Dv = 6};
 
 TEST(AttentionPlanTest, OnePlanRunsManyTimesWithTheBitsOfAttention) {

@@ -165,7 +165,8 @@ RC_GTEST_PROP(AttentionPropertyTest,
   }
   const Outputs<float> got = attend(in, options);
   const auto bound =
-      BoundMask::bind(options.mask, shape, options.query_start, "test").value();
+      BoundMask::bind(options.mask, {shape, options.query_start, "test"})
+          .value();
   auto pairs = Tensor<bool, 3>::create({shape.B, shape.Lq, shape.Lkv}).value();
   for (std::size_t b = 0; b < shape.B; ++b) {
     for (std::size_t i = 0; i < shape.Lq; ++i) {

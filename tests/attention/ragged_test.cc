@@ -76,7 +76,13 @@ Inputs<float> ragged_inputs(const Inputs<float>& in, const Batch& batch) {
 
 template <class T>
 Outputs<T> ragged_outputs(const Batch& batch, AttnWeights form) {
-  const auto [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = batch.shape();
+  const AttentionShape shape = batch.shape();
+  const std::size_t B = shape.B;
+  const std::size_t Hq = shape.Hq;
+  const std::size_t Lq = shape.Lq;
+  const std::size_t Lkv = shape.Lkv;
+  const std::size_t Dv = shape.Dv;
+  const Offsets& offsets = shape.offsets;
   const auto rows = static_cast<std::size_t>(offsets.query(B));
   const std::size_t heads = form == AttnWeights::none   ? 0
                             : form == AttnWeights::mean ? 1
@@ -294,9 +300,79 @@ TEST(RaggedTest, OffsetsThatMoveAreLookedAtInEachRun) {
       plan.run(ragged.query, ragged.key, ragged.value, {.output = output});
   ASSERT_FALSE(s);
   EXPECT_EQ(s.error().message(),
-            "attention: the longest sequence of offsets is longer than the "
-            "plan's, expected at most 9 queries and 11 keys");
+            "attention: offsets.key is of a sequence of 12, expected at most "
+            "the plan's 11");
   EXPECT_THAT(output.elements(), Each(42.0f));
+}
+
+// Every option that looks at a sequence's place.
+AttentionOptions options_by_place(const Batch& batch,
+                                  TensorView<const float, 1> slopes) {
+  return {.mask = causal(),
+          .alibi = slopes,
+          .query_start = QueryStart::bottom_right(),
+          .offsets = batch.offsets(),
+          .dropout = {.p = 0.3, .training = true}};
+}
+
+TEST(RaggedTest, APlanWithNewOffsetsHasTheBitsOfANewCall) {
+  const Batch planned = small_batch();
+  Batch batch = small_batch();
+  batch.query_offsets = tensor_of<std::int64_t, 1>({5}, {0, 9, 9, 10, 12});
+  batch.key_offsets = tensor_of<std::int64_t, 1>({5}, {0, 7, 8, 15, 16});
+  const Inputs<float> ragged =
+      ragged_inputs(random_inputs(batch.padded, 1070), batch);
+  const auto slopes = filled<float, 1>({4}, 0.25f);
+  auto plan =
+      AttentionPlan::create(
+          {.B = 1, .Hq = 4, .Hkv = 2, .Lq = 17, .Lkv = 17, .D = 5, .Dv = 6},
+          options_by_place(planned, slopes.view()))
+          .value();
+  ASSERT_TRUE(plan.set_offsets(batch.offsets()));
+  auto out = ragged_outputs<float>(batch, AttnWeights::none);
+  const Status s = plan.run(ragged.query.view(), ragged.key.view(),
+                            ragged.value.view(), out.views());
+  ASSERT_TRUE(s) << s.error().message();
+  EXPECT_TRUE(same_bits(
+      out,
+      attend_ragged(ragged, batch, options_by_place(batch, slopes.view()))));
+}
+
+TEST(RaggedTest, NewOffsetsThatDoNotFitThePlanAreErrors) {
+  const Batch batch = small_batch();
+  auto plan =
+      AttentionPlan::create(
+          {.B = 1, .Hq = 4, .Hkv = 2, .Lq = 17, .Lkv = 17, .D = 5, .Dv = 6},
+          {.offsets = batch.offsets()})
+          .value();
+  const auto message = [&](std::vector<std::int64_t> numbers) {
+    const auto offsets =
+        tensor_of<std::int64_t, 1>({numbers.size()}, std::move(numbers));
+    const Status s = plan.set_offsets(offsets.view());
+    return s ? "no error" : s.error().message();
+  };
+  EXPECT_EQ(message({0, 3, 9}),
+            "attention: offsets has shape (3), expected (B + 1) = (5)");
+  EXPECT_EQ(message({0, 3, 2, 9, 9}),
+            "attention: offsets[2] is 2, expected offsets[1] = 3 or more");
+  EXPECT_EQ(message({0, 10, 11, 11, 11}),
+            "attention: offsets is of a sequence of 10, expected at most the "
+            "plan's 9");
+  EXPECT_EQ(plan.spec().shape.offsets.query.data(), batch.query_offsets.data());
+  const Status none = plan.set_offsets({});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message(),
+            "attention: offsets is not given, expected those of a ragged "
+            "batch");
+  auto padded =
+      AttentionPlan::create(
+          {.B = 1, .Hq = 4, .Hkv = 2, .Lq = 17, .Lkv = 17, .D = 5, .Dv = 6}, {})
+          .value();
+  const Status given = padded.set_offsets(batch.offsets());
+  ASSERT_FALSE(given);
+  EXPECT_EQ(given.error().message(),
+            "attention: offsets is given, expected none: the plan's batch is "
+            "not ragged");
 }
 
 }  // namespace

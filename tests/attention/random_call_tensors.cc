@@ -59,11 +59,11 @@ RandomCallTensors::RandomCallTensors(const RandomCall& call)
               .Dv = call.Dv},
       tensors_(padded_),
       executor_(Executor::with_threads(call.threads).value()) {
-  kv_groups_ = filled<std::int64_t, 1>({call.Hkv + 1}, 0);
+  std::vector<std::size_t> sizes;
   for (std::size_t g = 0; g < call.Hkv; ++g) {
-    kv_groups_(g + 1) =
-        kv_groups_(g) + static_cast<std::int64_t>(call.group + call.more[g]);
+    sizes.push_back(call.group + call.more[g]);
   }
+  kv_groups_ = HeadGroups::create(sizes).value();
   if (call_.has(Feature::ragged)) {
     cut_into_sequences();
   }

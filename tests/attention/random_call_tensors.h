@@ -77,7 +77,7 @@ class RandomCallTensors {
   Executor executor_;
   Tensor<std::int64_t, 1> query_offsets_;
   Tensor<std::int64_t, 1> key_offsets_;
-  Tensor<std::int64_t, 1> kv_groups_;
+  HeadGroups kv_groups_;
   Tensor<std::int64_t, 1> lengths_;
   Tensor<std::int64_t, 2> row_lengths_;
   Tensor<std::int64_t, 1> starts_;

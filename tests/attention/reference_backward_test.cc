@@ -73,7 +73,7 @@ void expect_derivatives(const Tensor<double, Rank>& gradient,
   }
 }
 
-constexpr AttentionShape kTiny = {
+const AttentionShape kTiny = {
     .B = 2, .Hq = 4, .Hkv = 2, .Lq = 3, .Lkv = 5, .D = 3, .Dv = 2};
 
 class ReferenceBackwardTest : public testing::Test {
@@ -140,7 +140,10 @@ void expect_bias_gradient(const Extents<Rank>& extents,
 }
 
 TEST_F(ReferenceBackwardTest, OfABiasAreDerivativesWhateverItIsBroadcastOver) {
-  const auto& [B, H, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = kTiny;
+  const std::size_t B = kTiny.B;
+  const std::size_t H = kTiny.Hq;
+  const std::size_t Lq = kTiny.Lq;
+  const std::size_t Lkv = kTiny.Lkv;
   expect_bias_gradient<4>({B, H, Lq, Lkv},
                           {Axis::B, Axis::H, Axis::Lq, Axis::Lkv}, "whole");
   expect_bias_gradient<3>({H, Lq, Lkv}, {Axis::H, Axis::Lq, Axis::Lkv}, "H");

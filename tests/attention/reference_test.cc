@@ -90,7 +90,7 @@ TEST(ReferenceTest, EqualsTheMatrixFormulaForEveryMask) {
     const EveryMask every_mask(shape);
     for (const auto& [name, mask] : every_mask.masks()) {
       SCOPED_TRACE(name);
-      const auto bound = BoundMask::bind(mask, shape, 1, "test").value();
+      const auto bound = BoundMask::bind(mask, {shape, 1, "test"}).value();
       const Outputs<double> want = naive_attention(
           in, 0.4,
           [&](std::size_t b, std::size_t h, std::size_t i, std::size_t j) {
@@ -116,7 +116,7 @@ TEST(ReferenceTest, EqualsTheMatrixFormulaWithDropout) {
       .dropout = {.p = 0.3, .training = true, .seed = Seed{5}},
       .attn_weights = AttnWeights::after_dropout};
   const auto dropout =
-      BoundDropout::bind(options.dropout, shape, {}, "test").value();
+      BoundDropout::bind(options.dropout, {shape, {}, "test"}).value();
   const auto factor = [&](std::size_t b, std::size_t h, std::size_t i,
                           std::size_t j) {
     return dropout.keeps(b, h, i, j) ? 1 / 0.7 : 0;

@@ -93,13 +93,13 @@ TEST(SameBitsOfSizesTest, OnAnyNumberOfThreads) {
 class SequencesTest : public testing::Test {
  protected:
   static constexpr std::size_t kLongest = 150;  // with padding behind each
-  static constexpr AttentionShape kBatch = {.B = 4,
-                                            .Hq = 4,
-                                            .Hkv = 2,
-                                            .Lq = kLongest,
-                                            .Lkv = kLongest,
-                                            .D = 12,
-                                            .Dv = 9};
+  static inline const AttentionShape kBatch = {.B = 4,
+                                               .Hq = 4,
+                                               .Hkv = 2,
+                                               .Lq = kLongest,
+                                               .Lkv = kLongest,
+                                               .D = 12,
+                                               .Dv = 9};
 
   // Sequence `of` has its own id, wherever it stands.
   AttentionOptions options(TensorView<const std::int64_t, 1> ids) const {

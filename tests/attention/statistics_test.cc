@@ -136,7 +136,7 @@ testing::AssertionResult same(const AttentionStatistics& a,
 }
 
 // More than a block of keys, more than a chunk of queries, uneven.
-constexpr AttentionShape kLong = {
+const AttentionShape kLong = {
     .B = 2, .Hq = 4, .Hkv = 2, .Lq = 1000, .Lkv = 1100, .D = 8, .Dv = 8};
 
 TEST(StatisticsTest, HaveTheSameBitsOnAnyThreads) {
@@ -240,7 +240,7 @@ TEST(StatisticsTest, AmongEqualKeysTheLowestAreOnTop) {
 // tie, so that the late ones push some of these down and one out. Most queries
 // read the same feature: a key is better for many of them, or for few.
 TEST(StatisticsTest, AmongScoresThatTieTheLowestKeyComesFirst) {
-  constexpr AttentionShape kShape = {1, 1, 1, 100, 900, 2, 1};
+  const AttentionShape kShape = {1, 1, 1, 100, 900, 2, 1};
   constexpr std::size_t kTop = 8;
   Inputs<float> in = random_inputs(kShape, 761);
   std::ranges::fill(in.query.elements(), 0.0f);
@@ -399,7 +399,7 @@ TEST(StatisticsTest, WithoutValuesAreTheStatisticsAlone) {
 }
 
 TEST(StatisticsTest, AllOfALongSequenceTakeLittleMemory) {
-  constexpr AttentionShape kShape = {1, 8, 8, 32768, 32768, 64, 64};
+  const AttentionShape kShape = {1, 8, 8, 32768, 32768, 64, 64};
   const Executor executor = Executor::with_threads(2).value();
   AttentionOptions options;
   options.executor = &executor;
@@ -432,15 +432,17 @@ TEST(StatisticsTest, SayWhatDoesNotFit) {
   const auto three = tensor_of<std::int64_t, 1>({3}, {1, 1, 1});
   const auto separators = testing_support::coin_tosses<2>({2, 6}, 831, 0.5);
   EXPECT_EQ(error_of({.rows = true, .query_lengths = lengths}),
-            "attention: query_lengths[1] is 6, expected a number from 0 to the "
-            "5 queries");
-  EXPECT_EQ(error_of({.rows = true, .query_lengths = three}),
-            "attention: query_lengths has shape (3), expected (B) = (2)");
+            "attention: statistics.query_lengths[1] is 6, expected a number "
+            "from 0 to the 5 queries");
+  EXPECT_EQ(
+      error_of({.rows = true, .query_lengths = three}),
+      "attention: statistics.query_lengths has shape (3), expected (B) = (2)");
   EXPECT_EQ(error_of({.rows = true, .separators = view_of(separators)}),
-            "attention: separators has shape (2, 6), expected (B, Lkv) = (2, "
+            "attention: statistics.separators has shape (2, 6), expected (B, "
+            "Lkv) = (2, "
             "7)");
   EXPECT_EQ(error_of({.top_keys = 65}),
-            "attention: top_keys is 65, expected at most 64");
+            "attention: statistics.top_keys is 65, expected at most 64");
   EXPECT_EQ(error_of({.map = true}, AttnWeights::mean),
             "attention: attn_weights is mean, expected per_head or none beside "
             "statistics");

@@ -31,7 +31,7 @@ using testing_support::same_bits;
 using testing_support::stepwise;
 using testing_support::view_of;
 
-constexpr AttentionShape kShape = {
+const AttentionShape kShape = {
     .B = 2, .Hq = 4, .Hkv = 2, .Lq = 5, .Lkv = 140, .D = 8, .Dv = 6};
 
 TEST(StepwiseTest, MatchesAttentionForEveryMask) {
@@ -117,7 +117,7 @@ TEST(StepwiseTest, TheTermsComeOneAfterTheOther) {
                           "alibi_scores", "attn_weights", "context"));
   EXPECT_THAT(trace.find("alibi_scores")->axes,
               ElementsAre("B", "H", "Lq", "Lkv"));
-  const BoundBias bound = BoundBias::bind(bias, kShape, "test").value();
+  const BoundBias bound = BoundBias::bind(bias, {kShape, {}, "test"}).value();
   for (std::size_t j = 0; j < 140; ++j) {
     const float capped = 0.5F * std::tanh(steps.scores(1, 2, 3, j) / 0.5F);
     EXPECT_NEAR(steps.capped_scores(1, 2, 3, j), capped, 1e-6);

@@ -20,7 +20,7 @@ using testing_support::random_inputs;
 using testing_support::same_bits;
 
 // Enough work for several threads.
-constexpr AttentionShape kBusy = {
+const AttentionShape kBusy = {
     .B = 2, .Hq = 4, .Hkv = 4, .Lq = 200, .Lkv = 200, .D = 16, .Dv = 16};
 
 TEST(ThreadsTest, ACallInsideAnotherParallelLoopHasTheSameBits) {

@@ -8,6 +8,7 @@
 
 #include "attention/attention_call.h"
 #include "attention/backward_call.h"
+#include "attention/schedule.h"
 #include "headwise/attention/plan.h"
 #include "headwise/attention/statistics.h"
 #include "support/targets.h"
@@ -44,8 +45,12 @@ struct Grouped {
   AttentionShape shape;
   std::vector<std::int64_t> offsets;
 
-  TensorView<const std::int64_t, 1> kv_groups() const {
-    return {offsets.data(), {offsets.size()}};
+  HeadGroups kv_groups() const {
+    std::vector<std::size_t> sizes;
+    for (std::size_t g = 0; g + 1 < offsets.size(); ++g) {
+      sizes.push_back(static_cast<std::size_t>(offsets[g + 1] - offsets[g]));
+    }
+    return HeadGroups::create(sizes).value();
   }
 };
 
@@ -225,7 +230,8 @@ TEST(UnevenGroupsStepwiseTest, KeepsTheStepsOfRepeatedKeys) {
 
 Schedule::Split split_of(const Grouped& grouped,
                          const AttentionOptions& options) {
-  return AttentionPlan::create(grouped.shape, options).value().schedule().split;
+  return schedule_of(AttentionSpec::create(grouped.shape, options).value())
+      .split;
 }
 
 TEST(UnevenGroupsSplitTest, HaveTheSameBitsForAnyThreadsAndEverySplit) {

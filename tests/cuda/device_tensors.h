@@ -12,7 +12,7 @@
 
 #include "attention/attention_call.h"
 #include "attention/random_call.h"
-#include "headwise/attention/device.h"
+#include "headwise/attention/device_attention.h"
 #include "steps/stored_rule.h"
 #include "support/tensors.h"
 
@@ -236,7 +236,7 @@ Result<DeviceResult> attend_on_device(const Inputs<float>& in,
   const DeviceOptions on_device(tensors_of(in), options);
   const Status s = attention<T>(
       q.view(), k.view(), v.view(),
-      DeviceOutputs<T>{
+      AttentionOutputsOf<T>{
           .output = output.view(),
           .attn_weights = {returned ? on_device_weights.data() : nullptr,
                            weights.extents()},
@@ -286,23 +286,24 @@ Result<DeviceGradientResult> differentiate_on_device(
   const DeviceArray<float> d_bias(bias.data(), bias.size());
   const DeviceArray<float> d_alibi(alibi.data(), alibi.size());
   const DeviceOptions on_device(tensors_of(in), options);
-  if (Status s = attention<T>(
-          q.view(), k.view(), v.view(),
-          DeviceOutputs<T>{.output = output.view(),
+  if (Status s =
+          attention<T>(q.view(), k.view(), v.view(),
+                       AttentionOutputsOf<T>{
+                           .output = output.view(),
                            .softmax_rows = {softmax_rows.data(), rows_extents}},
-          on_device.get());
+                       on_device.get());
       !s) {
     return s.error();
   }
   if (Status s = attention_backward<T>(
-          DeviceBackwardInputs<T>{
+          BackwardInputsOf<T>{
               .query = q.view(),
               .key = k.view(),
               .value = v.view(),
               .output = output.view(),
               .softmax_rows = {softmax_rows.data(), rows_extents},
               .d_output = d_out.view()},
-          DeviceGradients<T>{
+          AttentionGradientsOf<T>{
               .query = d_q.view(),
               .key = d_k.view(),
               .value = d_v.view(),

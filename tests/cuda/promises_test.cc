@@ -128,7 +128,7 @@ TEST(GpuPromisesTest, WhatAMaskHidesIsNeverRead) {
   for (const auto& [name, mask] : every.masks()) {
     const AttentionOptions options = {.mask = mask, .query_start = 20};
     const auto bound =
-        BoundMask::bind(mask, shape, options.query_start, "test").value();
+        BoundMask::bind(mask, {shape, options.query_start, "test"}).value();
     auto clean = testing_support::clone(in);
     auto poisoned = testing_support::clone(in);
     for (std::size_t b = 0; b < shape.B; ++b) {
@@ -198,7 +198,7 @@ TEST(GpuPromisesTest, WhatAMaskHidesReachesNoGradient) {
   for (const auto& [name, mask] : every.masks()) {
     const AttentionOptions options = {.mask = mask, .query_start = 20};
     const auto bound =
-        BoundMask::bind(mask, shape, options.query_start, "test").value();
+        BoundMask::bind(mask, {shape, options.query_start, "test"}).value();
     auto poisoned = testing_support::clone(in);
     auto poisoned_d_output = testing_support::clone(d_output);
     auto clean_d_output = testing_support::clone(d_output);

@@ -61,7 +61,7 @@ DeviceStatistics statistics_on_device(const Inputs<float>& in,
       testing_support::tensors_of(in), options);
   attention<BFloat16>(
       q.view(), k.view(), v.view(),
-      DeviceOutputs<BFloat16>{
+      AttentionOutputsOf<BFloat16>{
           .output = output.view(),
           .statistics = {rows.view(), top_keys.view(), top_weights.view(),
                          columns.view(), mean.view(), largest.view()}},

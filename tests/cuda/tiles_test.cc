@@ -14,7 +14,7 @@ namespace {
 
 using testing_support::EveryMask;
 
-constexpr AttentionShape kShape = {
+const AttentionShape kShape = {
     .B = 2, .Hq = 4, .Hkv = 2, .Lq = 150, .Lkv = 170, .D = 4, .Dv = 4};
 
 AttentionSpec spec_of(const Mask& mask) {

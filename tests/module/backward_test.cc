@@ -158,13 +158,7 @@ void expect_gradients(const MultiHeadAttention& layer, const Call& call,
     d_score_weight =
         Tensor<double, 2>::create(params.w_score->extents()).value();
   }
-  std::vector<std::int64_t> kv_groups = {0};
-  for (const std::size_t size : config.kv_group_sizes) {
-    kv_groups.push_back(kv_groups.back() + static_cast<std::int64_t>(size));
-  }
-  if (!config.kv_group_sizes.empty()) {
-    options.kv_groups = kv_groups;
-  }
+  options.kv_groups = HeadGroups::create(config.kv_group_sizes).value();
   const std::size_t H = config.num_heads;
   const std::size_t Hkv = *config.num_kv_heads;
   const Wide query = widened(call.query);
@@ -182,7 +176,10 @@ void expect_gradients(const MultiHeadAttention& layer, const Call& call,
   ASSERT_TRUE(reference_attention<double>(
       heads(q.view(), H), heads(k.view(), Hkv), heads(v.view(), Hkv),
       {.output = heads(context.view(), H),
-       .attn_weights = is_mean ? mean : weights},
+       .attn_weights = options.attn_weights == AttnWeights::none
+                           ? TensorView<double, 4>()
+                       : is_mean ? mean.view()
+                                 : weights.view()},
       options));
   Wide d_context = widened(call.d_output);
   if (params.w_o) {

@@ -171,7 +171,7 @@ TEST(OutOfMemoryTest, EveryAllocationOfAStepMayFail) {
                                        RandomStream(Seed{1}, 1))
                             .value();
   const BoundMask bound =
-      BoundMask::bind(options.mask, shape, QueryStart(0), "test").value();
+      BoundMask::bind(options.mask, {shape, QueryStart(0), "test"}).value();
   const std::vector<NamedCall> calls = {
       {"attention", [&] { return attention(v, v, v, y, options); }},
       {"reference_attention",
@@ -185,7 +185,7 @@ TEST(OutOfMemoryTest, EveryAllocationOfAStepMayFail) {
       {"BoundMask::bind",
        [&] {
          return as_status(
-             BoundMask::bind(options.mask, shape, QueryStart(0), "test"));
+             BoundMask::bind(options.mask, {shape, QueryStart(0), "test"}));
        }},
       {"BoundMask::materialize",
        [&] { return as_status(bound.materialize(1)); }},

@@ -163,9 +163,10 @@ TEST(UnevenLayerTest, OpenSizesAreFixed) {
 
 TEST(UnevenLayerTest, OptionsHaveNoGroupsOfTheirOwn) {
   const auto x = uniform<3>({1, 3, 21}, 6050);
-  const std::int64_t groups[] = {0, 3, 7};
+  const std::vector<std::size_t> sizes = {3, 4};
   const auto refused =
-      layer_of(config_of()).forward(x, x, x, {.kv_groups = {groups, {3}}});
+      layer_of(config_of())
+          .forward(x, x, x, {.kv_groups = HeadGroups::create(sizes).value()});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message(),
             "multi_head_attention: kv_groups is given, expected none: the "

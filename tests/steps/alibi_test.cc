@@ -18,7 +18,7 @@ using testing_support::filled;
 using testing_support::tensor_of;
 using testing_support::view_of;
 
-constexpr AttentionShape kShape = {
+const AttentionShape kShape = {
     .B = 2, .Hq = 2, .Hkv = 2, .Lq = 2, .Lkv = 3, .D = 1, .Dv = 1};
 
 TEST(AlibiSlopesTest, OfAPowerOfTwoAreGeometric) {
@@ -58,7 +58,7 @@ TEST(AlibiTest, TakesTheSlopeTimesTheDistanceFromEachScore) {
   const auto slopes = tensor_of<float, 1>({2}, {1, 0.5F});
   const auto starts = tensor_of<std::int64_t, 1>({2}, {0, -3});
   const auto alibi =
-      BoundAlibi::bind(view_of(slopes), kShape, starts, "test").value();
+      BoundAlibi::bind(view_of(slopes), {kShape, starts, "test"}).value();
   auto sums = filled<float, 4>({2, 2, 2, 3}, 42);
   EXPECT_TRUE(
       add_alibi(view_of(scores), alibi, sums, Executor::default_executor()));
@@ -72,9 +72,10 @@ TEST(AlibiTest, TakesTheSlopeTimesTheDistanceFromEachScore) {
 TEST(AlibiTest, KeepsMinusInfinityAtTheLargestDistances) {
   const auto scores = filled<float, 4>({2, 2, 2, 3}, kMinusInf);
   const auto slopes = tensor_of<float, 1>({2}, {-1e19F, 1e19F});
-  const auto alibi = BoundAlibi::bind(view_of(slopes), kShape,
-                                      -(std::int64_t{1} << 62), "test")
-                         .value();
+  const auto alibi =
+      BoundAlibi::bind(view_of(slopes),
+                       {kShape, -(std::int64_t{1} << 62), "test"})
+          .value();
   auto sums = filled<float, 4>({2, 2, 2, 3}, 42);
   EXPECT_TRUE(
       add_alibi(view_of(scores), alibi, sums, Executor::default_executor()));
@@ -83,7 +84,7 @@ TEST(AlibiTest, KeepsMinusInfinityAtTheLargestDistances) {
 
 TEST(AlibiTest, ErrorsNameTheSlopes) {
   const auto error_of = [](const Tensor<float, 1>& slopes) {
-    const auto bound = BoundAlibi::bind(view_of(slopes), kShape, {}, "test");
+    const auto bound = BoundAlibi::bind(view_of(slopes), {kShape, {}, "test"});
     return bound ? std::string() : bound.error().message();
   };
   EXPECT_EQ(error_of(filled<float, 1>({3}, 1)),
@@ -92,7 +93,7 @@ TEST(AlibiTest, ErrorsNameTheSlopes) {
             "test: alibi[1] is nan, expected a number from -1e19 to 1e19");
   EXPECT_EQ(error_of(tensor_of<float, 1>({2}, {2e19F, 1})),
             "test: alibi[0] is 2e+19, expected a number from -1e19 to 1e19");
-  EXPECT_FALSE(BoundAlibi::bind({}, kShape, {}, "test").value().given());
+  EXPECT_FALSE(BoundAlibi::bind({}, {kShape, {}, "test"}).value().given());
 }
 
 }  // namespace

@@ -24,14 +24,14 @@ using testing_support::kNaNBits;
 using testing_support::tensor_of;
 using testing_support::view_of;
 
-constexpr AttentionShape kShape = {
+const AttentionShape kShape = {
     .B = 2, .Hq = 2, .Hkv = 1, .Lq = 70, .Lkv = 150, .D = 1, .Dv = 1};
 
 Tensor<float, 4> biased(const Tensor<float, 4>& scores, const Bias& bias,
                         const AttentionShape& shape) {
   auto sum = filled<float, 4>(scores.extents(), 42);
   EXPECT_TRUE(add_bias(view_of(scores),
-                       BoundBias::bind(bias, shape, "test").value(), sum,
+                       BoundBias::bind(bias, {shape, {}, "test"}).value(), sum,
                        Executor::default_executor()));
   return sum;
 }
@@ -73,7 +73,7 @@ TEST(BiasTest, EveryNaNHasTheSameBits) {
 
 TEST(BiasTest, ErrorsNameTheBias) {
   const auto error_of = [](const Bias& bias) {
-    const auto bound = BoundBias::bind(bias, kShape, "attention");
+    const auto bound = BoundBias::bind(bias, {kShape, {}, "attention"});
     return bound ? std::string() : bound.error().message();
   };
   const auto bias = filled<float, 2>({70, 149}, 0);
@@ -114,9 +114,9 @@ void check_tile(const BoundMask& mask, const Tile& tile,
 TEST(BiasTileTest, AgreesWithEachPairForEveryLayout) {
   const EveryBias every(kShape);
   for (const auto& [name, bias] : every.biases()) {
-    const BoundBias bound = BoundBias::bind(bias, kShape, "test").value();
+    const BoundBias bound = BoundBias::bind(bias, {kShape, {}, "test"}).value();
     const BoundMask mask =
-        BoundMask::bind(Mask(), kShape, {}, "test", bound).value();
+        BoundMask::bind(Mask(), {kShape, {}, "test"}, bound).value();
     for (const std::size_t queries : {1u, 7u, 16u, 24u, 33u, 48u, 64u}) {
       for (const std::size_t keys : {1u, 2u, 4u, 13u, 128u}) {
         check_tile(mask, {1, 1, 3, queries, 5, keys}, name);
@@ -134,11 +134,11 @@ TEST(BiasTileTest, ATriangleOfMinusInfinityHasEmptyAndFullTiles) {
     }
   }
   const BoundBias bound =
-      BoundBias::bind(dense(view_of(bias), {Axis::Lq, Axis::Lkv}), kShape,
-                      "test")
+      BoundBias::bind(dense(view_of(bias), {Axis::Lq, Axis::Lkv}),
+                      {kShape, {}, "test"})
           .value();
   const BoundMask mask =
-      BoundMask::bind(Mask(), kShape, {}, "test", bound).value();
+      BoundMask::bind(Mask(), {kShape, {}, "test"}, bound).value();
   EXPECT_EQ(classify(mask, {0, 0, 40, 20, 0, 41}), TileKind::full);
   EXPECT_EQ(classify(mask, {0, 0, 40, 20, 0, 42}), TileKind::partial);
   EXPECT_EQ(classify(mask, {0, 0, 40, 20, 59, 10}), TileKind::partial);
@@ -148,9 +148,9 @@ TEST(BiasTileTest, ATriangleOfMinusInfinityHasEmptyAndFullTiles) {
 TEST(BiasTileTest, JoinsTheRulesOfTheMask) {
   const EveryBias every(kShape);
   for (const auto& [name, bias] : every.biases()) {
-    const BoundBias bound = BoundBias::bind(bias, kShape, "test").value();
+    const BoundBias bound = BoundBias::bind(bias, {kShape, {}, "test"}).value();
     const BoundMask both =
-        BoundMask::bind(causal(), kShape, 9, "test", bound).value();
+        BoundMask::bind(causal(), {kShape, 9, "test"}, bound).value();
     EXPECT_FALSE(both.allows_all());
     EXPECT_FALSE(both.may_attend(0, 0, 0, 10)) << name;
     for (std::size_t j = 0; j < 10; ++j) {

@@ -27,11 +27,11 @@ using testing_support::view_of;
 
 class DropoutWordsTest : public testing_support::TargetTest {};
 
-constexpr AttentionShape kShape{.B = 3, .Hq = 4, .Hkv = 2, .Lq = 5, .Lkv = 21};
+const AttentionShape kShape{.B = 3, .Hq = 4, .Hkv = 2, .Lq = 5, .Lkv = 21};
 
 BoundDropout bound(const Dropout& dropout, const AttentionShape& shape = kShape,
                    const QueryStart& start = {}) {
-  return BoundDropout::bind(dropout, shape, start, "test").value();
+  return BoundDropout::bind(dropout, {shape, start, "test"}).value();
 }
 
 // The generator as docs/arithmetic.md has it.
@@ -324,7 +324,7 @@ TEST(DropoutTest, AKeepMaskTakesTheGeneratorsPlaceAlsoOutsideTraining) {
 TEST(DropoutErrorsTest, PMustBeAProbability) {
   for (const auto& [p, text] : {std::pair(-0.5, "-0.5"), std::pair(1.5, "1.5"),
                                 std::pair(std::nan(""), "nan")}) {
-    const auto result = BoundDropout::bind({.p = p}, kShape, {}, "attention");
+    const auto result = BoundDropout::bind({.p = p}, {kShape, {}, "attention"});
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().code(), ErrorCode::invalid_argument);
     EXPECT_EQ(result.error().message(),
@@ -336,7 +336,7 @@ TEST(DropoutErrorsTest, PMustBeAProbability) {
 TEST(DropoutErrorsTest, SequenceIdsMustBeOneASequenceOf32Bits) {
   const auto two = tensor_of<std::int64_t, 1>({2}, {0, 1});
   const auto wrong_size =
-      BoundDropout::bind({.sequence_ids = two}, kShape, {}, "attention");
+      BoundDropout::bind({.sequence_ids = two}, {kShape, {}, "attention"});
   ASSERT_FALSE(wrong_size);
   EXPECT_EQ(wrong_size.error().code(), ErrorCode::shape_mismatch);
   EXPECT_EQ(
@@ -347,7 +347,7 @@ TEST(DropoutErrorsTest, SequenceIdsMustBeOneASequenceOf32Bits) {
         std::pair(std::int64_t{1} << 32, "4294967296")}) {
     const auto ids = tensor_of<std::int64_t, 1>({3}, {0, id, 1});
     const auto result =
-        BoundDropout::bind({.sequence_ids = ids}, kShape, {}, "attention");
+        BoundDropout::bind({.sequence_ids = ids}, {kShape, {}, "attention"});
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().code(), ErrorCode::out_of_range);
     EXPECT_EQ(result.error().message(),
@@ -359,7 +359,7 @@ TEST(DropoutErrorsTest, SequenceIdsMustBeOneASequenceOf32Bits) {
 TEST(DropoutErrorsTest, AKeepMaskMustHaveOneBooleanAWeight) {
   const auto keep = filled<bool, 4>({3, 1, 5, 21}, true);
   const auto result =
-      BoundDropout::bind({.keep_mask = keep}, kShape, {}, "attention");
+      BoundDropout::bind({.keep_mask = keep}, {kShape, {}, "attention"});
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code(), ErrorCode::shape_mismatch);
   EXPECT_EQ(result.error().message(),

@@ -1,7 +1,9 @@
 #include "headwise/steps/head_groups.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,65 +17,82 @@ namespace {
 using testing_support::same_bits;
 using testing_support::tensor_of;
 
-HeadGroups groups_of(std::size_t Hq, const std::vector<std::int64_t>& offsets) {
-  return {Hq, offsets.size() - 1, offsets};
+HeadGroups groups_of(const std::vector<std::size_t>& sizes) {
+  return HeadGroups::create(sizes).value();
 }
 
-TEST(HeadGroupsTest, WithoutOffsetsEveryHeadIsReadByAsMany) {
-  const HeadGroups groups(6, 3);
-  EXPECT_TRUE(groups.check("test"));
-  EXPECT_EQ(groups.first(2), 4u);
-  EXPECT_EQ(groups.first(3), 6u);
-  EXPECT_EQ(groups.size(1), 2u);
-  EXPECT_EQ(groups.largest(), 2u);
+TEST(HeadGroupsTest, WithoutSizesEveryHeadIsReadByAsMany) {
+  const HeadGroups groups = groups_of({});
+  EXPECT_TRUE(groups.even());
+  EXPECT_TRUE(groups.check(6, 3, "test"));
+  const HeadMap heads(6, 3, groups);
+  EXPECT_EQ(heads.first(2), 4u);
+  EXPECT_EQ(heads.first(3), 6u);
+  EXPECT_EQ(heads.size(1), 2u);
+  EXPECT_EQ(heads.largest(), 2u);
   for (std::size_t h = 0; h < 6; ++h) {
-    EXPECT_EQ(groups.kv_head(h), h / 2);
+    EXPECT_EQ(heads.kv_head(h), h / 2);
   }
 }
 
-TEST(HeadGroupsTest, OffsetsCutTheQueryHeads) {
-  const std::vector<std::int64_t> offsets = {0, 1, 5, 7};
-  const HeadGroups groups = groups_of(7, offsets);
-  EXPECT_TRUE(groups.check("test"));
+TEST(HeadGroupsTest, SizesDivideTheQueryHeads) {
+  const HeadGroups groups = groups_of({1, 4, 2});
+  EXPECT_TRUE(groups.check(7, 3, "test"));
+  EXPECT_THAT(groups.offsets(), testing::ElementsAre(0u, 1u, 5u, 7u));
+  const HeadMap heads(7, 3, groups);
   const std::vector<std::size_t> kv_heads = {0, 1, 1, 1, 1, 2, 2};
   for (std::size_t h = 0; h < 7; ++h) {
-    EXPECT_EQ(groups.kv_head(h), kv_heads[h]);
+    EXPECT_EQ(heads.kv_head(h), kv_heads[h]);
   }
-  EXPECT_EQ(groups.first(1), 1u);
-  EXPECT_EQ(groups.size(0), 1u);
-  EXPECT_EQ(groups.size(1), 4u);
-  EXPECT_EQ(groups.size(2), 2u);
-  EXPECT_EQ(groups.largest(), 4u);
+  EXPECT_EQ(heads.first(1), 1u);
+  EXPECT_EQ(heads.size(0), 1u);
+  EXPECT_EQ(heads.size(1), 4u);
+  EXPECT_EQ(heads.size(2), 2u);
+  EXPECT_EQ(heads.largest(), 4u);
 }
 
-TEST(HeadGroupsTest, OffsetsThatCutThemWronglyAreErrors) {
-  const std::vector<std::pair<std::vector<std::int64_t>, std::string>> errors =
-      {{{1, 3, 7}, "kv_groups[0] is 1, expected 0"},
-       {{0, 0, 7}, "kv_groups[1] is 0, expected more than kv_groups[0] = 0"},
-       {{0, 8, 7}, "kv_groups[2] is 7, expected more than kv_groups[1] = 8"},
-       {{0, -1, 7}, "kv_groups[1] is -1, expected more than kv_groups[0] = 0"},
-       {{0, 3, 6}, "kv_groups[2] is 6, expected the number of query heads, 7"}};
-  for (const auto& [offsets, message] : errors) {
-    const Status s = groups_of(7, offsets).check("attention");
-    ASSERT_FALSE(s) << message;
-    EXPECT_EQ(s.error().message(), "attention: " + message);
-    EXPECT_EQ(s.error().code(), ErrorCode::out_of_range);
+TEST(HeadGroupsTest, ACopyOutlivesTheOriginal) {
+  HeadGroups copy;
+  {
+    const HeadGroups groups = groups_of({2, 1});
+    copy = groups;
   }
-  const std::vector<std::int64_t> offsets = {0, 3, 7};
-  const Status s = HeadGroups(7, 3, {offsets.data(), {3}}).check("attention");
-  ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().message(),
-            "attention: kv_groups has shape (3), expected (Hkv + 1) = (4)");
-  EXPECT_EQ(s.error().code(), ErrorCode::shape_mismatch);
+  EXPECT_THAT(copy.offsets(), testing::ElementsAre(0u, 2u, 3u));
+}
+
+TEST(HeadGroupsTest, SizesThatMakeNoSenseAreErrors) {
+  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+  for (const auto& [sizes, argument] :
+       std::vector<std::pair<std::vector<std::size_t>, std::string>>{
+           {{0, 3}, "sizes[0]"},
+           {{3, 0}, "sizes[1]"},
+           {{2, kMost}, "sizes[1]"}}) {
+    const auto groups = HeadGroups::create(sizes);
+    ASSERT_FALSE(groups) << argument;
+    EXPECT_EQ(groups.error().code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(groups.error().details().argument, argument);
+  }
+}
+
+TEST(HeadGroupsTest, GroupsThatDoNotFitTheHeadsAreErrors) {
+  const Status other_sum = groups_of({3, 3}).check(7, 2, "attention");
+  ASSERT_FALSE(other_sum);
+  EXPECT_EQ(other_sum.error().message(),
+            "attention: kv_groups is for 6 query heads, expected Hq = 7");
+  EXPECT_EQ(other_sum.error().code(), ErrorCode::invalid_argument);
+  const Status other_count = groups_of({3, 4}).check(7, 3, "attention");
+  ASSERT_FALSE(other_count);
+  EXPECT_EQ(other_count.error().message(),
+            "attention: kv_groups has shape (2), expected (Hkv) = (3)");
+  EXPECT_EQ(other_count.error().code(), ErrorCode::shape_mismatch);
 }
 
 TEST(HeadGroupsTest, AStepReadsTheHeadOfTheGroup) {
   // Three query heads, of which the last two share a key head.
   const auto query = tensor_of<float, 4>({1, 1, 3, 1}, {1, 2, 3});
   const auto key = tensor_of<float, 4>({1, 1, 2, 1}, {10, 100});
-  const std::vector<std::int64_t> offsets = {0, 1, 3};
   auto out = Tensor<float, 4>::create({1, 3, 1, 1}).value();
-  EXPECT_TRUE(scores(query, {key, {offsets.data(), {3}}}, 1, out,
+  EXPECT_TRUE(scores(query, {key, groups_of({1, 2})}, 1, out,
                      Executor::default_executor()));
   EXPECT_TRUE(
       same_bits(out, tensor_of<float, 4>({1, 3, 1, 1}, {10, 200, 300})));

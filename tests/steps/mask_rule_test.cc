@@ -24,7 +24,7 @@ using internal::MaskWords;
 using internal::Pair;
 using internal::QueryRow;
 
-constexpr AttentionShape kShape = {
+const AttentionShape kShape = {
     .B = 2, .Hq = 2, .Hkv = 1, .Lq = 70, .Lkv = 150, .D = 1, .Dv = 1};
 
 struct EveryQuery {
@@ -84,7 +84,7 @@ struct OftenEmpty : EveryQuery {
 };
 
 BoundMask bound(const Mask& mask, const QueryStart& start) {
-  return BoundMask::bind(mask, kShape, start, "test").value();
+  return BoundMask::bind(mask, {kShape, start, "test"}).value();
 }
 
 using Formula = std::function<bool(std::int64_t p, std::int64_t j)>;
@@ -174,7 +174,7 @@ TEST(MaskRuleTest, ARuleIsCheckedAndShownAsItDeclares) {
   AttentionShape large = kShape;
   large.Lkv = 1000;
   EXPECT_EQ(
-      BoundMask::bind(mask_of(Backwards{}), large, {}, "test").error().code(),
+      BoundMask::bind(mask_of(Backwards{}), {large, {}, "test"}).error().code(),
       ErrorCode::shape_mismatch);
   const auto parts = bound(mask_of(Backwards{}) & causal(), 0).parts();
   ASSERT_EQ(parts.size(), 3u);

@@ -32,7 +32,7 @@ using Formula = std::function<bool(std::size_t b, std::size_t h, std::size_t i,
 // none does. There are at most 64 queries and 128 keys.
 std::string differences(const Mask& mask, const AttentionShape& shape,
                         const QueryStart& start, const Formula& formula) {
-  const auto bound = BoundMask::bind(mask, shape, start, "test");
+  const auto bound = BoundMask::bind(mask, {shape, start, "test"});
   if (!bound) {
     return bound.error().message();
   }

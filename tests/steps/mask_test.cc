@@ -21,10 +21,10 @@ using testing_support::tensor_of;
 using testing_support::uniform;
 using testing_support::view_of;
 
-constexpr AttentionShape kShape{.B = 2, .Hq = 3, .Hkv = 3, .Lq = 4, .Lkv = 6};
+const AttentionShape kShape{.B = 2, .Hq = 3, .Hkv = 3, .Lq = 4, .Lkv = 6};
 
 std::string error_of(const Mask& mask, ErrorCode code) {
-  const auto bound = BoundMask::bind(mask, kShape, {}, "attention");
+  const auto bound = BoundMask::bind(mask, {kShape, {}, "attention"});
   if (bound) {
     return "no error";
   }
@@ -158,7 +158,7 @@ TEST(MaskErrorsTest, AMaskHoldsEightRulesAndANinthIsAnError) {
   for (std::int64_t n = 0; n < 8; ++n) {
     mask = mask & window(n, 0);
   }
-  const auto bound = BoundMask::bind(mask, kShape, {}, "attention");
+  const auto bound = BoundMask::bind(mask, {kShape, {}, "attention"});
   ASSERT_TRUE(bound);
   EXPECT_EQ(bound->parts().size(), kMostMaskRules + 1);
   EXPECT_EQ(mask.rule_count(), 8u);
@@ -192,7 +192,7 @@ TEST(MaskErrorsTest, ADenseMaskHasAtMostEightAxes) {
 TEST(MaskErrorsTest, TheMessageBeginsWithTheOperation) {
   const auto padding = filled<bool, 2>({2, 5}, true);
   const auto bound =
-      BoundMask::bind(key_padding(padding), kShape, {}, "decode");
+      BoundMask::bind(key_padding(padding), {kShape, {}, "decode"});
   ASSERT_FALSE(bound);
   EXPECT_THAT(bound.error().message(), testing::StartsWith("decode: "));
 }
@@ -205,7 +205,7 @@ TEST(ApplyMaskTest, AMaskedScoreIsMinusInfinityWhateverItWas) {
   scores(0, 0, 0, 2) = -kMinusInf;
   scores(0, 0, 1, 0) = kNaN;
   const auto mask =
-      BoundMask::bind(causal(), {1, 1, 1, 2, 3, 1, 1}, {}, "test").value();
+      BoundMask::bind(causal(), {{1, 1, 1, 2, 3, 1, 1}, {}, "test"}).value();
   auto masked = Tensor<float, 4>::create({1, 1, 2, 3}).value();
   EXPECT_TRUE(apply_mask(scores, mask, masked));
   EXPECT_EQ(masked(0, 0, 0, 0), scores(0, 0, 0, 0));
@@ -219,7 +219,7 @@ TEST(ApplyMaskTest, AMaskedScoreIsMinusInfinityWhateverItWas) {
 TEST(ApplyMaskTest, InAndOutMayBeTheSameTensor) {
   auto scores = filled<float, 4>({1, 1, 2, 2}, 3);
   const auto mask =
-      BoundMask::bind(causal(), {1, 1, 1, 2, 2, 1, 1}, {}, "test").value();
+      BoundMask::bind(causal(), {{1, 1, 1, 2, 2, 1, 1}, {}, "test"}).value();
   EXPECT_TRUE(apply_mask(scores, mask, scores));
   EXPECT_THAT(scores.elements(), ElementsAre(3, kMinusInf, 3, 3));
 }
@@ -233,7 +233,7 @@ struct Shown {
 };
 
 std::vector<Shown> shown(const Mask& mask, const QueryStart& start = {}) {
-  const auto bound = BoundMask::bind(mask, kShape, start, "test").value();
+  const auto bound = BoundMask::bind(mask, {kShape, start, "test"}).value();
   std::vector<Shown> all;
   for (const BoundMask::Part& part : bound.parts()) {
     all.push_back(
@@ -243,7 +243,7 @@ std::vector<Shown> shown(const Mask& mask, const QueryStart& start = {}) {
 }
 
 TEST(ShowMaskTest, NoMaskShowsNothingAndAllowsAll) {
-  const auto bound = BoundMask::bind({}, kShape, {}, "test").value();
+  const auto bound = BoundMask::bind({}, {kShape, {}, "test"}).value();
   EXPECT_TRUE(bound.allows_all());
   EXPECT_TRUE(bound.parts().empty());
   EXPECT_TRUE(bound.may_attend(1, 2, 3, 5));

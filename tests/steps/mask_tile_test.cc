@@ -17,7 +17,7 @@ namespace {
 
 using testing_support::EveryMask;
 
-constexpr AttentionShape kShape = {
+const AttentionShape kShape = {
     .B = 2, .Hq = 2, .Hkv = 1, .Lq = 70, .Lkv = 150, .D = 1, .Dv = 1};
 
 struct Seen {
@@ -72,7 +72,7 @@ void check(const BoundMask& mask, const Tile& tile, const std::string& name) {
 
 void check_tiles(const Mask& rule, const QueryStart& start,
                  const std::string& name) {
-  const BoundMask mask = BoundMask::bind(rule, kShape, start, "test").value();
+  const BoundMask mask = BoundMask::bind(rule, {kShape, start, "test"}).value();
   for (const std::size_t queries : {1u, 7u, 8u, 24u, 48u, 64u}) {
     for (const std::size_t keys : {1u, 8u, 13u, 128u}) {
       for (const std::size_t first_query : {0u, 3u, 6u}) {
@@ -151,7 +151,7 @@ TEST(MaskTileTest, ABroadcastAxisIsReadOnce) {
 }
 
 BoundMask bind(const Mask& mask, const QueryStart& start = 0) {
-  return BoundMask::bind(mask, kShape, start, "test").value();
+  return BoundMask::bind(mask, {kShape, start, "test"}).value();
 }
 
 // ---- The kinds that must be known, and where the keys begin and end. ----

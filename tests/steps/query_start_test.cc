@@ -9,7 +9,7 @@ namespace {
 
 using testing_support::tensor_of;
 
-constexpr AttentionShape kShape{.B = 2, .Lq = 7, .Lkv = 4};
+const AttentionShape kShape{.B = 2, .Lq = 7, .Lkv = 4};
 
 TEST(QueryStartTest, ByDefaultTheFirstQueryStandsAtTheFirstKey) {
   EXPECT_EQ(QueryStart().of(1, kShape), 0);

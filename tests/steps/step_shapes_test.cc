@@ -27,7 +27,7 @@ using testing_support::filled;
 using testing_support::uniform;
 
 constexpr std::size_t B = 2, Hq = 4, Hkv = 2, Lq = 3, Lkv = 5, D = 6, Dv = 7;
-constexpr AttentionShape kShape = {B, Hq, Hkv, Lq, Lkv, D, Dv};
+const AttentionShape kShape = {B, Hq, Hkv, Lq, Lkv, D, Dv};
 
 // A call of every step; each test makes one tensor wrong.
 struct Call {
@@ -59,27 +59,28 @@ const Step kSoftcap = [](Call& c) {
   return apply_softcap(c.scores, 3, c.like_scores, c.executor);
 };
 const Step kBias = [](Call& c) {
-  const auto bias = BoundBias::bind(
-      dense(c.bias, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv}), c.bound, "test");
+  const auto bias =
+      BoundBias::bind(dense(c.bias, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv}),
+                      {c.bound, {}, "test"});
   return add_bias(c.scores, bias.value(), c.like_scores, c.executor);
 };
 const Step kAlibi = [](Call& c) {
-  const auto alibi = BoundAlibi::bind(c.slopes, c.bound, {}, "test");
+  const auto alibi = BoundAlibi::bind(c.slopes, {c.bound, {}, "test"});
   return add_alibi(c.scores, alibi.value(), c.like_scores, c.executor);
 };
 const Step kMask = [](Call& c) {
-  const auto mask = BoundMask::bind(causal(), c.bound, {}, "test");
+  const auto mask = BoundMask::bind(causal(), {c.bound, {}, "test"});
   return apply_mask(c.scores, mask.value(), c.like_scores);
 };
 const Step kSoftmax = [](Call& c) {
   return softmax(c.scores, EmptyRow::zero, c.like_scores, c.lse, c.executor);
 };
 const Step kDropout = [](Call& c) {
-  const auto dropout = BoundDropout::bind({.p = 0.5}, c.bound, {}, "test");
+  const auto dropout = BoundDropout::bind({.p = 0.5}, {c.bound, {}, "test"});
   return apply_dropout(c.scores, dropout.value(), c.like_scores);
 };
 const Step kWeigh = [](Call& c) {
-  const auto mask = BoundMask::bind({}, c.bound, {}, "test");
+  const auto mask = BoundMask::bind({}, {c.bound, {}, "test"});
   return weigh(c.scores, c.value, mask.value(), c.lse, EmptyRow::zero,
                c.context, c.executor);
 };

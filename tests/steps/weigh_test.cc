@@ -36,7 +36,7 @@ Tensor<float, 4> weigh_of(const WeighCase& c) {
   const auto [B, Hq, Lq, Lkv] = c.attn_weights.extents();
   const std::size_t Dv = c.value.extent(3);
   const auto mask = BoundMask::bind(
-      c.mask, {B, Hq, c.value.extent(2), Lq, Lkv, 1, Dv}, {}, "test");
+      c.mask, {{B, Hq, c.value.extent(2), Lq, Lkv, 1, Dv}, {}, "test"});
   auto context = filled<float, 4>({B, Lq, Hq, Dv}, 42);
   EXPECT_TRUE(weigh(c.attn_weights, c.value, mask.value(),
                     view_of(filled<float, 3>({B, Hq, Lq}, c.lse)), c.empty_rows,

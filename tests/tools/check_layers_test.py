@@ -23,6 +23,13 @@ SOUND = {
     "src/kernels/gemm.cc": '#include <hwy/highway.h>\n#include "kernels/gemm.h"\n',
     "src/run/tbb_executor.cc": "#include <tbb/task_arena.h>\n",
     "src/steps/mask.cc": '#include "kernels/gemm.h"\n#include "base/check.h"\n',
+    "src/attention/spec.h": '#include "headwise/steps/mask.h"\n',
+    "src/attention/forward/query_tile.h": '#include "attention/spec.h"\n',
+    "src/attention/statistics/pool.h": "",
+    "src/attention/statistics/x.h": '#include "attention/forward/query_tile.h"\n'
+    '#include "attention/statistics/pool.h"\n',
+    "src/attention/backward/kernel.h": '#include "attention/spec.h"\n',
+    "src/attention/reference/row.h": "",
     "src/inspect/trace.cc": '#include "headwise/steps/mask.h"\n',
     "src/interop/npz.cc": "#include <zip.h>\n",
     "apps/cli/shell/args.h": "",
@@ -104,6 +111,20 @@ class CheckLayersTest(unittest.TestCase):
             "src/prune/prune.cc", "#include <headwise/io.h>", "upward"
         )
 
+    def test_includes_inside_a_divided_room(self):
+        for path, line, expected in (
+            ("plan.cc", "forward/query_tile.h", "upward: . has rank 0, forward"),
+            ("forward/x.cc", "statistics/pool.h", "upward"),
+            ("statistics/x.cc", "backward/kernel.h", "sideways"),
+            ("forward/x.cc", "reference/row.h", "sideways"),
+        ):
+            with self.subTest(path=path, line=line):
+                self.assert_named(
+                    f"src/attention/{path}",
+                    f'#include "attention/{line}"',
+                    expected,
+                )
+
     def test_headwise_h_is_for_users_only(self):
         self.assert_named(
             "src/prune/prune.cc", "#include <headwise/headwise.h>", "upward"
@@ -139,6 +160,10 @@ class CheckLayersTest(unittest.TestCase):
     def test_folder_that_is_no_room(self):
         violations = self.check({"src/utils/x.cc": ""})
         self.assertEqual(violations, ["src/utils/x.cc: in no room of the way"])
+        violations = self.check({"src/attention/utils/x.cc": ""})
+        self.assertEqual(
+            violations, ["src/attention/utils/x.cc: in no room of the way"]
+        )
 
 
 if __name__ == "__main__":

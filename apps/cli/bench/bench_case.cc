@@ -86,7 +86,14 @@ Result<RaggedTensors> without_padding(
 }
 
 Result<BenchInputs> draw_inputs(const Workload& workload) {
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] = workload.shape;
+  const AttentionShape& shape = workload.shape;
+  const std::size_t B = shape.B;
+  const std::size_t Hq = shape.Hq;
+  const std::size_t Hkv = shape.Hkv;
+  const std::size_t Lq = shape.Lq;
+  const std::size_t Lkv = shape.Lkv;
+  const std::size_t D = shape.D;
+  const std::size_t Dv = shape.Dv;
   BenchInputs inputs;
   if (workload.embed_dim == 0) {
     Status s = draw(inputs.query, {B, Hq, Lq, D}, kQuery);
@@ -154,8 +161,12 @@ Result<BenchCase> BenchCase::create(Workload workload, BenchInputs inputs,
     created.layer_result_.output = *std::move(output);
     return created;
   }
-  const auto& [B, Hq, Hkv, Lq, Lkv, D, Dv, offsets, kv_groups] =
-      created.workload_.shape;
+  const AttentionShape& sizes = created.workload_.shape;
+  const std::size_t B = sizes.B;
+  const std::size_t Hq = sizes.Hq;
+  const std::size_t Lq = sizes.Lq;
+  const std::size_t Lkv = sizes.Lkv;
+  const std::size_t Dv = sizes.Dv;
   AttentionShape tensors = created.workload_.shape;
   if (created.workload_.ragged) {
     auto ragged = without_padding(created.inputs_, created.workload_.lengths);

@@ -7,7 +7,7 @@
 
 #include "bench_case.h"
 #include "bench_measure.h"
-#include "headwise/attention/device.h"
+#include "headwise/attention/device_attention.h"
 #include "headwise/base/half.h"
 #include "headwise/run/device_buffer.h"
 
@@ -67,23 +67,23 @@ class DeviceCase {
     const auto query = blhd(query_);
     const auto key = blhd(key_);
     const auto value = blhd(value_);
-    DeviceOutputs<T> outputs = {.output = blhd(output_)};
+    AttentionOutputsOf<T> outputs = {.output = blhd(output_)};
     if (workload_.attn_weights) {
       outputs.attn_weights = attn_weights_.view();
     }
     if (workload_.backward) {
       outputs.softmax_rows = softmax_rows_.view();
     }
-    if (Status s = plan_->run(DeviceInputs<T>{query, key, value}, outputs);
+    if (Status s = plan_->run(AttentionInputsOf<T>{query, key, value}, outputs);
         !s || !workload_.backward) {
       return s;
     }
     return plan_->run_backward(
-        DeviceBackwardInputs<T>{query, key, value, blhd(output_),
-                                softmax_rows_.view(), blhd(d_output_)},
-        DeviceGradients<T>{.query = blhd(d_query_),
-                           .key = blhd(d_key_),
-                           .value = blhd(d_value_)});
+        BackwardInputsOf<T>{query, key, value, blhd(output_),
+                            softmax_rows_.view(), blhd(d_output_)},
+        AttentionGradientsOf<T>{.query = blhd(d_query_),
+                                .key = blhd(d_key_),
+                                .value = blhd(d_value_)});
   }
 
  private:
@@ -107,7 +107,7 @@ class DeviceCase {
                           options.bias.axes());
     }
     options.device = kDevice;
-    auto plan = DeviceAttentionPlan::create(shape, DTypeOf<T>::value, options);
+    auto plan = DeviceAttentionPlan<T>::create(shape, options);
     HEADWISE_TRY(plan);
     plan_ = *std::move(plan);
     return ok();
@@ -145,7 +145,7 @@ class DeviceCase {
   OnDevice<T> query_, key_, value_, output_;
   OnDevice<T> d_output_, d_query_, d_key_, d_value_;
   OnDevice<float> softmax_rows_, attn_weights_, bias_;
-  std::optional<DeviceAttentionPlan> plan_;
+  std::optional<DeviceAttentionPlan<T>> plan_;
 };
 
 // Seconds of one of `count` runs.

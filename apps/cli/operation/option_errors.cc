@@ -39,10 +39,10 @@ Error in_option_words(const Error& error, const OperationFlags& flags) {
       {"offsets.key", "--offsets"},
       {"offsets.query", "--query-offsets"},
       {"query_start", "--query-start"},
-      {"query_lengths", "--query-lengths"},
       {"scale", "--scale"},
       {"score_weight", "--score-weight"},
-      {"separators", "--separators"}};
+      {"statistics.query_lengths", "--query-lengths"},
+      {"statistics.separators", "--separators"}};
   ErrorDetails said = error.details();
   // "key_lengths[0]"
   const std::string name =

@@ -21,8 +21,9 @@
 // (EmptyRow::uniform apart, whose values have gradients). A row that nothing
 // depends on is left out: one whose d_output is all zero, and whose returned
 // weights have no gradient other than 0. So what a padded query holds, NaN
-// included, changes no gradient (on a GPU, attention/device.h, it may). The
-// bits depend on neither threads nor batch nor padding (docs/arithmetic.md).
+// included, changes no gradient (on a GPU, attention/device_attention.h, it
+// may). The bits depend on neither threads nor batch nor padding
+// (docs/arithmetic.md).
 //
 // Source: Dao 2023, "FlashAttention-2", arXiv:2307.08691, algorithm 2.
 //
@@ -38,6 +39,7 @@
 #include <span>
 
 #include "headwise/attention/spec.h"
+#include "headwise/attention/tensors.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/steps/named_axes.h"
@@ -45,36 +47,6 @@
 
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
-
-// What the backward pass reads. T is float (double in the reference).
-template <class T>
-struct BackwardInputsOf {
-  TensorView<const T, 4> query;         // (B, Lq, Hq, D)
-  TensorView<const T, 4> key;           // (B, Lkv, Hkv, D)
-  TensorView<const T, 4> value;         // (B, Lkv, Hkv, Dv)
-  TensorView<const T, 4> output;        // (B, Lq, Hq, Dv), of the forward pass
-  TensorView<const T, 4> softmax_rows;  // (B, Hq, Lq, 2), of the forward pass
-  TensorView<const T, 4> d_output;      // (B, Lq, Hq, Dv)
-  // The gradient of the attention weights that options.attn_weights returned,
-  // of their shape; no view: they had none.
-  TensorView<const T, 4> d_attn_weights{};
-};
-using BackwardInputs = BackwardInputsOf<float>;
-
-// Where the gradients go; no view: not wanted. All are overwritten.
-template <class T>
-struct AttentionGradientsOf {
-  TensorView<T, 4> query{};  // (B, Lq, Hq, D)
-  TensorView<T, 4> key{};    // (B, Lkv, Hkv, D)
-  TensorView<T, 4> value{};  // (B, Lkv, Hkv, Dv)
-  // By B, H, Lq, Lkv, the extent 1 where options.bias is broadcast:
-  // by_scores(view, axes) gives that of a tensor with named axes. A key whose
-  // bias is -inf gets 0.
-  TensorView<T, 4> bias{};
-  TensorView<T, 1> alibi{};         // (Hq)
-  TensorView<T, 2> score_weight{};  // (Hq, D)
-};
-using AttentionGradients = AttentionGradientsOf<float>;
 
 // A tensor with named axes (steps/named_axes.h) as one over B, H, Lq, Lkv; an
 // axis that is not named has the extent 1.

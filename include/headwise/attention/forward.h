@@ -5,7 +5,7 @@
 // With options.score_weight the scores are additive (steps/scores.h) in place
 // of scale * query key^T.
 //
-//   query   (B, Lq, Hq, D)     in      or (Lq, Hq, D), and so on, unbatched
+//   query   (B, Lq, Hq, D)     in      or (Lq, Hq, D) etc., without a batch
 //   key     (B, Lkv, Hkv, D)   in      Hq is a multiple of Hkv, or see
 //   value   (B, Lkv, Hkv, Dv)  in      options.kv_groups
 //   output  (B, Lq, Hq, Dv)    out
@@ -14,9 +14,14 @@
 // view_bhld() (base/layout.h) or as_blhd(). A row's bits depend neither on the
 // batch it is in nor on the number of threads.
 //
-// Every output lies in memory of its own: neither in that of an input nor in
-// that of another output. Interleaved views are fine, such as query, key and
-// value of one tensor; what shares an element is an error.
+// Optional outputs: an output with a view is written, all others are not
+// wanted. Attention weights and statistics have a view exactly when the options
+// ask for them; a view without the option, or the option without a view, is an
+// error.
+//
+// Every output has memory of its own: it shares no element with an input or
+// another output. Interleaved views are fine, such as query, key and value of
+// one tensor.
 //
 // Errors: shape_mismatch, invalid_argument, out_of_range, out_of_memory; then
 // no output was written.
@@ -42,7 +47,7 @@ Status attention(TensorView<const float, 3> query,
                  TensorView<const float, 3> key,
                  TensorView<const float, 3> value, TensorView<float, 3> output,
                  const AttentionOptions& options = {});
-// Also writes the attention weights and the log-sum-exp that are asked for.
+// Also writes the other outputs, such as attention weights and log-sum-exp.
 Status attention(TensorView<const float, 4> query,
                  TensorView<const float, 4> key,
                  TensorView<const float, 4> value,

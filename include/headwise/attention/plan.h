@@ -1,4 +1,4 @@
-// Attention in two moves: check and choose once, run many times.
+// Attention in two steps: check and prepare once, run many times.
 //
 // Example:
 //   AttentionPlan plan =
@@ -8,7 +8,9 @@
 //   Status s = plan.run(q, k, v, {.output = out}, workspace);
 #pragma once
 
-#include "headwise/attention/schedule.h"
+#include <cstddef>
+#include <memory>
+
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
@@ -18,15 +20,27 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
+class PlannedCall;
+
 class AttentionPlan {
  public:
   // The views inside `options` must outlive the plan. Errors: those of
   // AttentionSpec::create, out_of_memory.
   static Result<AttentionPlan> create(const AttentionShape& shape,
                                       const AttentionOptions& options);
+  AttentionPlan(AttentionPlan&&) noexcept;
+  AttentionPlan& operator=(AttentionPlan&&) noexcept;
+  ~AttentionPlan();
 
   // The memory that a run computes in.
-  std::size_t workspace_bytes() const { return workspace_bytes_; }
+  std::size_t workspace_bytes() const;
+
+  // Of a ragged batch: the next runs have these sequences, as many as those the
+  // plan was created for and none longer than the longest of those. Allocates
+  // nothing; no run may use the plan meanwhile. The views must outlive those
+  // runs. Errors: invalid_argument for a plan that has no offsets;
+  // shape_mismatch, out_of_range; the plan is then as before.
+  Status set_offsets(const Offsets& offsets);
 
   // Tensors of the plan's sizes, outputs in memory of their own; `workspace`
   // has workspace_bytes() or more, and no other run uses it meanwhile.
@@ -42,15 +56,12 @@ class AttentionPlan {
              TensorView<const float, 4> value,
              const AttentionOutputs& outputs) const;
 
-  const AttentionSpec& spec() const { return spec_; }
-  const Schedule& schedule() const { return schedule_; }
+  const AttentionSpec& spec() const;
 
  private:
-  explicit AttentionPlan(AttentionSpec spec);
+  explicit AttentionPlan(std::unique_ptr<PlannedCall> call);
 
-  AttentionSpec spec_;
-  Schedule schedule_;
-  std::size_t workspace_bytes_;
+  std::unique_ptr<PlannedCall> call_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -3,11 +3,11 @@
 // expected.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string_view>
 
 #include "headwise/attention/statistics_options.h"
+#include "headwise/attention/tensors.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/device.h"
@@ -16,6 +16,7 @@
 #include "headwise/steps/alibi.h"
 #include "headwise/steps/bias.h"
 #include "headwise/steps/dropout.h"
+#include "headwise/steps/head_groups.h"
 #include "headwise/steps/mask.h"
 #include "headwise/steps/query_start.h"
 #include "headwise/steps/shape.h"
@@ -54,35 +55,15 @@ struct AttentionOptions {
   TensorView<const float, 1> alibi{};
   QueryStart query_start{};  // where query 0 stands among the keys
   Offsets offsets{};         // of a ragged batch: (1, rows, H, D) tensors
-  // (Hkv + 1): query heads [kv_groups[g], kv_groups[g + 1]) read head g of keys
-  // and values (steps/head_groups.h). No view: Hq / Hkv heads each. The view
-  // must outlive the call.
-  TensorView<const std::int64_t, 1> kv_groups{};
+  HeadGroups kv_groups{};    // which query heads read which head of keys
   EmptyRow empty_rows = EmptyRow::zero;
   Dropout dropout{};
   AttnWeights attn_weights = AttnWeights::none;  // mean: without statistics
   StatisticsOptions statistics{};
   const Executor* executor = nullptr;  // null: Executor::default_executor()
-  // cuda: for the calls of attention/device.h.
+  // cuda: for the calls of attention/device_attention.h.
   Device device{};
 };
-
-// Where results go. T is float (double in the reference).
-template <class T>
-struct AttentionOutputsOf {
-  TensorView<T, 4> output;  // (B, Lq, Hq, Dv)
-  // As options.attn_weights says; of a ragged batch as of a padded one, 0 where
-  // a sequence has no query or key.
-  TensorView<T, 4> attn_weights{};
-  TensorView<T, 3> lse{};  // (B, Hq, Lq); no view: not wanted
-  // (B, Hq, Lq, 2), what the backward pass needs of each row: the maximum of
-  // its scores times log2 e, and the sum of its exponentials, 0 for a row
-  // without a key. No view: not wanted.
-  TensorView<T, 4> softmax_rows{};
-  // As options.statistics says; no view: not wanted. Not in the reference.
-  StatisticsViews statistics{};
-};
-using AttentionOutputs = AttentionOutputsOf<float>;
 
 // Options that were checked against the sizes of a call.
 struct AttentionSpec {
@@ -112,6 +93,12 @@ struct AttentionSpec {
   static Result<AttentionSpec> create(const AttentionShape& tensors,
                                       const AttentionOptions& options,
                                       std::string_view operation = "attention");
+
+  // The same call with other sequences, of a ragged batch: as many, and none
+  // longer than Lq and Lkv. Allocates nothing. Errors: invalid_argument for a
+  // batch that is not ragged; shape_mismatch, out_of_range; the spec is then
+  // as before.
+  Status set_offsets(const Offsets& offsets);
 };
 
 // The sizes of a call from its tensors. Errors: shape_mismatch.
@@ -119,11 +106,6 @@ struct AttentionSpec {
 Result<AttentionShape> attention_shape(const Extents<4>& query,
                                        const Extents<4>& key,
                                        const Extents<4>& value);
-
-// Errors: shape_mismatch for a view that does not fit.
-template <class T>
-HEADWISE_EXPORT Status check_outputs(const AttentionSpec& spec,
-                                     const AttentionOutputsOf<T>& outputs);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -1,10 +1,12 @@
 // What each head does, in numbers, from the pass that computes the output: no
-// Lq x Lkv matrix is made, and the output's bits are those of a call without.
+// Lq x Lkv matrix is made, and the output has the bits of a call without
+// statistics.
 //
 // Of a row, with its attention weights w[j] before dropout and the position
 // p = i + query_start:
 //
-//   entropy    -sum_j w[j] ln w[j], in nats: 0 for one key, ln n for n alike
+//   entropy    -sum_j w[j] ln w[j], in nats: 0 for one key, ln n for n equal
+//              weights
 //   distance   sum_j w[j] |p - j|, in keys
 //   largest    max_j w[j]
 //   first      w of the sequence's first key (behind key_starts)
@@ -13,8 +15,8 @@
 //   next       w[p + 1]  )
 //   separator  sum of w[j] over the separators that are given
 //
-// A row without a key has no entropy and no distance, they are NaN; all else of
-// it is 0. It takes no part in what is made of several rows.
+// In a row without a key, entropy and distance are NaN and all else is 0. It
+// does not count in columns, maps and means.
 //
 // The statistics keep the promises of the output: their bits depend neither on
 // the batch nor on the threads (docs/arithmetic.md, "Statistics").

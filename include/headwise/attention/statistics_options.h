@@ -1,4 +1,4 @@
-// Which statistics a call of attention gives (statistics.h says what they are),
+// Which statistics a call of attention computes (statistics.h defines them),
 // and where they go.
 #pragma once
 
@@ -9,8 +9,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/steps/query_start.h"
-#include "headwise/steps/shape.h"
+#include "headwise/steps/call_context.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -33,14 +32,14 @@ constexpr std::size_t index_of(Statistic statistic) {
 }
 std::string_view name_of(Statistic statistic);
 
-// Cells of a map along an axis of so many queries or keys: query i is in cell
-// i * map_size(Lq) / Lq. In a ragged batch, and below query_lengths, those of
-// the sequence; the cells behind them are 0.
+// Cells of a map along an axis of `length` queries or keys: query i is in cell
+// i * map_size(Lq) / Lq. In a ragged batch and with query_lengths, the length
+// is that of the sequence; later cells are 0.
 inline constexpr std::size_t kMostMapCells = 64;
 constexpr std::size_t map_size(std::size_t length) {
   return std::min(length, kMostMapCells);
 }
-// The queries or keys of a cell.
+// Number of queries or keys in a cell.
 constexpr std::size_t map_cell_size(std::size_t cell, std::size_t length) {
   const std::size_t cells = map_size(length);
   return ((cell + 1) * length + cells - 1) / cells -
@@ -48,21 +47,21 @@ constexpr std::size_t map_cell_size(std::size_t cell, std::size_t length) {
 }
 
 struct StatisticsOptions {
-  bool rows = false;         // the eight of each row
-  std::size_t top_keys = 0;  // so many keys of each row, the largest weight
-                             // first, the lowest key among equals; at most 64
-  bool columns = false;      // what each key receives: the sum over the rows
-  bool map = false;          // the matrix in cells, their mean and largest
-  // (B, Lkv), true = a separator, such as [SEP]; no view: there is none.
+  bool rows = false;         // all statistics of each row
+  std::size_t top_keys = 0;  // number of keys per row, at most 64: the largest
+                             // weight first, the lowest key among equals
+  bool columns = false;      // weight that each key receives, summed over rows
+  bool map = false;          // mean and largest weight per cell of the matrix
+  // (B, Lkv), true = a separator, such as [SEP]; no view: no separators.
   TensorView<const bool, 2> separators{};
-  // (B): queries from there on are padding, and are in no column, map or mean;
-  // no view: there is none.
+  // (B): later queries are padding and count in no column, map or mean; no
+  // view: no padding.
   TensorView<const std::int64_t, 1> query_lengths{};
 
   bool any() const { return rows || top_keys != 0 || columns || map; }
 };
 
-// No view: not wanted, though it was asked for.
+// Each has a view exactly when the options ask for it.
 struct StatisticsViews {
   TensorView<float, 4> rows{};
   TensorView<std::int64_t, 4> top_keys{};
@@ -77,31 +76,28 @@ class BoundStatistics {
  public:
   BoundStatistics() = default;  // none
   // Errors: shape_mismatch; out_of_range for a query length beyond the queries
-  // or below 0; invalid_argument for more than 64 top keys. `operation` begins
-  // the message.
+  // or below 0; invalid_argument for more than 64 top keys.
   static Result<BoundStatistics> bind(const StatisticsOptions& options,
-                                      const AttentionShape& shape,
-                                      const QueryStart& query_start,
-                                      std::string_view operation);
+                                      const CallContext& context);
 
   const StatisticsOptions& wanted() const { return options_; }
-  // Errors: shape_mismatch for a view that does not fit.
-  Status check_views(const StatisticsViews& views) const;
   bool any() const { return options_.any(); }
-  // Where query 0 of sequence b stands among the keys.
+  // The position of query 0 of sequence b among the keys.
   std::int64_t query_start(std::size_t b) const {
-    return query_start_.of(b, shape_);
+    return context_.first_position(b);
   }
   // The queries of sequence b that count.
   std::size_t queries(std::size_t b) const;
   bool separator(std::size_t b, std::size_t j) const {
     return options_.separators.data() != nullptr && options_.separators(b, j);
   }
+  // Those of the next run, of a ragged batch. Errors: out_of_range for a query
+  // length beyond the queries; nothing then changes.
+  Status set_offsets(const Offsets& offsets);
 
  private:
   StatisticsOptions options_;
-  QueryStart query_start_;
-  AttentionShape shape_{};
+  CallContext context_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

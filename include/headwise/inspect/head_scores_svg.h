@@ -19,6 +19,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/inspect/language.h"
+#include "headwise/module/head_id.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -27,13 +28,6 @@ namespace headwise::inline HEADWISE_ABI {
 // The score of a head that was pruned: it is hatched.
 inline constexpr double kPrunedHead = std::numeric_limits<double>::quiet_NaN();
 
-struct ScoredHead {
-  std::size_t layer;
-  std::size_t head;
-
-  bool operator==(const ScoredHead&) const = default;
-};
-
 struct HeadScores {
   std::string title{};     // the method; any text is safe, here and below
   std::string subtitle{};  // may be empty
@@ -41,7 +35,7 @@ struct HeadScores {
   // none.
   std::vector<std::vector<double>> scores{};
   // Heads that are framed and crossed; heads without a number are skipped.
-  std::vector<ScoredHead> removed{};
+  std::vector<HeadId> removed{};
   Language language = Language::en;
 };
 

@@ -32,7 +32,6 @@
 //   heads.order.front();  // matters least
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -44,18 +43,11 @@
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
+#include "headwise/module/head_id.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
-
-// A head by the number that it had before any was pruned.
-struct HeadId {
-  std::size_t layer = 0;
-  std::size_t head = 0;
-
-  auto operator<=>(const HeadId&) const = default;
-};
 
 using HeadGateSpan = std::span<const Tensor<float, 1>>;  // by layer
 

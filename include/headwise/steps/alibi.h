@@ -15,14 +15,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
-#include "headwise/steps/query_start.h"
-#include "headwise/steps/shape.h"
+#include "headwise/steps/call_context.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -40,29 +38,28 @@ class BoundAlibi {
   BoundAlibi() = default;  // nothing is added
   // No view: no slopes. Errors: shape_mismatch unless there is one a query
   // head; invalid_argument for a slope that is not between -1e19 and 1e19
-  // (times any distance it is still finite); `operation` begins the message.
+  // (times any distance it is still finite).
   static Result<BoundAlibi> bind(TensorView<const float, 1> slopes,
-                                 const AttentionShape& shape,
-                                 const QueryStart& query_start,
-                                 std::string_view operation);
+                                 const CallContext& context);
 
   bool given() const { return slopes_.data() != nullptr; }
   // The sizes that the slopes were bound to.
-  const AttentionShape& shape() const { return shape_; }
+  const AttentionShape& shape() const { return context_.shape; }
   // No view: none are given.
   TensorView<const float, 1> slopes() const { return slopes_; }
   // Only when given.
   float slope(std::size_t h) const { return slopes_(h); }
   // i + query_start - j; the distance is its magnitude.
   std::int64_t offset(std::size_t b, std::size_t i, std::size_t j) const {
-    return static_cast<std::int64_t>(i) + query_start_.of(b, shape_) -
+    return static_cast<std::int64_t>(i) + context_.first_position(b) -
            static_cast<std::int64_t>(j);
   }
+  // Those of the next run, of a ragged batch.
+  void set_offsets(const Offsets& offsets) { context_.shape.offsets = offsets; }
 
  private:
   TensorView<const float, 1> slopes_;
-  QueryStart query_start_;
-  AttentionShape shape_{};
+  CallContext context_;
 };
 
 // The output may be the scores themselves. Errors: shape_mismatch for other

@@ -16,14 +16,13 @@
 
 #include <array>
 #include <cstddef>
-#include <string_view>
 #include <type_traits>
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
+#include "headwise/steps/call_context.h"
 #include "headwise/steps/named_axes.h"
-#include "headwise/steps/shape.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -65,9 +64,8 @@ Bias dense(std::type_identity_t<TensorView<const float, Rank>> view,
 class BoundBias {
  public:
   BoundBias() = default;  // nothing is added
-  // Errors: those of NamedAxes::check; `operation` begins the message.
-  static Result<BoundBias> bind(const Bias& bias, const AttentionShape& shape,
-                                std::string_view operation);
+  // Errors: those of NamedAxes::check.
+  static Result<BoundBias> bind(const Bias& bias, const CallContext& context);
 
   bool given() const { return bias_.given(); }
   // Only when given.

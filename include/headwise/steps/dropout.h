@@ -16,14 +16,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/steps/query_start.h"
-#include "headwise/steps/shape.h"
+#include "headwise/steps/call_context.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -51,12 +49,10 @@ class BoundDropout {
   // Errors: invalid_argument (p outside [0, 1]), shape_mismatch, out_of_range
   // (a sequence id outside [0, 2^32)).
   static Result<BoundDropout> bind(const Dropout& dropout,
-                                   const AttentionShape& shape,
-                                   const QueryStart& query_start,
-                                   std::string_view operation);
+                                   const CallContext& context);
 
   // The sizes that the dropout was bound to.
-  const AttentionShape& shape() const { return shape_; }
+  const AttentionShape& shape() const { return context_.shape; }
   // Whether anything can be dropped or scaled.
   bool active() const { return active_; }
   bool keeps(std::size_t b, std::size_t h, std::size_t i, std::size_t j) const;
@@ -75,14 +71,14 @@ class BoundDropout {
   std::uint32_t position(std::size_t b, std::size_t i) const;
   // No view: the generator decides.
   TensorView<const bool, 4> keep_mask() const { return dropout_.keep_mask; }
+  // Those of the next run, of a ragged batch.
+  void set_offsets(const Offsets& offsets) { context_.shape.offsets = offsets; }
 
  private:
-  BoundDropout(const Dropout& dropout, const AttentionShape& shape,
-               const QueryStart& query_start);
+  BoundDropout(const Dropout& dropout, const CallContext& context);
 
   Dropout dropout_;
-  AttentionShape shape_;
-  QueryStart query_start_;
+  CallContext context_;
   PhiloxKey key_{};
   std::uint64_t threshold_ = 0;  // kept where word >= threshold
   double factor_ = 1;

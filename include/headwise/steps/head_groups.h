@@ -1,12 +1,8 @@
 // Grouped queries: which query heads read which head of keys and values.
 //
-//   offsets  (Hkv + 1)   head g is read by the query heads
-//                        [offsets[g], offsets[g + 1])
+//   sizes  (Hkv)   number of query heads that read head g, in order; at least 1
 //
-//   offsets[0] = 0, each is more than the one before, offsets[Hkv] = Hq
-//
-// No offsets: by Hq / Hkv query heads each. A layer whose query heads were
-// pruned may have groups of different sizes.
+// A layer whose query heads were pruned may have groups of different sizes.
 //
 // Source: Ainslie et al. 2023, arXiv:2305.13245.
 #pragma once
@@ -14,9 +10,11 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
+#include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
@@ -25,66 +23,91 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
+// Even groups of Hq / Hkv query heads, or groups of given sizes. Copies share
+// the sizes: copying allocates nothing.
+//
+// Example:
+//   const std::vector<std::size_t> sizes = {1, 4, 2};
+//   HeadGroups groups = HeadGroups::create(sizes).value();
 class HeadGroups {
  public:
-  HeadGroups(std::size_t Hq, std::size_t Hkv,
-             TensorView<const std::int64_t, 1> offsets = {})
-      : Hq_(Hq), Hkv_(Hkv), offsets_(offsets) {}
+  HeadGroups() = default;  // even
+  // No sizes: even. Errors: invalid_argument for a size of 0 or a sum beyond
+  // std::size_t; out_of_memory.
+  static Result<HeadGroups> create(std::span<const std::size_t> sizes);
 
-  // Whether the offsets, where they are given, cut Hq heads into Hkv groups;
-  // without them: that Hkv divides Hq is for the caller to see. Errors:
-  // shape_mismatch, out_of_range.
-  Status check(std::string_view operation) const;
+  bool even() const { return offsets_ == nullptr; }
+  // (Hkv + 1): the first query head of each group, then the number of query
+  // heads. Empty: even.
+  std::span<const std::size_t> offsets() const {
+    return even() ? std::span<const std::size_t>() : *offsets_;
+  }
+
+  // Whether they divide Hq query heads among Hkv heads; for even groups it is
+  // for the caller to see that Hkv divides Hq. Errors: shape_mismatch,
+  // invalid_argument.
+  Status check(std::size_t Hq, std::size_t Hkv,
+               std::string_view operation) const;
+
+ private:
+  std::shared_ptr<const std::vector<std::size_t>> offsets_;
+};
+
+// The groups of a call with Hq query heads and Hkv heads of keys and values.
+// Refers to `groups`.
+class HeadMap {
+ public:
+  HeadMap(std::size_t Hq, std::size_t Hkv, const HeadGroups& groups)
+      : Hkv_(Hkv),
+        even_size_(Hkv == 0 ? 1 : Hq / Hkv),
+        offsets_(groups.offsets()) {}
 
   // The first query head that reads head g; of Hkv: Hq.
   std::size_t first(std::size_t g) const {
-    return given() ? static_cast<std::size_t>(offsets_(g)) : g * even();
+    return even() ? g * even_size_ : offsets_[g];
   }
   std::size_t size(std::size_t g) const {
-    return given() ? first(g + 1) - first(g) : even();
+    return even() ? even_size_ : offsets_[g + 1] - offsets_[g];
   }
   std::size_t largest() const {
-    std::size_t most = given() ? 0 : even();
-    for (std::size_t g = 0; given() && g < Hkv_; ++g) {
+    std::size_t most = even() ? even_size_ : 0;
+    for (std::size_t g = 0; !even() && g < Hkv_; ++g) {
       most = std::max(most, size(g));
     }
     return most;
   }
   // The head that query head h reads.
   std::size_t kv_head(std::size_t h) const {
-    if (!given()) {
-      return h / even();
+    if (even()) {
+      return h / even_size_;
     }
     std::size_t g = 0;
-    while (first(g + 1) <= h) {
+    while (offsets_[g + 1] <= h) {
       ++g;
     }
     return g;
   }
 
  private:
-  bool given() const { return offsets_.data() != nullptr; }
-  std::size_t even() const { return Hkv_ == 0 ? 1 : Hq_ / Hkv_; }
+  bool even() const { return offsets_.empty(); }
 
-  std::size_t Hq_;
   std::size_t Hkv_;
-  TensorView<const std::int64_t, 1> offsets_;
+  std::size_t even_size_;
+  std::span<const std::size_t> offsets_;
 };
 
-// Keys or values and who reads them: evenly, or as `kv_groups` says.
+// Keys or values and the query heads that read them.
 struct GroupedHeads {
   TensorView<const float, 4> heads;  // (B, Lkv, Hkv, D)
-  TensorView<const std::int64_t, 1> kv_groups;
+  HeadGroups kv_groups;
 
   template <class Heads>
   requires std::convertible_to<Heads, TensorView<const float, 4>>
   GroupedHeads(  // NOLINT(google-explicit-constructor): scores(query, key, ..)
-      Heads&& all, TensorView<const std::int64_t, 1> groups = {})
-      : heads(std::forward<Heads>(all)), kv_groups(groups) {}
+      Heads&& all, HeadGroups groups = {})
+      : heads(std::forward<Heads>(all)), kv_groups(std::move(groups)) {}
 
-  HeadGroups groups(std::size_t Hq) const {
-    return {Hq, heads.extent(2), kv_groups};
-  }
+  HeadMap map(std::size_t Hq) const { return {Hq, heads.extent(2), kv_groups}; }
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

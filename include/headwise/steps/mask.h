@@ -35,9 +35,8 @@
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/steps/bias.h"
+#include "headwise/steps/call_context.h"
 #include "headwise/steps/named_axes.h"
-#include "headwise/steps/query_start.h"
-#include "headwise/steps/shape.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -134,11 +133,9 @@ class BoundMask {
  public:
   // Errors: shape_mismatch, out_of_range (a length or a start beyond the keys
   // or negative, a negative window), invalid_argument (axes that name an axis
-  // twice, ids that decrease), unsupported (more than kMostMaskRules rules);
-  // `operation` begins the message. A key is masked where `bias` is -inf, too.
-  static Result<BoundMask> bind(const Mask& mask, const AttentionShape& shape,
-                                const QueryStart& query_start,
-                                std::string_view operation,
+  // twice, ids that decrease), unsupported (more than kMostMaskRules rules). A
+  // key is masked where `bias` is -inf, too.
+  static Result<BoundMask> bind(const Mask& mask, const CallContext& context,
                                 const BoundBias& bias = {});
 
   std::span<const internal::StoredMaskRule> rules() const {
@@ -146,9 +143,9 @@ class BoundMask {
   }
   const BoundBias& bias() const { return bias_; }
   // The sizes that the mask was bound to.
-  const AttentionShape& shape() const { return shape_; }
+  const AttentionShape& shape() const { return context_.shape; }
   std::int64_t query_start(std::size_t b) const {
-    return query_start_.of(b, shape_);
+    return context_.first_position(b);
   }
   bool allows_all() const { return mask_.rules().empty() && !bias_.given(); }
   bool may_attend(std::size_t b, std::size_t h, std::size_t i,
@@ -176,16 +173,16 @@ class BoundMask {
   std::vector<Part> parts() const;
   // parts()[part] as a tensor, true = attend. Errors: out_of_memory.
   Result<Tensor<bool, 4>> materialize(std::size_t part) const;
+  // Those of the next run, of a ragged batch.
+  void set_offsets(const Offsets& offsets) { context_.shape.offsets = offsets; }
 
  private:
-  BoundMask(const Mask& mask, const AttentionShape& shape,
-            const QueryStart& start, const BoundBias& bias)
-      : mask_(mask), bias_(bias), shape_(shape), query_start_(start) {}
+  BoundMask(const Mask& mask, const CallContext& context, const BoundBias& bias)
+      : mask_(mask), bias_(bias), context_(context) {}
 
   Mask mask_;
   BoundBias bias_;
-  AttentionShape shape_;
-  QueryStart query_start_;
+  CallContext context_;
 };
 
 // Scores in, masked scores out (may be the same tensor): (B, Hq, Lq, Lkv).

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
-#include "headwise/base/tensor_view.h"
 #include "headwise/steps/head_groups.h"
 #include "headwise/steps/offsets.h"
 #include "headwise/version.h"
@@ -30,18 +28,14 @@ struct AttentionShape {
   std::size_t D = 0;    // head size of query and key
   std::size_t Dv = 0;   // head size of value
   Offsets offsets{};    // of a ragged batch
-  // Offsets of HeadGroups; no view: Hq is a multiple of Hkv, the groups are
-  // even.
-  TensorView<const std::int64_t, 1> kv_groups{};
+  HeadGroups kv_groups{};  // even: Hq is a multiple of Hkv
 
   // Which query heads read which key and value head.
-  HeadGroups groups() const { return {Hq, Hkv, kv_groups}; }
-  std::size_t first_query_head(std::size_t g) const {
-    return groups().first(g);
-  }
-  std::size_t group_size(std::size_t g) const { return groups().size(g); }
-  std::size_t largest_group() const { return groups().largest(); }
-  std::size_t kv_head(std::size_t h) const { return groups().kv_head(h); }
+  HeadMap heads() const { return {Hq, Hkv, kv_groups}; }
+  std::size_t first_query_head(std::size_t g) const { return heads().first(g); }
+  std::size_t group_size(std::size_t g) const { return heads().size(g); }
+  std::size_t largest_group() const { return heads().largest(); }
+  std::size_t kv_head(std::size_t h) const { return heads().kv_head(h); }
 
   SequencePlace sequence(std::size_t b) const {
     if (!offsets.ragged()) {

@@ -14,7 +14,7 @@ namespace {
 std::string formula_of(const TracedStep& step, const ViewedLayer& given,
                        const AttentionSpec& spec) {
   const AttentionShape& shape = spec.shape;
-  const bool even = shape.Hkv != 0 && shape.kv_groups.data() == nullptr;
+  const bool even = shape.Hkv != 0 && shape.kv_groups.even();
   return step_formula(step.name, {.steps = given.steps,
                                   .additive = spec.additive(),
                                   .group = even ? shape.Hq / shape.Hkv : 1});

@@ -51,7 +51,7 @@ std::string digits_of(double number) {
 
 struct Extreme {
   double value;
-  ScoredHead head;
+  HeadId head;
 };
 
 struct Summary {
@@ -63,12 +63,11 @@ struct Summary {
   std::optional<Extreme> largest{};
 };
 
-bool is_removed(const HeadScores& given, const ScoredHead& head) {
+bool is_removed(const HeadScores& given, const HeadId& head) {
   return std::ranges::find(given.removed, head) != given.removed.end();
 }
 
-void count_in(const HeadScores& given, const ScoredHead& head,
-              Summary& summary) {
+void count_in(const HeadScores& given, const HeadId& head, Summary& summary) {
   const double score = given.scores[head.layer][head.head];
   if (std::isnan(score)) {
     ++summary.pruned;
@@ -99,7 +98,7 @@ Summary summarize(const HeadScores& given) {
   return summary;
 }
 
-std::string name_of(const ScoredHead& head, const PictureWords& words) {
+std::string name_of(const HeadId& head, const PictureWords& words) {
   return words.layer_head(std::to_string(head.layer),
                           std::to_string(head.head));
 }
@@ -195,7 +194,7 @@ class Picture {
   }
 
  private:
-  Box box_of(const ScoredHead& head) const {
+  Box box_of(const HeadId& head) const {
     return {
         layout_.left + static_cast<double>(head.head) * (kCellWidth + kGap),
         layout_.top + static_cast<double>(head.layer) * (kCellHeight + kGap),
@@ -224,7 +223,7 @@ class Picture {
     return heat_colour(range > 0 ? (score - least) / range : 0.5);
   }
 
-  void cell(const ScoredHead& head) {
+  void cell(const HeadId& head) {
     const Box box = box_of(head);
     const double score = given_.scores[head.layer][head.head];
     const std::string name = name_of(head, words_);

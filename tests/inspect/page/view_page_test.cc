@@ -139,9 +139,9 @@ TEST(ViewPageTest, HeadsOfUnevenGroupsNameTheirKeys) {
   Heads heads(1, 9, 9, 5);
   heads.key = Tensor<float, 4>::create({1, 9, 2, 4}).value();
   RandomStream(Seed{4}, 0).fill_uniform(heads.key.elements(), -1, 1);
-  const std::array<std::int64_t, 3> groups = {0, 1, 5};
+  const std::array<std::size_t, 2> sizes = {1, 4};
   ViewPageSettings settings = heads.settings();
-  settings.attention.kv_groups = groups;
+  settings.attention.kv_groups = HeadGroups::create(sizes).value();
   const std::string page = page_of(heads, std::move(settings));
   EXPECT_EQ(count(page, R"("kv_head":0)"), 1u);
   EXPECT_EQ(count(page, R"("kv_head":1)"), 4u);

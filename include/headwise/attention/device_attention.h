@@ -1,0 +1,113 @@
+// Attention on an NVIDIA GPU (compute capability 9.0, Hopper): the operation of
+// attention/forward.h and attention/backward.h on tensors in device memory, in
+// 16 bits, with sums in float32.
+//
+//   query   (B, Lq, Hq, D)     in     BFloat16 or Float16
+//   key     (B, Lkv, Hkv, D)   in     all of one type
+//   value   (B, Lkv, Hkv, Dv)  in
+//   output  (B, Lq, Hq, Dv)    out
+//
+// All options of the CPU except additive scores and kv_groups. In device
+// memory: the tensors, and what has an element per pair or per key: dense
+// masks, key padding, bias, keep mask and separators. In host memory, and read
+// when a plan is created: lengths, starts, ids, offsets and slopes.
+//
+// Attention weights and statistics take a second pass over the pairs, in
+// float32 without the matrix units; only the weights take Lq x Lkv memory.
+//
+// A row's bits depend neither on the batch it is in, nor on padding or packing;
+// they are not those of the CPU (Arithmetic::unpromised, docs/arithmetic.md).
+// Errors: those of the CPU; unsupported when built without CUDA, without such a
+// GPU, or for options that the GPU does not have yet; device_error when the GPU
+// reports a failure.
+//
+// Example:
+//   Status s = attention(q, k, v, {.output = out},
+//                        {.mask = causal(), .device = Device::cuda(stream)});
+#pragma once
+
+#include <memory>
+#include <type_traits>
+
+#include "headwise/attention/spec.h"
+#include "headwise/attention/tensors.h"
+#include "headwise/base/half.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor_view.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+// A type that the GPU computes in.
+template <class T>
+concept DeviceElement =
+    std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>;
+
+class DeviceBackend;
+
+// Checked and prepared once, run many times, in the stream of options.device. A
+// run waits for nothing, and allocates nothing unless the copy engine can't
+// read a tensor where it lies (rows with gaps, or not at multiples of 16
+// bytes). One plan runs in one stream: its runs share memory.
+template <DeviceElement T>
+class HEADWISE_EXPORT DeviceAttentionPlan {
+ public:
+  // The views of `options` in device memory must outlive the plan. Errors:
+  // those of AttentionSpec::create; unsupported; device_error; out_of_memory.
+  static Result<DeviceAttentionPlan> create(const AttentionShape& shape,
+                                            const AttentionOptions& options);
+  DeviceAttentionPlan(const DeviceAttentionPlan&) = delete;
+  DeviceAttentionPlan& operator=(const DeviceAttentionPlan&) = delete;
+  DeviceAttentionPlan(DeviceAttentionPlan&&) noexcept;
+  DeviceAttentionPlan& operator=(DeviceAttentionPlan&&) noexcept;
+  ~DeviceAttentionPlan();
+
+  // Errors: shape_mismatch; invalid_argument as attention(); then no output was
+  // written. device_error.
+  Status run(const AttentionInputsOf<T>& inputs,
+             const AttentionOutputsOf<T>& outputs) const;
+
+  // The gradients, summed in an order that depends on neither the batch nor the
+  // GPU's load; those of bias and slopes pair by pair without the matrix units.
+  // Takes up to 12 bytes per row and query head, in the stream's order.
+  // Errors: as run(); unsupported for d_attn_weights.
+  Status run_backward(const BackwardInputsOf<T>& inputs,
+                      const AttentionGradientsOf<T>& gradients) const;
+
+  const AttentionSpec& spec() const { return spec_; }
+
+ private:
+  DeviceAttentionPlan(AttentionSpec spec,
+                      std::unique_ptr<DeviceBackend> backend);
+
+  AttentionSpec spec_;
+  std::unique_ptr<DeviceBackend> backend_;
+};
+
+// The same, each in one call.
+template <DeviceElement T>
+HEADWISE_EXPORT Status attention(TensorView<const T, 4> query,
+                                 TensorView<const T, 4> key,
+                                 TensorView<const T, 4> value,
+                                 const AttentionOutputsOf<T>& outputs,
+                                 const AttentionOptions& options);
+template <DeviceElement T>
+HEADWISE_EXPORT Status attention_backward(
+    const BackwardInputsOf<T>& inputs, const AttentionGradientsOf<T>& gradients,
+    const AttentionOptions& options);
+
+#define HEADWISE_DEVICE_TYPE(T)                                               \
+  extern template class DeviceAttentionPlan<T>;                               \
+  extern template Status attention(                                           \
+      TensorView<const T, 4>, TensorView<const T, 4>, TensorView<const T, 4>, \
+      const AttentionOutputsOf<T>&, const AttentionOptions&);                 \
+  extern template Status attention_backward(const BackwardInputsOf<T>&,       \
+                                            const AttentionGradientsOf<T>&,   \
+                                            const AttentionOptions&);
+HEADWISE_DEVICE_TYPE(BFloat16)
+HEADWISE_DEVICE_TYPE(Float16)
+#undef HEADWISE_DEVICE_TYPE
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -1,0 +1,77 @@
+// The tensors that calls of attention read and write.
+//
+// An output with a view is written. An output without a view is not wanted,
+// unless the options ask for it: attn_weights and statistics have a view
+// exactly when the options ask for them, all else is an error. A view without
+// elements counts as none.
+//
+//   T       element type of query, key, value and output
+//   SumOf   type of what is summed over rows: float, or double in the reference
+#pragma once
+
+#include <type_traits>
+
+#include "headwise/attention/statistics_options.h"
+#include "headwise/base/tensor_view.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+template <class T>
+using SumOf = std::conditional_t<(sizeof(T) < sizeof(float)), float, T>;
+
+template <class T>
+struct AttentionInputsOf {
+  TensorView<const T, 4> query;  // (B, Lq, Hq, D)
+  TensorView<const T, 4> key;    // (B, Lkv, Hkv, D)
+  TensorView<const T, 4> value;  // (B, Lkv, Hkv, Dv)
+};
+
+template <class T>
+struct AttentionOutputsOf {
+  TensorView<T, 4> output;  // (B, Lq, Hq, Dv)
+  // As options.attn_weights says; a ragged batch has the shape of a padded one,
+  // 0 where a sequence has no query or key.
+  TensorView<SumOf<T>, 4> attn_weights{};
+  TensorView<SumOf<T>, 3> lse{};  // (B, Hq, Lq)
+  // (B, Hq, Lq, 2), what the backward pass needs of each row: the maximum of
+  // its scores times log2 e, and the sum of its exponentials, 0 for a row
+  // without a key.
+  TensorView<SumOf<T>, 4> softmax_rows{};
+  StatisticsViews statistics{};  // not in the reference
+};
+using AttentionOutputs = AttentionOutputsOf<float>;
+
+// What the backward pass reads.
+template <class T>
+struct BackwardInputsOf {
+  TensorView<const T, 4> query;   // (B, Lq, Hq, D)
+  TensorView<const T, 4> key;     // (B, Lkv, Hkv, D)
+  TensorView<const T, 4> value;   // (B, Lkv, Hkv, Dv)
+  TensorView<const T, 4> output;  // (B, Lq, Hq, Dv), of attention()
+  TensorView<const SumOf<T>, 4> softmax_rows;  // (B, Hq, Lq, 2), of attention()
+  TensorView<const T, 4> d_output;             // (B, Lq, Hq, Dv)
+  // The gradient of the attention weights that options.attn_weights returned,
+  // of their shape; no view: 0. Not on a GPU.
+  TensorView<const SumOf<T>, 4> d_attn_weights{};
+};
+using BackwardInputs = BackwardInputsOf<float>;
+
+// Where the gradients go; no view: not wanted. All are overwritten.
+template <class T>
+struct AttentionGradientsOf {
+  TensorView<T, 4> query{};  // (B, Lq, Hq, D)
+  TensorView<T, 4> key{};    // (B, Lkv, Hkv, D)
+  TensorView<T, 4> value{};  // (B, Lkv, Hkv, Dv)
+  // By B, H, Lq, Lkv, the extent 1 where options.bias is broadcast:
+  // by_scores(view, axes) gives that of a tensor with named axes. A key whose
+  // bias is -inf gets 0.
+  TensorView<SumOf<T>, 4> bias{};
+  TensorView<SumOf<T>, 1> alibi{};         // (Hq)
+  TensorView<SumOf<T>, 2> score_weight{};  // (Hq, D)
+};
+using AttentionGradients = AttentionGradientsOf<float>;
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

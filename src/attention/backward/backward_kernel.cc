@@ -1,0 +1,317 @@
+// The backward pass on the CPU. The gradient of a key is summed over the blocks
+// of queries in order, that of a query over the blocks of keys in order;
+// whatever the workers share between them keeps both orders.
+#include "attention/backward/backward_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "attention/backward/bias_gradient.h"
+#include "attention/backward/gradient_block.h"
+#include "attention/backward/gradient_head.h"
+#include "attention/tasks.h"
+#include "run/float_environment.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+using kernels::kQueryBlock;
+
+namespace {
+
+std::size_t query_blocks(std::size_t queries) {
+  return (queries + kQueryBlock - 1) / kQueryBlock;
+}
+
+// Room for the shares of a head's blocks of queries on the batch axis. That of
+// a ragged batch follows its rows, however long the longest sequence is.
+std::size_t share_blocks(const AttentionShape& shape) {
+  return shape.offsets.ragged() ? first_share_block(shape.B, shape.query_rows())
+                                : query_blocks(shape.Lq);
+}
+
+// What one worker computes in.
+struct WorkerMemory {
+  // So many heads and blocks of queries are its own.
+  WorkerMemory(const AttentionSpec& spec, std::size_t own_heads,
+               std::size_t own_blocks, Arena& arena)
+      : scratch(make_array<GradientScratch>(arena, 1, spec)),
+        heads(make_array<GradientHead>(arena, own_heads, spec.shape)),
+        blocks(make_array<GradientBlock>(arena, own_blocks, spec)) {}
+
+  std::span<GradientScratch> scratch;
+  std::span<GradientHead> heads;
+  std::span<GradientBlock> blocks;
+};
+
+// All memory of a call.
+struct Memory {
+  Memory(const AttentionSpec& spec, const BackwardSchedule& schedule,
+         const AttentionGradients& gradients, Arena& arena)
+      : order(arena.take<std::size_t>(spec.shape.B)),
+        d_slopes(gradients.alibi.data() == nullptr
+                     ? nullptr
+                     : arena.take<float>(spec.shape.batches(), spec.shape.Hq,
+                                         spec.shape.query_rows())),
+        d_score_weights(
+            gradients.score_weight.data() == nullptr
+                ? nullptr
+                : arena.take<float>(spec.shape.batches(), spec.shape.Hq,
+                                    share_blocks(spec.shape), spec.shape.D)),
+        heads(make_array<GradientHead>(arena, schedule.whole_heads ? 0 : 1,
+                                       spec.shape)),
+        blocks(make_array<GradientBlock>(
+            arena, schedule.whole_heads ? 0 : query_blocks(spec.shape.Lq),
+            spec)),
+        workers(make_array<WorkerMemory>(
+            arena, schedule.workers, spec, own_heads(schedule, gradients),
+            own_heads(schedule, gradients) *
+                (schedule.whole_heads ? schedule.blocks_at_once : 1))) {}
+
+  // A worker that goes through the heads of a bias needs its own, too.
+  static std::size_t own_heads(const BackwardSchedule& schedule,
+                               const AttentionGradients& gradients) {
+    return schedule.whole_heads || gradients.bias.data() != nullptr ? 1 : 0;
+  }
+
+  std::size_t* order;  // the sequences, those with most work first
+  float* d_slopes;     // of BlockShares, as the next
+  float* d_score_weights;
+  std::span<GradientHead> heads;
+  std::span<GradientBlock> blocks;
+  std::span<WorkerMemory> workers;
+};
+
+class Call {
+ public:
+  Call(const AttentionSpec& spec, const BackwardSchedule& schedule,
+       const BackwardInputs& inputs, const AttentionGradients& gradients,
+       const Memory& memory)
+      : spec_(spec),
+        schedule_(schedule),
+        inputs_(inputs),
+        gradients_(gradients),
+        memory_(memory),
+        shares_{
+            {memory.d_slopes,
+             {spec.shape.batches(), spec.shape.Hq, spec.shape.query_rows()}},
+            {memory.d_score_weights,
+             {spec.shape.batches(), spec.shape.Hq, share_blocks(spec.shape),
+              spec.shape.D}}} {}
+
+  void run() const {
+    const AttentionShape& shape = spec_.shape;
+    const std::size_t heads = shape.B * shape.Hkv;
+    order_sequences(spec_, schedule_.workers, {memory_.order, shape.B});
+    if (schedule_.whole_heads) {
+      for_each_task(heads, [&](WorkerMemory& own, std::size_t task) {
+        whole_head(own, memory_.order[task / shape.Hkv], task % shape.Hkv);
+      });
+    } else {
+      for (std::size_t n = 0; n < heads; ++n) {
+        shared_head(n / shape.Hkv, n % shape.Hkv);
+      }
+    }
+    if (gradients_.alibi.data() != nullptr) {
+      add_slopes_up();
+    }
+    if (gradients_.score_weight.data() != nullptr) {
+      add_score_weights_up();
+    }
+    if (gradients_.bias.data() != nullptr) {
+      for_each_task(bias_tasks(spec_, gradients_.bias), [&](WorkerMemory& own,
+                                                            std::size_t task) {
+        bias_gradient(spec_, inputs_, gradients_.bias, task, own.heads.front(),
+                      own.blocks.front(), own.scratch.front());
+      });
+    }
+  }
+
+ private:
+  template <class Work>
+  void for_each_task(std::size_t count, const Work& work) const {
+    headwise::for_each_task(*spec_.executor, schedule_.workers, count,
+                            [&](std::size_t worker, std::size_t task) {
+                              work(memory_.workers[worker], task);
+                            });
+  }
+
+  float scale() const { return static_cast<float>(spec_.scale); }
+
+  // Block n of the queries of head h.
+  QueryRange range_of(std::size_t b, std::size_t h, std::size_t n) const {
+    const std::size_t first = n * kQueryBlock;
+    return {b, h, first,
+            std::min(kQueryBlock, spec_.shape.sequence(b).Lq - first)};
+  }
+
+  void begin(GradientBlock& block, const QueryRange& range,
+             const GradientHead& head, const GradientScratch& own) const {
+    block.begin(range, inputs_, own);
+    if (inputs_.d_attn_weights.data() != nullptr) {
+      block.add_given(head, own);
+    }
+  }
+
+  // One worker does all of a head: some blocks of queries at a time go through
+  // the blocks of keys.
+  void whole_head(WorkerMemory& own, std::size_t b, std::size_t g) const {
+    GradientHead& head = own.heads.front();
+    const GradientScratch& scratch = own.scratch.front();
+    head.begin(spec_, b, g);
+    for (std::size_t n = 0; n < head.blocks(); ++n) {
+      head.pack(inputs_, n);
+    }
+    const std::size_t count = query_blocks(spec_.shape.sequence(b).Lq);
+    for (std::size_t h = spec_.shape.first_query_head(g);
+         h < spec_.shape.first_query_head(g + 1); ++h) {
+      for (std::size_t first = 0; first < count;
+           first += schedule_.blocks_at_once) {
+        const std::span<GradientBlock> blocks =
+            own.blocks.first(std::min(schedule_.blocks_at_once, count - first));
+        for (std::size_t n = 0; n < blocks.size(); ++n) {
+          begin(blocks[n], range_of(b, h, first + n), head, scratch);
+        }
+        for (std::size_t n = 0; n < head.blocks(); ++n) {
+          for (GradientBlock& block : blocks) {
+            block.take(head, n, scratch);
+          }
+        }
+        for (const GradientBlock& block : blocks) {
+          block.finish(gradients_, shares_);
+        }
+      }
+    }
+    for (std::size_t n = 0; n < head.blocks(); ++n) {
+      head.store(gradients_, scale(), n);
+    }
+    head.clear_others(gradients_);
+  }
+
+  // All workers do one head together.
+  void shared_head(std::size_t b, std::size_t g) const {
+    GradientHead& head = memory_.heads.front();
+    head.begin(spec_, b, g);
+    for_each_task(head.blocks(),
+                  [&](WorkerMemory&, std::size_t n) { head.pack(inputs_, n); });
+    const std::span<GradientBlock> blocks =
+        memory_.blocks.first(query_blocks(spec_.shape.sequence(b).Lq));
+    for (std::size_t h = spec_.shape.first_query_head(g);
+         h < spec_.shape.first_query_head(g + 1); ++h) {
+      for_each_task(blocks.size(), [&](WorkerMemory& own, std::size_t n) {
+        begin(blocks[n], range_of(b, h, n), head, own.scratch.front());
+      });
+      take_in_waves(blocks, head);
+      for_each_task(blocks.size(), [&](WorkerMemory&, std::size_t n) {
+        blocks[n].finish(gradients_, shares_);
+      });
+    }
+    for_each_task(head.blocks(), [&](WorkerMemory&, std::size_t n) {
+      head.store(gradients_, scale(), n);
+    });
+    head.clear_others(gradients_);
+  }
+
+  // The keys are cut into ranges and the blocks of queries into chunks. Chunk c
+  // meets range r in wave r + c: after it has met the ranges before, and after
+  // the chunks before have met that range.
+  void take_in_waves(std::span<GradientBlock> blocks,
+                     const GradientHead& head) const {
+    const std::size_t ranges =
+        std::clamp<std::size_t>(head.blocks(), 1, schedule_.key_ranges);
+    const std::size_t size = schedule_.blocks_at_once;
+    const std::size_t chunks = (blocks.size() + size - 1) / size;
+    for (std::size_t wave = 0; chunks != 0 && wave < ranges + chunks - 1;
+         ++wave) {
+      const std::size_t first = wave < chunks ? 0 : wave - chunks + 1;
+      const std::size_t end = std::min(ranges, wave + 1);
+      for_each_task(end - first, [&](WorkerMemory& own, std::size_t task) {
+        const std::size_t range = first + task;
+        const std::size_t chunk = wave - range;
+        const std::span<GradientBlock> some = blocks.subspan(
+            chunk * size, std::min(size, blocks.size() - chunk * size));
+        for (std::size_t n = range * head.blocks() / ranges;
+             n < (range + 1) * head.blocks() / ranges; ++n) {
+          for (GradientBlock& block : some) {
+            block.take(head, n, own.scratch.front());
+          }
+        }
+      });
+    }
+  }
+
+  // Sequence by sequence, row by row.
+  void add_slopes_up() const {
+    const FloatEnvironment environment;
+    for (std::size_t h = 0; h < spec_.shape.Hq; ++h) {
+      float sum = 0;
+      for (std::size_t b = 0; b < spec_.shape.B; ++b) {
+        const SequencePlace place = spec_.shape.sequence(b);
+        for (std::size_t i = 0; i < place.Lq; ++i) {
+          sum += shares_.slopes(place.batch, h, place.first_query + i);
+        }
+      }
+      gradients_.alibi(h) = std::isnan(sum) ? kNaN : sum;
+    }
+  }
+
+  // Sequence by sequence, block of queries by block.
+  void add_score_weights_up() const {
+    const FloatEnvironment environment;
+    for (std::size_t h = 0; h < spec_.shape.Hq; ++h) {
+      for (std::size_t c = 0; c < spec_.shape.D; ++c) {
+        float sum = 0;
+        for (std::size_t b = 0; b < spec_.shape.B; ++b) {
+          const SequencePlace place = spec_.shape.sequence(b);
+          const std::size_t first = first_share_block(spec_.shape, b);
+          for (std::size_t n = 0; n < query_blocks(place.Lq); ++n) {
+            sum += shares_.score_weight(place.batch, h, first + n, c);
+          }
+        }
+        gradients_.score_weight(h, c) = std::isnan(sum) ? kNaN : sum;
+      }
+    }
+  }
+
+  const AttentionSpec& spec_;
+  const BackwardSchedule& schedule_;
+  const BackwardInputs& inputs_;
+  const AttentionGradients& gradients_;
+  const Memory& memory_;
+  BlockShares shares_;
+};
+
+}  // namespace
+
+BackwardSchedule backward_schedule_of(const AttentionSpec& spec) {
+  // A block of keys and what belongs to it, and two blocks of queries with what
+  // belongs to them, fit into the second-level cache.
+  constexpr std::size_t kBlocksAtOnce = 2;
+  const std::size_t workers = workers_for(spec);
+  if (heads_suffice(spec, workers)) {
+    return {workers, true, 1, kBlocksAtOnce};
+  }
+  // Under a causal mask the last ranges have little to do: the more there are,
+  // the more evenly they fall.
+  return {workers, false, 4 * workers, kBlocksAtOnce};
+}
+
+std::size_t backward_workspace_bytes(const AttentionSpec& spec,
+                                     const BackwardSchedule& schedule,
+                                     const AttentionGradients& gradients) {
+  Arena arena(nullptr);
+  const Memory memory(spec, schedule, gradients, arena);
+  return arena.bytes();
+}
+
+void backward_kernel(const AttentionSpec& spec,
+                     const BackwardSchedule& schedule,
+                     const BackwardInputs& inputs,
+                     const AttentionGradients& gradients,
+                     std::byte* workspace) {
+  Arena arena(workspace);
+  const Memory memory(spec, schedule, gradients, arena);
+  Call(spec, schedule, inputs, gradients, memory).run();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

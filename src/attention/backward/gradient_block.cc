@@ -1,0 +1,443 @@
+#include "attention/backward/gradient_block.h"
+
+#include <algorithm>
+
+#include "attention/empty_row.h"
+#include "attention/row_gradient.h"
+#include "attention/score_terms.h"
+#include "kernels/dropout_tile.h"
+#include "kernels/score_terms.h"
+#include "steps/dropout_tile.h"
+#include "steps/mask_tile.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+using kernels::kKeyBlock;
+using kernels::kQueryBlock;
+using kernels::row_size;
+
+namespace {
+
+constexpr std::size_t kTileSize = kKeyBlock * kQueryBlock;
+
+std::uint64_t low_bits(std::size_t count) {
+  return (std::uint64_t{1} << count) - 1;
+}
+
+kernels::Rows<const float> rows_of(TensorView<const float, 4> tensor,
+                                   const SequencePlace& place,
+                                   const QueryRange& range,
+                                   const GradientBlock::Part& part) {
+  return {&tensor(place.batch, place.first_query + range.first + part.first,
+                  range.h, 0),
+          part.queries, tensor.stride(1), tensor.stride(3)};
+}
+
+}  // namespace
+
+GradientScratch::GradientScratch(const AttentionSpec& spec, Arena& arena)
+    : p(arena.take<float>(kTileSize)),
+      d_scores(arena.take<float>(kTileSize)),
+      slope(arena.take<float>(spec.softcap ? kTileSize : 0)),
+      given(arena.take<float>(spec.attn_weights != AttnWeights::none ? kTileSize
+                                                                     : 0)),
+      distance(arena.take<float>(spec.alibi.given() ? kTileSize : 0)),
+      output_t(arena.take<float>(spec.shape.Dv, kQueryBlock)),
+      allowed(arena.take<kernels::MaskWord>(kernels::kMaxParts, kKeyBlock)),
+      read(arena.take<kernels::MaskWord>(kernels::kMaxParts, kKeyBlock)),
+      kept(arena.take<kernels::MaskWord>(kKeyBlock)) {}
+
+GradientBlock::GradientBlock(const AttentionSpec& spec, Arena& arena)
+    : spec_(spec),
+      loops_(kernels::attention_tile()),
+      gradient_loops_(kernels::gradient_tile()),
+      additive_loops_(kernels::additive_tile()),
+      layout_(kernels::tile_layout()),
+      tile_scores_(spec, arena),
+      q_t_(arena.take<float>(spec.shape.D, kQueryBlock)),
+      d_output_t_(arena.take<float>(spec.shape.Dv, kQueryBlock)),
+      q_(arena.take<float>(kQueryBlock, row_size(spec.shape.D))),
+      d_output_(arena.take<float>(kQueryBlock, row_size(spec.shape.Dv))),
+      d_query_(arena.take<float>(kQueryBlock, row_size(spec.shape.D))),
+      d_w_(spec.additive()
+               ? arena.take<float>(kQueryBlock, row_size(spec.shape.D))
+               : nullptr),
+      max_(arena.take<float>(kQueryBlock)),
+      reciprocal_(arena.take<float>(kQueryBlock)),
+      delta_(arena.take<float>(kQueryBlock)),
+      d_slopes_(arena.take<float>(kQueryBlock)) {}
+
+std::size_t GradientBlock::parts() const {
+  return (range_.count + loops_.query_lanes - 1) / loops_.query_lanes;
+}
+
+GradientBlock::Part GradientBlock::part(std::size_t n) const {
+  const std::size_t first = n * loops_.query_lanes;
+  const std::size_t queries =
+      std::min(loops_.query_lanes, range_.count - first);
+  const std::size_t vector = loops_.vector_lanes;
+  return {first, queries, (queries + vector - 1) / vector * vector};
+}
+
+kernels::SavedRows GradientBlock::saved_rows(std::size_t n) const {
+  const std::size_t first = part(n).first;
+  return {max_ + first, reciprocal_ + first, delta_ + first};
+}
+
+void GradientBlock::begin(const QueryRange& range, const BackwardInputs& inputs,
+                          const GradientScratch& own) {
+  inputs_ = &inputs;
+  range_ = range;
+  place_ = spec_.shape.sequence(range.b);
+  visible_begin_ = spec_.mask.visible_begin(range.b, range.first, range.count);
+  visible_end_ = spec_.mask.visible_end(range.b, range.first, range.count);
+  load_rows(inputs.softmax_rows);
+  tile_scores_.begin(range.h);
+  const std::size_t D = spec_.shape.D;
+  const std::size_t Dv = spec_.shape.Dv;
+  const Part whole{0, range.count, 0};
+  query_finite_ = layout_.pack_rows(rows_of(inputs.query, place_, range, whole),
+                                    D, row_size(D), q_);
+  d_output_finite_ =
+      layout_.pack_rows(rows_of(inputs.d_output, place_, range, whole), Dv,
+                        row_size(Dv), d_output_);
+  for (std::size_t n = 0; n < parts(); ++n) {
+    const Part own_part = part(n);
+    const auto pack = [&](TensorView<const float, 4> tensor, std::size_t size,
+                          float factor, float* to) {
+      layout_.pack_queries(rows_of(tensor, place_, range, own_part), size,
+                           factor, own_part.lanes, to);
+    };
+    float* d_output_t = d_output_t_ + own_part.first * Dv;
+    pack(inputs.query, D, tile_scores_.query_factor(),
+         q_t_ + own_part.first * D);
+    pack(inputs.d_output, Dv, 1, d_output_t);
+    pack(inputs.output, Dv, 1, own.output_t);
+    gradient_loops_.delta(d_output_t, own.output_t, Dv, own_part.lanes,
+                          delta_ + own_part.first);
+  }
+  std::fill_n(d_query_, row_size(D) * kQueryBlock, 0.0f);
+  if (spec_.additive()) {
+    std::fill_n(d_w_, row_size(D) * kQueryBlock, 0.0f);
+  }
+  std::fill_n(d_slopes_, kQueryBlock, 0.0f);
+}
+
+void GradientBlock::load_rows(TensorView<const float, 4> softmax_rows) {
+  left_out_ = 0;
+  uniform_ = 0;
+  std::fill_n(max_, kQueryBlock, 0.0f);
+  std::fill_n(reciprocal_, kQueryBlock, 0.0f);
+  for (std::size_t n = 0; n < range_.count; ++n) {
+    const std::size_t row = place_.first_query + range_.first + n;
+    const float sum = softmax_rows(place_.batch, range_.h, row, 1);
+    const std::uint64_t bit = std::uint64_t{1} << n;
+    if (!has_gradient(spec_, *inputs_, range_.b, range_.h, range_.first + n)) {
+      left_out_ |= bit;
+      continue;
+    }
+    if (sum == 0) {
+      left_out_ |= bit;
+      uniform_ |= spec_.empty_rows == EmptyRow::uniform ? bit : 0;
+      continue;
+    }
+    max_[n] = softmax_rows(place_.batch, range_.h, row, 0);
+    reciprocal_[n] = 1 / sum;
+  }
+}
+
+Tile GradientBlock::tile_of(const GradientHead& head, std::size_t block) const {
+  const std::size_t first = head.first_key(block);
+  const std::size_t count = head.count(block);
+  const std::size_t end = std::min(first + count, visible_end_);
+  const bool seen = end > first && end > visible_begin_;
+  const std::size_t keys = uniform_ != 0 ? count : seen ? end - first : 0;
+  return {range_.b, range_.h, range_.first, range_.count, first, keys};
+}
+
+Tile GradientBlock::tile_of(const Tile& tile, const Part& part) {
+  return {tile.b,       tile.h,         tile.first_query + part.first,
+          part.queries, tile.first_key, tile.keys};
+}
+
+void GradientBlock::score(const GradientHead& head, std::size_t block,
+                          const Tile& tile, std::size_t n,
+                          const GradientScratch& own) const {
+  const Part own_part = part(n);
+  const std::size_t at = own_part.first * kKeyBlock;
+  tile_scores_.compute(q_t_ + own_part.first * spec_.shape.D, head.keys(block),
+                       tile.keys, own_part.queries, own_part.lanes, own.p + at);
+  apply_score_terms(spec_, tile, own_part.lanes, own.p + at,
+                    spec_.softcap ? own.slope + at : nullptr);
+}
+
+void GradientBlock::fill_words(const Tile& tile, TileKind kind, std::size_t n,
+                               const GradientScratch& own) const {
+  const Part own_part = part(n);
+  const std::uint64_t all = low_bits(own_part.queries);
+  const std::uint64_t left_out = (left_out_ >> own_part.first) & all;
+  const std::uint64_t uniform = (uniform_ >> own_part.first) & all;
+  kernels::MaskWord* allowed = own.allowed + n * kKeyBlock;
+  kernels::MaskWord* read = own.read + n * kKeyBlock;
+  if (kind == TileKind::partial) {
+    headwise::fill_words(spec_.mask, tile, {allowed, tile.keys});
+  } else {
+    std::fill_n(allowed, tile.keys, kind == TileKind::full ? all : 0);
+  }
+  for (std::size_t k = 0; k < tile.keys; ++k) {
+    allowed[k] &= ~left_out;
+    read[k] = allowed[k] | uniform;
+  }
+}
+
+void GradientBlock::load_given(const Tile& tile, std::size_t n, bool masked,
+                               const GradientScratch& own) const {
+  const TensorView<const float, 4>& all = inputs_->d_attn_weights;
+  const bool mean = spec_.attn_weights == AttnWeights::mean;
+  const Part own_part = part(n);
+  const auto factor =
+      static_cast<float>(mean ? 1 / static_cast<double>(spec_.shape.Hq) : 1.0);
+  layout_.pack_queries(
+      {&all(tile.b, mean ? 0 : tile.h, tile.first_query, tile.first_key),
+       tile.queries, all.stride(2), all.stride(3)},
+      tile.keys, factor, own_part.lanes, own.given);
+  const kernels::DropoutTile& dropout = kernels::dropout_tile();
+  if (spec_.attn_weights == AttnWeights::after_dropout &&
+      spec_.dropout.active()) {
+    headwise::fill_words(spec_.dropout, tile, {own.kept, tile.keys});
+    dropout.drop(own.kept, static_cast<float>(spec_.dropout.factor()),
+                 tile.keys, own_part.lanes, own.given);
+  }
+  if (masked) {
+    dropout.drop(own.allowed + n * kKeyBlock, 1, tile.keys, own_part.lanes,
+                 own.given);
+  }
+}
+
+void GradientBlock::add_given(const GradientHead& head,
+                              const GradientScratch& own) {
+  for (std::size_t block = 0; block < head.blocks(); ++block) {
+    const Tile whole = tile_of(head, block);
+    const TileKind kind =
+        whole.keys == 0 ? TileKind::empty : classify(spec_.mask, whole);
+    const bool masked = kind != TileKind::full || left_out_ != 0;
+    for (std::size_t n = 0; kind != TileKind::empty && n < parts(); ++n) {
+      const Part own_part = part(n);
+      const Tile tile = tile_of(whole, own_part);
+      const std::size_t at = own_part.first * kKeyBlock;
+      fill_words(tile, kind, n, own);
+      score(head, block, tile, n, own);
+      std::fill_n(own.d_scores + at, tile.keys * own_part.lanes, 0.0f);
+      gradient_loops_.softmax_gradient(
+          saved_rows(n), masked ? own.allowed + n * kKeyBlock : nullptr,
+          {nullptr, 1}, nullptr, tile.keys, own_part.lanes, own.p + at,
+          own.d_scores + at);
+      load_given(tile, n, masked, own);
+      gradient_loops_.add_chain(own.p + at, own.given, tile.keys,
+                                own_part.lanes, delta_ + own_part.first);
+    }
+  }
+}
+
+void GradientBlock::differentiate_part(const GradientHead& head,
+                                       std::size_t block, const Tile& tile,
+                                       std::size_t n, bool masked,
+                                       const GradientScratch& own) {
+  const Part own_part = part(n);
+  const std::size_t at = own_part.first * kKeyBlock;
+  const std::size_t Dv = spec_.shape.Dv;
+  score(head, block, tile, n, own);
+  loops_.score(d_output_t_ + own_part.first * Dv, head.values(block), Dv,
+               tile.keys, Dv, own_part.queries, own.d_scores + at);
+  const bool given = inputs_->d_attn_weights.data() != nullptr;
+  if (given) {
+    load_given(tile, n, masked, own);
+  }
+  kernels::DroppedTile dropped{nullptr, 1};
+  if (spec_.dropout.active()) {
+    headwise::fill_words(spec_.dropout, tile, {own.kept, tile.keys});
+    dropped = {own.kept, static_cast<float>(spec_.dropout.factor())};
+  }
+  gradient_loops_.softmax_gradient(
+      saved_rows(n), masked ? own.allowed + n * kKeyBlock : nullptr, dropped,
+      given ? own.given : nullptr, tile.keys, own_part.lanes, own.p + at,
+      own.d_scores + at);
+}
+
+void GradientBlock::set_uniform_rows(const Tile& tile, std::size_t n,
+                                     const GradientScratch& own) const {
+  const Part own_part = part(n);
+  float* p = own.p + own_part.first * kKeyBlock;
+  const auto keys = static_cast<float>(place_.Lkv);
+  for (std::size_t row = 0; row < own_part.queries; ++row) {
+    if ((uniform_ >> (own_part.first + row) & 1) == 0) {
+      continue;
+    }
+    const RowIndex index{tile.b, tile.h, tile.first_query + row};
+    for (std::size_t k = 0; k < tile.keys; ++k) {
+      p[k * own_part.lanes + row] =
+          uniform_share(spec_, index, tile.first_key + k) / keys;
+    }
+  }
+}
+
+GradientBlock::Gradients GradientBlock::differentiate(
+    const GradientHead& head, std::size_t block, const GradientScratch& own) {
+  const Tile whole = tile_of(head, block);
+  const TileKind kind =
+      whole.keys == 0 ? TileKind::empty : classify(spec_.mask, whole);
+  const bool all_left_out = left_out_ == low_bits(range_.count);
+  if ((kind == TileKind::empty || all_left_out) && uniform_ == 0) {
+    return {};
+  }
+  const bool masked = kind != TileKind::full || left_out_ != 0;
+  for (std::size_t n = 0; n < parts(); ++n) {
+    const Part own_part = part(n);
+    const Tile tile = tile_of(whole, own_part);
+    const std::size_t at = own_part.first * kKeyBlock;
+    if (masked) {
+      fill_words(tile, kind, n, own);
+    }
+    if (kind == TileKind::empty) {
+      std::fill_n(own.p + at, tile.keys * own_part.lanes, 0.0f);
+      std::fill_n(own.d_scores + at, tile.keys * own_part.lanes, 0.0f);
+    } else {
+      differentiate_part(head, block, tile, n, masked, own);
+    }
+    set_uniform_rows(tile, n, own);
+  }
+  return {whole, kind != TileKind::empty, masked};
+}
+
+void GradientBlock::add_slopes(const Tile& tile, std::size_t n,
+                               const GradientScratch& own) {
+  const Part own_part = part(n);
+  const std::int64_t offset =
+      spec_.alibi.offset(tile.b, tile.first_query, tile.first_key);
+  std::fill_n(own.distance, tile.keys * own_part.lanes, 0.0f);
+  kernels::score_terms().add_alibi(1, offset, tile.keys, own_part.lanes,
+                                   own.distance);
+  gradient_loops_.add_chain(own.d_scores + own_part.first * kKeyBlock,
+                            own.distance, tile.keys, own_part.lanes,
+                            d_slopes_ + own_part.first);
+}
+
+void GradientBlock::take(const GradientHead& head, std::size_t block,
+                         const GradientScratch& own) {
+  const Gradients found = differentiate(head, block, own);
+  const std::size_t keys = found.tile.keys;
+  if (keys == 0) {
+    return;
+  }
+  kernels::QueryPart weights[kernels::kMaxParts];
+  for (std::size_t n = 0; n < parts(); ++n) {
+    const Part own_part = part(n);
+    const Tile tile = tile_of(found.tile, own_part);
+    const std::size_t at = own_part.first * kKeyBlock;
+    if (spec_.alibi.given()) {
+      add_slopes(tile, n, own);
+    }
+    if (spec_.softcap && found.scores) {
+      gradient_loops_.multiply(own.slope + at, keys, own_part.lanes,
+                               own.d_scores + at);
+      if (found.masked) {
+        // A masked score's slope may be NaN.
+        kernels::dropout_tile().drop(own.allowed + n * kKeyBlock, 1, keys,
+                                     own_part.lanes, own.d_scores + at);
+      }
+    }
+    const bool all = d_output_finite_ || !found.masked;
+    weights[n] = {own.p + at, own_part.lanes, own_part.queries,
+                  all ? nullptr : own.read + n * kKeyBlock};
+  }
+  gradient_loops_.add_queries(weights, parts(), keys, d_output_,
+                              row_size(spec_.shape.Dv), head.d_values(block));
+  if (found.scores) {
+    add_operands(head, block, found, own);
+  }
+}
+
+void GradientBlock::add_operands(const GradientHead& head, std::size_t block,
+                                 const Gradients& found,
+                                 const GradientScratch& own) {
+  const std::size_t keys = found.tile.keys;
+  const std::size_t D = spec_.shape.D;
+  const std::size_t D8 = kernels::value_columns(D);
+  kernels::QueryPart scores[kernels::kMaxParts];
+  for (std::size_t n = 0; n < parts(); ++n) {
+    const Part own_part = part(n);
+    const float* d_scores = own.d_scores + own_part.first * kKeyBlock;
+    const kernels::MaskWord* allowed =
+        found.masked ? own.allowed + n * kKeyBlock : nullptr;
+    if (!spec_.additive()) {
+      gradient_loops_.add_keys(
+          d_scores, head.key_panels(block), head.count(block),
+          head.finite(block) ? nullptr : allowed, keys, D8, own_part.queries,
+          d_query_ + own_part.first * D8);
+    }
+    // A product with a finite query is 0 where it is masked; a tangent that
+    // nobody reads is not worth computing.
+    const bool all = query_finite_ && !spec_.additive();
+    scores[n] = {d_scores, own_part.lanes, own_part.queries,
+                 all ? nullptr : allowed};
+  }
+  if (spec_.additive()) {
+    additive_loops_.add_gradients(
+        {head.keys(block), keys, D, tile_scores_.score_weight(), q_, scores,
+         parts()},
+        {head.d_keys(block), d_query_, d_w_});
+  } else {
+    gradient_loops_.add_queries(scores, parts(), keys, q_, row_size(D),
+                                head.d_keys(block));
+  }
+}
+
+void GradientBlock::finish(const AttentionGradients& gradients,
+                           const BlockShares& shares) const {
+  if (gradients.query.data() != nullptr) {
+    store_query(gradients.query);
+  }
+  for (std::size_t n = 0; shares.slopes.data() != nullptr && n < range_.count;
+       ++n) {
+    shares.slopes(place_.batch, range_.h,
+                  place_.first_query + range_.first + n) = d_slopes_[n];
+  }
+  if (shares.score_weight.data() != nullptr) {
+    store_share(shares.score_weight);
+  }
+}
+
+void GradientBlock::store_query(TensorView<float, 4> d_query) const {
+  const std::size_t D = spec_.shape.D;
+  const auto rows_from = [&](const Part& some) {
+    return kernels::Rows<float>{
+        &d_query(place_.batch, place_.first_query + range_.first + some.first,
+                 range_.h, 0),
+        some.queries, d_query.stride(1), d_query.stride(3)};
+  };
+  if (spec_.additive()) {
+    layout_.store_rows(d_query_, 1, D, row_size(D),
+                       rows_from({0, range_.count, 0}));
+    return;
+  }
+  for (std::size_t n = 0; n < parts(); ++n) {
+    const Part own_part = part(n);
+    layout_.store_scaled(d_query_ + own_part.first * kernels::value_columns(D),
+                         static_cast<float>(spec_.scale), D, own_part.lanes,
+                         rows_from(own_part));
+  }
+}
+
+void GradientBlock::store_share(TensorView<float, 4> score_weight) const {
+  const std::size_t block =
+      first_share_block(spec_.shape, range_.b) + range_.first / kQueryBlock;
+  for (std::size_t c = 0; c < spec_.shape.D; ++c) {
+    float sum = 0;
+    for (std::size_t n = 0; n < range_.count; ++n) {
+      sum += d_w_[n * row_size(spec_.shape.D) + c];
+    }
+    score_weight(place_.batch, range_.h, block, c) = sum;
+  }
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

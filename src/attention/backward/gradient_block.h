@@ -1,0 +1,150 @@
+// One block of queries in the backward pass: against the blocks of one head's
+// keys, in order, it gathers its own gradients and adds to those of the keys
+// and values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "attention/backward/gradient_head.h"
+#include "attention/forward/query_tile.h"
+#include "attention/forward/tile_scores.h"
+#include "headwise/attention/backward.h"
+#include "kernels/gradient_tile.h"
+#include "run/arena.h"
+#include "steps/tile.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+// What a worker computes a block of queries against a block of keys in. The
+// queries lie in parts, one behind the other, of as many as a tile of this
+// machine holds: arrays are (parts, keys, lanes) and (parts, keys).
+struct GradientScratch {
+  GradientScratch(const AttentionSpec& spec, Arena& arena);
+
+  float* p;                    // scores, then attention weights
+  float* d_scores;             // the weights' gradients, then the scores'
+  float* slope;                // softcap's derivative
+  float* given;                // of one part: gradients of returned weights
+  float* distance;             // of one part: ALiBi's, negative
+  float* output_t;             // of one part: (Dv, lanes)
+  kernels::MaskWord* allowed;  // who may attend to whom
+  kernels::MaskWord* read;     // and which values a uniform row reads
+  kernels::MaskWord* kept;     // of one part: by dropout
+};
+
+// What each block of queries leaves, to be summed over all of them in order; no
+// view: not wanted. The extents of the batch axis and of the rows are those of
+// the query.
+struct BlockShares {
+  TensorView<float, 3> slopes;        // (B, Hq, Lq)
+  TensorView<float, 4> score_weight;  // (B, Hq, blocks, D)
+};
+
+// Where the blocks of a ragged sequence begin among all blocks of the batch: a
+// sequence whose first query is row `first` has `b` sequences before it, each
+// with at most one block that is not full.
+inline std::size_t first_share_block(std::size_t b, std::size_t first) {
+  return first / kernels::kQueryBlock + b;
+}
+inline std::size_t first_share_block(const AttentionShape& shape,
+                                     std::size_t b) {
+  return shape.offsets.ragged()
+             ? first_share_block(b, shape.sequence(b).first_query)
+             : 0;
+}
+
+class GradientBlock {
+ public:
+  // Some of the block's queries: [first, first + queries) of it.
+  struct Part {
+    std::size_t first;
+    std::size_t queries;
+    std::size_t lanes;
+  };
+  // What differentiate() found.
+  struct Gradients {
+    Tile tile;    // of all parts; no keys: there are none
+    bool scores;  // not only those of uniform rows
+    bool masked;  // own.allowed and own.read say who reads what
+  };
+
+  GradientBlock(const AttentionSpec& spec, Arena& arena);
+
+  // Takes at most kQueryBlock queries of a row of blocks.
+  void begin(const QueryRange& range, const BackwardInputs& inputs,
+             const GradientScratch& own);
+  // Where returned attention weights have a gradient: adds it to Delta, before
+  // the first block is taken.
+  void add_given(const GradientHead& head, const GradientScratch& own);
+  // The block against a block of keys: attention weights and the gradients of
+  // the scores, in own.p and own.d_scores.
+  Gradients differentiate(const GradientHead& head, std::size_t block,
+                          const GradientScratch& own);
+  // The same, and adds what follows to the gradients of the head's keys and
+  // values and of the queries. The blocks of keys come in their order.
+  void take(const GradientHead& head, std::size_t block,
+            const GradientScratch& own);
+  // Writes the queries' gradients and the block's shares, where they are
+  // wanted.
+  void finish(const AttentionGradients& gradients,
+              const BlockShares& shares) const;
+
+  std::size_t parts() const;
+  Part part(std::size_t n) const;
+
+ private:
+  Tile tile_of(const GradientHead& head, std::size_t block) const;
+  // The tile of one part.
+  static Tile tile_of(const Tile& tile, const Part& part);
+  kernels::SavedRows saved_rows(std::size_t n) const;
+  void load_rows(TensorView<const float, 4> softmax_rows);
+  void score(const GradientHead& head, std::size_t block, const Tile& tile,
+             std::size_t n, const GradientScratch& own) const;
+  void fill_words(const Tile& tile, TileKind kind, std::size_t n,
+                  const GradientScratch& own) const;
+  // own.given = the gradient that came with the weights of the part.
+  void load_given(const Tile& tile, std::size_t n, bool masked,
+                  const GradientScratch& own) const;
+  void differentiate_part(const GradientHead& head, std::size_t block,
+                          const Tile& tile, std::size_t n, bool masked,
+                          const GradientScratch& own);
+  void set_uniform_rows(const Tile& tile, std::size_t n,
+                        const GradientScratch& own) const;
+  void add_slopes(const Tile& tile, std::size_t n, const GradientScratch& own);
+  // What follows from the gradients of the plain scores, own.d_scores.
+  void add_operands(const GradientHead& head, std::size_t block,
+                    const Gradients& found, const GradientScratch& own);
+  void store_query(TensorView<float, 4> d_query) const;
+  void store_share(TensorView<float, 4> score_weight) const;
+
+  const AttentionSpec& spec_;
+  const kernels::AttentionTile& loops_;
+  const kernels::GradientTile& gradient_loops_;
+  const kernels::AdditiveTile& additive_loops_;
+  const kernels::TileLayout& layout_;
+  TileScores tile_scores_;
+  const BackwardInputs* inputs_ = nullptr;
+  QueryRange range_{};
+  SequencePlace place_{};
+  // The queries see no key outside [begin, end).
+  std::size_t visible_begin_ = 0;
+  std::size_t visible_end_ = 0;
+  // One bit per query. Left out: it has no key, or nothing depends on it.
+  std::uint64_t left_out_ = 0;
+  std::uint64_t uniform_ = 0;  // of these, reads all values
+  bool query_finite_ = true;
+  bool d_output_finite_ = true;
+  float* q_t_;         // (parts, D, lanes), times TileScores' factor
+  float* d_output_t_;  // (parts, Dv, lanes)
+  float* q_;           // (queries, row_size(D))
+  float* d_output_;    // (queries, row_size(Dv))
+  float* d_query_;     // (parts, D8, lanes); additive: (queries, row_size(D))
+  float* d_w_;         // additive: of the score_weight, (queries, row_size(D))
+  float* max_;         // (parts, lanes), and so on
+  float* reciprocal_;
+  float* delta_;
+  float* d_slopes_;
+};
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,102 @@
+#include "attention/backward/gradient_head.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+using kernels::kKeyBlock;
+using kernels::row_size;
+
+namespace {
+
+// A block more than the keys fill: those in front have blocks of their own.
+std::size_t most_blocks(const AttentionShape& shape) {
+  return key_blocks(shape.Lkv) + 1;
+}
+
+template <class T>
+kernels::Rows<T> rows_of(TensorView<T, 4> tensor, const SequencePlace& place,
+                         std::size_t g, std::size_t first, std::size_t count) {
+  return {&tensor(place.batch, place.first_key + first, g, 0), count,
+          tensor.stride(1), tensor.stride(3)};
+}
+
+}  // namespace
+
+GradientHead::GradientHead(const AttentionShape& shape, Arena& arena)
+    : D_(shape.D),
+      Dv_(shape.Dv),
+      panels_size_(kernels::value_columns(D_) / kernels::kValuePanel *
+                   kernels::value_panel_size(kKeyBlock)),
+      keys_(arena.take<float>(most_blocks(shape), kKeyBlock, D_)),
+      values_(arena.take<float>(most_blocks(shape), kKeyBlock, Dv_)),
+      panels_(arena.take<float>(most_blocks(shape), panels_size_)),
+      d_keys_(arena.take<float>(most_blocks(shape), kKeyBlock, row_size(D_))),
+      d_values_(
+          arena.take<float>(most_blocks(shape), kKeyBlock, row_size(Dv_))),
+      finite_(arena.take<bool>(most_blocks(shape))) {}
+
+void GradientHead::begin(const AttentionSpec& spec, std::size_t b,
+                         std::size_t g) {
+  g_ = g;
+  place_ = spec.shape.sequence(b);
+  // A ragged sequence may end before its first key.
+  first_ = std::min(spec.mask.first_key(b), place_.Lkv);
+  begin_ = first_;
+  end_ = first_;
+  if (place_.Lq == 0) {
+    return;
+  }
+  if (spec.empty_rows == EmptyRow::uniform) {
+    begin_ = 0;
+    end_ = place_.Lkv;
+    return;
+  }
+  const std::size_t visible = spec.mask.visible_begin(b, 0, place_.Lq);
+  if (visible > first_) {
+    first_ += (visible - first_) / kKeyBlock * kKeyBlock;
+  }
+  begin_ = first_;
+  end_ = std::max(first_,
+                  std::min(place_.Lkv, spec.mask.visible_end(b, 0, place_.Lq)));
+}
+
+void GradientHead::pack(const BackwardInputs& inputs, std::size_t block) {
+  const kernels::TileLayout& layout = kernels::tile_layout();
+  const auto keys =
+      rows_of(inputs.key, place_, g_, first_key(block), count(block));
+  layout.pack_keys(keys, D_, keys_ + block * kKeyBlock * D_);
+  finite_[block] = layout.pack_values(keys, D_, panels_ + block * panels_size_);
+  layout.pack_keys(
+      rows_of(inputs.value, place_, g_, first_key(block), count(block)), Dv_,
+      values_ + block * kKeyBlock * Dv_);
+  std::fill_n(d_keys(block), count(block) * row_size(D_), 0.0f);
+  std::fill_n(d_values(block), count(block) * row_size(Dv_), 0.0f);
+}
+
+void GradientHead::store(const AttentionGradients& gradients, float scale,
+                         std::size_t block) const {
+  const kernels::TileLayout& layout = kernels::tile_layout();
+  if (gradients.key.data() != nullptr) {
+    layout.store_rows(
+        d_keys(block), scale, D_, row_size(D_),
+        rows_of(gradients.key, place_, g_, first_key(block), count(block)));
+  }
+  if (gradients.value.data() != nullptr) {
+    layout.store_rows(
+        d_values(block), 1, Dv_, row_size(Dv_),
+        rows_of(gradients.value, place_, g_, first_key(block), count(block)));
+  }
+}
+
+void GradientHead::clear_others(const AttentionGradients& gradients) const {
+  for (const TensorView<float, 4>& gradient :
+       {gradients.key, gradients.value}) {
+    for (std::size_t j = 0; gradient.data() != nullptr && j < place_.Lkv; ++j) {
+      for (std::size_t c = 0;
+           (j < begin_ || j >= end_) && c < gradient.extent(3); ++c) {
+        gradient(place_.batch, place_.first_key + j, g_, c) = 0;
+      }
+    }
+  }
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

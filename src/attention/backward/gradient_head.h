@@ -1,0 +1,90 @@
+// The keys and values of one head as the backward loops read them, and the sums
+// of their gradients.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "attention/forward/packed_head.h"
+#include "headwise/attention/backward.h"
+#include "kernels/gradient_tile.h"
+#include "kernels/tile_layout.h"
+#include "run/arena.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+class GradientHead {
+ public:
+  // Room for one head of the largest sequence.
+  GradientHead(const AttentionShape& shape, Arena& arena);
+
+  // Takes key head g of sequence b; then pack() takes its blocks, in any order.
+  void begin(const AttentionSpec& spec, std::size_t b, std::size_t g);
+  // Copies the block's keys and values; its sums become 0.
+  void pack(const BackwardInputs& inputs, std::size_t block);
+  // Writes the gradients of the block's keys and values.
+  void store(const AttentionGradients& gradients, float scale,
+             std::size_t block) const;
+  // Writes 0 to those that are in no block.
+  void clear_others(const AttentionGradients& gradients) const;
+
+  // Blocks that hold every key that any query may attend to: 128 keys each,
+  // aligned where the sequence's keys begin. Where a uniform row reads all
+  // values, the keys in front of them come first, in blocks of their own.
+  std::size_t blocks() const {
+    return blocks_in_front() + key_blocks(end_ - first_);
+  }
+  // Of a block: its first key in the sequence.
+  std::size_t first_key(std::size_t block) const {
+    return block < blocks_in_front()
+               ? begin_ + block * kernels::kKeyBlock
+               : first_ + (block - blocks_in_front()) * kernels::kKeyBlock;
+  }
+  // Of a block: how many keys it has.
+  std::size_t count(std::size_t block) const {
+    const std::size_t end = block < blocks_in_front() ? first_ : end_;
+    return std::min(kernels::kKeyBlock, end - first_key(block));
+  }
+  // Of a block: its keys, D apart, and its values, Dv apart.
+  const float* keys(std::size_t block) const {
+    return keys_ + block * kernels::kKeyBlock * D_;
+  }
+  const float* values(std::size_t block) const {
+    return values_ + block * kernels::kKeyBlock * Dv_;
+  }
+  // Of a block: its keys in panels of 8 columns, (count, 8) each.
+  const float* key_panels(std::size_t block) const {
+    return panels_ + block * panels_size_;
+  }
+  // Whether every key of the block is finite.
+  bool finite(std::size_t block) const { return finite_[block]; }
+  // Of a block: the sums of its gradients, row_size(D) and row_size(Dv) apart.
+  float* d_keys(std::size_t block) const {
+    return d_keys_ + block * kernels::kKeyBlock * kernels::row_size(D_);
+  }
+  float* d_values(std::size_t block) const {
+    return d_values_ + block * kernels::kKeyBlock * kernels::row_size(Dv_);
+  }
+
+ private:
+  std::size_t blocks_in_front() const { return key_blocks(first_ - begin_); }
+
+  std::size_t D_;
+  std::size_t Dv_;
+  std::size_t panels_size_;  // floats of a block's panels
+  std::size_t g_ = 0;
+  SequencePlace place_{};
+  // Of the sequence: where the packed keys begin, the key that blocks are
+  // aligned at, where the packed keys end.
+  std::size_t begin_ = 0;
+  std::size_t first_ = 0;
+  std::size_t end_ = 0;
+  float* keys_;
+  float* values_;
+  float* panels_;
+  float* d_keys_;
+  float* d_values_;
+  bool* finite_;
+};
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,117 @@
+#include "attention/call_tensors.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+using enum Size;
+
+constexpr std::array<Size, 4> kQuery = {batch, queries, query_heads, features};
+constexpr std::array<Size, 4> kKey = {batch, keys, key_heads, features};
+constexpr std::array<Size, 4> kValue = {batch, keys, key_heads, value_features};
+constexpr std::array<Size, 4> kOutput = {batch, queries, query_heads,
+                                         value_features};
+constexpr std::array<Size, 4> kWeights = {sequences, weight_heads,
+                                          longest_queries, longest_keys};
+constexpr std::array<Size, 4> kBias = {bias_sequences, bias_heads, bias_queries,
+                                       bias_keys};
+constexpr std::array<Size, 4> kTop = {batch, query_heads, queries,
+                                      Size::top_keys};
+constexpr std::array<Size, 4> kMap = {sequences, query_heads, map_rows,
+                                      map_columns};
+
+constexpr std::string_view kQueryAxes = "(B, Lq, Hq, D)";
+constexpr std::string_view kKeyAxes = "(B, Lkv, Hkv, D)";
+constexpr std::string_view kValueAxes = "(B, Lkv, Hkv, Dv)";
+constexpr std::string_view kOutputAxes = "(B, Lq, Hq, Dv)";
+constexpr std::string_view kRaggedQuery = "(1, queries, Hq, D)";
+constexpr std::string_view kRaggedKey = "(1, keys, Hkv, D)";
+constexpr std::string_view kRaggedValue = "(1, keys, Hkv, Dv)";
+constexpr std::string_view kRaggedOutput = "(1, queries, Hq, Dv)";
+constexpr std::string_view kWeightsAxes = "(B, Hq, Lq, Lkv)";
+constexpr std::string_view kMeanAxes = "(B, 1, Lq, Lkv)";
+constexpr std::string_view kBiasAxes = "(B, Hq, Lq, Lkv) or 1 where broadcast";
+constexpr std::string_view kTopAxes = "(B, Hq, Lq, top_keys)";
+constexpr std::string_view kMapAxes = "(B, Hq, map_size(Lq), map_size(Lkv))";
+
+constexpr auto kSums = ElementType::of_sums;
+constexpr auto kFloat = ElementType::float32;
+constexpr auto kInt = ElementType::int64;
+
+// In the order of CallTensor.
+constexpr std::array<CallTensorRow, kCallTensors> kTable = {{
+    {"query", kQueryAxes, kRaggedQuery, kQuery},
+    {"key", kKeyAxes, kRaggedKey, kKey},
+    {"value", kValueAxes, kRaggedValue, kValue},
+    {"score_weight", "(Hq, D)", "", {query_heads, features}, kFloat},
+    {"bias", kBiasAxes, "", kBias, kFloat},
+    {"alibi", "(Hq)", "", {query_heads}, kFloat},
+    {"output", kOutputAxes, kRaggedOutput, kOutput},
+    {"attn_weights", kWeightsAxes, kMeanAxes, kWeights, kSums, Need::if_asked,
+     Condition::attn_weights},
+    {"lse",
+     "(B, Hq, Lq)",
+     "(1, Hq, queries)",
+     {batch, query_heads, queries},
+     kSums,
+     Need::if_wanted},
+    {"softmax_rows",
+     "(B, Hq, Lq, 2)",
+     "(1, Hq, queries, 2)",
+     {batch, query_heads, queries, row_numbers},
+     kSums,
+     Need::if_wanted},
+    {"statistics.rows",
+     "(B, Hq, Lq, kStatistics)",
+     "",
+     {batch, query_heads, queries, statistics},
+     kFloat,
+     Need::if_asked,
+     Condition::rows},
+    {"statistics.top_keys", kTopAxes, "", kTop, kInt, Need::if_asked,
+     Condition::top_keys},
+    {"statistics.top_weights", kTopAxes, "", kTop, kFloat, Need::if_asked,
+     Condition::top_keys},
+    {"statistics.columns",
+     "(B, Hq, Lkv)",
+     "",
+     {batch, query_heads, keys},
+     kFloat,
+     Need::if_asked,
+     Condition::columns},
+    {"statistics.map_mean", kMapAxes, "", kMap, kFloat, Need::if_asked,
+     Condition::map},
+    {"statistics.map_largest", kMapAxes, "", kMap, kFloat, Need::if_asked,
+     Condition::map},
+    {"d_output", kOutputAxes, kRaggedOutput, kOutput},
+    {"d_attn_weights", kWeightsAxes, kMeanAxes, kWeights, kSums,
+     Need::if_wanted, Condition::attn_weights},
+    {"d_query", kQueryAxes, kRaggedQuery, kQuery, ElementType::of_call,
+     Need::if_wanted},
+    {"d_key", kKeyAxes, kRaggedKey, kKey, ElementType::of_call,
+     Need::if_wanted},
+    {"d_value", kValueAxes, kRaggedValue, kValue, ElementType::of_call,
+     Need::if_wanted},
+    {"d_bias", kBiasAxes, "", kBias, kSums, Need::if_wanted, Condition::bias},
+    {"d_alibi",
+     "(Hq)",
+     "",
+     {query_heads},
+     kSums,
+     Need::if_wanted,
+     Condition::alibi},
+    {"d_score_weight",
+     "(Hq, D)",
+     "",
+     {query_heads, features},
+     kSums,
+     Need::if_wanted,
+     Condition::score_weight},
+}};
+
+}  // namespace
+
+const CallTensorRow& row_of(CallTensor tensor) {
+  return kTable[static_cast<std::size_t>(tensor)];
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,109 @@
+// Every tensor that a call of attention may be given: its name in messages, its
+// axes, its element type and when it may be there. All calls, forward and
+// backward, on the CPU and on a GPU, are checked against this one table.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace headwise::inline HEADWISE_ABI {
+
+enum class CallTensor : std::uint8_t {
+  query,
+  key,
+  value,
+  score_weight,
+  bias,
+  alibi,
+  output,
+  attn_weights,
+  lse,
+  softmax_rows,
+  rows,
+  top_keys,
+  top_weights,
+  columns,
+  map_mean,
+  map_largest,
+  d_output,
+  d_attn_weights,
+  d_query,
+  d_key,
+  d_value,
+  d_bias,
+  d_alibi,
+  d_score_weight,
+};
+inline constexpr std::size_t kCallTensors = 24;
+
+// An extent, by what it counts.
+enum class Size : std::uint8_t {
+  none,  // of a tensor of lower rank
+  sequences,
+  batch,  // of the tensors: 1 in a ragged batch
+  queries,
+  keys,  // of the tensors, here and above
+  longest_queries,
+  longest_keys,  // of a sequence, here and above
+  query_heads,
+  key_heads,
+  weight_heads,  // of the returned attention weights: 1 of their mean
+  features,
+  value_features,
+  row_numbers,  // of softmax_rows
+  statistics,
+  top_keys,
+  map_rows,
+  map_columns,
+  bias_sequences,
+  bias_heads,
+  bias_queries,
+  bias_keys,
+};
+inline constexpr std::size_t kSizes = 21;
+
+// The element type.
+enum class ElementType : std::uint8_t {
+  of_call,
+  of_sums,  // float32 in 16-bit calls
+  float32,
+  int64,
+};
+
+// Whether an output must be there.
+enum class Need : std::uint8_t {
+  always,
+  if_wanted,  // no view: not wanted
+  if_asked,   // exactly when the options ask for it
+};
+
+// What the options must have for the tensor to be there.
+enum class Condition : std::uint8_t {
+  none,
+  attn_weights,
+  rows,
+  top_keys,
+  columns,
+  map,
+  bias,
+  alibi,
+  score_weight,
+};
+
+struct CallTensorRow {
+  std::string_view name;
+  std::string_view axes;
+  // In a ragged batch; of the attention weights: of their mean. Empty: the
+  // same.
+  std::string_view other_axes;
+  std::array<Size, 4> sizes;
+  ElementType type = ElementType::of_call;
+  Need need = Need::always;
+  Condition condition = Condition::none;
+};
+
+const CallTensorRow& row_of(CallTensor tensor);
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,269 @@
+#include "attention/check_call.h"
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+
+#include "base/check.h"
+#include "base/memory_overlap.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// What the sizes of the table are in one call.
+class Sizes {
+ public:
+  explicit Sizes(const AttentionSpec& spec) {
+    const AttentionShape& shape = spec.shape;
+    const StatisticsOptions& asked = spec.statistics.wanted();
+    set(Size::none, 0);
+    set(Size::sequences, shape.B);
+    set(Size::batch, shape.batches());
+    set(Size::queries, shape.query_rows());
+    set(Size::keys, shape.key_rows());
+    set(Size::longest_queries, shape.Lq);
+    set(Size::longest_keys, shape.Lkv);
+    set(Size::query_heads, shape.Hq);
+    set(Size::key_heads, shape.Hkv);
+    set(Size::weight_heads,
+        spec.attn_weights == AttnWeights::mean ? 1 : shape.Hq);
+    set(Size::features, shape.D);
+    set(Size::value_features, shape.Dv);
+    set(Size::row_numbers, 2);
+    set(Size::statistics, kStatistics);
+    set(Size::top_keys, asked.top_keys);
+    set(Size::map_rows, map_size(shape.Lq));
+    set(Size::map_columns, map_size(shape.Lkv));
+    const Extents<4> bias =
+        spec.bias.given() ? spec.bias.extents() : Extents<4>{};
+    set(Size::bias_sequences, bias[0]);
+    set(Size::bias_heads, bias[1]);
+    set(Size::bias_queries, bias[2]);
+    set(Size::bias_keys, bias[3]);
+  }
+
+  std::size_t of(Size size) const {
+    return sizes_[static_cast<std::size_t>(size)];
+  }
+
+ private:
+  void set(Size size, std::size_t number) {
+    sizes_[static_cast<std::size_t>(size)] = number;
+  }
+
+  std::array<std::size_t, kSizes> sizes_;
+};
+
+bool holds(const AttentionSpec& spec, Condition condition) {
+  const StatisticsOptions& asked = spec.statistics.wanted();
+  switch (condition) {
+    case Condition::none:
+      return true;
+    case Condition::attn_weights:
+      return spec.attn_weights != AttnWeights::none;
+    case Condition::rows:
+      return asked.rows;
+    case Condition::top_keys:
+      return asked.top_keys != 0;
+    case Condition::columns:
+      return asked.columns;
+    case Condition::map:
+      return asked.map;
+    case Condition::bias:
+      return spec.bias.given();
+    case Condition::alibi:
+      return spec.alibi.given();
+    case Condition::score_weight:
+      return spec.additive();
+  }
+  return false;
+}
+
+std::string_view why_not(Condition condition) {
+  switch (condition) {
+    case Condition::bias:
+      return "none: the options have no bias";
+    case Condition::alibi:
+      return "none: the options have no alibi";
+    case Condition::score_weight:
+      return "none: the options have no score_weight";
+    default:
+      return "none: the options do not ask for it";
+  }
+}
+
+bool has_elements(const UntypedView& view) {
+  return std::ranges::find(view.extents(), 0) == view.extents().end();
+}
+
+// One tensor against its row of the table.
+class TensorCheck {
+ public:
+  TensorCheck(std::string_view operation, const AttentionSpec& spec,
+              const CallTypes& types)
+      : operation_(operation), spec_(spec), types_(types), sizes_(spec) {}
+
+  Status input(const CallArgument& argument) const {
+    return check(argument, !argument.optional);
+  }
+  Status output(const CallArgument& argument) const {
+    const CallTensorRow& row = row_of(argument.tensor);
+    return check(argument,
+                 row.need == Need::always || (row.need == Need::if_asked &&
+                                              holds(spec_, row.condition)));
+  }
+
+ private:
+  Status check(const CallArgument& argument, bool needed) const {
+    const CallTensorRow& row = row_of(argument.tensor);
+    const bool given = argument.view.data() != nullptr;
+    if (!given && !needed) {
+      return ok();
+    }
+    if (given && !holds(spec_, row.condition)) {
+      // Nobody expects a view without elements to be written.
+      return has_elements(argument.view)
+                 ? value_error(operation_, row.name, "given",
+                               why_not(row.condition))
+                 : ok();
+    }
+    if (const DType type = type_of(row.type); argument.view.dtype() != type) {
+      return value_error(
+          operation_, row.name,
+          "of type " + std::string(name_of(argument.view.dtype())),
+          name_of(type));
+    }
+    std::array<std::size_t, UntypedView::kMostAxes> extents;
+    std::ranges::transform(row.sizes, extents.begin(),
+                           [&](Size size) { return sizes_.of(size); });
+    const std::span<const std::size_t> expected =
+        std::span(extents).first(argument.view.extents().size());
+    // Without elements there is nothing to write.
+    if (!given && row.need == Need::if_asked &&
+        std::ranges::find(expected, 0) != expected.end()) {
+      return ok();
+    }
+    return check_shape(operation_, row.name, argument.view.extents(), axes(row),
+                       expected);
+  }
+
+  DType type_of(ElementType type) const {
+    switch (type) {
+      case ElementType::of_call:
+        return types_.of_call;
+      case ElementType::of_sums:
+        return types_.of_sums;
+      case ElementType::float32:
+        return DType::float32;
+      case ElementType::int64:
+        return DType::int64;
+    }
+    return DType::float32;
+  }
+
+  std::string_view axes(const CallTensorRow& row) const {
+    const bool other = row.sizes[1] == Size::weight_heads
+                           ? spec_.attn_weights == AttnWeights::mean
+                           : spec_.shape.offsets.ragged();
+    return other && !row.other_axes.empty() ? row.other_axes : row.axes;
+  }
+
+  std::string_view operation_;
+  const AttentionSpec& spec_;
+  const CallTypes& types_;
+  Sizes sizes_;
+};
+
+// The offsets are looked at in each run; they may have changed.
+Status check_offsets(std::string_view operation, const AttentionShape& shape,
+                     std::size_t queries, std::size_t keys) {
+  if (!shape.offsets.ragged()) {
+    return ok();
+  }
+  HEADWISE_TRY(shape.offsets.check(queries, keys, operation));
+  return check_longest(operation, shape, shape.offsets);
+}
+
+constexpr std::size_t kMostArguments = 10;
+using Footprints = std::array<NamedFootprint, kMostArguments>;
+
+std::span<const NamedFootprint> footprints_of(
+    std::span<const CallArgument> arguments, Footprints& memory) {
+  std::size_t count = 0;
+  for (const CallArgument& argument : arguments) {
+    if (argument.view.data() != nullptr) {
+      memory[count++] = {row_of(argument.tensor).name,
+                         Footprint(argument.view)};
+    }
+  }
+  return std::span(memory).first(count);
+}
+
+}  // namespace
+
+Status check_longest(std::string_view operation, const AttentionShape& shape,
+                     const Offsets& offsets) {
+  const bool same = offsets.query.data() == offsets.key.data();
+  for (const auto& [name, given, most] :
+       {std::tuple(same ? "offsets" : "offsets.query", longest(offsets.query),
+                   shape.Lq),
+        std::tuple(same ? "offsets" : "offsets.key", longest(offsets.key),
+                   shape.Lkv)}) {
+    if (given > most) {
+      return value_error(operation, name,
+                         "of a sequence of " + std::to_string(given),
+                         "at most the plan's " + std::to_string(most),
+                         ErrorCode::out_of_range);
+    }
+  }
+  return ok();
+}
+
+Status check_call(std::string_view operation, const AttentionSpec& spec,
+                  const CallTypes& types, std::span<const CallArgument> inputs,
+                  std::span<const CallArgument> outputs) {
+  const TensorCheck check(operation, spec, types);
+  for (const CallArgument& input : inputs) {
+    HEADWISE_TRY(check.input(input));
+  }
+  const auto rows_of = [&](CallTensor tensor) {
+    const auto at = std::ranges::find(inputs, tensor, &CallArgument::tensor);
+    return at->view.extents()[1];
+  };
+  HEADWISE_TRY(check_offsets(operation, spec.shape, rows_of(CallTensor::query),
+                             rows_of(CallTensor::key)));
+  for (const CallArgument& output : outputs) {
+    HEADWISE_TRY(check.output(output));
+  }
+  Footprints read;
+  Footprints written;
+  return check_overlap(operation, footprints_of(outputs, written),
+                       footprints_of(inputs, read));
+}
+
+template <class T>
+Result<AttentionSpec> backward_spec(const BackwardInputsOf<T>& inputs,
+                                    const AttentionGradientsOf<T>& gradients,
+                                    const AttentionOptions& options) {
+  constexpr std::string_view kOperation = "attention_backward";
+  const auto shape = attention_shape(
+      inputs.query.extents(), inputs.key.extents(), inputs.value.extents());
+  HEADWISE_TRY(shape);
+  if (options.statistics.any()) {
+    return value_error(kOperation, "statistics", "asked for",
+                       "none: attention_statistics() gives them");
+  }
+  auto spec = AttentionSpec::create(*shape, options, kOperation);
+  HEADWISE_TRY(spec);
+  HEADWISE_TRY(check_backward(*spec, inputs, gradients));
+  return spec;
+}
+
+template Result<AttentionSpec> backward_spec(const BackwardInputsOf<float>&,
+                                             const AttentionGradientsOf<float>&,
+                                             const AttentionOptions&);
+template Result<AttentionSpec> backward_spec(
+    const BackwardInputsOf<double>&, const AttentionGradientsOf<double>&,
+    const AttentionOptions&);
+
+}  // namespace headwise::inline HEADWISE_ABI

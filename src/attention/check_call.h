@@ -1,0 +1,120 @@
+// Whether the tensors of a call fit what it was planned for. Allocates nothing
+// where they do.
+//
+// Errors: shape_mismatch; invalid_argument for a tensor of another type, for
+// one that the options do not ask for, for one that they ask for and that is
+// missing, and for an output that shares memory with another tensor; of a
+// ragged batch, whose offsets may have changed, those of Offsets::check, and
+// out_of_range for a sequence longer than planned.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "attention/call_tensors.h"
+#include "base/untyped_view.h"
+#include "headwise/attention/spec.h"
+#include "headwise/attention/tensors.h"
+#include "headwise/base/dtype.h"
+#include "headwise/base/half.h"
+#include "headwise/base/result.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+struct CallArgument {
+  CallTensor tensor;
+  bool optional;  // of an input
+  UntypedView view;
+};
+
+struct CallTypes {
+  DType of_call;
+  DType of_sums;
+};
+template <class T>
+constexpr CallTypes call_types() {
+  return {DTypeOf<T>::value, DTypeOf<SumOf<T>>::value};
+}
+
+Status check_call(std::string_view operation, const AttentionSpec& spec,
+                  const CallTypes& types, std::span<const CallArgument> inputs,
+                  std::span<const CallArgument> outputs);
+
+// Whether no sequence is longer than those of `shape`. Errors: out_of_range.
+Status check_longest(std::string_view operation, const AttentionShape& shape,
+                     const Offsets& offsets);
+
+// What is added to the scores, as a view; no view where there is none.
+inline TensorView<const float, 4> view_of(const BoundBias& bias) {
+  return bias.given() ? TensorView<const float, 4>(bias.data(), bias.extents(),
+                                                   bias.strides())
+                      : TensorView<const float, 4>();
+}
+
+template <class T>
+Status check_forward(const AttentionSpec& spec,
+                     const AttentionInputsOf<T>& inputs,
+                     const AttentionOutputsOf<T>& outputs) {
+  using enum CallTensor;
+  const StatisticsViews& statistics = outputs.statistics;
+  const std::array<CallArgument, 6> read = {{
+      {query, false, inputs.query},
+      {key, false, inputs.key},
+      {value, false, inputs.value},
+      {score_weight, true, spec.score_weight},
+      {bias, true, view_of(spec.bias)},
+      {alibi, true, spec.alibi.slopes()},
+  }};
+  const std::array<CallArgument, 10> written = {{
+      {output, false, outputs.output},
+      {attn_weights, false, outputs.attn_weights},
+      {lse, false, outputs.lse},
+      {softmax_rows, false, outputs.softmax_rows},
+      {rows, false, statistics.rows},
+      {top_keys, false, statistics.top_keys},
+      {top_weights, false, statistics.top_weights},
+      {columns, false, statistics.columns},
+      {map_mean, false, statistics.map_mean},
+      {map_largest, false, statistics.map_largest},
+  }};
+  return check_call("attention", spec, call_types<T>(), read, written);
+}
+
+template <class T>
+Status check_backward(const AttentionSpec& spec,
+                      const BackwardInputsOf<T>& inputs,
+                      const AttentionGradientsOf<T>& gradients) {
+  using enum CallTensor;
+  const std::array<CallArgument, 10> read = {{
+      {query, false, inputs.query},
+      {key, false, inputs.key},
+      {value, false, inputs.value},
+      {output, false, inputs.output},
+      {softmax_rows, false, inputs.softmax_rows},
+      {d_output, false, inputs.d_output},
+      {d_attn_weights, true, inputs.d_attn_weights},
+      {score_weight, true, spec.score_weight},
+      {bias, true, view_of(spec.bias)},
+      {alibi, true, spec.alibi.slopes()},
+  }};
+  const std::array<CallArgument, 6> written = {{
+      {d_query, false, gradients.query},
+      {d_key, false, gradients.key},
+      {d_value, false, gradients.value},
+      {d_bias, false, gradients.bias},
+      {d_alibi, false, gradients.alibi},
+      {d_score_weight, false, gradients.score_weight},
+  }};
+  return check_call("attention_backward", spec, call_types<T>(), read, written);
+}
+
+// The spec of a backward call, once its tensors are found to fit it. Errors:
+// those of AttentionSpec::create() too; invalid_argument for statistics.
+template <class T>
+Result<AttentionSpec> backward_spec(const BackwardInputsOf<T>& inputs,
+                                    const AttentionGradientsOf<T>& gradients,
+                                    const AttentionOptions& options);
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,158 @@
+#include "headwise/attention/device_attention.h"
+
+#include <cstddef>
+#include <utility>
+
+#include "attention/check_call.h"
+#include "attention/device_backend.h"
+#include "base/check.h"
+#include "base/out_of_memory.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+Status check_device_options(const AttentionOptions& options) {
+  if (options.device.kind != Device::Kind::cuda) {
+    return value_error("attention", "device", "cpu",
+                       "Device::cuda(stream) for 16-bit tensors");
+  }
+  if (options.score_weight.data() != nullptr) {
+    return value_error("attention", "score_weight", "given",
+                       "none on cuda: only the CPU has additive scores",
+                       ErrorCode::unsupported);
+  }
+  if (!options.kv_groups.even()) {
+    return value_error("attention", "kv_groups", "given",
+                       "none on cuda: only the CPU has uneven groups",
+                       ErrorCode::unsupported);
+  }
+  return ok();
+}
+
+template <class T>
+TensorView<const std::byte, 4> bytes_of(const TensorView<const T, 4>& view) {
+  return {reinterpret_cast<const std::byte*>(view.data()), view.extents(),
+          view.strides()};
+}
+template <class T>
+TensorView<std::byte, 4> bytes_of(const TensorView<T, 4>& view) {
+  return {reinterpret_cast<std::byte*>(view.data()), view.extents(),
+          view.strides()};
+}
+
+template <class T>
+AttentionInputsOf<std::byte> bytes_of(const AttentionInputsOf<T>& inputs) {
+  return {bytes_of(inputs.query), bytes_of(inputs.key), bytes_of(inputs.value)};
+}
+template <class T>
+AttentionOutputsOf<std::byte> bytes_of(const AttentionOutputsOf<T>& outputs) {
+  return {bytes_of(outputs.output), outputs.attn_weights, outputs.lse,
+          outputs.softmax_rows, outputs.statistics};
+}
+template <class T>
+BackwardInputsOf<std::byte> bytes_of(const BackwardInputsOf<T>& inputs) {
+  return {bytes_of(inputs.query), bytes_of(inputs.key),
+          bytes_of(inputs.value), bytes_of(inputs.output),
+          inputs.softmax_rows,    bytes_of(inputs.d_output),
+          inputs.d_attn_weights};
+}
+template <class T>
+AttentionGradientsOf<std::byte> bytes_of(
+    const AttentionGradientsOf<T>& gradients) {
+  return {bytes_of(gradients.query), bytes_of(gradients.key),
+          bytes_of(gradients.value), gradients.bias,
+          gradients.alibi,           gradients.score_weight};
+}
+
+}  // namespace
+
+template <DeviceElement T>
+DeviceAttentionPlan<T>::DeviceAttentionPlan(
+    AttentionSpec spec, std::unique_ptr<DeviceBackend> backend)
+    : spec_(std::move(spec)), backend_(std::move(backend)) {}
+template <DeviceElement T>
+DeviceAttentionPlan<T>::DeviceAttentionPlan(DeviceAttentionPlan&&) noexcept =
+    default;
+template <DeviceElement T>
+DeviceAttentionPlan<T>& DeviceAttentionPlan<T>::operator=(
+    DeviceAttentionPlan&&) noexcept = default;
+template <DeviceElement T>
+DeviceAttentionPlan<T>::~DeviceAttentionPlan() = default;
+
+template <DeviceElement T>
+Result<DeviceAttentionPlan<T>> DeviceAttentionPlan<T>::create(
+    const AttentionShape& shape, const AttentionOptions& options) try {
+  HEADWISE_TRY(check_device_options(options));
+  AttentionOptions checked = options;
+  checked.device = {};  // the spec is that of the CPU's call
+  auto spec = AttentionSpec::create(shape, checked);
+  HEADWISE_TRY(spec);
+  auto backend = make_device_backend(*spec, DTypeOf<T>::value, options.device);
+  HEADWISE_TRY(backend);
+  return DeviceAttentionPlan(*std::move(spec), *std::move(backend));
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+template <DeviceElement T>
+Status DeviceAttentionPlan<T>::run(const AttentionInputsOf<T>& inputs,
+                                   const AttentionOutputsOf<T>& outputs) const
+    try {
+  HEADWISE_TRY(check_forward(spec_, inputs, outputs));
+  return backend_->forward(bytes_of(inputs), bytes_of(outputs));
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+template <DeviceElement T>
+Status DeviceAttentionPlan<T>::run_backward(
+    const BackwardInputsOf<T>& inputs,
+    const AttentionGradientsOf<T>& gradients) const try {
+  HEADWISE_TRY(check_backward(spec_, inputs, gradients));
+  if (inputs.d_attn_weights.data() != nullptr) {
+    return value_error("attention_backward", "d_attn_weights", "given",
+                       "none on cuda", ErrorCode::unsupported);
+  }
+  return backend_->backward(bytes_of(inputs), bytes_of(gradients));
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+template <DeviceElement T>
+Status attention(TensorView<const T, 4> query, TensorView<const T, 4> key,
+                 TensorView<const T, 4> value,
+                 const AttentionOutputsOf<T>& outputs,
+                 const AttentionOptions& options) {
+  const auto shape =
+      attention_shape(query.extents(), key.extents(), value.extents());
+  HEADWISE_TRY(shape);
+  const auto plan = DeviceAttentionPlan<T>::create(*shape, options);
+  HEADWISE_TRY(plan);
+  return plan->run({query, key, value}, outputs);
+}
+
+template <DeviceElement T>
+Status attention_backward(const BackwardInputsOf<T>& inputs,
+                          const AttentionGradientsOf<T>& gradients,
+                          const AttentionOptions& options) {
+  const auto shape = attention_shape(
+      inputs.query.extents(), inputs.key.extents(), inputs.value.extents());
+  HEADWISE_TRY(shape);
+  const auto plan = DeviceAttentionPlan<T>::create(*shape, options);
+  HEADWISE_TRY(plan);
+  return plan->run_backward(inputs, gradients);
+}
+
+#define HEADWISE_DEVICE_TYPE(T)                                               \
+  template class DeviceAttentionPlan<T>;                                      \
+  template Status attention(                                                  \
+      TensorView<const T, 4>, TensorView<const T, 4>, TensorView<const T, 4>, \
+      const AttentionOutputsOf<T>&, const AttentionOptions&);                 \
+  template Status attention_backward(const BackwardInputsOf<T>&,              \
+                                     const AttentionGradientsOf<T>&,          \
+                                     const AttentionOptions&);
+HEADWISE_DEVICE_TYPE(BFloat16)
+HEADWISE_DEVICE_TYPE(Float16)
+#undef HEADWISE_DEVICE_TYPE
+
+}  // namespace headwise::inline HEADWISE_ABI

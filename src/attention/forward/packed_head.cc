@@ -1,0 +1,50 @@
+#include "attention/forward/packed_head.h"
+
+#include "kernels/tile_layout.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+using kernels::kKeyBlock;
+
+PackedHead::PackedHead(const AttentionShape& shape, Arena& arena)
+    : D_(shape.D),
+      Dv_(shape.Dv),
+      block_size_(kernels::value_columns(shape.Dv) / kernels::kValuePanel *
+                  kernels::value_panel_size(kKeyBlock)),
+      keys_(arena.take<float>(shape.Lkv, D_)),
+      values_(arena.take<float>(key_blocks(shape.Lkv), block_size_)),
+      not_finite_(arena.take<bool>(key_blocks(shape.Lkv))) {}
+
+void PackedHead::pack(const AttentionSpec& spec,
+                      const AttentionInputsOf<float>& inputs, std::size_t b,
+                      std::size_t g) {
+  const kernels::TileLayout& layout = kernels::tile_layout();
+  const SequencePlace place = spec.shape.sequence(b);
+  first_ = spec.mask.first_key(b);
+  end_ = std::max(first_,
+                  std::min(place.Lkv, spec.mask.visible_end(b, 0, place.Lq)));
+  const std::size_t begin =
+      std::max(first_, spec.mask.visible_begin(b, 0, place.Lq));
+  first_block_ = (begin - first_) / kKeyBlock;
+  const auto rows_of = [&](TensorView<const float, 4> tensor,
+                           std::size_t block) {
+    return kernels::Rows<const float>{
+        &tensor(place.batch, place.first_key + first_key(block), g, 0),
+        count(block), tensor.stride(1), tensor.stride(3)};
+  };
+  const bool side_by_side =
+      inputs.key.stride(3) == 1 &&
+      inputs.key.stride(1) == static_cast<std::ptrdiff_t>(D_);
+  rows_ = side_by_side && first_ < end_ ? rows_of(inputs.key, 0).data : keys_;
+  for (std::size_t block = first_block_; block < end_block(); ++block) {
+    if (!side_by_side) {
+      layout.pack_keys(rows_of(inputs.key, block), D_,
+                       keys_ + block * kKeyBlock * D_);
+    }
+    not_finite_[block] =
+        Dv_ != 0 && !layout.pack_values(rows_of(inputs.value, block), Dv_,
+                                        values_ + block * block_size_);
+  }
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,301 @@
+#include "attention/forward/query_tile.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "attention/empty_row.h"
+#include "attention/log2_sum.h"
+#include "attention/score_terms.h"
+#include "kernels/dropout_tile.h"
+#include "steps/dropout_tile.h"
+#include "steps/mask_tile.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+using kernels::kKeyBlock;
+using kernels::kMaxQueryLanes;
+
+namespace {
+
+// Up to this number of keys the p of all blocks are kept for the attention
+// weights; beyond, they are computed again from the same scores.
+constexpr std::size_t kKeptKeys = 1024;
+// The same for the sums of columns, which write nothing of that size.
+constexpr std::size_t kKeptKeysOfColumns = 8192;
+
+// Whether attention weights are better not written through the caches: there
+// are many, and these begin and end on the caches' lines.
+bool past_caches(const AttentionSpec& spec, const kernels::Rows<float>& there,
+                 std::size_t keys) {
+  constexpr std::size_t kLine = 16;
+  constexpr double kMany = 8 << 20;
+  const AttentionShape& shape = spec.shape;
+  const double all = static_cast<double>(shape.B * shape.Lq * shape.Lkv) *
+                     static_cast<double>(
+                         spec.attn_weights == AttnWeights::mean ? 0 : shape.Hq);
+  return all >= kMany && there.stride == 1 && keys % kLine == 0 &&
+         there.row_stride % static_cast<std::ptrdiff_t>(kLine) == 0 &&
+         reinterpret_cast<std::uintptr_t>(there.data) % (kLine * 4) == 0;
+}
+
+}  // namespace
+
+bool BlockScores::kept(const AttentionSpec& spec) {
+  const std::size_t keys = spec.shape.Lkv;
+  return !spec.dropout.active() &&
+         ((spec.attn_weights != AttnWeights::none && keys <= kKeptKeys) ||
+          (spec.statistics.wanted().columns && keys <= kKeptKeysOfColumns));
+}
+
+BlockScores::BlockScores(const AttentionSpec& spec, Arena& arena)
+    : block_stride_(kept(spec) ? kKeyBlock * kMaxQueryLanes : 0),
+      max_stride_(kept(spec) ? kMaxQueryLanes : 0) {
+  const std::size_t blocks =
+      kept(spec) ? std::max<std::size_t>(key_blocks(spec.shape.Lkv), 1) : 1;
+  p_ = arena.take<float>(blocks, kKeyBlock, kMaxQueryLanes);
+  max_ = arena.take<float>(blocks, kMaxQueryLanes);
+  sum_ = arena.take<float>(kMaxQueryLanes);
+  allowed_ = arena.take<kernels::MaskWord>(kKeyBlock);
+  kept_weights_ =
+      arena.take<kernels::MaskWord>(spec.dropout.active() ? kKeyBlock : 0);
+}
+
+QueryTile::QueryTile(const AttentionSpec& spec, const BlockScores* scores,
+                     Arena& arena)
+    : spec_(spec),
+      loops_(kernels::attention_tile()),
+      layout_(kernels::tile_layout()),
+      scores_(scores),
+      tile_scores_(spec, arena),
+      statistics_(make_array<TileStatistics>(
+          arena, spec.statistics.any() ? 1 : 0, spec)),
+      q_t_(arena.take<float>(spec.shape.D, kMaxQueryLanes)),
+      context_(arena.take<float>(kernels::value_columns(spec.shape.Dv),
+                                 kMaxQueryLanes)),
+      state_{arena.take<float>(kMaxQueryLanes),
+             arena.take<float>(kMaxQueryLanes)} {}
+
+void QueryTile::begin(const QueryRange& range,
+                      const AttentionInputsOf<float>& inputs) {
+  range_ = range;
+  place_ = spec_.shape.sequence(range.b);
+  const std::size_t vector = loops_.vector_lanes;
+  lanes_ = (range.count + vector - 1) / vector * vector;
+  visible_begin_ = spec_.mask.visible_begin(range.b, range.first, range.count);
+  visible_end_ = spec_.mask.visible_end(range.b, range.first, range.count);
+  tile_scores_.begin(range.h);
+  const TensorView<const float, 4>& query = inputs.query;
+  layout_.pack_queries(
+      {&query(place_.batch, place_.first_query + range.first, range.h, 0),
+       range.count, query.stride(1), query.stride(3)},
+      spec_.shape.D, tile_scores_.query_factor(), lanes_, q_t_);
+  std::fill_n(state_.max, lanes_, kMinusInf);
+  std::fill_n(state_.sum, lanes_, 0.0f);
+  first_ = true;
+  for (TileStatistics& statistics : statistics_) {
+    statistics.begin(range.b, range.first, range.count, lanes_);
+  }
+}
+
+Tile QueryTile::tile_of(const PackedHead& head, std::size_t block) const {
+  const std::size_t first = head.first_key(block);
+  const std::size_t end = std::min(first + head.count(block), visible_end_);
+  const std::size_t keys =
+      end > first && end > visible_begin_ ? end - first : 0;
+  return {range_.b, range_.h, range_.first, range_.count, first, keys};
+}
+
+TileKind QueryTile::kind_of(const Tile& tile) const {
+  return tile.keys == 0 ? TileKind::empty : classify(spec_.mask, tile);
+}
+
+void QueryTile::score_block(const PackedHead& head, std::size_t block,
+                            TileKind kind) {
+  const Tile tile = tile_of(head, block);
+  float* p = scores_->p(block);
+  tile_scores_.compute(q_t_, head.keys(block), tile.keys, range_.count, lanes_,
+                       p);
+  apply_score_terms(spec_, tile, lanes_, p);
+  if (kind == TileKind::partial) {
+    fill_words(spec_.mask, tile, {scores_->allowed(), kKeyBlock});
+    loops_.mask(scores_->allowed(), tile.keys, lanes_, p);
+  }
+}
+
+void QueryTile::drop(const Tile& tile, float* p) const {
+  fill_words(spec_.dropout, tile, {scores_->kept_weights(), kKeyBlock});
+  kernels::dropout_tile().drop(scores_->kept_weights(),
+                               static_cast<float>(spec_.dropout.factor()),
+                               tile.keys, lanes_, p);
+}
+
+void QueryTile::take(const PackedHead& head, std::size_t block) {
+  const Tile tile = tile_of(head, block);
+  const TileKind kind = kind_of(tile);
+  if (kind == TileKind::empty) {
+    return;
+  }
+  score_block(head, block, kind);
+  float* p = scores_->p(block);
+  float* const max = scores_->max(block);
+  const kernels::Fold fold{max, scores_->sum(), state_, first_};
+  if (statistics_.empty()) {
+    loops_.softmax(tile.keys, lanes_, p, max, scores_->sum());
+  } else {
+    TileStatistics& statistics = statistics_.front();
+    statistics.softmax(tile.first_key, tile.keys, p, max, scores_->sum());
+    statistics.take(tile.first_key, tile.keys, p, fold);
+  }
+  if (spec_.dropout.active()) {
+    drop(tile, p);
+  }
+  const std::size_t Dv8 = kernels::value_columns(spec_.shape.Dv);
+  if (kind == TileKind::partial && head.not_finite(block)) {
+    loops_.weigh_allowed(p, head.values(block), head.count(block),
+                         scores_->allowed(), tile.keys, Dv8, range_.count, fold,
+                         context_);
+  } else {
+    loops_.weigh(p, head.values(block), head.count(block), tile.keys, Dv8,
+                 range_.count, fold, context_);
+  }
+  loops_.fold(lanes_, fold);
+  first_ = false;
+}
+
+void QueryTile::finish(const AttentionInputsOf<float>& inputs,
+                       const AttentionOutputs& outputs, const PackedHead& head,
+                       const kernels::Rows<float>& attn_weights) {
+  const TensorView<float, 4>& output = outputs.output;
+  if (spec_.shape.Dv != 0) {
+    layout_.store(
+        context_, state_.sum, spec_.shape.Dv, lanes_,
+        {&output(place_.batch, place_.first_query + range_.first, range_.h, 0),
+         range_.count, output.stride(1), output.stride(3)});
+  }
+  if (outputs.lse.data() != nullptr) {
+    store_lse(outputs.lse);
+  }
+  if (outputs.softmax_rows.data() != nullptr) {
+    store_softmax_rows(outputs.softmax_rows);
+  }
+  if (attn_weights.data != nullptr) {
+    store_weights(head, attn_weights);
+  }
+  for (const TileStatistics& statistics : statistics_) {
+    statistics.finish(range_.h, state_, outputs.statistics);
+  }
+  finish_empty_rows(inputs.value, output, attn_weights);
+}
+
+void QueryTile::store_lse(TensorView<float, 3> lse) const {
+  constexpr float kLn2 = 0x1.62e43p-1f;
+  for (std::size_t n = 0; n < range_.count; ++n) {
+    const float sum = state_.sum[n];
+    lse(place_.batch, range_.h, place_.first_query + range_.first + n) =
+        sum == 0          ? kMinusInf
+        : std::isnan(sum) ? kNaN
+                          : kLn2 * (state_.max[n] + log2_sum(sum));
+  }
+}
+
+void QueryTile::store_softmax_rows(TensorView<float, 4> rows) const {
+  for (std::size_t n = 0; n < range_.count; ++n) {
+    const std::size_t row = place_.first_query + range_.first + n;
+    // The maximum of such a row may be any NaN, or a number.
+    const bool is_nan = std::isnan(state_.sum[n]);
+    rows(place_.batch, range_.h, row, 0) = is_nan ? kNaN : state_.max[n];
+    rows(place_.batch, range_.h, row, 1) = is_nan ? kNaN : state_.sum[n];
+  }
+}
+
+void QueryTile::finish_empty_rows(TensorView<const float, 4> value,
+                                  TensorView<float, 4> output,
+                                  const kernels::Rows<float>& weights) const {
+  for (std::size_t n = 0; n < range_.count; ++n) {
+    if (state_.sum[n] != 0) {
+      continue;
+    }
+    const RowIndex row{range_.b, range_.h, range_.first + n};
+    for (std::size_t c = 0; c < spec_.shape.Dv; ++c) {
+      output(place_.batch, place_.first_query + row.i, row.h, c) =
+          empty_output(spec_, row, value, c);
+    }
+    for (std::size_t j = 0; weights.data != nullptr && j < place_.Lkv; ++j) {
+      weights.at(n, j) = empty_weight(spec_, row, j);
+    }
+  }
+}
+
+template <class Visit>
+void QueryTile::for_each_block(const PackedHead& head, const Visit& visit) {
+  for (std::size_t block = head.first_block(); block < head.end_block();
+       ++block) {
+    const Tile tile = tile_of(head, block);
+    const TileKind kind = kind_of(tile);
+    if (kind == TileKind::empty) {
+      continue;
+    }
+    if (!BlockScores::kept(spec_)) {
+      score_block(head, block, kind);
+      loops_.softmax(tile.keys, lanes_, scores_->p(block), scores_->max(block),
+                     scores_->sum());
+    } else if (kind == TileKind::partial) {
+      fill_words(spec_.mask, tile, {scores_->allowed(), kKeyBlock});
+    }
+    visit(block, tile, kind);
+  }
+}
+
+void QueryTile::store_weights(const PackedHead& head,
+                              const kernels::Rows<float>& weights) {
+  std::size_t next = 0;  // the first key whose weight is not written
+  const auto zeros_up_to = [&](std::size_t end) {
+    for (std::size_t n = 0; n < range_.count; ++n) {
+      for (std::size_t j = next; j < end; ++j) {
+        weights.at(n, j) = 0;
+      }
+    }
+  };
+  for_each_block(head, [&](std::size_t block, const Tile& tile, TileKind kind) {
+    zeros_up_to(tile.first_key);
+    next = tile.first_key + tile.keys;
+    if (spec_.attn_weights == AttnWeights::after_dropout &&
+        spec_.dropout.active()) {
+      drop(tile, scores_->p(block));
+    }
+    kernels::Rows<float> there = weights;
+    there.data = &weights.at(0, tile.first_key);
+    const auto store = past_caches(spec_, there, tile.keys)
+                           ? layout_.stream_weights
+                           : layout_.store_weights;
+    store(scores_->p(block),
+          kind == TileKind::partial ? scores_->allowed() : nullptr,
+          scores_->max(block), state_, tile.keys, lanes_, there);
+  });
+  zeros_up_to(place_.Lkv);
+}
+
+void QueryTile::add_to(const PackedHead& head, const RowsTogether& together) {
+  const TileStatistics& statistics = statistics_.front();
+  const StatisticsOptions& wanted = spec_.statistics.wanted();
+  if (wanted.map) {
+    statistics.add_to_map(state_, together);
+  }
+  const std::uint64_t rows = statistics.counted(state_);
+  if (!wanted.columns || (rows == 0 && statistics.not_numbers(state_) == 0)) {
+    return;
+  }
+  if (statistics.not_numbers(state_) != 0) {
+    std::fill_n(together.columns, kernels::column_sums_size(place_.Lkv), kNaN);
+    return;
+  }
+  for_each_block(head, [&](std::size_t block, const Tile& tile, TileKind) {
+    kernels::statistics_tile().add_columns(
+        scores_->p(block), scores_->max(block), state_, tile.keys, lanes_,
+        range_.first, rows,
+        together.columns + block * kernels::column_sums_size(kKeyBlock));
+  });
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,107 @@
+// One tile of queries against the blocks of one head's keys, in order, folded
+// into the rows' state.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "attention/forward/packed_head.h"
+#include "attention/forward/tile_scores.h"
+#include "attention/forward/tile_statistics.h"
+#include "headwise/attention/spec.h"
+#include "headwise/attention/tensors.h"
+#include "kernels/attention_tile.h"
+#include "kernels/tile_layout.h"
+#include "run/arena.h"
+#include "steps/tile.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+// The queries [first, first + count) of head h of sequence b.
+struct QueryRange {
+  std::size_t b;
+  std::size_t h;
+  std::size_t first;
+  std::size_t count;
+};
+
+// What a worker's tiles share: room for the scores of a block, or of all
+// blocks where the attention weights are made of them in the end.
+class BlockScores {
+ public:
+  BlockScores(const AttentionSpec& spec, Arena& arena);
+
+  // Whether the p of every block are kept; a tile then must be finished before
+  // the next one begins.
+  static bool kept(const AttentionSpec& spec);
+
+  float* p(std::size_t block) const { return p_ + block * block_stride_; }
+  float* max(std::size_t block) const { return max_ + block * max_stride_; }
+  float* sum() const { return sum_; }
+  kernels::MaskWord* allowed() const { return allowed_; }
+  kernels::MaskWord* kept_weights() const { return kept_weights_; }
+
+ private:
+  std::size_t block_stride_;  // 0: every block uses the same room
+  std::size_t max_stride_;
+  float* p_;    // (kKeyBlock, lanes): scores, then p
+  float* max_;  // (lanes)
+  float* sum_;  // (lanes)
+  kernels::MaskWord* allowed_;
+  kernels::MaskWord* kept_weights_;  // by dropout
+};
+
+class QueryTile {
+ public:
+  QueryTile(const AttentionSpec& spec, const BlockScores* scores, Arena& arena);
+
+  void begin(const QueryRange& range, const AttentionInputsOf<float>& inputs);
+  // The tile takes blocks in their order; those in which it may attend to
+  // nothing change nothing.
+  void take(const PackedHead& head, std::size_t block);
+  // `attn_weights` (range.count, Lkv): where the range's attention weights go;
+  // no data: they are not wanted.
+  void finish(const AttentionInputsOf<float>& inputs,
+              const AttentionOutputs& outputs, const PackedHead& head,
+              const kernels::Rows<float>& attn_weights);
+  // Then: adds the rows to the statistics over several rows.
+  void add_to(const PackedHead& head, const RowsTogether& together);
+
+ private:
+  // The range's queries against the keys of a block that they may see.
+  Tile tile_of(const PackedHead& head, std::size_t block) const;
+  TileKind kind_of(const Tile& tile) const;
+  // The scores of the block and its mask.
+  void score_block(const PackedHead& head, std::size_t block, TileKind kind);
+  // visit(block, tile, kind) for each block that was taken: its p before
+  // dropout, its maximum and the mask's words then stand in the shared room.
+  template <class Visit>
+  void for_each_block(const PackedHead& head, const Visit& visit);
+  void drop(const Tile& tile, float* p) const;
+  void store_weights(const PackedHead& head,
+                     const kernels::Rows<float>& weights);
+  void store_lse(TensorView<float, 3> lse) const;
+  void store_softmax_rows(TensorView<float, 4> rows) const;
+  void finish_empty_rows(TensorView<const float, 4> value,
+                         TensorView<float, 4> output,
+                         const kernels::Rows<float>& weights) const;
+
+  const AttentionSpec& spec_;
+  const kernels::AttentionTile& loops_;
+  const kernels::TileLayout& layout_;
+  const BlockScores* scores_;
+  TileScores tile_scores_;
+  QueryRange range_{};
+  SequencePlace place_{};
+  std::size_t lanes_ = 0;
+  // The range's queries see no key outside [begin, end).
+  std::size_t visible_begin_ = 0;
+  std::size_t visible_end_ = 0;
+  bool first_ = true;                     // no block was taken yet
+  std::span<TileStatistics> statistics_;  // one, where some are asked for
+  float* q_t_;                            // (D, lanes)
+  float* context_;                        // (Dv8, lanes)
+  kernels::RowState state_;               // (lanes) each
+};
+
+}  // namespace headwise::inline HEADWISE_ABI

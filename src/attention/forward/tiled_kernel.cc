@@ -1,0 +1,208 @@
+// The kernel on the CPU: tiles of queries against packed keys and values,
+// spread over the threads. The bits of a row depend on none of it.
+#include <algorithm>
+#include <span>
+
+#include "attention/forward/packed_head.h"
+#include "attention/forward/query_tile.h"
+#include "attention/forward/run_tiles.h"
+#include "attention/forward/tiling.h"
+#include "attention/kernel.h"
+#include "attention/tasks.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+using Split = Schedule::Split;
+
+// What one worker computes in.
+struct WorkerMemory {
+  WorkerMemory(const AttentionSpec& spec, const Schedule& schedule,
+               Arena& arena)
+      : heads(make_array<PackedHead>(
+            arena, schedule.split == Split::key_heads ? 1 : 0, spec.shape)),
+        scores(make_array<BlockScores>(arena, 1, spec)),
+        tiles(make_array<QueryTile>(arena, schedule.tiles_at_once, spec,
+                                    scores.data())),
+        weights(arena.take<float>(schedule.split == Split::tiles_of_heads
+                                      ? kernels::kMaxQueryLanes
+                                      : 0,
+                                  spec.shape.Lkv)) {}
+
+  std::span<PackedHead> heads;
+  std::span<BlockScores> scores;
+  std::span<QueryTile> tiles;
+  float* weights;  // (lanes, Lkv) of one head, on the way to the mean
+};
+
+// All memory of a call.
+struct Memory {
+  Memory(const AttentionSpec& spec, const Schedule& schedule, Arena& arena)
+      : order(arena.take<std::size_t>(spec.shape.B)),
+        heads(make_array<PackedHead>(arena,
+                                     schedule.split == Split::key_heads
+                                         ? 0
+                                         : spec.shape.B * spec.shape.Hkv,
+                                     spec.shape)),
+        workers(make_array<WorkerMemory>(arena, schedule.workers, spec,
+                                         schedule)) {}
+
+  std::size_t* order;  // the sequences, those with most work first
+  std::span<PackedHead> heads;
+  std::span<WorkerMemory> workers;
+};
+
+class Call {
+ public:
+  Call(const AttentionSpec& spec, const Schedule& schedule,
+       const AttentionInputsOf<float>& inputs, const AttentionOutputs& outputs,
+       const Memory& memory)
+      : spec_(spec),
+        schedule_(schedule),
+        inputs_(inputs),
+        outputs_(outputs),
+        memory_(memory) {}
+
+  void run() const {
+    const AttentionShape& shape = spec_.shape;
+    const std::size_t heads = shape.B * shape.Hkv;
+    order_sequences(spec_, schedule_.workers, {memory_.order, shape.B});
+    if (schedule_.split == Split::key_heads) {
+      // A bias that the sequences share is read while it is near: one head of
+      // all of them after the other.
+      const bool heads_outside =
+          spec_.bias.given() && spec_.bias.extents()[0] == 1;
+      for_each_task(heads, [&](WorkerMemory& own, std::size_t task) {
+        const std::size_t b =
+            memory_.order[heads_outside ? task % shape.B : task / shape.Hkv];
+        const std::size_t g = heads_outside ? task / shape.B : task % shape.Hkv;
+        const std::size_t rows = rows_of_tiles(b, g);
+        if (rows == 0) {
+          return;
+        }
+        PackedHead& head = own.heads.front();
+        head.pack(spec_, inputs_, b, g);
+        for (std::size_t n = 0; n < rows; n += schedule_.tiles_at_once) {
+          run_tiles(own, b, g, n, head);
+        }
+      });
+      return;
+    }
+    for_each_task(heads, [&](WorkerMemory&, std::size_t n) {
+      memory_.heads[n].pack(spec_, inputs_, n / shape.Hkv, n % shape.Hkv);
+    });
+    const std::size_t tiles = Tiling(0, shape.Lq).count();
+    if (schedule_.split == Split::tiles_of_heads) {
+      for_each_task(shape.B * tiles, [&](WorkerMemory& own, std::size_t task) {
+        mean_of_heads(own, memory_.order[task % shape.B], task / shape.B);
+      });
+      return;
+    }
+    // The last queries first: under a causal mask they have most to do.
+    const std::size_t steps =
+        (tiles * shape.largest_group() + schedule_.tiles_at_once - 1) /
+        schedule_.tiles_at_once;
+    for_each_task(heads * steps, [&](WorkerMemory& own, std::size_t task) {
+      const std::size_t b = memory_.order[task % heads / shape.Hkv];
+      const std::size_t g = task % shape.Hkv;
+      const std::size_t step = steps - 1 - task / heads;
+      run_tiles(own, b, g, step * schedule_.tiles_at_once,
+                memory_.heads[b * shape.Hkv + g]);
+    });
+  }
+
+ private:
+  template <class Work>
+  void for_each_task(std::size_t count, const Work& work) const {
+    headwise::for_each_task(*spec_.executor, schedule_.workers, count,
+                            [&](std::size_t worker, std::size_t task) {
+                              work(memory_.workers[worker], task);
+                            });
+  }
+
+  // The tiles of one key head, those of its query heads side by side.
+  std::size_t rows_of_tiles(std::size_t b, std::size_t g) const {
+    return Tiling(0, spec_.shape.sequence(b).Lq).count() *
+           spec_.shape.group_size(g);
+  }
+
+  // Some tiles from `first` on.
+  void run_tiles(WorkerMemory& own, std::size_t b, std::size_t g,
+                 std::size_t first, const PackedHead& head) const {
+    const std::size_t first_head = spec_.shape.first_query_head(g);
+    const std::size_t group = spec_.shape.group_size(g);
+    const Tiling tiling(0, spec_.shape.sequence(b).Lq);
+    const std::size_t rows = rows_of_tiles(b, g);
+    const std::span<QueryTile> tiles = own.tiles.first(
+        std::min(schedule_.tiles_at_once, rows - std::min(first, rows)));
+    const auto range_of = [&](std::size_t n) {
+      return tiling.range(b, first_head + (first + n) % group,
+                          (first + n) / group);
+    };
+    headwise::run_tiles(spec_, inputs_, outputs_, head, tiles, range_of);
+  }
+
+  // The mean of the attention weights takes the heads of a tile in order.
+  void mean_of_heads(WorkerMemory& own, std::size_t b, std::size_t t) const {
+    const AttentionShape& shape = spec_.shape;
+    const Tiling tiling(0, spec_.shape.sequence(b).Lq);
+    if (t >= tiling.count()) {
+      return;
+    }
+    QueryTile& tile = own.tiles.front();
+    for (std::size_t h = 0; h < shape.Hq; ++h) {
+      const QueryRange range = tiling.range(b, h, t);
+      const PackedHead& head = memory_.heads[b * shape.Hkv + shape.kv_head(h)];
+      tile.begin(range, inputs_);
+      for (std::size_t block = head.first_block(); block < head.end_block();
+           ++block) {
+        tile.take(head, block);
+      }
+      const kernels::Rows<float> weights{
+          shape.Lkv == 0 ? nullptr : own.weights, range.count,
+          static_cast<std::ptrdiff_t>(shape.Lkv), 1};
+      tile.finish(inputs_, outputs_, head, weights);
+      add_to_mean(range, weights);
+    }
+  }
+
+  void add_to_mean(const QueryRange& range,
+                   const kernels::Rows<float>& weights) const {
+    const SequencePlace place = spec_.shape.sequence(range.b);
+    const bool first = range.h == 0;
+    const bool last = range.h + 1 == spec_.shape.Hq;
+    const auto heads = static_cast<float>(spec_.shape.Hq);
+    for (std::size_t n = 0; n < range.count; ++n) {
+      for (std::size_t j = 0; j < place.Lkv; ++j) {
+        float& mean = outputs_.attn_weights(range.b, 0, range.first + n, j);
+        mean = (first ? 0 : mean) + weights.at(n, j);
+        mean = last ? mean / heads : mean;
+      }
+    }
+  }
+
+  const AttentionSpec& spec_;
+  const Schedule& schedule_;
+  const AttentionInputsOf<float>& inputs_;
+  const AttentionOutputs& outputs_;
+  const Memory& memory_;
+};
+
+}  // namespace
+
+std::size_t forward_workspace_bytes(const AttentionSpec& spec,
+                                    const Schedule& schedule) {
+  Arena arena(nullptr);
+  const Memory memory(spec, schedule, arena);
+  return arena.bytes();
+}
+
+void forward_kernel(const AttentionSpec& spec, const Schedule& schedule,
+                    const AttentionInputsOf<float>& inputs,
+                    const AttentionOutputs& outputs, std::byte* workspace) {
+  Arena arena(workspace);
+  const Memory memory(spec, schedule, arena);
+  Call(spec, schedule, inputs, outputs, memory).run();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

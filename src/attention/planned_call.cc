@@ -1,0 +1,78 @@
+#include "attention/planned_call.h"
+
+#include <string>
+#include <utility>
+
+#include "attention/check_call.h"
+#include "attention/kernel.h"
+#include "attention/ragged_weights.h"
+#include "base/check.h"
+#include "base/out_of_memory.h"
+#include "headwise/kernels/targets.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// An empty batch may have any number of sequences.
+bool has_no_query(const AttentionSpec& spec) {
+  return spec.shape.B == 0 || spec.shape.Lq == 0;
+}
+
+std::size_t bytes_of(const AttentionSpec& spec, const Schedule& schedule) {
+  if (has_no_query(spec)) {
+    return 0;
+  }
+  return spec.statistics.any() ? statistics_workspace_bytes(spec, schedule)
+                               : forward_workspace_bytes(spec, schedule);
+}
+
+}  // namespace
+
+PlannedCall::PlannedCall(AttentionSpec spec)
+    : spec_(std::move(spec)),
+      schedule_(schedule_of(spec_)),
+      workspace_bytes_(bytes_of(spec_, schedule_)) {}
+
+Result<PlannedCall> PlannedCall::create(const AttentionShape& shape,
+                                        const AttentionOptions& options) try {
+  HEADWISE_TRY(check_target());
+  auto spec = AttentionSpec::create(shape, options);
+  HEADWISE_TRY(spec);
+  return PlannedCall(*std::move(spec));
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Status PlannedCall::run(const AttentionInputsOf<float>& inputs,
+                        const AttentionOutputs& outputs,
+                        Workspace& workspace) const try {
+  HEADWISE_TRY(check_forward(spec_, inputs, outputs));
+  if (workspace.bytes() < workspace_bytes_) {
+    return value_error("attention", "workspace",
+                       std::to_string(workspace.bytes()) + " bytes",
+                       std::to_string(workspace_bytes_) + " or more");
+  }
+  if (has_no_query(spec_)) {
+    return ok();
+  }
+  const auto kernel =
+      spec_.statistics.any() ? statistics_kernel : forward_kernel;
+  kernel(spec_, schedule_, inputs, outputs, workspace.data());
+  if (spec_.shape.offsets.ragged() && spec_.attn_weights != AttnWeights::none) {
+    clear_beyond_sequences(spec_.shape, outputs.attn_weights);
+  }
+  return ok();
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Status PlannedCall::run(const AttentionInputsOf<float>& inputs,
+                        const AttentionOutputs& outputs) const try {
+  auto workspace = Workspace::create(workspace_bytes_);
+  HEADWISE_TRY(workspace);
+  return run(inputs, outputs, *workspace);
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,40 @@
+// A call that was checked, and how its work is divided: what an AttentionPlan
+// owns, and what a single call of attention() keeps on its stack.
+#pragma once
+
+#include <cstddef>
+
+#include "attention/schedule.h"
+#include "headwise/attention/spec.h"
+#include "headwise/attention/tensors.h"
+#include "headwise/base/result.h"
+#include "headwise/run/workspace.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+// Its functions are those of AttentionPlan.
+class PlannedCall {
+ public:
+  static Result<PlannedCall> create(const AttentionShape& shape,
+                                    const AttentionOptions& options);
+
+  std::size_t workspace_bytes() const { return workspace_bytes_; }
+  const AttentionSpec& spec() const { return spec_; }
+
+  Status set_offsets(const Offsets& offsets) {
+    return spec_.set_offsets(offsets);
+  }
+  Status run(const AttentionInputsOf<float>& inputs,
+             const AttentionOutputs& outputs, Workspace& workspace) const;
+  Status run(const AttentionInputsOf<float>& inputs,
+             const AttentionOutputs& outputs) const;
+
+ private:
+  explicit PlannedCall(AttentionSpec spec);
+
+  AttentionSpec spec_;
+  Schedule schedule_;
+  std::size_t workspace_bytes_;
+};
+
+}  // namespace headwise::inline HEADWISE_ABI

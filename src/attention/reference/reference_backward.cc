@@ -1,0 +1,206 @@
+#include <cmath>
+#include <vector>
+
+#include "attention/check_call.h"
+#include "attention/reference/reference_row.h"
+#include "attention/row_gradient.h"
+#include "base/out_of_memory.h"
+#include "headwise/attention/reference.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+template <class T, std::size_t Rank>
+void clear(TensorView<T, Rank> view, std::size_t axis = 0,
+           std::ptrdiff_t offset = 0) {
+  if (view.data() == nullptr || view.size() == 0) {
+    return;
+  }
+  if (axis == Rank) {
+    view.data()[offset] = 0;
+    return;
+  }
+  for (std::size_t n = 0; n < view.extent(axis); ++n) {
+    clear(view, axis + 1,
+          offset + static_cast<std::ptrdiff_t>(n) * view.stride(axis));
+  }
+}
+
+// One row after the other adds to the gradients.
+template <class T>
+class Gradients {
+ public:
+  Gradients(const AttentionSpec& spec, const BackwardInputsOf<T>& inputs,
+            const AttentionGradientsOf<T>& gradients)
+      : spec_(spec),
+        in_(inputs),
+        operands_{inputs.query, inputs.key, inputs.value},
+        out_(gradients) {}
+
+  void run() {
+    clear(out_.query);
+    clear(out_.key);
+    clear(out_.value);
+    clear(out_.bias);
+    clear(out_.alibi);
+    clear(out_.score_weight);
+    const auto& shape = spec_.shape;
+    for (std::size_t b = 0; shape.Lq != 0 && b < shape.B; ++b) {
+      for (std::size_t h = 0; h < shape.Hq; ++h) {
+        for (std::size_t i = 0; i < shape.sequence(b).Lq; ++i) {
+          add_row(b, h, i);
+        }
+      }
+    }
+  }
+
+ private:
+  void add_row(std::size_t b, std::size_t h, std::size_t i) {
+    if (!has_gradient(spec_, in_, b, h, i)) {
+      return;
+    }
+    const SequencePlace place = spec_.shape.sequence(b);
+    ReferenceRow<T> row(spec_, b, h, i);
+    row.normalised(operands_);
+    if (row.empty()) {
+      if (spec_.empty_rows == EmptyRow::uniform) {
+        add_values(row, place, h, i, true);
+      }
+      return;
+    }
+    add_values(row, place, h, i, false);
+    std::vector<T> d_weights(place.Lkv);
+    T delta = 0;
+    for (std::size_t j = 0; j < place.Lkv; ++j) {
+      if (row.allowed(j)) {
+        d_weights[j] = d_weight(row, place, b, h, i, j);
+        delta += row.weight(j) * d_weights[j];
+      }
+    }
+    for (std::size_t j = 0; j < place.Lkv; ++j) {
+      if (row.allowed(j)) {
+        add_score(row, place, b, h, i, j,
+                  row.weight(j) * (d_weights[j] - delta));
+      }
+    }
+  }
+
+  // d_value += weight * d_output; a uniform row reads masked values, too.
+  void add_values(const ReferenceRow<T>& row, const SequencePlace& place,
+                  std::size_t h, std::size_t i, bool masked_too) {
+    const std::size_t g = spec_.shape.kv_head(h);
+    for (std::size_t j = 0; out_.value.data() != nullptr && j < place.Lkv;
+         ++j) {
+      if ((masked_too || row.allowed(j)) && row.kept(j) != 0) {
+        for (std::size_t c = 0; c < spec_.shape.Dv; ++c) {
+          out_.value(place.batch, place.first_key + j, g, c) +=
+              row.weight(j) * row.kept(j) *
+              in_.d_output(place.batch, place.first_query + i, h, c);
+        }
+      }
+    }
+  }
+
+  T d_weight(const ReferenceRow<T>& row, const SequencePlace& place,
+             std::size_t b, std::size_t h, std::size_t i, std::size_t j) const {
+    const std::size_t g = spec_.shape.kv_head(h);
+    T sum = 0;
+    for (std::size_t c = 0; row.kept(j) != 0 && c < spec_.shape.Dv; ++c) {
+      sum += in_.d_output(place.batch, place.first_query + i, h, c) *
+             in_.value(place.batch, place.first_key + j, g, c);
+    }
+    sum *= row.kept(j);
+    if (in_.d_attn_weights.data() == nullptr) {
+      return sum;
+    }
+    switch (spec_.attn_weights) {
+      case AttnWeights::mean:
+        return sum +
+               in_.d_attn_weights(b, 0, i, j) / static_cast<T>(spec_.shape.Hq);
+      case AttnWeights::after_dropout:
+        return row.kept(j) == 0
+                   ? sum
+                   : sum + in_.d_attn_weights(b, h, i, j) * row.kept(j);
+      default:
+        return sum + in_.d_attn_weights(b, h, i, j);
+    }
+  }
+
+  // What a score's gradient gives to everything that the score was made of.
+  void add_score(const ReferenceRow<T>& row, const SequencePlace& place,
+                 std::size_t b, std::size_t h, std::size_t i, std::size_t j,
+                 T d_score) {
+    if (out_.bias.data() != nullptr) {
+      const auto [eb, eh, ei, ej] = out_.bias.extents();
+      out_.bias(eb == 1 ? 0 : b, eh == 1 ? 0 : h, ei == 1 ? 0 : i,
+                ej == 1 ? 0 : j) += d_score;
+    }
+    if (out_.alibi.data() != nullptr) {
+      out_.alibi(h) -=
+          d_score * static_cast<T>(std::abs(spec_.alibi.offset(b, i, j)));
+    }
+    if (spec_.softcap) {
+      const T tangent = std::tanh(row.plain_score(operands_, j) /
+                                  static_cast<T>(*spec_.softcap));
+      d_score *= 1 - tangent * tangent;
+    }
+    for (std::size_t c = 0; c < spec_.shape.D; ++c) {
+      add_feature(place, h, i, j, c, d_score);
+    }
+  }
+
+  // What the gradient of a plain score gives to feature c of its operands.
+  void add_feature(const SequencePlace& place, std::size_t h, std::size_t i,
+                   std::size_t j, std::size_t c, T d_score) {
+    const std::size_t g = spec_.shape.kv_head(h);
+    const std::size_t query = place.first_query + i;
+    const std::size_t key = place.first_key + j;
+    const T q = in_.query(place.batch, query, h, c);
+    const T k = in_.key(place.batch, key, g, c);
+    T by_query = static_cast<T>(spec_.scale) * k;
+    T by_key = static_cast<T>(spec_.scale) * q;
+    if (spec_.additive()) {
+      const T tangent = std::tanh(q + k);
+      by_query =
+          static_cast<T>(spec_.score_weight(h, c)) * (1 - tangent * tangent);
+      by_key = by_query;
+      if (out_.score_weight.data() != nullptr) {
+        out_.score_weight(h, c) += d_score * tangent;
+      }
+    }
+    if (out_.query.data() != nullptr) {
+      out_.query(place.batch, query, h, c) += d_score * by_query;
+    }
+    if (out_.key.data() != nullptr) {
+      out_.key(place.batch, key, g, c) += d_score * by_key;
+    }
+  }
+
+  const AttentionSpec& spec_;
+  const BackwardInputsOf<T>& in_;
+  AttentionInputsOf<T> operands_;
+  const AttentionGradientsOf<T>& out_;
+};
+
+}  // namespace
+
+template <class T>
+Status reference_attention_backward(const BackwardInputsOf<T>& inputs,
+                                    const AttentionGradientsOf<T>& gradients,
+                                    const AttentionOptions& options) try {
+  const auto spec = backward_spec(inputs, gradients, options);
+  HEADWISE_TRY(spec);
+  Gradients<T>(*spec, inputs, gradients).run();
+  return ok();
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+template Status reference_attention_backward<float>(
+    const BackwardInputsOf<float>&, const AttentionGradientsOf<float>&,
+    const AttentionOptions&);
+template Status reference_attention_backward<double>(
+    const BackwardInputsOf<double>&, const AttentionGradientsOf<double>&,
+    const AttentionOptions&);
+
+}  // namespace headwise::inline HEADWISE_ABI

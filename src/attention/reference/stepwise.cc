@@ -1,0 +1,159 @@
+#include "headwise/attention/stepwise.h"
+
+#include <array>
+#include <utility>
+
+#include "base/out_of_memory.h"
+#include "headwise/steps/scores.h"
+#include "headwise/steps/weigh.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr std::array<std::string_view, 4> kScoreAxes = {"B", "H", "Lq", "Lkv"};
+
+void tell(TraceSink* trace, std::string_view name,
+          const std::array<std::string_view, 4>& axes, const AnyView& tensor) {
+  if (trace != nullptr) {
+    trace->on_step(name, axes, tensor);
+  }
+}
+
+Status tell_masks(TraceSink* trace, const AttentionSpec& spec) {
+  if (trace == nullptr) {
+    return ok();
+  }
+  const std::vector<BoundMask::Part> parts = spec.mask.parts();
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    const auto allowed = spec.mask.materialize(part);
+    HEADWISE_TRY(allowed);
+    std::array<std::string_view, 4> axes = kScoreAxes;
+    for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+      if (!parts[part].varies[axis]) {
+        axes[axis] = "1";
+      }
+    }
+    trace->on_step(parts[part].name, axes, *allowed);
+  }
+  return ok();
+}
+
+Status allocate(const AttentionSpec& spec, AttentionSteps& steps) {
+  const AttentionShape& shape = spec.shape;
+  const Extents<4> like_scores{shape.B, shape.Hq, shape.Lq, shape.Lkv};
+  const auto make = [&]<std::size_t Rank>(Tensor<float, Rank>& tensor,
+                                          const Extents<Rank>& extents) {
+    auto made = Tensor<float, Rank>::create(extents);
+    if (!made) {
+      return Status(made.error());
+    }
+    tensor = *std::move(made);
+    return ok();
+  };
+  Status s = ok();
+  for (const auto& [wanted, tensor] :
+       {std::pair(true, &steps.scores),
+        {spec.softcap.has_value(), &steps.capped_scores},
+        {spec.bias.given(), &steps.biased_scores},
+        {spec.alibi.given(), &steps.alibi_scores},
+        {!spec.mask.parts().empty(), &steps.masked_scores},
+        {true, &steps.attn_weights},
+        {spec.dropout.active(), &steps.dropped_weights}}) {
+    if (s && wanted) {
+      s = make(*tensor, like_scores);
+    }
+  }
+  if (s) {
+    s = make(steps.context, Extents<4>{shape.B, shape.Lq, shape.Hq, shape.Dv});
+  }
+  if (s) {
+    s = make(steps.lse, Extents<3>{shape.B, shape.Hq, shape.Lq});
+  }
+  return s;
+}
+
+// Scores -> scores with softcap, bias and ALiBi, as far as they are asked for.
+Result<TensorView<const float, 4>> add_terms(const AttentionSpec& spec,
+                                             AttentionSteps& steps,
+                                             TraceSink* trace) {
+  TensorView<const float, 4> last = steps.scores;
+  if (spec.softcap) {
+    HEADWISE_TRY(apply_softcap(last, *spec.softcap, steps.capped_scores,
+                               *spec.executor));
+    last = steps.capped_scores;
+    tell(trace, "capped_scores", kScoreAxes, last);
+  }
+  if (spec.bias.given()) {
+    HEADWISE_TRY(
+        add_bias(last, spec.bias, steps.biased_scores, *spec.executor));
+    last = steps.biased_scores;
+    tell(trace, "biased_scores", kScoreAxes, last);
+  }
+  if (spec.alibi.given()) {
+    HEADWISE_TRY(
+        add_alibi(last, spec.alibi, steps.alibi_scores, *spec.executor));
+    last = steps.alibi_scores;
+    tell(trace, "alibi_scores", kScoreAxes, last);
+  }
+  return last;
+}
+
+}  // namespace
+
+Result<AttentionSteps> stepwise_attention(TensorView<const float, 4> query,
+                                          TensorView<const float, 4> key,
+                                          TensorView<const float, 4> value,
+                                          const AttentionOptions& options,
+                                          TraceSink* trace) try {
+  const auto shape =
+      attention_shape(query.extents(), key.extents(), value.extents());
+  HEADWISE_TRY(shape);
+  const auto spec = AttentionSpec::create(*shape, options);
+  HEADWISE_TRY(spec);
+  if (options.offsets.ragged()) {
+    return Error{ErrorCode::unsupported,
+                 "attention: offsets are given, expected a padded batch where "
+                 "each step is kept"};
+  }
+  AttentionSteps steps;
+  HEADWISE_TRY(allocate(*spec, steps));
+
+  const GroupedHeads keys(key, spec->shape.kv_groups);
+  HEADWISE_TRY(
+      spec->additive()
+          ? additive_scores(query, keys, spec->score_weight, steps.scores,
+                            *spec->executor)
+          : scores(query, keys, spec->scale, steps.scores, *spec->executor));
+  tell(trace, "scores", kScoreAxes, steps.scores);
+
+  const auto with_terms = add_terms(*spec, steps, trace);
+  HEADWISE_TRY(with_terms);
+  TensorView<const float, 4> masked = *with_terms;
+  if (!spec->mask.parts().empty()) {
+    HEADWISE_TRY(tell_masks(trace, *spec));
+    HEADWISE_TRY(apply_mask(masked, spec->mask, steps.masked_scores));
+    masked = steps.masked_scores;
+    tell(trace, "masked_scores", kScoreAxes, masked);
+  }
+
+  HEADWISE_TRY(softmax(masked, spec->empty_rows, steps.attn_weights, steps.lse,
+                       *spec->executor));
+  TensorView<const float, 4> weights = steps.attn_weights;
+  tell(trace, "attn_weights", kScoreAxes, weights);
+
+  if (spec->dropout.active()) {
+    HEADWISE_TRY(apply_dropout(weights, spec->dropout, steps.dropped_weights));
+    weights = steps.dropped_weights;
+    tell(trace, "dropped_weights", kScoreAxes, weights);
+  }
+
+  HEADWISE_TRY(weigh(weights, {value, spec->shape.kv_groups}, spec->mask,
+                     steps.lse, spec->empty_rows, steps.context,
+                     *spec->executor));
+  tell(trace, "context", {"B", "H", "Lq", "Dv"}, as_bhld(steps.context));
+  return steps;
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,154 @@
+#include "headwise/attention/statistics.h"
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include "attention/planned_call.h"
+#include "base/out_of_memory.h"
+#include "kernels/gradient_tile.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// One head's sums: rows in blocks of 48 aligned at query 0 of their sequence,
+// the blocks added in order.
+class Pool {
+ public:
+  void add(const float* row, std::ptrdiff_t stride) {
+    if (row[static_cast<std::ptrdiff_t>(index_of(Statistic::largest)) *
+            stride] == 0) {
+      ++without_key_;
+      return;
+    }
+    ++rows_;
+    for (std::size_t k = 0; k < kStatistics; ++k) {
+      block_[k] += row[static_cast<std::ptrdiff_t>(k) * stride];
+    }
+  }
+  void end_block() {
+    for (std::size_t k = 0; k < kStatistics; ++k) {
+      sum_[k] += block_[k];
+      block_[k] = 0;
+    }
+  }
+  void store(std::size_t h, PooledStatistics& to) const {
+    for (std::size_t k = 0; k < kStatistics; ++k) {
+      const float mean = sum_[k] / static_cast<float>(rows_);
+      to.means(h, k) = std::isnan(mean) ? kNaN : mean;
+    }
+    to.rows(h) = rows_;
+    to.rows_without_key(h) = without_key_;
+  }
+
+ private:
+  std::array<float, kStatistics> sum_{};
+  std::array<float, kStatistics> block_{};
+  std::int64_t rows_ = 0;
+  std::int64_t without_key_ = 0;
+};
+
+template <class T, std::size_t Rank>
+Status make(Tensor<T, Rank>& tensor, bool wanted,
+            const Extents<Rank>& extents) {
+  if (!wanted) {
+    return ok();
+  }
+  auto made = Tensor<T, Rank>::create(extents);
+  HEADWISE_TRY(made);
+  tensor = *std::move(made);
+  return ok();
+}
+
+}  // namespace
+
+Result<AttentionStatistics> AttentionStatistics::create(
+    const AttentionSpec& spec) try {
+  const StatisticsOptions& wanted = spec.statistics.wanted();
+  const AttentionShape& shape = spec.shape;
+  const std::size_t B = shape.batches();
+  const std::size_t rows = shape.query_rows();
+  const std::size_t top = wanted.top_keys;
+  const Extents<4> map = {shape.B, shape.Hq, map_size(shape.Lq),
+                          map_size(shape.Lkv)};
+  AttentionStatistics made;
+  for (const Status& s :
+       {make(made.rows, wanted.rows, {B, shape.Hq, rows, kStatistics}),
+        make(made.top_keys, top != 0, {B, shape.Hq, rows, top}),
+        make(made.top_weights, top != 0, {B, shape.Hq, rows, top}),
+        make(made.columns, wanted.columns, {B, shape.Hq, shape.key_rows()}),
+        make(made.map_mean, wanted.map, map),
+        make(made.map_largest, wanted.map, map)}) {
+    HEADWISE_TRY(s);
+  }
+  return made;
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+StatisticsViews AttentionStatistics::views() {
+  const auto view_of = [](auto& tensor) {
+    return tensor.size() == 0 ? decltype(tensor.view()){} : tensor.view();
+  };
+  return {view_of(rows),    view_of(top_keys), view_of(top_weights),
+          view_of(columns), view_of(map_mean), view_of(map_largest)};
+}
+
+Result<PooledStatistics> pool_statistics(TensorView<const float, 4> rows,
+                                         const AttentionSpec& spec) try {
+  const AttentionShape& shape = spec.shape;
+  auto means = Tensor<float, 2>::create({shape.Hq, kStatistics});
+  auto counted = Tensor<std::int64_t, 1>::create({shape.Hq});
+  auto without_key = Tensor<std::int64_t, 1>::create({shape.Hq});
+  HEADWISE_TRY(means);
+  HEADWISE_TRY(counted);
+  HEADWISE_TRY(without_key);
+  PooledStatistics pooled{*std::move(means), *std::move(counted),
+                          *std::move(without_key)};
+  for (std::size_t h = 0; h < shape.Hq; ++h) {
+    Pool pool;
+    // Empty sequences may be too many to visit.
+    for (std::size_t b = 0; shape.Lq != 0 && b < shape.B; ++b) {
+      const SequencePlace place = shape.sequence(b);
+      const std::size_t queries = spec.statistics.queries(b);
+      for (std::size_t i = 0; i < queries; ++i) {
+        pool.add(&rows(place.batch, h, place.first_query + i, 0),
+                 rows.stride(3));
+        if ((i + 1) % kernels::kQueryBlock == 0 || i + 1 == queries) {
+          pool.end_block();
+        }
+      }
+    }
+    pool.store(h, pooled);
+  }
+  return pooled;
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Result<AttentionStatistics> attention_statistics(
+    TensorView<const float, 4> query, TensorView<const float, 4> key,
+    TensorView<const float, 4> value, const AttentionOutputs& outputs,
+    const AttentionOptions& options) try {
+  const auto shape =
+      attention_shape(query.extents(), key.extents(), value.extents());
+  HEADWISE_TRY(shape);
+  const auto call = PlannedCall::create(*shape, options);
+  HEADWISE_TRY(call);
+  auto statistics = AttentionStatistics::create(call->spec());
+  HEADWISE_TRY(statistics);
+  AttentionOutputs all = outputs;
+  all.statistics = statistics->views();
+  HEADWISE_TRY(call->run({query, key, value}, all));
+  if (options.statistics.rows) {
+    auto pooled = pool_statistics(statistics->rows, call->spec());
+    HEADWISE_TRY(pooled);
+    statistics->pooled = *std::move(pooled);
+  }
+  return statistics;
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

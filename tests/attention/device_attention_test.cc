@@ -1,0 +1,83 @@
+// What the GPU's entry says before it reaches a GPU.
+#include "headwise/attention/device_attention.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "headwise/attention/forward.h"
+#include "headwise/run/device_buffer.h"
+
+namespace headwise {
+namespace {
+
+const AttentionShape kShape = {
+    .B = 1, .Hq = 2, .Hkv = 2, .Lq = 3, .Lkv = 3, .D = 8, .Dv = 8};
+
+std::string refusal(const AttentionOptions& options,
+                    const AttentionShape& shape = kShape) {
+  const auto plan = DeviceAttentionPlan<BFloat16>::create(shape, options);
+  return plan ? "accepted" : plan.error().message();
+}
+
+TEST(DeviceTest, NamesWhatItCannotTake) {
+  EXPECT_EQ(refusal({}),
+            "attention: device is cpu, expected Device::cuda(stream) for "
+            "16-bit tensors");
+  const std::vector<float> score_weight(16);
+  EXPECT_EQ(refusal({.score_weight = {score_weight.data(), {2, 8}},
+                     .device = Device::cuda()}),
+            "attention: score_weight is given, expected none on cuda: only the "
+            "CPU has additive scores");
+  const std::vector<std::size_t> sizes = {1, 1};
+  EXPECT_EQ(
+      refusal({.kv_groups = HeadGroups::create(sizes).value(),
+               .device = Device::cuda()}),
+      "attention: kv_groups is given, expected none on cuda: only the CPU "
+      "has uneven groups");
+}
+
+TEST(DeviceTest, ChecksTheCallAsTheCpuDoes) {
+  AttentionShape odd = kShape;
+  odd.Hkv = 3;
+  EXPECT_EQ(refusal({.device = Device::cuda()}, odd),
+            "attention: the number of query heads is 2, expected a multiple of "
+            "the 3 key heads (extents are (B, L, H, D); for (B, H, L, D) data "
+            "use as_blhd() or view_bhld())");
+}
+
+#ifndef HEADWISE_HAS_CUDA
+TEST(DeviceTest, SaysThatItWasBuiltWithoutCuda) {
+  const auto plan =
+      DeviceAttentionPlan<BFloat16>::create(kShape, {.device = Device::cuda()});
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().code(), ErrorCode::unsupported);
+  EXPECT_EQ(plan.error().message(),
+            "attention: device is cuda, but headwise was built without it, "
+            "expected a build with -DHEADWISE_CUDA=ON");
+}
+
+TEST(DeviceTest, HasNoMemoryWithoutCuda) {
+  const auto buffer = DeviceBuffer::create(16, Device::cuda());
+  ASSERT_FALSE(buffer);
+  EXPECT_EQ(buffer.error().message(),
+            "device is cuda, but headwise was built without it, expected a "
+            "build with -DHEADWISE_CUDA=ON");
+  EXPECT_FALSE(wait_for(Device::cuda()));
+  EXPECT_FALSE(name_of(Device::cuda()));
+}
+#endif
+
+TEST(DeviceTest, TheCpuRefusesADeviceThatIsNotItsOwn) {
+  std::vector<float> x(48);
+  const TensorView<float, 4> view(x.data(), {1, 3, 2, 8});
+  const Status s = attention(TensorView<const float, 4>(view), view, view, view,
+                             {.device = Device::cuda()});
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().message(),
+            "attention: device is cuda, expected cpu for float32 tensors");
+}
+
+}  // namespace
+}  // namespace headwise
