@@ -24,6 +24,7 @@ target_sources(headwise_io
     include/headwise/inspect/accuracy_curve_svg.h
     include/headwise/inspect/view_page.h
     include/headwise/interop/array.h
+    include/headwise/interop/file_subject.h
     include/headwise/interop/npy.h
     include/headwise/interop/npz.h
     include/headwise/interop/safetensors.h
@@ -71,6 +72,7 @@ target_sources(headwise_io
     src/inspect/view_html.cc
     src/inspect/view_page.cc
     src/interop/array.cc
+    src/interop/file_subject.cc
     src/interop/atomic_file.cc
     src/interop/element_bytes.cc
     src/interop/error_text.cc

@@ -163,8 +163,7 @@ class Picture {
     const Result<std::string> uri = heat_image_uri(
         image, cell_pixels(image, cell_width, cell_height, given_.zoom));
     if (!uri) {
-      return Error{uri.error().code(),
-                   "heads_grid_svg: " + uri.error().message()};
+      return drawing_error("heads_grid_svg", uri.error());
     }
     const Box box{whole.x, whole.y,
                   cell_width * static_cast<double>(image.columns),
@@ -239,11 +238,11 @@ Status check(const HeadsGridPicture& picture) {
     const bool fits = rows > 0 && columns > 0 && rows <= kLargestMap &&
                       columns <= kLargestMap;
     if (!head.pruned && !fits) {
-      return value_error(
-          "heads_grid_svg",
-          "the map of " + full_name(head.layer, head.head, Language::en),
-          std::to_string(rows) + " x " + std::to_string(columns),
-          "1 x 1 to 64 x 64 cells", ErrorCode::out_of_range);
+      return argument_error("heads_grid_svg", "heads",
+                            "have a map of " + std::to_string(rows) + " x " +
+                                std::to_string(columns) + " cells for " +
+                                full_name(head.layer, head.head, Language::en),
+                            "1 x 1 to 64 x 64 cells", ErrorCode::out_of_range);
     }
   }
   return ok();

@@ -271,7 +271,7 @@ class Picture {
         heat_image_uri(pixels, cell_pixels(pixels, layout_.cell_width,
                                            layout_.cell_height, given_.zoom));
     if (!uri) {
-      return Error{uri.error().code(), "heads_svg: " + uri.error().message()};
+      return drawing_error("heads_svg", uri.error());
     }
     if (any_masked_) {
       svg_.rectangle(map, "url(#masked)");  // shows where the image is clear

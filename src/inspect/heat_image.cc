@@ -73,9 +73,10 @@ std::vector<png_byte> magnified(const HeatImage& image, const CellPixels& cell,
 }
 
 Error png_error_of(const HeatImage& image, const std::string& reason) {
-  return {ErrorCode::unsupported, "an image of " + std::to_string(image.rows) +
-                                      " x " + std::to_string(image.columns) +
-                                      " cells: " + reason};
+  return {ErrorCode::unsupported,
+          ErrorDetails{.given = "an image of " + std::to_string(image.rows) +
+                                " x " + std::to_string(image.columns) +
+                                " cells: " + reason}};
 }
 
 }  // namespace

@@ -25,6 +25,15 @@ Status check_zoom(std::string_view operation, double zoom) {
   return value_error(operation, "zoom", number_text(zoom), "a number above 0");
 }
 
+Error drawing_error(std::string_view operation, const Error& error) {
+  if (error.code() == ErrorCode::out_of_memory) {
+    return error;
+  }
+  ErrorDetails details = error.details();
+  details.operation = operation;
+  return {error.code(), std::move(details)};
+}
+
 double SvgHeading::width() const {
   constexpr double kTitleCharacter = 10.5;
   constexpr double kSubtitleCharacter = 7.4;

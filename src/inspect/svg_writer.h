@@ -12,6 +12,9 @@ namespace headwise::inline HEADWISE_ABI {
 // An error of `operation` unless zoom is a number above 0.
 Status check_zoom(std::string_view operation, double zoom);
 
+// The error of an image in the picture that `operation` draws.
+Error drawing_error(std::string_view operation, const Error& error);
+
 // In pixels.
 struct Box {
   double x;

@@ -197,11 +197,11 @@ Status check_elements(std::string_view name, TensorView<const float, 4> x,
       if (std::abs(value) <= largest) {
         continue;
       }
-      return value_error(
-          "view_page",
-          std::string(name) + " at position " + std::to_string(l) + ", head " +
-              std::to_string(h) + ", feature " + std::to_string(d),
-          number_text(static_cast<double>(value)),
+      return argument_error(
+          "view_page", name,
+          "is " + number_text(static_cast<double>(value)) + " at position " +
+              std::to_string(l) + ", head " + std::to_string(h) + ", feature " +
+              std::to_string(d),
           std::isfinite(value)
               ? "at most " + number_text(largest) + ", which binary16 can hold"
               : "a finite number",

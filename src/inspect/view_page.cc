@@ -442,8 +442,7 @@ Status ViewPage::add_pruned(std::size_t number, std::size_t num_heads) {
 Result<std::string> ViewPage::html() const {
   return catching_out_of_memory([&]() -> Result<std::string> {
     if (parts_->layers.size() == 0) {
-      return value_error(kOperation, "page", "without a layer",
-                         "at least one added");
+      return argument_error(kOperation, "page", "has no layers", "at least 1");
     }
     const ViewPageSettings& settings = parts_->settings;
     if (settings.query_labels.empty() || settings.key_labels.empty()) {

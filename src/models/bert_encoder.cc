@@ -126,23 +126,36 @@ Status BertEncoder::check(const RaggedTokens& ids,
                           const BertOptions& options) const {
   const std::size_t before = options.before_layer.value_or(layers_.size());
   if (before > layers_.size()) {
-    return Error{ErrorCode::out_of_range,
-                 std::string(kOperation) + ": before_layer is " +
-                     std::to_string(before) + ", expected at most " +
-                     std::to_string(layers_.size())};
+    return value_error(kOperation, "before_layer", std::to_string(before),
+                       "at most " + std::to_string(layers_.size()),
+                       ErrorCode::out_of_range);
   }
   HEADWISE_TRY(check_gates(options.head_gates));
   for (std::size_t b = 0; b < ids.size(); ++b) {
     if (ids[b].size() > config_.max_positions) {
-      return Error{ErrorCode::out_of_range,
-                   std::string(kOperation) + ": sequence " + std::to_string(b) +
-                       " has " + std::to_string(ids[b].size()) +
-                       " tokens, expected at most " +
-                       std::to_string(config_.max_positions)};
+      return argument_error(kOperation, "ids[" + std::to_string(b) + "]",
+                            "has " + std::to_string(ids[b].size()) + " tokens",
+                            "at most " + std::to_string(config_.max_positions),
+                            ErrorCode::out_of_range);
     }
   }
   return check_tokens(ids, config_.vocab_size);
 }
+
+namespace {
+
+// "head_gates[1]" of a layer's "head_gates[1]" is "head_gates[LAYER][1]".
+Error of_layer(const Error& error, std::size_t layer) {
+  constexpr std::string_view kName = "head_gates";
+  ErrorDetails details = error.details();
+  if (!details.argument.starts_with(kName)) {
+    return error;
+  }
+  details.argument.insert(kName.size(), "[" + std::to_string(layer) + "]");
+  return {error.code(), std::move(details)};
+}
+
+}  // namespace
 
 Status BertEncoder::check_gates(
     std::span<const Tensor<float, 1>> head_gates) const {
@@ -150,15 +163,17 @@ Status BertEncoder::check_gates(
     return ok();
   }
   if (head_gates.size() != layers_.size()) {
-    return value_error(kOperation, "the number of layers of head_gates",
-                       std::to_string(head_gates.size()),
-                       std::to_string(layers_.size()),
-                       ErrorCode::shape_mismatch);
+    return argument_error(
+        kOperation, "head_gates",
+        "has " + std::to_string(head_gates.size()) + " layers",
+        std::to_string(layers_.size()), ErrorCode::shape_mismatch);
   }
   for (std::size_t n = 0; n < layers_.size(); ++n) {
-    HEADWISE_TRY(check_head_gates(
-        std::string(kOperation) + ": layer " + std::to_string(n),
-        head_gates[n].view(), heads_of(config_, n)));
+    if (Status s = check_head_gates(kOperation, head_gates[n].view(),
+                                    heads_of(config_, n));
+        !s) {
+      return of_layer(s.error(), n);
+    }
   }
   return ok();
 }

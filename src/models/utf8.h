@@ -24,8 +24,8 @@ std::optional<std::size_t> find_invalid_utf8(std::string_view text);
 
 void append_utf8(std::string& text, char32_t code);
 
-// bad_data where there is such a byte: "SUBJECT is no UTF-8 text: byte 3 (0xff)
-// begins no character".
-Status check_utf8(const std::string& subject, std::string_view text);
+// bad_data where there is such a byte, with the parts of `about`: "is not UTF-8
+// text: its byte 3 (0xff) begins no character".
+Status check_utf8(ErrorDetails about, std::string_view text);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -446,10 +446,12 @@ Result<MultiHeadAttention::Run> MultiHeadAttention::run(
     TensorView<const float, 3> value, const AttentionOptions& options,
     const RunFor& purpose) const {
   if (!params_) {
-    return Error{ErrorCode::invalid_argument,
-                 "multi_head_attention: an input size is kFromFirstCall and "
-                 "the layer is const, expected a first call on a layer that "
-                 "may change"};
+    return Error{
+        ErrorCode::invalid_argument,
+        ErrorDetails{
+            .operation = std::string(kOperation),
+            .given = "an input size is kFromFirstCall and the layer is const",
+            .expected = "a first call on a layer that may change"}};
   }
   HEADWISE_TRY(check_inputs(config_, query, key, value));
   auto own_options = with_own(options, config_, *params_, kv_groups_);
@@ -539,9 +541,9 @@ Result<MultiHeadAttentionResult<2>> MultiHeadAttention::forward(
     TensorView<const float, 2> value, const AttentionOptions& options,
     TraceSink* trace) try {
   if (options.offsets.ragged() && options.attn_weights != AttnWeights::none) {
-    return Error{ErrorCode::unsupported,
-                 "multi_head_attention: attn_weights of a ragged batch have an "
-                 "axis B, expected query, key and value of shape (1, rows, E)"};
+    return argument_error(
+        kOperation, "attn_weights", "have an axis B in a ragged batch",
+        "query, key and value of shape (1, rows, E)", ErrorCode::unsupported);
   }
   auto batched = forward(as_batch_of_one(query), as_batch_of_one(key),
                          as_batch_of_one(value), options, trace);

@@ -249,12 +249,12 @@ Result<MultiHeadAttentionGradients> MultiHeadAttention::backward(
     MultiHeadAttentionSaved& saved, TensorView<const float, 3> d_output,
     TensorView<const float, 4> d_attn_weights) const try {
   if (!saved.state_) {
-    return value_error(kOperation, "the saved state", "used already",
+    return value_error(kOperation, "saved", "used already",
                        "one of forward_for_backward() for each backward()");
   }
   const MultiHeadAttentionSaved::State& state = *saved.state_;
   if (!params_ || state.params_id != params_id_) {
-    return value_error(kOperation, "the saved state",
+    return value_error(kOperation, "saved",
                        "of another layer or of parameters since changed",
                        "one of this layer as it is");
   }

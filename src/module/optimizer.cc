@@ -47,7 +47,7 @@ std::optional<std::size_t> first_not_finite(std::span<const float> values) {
 }
 
 std::string gradient_of(std::string_view name) {
-  return "gradient of " + std::string(name);
+  return "gradients." + std::string(name);
 }
 
 // base^exponent, by the binary digits of the exponent: no C library, and the
@@ -107,9 +107,9 @@ std::pair<std::string_view, std::string_view> split_key(std::string_view key) {
 
 std::string expected_keys(std::string_view first, std::string_view second) {
   if (first.empty()) {
-    return ", which has none";
+    return "none";
   }
-  const std::string one = ", expected " + joined_key(first, "NAME");
+  const std::string one = joined_key(first, "NAME");
   return second.empty() ? one : one + " and " + joined_key(second, "NAME");
 }
 
@@ -174,11 +174,10 @@ Status Optimizer::check(std::string_view name, std::span<const float> values,
   const bool finite = std::visit(
       [](const auto& config) { return config.finite_gradients; }, config_);
   if (const auto place = finite ? first_not_finite(gradient) : std::nullopt) {
-    return value_error(kOperation,
-                       gradient_of(name) + "[" + std::to_string(*place) +
-                           "] in step " + std::to_string(step_),
-                       number_text(gradient[*place]), "a finite number",
-                       ErrorCode::out_of_range);
+    return value_error(
+        kOperation, gradient_of(name) + "[" + std::to_string(*place) + "]",
+        number_text(gradient[*place]) + " in step " + std::to_string(step_),
+        "a finite number", ErrorCode::out_of_range);
   }
   const auto known = memories_.find(name);
   if (known == memories_.end()) {
@@ -240,10 +239,9 @@ Status Optimizer::check_pairs(const OptimizerState& state) const {
   for (const auto& [key, values] : state.values) {
     const auto [kind, name] = split_key(key);
     if (kind.empty() || name.empty() || (kind != first && kind != second)) {
-      return Error{ErrorCode::invalid_argument,
-                   std::string(kOperation) + ": " + key +
-                       " is no state of this optimiser" +
-                       expected_keys(first, second)};
+      return argument_error(kOperation, "state.values",
+                            "has " + key + ", which this optimiser does not",
+                            expected_keys(first, second));
     }
     if (second.empty()) {
       continue;
@@ -251,9 +249,8 @@ Status Optimizer::check_pairs(const OptimizerState& state) const {
     const std::string other = joined_key(kind == first ? second : first, name);
     const auto found = state.values.find(other);
     if (found == state.values.end()) {
-      return Error{ErrorCode::invalid_argument, std::string(kOperation) +
-                                                    ": the state has " + key +
-                                                    " and no " + other};
+      return argument_error(kOperation, "state.values", "has " + key,
+                            other + " too");
     }
     HEADWISE_TRY(check_shape(kOperation, other, found->second.extents(),
                              std::string("that of ").append(key),

@@ -73,7 +73,7 @@ Status check(Window& rule, const Call& call) {
   for (const auto& [side, keys] :
        {std::pair("left", rule.left), std::pair("right", rule.right)}) {
     if (keys && *keys < 0) {
-      return value_error(call.operation, std::string("window.") + side,
+      return value_error(call.operation, std::string("mask.window.") + side,
                          std::to_string(*keys), "a whole number from 0 on",
                          ErrorCode::out_of_range);
     }
@@ -102,18 +102,19 @@ Status check(KeyLengths& rule, const Call& call) {
   const AttentionShape& shape = call.shape;
   const auto [B, rows] = rule.lengths.extents();
   if (rule.per_query && (B != shape.B || rows != shape.Lq)) {
-    return shape_error(call.operation, "key_lengths", rule.lengths.extents(),
-                       "(B, Lq)", {{shape.B, shape.Lq}});
+    return shape_error(call.operation, "mask.key_lengths",
+                       rule.lengths.extents(), "(B, Lq)",
+                       {{shape.B, shape.Lq}});
   }
   if (B != shape.B) {
-    return shape_error(call.operation, "key_lengths", {{B}}, "(B)",
+    return shape_error(call.operation, "mask.key_lengths", {{B}}, "(B)",
                        {{shape.B}});
   }
   for (std::size_t b = 0; rows != 0 && b < B; ++b) {
     for (std::size_t i = 0; i < rows; ++i) {
       if (!counts_keys(rule.lengths(b, i), call)) {
         return no_count_of_keys(
-            "key_lengths",
+            "mask.key_lengths",
             rule.per_query ? place_text(b, i) : std::to_string(b),
             rule.lengths(b, i), call);
       }
@@ -123,19 +124,19 @@ Status check(KeyLengths& rule, const Call& call) {
 }
 
 Status check(KeyStarts& rule, const Call& call) {
-  HEADWISE_TRY(check_shape(call.operation, "key_starts", rule.starts.extents(),
-                           "(B)", {{call.shape.B}}));
+  HEADWISE_TRY(check_shape(call.operation, "mask.key_starts",
+                           rule.starts.extents(), "(B)", {{call.shape.B}}));
   for (std::size_t b = 0; b < call.shape.B; ++b) {
     if (!counts_keys(rule.starts(b), call)) {
-      return no_count_of_keys("key_starts", std::to_string(b), rule.starts(b),
-                              call);
+      return no_count_of_keys("mask.key_starts", std::to_string(b),
+                              rule.starts(b), call);
     }
   }
   return ok();
 }
 
 Status check(KeyPadding& rule, const Call& call) {
-  return check_shape(call.operation, "key_padding", rule.padding.extents(),
+  return check_shape(call.operation, "mask.key_padding", rule.padding.extents(),
                      "(B, Lkv)", {{call.shape.B, call.shape.Lkv}});
 }
 
@@ -165,9 +166,10 @@ Status check_ids(TensorView<const std::int64_t, 2> ids, bool shared,
 }
 
 Status check(Documents& rule, const Call& call) {
-  HEADWISE_TRY(check_ids(rule.query_ids, rule.shared, "documents.query_ids",
-                         "Lq", call.shape.Lq, call));
-  return check_ids(rule.key_ids, rule.shared, "documents.key_ids", "Lkv",
+  HEADWISE_TRY(check_ids(rule.query_ids, rule.shared,
+                         "mask.documents.query_ids", "Lq", call.shape.Lq,
+                         call));
+  return check_ids(rule.key_ids, rule.shared, "mask.documents.key_ids", "Lkv",
                    call.shape.Lkv, call);
 }
 

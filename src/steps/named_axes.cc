@@ -23,32 +23,18 @@ std::string axes_text(const std::vector<Axis>& axes) {
   return text + ")";
 }
 
-Error wrong_count(const std::string& subject, std::size_t count,
-                  const std::string& what, const std::string& names) {
-  return {ErrorCode::invalid_argument,
-          subject + " has " + std::to_string(count) + what +
-              ", expected one for each name in " + names};
-}
-
-Error named_twice(const std::string& subject, const std::string& names,
-                  std::size_t axis) {
-  return {ErrorCode::invalid_argument, subject + " axes " + names + " name " +
-                                           std::string(kAxisNames[axis]) +
-                                           " twice, expected each name once"};
-}
-
 }  // namespace
 
 Status NamedAxes::check(const AttentionShape& shape, std::string_view operation,
                         std::string_view argument) try {
   const std::string names = axes_text(axes);
-  const std::string subject =
-      std::string(operation) + ": " + std::string(argument);
-  if (axes.size() != extents.size()) {
-    return wrong_count(subject, extents.size(), " axes", names);
-  }
-  if (axes.size() != strides.size()) {
-    return wrong_count(subject, strides.size(), " strides", names);
+  for (const auto& [count, what] : {std::pair(extents.size(), " axes"),
+                                    std::pair(strides.size(), " strides")}) {
+    if (axes.size() != count) {
+      return argument_error(operation, argument,
+                            "has " + std::to_string(count) + what,
+                            "one for each name in " + names);
+    }
   }
   const std::array<std::size_t, 4> sizes = {shape.B, shape.Hq, shape.Lq,
                                             shape.Lkv};
@@ -62,7 +48,10 @@ Status NamedAxes::check(const AttentionShape& shape, std::string_view operation,
     }
     const auto axis = static_cast<std::size_t>(axes[a]);
     if (named[axis]) {
-      return named_twice(subject, names, axis);
+      return argument_error(operation, argument,
+                            "has axes " + names + " that name " +
+                                std::string(kAxisNames[axis]) + " twice",
+                            "each name once");
     }
     named[axis] = true;
     expected.push_back(sizes[axis]);

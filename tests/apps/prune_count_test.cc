@@ -81,7 +81,7 @@ TEST(PruneCountTest, ADropOfExactlyAsMuchIsWithin) {
 
 TEST(PruneCountTest, AnErrorOfMeasuringIsGivenOn) {
   const auto found = most_within(0.01, 3, [](std::size_t) -> Result<double> {
-    return Error{ErrorCode::io_error, "gone"};
+    return Error{ErrorCode::io_error, {.given = "gone"}};
   });
   EXPECT_EQ(found.error().message(), "gone");
 }

@@ -202,7 +202,7 @@ class RaggedRefusesTest(RaggedCase):
         self.refuse(BAD_INPUT, "--offsets has shape (1, 4), expected (B + 1)",
                     *self.ragged())
         self.put("offsets.npy", 4, values=OFFSETS)
-        self.refuse(BAD_INPUT, "--offsets holds float32 elements, expected "
+        self.refuse(BAD_INPUT, "--offsets: offsets.npy holds float32 elements, expected "
                     "integers", *self.ragged())
         (self.folder / "offsets.npy").write_bytes(b"0 3 7")
         self.refuse(BAD_INPUT, "offsets.npy: ", *self.ragged())

@@ -441,10 +441,10 @@ TEST(BackwardErrorTest, NamesWhatDoesNotFitAndNothingIsWritten) {
             "attention_backward: d_attn_weights is given, expected none: the "
             "options ask for no attention weights");
   EXPECT_EQ(message(good, {.key = d_query.view()}),
-            "attention_backward: the gradient of key has shape (2, 149, 2, "
+            "attention_backward: gradients.key has shape (2, 149, 2, "
             "20), expected (B, Lkv, Hkv, D) = (2, 300, 1, 20)");
   EXPECT_EQ(message(good, {.query = d_query.view(), .bias = d_bias.view()}),
-            "attention_backward: the gradient of bias is wanted, expected "
+            "attention_backward: gradients.bias is wanted, expected "
             "none: the options have no bias");
 }
 
@@ -467,11 +467,11 @@ TEST(BackwardErrorTest, NamesAGradientOfScoreWeightThatDoesNotFit) {
     return s ? "no error" : s.error().message();
   };
   EXPECT_EQ(message(gradient.view(), {}),
-            "attention_backward: the gradient of score_weight is wanted, "
+            "attention_backward: gradients.score_weight is wanted, "
             "expected none: the options have no score_weight");
   EXPECT_EQ(message({gradient.data(), {Hq, D - 1}},
                     {.score_weight = score_weight.view()}),
-            "attention_backward: the gradient of score_weight has shape (2, "
+            "attention_backward: gradients.score_weight has shape (2, "
             "19), expected (Hq, D) = (2, 20)");
 }
 

@@ -153,10 +153,9 @@ TEST(OverlapTest, OfAGradientAndAnotherTensorIsAnError) {
     EXPECT_EQ(gradients.query(0, 0, 0, 0), 42);
   };
   refused({.query = gradients.query.view(), .key = gradients.query.view()},
-          in_memory("attention_backward", "the gradient of key",
-                    "the gradient of query"));
+          in_memory("attention_backward", "gradients.key", "gradients.query"));
   refused({.query = gradients.query.view(), .value = in.value.view()},
-          in_memory("attention_backward", "the gradient of value", "value"));
+          in_memory("attention_backward", "gradients.value", "value"));
 }
 
 // Each step that writes what its caller gave it.

@@ -243,10 +243,11 @@ TEST(HeadsGridSvgTest, NoHeadsAndMapsThatAreTooLargeAreErrors) {
     const auto svg = heads_grid_svg(grid.picture);
     ASSERT_FALSE(svg) << rows << " x " << columns;
     EXPECT_EQ(svg.error().code(), ErrorCode::out_of_range);
-    EXPECT_EQ(svg.error().message(),
-              "heads_grid_svg: the map of layer 1, head 1 is " +
-                  std::to_string(rows) + " x " + std::to_string(columns) +
-                  ", expected 1 x 1 to 64 x 64 cells");
+    EXPECT_EQ(
+        svg.error().message(),
+        "heads_grid_svg: heads have a map of " + std::to_string(rows) + " x " +
+            std::to_string(columns) +
+            " cells for layer 1, head 1, expected 1 x 1 to 64 x 64 cells");
   }
 }
 

@@ -296,7 +296,7 @@ TEST(ViewPageTest, WithoutALayerThereIsNoPage) {
   const auto html = ViewPage::create({}).value().html();
   ASSERT_FALSE(html);
   EXPECT_EQ(html.error().message(),
-            "view_page: page is without a layer, expected at least one added");
+            "view_page: page has no layers, expected at least 1");
 }
 
 TEST(ViewPageTest, LabelsAndLayersThatDoNotFitAreRefused) {
@@ -319,12 +319,12 @@ TEST(ViewPageTest, WhatIsNotFiniteOrBeyondBinary16IsNamed) {
   Heads heads(1, 3, 5);
   heads.query(0, 2, 1, 3) = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(refusal(heads, heads.settings(), ErrorCode::bad_data),
-            "view_page: query at position 2, head 1, feature 3 is nan, "
+            "view_page: query is nan at position 2, head 1, feature 3, "
             "expected a finite number");
   heads.query(0, 2, 1, 3) = 0;
   heads.key(0, 4, 0, 0) = -65536;
   EXPECT_EQ(refusal(heads, heads.settings(), ErrorCode::bad_data),
-            "view_page: key at position 4, head 0, feature 0 is -65536, "
+            "view_page: key is -65536 at position 4, head 0, feature 0, "
             "expected at most 65504, "
             "which binary16 can hold");
   ViewPageSettings settings = heads.settings();

@@ -140,7 +140,7 @@ TEST(HeadGatesTest, WhatDoesNotFitIsNamed) {
   const auto nan = tensor_of<float, 1>({3}, {1, kNaN, 1});
   EXPECT_THAT(
       gate_heads(context.view(), nan.view(), to.view()).error().message(),
-      HasSubstr("head_gates(1) is nan, expected a finite number"));
+      HasSubstr("head_gates[1] is nan, expected a finite number"));
   auto narrow = Tensor<float, 4>::create({1, 2, 3, 3}).value();
   const auto ones = tensor_of<float, 1>({3}, {1, 1, 1});
   EXPECT_THAT(

@@ -33,13 +33,15 @@ Result<BenchSentences> BenchSentences::read(const std::filesystem::path& folder,
   for (const auto& [key, text] : texts) {
     const Json* const found = json.find(key);
     if (found == nullptr || !found->get(*text)) {
-      return Error{ErrorCode::bad_data,
-                   std::string("workload.json has no text for ") + key};
+      return Error{
+          ErrorCode::bad_data,
+          {.given = std::string("workload.json has no text for ") + key}};
     }
   }
   if (kind != "encode") {
-    return Error{ErrorCode::unsupported, "workload.json: kind is \"" + kind +
-                                             "\", expected \"encode\""};
+    return Error{ErrorCode::unsupported,
+                 {.given = "workload.json: kind is \"" + kind +
+                           "\", expected \"encode\""}};
   }
   auto text = read_text("sentences", sentences);
   HEADWISE_TRY(text);

@@ -40,7 +40,7 @@ Outcome failure_of_writing(const Error& error) {
   return error.code() == ErrorCode::io_error ||
                  error.code() == ErrorCode::out_of_memory
              ? failure_to_write(error)
-             : failure_of(as_data(error));
+             : failure_of(error);
 }
 
 // The file's; of --layer with the heads of that layer only, for its number may

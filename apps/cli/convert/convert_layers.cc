@@ -78,19 +78,20 @@ Result<std::vector<std::size_t>> choose_layers(const ConvertFlags& flags,
                                                const LayoutMatch& match) {
   if (flags.layer) {
     if (std::ranges::find(match.layers, *flags.layer) == match.layers.end()) {
-      return Error{
-          ErrorCode::out_of_range,
-          fmt::format("--layer is {}, expected one of {} as in {}",
-                      *flags.layer, fmt::join(match.layers, " "), flags.in)};
+      return option_error("--layer", fmt::format("is {}", *flags.layer),
+                          fmt::format("one of {} as in {}",
+                                      fmt::join(match.layers, " "), flags.in),
+                          ErrorCode::out_of_range);
     }
     return std::vector<std::size_t>{*flags.layer};
   }
   if (match.layers.size() > 1 && !is_numbered(to)) {
     return Error{
         ErrorCode::invalid_argument,
-        fmt::format("{} has the layers {}, but names of the layout {} hold no "
-                    "number: expected one of them alone, by --layer",
-                    flags.in, fmt::join(match.layers, " "), to.name)};
+        {.given = fmt::format(
+             "{} has the layers {}, but names of the layout {} hold no "
+             "number: expected one of them alone, by --layer",
+             flags.in, fmt::join(match.layers, " "), to.name)}};
   }
   return match.layers;
 }
@@ -120,10 +121,10 @@ Result<std::optional<HeadCount>> find_heads(const ParamFile& file,
   if (const auto heads = read_model_heads(file.path()).num_heads) {
     return std::optional(HeadCount{"the head count of config.json", *heads});
   }
-  return Error{ErrorCode::invalid_argument,
-               fmt::format("--to {} needs --heads: the shapes of "
-                           "{} do not say how many there are",
-                           to.name, flags.in)};
+  return option_error(
+      "--to", fmt::format("{} needs --heads: the shapes of {} do not say how "
+                          "many there are",
+                          to.name, flags.in));
 }
 
 // Gives the layer its heads, if they divide its features.
@@ -137,19 +138,21 @@ Status set_heads(const HeadCount& heads, const ConvertFlags& flags,
     return ok();
   }
   if (heads.count == 0 || q_features == 0 || q_features % heads.count != 0) {
-    return Error{ErrorCode::shape_mismatch,
-                 fmt::format("{} is {}, expected a divisor of the {} features "
-                             "of queries in {}",
-                             heads.from, heads.count, q_features, flags.in)};
+    return option_error(heads.from, fmt::format("is {}", heads.count),
+                        fmt::format("a divisor of the {} features of queries "
+                                    "in {}",
+                                    q_features, flags.in),
+                        ErrorCode::shape_mismatch);
   }
   // A head of keys is as long as one of queries.
   const std::size_t head = q_features / heads.count;
   if (k_features % head != 0) {
-    return Error{
-        ErrorCode::shape_mismatch,
-        fmt::format("{} is {}, which makes a head {} features long, "
-                    "expected a divisor of the {} of keys in {}",
-                    heads.from, heads.count, head, k_features, flags.in)};
+    return option_error(
+        heads.from,
+        fmt::format("is {}, which makes a head {} features long", heads.count,
+                    head),
+        fmt::format("a divisor of the {} of keys in {}", k_features, flags.in),
+        ErrorCode::shape_mismatch);
   }
   layer.num_kv_heads = k_features / head;
   return ok();
@@ -167,9 +170,9 @@ Status settle_heads(const ParamFile& file, const ConvertFlags& flags,
   }
   const auto known = found ? std::optional(found->count) : layer.num_heads;
   if (flags.heads && known && flags.heads != known) {
-    return Error{ErrorCode::shape_mismatch,
-                 fmt::format("--heads is {}, expected {} as in {}",
-                             *flags.heads, *known, flags.in)};
+    return option_error("--heads", fmt::format("is {}", *flags.heads),
+                        fmt::format("{} as in {}", *known, flags.in),
+                        ErrorCode::shape_mismatch);
   }
   return found ? set_heads(*found, flags, layer) : ok();
 }
@@ -177,11 +180,10 @@ Status settle_heads(const ParamFile& file, const ConvertFlags& flags,
 Status check_names(const Conversion& conversion, const ConvertFlags& flags) {
   for (const std::string& name : conversion.others) {
     if (conversion.tensors.contains(name)) {
-      return Error{
-          ErrorCode::bad_data,
-          fmt::format("{}: its tensor {} and one of the layout {} would have "
-                      "one name; --attention-only leaves it out",
-                      flags.in, name, flags.to)};
+      return FileSubject{"", flags.in, name}.bad_data(
+          fmt::format("would have the name of a tensor of the layout {}; "
+                      "--attention-only leaves it out",
+                      flags.to));
     }
   }
   return ok();
@@ -199,7 +201,7 @@ Status add_layer(const ParamFile& file, const ShapesByName& shapes,
   HEADWISE_TRY(settle_heads(file, flags, to, number, *layer));
   auto tensors = lay_out(*layer, flags.as_layer.value_or(number), to, prefix);
   if (!tensors) {
-    return as_data(tensors.error());
+    return tensors.error();
   }
   conversion.num_heads = layer->num_heads;
   conversion.tensors.merge(*tensors);
@@ -212,7 +214,7 @@ Result<Conversion> convert_layers(const ParamFile& file,
                                   const ConvertFlags& flags) {
   const auto shapes = file.shapes();
   HEADWISE_TRY(shapes);
-  auto match = find_layout(*shapes, "convert: " + flags.in, flags.layout_of);
+  auto match = find_layout(*shapes, {"convert", flags.in}, flags.layout_of);
   HEADWISE_TRY(match);
   Conversion conversion{*std::move(match), {}, {}, {}};
   const std::set<std::string> attention = tensors_of(conversion.from);
@@ -223,9 +225,9 @@ Result<Conversion> convert_layers(const ParamFile& file,
   HEADWISE_TRY(layers);
   conversion.layers = *layers;
   if (flags.as_layer && (layers->size() > 1 || !is_numbered(to))) {
-    return Error{ErrorCode::invalid_argument,
-                 "--as-layer is for one layer (--layer) and a layout of "
-                 "numbered names"};
+    return option_error(
+        "--as-layer",
+        "is for one layer (--layer) and a layout of numbered names");
   }
   const auto prefix = choose_prefix(flags, to, conversion);
   HEADWISE_TRY(prefix);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "headwise/interop/file_subject.h"
 #include "interop/json_events.h"
 #include "shell/read_text.h"
 
@@ -14,14 +15,14 @@ namespace headwise::cli {
 namespace {
 
 constexpr std::string_view kExpected =
-    "expected a list of lists of ids such as [[62, 13], [60]]";
+    "a list of lists of ids such as [[62, 13], [60]]";
 
-Error bad(std::string_view name, const std::string& what) {
-  return {ErrorCode::bad_data, fmt::format("tokens: {}: {}", name, what)};
+FileSubject subject_of(std::string_view name) {
+  return {"tokens", std::string(name)};
 }
 
 std::string too_many() {
-  return fmt::format("it has more than {} sequences", kMostSequences);
+  return fmt::format("has more than {} sequences", kMostSequences);
 }
 
 // Room for the sequences of `text`, of which each but the first comes after a
@@ -53,7 +54,7 @@ class TokenEvents : public JsonEvents {
     }
     if (depth_ == 1) {
       if (tokens_.size() == kMostSequences) {
-        return refuse(too_many());
+        return refuse({"", too_many()});
       }
       tokens_.emplace_back();
     }
@@ -74,12 +75,11 @@ class TokenEvents : public JsonEvents {
   }
 
   Place place() const override {
-    return depth_ == 2
-               ? Place{fmt::format("position {} of sequence {}",
-                                   tokens_.back().size(), tokens_.size() - 1),
-                       "a whole number"}
-               : Place{fmt::format("sequence {}", tokens_.size()),
-                       "a list of ids such as [62, 13]"};
+    return depth_ == 2 ? Place{fmt::format("[{}][{}]", tokens_.size() - 1,
+                                           tokens_.back().size()),
+                               "a whole number"}
+                       : Place{fmt::format("[{}]", tokens_.size()),
+                               "a list of ids such as [62, 13]"};
   }
 
   RaggedTokens& tokens_;
@@ -90,7 +90,7 @@ Result<RaggedTokens> parse_json(std::string_view text, std::string_view name) {
   RaggedTokens tokens;
   reserve(tokens, text, '[');
   TokenEvents events(tokens);
-  HEADWISE_TRY(read_json(text, events, fmt::format("tokens: {}", name), "it"));
+  HEADWISE_TRY(read_json(text, events, subject_of(name)));
   return tokens;
 }
 
@@ -101,7 +101,7 @@ Result<RaggedTokens> parse_lines(std::string_view text, std::string_view name) {
   reserve(tokens, text, '\n');
   while (!text.empty()) {
     if (tokens.size() == kMostSequences) {
-      return bad(name, too_many());
+      return subject_of(name).bad_data(too_many());
     }
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
@@ -119,9 +119,11 @@ Result<RaggedTokens> parse_lines(std::string_view text, std::string_view name) {
       const auto [stop, error] =
           std::from_chars(word.data(), word.data() + word.size(), id);
       if (error != std::errc{} || stop != word.data() + word.size()) {
-        return bad(name, fmt::format("line {}: \"{}\" is no token id, expected "
-                                     "whole numbers parted by spaces",
-                                     tokens.size(), word.substr(0, 40)));
+        return subject_of(name)
+            .of_entry(fmt::format("line {}", tokens.size()))
+            .bad_data(fmt::format("has \"{}\", which is not a token id",
+                                  word.substr(0, 40)),
+                      "whole numbers parted by spaces");
       }
       sequence.push_back(id);
       line.remove_prefix(word.size());
@@ -139,17 +141,16 @@ Result<RaggedTokens> parse_tokens(std::string_view text,
   }
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) {
-    return bad(name,
-               fmt::format("is empty, {}, or one sequence a line", kExpected));
+    return subject_of(name).bad_data(
+        "is empty", fmt::format("{}, or one sequence a line", kExpected));
   }
   if (text[first] == '[') {
     return parse_json(text, name);
   }
   if (text[first] == '{' || text[first] == '"') {
-    return bad(name, fmt::format(
-                         "holds {}, {}",
-                         text[first] == '{' ? "a JSON object" : "a JSON string",
-                         kExpected));
+    return subject_of(name).bad_data(
+        text[first] == '{' ? "holds a JSON object" : "holds a JSON string",
+        std::string(kExpected));
   }
   return parse_lines(text, name);
 }

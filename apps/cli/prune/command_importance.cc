@@ -116,7 +116,7 @@ Result<Subject> read_subject(const ImportanceFlags& flags,
   HEADWISE_TRY(text);
   auto model = read_learned_model(flags.model);
   if (!model) {
-    return as_data(model.error());
+    return model.error();
   }
   auto digest = digest_of_model(model->encoder);
   auto folder_digest = digest_of_folder(flags.model, model->encoder);
@@ -126,14 +126,14 @@ Result<Subject> read_subject(const ImportanceFlags& flags,
   Subject subject{*std::move(model),        {}, {}, {}, *std::move(digest),
                   *std::move(folder_digest)};
   if (Status s = find_probe(flags, *text, executor, subject); !s) {
-    return as_data(s.error());
+    return s.error();
   }
   subject.text = some_of(*std::move(text), flags.examples);
   auto tokens = subject.model.encoder.tokenize(
       subject.text.texts,
       {.max_tokens = given(flags.max_tokens), .executor = &executor});
   if (!tokens) {
-    return as_data(tokens.error());
+    return tokens.error();
   }
   subject.tokens = *std::move(tokens);
   if (subject.text.labelled()) {
@@ -202,7 +202,7 @@ Outcome run_all(ImportanceRun& run, Journal& journal) {
   const Progress progress = bar.progress();
   while (run.done() < run.steps()) {
     if (Status s = run.step(); !s) {
-      return failure_of(as_data(s.error()));
+      return failure_of(s.error());
     }
     if (progress) {
       progress(run.done(), run.steps());

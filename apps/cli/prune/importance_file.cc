@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "headwise/interop/file_subject.h"
 #include "json/json.h"
 #include "shell/read_text.h"
 
@@ -29,7 +30,7 @@ Json order_json(const std::vector<HeadId>& order) {
 class Reader {
  public:
   Reader(const std::string& path, const Json& json)
-      : path_(path), json_(json) {}
+      : subject_{"--scores", path}, json_(json) {}
 
   const Status& status() const { return status_; }
 
@@ -40,7 +41,7 @@ class Reader {
     }
     const Json* const found = json_.find(key);
     if (found == nullptr) {
-      status_ = fault(fmt::format("it has no {}, expected {}", key, expected));
+      status_ = fault(fmt::format("has no {}", key), expected);
     } else if (!found->get(into)) {
       unexpected(key, *found, expected);
     }
@@ -50,7 +51,7 @@ class Reader {
     constexpr std::string_view kExpected = "a finite number for each head";
     const Json* const found = json_.find("scores");
     if (found == nullptr || !found->is_array()) {
-      status_ = fault(fmt::format("it has no scores, expected {}", kExpected));
+      status_ = fault("has no scores", kExpected);
       return;
     }
     for (std::size_t n = 0; status_ && n < found->size(); ++n) {
@@ -89,15 +90,17 @@ class Reader {
     if (text.size() > kMost) {
       text = text.substr(0, kMost) + "..";
     }
-    status_ = fault(fmt::format("{} is {}, expected {}", key, text, expected));
+    status_ = subject_.of_entry(std::string(key))
+                  .bad_data("is " + text, std::string(expected));
   }
 
-  Error fault(std::string_view what) const {
-    return {ErrorCode::bad_data, fmt::format("--scores: {}: {}", path_, what)};
+  Error fault(std::string given, std::string_view expected = {}) const {
+    return subject_.bad_data(std::move(given), std::string(expected));
   }
+  const FileSubject& subject() const { return subject_; }
 
  private:
-  const std::string& path_;
+  FileSubject subject_;
   const Json& json_;
   Status status_ = ok();
 };
@@ -125,25 +128,27 @@ Status check(const Reader& reader, const ImportanceFile& file) {
   std::vector<HeadId> all;
   for (std::size_t n = 0; n < file.heads.size(); ++n) {
     if (n >= scores.size() || scores[n].size() != file.heads[n].size()) {
-      return reader.fault(fmt::format(
-          "layer {} has {} scores, expected {} as its heads", n,
-          n < scores.size() ? scores[n].size() : 0, file.heads[n].size()));
+      return reader.subject()
+          .of_entry(fmt::format("scores[{}]", n))
+          .bad_data(fmt::format("has {} scores",
+                                n < scores.size() ? scores[n].size() : 0),
+                    fmt::format("{} as its heads", file.heads[n].size()));
     }
     for (const std::size_t head : file.heads[n]) {
       all.push_back({n, head});
     }
   }
   if (scores.size() != file.heads.size()) {
-    return reader.fault(fmt::format("it has scores of {} layers, expected {}",
-                                    scores.size(), file.heads.size()));
+    return reader.fault(fmt::format("has scores of {} layers", scores.size()),
+                        fmt::format("{}", file.heads.size()));
   }
   std::vector<HeadId> order = file.importance.order;
   std::ranges::sort(order);
   std::ranges::sort(all);
   if (!order.empty() && order != all) {
-    return reader.fault(
-        fmt::format("order has {} heads, expected each of the {} heads once",
-                    order.size(), all.size()));
+    return reader.subject().of_entry("order").bad_data(
+        fmt::format("has {} heads", order.size()),
+        fmt::format("each of the {} heads once", all.size()));
   }
   return ok();
 }
@@ -184,9 +189,8 @@ Result<ImportanceFile> read_importance(const std::string& path) {
   Reader reader(path, json);
   if (const Json* const format = json.find("format");
       format == nullptr || *format != Json(kFormat)) {
-    return reader.fault(
-        "it is no file of scores, expected what headwise importance --out "
-        "writes");
+    return reader.fault("is not a file of scores",
+                        "what headwise importance --out writes");
   }
   ImportanceFile file;
   int version = 0;
@@ -200,11 +204,12 @@ Result<ImportanceFile> read_importance(const std::string& path) {
     return reader.status().error();
   }
   if (version != kVersion) {
-    return reader.fault(fmt::format("version is {}, expected 1", version));
+    return reader.subject().of_entry("version").bad_data(
+        fmt::format("is {}", version), "1");
   }
   const Json* const model = json.find("model");
   if (model == nullptr || !model->is_object()) {
-    return reader.fault("it has no model, expected an object");
+    return reader.fault("has no model", "an object");
   }
   Reader of_model(path, *model);
   of_model.get("sha256", "the SHA-256 of the parameters", file.model_sha256);
@@ -225,18 +230,17 @@ Status check_model(const ImportanceFile& file, const std::string& path,
                    const std::string& model_sha256,
                    const std::vector<std::vector<std::size_t>>& heads) {
   constexpr std::size_t kDigits = 12;  // enough to tell them apart
-  const auto bad = [&](const std::string& what) {
-    return Error{ErrorCode::bad_data,
-                 fmt::format("--scores: {} has scores of another model: {}",
-                             path, what)};
+  const auto bad = [&](std::string_view what, std::string expected) {
+    return FileSubject{"--scores", path}.bad_data(
+        fmt::format("has scores of another model: {}", what),
+        std::move(expected));
   };
   if (file.model_sha256 != model_sha256) {
-    return bad(fmt::format(
-        "its parameters have the SHA-256 {}.., expected "
-        "{}..",
-        file.model_sha256.substr(0, kDigits), model_sha256.substr(0, kDigits)));
+    return bad(fmt::format("its parameters have the SHA-256 {}..",
+                           file.model_sha256.substr(0, kDigits)),
+               fmt::format("{}..", model_sha256.substr(0, kDigits)));
   }
-  return file.heads == heads ? ok() : bad("its layers have other heads");
+  return file.heads == heads ? ok() : bad("its layers have other heads", {});
 }
 
 }  // namespace headwise::cli

@@ -15,11 +15,14 @@ Result<SentenceEncoder> read_model(const std::string& folder, BertUse use) {
   if (::stat(folder.c_str(), &status) != 0 && errno == ENOENT) {
     return Error{
         ErrorCode::io_error,
-        fmt::format("--model {}: {}; headwise downloads nothing: fetch the "
-                    "folder first, such as with huggingface-cli download "
-                    "OWNER/NAME --local-dir {}, or with git clone "
-                    "https://huggingface.co/OWNER/NAME",
-                    folder, std::strerror(ENOENT), shell_word(folder))};
+        {.operation = "--model",
+         .file = folder,
+         .system_error = ENOENT,
+         .given = fmt::format(
+             "{}; headwise downloads nothing: fetch the folder first, such as "
+             "with huggingface-cli download OWNER/NAME --local-dir {}, or with "
+             "git clone https://huggingface.co/OWNER/NAME",
+             std::strerror(ENOENT), shell_word(folder))}};
   }
   return SentenceEncoder::read(folder, {.use = use});
 }

@@ -12,4 +12,9 @@ namespace headwise::cli {
 Status check_finite_values(std::string_view what,
                            std::span<const float> values);
 
+// The same error, of this step of a training run; `model` says of which model
+// where there are two.
+Error in_step(const Error& error, std::size_t step,
+              std::string_view model = "");
+
 }  // namespace headwise::cli

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "headwise/interop/file_subject.h"
 #include "models/utf8.h"
 #include "shell/read_text.h"
 #include "shell/terminal_text.h"
@@ -14,15 +15,11 @@
 namespace headwise::cli {
 namespace {
 
-std::string line_name(std::string_view argument, const std::string& path,
-                      std::size_t line) {
-  return fmt::format("{}: {}, line {}", argument, name_of_text(path), line);
-}
-
-Error bad_line(std::string_view argument, const std::string& path,
-               std::size_t line, std::string_view what) {
-  return {ErrorCode::bad_data,
-          fmt::format("{}: {}", line_name(argument, path, line), what)};
+// What errors about a line of the file are about.
+FileSubject line_of(std::string_view argument, const std::string& path,
+                    std::size_t line) {
+  return {std::string(argument), name_of_text(path),
+          fmt::format("line {}", line)};
 }
 
 }  // namespace
@@ -36,29 +33,28 @@ Result<LabelledText> read_labelled_text(std::string_view argument,
   text.path = path;
   const std::vector<std::string_view> lines = lines_of(*text.bytes);
   if (lines.empty()) {
-    return Error{ErrorCode::bad_data,
-                 fmt::format("{}: {} is empty, expected one example a line",
-                             argument, name_of_text(path))};
+    return FileSubject{std::string(argument), name_of_text(path)}.bad_data(
+        "is empty", "one example a line");
   }
   const bool labelled = lines.front().find('\t') != std::string_view::npos;
   for (std::size_t n = 0; n < lines.size(); ++n) {
-    HEADWISE_TRY(check_utf8(line_name(argument, path, n + 1), lines[n]));
+    HEADWISE_TRY(check_utf8_text(line_of(argument, path, n + 1), lines[n]));
     const std::size_t tab = lines[n].find('\t');
     if ((tab != std::string_view::npos) != labelled) {
-      return bad_line(argument, path, n + 1,
-                      labelled ? "it has no tab, expected label<TAB>text as "
-                                 "in line 1"
-                               : "it has a tab, expected text alone as in "
-                                 "line 1");
+      return labelled
+                 ? line_of(argument, path, n + 1)
+                       .bad_data("has no tab", "label<TAB>text as in line 1")
+                 : line_of(argument, path, n + 1)
+                       .bad_data("has a tab", "text alone as in line 1");
     }
     const std::string_view words =
         labelled ? lines[n].substr(tab + 1) : lines[n];
     if (words.find_first_not_of(" \t") == std::string_view::npos) {
-      return bad_line(argument, path, n + 1, "it has no text");
+      return line_of(argument, path, n + 1).bad_data("has no text");
     }
     if (labelled && tab == 0) {
-      return bad_line(argument, path, n + 1,
-                      "it has no label, expected label<TAB>text");
+      return line_of(argument, path, n + 1)
+          .bad_data("has no label", "label<TAB>text");
     }
     text.texts.push_back(words);
     if (labelled) {
@@ -81,11 +77,9 @@ Result<std::vector<std::int64_t>> targets_of(
   for (std::size_t n = 0; n < text.labels.size(); ++n) {
     const auto found = std::ranges::find(known, text.labels[n]);
     if (found == known.end()) {
-      return bad_line(
-          argument, text.path, text.line_of(n),
-          fmt::format("the label is {}, expected one of the "
-                      "model's: {}",
-                      label_text(text.labels[n]), labels_text(known)));
+      return line_of(argument, text.path, text.line_of(n))
+          .bad_data(fmt::format("has the label {}", label_text(text.labels[n])),
+                    fmt::format("one of the model's: {}", labels_text(known)));
     }
     targets.push_back(found - known.begin());
   }

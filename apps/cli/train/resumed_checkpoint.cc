@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "headwise/interop/file_subject.h"
+
 namespace headwise::cli {
 
 Status check_resumed(const Checkpoint& checkpoint, const std::string& path,
@@ -15,12 +17,11 @@ Status check_resumed(const Checkpoint& checkpoint, const std::string& path,
                                                   view.extents().end()));
   }
   HEADWISE_TRY(check_model(checkpoint, path, run.config, shapes));
-  const auto bad = [&](std::string_view what) {
-    return Error{ErrorCode::bad_data, fmt::format("train: {}: {}", path, what)};
-  };
+  const FileSubject subject{"train", path};
   if (checkpoint.seed.value != run.seed.value) {
-    return bad(fmt::format("the seed is {}, expected {}", checkpoint.seed.value,
-                           run.seed.value));
+    return subject.bad_data(
+        fmt::format("has the seed {}", checkpoint.seed.value),
+        fmt::format("{}", run.seed.value));
   }
   const auto fits = [&](std::string_view record) {
     const auto found = checkpoint.records.find(std::string(record));
@@ -29,8 +30,9 @@ Status check_resumed(const Checkpoint& checkpoint, const std::string& path,
   };
   if (!std::ranges::all_of(run.records, fits) ||
       checkpoint.optimizer.step != checkpoint.step) {
-    return bad(fmt::format("expected losses and an optimiser of its {} steps",
-                           checkpoint.step));
+    return subject.bad_data(
+        "lacks losses or an optimiser",
+        fmt::format("those of its {} steps", checkpoint.step));
   }
   return ok();
 }

@@ -11,6 +11,7 @@
 #include "headwise/interop/atomic_file.h"
 #include "interop/folder.h"
 #include "resumed_checkpoint.h"
+#include "shell/outcome.h"
 #include "shell/terminal_text.h"
 #include "train_curve.h"
 
@@ -85,10 +86,9 @@ Result<TrainRun> start_run(const TrainFlags& flags) {
   auto run =
       TrainRun::resume(settings_of(flags, *checkpoint), *checkpoint, path);
   if (run && run->steps() >= flags.steps) {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("--steps is {}, expected more than the {} that {} "
-                             "has",
-                             flags.steps, run->steps(), path)};
+    return option_error(
+        "--steps", fmt::format("is {}", flags.steps),
+        fmt::format("more than the {} that {} has", run->steps(), path));
   }
   return run;
 }

@@ -137,13 +137,14 @@ Result<TrainGradients> TrainModel::differentiate(
   const auto loss = cross_entropy(rows_of(*logits), batch.answers.view());
   HEADWISE_TRY(loss);
   if (!std::isfinite(loss->loss)) {
-    return Error{ErrorCode::out_of_range,
-                 fmt::format("the loss is {}, and the first that was not "
-                             "finite was the {}",
-                             loss->loss,
-                             !is_finite(output.elements())    ? "output"
-                             : !is_finite(logits->elements()) ? "logits"
-                                                              : "loss")};
+    return Error{
+        ErrorCode::out_of_range,
+        {.given = fmt::format("the loss is {}, and the first that was not "
+                              "finite was the {}",
+                              loss->loss,
+                              !is_finite(output.elements())    ? "output"
+                              : !is_finite(logits->elements()) ? "logits"
+                                                               : "loss")}};
   }
   const TensorView<const float, 3> d_logits(loss->d_logits.data(),
                                             logits->extents());

@@ -89,8 +89,7 @@ Status TrainRun::step(const Executor& executor) {
   HEADWISE_TRY(batch);
   optimizer_.begin_step();
   const auto failed = [&](const Error& error, std::string_view model) {
-    return Error{error.code(), fmt::format("train: step {}{}: {}", steps() + 1,
-                                           model, error.message())};
+    return in_step(error, steps() + 1, model);
   };
   const auto loss = learn(model_, "", *batch, executor);
   if (!loss) {
@@ -195,7 +194,7 @@ Result<TrainRun> TrainRun::resume(const TrainSettings& settings,
     return run;
   }
   if (Status s = run->load(checkpoint, path); !s) {
-    return as_data(s.error());
+    return s.error();
   }
   return run;
 }

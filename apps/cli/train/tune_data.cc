@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "headwise/interop/file_subject.h"
 #include "shell/read_text.h"
 #include "shell/sha256.h"
 
@@ -17,10 +18,8 @@ Result<LabelledText> read_labels_and_text(std::string_view argument,
                                           const std::string& path) {
   auto text = read_labelled_text(argument, path);
   if (text && !text->labelled()) {
-    return Error{ErrorCode::bad_data,
-                 fmt::format("{}: {} has no labels, expected label<TAB>text in "
-                             "each line",
-                             argument, name_of_text(path))};
+    return FileSubject{std::string(argument), name_of_text(path)}.bad_data(
+        "has no labels", "label<TAB>text in each line");
   }
   return text;
 }
@@ -33,11 +32,10 @@ Result<TuneData> read_tune_data(const TuneFlags& flags) {
   TuneData data{.text = *std::move(text)};
   data.labels = distinct_labels(data.text);
   if (data.labels.size() < 2) {
-    return Error{
-        ErrorCode::bad_data,
-        fmt::format("--data: every label of {} is {}, expected at "
-                    "least two different ones",
-                    name_of_text(flags.data), label_text(data.labels.front()))};
+    return FileSubject{"--data", name_of_text(flags.data)}.bad_data(
+        fmt::format("has the label {} in every line",
+                    label_text(data.labels.front())),
+        "at least two different ones");
   }
   auto targets = targets_of("--data", data.text, data.labels);
   HEADWISE_TRY(targets);

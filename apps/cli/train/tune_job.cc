@@ -107,20 +107,20 @@ Result<Answers> TuneJob::measure(const SentenceEncoder& encoder,
 Outcome TuneJob::train_classifier() {
   const auto encoder = read_model(flags_.model);
   if (!encoder) {
-    return failure_of(as_data(encoder.error()));
+    return failure_of(encoder.error());
   }
   report_.max_tokens =
       tune_settings_of(flags_, {}, encoder->settings().max_tokens).max_tokens;
   if (auto ids = tokenize(*encoder); !ids) {
-    return failure_of(as_data(ids.error()));
+    return failure_of(ids.error());
   }
   const auto probe = classifier_of(*encoder);
   if (!probe) {
-    return failure_of(as_data(probe.error()));
+    return failure_of(probe.error());
   }
   auto after = measure(*encoder, *probe);
   if (!after) {
-    return failure_of(as_data(after.error()));
+    return failure_of(after.error());
   }
   report_.steps = ProbeTraining{}.steps;
   report_.compared_with = "always the commonest label";
@@ -187,17 +187,17 @@ Outcome TuneJob::train_all() {
   if (!flags_.resume.empty()) {
     auto read = read_checkpoint(path);
     if (!read) {
-      return failure_of(as_data(read.error()));
+      return failure_of(read.error());
     }
     checkpoint = *std::move(read);
   }
   auto encoder = read_model(flags_.model, BertUse::training);
   if (!encoder) {
-    return failure_of(as_data(encoder.error()));
+    return failure_of(encoder.error());
   }
   auto run = start(*std::move(encoder), checkpoint);
   if (!run) {
-    return failure_of(as_data(run.error()));
+    return failure_of(run.error());
   }
   if (!flags_.resume.empty()) {
     if (Status s = run->resume(checkpoint, path); !s) {
@@ -210,7 +210,7 @@ Outcome TuneJob::train_all() {
   }
   auto after = measure(run->encoder(), run->probe());
   if (!after) {
-    return failure_of(as_data(after.error()));
+    return failure_of(after.error());
   }
   report_.steps = run->steps();
   report_.epoch_losses = run->epoch_losses();

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "finite_values.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/module/loss.h"
 #include "resumed_checkpoint.h"
 #include "shell/outcome.h"
@@ -59,10 +60,9 @@ Status check_hash(const Checkpoint& checkpoint, const std::string& path,
   if (saved == nullptr || *saved == expected) {
     return ok();
   }
-  return Error{ErrorCode::bad_data,
-               fmt::format("train: {} is of a run with another {}: its SHA-256 "
-                           "was {}, and is {}",
-                           path, of, *saved, expected)};
+  return FileSubject{"train", path}.bad_data(
+      fmt::format("is of a run with another {}: its SHA-256 was {}, and is {}",
+                  of, *saved, expected));
 }
 
 Status clip(std::map<std::string, Tensor<float, 1>, std::less<>>& gradients) {
@@ -124,9 +124,7 @@ TuneRun::Batch TuneRun::next_batch() {
 Status TuneRun::step(const Executor& executor) {
   const auto loss = learn(next_batch(), executor);
   if (!loss) {
-    return Error{
-        loss.error().code(),
-        fmt::format("train: step {}: {}", steps() + 1, loss.error().message())};
+    return in_step(loss.error(), steps() + 1);
   }
   losses_.push_back(*loss);
   return ok();
@@ -146,7 +144,7 @@ Result<double> TuneRun::learn(const Batch& batch, const Executor& executor) {
   HEADWISE_TRY(loss);
   if (!std::isfinite(loss->loss)) {
     return Error{ErrorCode::out_of_range,
-                 fmt::format("the loss is {}", loss->loss)};
+                 {.given = fmt::format("the loss is {}", loss->loss)}};
   }
   auto gradients = gradients_of(*saved, as_one_batch(loss->d_logits), executor);
   HEADWISE_TRY(gradients);
@@ -253,14 +251,13 @@ Status TuneRun::resume(const Checkpoint& checkpoint, const std::string& path) {
   }
   HEADWISE_TRY(check_resumed(checkpoint, path, run));
   if (checkpoint.step > total_steps()) {
-    return Error{
-        ErrorCode::invalid_argument,
-        fmt::format("--epochs {} is {} steps, expected at least the "
-                    "{} that {} has",
-                    settings_.epochs, total_steps(), checkpoint.step, path)};
+    return option_error(
+        "--epochs",
+        fmt::format("{} is {} steps", settings_.epochs, total_steps()),
+        fmt::format("at least the {} that {} has", checkpoint.step, path));
   }
   if (Status s = optimizer_.set_state(checkpoint.optimizer); !s) {
-    return as_data(s.error());
+    return s.error();
   }
   update([&](std::string_view name, std::span<float> values) {
     restore_param(checkpoint, std::string(name), values);

@@ -13,6 +13,7 @@
 #include "inspect/position_statistics.h"
 #include "inspect/view_layer.h"
 #include "operation/option_errors.h"
+#include "shell/outcome.h"
 
 namespace headwise::cli {
 namespace {
@@ -61,11 +62,14 @@ Result<Tensor<float, 2>> map_of(const ShownLayer& layer, std::size_t h) {
 
 Result<WholeHead> whole_of(const ShownLayer& layer, std::size_t h) {
   if (!layer.maps()) {
-    return Error{ErrorCode::unsupported,
-                 fmt::format("--head: {} queries and {} keys, expected at most "
-                             "{} for one head whole; the picture of all heads "
-                             "shows it in cells",
-                             layer.queries(), layer.keys(), kMostMapLength)};
+    return option_error(
+        "--head",
+        fmt::format("shows {} queries and {} keys", layer.queries(),
+                    layer.keys()),
+        fmt::format("at most {} for one head whole; the picture of all heads "
+                    "shows it in cells",
+                    kMostMapLength),
+        ErrorCode::unsupported);
   }
   const TensorView<const float, 2> weights = layer.head(h).attn_weights;
   const auto [Lq, Lkv] = weights.extents();
@@ -97,12 +101,13 @@ Result<DrawnHead> draw(const ShownLayer& layer, std::size_t h,
 }
 
 Error was_pruned(const HeadName& name, const KeptHeads& heads) {
-  return {ErrorCode::invalid_argument,
-          fmt::format(
-              "--head is {}.{}, which was pruned; {}", name.layer, name.head,
-              heads.none() ? "no head of that layer is left"
-                           : fmt::format("of that layer {} stay",
-                                         fmt::join(heads.numbers(), ", ")))};
+  return option_error(
+      "--head",
+      fmt::format("is {}.{}, which was pruned; {}", name.layer, name.head,
+                  heads.none()
+                      ? "no head of that layer is left"
+                      : fmt::format("of that layer {} stay",
+                                    fmt::join(heads.numbers(), ", "))));
 }
 
 // Adds the heads of a layer that stay, and keeps `whole` where it is one.
