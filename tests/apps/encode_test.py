@@ -83,7 +83,7 @@ class TinyModelTest(CliTest):
         self.fail_with(BAD_INPUT, "standard input is empty, expected one "
                        "sentence a line", *call)
         self.fail_with(BAD_INPUT, "sentences: standard input: line 2 is not "
-                       "UTF-8 text: byte 3 (0xff)",
+                       "UTF-8 text: its byte 3 (0xff)",
                        *call, stdin=b"so\nso \xff\n")
         self.fail_with(BAD_INPUT, "none.txt: No such file", *call,
                        "none.txt")

@@ -332,13 +332,13 @@ class InspectTest(ParamsCase):
                 ("none.pt", "none.pt is empty"),
                 ("none.safetensors", "none.safetensors ends in the length of its header at byte 0"),
                 ("none.npz", "none.npz is empty"),
-                ("none.npy", "none.npy: "),
+                ("none.npy", "none.npy ends in its beginning"),
                 ("notes.txt", "notes.txt has a name that no file of "
                  "parameters has, expected .safetensors, .safetensors.index.json, "
                  ".npz, .npy, or a folder"),
                 ("text.safetensors", "text.safetensors has a header of"),
                 ("text.npz", "text.npz cannot be read as a zip archive"),
-                ("text.npy", "text.npy: "),
+                ("text.npy", "text.npy ends in its beginning"),
                 ("fifo", "fifo is not a regular file or a folder"),
                 ("/dev/null", "/dev/null is not a regular file")):
             with self.subTest(path):

@@ -240,7 +240,7 @@ class GroupedHeadsTest(CliTest):
 
     def test_parameters_that_do_not_fit(self):
         for heads, message in (
-                ((), "rows of w_k.weight is 4, expected a multiple of "
+                ((), "w_k.weight has 4 rows, expected a multiple of "
                  "num_heads = 8"),
                 (("--num-kv-heads", "4"), "w_k.weight has shape (4, 16), "
                  "expected (num_kv_heads * head_dim, kdim) = (8, 16)"),

@@ -205,7 +205,7 @@ class RaggedRefusesTest(RaggedCase):
         self.refuse(BAD_INPUT, "--offsets: offsets.npy holds float32 elements, expected "
                     "integers", *self.ragged())
         (self.folder / "offsets.npy").write_bytes(b"0 3 7")
-        self.refuse(BAD_INPUT, "offsets.npy: ", *self.ragged())
+        self.refuse(BAD_INPUT, "offsets.npy ends in its beginning", *self.ragged())
         (self.folder / "offsets.npy").unlink()
         self.refuse(BAD_INPUT, "offsets.npy: No such file", *self.ragged())
 

@@ -330,9 +330,9 @@ class TuneTest(CliTest):
                 ("a\theads\n\tso\n", "--data: data.tsv: line 2 has no "
                                      "label"),
                 (b"a\theads\n\xff\tso\n", "--data: data.tsv: line 2 is not "
-                                          "UTF-8 text: byte 0 (0xff)"),
+                                          "UTF-8 text: its byte 0 (0xff)"),
                 (b"a\theads\nb\tso \xff\n", "--data: data.tsv: line 2 is not "
-                                            "UTF-8 text: byte 5 (0xff)")):
+                                            "UTF-8 text: its byte 5 (0xff)")):
             self.put_text(text, "data.tsv")
             self.fail_with(BAD_INPUT, message, *self.call())
         self.assertFalse((self.folder / "out").exists())

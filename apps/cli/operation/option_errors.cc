@@ -84,8 +84,11 @@ Error in_option_words(const Error& error, const OperationFlags& flags) {
   const bool shared_ids = row->argument == "mask.documents.query_ids" &&
                           flags.query_documents.empty();
   details.operation.clear();
-  details.argument.replace(0, row->argument.size(),
-                           shared_ids ? "--documents" : row->option);
+  const std::string_view option = shared_ids ? "--documents" : row->option;
+  details.argument.replace(0, row->argument.size(), option);
+  if (begins(row->argument, details.expected)) {  // "offsets[1] = 3 or more"
+    details.expected.replace(0, row->argument.size(), option);
+  }
   if (shared_ids && error.code() == ErrorCode::shape_mismatch) {
     details.expected += "; --query-documents gives the queries other ids";
   }
