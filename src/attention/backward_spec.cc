@@ -57,10 +57,10 @@ Status check_bias(const AttentionSpec& spec, TensorView<T, 4> d_bias) {
     return ok();
   }
   if (!spec.bias.given()) {
-    return value_error(kOperation, "the gradient of bias", "wanted",
+    return value_error(kOperation, "gradients.bias", "wanted",
                        "none: the options have no bias");
   }
-  return check_shape(kOperation, "the gradient of bias", d_bias.extents(),
+  return check_shape(kOperation, "gradients.bias", d_bias.extents(),
                      "by B, H, Lq, Lkv, 1 where broadcast",
                      spec.bias.extents());
 }
@@ -69,10 +69,10 @@ template <class T>
 Status check_score_weight(const AttentionSpec& spec,
                           TensorView<T, 2> d_score_weight) {
   if (d_score_weight.data() != nullptr && !spec.additive()) {
-    return value_error(kOperation, "the gradient of score_weight", "wanted",
+    return value_error(kOperation, "gradients.score_weight", "wanted",
                        "none: the options have no score_weight");
   }
-  return check_wanted(d_score_weight, "the gradient of score_weight", "(Hq, D)",
+  return check_wanted(d_score_weight, "gradients.score_weight", "(Hq, D)",
                       Extents<2>{spec.shape.Hq, spec.shape.D});
 }
 
@@ -85,22 +85,22 @@ Status check_gradients(const AttentionSpec& spec,
   HEADWISE_TRY(check_inputs<T>(
       spec.shape, {inputs.query, inputs.key, inputs.value}, kOperation));
   HEADWISE_TRY(check_rows(spec, inputs));
-  HEADWISE_TRY(check_wanted(gradients.query, "the gradient of query",
+  HEADWISE_TRY(check_wanted(gradients.query, "gradients.query",
                             ragged ? "(1, queries, Hq, D)" : "(B, Lq, Hq, D)",
                             inputs.query.extents()));
-  HEADWISE_TRY(check_wanted(gradients.key, "the gradient of key",
+  HEADWISE_TRY(check_wanted(gradients.key, "gradients.key",
                             ragged ? "(1, keys, Hkv, D)" : "(B, Lkv, Hkv, D)",
                             inputs.key.extents()));
-  HEADWISE_TRY(check_wanted(gradients.value, "the gradient of value",
+  HEADWISE_TRY(check_wanted(gradients.value, "gradients.value",
                             ragged ? "(1, keys, Hkv, Dv)" : "(B, Lkv, Hkv, Dv)",
                             inputs.value.extents()));
   HEADWISE_TRY(check_bias(spec, gradients.bias));
   if (gradients.alibi.data() != nullptr && !spec.alibi.given()) {
-    return value_error(kOperation, "the gradient of alibi", "wanted",
+    return value_error(kOperation, "gradients.alibi", "wanted",
                        "none: the options have no slopes");
   }
-  HEADWISE_TRY(check_wanted(gradients.alibi, "the gradient of alibi", "(Hq)",
-                            Extents<1>{Hq}));
+  HEADWISE_TRY(
+      check_wanted(gradients.alibi, "gradients.alibi", "(Hq)", Extents<1>{Hq}));
   return check_score_weight(spec, gradients.score_weight);
 }
 

@@ -33,11 +33,11 @@ Status check_inputs(const AttentionShape& shape,
   }
   if (longest(shape.offsets.query) > shape.Lq ||
       longest(shape.offsets.key) > shape.Lkv) {
-    return value_error(operation, "the longest sequence of offsets",
-                       "longer than the plan's",
-                       "at most " + std::to_string(shape.Lq) + " queries and " +
-                           std::to_string(shape.Lkv) + " keys",
-                       ErrorCode::out_of_range);
+    return argument_error(
+        operation, "offsets", "have a longer sequence than the plan's",
+        "at most " + std::to_string(shape.Lq) + " queries and " +
+            std::to_string(shape.Lkv) + " keys",
+        ErrorCode::out_of_range);
   }
   return ok();
 }

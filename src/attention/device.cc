@@ -118,20 +118,20 @@ Status check_terms(const AttentionSpec& spec, TensorView<float, 4> d_bias,
                    TensorView<float, 1> d_alibi) {
   constexpr std::string_view kOperation = "attention_backward";
   if (d_bias.data() != nullptr && !spec.bias.given()) {
-    return value_error(kOperation, "the gradient of bias", "wanted",
+    return value_error(kOperation, "gradients.bias", "wanted",
                        "none: the options have no bias");
   }
   if (d_alibi.data() != nullptr && !spec.alibi.given()) {
-    return value_error(kOperation, "the gradient of alibi", "wanted",
+    return value_error(kOperation, "gradients.alibi", "wanted",
                        "none: the options have no alibi");
   }
   if (d_alibi.data() != nullptr) {
-    HEADWISE_TRY(check_shape(kOperation, "the gradient of alibi",
-                             d_alibi.extents(), "(Hq)", {{spec.shape.Hq}}));
+    HEADWISE_TRY(check_shape(kOperation, "gradients.alibi", d_alibi.extents(),
+                             "(Hq)", {{spec.shape.Hq}}));
   }
   return d_bias.data() == nullptr
              ? ok()
-             : check_shape(kOperation, "the gradient of bias", d_bias.extents(),
+             : check_shape(kOperation, "gradients.bias", d_bias.extents(),
                            "(B, Hq, Lq, Lkv), 1 where it is broadcast",
                            spec.bias.extents());
 }
@@ -168,7 +168,7 @@ Status check_type(std::string_view operation, DType dtype) {
   if (DTypeOf<T>::value == dtype) {
     return ok();
   }
-  return value_error(operation, "the tensors' type", name_of(DTypeOf<T>::value),
+  return value_error(operation, "query.dtype", name_of(DTypeOf<T>::value),
                      "the plan's, " + std::string(name_of(dtype)));
 }
 

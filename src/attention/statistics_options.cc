@@ -17,13 +17,13 @@ Status check_query_lengths(TensorView<const std::int64_t, 1> lengths,
   if (lengths.data() == nullptr) {
     return ok();
   }
-  HEADWISE_TRY(check_shape(operation, "query_lengths", lengths.extents(), "(B)",
-                           {{shape.B}}));
+  HEADWISE_TRY(check_shape(operation, "statistics.query_lengths",
+                           lengths.extents(), "(B)", {{shape.B}}));
   for (std::size_t b = 0; b < shape.B; ++b) {
     const std::size_t Lq = shape.sequence(b).Lq;
     if (lengths(b) < 0 || static_cast<std::uint64_t>(lengths(b)) > Lq) {
       return value_error(
-          operation, "query_lengths[" + std::to_string(b) + "]",
+          operation, "statistics.query_lengths[" + std::to_string(b) + "]",
           std::to_string(lengths(b)),
           "a number from 0 to the " + std::to_string(Lq) + " queries",
           ErrorCode::out_of_range);
@@ -46,11 +46,11 @@ Result<BoundStatistics> BoundStatistics::bind(const StatisticsOptions& options,
                                               const QueryStart& query_start,
                                               std::string_view operation) try {
   if (options.top_keys > kMostTopKeys) {
-    return value_error(operation, "top_keys", std::to_string(options.top_keys),
-                       "at most 64");
+    return value_error(operation, "statistics.top_keys",
+                       std::to_string(options.top_keys), "at most 64");
   }
   if (options.separators.data() != nullptr) {
-    HEADWISE_TRY(check_shape(operation, "separators",
+    HEADWISE_TRY(check_shape(operation, "statistics.separators",
                              options.separators.extents(), "(B, Lkv)",
                              {{shape.B, shape.Lkv}}));
   }

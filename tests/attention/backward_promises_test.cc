@@ -437,10 +437,10 @@ TEST(BackwardErrorTest, NamesWhatDoesNotFitAndNothingIsWritten) {
             "attention_backward: d_attn_weights is given, expected none: the "
             "options ask for no attention weights");
   EXPECT_EQ(message(good, {.key = d_query}),
-            "attention_backward: the gradient of key has shape (2, 149, 2, "
+            "attention_backward: gradients.key has shape (2, 149, 2, "
             "20), expected (B, Lkv, Hkv, D) = (2, 300, 1, 20)");
   EXPECT_EQ(message(good, {.query = d_query, .bias = d_bias}),
-            "attention_backward: the gradient of bias is wanted, expected "
+            "attention_backward: gradients.bias is wanted, expected "
             "none: the options have no bias");
 }
 
@@ -462,11 +462,11 @@ TEST(BackwardErrorTest, NamesAGradientOfScoreWeightThatDoesNotFit) {
     return s ? "no error" : s.error().message();
   };
   EXPECT_EQ(message(gradient, {}),
-            "attention_backward: the gradient of score_weight is wanted, "
+            "attention_backward: gradients.score_weight is wanted, "
             "expected none: the options have no score_weight");
   EXPECT_EQ(
       message({gradient.data(), {Hq, D - 1}}, {.score_weight = score_weight}),
-      "attention_backward: the gradient of score_weight has shape (2, "
+      "attention_backward: gradients.score_weight has shape (2, "
       "19), expected (Hq, D) = (2, 20)");
 }
 

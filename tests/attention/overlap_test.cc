@@ -149,10 +149,9 @@ TEST(OverlapTest, OfAGradientAndAnotherTensorIsAnError) {
     EXPECT_EQ(gradients.query(0, 0, 0, 0), 42);
   };
   refused({.query = gradients.query, .key = gradients.query},
-          in_memory("attention_backward", "the gradient of key",
-                    "the gradient of query"));
+          in_memory("attention_backward", "gradients.key", "gradients.query"));
   refused({.query = gradients.query, .value = in.value},
-          in_memory("attention_backward", "the gradient of value", "value"));
+          in_memory("attention_backward", "gradients.value", "value"));
 }
 
 // Each step that writes what its caller gave it.

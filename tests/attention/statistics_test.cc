@@ -12,6 +12,7 @@
 #include "attention/naive_statistics.h"
 #include "headwise/attention/backward.h"
 #include "headwise/attention/plan.h"
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
@@ -432,15 +433,18 @@ TEST(StatisticsTest, SayWhatDoesNotFit) {
   const auto three = tensor_of<std::int64_t, 1>({3}, {1, 1, 1});
   const auto separators = testing_support::coin_tosses<2>({2, 6}, 831, 0.5);
   EXPECT_EQ(error_of({.rows = true, .query_lengths = lengths}),
-            "attention: query_lengths[1] is 6, expected a number from 0 to the "
+            "attention: statistics.query_lengths[1] is 6, expected a number "
+            "from 0 to the "
             "5 queries");
-  EXPECT_EQ(error_of({.rows = true, .query_lengths = three}),
-            "attention: query_lengths has shape (3), expected (B) = (2)");
+  EXPECT_EQ(
+      error_of({.rows = true, .query_lengths = three}),
+      "attention: statistics.query_lengths has shape (3), expected (B) = (2)");
   EXPECT_EQ(error_of({.rows = true, .separators = view_of(separators)}),
-            "attention: separators has shape (2, 6), expected (B, Lkv) = (2, "
+            "attention: statistics.separators has shape (2, 6), expected (B, "
+            "Lkv) = (2, "
             "7)");
   EXPECT_EQ(error_of({.top_keys = 65}),
-            "attention: top_keys is 65, expected at most 64");
+            "attention: statistics.top_keys is 65, expected at most 64");
   EXPECT_EQ(error_of({.map = true}, AttnWeights::mean),
             "attention: attn_weights is mean, expected per_head or none beside "
             "statistics");
@@ -459,9 +463,9 @@ TEST(StatisticsTest, AreNoneOfTheBackwardPass) {
   options.statistics.rows = true;
   const Status s = attention_backward(inputs, to, options);
   ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().message(),
-            "attention_backward: statistics is asked for, expected none: "
-            "attention_statistics() gives them");
+  EXPECT_THAT(
+      s, testing_support::IsAbout("statistics", "asked for",
+                                  "none: attention_statistics() gives them"));
 }
 
 }  // namespace
