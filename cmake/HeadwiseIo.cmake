@@ -30,6 +30,7 @@ target_sources(headwise_io
     include/headwise/inspect/layer_heads.h
     include/headwise/inspect/view_page.h
     include/headwise/interop/array.h
+    include/headwise/interop/file_subject.h
     include/headwise/interop/npy.h
     include/headwise/interop/npz.h
     include/headwise/interop/safetensors.h
@@ -106,6 +107,7 @@ target_sources(headwise_io
     src/inspect/page/page_json.cc
     src/inspect/page/view_page.cc
     src/interop/array.cc
+    src/interop/file_subject.cc
     src/interop/atomic_file.cc
     src/interop/element_bytes.cc
     src/interop/error_text.cc

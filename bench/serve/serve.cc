@@ -21,7 +21,7 @@ namespace headwise::cli {
 namespace {
 
 Error bad_line(std::string message) {
-  return {ErrorCode::bad_data, std::move(message)};
+  return {ErrorCode::bad_data, {.given = std::move(message)}};
 }
 
 class Server {
@@ -115,7 +115,8 @@ class Server {
                  static_cast<std::streamsize>(output.elements.size_bytes()));
       file.close();
       if (!file) {
-        return Error{ErrorCode::io_error, "cannot write " + path.string()};
+        return Error{ErrorCode::io_error,
+                     {.given = "cannot write " + path.string()}};
       }
       names += fmt::format("{}{}", names.empty() ? "" : " ", output.name);
     }

@@ -22,7 +22,7 @@ struct DeclaredTensor {
 };
 
 Error bad_spec(std::string message) {
-  return {ErrorCode::bad_data, "spec.txt: " + std::move(message)};
+  return {ErrorCode::bad_data, {.given = "spec.txt: " + std::move(message)}};
 }
 
 std::optional<std::size_t> number(std::string_view text) {
@@ -41,7 +41,7 @@ class Spec {
     std::ifstream file(folder / "spec.txt");
     if (!file) {
       return Error{ErrorCode::io_error,
-                   "cannot open " + (folder / "spec.txt").string()};
+                   {.given = "cannot open " + (folder / "spec.txt").string()}};
     }
     for (std::string line; std::getline(file, line);) {
       HEADWISE_TRY(spec.add(line));
@@ -129,15 +129,16 @@ class Spec {
     std::error_code failed;
     const auto bytes = std::filesystem::file_size(path, failed);
     if (failed) {
-      return Error{
-          ErrorCode::io_error,
-          fmt::format("cannot read {}: {}", path.string(), failed.message())};
+      return Error{ErrorCode::io_error,
+                   {.given = fmt::format("cannot read {}: {}", path.string(),
+                                         failed.message())}};
     }
     const auto count = checked_product(extents);
     if (!count || bytes % sizeof(T) != 0 || bytes / sizeof(T) != *count) {
       return Error{ErrorCode::bad_data,
-                   fmt::format("{} has {} bytes, expected those of ({})",
-                               path.string(), bytes, fmt::join(extents, ", "))};
+                   {.given = fmt::format(
+                        "{} has {} bytes, expected those of ({})",
+                        path.string(), bytes, fmt::join(extents, ", "))}};
     }
     auto tensor = Tensor<T, Rank>::create(extents);
     HEADWISE_TRY(tensor);
@@ -146,7 +147,8 @@ class Spec {
     file.read(reinterpret_cast<char*>(tensor->data()),
               static_cast<std::streamsize>(bytes));
     if (!file) {
-      return Error{ErrorCode::io_error, "cannot read " + path.string()};
+      return Error{ErrorCode::io_error,
+                   {.given = "cannot read " + path.string()}};
     }
     return tensor;
   }
@@ -163,22 +165,23 @@ Status check_offered(const Spec& spec) {
       "D",    "lens", "bias", "weights", "dtype", "causal", "window", "fresh"};
   for (const auto& [key, value] : spec.values()) {
     if (std::ranges::find(kKnown, key) == kKnown.end() && value != "0") {
-      return Error{ErrorCode::unsupported, fmt::format("{} {}", key, value)};
+      return Error{ErrorCode::unsupported,
+                   {.given = fmt::format("{} {}", key, value)}};
     }
   }
   if (const std::string dtype = spec.text("dtype");
       !dtype.empty() && dtype != "f32") {
-    return Error{ErrorCode::unsupported, "dtype " + dtype};
+    return Error{ErrorCode::unsupported, {.given = "dtype " + dtype}};
   }
   const std::string kind = spec.text("kind");
   if (kind != "sdpa" && kind != "ragged" && kind != "training" &&
       kind != "module") {
-    return Error{ErrorCode::unsupported, "kind " + kind};
+    return Error{ErrorCode::unsupported, {.given = "kind " + kind}};
   }
   for (const char* key : {"weights", "bias"}) {
     if ((kind == "ragged" || kind == "training") && spec.text(key) == "1") {
       return Error{ErrorCode::unsupported,
-                   fmt::format("{} of a {} workload", key, kind)};
+                   {.given = fmt::format("{} of a {} workload", key, kind)}};
     }
   }
   return ok();

@@ -31,14 +31,16 @@ Result<ServedSentences> ServedSentences::read(
   for (const auto& [key, text] : texts) {
     const auto found = json.find(key);
     if (found == json.end() || !found->is_string()) {
-      return Error{ErrorCode::bad_data,
-                   std::string("workload.json has no text for ") + key};
+      return Error{
+          ErrorCode::bad_data,
+          {.given = std::string("workload.json has no text for ") + key}};
     }
     found->get_to(*text);
   }
   if (kind != "encode") {
-    return Error{ErrorCode::unsupported, "workload.json: kind is \"" + kind +
-                                             "\", expected \"encode\""};
+    return Error{ErrorCode::unsupported,
+                 {.given = "workload.json: kind is \"" + kind +
+                           "\", expected \"encode\""}};
   }
   auto text = read_text("sentences", sentences);
   HEADWISE_TRY(text);

@@ -43,23 +43,25 @@ Status check_heads(const AttentionShape& shape,
                    std::string_view operation) {
   const bool no_values = shape.Dv == 0 && !statistics.any();
   if (shape.D == 0 || no_values || shape.Hkv == 0) {
-    return value_error(operation,
-                       shape.D == 0 ? "the head size D"
-                       : no_values  ? "the head size Dv"
-                                    : "the number of key heads",
-                       "0", "at least 1");
+    return argument_error(operation,
+                          no_values && shape.D != 0 ? "value" : "key",
+                          shape.D == 0 ? "has head size D = 0"
+                          : no_values  ? "has head size Dv = 0"
+                                       : "has 0 heads",
+                          "at least 1");
   }
   if (!shape.kv_groups.even()) {
     return shape.kv_groups.check(shape.Hq, shape.Hkv, operation);
   }
   if (shape.Hq % shape.Hkv != 0 || shape.Hq == 0) {
     std::string expected =
-        "a multiple of the " + std::to_string(shape.Hkv) + " key heads";
+        "a multiple of the " + std::to_string(shape.Hkv) + " heads of key";
     if (shape.Hq != 0 && fits_heads_first(shape)) {
       expected += kLayoutHint;
     }
-    return value_error(operation, "the number of query heads",
-                       std::to_string(shape.Hq), expected);
+    return argument_error(operation, "query",
+                          "has " + std::to_string(shape.Hq) + " heads",
+                          expected);
   }
   return ok();
 }
@@ -69,8 +71,10 @@ Result<AttentionShape> ragged_shape(const AttentionShape& shape,
                                     const Offsets& offsets,
                                     std::string_view operation) {
   if (shape.B != 1) {
-    return value_error(operation, "the batch axis of a ragged batch",
-                       std::to_string(shape.B), "1");
+    return argument_error(
+        operation, "query",
+        "has a batch axis of " + std::to_string(shape.B) + " in a ragged batch",
+        "1");
   }
   HEADWISE_TRY(offsets.check(shape.Lq, shape.Lkv, operation));
   AttentionShape ragged = shape;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
+#include <utility>
 
-#include "base/out_of_memory.h"
+#include "headwise/base/checked_product.h"
 #include "headwise/base/tensor.h"
 
 namespace headwise::internal::inline HEADWISE_ABI {
@@ -40,13 +42,19 @@ Status check_shape(std::string_view operation, std::string_view argument,
   return shape_error(operation, argument, given, axes, expected);
 }
 
+Error argument_error(std::string_view operation, std::string_view argument,
+                     std::string given, std::string expected, ErrorCode code) {
+  return {code, ErrorDetails{.operation = std::string(operation),
+                             .argument = std::string(argument),
+                             .given = std::move(given),
+                             .expected = std::move(expected)}};
+}
+
 Error value_error(std::string_view operation, std::string_view argument,
                   std::string_view given, std::string_view expected,
                   ErrorCode code) {
-  return {code, ErrorDetails{.operation = std::string(operation),
-                             .argument = std::string(argument),
-                             .given = "is " + std::string(given),
-                             .expected = std::string(expected)}};
+  return argument_error(operation, argument, "is " + std::string(given),
+                        std::string(expected), code);
 }
 
 Status check_at_least_one(std::string_view operation, std::string_view argument,
@@ -70,13 +78,13 @@ std::string number_text(double number, int digits) {
 namespace headwise::inline HEADWISE_ABI::detail {
 
 Error too_large(std::span<const std::size_t> extents,
-                std::size_t element_bytes) try {
-  return {ErrorCode::out_of_memory,
-          "a tensor of shape " + shape_text(extents) + " with " +
-              std::to_string(element_bytes) +
-              " bytes an element needs more memory than there is"};
-} catch (...) {
-  return caught_out_of_memory();
+                std::size_t element_bytes) {
+  const auto elements = checked_product(extents);
+  const auto bytes = elements
+                         ? checked_product(std::array{*elements, element_bytes})
+                         : std::nullopt;
+  return Error::no_memory_for(
+      bytes.value_or(std::numeric_limits<std::uint64_t>::max()));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::detail

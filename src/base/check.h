@@ -25,6 +25,10 @@ Status check_shape(std::string_view operation, std::string_view argument,
                    std::span<const std::size_t> given, std::string_view axes,
                    std::span<const std::size_t> expected);
 
+// `attention: query has 7 heads, expected a multiple of the 2 heads of key`
+Error argument_error(std::string_view operation, std::string_view argument,
+                     std::string given, std::string expected,
+                     ErrorCode code = ErrorCode::invalid_argument);
 // `attention: dropout.p is 1.5, expected a number from 0 to 1`
 Error value_error(std::string_view operation, std::string_view argument,
                   std::string_view given, std::string_view expected,
@@ -42,6 +46,7 @@ std::string number_text(double number, int digits = 9);
 
 namespace headwise::inline HEADWISE_ABI {
 
+using internal::argument_error;
 using internal::check_at_least_one;
 using internal::check_shape;
 using internal::number_text;

@@ -1,3 +1,5 @@
+#include <limits>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -29,11 +31,40 @@ std::string_view plain_text(ErrorCode code) {
   return "error";
 }
 
-void add_place(std::string& text, std::string_view place) {
-  if (!place.empty()) {
-    text += place;
+void add_part(std::string& text, std::string_view part) {
+  if (part.empty()) {
+    return;
+  }
+  if (!text.empty()) {
     text += ": ";
   }
+  text += part;
+}
+
+// What is wrong: a predicate of the part before it, or a clause. Where it does
+// not say, the code does.
+void add_given(std::string& text, const ErrorDetails& is, ErrorCode code) {
+  if (is.given.empty()) {
+    add_part(text, plain_text(code));
+    return;
+  }
+  const bool has_subject =
+      !is.argument.empty() || !is.file.empty() || !is.entry.empty();
+  if (has_subject && is.system_error == 0) {
+    text += ' ';
+    text += is.given;
+  } else {
+    add_part(text, is.given);
+  }
+}
+
+std::string memory_text(std::uint64_t bytes) {
+  std::string text(plain_text(ErrorCode::out_of_memory));
+  if (bytes == std::numeric_limits<std::uint64_t>::max()) {
+    return text + ": more bytes are needed than can be counted";
+  }
+  return bytes == 0 ? text
+                    : text + ": " + std::to_string(bytes) + " bytes are needed";
 }
 
 }  // namespace
@@ -42,8 +73,11 @@ Error::Error(ErrorCode code, ErrorDetails details)
     : code_(code),
       details_(std::make_shared<const ErrorDetails>(std::move(details))) {}
 
-Error::Error(ErrorCode code, std::string given)
-    : Error(code, ErrorDetails{.given = std::move(given)}) {}
+Error Error::no_memory_for(std::uint64_t bytes) noexcept {
+  Error error = ErrorCode::out_of_memory;
+  error.bytes_needed_ = bytes;
+  return error;
+}
 
 const ErrorDetails& Error::details() const {
   static const ErrorDetails none;
@@ -58,18 +92,20 @@ Error Error::with_code(ErrorCode code) const {
 
 std::string Error::message() const {
   if (!details_) {
-    return std::string(plain_text(code_));
+    return code_ == ErrorCode::out_of_memory ? memory_text(bytes_needed_)
+                                             : std::string(plain_text(code_));
   }
   const ErrorDetails& is = *details_;
   std::string text;
-  add_place(text, is.operation);
-  add_place(text, is.file);
-  add_place(text, is.entry);
-  if (!is.argument.empty()) {
-    text += is.argument;
-    text += ' ';
+  add_part(text, is.operation);
+  add_part(text, is.file);
+  add_part(text, is.entry);
+  add_part(text, is.argument);
+  add_given(text, is, code_);
+  if (is.byte) {
+    text += " at byte ";
+    text += std::to_string(*is.byte);
   }
-  text += is.given;
   if (!is.expected.empty()) {
     text += ", expected ";
     text += is.expected;

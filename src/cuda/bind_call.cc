@@ -53,10 +53,10 @@ Status bind_dense_masks(const AttentionSpec& spec, Call& call) {
     }
   }
   if (call.dense_masks > kMostDenseMasks) {
-    return value_error("attention", "the number of dense masks on cuda",
-                       std::to_string(call.dense_masks),
-                       "at most " + std::to_string(kMostDenseMasks),
-                       ErrorCode::unsupported);
+    return argument_error(
+        "attention", "mask",
+        "has " + std::to_string(call.dense_masks) + " dense masks on cuda",
+        "at most " + std::to_string(kMostDenseMasks), ErrorCode::unsupported);
   }
   return ok();
 }

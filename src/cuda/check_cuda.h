@@ -14,10 +14,14 @@ inline Status check_cuda(cudaError_t code, const char* what) {
   if (code == cudaSuccess) {
     return ok();
   }
-  return Error{code == cudaErrorMemoryAllocation ? ErrorCode::out_of_memory
-                                                 : ErrorCode::device_error,
-               std::string("attention: ") + what +
-                   " failed on the GPU: " + cudaGetErrorString(code)};
+  if (code == cudaErrorMemoryAllocation) {
+    return Error{ErrorCode::out_of_memory};
+  }
+  return Error{
+      ErrorCode::device_error,
+      ErrorDetails{.operation = "attention",
+                   .given = std::string(what) +
+                            " failed on the GPU: " + cudaGetErrorString(code)}};
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::cuda

@@ -29,13 +29,14 @@ constexpr std::size_t kMostFeatures = 256;
 
 // Multiprocessors of the current device. Errors: unsupported.
 Result<int> multiprocessors() {
-  const auto gpu = find_gpu("attention: ");
+  const auto gpu = find_gpu("attention");
   HEADWISE_TRY(gpu);
   if (gpu->major != 9 || gpu->minor != 0) {
-    return value_error(
-        "attention", "the GPU's compute capability",
-        std::to_string(gpu->major) + "." + std::to_string(gpu->minor),
-        "9.0 (Hopper)", ErrorCode::unsupported);
+    return value_error("attention", "device",
+                       "a GPU of compute capability " +
+                           std::to_string(gpu->major) + "." +
+                           std::to_string(gpu->minor),
+                       "9.0 (Hopper)", ErrorCode::unsupported);
   }
   return gpu->multiprocessors;
 }
@@ -43,16 +44,19 @@ Result<int> multiprocessors() {
 Status check_sizes(const AttentionShape& shape) {
   constexpr std::size_t kMost = 1U << 30;
   if (std::max(shape.D, shape.Dv) > kMostFeatures) {
-    return value_error("attention", "the head size on cuda",
-                       std::to_string(std::max(shape.D, shape.Dv)),
-                       "at most " + std::to_string(kMostFeatures),
-                       ErrorCode::unsupported);
+    return argument_error(
+        "attention", "key",
+        "has head size " + std::to_string(std::max(shape.D, shape.Dv)) +
+            " on cuda",
+        "at most " + std::to_string(kMostFeatures), ErrorCode::unsupported);
   }
   for (const std::size_t size :
        {shape.B, shape.Hq, shape.query_rows(), shape.key_rows()}) {
     if (size > kMost) {
-      return value_error("attention", "an extent on cuda", std::to_string(size),
-                         "at most 2^30", ErrorCode::unsupported);
+      return argument_error(
+          "attention", "query",
+          "has an extent of " + std::to_string(size) + " on cuda",
+          "at most 2^30", ErrorCode::unsupported);
     }
   }
   return ok();
@@ -196,9 +200,9 @@ Status CudaBackend::place_lists(const AttentionSpec& spec) {
   const std::size_t items =
       std::max(forward_tiles.size(), key_tiles_back.size()) * spec.shape.Hq;
   if (items > std::numeric_limits<int>::max() / 4) {
-    return value_error("attention", "the number of tiles on cuda",
-                       std::to_string(items), "at most 2^29",
-                       ErrorCode::unsupported);
+    return argument_error("attention", "query",
+                          "has " + std::to_string(items) + " tiles on cuda",
+                          "at most 2^29", ErrorCode::unsupported);
   }
   forward_work_ =
       PlacedWork::place(forward_tiles, query_work(spec, forward_tiles), upload);

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/check.h"
 #include "cuda/check_cuda.h"
 
 namespace headwise::inline HEADWISE_ABI::cuda {
@@ -12,10 +13,9 @@ Result<Gpu> find_gpu(std::string_view operation) {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
     cudaGetLastError();  // clears it
-    return Error{ErrorCode::unsupported,
-                 std::string(operation) +
-                     "device is cuda, but this machine has no NVIDIA GPU "
-                     "with a driver for CUDA 13"};
+    return value_error(operation, "device", "cuda",
+                       "an NVIDIA GPU with a driver for CUDA 13",
+                       ErrorCode::unsupported);
   }
   Gpu gpu{};
   HEADWISE_TRY(check_cuda(cudaGetDevice(&gpu.index), "choosing it"));

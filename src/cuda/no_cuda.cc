@@ -2,24 +2,26 @@
 #include <string_view>
 
 #include "attention/device_backend.h"
+#include "base/check.h"
+#include "base/out_of_memory.h"
 #include "headwise/run/device_buffer.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// `operation` begins the message: "attention: ".
-Error absent(std::string_view operation = "") {
-  return {ErrorCode::unsupported,
-          std::string(operation) +
-              "device is cuda, but headwise was built without it, expected a "
-              "build with -DHEADWISE_CUDA=ON"};
+Error absent(std::string_view operation = "") try {
+  return value_error(operation, "device",
+                     "cuda, but headwise was built without it",
+                     "a build with -DHEADWISE_CUDA=ON", ErrorCode::unsupported);
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace
 
 Result<std::unique_ptr<DeviceBackend>> make_device_backend(
     const AttentionSpec& /*spec*/, DType /*dtype*/, const Device& /*device*/) {
-  return absent("attention: ");
+  return absent("attention");
 }
 
 void DeviceBuffer::Free::operator()(void* /*data*/) const {}

@@ -53,8 +53,9 @@ Result<CUtensorMap> tensor_map(const TensorView<const std::byte, 4>& tensor,
   const Encode encode = encoder();
   if (encode == nullptr) {
     return Error{ErrorCode::device_error,
-                 "attention: the GPU's driver knows no tensor maps, expected "
-                 "one for CUDA 12 or newer"};
+                 ErrorDetails{.operation = "attention",
+                              .given = "the GPU's driver has no tensor maps",
+                              .expected = "a driver for CUDA 12 or newer"}};
   }
   const auto [B, L, H, D] = tensor.extents();
   const cuuint64_t extents[] = {D, L, H, B};
@@ -77,8 +78,10 @@ Result<CUtensorMap> tensor_map(const TensorView<const std::byte, 4>& tensor,
       CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (code != CUDA_SUCCESS) {
     return Error{ErrorCode::device_error,
-                 "attention: the GPU's driver refused a tensor map (error " +
-                     std::to_string(code) + ")"};
+                 ErrorDetails{.operation = "attention",
+                              .given = "the GPU's driver refused a tensor map "
+                                       "(error " +
+                                       std::to_string(code) + ")"}};
   }
   return map;
 }

@@ -97,9 +97,11 @@ Status with_type(DType dtype, const Visit& visit) {
 Error type_error(const Array& array, std::string_view operation,
                  std::string_view name, std::string_view expected) {
   return {ErrorCode::invalid_argument,
-          std::string(operation) + ": " + std::string(name) + " holds " +
-              std::string(name_of(array.dtype)) + " elements, expected " +
-              std::string(expected)};
+          ErrorDetails{.operation = std::string(operation),
+                       .argument = std::string(name),
+                       .given = "holds " + std::string(name_of(array.dtype)) +
+                                " elements",
+                       .expected = std::string(expected)}};
 }
 
 // "(3, 4)": where the element `flat` of C order is.
@@ -120,12 +122,16 @@ double shown_value(T number) {
 
 Error not_finite(std::span<const std::size_t> shape, std::string_view operation,
                  std::string_view name, std::size_t index, double value) {
-  return {ErrorCode::bad_data,
-          std::string(operation) + ": " + std::string(name) + " is " +
-              // Never "-nan".
-              (std::isnan(value) ? "nan" : number_text(value)) + " at " +
-              index_text(shape, index) + ", expected finite numbers" +
-              (std::isfinite(value) ? " of float32" : "")};
+  return {
+      ErrorCode::bad_data,
+      ErrorDetails{
+          .operation = std::string(operation),
+          .argument = std::string(name),
+          // Never "-nan".
+          .given = "is " + (std::isnan(value) ? "nan" : number_text(value)) +
+                   " at " + index_text(shape, index),
+          .expected = std::isfinite(value) ? "finite numbers of float32"
+                                           : "finite numbers"}};
 }
 
 // `view` is in C order.
@@ -157,19 +163,24 @@ Status check_rank(const Array& array, std::string_view operation,
                   std::string_view name, std::size_t rank) {
   if (array.shape.size() != rank) {
     return Error{ErrorCode::shape_mismatch,
-                 std::string(operation) + ": " + std::string(name) +
-                     " has shape " + shape_text(array.shape) + ", expected " +
-                     std::to_string(rank) + (rank == 1 ? " axis" : " axes")};
+                 ErrorDetails{.operation = std::string(operation),
+                              .argument = std::string(name),
+                              .given = "has shape " + shape_text(array.shape),
+                              .expected = std::to_string(rank) +
+                                          (rank == 1 ? " axis" : " axes")}};
   }
   // An Array made by hand may not hold what its shape says.
   std::vector<std::size_t> factors = array.shape;
   factors.push_back(size_of(array.dtype));
   if (checked_product(factors) != array.data.size()) {
-    return Error{ErrorCode::invalid_argument,
-                 std::string(operation) + ": " + std::string(name) + " has " +
-                     std::to_string(array.data.size()) +
-                     " bytes of data, which its shape " +
-                     shape_text(array.shape) + " does not fit"};
+    return Error{
+        ErrorCode::invalid_argument,
+        ErrorDetails{
+            .operation = std::string(operation),
+            .argument = std::string(name),
+            .given =
+                "has " + std::to_string(array.data.size()) + " bytes of data",
+            .expected = "those of its shape " + shape_text(array.shape)}};
   }
   return ok();
 }
@@ -214,10 +225,9 @@ Status convert(const Array& array, std::string_view operation,
         const T value = element<T>(array.data.data(), i);
         if (!std::in_range<std::int64_t>(value)) {
           return value_error(
-              operation,
-              std::string(name) + " at " + index_text(array.shape, i),
-              std::to_string(value), "at most 2^63 - 1",
-              ErrorCode::out_of_range);
+              operation, name,
+              std::to_string(value) + " at " + index_text(array.shape, i),
+              "at most 2^63 - 1", ErrorCode::out_of_range);
         }
         // NOLINTNEXTLINE(bugprone-signed-char-misuse): an int8 is a number
         out[i] = static_cast<std::int64_t>(value);

@@ -18,6 +18,8 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
+constexpr std::string_view kOperation = "write_file_atomically";
+
 using Pieces = std::span<const std::span<const std::byte>>;
 
 // Holds back, in this thread, the signals that a write may raise: write()
@@ -188,15 +190,11 @@ Status write_file_atomically(
     const std::string& path,
     std::span<const std::span<const std::byte>> pieces) {
   return catching_out_of_memory([&]() -> Status {
-    if (path.find('\0') != std::string::npos) {
-      return Error{ErrorCode::invalid_argument,
-                   "write_file_atomically: " + printable(path) +
-                       ": a path cannot hold a NUL character"};
-    }
+    HEADWISE_TRY(check_path(kOperation, path));
     const HeldBackSignals signals;
     const int failed = write_target(path, pieces);
     if (failed != 0) {
-      return io_error("write_file_atomically: " + path, failed);
+      return io_error({std::string(kOperation), path}, failed);
     }
     return ok();
   });

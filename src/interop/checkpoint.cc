@@ -45,15 +45,20 @@ AnyView view_of(const ModelConfig::mapped_type& setting) {
 
 // ---- The entries of a file that is read. ----
 
+std::string holds(const Array& array) {
+  return "holds " + std::string(name_of(array.dtype)) + " elements";
+}
+
 // Takes the entries of an archive one by one; what is left over is an error.
 class Entries {
  public:
   Entries(NamedArrays arrays, const std::string& path)
-      : arrays_(std::move(arrays)), path_(path) {}
+      : arrays_(std::move(arrays)), file_{std::string(kOperation), path} {}
 
-  Error bad(std::string_view entry, const std::string& what) const {
-    return {ErrorCode::bad_data, std::string(kOperation) + ": " + path_ + ": " +
-                                     printable(entry) + " " + what};
+  Error bad(std::string_view entry, std::string given,
+            std::string expected = {}) const {
+    return file_.of_entry(printable(entry))
+        .bad_data(std::move(given), std::move(expected));
   }
 
   // A single number of this type.
@@ -61,9 +66,7 @@ class Entries {
   Result<T> number(const std::string& name, DType dtype) {
     const auto found = arrays_.find(name);
     if (found == arrays_.end()) {
-      return Error{ErrorCode::bad_data, std::string(kOperation) + ": " + path_ +
-                                            " is no checkpoint: it has no " +
-                                            name};
+      return file_.bad_data("is not a checkpoint: it has no " + name);
     }
     const Array array = std::move(found->second);
     arrays_.erase(found);
@@ -87,14 +90,11 @@ class Entries {
   Status check_type(std::string_view name, const Array& array, DType dtype,
                     std::optional<std::size_t> rank) const {
     if (array.dtype != dtype) {
-      return bad(name, "holds " + std::string(name_of(array.dtype)) +
-                           " elements, expected " +
-                           std::string(name_of(dtype)));
+      return bad(name, holds(array), std::string(name_of(dtype)));
     }
     if (rank && array.shape.size() != *rank) {
-      return bad(name, "has shape " + shape_text(array.shape) + ", expected " +
-                           (*rank == 0 ? "one number"
-                                       : std::to_string(*rank) + " axes"));
+      return bad(name, "has shape " + shape_text(array.shape),
+                 *rank == 0 ? "one number" : std::to_string(*rank) + " axes");
     }
     return ok();
   }
@@ -102,19 +102,20 @@ class Entries {
   Status check_numbers(std::string_view name, const Array& array, DType dtype,
                        std::optional<std::size_t> rank) const {
     HEADWISE_TRY(check_type(name, array, dtype, rank));
-    return check_finite(array, kOperation, path_ + ": " + printable(name));
+    Status s = check_finite(array, kOperation, name);
+    return s ? s : file_.of_entry(printable(name)).blame_here(s.error());
   }
 
   // What nobody took.
   Status check_empty() const {
     return arrays_.empty()
                ? ok()
-               : bad(arrays_.begin()->first, "is no entry of a checkpoint");
+               : bad(arrays_.begin()->first, "is not an entry of a checkpoint");
   }
 
  private:
   NamedArrays arrays_;
-  const std::string& path_;
+  FileSubject file_;
 };
 
 template <class T>
@@ -136,9 +137,7 @@ Result<ModelConfig> config_of(Entries& entries) {
       continue;
     }
     if (array.dtype != DType::int64 && array.dtype != DType::float64) {
-      return entries.bad(entry, "holds " + std::string(name_of(array.dtype)) +
-                                    " elements, expected int64, float64 or "
-                                    "uint8");
+      return entries.bad(entry, holds(array), "int64, float64 or uint8");
     }
     HEADWISE_TRY(entries.check_numbers(entry, array, array.dtype, 0));
     if (array.dtype == DType::int64) {
@@ -163,14 +162,14 @@ Status check_owner(const Entries& entries, const std::string& name,
                          ? params.end()
                          : params.find(name.substr(slash + 1));
   if (owner == params.end()) {
-    return entries.bad(entry, "is of no parameter of this checkpoint");
+    return entries.bad(entry, "belongs to no parameter of this checkpoint");
   }
   HEADWISE_TRY(entries.check_numbers(entry, array, DType::float32, 1));
   const std::size_t size = count_elements(owner->second);
   if (array.shape.front() != size) {
-    return entries.bad(entry, "has shape " + shape_text(array.shape) +
-                                  ", expected (" + std::to_string(size) +
-                                  "), the elements of " + owner->first);
+    return entries.bad(
+        entry, "has shape " + shape_text(array.shape),
+        "(" + std::to_string(size) + "), the elements of " + owner->first);
   }
   return ok();
 }
@@ -194,9 +193,8 @@ Result<Checkpoint> checkpoint_of(Entries& entries) {
   const auto format = entries.number<std::int64_t>("format", DType::int64);
   HEADWISE_TRY(format);
   if (*format != kCheckpointFormat) {
-    return entries.bad("format", "is " + std::to_string(*format) +
-                                     ", expected " +
-                                     std::to_string(kCheckpointFormat));
+    return entries.bad("format", "is " + std::to_string(*format),
+                       std::to_string(kCheckpointFormat));
   }
   const auto step = entries.number<std::uint64_t>("step", DType::uint64);
   const auto seed = entries.number<std::uint64_t>("seed", DType::uint64);
@@ -236,8 +234,16 @@ std::string text_of(const ModelConfig::mapped_type& setting) {
   return printable(std::get<std::string>(setting));
 }
 
-std::string another_model(const std::string& path) {
-  return std::string(kOperation) + ": " + path + " is of another model: ";
+Error another_model(const std::string& path, const std::string& entry,
+                    const std::string& given, std::string expected) {
+  return FileSubject{std::string(kOperation), path}.bad_data(
+      "is of another model: " + printable(entry) + " " + given,
+      std::move(expected));
+}
+
+Error lacks(const std::string& path, const std::string& entry) {
+  return FileSubject{std::string(kOperation), path}.bad_data(
+      "is of another model: it has no " + printable(entry));
 }
 
 Status check_config(const ModelConfig& given, const std::string& path,
@@ -245,20 +251,17 @@ Status check_config(const ModelConfig& given, const std::string& path,
   for (const auto& [name, setting] : expected) {
     const auto found = given.find(name);
     if (found == given.end()) {
-      return Error{ErrorCode::bad_data,
-                   another_model(path) + "it has no " + printable(name)};
+      return lacks(path, name);
     }
     if (found->second != setting) {
-      return Error{ErrorCode::bad_data, another_model(path) + printable(name) +
-                                            " is " + text_of(found->second) +
-                                            ", expected " + text_of(setting)};
+      return another_model(path, name, "is " + text_of(found->second),
+                           text_of(setting));
     }
   }
   for (const auto& [name, setting] : given) {
     if (!expected.contains(name)) {
-      return Error{ErrorCode::bad_data, another_model(path) + printable(name) +
-                                            " is " + text_of(setting) +
-                                            ", expected no such setting"};
+      return another_model(path, name, "is " + text_of(setting),
+                           "no such setting");
     }
   }
   return ok();
@@ -311,21 +314,17 @@ Status check_model(const Checkpoint& checkpoint, const std::string& path,
     for (const auto& [name, shape] : params) {
       const auto found = checkpoint.params.find(name);
       if (found == checkpoint.params.end()) {
-        return Error{ErrorCode::bad_data,
-                     another_model(path) + "it has no " + printable(name)};
+        return lacks(path, name);
       }
       if (found->second.shape != shape) {
-        return Error{ErrorCode::bad_data,
-                     another_model(path) + printable(name) + " has shape " +
-                         shape_text(found->second.shape) + ", expected " +
-                         shape_text(shape)};
+        return another_model(path, name,
+                             "has shape " + shape_text(found->second.shape),
+                             shape_text(shape));
       }
     }
     for (const auto& [name, array] : checkpoint.params) {
       if (!params.contains(name)) {
-        return Error{ErrorCode::bad_data, another_model(path) + "it has " +
-                                              printable(name) +
-                                              ", expected no such parameter"};
+        return another_model(path, name, "is there", "no such parameter");
       }
     }
     return ok();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/out_of_memory.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/interop/model_heads.h"
 #include "interop/find_params.h"
 #include "interop/layout_forms.h"
@@ -259,9 +260,8 @@ Result<std::optional<std::size_t>> add_layer(const Conversion& conversion,
                          conversion.to, prefix);
   if (!tensors) {
     // The tensors are the file's, not the caller's.
-    return tensors.error().code() == ErrorCode::invalid_argument
-               ? tensors.error().with_code(ErrorCode::bad_data)
-               : tensors.error();
+    return FileSubject{std::string(kOperation), conversion.path}.blame(
+        tensors.error());
   }
   converted.tensors.merge(*tensors);
   return layer->num_heads;
@@ -285,8 +285,8 @@ Result<ConvertedParams> convert(const Conversion& conversion) {
   const ConvertOptions& options = conversion.options;
   const auto shapes = conversion.file.shapes();
   HEADWISE_TRY(shapes);
-  auto match = find_layout(
-      *shapes, std::string(kOperation) + ": " + conversion.path, options.from);
+  auto match = find_layout(*shapes, {std::string(kOperation), conversion.path},
+                           options.from);
   HEADWISE_TRY(match);
   ConvertedParams converted{.from = *std::move(match)};
   const std::set<std::string> attention = tensors_of(converted.from);

@@ -21,20 +21,24 @@ std::string printable(std::string_view text) {
   return text.size() > kLongest ? shown + "..." : shown;
 }
 
-Error io_error(std::string_view subject, int error_number) {
-  const bool no_memory = error_number == ENOMEM;
-  return {no_memory ? ErrorCode::out_of_memory : ErrorCode::io_error,
-          std::string(subject) + ": " +
-              std::generic_category().message(error_number)};
+Error io_error(const FileSubject& subject, int error_number) {
+  if (error_number == ENOMEM) {
+    return ErrorCode::out_of_memory;
+  }
+  return {ErrorCode::io_error,
+          ErrorDetails{.operation = subject.operation,
+                       .file = subject.file,
+                       .entry = subject.entry,
+                       .system_error = error_number,
+                       .given = std::generic_category().message(error_number)}};
 }
 
 Status check_path(std::string_view operation, const std::string& path) {
   if (path.find('\0') == std::string::npos) {
     return ok();
   }
-  return Error{ErrorCode::invalid_argument,
-               std::string(operation) + ": " + printable(path) +
-                   ": a path cannot hold a NUL character"};
+  return FileSubject{std::string(operation), printable(path)}.error(
+      ErrorCode::invalid_argument, "has a NUL character", "a path without one");
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

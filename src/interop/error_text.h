@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "headwise/base/result.h"
+#include "headwise/interop/file_subject.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -13,7 +14,7 @@ namespace headwise::inline HEADWISE_ABI {
 std::string printable(std::string_view text);
 
 // `SUBJECT: No such file or directory`, for an errno.
-Error io_error(std::string_view subject, int error_number);
+Error io_error(const FileSubject& subject, int error_number);
 
 // invalid_argument for a path that holds a NUL character: the system would take
 // what stands before it.

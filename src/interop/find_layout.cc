@@ -42,21 +42,18 @@ class Trial {
   // Tensors whose names are of the layout.
   std::size_t named() const { return named_; }
   const std::string& why_not() const { return why_not_; }
-  // The first tensor that changes what the layer computes.
-  std::string refused() const {
+  // The first tensor that changes what the layer computes, and what it is.
+  std::optional<std::pair<std::string, std::string>> refused() const {
     for (const auto& [name, what] : layout_.refused) {
       const std::string full = prefix_ + std::string(name);
       if (shapes_.contains(full)) {
-        return full + " is " + std::string(what);
+        return std::pair(full, std::string(what));
       }
     }
-    return "";
+    return std::nullopt;
   }
-  LayoutMatch match(std::string_view subject) const {
-    return {&layout_,
-            prefix_,
-            {numbers_.begin(), numbers_.end()},
-            std::string(subject)};
+  LayoutMatch match(const FileSubject& subject) const {
+    return {&layout_, prefix_, {numbers_.begin(), numbers_.end()}, subject};
   }
 
  private:
@@ -138,10 +135,6 @@ class Trial {
   std::string why_not_;
 };
 
-Error bad_data(std::string_view subject, const std::string& what) {
-  return {ErrorCode::bad_data, std::string(subject) + what};
-}
-
 std::string names_of_layouts() {
   std::string names;
   for (const Layout& layout : layouts()) {
@@ -167,41 +160,41 @@ std::vector<Trial> trials_of(const ShapesByName& shapes,
 }  // namespace
 
 Result<LayoutMatch> find_layout(const ShapesByName& shapes,
-                                std::string_view subject,
+                                const FileSubject& subject,
                                 std::string_view wanted) {
   return catching_out_of_memory([&]() -> Result<LayoutMatch> {
     const std::vector<Trial> trials = trials_of(shapes, wanted);
     if (trials.empty()) {
       return Error{ErrorCode::invalid_argument,
-                   std::string(subject) + ": the layout is " +
-                       printable(wanted) + ", expected one of " +
-                       names_of_layouts()};
+                   ErrorDetails{.operation = subject.operation,
+                                .argument = "layout",
+                                .given = "is " + printable(wanted),
+                                .expected = "one of " + names_of_layouts()}};
     }
     const Trial* fitting = nullptr;
     const Trial* nearest = &trials[0];
     for (const Trial& trial : trials) {
       if (trial.fits() && fitting != nullptr) {
-        return bad_data(subject, " fits the layouts " +
-                                     std::string(fitting->layout().name) +
-                                     " and " +
-                                     std::string(trial.layout().name) +
-                                     ", expected one of them to be named");
+        return subject.bad_data("fits the layouts " +
+                                    std::string(fitting->layout().name) +
+                                    " and " + std::string(trial.layout().name),
+                                "one of them to be named");
       }
       fitting = trial.fits() ? &trial : fitting;
       nearest = trial.named() > nearest->named() ? &trial : nearest;
     }
     if (fitting == nullptr) {
-      return bad_data(subject, nearest->named() == 0 && wanted.empty()
-                                   ? " fits no layout, expected one of " +
-                                         names_of_layouts()
-                                   : " does not fit the layout " +
-                                         std::string(nearest->layout().name) +
-                                         ": " + nearest->why_not());
+      return nearest->named() == 0 && wanted.empty()
+                 ? subject.bad_data("fits no layout",
+                                    "one of " + names_of_layouts())
+                 : subject.bad_data("does not fit the layout " +
+                                    std::string(nearest->layout().name) + ": " +
+                                    nearest->why_not());
     }
-    if (const std::string refused = fitting->refused(); !refused.empty()) {
-      return Error{ErrorCode::unsupported,
-                   std::string(subject) + ": " + refused +
-                       ", which has no counterpart here"};
+    if (const auto refused = fitting->refused()) {
+      return subject.of_entry(refused->first)
+          .error(ErrorCode::unsupported,
+                 "is " + refused->second + ", which has no counterpart here");
     }
     return fitting->match(subject);
   });

@@ -28,10 +28,6 @@ bool exists(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0;
 }
 
-Error bad_data(const std::string& subject, std::string_view what) {
-  return {ErrorCode::bad_data, subject + ": " + std::string(what)};
-}
-
 Result<std::string> find_in_folder(std::string_view operation,
                                    const std::string& path) {
   for (const std::string_view name : kModelFiles) {
@@ -47,13 +43,11 @@ Result<std::string> find_in_folder(std::string_view operation,
   HEADWISE_TRY(folder);
   if (folder->names().empty()) {
     const bool pickled = exists(path + "/pytorch_model.bin");
-    return bad_data(std::string(operation) + ": " + path,
-                    "there is no model.safetensors, no "
-                    "model.safetensors.index.json and no file NAME.npy in "
-                    "this folder" +
-                        (pickled ? "; of its pytorch_model.bin: " +
-                                       std::string(kWhyNoPytorch)
-                                 : ""));
+    return FileSubject{std::string(operation), path}.bad_data(
+        "has no model.safetensors, no model.safetensors.index.json and no file "
+        "NAME.npy" +
+        (pickled ? "; its pytorch_model.bin " + std::string(kWhyNoPytorch)
+                 : std::string()));
   }
   return path;
 }
@@ -67,14 +61,11 @@ Error why_not(std::string_view operation, const std::string& path) {
   const Result<std::size_t> got = file->read(start);
   HEADWISE_TRY(got);
   if (is_pytorch_file(std::span(start).first(*got))) {
-    return bad_data(file->subject(), kWhyNoPytorch);
+    return file->subject().bad_data(std::string(kWhyNoPytorch));
   }
-  return bad_data(file->subject(),
-                  (*got == 0 ? "it is empty, expected"
-                             : "its name is that of no file of parameters, "
-                               "expected") +
-                      std::string(" .safetensors, .safetensors.index.json, "
-                                  ".npz, .npy, or a folder of such"));
+  return file->subject().bad_data(
+      *got == 0 ? "is empty" : "has a name that no file of parameters has",
+      ".safetensors, .safetensors.index.json, .npz, .npy, or a folder of such");
 }
 
 }  // namespace
@@ -82,7 +73,7 @@ Error why_not(std::string_view operation, const std::string& path) {
 Result<std::string> find_params(std::string_view operation,
                                 const std::string& path) {
   return catching_out_of_memory([&]() -> Result<std::string> {
-    const std::string subject = std::string(operation) + ": " + path;
+    const FileSubject subject{std::string(operation), path};
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) {
       return io_error(subject, errno);
@@ -98,7 +89,7 @@ Result<std::string> find_params(std::string_view operation,
     // A pipe would wait for a writer.
     return S_ISREG(status.st_mode)
                ? why_not(operation, path)
-               : bad_data(subject, "it is no regular file and no folder");
+               : subject.bad_data("is not a regular file or a folder");
   });
 }
 

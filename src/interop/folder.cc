@@ -24,7 +24,7 @@ Result<mode_t> mode_of(std::string_view operation, const std::string& path,
   HEADWISE_TRY(check_path(operation, path));
   struct stat status {};
   if (ask(path.c_str(), &status) != 0) {
-    return io_error(std::string(operation) + ": " + path, errno);
+    return io_error({std::string(operation), path}, errno);
   }
   return status.st_mode;
 }
@@ -32,9 +32,8 @@ Result<mode_t> mode_of(std::string_view operation, const std::string& path,
 Status check_mode(std::string_view operation, const std::string& path,
                   const Result<mode_t>& mode) {
   HEADWISE_TRY(mode);
-  return S_ISDIR(*mode)
-             ? ok()
-             : io_error(std::string(operation) + ": " + path, ENOTDIR);
+  return S_ISDIR(*mode) ? ok()
+                        : io_error({std::string(operation), path}, ENOTDIR);
 }
 
 }  // namespace
@@ -55,9 +54,8 @@ Status check_folder_named_by_file(std::string_view operation,
                                   const std::string& path) {
   const Result<mode_t> mode = mode_of(operation, path, ::lstat);
   if (mode && S_ISLNK(*mode)) {
-    return Error{ErrorCode::bad_data,
-                 std::string(operation) + ": " + path +
-                     ": it is a symbolic link, expected a folder"};
+    return FileSubject{std::string(operation), path}.bad_data(
+        "is a symbolic link", "a folder");
   }
   return check_mode(operation, path, mode);
 }
@@ -76,14 +74,14 @@ Result<std::set<std::string>> names_in_folder(std::string_view operation,
                                               const std::string& path) {
   const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
   if (!folder) {
-    return io_error(std::string(operation) + ": " + path, errno);
+    return io_error({std::string(operation), path}, errno);
   }
   std::set<std::string> names;
   while (true) {
     errno = 0;  // readdir() says "no more" and "failed" alike
     const dirent* const entry = ::readdir(folder.get());
     if (entry == nullptr && errno != 0) {
-      return io_error(std::string(operation) + ": " + path, errno);
+      return io_error({std::string(operation), path}, errno);
     }
     if (entry == nullptr) {
       return names;
@@ -106,8 +104,8 @@ Status check_regular_file(std::string_view operation, const std::string& path) {
       S_ISDIR(status.st_mode)) {
     return ok();  // opening it says what is wrong
   }
-  return Error{ErrorCode::bad_data, std::string(operation) + ": " + path +
-                                        ": it is no regular file"};
+  return FileSubject{std::string(operation), path}.bad_data(
+      "is not a regular file");
 }
 
 Status make_folder(std::string_view operation, const std::string& path) {
@@ -117,7 +115,7 @@ Status make_folder(std::string_view operation, const std::string& path) {
     end = std::min(path.find('/', end + 1), path.size());
     const std::string part = path.substr(0, end);
     if (::mkdir(part.c_str(), kAsTheUmaskSays) != 0 && errno != EEXIST) {
-      return io_error(std::string(operation) + ": " + part, errno);
+      return io_error({std::string(operation), part}, errno);
     }
   }
   return check_folder(operation, path);
@@ -126,7 +124,7 @@ Status make_folder(std::string_view operation, const std::string& path) {
 Status remove_file(std::string_view operation, const std::string& path) {
   return ::unlink(path.c_str()) == 0
              ? ok()
-             : io_error(std::string(operation) + ": " + path, errno);
+             : io_error({std::string(operation), path}, errno);
 }
 
 bool link_file(const std::string& path, const std::string& other) {

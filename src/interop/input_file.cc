@@ -11,7 +11,7 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-InputFile::InputFile(std::string subject, int descriptor)
+InputFile::InputFile(FileSubject subject, int descriptor)
     : subject_(std::move(subject)), descriptor_(descriptor) {}
 
 InputFile::InputFile(InputFile&& other) noexcept
@@ -59,20 +59,19 @@ Result<std::optional<InputFile>> InputFile::open_if_there(
 }
 
 Error InputFile::not_regular() const {
-  return {ErrorCode::bad_data, subject_ + ": it is no regular file"};
+  return subject_.bad_data("is not a regular file");
 }
 
 Result<InputFile> InputFile::open_with(int flags, std::string_view operation,
                                        const std::string& path) {
-  std::string subject = std::string(operation) + ": " + path;
+  FileSubject subject{std::string(operation), path};
   HEADWISE_TRY(check_path(operation, path));
   int descriptor = -1;
   do {
     descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | flags);
   } while (descriptor < 0 && errno == EINTR);
   if (descriptor < 0 && errno == ELOOP && (flags & O_NOFOLLOW) != 0) {
-    return Error{ErrorCode::bad_data,
-                 subject + ": it is a symbolic link, expected a file"};
+    return subject.bad_data("is a symbolic link", "a file");
   }
   if (descriptor < 0) {
     return io_error(subject, errno);

@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "headwise/base/result.h"
+#include "headwise/interop/file_subject.h"
 #include "interop/byte_source.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
 class InputFile : public ByteSource {
  public:
-  // Errors begin with `operation: path`; a folder is one.
+  // Errors are about `operation` and `path`. A folder is an error.
   static Result<InputFile> open(std::string_view operation,
                                 const std::string& path);
   // The same of a path that a file names: only a regular file, and no symbolic
@@ -32,8 +33,8 @@ class InputFile : public ByteSource {
   InputFile& operator=(const InputFile&) = delete;
   ~InputFile() override;
 
-  // "operation: path", what messages about the file begin with.
-  const std::string& subject() const { return subject_; }
+  // What errors about the file are about.
+  const FileSubject& subject() const { return subject_; }
   // Of a regular file; nothing for a pipe or a device.
   std::optional<std::size_t> size() const { return size_; }
 
@@ -44,13 +45,13 @@ class InputFile : public ByteSource {
   int release();
 
  private:
-  InputFile(std::string subject, int descriptor);
+  InputFile(FileSubject subject, int descriptor);
   static Result<InputFile> open_with(int flags, std::string_view operation,
                                      const std::string& path);
 
   Error not_regular() const;
 
-  std::string subject_;
+  FileSubject subject_;
   int descriptor_;
   std::optional<std::size_t> size_;
   bool regular_ = false;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "headwise/base/result.h"
+#include "headwise/interop/file_subject.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -42,36 +43,42 @@ class JsonEvents {
   virtual bool key(std::string& value) = 0;
   virtual bool end_array() { return true; }
 
+  // What is wrong with an entry; without one, with the text.
+  struct Fault {
+    std::string entry;
+    std::string given;
+    std::string expected{};
+  };
   // After a failure: what was unexpected.
-  const std::string& fault() const { return fault_; }
+  const Fault& fault() const { return fault_; }
 
  protected:
-  // Ends the reading: `tensor x has no shape`
-  bool refuse(std::string fault) {
+  // Ends the reading: {"x", "has no shape"}
+  bool refuse(Fault fault) {
     fault_ = std::move(fault);
     return false;
   }
-  // What is being read, and what may stand there.
+  // The entry that is being read, and what it may hold.
   struct Place {
-    std::string name;
+    std::string entry;
     std::string_view expected;
   };
   virtual Place place() const = 0;
-  // `the shape of tensor x holds null, expected sizes`
+  // `x.shape holds null, expected sizes`
   bool unexpected(std::string_view given) {
     const Place here = place();
-    return refuse(here.name + " holds " + std::string(given) + ", expected " +
-                  std::string(here.expected));
+    return refuse({here.entry, "holds " + std::string(given),
+                   std::string(here.expected)});
   }
 
  private:
-  std::string fault_;
+  Fault fault_;
 };
 
-// Tells `events` what `text` holds. Errors: bad_data; they begin with `subject`
-// and call the text `what` ("its header").
+// Tells `events` what `text` holds, which begins at this byte of the file.
+// Errors: bad_data; they are about `subject`.
 Status read_json(std::string_view text, JsonEvents& events,
-                 std::string_view subject, std::string_view what);
+                 const FileSubject& subject, std::uint64_t begin = 0);
 
 // `text` as JSON writes it, in quotes; nothing when it is not UTF-8.
 std::optional<std::string> json_string(const std::string& text);

@@ -13,9 +13,9 @@ namespace headwise::inline HEADWISE_ABI {
 // depth 2 of a list.
 class FieldEvents : public NestedJsonEvents {
  public:
-  FieldEvents(const std::string& subject, JsonFields::Keys keys)
+  FieldEvents(const FileSubject& subject, JsonFields::Keys keys)
       : subject_(subject), keys_(keys) {}
-  FieldEvents(const std::string& subject, JsonFields::Keys keys,
+  FieldEvents(const FileSubject& subject, JsonFields::Keys keys,
               std::string_view item, std::size_t most)
       : subject_(subject), keys_(keys), item_(item), most_(most) {}
 
@@ -78,12 +78,13 @@ class FieldEvents : public NestedJsonEvents {
 
   bool start_item() {
     if (is_list() && objects_.size() == most_) {
-      return refuse("it lists more than " + std::to_string(most_) + " objects");
+      return refuse(
+          {"", "lists more than " + std::to_string(most_) + " objects"});
     }
-    objects_.push_back(
-        JsonFields(is_list() ? subject_ + ": " + std::string(item_) + " " +
-                                   std::to_string(objects_.size())
-                             : subject_));
+    objects_.push_back(JsonFields(
+        is_list() ? subject_.of_entry(std::string(item_) + " " +
+                                      std::to_string(objects_.size()))
+                  : subject_));
     return true;
   }
 
@@ -118,10 +119,10 @@ class FieldEvents : public NestedJsonEvents {
   }
 
   Place place() const override {
-    return {"it", is_list() ? "a list of objects" : "an object"};
+    return {"", is_list() ? "a list of objects" : "an object"};
   }
 
-  const std::string& subject_;
+  const FileSubject& subject_;
   JsonFields::Keys keys_;
   std::string_view item_;  // empty: no list
   std::size_t most_ = 1;
@@ -130,17 +131,17 @@ class FieldEvents : public NestedJsonEvents {
 };
 
 Result<JsonFields> JsonFields::parse(std::string_view text,
-                                     const std::string& subject, Keys keys) {
+                                     const FileSubject& subject, Keys keys) {
   FieldEvents events(subject, keys);
-  HEADWISE_TRY(read_json(text, events, subject, "it"));
+  HEADWISE_TRY(read_json(text, events, subject));
   return std::move(events.take().front());
 }
 
 Result<std::vector<JsonFields>> JsonFields::parse_list(
-    std::string_view text, const std::string& subject, std::string_view item,
+    std::string_view text, const FileSubject& subject, std::string_view item,
     Keys keys, std::size_t most) {
   FieldEvents events(subject, keys, item, most);
-  HEADWISE_TRY(read_json(text, events, subject, "it"));
+  HEADWISE_TRY(read_json(text, events, subject));
   return events.take();
 }
 
@@ -149,8 +150,9 @@ const JsonFields::Value* JsonFields::find(std::string_view key) const {
   return found == values_.end() ? nullptr : &found->second;
 }
 
-Error JsonFields::fault(const std::string& text, ErrorCode code) const {
-  return {code, subject_ + ": " + text};
+Error JsonFields::fault(std::string given, std::string expected,
+                        ErrorCode code) const {
+  return subject_.error(code, std::move(given), std::move(expected));
 }
 
 Error JsonFields::unexpected(std::string_view key, std::string_view expected,
@@ -175,8 +177,9 @@ Error JsonFields::unexpected(std::string_view key, std::string_view expected,
       return std::string(value.name);
     }
   };
-  return value_error(subject_, key, std::visit(Given(), *find(key)), expected,
-                     code);
+  return subject_.of_entry(std::string(key))
+      .error(code, "is " + std::visit(Given(), *find(key)),
+             std::string(expected));
 }
 
 template <class T>

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "headwise/base/result.h"
+#include "headwise/interop/file_subject.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -26,14 +27,14 @@ class JsonFields {
  public:
   using Keys = std::span<const std::string_view>;
 
-  // `text` is an object. Errors: bad_data; they begin with `subject`. The keys'
+  // `text` is an object. Errors: bad_data; they are about `subject`. The keys'
   // characters must outlive the fields.
   static Result<JsonFields> parse(std::string_view text,
-                                  const std::string& subject, Keys keys);
+                                  const FileSubject& subject, Keys keys);
   // `text` is a list of at most `most` objects. Messages call them `MODULE 0`,
   // for one, where `item` is "MODULE".
   static Result<std::vector<JsonFields>> parse_list(std::string_view text,
-                                                    const std::string& subject,
+                                                    const FileSubject& subject,
                                                     std::string_view item,
                                                     Keys keys,
                                                     std::size_t most);
@@ -55,7 +56,7 @@ class JsonFields {
   template <class... Into>
   Status require(std::string_view key, Into&&... into) const {
     if (!has(key)) {
-      return fault("it has no " + std::string(key));
+      return fault("has no " + std::string(key));
     }
     return get(key, std::forward<Into>(into)...);
   }
@@ -64,13 +65,13 @@ class JsonFields {
   // that is there.
   Error unexpected(std::string_view key, std::string_view expected,
                    ErrorCode code = ErrorCode::bad_data) const;
-  // `SUBJECT: it has no model_type`
-  Error fault(const std::string& text,
+  // `SUBJECT has no model_type`
+  Error fault(std::string given, std::string expected = {},
               ErrorCode code = ErrorCode::bad_data) const;
 
  private:
   friend class FieldEvents;
-  explicit JsonFields(std::string subject) : subject_(std::move(subject)) {}
+  explicit JsonFields(FileSubject subject) : subject_(std::move(subject)) {}
 
   // Below zero, with a point or an exponent, or beyond 2^64.
   struct Number {
@@ -88,7 +89,7 @@ class JsonFields {
   template <class T>
   Status get_as(std::string_view key, std::string_view expected, T& into) const;
 
-  std::string subject_;
+  FileSubject subject_;
   std::map<std::string_view, Value> values_;
 };
 

@@ -22,14 +22,25 @@ bool counts_kv_heads(std::string_view param) {
 bool is_whole(const Array& array) {
   return array_bytes(array.shape, array.dtype) == array.data.size();
 }
-std::string not_whole(const Array& array) {
-  return " has " + std::to_string(array.data.size()) +
-         " bytes of data, which its shape " + shape_text(array.shape) +
-         " does not fit";
+std::string bytes_given(const Array& array) {
+  return "has " + std::to_string(array.data.size()) + " bytes of data";
+}
+std::string bytes_expected(const Array& array) {
+  return "those of its shape " + shape_text(array.shape);
 }
 
-Error invalid(const std::string& what) {
-  return {ErrorCode::invalid_argument, "lay_out: " + what};
+Error invalid(std::string argument, std::string given,
+              std::string expected = {}) {
+  return {ErrorCode::invalid_argument,
+          ErrorDetails{.operation = "lay_out",
+                       .argument = std::move(argument),
+                       .given = std::move(given),
+                       .expected = std::move(expected)}};
+}
+
+// "layer.params.w_q.weight"
+std::string param_path(std::string_view name) {
+  return "layer.params." + std::string(name);
 }
 
 Status check_number(const LayoutMatch& match, std::size_t number) {
@@ -40,9 +51,9 @@ Status check_number(const LayoutMatch& match, std::size_t number) {
   for (const std::size_t there : match.layers) {
     numbers += (numbers.empty() ? "" : " ") + std::to_string(there);
   }
-  return Error{ErrorCode::out_of_range, match.subject + " has no layer " +
-                                            std::to_string(number) +
-                                            ", expected one of " + numbers};
+  return match.subject.error(ErrorCode::out_of_range,
+                             "has no layer " + std::to_string(number),
+                             "one of " + numbers);
 }
 
 // Takes the heads that the tensor `name` says, which are those of the tensors
@@ -51,10 +62,9 @@ Status count_heads(const LayoutMatch& match, const std::string& name,
                    std::optional<std::size_t> heads,
                    std::optional<std::size_t>& known) {
   if (heads && known && heads != known) {
-    return Error{ErrorCode::bad_data,
-                 match.subject + ": " + name + " has " +
-                     std::to_string(*heads) + " heads, expected " +
-                     std::to_string(*known) + " as those before it"};
+    return match.subject.of_entry(name).bad_data(
+        "has " + std::to_string(*heads) + " heads",
+        std::to_string(*known) + " as those before it");
   }
   known = heads ? heads : known;
   return ok();
@@ -93,20 +103,17 @@ class LayerTaker {
     Result<Array> tensor = read_(name);
     HEADWISE_TRY(tensor);
     if (tensor->shape != shape) {  // the forms rely on it
-      return bad_data(name + " has shape " + shape_text(tensor->shape) +
-                      ", expected " + shape_text(shape) +
-                      " as when it was looked at");
+      return match_.subject.of_entry(name).bad_data(
+          "has shape " + shape_text(tensor->shape),
+          shape_text(shape) + " as when it was looked at");
     }
     if (!is_whole(*tensor)) {
-      return bad_data(name + not_whole(*tensor));
+      return match_.subject.of_entry(name).bad_data(bytes_given(*tensor),
+                                                    bytes_expected(*tensor));
     }
     tensor_ = *std::move(tensor);
     name_ = name;
     return ok();
-  }
-
-  Error bad_data(const std::string& what) const {
-    return {ErrorCode::bad_data, match_.subject + ": " + what};
   }
 
   const LayoutMatch& match_;
@@ -122,12 +129,12 @@ class Stack {
  public:
   Status add(std::string_view name, const Array& param, bool is_bias) {
     if (param.shape.size() != (is_bias ? 1u : 2u)) {
-      return invalid(std::string(name) + " has shape " +
-                     shape_text(param.shape) + ", expected " +
-                     (is_bias ? "1 axis" : "2 axes"));
+      return invalid(param_path(name), "has shape " + shape_text(param.shape),
+                     is_bias ? "1 axis" : "2 axes");
     }
     if (!is_whole(param)) {
-      return invalid(std::string(name) + not_whole(param));
+      return invalid(param_path(name), bytes_given(param),
+                     bytes_expected(param));
     }
     if (count_++ == 0) {
       array_ = param;
@@ -137,10 +144,11 @@ class Stack {
         !std::ranges::equal(std::span(param.shape).subspan(1),
                             std::span(array_.shape).subspan(1)) ||
         param.shape[0] * count_ != array_.shape[0] + param.shape[0]) {
-      return invalid(std::string(name) + " of shape " +
-                     shape_text(param.shape) + " and type " +
-                     std::string(name_of(param.dtype)) +
-                     " does not go into one tensor with " + first_text());
+      return invalid(param_path(name),
+                     "has shape " + shape_text(param.shape) + " and type " +
+                         std::string(name_of(param.dtype)) +
+                         ", which does not go into one tensor with " +
+                         first_text());
     }
     array_.shape[0] += param.shape[0];
     array_.data.insert(array_.data.end(), param.data.begin(), param.data.end());
@@ -179,11 +187,12 @@ Result<std::optional<Array>> tensor_of(const LayoutRow& first,
     return std::optional<Array>();
   }
   if (stack.count() != first.parts) {
-    return invalid("the layout " + std::string(layout.name) + " asks for " +
-                   (first.parts == 1
-                        ? std::string(first.param)
-                        : "all parts of " + std::string(first.name)) +
-                   ", which the layer lacks");
+    return invalid(
+        "layer.params",
+        "lack " +
+            (first.parts == 1 ? std::string(first.param)
+                              : "a part of " + std::string(first.name)) +
+            ", which the layout " + std::string(layout.name) + " has");
   }
   if (!has_heads(first.form)) {
     return std::optional(to_form(first.form, stack.array(), 1));
@@ -194,11 +203,11 @@ Result<std::optional<Array>> tensor_of(const LayoutRow& first,
   const std::size_t axis =
       stack.array().shape[first.form == ParamForm::head_inputs ? 1 : 0];
   if (!heads || *heads == 0 || axis % *heads != 0) {
-    return invalid("the layout " + std::string(layout.name) +
-                   " has an axis of heads, but num_heads is " +
-                   (heads ? std::to_string(*heads) : "not given") +
-                   ", expected a divisor of " + std::to_string(axis) +
-                   " features of " + std::string(first.param));
+    return invalid("layer.num_heads",
+                   "is " + (heads ? std::to_string(*heads) : "not given"),
+                   "a divisor of " + std::to_string(axis) + " features of " +
+                       std::string(first.param) + " for the layout " +
+                       std::string(layout.name));
   }
   return std::optional(to_form(first.form, stack.array(), *heads));
 }
@@ -248,8 +257,8 @@ Result<NamedArrays> lay_out(const LayerParams& layer, std::size_t number,
     for (const auto& [name, array] : layer.params) {
       if (std::ranges::find(layout.rows, name, &LayoutRow::param) ==
           layout.rows.end()) {
-        return invalid("the layout " + std::string(layout.name) +
-                       " has no place for " + name);
+        return invalid(param_path(name),
+                       "is not in the layout " + std::string(layout.name));
       }
     }
     NamedArrays tensors;

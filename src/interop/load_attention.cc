@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/out_of_memory.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/interop/model_heads.h"
 #include "headwise/interop/params.h"
 
@@ -16,42 +17,43 @@ constexpr std::string_view kEmbedding = "embedding.weight";
 
 enum class WithEmbedding { no, yes };
 
-Error bad_data(const std::string& path, std::string given,
-               std::string expected = "") {
-  return {ErrorCode::bad_data,
-          {.operation = std::string(kReader),
-           .given = path + std::move(given),
-           .expected = std::move(expected)}};
+// What errors about the file are about.
+FileSubject file_at(const std::string& path) {
+  return {std::string(kReader), path};
 }
 
-// What the file makes the caller look wrong about is bad data.
-Error about_the_file(const Error& error) {
-  return error.code() == ErrorCode::invalid_argument
-             ? error.with_code(ErrorCode::bad_data)
-             : error;
+// `path`: of the file that the arrays come from.
+template <std::size_t Rank>
+Result<Tensor<float, Rank>> param_of(const NamedArrays& arrays,
+                                     const std::string& path,
+                                     const std::string& name) {
+  auto param = to_float<Rank>(arrays.at(name), kReader, name);
+  return param ? std::move(param) : file_at(path).blame(param.error());
 }
 
-Result<Linear> linear_of(const NamedArrays& arrays, const std::string& name) {
+Result<Linear> linear_of(const NamedArrays& arrays, const std::string& path,
+                         const std::string& name) {
   const std::string weight_name = name + ".weight";
   const std::string bias_name = name + ".bias";
-  auto weight = to_float<2>(arrays.at(weight_name), kReader, weight_name);
+  auto weight = param_of<2>(arrays, path, weight_name);
   HEADWISE_TRY(weight);
   Tensor<float, 1> bias;
-  if (const auto given = arrays.find(bias_name); given != arrays.end()) {
-    auto converted = to_float<1>(given->second, kReader, bias_name);
+  if (arrays.contains(bias_name)) {
+    auto converted = param_of<1>(arrays, path, bias_name);
     HEADWISE_TRY(converted);
     if (converted->size() != weight->extent(0)) {
-      return Error{
+      return file_at(path).of_entry(bias_name).error(
           ErrorCode::shape_mismatch,
-          {.operation = std::string(kReader),
-           .argument = bias_name,
-           .given = "has shape (" + std::to_string(converted->size()) + ")",
-           .expected = "(" + std::to_string(weight->extent(0)) +
-                       "), the rows of " + weight_name}};
+          "has shape (" + std::to_string(converted->size()) + ")",
+          "(" + std::to_string(weight->extent(0)) + "), the rows of " +
+              weight_name);
     }
     bias = *std::move(converted);
   }
-  return Linear::from_params(*std::move(weight), std::move(bias));
+  auto linear = Linear::from_params(*std::move(weight), std::move(bias));
+  return linear
+             ? std::move(linear)
+             : file_at(path).of_entry(weight_name).blame_here(linear.error());
 }
 
 // Whether the parameters that are there make a layer.
@@ -59,10 +61,11 @@ Status check_names(const std::string& path, const NamedArrays& arrays) {
   if (!arrays.contains("w_v.weight") &&
       (!arrays.contains("w_score.weight") || arrays.contains("w_v.bias") ||
        arrays.contains("w_o.weight"))) {
-    return bad_data(path, " has no w_v.weight");
+    return file_at(path).bad_data("has no w_v.weight");
   }
   if (arrays.contains("w_o.bias") && !arrays.contains("w_o.weight")) {
-    return bad_data(path, " has w_o.bias and no w_o.weight", "both or neither");
+    return file_at(path).bad_data("has w_o.bias and no w_o.weight",
+                                  "both or neither");
   }
   return ok();
 }
@@ -103,22 +106,23 @@ Result<std::size_t> head_count(const std::string& path, const LayerParams& read,
            "a number: the file does not say how many heads the layer has"}};
 }
 
-Result<MultiHeadAttentionParams> params_of(const NamedArrays& arrays) {
-  auto w_q = linear_of(arrays, "w_q");
-  auto w_k = linear_of(arrays, "w_k");
+Result<MultiHeadAttentionParams> params_of(const NamedArrays& arrays,
+                                           const std::string& path) {
+  auto w_q = linear_of(arrays, path, "w_q");
+  auto w_k = linear_of(arrays, path, "w_k");
   HEADWISE_TRY(w_q);
   HEADWISE_TRY(w_k);
   MultiHeadAttentionParams params{*std::move(w_q), *std::move(w_k)};
   for (const auto& [name, place] :
        {std::pair{std::string("w_v"), &params.w_v}, {"w_o", &params.w_o}}) {
     if (arrays.contains(name + ".weight")) {
-      auto linear = linear_of(arrays, name);
+      auto linear = linear_of(arrays, path, name);
       HEADWISE_TRY(linear);
       *place = *std::move(linear);
     }
   }
-  if (const auto given = arrays.find("w_score.weight"); given != arrays.end()) {
-    auto w_score = to_float<2>(given->second, kReader, "w_score.weight");
+  if (arrays.contains("w_score.weight")) {
+    auto w_score = param_of<2>(arrays, path, "w_score.weight");
     HEADWISE_TRY(w_score);
     params.w_score = *std::move(w_score);
   }
@@ -141,11 +145,14 @@ Result<LayerParams> read_checked(const std::string& path,
   return read;
 }
 
-Result<Embedding> embedding_of(const NamedArrays& arrays) {
-  auto weight =
-      to_float<2>(arrays.at(std::string(kEmbedding)), kReader, kEmbedding);
+Result<Embedding> embedding_of(const NamedArrays& arrays,
+                               const std::string& path) {
+  const std::string name(kEmbedding);
+  auto weight = param_of<2>(arrays, path, name);
   HEADWISE_TRY(weight);
-  return Embedding::from_weight(*std::move(weight));
+  auto embedding = Embedding::from_weight(*std::move(weight));
+  return embedding ? std::move(embedding)
+                   : file_at(path).of_entry(name).blame_here(embedding.error());
 }
 
 Result<MultiHeadAttention> layer_of(const std::string& path,
@@ -154,14 +161,12 @@ Result<MultiHeadAttention> layer_of(const std::string& path,
                                     std::optional<std::size_t> vdim) {
   const auto num_heads = head_count(path, read, options);
   HEADWISE_TRY(num_heads);
-  auto params = params_of(read.params);
-  if (!params) {
-    return about_the_file(params.error());
-  }
+  auto params = params_of(read.params, path);
+  HEADWISE_TRY(params);
   auto layer = MultiHeadAttention::from_params(
       *std::move(params), *num_heads,
       options.num_kv_heads ? options.num_kv_heads : read.num_kv_heads, vdim);
-  return layer ? std::move(layer) : about_the_file(layer.error());
+  return layer ? std::move(layer) : file_at(path).blame(layer.error());
 }
 
 }  // namespace
@@ -180,10 +185,8 @@ Result<EmbeddedAttention> load_embedded_attention(
   return catching_out_of_memory([&]() -> Result<EmbeddedAttention> {
     const auto read = read_checked(path, options, WithEmbedding::yes);
     HEADWISE_TRY(read);
-    auto embedding = embedding_of(read->params);
-    if (!embedding) {
-      return about_the_file(embedding.error());
-    }
+    auto embedding = embedding_of(read->params, path);
+    HEADWISE_TRY(embedding);
     auto layer = layer_of(path, *read, options, embedding->embed_dim());
     HEADWISE_TRY(layer);
     return EmbeddedAttention{*std::move(embedding), *std::move(layer)};

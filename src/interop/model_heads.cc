@@ -53,7 +53,7 @@ ModelHeads read_model_heads(const std::string& file) try {
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes->data()),
                               bytes->size());
-  const auto config = JsonFields::parse(text, "config.json", kKeys);
+  const auto config = JsonFields::parse(text, {"", "config.json"}, kKeys);
   if (!config) {
     return {.why_not = "config.json is no JSON object"};
   }

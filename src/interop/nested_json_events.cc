@@ -9,8 +9,8 @@ namespace headwise::inline HEADWISE_ABI {
 bool NestedJsonEvents::open() {
   constexpr std::size_t kDeepest = 16;
   if (depth() == kDeepest) {
-    return refuse("it is nested more than " + std::to_string(kDeepest) +
-                  " deep");
+    return refuse(
+        {"", "is nested more than " + std::to_string(kDeepest) + " deep"});
   }
   keys_.emplace_back();
   return true;
@@ -27,7 +27,7 @@ bool NestedJsonEvents::add_key(std::string key) {
 }
 
 bool NestedJsonEvents::twice(std::string_view key) {
-  return refuse("it has " + printable(key) + " twice");
+  return refuse({"", "has " + printable(key) + " twice"});
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -64,7 +64,7 @@ void recover_folder(const std::string& place) {
 }
 
 NewFolder::NewFolder(std::string_view operation, const std::string& place)
-    : subject_(std::string(operation) + ": " + place),
+    : subject_{std::string(operation), place},
       place_(canonical_path(place)),
       shown_(place) {
   while (shown_.size() > 1 && shown_.ends_with('/')) {
@@ -121,12 +121,13 @@ Result<NewFolder> NewFolder::create(std::string_view operation,
   return made.failed(EAGAIN).error();
 }
 
-Error NewFolder::in_place(Error error) const {
-  for (std::size_t at = error.message().find(path_); at != std::string::npos;
-       at = error.message().find(path_, at + shown_.size())) {
-    error.message().replace(at, path_.size(), shown_);
+Error NewFolder::in_place(const Error& error) const {
+  if (!error.details().file.starts_with(path_)) {
+    return error;
   }
-  return error;
+  ErrorDetails details = error.details();
+  details.file.replace(0, path_.size(), shown_);
+  return {error.code(), std::move(details)};
 }
 
 Status NewFolder::failed(int error_number) const {
@@ -178,14 +179,15 @@ int NewFolder::move_one(const std::string& name) const {
 
 Status NewFolder::move_files(const std::string& last) {
   std::vector<std::string> files;
-  HEADWISE_TRY(list_files(subject_, path_, "", files));
+  HEADWISE_TRY(list_files(subject_.operation, path_, "", files));
   for (const std::string& name : files) {
     if (name == last) {
       continue;
     }
     const std::string inner = folder_of(name);
-    HEADWISE_TRY(inner.empty() ? ok()
-                               : make_folder(subject_, path_in(place_, inner)));
+    HEADWISE_TRY(inner.empty()
+                     ? ok()
+                     : make_folder(subject_.operation, path_in(place_, inner)));
     if (const int error = move_one(name); error != 0) {
       return failed(error);
     }

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "headwise/base/result.h"
+#include "headwise/interop/file_subject.h"
 #include "interop/descriptor.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -37,8 +38,8 @@ class NewFolder {
 
   // Where to write.
   const std::string& path() const { return path_; }
-  // The error with the place in its message instead of path().
-  Error in_place(Error error) const;
+  // The error about a file of path(), with the place instead.
+  Error in_place(const Error& error) const;
 
   // Replaces the folder in its place, with all that is in there.
   Status take_place(FolderExchange how = FolderExchange::if_possible);
@@ -53,10 +54,10 @@ class NewFolder {
   Status exchange(FolderExchange how);
   int move_one(const std::string& name) const;
 
-  std::string subject_;  // "operation: PLACE"
-  std::string place_;    // canonical
-  std::string shown_;    // the same as it was given
-  std::string path_;     // empty: it took its place
+  FileSubject subject_;
+  std::string place_;  // canonical
+  std::string shown_;  // the same as it was given
+  std::string path_;   // empty: it took its place
   Descriptor lock_{-1};
 };
 

@@ -20,20 +20,17 @@ namespace {
 constexpr std::string_view kMagic("\x93NUMPY", 6);
 constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 16;
 
-Error bad_data(std::string_view subject, const std::string& what) {
-  return {ErrorCode::bad_data, std::string(subject) + ": " + what};
-}
-
 // One .npy on its way from a source to an Array.
 class NpyReader {
  public:
-  NpyReader(ByteSource& source, SourceSize size, std::string_view subject)
+  NpyReader(ByteSource& source, SourceSize size, const FileSubject& subject)
       : source_(source), size_(size), subject_(subject) {}
 
   Result<Array> read() {
     const Result<std::string> text = read_header_text();
     HEADWISE_TRY(text);
-    Result<NpyHeader> header = parse_npy_header(*text, subject_);
+    Result<NpyHeader> header =
+        parse_npy_header(*text, subject_, taken_ - text->size());
     HEADWISE_TRY(header);
     const std::size_t promised = header->data_bytes;
     if (size_.bytes && *size_.bytes - taken_ != promised) {
@@ -53,9 +50,7 @@ class NpyReader {
     HEADWISE_TRY(got);
     taken_ += *got;
     if (*got != bytes.size()) {
-      return bad_data(subject_, "the file ends after " +
-                                    std::to_string(taken_) + " bytes, in its " +
-                                    what);
+      return subject_.bad_data(std::string("ends in its ") + what, {}, taken_);
     }
     return ok();
   }
@@ -76,25 +71,23 @@ class NpyReader {
     std::array<std::byte, 8> start{};
     HEADWISE_TRY(read_all(start, "beginning"));
     if (std::memcmp(start.data(), kMagic.data(), kMagic.size()) != 0) {
-      return bad_data(subject_,
-                      "not a .npy file: it does not begin with "
-                      "\\x93NUMPY");
+      return subject_.bad_data("is not a .npy file",
+                               "\\x93NUMPY at its beginning");
     }
     const int major = std::to_integer<int>(start[6]);
     const int minor = std::to_integer<int>(start[7]);
     if (major < 1 || major > 3 || minor != 0) {
-      return Error{ErrorCode::unsupported,
-                   std::string(subject_) + ": it is of version " +
-                       std::to_string(major) + "." + std::to_string(minor) +
-                       " of the .npy format, expected 1.0, 2.0 or 3.0"};
+      return subject_.error(ErrorCode::unsupported,
+                            "has version " + std::to_string(major) + "." +
+                                std::to_string(minor) + " of the .npy format",
+                            "1.0, 2.0 or 3.0");
     }
     const Result<std::size_t> length = read_number(major == 1 ? 2 : 4);
     HEADWISE_TRY(length);
     if (*length > kMaxHeaderBytes) {
-      return bad_data(subject_,
-                      "its header is said to have " + std::to_string(*length) +
-                          " bytes, more than the " +
-                          std::to_string(kMaxHeaderBytes) + " that are read");
+      return subject_.bad_data(
+          "has a header of " + std::to_string(*length) + " bytes",
+          "at most " + std::to_string(kMaxHeaderBytes));
     }
     std::string text(*length, ' ');
     HEADWISE_TRY(read_all(std::as_writable_bytes(std::span(text)), "header"));
@@ -116,11 +109,10 @@ class NpyReader {
   }
 
   Error wrong_size(const NpyHeader& header, const std::string& there) const {
-    return bad_data(subject_,
-                    "the header promises " + std::to_string(header.data_bytes) +
-                        " bytes of data for " + shape_text(header.shape) + " " +
-                        std::string(name_of(header.dtype)) + ", but " + there +
-                        " are there");
+    return subject_.bad_data(
+        "has " + there + " bytes of data",
+        std::to_string(header.data_bytes) + " for " + shape_text(header.shape) +
+            " " + std::string(name_of(header.dtype)) + " in its header");
   }
 
   static void to_native(const NpyHeader& header, Array& array) {
@@ -146,14 +138,14 @@ class NpyReader {
 
   ByteSource& source_;
   SourceSize size_;
-  std::string_view subject_;
+  const FileSubject& subject_;
   std::size_t taken_ = 0;  // by the header
 };
 
 }  // namespace
 
 Result<Array> read_npy_stream(ByteSource& source, SourceSize size,
-                              std::string_view subject) {
+                              const FileSubject& subject) {
   return NpyReader(source, size, subject).read();
 }
 
@@ -171,14 +163,14 @@ Result<Array> parse_npy(std::span<const std::byte> bytes,
   return catching_out_of_memory([&]() -> Result<Array> {
     MemorySource source(bytes);
     return read_npy_stream(source, {bytes.size(), true},
-                           "parse_npy: " + std::string(name));
+                           {"parse_npy", std::string(name)});
   });
 }
 
 Status write_npy(const std::string& path, const AnyView& view) {
   return catching_out_of_memory([&]() -> Status {
     const Result<std::string> header =
-        format_npy_header(view, "write_npy: " + path);
+        format_npy_header(view, {"write_npy", path});
     HEADWISE_TRY(header);
     const std::size_t bytes = *array_bytes(view.extents(), view.dtype());
     std::vector<std::byte> copy;
@@ -191,7 +183,7 @@ Status write_npy(const std::string& path, const AnyView& view) {
 
 Result<std::vector<std::byte>> format_npy(const AnyView& view) {
   return catching_out_of_memory([&]() -> Result<std::vector<std::byte>> {
-    const Result<std::string> header = format_npy_header(view, "format_npy");
+    const Result<std::string> header = format_npy_header(view, {"format_npy"});
     HEADWISE_TRY(header);
     const auto start = std::as_bytes(std::span(*header));
     std::vector<std::byte> bytes(start.begin(), start.end());

@@ -57,18 +57,17 @@ std::string_view refused_kind(char letter) {
 
 class HeaderParser {
  public:
-  HeaderParser(std::string_view text, std::string_view subject)
-      : text_(text), subject_(subject) {}
+  HeaderParser(std::string_view text, const FileSubject& subject,
+               std::uint64_t begin)
+      : text_(text), subject_(subject), begin_(begin) {}
 
   Result<NpyHeader> parse() {
     HEADWISE_TRY(parse_dict());
     const auto bytes = array_bytes(header_.shape, header_.dtype);
     if (!bytes) {
-      return Error{ErrorCode::bad_data,
-                   std::string(subject_) + ": an array of " +
-                       shape_text(header_.shape) + " " +
-                       std::string(name_of(header_.dtype)) +
-                       " has more bytes than there can be"};
+      return bad("has an array of " + shape_text(header_.shape) + " " +
+                 std::string(name_of(header_.dtype)) +
+                 " in its header, which is more bytes than there can be");
     }
     header_.data_bytes = *bytes;
     return std::move(header_);
@@ -93,7 +92,7 @@ class HeaderParser {
                                      {"fortran_order", seen_order_},
                                      {"shape", seen_shape_}}) {
       if (!seen) {
-        return bad("its header has no '" + std::string(name) + "'");
+        return bad("has no '" + std::string(name) + "' in its header");
       }
     }
     return ok();
@@ -107,10 +106,10 @@ class HeaderParser {
                        : *key == "shape"         ? &seen_shape_
                                                  : nullptr;
     if (seen == nullptr) {
-      return bad("its header has the unknown key '" + printable(*key) + "'");
+      return bad("has the unknown key '" + printable(*key) + "' in its header");
     }
     if (std::exchange(*seen, true)) {
-      return bad("its header has '" + std::string(*key) + "' twice");
+      return bad("has '" + std::string(*key) + "' twice in its header");
     }
     if (!take(':')) {
       return expected("':'");
@@ -163,8 +162,7 @@ class HeaderParser {
         return expected("',' or ')'");
       }
       if (header_.shape.size() == kMaxNpyRank) {
-        return bad("its array has more than " + std::to_string(kMaxNpyRank) +
-                   " axes");
+        return bad("has more than " + std::to_string(kMaxNpyRank) + " axes");
       }
       const Result<std::size_t> size = parse_size();
       HEADWISE_TRY(size);
@@ -172,7 +170,7 @@ class HeaderParser {
       comma = take(',');
     }
     if (header_.shape.size() == 1 && !comma) {
-      return bad("the shape in its header is a number, expected a tuple");
+      return bad("has a number for the shape in its header", "a tuple");
     }
     return ok();
   }
@@ -184,7 +182,7 @@ class HeaderParser {
     while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') {
       const auto digit = static_cast<std::size_t>(text_[at_] - '0');
       if (size > (kLargest - digit) / 10) {
-        return bad("its header has a size beyond 2^63 - 1");
+        return bad("has a size beyond 2^63 - 1 in its header");
       }
       size = size * 10 + digit;
       ++at_;
@@ -234,21 +232,21 @@ class HeaderParser {
     return there;
   }
 
-  Error bad(const std::string& what) const {
-    return {ErrorCode::bad_data, std::string(subject_) + ": " + what};
+  Error bad(std::string given, std::string expected = {}) const {
+    return subject_.bad_data(std::move(given), std::move(expected));
   }
-  Error expected(const std::string& what) const {
-    return bad("its header is not what it must be at byte " +
-               std::to_string(at_) + ", expected " + what);
+  Error expected(std::string what) const {
+    return subject_.bad_data("has a malformed header", std::move(what),
+                             begin_ + at_);
   }
   Error unsupported(const std::string& what) const {
-    return {ErrorCode::unsupported,
-            std::string(subject_) + ": it holds " + what +
-                "; read are f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1"};
+    return subject_.error(ErrorCode::unsupported, "holds " + what,
+                          "one of f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1");
   }
 
   std::string_view text_;
-  std::string_view subject_;
+  const FileSubject& subject_;
+  std::uint64_t begin_;  // of the text, in the file
   std::size_t at_ = 0;
   NpyHeader header_;
   bool seen_descr_ = false;
@@ -268,25 +266,25 @@ std::string tuple_text(std::span<const std::size_t> shape) {
 }  // namespace
 
 Result<NpyHeader> parse_npy_header(std::string_view text,
-                                   std::string_view subject) {
-  return HeaderParser(text, subject).parse();
+                                   const FileSubject& subject,
+                                   std::uint64_t begin) {
+  return HeaderParser(text, subject, begin).parse();
 }
 
 Result<std::string> format_npy_header(const AnyView& view,
-                                      std::string_view subject) {
+                                      const FileSubject& subject) {
   const std::span<const std::size_t> shape = view.extents();
   const auto* const type = std::ranges::find(
       kTypes, view.dtype(), &decltype(kTypes)::value_type::second);
   if (type == kTypes.end()) {
-    return Error{ErrorCode::unsupported,
-                 std::string(subject) + ": .npy files cannot hold " +
-                     std::string(name_of(view.dtype())) +
-                     "; widen it to float32"};
+    return subject.error(
+        ErrorCode::unsupported,
+        "cannot hold " + std::string(name_of(view.dtype())) + " elements",
+        "those of a .npy file: widen them to float32");
   }
   if (shape.size() > kMaxNpyRank || !array_bytes(shape, view.dtype())) {
-    return Error{ErrorCode::invalid_argument,
-                 std::string(subject) + ": an array of shape " +
-                     shape_text(shape) + " is too large to be written"};
+    return subject.error(ErrorCode::invalid_argument,
+                         "cannot hold an array of shape " + shape_text(shape));
   }
   std::string dict = "{'descr': '";
   dict += size_of(view.dtype()) == 1 ? '|' : '<';

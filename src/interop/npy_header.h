@@ -11,6 +11,7 @@
 #include "headwise/base/any_view.h"
 #include "headwise/base/dtype.h"
 #include "headwise/base/result.h"
+#include "headwise/interop/file_subject.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -24,13 +25,14 @@ struct NpyHeader {
   std::size_t data_bytes = 0;
 };
 
-// Errors begin with `subject`.
+// Errors are about `subject`.
 Result<NpyHeader> parse_npy_header(std::string_view text,
-                                   std::string_view subject);
+                                   const FileSubject& subject,
+                                   std::uint64_t begin);
 
 // Magic, version, length and dict of a file of version 1.0: a multiple of 64
-// bytes. Errors begin with `subject`.
+// bytes. Errors are about `subject`.
 Result<std::string> format_npy_header(const AnyView& view,
-                                      std::string_view subject);
+                                      const FileSubject& subject);
 
 }  // namespace headwise::inline HEADWISE_ABI

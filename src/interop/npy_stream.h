@@ -7,6 +7,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/interop/array.h"
+#include "headwise/interop/file_subject.h"
 #include "interop/byte_source.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -19,8 +20,8 @@ struct SourceSize {
   bool certain = false;
 };
 
-// Takes `source` to its end. Errors begin with `subject`.
+// Takes `source` to its end. Errors are about `subject`.
 Result<Array> read_npy_stream(ByteSource& source, SourceSize size,
-                              std::string_view subject);
+                              const FileSubject& subject);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -48,23 +48,29 @@ class ZipError {
   zip_error_t error_{};
 };
 
-// `SUBJECT: CRC error`
-Error zip_failure(std::string_view subject, zip_error_t* error) {
+// `SUBJECT cannot be read as a zip archive: CRC error`
+Error zip_failure(const FileSubject& subject, zip_error_t* error) {
   const int code = zip_error_code_zip(error);
   const bool io = code == ZIP_ER_READ || code == ZIP_ER_WRITE ||
                   code == ZIP_ER_SEEK || code == ZIP_ER_OPEN ||
                   code == ZIP_ER_TELL || code == ZIP_ER_CLOSE;
-  return {code == ZIP_ER_MEMORY ? ErrorCode::out_of_memory
-          : io                  ? ErrorCode::io_error
-                                : ErrorCode::bad_data,
-          std::string(subject) + ": " +
-              (code == ZIP_ER_EXISTS ? "there are two entries of one name"
-                                     : zip_error_strerror(error))};
+  if (code == ZIP_ER_MEMORY) {
+    return ErrorCode::out_of_memory;
+  }
+  ErrorDetails details{
+      .operation = subject.operation,
+      .file = subject.file,
+      .entry = subject.entry,
+      .given = code == ZIP_ER_EXISTS
+                   ? "has two entries of one name"
+                   : std::string("cannot be read as a zip archive: ") +
+                         zip_error_strerror(error)};
+  return {io ? ErrorCode::io_error : ErrorCode::bad_data, std::move(details)};
 }
 
 class EntrySource : public ByteSource {
  public:
-  EntrySource(Entry entry, std::string_view subject)
+  EntrySource(Entry entry, const FileSubject& subject)
       : entry_(std::move(entry)), subject_(subject) {}
 
   // The end is where libzip compares the CRC.
@@ -86,7 +92,7 @@ class EntrySource : public ByteSource {
 
  private:
   Entry entry_;
-  std::string_view subject_;
+  const FileSubject& subject_;
 };
 
 // What is wrong with the name of an entry; empty when nothing is.
@@ -116,7 +122,7 @@ std::string_view fault_of_name(std::string_view name) {
 class NpzReader {
  public:
   // `bytes`: of the archive.
-  NpzReader(Archive archive, std::size_t bytes, std::string_view subject)
+  NpzReader(Archive archive, std::size_t bytes, const FileSubject& subject)
       : archive_(std::move(archive)), bytes_(bytes), subject_(subject) {}
 
   Result<NamedArrays> read() {
@@ -145,7 +151,7 @@ class NpzReader {
         return zip_failure(subject_, zip_get_error(archive_.get()));
       }
       if (status.size > left) {
-        return bad(subject_, "its entries are said to unpack to more than " +
+        return subject_.bad_data("has entries that unpack to more than " +
                                  std::to_string(kMostExpansion) +
                                  " times its " + std::to_string(bytes_) +
                                  " bytes");
@@ -158,17 +164,16 @@ class NpzReader {
   Status read_entry(zip_uint64_t index, NamedArrays& arrays) {
     const Result<std::string> file_name = entry_name(index);
     HEADWISE_TRY(file_name);
-    const std::string subject =
-        std::string(subject_) + ": entry " + printable(*file_name);
+    const FileSubject subject = subject_.of_entry(printable(*file_name));
     if (!file_name->ends_with(kSuffix)) {
-      return bad(subject, "its name does not end in .npy");
+      return subject.bad_data("has a name that does not end in .npy");
     }
     std::string name = file_name->substr(0, file_name->size() - kSuffix.size());
     if (const std::string_view fault = fault_of_name(name); !fault.empty()) {
-      return bad(subject, "it " + std::string(fault));
+      return subject.bad_data(std::string(fault));
     }
     if (arrays.contains(name)) {
-      return bad(subject, "there are two entries of this name");
+      return subject.bad_data("is there twice");
     }
     const Result<SourceSize> size = checked_size(index, subject);
     HEADWISE_TRY(size);
@@ -191,14 +196,15 @@ class NpzReader {
     const char* const guessed =
         zip_get_name(archive_.get(), index, ZIP_FL_ENC_GUESS);
     if (raw == nullptr || guessed == nullptr || name != guessed) {
-      return bad(subject_, "the name of entry " + std::to_string(index) + ", " +
-                               printable(name) + ", is not UTF-8 text");
+      return subject_.of_entry(printable(name))
+          .bad_data("is the name of entry " + std::to_string(index),
+                    "UTF-8 text");
     }
     return name;
   }
 
   Result<SourceSize> checked_size(zip_uint64_t index,
-                                  const std::string& subject) {
+                                  const FileSubject& subject) {
     zip_stat_t status{};
     if (zip_stat_index(archive_.get(), index, 0, &status) != 0) {
       return zip_failure(subject, zip_get_error(archive_.get()));
@@ -206,35 +212,31 @@ class NpzReader {
     constexpr zip_uint64_t kNeeded =
         ZIP_STAT_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
     if ((status.valid & kNeeded) != kNeeded) {
-      return bad(subject, "the archive does not say what it is");
+      return subject.bad_data("has no size or no method of compression");
     }
     if (status.encryption_method != ZIP_EM_NONE) {
-      return Error{ErrorCode::unsupported,
-                   subject + ": it is encrypted, which is not read"};
+      return subject.error(ErrorCode::unsupported, "is encrypted",
+                           "an entry that is not");
     }
     if (status.comp_method != ZIP_CM_STORE &&
         status.comp_method != ZIP_CM_DEFLATE) {
-      return Error{ErrorCode::unsupported,
-                   subject + ": it is compressed by method " +
-                       std::to_string(status.comp_method) +
-                       ", expected stored (0) or deflated (8)"};
+      return subject.error(
+          ErrorCode::unsupported,
+          "is compressed by method " + std::to_string(status.comp_method),
+          "stored (0) or deflated (8)");
     }
     return SourceSize{status.size, false};
   }
 
-  static Error bad(std::string_view subject, const std::string& what) {
-    return {ErrorCode::bad_data, std::string(subject) + ": " + what};
-  }
-
   Archive archive_;
   std::size_t bytes_;
-  std::string_view subject_;
+  const FileSubject& subject_;
 };
 
 Result<NamedArrays> read_archive(std::span<const std::byte> bytes,
-                                 std::string_view subject) {
+                                 const FileSubject& subject) {
   if (bytes.empty()) {  // libzip would take it for an archive of nothing
-    return Error{ErrorCode::bad_data, std::string(subject) + ": it is empty"};
+    return subject.bad_data("is empty");
   }
   ZipError error;
   Source source(
@@ -265,7 +267,7 @@ using EntryBytes = std::map<std::string, std::vector<std::byte>>;
 
 // Writes `entries` to `archive` (in memory), which it closes.
 Status fill(Archive archive, const EntryBytes& entries,
-            std::string_view subject) {
+            const FileSubject& subject) {
   constexpr zip_uint16_t kJanuaryFirst1980 = 1 << 5 | 1;
   for (const auto& [name, bytes] : entries) {
     Source source(
@@ -293,7 +295,7 @@ Status fill(Archive archive, const EntryBytes& entries,
 }
 
 Result<std::vector<std::byte>> format_archive(const EntryBytes& entries,
-                                              std::string_view subject) {
+                                              const FileSubject& subject) {
   if (entries.empty()) {
     return empty_archive();
   }
@@ -348,7 +350,7 @@ Result<NamedArrays> read_npz(const std::string& path) {
   return catching_out_of_memory([&]() -> Result<NamedArrays> {
     Result<InputFile> file = InputFile::open("read_npz", path);
     HEADWISE_TRY(file);
-    const std::string subject = file->subject();
+    const FileSubject subject = file->subject();
     const std::optional<std::size_t> size = file->size();
     if (!size) {
       const auto bytes = read_stream(*file);
@@ -369,25 +371,27 @@ Result<NamedArrays> read_npz(const std::string& path) {
 Result<NamedArrays> parse_npz(std::span<const std::byte> bytes,
                               std::string_view name) {
   return catching_out_of_memory([&]() -> Result<NamedArrays> {
-    return read_archive(bytes, "parse_npz: " + std::string(name));
+    return read_archive(bytes, {"parse_npz", std::string(name)});
   });
 }
 
 Status write_npz(const std::string& path,
                  const std::map<std::string, AnyView>& arrays) {
   return catching_out_of_memory([&]() -> Status {
-    const std::string subject = "write_npz: " + path;
+    const FileSubject subject{"write_npz", path};
     EntryBytes entries;
     for (const auto& [name, view] : arrays) {
-      const std::string entry = subject + ": entry " + printable(name);
+      const FileSubject entry = subject.of_entry(printable(name));
       if (const std::string_view fault = fault_of_name(name); !fault.empty()) {
-        return Error{ErrorCode::invalid_argument,
-                     entry + ": it " + std::string(fault)};
+        return entry.error(ErrorCode::invalid_argument, std::string(fault));
       }
       Result<std::vector<std::byte>> bytes = format_npy(view);
       if (!bytes) {
-        return Error{bytes.error().code(),
-                     entry + ": " + bytes.error().message()};
+        const ErrorDetails& details = bytes.error().details();
+        return bytes.error().code() == ErrorCode::out_of_memory
+                   ? bytes.error()
+                   : entry.error(bytes.error().code(), details.given,
+                                 details.expected);
       }
       entries.emplace(name, *std::move(bytes));
     }

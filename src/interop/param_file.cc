@@ -88,10 +88,12 @@ Result<ParamFile> ParamFile::open(std::string_view operation,
   return hold(*std::move(opened), names);
 }
 
-std::string ParamFile::place_of(const std::string& name) const {
+FileSubject ParamFile::subject_of(std::string_view operation,
+                                  const std::string& name) const {
   const std::string shown = printable(name);
-  return std::holds_alternative<Folder>(arrays_) ? npy_path(path_, shown)
-                                                 : path_ + ": " + shown;
+  return std::holds_alternative<Folder>(arrays_)
+             ? FileSubject{std::string(operation), npy_path(path_, shown)}
+             : FileSubject{std::string(operation), path_, shown};
 }
 
 Result<Array> ParamFile::read(const std::string& name) const {

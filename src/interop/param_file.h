@@ -12,6 +12,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/interop/array.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/interop/layouts.h"
 #include "headwise/interop/npz.h"
 #include "headwise/interop/param_inspection.h"
@@ -21,7 +22,7 @@ namespace headwise::inline HEADWISE_ABI {
 
 class ParamFile {
  public:
-  // Errors that are no reader's own begin with `operation`.
+  // Errors that are no reader's own are about `operation`.
   // `access` is that of safetensors.
   static Result<ParamFile> open(std::string_view operation,
                                 const std::string& path,
@@ -29,9 +30,9 @@ class ParamFile {
 
   const std::string& path() const { return path_; }
   const std::set<std::string>& names() const { return names_; }
-  // Where the parameter of one name is: "layer/w_q.weight.npy",
-  // "layer.npz: w_q.weight".
-  std::string place_of(const std::string& name) const;
+  // What errors about the parameter of this name are about.
+  FileSubject subject_of(std::string_view operation,
+                         const std::string& name) const;
   Result<Array> read(const std::string& name) const;
   // In the file's own bytes where they can be used; valid while this object
   // lives, too.

@@ -22,7 +22,7 @@ constexpr std::string_view kOperation = "inspect";
 Result<InspectedFile> inspect_file(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
-    return io_error(std::string(kOperation) + ": " + path, errno);
+    return io_error({std::string(kOperation), path}, errno);
   }
   InspectedFile file{path, static_cast<std::size_t>(status.st_size), ""};
   if (S_ISREG(status.st_mode)) {  // the bytes of a pipe are gone by now
@@ -117,19 +117,19 @@ std::size_t attention_parameters(const ParamInspection& inspection) {
   return sum;
 }
 
-// What find_layout() says behind the name of the file.
-std::string without_subject(const std::string& message,
-                            const std::string& subject) {
-  return message.starts_with(subject)
-             ? message.substr(message.find_first_not_of(": ", subject.size()))
-             : message;
+// What is wrong with the file, without its name.
+std::string without_file(const Error& error) {
+  ErrorDetails details = error.details();
+  details.operation.clear();
+  details.file.clear();
+  return Error(error.code(), std::move(details)).message();
 }
 
 void add_layout(const ParamFile& file, std::string_view layout,
                 ParamInspection& inspection) {
   const std::string& path = file.path();
   const ShapesByName shapes = shapes_of(inspection.tensors);
-  auto match = find_layout(shapes, path, layout);
+  auto match = find_layout(shapes, {"", path}, layout);
   if (match) {
     inspection.layout = *std::move(match);
     const Status added = add_layers(file, shapes, inspection);
@@ -141,7 +141,7 @@ void add_layout(const ParamFile& file, std::string_view layout,
     inspection.layout.reset();
     inspection.layers.clear();
   }
-  inspection.why_no_layout = without_subject(match.error().message(), path);
+  inspection.why_no_layout = without_file(match.error());
 }
 
 Result<ParamInspection> inspect_found(const std::string& path,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/out_of_memory.h"
+#include "interop/error_text.h"
 #include "interop/param_file.h"
 #include "interop/said_heads.h"
 
@@ -26,8 +27,15 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kAliases{
      {"W_o", "w_o"},
      {"w_0", "w_o"}}};
 
-Error bad_data(const std::string& what) {
-  return {ErrorCode::bad_data, std::string(kOperation) + ": " + what};
+// About the whole file.
+FileSubject subject_of(const ParamFile& file) {
+  return {std::string(kOperation), file.path()};
+}
+
+Status check_finite_param(const Array& array, const ParamFile& file,
+                          const std::string& name) {
+  Status s = check_finite(array, kOperation, name);
+  return s ? s : file.subject_of(kOperation, name).blame_here(s.error());
 }
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
@@ -68,19 +76,18 @@ Result<std::map<std::string, std::string>> match_names(
     const std::string ours =
         d2l_additive && name == "w_v.weight" ? w_score : param_name(name);
     if (!contains(names.required, ours) && !contains(names.optional, ours)) {
-      return bad_data(file.place_of(name) +
-                      " is no parameter known here, expected " +
-                      accepted_text(names));
+      return file.subject_of(kOperation, name)
+          .bad_data("is not a parameter known here", accepted_text(names));
     }
     const auto [at, is_new] = given_of.emplace(ours, name);
     if (!is_new) {
-      return bad_data(file.place_of(at->second) + " and " +
-                      file.place_of(name) + " are both " + ours);
+      return file.subject_of(kOperation, name)
+          .bad_data("is " + ours + ", as " + printable(at->second) + " is");
     }
   }
   for (const std::string& name : names.required) {
     if (!given_of.contains(name)) {
-      return bad_data(file.path() + " has no " + name);
+      return subject_of(file).bad_data("has no " + name);
     }
   }
   return given_of;
@@ -94,7 +101,7 @@ Result<NamedArrays> read_named(const ParamFile& file, const ParamNames& names) {
   for (const auto& [ours, name] : *matched) {
     Result<Array> array = file.read(name);
     HEADWISE_TRY(array);
-    HEADWISE_TRY(check_finite(*array, kOperation, file.place_of(name)));
+    HEADWISE_TRY(check_finite_param(*array, file, name));
     params.emplace(ours, *std::move(array));
   }
   return params;
@@ -137,8 +144,7 @@ Result<LayerParams> read_layout(const ParamFile& file, const ParamNames& names,
                                 const LayerChoice& choice) {
   const auto shapes = file.shapes();
   HEADWISE_TRY(shapes);
-  const auto match = find_layout(
-      *shapes, std::string(kOperation) + ": " + file.path(), choice.layout);
+  const auto match = find_layout(*shapes, subject_of(file), choice.layout);
   HEADWISE_TRY(match);
   if (!choice.number && match->layers.size() > 1) {
     return several_layers(file.path(), match->layers);
@@ -148,8 +154,7 @@ Result<LayerParams> read_layout(const ParamFile& file, const ParamNames& names,
       *match, *shapes, number, [&](const std::string& name) -> Result<Array> {
         Result<Array> array = file.read(name);
         const Status finite =
-            array ? check_finite(*array, kOperation, file.place_of(name))
-                  : ok();
+            array ? check_finite_param(*array, file, name) : ok();
         return finite ? std::move(array) : finite.error();
       });
   if (!layer) {
@@ -157,7 +162,7 @@ Result<LayerParams> read_layout(const ParamFile& file, const ParamNames& names,
   }
   for (const std::string& name : names.required) {
     if (!layer->params.contains(name)) {
-      return bad_data(file.path() + " has no " + name);
+      return subject_of(file).bad_data("has no " + name);
     }
   }
   return with_said_heads(file, number, *std::move(layer));
@@ -197,9 +202,9 @@ Result<LayerParams> read_layer_params(const std::string& path,
       return read_layout(*file, names, choice);
     }
     if (choice.number.value_or(0) != 0) {
-      return Error{ErrorCode::out_of_range,
-                   std::string(kOperation) + ": " + path + " has no layer " +
-                       std::to_string(*choice.number) + ", expected 0"};
+      return subject_of(*file).error(
+          ErrorCode::out_of_range,
+          "has no layer " + std::to_string(*choice.number), "0");
     }
     return read_named_layer(*file, names);
   });

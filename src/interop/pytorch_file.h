@@ -15,8 +15,8 @@ namespace headwise::inline HEADWISE_ABI {
 bool is_pytorch_file(std::span<const std::byte> start);
 
 inline constexpr std::string_view kWhyNoPytorch =
-    "it is a pickle or an archive, as PyTorch writes them; these can run any "
-    "program when they are read, so they never are. Where you trust it: "
+    "is a pickle or an archive, as PyTorch writes them; these can run any "
+    "program when they are read, so headwise reads none. If you trust it: "
     "safetensors.torch.save_file(torch.load(FILE, weights_only=True), OUT)";
 
 }  // namespace headwise::inline HEADWISE_ABI

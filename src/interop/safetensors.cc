@@ -22,21 +22,16 @@ namespace {
 
 constexpr std::size_t kLengthBytes = 8;
 
-Error bad_data(std::string_view subject, const std::string& what) {
-  return {ErrorCode::bad_data, std::string(subject) + ": " + what};
-}
-
-Error too_short(std::string_view subject, std::size_t bytes,
+Error too_short(const FileSubject& subject, std::size_t bytes,
                 std::string_view where) {
-  return bad_data(subject, "the file ends after " + std::to_string(bytes) +
-                               " bytes, in " + std::string(where));
+  return subject.bad_data("ends in " + std::string(where), {}, bytes);
 }
 
 // How long the header is, when so long a one may be read. `file_bytes`:
 // nothing where they are not known.
 Result<std::size_t> header_bytes(std::span<const std::byte> start,
                                  std::optional<std::size_t> file_bytes,
-                                 std::string_view subject) {
+                                 const FileSubject& subject) {
   if (start.size() < kLengthBytes) {
     return too_short(subject, start.size(), "the length of its header");
   }
@@ -45,28 +40,26 @@ Result<std::size_t> header_bytes(std::span<const std::byte> start,
     length = length << 8 | std::to_integer<std::uint64_t>(start[i]);
   }
   if (length > kMaxSafetensorsHeader) {
-    return bad_data(subject, is_pytorch_file(start)
-                                 ? std::string(kWhyNoPytorch)
-                                 : "its header is said to have " +
-                                       std::to_string(length) +
-                                       " bytes, more than the " +
-                                       std::to_string(kMaxSafetensorsHeader) +
-                                       " that are read");
+    return is_pytorch_file(start)
+               ? subject.bad_data(std::string(kWhyNoPytorch))
+               : subject.bad_data(
+                     "has a header of " + std::to_string(length) + " bytes",
+                     "at most " + std::to_string(kMaxSafetensorsHeader));
   }
   if (file_bytes && *file_bytes < kLengthBytes + length) {
-    return bad_data(subject, "its header is said to have " +
-                                 std::to_string(length) +
-                                 " bytes, but the file has " +
-                                 std::to_string(*file_bytes) + " in all");
+    return subject.bad_data(
+        "has a header of " + std::to_string(length) + " bytes",
+        "one that fits in the " + std::to_string(*file_bytes) +
+            " bytes of the file");
   }
   return length;
 }
 
-Error wrong_size(std::string_view subject, const CheckedHeader& checked,
+Error wrong_size(const FileSubject& subject, const CheckedHeader& checked,
                  const std::string& there) {
-  return bad_data(subject, "its tensors take " +
-                               std::to_string(checked.data_bytes) +
-                               " bytes, but " + there + " are there");
+  return subject.bad_data(
+      "has " + there + " bytes of data",
+      std::to_string(checked.data_bytes) + " for its tensors");
 }
 
 std::string_view text_of(std::span<const std::byte> bytes) {
@@ -107,7 +100,7 @@ Result<SafetensorsFile> SafetensorsReader::read(InputFile file,
   if (access == FileAccess::read || !file.size()) {
     return read_stream(std::move(file));
   }
-  const std::string subject = file.subject();
+  const FileSubject subject = file.subject();
   Result<MappedFile> mapped = MappedFile::map(std::move(file));
   HEADWISE_TRY(mapped);
   auto owner = std::make_shared<MappedFile>(*std::move(mapped));
@@ -117,12 +110,12 @@ Result<SafetensorsFile> SafetensorsReader::read(InputFile file,
 
 Result<SafetensorsFile> SafetensorsReader::parse(
     std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
-    std::string subject) {
+    FileSubject subject) {
   const auto length = header_bytes(
       bytes.first(std::min(bytes.size(), kLengthBytes)), bytes.size(), subject);
   HEADWISE_TRY(length);
   auto checked = parse_safetensors_header(
-      text_of(bytes.subspan(kLengthBytes, *length)), subject);
+      text_of(bytes.subspan(kLengthBytes, *length)), subject, kLengthBytes);
   HEADWISE_TRY(checked);
   SafetensorsFile file;
   file.data_ = bytes.subspan(kLengthBytes + *length);
@@ -138,7 +131,7 @@ Result<SafetensorsFile> SafetensorsReader::parse(
 // The data has memory of its own, on a boundary, and none is taken for it
 // before the header was found to be right.
 Result<SafetensorsFile> SafetensorsReader::read_stream(InputFile input) {
-  const std::string& subject = input.subject();
+  const FileSubject& subject = input.subject();
   const bool certain = input.size().has_value();
   std::array<std::byte, kLengthBytes> start{};
   const Result<std::size_t> got = input.read(start);
@@ -151,7 +144,8 @@ Result<SafetensorsFile> SafetensorsReader::read_stream(InputFile input) {
   if (text->size() != *length) {
     return too_short(subject, kLengthBytes + text->size(), "its header");
   }
-  auto checked = parse_safetensors_header(text_of(*text), subject);
+  auto checked =
+      parse_safetensors_header(text_of(*text), subject, kLengthBytes);
   HEADWISE_TRY(checked);
   const std::size_t before = kLengthBytes + *length;
   if (certain && *input.size() - before != checked->data_bytes) {
@@ -180,8 +174,8 @@ Result<const SafetensorsEntry*> SafetensorsFile::find(
     std::string_view name) const try {
   const auto found = header_.tensors.find(name);
   if (found == header_.tensors.end()) {
-    return Error{ErrorCode::out_of_range,
-                 subject_ + ": there is no tensor " + printable(name)};
+    return subject_.error(ErrorCode::out_of_range,
+                          "has no tensor " + printable(name));
   }
   return &found->second;
 } catch (...) {
@@ -228,7 +222,7 @@ Result<SafetensorsFile> parse_safetensors(std::span<const std::byte> bytes,
                                           std::string_view name) {
   return catching_out_of_memory([&] {
     return SafetensorsReader::parse(bytes, nullptr,
-                                    "parse_safetensors: " + std::string(name));
+                                    {"parse_safetensors", std::string(name)});
   });
 }
 

@@ -36,10 +36,6 @@ constexpr std::array<std::string_view, 9> kRefusedTypes{
     "F4",      "F6_E2M3", "F6_E3M2",     "F8_E4M3",    "F8_E5M2",
     "F8_E8M0", "C64",     "F8_E4M3FNUZ", "F8_E5M2FNUZ"};
 
-std::string tensor_text(std::string_view name) {
-  return "tensor " + printable(name);
-}
-
 std::string offsets_text(const SafetensorsEntry& entry) {
   return "[" + std::to_string(entry.begin) + ", " + std::to_string(entry.end) +
          "]";
@@ -77,7 +73,7 @@ class HeaderEvents : public JsonEvents {
         text_ = std::move(key);
         at_ = At::metadata_text;
         return !header_.metadata.contains(text_) ||
-               refuse("__metadata__ has " + printable(text_) + " twice");
+               refuse({"__metadata__", "has " + printable(text_) + " twice"});
       default:
         return tensor_key(key);
     }
@@ -86,10 +82,10 @@ class HeaderEvents : public JsonEvents {
   bool end_object() override {
     if (at_ == At::tensor) {
       if (!seen_dtype_ || !seen_shape_ || !seen_offsets_) {
-        return refuse(tensor_text(name_) + " has no " +
-                      (!seen_dtype_   ? "dtype"
-                       : !seen_shape_ ? "shape"
-                                      : "data_offsets"));
+        return refuse({printable(name_), !seen_dtype_ ? "has no dtype"
+                                         : !seen_shape_
+                                             ? "has no shape"
+                                             : "has no data_offsets"});
       }
       header_.tensors.emplace(std::move(name_), std::move(entry_));
     }
@@ -130,8 +126,9 @@ class HeaderEvents : public JsonEvents {
       case At::shape:
         entry_.shape.push_back(value);
         return entry_.shape.size() <= kMaxSafetensorsRank ||
-               refuse(tensor_text(name_) + " has more than " +
-                      std::to_string(kMaxSafetensorsRank) + " axes");
+               refuse({printable(name_),
+                       "has more than " + std::to_string(kMaxSafetensorsRank) +
+                           " axes"});
       case At::offsets:
         ++offsets_read_;
         (offsets_read_ == 1 ? entry_.begin : entry_.end) = value;
@@ -168,7 +165,7 @@ class HeaderEvents : public JsonEvents {
     const bool metadata = key == kSafetensorsMetadata;
     if (metadata ? std::exchange(seen_metadata_, true)
                  : header_.tensors.contains(key)) {
-      return refuse("its header has " + printable(key) + " twice");
+      return refuse({"", "has " + printable(key) + " twice in its header"});
     }
     at_ = metadata ? At::metadata_value : At::tensor_value;
     if (!metadata) {
@@ -185,11 +182,11 @@ class HeaderEvents : public JsonEvents {
       if (key == name) {
         at_ = next;
         return !std::exchange(*seen, true) ||
-               refuse(tensor_text(name_) + " has " + key + " twice");
+               refuse({printable(name_), "has " + key + " twice"});
       }
     }
-    return refuse(tensor_text(name_) + " has the unknown key " +
-                  printable(key) + ", expected dtype, shape and data_offsets");
+    return refuse({printable(name_), "has the unknown key " + printable(key),
+                   "dtype, shape and data_offsets"});
   }
 
   bool read_type(std::string_view text) {
@@ -201,42 +198,42 @@ class HeaderEvents : public JsonEvents {
     }
     type_was_refused_ = std::ranges::find(kRefusedTypes, text) !=
                         std::ranges::end(kRefusedTypes);
-    std::string read;
+    std::string read = "one of";
     for (const auto& [name, dtype] : kTypes) {
       read += " " + std::string(name);
     }
-    return refuse(tensor_text(name_) + " holds elements of type " +
-                  printable(text) + "; read are" + read);
+    return refuse(
+        {printable(name_), "holds elements of type " + printable(text), read});
   }
 
   bool wrong_offsets() {
-    return refuse("the data_offsets of " + tensor_text(name_) +
-                  " are not two, expected [begin, end]");
+    return refuse(
+        {printable(name_) + ".data_offsets", "are malformed", "[begin, end]"});
   }
 
   Place place() const override {
     switch (at_) {
       case At::start:
       case At::header:
-        return {"its header", "an object"};
+        return {"", "an object"};
       case At::metadata_value:
       case At::metadata:
         return {"__metadata__", "an object of texts"};
       case At::metadata_text:
-        return {printable(text_) + " of __metadata__", "a text"};
+        return {"__metadata__." + printable(text_), "a text"};
       case At::tensor_value:
       case At::tensor:
-        return {tensor_text(name_), "an object"};
+        return {printable(name_), "an object"};
       case At::dtype:
-        return {"the dtype of " + tensor_text(name_), "a text"};
+        return {printable(name_) + ".dtype", "a text"};
       case At::shape_value:
       case At::shape:
-        return {"the shape of " + tensor_text(name_), "an array of sizes"};
+        return {printable(name_) + ".shape", "an array of sizes"};
       case At::offsets_value:
       case At::offsets:
         break;
     }
-    return {"the data_offsets of " + tensor_text(name_), "[begin, end]"};
+    return {printable(name_) + ".data_offsets", "[begin, end]"};
   }
 
   SafetensorsHeader header_;
@@ -253,17 +250,17 @@ class HeaderEvents : public JsonEvents {
 };
 
 // Empty, or what is wrong with the tensor alone.
-std::string fault_of(std::string_view name, const SafetensorsEntry& entry) {
+std::string fault_of(const SafetensorsEntry& entry) {
   if (entry.begin > entry.end) {
-    return tensor_text(name) + " has the data_offsets " + offsets_text(entry) +
+    return "has the data_offsets " + offsets_text(entry) +
            ", which end before they begin";
   }
   const auto bytes = array_bytes(entry.shape, entry.dtype);
   if (bytes == entry.end - entry.begin) {
     return "";
   }
-  const std::string tensor = tensor_text(name) + " is of shape " +
-                             shape_text(entry.shape) + " and type " +
+  const std::string tensor = "has shape " + shape_text(entry.shape) +
+                             " and type " +
                              std::string(safetensors_name_of(entry.dtype));
   return bytes ? tensor + ", which take " + std::to_string(*bytes) +
                      " bytes, but has the data_offsets " + offsets_text(entry)
@@ -275,7 +272,7 @@ using Named = SafetensorsEntries::value_type;
 // How many bytes the tensors cover, from the first on, each of them once; or
 // where they do not.
 Result<std::size_t> covered_bytes(const SafetensorsEntries& tensors,
-                                  std::string_view subject) {
+                                  const FileSubject& subject) {
   std::vector<const Named*> in_order;
   in_order.reserve(tensors.size());
   for (const Named& named : tensors) {
@@ -289,17 +286,15 @@ Result<std::size_t> covered_bytes(const SafetensorsEntries& tensors,
   for (const Named* named : in_order) {
     const auto& [name, entry] = *named;
     if (entry.begin > covered) {
-      return Error{ErrorCode::bad_data, std::string(subject) + ": bytes " +
-                                            std::to_string(covered) + " to " +
-                                            std::to_string(entry.begin) +
-                                            " of the data belong to no tensor"};
+      return subject.bad_data("has data that belongs to no tensor: bytes " +
+                              std::to_string(covered) + " to " +
+                              std::to_string(entry.begin));
     }
     if (entry.begin < covered) {
-      return Error{
-          ErrorCode::bad_data,
-          std::string(subject) + ": " + tensor_text(before->first) + " and " +
-              tensor_text(name) + " overlap: their data_offsets are " +
-              offsets_text(before->second) + " and " + offsets_text(entry)};
+      return subject.of_entry(printable(name))
+          .bad_data("has the data_offsets " + offsets_text(entry) +
+                    ", which overlap those of " + printable(before->first) +
+                    ", " + offsets_text(before->second));
     }
     covered = entry.end;
     before = named;
@@ -315,22 +310,21 @@ std::string_view safetensors_name_of(DType dtype) {
 }
 
 Result<CheckedHeader> parse_safetensors_header(std::string_view text,
-                                               std::string_view subject) {
+                                               const FileSubject& subject,
+                                               std::uint64_t begin) {
   if (!text.starts_with('{')) {
-    return Error{ErrorCode::bad_data, std::string(subject) +
-                                          ": its header does not begin with "
-                                          "'{'"};
+    return subject.bad_data("has a malformed header", "'{'", begin);
   }
   HeaderEvents events;
-  if (Status s = read_json(text, events, subject, "its header"); !s) {
+  if (Status s = read_json(text, events, subject, begin); !s) {
     return events.type_was_refused()
-               ? Error{ErrorCode::unsupported, s.error().message()}
+               ? s.error().with_code(ErrorCode::unsupported)
                : s.error();
   }
   CheckedHeader checked{events.take(), 0};
   for (const auto& [name, entry] : checked.header.tensors) {
-    if (const std::string fault = fault_of(name, entry); !fault.empty()) {
-      return Error{ErrorCode::bad_data, std::string(subject) + ": " + fault};
+    if (std::string fault = fault_of(entry); !fault.empty()) {
+      return subject.of_entry(printable(name)).bad_data(std::move(fault));
     }
   }
   const auto covered = covered_bytes(checked.header.tensors, subject);

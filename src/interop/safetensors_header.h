@@ -7,6 +7,7 @@
 
 #include "headwise/base/dtype.h"
 #include "headwise/base/result.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/interop/safetensors.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -24,8 +25,9 @@ struct CheckedHeader {
   std::size_t data_bytes = 0;
 };
 
-// Errors begin with `subject`.
+// Errors are about `subject`. The text begins at this byte of the file.
 Result<CheckedHeader> parse_safetensors_header(std::string_view text,
-                                               std::string_view subject);
+                                               const FileSubject& subject,
+                                               std::uint64_t begin);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -44,9 +44,9 @@ class IndexEvents : public NestedJsonEvents {
       return passed_over() || JsonEvents::string(value);
     }
     if (!is_shard_name(value)) {
-      return refuse("tensor " + printable(tensor_) + " is said to be in " +
-                    printable(value) +
-                    ", expected NAME.safetensors without a path");
+      return refuse({"weight_map." + printable(tensor_),
+                     "is " + printable(value),
+                     "NAME.safetensors without a path"});
     }
     shard_names_.emplace(std::move(tensor_), std::move(value));
     return true;
@@ -91,10 +91,10 @@ class IndexEvents : public NestedJsonEvents {
 
   Place place() const override {
     if (!in_map_) {
-      return {"it", "an object"};
+      return {"", "an object"};
     }
-    return depth() == 1 ? Place{"its weight_map", "an object of names of files"}
-                        : Place{"the place of tensor " + printable(tensor_),
+    return depth() == 1 ? Place{"weight_map", "an object of names of files"}
+                        : Place{"weight_map." + printable(tensor_),
                                 "the name of a file"};
   }
 
@@ -107,12 +107,11 @@ class IndexEvents : public NestedJsonEvents {
 }  // namespace
 
 Result<std::map<std::string, std::string, std::less<>>> parse_safetensors_index(
-    std::string_view text, std::string_view subject) {
+    std::string_view text, const FileSubject& subject) {
   IndexEvents events;
-  HEADWISE_TRY(read_json(text, events, subject, "it"));
+  HEADWISE_TRY(read_json(text, events, subject));
   if (!events.has_map()) {
-    return Error{ErrorCode::bad_data,
-                 std::string(subject) + ": it has no weight_map"};
+    return subject.bad_data("has no weight_map");
   }
   return events.take();
 }

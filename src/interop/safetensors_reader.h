@@ -8,6 +8,7 @@
 #include <string>
 
 #include "headwise/base/result.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/interop/safetensors.h"
 #include "interop/input_file.h"
 
@@ -19,7 +20,7 @@ class SafetensorsReader {
   // `bytes` are valid as long as `owner` lives.
   static Result<SafetensorsFile> parse(std::span<const std::byte> bytes,
                                        std::shared_ptr<const void> owner,
-                                       std::string subject);
+                                       FileSubject subject);
 
  private:
   static Result<SafetensorsFile> read_stream(InputFile input);

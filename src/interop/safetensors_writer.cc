@@ -30,7 +30,7 @@ struct Layout {
 
 class LayoutMaker {
  public:
-  explicit LayoutMaker(std::string subject) : subject_(std::move(subject)) {}
+  explicit LayoutMaker(FileSubject subject) : subject_(std::move(subject)) {}
 
   Result<Layout> make(const std::map<std::string, AnyView>& tensors,
                       const SafetensorsMetadata& metadata) {
@@ -44,11 +44,10 @@ class LayoutMaker {
     constexpr std::size_t kBoundary = 8;
     header_.append((kBoundary - header_.size() % kBoundary) % kBoundary, ' ');
     if (header_.size() > kMaxSafetensorsHeader) {
-      return invalid("the header of so many names would have " +
-                     std::to_string(header_.size()) +
-                     " bytes, expected at "
-                     "most " +
-                     std::to_string(kMaxSafetensorsHeader));
+      return invalid("cannot have a header of " +
+                         std::to_string(header_.size()) +
+                         " bytes, as its names make it",
+                     "at most " + std::to_string(kMaxSafetensorsHeader));
     }
     for (std::size_t length = header_.size(), i = 0; i < kBoundary; ++i) {
       layout_.start += static_cast<char>(length >> (8 * i) & 0xff);
@@ -68,7 +67,8 @@ class LayoutMaker {
       const auto key_text = json_string(key);
       const auto value_text = json_string(value);
       if (!key_text || !value_text) {
-        return invalid("the metadata " + printable(key) + " is not UTF-8 text");
+        return invalid("cannot hold the metadata " + printable(key),
+                       "UTF-8 text");
       }
       add_key(*key_text);
       header_ += *value_text;
@@ -94,9 +94,8 @@ class LayoutMaker {
       const auto bytes = array_bytes(view.extents(), view.dtype());
       if (!bytes || *bytes > kLargest - end ||
           view.rank() > kMaxSafetensorsRank) {
-        return invalid("tensor " + printable(name) + " of shape " +
-                       shape_text(view.extents()) +
-                       " is too large to be written");
+        return invalid("cannot hold the tensor " + printable(name) +
+                       " of shape " + shape_text(view.extents()));
       }
       begins_.emplace(&view, end);
       layout_.data.push_back({&view, *bytes});
@@ -108,8 +107,8 @@ class LayoutMaker {
   Status add_tensor(const std::string& name, const AnyView& view) {
     const auto name_text = json_string(name);
     if (!name_text || name == kSafetensorsMetadata) {
-      return invalid("a tensor cannot have the name " + printable(name) +
-                     (name_text ? "" : ", which is not UTF-8 text"));
+      return invalid("cannot hold a tensor of the name " + printable(name),
+                     name_text ? "another name" : "UTF-8 text");
     }
     const std::size_t begin = begins_.at(&view);
     const std::size_t bytes = *array_bytes(view.extents(), view.dtype());
@@ -130,11 +129,12 @@ class LayoutMaker {
     header_ += (header_.ends_with('{') ? "" : ",") + text + ":";
   }
 
-  Error invalid(const std::string& what) const {
-    return {ErrorCode::invalid_argument, subject_ + ": " + what};
+  Error invalid(std::string given, std::string expected = {}) const {
+    return subject_.error(ErrorCode::invalid_argument, std::move(given),
+                          std::move(expected));
   }
 
-  std::string subject_;
+  FileSubject subject_;
   std::string header_;
   Layout layout_;
   std::map<const AnyView*, std::size_t> begins_;
@@ -147,7 +147,7 @@ Status write_safetensors(const std::string& path,
                          const SafetensorsMetadata& metadata) {
   return catching_out_of_memory([&]() -> Status {
     const auto layout =
-        LayoutMaker("write_safetensors: " + path).make(tensors, metadata);
+        LayoutMaker({"write_safetensors", path}).make(tensors, metadata);
     HEADWISE_TRY(layout);
     std::vector<std::vector<std::byte>> copies(layout->data.size());
     std::vector<std::span<const std::byte>> pieces = {
@@ -165,7 +165,7 @@ Result<std::vector<std::byte>> format_safetensors(
     const SafetensorsMetadata& metadata) {
   return catching_out_of_memory([&]() -> Result<std::vector<std::byte>> {
     const auto layout =
-        LayoutMaker("format_safetensors").make(tensors, metadata);
+        LayoutMaker({"format_safetensors"}).make(tensors, metadata);
     HEADWISE_TRY(layout);
     const auto start = std::as_bytes(std::span(layout->start));
     std::vector<std::byte> file(start.begin(), start.end());

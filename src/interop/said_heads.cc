@@ -58,9 +58,8 @@ Result<Count> in_array(std::string_view operation, const ParamFile& file,
   }
   const auto numbers = to_int64<1>(*array, operation, name);
   if (!numbers || numbers->size() != 1 || (*numbers)(0) < 0) {
-    return Error{ErrorCode::bad_data,
-                 std::string(operation) + ": " + file.place_of(name) +
-                     " is no number of heads, expected one integer"};
+    return file.subject_of(operation, name)
+        .bad_data("is not a number of heads", "one integer");
   }
   return Count(static_cast<std::size_t>((*numbers)(0)));
 }
@@ -78,12 +77,11 @@ Result<Count> count_of(std::string_view operation, const ParamFile& file,
   }
   const Count count = count_in(found->second, layer);
   return count ? Result<Count>(count)
-               : Error{ErrorCode::bad_data,
-                       std::string(operation) + ": " + file.path() +
-                           ": the metadata's " + name + " is " +
-                           printable(found->second) +
-                           ", expected a number, or a list that has layer " +
-                           std::to_string(layer)};
+               : FileSubject{std::string(operation), file.path(),
+                             "__metadata__." + name}
+                     .bad_data("is " + printable(found->second),
+                               "a number, or a list that has layer " +
+                                   std::to_string(layer));
 }
 
 }  // namespace

@@ -30,10 +30,8 @@ Result<ShardedSafetensors::ShardNames> read_index(InputFile file) {
       read_bytes(file, kMaxSafetensorsHeader + 1, /*certain=*/false);
   HEADWISE_TRY(bytes);
   if (bytes->size() > kMaxSafetensorsHeader) {
-    return Error{ErrorCode::bad_data,
-                 file.subject() + ": an index of more than " +
-                     std::to_string(kMaxSafetensorsHeader) +
-                     " bytes is not read"};
+    return file.subject().bad_data(
+        "has more than " + std::to_string(kMaxSafetensorsHeader) + " bytes");
   }
   return parse_safetensors_index(
       {reinterpret_cast<const char*>(bytes->data()), bytes->size()},
@@ -92,9 +90,8 @@ Result<ShardedSafetensors> open_sharded_safetensors(const std::string& index,
         shard = model.shards_.emplace(name, *std::move(opened)).first;
       }
       if (!shard->second.tensors().contains(tensor)) {
-        return Error{ErrorCode::bad_data, model.subject_ + ": tensor " +
-                                              printable(tensor) +
-                                              " is not in " + printable(name)};
+        return model.subject_.of_entry(printable(tensor))
+            .bad_data("is not in " + printable(name));
       }
     }
     return model;
@@ -105,8 +102,8 @@ Result<const SafetensorsFile*> ShardedSafetensors::shard_of(
     std::string_view name) const try {
   const auto shard = shard_names_.find(name);
   if (shard == shard_names_.end()) {
-    return Error{ErrorCode::out_of_range,
-                 subject_ + ": there is no tensor " + printable(name)};
+    return subject_.error(ErrorCode::out_of_range,
+                          "has no tensor " + printable(name));
   }
   return &shards_.find(shard->second)->second;
 } catch (...) {

@@ -7,24 +7,21 @@
 #include <string>
 
 #include "base/out_of_memory.h"
+#include "headwise/interop/file_subject.h"
 #include "interop/json_events.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kExpected =
-    "expected a list of lists of ids such as [[62, 13], [60]]";
+    "a list of lists of ids such as [[62, 13], [60]]";
 
-Error bad(std::string_view name, const std::string& what) {
-  std::string text = "tokens: ";
-  text += name;
-  text += ": ";
-  text += what;
-  return {ErrorCode::bad_data, std::move(text)};
+FileSubject subject_of(std::string_view name) {
+  return {"tokens", std::string(name)};
 }
 
 std::string too_many() {
-  return "it has more than " + std::to_string(kMostSequences) + " sequences";
+  return "has more than " + std::to_string(kMostSequences) + " sequences";
 }
 
 // Room for the sequences of `text`, of which each but the first comes after a
@@ -56,7 +53,7 @@ class TokenEvents : public JsonEvents {
     }
     if (depth_ == 1) {
       if (tokens_.size() == kMostSequences) {
-        return refuse(too_many());
+        return refuse({"", too_many()});
       }
       tokens_.emplace_back();
     }
@@ -77,12 +74,11 @@ class TokenEvents : public JsonEvents {
   }
 
   Place place() const override {
-    return depth_ == 2
-               ? Place{"position " + std::to_string(tokens_.back().size()) +
-                           " of sequence " + std::to_string(tokens_.size() - 1),
-                       "a whole number"}
-               : Place{"sequence " + std::to_string(tokens_.size()),
-                       "a list of ids such as [62, 13]"};
+    return depth_ == 2 ? Place{"[" + std::to_string(tokens_.size() - 1) + "][" +
+                                   std::to_string(tokens_.back().size()) + "]",
+                               "a whole number"}
+                       : Place{"[" + std::to_string(tokens_.size()) + "]",
+                               "a list of ids such as [62, 13]"};
   }
 
   RaggedTokens& tokens_;
@@ -93,7 +89,7 @@ Result<RaggedTokens> parse_json(std::string_view text, std::string_view name) {
   RaggedTokens tokens;
   reserve(tokens, text, '[');
   TokenEvents events(tokens);
-  HEADWISE_TRY(read_json(text, events, "tokens: " + std::string(name), "it"));
+  HEADWISE_TRY(read_json(text, events, subject_of(name)));
   return tokens;
 }
 
@@ -104,7 +100,7 @@ Result<RaggedTokens> parse_lines(std::string_view text, std::string_view name) {
   reserve(tokens, text, '\n');
   while (!text.empty()) {
     if (tokens.size() == kMostSequences) {
-      return bad(name, too_many());
+      return subject_of(name).bad_data(too_many());
     }
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
@@ -122,10 +118,11 @@ Result<RaggedTokens> parse_lines(std::string_view text, std::string_view name) {
       const auto [stop, error] =
           std::from_chars(word.data(), word.data() + word.size(), id);
       if (error != std::errc{} || stop != word.data() + word.size()) {
-        return bad(name, "line " + std::to_string(tokens.size()) + ": \"" +
-                             std::string(word.substr(0, 40)) +
-                             "\" is no token id, expected whole numbers "
-                             "parted by spaces");
+        return subject_of(name)
+            .of_entry("line " + std::to_string(tokens.size()))
+            .bad_data("has \"" + std::string(word.substr(0, 40)) +
+                          "\", which is not a token id",
+                      "whole numbers parted by spaces");
       }
       sequence.push_back(id);
       line.remove_prefix(word.size());
@@ -143,17 +140,16 @@ Result<RaggedTokens> parse_tokens(std::string_view text,
   }
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) {
-    return bad(name, "is empty, " + std::string(kExpected) +
-                         ", or one sequence a line");
+    return subject_of(name).bad_data(
+        "is empty", std::string(kExpected) + ", or one sequence a line");
   }
   if (text[first] == '[') {
     return parse_json(text, name);
   }
   if (text[first] == '{' || text[first] == '"') {
-    return bad(
-        name, std::string("holds ") +
-                  (text[first] == '{' ? "a JSON object, " : "a JSON string, ") +
-                  std::string(kExpected));
+    return subject_of(name).bad_data(
+        text[first] == '{' ? "holds a JSON object" : "holds a JSON string",
+        std::string(kExpected));
   }
   return parse_lines(text, name);
 } catch (...) {

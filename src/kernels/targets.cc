@@ -45,9 +45,10 @@ Status force_target() {
     }
     names += (names.empty() ? "" : ", ") + name_of(target);
   }
-  return Error{ErrorCode::unsupported, "HEADWISE_TARGET is " +
-                                           std::string(forced) +
-                                           ", expected one of " + names};
+  return Error{ErrorCode::unsupported,
+               ErrorDetails{.argument = "HEADWISE_TARGET",
+                            .given = "is " + std::string(forced),
+                            .expected = "one of " + names}};
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ Result<const FamilyKeys*> family_of(const JsonFields& fields) {
   }
   return fields.has("model_type")
              ? fields.unexpected("model_type", expected, ErrorCode::unsupported)
-             : fields.fault("it has no model_type, expected " + expected,
+             : fields.fault("has no model_type", expected,
                             ErrorCode::unsupported);
 }
 
@@ -115,7 +115,7 @@ Status get_sizes(const JsonFields& fields, const FamilyKeys& keys,
 }  // namespace
 
 Result<BertConfig> parse_bert_config(std::string_view text,
-                                     const std::string& subject) {
+                                     const FileSubject& subject) {
   const auto fields = JsonFields::parse(text, subject, kKeys);
   HEADWISE_TRY(fields);
   const auto keys = family_of(*fields);

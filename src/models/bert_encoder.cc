@@ -84,6 +84,17 @@ Status run_layer(const BertLayer& layer, const LayerCallOptions& options,
   return add_norm(layer.output_norm, memory, executor);
 }
 
+// "head_gates[1]" of a layer is "head_gates[LAYER][1]" of the encoder.
+Error of_layer(const Error& error, std::size_t layer) {
+  constexpr std::string_view kName = "head_gates";
+  ErrorDetails details = error.details();
+  if (!details.argument.starts_with(kName)) {
+    return error;
+  }
+  details.argument.insert(kName.size(), "[" + std::to_string(layer) + "]");
+  return {error.code(), std::move(details)};
+}
+
 // One tensor of gates for each layer, or none at all.
 Status check_gates(const BertParams& params,
                    std::span<const Tensor<float, 1>> head_gates) {
@@ -92,14 +103,17 @@ Status check_gates(const BertParams& params,
   }
   const std::size_t layers = params.layers.size();
   if (head_gates.size() != layers) {
-    return value_error(kOperation, "the number of layers of head_gates",
-                       std::to_string(head_gates.size()),
-                       std::to_string(layers), ErrorCode::shape_mismatch);
+    return argument_error(
+        kOperation, "head_gates",
+        "has " + std::to_string(head_gates.size()) + " layers",
+        std::to_string(layers), ErrorCode::shape_mismatch);
   }
   for (std::size_t n = 0; n < layers; ++n) {
-    HEADWISE_TRY(check_head_gates(
-        std::string(kOperation) + ": layer " + std::to_string(n),
-        head_gates[n].view(), heads_of(params.config, n)));
+    if (Status s = check_head_gates(kOperation, head_gates[n].view(),
+                                    heads_of(params.config, n));
+        !s) {
+      return of_layer(s.error(), n);
+    }
   }
   return ok();
 }
@@ -143,9 +157,9 @@ LayerOptions layer_options_of(const BertOptions& options, std::size_t layer) {
 
 Error error_for_inference(std::string_view operation) {
   return {ErrorCode::unsupported,
-          std::string(operation) +
-              ": the parameters were read for inference, expected "
-              "BertUse::training"};
+          ErrorDetails{.operation = std::string(operation),
+                       .given = "the parameters were read for inference",
+                       .expected = "BertUse::training"}};
 }
 
 Status check_call(const BertParams& params, const RaggedTokens& ids,
@@ -161,11 +175,10 @@ Status check_call(const BertParams& params, const RaggedTokens& ids,
   HEADWISE_TRY(check_gates(params, options.head_gates));
   for (std::size_t b = 0; b < ids.size(); ++b) {
     if (ids[b].size() > config.max_positions) {
-      return Error{ErrorCode::out_of_range,
-                   std::string(kOperation) + ": sequence " + std::to_string(b) +
-                       " has " + std::to_string(ids[b].size()) +
-                       " tokens, expected at most " +
-                       std::to_string(config.max_positions)};
+      return argument_error(kOperation, "ids[" + std::to_string(b) + "]",
+                            "has " + std::to_string(ids[b].size()) + " tokens",
+                            "at most " + std::to_string(config.max_positions),
+                            ErrorCode::out_of_range);
     }
   }
   return check_tokens(ids, config.vocab_size);

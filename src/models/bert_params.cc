@@ -31,15 +31,13 @@ class Reader {
     auto shapes = file->shapes();
     HEADWISE_TRY(shapes);
     const BertNames& names = bert_names(config.family);
-    const std::string subject = std::string(kOperation) + ": " + path;
+    const FileSubject subject{std::string(kOperation), path};
     auto match = find_layout(*shapes, subject, names.layout);
     HEADWISE_TRY(match);
     if (match->layers.size() != config.num_layers) {
-      return Error{ErrorCode::bad_data,
-                   subject + " has " + std::to_string(match->layers.size()) +
-                       " layers, expected " +
-                       std::to_string(config.num_layers) +
-                       " as in config.json"};
+      return subject.bad_data(
+          "has " + std::to_string(match->layers.size()) + " layers",
+          std::to_string(config.num_layers) + " as in config.json");
     }
     BertConfig kept = config;
     HEADWISE_TRY(read_kept_heads(file->metadata(), subject, kept));
@@ -148,23 +146,26 @@ class Reader {
         names_(&names),
         config_(std::move(config)) {}
 
-  std::string subject() const {
-    return std::string(kOperation) + ": " + file_.path();
+  FileSubject subject() const {
+    return {std::string(kOperation), file_.path()};
   }
 
   Status check_there(const std::string& name) const {
     return file_.names().contains(name)
                ? ok()
-               : Status(Error{ErrorCode::bad_data,
-                              subject() + " has no " + printable(name)});
+               : Status(subject().bad_data("has no " + printable(name)));
   }
 
   Result<Array> read(const std::string& name) const {
     HEADWISE_TRY(check_there(name));
     auto array = file_.read(name);
-    const Status finite =
-        array ? check_finite(*array, kOperation, file_.place_of(name)) : ok();
+    const Status finite = array ? finite_param(array->view(), name) : ok();
     return finite ? std::move(array) : finite.error();
+  }
+
+  Status finite_param(const AnyView& view, const std::string& name) const {
+    Status s = check_finite(view, kOperation, name);
+    return s ? s : file_.subject_of(kOperation, name).blame_here(s.error());
   }
 
   Status check_axes(std::string_view name, std::span<const std::size_t> shape,
@@ -175,8 +176,8 @@ class Reader {
       words += (words.empty() ? "(" : ", ") + std::string(word);
       expected.push_back(size);
     }
-    const Status s = check_shape(subject(), name, shape, words + ")", expected);
-    return s ? s : Error{ErrorCode::bad_data, s.error().message()};
+    Status s = check_shape(kOperation, name, shape, words + ")", expected);
+    return s ? s : subject().blame(s.error());
   }
 
   template <std::size_t Rank>
@@ -184,7 +185,7 @@ class Reader {
     const auto array = read(match_.prefix + std::string(name));
     HEADWISE_TRY(array);
     HEADWISE_TRY(check_axes(name, array->shape, axes));
-    return to_float<Rank>(*array, subject(), name);
+    return of_file(to_float<Rank>(*array, kOperation, name));
   }
 
   struct Kept {
@@ -209,7 +210,7 @@ class Reader {
       const auto elements = owner->view();
       return Kept{elements, std::move(owner)};
     }
-    Status s = check_finite(view, kOperation, file_.place_of(full));
+    Status s = finite_param(view, full);
     if (s) {
       s = check_axes(name, view.extents(), axes);
     }
@@ -222,10 +223,7 @@ class Reader {
   // What was made of parameters that do not fit together is the file's fault.
   template <class T>
   Result<T> of_file(Result<T> made) const {
-    return made || made.error().code() == ErrorCode::out_of_memory
-               ? std::move(made)
-               : Error{ErrorCode::bad_data,
-                       subject() + ": " + made.error().message()};
+    return made ? std::move(made) : subject().blame(made.error());
   }
 
   Result<Linear> linear(const std::string& name, const Axis& out,
@@ -266,10 +264,10 @@ class Reader {
         [this](const std::string& name) { return this->read(name); });
     HEADWISE_TRY(read);
     const auto linear = [&](const std::string& name) -> Result<Linear> {
-      auto weight = to_float<2>(read->params.at(name + ".weight"), subject(),
-                                name + ".weight");
-      auto bias = to_float<1>(read->params.at(name + ".bias"), subject(),
-                              name + ".bias");
+      auto weight = of_file(to_float<2>(read->params.at(name + ".weight"),
+                                        kOperation, name + ".weight"));
+      auto bias = of_file(to_float<1>(read->params.at(name + ".bias"),
+                                      kOperation, name + ".bias"));
       return packed(std::move(weight), std::move(bias));
     };
     auto w_q = linear("w_q");
@@ -282,11 +280,10 @@ class Reader {
     HEADWISE_TRY(w_o);
     const std::size_t E = config_.hidden_size;
     if (w_q->in_features() != E || w_o->out_features() != E) {
-      return Error{
-          ErrorCode::bad_data,
-          subject() + " has attention of " +
-              std::to_string(w_q->in_features()) +
-              " features, expected hidden_size = " + std::to_string(E)};
+      return subject().bad_data("has attention of " +
+                                    std::to_string(w_q->in_features()) +
+                                    " features",
+                                "hidden_size = " + std::to_string(E));
     }
     const std::size_t heads = heads_of(config_, number);
     HEADWISE_TRY(check_heads(number, heads, w_q->out_features()));
@@ -302,11 +299,11 @@ class Reader {
     if (features == expected) {
       return ok();
     }
-    return Error{ErrorCode::bad_data,
-                 subject() + " has queries of " + std::to_string(features) +
-                     " features in layer " + std::to_string(number) +
-                     ", expected " + std::to_string(expected) + " of its " +
-                     std::to_string(heads) + " heads"};
+    return subject().bad_data("has queries of " + std::to_string(features) +
+                                  " features in layer " +
+                                  std::to_string(number),
+                              std::to_string(expected) + " of its " +
+                                  std::to_string(heads) + " heads");
   }
 
   ParamFile file_;

@@ -231,8 +231,11 @@ Status back_through_tables(const Pass& pass, const BertTables& tables,
 Status check_options(const BertOptions& options, std::size_t layers) {
   if (options.attn_weights || options.before_each ||
       options.before_layer.value_or(layers) != layers) {
-    return value_error(kOperation, "attn_weights, before_each or before_layer",
-                       "given", "none of them in a forward pass of training");
+    return value_error(kOperation,
+                       options.attn_weights  ? "attn_weights"
+                       : options.before_each ? "before_each"
+                                             : "before_layer",
+                       "given", "none in a forward pass of training");
   }
   return ok();
 }
@@ -305,7 +308,7 @@ Result<BertGradients> BertEncoder::backward(BertSaved& saved,
                                             BertWanted wanted) const {
   return catching_out_of_memory([&]() -> Result<BertGradients> {
     if (!saved.state_) {
-      return value_error(kOperation, "the saved state", "used already",
+      return value_error(kOperation, "saved", "used already",
                          "one of forward_for_backward() for each backward()");
     }
     HEADWISE_TRY(check_shape(kOperation, "d_hidden", d_hidden.extents(),

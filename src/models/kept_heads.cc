@@ -48,7 +48,7 @@ class ListEvents : public JsonEvents {
   bool key(std::string& /*key*/) override { return false; }  // no object opens
 
  private:
-  Place place() const override { return {"it", "lists of numbers"}; }
+  Place place() const override { return {"", "lists of numbers"}; }
 
   std::size_t most_lists_;
   std::size_t most_numbers_;
@@ -59,8 +59,8 @@ class ListEvents : public JsonEvents {
 std::optional<HeadLists> lists_of(std::string_view text, std::size_t lists,
                                   std::size_t numbers) {
   ListEvents events(lists, numbers);
-  return read_json(text, events, "", "") ? std::optional(events.take())
-                                         : std::nullopt;
+  return read_json(text, events, {}) ? std::optional(events.take())
+                                     : std::nullopt;
 }
 
 bool are_heads(const std::vector<std::size_t>& numbers, std::size_t num_heads) {
@@ -97,15 +97,14 @@ std::string text_of(const HeadLists& lists) {
 }  // namespace
 
 Status read_kept_heads(const SafetensorsMetadata& metadata,
-                       const std::string& subject, BertConfig& config) {
+                       const FileSubject& subject, BertConfig& config) {
   const auto found = metadata.find(kKeptHeads);
   if (found == metadata.end()) {
     return ok();
   }
-  const auto bad = [&](const std::string& what) {
-    return Error{ErrorCode::bad_data,
-                 subject + ": the metadata's kept_heads is " +
-                     printable(found->second) + ", expected " + what};
+  const auto bad = [&](std::string expected) {
+    return subject.of_entry("__metadata__.kept_heads")
+        .bad_data("is " + printable(found->second), std::move(expected));
   };
   const auto kept =
       lists_of(found->second, config.num_layers, config.num_heads);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "headwise/base/result.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/interop/safetensors.h"
 #include "headwise/models/model_settings.h"
 
@@ -19,7 +20,7 @@ namespace headwise::inline HEADWISE_ABI {
 // Into config.kept_heads. Errors: bad_data for what is not as above or does not
 // fit the config; they begin with `subject`.
 Status read_kept_heads(const SafetensorsMetadata& metadata,
-                       const std::string& subject, BertConfig& config);
+                       const FileSubject& subject, BertConfig& config);
 
 // Into the metadata; both texts are taken out where all heads were kept.
 void write_kept_heads(const BertConfig& config, SafetensorsMetadata& metadata);

@@ -37,18 +37,21 @@ TensorView<const float, 3> as_one_batch(TensorView<const float, 2> x) {
 
 Status check_labels(const std::vector<std::string>& labels) {
   if (labels.size() < 2) {
-    return value_error(kOperation, "the number of labels",
-                       std::to_string(labels.size()), "at least 2");
+    return argument_error(kOperation, "labels",
+                          "has " + std::to_string(labels.size()) +
+                              (labels.size() == 1 ? " text" : " texts"),
+                          "at least 2");
   }
   std::set<std::string_view> seen;
-  for (const std::string& label : labels) {
+  for (std::size_t n = 0; n < labels.size(); ++n) {
+    const std::string& label = labels[n];
+    const std::string argument = "labels[" + std::to_string(n) + "]";
     if (find_invalid_utf8(label)) {
-      return value_error(kOperation, "the label " + printable(label),
-                         "no UTF-8 text", "one, as files have it");
+      return value_error(kOperation, argument, printable(label), "UTF-8 text");
     }
     if (!seen.insert(label).second) {
-      return value_error(kOperation, "the label " + printable(label),
-                         "there twice", "different ones");
+      return value_error(kOperation, argument, printable(label) + " again",
+                         "different labels");
     }
   }
   return ok();
@@ -74,7 +77,7 @@ class LabelEvents : public JsonEvents {
   bool key(std::string& /*key*/) override { return false; }  // no object opens
 
  private:
-  Place place() const override { return {"it", "a list of texts"}; }
+  Place place() const override { return {"", "a list of texts"}; }
 
   std::size_t most_;
   bool is_open_ = false;
@@ -84,18 +87,18 @@ class LabelEvents : public JsonEvents {
 // The `count` labels in a file's metadata.
 Result<std::vector<std::string>> labels_of(const SafetensorsMetadata& metadata,
                                            std::size_t count,
-                                           const std::string& subject) {
+                                           const FileSubject& subject) {
   const auto found = metadata.find(kLabels);
   LabelEvents events(count);
-  if (found != metadata.end() && read_json(found->second, events, "", "")) {
+  if (found != metadata.end() && read_json(found->second, events, {})) {
     auto labels = events.take();
     if (labels.size() == count) {
       return labels;
     }
   }
-  return Error{ErrorCode::bad_data, subject + ": expected the list of its " +
-                                        std::to_string(count) +
-                                        " labels as JSON in the metadata"};
+  return subject.of_entry("__metadata__.labels")
+      .bad_data("is not a list of its labels as JSON",
+                std::to_string(count) + " texts");
 }
 
 // The same list as text. (A tree of JSON ends the program where memory does.)
@@ -129,23 +132,22 @@ template <std::size_t Rank>
 Result<Tensor<float, Rank>> read_param(const SafetensorsFile& file,
                                        std::string_view name,
                                        const std::string& path) {
-  const std::string subject = std::string(kOperation) + ": " + path;
+  const FileSubject subject{std::string(kOperation), path};
   if (!file.tensors().contains(name)) {
-    return Error{ErrorCode::bad_data, subject + " has no " + std::string(name)};
+    return subject.bad_data("has no " + std::string(name));
   }
   const auto array = file.array(name);
   HEADWISE_TRY(array);
-  HEADWISE_TRY(
-      check_finite(*array, kOperation, path + ": " + std::string(name)));
-  auto param = to_float<Rank>(*array, subject, name);
-  return param || param.error().code() == ErrorCode::out_of_memory
-             ? std::move(param)
-             : Error{ErrorCode::bad_data, param.error().message()};
+  if (Status s = check_finite(*array, kOperation, name); !s) {
+    return subject.blame(s.error());
+  }
+  auto param = to_float<Rank>(*array, kOperation, name);
+  return param ? std::move(param) : subject.blame(param.error());
 }
 
 Result<LabelProbe> read_probe(const std::string& path,
                               std::size_t embedding_size) {
-  const std::string subject = std::string(kOperation) + ": " + path;
+  const FileSubject subject{std::string(kOperation), path};
   const auto file = open_safetensors(path);
   HEADWISE_TRY(file);
   auto weight = read_param<2>(*file, "weight", path);
@@ -154,19 +156,19 @@ Result<LabelProbe> read_probe(const std::string& path,
     return weight ? bias.error() : weight.error();
   }
   const std::size_t count = weight->extent(0);
-  Status s = check_shape(subject, "weight", weight->extents(),
+  Status s = check_shape(kOperation, "weight", weight->extents(),
                          "(labels, embedding_size)",
                          Extents<2>{count, embedding_size});
-  s = s ? check_shape(subject, "bias", bias->extents(), "(labels)",
+  s = s ? check_shape(kOperation, "bias", bias->extents(), "(labels)",
                       Extents<1>{count})
         : s;
   if (!s) {
-    return Error{ErrorCode::bad_data, s.error().message()};
+    return subject.blame(s.error());
   }
   auto labels = labels_of(file->metadata(), count, subject);
   HEADWISE_TRY(labels);
   if (s = check_labels(*labels); !s) {
-    return Error{ErrorCode::bad_data, path + ": " + s.error().message()};
+    return subject.blame(s.error());
   }
   auto linear = Linear::from_params(*std::move(weight), *std::move(bias));
   return linear ? LabelProbe::create(*std::move(linear), *std::move(labels))

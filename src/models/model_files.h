@@ -1,4 +1,4 @@
-// The files of a model's folder one by one. Errors begin with `subject`.
+// The files of a model's folder one by one. Errors are about `subject`.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "headwise/base/result.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/models/model_settings.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
 // config.json
 Result<BertConfig> parse_bert_config(std::string_view text,
-                                     const std::string& subject);
+                                     const FileSubject& subject);
 
 // modules.json. The folders are names in the model's.
 struct SentenceModules {
@@ -23,11 +24,11 @@ struct SentenceModules {
   bool normalize = false;
 };
 Result<SentenceModules> parse_sentence_modules(std::string_view text,
-                                               const std::string& subject);
+                                               const FileSubject& subject);
 
 // config.json of the pooling's folder, for vectors of `hidden_size` numbers.
 Result<std::vector<Pooling>> parse_pooling(std::string_view text,
-                                           const std::string& subject,
+                                           const FileSubject& subject,
                                            std::size_t hidden_size);
 
 // Where a folder has its vocabulary: vocab.txt, or tokenizer.json where that
@@ -42,15 +43,15 @@ struct TokenizerSettings {
 };
 // `settings` is what a key that is not there leaves.
 Result<TokenizerSettings> parse_tokenizer_config(
-    std::string_view text, const std::string& subject,
+    std::string_view text, const FileSubject& subject,
     TokenizerSettings settings = {});
 
 // sentence_bert_config.json, and then what it makes of the tokenizer's.
 Result<TokenizerSettings> parse_sentence_config(std::string_view text,
-                                                const std::string& subject,
+                                                const FileSubject& subject,
                                                 TokenizerSettings tokenizer);
 
 // config_sentence_transformers.json: nothing of it may be needed.
-Status check_prompts(std::string_view text, const std::string& subject);
+Status check_prompts(std::string_view text, const FileSubject& subject);
 
 }  // namespace headwise::inline HEADWISE_ABI

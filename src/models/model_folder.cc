@@ -42,8 +42,7 @@ Status add_entries(std::string_view operation, const std::string& folder,
         is_settings_file(name) && is_regular_file(path_in(source, below));
     const EntryKind kind = kind_of_entry(path_in(folder, below));
     if (kind == EntryKind::folder && known) {
-      return io_error(path_in(std::string(operation) + ": " + folder, below),
-                      EISDIR);
+      return io_error({std::string(operation), path_in(folder, below)}, EISDIR);
     }
     if (kind == EntryKind::folder && within.empty()) {
       HEADWISE_TRY(

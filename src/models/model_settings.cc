@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kOperation = "read_model_settings";
 
 struct SettingsFile {
-  std::string subject;
+  FileSubject subject;
   AlignedBytes bytes;
 
   std::string_view text() const {
@@ -29,9 +29,8 @@ Result<SettingsFile> read_all(InputFile file) {
   auto bytes = read_bytes(file, kLargestSettings + 1, /*certain=*/false);
   HEADWISE_TRY(bytes);
   if (bytes->size() > kLargestSettings) {
-    return Error{ErrorCode::bad_data, file.subject() + ": it has more than " +
-                                          std::to_string(kLargestSettings) +
-                                          " bytes"};
+    return file.subject().bad_data("has more than " +
+                                   std::to_string(kLargestSettings) + " bytes");
   }
   return SettingsFile{file.subject(), *std::move(bytes)};
 }
@@ -54,9 +53,8 @@ Status read_into(Into& into, const std::string& path, const Parse& parse) {
 }
 
 Error has_no_config(const std::string& folder, const std::string& expected) {
-  return {ErrorCode::io_error, std::string(kOperation) + ": " + folder +
-                                   ": it has no config.json, expected " +
-                                   expected};
+  return FileSubject{std::string(kOperation), folder}.error(
+      ErrorCode::io_error, "has no config.json", expected);
 }
 
 Status read_config(const std::string& folder, BertConfig& into) {
@@ -79,7 +77,7 @@ Status read_tokenizer_json(const std::string& folder, WordPieceOptions& into) {
   }
   const auto parse =
       [](std::string_view text,
-         const std::string& subject) -> Result<WordPieceOptions> {
+         const FileSubject& subject) -> Result<WordPieceOptions> {
     auto parsed = parse_tokenizer_json(text, subject);
     return parsed ? Result<WordPieceOptions>(parsed->wordpiece)
                   : parsed.error();
@@ -91,7 +89,7 @@ Status read_tokenizer_json(const std::string& folder, WordPieceOptions& into) {
 Status read_tokenizer(const std::string& folder, TokenizerSettings& into) {
   HEADWISE_TRY(read_tokenizer_json(folder, into.wordpiece));
   const auto parse_config = [&](std::string_view text,
-                                const std::string& subject) {
+                                const FileSubject& subject) {
     return parse_tokenizer_config(text, subject, into);
   };
   HEADWISE_TRY(
@@ -99,7 +97,7 @@ Status read_tokenizer(const std::string& folder, TokenizerSettings& into) {
   std::optional<TokenizerSettings> changed;
   for (const char* name :
        {"/sentence_bert_config.json", "/sentence_distilbert_config.json"}) {
-    const auto parse = [&](std::string_view text, const std::string& subject) {
+    const auto parse = [&](std::string_view text, const FileSubject& subject) {
       return parse_sentence_config(text, subject, into);
     };
     if (Status s = read_into(changed, folder + name, parse); !s || changed) {
@@ -113,7 +111,7 @@ Status read_tokenizer(const std::string& folder, TokenizerSettings& into) {
 Status read_pooling(const std::string& folder, ModelSettings& into) {
   HEADWISE_TRY(check_folder_named_by_file(kOperation, folder));
   std::optional<std::vector<Pooling>> pooling;
-  const auto parse = [&](std::string_view text, const std::string& subject) {
+  const auto parse = [&](std::string_view text, const FileSubject& subject) {
     return parse_pooling(text, subject, into.config.hidden_size);
   };
   HEADWISE_TRY(read_into(pooling, folder + "/config.json", parse));
@@ -127,7 +125,7 @@ Status read_pooling(const std::string& folder, ModelSettings& into) {
 Status read_prompts(const std::string& folder) {
   bool passed = false;
   const auto parse = [](std::string_view text,
-                        const std::string& subject) -> Result<bool> {
+                        const FileSubject& subject) -> Result<bool> {
     HEADWISE_TRY(check_prompts(text, subject));
     return true;
   };

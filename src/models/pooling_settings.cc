@@ -47,8 +47,7 @@ Status check_size(const JsonFields& fields, std::size_t hidden_size) {
     }
     is_there = is_there || fields.has(key);
   }
-  return is_there ? ok()
-                  : fields.fault("it has no " + std::string(kSizeKeys[0]));
+  return is_there ? ok() : fields.fault("has no " + std::string(kSizeKeys[0]));
 }
 
 // The list under pooling_mode, which newer files have.
@@ -59,12 +58,11 @@ Result<std::vector<Pooling>> listed(const JsonFields& fields) {
   for (const std::string& name : names) {
     const auto mode = std::ranges::find(kModes, name, &Mode::name);
     if (mode == kModes.end() || !mode->pooling) {
-      return fields.fault("pooling_mode holds \"" + printable(name) +
-                              "\", expected " + std::string(kNames),
-                          ErrorCode::unsupported);
+      return fields.fault("has \"" + printable(name) + "\" in pooling_mode",
+                          std::string(kNames), ErrorCode::unsupported);
     }
     if (std::ranges::count(pooling, *mode->pooling) > 0) {
-      return fields.fault("pooling_mode has " + name + " twice");
+      return fields.fault("has " + name + " twice in pooling_mode");
     }
     pooling.push_back(*mode->pooling);
   }
@@ -88,7 +86,7 @@ Result<std::vector<Pooling>> switched_on(const JsonFields& fields) {
     }
   }
   if (pooling.empty() && fields.has(kMeanKey)) {
-    return fields.fault("no pooling is on, expected " + std::string(kNames));
+    return fields.fault("has no pooling switched on", std::string(kNames));
   }
   return pooling.empty() ? std::vector{Pooling::mean} : pooling;
 }
@@ -96,7 +94,7 @@ Result<std::vector<Pooling>> switched_on(const JsonFields& fields) {
 }  // namespace
 
 Result<std::vector<Pooling>> parse_pooling(std::string_view text,
-                                           const std::string& subject,
+                                           const FileSubject& subject,
                                            std::size_t hidden_size) {
   const auto fields = JsonFields::parse(text, subject, kKeys);
   HEADWISE_TRY(fields);

@@ -71,9 +71,10 @@ Result<SentenceTokens> tokens_of(const WordPiece& tokenizer,
   executor.parallel_for(
       count, kAtATime, [&](std::size_t begin, std::size_t end) {
         for (std::size_t n = begin; n < end; ++n) {
-          said[n] = check_utf8(std::string(kOperation) + ": sentence " +
-                                   std::to_string(first + n),
-                               sentences[n]);
+          said[n] = check_utf8(
+              {.operation = std::string(kOperation),
+               .argument = "sentences[" + std::to_string(first + n) + "]"},
+              sentences[n]);
           if (!said[n]) {
             continue;
           }
@@ -205,18 +206,16 @@ Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
     const std::string path = vocabulary_path(inner);
     HEADWISE_TRY(check_regular_file("read_vocabulary", path));
     if (!is_regular_file(path)) {
-      return Error{ErrorCode::io_error,
-                   std::string(kOperation) + ": " + inner +
-                       ": it has no vocab.txt and no tokenizer.json"};
+      return FileSubject{std::string(kOperation), inner}.error(
+          ErrorCode::io_error, "has no vocab.txt and no tokenizer.json");
     }
     auto vocabulary = read_vocabulary(path);
     HEADWISE_TRY(vocabulary);
     if (vocabulary->size() > settings->config.vocab_size) {
-      return Error{ErrorCode::bad_data,
-                   std::string(kOperation) + ": " + path + " has " +
-                       std::to_string(vocabulary->size()) +
-                       " tokens, expected at most vocab_size = " +
-                       std::to_string(settings->config.vocab_size)};
+      return FileSubject{std::string(kOperation), path}.bad_data(
+          "has " + std::to_string(vocabulary->size()) + " tokens",
+          "at most vocab_size = " +
+              std::to_string(settings->config.vocab_size));
     }
     auto encoder = BertEncoder::read(inner, settings->config, access);
     HEADWISE_TRY(encoder);

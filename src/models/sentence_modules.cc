@@ -37,7 +37,7 @@ Result<std::string> folder_of(const JsonFields& module, std::size_t n) {
 }  // namespace
 
 Result<SentenceModules> parse_sentence_modules(std::string_view text,
-                                               const std::string& subject) {
+                                               const FileSubject& subject) {
   constexpr std::size_t kMost = 16;
   const auto modules =
       JsonFields::parse_list(text, subject, "module", kKeys, kMost);
@@ -58,9 +58,10 @@ Result<SentenceModules> parse_sentence_modules(std::string_view text,
     folders[n] = *std::move(folder);
   }
   if (modules->size() + 1 < kChain.size()) {
-    return Error{ErrorCode::unsupported,
-                 subject + ": it lists " + std::to_string(modules->size()) +
-                     " of the modules " + std::string(kChainText)};
+    return subject.error(
+        ErrorCode::unsupported,
+        "lists " + std::to_string(modules->size()) + " of the modules",
+        std::string(kChainText));
   }
   return SentenceModules{std::move(folders[0]), std::move(folders[1]),
                          modules->size() == kChain.size()};

@@ -132,8 +132,8 @@ class TokenizerEvents : public NestedJsonEvents {
   }
   Place place() const override {
     return is_token()
-               ? Place{"the id of token " + printable(path_.back()), "a number"}
-               : Place{"it", "an object"};
+               ? Place{"model.vocab." + printable(path_.back()), "a number"}
+               : Place{"", "an object"};
   }
 
   std::vector<std::string> path_;  // the key at each depth
@@ -150,29 +150,26 @@ std::string shown(const Value& value) {
   return printable(std::get<std::string>(value));
 }
 
-Error unsupported(const std::string& subject, const std::string& what) {
-  return {ErrorCode::unsupported, subject + ": " + what};
-}
-
-Status check_kind(const TokenizerEvents& events, const std::string& subject) {
+Status check_kind(const TokenizerEvents& events, const FileSubject& subject) {
   for (const Fixed& fixed : fixed_values()) {
     const auto found = events.values.find(fixed.path);
     if (found == events.values.end()) {
       if (fixed.required) {
-        return unsupported(subject, "it has no " + std::string(fixed.path) +
-                                        ", expected " + shown(fixed.value));
+        return subject.error(ErrorCode::unsupported,
+                             "has no " + std::string(fixed.path),
+                             shown(fixed.value));
       }
     } else if (found->second != fixed.value) {
-      return unsupported(subject, std::string(fixed.path) + " is " +
-                                      shown(found->second) + ", expected " +
-                                      shown(fixed.value));
+      return subject.of_entry(std::string(fixed.path))
+          .error(ErrorCode::unsupported, "is " + shown(found->second),
+                 shown(fixed.value));
     }
   }
   for (const std::string& token : events.added) {
     if (std::ranges::find(kSpecialTokens, token) == kSpecialTokens.end()) {
-      return unsupported(subject, "added_tokens has " + printable(token) +
-                                      ", expected only [PAD], [UNK], [CLS], "
-                                      "[SEP] and [MASK]");
+      return subject.of_entry("added_tokens")
+          .error(ErrorCode::unsupported, "has " + printable(token),
+                 "only [PAD], [UNK], [CLS], [SEP] and [MASK]");
     }
   }
   return ok();
@@ -181,7 +178,7 @@ Status check_kind(const TokenizerEvents& events, const std::string& subject) {
 // Nothing where the key is not there, or null.
 Result<std::optional<bool>> flag_of(const TokenizerEvents& events,
                                     std::string_view path,
-                                    const std::string& subject) {
+                                    const FileSubject& subject) {
   const auto found = events.values.find(path);
   if (found == events.values.end()) {
     return std::optional<bool>();
@@ -189,13 +186,12 @@ Result<std::optional<bool>> flag_of(const TokenizerEvents& events,
   if (const bool* const flag = std::get_if<bool>(&found->second)) {
     return std::optional(*flag);
   }
-  return Error{ErrorCode::bad_data, subject + ": " + std::string(path) +
-                                        " is " + shown(found->second) +
-                                        ", expected true or false"};
+  return subject.of_entry(std::string(path))
+      .bad_data("is " + shown(found->second), "true or false");
 }
 
 Result<WordPieceOptions> options_of(const TokenizerEvents& events,
-                                    const std::string& subject) {
+                                    const FileSubject& subject) {
   const auto lowercase = flag_of(events, kLowercase, subject);
   const auto strip_accents = flag_of(events, kStripAccents, subject);
   const auto chinese = flag_of(events, kChineseChars, subject);
@@ -213,23 +209,24 @@ Result<WordPieceOptions> options_of(const TokenizerEvents& events,
 }
 
 Result<std::string> vocabulary_of(TokenizerEvents& events,
-                                  const std::string& subject) {
-  const auto bad = [&](const std::string& what) {
-    return Error{ErrorCode::bad_data, subject + ": " + what};
-  };
+                                  const FileSubject& subject) {
   std::ranges::sort(events.tokens);
   std::string text;
   for (std::size_t n = 0; n < events.tokens.size(); ++n) {
     const auto& [id, token] = events.tokens[n];
     if (id != n) {
-      return bad("model.vocab has the id " + std::to_string(id) + " for " +
-                 printable(token) + ", expected " + std::to_string(n));
+      return subject.of_entry("model.vocab")
+          .bad_data(
+              "has the id " + std::to_string(id) + " for " + printable(token),
+              std::to_string(n));
     }
     if (token.empty() || token.size() > kLongestToken ||
         token.find_first_of("\r\n") != std::string::npos) {
-      return bad("the token of id " + std::to_string(n) + " is \"" +
-                 printable(token) + "\", expected 1 to " +
-                 std::to_string(kLongestToken) + " bytes without a line end");
+      return subject.of_entry("model.vocab")
+          .bad_data("has \"" + printable(token) + "\" as the token of id " +
+                        std::to_string(n),
+                    "1 to " + std::to_string(kLongestToken) +
+                        " bytes without a line end");
     }
     text += token + "\n";
   }
@@ -243,9 +240,9 @@ bool is_tokenizer_json(std::string_view path) {
 }
 
 Result<TokenizerJson> parse_tokenizer_json(std::string_view text,
-                                           const std::string& subject) {
+                                           const FileSubject& subject) {
   TokenizerEvents events;
-  HEADWISE_TRY(read_json(text, events, subject, "it"));
+  HEADWISE_TRY(read_json(text, events, subject));
   HEADWISE_TRY(check_kind(events, subject));
   const auto options = options_of(events, subject);
   HEADWISE_TRY(options);

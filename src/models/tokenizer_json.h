@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "headwise/base/result.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/models/wordpiece.h"
 #include "headwise/version.h"
 
@@ -26,6 +27,6 @@ struct TokenizerJson {
 bool is_tokenizer_json(std::string_view path);
 
 Result<TokenizerJson> parse_tokenizer_json(std::string_view text,
-                                           const std::string& subject);
+                                           const FileSubject& subject);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -65,7 +65,7 @@ std::string vocabulary_path(const std::string& folder) {
 }
 
 Result<TokenizerSettings> parse_tokenizer_config(std::string_view text,
-                                                 const std::string& subject,
+                                                 const FileSubject& subject,
                                                  TokenizerSettings settings) {
   constexpr auto kKeys = std::to_array<std::string_view>(
       {"tokenizer_class", "do_lower_case", "strip_accents",
@@ -79,7 +79,7 @@ Result<TokenizerSettings> parse_tokenizer_config(std::string_view text,
 }
 
 Result<TokenizerSettings> parse_sentence_config(std::string_view text,
-                                                const std::string& subject,
+                                                const FileSubject& subject,
                                                 TokenizerSettings tokenizer) {
   constexpr auto kKeys =
       std::to_array<std::string_view>({"max_seq_length", "do_lower_case"});
@@ -100,7 +100,7 @@ Result<TokenizerSettings> parse_sentence_config(std::string_view text,
   return tokenizer;
 }
 
-Status check_prompts(std::string_view text, const std::string& subject) {
+Status check_prompts(std::string_view text, const FileSubject& subject) {
   constexpr auto kKeys =
       std::to_array<std::string_view>({"default_prompt_name"});
   const auto fields = JsonFields::parse(text, subject, kKeys);

@@ -50,17 +50,17 @@ void append_utf8(std::string& text, char32_t code) {
   }
 }
 
-Status check_utf8(const std::string& subject, std::string_view text) {
+Status check_utf8(ErrorDetails about, std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   const std::optional<std::size_t> at = find_invalid_utf8(text);
   if (!at) {
     return ok();
   }
   const auto byte = static_cast<unsigned char>(text[*at]);
-  return Error{ErrorCode::bad_data,
-               subject + " is no UTF-8 text: byte " + std::to_string(*at) +
-                   " (0x" + kDigits[byte >> 4] + kDigits[byte & 15] +
-                   ") begins no character"};
+  about.given = "is not UTF-8 text: its byte " + std::to_string(*at) + " (0x" +
+                kDigits[byte >> 4] + kDigits[byte & 15] +
+                ") begins no character";
+  return Error{ErrorCode::bad_data, std::move(about)};
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -17,34 +17,33 @@ namespace {
 
 constexpr std::string_view kInsideWord = "##";
 
-Error bad(const std::string& subject, const std::string& what) {
-  return {ErrorCode::bad_data, subject + ": " + what};
-}
-
 std::string line_text(std::size_t id) {
   return "line " + std::to_string(id + 1);
 }
 
-// What is wrong with the line of `token`; nothing where nothing is.
-std::string fault_of(std::string_view token) {
+Status check_line(std::string_view token, std::size_t id,
+                  const FileSubject& subject) {
+  const auto bad = [&](std::string given, std::string expected = {}) {
+    return subject.of_entry(line_text(id))
+        .bad_data(std::move(given), std::move(expected));
+  };
   if (token.empty()) {
-    return " is empty";
+    return bad("is empty");
   }
   if (token.size() > kLongestToken) {
-    return " has " + std::to_string(token.size()) +
-           " bytes, expected at most " + std::to_string(kLongestToken);
+    return bad("has " + std::to_string(token.size()) + " bytes",
+               "at most " + std::to_string(kLongestToken));
   }
   if (const auto at = find_invalid_utf8(token)) {
-    return " is no UTF-8 text: byte " + std::to_string(*at) +
-           " of it begins no character";
+    return bad("is not UTF-8 text: its byte " + std::to_string(*at) +
+               " begins no character");
   }
-  return "";
+  return ok();
 }
 
-Error too_large(const std::string& subject, std::size_t bytes) {
-  return bad(subject, "it has " + std::to_string(bytes) +
-                          " bytes, expected at most " +
-                          std::to_string(kLargestVocabulary));
+Error too_large(const FileSubject& subject, const std::string& bytes) {
+  return subject.bad_data("has " + bytes + " bytes",
+                          "at most " + std::to_string(kLargestVocabulary));
 }
 
 }  // namespace
@@ -100,7 +99,7 @@ std::optional<Vocabulary::Match> Vocabulary::longest_match(
 }
 
 Status Vocabulary::take_lines(std::string_view text,
-                              const std::string& subject) {
+                              const FileSubject& subject) {
   text_.reserve(text.size());
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -109,17 +108,14 @@ Status Vocabulary::take_lines(std::string_view text,
     if (line.ends_with('\r')) {
       line.remove_suffix(1);
     }
-    if (const std::string fault = fault_of(line); !fault.empty()) {
-      return bad(subject, line_text(size()) + fault);
-    }
+    HEADWISE_TRY(check_line(line, size(), subject));
     text_ += line;
     ends_.push_back(static_cast<std::uint32_t>(text_.size()));
   }
-  return size() > 0 ? ok()
-                    : bad(subject, "it is empty, expected a token a line");
+  return size() > 0 ? ok() : subject.bad_data("is empty", "a token a line");
 }
 
-Status Vocabulary::sort_tokens(const std::string& subject) {
+Status Vocabulary::sort_tokens(const FileSubject& subject) {
   sorted_.resize(size());
   std::iota(sorted_.begin(), sorted_.end(), 0U);
   std::ranges::sort(sorted_, {}, [this](std::uint32_t id) {
@@ -135,10 +131,9 @@ Status Vocabulary::sort_tokens(const std::string& subject) {
     }
   }
   if (repeated) {
-    return bad(subject, line_text(repeated->first) + " is \"" +
-                            printable(token(repeated->first)) +
-                            "\" again, the token of " +
-                            line_text(repeated->second));
+    return subject.of_entry(line_text(repeated->first))
+        .bad_data("is \"" + printable(token(repeated->first)) +
+                  "\" again, the token of " + line_text(repeated->second));
   }
   inside_word_ = {0, size()};
   for (std::size_t i = 0; i < kInsideWord.size(); ++i) {
@@ -147,7 +142,7 @@ Status Vocabulary::sort_tokens(const std::string& subject) {
   return ok();
 }
 
-Status Vocabulary::find_special_tokens(const std::string& subject) {
+Status Vocabulary::find_special_tokens(const FileSubject& subject) {
   struct Special {
     std::string_view token;
     TokenId* id;  // null: it may be missing
@@ -162,7 +157,7 @@ Status Vocabulary::find_special_tokens(const std::string& subject) {
     }
     if (id != nullptr) {
       if (!found) {
-        return bad(subject, "it has no token " + std::string(text));
+        return subject.bad_data("has no token " + std::string(text));
       }
       *id = *found;
     }
@@ -171,9 +166,9 @@ Status Vocabulary::find_special_tokens(const std::string& subject) {
 }
 
 Result<Vocabulary> Vocabulary::make(std::string_view text,
-                                    const std::string& subject) {
+                                    const FileSubject& subject) {
   if (text.size() > kLargestVocabulary) {
-    return too_large(subject, text.size());
+    return too_large(subject, std::to_string(text.size()));
   }
   Vocabulary made;
   HEADWISE_TRY(made.take_lines(text, subject));
@@ -187,15 +182,13 @@ Result<Vocabulary> read_vocabulary(const std::string& path) {
     Result<InputFile> file = InputFile::open("read_vocabulary", path);
     HEADWISE_TRY(file);
     if (file->size() && *file->size() > kLargestVocabulary) {
-      return too_large(file->subject(), *file->size());
+      return too_large(file->subject(), std::to_string(*file->size()));
     }
     const auto bytes =
         read_bytes(*file, kLargestVocabulary + 1, /*certain=*/false);
     HEADWISE_TRY(bytes);
     if (bytes->size() > kLargestVocabulary) {
-      return bad(
-          file->subject(),
-          "it has more than " + std::to_string(kLargestVocabulary) + " bytes");
+      return too_large(file->subject(), "too many");
     }
     const std::string_view text(reinterpret_cast<const char*>(bytes->data()),
                                 bytes->size());
@@ -211,7 +204,7 @@ Result<Vocabulary> read_vocabulary(const std::string& path) {
 Result<Vocabulary> parse_vocabulary(std::string_view text,
                                     std::string_view name) {
   return catching_out_of_memory([&]() -> Result<Vocabulary> {
-    return Vocabulary::make(text, "parse_vocabulary: " + std::string(name));
+    return Vocabulary::make(text, {"parse_vocabulary", std::string(name)});
   });
 }
 

@@ -159,7 +159,8 @@ Result<EncodedSentence> WordPiece::encode(std::string_view sentence,
                                           std::size_t max_tokens) const {
   return catching_out_of_memory([&]() -> Result<EncodedSentence> {
     HEADWISE_TRY(check_max_tokens("encode", max_tokens));
-    HEADWISE_TRY(check_utf8("encode: the sentence", sentence));
+    HEADWISE_TRY(
+        check_utf8({.operation = "encode", .argument = "sentence"}, sentence));
     return Encoder(vocabulary_, options_, max_tokens).encode(sentence);
   });
 }
@@ -174,8 +175,10 @@ Result<EncodedBatch> WordPiece::encode_batch(
       if (progress) {
         progress(b, sentences.size());
       }
-      HEADWISE_TRY(check_utf8("encode_batch: sentence " + std::to_string(b),
-                              sentences[b]));
+      HEADWISE_TRY(
+          check_utf8({.operation = "encode_batch",
+                      .argument = "sentences[" + std::to_string(b) + "]"},
+                     sentences[b]));
       EncodedSentence encoded =
           Encoder(vocabulary_, options_, max_tokens).encode(sentences[b]);
       batch.ids.push_back(std::move(encoded.ids));

@@ -102,17 +102,16 @@ Status write_params(const std::string& source, const std::string& path,
   HEADWISE_TRY(file);
   const auto shapes = file->shapes();
   HEADWISE_TRY(shapes);
-  const auto match =
-      find_layout(*shapes, std::string(kOperation) + ": " + source,
-                  bert_names(settings.config.family).layout);
+  const auto match = find_layout(*shapes, {std::string(kOperation), source},
+                                 bert_names(settings.config.family).layout);
   HEADWISE_TRY(match);
   std::map<std::string, AnyView> views;
   for (const auto& [name, view] : changes.params) {
     const std::string in_file = name_in(*file, match->prefix + name);
     if (!file->names().contains(in_file)) {
-      return Error{ErrorCode::invalid_argument,
-                   std::string(kOperation) + ": " + source + " has no " +
-                       printable(in_file) + ", expected one to replace"};
+      return FileSubject{std::string(kOperation), source}.error(
+          ErrorCode::invalid_argument, "has no " + printable(in_file),
+          "one to replace");
     }
     views.emplace(in_file, view);
   }
@@ -160,10 +159,9 @@ Status check_place(const std::string& source, const std::string& folder,
   const auto foreign = first_foreign_file(kOperation, folder, source);
   HEADWISE_TRY(foreign);
   if (*foreign && !changes.keep_other_files) {
-    return Error{ErrorCode::invalid_argument,
-                 std::string(kOperation) + ": " + folder + " has " +
-                     printable(**foreign) +
-                     ", expected the files of a model only"};
+    return FileSubject{std::string(kOperation), folder}.error(
+        ErrorCode::invalid_argument, "has " + printable(**foreign),
+        "the files of a model only");
   }
   return ok();
 }

@@ -23,25 +23,20 @@ Status check_dropout(double p) {
 }
 
 // num_heads * head_dim must fit in a std::size_t.
-Status check_features(std::string_view name, std::size_t num_heads,
-                      std::size_t head_dim) {
+Status check_features(std::size_t num_heads, std::size_t head_dim) {
   if (checked_product(std::array{num_heads, head_dim})) {
     return ok();
   }
-  return Error{ErrorCode::out_of_memory,
-               std::string(kOperation) + ": num_heads * " + std::string(name) +
-                   " = " + std::to_string(num_heads) + " * " +
-                   std::to_string(head_dim) +
-                   " needs more memory than there is"};
+  return Error::no_memory_for(std::numeric_limits<std::uint64_t>::max());
 }
 
 // Each key head is read by at least one query head, all of them by num_heads.
 Status check_group_sizes(std::size_t num_heads, std::size_t num_kv_heads,
                          const std::vector<std::size_t>& sizes) {
   if (sizes.size() != num_kv_heads) {
-    return value_error(kOperation, "the number of kv_group_sizes",
-                       std::to_string(sizes.size()),
-                       "num_kv_heads = " + std::to_string(num_kv_heads));
+    return argument_error(kOperation, "kv_group_sizes",
+                          "has " + std::to_string(sizes.size()) + " sizes",
+                          "num_kv_heads = " + std::to_string(num_kv_heads));
   }
   std::size_t left = num_heads;
   for (std::size_t g = 0; g < sizes.size(); ++g) {
@@ -56,10 +51,11 @@ Status check_group_sizes(std::size_t num_heads, std::size_t num_kv_heads,
     }
     left -= sizes[g];
   }
-  return left == 0 ? ok()
-                   : value_error(kOperation, "the sum of kv_group_sizes",
-                                 std::to_string(num_heads - left),
-                                 "num_heads = " + std::to_string(num_heads));
+  return left == 0
+             ? ok()
+             : argument_error(kOperation, "kv_group_sizes",
+                              "has the sum " + std::to_string(num_heads - left),
+                              "num_heads = " + std::to_string(num_heads));
 }
 
 // Without group sizes, every key head is read by the same number of query
@@ -127,10 +123,11 @@ Status check_rows(std::string_view name, const Linear& linear,
   if (linear.out_features() % heads == 0) {
     return ok();
   }
-  return value_error(kOperation, "the number of rows of " + std::string(name),
-                     std::to_string(linear.out_features()),
-                     "a multiple of " + std::string(heads_name) + " = " +
-                         std::to_string(heads));
+  return argument_error(
+      kOperation, name,
+      "has " + std::to_string(linear.out_features()) + " rows",
+      "a multiple of " + std::string(heads_name) + " = " +
+          std::to_string(heads));
 }
 
 // The size of a value head: from w_v, or without a value projection from `vdim`
@@ -248,10 +245,8 @@ Result<MultiHeadAttentionConfig> complete_config(
     config.v_head_dim = v_head_dim;
   }
   config.v_head_dim = config.v_head_dim.value_or(*config.head_dim);
-  for (const auto& [name, dim] :
-       {std::pair("head_dim", *config.head_dim),
-        std::pair("v_head_dim", *config.v_head_dim)}) {
-    HEADWISE_TRY(check_features(name, config.num_heads, dim));
+  for (const std::size_t dim : {*config.head_dim, *config.v_head_dim}) {
+    HEADWISE_TRY(check_features(config.num_heads, dim));
   }
   return config;
 } catch (...) {

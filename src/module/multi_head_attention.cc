@@ -161,9 +161,9 @@ Result<MultiHeadAttentionResult<2>> MultiHeadAttention::forward(
     TensorView<const float, 2> value, const AttentionOptions& options,
     const LayerOptions& layer_options, TraceSink* trace) const try {
   if (options.offsets.ragged() && options.attn_weights != AttnWeights::none) {
-    return Error{ErrorCode::unsupported,
-                 "multi_head_attention: attn_weights of a ragged batch have an "
-                 "axis B, expected query, key and value of shape (1, rows, E)"};
+    return argument_error(
+        kLayerOperation, "attn_weights", "have an axis B in a ragged batch",
+        "query, key and value of shape (1, rows, E)", ErrorCode::unsupported);
   }
   auto batched = forward(as_batch_of_one(query), as_batch_of_one(key),
                          as_batch_of_one(value), options, layer_options, trace);
@@ -222,12 +222,12 @@ Result<MultiHeadAttentionGradients> MultiHeadAttention::backward(
     MultiHeadAttentionSaved& saved, TensorView<const float, 3> d_output,
     TensorView<const float, 4> d_attn_weights) const try {
   if (!saved.state_) {
-    return value_error(kLayerOperation, "the saved state", "used already",
+    return value_error(kLayerOperation, "saved", "used already",
                        "one of forward_for_backward() for each backward()");
   }
   MultiHeadAttentionSaved::State& kept = *saved.state_;
   if (!state_->params || kept.params_id != state_->params_id) {
-    return value_error(kLayerOperation, "the saved state",
+    return value_error(kLayerOperation, "saved",
                        "of another layer or of parameters since changed",
                        "one of this layer with its present parameters");
   }

@@ -80,7 +80,7 @@ std::optional<std::size_t> first_not_finite(std::span<const float> values) {
 }
 
 std::string gradient_of(std::string_view name) {
-  return "gradient of " + std::string(name);
+  return "gradients." + std::string(name);
 }
 
 // base^exponent, by the binary digits of the exponent: without the C library,
@@ -140,9 +140,9 @@ std::pair<std::string_view, std::string_view> split_key(std::string_view key) {
 
 std::string expected_keys(std::string_view first, std::string_view second) {
   if (first.empty()) {
-    return ", which has none";
+    return "none";
   }
-  const std::string one = ", expected " + joined_key(first, "NAME");
+  const std::string one = joined_key(first, "NAME");
   return second.empty() ? one : one + " and " + joined_key(second, "NAME");
 }
 
@@ -152,10 +152,9 @@ Status check_pairs(const Kinds& kinds, const OptimizerState& state) {
   for (const auto& [key, values] : state.values) {
     const auto [kind, name] = split_key(key);
     if (kind.empty() || name.empty() || (kind != first && kind != second)) {
-      return Error{ErrorCode::invalid_argument,
-                   std::string(kOperation) + ": " + key +
-                       " is no state of this optimiser" +
-                       expected_keys(first, second)};
+      return argument_error(kOperation, "state.values",
+                            "has " + key + ", which this optimiser does not",
+                            expected_keys(first, second));
     }
     if (second.empty()) {
       continue;
@@ -163,9 +162,8 @@ Status check_pairs(const Kinds& kinds, const OptimizerState& state) {
     const std::string other = joined_key(kind == first ? second : first, name);
     const auto found = state.values.find(other);
     if (found == state.values.end()) {
-      return Error{ErrorCode::invalid_argument, std::string(kOperation) +
-                                                    ": the state has " + key +
-                                                    " and no " + other};
+      return argument_error(kOperation, "state.values", "has " + key,
+                            other + " too");
     }
     HEADWISE_TRY(check_shape(kOperation, other, found->second.extents(),
                              std::string("that of ").append(key),
@@ -197,11 +195,10 @@ Status Optimizer::State::check(std::string_view name,
   const bool finite = std::visit(
       [](const auto& of_kind) { return of_kind.finite_gradients; }, config);
   if (const auto place = finite ? first_not_finite(gradient) : std::nullopt) {
-    return value_error(kOperation,
-                       gradient_of(name) + "[" + std::to_string(*place) +
-                           "] in step " + std::to_string(step),
-                       number_text(gradient[*place]), "a finite number",
-                       ErrorCode::out_of_range);
+    return value_error(
+        kOperation, gradient_of(name) + "[" + std::to_string(*place) + "]",
+        number_text(gradient[*place]) + " in step " + std::to_string(step),
+        "a finite number", ErrorCode::out_of_range);
   }
   const auto known = memories.find(name);
   if (known == memories.end()) {

@@ -128,9 +128,10 @@ Status write(BertEncoder& encoder, std::size_t layer, const Fit& fit) {
     });
   };
   if (!fit.weight.allFinite() || !fit.bias.allFinite()) {
-    return value_error(kOperation, "the fit of layer " + std::to_string(layer),
-                       "not finite", "finite parameters and hidden states",
-                       ErrorCode::out_of_range);
+    return argument_error(kOperation, "pruned",
+                          "has no finite fit in layer " + std::to_string(layer),
+                          "finite parameters and hidden states",
+                          ErrorCode::out_of_range);
   }
   HEADWISE_TRY(put("w_o.weight", fit.weight.data(),
                    static_cast<std::size_t>(fit.weight.size())));
@@ -184,8 +185,8 @@ Status check(const BertEncoder& pruned, const BertEncoder& whole,
   }
   if (std::ranges::all_of(calibration,
                           [](const auto& ids) { return ids.empty(); })) {
-    return value_error(kOperation, "calibration", "without a token",
-                       "at least one");
+    return argument_error(kOperation, "calibration", "has no tokens",
+                          "at least one");
   }
   return ridge > 0 ? ok()
                    : value_error(kOperation, "ridge", number_text(ridge),

@@ -127,9 +127,8 @@ std::map<std::string, AnyView> FullSizeAttention::params() const {
 Result<FullSizeAttention> full_size_attention(const BertEncoder& pruned) {
   return catching_out_of_memory([&]() -> Result<FullSizeAttention> {
     if (pruned.attention_params().empty()) {
-      return value_error("full_size_attention", "the encoder",
-                         "read for inference", "one read for training",
-                         ErrorCode::unsupported);
+      return value_error("full_size_attention", "encoder", "read for inference",
+                         "one read for training", ErrorCode::unsupported);
     }
     FullSizeAttention whole;
     for (std::size_t n = 0; n < pruned.layers().size(); ++n) {

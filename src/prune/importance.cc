@@ -46,10 +46,10 @@ Status check(const GatedModel& model, const ImportanceOptions& options) {
   const bool any = std::ranges::any_of(
       model.heads, [](const auto& layer) { return !layer.empty(); });
   if (!any) {
-    return value_error(kOperation, "model", "without a head", "at least one");
+    return argument_error(kOperation, "model", "has no heads", "at least 1");
   }
   if (options.method != ImportanceMethod::random && model.examples == 0) {
-    return value_error(kOperation, "the number of examples", "0", "at least 1");
+    return argument_error(kOperation, "model.examples", "is 0", "at least 1");
   }
   if (!has_what(model, options.method)) {
     return value_error(kOperation, "method",
@@ -284,11 +284,11 @@ Status ImportanceRun::check_finite(const std::vector<Place>& places,
   for (std::size_t n = 0; n < places.size(); ++n) {
     const auto& [layer, at, number] = places[n];
     if (!std::isfinite(scores[n])) {
-      return value_error(kOperation,
-                         "the score of head " + std::to_string(layer) + "." +
-                             std::to_string(model_.heads[layer][at]),
-                         number_text(scores[n]), "a finite number",
-                         ErrorCode::out_of_range);
+      return argument_error(kOperation, "model",
+                            "gives head " + std::to_string(layer) + "." +
+                                std::to_string(model_.heads[layer][at]) +
+                                " the score " + number_text(scores[n]),
+                            "a finite number", ErrorCode::out_of_range);
     }
   }
   return ok();
@@ -365,7 +365,7 @@ bool ImportanceRun::fits(const ImportanceState& state) const {
 Status ImportanceRun::set_state(ImportanceState state) {
   return catching_out_of_memory([&]() -> Status {
     if (!fits(state)) {
-      return value_error(kOperation, "the state", "of another run",
+      return value_error(kOperation, "state", "of another run",
                          "one of the same model and options");
     }
     state_ = std::move(state);

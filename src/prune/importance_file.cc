@@ -7,6 +7,7 @@
 
 #include "base/out_of_memory.h"
 #include "headwise/interop/atomic_file.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/models/model_digest.h"
 #include "interop/input_file.h"
 #include "interop/read_bytes.h"
@@ -33,7 +34,7 @@ Json order_json(const std::vector<HeadId>& order) {
 class Reader {
  public:
   Reader(const std::string& path, const Json& json)
-      : path_(path), json_(json) {}
+      : subject_{std::string(kOperation), path}, json_(json) {}
 
   const Status& status() const { return status_; }
 
@@ -44,7 +45,7 @@ class Reader {
     }
     const Json* const found = json_.find(key);
     if (found == nullptr) {
-      status_ = fault("it has no " + key, expected);
+      status_ = fault("has no " + key, expected);
     } else if (!found->get(into)) {
       unexpected(key, *found, expected);
     }
@@ -54,7 +55,7 @@ class Reader {
     constexpr std::string_view kExpected = "a finite number for each head";
     const Json* const found = json_.find("scores");
     if (found == nullptr || !found->is_array()) {
-      status_ = fault("it has no scores", kExpected);
+      status_ = fault("has no scores", kExpected);
       return;
     }
     for (std::size_t n = 0; status_ && n < found->size(); ++n) {
@@ -100,16 +101,12 @@ class Reader {
 
   Error fault(std::string given, std::string_view expected = "",
               std::string_view key = "") const {
-    return {ErrorCode::bad_data,
-            ErrorDetails{.operation = std::string(kOperation),
-                         .argument = std::string(key),
-                         .file = path_,
-                         .given = std::move(given),
-                         .expected = std::string(expected)}};
+    return subject_.of_entry(std::string(key))
+        .bad_data(std::move(given), std::string(expected));
   }
 
  private:
-  const std::string& path_;
+  FileSubject subject_;
   const Json& json_;
   Status status_ = ok();
 };
@@ -138,9 +135,9 @@ Status check(const Reader& reader, const ImportanceFile& file) {
   for (std::size_t n = 0; n < file.heads.size(); ++n) {
     if (n >= scores.size() || scores[n].size() != file.heads[n].size()) {
       const std::size_t given = n < scores.size() ? scores[n].size() : 0;
-      return reader.fault("layer " + std::to_string(n) + " has " +
-                              std::to_string(given) + " scores",
-                          std::to_string(file.heads[n].size()) + ", as heads");
+      return reader.fault("has " + std::to_string(given) + " scores",
+                          std::to_string(file.heads[n].size()) + ", as heads",
+                          "scores[" + std::to_string(n) + "]");
     }
     for (const std::size_t head : file.heads[n]) {
       all.push_back({n, head});
@@ -148,7 +145,7 @@ Status check(const Reader& reader, const ImportanceFile& file) {
   }
   if (scores.size() != file.heads.size()) {
     return reader.fault(
-        "it has scores of " + std::to_string(scores.size()) + " layers",
+        "has scores of " + std::to_string(scores.size()) + " layers",
         std::to_string(file.heads.size()));
   }
   std::vector<HeadId> order = file.importance.order;
@@ -156,8 +153,8 @@ Status check(const Reader& reader, const ImportanceFile& file) {
   std::ranges::sort(all);
   if (!order.empty() && order != all) {
     return reader.fault(
-        "order has " + std::to_string(order.size()) + " heads",
-        "each of the " + std::to_string(all.size()) + " heads once");
+        "has " + std::to_string(order.size()) + " heads",
+        "each of the " + std::to_string(all.size()) + " heads once", "order");
   }
   return ok();
 }
@@ -167,7 +164,7 @@ Result<ImportanceFile> parse(std::string_view text, const std::string& path) {
   Reader reader(path, json);
   if (const Json* const format = json.find("format");
       format == nullptr || *format != Json(kFormat)) {
-    return reader.fault("it is not a file of scores",
+    return reader.fault("is not a file of scores",
                         "what headwise importance --out writes");
   }
   ImportanceFile file;
@@ -186,7 +183,7 @@ Result<ImportanceFile> parse(std::string_view text, const std::string& path) {
   }
   const Json* const model = json.find("model");
   if (model == nullptr || !model->is_object()) {
-    return reader.fault("it has no model", "an object");
+    return reader.fault("has no model", "an object");
   }
   Reader of_model(path, *model);
   of_model.get("sha256", "the SHA-256 of the parameters", file.model_sha256);
@@ -258,12 +255,9 @@ Status check_importance(const ImportanceFile& file, const std::string& path,
                         const SentenceEncoder& encoder) try {
   constexpr std::size_t kDigits = 12;  // enough to tell two models apart
   const auto bad = [&](std::string given, std::string expected = "") {
-    return Error{ErrorCode::bad_data,
-                 ErrorDetails{.operation = std::string(kOperation),
-                              .file = path,
-                              .entry = "scores of another model",
-                              .given = std::move(given),
-                              .expected = std::move(expected)}};
+    return FileSubject{std::string(kOperation), path}.bad_data(
+        "has scores of another model: " + std::move(given),
+        std::move(expected));
   };
   const auto digest = digest_of_params(encoder);
   HEADWISE_TRY(digest);

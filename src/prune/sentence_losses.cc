@@ -34,8 +34,9 @@ struct Sentences {
   Result<RaggedTokens> batch(std::size_t begin, std::size_t end) const {
     for (std::size_t n = begin; n < end; ++n) {
       if (ids[n].empty()) {
-        return value_error(kOperation, "sentence " + std::to_string(n),
-                           "without a token", "at least one");
+        return argument_error(kOperation,
+                              "sentences.ids[" + std::to_string(n) + "]",
+                              "has no tokens", "at least 1");
       }
     }
     return RaggedTokens(ids.begin() + static_cast<std::ptrdiff_t>(begin),

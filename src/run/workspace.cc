@@ -20,9 +20,7 @@ Result<Workspace> Workspace::create(std::size_t bytes) try {
           : static_cast<std::byte*>(::operator new (
                 bytes, std::align_val_t{Arena::kAlignment}, std::nothrow));
   if (memory == nullptr) {
-    return Error{ErrorCode::out_of_memory,
-                 "workspace: " + std::to_string(bytes) +
-                     " bytes are more memory than there is"};
+    return Error::no_memory_for(bytes);
   }
   return Workspace(memory, bytes);
 } catch (...) {

@@ -77,7 +77,7 @@ Result<Tensor<float, 2>> Embedding::backward(
   if (frozen &&
       (*frozen < 0 || static_cast<std::uint64_t>(*frozen) >= vocab_size())) {
     return value_error(
-        "embedding", "the frozen row", std::to_string(*frozen),
+        "embedding", "frozen", std::to_string(*frozen),
         "0 to vocab_size - 1 = " + std::to_string(vocab_size() - 1),
         ErrorCode::out_of_range);
   }

@@ -99,7 +99,7 @@ Status check_head_gates(std::string_view operation,
       check_shape(operation, "head_gates", gates.extents(), "(H)", {{heads}}));
   for (std::size_t h = 0; h < heads; ++h) {
     if (!std::isfinite(gates(h))) {
-      return value_error(operation, "head_gates(" + std::to_string(h) + ")",
+      return value_error(operation, "head_gates[" + std::to_string(h) + "]",
                          number_text(gates(h)), "a finite number");
     }
   }

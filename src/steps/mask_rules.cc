@@ -87,7 +87,8 @@ struct Window {
   }
   Status check(const MaskCall& call) const {
     for (const auto& [argument, count] :
-         {std::pair("window.left", left), std::pair("window.right", right)}) {
+         {std::pair("mask.window.left", left),
+          std::pair("mask.window.right", right)}) {
       if (count && *count < 0) {
         return value_error(call.operation, argument, std::to_string(*count),
                            "a whole number from 0 on", ErrorCode::out_of_range);
@@ -122,19 +123,20 @@ struct KeyLengths {
     const AttentionShape& shape = call.shape;
     const auto [B, rows] = lengths.extents();
     if (per_query && (B != shape.B || rows != shape.Lq)) {
-      return shape_error(call.operation, "key_lengths", lengths.extents(),
+      return shape_error(call.operation, "mask.key_lengths", lengths.extents(),
                          "(B, Lq)", {{shape.B, shape.Lq}});
     }
     if (B != shape.B) {
-      return shape_error(call.operation, "key_lengths", {{B}}, "(B)",
+      return shape_error(call.operation, "mask.key_lengths", {{B}}, "(B)",
                          {{shape.B}});
     }
     for (std::size_t b = 0; rows != 0 && b < B; ++b) {
       for (std::size_t i = 0; i < rows; ++i) {
         if (!counts_keys(lengths(b, i), call)) {
           return no_count_of_keys(
-              "key_lengths", per_query ? place_text(b, i) : std::to_string(b),
-              lengths(b, i), call);
+              "mask.key_lengths",
+              per_query ? place_text(b, i) : std::to_string(b), lengths(b, i),
+              call);
         }
       }
     }
@@ -158,11 +160,11 @@ struct KeyStarts {
     return {true, false, false, true};
   }
   Status check(const MaskCall& call) const {
-    HEADWISE_TRY(check_shape(call.operation, "key_starts", starts.extents(),
-                             "(B)", {{call.shape.B}}));
+    HEADWISE_TRY(check_shape(call.operation, "mask.key_starts",
+                             starts.extents(), "(B)", {{call.shape.B}}));
     for (std::size_t b = 0; b < call.shape.B; ++b) {
       if (!counts_keys(starts(b), call)) {
-        return no_count_of_keys("key_starts", std::to_string(b), starts(b),
+        return no_count_of_keys("mask.key_starts", std::to_string(b), starts(b),
                                 call);
       }
     }
@@ -186,7 +188,7 @@ struct KeyPadding {
     return {true, false, false, true};
   }
   Status check(const MaskCall& call) const {
-    return check_shape(call.operation, "key_padding", padding.extents(),
+    return check_shape(call.operation, "mask.key_padding", padding.extents(),
                        "(B, Lkv)", {{call.shape.B, call.shape.Lkv}});
   }
   Booleans values() const {
@@ -210,9 +212,9 @@ struct Documents {
     return {!shared, false, true, true};
   }
   Status check(const MaskCall& call) const {
-    HEADWISE_TRY(check_ids(query_ids, shared, "documents.query_ids", "Lq",
+    HEADWISE_TRY(check_ids(query_ids, shared, "mask.documents.query_ids", "Lq",
                            call.shape.Lq, call));
-    return check_ids(key_ids, shared, "documents.key_ids", "Lkv",
+    return check_ids(key_ids, shared, "mask.documents.key_ids", "Lkv",
                      call.shape.Lkv, call);
   }
   Interval keys(const QueryRow& query) const {

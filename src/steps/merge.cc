@@ -12,9 +12,9 @@ Result<TensorView<const float, 3>> merge_heads(
   const auto [B, L, H, D] = context.extents();
   const auto side_by_side = static_cast<std::ptrdiff_t>(D) * context.stride(3);
   if (H > 1 && context.stride(2) != side_by_side) {
-    return value_error(
-        "merge_heads", "the stride of context's axis H",
-        std::to_string(context.stride(2)),
+    return argument_error(
+        "merge_heads", "context",
+        "has stride " + std::to_string(context.stride(2)) + " on its axis H",
         "D times the stride of D, " + std::to_string(side_by_side));
   }
   return TensorView<const float, 3>(

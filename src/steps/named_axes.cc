@@ -27,23 +27,18 @@ std::string axes_text(std::span<const Axis> axes) {
 Error wrong_count(std::string_view operation, std::string_view argument,
                   std::size_t count, std::string_view what,
                   const std::string& expected, ErrorCode code) {
-  return {code, ErrorDetails{.operation = std::string(operation),
-                             .argument = std::string(argument),
-                             .given = "has " + std::to_string(count) + " " +
-                                      std::string(what),
-                             .expected = expected}};
+  return argument_error(
+      operation, argument,
+      "has " + std::to_string(count) + " " + std::string(what), expected, code);
 }
 
 Error named_twice(std::string_view operation, std::string_view argument,
                   std::span<const Axis> axes, Axis axis) {
-  return {ErrorCode::invalid_argument,
-          ErrorDetails{
-              .operation = std::string(operation),
-              .argument = std::string(argument) + " axes " + axes_text(axes),
-              .given = "name " +
-                       std::string(kAxisNames[static_cast<std::size_t>(axis)]) +
-                       " twice",
-              .expected = "each name once"}};
+  return argument_error(
+      operation, argument,
+      "has axes " + axes_text(axes) + " that name " +
+          std::string(kAxisNames[static_cast<std::size_t>(axis)]) + " twice",
+      "each name once");
 }
 
 // The first axis that is named a second time; `one` if there is none.

@@ -13,8 +13,7 @@ Result<PaddedTokens> pad(const RaggedTokens& tokens,
   auto lengths = Tensor<std::int64_t, 1>::create({B});
   auto padding_mask = Tensor<bool, 2>::create({B, L});
   if (!ids || !lengths || !padding_mask) {
-    return Error{ErrorCode::out_of_memory,
-                 "pad: the padded batch needs more memory than there is"};
+    return Error{ErrorCode::out_of_memory};
   }
   for (std::size_t b = 0; b < B; ++b) {
     if (progress) {

@@ -72,8 +72,9 @@ Status Linear::check_given() const {
     return ok();
   }
   return Error{ErrorCode::unsupported,
-               "linear: the parameters were kept for inference alone, expected "
-               "a layer that can be trained"};
+               ErrorDetails{.operation = "linear",
+                            .given = "the parameters were kept for inference",
+                            .expected = "a layer that can be trained"}};
 }
 
 void Linear::update(

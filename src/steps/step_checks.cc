@@ -32,10 +32,10 @@ Status check_grouped_heads(std::string_view operation,
   }
   const bool even = Hkv == 0 ? Hq == 0 : Hq % Hkv == 0;
   return even ? ok()
-              : value_error(operation, "the number of query heads",
-                            std::to_string(Hq),
-                            "a multiple of the " + std::to_string(Hkv) +
-                                " heads of " + std::string(argument));
+              : argument_error(operation, "query",
+                               "has " + std::to_string(Hq) + " heads",
+                               "a multiple of the " + std::to_string(Hkv) +
+                                   " heads of " + std::string(argument));
 }
 
 Status check_token_offsets(std::string_view operation, std::size_t B,
@@ -45,8 +45,9 @@ Status check_token_offsets(std::string_view operation, std::size_t B,
     return ok();
   }
   if (B != 1) {
-    return value_error(operation, "the batch axis of a ragged batch",
-                       std::to_string(B), "1");
+    return argument_error(operation, "offsets",
+                          "are given with a batch axis of " + std::to_string(B),
+                          "1");
   }
   return Offsets(offsets).check(L, L, operation);
 }

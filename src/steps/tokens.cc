@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/check.h"
 #include "base/out_of_memory.h"
 namespace headwise::inline HEADWISE_ABI {
 
@@ -20,14 +21,13 @@ Status check_token(TokenId id, std::size_t b, std::size_t t,
   if (id >= 0 && static_cast<std::uint64_t>(id) < vocab_size) {
     return ok();
   }
-  const std::string expected =
+  return value_error(
+      "", "tokens[" + std::to_string(b) + "][" + std::to_string(t) + "]",
+      std::to_string(id),
       vocab_size == 0
-          ? "but vocab_size is 0"
-          : "expected 0 to vocab_size - 1 = " + std::to_string(vocab_size - 1);
-  return Error{ErrorCode::out_of_range,
-               "tokens: sequence " + std::to_string(b) + ", position " +
-                   std::to_string(t) + " holds id " + std::to_string(id) +
-                   ", " + expected};
+          ? "no token, as vocab_size is 0"
+          : "0 to vocab_size - 1 = " + std::to_string(vocab_size - 1),
+      ErrorCode::out_of_range);
 } catch (...) {
   return caught_out_of_memory();
 }

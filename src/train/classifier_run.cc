@@ -14,6 +14,7 @@
 #include "headwise/base/any_view.h"
 #include "headwise/base/function_ref.h"
 #include "headwise/base/tensor.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/interop/sha256.h"
 #include "headwise/module/loss.h"
 #include "headwise/module/optimizer.h"
@@ -70,12 +71,9 @@ Status check_hash(const Checkpoint& checkpoint, const std::string& path,
   if (saved == nullptr || *saved == expected) {
     return ok();
   }
-  return Error{ErrorCode::bad_data,
-               ErrorDetails{.operation = std::string(kOperation),
-                            .file = path,
-                            .given = "its run had " + std::string(other) +
-                                     ", of SHA-256 " + *saved,
-                            .expected = expected}};
+  return FileSubject{std::string(kOperation), path}.bad_data(
+      "is of a run with " + std::string(other) + ", of SHA-256 " + *saved,
+      expected);
 }
 
 std::size_t count_of(const Checkpoint& checkpoint, const std::string& name,
@@ -106,14 +104,16 @@ Status clip(std::map<std::string, Tensor<float, 1>, std::less<>>& gradients) {
 
 Status check(const ClassifierSettings& settings,
              const ClassifierExamples& examples) {
-  HEADWISE_TRY(check_at_least_one(kOperation, "the number of examples",
-                                  examples.ids.size()));
+  if (examples.ids.empty()) {
+    return argument_error(kOperation, "examples", "has no texts", "at least 1");
+  }
   HEADWISE_TRY(check_at_least_one(kOperation, kBatch, settings.batch));
   return examples.targets.size() == examples.ids.size()
              ? ok()
-             : value_error(kOperation, "the number of targets",
-                           std::to_string(examples.targets.size()),
-                           std::to_string(examples.ids.size()));
+             : argument_error(kOperation, "examples",
+                              "has " + std::to_string(examples.targets.size()) +
+                                  " targets",
+                              std::to_string(examples.ids.size()));
 }
 
 }  // namespace
@@ -245,7 +245,7 @@ Result<double> ClassifierRun::State::train_on(const Batch& batch,
   HEADWISE_TRY(loss);
   if (!std::isfinite(loss->loss)) {
     return Error{ErrorCode::out_of_range,
-                 "the loss is " + number_text(loss->loss)};
+                 {.given = "the loss is " + number_text(loss->loss)}};
   }
   auto gradients = gradients_of(*saved, as_one_batch(loss->d_logits), executor);
   HEADWISE_TRY(gradients);
@@ -346,7 +346,7 @@ Status ClassifierRun::State::resume(const Checkpoint& checkpoint,
                                  std::to_string(checkpoint.step) + " of " +
                                  path}};
   }
-  HEADWISE_TRY(restore_optimizer(checkpoint, optimizer_));
+  HEADWISE_TRY(restore_optimizer(checkpoint, path, optimizer_));
   HEADWISE_TRY(update([&](std::string_view name, std::span<float> values) {
     restore_param(checkpoint, std::string(name), values);
     return ok();

@@ -15,9 +15,9 @@ Status check_finite_values(std::string_view what,
   return found == values.end()
              ? ok()
              : Error{ErrorCode::out_of_range,
-                     std::string(what) +
-                         " is the first value that is not finite: " +
-                         number_text(*found)};
+                     {.given = std::string(what) +
+                               " is the first value that is not finite: " +
+                               number_text(*found)}};
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

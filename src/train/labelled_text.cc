@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/out_of_memory.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/interop/sha256.h"
 #include "interop/error_text.h"
 #include "interop/input_file.h"
@@ -18,23 +19,14 @@ namespace {
 
 constexpr std::string_view kOperation = "read_labelled_text";
 
-Error bad_line(const std::string& file, std::size_t line, std::string given,
-               std::string expected = "") {
-  return {ErrorCode::bad_data,
-          ErrorDetails{.operation = std::string(kOperation),
-                       .file = file,
-                       .entry = "line " + std::to_string(line),
-                       .given = std::move(given),
-                       .expected = std::move(expected)}};
+// What errors about the file are about.
+FileSubject file_of(const std::string& file) {
+  return {std::string(kOperation), file};
 }
 
-Error bad_file(const std::string& file, std::string given,
-               std::string expected = "") {
-  return {ErrorCode::bad_data,
-          ErrorDetails{.operation = std::string(kOperation),
-                       .file = file,
-                       .given = std::move(given),
-                       .expected = std::move(expected)}};
+// The same of a line of it.
+FileSubject line_of(const std::string& file, std::size_t line) {
+  return file_of(file).of_entry("line " + std::to_string(line));
 }
 
 // Without their ends; the end of the last line does not begin another.
@@ -57,22 +49,23 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 
 Status check_line(const std::string& file, std::size_t number,
                   std::string_view line, bool labelled) {
-  if (Status s = check_utf8("it", line); !s) {
-    return bad_line(file, number, s.error().message());
-  }
+  const FileSubject subject = line_of(file, number);
+  HEADWISE_TRY(check_utf8({.operation = subject.operation,
+                           .file = subject.file,
+                           .entry = subject.entry},
+                          line));
   const std::size_t tab = line.find('\t');
   if ((tab != std::string_view::npos) != labelled) {
-    return labelled ? bad_line(file, number, "it has no tab",
-                               "label<TAB>text as in line 1")
-                    : bad_line(file, number, "it has a tab",
-                               "text alone as in line 1");
+    return labelled
+               ? subject.bad_data("has no tab", "label<TAB>text as in line 1")
+               : subject.bad_data("has a tab", "text alone as in line 1");
   }
   const std::string_view words = labelled ? line.substr(tab + 1) : line;
   if (words.find_first_not_of(" \t") == std::string_view::npos) {
-    return bad_line(file, number, "it has no text");
+    return subject.bad_data("has no text");
   }
   return labelled && tab == 0
-             ? bad_line(file, number, "it has no label", "label<TAB>text")
+             ? subject.bad_data("has no label", "label<TAB>text")
              : ok();
 }
 
@@ -116,9 +109,9 @@ Result<LabelledText> read_labelled_text(const std::string& path) try {
   const auto bytes = read_bytes(*file, kMostBytes + 1, /*certain=*/false);
   HEADWISE_TRY(bytes);
   if (bytes->size() > kMostBytes) {
-    return bad_file(path, "the file is longer than " +
-                              std::to_string(kMostBytes) +
-                              " bytes, the most that is read");
+    return file_of(path).bad_data("is longer than " +
+                                  std::to_string(kMostBytes) +
+                                  " bytes, the most that is read");
   }
   return parse_labelled_text(
       {reinterpret_cast<const char*>(bytes->data()), bytes->size()}, path);
@@ -133,7 +126,7 @@ Result<LabelledText> parse_labelled_text(std::string bytes,
   text.file = file;
   const std::vector<std::string_view> lines = lines_of(*text.bytes);
   if (lines.empty()) {
-    return bad_file(file, "the file is empty", "one example a line");
+    return file_of(file).bad_data("is empty", "one example a line");
   }
   const bool labelled = lines.front().find('\t') != std::string_view::npos;
   for (std::size_t n = 0; n < lines.size(); ++n) {
@@ -178,9 +171,9 @@ Result<std::vector<std::int64_t>> targets_of(
   for (std::size_t n = 0; n < text.labels.size(); ++n) {
     const auto found = std::ranges::find(labels, text.labels[n]);
     if (found == labels.end()) {
-      return bad_line(text.file, text.line_of(n),
-                      "the label is " + short_label(text.labels[n]),
-                      "one of the model's: " + short_list(labels));
+      return line_of(text.file, text.line_of(n))
+          .bad_data("has the label " + short_label(text.labels[n]),
+                    "one of the model's: " + short_list(labels));
     }
     targets.push_back(found - labels.begin());
   }

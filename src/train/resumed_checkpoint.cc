@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string>
 
+#include "headwise/interop/file_subject.h"
+
 namespace headwise::inline HEADWISE_ABI {
 
 Status check_resumed(const Checkpoint& checkpoint, const std::string& path,
@@ -14,14 +16,11 @@ Status check_resumed(const Checkpoint& checkpoint, const std::string& path,
                                                   view.extents().end()));
   }
   HEADWISE_TRY(check_model(checkpoint, path, run.config, shapes));
+  const FileSubject subject{"train", path};
   if (checkpoint.seed.value != run.seed.value) {
-    return Error{
-        ErrorCode::bad_data,
-        ErrorDetails{.operation = "train",
-                     .argument = "seed",
-                     .file = path,
-                     .given = "is " + std::to_string(checkpoint.seed.value),
-                     .expected = std::to_string(run.seed.value)}};
+    return subject.bad_data(
+        "has the seed " + std::to_string(checkpoint.seed.value),
+        std::to_string(run.seed.value));
   }
   const auto fits = [&](std::string_view record) {
     const auto found = checkpoint.records.find(std::string(record));
@@ -30,12 +29,9 @@ Status check_resumed(const Checkpoint& checkpoint, const std::string& path,
   };
   if (!std::ranges::all_of(run.records, fits) ||
       checkpoint.optimizer.step != checkpoint.step) {
-    return Error{
-        ErrorCode::bad_data,
-        ErrorDetails{.operation = "train",
-                     .file = path,
-                     .given = "expected losses and an optimiser of its " +
-                              std::to_string(checkpoint.step) + " steps"}};
+    return subject.bad_data(
+        "lacks losses or an optimiser",
+        "those of its " + std::to_string(checkpoint.step) + " steps");
   }
   return ok();
 }
@@ -46,12 +42,11 @@ void restore_param(const Checkpoint& checkpoint, const std::string& name,
               values.size_bytes());
 }
 
-Status restore_optimizer(const Checkpoint& checkpoint, Optimizer& optimizer) {
+Status restore_optimizer(const Checkpoint& checkpoint, const std::string& path,
+                         Optimizer& optimizer) {
   const Status s = optimizer.set_state(checkpoint.optimizer);
   // The checkpoint is at fault, not the caller.
-  return !s && s.error().code() == ErrorCode::invalid_argument
-             ? s.error().with_code(ErrorCode::bad_data)
-             : s;
+  return s ? s : FileSubject{"train", path}.blame(s.error());
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

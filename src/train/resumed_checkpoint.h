@@ -41,7 +41,8 @@ Status check_resumed(const Checkpoint& checkpoint, const std::string& path,
 // Copies a parameter from a checkpoint that has been checked.
 void restore_param(const Checkpoint& checkpoint, const std::string& name,
                    std::span<float> values);
-// The same for the optimiser's state. Errors: bad_data.
-Status restore_optimizer(const Checkpoint& checkpoint, Optimizer& optimizer);
+// The same for the optimiser's state. Errors: bad_data, about the file `path`.
+Status restore_optimizer(const Checkpoint& checkpoint, const std::string& path,
+                         Optimizer& optimizer);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -137,10 +137,10 @@ Result<TaskGradients> TaskModel::differentiate(const TaskBatch& batch,
     const std::string first = !is_finite(output.elements())    ? "output"
                               : !is_finite(logits->elements()) ? "logits"
                                                                : "loss";
-    return Error{ErrorCode::out_of_range,
-                 "the loss is " + number_text(loss->loss) +
-                     ", and the first value that is not finite is the " +
-                     first};
+    return Error{
+        ErrorCode::out_of_range,
+        {.given = "the loss is " + number_text(loss->loss) +
+                  ", and the first value that is not finite is the " + first}};
   }
   const TensorView<const float, 3> d_logits(loss->d_logits.data(),
                                             logits->extents());

@@ -113,9 +113,8 @@ Result<double> TaskRun::State::step_of(TaskModel& model,
       [&](std::string_view name, std::span<float> values) -> Status {
         const auto gradient =
             std::ranges::find(gradients->params, name, &ParamGradient::name);
-        HEADWISE_TRY(
-            optimizer_.update(std::string(prefix) + std::string(name), values,
-                              gradient->values.elements()));
+        HEADWISE_TRY(optimizer_.update(std::string(prefix) + std::string(name),
+                                       values, gradient->values.elements()));
         return check_finite_values(name, values);
       }));
   return gradients->loss;
@@ -219,7 +218,7 @@ Status TaskRun::State::resume(const Checkpoint& checkpoint,
                               .params = params(),
                               .seed = settings_.seed,
                               .records = {kLoss, kUniformLoss}}));
-  HEADWISE_TRY(restore_optimizer(checkpoint, optimizer_));
+  HEADWISE_TRY(restore_optimizer(checkpoint, path, optimizer_));
   const auto set = [&](TaskModel& model, std::string_view prefix) {
     return model.update([&](std::string_view name, std::span<float> values) {
       restore_param(checkpoint, std::string(prefix) + std::string(name),

@@ -74,7 +74,7 @@ class OperationTest(RunCase):
                  "--score-weight", "w3.npy"),
                 (BAD_INPUT, "--score-weight has shape (5), expected (H, D)",
                  "--scoring", "additive", "--score-weight", "w1.npy"),
-                (BAD_INPUT, "--score-weight holds bool elements", "--scoring",
+                (BAD_INPUT, "--score-weight: m.npy holds bool elements", "--scoring",
                  "additive", "--score-weight", "m.npy"),
                 (BAD_INPUT, "--score-weight: ", "--scoring", "additive",
                  "--score-weight", "missing.npy")):

@@ -131,9 +131,9 @@ class ClassifyTest(CliTest):
         self.fail_with(BAD_INPUT, "standard input is empty, expected one text "
                        "a line", *call)
         self.put_text(b"so\nso \xff\n", "bad.txt")
-        self.fail_with(BAD_INPUT, "bad.txt, line 2 is no UTF-8 text: byte 3 "
+        self.fail_with(BAD_INPUT, "bad.txt: line 2 is not UTF-8 text: its byte 3 "
                        "(0xff)", *call, "bad.txt")
-        self.fail_with(BAD_INPUT, "cannot read none.txt: No such file", *call,
+        self.fail_with(BAD_INPUT, "none.txt: No such file", *call,
                        "none.txt")
         self.fail_with(BAD_INPUT, "none", "classify", "--model", "none",
                        "lines.txt")

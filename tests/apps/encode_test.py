@@ -82,10 +82,10 @@ class TinyModelTest(CliTest):
         call = ("encode", "--model", "tiny", "--json")
         self.fail_with(BAD_INPUT, "standard input is empty, expected one "
                        "sentence a line", *call)
-        self.fail_with(BAD_INPUT, "sentences: standard input, line 2 is no "
-                       "UTF-8 text: byte 3 (0xff)",
+        self.fail_with(BAD_INPUT, "sentences: standard input: line 2 is not "
+                       "UTF-8 text: its byte 3 (0xff)",
                        *call, stdin=b"so\nso \xff\n")
-        self.fail_with(BAD_INPUT, "cannot read none.txt: No such file", *call,
+        self.fail_with(BAD_INPUT, "none.txt: No such file", *call,
                        "none.txt")
 
     def test_a_step_that_fails_on_any_thread_is_said(self):

@@ -243,24 +243,28 @@ TEST_F(ParamsTest, WhatDoesNotFitFailsWithAndWithoutComputing) {
   };
   put("embedding.weight", {100, 5});
   EXPECT_EQ(message(),
-            "explain: w_q.weight takes vectors of size 6, expected 5, the size "
-            "of embedding.weight's");
+            "explain: " + flags_.params +
+                ": w_q.weight takes vectors of size 6, expected 5, the size "
+                "of embedding.weight's");
   put("embedding.weight", {100, 6});
   put("w_v.weight", {6, 7});
   EXPECT_EQ(message(),
-            "explain: w_v.weight takes vectors of size 7, expected 6, the size "
-            "of embedding.weight's");
+            "explain: " + flags_.params +
+                ": w_v.weight takes vectors of size 7, expected 6, the size "
+                "of embedding.weight's");
   put("w_k.weight", {8, 7});
   EXPECT_THAT(message(), HasSubstr("w_k.weight takes vectors of size 7"));
   put("w_k.weight", {8, 6});
   put("w_v.weight", {7, 6});
-  EXPECT_THAT(message(), HasSubstr("w_v.weight is 7, expected a multiple of "
-                                   "num_heads = 2"));
+  EXPECT_THAT(message(),
+              HasSubstr("w_v.weight has 7 rows, expected a multiple of "
+                        "num_heads = 2"));
   put("w_v.weight", {6, 6});
   put("w_k.bias", {7});
   EXPECT_EQ(message(),
-            "read_params: w_k.bias has shape (7), expected (8), the rows of "
-            "w_k.weight");
+            "read_params: " + flags_.params +
+                ": w_k.bias has shape (7), expected (8), the rows of "
+                "w_k.weight");
   put("w_k.bias", {8});
   remove("w_o.weight");
   EXPECT_THAT(message(), HasSubstr("has w_o.bias and no w_o.weight"));
@@ -281,7 +285,7 @@ TEST(JobTest, OptionsThatContradictAreRefused) {
   };
   flags.num_heads = 7;
   expect(flags,
-         "explain: --embed-dim is 512, expected a multiple of --num-heads, "
+         "--embed-dim is 512, expected a multiple of --num-heads, "
          "which is 7");
   flags = {};
   flags.tokens = "t";
@@ -310,7 +314,7 @@ TEST(JobTest, KeyHeadsThatDoNotDivideTheHeadsAreNamed) {
   ExplainFlags flags = small();
   flags.num_kv_heads = 3;
   EXPECT_EQ(error_of(flags).message(),
-            "explain: --num-kv-heads is 3, expected a divisor of --num-heads, "
+            "--num-kv-heads is 3, expected a divisor of --num-heads, "
             "which is 2");
 }
 
@@ -326,21 +330,21 @@ TEST(JobTest, IdsOutsideTheVocabularyAreNamedWithTheirSide) {
     flags.tokens = folder / "large";
     EXPECT_EQ(error_of(flags).message(),
               "--tokens: " + flags.tokens +
-                  ": sequence 1, position 1 holds id 100, expected 0 to "
+                  ": tokens[1][1] is 100, expected 0 to "
                   "vocab_size - 1 = 99");
     flags.tokens = folder / "negative";
     EXPECT_EQ(error_of(flags).message(),
               "--tokens: " + flags.tokens +
-                  ": sequence 0, position 0 holds id -4, expected 0 to "
+                  ": tokens[0][0] is -4, expected 0 to "
                   "vocab_size - 1 = 99");
     flags.target_tokens = folder / "good";
     EXPECT_THAT(
         error_of(flags).message(),
-        testing::StartsWith("--tokens: " + flags.tokens + ": sequence 0"));
+        testing::StartsWith("--tokens: " + flags.tokens + ": tokens[0]"));
     std::swap(flags.tokens, flags.target_tokens);
     EXPECT_THAT(error_of(flags).message(),
                 testing::StartsWith("--target-tokens: " + flags.target_tokens +
-                                    ": sequence 0"));
+                                    ": tokens[0]"));
   }
 }
 
@@ -354,7 +358,7 @@ TEST(JobTest, ThePaddingIdMustBeInTheVocabularyWhereThereIsPadding) {
     flags.shapes_only = shapes_only;
     flags.tokens = folder / "ragged";
     EXPECT_EQ(error_of(flags).message(),
-              "explain: --pad-id is 100, expected 0 to vocab_size - 1 = 99");
+              "--pad-id is 100, expected 0 to vocab_size - 1 = 99");
     flags.tokens = folder / "even";
     EXPECT_TRUE(run_job(flags, {}));
   }

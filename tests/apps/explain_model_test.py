@@ -197,7 +197,7 @@ class TinyModelTest(CliTest):
         tiny_model.write(self.folder / "wide", intermediate_size=17)
         self.fail_with(BAD_INPUT, "expected (intermediate_size, hidden_size)",
                        "explain", "--model", "wide", SENTENCE)
-        self.fail_with(BAD_INPUT, "is no UTF-8", "explain", "--model", "tiny",
+        self.fail_with(BAD_INPUT, "is not UTF-8", "explain", "--model", "tiny",
                        b"heads \xff")
 
 

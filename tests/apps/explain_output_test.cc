@@ -340,13 +340,13 @@ TEST(ExplainPictureTest, ASequenceThatIsNotThereIsRefused) {
   ExplainFlags flags;
   flags.example = "masked";
   EXPECT_EQ(explain_picture(job_of(flags), 5, Language::en).error().message(),
-            "explain: --sequence is 5, expected 0 to 4");
+            "--sequence is 5, expected 0 to 4");
   const TempFolder folder;
   put_text(folder / "none", "[]");
   flags = small();
   flags.tokens = folder / "none";
   EXPECT_EQ(explain_picture(job_of(flags), 0, Language::en).error().message(),
-            "explain: --heads draws one sequence, and the batch has none");
+            "--heads draws one sequence, and the batch has none");
 }
 
 }  // namespace

@@ -296,11 +296,11 @@ class InputTest(FilesTest):
             shutil.copytree(self.folder / "tiny", folder)
             (folder / name).unlink()
             os.mkfifo(folder / name)
-            self.fail_with(BAD_INPUT, f"{name}: it is no regular file",
+            self.fail_with(BAD_INPUT, f"{name} is not a regular file",
                            "encode", "--model", folder, "lines.txt", "--json")
         (self.folder / "layer").mkdir()
         os.mkfifo(self.folder / "layer/w_q.weight.npy")
-        self.fail_with(BAD_INPUT, "w_q.weight.npy: it is no regular file",
+        self.fail_with(BAD_INPUT, "w_q.weight.npy is not a regular file",
                        "inspect", "layer")
 
 

@@ -148,19 +148,19 @@ class ImportanceTest(ScoresTest):
 
     def test_what_is_wrong_with_the_data_is_named_with_its_line(self):
         for text, message in (
-                ("good\theads\nmatter\n", "line 2: it has no tab"),
-                ("heads\ngood\tmatter\n", "line 2: it has a tab"),
-                ("\theads\n", "line 1: it has no label"),
-                ("good\t \n", "line 1: it has no text"),
-                ("", "the file is empty"),
-                ("ugly\theads\n", "the label is ugly, expected one of the "
+                ("good\theads\nmatter\n", "line 2 has no tab"),
+                ("heads\ngood\tmatter\n", "line 2 has a tab"),
+                ("\theads\n", "line 1 has no label"),
+                ("good\t \n", "line 1 has no text"),
+                ("", "is empty"),
+                ("ugly\theads\n", "line 1 has the label ugly, expected one of the "
                                   "model's: bad, good")):
             self.put_text(text.encode(), "bad.tsv")
             self.fail_with(BAD_INPUT, message, "importance", "--model", "model",
                            "--data", "bad.tsv", "--out", "s.json")
             self.assertFalse((self.folder / "s.json").exists())
         self.put_text(b"good\theads\n", "one.tsv")
-        self.fail_with(BAD_INPUT, "the number of labels is 1", "importance",
+        self.fail_with(BAD_INPUT, "labels has 1 text", "importance",
                        "--model", "plain", "--data", "one.tsv", "--out",
                        "s.json")
         self.fail_with(USAGE, "--method is magic", "importance", "--model",
@@ -381,19 +381,19 @@ class PruneTest(ScoresTest):
                 order=[[0, 0], [0, 1], [1, 0]])
         refused("scores[1][0] is null, expected a finite number",
                 scores=[[1, 2], [None, 3]])
-        refused("it is not a file of scores",
+        refused("is not a file of scores",
                 json.dumps(good).replace('"scores"', '"scores').encode()
                 .decode())
-        refused("it is not a file of scores", "{}")
-        refused("it is not a file of scores",
+        refused("is not a file of scores", "{}")
+        refused("is not a file of scores",
                 json.dumps({**good, "scores": [[1, 2], [3, 4]]})
                 .replace("4", "NaN"))
-        refused("layer 1 has 1 scores, expected 2", scores=[[1, 2], [3]])
+        refused("scores[1] has 1 scores, expected 2", scores=[[1, 2], [3]])
         refused("order has 3 heads, expected each of the 4",
                 order=good["order"][:3])
         refused("order[0] is", order=["0.1", *good["order"][1:]])
         refused("version is 2", version=2)
-        refused("it has no heads", text=json.dumps(
+        refused("has no heads", text=json.dumps(
             {key: value for key, value in good.items() if key != "heads"}))
 
     def test_what_cannot_be_asked_is_said(self):

@@ -53,8 +53,8 @@ class ParamsTest(CliTest):
         self.succeed(*arguments)
         self.assertEqual((self.folder / "o.npy").read_bytes(), output)
         file.write_bytes(file.read_bytes()[:-1])
-        self.fail_with(BAD_INPUT, "layer.safetensors: its tensors take 672 "
-                       "bytes, but 671 are there", *arguments)
+        self.fail_with(BAD_INPUT, "layer.safetensors has 671 bytes of data, "
+                       "expected 672 for its tensors", *arguments)
 
     def test_d2l_in_torch_is_read_as_it_was_saved(self):
         case = pathlib.Path(os.environ.get("HEADWISE_FIXTURES") or
@@ -135,7 +135,7 @@ class ParamsTest(CliTest):
         self.put("layer/num_heads.npy", 1, descr="<i8", values=[3])
         self.assertEqual(heads(), 3)
         self.put("layer/num_heads.npy", 2, descr="<i8", values=[3, 3])
-        self.fail_with(BAD_INPUT, "layer/num_heads.npy is no number of heads, "
+        self.fail_with(BAD_INPUT, "layer/num_heads.npy is not a number of heads, "
                        "expected one integer", *call)
 
     def test_unbatched(self):
@@ -163,9 +163,9 @@ class ParamsTest(CliTest):
                 (write("w_k.weight", 6, 6, values=[math.inf] * 36),
                  "is inf at (0, 0)"),
                 (remove("w_v.weight"), "layer has no w_v.weight"),
-                (write("foo", 6), "foo.npy is no parameter known here, "
+                (write("foo", 6), "foo.npy is not a parameter known here, "
                  "expected w_q.weight"),
-                (write("fc_q.weight", 6, 6), "are both w_q.weight"),
+                (write("fc_q.weight", 6, 6), "w_q.weight.npy is w_q.weight, as fc_q.weight is"),
                 (remove("w_o.weight"), "has w_o.bias and no w_o.weight"),
                 (write("w_q.weight", 6), "w_q.weight has shape (6), expected "
                  "2 axes"),
@@ -180,7 +180,7 @@ class ParamsTest(CliTest):
                 self.fail_with(BAD_INPUT, message, *self.arguments)
         self.setUp()
         arguments = [a if a != "2" else "4" for a in self.arguments]
-        self.fail_with(BAD_INPUT, "w_q.weight is 6, expected a multiple of "
+        self.fail_with(BAD_INPUT, "w_q.weight has 6 rows, expected a multiple of "
                        "num_heads = 4", *arguments)
         for path in ("missing", "x.npy", "/dev/null"):
             arguments = [a if a != "layer" else path for a in self.arguments]
@@ -240,7 +240,7 @@ class GroupedHeadsTest(CliTest):
 
     def test_parameters_that_do_not_fit(self):
         for heads, message in (
-                ((), "rows of w_k.weight is 4, expected a multiple of "
+                ((), "w_k.weight has 4 rows, expected a multiple of "
                  "num_heads = 8"),
                 (("--num-kv-heads", "4"), "w_k.weight has shape (4, 16), "
                  "expected (num_kv_heads * head_dim, kdim) = (8, 16)"),

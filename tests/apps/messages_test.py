@@ -100,7 +100,7 @@ class MessagesTest(CliTest):
         self.data(*(f"label{n:03}" for n in range(100)))
         self.data("other", "label001", name="test.tsv")
         self.fail_with(
-            BAD_INPUT, "--test: test.tsv: line 1: the label is other, expected "
+            BAD_INPUT, "--test: test.tsv: line 1 has the label other, expected "
             "one of the model's: label000, label001,", "train", "--model",
             "tiny", "--data", "data.tsv", "--out", "out", "--test", "test.tsv")
         done = self.train()
@@ -114,13 +114,13 @@ class MessagesTest(CliTest):
         self.model()
         self.put_text(b"heads\nmat\xffter\n", "lines.txt")
         self.fail_with(
-            BAD_INPUT, "sentences: lines.txt, line 2 is no UTF-8 text: byte 3 "
+            BAD_INPUT, "sentences: lines.txt: line 2 is not UTF-8 text: its byte 3 "
             "(0xff)", "encode", "--model", "tiny", "lines.txt", "--json")
         self.fail_with(
-            BAD_INPUT, "sentences: standard input, line 2 is no UTF-8 text",
+            BAD_INPUT, "sentences: standard input: line 2 is not UTF-8 text",
             "encode", "--model", "tiny", "--json", stdin=b"heads\nmat\xffter\n")
         self.fail_with(
-            BAD_INPUT, "text: standard input is no UTF-8 text: byte 1", "view",
+            BAD_INPUT, "text: standard input is not UTF-8 text: its byte 1", "view",
             "--model", "tiny", "-", "--json", stdin=b"a\xff")
 
     def test_an_unknown_label_of_some_lines_has_its_own_number(self):
@@ -129,12 +129,12 @@ class MessagesTest(CliTest):
         self.assertEqual(self.train().returncode, 0)
         self.data("a", "b", "a", "b", "a", "c", name="more.tsv")
         self.fail_with(
-            BAD_INPUT, "--data: more.tsv: line 6: the label is c", "importance",
+            BAD_INPUT, "--data: more.tsv: line 6 has the label c", "importance",
             "--model", "out", "--data", "more.tsv", "--examples", "6",
             "--method", "random", "--out", "s.json")
         self.data("a", "b", "a", "c", name="more.tsv")
         self.fail_with(
-            BAD_INPUT, "--data: more.tsv: line 4: the label is c", "prune",
+            BAD_INPUT, "--data: more.tsv: line 4 has the label c", "prune",
             "--model", "out", "--data", "more.tsv", "--scores",
             self.scores("out"), "--remove", "1", "--out", "p")
 
@@ -146,7 +146,7 @@ class MessagesTest(CliTest):
     def test_ids_outside_the_vocabulary_name_their_file(self):
         self.put_text("1 2\n3 100\n", "ids.txt")
         self.fail_with(
-            BAD_INPUT, "--tokens: ids.txt: sequence 1, position 1 holds id "
+            BAD_INPUT, "--tokens: ids.txt: tokens[1][1] is "
             "100", "explain", "--embed-dim", "8", "--num-heads", "2",
             "--tokens", "ids.txt")
 

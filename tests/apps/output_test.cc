@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstring>
 #include <sstream>
 #include <streambuf>
 
@@ -61,18 +62,23 @@ TEST(PrintTest, AReaderThatLeftIsNoErrorHoweverOftenItIsPrintedTo) {
 }
 
 TEST(OutcomeTest, AFileThatCannotBeWrittenIsNamedWithoutAFunction) {
-  const auto said = [](const char* message) {
-    return failure_to_write({ErrorCode::io_error, message}).message;
+  const auto said = [](const char* function, const char* path, int number) {
+    return failure_to_write({ErrorCode::io_error,
+                             {.operation = function,
+                              .file = path,
+                              .system_error = number,
+                              .given = std::strerror(number)}})
+        .message;
   };
-  EXPECT_EQ(said("write_file_atomically: o.npy: No space left on device"),
+  EXPECT_EQ(said("write_file_atomically", "o.npy", ENOSPC),
             "cannot write o.npy: No space left on device");
-  EXPECT_EQ(said("write_model: out: Permission denied"),
+  EXPECT_EQ(said("write_model", "out", EACCES),
             "cannot write out: Permission denied");
 }
 
 TEST(OutcomeTest, EachKindOfErrorHasItsExitCode) {
   const auto exit_of = [](ErrorCode code) {
-    return failure_of(Error{code, ""}).exit;
+    return failure_of(Error(code)).exit;
   };
   EXPECT_EQ(exit_of(ErrorCode::invalid_argument), Exit::usage);
   EXPECT_EQ(exit_of(ErrorCode::shape_mismatch), Exit::bad_input);
@@ -81,12 +87,23 @@ TEST(OutcomeTest, EachKindOfErrorHasItsExitCode) {
   EXPECT_EQ(exit_of(ErrorCode::io_error), Exit::bad_input);
   EXPECT_EQ(exit_of(ErrorCode::unsupported), Exit::bad_input);
   EXPECT_EQ(exit_of(ErrorCode::out_of_memory), Exit::out_of_resources);
-  EXPECT_EQ(failure_of(as_data({ErrorCode::invalid_argument, ""})).exit,
-            Exit::bad_input);
-  EXPECT_EQ(failure_of(as_data({ErrorCode::out_of_memory, ""})).exit,
+  EXPECT_EQ(failure_to_write(Error(ErrorCode::io_error)).exit,
             Exit::out_of_resources);
-  EXPECT_EQ(failure_to_write({ErrorCode::io_error, ""}).exit,
-            Exit::out_of_resources);
+}
+
+// What a function says of its arguments is about what came out of files.
+TEST(OutcomeTest, OnlyWhatWasTypedIsUsage) {
+  const auto exit_of = [](const char* operation, const char* argument) {
+    return failure_of(
+               Error(ErrorCode::invalid_argument, {.operation = operation,
+                                                   .argument = argument,
+                                                   .given = "is 7"}))
+        .exit;
+  };
+  EXPECT_EQ(exit_of("", "--keep"), Exit::usage);
+  EXPECT_EQ(exit_of("prune", "--keep"), Exit::usage);
+  EXPECT_EQ(exit_of("", ""), Exit::usage);
+  EXPECT_EQ(exit_of("attention", "scale"), Exit::bad_input);
 }
 
 }  // namespace

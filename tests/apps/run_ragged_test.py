@@ -202,10 +202,10 @@ class RaggedRefusesTest(RaggedCase):
         self.refuse(BAD_INPUT, "--offsets has shape (1, 4), expected (B + 1)",
                     *self.ragged())
         self.put("offsets.npy", 4, values=OFFSETS)
-        self.refuse(BAD_INPUT, "--offsets holds float32 elements, expected "
+        self.refuse(BAD_INPUT, "--offsets: offsets.npy holds float32 elements, expected "
                     "integers", *self.ragged())
         (self.folder / "offsets.npy").write_bytes(b"0 3 7")
-        self.refuse(BAD_INPUT, "offsets.npy: ", *self.ragged())
+        self.refuse(BAD_INPUT, "offsets.npy ends in its beginning", *self.ragged())
         (self.folder / "offsets.npy").unlink()
         self.refuse(BAD_INPUT, "offsets.npy: No such file", *self.ragged())
 

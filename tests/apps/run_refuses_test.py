@@ -21,7 +21,7 @@ class RunRefusesTest(RunCase):
                 (USAGE, "--bias-axes is B,B,Lkv, expected each name once",
                  "--bias", "m.npy", "--bias-axes", "B,B,Lkv"),
                 (USAGE, "expected --bias too", "--bias-axes", "B"),
-                (BAD_INPUT, "--bias holds bool elements", "--bias", "i.npy",
+                (BAD_INPUT, "--bias: i.npy holds bool elements", "--bias", "i.npy",
                  "--bias-axes", "B,Lq,Lkv"),
                 (USAGE, "--softcap is 0, expected a number from 1e-37 to "
                  "2e38", "--softcap", "0"),
@@ -89,7 +89,7 @@ class RunRefusesTest(RunCase):
                 (USAGE, "--mask-axes is B,B,Lkv, expected each name once",
                  "--mask", "m.npy", "--mask-axes", "B,B,Lkv"),
                 (USAGE, "expected --mask too", "--mask-axes", "B"),
-                (BAD_INPUT, "--mask holds float32 elements, expected bool or "
+                (BAD_INPUT, "--mask: f.npy holds float32 elements, expected bool or "
                  "integers", "--mask", "f.npy", "--mask-axes", "B,Lq,Lkv"),
                 (BAD_INPUT, "--key-lengths[0] is 7, expected 0 to Lkv = 6",
                  "--key-lengths", "l.npy"),
@@ -97,7 +97,7 @@ class RunRefusesTest(RunCase):
                  "--key-lengths", "n.npy"),
                 (BAD_INPUT, "--key-lengths has shape (3), expected (B) = (2)",
                  "--key-lengths", "l3.npy"),
-                (BAD_INPUT, "--key-lengths holds bool elements, expected "
+                (BAD_INPUT, "--key-lengths: b.npy holds bool elements, expected "
                  "integers", "--key-lengths", "b.npy"),
                 (BAD_INPUT, "--key-padding has shape (2, 3, 6), expected "
                  "(B, Lkv)", "--key-padding", "m.npy"),
@@ -109,7 +109,7 @@ class RunRefusesTest(RunCase):
                                  "9223372036854775808,0")),
                 (BAD_INPUT, "--key-starts has shape (2, 3, 6), expected (B)",
                  "--key-starts", "m.npy"),
-                (BAD_INPUT, "--key-starts holds bool elements, expected "
+                (BAD_INPUT, "--key-starts: b.npy holds bool elements, expected "
                  "integers", "--key-starts", "b.npy"),
                 (BAD_INPUT, "--key-starts[0] is 7, expected 0 to Lkv = 6",
                  "--key-starts", "l.npy"),
@@ -143,23 +143,23 @@ class RunRefusesTest(RunCase):
     def test_files_that_are_none(self):
         good = npy_bytes((2, 4, 3, 5))
         for content, message in (
-                (b"", "q.npy: "),
-                (b"PK", "q.npy: "),
-                (good[:-1], "q.npy: "),
-                (good[:20], "q.npy: "),
-                (good + b"x", "q.npy: "),
+                (b"", "--query: q.npy "),
+                (b"PK", "--query: q.npy "),
+                (good[:-1], "--query: q.npy "),
+                (good[:20], "--query: q.npy "),
+                (good + b"x", "--query: q.npy "),
                 (npy_bytes((2, 4, 3, 5), header=str(
                     {"descr": "<f4", "fortran_order": False,
-                     "shape": (2, 4, 3, 500)})), "q.npy: "),
+                     "shape": (2, 4, 3, 500)})), "--query: q.npy "),
                 (npy_bytes((2,), header=str(
                     {"descr": "<f4", "fortran_order": False,
-                     "shape": (2**62, 2**62, 1, 1)})), "q.npy: "),
+                     "shape": (2**62, 2**62, 1, 1)})), "--query: q.npy "),
                 (npy_bytes((2,), header=str(
                     {"descr": "<f4", "fortran_order": False,
-                     "shape": (-1, 4, 3, 5)})), "q.npy: "),
+                     "shape": (-1, 4, 3, 5)})), "--query: q.npy "),
                 (npy_bytes((2,), header="{'descr': '|O', 'fortran_order': "
                            "False, 'shape': (2,), }"), "object"),
-                (npy_bytes((2,), header="{}"), "q.npy: ")):
+                (npy_bytes((2,), header="{}"), "--query: q.npy ")):
             with self.subTest(content[:200]):
                 arguments = self.inputs()
                 (self.folder / "q.npy").write_bytes(content)
@@ -182,15 +182,15 @@ class RunRefusesTest(RunCase):
                 ("--mask", "--mask-axes", "B,Lkv"),
                 ("--bias", "--bias-axes", "B,Lkv"), ("--alibi",),
                 ("--sequence-ids",), ("--keep-mask",)):
-            for name, message in (("missing.npy", "No such file"),
-                                  ("torn.npy", "")):
+            for name, message in (("missing.npy", ": No such file"),
+                                  ("torn.npy", " has ")):
                 with self.subTest((option, name)):
                     arguments = list(self.inputs(*beside))
                     if option in arguments:
                         at = arguments.index(option)
                         arguments[at:at + 2] = []
                     self.refuse(
-                        BAD_INPUT, f"headwise: {option}: {name}: {message}",
+                        BAD_INPUT, f"headwise: {option}: {name}{message}",
                         *arguments, option, name)
             with self.subTest(option):
                 self.refuse(USAGE, f"{option} is empty, expected a value",

@@ -266,7 +266,7 @@ class Refuses(StatsTest):
                 ("none.npy: No such file", ("k", "none.npy")),
                 ("--query-lengths[1] is 9, expected a number from 0 to the 3",
                  ("k", "k.npy", "--query-lengths", "lengths.npy")),
-                ("stats: --separators holds float32 elements, expected bool",
+                ("--separators: words.npy holds float32 elements, expected bool",
                  ("k", "k.npy", "--separators", "words.npy")),
                 ("--separators has shape (3, 4), expected",
                  ("k", "k.npy", "--separators", "bools.npy"))]:

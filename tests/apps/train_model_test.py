@@ -194,7 +194,7 @@ class TrainModelTest(CliTest):
                 ("--batch", "8", "batch is 16, expected 8"),
                 ("--learning-rate", "1", "learning_rate is 0.005, expected 1"),
                 ("--max-tokens", "3", "max_tokens is 12, expected 3"),
-                ("--seed", "4", "seed is 0, expected 4")):
+                ("--seed", "4", "has the seed 0, expected 4")):
             self.fail_with(BAD_INPUT, message, *call, option, value)
         self.fail_with(USAGE, "--epochs is 1: 3 steps, expected at least the 6 "
                        f"of {path}", *call, "--epochs", "1")
@@ -319,32 +319,32 @@ class TrainModelTest(CliTest):
 
     def test_bad_data(self):
         for text, message in (
-                ("", "--data: data.tsv: the file is empty"),
-                ("heads\nso\n", "--data: data.tsv: the file has no labels, expected "
+                ("", "--data: data.tsv is empty"),
+                ("heads\nso\n", "--data: data.tsv has no labels, expected "
                                 "label<TAB>text in each line"),
-                ("a\theads\na\tso\n", "--data: data.tsv: every label is a, "
-                                      "expected at least two"),
-                ("a\theads\nso\n", "--data: data.tsv: line 2: it has no tab"),
-                ("a\theads\nb\t \n", "--data: data.tsv: line 2: it has no "
+                ("a\theads\na\tso\n", "--data: data.tsv has the label a in every "
+                                      "line, expected at least two"),
+                ("a\theads\nso\n", "--data: data.tsv: line 2 has no tab"),
+                ("a\theads\nb\t \n", "--data: data.tsv: line 2 has no "
                                      "text"),
-                ("a\theads\n\tso\n", "--data: data.tsv: line 2: it has no "
+                ("a\theads\n\tso\n", "--data: data.tsv: line 2 has no "
                                      "label"),
-                (b"a\theads\n\xff\tso\n", "--data: data.tsv: line 2: it is no "
-                                          "UTF-8 text: byte 0 (0xff)"),
-                (b"a\theads\nb\tso \xff\n", "--data: data.tsv: line 2: it is no "
-                                            "UTF-8 text: byte 5 (0xff)")):
+                (b"a\theads\n\xff\tso\n", "--data: data.tsv: line 2 is not "
+                                          "UTF-8 text: its byte 0 (0xff)"),
+                (b"a\theads\nb\tso \xff\n", "--data: data.tsv: line 2 is not "
+                                            "UTF-8 text: its byte 5 (0xff)")):
             self.put_text(text, "data.tsv")
             self.fail_with(BAD_INPUT, message, *self.call())
         self.assertFalse((self.folder / "out").exists())
-        self.fail_with(BAD_INPUT, "--data: cannot read none.tsv: No such file",
+        self.fail_with(BAD_INPUT, "--data: none.tsv: No such file",
                        "train", "--model", "tiny", "--data", "none.tsv",
                        "--out", "out")
 
     def test_bad_test_data(self):
         for text, message in (
-                ("heads\n", "--test: test.tsv: the file has no labels"),
-                ("body\theads\nlegs\tso\n", "--test: test.tsv: line 2: the label "
-                                            "is legs, expected one of the "
+                ("heads\n", "--test: test.tsv has no labels"),
+                ("body\theads\nlegs\tso\n", "--test: test.tsv: line 2 has the label "
+                                            "legs, expected one of the "
                                             "model's: body, signs")):
             self.put_text(text, "test.tsv")
             self.fail_with(BAD_INPUT, message, *self.call("--test", "test.tsv"))

@@ -150,14 +150,14 @@ class TrainTest(CliTest):
         self.fail_with(BAD_INPUT, "run/checkpoint.npz is of another model: "
                        "scoring is dot, expected additive", *arguments,
                        "--scoring", "additive")
-        self.fail_with(BAD_INPUT, "run/checkpoint.npz: --seed is 0, "
+        self.fail_with(BAD_INPUT, "run/checkpoint.npz has the seed 0, "
                        "expected 1", *arguments, "--seed", "1")
         path = self.folder / "run" / "checkpoint.npz"
         whole = path.read_bytes()
         path.write_bytes(whole[:len(whole) // 2])
         self.fail_with(BAD_INPUT, "run/checkpoint.npz", *arguments)
         path.write_bytes((self.folder / "run" / "params.npz").read_bytes())
-        self.fail_with(BAD_INPUT, "run/checkpoint.npz is no checkpoint: it "
+        self.fail_with(BAD_INPUT, "run/checkpoint.npz is not a checkpoint: it "
                        "has no format", *arguments)
         self.assertFalse((self.folder / "new").exists())
 

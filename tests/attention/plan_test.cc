@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "attention/attention_call.h"
+#include "support/errors.h"
 #include "support/tensors.h"
 
 namespace headwise {
@@ -82,8 +83,8 @@ TEST(AttentionPlanTest, TensorsOfOtherSizesAreErrorsAndNothingIsWritten) {
 TEST(AttentionPlanTest, OptionsThatMakeNoSenseAreErrorsWhenItIsMade) {
   const auto plan = AttentionPlan::create(kShape, {.dropout = {.p = 7.0}});
   ASSERT_FALSE(plan);
-  EXPECT_EQ(plan.error().message(),
-            "attention: dropout.p is 7, expected a number from 0 to 1");
+  EXPECT_THAT(
+      plan, testing_support::IsAbout("dropout.p", "7", "a number from 0 to 1"));
 }
 
 // Nothing of the size Lq x Lkv, let alone times the hidden layer.

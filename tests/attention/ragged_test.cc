@@ -9,6 +9,7 @@
 
 #include "attention/attention_call.h"
 #include "headwise/attention/plan.h"
+#include "support/errors.h"
 #include "support/tensors.h"
 
 namespace headwise {
@@ -279,8 +280,7 @@ TEST(RaggedTest, OffsetsThatDoNotFitAreErrorsAndNothingIsWritten) {
       {.offsets = {batch.query_offsets,
                    view_of(tensor_of<std::int64_t, 1>({2}, {0, 17}))}});
   ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().message(),
-            "attention: offsets.key has shape (2), expected (B + 1) = (5)");
+  EXPECT_THAT(s, testing_support::IsAbout("offsets.key", "(2)", "(5)"));
 }
 
 TEST(RaggedTest, OffsetsThatMoveAreLookedAtInEachRun) {

@@ -7,7 +7,9 @@
 namespace headwise {
 namespace {
 
-const Error kError{ErrorCode::shape_mismatch, "op: x has shape (1)"};
+const Error kError{
+    ErrorCode::shape_mismatch,
+    {.operation = "op", .argument = "x", .given = "has shape (1)"}};
 
 TEST(ResultTest, HoldsAValueOrAnError) {
   const Result<int> value = 3;

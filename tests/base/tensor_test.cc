@@ -16,13 +16,12 @@ TEST(TensorTest, StartsAtZeroOnACacheLine) {
   EXPECT_THAT(tensor.elements(), testing::Each(0.0f));
 }
 
-TEST(TensorTest, ASizeThatOverflowsIsAnErrorThatShowsTheShape) {
+TEST(TensorTest, ASizeThatOverflowsIsAnErrorWithoutText) {
   const std::size_t huge = std::size_t{1} << 40;
   const auto tensor = Tensor<float, 2>::create({huge, huge});
   ASSERT_FALSE(tensor);
   EXPECT_EQ(tensor.error().code(), ErrorCode::out_of_memory);
-  EXPECT_THAT(tensor.error().message(),
-              testing::HasSubstr("(1099511627776, 1099511627776)"));
+  EXPECT_EQ(tensor.error().bytes_needed(), ~std::uint64_t{0});
   // The count fits, the bytes do not.
   EXPECT_FALSE((Tensor<double, 1>::create({~std::size_t{0} / 4})));
 }

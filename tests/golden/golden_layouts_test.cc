@@ -111,7 +111,7 @@ TEST_P(LayoutGoldenTest, GivesTheLibrarysOutputAndIsWrittenAsItWasRead) {
   const LayoutCase& test = GetParam();
   const GoldenCase golden(fixtures() / test.folder);
   const NamedArrays arrays = arrays_of(fixtures() / test.folder / test.file);
-  const auto match = find_layout(shapes_of(arrays), test.file);
+  const auto match = find_layout(shapes_of(arrays), {"", test.file});
   ASSERT_TRUE(match) << match.error().message();
   EXPECT_EQ(match->layout->name, test.layout);
   const LayerParams params = take(arrays, *match, test.number);
@@ -212,8 +212,8 @@ TEST_F(FixturesTest, LayersWithoutCounterpartAreRefused) {
         {"flax_linen_normalize_qk", "flax.npz",
          "flax.npz: params/query_ln/scale is a norm of the queries "
          "(normalize_qk), which has no counterpart here"}}) {
-    const auto match =
-        find_layout(shapes_of(arrays_of(fixtures() / folder / file)), file);
+    const auto match = find_layout(
+        shapes_of(arrays_of(fixtures() / folder / file)), {"", file});
     ASSERT_FALSE(match);
     EXPECT_EQ(match.error().message(), said);
   }

@@ -132,7 +132,7 @@ TEST(ArrayTest, Uint64BeyondInt64IsAnErrorThatSaysWhere) {
   EXPECT_EQ(
       error_of(to_int64<1>(array_of<std::uint64_t>(DType::uint64, {0, 0, last}),
                            "attention", "tokens")),
-      "attention: tokens at (2) is 9223372036854775808, expected at "
+      "attention: tokens is 9223372036854775808 at (2), expected at "
       "most 2^63 - 1");
 }
 

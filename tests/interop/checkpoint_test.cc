@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "interop/files.h"
+#include "support/errors.h"
 #include "support/tensors.h"
 
 namespace headwise {
@@ -101,10 +102,11 @@ std::string model_error(const ModelConfig& config, const ParamShapes& shapes) {
     return "no error";
   }
   EXPECT_EQ(s.error().code(), ErrorCode::bad_data);
-  const std::string start =
-      "read_checkpoint: " + path + " is of another model: ";
-  EXPECT_TRUE(s.error().message().starts_with(start)) << s.error().message();
-  return s.error().message().substr(start.size());
+  const std::string said =
+      testing_support::said_of_file(s.error(), "read_checkpoint", path);
+  const std::string start = "is of another model: ";
+  EXPECT_TRUE(said.starts_with(start)) << said;
+  return said.substr(start.size());
 }
 
 TEST(CheckpointTest, ACheckpointOfAnotherModelIsAnError) {
@@ -131,7 +133,7 @@ TEST(CheckpointTest, ACheckpointOfAnotherModelIsAnError) {
   shapes = kShapes;
   shapes.erase("w_q.bias");
   EXPECT_EQ(model_error(kConfig, shapes),
-            "it has w_q.bias, expected no such parameter");
+            "w_q.bias is there, expected no such parameter");
 }
 
 // ---- Files that are wrong. ----
@@ -153,10 +155,7 @@ std::string read_error(const std::function<void(NamedArrays&)>& spoil) {
     return "no error";
   }
   EXPECT_EQ(read.error().code(), ErrorCode::bad_data);
-  const std::string start = "read_checkpoint: " + path;
-  EXPECT_TRUE(read.error().message().starts_with(start))
-      << read.error().message();
-  return read.error().message().substr(start.size());
+  return testing_support::said_of_file(read.error(), "read_checkpoint", path);
 }
 
 void put_float(Array& array, float value) {
@@ -166,61 +165,61 @@ void put_float(Array& array, float value) {
 TEST(CheckpointTest, EntriesThatAreMissing) {
   for (const std::string name : {"format", "step", "seed", "optimizer/step"}) {
     EXPECT_EQ(read_error([&](NamedArrays& a) { a.erase(name); }),
-              " is no checkpoint: it has no " + name);
+              "is not a checkpoint: it has no " + name);
   }
   EXPECT_EQ(read_error([](NamedArrays& a) { a.erase("param/w_q.bias"); }),
-            ": optimizer/exp_avg/w_q.bias is of no parameter of this "
+            "optimizer/exp_avg/w_q.bias belongs to no parameter of this "
             "checkpoint");
 }
 
 TEST(CheckpointTest, EntriesThatNobodyKnows) {
   EXPECT_EQ(read_error([](NamedArrays& a) { a["foo"] = a["step"]; }),
-            ": foo is no entry of a checkpoint");
+            "foo is not an entry of a checkpoint");
   EXPECT_EQ(read_error([](NamedArrays& a) {
               a["optimizer/exp_avg"] = a["param/w_q.bias"];
             }),
-            ": optimizer/exp_avg is of no parameter of this checkpoint");
+            "optimizer/exp_avg belongs to no parameter of this checkpoint");
 }
 
 TEST(CheckpointTest, EntriesOfAnotherTypeOrShape) {
   EXPECT_EQ(read_error([](NamedArrays& a) { a["step"] = a["config/heads"]; }),
-            ": step holds int64 elements, expected uint64");
+            "step holds int64 elements, expected uint64");
   EXPECT_EQ(read_error([](NamedArrays& a) { a["seed"].shape = {1}; }),
-            ": seed has shape (1), expected one number");
+            "seed has shape (1), expected one number");
   EXPECT_EQ(read_error(
                 [](NamedArrays& a) { a["param/w_q.bias"] = a["record/loss"]; }),
-            ": param/w_q.bias holds float64 elements, expected float32");
+            "param/w_q.bias holds float64 elements, expected float32");
   EXPECT_EQ(read_error([](NamedArrays& a) {
               a["optimizer/exp_avg/w_q.bias"] =
                   a["optimizer/exp_avg/w_q.weight"];
             }),
-            ": optimizer/exp_avg/w_q.bias has shape (6), expected (3), the "
+            "optimizer/exp_avg/w_q.bias has shape (6), expected (3), the "
             "elements of w_q.bias");
   EXPECT_EQ(read_error([](NamedArrays& a) {
               a["config/heads"] = a["param/w_q.bias"];
             }),
-            ": config/heads holds float32 elements, expected int64, float64 or "
+            "config/heads holds float32 elements, expected int64, float64 or "
             "uint8");
   EXPECT_EQ(read_error(
                 [](NamedArrays& a) { a["record/loss"] = a["param/w_q.bias"]; }),
-            ": record/loss holds float32 elements, expected float64");
+            "record/loss holds float32 elements, expected float64");
 }
 
 TEST(CheckpointTest, NumbersThatAreNotFinite) {
   EXPECT_EQ(read_error([](NamedArrays& a) {
               put_float(a["param/w_q.weight"], std::nanf(""));
             }),
-            ": param/w_q.weight is nan at (0, 0), expected finite numbers");
+            "param/w_q.weight is nan at (0, 0), expected finite numbers");
   EXPECT_EQ(read_error([](NamedArrays& a) {
               put_float(a["optimizer/exp_avg_sq/w_q.bias"], HUGE_VALF);
             }),
-            ": optimizer/exp_avg_sq/w_q.bias is inf at (0), expected finite "
+            "optimizer/exp_avg_sq/w_q.bias is inf at (0), expected finite "
             "numbers");
 }
 
 TEST(CheckpointTest, AFileOfAnotherFormat) {
   EXPECT_EQ(read_error([](NamedArrays& a) { a["format"] = a["config/heads"]; }),
-            ": format is 4, expected 1");
+            "format is 4, expected 1");
 }
 
 TEST(CheckpointTest, EveryTruncatedFileIsAnError) {

@@ -145,9 +145,10 @@ TEST_F(NewFolderTest, AFolderThatCannotBeMadeIsNamed) {
     EXPECT_THAT(fresh.error().message(), HasSubstr(place() + "/a"));
   }
   const NewFolder fresh = started();
-  EXPECT_EQ(
-      fresh.in_place({ErrorCode::io_error, fresh.path() + "/a: full"}).message(),
-      place() + "/a: full");
+  EXPECT_EQ(fresh.in_place({ErrorCode::io_error, {.file = fresh.path() + "/a"}})
+                .details()
+                .file,
+            place() + "/a");
 }
 
 }  // namespace

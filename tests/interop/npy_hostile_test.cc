@@ -19,7 +19,7 @@ Error error_of(std::span<const std::byte> file) {
     ADD_FAILURE() << "no error";
     return ErrorCode::device_error;
   }
-  EXPECT_THAT(array.error().message(), HasSubstr("parse_npy: x.npy: "));
+  EXPECT_THAT(array.error().message(), HasSubstr("parse_npy: x.npy "));
   return array.error();
 }
 
@@ -58,18 +58,18 @@ TEST(NpyHostileTest, EveryFlippedBitGivesAValueOrAnError) {
 
 TEST(NpyHostileTest, TruncatedFileSaysHowManyBytesAreMissing) {
   EXPECT_EQ(message_of(npy_dict("<f4", "(3, 4)"), 40),
-            "parse_npy: x.npy: the header promises 48 bytes of data for "
-            "(3, 4) float32, but 40 are there");
-  EXPECT_THAT(message_of(npy_dict("<f4", "(3, 4)"), 49),
-              HasSubstr("promises 48 bytes of data for (3, 4) float32, but 49 "
-                        "are there"));
+            "parse_npy: x.npy has 40 bytes of data, expected 48 for (3, 4) "
+            "float32 in its header");
+  EXPECT_THAT(
+      message_of(npy_dict("<f4", "(3, 4)"), 49),
+      HasSubstr("has 49 bytes of data, expected 48 for (3, 4) float32"));
   const TempFolder folder;
   put_file(folder / "x.npy",
            npy_file(npy_dict("<f4", "(1099511627776, 256)"), Bytes(12)));
   const Result<Array> array = read_npy(folder / "x.npy");
   ASSERT_FALSE(array);
   EXPECT_EQ(array.error().code(), ErrorCode::bad_data);
-  EXPECT_THAT(array.error().message(), HasSubstr("but 12 are there"));
+  EXPECT_THAT(array.error().message(), HasSubstr("has 12 bytes of data"));
 }
 
 TEST(NpyHostileTest, ShapesWhoseProductOverflowsAreErrors) {
@@ -126,7 +126,7 @@ TEST(NpyHostileTest, HeaderOf4GibInA12ByteFileIsAnError) {
   append_number(file, 0xffffffff, 4);
   ASSERT_EQ(file.size(), 12u);
   EXPECT_THAT(error_of(file).message(),
-              HasSubstr("said to have 4294967295 bytes"));
+              HasSubstr("has a header of 4294967295 bytes"));
 }
 
 TEST(NpyHostileTest, ObjectsAreRefusedBecauseTheyAreAPickle) {
@@ -153,7 +153,7 @@ TEST(NpyHostileTest, TypesThatAreNotReadAreRefusedByName) {
 
 TEST(NpyHostileTest, HeaderWithOtherThanTheThreeKeysIsAnError) {
   EXPECT_THAT(message_of("{'descr': '<f4', 'shape': (1,)}", 4),
-              HasSubstr("its header has no 'fortran_order'"));
+              HasSubstr("has no 'fortran_order' in its header"));
   EXPECT_THAT(message_of("{'descr': '<f4', 'descr': '<f4'}", 4),
               HasSubstr("has 'descr' twice"));
   EXPECT_THAT(message_of("{'a\x1b[31m': 1}"),

@@ -18,7 +18,7 @@ Error error_of(std::span<const std::byte> file) {
     ADD_FAILURE() << "no error";
     return ErrorCode::device_error;
   }
-  EXPECT_THAT(arrays.error().message(), HasSubstr("parse_npz: x.npz: "));
+  EXPECT_THAT(arrays.error().message(), HasSubstr("parse_npz: x.npz"));
   return arrays.error();
 }
 
@@ -52,7 +52,9 @@ TEST(NpzHostileTest, WrongCrcIsAnErrorThatNamesTheEntry) {
       error_of(zip_file({{.name = "a.npy", .data = kArray},
                          {.name = "b.npy", .data = kArray, .crc_error = 1}}));
   EXPECT_EQ(error.code(), ErrorCode::bad_data);
-  EXPECT_EQ(error.message(), "parse_npz: x.npz: entry b.npy: CRC error");
+  EXPECT_EQ(
+      error.message(),
+      "parse_npz: x.npz: b.npy cannot be read as a zip archive: CRC error");
 }
 
 TEST(NpzHostileTest, SizeThatIsNotTheHeadersIsAnError) {
@@ -68,31 +70,30 @@ TEST(NpzHostileTest, SizeThatIsNotTheHeadersIsAnError) {
       zip_file({{.name = "a.npy",
                  .data = npy_file(npy_dict("<f4", "(1099511627776, 99)"),
                                   bytes_of("abc"))}}));
-  EXPECT_THAT(error.message(), HasSubstr("but 3 are there"));
+  EXPECT_THAT(error.message(), HasSubstr("has 3 bytes of data"));
 }
 
 TEST(NpzHostileTest, MegabyteBehindAHeaderOf16BytesIsNotUnpacked) {
   EXPECT_THAT(
       error_of(file_bytes(data_path("bomb_header.npz"))).message(),
-      HasSubstr("entry a.npy: the header promises 16 bytes of data for (4) "
-                "float32, but 1048592 are there"));
+      HasSubstr(
+          "a.npy has 1048592 bytes of data, expected 16 for (4) float32"));
   EXPECT_THAT(error_of(file_bytes(data_path("bomb_directory.npz"))).message(),
-              HasSubstr("entry a.npy"));
+              HasSubstr("x.npz: a.npy"));
 }
 
 // 16 MiB in 16 KB: deflate can do no more than 1032 : 1, and an archive that
 // is said to do so is not unpacked at all.
 TEST(NpzHostileTest, MoreThanAThousandTimesTheArchiveIsNotUnpacked) {
   const std::string said =
-      "parse_npz: x.npz: its entries are said to unpack to more than 1000 "
+      "parse_npz: x.npz has entries that unpack to more than 1000 "
       "times its ";
   EXPECT_THAT(error_of(file_bytes(data_path("bomb_zeros.npz"))).message(),
               testing::StartsWith(said));
   // What one of two entries may take, both may not.
   ZipEntry a{.name = "a.npy", .data = kArray, .size_error = 250'000};
   ZipEntry b{.name = "b.npy", .data = kArray};
-  EXPECT_THAT(error_of(zip_file({a, b})).message(),
-              HasSubstr("entry a.npy: the header promises 3 bytes"));
+  EXPECT_THAT(error_of(zip_file({a, b})).message(), HasSubstr("a.npy has "));
   b.size_error = a.size_error;
   EXPECT_THAT(error_of(zip_file({a, b})).message(), testing::StartsWith(said));
 }
@@ -115,7 +116,7 @@ TEST(NpzHostileTest, TwoEntriesOfOneNameAreAnError) {
   EXPECT_THAT(error_of(zip_file({{.name = "a.npy", .data = kArray},
                                  {.name = "a.npy", .data = kArray}}))
                   .message(),
-              HasSubstr("there are two entries of one name"));
+              HasSubstr("has two entries of one name"));
 }
 
 TEST(NpzHostileTest, NamesThatArePathsOrNoTextAreErrors) {
@@ -156,9 +157,9 @@ TEST(NpzHostileTest, EncryptionAndOtherCompressionAreRefusedByName) {
 }
 
 TEST(NpzHostileTest, EntryThatIsNoArrayIsAnError) {
-  EXPECT_THAT(
-      error_of(zip_file({{.name = "a.npy", .data = bytes_of("text")}})).message(),
-      HasSubstr("entry a.npy: the file ends after 4 bytes"));
+  EXPECT_THAT(error_of(zip_file({{.name = "a.npy", .data = bytes_of("text")}}))
+                  .message(),
+              HasSubstr("a.npy ends in its beginning at byte 4"));
   EXPECT_EQ(error_of(zip_file({{.name = "a.npy",
                                 .data = file_bytes(data_path("objects.npy"))}}))
                 .code(),

@@ -268,7 +268,7 @@ TEST(LayerHeadsTest, OrStandInTheMetadata) {
     ASSERT_FALSE(layer) << text;
     EXPECT_EQ(layer.error().code(), ErrorCode::bad_data);
     EXPECT_EQ(layer.error().message(),
-              "read_params: " + path + ": the metadata's num_heads is " + text +
+              "read_params: " + path + ": __metadata__.num_heads is " + text +
                   ", expected a number, or a list that has layer 0");
   }
 }
@@ -279,8 +279,8 @@ TEST(ParamsTest, TwoNamesOfOneParameterAreAnError) {
   put(folder / "w_q.weight.npy");
   put(folder / "w_0.weight.npy");
   EXPECT_EQ(error_of(folder.path()),
-            "read_params: " + (folder / "w_0.weight.npy") + " and " +
-                (folder / "w_o.weight.npy") + " are both w_o.weight");
+            "read_params: " + (folder / "w_o.weight.npy") +
+                " is w_o.weight, as w_0.weight is");
 }
 
 TEST(ParamsTest, UnknownNameIsAnErrorThatListsTheAcceptedOnes) {
@@ -288,10 +288,11 @@ TEST(ParamsTest, UnknownNameIsAnErrorThatListsTheAcceptedOnes) {
   put(folder / "w_o.weight.npy");
   put(folder / "w_q.weight.npy");
   put(folder / "w_x.weight.npy");
-  EXPECT_EQ(error_of(folder.path()),
-            "read_params: " + (folder / "w_x.weight.npy") +
-                " is no parameter known here, expected w_q.weight w_o.weight "
-                "w_q.bias embedding.weight");
+  EXPECT_EQ(
+      error_of(folder.path()),
+      "read_params: " + (folder / "w_x.weight.npy") +
+          " is not a parameter known here, expected w_q.weight w_o.weight "
+          "w_q.bias embedding.weight");
 }
 
 TEST(ParamsTest, MissingNameIsAnError) {

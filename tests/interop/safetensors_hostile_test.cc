@@ -10,6 +10,7 @@
 #include "headwise/interop/safetensors.h"
 #include "interop/hostile_shapes.h"
 #include "interop/safetensors_bytes.h"
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
@@ -24,9 +25,8 @@ Error error_of(std::span<const std::byte> bytes) {
     ADD_FAILURE() << "no error";
     return ErrorCode::device_error;
   }
-  const std::string start = "parse_safetensors: x: ";
-  EXPECT_TRUE(file.error().message().starts_with(start));
-  const std::string said = file.error().message().substr(start.size());
+  const std::string said =
+      testing_support::said_of_file(file.error(), "parse_safetensors", "x");
   const TempFolder folder;
   const std::string path = folder / "x";
   put_file(path, bytes);
@@ -36,11 +36,12 @@ Error error_of(std::span<const std::byte> bytes) {
       ADD_FAILURE() << "no error of the file";
       return ErrorCode::device_error;
     }
-    EXPECT_EQ(opened.error().message(),
-              "open_safetensors: " + path + ": " + said);
+    EXPECT_EQ(
+        testing_support::said_of_file(opened.error(), "open_safetensors", path),
+        said);
     EXPECT_EQ(opened.error().code(), file.error().code());
   }
-  return {file.error().code(), said};
+  return {file.error().code(), {.given = said}};
 }
 
 Error error_of(std::string_view header, std::size_t data_bytes) {
@@ -97,16 +98,18 @@ TEST(SafetensorsHostileTest, LengthOfTheHeaderIsHeldToTheCapAndTheFile) {
   for (const auto& [length, said] :
        {std::pair<std::size_t, std::string>{
             std::numeric_limits<std::uint64_t>::max(),
-            "its header is said to have 18446744073709551615 bytes, more than "
-            "the 100000000 that are read"},
+            "has a header of 18446744073709551615 bytes, expected at most "
+            "100000000"},
         {std::numeric_limits<std::uint64_t>::max() - 7,
          "more than the 100000000 that are read"},
-        {100'000'001, "its header is said to have 100000001 bytes, more than"},
+        {100'000'001, "has a header of 100000001 bytes, expected"},
         {100'000'000,
-         "its header is said to have 100000000 bytes, but the "
-         "file has 10 in all"},
-        {3, "its header is said to have 3 bytes, but the file has 10 in all"},
-        {0, "its header does not begin with '{'"}}) {
+         "has a header of 100000000 bytes, expected one that fits in the 10 "
+         "bytes of the file"},
+        {3,
+         "has a header of 3 bytes, expected one that fits in the 10 bytes of "
+         "the file"},
+        {0, "has a malformed header at byte 8, expected '{'"}}) {
     Bytes bytes;
     append_number(bytes, length, 8);
     append(bytes, bytes_of("{}"));
@@ -119,7 +122,7 @@ TEST(SafetensorsHostileTest, HeaderThatIsNoJsonObjectIsAnError) {
        {std::string("[]"), std::string(" {}"), std::string("\xef\xbb\xbf{}"),
         std::string("\"a\""), std::string("0")}) {
     EXPECT_EQ(error_of(header, 0).message(),
-              "its header does not begin with '{'");
+              "has a malformed header at byte 8, expected '{'");
   }
   for (const std::string& header :
        {std::string("{"),
@@ -145,33 +148,32 @@ TEST(SafetensorsHostileTest, HeaderThatIsNoJsonObjectIsAnError) {
         std::string("{\"a\":{\"shape\":[1 2]}}")}) {
     const Error error = error_of(header, 0);
     EXPECT_EQ(error.code(), ErrorCode::bad_data);
-    EXPECT_THAT(error.message(),
-                HasSubstr("its header is no JSON text in UTF-8: see its byte"))
+    EXPECT_THAT(error.message(), HasSubstr("is not JSON text in UTF-8 at byte"))
         << header;
   }
   EXPECT_EQ(error_of(std::string("{}\0{}", 5), 0).message(),
-            "its header has a NUL character at byte 2");
+            "has a NUL character in its JSON text at byte 10");
 }
 
 TEST(SafetensorsHostileTest, NestingEndsWhereTheFormatEnds) {
   EXPECT_EQ(said_of("\"w\":" + std::string(1'000'000, '[')),
-            "tensor w holds an array, expected an object");
+            "w holds an array, expected an object");
   std::string objects;
   for (int i = 0; i < 100'000; ++i) {
     objects += "{\"a\":";
   }
   EXPECT_EQ(said_of("\"w\":{\"shape\":" + objects),
-            "the shape of tensor w holds an object, expected an array of "
+            "w.shape holds an object, expected an array of "
             "sizes");
   EXPECT_EQ(said_of("\"__metadata__\":{\"a\":" + objects),
-            "a of __metadata__ holds an object, expected a text");
+            "__metadata__.a holds an object, expected a text");
 }
 
 TEST(SafetensorsHostileTest, NoKeyStandsTwice) {
-  EXPECT_EQ(said_of(kGood + "," + kGood), "its header has w twice");
-  EXPECT_EQ(said_of(kGood + R"(,"\u0077":{})"), "its header has w twice");
+  EXPECT_EQ(said_of(kGood + "," + kGood), "has w twice in its header");
+  EXPECT_EQ(said_of(kGood + R"(,"\u0077":{})"), "has w twice in its header");
   EXPECT_EQ(said_of(R"("__metadata__":{},"__metadata__":{})"),
-            "its header has __metadata__ twice");
+            "has __metadata__ twice in its header");
   EXPECT_EQ(said_of(R"("__metadata__":{"a":"1","a":"1"})"),
             "__metadata__ has a twice");
   for (const char* key : {"dtype", "shape", "data_offsets"}) {
@@ -180,70 +182,68 @@ TEST(SafetensorsHostileTest, NoKeyStandsTwice) {
     const std::size_t at = kGood.find("\"" + std::string(key));
     const std::size_t end = kGood.find(",\"", at);
     twice += "," + kGood.substr(at, std::min(end, kGood.size() - 1) - at) + "}";
-    EXPECT_EQ(said_of(twice), "tensor w has " + std::string(key) + " twice");
+    EXPECT_EQ(said_of(twice), "w has " + std::string(key) + " twice");
   }
 }
 
 TEST(SafetensorsHostileTest, EntryHasItsThreeKeysAndNoOther) {
-  EXPECT_EQ(said_of(R"("w":{})"), "tensor w has no dtype");
+  EXPECT_EQ(said_of(R"("w":{})"), "w has no dtype");
   EXPECT_EQ(said_of(R"("w":{"dtype":"F32","data_offsets":[0,8]})"),
-            "tensor w has no shape");
+            "w has no shape");
   EXPECT_EQ(said_of(R"("w":{"shape":[2],"dtype":"F32"})"),
-            "tensor w has no data_offsets");
+            "w has no data_offsets");
   EXPECT_EQ(said_of(R"("w":{"dtype":"F32","offsets":[0,8]})"),
-            "tensor w has the unknown key offsets, expected dtype, shape and "
+            "w has the unknown key offsets, expected dtype, shape and "
             "data_offsets");
   EXPECT_EQ(said_of(R"("a\u001b[31m":{"x":1})"),
-            "tensor a\\x1b[31m has the unknown key x, expected dtype, shape "
+            "a\\x1b[31m has the unknown key x, expected dtype, shape "
             "and data_offsets");
 }
 
 TEST(SafetensorsHostileTest, ValueOfAnotherKindIsNamedWithItsPlace) {
   for (const auto& [entries, said] :
-       {std::pair<std::string, std::string>{
-            "\"w\":null", "tensor w holds null, expected an object"},
-        {"\"w\":[\"F32\",[2],[0,8]]",
-         "tensor w holds an array, expected an object"},
+       {std::pair<std::string, std::string>{"\"w\":null",
+                                            "w holds null, expected an object"},
+        {"\"w\":[\"F32\",[2],[0,8]]", "w holds an array, expected an object"},
         {"\"__metadata__\":null",
          "__metadata__ holds null, expected an object of texts"},
         {"\"__metadata__\":[]",
          "__metadata__ holds an array, expected an object of texts"},
         {"\"__metadata__\":{\"k\":1}",
-         "k of __metadata__ holds a number, expected a text"},
+         "__metadata__.k holds a number, expected a text"},
         {"\"__metadata__\":{\"k\":false}",
-         "k of __metadata__ holds a bool, expected a text"},
-        {"\"w\":{\"dtype\":32}",
-         "the dtype of tensor w holds a number, expected a text"},
+         "__metadata__.k holds a bool, expected a text"},
+        {"\"w\":{\"dtype\":32}", "w.dtype holds a number, expected a text"},
         {"\"w\":{\"dtype\":{\"F32\":null}}",
-         "the dtype of tensor w holds an object, expected a text"},
+         "w.dtype holds an object, expected a text"},
         {"\"w\":{\"shape\":2}",
-         "the shape of tensor w holds a number, expected an array of sizes"},
+         "w.shape holds a number, expected an array of sizes"},
         {"\"w\":{\"shape\":[2.0]}",
-         "the shape of tensor w holds a number that is no integer of 64 bits, "
+         "w.shape holds a number that is no integer of 64 bits, "
          "expected an array of sizes"},
         {"\"w\":{\"shape\":[18446744073709551616]}",
-         "the shape of tensor w holds a number that is no integer of 64 bits, "
+         "w.shape holds a number that is no integer of 64 bits, "
          "expected an array of sizes"},
         {"\"w\":{\"shape\":[-1]}",
-         "the shape of tensor w holds a negative number, expected an array of "
+         "w.shape holds a negative number, expected an array of "
          "sizes"},
         {"\"w\":{\"shape\":[-0]}",
-         "the shape of tensor w holds a negative number, expected an array of "
+         "w.shape holds a negative number, expected an array of "
          "sizes"},
         {"\"w\":{\"shape\":[[2]]}",
-         "the shape of tensor w holds an array, expected an array of sizes"},
+         "w.shape holds an array, expected an array of sizes"},
         {"\"w\":{\"shape\":[\"2\"]}",
-         "the shape of tensor w holds a text, expected an array of sizes"},
+         "w.shape holds a text, expected an array of sizes"},
         {"\"w\":{\"data_offsets\":8}",
-         "the data_offsets of tensor w holds a number, expected [begin, end]"},
+         "w.data_offsets holds a number, expected [begin, end]"},
         {"\"w\":{\"data_offsets\":[0,-8]}",
-         "the data_offsets of tensor w holds a negative number, expected "
+         "w.data_offsets holds a negative number, expected "
          "[begin, end]"}}) {
     EXPECT_EQ(said_of(entries), said);
   }
   for (const char* offsets : {"[]", "[0]", "[0,8,8]"}) {
     EXPECT_EQ(said_of(entry("w", "F32", "[2]", offsets)),
-              "the data_offsets of tensor w are not two, expected [begin, "
+              "w.data_offsets are malformed, expected [begin, "
               "end]");
   }
 }
@@ -254,22 +254,23 @@ TEST(SafetensorsHostileTest, TypesThatAreNotReadAreRefusedByName) {
     const Error error =
         error_of("{" + entry("w", type, "[8]", "[0,8]") + "}", 8);
     EXPECT_EQ(error.code(), ErrorCode::unsupported);
-    EXPECT_EQ(error.message(),
-              "tensor w holds elements of type " + std::string(type) +
-                  "; read are F64 F32 F16 BF16 I64 I32 I16 I8 U64 U32 U16 U8 "
-                  "BOOL");
+    EXPECT_EQ(
+        error.message(),
+        "w holds elements of type " + std::string(type) +
+            ", expected one of F64 F32 F16 BF16 I64 I32 I16 I8 U64 U32 U16 U8 "
+            "BOOL");
   }
   EXPECT_EQ(error_of(file_bytes(data_path("float8.safetensors"))).code(),
             ErrorCode::unsupported);
   for (const char* type : {"", "f32", "F32 ", "float32", "\\u0000"}) {
     EXPECT_THAT(said_of(entry("w", type, "[2]", "[0,8]")),
-                HasSubstr("tensor w holds elements of type"));
+                HasSubstr("w holds elements of type"));
   }
 }
 
 TEST(SafetensorsHostileTest, OffsetsFitTheShapeAndTheType) {
   EXPECT_EQ(said_of(entry("w", "F32", "[2]", "[8,0]")),
-            "tensor w has the data_offsets [8, 0], which end before they "
+            "w has the data_offsets [8, 0], which end before they "
             "begin");
   for (const auto& [type, bytes] : {std::pair{"F64", 16},
                                     {"F32", 8},
@@ -292,7 +293,7 @@ TEST(SafetensorsHostileTest, OffsetsFitTheShapeAndTheType) {
     for (const int wrong : {bytes - 1, bytes + 1, 0}) {
       const std::string offsets = "[0," + std::to_string(wrong) + "]";
       EXPECT_EQ(said_of(entry("w", type, "[2]", offsets)),
-                "tensor w is of shape (2) and type " + std::string(type) +
+                "w has shape (2) and type " + std::string(type) +
                     ", which take " + std::to_string(bytes) +
                     " bytes, but has the data_offsets [0, " +
                     std::to_string(wrong) + "]");
@@ -312,39 +313,35 @@ TEST(SafetensorsHostileTest, TensorsCoverTheDataOnce) {
                    entry("b", "U8", "[4]", second));
   };
   EXPECT_EQ(said("[0,4]", "[3,7]"),
-            "tensor a and tensor b overlap: their data_offsets are [0, 4] and "
-            "[3, 7]");
+            "b has the data_offsets [3, 7], which overlap those of a, [0, 4]");
   EXPECT_EQ(said("[0,4]", "[0,4]"),
-            "tensor a and tensor b overlap: their data_offsets are [0, 4] and "
-            "[0, 4]");
+            "b has the data_offsets [0, 4], which overlap those of a, [0, 4]");
   EXPECT_EQ(said("[5,9]", "[0,4]"),
-            "bytes 4 to 5 of the data belong to no "
-            "tensor");
+            "has data that belongs to no tensor: bytes 4 to 5");
   EXPECT_EQ(said("[1,5]", "[5,9]"),
-            "bytes 0 to 1 of the data belong to no "
-            "tensor");
+            "has data that belongs to no tensor: bytes 0 to 1");
   // A tensor without elements has a place too.
   EXPECT_EQ(said_of(kGood + "," + entry("z", "F32", "[0]", "[4,4]")),
-            "tensor w and tensor z overlap: their data_offsets are [0, 8] and "
-            "[4, 4]");
+            "z has the data_offsets [4, 4], which overlap those of w, [0, 8]");
   EXPECT_EQ(said_of(kGood + "," + entry("z", "F32", "[0]", "[9,9]")),
-            "bytes 8 to 9 of the data belong to no tensor");
+            "has data that belongs to no tensor: bytes 8 to 9");
 }
 
 TEST(SafetensorsHostileTest, DataIsAsLongAsTheTensors) {
   EXPECT_EQ(error_of("{" + kGood + "}", 7).message(),
-            "its tensors take 8 bytes, but 7 are there");
+            "has 7 bytes of data, expected 8 for its tensors");
   EXPECT_EQ(error_of("{" + kGood + "}", 9).message(),
-            "its tensors take 8 bytes, but 9 are there");
+            "has 9 bytes of data, expected 8 for its tensors");
   EXPECT_EQ(error_of("{}", 1).message(),
-            "its tensors take 0 bytes, but 1 are there");
-  EXPECT_EQ(error_of("{" +
-                         entry("w", "U8", "[9223372036854775807]",
-                               "[0,9223372036854775807]") +
-                         "}",
-                     8)
-                .message(),
-            "its tensors take 9223372036854775807 bytes, but 8 are there");
+            "has 1 bytes of data, expected 0 for its tensors");
+  EXPECT_EQ(
+      error_of("{" +
+                   entry("w", "U8", "[9223372036854775807]",
+                         "[0,9223372036854775807]") +
+                   "}",
+               8)
+          .message(),
+      "has 8 bytes of data, expected 9223372036854775807 for its tensors");
 }
 
 TEST(SafetensorsHostileTest, MoreAxesThanThirtyTwoAreRefused) {
@@ -361,7 +358,7 @@ TEST(SafetensorsHostileTest, MoreAxesThanThirtyTwoAreRefused) {
                        Bytes(8)),
       "x"));
   EXPECT_EQ(said_of(entry("w", "F64", shape(33), "[0,8]")),
-            "tensor w has more than 32 axes");
+            "w has more than 32 axes");
 }
 
 TEST(SafetensorsHostileTest, PicklesAndArchivesAreNeverRead) {
@@ -443,7 +440,7 @@ TEST(SafetensorsHostileTest, SizesBeyondTheFileAreFoundBeforeItIsRead) {
   EXPECT_EQ(
       error_of("{" + entry("w", "F32", "[1000000]", "[0,4000000]") + "}", 8)
           .message(),
-      "its tensors take 4000000 bytes, but 8 are there");
+      "has 8 bytes of data, expected 4000000 for its tensors");
 }
 
 }  // namespace

@@ -57,23 +57,23 @@ TEST(ParseTokensTest, EachMistakeIsNamedWithItsPlace) {
       "expected a list of lists of ids such as [[62, 13], [60]]";
   const std::string ids = "expected a list of ids such as [62, 13]";
   const auto at = [](int sequence, int position) {
-    return "tokens: t: position " + std::to_string(position) + " of sequence " +
-           std::to_string(sequence) + " holds ";
+    return "tokens: t: [" + std::to_string(sequence) + "][" +
+           std::to_string(position) + "] holds ";
   };
   const std::string whole = ", expected a whole number";
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"", "tokens: t: is empty, " + list + ", or one sequence a line"},
-      {" \n\r\n", "tokens: t: is empty, " + list + ", or one sequence a line"},
-      {"[1, 2]", "tokens: t: sequence 0 holds a number, " + ids},
-      {"[[1], -2]", "tokens: t: sequence 1 holds a number, " + ids},
-      {"[[1], {\"a\": 2}]", "tokens: t: sequence 1 holds an object, " + ids},
-      {"{\"a\": [1]}", "tokens: t: holds a JSON object, " + list},
-      {"\"1 2\"", "tokens: t: holds a JSON string, " + list},
-      {"[[1, 2]", "tokens: t: it is no JSON text in UTF-8: see its byte 8"},
-      {"[[1]] [[2]]", "tokens: t: it is no JSON text in UTF-8: see its byte 7"},
-      {"[[1,]]", "tokens: t: it is no JSON text in UTF-8: see its byte 5"},
+      {"", "tokens: t is empty, " + list + ", or one sequence a line"},
+      {" \n\r\n", "tokens: t is empty, " + list + ", or one sequence a line"},
+      {"[1, 2]", "tokens: t: [0] holds a number, " + ids},
+      {"[[1], -2]", "tokens: t: [1] holds a number, " + ids},
+      {"[[1], {\"a\": 2}]", "tokens: t: [1] holds an object, " + ids},
+      {"{\"a\": [1]}", "tokens: t holds a JSON object, " + list},
+      {"\"1 2\"", "tokens: t holds a JSON string, " + list},
+      {"[[1, 2]", "tokens: t is not JSON text in UTF-8 at byte 8"},
+      {"[[1]] [[2]]", "tokens: t is not JSON text in UTF-8 at byte 7"},
+      {"[[1,]]", "tokens: t is not JSON text in UTF-8 at byte 5"},
       {std::string("[[1]]\0", 6),
-       "tokens: t: it has a NUL character at byte 5"},
+       "tokens: t has a NUL character in its JSON text at byte 5"},
       {"[[3, \"a\"]]", at(0, 1) + "a text" + whole},
       {"[[], [1.0]]",
        at(1, 0) + "a number that is no integer of 64 bits" + whole},
@@ -84,16 +84,18 @@ TEST(ParseTokensTest, EachMistakeIsNamedWithItsPlace) {
       {"[[9223372036854775808]]",
        at(0, 0) + "a number beyond 2^63 - 1" + whole},
       {"1 2\n3 x",
-       "tokens: t: line 2: \"x\" is no token id, expected whole "
+       "tokens: t: line 2 has \"x\", which is not a token id, expected whole "
        "numbers parted by spaces"},
       {"1.5",
-       "tokens: t: line 1: \"1.5\" is no token id, expected whole "
+       "tokens: t: line 1 has \"1.5\", which is not a token id, expected whole "
        "numbers parted by spaces"},
       {"9223372036854775808",
-       "tokens: t: line 1: \"9223372036854775808\" is no token id, expected "
+       "tokens: t: line 1 has \"9223372036854775808\", which is not a token "
+       "id, expected "
        "whole numbers parted by spaces"},
       {"null",
-       "tokens: t: line 1: \"null\" is no token id, expected whole "
+       "tokens: t: line 1 has \"null\", which is not a token id, expected "
+       "whole "
        "numbers parted by spaces"},
   };
   for (const auto& [text, message] : cases) {
@@ -111,20 +113,20 @@ TEST(ParseTokensTest, LongRubbishMakesAShortMessage) {
 TEST(ParseTokensTest, DepthCostsNoStack) {
   const std::size_t depth = 300000;
   EXPECT_THAT(message_of(std::string(depth, '[')),
-              HasSubstr("position 0 of sequence 0 holds an array"));
+              HasSubstr("[0][0] holds an array"));
 }
 
 TEST(ParseTokensTest, AMillionSequencesAreReadAndNotOneMore) {
-  const std::string said = "it has more than 1048576 sequences";
+  const std::string said = "has more than 1048576 sequences";
   const std::string lines = "1" + std::string(kMostSequences, '\n');
   EXPECT_EQ(tokens_of(lines).size(), kMostSequences);
-  EXPECT_EQ(message_of(lines + "2"), "tokens: t: " + said);
+  EXPECT_EQ(message_of(lines + "2"), "tokens: t " + said);
   std::string list = "[[1]";
   for (std::size_t b = 1; b < kMostSequences; ++b) {
     list += ",[]";
   }
   EXPECT_EQ(tokens_of(list + "]").size(), kMostSequences);
-  EXPECT_EQ(message_of(list + ",[]]"), "tokens: t: " + said);
+  EXPECT_EQ(message_of(list + ",[]]"), "tokens: t " + said);
 }
 
 }  // namespace

@@ -20,12 +20,12 @@ using testing_support::without;
 using testing_support::wrong;
 
 BertConfig config_of(const Fields& fields) {
-  return parse_bert_config(json(fields), "file").value();
+  return parse_bert_config(json(fields), {"", "file"}).value();
 }
 
 std::string error_of(const Fields& fields,
                      ErrorCode code = ErrorCode::bad_data) {
-  return said_by(parse_bert_config(json(fields), "file"), code);
+  return said_by(parse_bert_config(json(fields), {"", "file"}), code);
 }
 
 std::string unsupported_of(const Fields& fields) {
@@ -69,8 +69,9 @@ TEST(BertConfigTest, WhatOlderFilesLeaveOutHasDefaults) {
   for (const char* key : {"layer_norm_eps", "hidden_act",
                           "position_embedding_type", "is_decoder"}) {
     fields = without(fields, key);
-    EXPECT_TRUE(parse_bert_config(json(fields), "file")) << key;
-    EXPECT_TRUE(parse_bert_config(json(with(fields, key, "null")), "file"));
+    EXPECT_TRUE(parse_bert_config(json(fields), {"", "file"})) << key;
+    EXPECT_TRUE(
+        parse_bert_config(json(with(fields, key, "null")), {"", "file"}));
   }
   EXPECT_EQ(config_of(fields).layer_norm_eps, 1e-12);
 }
@@ -97,7 +98,7 @@ TEST(BertConfigTest, AnotherFamilyIsUnsupportedAndNamed) {
        {without(bert_fields(), "model_type"),
         with(bert_fields(), "model_type", "null"), Fields{}}) {
     EXPECT_EQ(unsupported_of(fields),
-              "it has no model_type, expected bert or distilbert");
+              "has no model_type, expected bert or distilbert");
   }
   EXPECT_EQ(error_of(with(bert_fields(), "model_type", "7")),
             "model_type is 7, expected a text");
@@ -144,8 +145,8 @@ void for_each_size(const Check& check) {
 
 TEST(BertConfigTest, EverySizeMustBeThere) {
   for_each_size([](const Fields& fields, const std::string& key) {
-    EXPECT_EQ(error_of(without(fields, key)), "it has no " + key);
-    EXPECT_EQ(error_of(with(fields, key, "null")), "it has no " + key);
+    EXPECT_EQ(error_of(without(fields, key)), "has no " + key);
+    EXPECT_EQ(error_of(with(fields, key, "null")), "has no " + key);
   });
 }
 
@@ -249,38 +250,38 @@ TEST(BertConfigTest, EpsilonMustBeBetweenZeroAndOne) {
               wrong("layer_norm_eps", value, "a number between 0 and 1"));
   }
   EXPECT_EQ(at("\"1e-12\""), "layer_norm_eps is \"1e-12\", expected a number");
-  EXPECT_TRUE(at("1e999").starts_with("it is no JSON text")) << at("1e999");
-  EXPECT_TRUE(at("NaN").starts_with("it is no JSON text")) << at("NaN");
+  EXPECT_TRUE(at("1e999").starts_with("is not JSON text")) << at("1e999");
+  EXPECT_TRUE(at("NaN").starts_with("is not JSON text")) << at("NaN");
 }
 
 TEST(BertConfigTest, AKeyThatIsThereTwiceIsAnError) {
   const std::string text = json(bert_fields());
   for (const auto& [more, said] :
-       {std::pair{R"("hidden_size": 384)", "it has hidden_size twice"},
-        {R"("a": 1, "a": 1)", "it has a twice"},
-        {R"("a": [{"b": {}, "b": {}}])", "it has b twice"}}) {
+       {std::pair{R"("hidden_size": 384)", "has hidden_size twice"},
+        {R"("a": 1, "a": 1)", "has a twice"},
+        {R"("a": [{"b": {}, "b": {}}])", "has b twice"}}) {
     const std::string longer = "{" + std::string(more) + "," + text.substr(1);
-    EXPECT_EQ(said_by(parse_bert_config(longer, "file")), said);
+    EXPECT_EQ(said_by(parse_bert_config(longer, {"", "file"})), said);
   }
 }
 
 TEST(BertConfigTest, WhatIsNoObjectIsAnError) {
   for (const auto& [text, said] :
-       {std::pair<std::string, std::string>{"[]", "it holds an array"},
-        {"1", "it holds a number"},
-        {"-1.5", "it holds a number"},
-        {"null", "it holds null"},
-        {"false", "it holds a bool"},
-        {"\"bert\"", "it holds a text"}}) {
-    EXPECT_EQ(said_by(parse_bert_config(text, "file")),
+       {std::pair<std::string, std::string>{"[]", "holds an array"},
+        {"1", "holds a number"},
+        {"-1.5", "holds a number"},
+        {"null", "holds null"},
+        {"false", "holds a bool"},
+        {"\"bert\"", "holds a text"}}) {
+    EXPECT_EQ(said_by(parse_bert_config(text, {"", "file"})),
               said + ", expected an object");
   }
   for (const std::string text : {"", " ", "{", "}", "{}{}", "{]", "\xff"}) {
-    const auto said = said_by(parse_bert_config(text, "file"));
-    EXPECT_TRUE(said.starts_with("it is no JSON text in UTF-8")) << said;
+    const auto said = said_by(parse_bert_config(text, {"", "file"}));
+    EXPECT_TRUE(said.starts_with("is not JSON text in UTF-8")) << said;
   }
-  EXPECT_EQ(said_by(parse_bert_config(std::string("{}\0", 3), "file")),
-            "it has a NUL character at byte 2");
+  EXPECT_EQ(said_by(parse_bert_config(std::string("{}\0", 3), {"", "file"})),
+            "has a NUL character in its JSON text at byte 2");
 }
 
 TEST(BertConfigTest, DeepNestingIsRefusedBeforeItCosts) {
@@ -289,20 +290,20 @@ TEST(BertConfigTest, DeepNestingIsRefusedBeforeItCosts) {
     for (int i = 0; i < 100'000; ++i) {
       text += open;
     }
-    EXPECT_EQ(said_by(parse_bert_config(text, "file")),
-              "it is nested more than 16 deep");
+    EXPECT_EQ(said_by(parse_bert_config(text, {"", "file"})),
+              "is nested more than 16 deep");
   }
 }
 
 TEST(BertConfigTest, EveryPrefixIsAnErrorAndEveryFlippedBitIsHarmless) {
   std::string text = json(bert_fields());
   for (std::size_t size = 0; size < text.size(); ++size) {
-    EXPECT_FALSE(parse_bert_config(text.substr(0, size), "file"));
+    EXPECT_FALSE(parse_bert_config(text.substr(0, size), {"", "file"}));
   }
   for (std::size_t bit = 0; bit < 8 * text.size(); ++bit) {
     const auto mask = static_cast<char>(1u << bit % 8);
     text[bit / 8] = static_cast<char>(text[bit / 8] ^ mask);
-    const auto config = parse_bert_config(text, "file");
+    const auto config = parse_bert_config(text, {"", "file"});
     if (config) {
       EXPECT_EQ(config->hidden_size % config->num_heads, 0u);
     } else {

@@ -138,7 +138,8 @@ TEST_P(BertEncoderTest, WhoeverLooksOnIsShownWhatEachLayerTakes) {
   EXPECT_TRUE(same_bits(result->hidden, encoder.forward(kIds).value().hidden));
 
   const auto refuse = [](std::size_t layer, TensorView<const float, 3>) {
-    return layer == 1 ? Status(Error{ErrorCode::bad_data, "enough"}) : ok();
+    return layer == 1 ? Status(Error{ErrorCode::bad_data, {.given = "enough"}})
+                      : ok();
   };
   EXPECT_EQ(encoder.forward(kIds, {.before_each = refuse}).error().message(),
             "enough");
@@ -182,7 +183,7 @@ TEST_P(BertEncoderTest, IdsAndLengthsAndLayersAreChecked) {
   };
   EXPECT_THAT(message({{1}, {2, 14}}), HasSubstr("14"));
   EXPECT_EQ(message({{1}, std::vector<TokenId>(10, 1)}),
-            "bert_encoder: sequence 1 has 10 tokens, expected at most 9");
+            "bert_encoder: ids[1] has 10 tokens, expected at most 9");
   EXPECT_EQ(message({{1}}, {.before_layer = 3}),
             "bert_encoder: before_layer is 3, expected at most 2");
 }
@@ -293,7 +294,7 @@ TEST_P(BertEncoderTest, AFolderWithoutParametersSaysWhatItLacks) {
     return error.message();
   };
   EXPECT_EQ(message(), "read_bert_encoder: " + folder_.path() +
-                           ": there is no model.safetensors, no "
+                           " has no model.safetensors, no "
                            "model.safetensors.index.json and no file NAME.npy "
                            "in this folder");
   put_file(folder_ / "pytorch_model.bin", bytes_of("x"));

@@ -283,17 +283,16 @@ TEST_P(BertTrainingTest, WhatDoesNotFitIsNamed) {
   EXPECT_THAT(encoder.backward(saved, d_hidden_).error().message(),
               HasSubstr("used already"));
   const auto gates = gates_of({{1, 1, 1}, {1, 1}});
-  EXPECT_THAT(
-      encoder.forward(kIds, {.head_gates = gates}).error().message(),
-      HasSubstr("layer 1: head_gates has shape (2), expected (H) = (3)"));
+  EXPECT_THAT(encoder.forward(kIds, {.head_gates = gates}).error().message(),
+              HasSubstr("head_gates[1] has shape (2), expected (H) = (3)"));
   EXPECT_THAT(encoder.forward(kIds, {.head_gates = std::span(gates).first(1)})
                   .error()
                   .message(),
-              HasSubstr("the number of layers of head_gates is 1, expected 2"));
+              HasSubstr("head_gates has 1 layers, expected 2"));
   EXPECT_THAT(encoder.forward_for_backward(kIds, {.attn_weights = true})
                   .error()
                   .message(),
-              HasSubstr("expected none of them in a forward pass of training"));
+              HasSubstr("expected none in a forward pass of training"));
   const auto refused = read(BertUse::inference).forward_for_backward(kIds);
   EXPECT_EQ(refused.error().code(), ErrorCode::unsupported);
   EXPECT_THAT(refused.error().message(), HasSubstr("BertUse::training"));

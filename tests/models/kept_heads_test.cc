@@ -35,7 +35,7 @@ const BertReference::Rows kKeptGates = {{1, 0, 1}, {0, 0, 0}};
 
 // What `config` becomes, or what is said.
 Status read(const SafetensorsMetadata& metadata, BertConfig& config) {
-  return read_kept_heads(metadata, "file", config);
+  return read_kept_heads(metadata, {"", "file"}, config);
 }
 
 std::string said_of(const SafetensorsMetadata& metadata) {
@@ -98,7 +98,7 @@ TEST(KeptHeadsTest, WhatIsNoListOfHeadsIsNamed) {
                                  "[[0, 1, 2, 3], []]",
                                  "[[0], [1]\x01]"}) {
     EXPECT_EQ(said_of({{"kept_heads", text}}),
-              "file: the metadata's kept_heads is " +
+              "file: __metadata__.kept_heads is " +
                   (text.ends_with("\x01]") ? "[[0], [1]\\x01]" : text) +
                   ", expected a list of the heads of each of 2 layers");
   }
@@ -111,7 +111,7 @@ TEST(KeptHeadsTest, HeadsThatAreNotThereOrOutOfOrderAreNamed) {
   for (const std::string text : {"[[3], []]", "[[0, 18446744073709551615], []]",
                                  "[[], [1, 0]]", "[[1, 1], [0]]"}) {
     EXPECT_EQ(said_of({{"kept_heads", text}}),
-              "file: the metadata's kept_heads is " + text +
+              "file: __metadata__.kept_heads is " + text +
                   ", expected ascending numbers below num_heads = 3");
   }
 }
@@ -121,7 +121,7 @@ TEST(KeptHeadsTest, AnotherNumberOfHeadsIsNamed) {
        {"[2, 1]", "[2]", "[2, 0, 0]", "[2, 0], [1]", "[]", "2", "two", "",
         "[[2, 0]]", "[2.0, 0]"}) {
     EXPECT_EQ(said_of({{"kept_heads", "[[0, 2], []]"}, {"num_heads", counts}}),
-              "file: the metadata's kept_heads is [[0, 2], []], expected as "
+              "file: __metadata__.kept_heads is [[0, 2], []], expected as "
               "many heads as its num_heads, " +
                   counts);
   }
@@ -326,7 +326,7 @@ TEST_P(PrunedModelTest, ABadTextIsSaidToBeInItsFile) {
   put(params_, {{"kept_heads", "none"}});
   EXPECT_EQ(said_of_reading(),
             "read_bert_encoder: " + path() +
-                ": the metadata's kept_heads is none, expected a list of the "
+                ": __metadata__.kept_heads is none, expected a list of the "
                 "heads of each of 2 layers");
 }
 

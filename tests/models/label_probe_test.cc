@@ -191,9 +191,9 @@ TEST(LabelProbeProbabilitiesTest, NoEmbeddingsAreLegalAndOtherSizesAreNot) {
 
 TEST(LabelProbeTest, WhatDoesNotFitIsNamed) {
   EXPECT_EQ(LabelProbe::create(3, {"a"}).error().message(),
-            "label_probe: the number of labels is 1, expected at least 2");
+            "label_probe: labels has 1 text, expected at least 2");
   EXPECT_EQ(LabelProbe::create(3, {"a", "b", "a"}).error().message(),
-            "label_probe: the label a is there twice, expected different ones");
+            "label_probe: labels[1] is a again, expected different labels");
   // Two of these would be one in a file.
   EXPECT_EQ(LabelProbe::create(3, {"\xfe", "\xff"}).error().code(),
             ErrorCode::invalid_argument);
@@ -286,7 +286,8 @@ TEST_F(LabelProbeFileTest, AFolderThatIsNotThereIsNotWrittenTo) {
 TEST_F(LabelProbeFileTest, LabelsThatAreNoListOfTextsAreNamed) {
   const std::string expected =
       "label_probe: " + path() +
-      ": expected the list of its 2 labels as JSON in the metadata";
+      ": __metadata__.labels is not a list of its labels as JSON, expected 2 "
+      "texts";
   EXPECT_EQ(said_of(filled<float, 2>({2, 3}, 1), filled<float, 1>({2}, 0), {}),
             expected);
   for (const std::string labels :
@@ -300,10 +301,10 @@ TEST_F(LabelProbeFileTest, LabelsThatAreNoListOfTextsAreNamed) {
 
 TEST_F(LabelProbeFileTest, TwoLabelsOfOneNameAreNamed) {
   EXPECT_THAT(said_of_labels("[\"a\", \"a\"]"),
-              HasSubstr("the label a is there twice, expected different ones"));
+              HasSubstr("labels[1] is a again, expected different labels"));
   EXPECT_THAT(said_of(filled<float, 2>({1, 3}, 1), filled<float, 1>({1}, 0),
                       {{"labels", "[\"a\"]"}}),
-              HasSubstr("the number of labels is 1, expected at least 2"));
+              HasSubstr("labels has 1 text, expected at least 2"));
 }
 
 TEST_F(LabelProbeFileTest, OtherShapesAreNamed) {

@@ -7,6 +7,7 @@
 
 #include "interop/files.h"
 #include "models/model_texts.h"
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
@@ -58,13 +59,9 @@ class Model {
       return "no error";
     }
     EXPECT_EQ(settings.error().code(), code);
-    const std::string start = "read_model_settings: " + path() +
-                              (file.empty() ? "" : "/") + std::string(file) +
-                              ": ";
-    EXPECT_TRUE(settings.error().message().starts_with(start))
-        << settings.error().message();
-    return settings.error().message().substr(
-        std::min(start.size(), settings.error().message().size()));
+    return testing_support::said_of_file(
+        settings.error(), "read_model_settings",
+        path() + (file.empty() ? "" : "/") + std::string(file));
   }
 
  private:
@@ -162,7 +159,7 @@ TEST(ModelSettingsTest, AFolderWithoutAModelSaysWhatOneHolds) {
   const Model model;
   model.remove("config.json");
   EXPECT_EQ(model.said_of("", ErrorCode::io_error),
-            "it has no config.json, expected the files of a model: "
+            "has no config.json, expected the files of a model: "
             "config.json, model.safetensors, vocab.txt");
   model.put("modules.json",
             R"([{"type": "sentence_transformers.models.Transformer",
@@ -173,7 +170,7 @@ TEST(ModelSettingsTest, AFolderWithoutAModelSaysWhatOneHolds) {
             "No such file or directory");
   model.make_folder("0_Transformer");
   EXPECT_EQ(model.said_of("0_Transformer", ErrorCode::io_error),
-            "it has no config.json, expected the files of a model: "
+            "has no config.json, expected the files of a model: "
             "config.json, model.safetensors, vocab.txt");
 }
 
@@ -181,7 +178,7 @@ TEST(ModelSettingsTest, APoolingThatIsNamedMustBeThere) {
   const Model model;
   model.remove("1_Pooling/config.json");
   EXPECT_EQ(model.said_of("1_Pooling", ErrorCode::io_error),
-            "it has no config.json, expected the pooling that modules.json "
+            "has no config.json, expected the pooling that modules.json "
             "names");
   model.remove("1_Pooling");
   EXPECT_EQ(model.said_of("1_Pooling", ErrorCode::io_error),
@@ -206,11 +203,12 @@ TEST(ModelSettingsTest, APathThatIsNoFolderIsAnError) {
   EXPECT_EQ(error_of(file).message(),
             "read_model_settings: " + file + ": Not a directory");
   EXPECT_EQ(error_of("").message(),
-            "read_model_settings: : No such file or directory");
+            "read_model_settings: No such file or directory");
   const Error nul = error_of(folder.path() + std::string("\0x", 2));
   EXPECT_EQ(nul.code(), ErrorCode::invalid_argument);
-  EXPECT_EQ(nul.message(), "read_model_settings: " + folder.path() +
-                             "\\x00x: a path cannot hold a NUL character");
+  EXPECT_EQ(nul.message(),
+            "read_model_settings: " + folder.path() +
+                "\\x00x has a NUL character, expected a path without one");
 }
 
 TEST(ModelSettingsTest, ErrorsNameTheFile) {
@@ -223,7 +221,7 @@ TEST(ModelSettingsTest, ErrorsNameTheFile) {
     const Model model;
     model.put(name, "");
     EXPECT_TRUE(model.said_of(name, ErrorCode::bad_data)
-                    .starts_with("it is no JSON text in UTF-8"))
+                    .starts_with("is not JSON text in UTF-8"))
         << name;
   }
   const Model model;
@@ -254,7 +252,7 @@ TEST(ModelSettingsTest, FilesAreReadUpToALimit) {
   EXPECT_EQ(model.said_of("config.json", ErrorCode::bad_data), "no error");
   model.put("config.json", text + " ");
   EXPECT_EQ(model.said_of("config.json", ErrorCode::bad_data),
-            "it has more than 16777216 bytes");
+            "has more than 16777216 bytes");
 }
 
 // ---- Links and what is no file. ----
@@ -284,7 +282,7 @@ TEST(ModelSettingsTest, AFolderThatAFileNamesIsNoLink) {
   model.remove("1_Pooling");
   std::filesystem::create_symlink(other / "1_Pooling", model / "1_Pooling");
   EXPECT_EQ(model.said_of("1_Pooling", ErrorCode::bad_data),
-            "it is a symbolic link, expected a folder");
+            "is a symbolic link, expected a folder");
   model.put("modules.json",
             R"([{"type": "sentence_transformers.models.Transformer",
                  "path": "link"},
@@ -292,7 +290,7 @@ TEST(ModelSettingsTest, AFolderThatAFileNamesIsNoLink) {
                  "path": "1_Pooling"}])");
   std::filesystem::create_symlink(other.path(), model / "link");
   EXPECT_EQ(model.said_of("link", ErrorCode::bad_data),
-            "it is a symbolic link, expected a folder");
+            "is a symbolic link, expected a folder");
 }
 
 TEST(ModelSettingsTest, WhatIsNoRegularFileIsRefusedWithoutWaiting) {
@@ -302,7 +300,7 @@ TEST(ModelSettingsTest, WhatIsNoRegularFileIsRefusedWithoutWaiting) {
     model.remove(name);
     ASSERT_EQ(::mkfifo((model / name).c_str(), 0600), 0);
     EXPECT_EQ(model.said_of(name, ErrorCode::bad_data),
-              "it is no regular file");
+              "is not a regular file");
     model.remove(name);
     model.make_folder(name);
     EXPECT_EQ(model.said_of(name, ErrorCode::io_error), "Is a directory");

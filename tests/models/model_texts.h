@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "headwise/base/result.h"
+#include "support/errors.h"
 
 namespace headwise::testing_support {
 
@@ -89,7 +90,7 @@ inline std::string wrong(const std::string& key, const std::string& given,
   return key + " is " + given + ", expected " + expected;
 }
 
-// What an error says behind "file: ", or "no error"; its code must be `code`.
+// What an error says about the file, or "no error"; its code must be `code`.
 template <class T>
 std::string said_by(const Result<T>& result,
                     ErrorCode code = ErrorCode::bad_data) {
@@ -97,10 +98,7 @@ std::string said_by(const Result<T>& result,
     return "no error";
   }
   EXPECT_EQ(result.error().code(), code) << result.error().message();
-  const std::string_view start = "file: ";
-  EXPECT_TRUE(result.error().message().starts_with(start))
-      << result.error().message();
-  return result.error().message().substr(start.size());
+  return said_of_file(result.error(), "", "file");
 }
 
 }  // namespace headwise::testing_support

@@ -34,12 +34,12 @@ Fields listed(const std::string& modes) {
 }
 
 std::vector<Pooling> pooling_of(const Fields& fields) {
-  return parse_pooling(json(fields), "file", kHidden).value();
+  return parse_pooling(json(fields), {"", "file"}, kHidden).value();
 }
 
 std::string error_of(const Fields& fields,
                      ErrorCode code = ErrorCode::bad_data) {
-  return said_by(parse_pooling(json(fields), "file", kHidden), code);
+  return said_by(parse_pooling(json(fields), {"", "file"}, kHidden), code);
 }
 
 TEST(PoolingSettingsTest, EachSwitchIsItsPooling) {
@@ -68,7 +68,7 @@ TEST(PoolingSettingsTest, SeveralSwitchesAreInOneOrderWhateverTheFiles) {
       parse_pooling(
           R"({"pooling_mode_max_tokens": true, "pooling_mode_cls_token": true,
               "word_embedding_dimension": 384})",
-          "file", kHidden)
+          {"", "file"}, kHidden)
           .value(),
       ElementsAre(Pooling::cls, Pooling::max));
 }
@@ -79,7 +79,7 @@ TEST(PoolingSettingsTest, WhereNoneIsOnMeanIsUnlessItIsOff) {
   EXPECT_THAT(pooling_of(without(switches(), "pooling_mode_mean_tokens")),
               ElementsAre(Pooling::mean));
   EXPECT_EQ(error_of(switches()),
-            "no pooling is on, expected cls, max, mean or "
+            "has no pooling switched on, expected cls, max, mean or "
             "mean_sqrt_len_tokens");
   EXPECT_THAT(pooling_of(with(none, "pooling_mode_cls_token", "true")),
               ElementsAre(Pooling::cls));
@@ -107,8 +107,8 @@ TEST(PoolingSettingsTest, WhatIsNotComputedHereIsUnsupportedAndNamed) {
               key + " is true, expected false");
   }
   for (const std::string name : {"weightedmean", "lasttoken", "Mean", ""}) {
-    const std::string said = "pooling_mode holds \"" + name +
-                             "\", expected cls, max, mean or "
+    const std::string said = "has \"" + name +
+                             "\" in pooling_mode, expected cls, max, mean or "
                              "mean_sqrt_len_tokens";
     EXPECT_EQ(error_of(listed("\"" + name + "\""), ErrorCode::unsupported),
               said);
@@ -122,7 +122,7 @@ TEST(PoolingSettingsTest, ListsThatNameNothingOrOneTwiceAreErrors) {
   const std::string names = "expected cls, max, mean or mean_sqrt_len_tokens";
   EXPECT_EQ(error_of(listed("[]")), "pooling_mode is a list, " + names);
   EXPECT_EQ(error_of(listed(R"(["cls", "mean", "cls"])")),
-            "pooling_mode has cls twice");
+            "has cls twice in pooling_mode");
   const std::string expected =
       ", expected a text or a list of at most 16 of them";
   EXPECT_EQ(error_of(listed("1")), "pooling_mode is 1" + expected);
@@ -155,14 +155,14 @@ TEST(PoolingSettingsTest, TheVectorsMustBeThoseOfTheModel) {
             "embedding_dimension is 385, expected the model's hidden size = "
             "384");
   EXPECT_EQ(error_of(without(switches(), "word_embedding_dimension")),
-            "it has no word_embedding_dimension");
+            "has no word_embedding_dimension");
 }
 
 TEST(PoolingSettingsTest, SwitchesAreTrueOrFalse) {
   EXPECT_EQ(error_of(with(switches(), "pooling_mode_cls_token", "1")),
             "pooling_mode_cls_token is 1, expected true or false");
-  EXPECT_EQ(said_by(parse_pooling("[]", "file", kHidden)),
-            "it holds an array, expected an object");
+  EXPECT_EQ(said_by(parse_pooling("[]", {"", "file"}, kHidden)),
+            "holds an array, expected an object");
 }
 
 }  // namespace

@@ -137,9 +137,10 @@ TEST_F(SentenceEncoderTest, TheFirstSentenceThatIsNoUtf8IsNamedByItsNumber) {
   many[4501] = "\xff";
   const Error error = model().encode(many).error();
   EXPECT_EQ(error.code(), ErrorCode::bad_data);
-  EXPECT_EQ(error.message(),
-            "sentence_encoder: sentence 4500 is no UTF-8 text: byte 3 (0xff) "
-            "begins no character");
+  EXPECT_EQ(
+      error.message(),
+      "sentence_encoder: sentences[4500] is not UTF-8 text: its byte 3 (0xff) "
+      "begins no character");
 }
 
 TEST_F(SentenceEncoderTest, NoSentencesAreLegal) {

@@ -16,12 +16,12 @@ constexpr std::string_view kExpected =
     "sentence_transformers in this order";
 
 SentenceModules modules_of(const std::string& text) {
-  return parse_sentence_modules(text, "file").value();
+  return parse_sentence_modules(text, {"", "file"}).value();
 }
 
 std::string error_of(const std::string& text,
                      ErrorCode code = ErrorCode::bad_data) {
-  return said_by(parse_sentence_modules(text, "file"), code);
+  return said_by(parse_sentence_modules(text, {"", "file"}), code);
 }
 
 // A list of a Transformer in `first` and a Pooling in `second`.
@@ -101,9 +101,9 @@ TEST(SentenceModulesTest, SomeoneElsesModuleOfTheSameNameIsUnsupported) {
 TEST(SentenceModulesTest, AChainThatIsTooShortIsUnsupported) {
   const std::string of =
       " of the modules Transformer, Pooling and perhaps Normalize";
-  EXPECT_EQ(error_of("[]", ErrorCode::unsupported), "it lists 0" + of);
+  EXPECT_EQ(error_of("[]", ErrorCode::unsupported), "lists 0" + of);
   EXPECT_EQ(error_of(modules_text("Transformer"), ErrorCode::unsupported),
-            "it lists 1" + of);
+            "lists 1" + of);
 }
 
 // What a file says where to look never leads out of the model's folder.
@@ -134,26 +134,26 @@ TEST(SentenceModulesTest, APathIsTheNameOfAFolderOrAnError) {
 TEST(SentenceModulesTest, WhatIsNoListOfModulesIsAnError) {
   for (const auto& [text, said] :
        {std::pair<std::string, std::string>{
-            "{}", "it holds an object, expected a list of objects"},
-        {"1", "it holds a number, expected a list of objects"},
-        {"[1]", "it holds a number, expected a list of objects"},
-        {"[null]", "it holds null, expected a list of objects"},
-        {"[[]]", "it holds an array, expected a list of objects"},
-        {"[\"a\"]", "it holds a text, expected a list of objects"},
-        {"[{}]", "module 0: it has no type"},
+            "{}", "holds an object, expected a list of objects"},
+        {"1", "holds a number, expected a list of objects"},
+        {"[1]", "holds a number, expected a list of objects"},
+        {"[null]", "holds null, expected a list of objects"},
+        {"[[]]", "holds an array, expected a list of objects"},
+        {"[\"a\"]", "holds a text, expected a list of objects"},
+        {"[{}]", "module 0 has no type"},
         {R"([{"type": 1}])", "module 0: type is 1, expected a text"},
         {R"([{"type": "sentence_transformers.models.Transformer"}])",
-         "module 0: it has no path"},
-        {in_folders("\"\"", "null"), "module 1: it has no path"},
+         "module 0 has no path"},
+        {in_folders("\"\"", "null"), "module 1 has no path"},
         {in_folders("\"\"", "1"), "module 1: path is 1, expected a text"},
-        {R"([{"type": "a", "type": "a"}])", "it has type twice"}}) {
+        {R"([{"type": "a", "type": "a"}])", "has type twice"}}) {
     EXPECT_EQ(error_of(text), said);
   }
   std::string many = "[{}";
   for (int i = 0; i < 16; ++i) {
     many += ",{}";
   }
-  EXPECT_EQ(error_of(many + "]"), "it lists more than 16 objects");
+  EXPECT_EQ(error_of(many + "]"), "lists more than 16 objects");
 }
 
 }  // namespace

@@ -218,8 +218,8 @@ TEST_F(SentenceTrainingTest, WhatDoesNotFitIsNamed) {
   ASSERT_FALSE(without);
   EXPECT_EQ(without.error().code(), ErrorCode::invalid_argument);
   EXPECT_EQ(without.error().message(),
-            "sentence_encoder: sentence 1 is without a token, expected at "
-            "least one");
+            "sentence_encoder: ids[1] has no tokens, expected at "
+            "least 1");
   EXPECT_EQ(encoder.forward_for_backward({{14}}).error().code(),
             ErrorCode::out_of_range);
   auto saved = encoder.forward_for_backward({{2, 3}}).value();

@@ -88,7 +88,7 @@ TEST(TokenizerJsonTest, AnotherTokenizerIsUnsupported) {
                   .vocab = R"([["<unk>", 0.0], ["a", -1.5]])"}),
             "t: model.type is Unigram, expected WordPiece");
   EXPECT_EQ(said({.model = R"("dropout": null)"}),
-            "t: it has no model.type, expected WordPiece");
+            "t has no model.type, expected WordPiece");
   EXPECT_EQ(said({.model = R"("type": "WordPiece", "unk_token": "<unk>")"}),
             "t: model.unk_token is <unk>, expected [UNK]");
   EXPECT_EQ(said({.model = R"("type": "WordPiece",
@@ -100,7 +100,7 @@ TEST(TokenizerJsonTest, AnotherTokenizerIsUnsupported) {
   EXPECT_EQ(said({.normalizer = R"({"type": "Sequence", "normalizers": []})"}),
             "t: normalizer.type is Sequence, expected BertNormalizer");
   EXPECT_EQ(said({.normalizer = "null"}),
-            "t: it has no normalizer.type, expected BertNormalizer");
+            "t has no normalizer.type, expected BertNormalizer");
   EXPECT_EQ(said({.normalizer = R"({"type": "BertNormalizer",
                                     "clean_text": false})"}),
             "t: normalizer.clean_text is false, expected true");
@@ -120,7 +120,7 @@ TEST(TokenizerJsonTest, WhatIsNoVocabularyIsNamed) {
   EXPECT_EQ(of_vocab(R"({"a": 0, "b": 0})"),
             "t: model.vocab has the id 0 for b, expected 1");
   EXPECT_EQ(of_vocab(R"({"a": -1})"),
-            "t: the id of token a holds a negative number, expected a number");
+            "t: model.vocab.a holds a negative number, expected a number");
   for (const char* value : {"\"0\"", "null", "true", "[0]", "{}", "0.5"}) {
     EXPECT_THAT(of_vocab("{\"a\": " + std::string(value) + "}"),
                 HasSubstr("the id of token a holds "));
@@ -175,7 +175,7 @@ TEST_F(TokenizerJsonFolderTest, AFolderWithoutEitherSaysSo) {
   ASSERT_FALSE(model);
   EXPECT_EQ(model.error().code(), ErrorCode::io_error);
   EXPECT_EQ(model.error().message(), "sentence_encoder: " + folder_.path() +
-                                         ": it has no vocab.txt and no "
+                                         " has no vocab.txt and no "
                                          "tokenizer.json");
 }
 

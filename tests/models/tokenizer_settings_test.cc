@@ -11,21 +11,21 @@ using testing_support::json;
 using testing_support::said_by;
 
 TokenizerSettings tokenizer_of(const Fields& fields) {
-  return parse_tokenizer_config(json(fields), "file").value();
+  return parse_tokenizer_config(json(fields), {"", "file"}).value();
 }
 
 std::string error_of(const Fields& fields,
                      ErrorCode code = ErrorCode::bad_data) {
-  return said_by(parse_tokenizer_config(json(fields), "file"), code);
+  return said_by(parse_tokenizer_config(json(fields), {"", "file"}), code);
 }
 
 TokenizerSettings after(const Fields& sentence,
                         const TokenizerSettings& tokenizer) {
-  return parse_sentence_config(json(sentence), "file", tokenizer).value();
+  return parse_sentence_config(json(sentence), {"", "file"}, tokenizer).value();
 }
 
 std::string sentence_error_of(const Fields& fields) {
-  return said_by(parse_sentence_config(json(fields), "file", {}));
+  return said_by(parse_sentence_config(json(fields), {"", "file"}, {}));
 }
 
 TEST(TokenizerSettingsTest, AnEmptyFileLeavesTheDefaults) {
@@ -135,9 +135,11 @@ TEST(TokenizerSettingsTest, LoweringFirstKeepsAccentsAndHidesSpecialTokens) {
 
 TEST(TokenizerSettingsTest, ADefaultPromptIsUnsupportedAndNamed) {
   EXPECT_TRUE(check_prompts(
-      R"({"prompts": {"query": "q: "}, "default_prompt_name": null})", "file"));
-  EXPECT_TRUE(check_prompts("{}", "file"));
-  const Status s = check_prompts(R"({"default_prompt_name": "query"})", "file");
+      R"({"prompts": {"query": "q: "}, "default_prompt_name": null})",
+      {"", "file"}));
+  EXPECT_TRUE(check_prompts("{}", {"", "file"}));
+  const Status s =
+      check_prompts(R"({"default_prompt_name": "query"})", {"", "file"});
   ASSERT_FALSE(s);
   EXPECT_EQ(s.error().code(), ErrorCode::unsupported);
   EXPECT_EQ(s.error().message(),

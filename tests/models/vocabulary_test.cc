@@ -8,6 +8,7 @@
 
 #include "interop/files.h"
 #include "models/vocabularies.h"
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
@@ -98,14 +99,12 @@ std::string error_of(const std::string& text) {
     return "no error";
   }
   EXPECT_EQ(vocabulary.error().code(), ErrorCode::bad_data);
-  const std::string start = "parse_vocabulary: vocab.txt: ";
-  EXPECT_TRUE(vocabulary.error().message().starts_with(start))
-      << vocabulary.error().message();
-  return vocabulary.error().message().substr(start.size());
+  return testing_support::said_of_file(vocabulary.error(), "parse_vocabulary",
+                                       "vocab.txt");
 }
 
 TEST(VocabularyTest, AFileWithoutTokens) {
-  EXPECT_EQ(error_of(""), "it is empty, expected a token a line");
+  EXPECT_EQ(error_of(""), "is empty, expected a token a line");
 }
 
 TEST(VocabularyTest, AnEmptyLineIsNamed) {
@@ -126,9 +125,9 @@ TEST(VocabularyTest, ATokenThatIsThereTwice) {
 
 TEST(VocabularyTest, ATokenThatIsNoUtf8) {
   EXPECT_EQ(error_of(vocabulary_text({"a", "b\xff"})),
-            "line 7 is no UTF-8 text: byte 1 of it begins no character");
+            "line 7 is not UTF-8 text: its byte 1 begins no character");
   EXPECT_EQ(error_of(vocabulary_text({"\xC3"})),
-            "line 6 is no UTF-8 text: byte 0 of it begins no character");
+            "line 6 is not UTF-8 text: its byte 0 begins no character");
 }
 
 TEST(VocabularyTest, ATokenThatIsTooLong) {
@@ -142,13 +141,13 @@ TEST(VocabularyTest, ASpecialTokenThatIsMissing) {
   for (const std::string missing : {"[PAD]", "[UNK]", "[CLS]", "[SEP]"}) {
     std::string text = vocabulary_text({"a"});
     text.replace(text.find(missing), missing.size(), "x");
-    EXPECT_EQ(error_of(text), "it has no token " + missing);
+    EXPECT_EQ(error_of(text), "has no token " + missing);
   }
 }
 
 TEST(VocabularyTest, AFileThatIsTooLarge) {
   EXPECT_EQ(error_of(std::string(kLargestVocabulary + 1, 'x')),
-            "it has 67108865 bytes, expected at most 67108864");
+            "has 67108865 bytes, expected at most 67108864");
 }
 
 TEST(VocabularyTest, AFileIsReadAndNamed) {

@@ -186,7 +186,7 @@ TEST(WordPieceTest, TextThatIsNoUtf8IsAnErrorWithTheByte) {
     ASSERT_FALSE(encoded) << what;
     EXPECT_EQ(encoded.error().code(), ErrorCode::bad_data);
     EXPECT_EQ(encoded.error().message(),
-              "encode: the sentence is no UTF-8 text: " + what +
+              "encode: sentence is not UTF-8 text: its " + what +
                   " begins no character");
   }
 }
@@ -224,9 +224,10 @@ TEST(WordPieceTest, ABatchNamesTheSentenceThatIsWrong) {
   const std::vector<std::string_view> sentences = {"a", "a\xff"};
   const auto batch = wordpiece.encode_batch(sentences, 9);
   ASSERT_FALSE(batch);
-  EXPECT_EQ(batch.error().message(),
-            "encode_batch: sentence 1 is no UTF-8 text: byte 1 (0xff) begins "
-            "no character");
+  EXPECT_EQ(
+      batch.error().message(),
+      "encode_batch: sentences[1] is not UTF-8 text: its byte 1 (0xff) begins "
+      "no character");
   EXPECT_FALSE(wordpiece.encode_batch({}, 1));
   EXPECT_TRUE(wordpiece.encode_batch({}, 2)->ids.empty());
 }

@@ -440,7 +440,7 @@ TEST_F(WriteModelTest, ASourceThatCannotBeReadIsNamed) {
   put_file(from_file(), bytes_of("no tensors"));
   EXPECT_THAT(said(), HasSubstr(from_file()));
   fs::remove(from_file());
-  EXPECT_THAT(said(), HasSubstr("there is no model.safetensors"));
+  EXPECT_THAT(said(), HasSubstr("has no model.safetensors"));
   fs::remove(source_ / "config.json");
   EXPECT_THAT(said(), HasSubstr("config.json"));
   EXPECT_EQ(write_model(target_ / "none", to(), {}).error().code(),

@@ -265,7 +265,7 @@ TEST(NoHeadsTest, ParametersOfHeadsThatAreNotThereAreAnError) {
   const auto made = MultiHeadAttention::from_params(
       {linear(4, 6), linear(0, 6), linear(0, 6), linear(6, 0)}, 0);
   EXPECT_THAT(made.error().message(),
-              HasSubstr("the number of rows of w_q.weight is 4, expected 0 "
+              HasSubstr("w_q.weight has 4 rows, expected 0 "
                         "where num_heads is 0"));
 }
 

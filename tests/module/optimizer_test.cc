@@ -197,10 +197,10 @@ TEST(OptimizerErrorsTest, AWrongUpdateChangesNothing) {
             "optimizer: step is 0, expected begin_step() before update()");
   optimizer.begin_step();
   EXPECT_EQ(message_of(optimizer.update("x", x, numbers(2, 2))),
-            "optimizer: gradient of x has shape (2), expected (elements) = "
+            "optimizer: gradients.x has shape (2), expected (elements) = "
             "(3)");
   EXPECT_EQ(message_of(optimizer.update("x", x, std::vector{1.0f, kInf, 1.0f})),
-            "optimizer: gradient of x[1] in step 1 is inf, expected a finite "
+            "optimizer: gradients.x[1] is inf in step 1, expected a finite "
             "number");
   EXPECT_EQ(x, before);
   EXPECT_TRUE(optimizer.state().value().values.empty());
@@ -237,19 +237,22 @@ OptimizerState state_of(
 
 TEST(OptimizerErrorsTest, StateOfAnotherOptimiser) {
   Optimizer plain = Optimizer::create(SgdConfig{}).value();
-  EXPECT_EQ(message_of(plain.set_state(state_of({{"momentum_buffer/x", 2}}))),
-            "optimizer: momentum_buffer/x is no state of this optimiser, which "
-            "has none");
+  EXPECT_EQ(
+      message_of(plain.set_state(state_of({{"momentum_buffer/x", 2}}))),
+      "optimizer: state.values has momentum_buffer/x, which this optimiser "
+      "does not, expected none");
   Optimizer sgd = Optimizer::create(SgdConfig{.momentum = 0.5}).value();
   EXPECT_EQ(message_of(sgd.set_state(state_of({{"exp_avg/x", 2}}))),
-            "optimizer: exp_avg/x is no state of this optimiser, expected "
+            "optimizer: state.values has exp_avg/x, which this optimiser does "
+            "not, expected "
             "momentum_buffer/NAME");
   Optimizer adamw = Optimizer::create(AdamWConfig{}).value();
   EXPECT_EQ(message_of(adamw.set_state(state_of({{"exp_avg", 2}}))),
-            "optimizer: exp_avg is no state of this optimiser, expected "
+            "optimizer: state.values has exp_avg, which this optimiser does "
+            "not, expected "
             "exp_avg/NAME and exp_avg_sq/NAME");
   EXPECT_EQ(message_of(adamw.set_state(state_of({{"exp_avg_sq/x", 2}}))),
-            "optimizer: the state has exp_avg_sq/x and no exp_avg/x");
+            "optimizer: state.values has exp_avg_sq/x, expected exp_avg/x too");
   EXPECT_EQ(message_of(adamw.set_state(
                 state_of({{"exp_avg/x", 2}, {"exp_avg_sq/x", 3}}))),
             "optimizer: exp_avg_sq/x has shape (3), expected that of exp_avg/x "

@@ -303,12 +303,6 @@ TEST(OutOfMemoryTest, EveryAllocationOfAMessageMayFail) {
        [&] { return as_status(Embedding::create({}, Seed{1})); }},
       {"Embedding::forward", [&] { return as_status(embedding.forward(ids)); }},
       {"tokens", [&] { return check_token(7, 1, 2, 3); }},
-      {"too_large",
-       [&] {
-         return as_status(Tensor<float, 2>::create({~std::size_t{0}, 9}));
-       }},
-      {"Workspace",
-       [&] { return as_status(Workspace::create(~std::size_t{0})); }},
       {"with_threads", [&] { return as_status(Executor::with_threads(0)); }},
       {"layer",
        [&] {
@@ -329,6 +323,19 @@ TEST(OutOfMemoryTest, EveryAllocationOfAMessageMayFail) {
     SCOPED_TRACE(name);
     EXPECT_GT(failures_of_an_error(call), 0);
   }
+}
+
+// What tells that there is no memory needs none.
+TEST(OutOfMemoryTest, SizesBeyondAllMemoryAllocateNothing) {
+  constexpr std::size_t kMost = ~std::size_t{0};
+  const std::size_t before = testing_support::allocations;
+  const auto overflowing = Tensor<float, 2>::create({kMost, 9});
+  const auto workspace = Workspace::create(kMost);
+  const Error copy = workspace.error();
+  EXPECT_EQ(testing_support::allocations, before);
+  EXPECT_EQ(overflowing.error().code(), ErrorCode::out_of_memory);
+  EXPECT_EQ(copy.code(), ErrorCode::out_of_memory);
+  EXPECT_EQ(copy.bytes_needed(), kMost);
 }
 
 }  // namespace

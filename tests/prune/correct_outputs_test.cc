@@ -291,8 +291,8 @@ TEST_F(CorrectOutputsTest, WhatCannotBeFittedIsAnError) {
     EXPECT_THAT(s.error().message(), HasSubstr(message));
     EXPECT_EQ(params_of(pruned), was);
   };
-  expect_refused({}, 0.1, "calibration is without a token");
-  expect_refused({{}, {}}, 0.1, "calibration is without a token");
+  expect_refused({}, 0.1, "calibration has no tokens");
+  expect_refused({{}, {}}, 0.1, "calibration has no tokens");
   expect_refused(ids_, 0, "ridge is 0, expected a positive number");
   expect_refused(ids_, -1, "ridge is -1");
   expect_refused(ids_, std::numeric_limits<double>::quiet_NaN(),
@@ -338,7 +338,7 @@ TEST_F(CorrectOutputsTest, HiddenStatesThatAreNotFiniteAreAnError) {
   const Status s = correct_outputs(pruned, read(), ids_);
   ASSERT_FALSE(s);
   EXPECT_EQ(s.error().code(), ErrorCode::out_of_range);
-  EXPECT_THAT(s.error().message(), HasSubstr("the fit of layer 0"));
+  EXPECT_THAT(s.error().message(), HasSubstr("no finite fit in layer 0"));
   EXPECT_EQ(elements_of(pruned.params().at(w_o(0, ".weight"))), was);
 }
 

@@ -76,7 +76,7 @@ TEST(ImportanceFileTest, ErrorsHaveTheJsonPath) {
   const Error error = parse_importance(text, "s.json").error();
   EXPECT_EQ(error.code(), ErrorCode::bad_data);
   EXPECT_EQ(error.details().file, "s.json");
-  EXPECT_EQ(error.details().argument, "scores[1][0]");
+  EXPECT_EQ(error.details().entry, "scores[1][0]");
   EXPECT_EQ(error.details().expected, "a finite number");
 }
 

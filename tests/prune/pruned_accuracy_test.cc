@@ -45,7 +45,7 @@ TEST(MostHeadsTest, ADropOfExactlyAsMuchIsWithin) {
 TEST(MostHeadsTest, AnErrorOfMeasuringIsGivenOn) {
   const auto found =
       most_heads_within(0.01, 3, [](std::size_t) -> Result<double> {
-        return Error{ErrorCode::io_error, "gone"};
+        return Error{ErrorCode::io_error, {.given = "gone"}};
       });
   EXPECT_EQ(found.error().message(), "gone");
 }

@@ -389,8 +389,8 @@ TEST_P(SentenceLossesTest, WhatDoesNotFitIsAnError) {
     for (const Error& error :
          {losses.error(), gradients.error(), means.error()}) {
       EXPECT_EQ(error.message(),
-                "sentence_losses: sentence 1 is without a token, expected at "
-                "least one");
+                "sentence_losses: sentences.ids[1] has no tokens, expected at "
+                "least 1");
     }
     EXPECT_TRUE(model.losses(2, 3, gates));
   }

@@ -81,7 +81,8 @@ TEST(BiasTest, ErrorsNameTheBias) {
             "attention: bias has shape (70, 149), expected (Lq, Lkv) = (70, "
             "150)");
   EXPECT_EQ(error_of(dense(view_of(bias), {Axis::Lq, Axis::Lq})),
-            "attention: bias axes (Lq, Lq) name Lq twice, expected each name "
+            "attention: bias has axes (Lq, Lq) that name Lq twice, expected "
+            "each name "
             "once");
   EXPECT_EQ(error_of(dense(bias.data(), {{70, 150}, {150, 1}, {Axis::Lkv}})),
             "attention: bias has 2 axes, expected one for each name in (Lkv)");

@@ -202,13 +202,13 @@ TEST(GeluGradientErrorsTest, NameTheArgument) {
       "gelu_backward: d_x has shape (8, 8), expected (N, E) = (8, 7)");
   EXPECT_EQ(
       message(gelu_backward(columns, x, d_x), ErrorCode::invalid_argument),
-      "gelu_backward: the stride of x's axis E is 8, expected 1");
+      "gelu_backward: x has stride 8 on its axis E, expected 1");
   EXPECT_EQ(
       message(gelu_backward(x, columns, d_x), ErrorCode::invalid_argument),
-      "gelu_backward: the stride of d_y's axis E is 8, expected 1");
+      "gelu_backward: d_y has stride 8 on its axis E, expected 1");
   EXPECT_EQ(message(gelu_backward(x, x, d_x.view().permuted({1, 0})),
                     ErrorCode::invalid_argument),
-            "gelu_backward: the stride of d_x's axis E is 8, expected 1");
+            "gelu_backward: d_x has stride 8 on its axis E, expected 1");
   EXPECT_TRUE(same_bits(d_x, filled<float, 2>({8, 8}, -7)));
 }
 

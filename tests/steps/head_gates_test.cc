@@ -135,7 +135,7 @@ TEST(HeadGatesTest, WhatDoesNotFitIsNamed) {
               HasSubstr("head_gates has shape (2), expected (H) = (3)"));
   const auto nan = tensor_of<float, 1>({3}, {1, kNaN, 1});
   EXPECT_THAT(gate_heads(context, nan, to).error().message(),
-              HasSubstr("head_gates(1) is nan, expected a finite number"));
+              HasSubstr("head_gates[1] is nan, expected a finite number"));
   auto narrow = Tensor<float, 4>::create({1, 2, 3, 3}).value();
   const auto ones = tensor_of<float, 1>({3}, {1, 1, 1});
   EXPECT_THAT(gate_heads(context, ones, narrow).error().message(),

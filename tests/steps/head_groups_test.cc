@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headwise/steps/scores.h"
+#include "support/errors.h"
 #include "support/tensors.h"
 
 namespace headwise {

@@ -305,11 +305,11 @@ TEST_F(LayerNormGradientErrorsTest, NameTheArgumentOfAnotherShape) {
 TEST_F(LayerNormGradientErrorsTest, NameAStrideOfOtherThanOne) {
   constexpr auto kCode = ErrorCode::invalid_argument;
   EXPECT_EQ(message(columns_, params_of(8), x_, d_x_, kCode),
-            "layer_norm_backward: the stride of x's axis E is 8, expected 1");
+            "layer_norm_backward: x has stride 8 on its axis E, expected 1");
   EXPECT_EQ(message(x_, params_of(8), columns_, d_x_, kCode),
-            "layer_norm_backward: the stride of d_y's axis E is 8, expected 1");
+            "layer_norm_backward: d_y has stride 8 on its axis E, expected 1");
   EXPECT_EQ(message(x_, params_of(8), x_, d_x_.view().permuted({1, 0}), kCode),
-            "layer_norm_backward: the stride of d_x's axis E is 8, expected 1");
+            "layer_norm_backward: d_x has stride 8 on its axis E, expected 1");
 }
 
 TEST_F(LayerNormGradientErrorsTest, NameAnEpsThatIsNotPositive) {

@@ -212,11 +212,11 @@ TEST(LayerNormErrorsTest, NameAStrideOfOtherThanOne) {
   };
   const TensorView<const float, 2> columns = view_of(x).permuted({1, 0});
   EXPECT_EQ(message(layer_norm(columns, params_of(8), y)),
-            "layer_norm: the stride of x's axis E is 8, expected 1");
+            "layer_norm: x has stride 8 on its axis E, expected 1");
   EXPECT_EQ(message(layer_norm(x, params_of(8), y.view().permuted({1, 0}))),
-            "layer_norm: the stride of y's axis E is 8, expected 1");
+            "layer_norm: y has stride 8 on its axis E, expected 1");
   EXPECT_EQ(message(add_layer_norm(x, columns, params_of(8), y)),
-            "add_layer_norm: the stride of residual's axis E is 8, expected 1");
+            "add_layer_norm: residual has stride 8 on its axis E, expected 1");
   // Of one column a stride is as good as another.
   EXPECT_TRUE(layer_norm({x.data(), {8, 1}, {1, 8}}, params_of(1),
                          {y.data(), {8, 1}, {1, 8}}));

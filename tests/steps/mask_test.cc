@@ -35,78 +35,83 @@ std::string error_of(const Mask& mask, ErrorCode code) {
 TEST(MaskErrorsTest, LengthsMustBeOneASequenceOrOneAQuery) {
   const auto of_three = filled<std::int64_t, 1>({3}, 1);
   EXPECT_EQ(error_of(key_lengths(of_three), ErrorCode::shape_mismatch),
-            "attention: key_lengths has shape (3), expected (B) = (2)");
+            "attention: mask.key_lengths has shape (3), expected (B) = (2)");
   const auto of_keys = filled<std::int64_t, 2>({2, 6}, 1);
-  EXPECT_EQ(
-      error_of(key_lengths(of_keys), ErrorCode::shape_mismatch),
-      "attention: key_lengths has shape (2, 6), expected (B, Lq) = (2, 4)");
+  EXPECT_EQ(error_of(key_lengths(of_keys), ErrorCode::shape_mismatch),
+            "attention: mask.key_lengths has shape (2, 6), expected (B, Lq) = "
+            "(2, 4)");
 }
 
 TEST(MaskErrorsTest, ALengthBeyondTheKeysOrBelowZeroNamesItsPlace) {
   const auto too_long = tensor_of<std::int64_t, 1>({2}, {6, 7});
   EXPECT_EQ(error_of(key_lengths(too_long), ErrorCode::out_of_range),
-            "attention: key_lengths[1] is 7, expected 0 to Lkv = 6");
+            "attention: mask.key_lengths[1] is 7, expected 0 to Lkv = 6");
   const auto negative =
       tensor_of<std::int64_t, 2>({2, 4}, {0, 1, 2, 3, 4, 5, -1, 6});
   EXPECT_EQ(error_of(key_lengths(negative), ErrorCode::out_of_range),
-            "attention: key_lengths[1, 2] is -1, expected 0 to Lkv = 6");
+            "attention: mask.key_lengths[1, 2] is -1, expected 0 to Lkv = 6");
 }
 
 TEST(MaskErrorsTest, AWindowHasNoNegativeSide) {
-  EXPECT_EQ(error_of(window(-1, 2), ErrorCode::out_of_range),
-            "attention: window.left is -1, expected a whole number from 0 on");
-  EXPECT_EQ(error_of(window(std::nullopt, -5), ErrorCode::out_of_range),
-            "attention: window.right is -5, expected a whole number from 0 on");
+  EXPECT_EQ(
+      error_of(window(-1, 2), ErrorCode::out_of_range),
+      "attention: mask.window.left is -1, expected a whole number from 0 on");
+  EXPECT_EQ(
+      error_of(window(std::nullopt, -5), ErrorCode::out_of_range),
+      "attention: mask.window.right is -5, expected a whole number from 0 on");
   EXPECT_EQ(error_of(window(0, 0), ErrorCode::out_of_range), "no error");
 }
 
 TEST(MaskErrorsTest, AKeyStartIsOneASequenceAndAmongTheKeys) {
   const auto of_three = filled<std::int64_t, 1>({3}, 1);
   EXPECT_EQ(error_of(key_starts(of_three), ErrorCode::shape_mismatch),
-            "attention: key_starts has shape (3), expected (B) = (2)");
+            "attention: mask.key_starts has shape (3), expected (B) = (2)");
   const auto beyond = tensor_of<std::int64_t, 1>({2}, {6, 7});
   EXPECT_EQ(error_of(key_starts(beyond), ErrorCode::out_of_range),
-            "attention: key_starts[1] is 7, expected 0 to Lkv = 6");
+            "attention: mask.key_starts[1] is 7, expected 0 to Lkv = 6");
   const auto negative = tensor_of<std::int64_t, 1>({2}, {-1, 0});
   EXPECT_EQ(error_of(key_starts(negative), ErrorCode::out_of_range),
-            "attention: key_starts[0] is -1, expected 0 to Lkv = 6");
+            "attention: mask.key_starts[0] is -1, expected 0 to Lkv = 6");
 }
 
 TEST(MaskErrorsTest, DocumentsAreOneIdAQueryAndOneAKey) {
   const auto of_queries = filled<std::int64_t, 2>({2, 4}, 1);
   const auto of_keys = filled<std::int64_t, 2>({2, 6}, 1);
-  EXPECT_EQ(error_of(documents(of_keys, of_keys), ErrorCode::shape_mismatch),
-            "attention: documents.query_ids has shape (2, 6), expected (B, Lq) "
-            "= (2, 4)");
+  EXPECT_EQ(
+      error_of(documents(of_keys, of_keys), ErrorCode::shape_mismatch),
+      "attention: mask.documents.query_ids has shape (2, 6), expected (B, Lq) "
+      "= (2, 4)");
   EXPECT_EQ(
       error_of(documents(of_queries, of_queries), ErrorCode::shape_mismatch),
-      "attention: documents.key_ids has shape (2, 4), expected (B, Lkv) "
+      "attention: mask.documents.key_ids has shape (2, 4), expected (B, Lkv) "
       "= (2, 6)");
   const auto four = filled<std::int64_t, 1>({4}, 1);
-  EXPECT_EQ(error_of(documents(four, four), ErrorCode::shape_mismatch),
-            "attention: documents.key_ids has shape (4), expected (Lkv) = (6)");
+  EXPECT_EQ(
+      error_of(documents(four, four), ErrorCode::shape_mismatch),
+      "attention: mask.documents.key_ids has shape (4), expected (Lkv) = (6)");
 }
 
 TEST(MaskErrorsTest, ADocumentIdThatDecreasesNamesItsPlace) {
   const auto queries =
       tensor_of<std::int64_t, 2>({2, 4}, {5, 6, 6, 7, -2, -2, -3, 0});
   const auto keys = filled<std::int64_t, 2>({2, 6}, 1);
-  EXPECT_EQ(error_of(documents(queries, keys), ErrorCode::invalid_argument),
-            "attention: documents.query_ids[1, 2] is -3, expected at least the "
-            "-2 before it: ids do not decrease along a row");
+  EXPECT_EQ(
+      error_of(documents(queries, keys), ErrorCode::invalid_argument),
+      "attention: mask.documents.query_ids[1, 2] is -3, expected at least the "
+      "-2 before it: ids do not decrease along a row");
   const auto four = filled<std::int64_t, 1>({4}, 1);
   const auto six = tensor_of<std::int64_t, 1>({6}, {0, 1, 2, 3, 4, 3});
-  EXPECT_EQ(
-      error_of(documents(four, six), ErrorCode::invalid_argument),
-      "attention: documents.key_ids[5] is 3, expected at least the 4 before "
-      "it: ids do not decrease along a row");
+  EXPECT_EQ(error_of(documents(four, six), ErrorCode::invalid_argument),
+            "attention: mask.documents.key_ids[5] is 3, expected at least the "
+            "4 before "
+            "it: ids do not decrease along a row");
 }
 
 TEST(MaskErrorsTest, PaddingMustBeOneBooleanAKey) {
   const auto padding = filled<bool, 2>({2, 5}, true);
-  EXPECT_EQ(
-      error_of(key_padding(padding), ErrorCode::shape_mismatch),
-      "attention: key_padding has shape (2, 5), expected (B, Lkv) = (2, 6)");
+  EXPECT_EQ(error_of(key_padding(padding), ErrorCode::shape_mismatch),
+            "attention: mask.key_padding has shape (2, 5), expected (B, Lkv) = "
+            "(2, 6)");
 }
 
 TEST(MaskErrorsTest, ADenseMaskMustHaveTheSizesOfTheAxesItNames) {
@@ -130,7 +135,8 @@ TEST(MaskErrorsTest, AnAxisNamedTwiceIsAnError) {
   const auto mask = filled<bool, 3>({2, 6, 6}, true);
   EXPECT_EQ(error_of(dense(view_of(mask), {Axis::B, Axis::Lkv, Axis::Lkv}),
                      ErrorCode::invalid_argument),
-            "attention: mask axes (B, Lkv, Lkv) name Lkv twice, expected each "
+            "attention: mask has axes (B, Lkv, Lkv) that name Lkv twice, "
+            "expected each "
             "name once");
 }
 
@@ -150,7 +156,7 @@ TEST(MaskErrorsTest, EveryRuleOfAConjunctionIsChecked) {
   const auto lengths = tensor_of<std::int64_t, 1>({2}, {6, 9});
   EXPECT_EQ(error_of(causal() & key_padding(padding) & key_lengths(lengths),
                      ErrorCode::out_of_range),
-            "attention: key_lengths[1] is 9, expected 0 to Lkv = 6");
+            "attention: mask.key_lengths[1] is 9, expected 0 to Lkv = 6");
 }
 
 TEST(MaskErrorsTest, AMaskHoldsEightRulesAndANinthIsAnError) {

@@ -126,7 +126,7 @@ std::vector<WrongCall> wrong_calls() {
          c.key = uniform<4>({B, Lkv, Hkv, D + 1}, 2);
        },
        "scores", "key"},
-      {kScores, kOtherHeads, "scores", "the number of query heads", invalid},
+      {kScores, kOtherHeads, "scores", "query", invalid},
       {kAdditiveScores,
        [](Call& c) {
          c.score_weight = uniform<2>({Hq, D + 1}, 4);
@@ -159,7 +159,7 @@ std::vector<WrongCall> wrong_calls() {
          c.value = uniform<4>({B, Lkv + 1, Hkv, Dv}, 3);
        },
        "weigh", "value"},
-      {kWeigh, kOtherHeads, "weigh", "the number of query heads", invalid},
+      {kWeigh, kOtherHeads, "weigh", "query", invalid},
       {kWeigh, kOtherBatch, "weigh", "mask"},
       {kWeigh,
        [](Call& c) {
@@ -219,7 +219,7 @@ TEST(StepShapesTest, BackwardPassesCheckTheirOffsets) {
   EXPECT_EQ(linear.backward_params(x, x, beyond).error().message(),
             "linear: offsets[2] is 9, expected the number of rows, 5");
   EXPECT_EQ(linear.backward_params(two, two, whole).error().message(),
-            "linear: the batch axis of a ragged batch is 2, expected 1");
+            "linear: offsets are given with a batch axis of 2, expected 1");
 
   const auto embedding =
       Embedding::create({.vocab_size = 3, .embed_dim = 4}, Seed{1}).value();

@@ -21,12 +21,12 @@ TEST(TokensTest, AnIdOutOfRangeNamesItsSequenceAndPosition) {
   ASSERT_FALSE(too_large);
   EXPECT_EQ(too_large.error().code(), ErrorCode::out_of_range);
   EXPECT_EQ(too_large.error().message(),
-            "tokens: sequence 1, position 2 holds id 100, expected 0 to "
+            "tokens[1][2] is 100, expected 0 to "
             "vocab_size - 1 = 99");
   const Status negative = check_tokens({{0, -1}}, 100);
   ASSERT_FALSE(negative);
   EXPECT_EQ(negative.error().message(),
-            "tokens: sequence 0, position 1 holds id -1, expected 0 to "
+            "tokens[0][1] is -1, expected 0 to "
             "vocab_size - 1 = 99");
 }
 
@@ -34,7 +34,7 @@ TEST(TokensTest, AnEmptyVocabularyHoldsNoId) {
   const Status s = check_tokens({{0}}, 0);
   ASSERT_FALSE(s);
   EXPECT_EQ(s.error().message(),
-            "tokens: sequence 0, position 0 holds id 0, but vocab_size is 0");
+            "tokens[0][0] is 0, expected no token, as vocab_size is 0");
 }
 
 }  // namespace

@@ -44,11 +44,11 @@ TEST(LabelledTextTest, ErrorsHaveTheLine) {
     std::string bytes, entry, given;
   };
   for (const auto& [bytes, entry, given] :
-       {Case{"a\tb\nc\n", "line 2", "it has no tab"},
-        Case{"a\nb\tc\n", "line 2", "it has a tab"},
-        Case{"a\tb\nc\t \n", "line 2", "it has no text"},
-        Case{"a\tb\n\tc\n", "line 2", "it has no label"},
-        Case{"", "", "the file is empty"}}) {
+       {Case{"a\tb\nc\n", "line 2", "has no tab"},
+        Case{"a\nb\tc\n", "line 2", "has a tab"},
+        Case{"a\tb\nc\t \n", "line 2", "has no text"},
+        Case{"a\tb\n\tc\n", "line 2", "has no label"},
+        Case{"", "", "is empty"}}) {
     const Error error = error_of(bytes);
     EXPECT_EQ(error.details().entry, entry);
     EXPECT_EQ(error.details().given, given);
@@ -63,12 +63,12 @@ TEST(LabelledTextTest, AnUnknownLabelIsAnErrorAtItsLine) {
   const auto targets = targets_of(some, {"a", "c"});
   ASSERT_FALSE(targets);
   EXPECT_EQ(targets.error().details().entry, "line 2");
-  EXPECT_EQ(targets.error().details().given, "the label is b");
+  EXPECT_EQ(targets.error().details().given, "has the label b");
   EXPECT_EQ(targets.error().details().expected, "one of the model's: a, c");
   const std::string name(45, 'x');
   const auto longer = parse_labelled_text(name + "\tone\n", "-").value();
   EXPECT_EQ(targets_of(longer, {"a"}).error().details().given,
-            "the label is " + std::string(37, 'x') + "...");
+            "has the label " + std::string(37, 'x') + "...");
 }
 
 TEST(LabelledTextTest, ExamplesAreSpreadOverAll) {

@@ -243,11 +243,12 @@ TEST(TaskRunTest, ACheckpointOfOtherSettingsIsAnError) {
                                    "0.003, expected 1");
   other = settings;
   other.seed = Seed{4};
-  EXPECT_EQ(error_with(other), "train: " + path + ": seed is 3, expected 4");
+  EXPECT_EQ(error_with(other),
+            "train: " + path + " has the seed 3, expected 4");
   checkpoint.records.at("loss").push_back(1);
-  EXPECT_EQ(
-      error_with(settings),
-      "train: " + path + ": expected losses and an optimiser of its 1 steps");
+  EXPECT_EQ(error_with(settings),
+            "train: " + path +
+                " lacks losses or an optimiser, expected those of its 1 steps");
 }
 
 TEST(TaskRunTest, ALossThatIsNotFiniteStopsItWithTheStepAndTheFirst) {

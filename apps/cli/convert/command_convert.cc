@@ -61,7 +61,7 @@ Outcome failure_of_writing(const Error& error) {
   return error.code() == ErrorCode::io_error ||
                  error.code() == ErrorCode::out_of_memory
              ? failure_to_write(error)
-             : failure_of(as_data(error));
+             : failure_of(error);
 }
 
 // "out.npz: layers 0-5, bert to keras; 55 other tensors carried over"

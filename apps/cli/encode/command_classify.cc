@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "headwise/interop/atomic_file.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/models/label_probe.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/models/utf8.h"
@@ -70,11 +71,11 @@ Status check_lines(const ClassifyFlags& flags,
                    const std::vector<std::string_view>& lines) {
   const std::string name = name_of_text(flags.texts);
   if (lines.empty()) {
-    return Error{ErrorCode::bad_data,
-                 fmt::format("{} is empty, expected one text a line", name)};
+    return FileSubject{"", name}.bad_data("is empty", "one text a line");
   }
   for (std::size_t n = 0; n < lines.size(); ++n) {
-    HEADWISE_TRY(check_utf8(fmt::format("{}, line {}", name, n + 1), lines[n]));
+    HEADWISE_TRY(
+        check_utf8_text({"", name, fmt::format("line {}", n + 1)}, lines[n]));
   }
   return ok();
 }
@@ -84,11 +85,12 @@ Result<LabelProbe> read_classifier(const ClassifyFlags& flags,
   auto probe = LabelProbe::read(flags.model, encoder.embedding_size());
   HEADWISE_TRY(probe);
   if (!probe->has_value()) {
-    return Error{
-        ErrorCode::bad_data,
-        fmt::format("--model {0} has no classifier; train one with: headwise "
-                    "train --model {0} --data examples.tsv --out DIR",
-                    shell_word(flags.model))};
+    return option_error(
+        "--model",
+        fmt::format("{0} has no classifier; train one with: headwise train "
+                    "--model {0} --data examples.tsv --out DIR",
+                    shell_word(flags.model)),
+        {}, ErrorCode::bad_data);
   }
   return **std::move(probe);
 }
@@ -97,10 +99,11 @@ Status check_finite_rows(const ClassifyFlags& flags,
                          const LabelledLines& lines) {
   for (std::size_t n = 0; n < lines.texts.size(); ++n) {
     if (!std::isfinite(lines.probabilities(n, 0))) {
-      return Error{ErrorCode::bad_data,
-                   fmt::format("{}, line {}: the classifier of {} gives NaN or "
-                               "infinite scores",
-                               name_of_text(flags.texts), n + 1, flags.model)};
+      return FileSubject{"", name_of_text(flags.texts),
+                         fmt::format("line {}", n + 1)}
+          .bad_data(fmt::format(
+              "gets NaN or infinite scores from the classifier of {}",
+              flags.model));
     }
   }
   return ok();
@@ -202,16 +205,16 @@ Outcome run_classify(const ClassifyFlags& flags, const Streams& streams) {
   }
   const auto encoder = read_model(flags.model);
   if (!encoder) {
-    return failure_of(as_data(encoder.error()));
+    return failure_of(encoder.error());
   }
   const auto probe = read_classifier(flags, *encoder);
   if (!probe) {
-    return failure_of(as_data(probe.error()));
+    return failure_of(probe.error());
   }
   const auto lines =
       classify(flags, *encoder, *probe, std::move(texts), *executor);
   if (!lines) {
-    return failure_of(as_data(lines.error()));
+    return failure_of(lines.error());
   }
   if (Outcome failed = write_labels(flags, *lines, streams)) {
     return failed;

@@ -114,9 +114,9 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
                                name_of_text(flags.sentences))};
   }
   for (std::size_t n = 0; n < sentences.size(); ++n) {
-    if (Status s = check_utf8(fmt::format("sentences: {}, line {}",
-                                          name_of_text(flags.sentences), n + 1),
-                              sentences[n]);
+    if (Status s = check_utf8_text({"sentences", name_of_text(flags.sentences),
+                                    fmt::format("line {}", n + 1)},
+                                   sentences[n]);
         !s) {
       return failure_of(s.error());
     }
@@ -129,7 +129,7 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
   }
   const auto model = read_model(flags.model);
   if (!model) {
-    return failure_of(as_data(model.error()));
+    return failure_of(model.error());
   }
   const auto begin = std::chrono::steady_clock::now();
   const auto done = [&] {
@@ -138,7 +138,7 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
                          {.progress = bar.progress(), .executor = &*own});
   }();
   if (!done) {
-    return failure_of(as_data(done.error()));
+    return failure_of(done.error());
   }
   const std::chrono::duration<double> took =
       std::chrono::steady_clock::now() - begin;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "headwise/interop/file_subject.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/steps/embedding.h"
 #include "headwise/steps/scores.h"
@@ -25,17 +26,14 @@ Result<MultiHeadAttentionConfig> config_of(
     return files->layer.config();
   }
   if (input.embed_dim % input.num_heads != 0) {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("explain: --embed-dim is {}, expected a multiple "
-                             "of --num-heads, which is {}",
-                             input.embed_dim, input.num_heads)};
+    return option_error(
+        "--embed-dim", fmt::format("is {}", input.embed_dim),
+        fmt::format("a multiple of --num-heads, which is {}", input.num_heads));
   }
   if (input.num_kv_heads && input.num_heads % *input.num_kv_heads != 0) {
-    return Error{
-        ErrorCode::invalid_argument,
-        fmt::format("explain: --num-kv-heads is {}, expected a divisor "
-                    "of --num-heads, which is {}",
-                    *input.num_kv_heads, input.num_heads)};
+    return option_error(
+        "--num-kv-heads", fmt::format("is {}", *input.num_kv_heads),
+        fmt::format("a divisor of --num-heads, which is {}", input.num_heads));
   }
   MultiHeadAttentionConfig config{.embed_dim = input.embed_dim,
                                   .num_heads = input.num_heads,
@@ -71,9 +69,9 @@ Result<std::optional<LayerFromFiles>> read_files(const ExplainFlags& flags,
   HEADWISE_TRY(files);
   const auto disagrees = [&](std::string_view option, std::size_t given,
                              std::size_t in_file) {
-    return Error{ErrorCode::shape_mismatch,
-                 fmt::format("explain: {} is {}, expected {} as in {}", option,
-                             given, in_file, flags.params)};
+    return option_error(option, fmt::format("is {}", given),
+                        fmt::format("{} as in {}", in_file, flags.params),
+                        ErrorCode::shape_mismatch);
   };
   const std::size_t embed_dim = files->layer.config().embed_dim;
   if (flags.embed_dim && *flags.embed_dim != embed_dim) {
@@ -206,12 +204,9 @@ class Runner {
   Status check_side(const RaggedTokens& tokens, std::size_t vocab_size,
                     const std::string& source) const {
     if (Status s = check_tokens(tokens, vocab_size); !s) {
-      const std::string& what =
-          s.error().message();  // "tokens: sequence 1, ..."
-      return source.empty()
-                 ? s
-                 : Status(Error{s.error().code(),
-                                source + what.substr(what.find(": "))});
+      ErrorDetails details = s.error().details();
+      details.operation = source;
+      return Error{s.error().code(), std::move(details)};
     }
     const TokenId pad_id = input_.padding.pad_id;
     const std::size_t longest = max_sequence_length(tokens);
@@ -220,10 +215,10 @@ class Runner {
     });
     if (padded &&
         (pad_id < 0 || static_cast<std::uint64_t>(pad_id) >= vocab_size)) {
-      return Error{ErrorCode::out_of_range,
-                   fmt::format("explain: --pad-id is {}, expected 0 to "
-                               "vocab_size - 1 = {}",
-                               pad_id, vocab_size - 1)};
+      return option_error(
+          "--pad-id", fmt::format("is {}", pad_id),
+          fmt::format("0 to vocab_size - 1 = {}", vocab_size - 1),
+          ErrorCode::out_of_range);
     }
     return ok();
   }
@@ -238,13 +233,13 @@ class Runner {
       if (taken == given) {
         return ok();
       }
-      return Error{
-          ErrorCode::shape_mismatch,
-          fmt::format("explain: {}.weight takes vectors of size {}, expected "
-                      "{}, the size of {}",
-                      name, taken, given,
-                      files_->embedding ? "embedding.weight's"
-                                        : "the example's vectors")};
+      return FileSubject{"explain", flags_.params,
+                         fmt::format("{}.weight", name)}
+          .error(ErrorCode::shape_mismatch,
+                 fmt::format("takes vectors of size {}", taken),
+                 fmt::format("{}, the size of {}", given,
+                             files_->embedding ? "embedding.weight's"
+                                               : "the example's vectors"));
     };
     const auto width = [&](const Tensor<float, 3> Vectors::*side) {
       return files_->embedding ? files_->embedding->embed_dim()
@@ -376,9 +371,8 @@ Result<ExplainedJob> run_job(const ExplainFlags& flags,
   const auto config = config_of(flags, *input, *files);
   HEADWISE_TRY(config);
   if (config->scoring == Scoring::additive && flags.operation.scale) {
-    return Error{ErrorCode::invalid_argument,
-                 "explain: --scale is for --scoring dot; additive scores have "
-                 "none"};
+    return option_error("--scale",
+                        "is for --scoring dot; additive scores have none");
   }
   OperationFlags operation_flags = flags.operation;
   operation_flags.causal = input->mask_causal;
@@ -393,7 +387,7 @@ Result<ExplainedJob> run_job(const ExplainFlags& flags,
   auto steps = flags.shapes_only ? runner.shapes(*job, *operation)
                                  : runner.run(*operation, progress);
   if (!steps) {
-    return as_data(in_option_words(steps.error(), flags.operation));
+    return in_option_words(steps.error(), flags.operation);
   }
   job->steps = *std::move(steps);
   return job;

@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 10> kTaken = {
 
 Status check_options(const ExplainFlags& flags) {
   const auto refuse = [](std::string message) {
-    return Error{ErrorCode::invalid_argument, "explain: " + message};
+    return Error{ErrorCode::invalid_argument, {.given = std::move(message)}};
   };
   if (flags.model.empty()) {
     return refuse(
@@ -59,16 +59,16 @@ Result<ExplainedSentence> sentence_of(const ExplainFlags& flags,
       .token_types = settings.config.type_vocab_size != 0,
       .max_tokens = settings.max_tokens};
   if (sentence.layer >= sentence.num_layers) {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("explain: --layer is {}, expected 0 to {}: {} has "
-                             "{} layer(s)",
-                             sentence.layer, sentence.num_layers - 1,
-                             sentence.model, sentence.num_layers)};
+    return option_error(
+        "--layer", fmt::format("is {}", sentence.layer),
+        fmt::format("0 to {}: {} has {} layer{}", sentence.num_layers - 1,
+                    sentence.model, sentence.num_layers,
+                    sentence.num_layers == 1 ? "" : "s"));
   }
   const auto encoded =
       model.tokenizer().encode(sentence.text, settings.max_tokens);
   if (!encoded) {
-    return as_data(encoded.error());
+    return encoded.error();
   }
   sentence.cut = encoded->cut;
   for (std::size_t t = 0; t < encoded->ids.size(); ++t) {
@@ -149,7 +149,7 @@ Result<ExplainedJob> run_model_job(const ExplainFlags& flags) {
   HEADWISE_TRY(executor);
   const auto model = read_model(flags.model);
   if (!model) {
-    return as_data(model.error());
+    return model.error();
   }
   auto sentence = sentence_of(flags, *model);
   HEADWISE_TRY(sentence);
@@ -162,7 +162,7 @@ Result<ExplainedJob> run_model_job(const ExplainFlags& flags) {
   }
   auto steps = run(job, model->encoder(), *executor);
   if (!steps) {
-    return as_data(steps.error());
+    return steps.error();
   }
   job.steps = *std::move(steps);
   return job;

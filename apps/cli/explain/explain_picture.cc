@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "headwise/inspect/heads_svg.h"
+#include "shell/outcome.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 
@@ -57,13 +58,13 @@ std::vector<std::string> labels(
 Result<std::string> explain_picture(const ExplainedJob& job,
                                     std::size_t sequence, Language language) {
   if (job.batch == 0) {
-    return Error{ErrorCode::out_of_range,
-                 "explain: --heads draws one sequence, and the batch has none"};
+    return option_error("--heads", "draws one sequence, and the batch has none",
+                        {}, ErrorCode::out_of_range);
   }
   if (sequence >= job.batch) {
-    return Error{ErrorCode::out_of_range,
-                 fmt::format("explain: --sequence is {}, expected 0 to {}",
-                             sequence, job.batch - 1)};
+    return option_error("--sequence", fmt::format("is {}", sequence),
+                        fmt::format("0 to {}", job.batch - 1),
+                        ErrorCode::out_of_range);
   }
   const TracedStep& weights = *job.find("attn_weights");
   const TracedStep* masked = job.find("masked_scores");

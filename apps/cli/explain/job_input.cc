@@ -6,13 +6,14 @@
 #include <utility>
 
 #include "operation/read_tokens.h"
+#include "shell/outcome.h"
 #include "shell/read_text.h"
 
 namespace headwise::cli {
 namespace {
 
-Error contradiction(const std::string& what) {
-  return {ErrorCode::invalid_argument, "explain: " + what};
+Error contradiction(std::string what) {
+  return {ErrorCode::invalid_argument, {.given = std::move(what)}};
 }
 
 Result<JobInput> from_example(const Example& example) {
@@ -48,10 +49,10 @@ Result<JobInput> from_files(const ExplainFlags& flags) {
   auto target = read_tokens(flags.target_tokens);
   HEADWISE_TRY(target);
   if (target->size() != tokens->size()) {
-    return Error{ErrorCode::shape_mismatch,
-                 fmt::format("explain: --target-tokens has {} sequences, "
-                             "expected one for each of the {} in --tokens",
-                             target->size(), tokens->size())};
+    return option_error(
+        "--target-tokens", fmt::format("has {} sequences", target->size()),
+        fmt::format("one for each of the {} in --tokens", tokens->size()),
+        ErrorCode::shape_mismatch);
   }
   input.queries = *std::move(target);
   input.query_source = "--target-tokens: " + name_of_text(flags.target_tokens);

@@ -6,7 +6,9 @@
 #include <string_view>
 #include <utility>
 
+#include "headwise/interop/file_subject.h"
 #include "headwise/interop/load_attention.h"
+#include "shell/outcome.h"
 
 namespace headwise::cli {
 namespace {
@@ -26,15 +28,13 @@ Error in_options(const Error& error, const std::string& path) {
     return error;
   }
   if (error.code() == ErrorCode::invalid_argument) {
-    return {error.code(),
-            fmt::format("--params {} needs {} N: the file does not say how "
-                        "many heads the layer has",
-                        path, option)};
+    return option_error(
+        "--params",
+        fmt::format("{} needs {} N: the file does not say how many heads the "
+                    "layer has",
+                    path, option));
   }
-  ErrorDetails changed = details;
-  changed.operation.clear();
-  changed.argument = option;
-  return {error.code(), std::move(changed)};
+  return option_error(option, details.given, details.expected, error.code());
 }
 
 // Whether the layer has the scoring that was asked for.
@@ -42,17 +42,13 @@ Status check_scoring(const std::string& path, const MultiHeadAttention& layer,
                      const std::string& wanted) {
   const bool additive = layer.config().scoring == Scoring::additive;
   if (wanted == "additive" && !additive) {
-    return Error{ErrorCode::bad_data,
-                 fmt::format("read_params: {} has no w_score.weight, which "
-                             "--scoring additive needs",
-                             path)};
+    return FileSubject{"read_params", path}.bad_data(
+        "has no w_score.weight, which --scoring additive needs");
   }
   if (wanted == "dot" && additive) {
-    return Error{
-        ErrorCode::bad_data,
-        fmt::format(
-            "--scoring is dot, expected additive: {} has a w_score.weight",
-            path)};
+    return option_error("--scoring", "is dot",
+                        fmt::format("additive: {} has a w_score.weight", path),
+                        ErrorCode::bad_data);
   }
   return ok();
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "headwise/interop/file_subject.h"
 #include "option_errors.h"
 #include "scores_array.h"
 #include "shell/outcome.h"
@@ -55,10 +56,12 @@ void add_batch_axis(Array& array) {
   array.shape.insert(array.shape.begin(), 1);
 }
 
+// `option` and `path` say where the array was read.
 template <class T>
-Status store(Result<T> result, std::optional<T>& place) {
+Status store(Result<T> result, std::string_view option, const std::string& path,
+             std::optional<T>& place) {
   if (!result) {
-    return as_data(result.error());
+    return FileSubject{std::string(option), path}.blame_here(result.error());
   }
   place = *std::move(result);
   return ok();
@@ -81,7 +84,7 @@ Status read_integers(std::string_view option, const std::string& path,
   if (array->shape.size() != Rank) {
     return wrong_rank(option, *array, axes);
   }
-  return store(to_int64<Rank>(*array, "run", option), place);
+  return store(to_int64<Rank>(*array, "run", option), option, path, place);
 }
 
 // `place` is (B + 1) where the option is given.
@@ -89,9 +92,8 @@ Status read_offsets_of(std::string_view option, const std::string& path,
                        std::optional<Tensor<std::int64_t, 1>>& place) {
   HEADWISE_TRY(read_integers(option, path, "(B + 1)", true, place));
   if (place && place->size() == 0) {
-    return Error{
-        ErrorCode::shape_mismatch,
-        std::string(option) + " has shape (0), expected (B + 1), at least (1)"};
+    return option_error(option, "has shape (0)", "(B + 1), at least (1)",
+                        ErrorCode::shape_mismatch);
   }
   return ok();
 }
@@ -137,7 +139,8 @@ Status OperationInputs::read_query_start(const OperationFlags& flags) {
     return wrong_rank("--query-start", *array, "(B)");
   }
   std::optional<Tensor<std::int64_t, 1>> starts;
-  HEADWISE_TRY(store(to_int64<1>(*array, "run", "--query-start"), starts));
+  HEADWISE_TRY(store(to_int64<1>(*array, "run", "--query-start"),
+                     "--query-start", text, starts));
   query_starts_ = *std::move(starts);
   query_start_ = QueryStart(query_starts_);
   return ok();
@@ -156,13 +159,14 @@ Status OperationInputs::read_key_lengths(const OperationFlags& flags,
     add_batch_axis(*array);
   }
   if (array->shape.size() == 1) {
-    return store(to_int64<1>(*array, "run", "--key-lengths"), key_lengths_);
+    return store(to_int64<1>(*array, "run", "--key-lengths"), "--key-lengths",
+                 flags.key_lengths, key_lengths_);
   }
   if (array->shape.size() != 2) {
     return wrong_rank("--key-lengths", *array, "(B) or (B, Lq)");
   }
-  return store(to_int64<2>(*array, "run", "--key-lengths"),
-               key_lengths_of_queries_);
+  return store(to_int64<2>(*array, "run", "--key-lengths"), "--key-lengths",
+               flags.key_lengths, key_lengths_of_queries_);
 }
 
 Status OperationInputs::read_documents(const OperationFlags& flags,
@@ -187,8 +191,8 @@ Status OperationInputs::read_masks(const OperationFlags& flags, bool batched) {
     if (array->shape.size() != 2) {
       return wrong_rank("--key-padding", *array, "(B, Lkv)");
     }
-    HEADWISE_TRY(
-        store(to_bool<2>(*array, "run", "--key-padding"), key_padding_));
+    HEADWISE_TRY(store(to_bool<2>(*array, "run", "--key-padding"),
+                       "--key-padding", flags.key_padding, key_padding_));
   }
   if (flags.mask.empty()) {
     return flags.mask_axes.empty()
@@ -201,7 +205,8 @@ Status OperationInputs::read_masks(const OperationFlags& flags, bool batched) {
   auto axes = flatten("--mask", flags.mask_axes, *array);
   HEADWISE_TRY(axes);
   mask_axes_ = *std::move(axes);
-  return store(to_bool<1>(*array, "run", "--mask"), mask_);
+  return store(to_bool<1>(*array, "run", "--mask"), "--mask", flags.mask,
+               mask_);
 }
 
 Status OperationInputs::read_score_weight(const OperationFlags& flags) {
@@ -214,7 +219,8 @@ Status OperationInputs::read_score_weight(const OperationFlags& flags) {
   if (array->shape.size() != 2) {
     return wrong_rank("--score-weight", *array, "(H, D)");
   }
-  return store(to_float<2>(*array, "run", "--score-weight"), score_weight_);
+  return store(to_float<2>(*array, "run", "--score-weight"), "--score-weight",
+               flags.score_weight, score_weight_);
 }
 
 Status OperationInputs::read_bias(const OperationFlags& flags) {
@@ -229,7 +235,8 @@ Status OperationInputs::read_bias(const OperationFlags& flags) {
   auto axes = flatten("--bias", flags.bias_axes, *array);
   HEADWISE_TRY(axes);
   bias_axes_ = *std::move(axes);
-  return store(to_float<1>(*array, "run", "--bias"), bias_);
+  return store(to_float<1>(*array, "run", "--bias"), "--bias", flags.bias,
+               bias_);
 }
 
 Status OperationInputs::read_alibi(const OperationFlags& flags,
@@ -238,7 +245,10 @@ Status OperationInputs::read_alibi(const OperationFlags& flags,
     return ok();
   }
   if (flags.alibi == "auto") {
-    return store(alibi_slopes(num_heads), alibi_);
+    auto slopes = alibi_slopes(num_heads);
+    HEADWISE_TRY(slopes);
+    alibi_ = *std::move(slopes);
+    return ok();
   }
   if (!flags.alibi.ends_with(".npy")) {
     return bad_option("--alibi", flags.alibi, "auto or a .npy file");
@@ -248,7 +258,8 @@ Status OperationInputs::read_alibi(const OperationFlags& flags,
   if (array->shape.size() != 1) {
     return wrong_rank("--alibi", *array, "(H)");
   }
-  return store(to_float<1>(*array, "run", "--alibi"), alibi_);
+  return store(to_float<1>(*array, "run", "--alibi"), "--alibi", flags.alibi,
+               alibi_);
 }
 
 Status OperationInputs::read_dropout(const OperationFlags& flags,
@@ -266,7 +277,8 @@ Status OperationInputs::read_dropout(const OperationFlags& flags,
   if (array->shape.size() != 4) {
     return wrong_rank("--keep-mask", *array, "(B, H, Lq, Lkv)");
   }
-  return store(to_bool<4>(*array, "run", "--keep-mask"), keep_mask_);
+  return store(to_bool<4>(*array, "run", "--keep-mask"), "--keep-mask",
+               flags.keep_mask, keep_mask_);
 }
 
 Result<OperationInputs> OperationInputs::read(const OperationFlags& flags,

@@ -3,74 +3,105 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <map>
+#include <array>
+#include <utility>
 
 #include "headwise/interop/npy.h"
+#include "shell/error_of_option.h"
+#include "shell/outcome.h"
 
 namespace headwise::cli {
 
 Error bad_option(std::string_view option, const std::string& given,
                  std::string_view expected) {
-  return {ErrorCode::invalid_argument,
-          fmt::format("{} is {}, expected {}", option, given, expected)};
+  return option_error(option, "is " + given, std::string(expected));
 }
 
 Error wrong_rank(std::string_view option, const Array& array,
                  std::string_view expected) {
-  return {ErrorCode::shape_mismatch,
-          fmt::format("{} has shape ({}), expected {}", option,
-                      fmt::join(array.shape, ", "), expected)};
+  return option_error(
+      option, fmt::format("has shape ({})", fmt::join(array.shape, ", ")),
+      std::string(expected), ErrorCode::shape_mismatch);
 }
 
+namespace {
+
+// An argument of the library, as a path of its members, and the option that
+// gives it. The longest path that fits is taken.
+struct ArgumentOption {
+  std::string_view argument;
+  std::string_view option;
+};
+constexpr auto kOptions = std::to_array<ArgumentOption>(
+    {{"alibi", "--alibi"},
+     {"bias", "--bias"},
+     {"dropout.keep_mask", "--keep-mask"},
+     {"dropout.p", "--dropout"},
+     {"dropout.sequence_ids", "--sequence-ids"},
+     {"mask", "--mask"},
+     {"mask.documents.key_ids", "--documents"},
+     {"mask.documents.query_ids", "--query-documents"},
+     {"mask.key_lengths", "--key-lengths"},
+     {"mask.key_padding", "--key-padding"},
+     {"mask.key_starts", "--key-starts"},
+     {"mask.window", "--window"},
+     {"offsets", "--offsets"},
+     {"offsets.key", "--offsets"},
+     {"offsets.query", "--query-offsets"},
+     {"query_start", "--query-start"},
+     {"scale", "--scale"},
+     {"score_weight", "--score-weight"},
+     {"softcap", "--softcap"},
+     {"statistics.query_lengths", "--query-lengths"},
+     {"statistics.separators", "--separators"}});
+
+// "mask.window" is the beginning of "mask.window.left", not of "mask.windows".
+bool begins(std::string_view part, std::string_view path) {
+  return path.starts_with(part) &&
+         (path.size() == part.size() || path[part.size()] == '.' ||
+          path[part.size()] == '[');
+}
+
+const ArgumentOption* option_of(std::string_view argument) {
+  const ArgumentOption* found = nullptr;
+  for (const ArgumentOption& row : kOptions) {
+    if (begins(row.argument, argument) &&
+        (found == nullptr || row.argument.size() > found->argument.size())) {
+      found = &row;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
 Error in_option_words(const Error& error, const OperationFlags& flags) {
-  const bool own_ids = !flags.query_documents.empty();
-  const std::map<std::string_view, std::string_view> options = {
-      {"alibi", "--alibi"},
-      {"bias", "--bias"},
-      {"documents.key_ids", "--documents"},
-      {"documents.query_ids", own_ids ? "--query-documents" : "--documents"},
-      {"dropout.keep_mask", "--keep-mask"},
-      {"dropout.sequence_ids", "--sequence-ids"},
-      {"key_lengths", "--key-lengths"},
-      {"key_padding", "--key-padding"},
-      {"key_starts", "--key-starts"},
-      {"mask", "--mask"},
-      {"offsets", "--offsets"},
-      {"offsets.key", "--offsets"},
-      {"offsets.query", "--query-offsets"},
-      {"query_start", "--query-start"},
-      {"scale", "--scale"},
-      {"score_weight", "--score-weight"},
-      {"statistics.query_lengths", "--query-lengths"},
-      {"statistics.separators", "--separators"}};
-  ErrorDetails said = error.details();
-  // "key_lengths[0]"
-  const std::string name =
-      said.argument.substr(0, said.argument.find_first_of(" ["));
-  const auto option = options.find(name);
-  if (option == options.end()) {
+  ErrorDetails details = error.details();
+  const ArgumentOption* const row = option_of(details.argument);
+  if (row == nullptr) {
     return error;
   }
-  said.operation.clear();
-  said.argument.replace(0, name.size(), option->second);
-  if (name == "documents.query_ids" && !own_ids &&
-      error.code() == ErrorCode::shape_mismatch) {
-    said.expected += "; --query-documents gives the queries other ids";
+  // Documents of the keys are the queries' too, unless those have their own.
+  const bool shared_ids = row->argument == "mask.documents.query_ids" &&
+                          flags.query_documents.empty();
+  details.operation.clear();
+  const std::string_view option = shared_ids ? "--documents" : row->option;
+  details.argument.replace(0, row->argument.size(), option);
+  if (begins(row->argument, details.expected)) {  // "offsets[1] = 3 or more"
+    details.expected.replace(0, row->argument.size(), option);
   }
-  return {error.code(), std::move(said)};
+  if (shared_ids && error.code() == ErrorCode::shape_mismatch) {
+    details.expected += "; --query-documents gives the queries other ids";
+  }
+  // What was typed itself has been checked; this came out of files.
+  return {error.code() == ErrorCode::invalid_argument ? ErrorCode::bad_data
+                                                      : error.code(),
+          std::move(details)};
 }
 
 Result<Array> read_file_of(std::string_view option, const std::string& path) {
   auto array = read_npy(path);
-  if (!array) {
-    const std::string& what = array.error().message();
-    const std::string_view reader = "read_npy: ";
-    return Error{
-        array.error().code(),
-        fmt::format("{}: {}", option,
-                    what.substr(what.starts_with(reader) ? reader.size() : 0))};
-  }
-  return array;
+  return array ? std::move(array) : error_of_option(option, array.error());
 }
 
 }  // namespace headwise::cli

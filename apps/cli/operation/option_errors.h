@@ -19,8 +19,8 @@ Error bad_option(std::string_view option, const std::string& given,
 Error wrong_rank(std::string_view option, const Array& array,
                  std::string_view expected);
 
-// What the library said about an argument, under the name of the option that
-// gave it: `--key-lengths[0] is 7, expected 0 to Lkv = 6`.
+// An error of the library about an argument, with the option that gave it:
+// `--key-lengths[0] is 7, expected 0 to Lkv = 6`.
 Error in_option_words(const Error& error, const OperationFlags& flags);
 
 // read_npy(), whose errors then begin with the option.

@@ -79,7 +79,7 @@ Result<SentenceImportance> start(const ImportanceFlags& flags,
   if (!run && run.error().details().file == text->file) {
     return error_of_option("--data", run.error());
   }
-  return run ? std::move(run) : as_data(run.error());
+  return run;
 }
 
 Outcome take_steps(SentenceImportance& run, Journal& journal) {
@@ -90,7 +90,7 @@ Outcome take_steps(SentenceImportance& run, Journal& journal) {
   const Progress progress = bar.progress();
   while (run.done() < run.steps()) {
     if (Status s = run.step(); !s) {
-      return failure_of(as_data(s.error()));
+      return failure_of(s.error());
     }
     if (progress) {
       progress(run.done(), run.steps());

@@ -184,7 +184,7 @@ Result<PruneReport> report_of_folder(const PruneJob& job,
   }
   const auto written = SentenceClassifier::read(job.flags().out);
   return written ? report_of(job, config, *written)
-                 : Result<PruneReport>(as_data(written.error()));
+                 : Result<PruneReport>(written.error());
 }
 
 // ---- The command. ----
@@ -223,7 +223,7 @@ Outcome run_curve(const PruneJob& job, const FilePlan& files,
                   const Streams& streams) {
   const auto curve = measure_curve(job);
   if (!curve) {
-    return failure_of(as_data(curve.error()));
+    return failure_of(curve.error());
   }
   const auto picture = curve_picture(job, *curve);
   if (!picture) {
@@ -266,7 +266,7 @@ Outcome run_prune(const PruneFlags& flags, const Streams& streams) {
   }
   const auto pruned = pruned_model(*job, *count);
   if (!pruned) {
-    return failure_of(as_data(pruned.error()));
+    return failure_of(pruned.error());
   }
   if (Status s = write_pruned(
           flags.model, flags.out, pruned->encoder.encoder(),

@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "shell/outcome.h"
+
 namespace headwise::cli {
 namespace {
 
@@ -34,8 +36,7 @@ std::optional<Amount> amount_of(std::string_view text) {
 
 Error unexpected(std::string_view option, std::string_view given,
                  const std::string& expected) {
-  return {ErrorCode::invalid_argument,
-          fmt::format("{} is {}, expected {}", option, given, expected)};
+  return option_error(option, fmt::format("is {}", given), expected);
 }
 
 }  // namespace

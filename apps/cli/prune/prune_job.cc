@@ -16,7 +16,7 @@ namespace headwise::cli {
 namespace {
 
 Error usage_error(std::string message) {
-  return {ErrorCode::invalid_argument, std::move(message)};
+  return {ErrorCode::invalid_argument, {.given = std::move(message)}};
 }
 
 Status check_options(const PruneFlags& flags) {
@@ -75,7 +75,7 @@ Result<PruneJob> PruneJob::create(const PruneFlags& flags,
   }
   auto model = read_classifier(flags.model);
   if (!model) {
-    return as_data(model.error());
+    return model.error();
   }
   auto scores = read_scores(flags, *model);
   HEADWISE_TRY(scores);

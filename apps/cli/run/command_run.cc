@@ -205,8 +205,7 @@ Outcome run_run(const RunFlags& flags) {
   const auto result = flags.is_layer() ? run_layer(flags, *arrays, options)
                                        : run_operation(flags, *arrays, options);
   if (!result) {
-    return failure_of(
-        as_data(in_option_words(result.error(), flags.operation)));
+    return failure_of(in_option_words(result.error(), flags.operation));
   }
   return write_results(flags, *result, arrays->batched);
 }

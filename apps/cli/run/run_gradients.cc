@@ -8,6 +8,7 @@
 
 #include "headwise/interop/npy.h"
 #include "operation/option_errors.h"
+#include "shell/outcome.h"
 
 namespace headwise::cli {
 namespace {
@@ -22,10 +23,10 @@ Result<Array> read_upstream_file(std::string_view option,
     expected.erase(expected.begin());
   }
   if (array->shape != expected) {
-    return Error{ErrorCode::shape_mismatch,
-                 fmt::format("{} has shape ({}), expected that of {}, ({})",
-                             option, fmt::join(array->shape, ", "), of,
-                             fmt::join(expected, ", "))};
+    return option_error(
+        option, fmt::format("has shape ({})", fmt::join(array->shape, ", ")),
+        fmt::format("that of {}, ({})", of, fmt::join(expected, ", ")),
+        ErrorCode::shape_mismatch);
   }
   if (!batched) {
     array->shape.insert(array->shape.begin(), 1);
@@ -148,8 +149,10 @@ Status write_gradients(const std::string& folder,
   std::filesystem::create_directories(folder, failed);
   if (failed) {
     return Error{ErrorCode::io_error,
-                 fmt::format("--grad-dir {} cannot be made: {}", folder,
-                             failed.message())};
+                 {.operation = "--grad-dir",
+                  .file = folder,
+                  .system_error = failed.value(),
+                  .given = failed.message()}};
   }
   for (const NamedGradient& gradient : gradients) {
     std::vector<std::ptrdiff_t> strides(gradient.shape.size(), 1);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "operation/option_errors.h"
+#include "shell/outcome.h"
 
 namespace headwise::cli {
 namespace {
@@ -47,10 +48,11 @@ Status check(const InputArrays& arrays, std::string_view name,
   if (!arrays.batched) {
     expected.erase(expected.begin());
   }
-  return Error{ErrorCode::shape_mismatch,
-               fmt::format("{} has shape ({}), expected ({}{}) = ({}){}", name,
-                           fmt::join(given, ", "), arrays.batched ? "B, " : "",
-                           axes, fmt::join(expected, ", "), note)};
+  return option_error(
+      name, fmt::format("has shape ({})", fmt::join(given, ", ")),
+      fmt::format("({}{}) = ({}){}", arrays.batched ? "B, " : "", axes,
+                  fmt::join(expected, ", "), note),
+      ErrorCode::shape_mismatch);
 }
 
 // Queries and keys that are cut by the same offsets have as many rows.
@@ -77,13 +79,12 @@ Result<InputArrays> read_inputs(const RunFlags& flags) {
                                     {"--key", &*key},
                                     {"--value", &*value}}) {
     if (array->shape.size() != rank || (!batched && rank + 1 != batched_rank)) {
-      return Error{
-          ErrorCode::shape_mismatch,
+      return option_error(
+          name, fmt::format("has shape ({})", fmt::join(array->shape, ", ")),
           fmt::format(
-              "{} has shape ({}), expected {}, the same for "
-              "--query, --key and --value{}",
-              name, fmt::join(array->shape, ", "), axes_of(flags),
-              flags.ragged() ? "; with --offsets there is no axis B" : "")};
+              "{}, the same for --query, --key and --value{}", axes_of(flags),
+              flags.ragged() ? "; with --offsets there is no axis B" : ""),
+          ErrorCode::shape_mismatch);
     }
     if (!batched) {
       array->shape.insert(array->shape.begin(), 1);
@@ -119,17 +120,18 @@ Status check_inputs(const RunFlags& flags, const InputArrays& arrays) {
        {std::tuple("--query", &arrays.query, "D"),
         {"--value", &arrays.value, "Dv"}}) {
     if (array->shape[3] == 0) {
-      return Error{
-          ErrorCode::shape_mismatch,
-          fmt::format("{} has shape ({}), expected {} of at least 1", name,
-                      fmt::join(given_shape(arrays, *array), ", "), size)};
+      return option_error(
+          name,
+          fmt::format("has shape ({})",
+                      fmt::join(given_shape(arrays, *array), ", ")),
+          fmt::format("{} of at least 1", size), ErrorCode::shape_mismatch);
     }
   }
   if (key[heads] == 0 || query[heads] % key[heads] != 0) {
-    return Error{ErrorCode::shape_mismatch,
-                 fmt::format("--query has {} heads, expected a multiple "
-                             "of the {} of --key",
-                             query[heads], key[heads])};
+    return option_error(
+        "--query", fmt::format("has {} heads", query[heads]),
+        fmt::format("a multiple of the {} of --key", key[heads]),
+        ErrorCode::shape_mismatch);
   }
   return ok();
 }

@@ -117,6 +117,10 @@ constexpr std::array kFrames = {
     Pattern{"cannot write {}: {}", "{0:을/를} 쓸 수 없습니다: {1}"},
     Pattern{"cannot open {}: {}", "{0:을/를} 열 수 없습니다: {1}"},
     Pattern{"{} cannot be made: {}", "{0:을/를} 만들 수 없습니다: {1}"},
+    Pattern{"out of memory: more bytes are needed than can be counted",
+            "메모리가 부족합니다. 필요한 크기가 셀 수 있는 범위를 넘습니다"},
+    Pattern{"out of memory: {w} bytes are needed",
+            "메모리가 부족합니다. {0}바이트가 필요합니다"},
     Pattern{"out of memory", "메모리가 부족합니다"},
 };
 

@@ -28,37 +28,45 @@ inline Failure usage(std::string message) {
   return {Exit::usage, std::move(message)};
 }
 
-// What the library said about arguments and files that were read.
+// An error about a typed option: `--window is 3, expected two whole numbers`.
+inline Error option_error(std::string_view option, std::string given,
+                          std::string expected = {},
+                          ErrorCode code = ErrorCode::invalid_argument) {
+  return {code, ErrorDetails{.argument = std::string(option),
+                             .given = std::move(given),
+                             .expected = std::move(expected)}};
+}
+
+// Whether the user typed something wrong: invalid_argument about an option, or
+// about how options go together, which no function says. Where a function says
+// it, the arguments came out of files.
+inline bool is_usage(const Error& error) {
+  const ErrorDetails& details = error.details();
+  return error.code() == ErrorCode::invalid_argument &&
+         (details.operation.empty() || details.argument.starts_with("--"));
+}
+
+// The only place where an error gets its exit code.
 inline Failure failure_of(const Error& error) {
-  switch (error.code()) {
-    case ErrorCode::invalid_argument:
-      return {Exit::usage, error.message()};
-    case ErrorCode::out_of_memory:
-      return {Exit::out_of_resources, error.message()};
-    default:
-      return {Exit::bad_input, error.message()};
-  }
+  const Exit exit = is_usage(error) ? Exit::usage
+                    : error.code() == ErrorCode::out_of_memory
+                        ? Exit::out_of_resources
+                        : Exit::bad_input;
+  return {exit, error.message()};
 }
 
-// What the library said about arguments that came out of files: bad input,
-// where it would blame the caller.
-inline Error as_data(const Error& error) {
-  return error.code() == ErrorCode::invalid_argument
-             ? error.with_code(ErrorCode::bad_data)
-             : error;
-}
-
-// What the library said about a file that was to be written, without the name
-// of the function that says it.
+// An error about a file that was to be written, without the name of the
+// function.
 inline Failure failure_to_write(const Error& error) {
-  std::string message = error.message();
-  for (const std::string_view name :
-       {"write_file_atomically: ", "write_model: "}) {
-    if (message.starts_with(name)) {
-      message = "cannot write " + message.substr(name.size());
-    }
+  if (error.details().file.empty()) {
+    return {Exit::out_of_resources, error.message()};
   }
-  return {Exit::out_of_resources, std::move(message)};
+  ErrorDetails details = error.details();
+  details.operation.clear();
+  const bool by_system = details.system_error != 0;
+  const std::string message = Error(error.code(), std::move(details)).message();
+  return {Exit::out_of_resources,
+          by_system ? "cannot write " + message : message};
 }
 
 }  // namespace headwise::cli

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "outcome.h"
 #include "terminal_text.h"
 
 namespace headwise::cli {
@@ -13,13 +14,14 @@ namespace headwise::cli {
 Status check_model_folder(const std::string& folder) {
   struct stat status {};
   if (::stat(folder.c_str(), &status) != 0 && errno == ENOENT) {
-    return Error{
-        ErrorCode::io_error,
-        fmt::format("--model {}: {}; headwise downloads nothing: fetch the "
-                    "folder first, such as with huggingface-cli download "
-                    "OWNER/NAME --local-dir {}, or with git clone "
-                    "https://huggingface.co/OWNER/NAME",
-                    folder, std::strerror(ENOENT), shell_word(folder))};
+    return option_error(
+        "--model",
+        fmt::format(
+            "{}: {}; headwise downloads nothing: fetch the folder first, such "
+            "as with huggingface-cli download OWNER/NAME --local-dir {}, or "
+            "with git clone https://huggingface.co/OWNER/NAME",
+            folder, std::strerror(ENOENT), shell_word(folder)),
+        {}, ErrorCode::io_error);
   }
   return ok();
 }

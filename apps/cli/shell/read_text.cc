@@ -8,13 +8,17 @@
 #include <cstdio>
 #include <cstring>
 
+#include "headwise/models/utf8.h"
+
 namespace headwise::cli {
 namespace {
 
 Error cannot_read(std::string_view what, const std::string& path) {
   return {ErrorCode::io_error,
-          fmt::format("{}: cannot read {}: {}", what, name_of_text(path),
-                      std::strerror(errno))};
+          {.operation = std::string(what),
+           .file = name_of_text(path),
+           .system_error = errno,
+           .given = std::strerror(errno)}};
 }
 
 }  // namespace
@@ -43,12 +47,16 @@ Result<std::string> read_text(std::string_view what, const std::string& path,
     std::fclose(file);
   }
   if (text.size() > most) {
-    return Error{ErrorCode::bad_data,
-                 fmt::format("{}: {} is longer than {} bytes, the most that is "
-                             "read",
-                             what, name_of_text(path), most)};
+    return FileSubject{std::string(what), name_of_text(path)}.bad_data(
+        fmt::format("is longer than {} bytes, the most that is read", most));
   }
   return failed ? Result<std::string>(failure) : std::move(text);
+}
+
+Status check_utf8_text(const FileSubject& about, std::string_view text) {
+  return check_utf8(
+      {.operation = about.operation, .file = about.file, .entry = about.entry},
+      text);
 }
 
 std::vector<std::string_view> lines_of(std::string_view text) {

@@ -16,9 +16,11 @@ std::string reason() {
 }
 
 Error missing(const std::string& reason) {
-  return {ErrorCode::unsupported,
-          "a picture in pixels needs librsvg (Debian's package librsvg2-2): " +
-              reason};
+  return {
+      ErrorCode::unsupported,
+      {.given =
+           "a picture in pixels needs librsvg (Debian's package librsvg2-2): " +
+           reason}};
 }
 
 // Looks a function up in the library or in those that it needs.

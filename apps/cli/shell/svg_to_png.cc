@@ -25,14 +25,16 @@ using Owned = std::unique_ptr<T, std::function<void(T*)>>;
 Error bad_svg(const RsvgLibrary& rsvg, GError* error) {
   const Owned<GError> owned(error, rsvg.error_free);
   return {ErrorCode::bad_data,
-          fmt::format("svg_to_png: {}",
-                      error != nullptr ? error->message : "this is no SVG")};
+          {.operation = "svg_to_png",
+           .given = fmt::format(
+               "{}", error != nullptr ? error->message : "this is no SVG")}};
 }
 
 Error cairo_error(const RsvgLibrary& rsvg, cairo_status_t status) {
   return {status == CAIRO_STATUS_NO_MEMORY ? ErrorCode::out_of_memory
                                            : ErrorCode::unsupported,
-          fmt::format("svg_to_png: {}", rsvg.status_text(status))};
+          {.operation = "svg_to_png",
+           .given = fmt::format("{}", rsvg.status_text(status))}};
 }
 
 Result<Owned<RsvgHandle>> parse(const RsvgLibrary& rsvg, std::string_view svg) {
@@ -65,21 +67,24 @@ Result<Size> size_of(const RsvgLibrary& rsvg, RsvgHandle* picture,
   Size size{};
   if (rsvg.size_in_pixels(picture, &size.width, &size.height) == FALSE) {
     return Error{ErrorCode::bad_data,
-                 "svg_to_png: the picture has no width and height in pixels"};
+                 {.operation = "svg_to_png",
+                  .given = "the picture has no width and height in pixels"}};
   }
   size.width = std::max(std::round(size.width * zoom), 1.0);
   size.height = std::max(std::round(size.height * zoom), 1.0);
   if (std::max(size.width, size.height) > kLongestSide) {
     return Error{ErrorCode::out_of_range,
-                 fmt::format("svg_to_png: the picture has {:.0f} x {:.0f} "
-                             "pixels, expected at most {} a side",
-                             size.width, size.height, kLongestSide)};
+                 {.operation = "svg_to_png",
+                  .given = fmt::format("the picture has {:.0f} x {:.0f} "
+                                       "pixels, expected at most {} a side",
+                                       size.width, size.height, kLongestSide)}};
   }
   if (size.width * size.height > kMostPixels) {
     return Error{ErrorCode::out_of_range,
-                 fmt::format("svg_to_png: the picture has {:.0f} x {:.0f} "
-                             "pixels, expected at most {:.0f} in all",
-                             size.width, size.height, kMostPixels)};
+                 {.operation = "svg_to_png",
+                  .given = fmt::format("the picture has {:.0f} x {:.0f} "
+                                       "pixels, expected at most {:.0f} in all",
+                                       size.width, size.height, kMostPixels)}};
   }
   return size;
 }
@@ -118,7 +123,8 @@ Result<std::vector<std::byte>> svg_to_png(std::string_view svg, double zoom) {
   if (!std::isfinite(zoom) || zoom <= 0) {
     return Error{
         ErrorCode::invalid_argument,
-        fmt::format("svg_to_png: zoom is {}, expected a number above 0", zoom)};
+        {.operation = "svg_to_png",
+         .given = fmt::format("zoom is {}, expected a number above 0", zoom)}};
   }
   const Result<RsvgLibrary>& library = rsvg_library();
   HEADWISE_TRY(library);

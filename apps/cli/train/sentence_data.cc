@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "headwise/interop/file_subject.h"
 #include "shell/error_of_option.h"
 #include "shell/label_text.h"
 #include "shell/read_labelled.h"
@@ -13,20 +14,12 @@
 namespace headwise::cli {
 namespace {
 
-Error bad_data(std::string_view option, const LabelledText& text,
-               std::string given, std::string expected) {
-  return {ErrorCode::bad_data, ErrorDetails{.operation = std::string(option),
-                                            .file = text.file,
-                                            .given = std::move(given),
-                                            .expected = std::move(expected)}};
-}
-
 Result<LabelledText> read_labels_and_text(std::string_view option,
                                           const std::string& path) {
   auto text = read_labelled(option, path);
   if (text && !text->labelled()) {
-    return bad_data(option, *text, "the file has no labels",
-                    "label<TAB>text in each line");
+    return FileSubject{std::string(option), text->file}.bad_data(
+        "has no labels", "label<TAB>text in each line");
   }
   return text;
 }
@@ -39,9 +32,10 @@ Result<SentenceData> read_sentence_data(const SentenceFlags& flags) {
   SentenceData data{.text = *std::move(text)};
   data.labels = distinct_labels(data.text);
   if (data.labels.size() < 2) {
-    return bad_data("--data", data.text,
-                    "every label is " + label_text(data.labels.front()),
-                    "at least two different ones");
+    return FileSubject{"--data", data.text.file}.bad_data(
+        fmt::format("has the label {} in every line",
+                    label_text(data.labels.front())),
+        "at least two different ones");
   }
   if (flags.test.empty()) {
     return data;

@@ -122,20 +122,20 @@ Result<Answers> SentenceJob::measure(const SentenceEncoder& encoder,
 Outcome SentenceJob::train_classifier() {
   const auto encoder = read_model(flags_.model);
   if (!encoder) {
-    return failure_of(as_data(encoder.error()));
+    return failure_of(encoder.error());
   }
   report_.max_tokens =
       settings_of(flags_, {}, encoder->settings().max_tokens).max_tokens;
   if (const Status s = count_cut(*encoder); !s) {
-    return failure_of(as_data(s.error()));
+    return failure_of(s.error());
   }
   const auto probe = classifier_of(*encoder);
   if (!probe) {
-    return failure_of(as_data(probe.error()));
+    return failure_of(probe.error());
   }
   auto after = measure(*encoder, *probe);
   if (!after) {
-    return failure_of(as_data(after.error()));
+    return failure_of(after.error());
   }
   report_.steps = ProbeTraining{}.steps;
   report_.compared_with = "always the commonest label";
@@ -204,17 +204,17 @@ Outcome SentenceJob::train_all() {
   if (!flags_.resume.empty()) {
     auto read = read_checkpoint(path);
     if (!read) {
-      return failure_of(as_data(read.error()));
+      return failure_of(read.error());
     }
     checkpoint = *std::move(read);
   }
   auto encoder = read_model(flags_.model, BertUse::training);
   if (!encoder) {
-    return failure_of(as_data(encoder.error()));
+    return failure_of(encoder.error());
   }
   auto run = start(*std::move(encoder), checkpoint);
   if (!run) {
-    return failure_of(as_data(run.error()));
+    return failure_of(run.error());
   }
   if (!flags_.resume.empty()) {
     if (Status s = run->resume(checkpoint, path); !s) {
@@ -227,7 +227,7 @@ Outcome SentenceJob::train_all() {
   }
   auto after = measure(run->encoder(), run->probe());
   if (!after) {
-    return failure_of(as_data(after.error()));
+    return failure_of(after.error());
   }
   report_.steps = run->steps();
   report_.epoch_losses = run->epoch_losses();

@@ -12,6 +12,7 @@
 #include "out_folder.h"
 #include "shell/error_of_option.h"
 #include "shell/file_place.h"
+#include "shell/outcome.h"
 #include "shell/terminal_text.h"
 #include "task_curve.h"
 
@@ -69,12 +70,9 @@ Result<TaskRun> start_run(const TaskFlags& flags) {
     return error_of_argument(s.error());
   }
   if (run->steps() >= flags.steps) {
-    return Error{
-        ErrorCode::invalid_argument,
-        ErrorDetails{.argument = "--steps",
-                     .given = fmt::format("is {}", flags.steps),
-                     .expected = fmt::format("more than the {} that {} has",
-                                             run->steps(), path)}};
+    return option_error(
+        "--steps", fmt::format("is {}", flags.steps),
+        fmt::format("more than the {} that {} has", run->steps(), path));
   }
   return run;
 }

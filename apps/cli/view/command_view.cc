@@ -84,20 +84,19 @@ std::string title_of(const ViewFlags& flags, const ViewedText& text) {
 // What the library said, in the words of the command line.
 Failure failed(const Error& error, const ViewFlags& flags) {
   const Error said = in_option_words(error, flags.seen.operation);
-  std::string text = said.message();
-  constexpr std::string_view kPage = "view_page: ";
-  if (text.starts_with(kPage)) {
-    text.erase(0, kPage.size());
-    const bool of_file = !flags.seen.query.empty() &&
-                         (error.details().argument.starts_with("query[") ||
-                          error.details().argument.starts_with("key["));
-    text.insert(0, of_file ? "--" : "view: ");
+  ErrorDetails details = said.details();
+  if (details.operation != "view_page") {
+    return failure_of(said);
   }
-  if (error.code() == ErrorCode::out_of_range &&
-      error.details().argument == "page") {
-    text += "; --layers and --no-elements make it smaller";
+  const bool of_file =
+      !flags.seen.query.empty() && (details.argument.starts_with("query[") ||
+                                    details.argument.starts_with("key["));
+  if (said.code() == ErrorCode::out_of_range && details.argument == "page") {
+    details.expected += "; --layers and --no-elements make it smaller";
   }
-  return failure_of(as_data({said.code(), text}));
+  details.operation = of_file ? "" : "view";
+  details.argument.insert(0, of_file ? "--" : "");
+  return failure_of({said.code(), std::move(details)});
 }
 
 Result<std::string> make_page(const ViewFlags& flags,
@@ -172,7 +171,7 @@ Outcome write_pictures(const ViewFlags& flags, const Draw& draw) {
   if (!flags.svg.empty()) {
     const auto svg = draw(1);
     if (!svg) {
-      return failure_of(as_data(svg.error()));
+      return failure_of(svg.error());
     }
     if (Outcome failed = write(flags.svg, *svg)) {
       return failed;
@@ -184,7 +183,7 @@ Outcome write_pictures(const ViewFlags& flags, const Draw& draw) {
   constexpr double kZoom = 2;  // sharp on screens of today
   const auto svg = draw(kZoom);
   if (!svg) {
-    return failure_of(as_data(svg.error()));
+    return failure_of(svg.error());
   }
   const auto png = svg_to_png(*svg, kZoom);
   return png ? write(flags.png, *png) : failure_of(png.error());

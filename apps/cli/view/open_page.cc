@@ -82,8 +82,10 @@ Result<std::string> make_temporary_page() {
   const int descriptor = ::mkstemps(path.data(), int{kEnding.size()});
   if (descriptor < 0) {
     return Error{ErrorCode::io_error,
-                 fmt::format("--open: cannot make the temporary file {}: {}",
-                             path, std::strerror(errno))};
+                 {.operation = "--open",
+                  .file = path,
+                  .system_error = errno,
+                  .given = std::strerror(errno)}};
   }
   ::close(descriptor);
   return path;

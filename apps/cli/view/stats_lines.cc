@@ -56,7 +56,7 @@ Result<HeadStats> compute_head_stats(const ViewedHeads& heads,
       return ok();
     }
     Status s = add_lines(layer, options, stats.cross, stats.lines);
-    return s ? s : as_data(in_option_words(s.error(), flags));
+    return s ? s : in_option_words(s.error(), flags);
   };
   HEADWISE_TRY(heads.visit(false, see));
   return stats;

@@ -10,6 +10,7 @@
 
 #include "headwise/inspect/position_statistics.h"
 #include "operation/option_errors.h"
+#include "shell/outcome.h"
 
 namespace headwise::cli {
 namespace {
@@ -26,22 +27,26 @@ headwise::ViewedLayer given_of(const ViewedLayer& layer) {
 
 Result<WholeHead> whole_of(const LayerHeads& layer, std::size_t h) {
   if (std::max(layer.queries(), layer.keys()) > kMostMapLength) {
-    return Error{ErrorCode::unsupported,
-                 fmt::format("--head: {} queries and {} keys, expected at most "
-                             "{} for one head whole; the picture of all heads "
-                             "shows it in cells",
-                             layer.queries(), layer.keys(), kMostMapLength)};
+    return option_error(
+        "--head",
+        fmt::format("shows {} queries and {} keys", layer.queries(),
+                    layer.keys()),
+        fmt::format("at most {} for one head whole; the picture of all heads "
+                    "shows it in cells",
+                    kMostMapLength),
+        ErrorCode::unsupported);
   }
   return layer.whole(h);
 }
 
 Error was_pruned(const HeadName& name, const KeptHeads& heads) {
-  return {ErrorCode::invalid_argument,
-          fmt::format(
-              "--head is {}.{}, which was pruned; {}", name.layer, name.head,
-              heads.none() ? "no head of that layer is left"
-                           : fmt::format("of that layer {} stay",
-                                         fmt::join(heads.numbers(), ", ")))};
+  return option_error(
+      "--head",
+      fmt::format("is {}.{}, which was pruned; {}", name.layer, name.head,
+                  heads.none()
+                      ? "no head of that layer is left"
+                      : fmt::format("of that layer {} stay",
+                                    fmt::join(heads.numbers(), ", "))));
 }
 
 // Adds the heads that the layer still has, and keeps `whole` if it is one.

@@ -34,55 +34,56 @@ bool is_of_tensors(const std::string& name) {
          std::ranges::find(kOfScores, name) != kOfScores.end();
 }
 
-Error refuse(const ViewedFlags& flags, const std::string& message) {
-  return {ErrorCode::invalid_argument, flags.command + ": " + message};
+Error refuse(const std::string& message) {
+  return {ErrorCode::invalid_argument, {.given = message}};
 }
 
 Status check_model_options(const ViewedFlags& flags) {
   const auto other = std::ranges::find_if(flags.given, is_of_tensors);
   if (other != flags.given.end()) {
-    return refuse(flags,
-                  fmt::format("{} cannot stand beside --model, whose layers "
-                              "are what its folder says",
-                              *other));
+    return refuse(
+        fmt::format("{} cannot stand beside --model, whose layers "
+                    "are what its folder says",
+                    *other));
   }
   if (!flags.text) {
-    return refuse(flags, fmt::format("--model has no text, expected one: "
-                                     "headwise {} --model DIR \"a sentence\"",
-                                     flags.command));
+    return refuse(
+        fmt::format("--model has no text, expected one: "
+                    "headwise {} --model DIR \"a sentence\"",
+                    flags.command));
   }
   return ok();
 }
 
 Status check_tensor_options(const ViewedFlags& flags) {
   if (flags.text) {
-    return refuse(flags, fmt::format("unexpected argument \"{}\": a text needs "
-                                     "--model DIR",
-                                     *flags.text));
+    return refuse(
+        fmt::format("unexpected argument \"{}\": a text needs "
+                    "--model DIR",
+                    *flags.text));
   }
   if (flags.max_tokens) {
-    return refuse(flags, "--max-tokens needs --model DIR");
+    return refuse("--max-tokens needs --model DIR");
   }
   if (flags.query.empty() && flags.key.empty()) {
-    return refuse(flags,
-                  "expected --model DIR \"a sentence\", or --query F.npy and "
-                  "--key F.npy");
+    return refuse(
+        "expected --model DIR \"a sentence\", or --query F.npy and "
+        "--key F.npy");
   }
   if (flags.query.empty() || flags.key.empty()) {
-    return refuse(flags, flags.query.empty() ? "--key needs --query"
-                                             : "--query needs --key");
+    return refuse(flags.query.empty() ? "--key needs --query"
+                                      : "--query needs --key");
   }
   const OperationFlags& operation = flags.operation;
   if (operation.additive() == operation.score_weight.empty()) {
-    return refuse(flags, operation.additive()
-                             ? "--scoring additive needs --score-weight beside "
-                               "it"
-                             : "--score-weight needs --scoring additive beside "
-                               "it");
+    return refuse(operation.additive()
+                      ? "--scoring additive needs --score-weight beside "
+                        "it"
+                      : "--score-weight needs --scoring additive beside "
+                        "it");
   }
   if (operation.additive() && operation.scale) {
-    return refuse(flags,
-                  "--scale is for --scoring dot; additive scores have none");
+    return refuse("--scale is for --scoring dot; additive scores have none");
   }
   return ok();
 }

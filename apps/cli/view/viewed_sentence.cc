@@ -70,7 +70,7 @@ Status ViewedSentence::read(const ViewedFlags& flags, std::string text) {
   HEADWISE_TRY(set_limit(flags));
   auto encoded = model_.tokenizer().encode(text, text_.max_tokens);
   if (!encoded) {
-    return as_data(encoded.error());
+    return encoded.error();
   }
   auto separators = Tensor<bool, 2>::create({1, encoded->ids.size()});
   HEADWISE_TRY(separators);
@@ -150,15 +150,15 @@ Result<std::unique_ptr<ViewedHeads>> read_viewed_sentence(
     HEADWISE_TRY(given);
     text = *std::move(given);
   }
-  HEADWISE_TRY(check_utf8(
-      *flags.text == "-" ? "text: standard input" : "the text", text));
+  HEADWISE_TRY(check_utf8_text(
+      {"text", *flags.text == "-" ? "standard input" : "TEXT"}, text));
   const std::size_t threads = flags.operation.threads;
   auto executor = threads == 0 ? Result<Executor>(Executor::default_executor())
                                : Executor::with_threads(threads);
   HEADWISE_TRY(executor);
   auto model = read_model(flags.model);
   if (!model) {
-    return as_data(model.error());
+    return model.error();
   }
   auto seen =
       std::make_unique<ViewedSentence>(*std::move(model), *std::move(executor));

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "headwise/interop/file_subject.h"
 #include "headwise/steps/scores.h"
 #include "operation/operation_inputs.h"
 #include "operation/option_errors.h"
@@ -58,13 +59,13 @@ Result<Layers> read_layers(std::string_view option, const std::string& path,
     shape.insert(shape.begin(), 1);
   }
   if (constexpr std::size_t kMost = 100'000; shape[0] > kMost) {
-    return Error{ErrorCode::shape_mismatch,
-                 fmt::format("{} has {} layers, expected at most {}", option,
-                             shape[0], kMost)};
+    return option_error(option, fmt::format("has {} layers", shape[0]),
+                        fmt::format("at most {}", kMost),
+                        ErrorCode::shape_mismatch);
   }
   auto all = to_float<5>(*array, flags.command, option);
   if (!all) {
-    return as_data(all.error());
+    return FileSubject{std::string(option), path}.blame_here(all.error());
   }
   layers.all = *std::move(all);
   return layers;
@@ -80,16 +81,15 @@ Status check_fit(const Layers& query, const Layers& key, bool heads_first) {
                                     "as head "
                                     "size"}}) {
     if (q[axis] != k[axis]) {
-      return Error{ErrorCode::shape_mismatch,
-                   fmt::format("--key has {} {}, expected the {} of --query",
-                               k[axis], name, q[axis])};
+      return option_error("--key", fmt::format("has {} {}", k[axis], name),
+                          fmt::format("the {} of --query", q[axis]),
+                          ErrorCode::shape_mismatch);
     }
   }
   if (q[0] == 0 || k[heads] == 0 || q[heads] % k[heads] != 0) {
-    return Error{ErrorCode::shape_mismatch,
-                 fmt::format("--query has {} heads, expected a multiple of the "
-                             "{} of --key",
-                             q[heads], k[heads])};
+    return option_error("--query", fmt::format("has {} heads", q[heads]),
+                        fmt::format("a multiple of the {} of --key", k[heads]),
+                        ErrorCode::shape_mismatch);
   }
   return ok();
 }
@@ -134,7 +134,8 @@ Status ViewedTensors::read_statistics(const ViewedFlags& flags) {
     HEADWISE_TRY(array);
     auto lengths = to_int64<1>(*array, flags.command, "--query-lengths");
     if (!lengths) {
-      return as_data(lengths.error());
+      return FileSubject{"--query-lengths", flags.query_lengths}.blame_here(
+          lengths.error());
     }
     query_lengths_ = *std::move(lengths);
   }
@@ -148,7 +149,8 @@ Status ViewedTensors::read_statistics(const ViewedFlags& flags) {
   }
   auto separators = to_bool<2>(*array, flags.command, "--separators");
   if (!separators) {
-    return as_data(separators.error());
+    return FileSubject{"--separators", flags.separators}.blame_here(
+        separators.error());
   }
   separators_ = *std::move(separators);
   return ok();
@@ -172,10 +174,9 @@ Result<std::vector<std::string>> labels_of(std::string_view option,
     labels.emplace_back(line);
   }
   if (labels.size() != count) {
-    return Error{
-        ErrorCode::bad_data,
-        fmt::format("{}: {} has {} lines, expected {}, one for each {}", option,
-                    path, labels.size(), count, rows)};
+    return FileSubject{std::string(option), path}.bad_data(
+        fmt::format("has {} lines", labels.size()),
+        fmt::format("{}, one for each {}", count, rows));
   }
   return labels;
 }
@@ -214,10 +215,9 @@ Result<AttentionShape> ViewedTensors::shape() const {
   HEADWISE_TRY(spec);
   AttentionShape sizes = spec->shape;
   if (sequence_ >= sizes.B) {
-    return Error{ErrorCode::out_of_range,
-                 fmt::format("--sequence is {}, expected less than the batch's "
-                             "{}",
-                             sequence_, sizes.B)};
+    return option_error("--sequence", fmt::format("is {}", sequence_),
+                        fmt::format("less than the batch's {}", sizes.B),
+                        ErrorCode::out_of_range);
   }
   const SequencePlace place = sizes.sequence(sequence_);
   sizes.Lq = spec->statistics.queries(sequence_);
@@ -322,7 +322,7 @@ Result<std::unique_ptr<ViewedHeads>> ViewedTensors::read(
   HEADWISE_TRY(s);
   const auto shape = seen->shape();
   if (!shape) {
-    return as_data(in_option_words(shape.error(), flags.operation));
+    return in_option_words(shape.error(), flags.operation);
   }
   if (s = seen->read_labels(flags, *shape); !s) {
     return s.error();

@@ -40,13 +40,20 @@ enum class ErrorCode {
 // does not apply is empty.
 struct ErrorDetails {
   std::string operation{};  // the function: "attention", "read_npy"
-  // An argument, as a path of its names: "key", "mask.key_lengths[0]".
+  // An argument of the operation: the path of its members, as the caller
+  // writes it, with an index for an element. Members of an options struct begin
+  // the path, so it does not depend on the name of the struct:
+  //   query  mask.key_lengths[0]  mask.documents.query_ids  offsets.query[2]
+  //   bias  dropout.p  statistics.separators  gradients.query
+  // The words are the same in every function and in every language.
   std::string argument{};
   std::string file{};                   // a path
   std::string entry{};                  // in the file: a tensor, or a JSON path
   std::optional<std::uint64_t> byte{};  // in the file: an offset from its start
   int system_error = 0;                 // errno
-  std::string given{};     // what is wrong: "is 7", "has shape (2, 10)"
+  // What is wrong with the last of these parts that is there: "is 7", "has
+  // shape (2, 10)". Where nothing but the operation is there, a clause.
+  std::string given{};
   std::string expected{};  // "0 to Lkv = 6"
 };
 
@@ -56,20 +63,26 @@ class Error {
   Error(ErrorCode code) noexcept  // NOLINT(google-explicit-constructor)
       : code_(code) {}
   Error(ErrorCode code, ErrorDetails details);
-  // A whole sentence.
-  Error(ErrorCode code, std::string given);
+  // out_of_memory, for this many bytes; the largest number stands for more than
+  // can be counted.
+  static Error no_memory_for(std::uint64_t bytes) noexcept;
 
   ErrorCode code() const { return code_; }
   const ErrorDetails& details() const;
+  // Those that could not be had; 0 where that is not known.
+  std::uint64_t bytes_needed() const { return bytes_needed_; }
   // The same details under another code.
   Error with_code(ErrorCode code) const;
 
   // One line, without a full stop:
   //   attention: mask.key_lengths[0] is 7, expected 0 to Lkv = 6
+  //   read_npy: q.npy is empty
+  //   read_npy: q.npy: No such file or directory
   std::string message() const;
 
  private:
   ErrorCode code_;
+  std::uint64_t bytes_needed_ = 0;
   std::shared_ptr<const ErrorDetails> details_;
 };
 

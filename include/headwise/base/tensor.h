@@ -35,7 +35,7 @@ struct AlignedDelete {
   }
 };
 
-// "a tensor of (3, 4) float32 elements needs more memory than there is"
+// out_of_memory, with the bytes of such a tensor.
 Error too_large(std::span<const std::size_t> extents,
                 std::size_t element_bytes);
 }  // namespace detail

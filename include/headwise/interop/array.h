@@ -106,7 +106,7 @@ Result<Tensor<T, Rank>> to_tensor(const Array& array,
   }
   return tensor;
 } catch (const std::bad_alloc&) {  // for a message, too
-  return Error{ErrorCode::out_of_memory, "out of memory"};
+  return Error{ErrorCode::out_of_memory};
 }
 }  // namespace detail
 

@@ -41,6 +41,7 @@
 #include "headwise/base/function_ref.h"
 #include "headwise/base/result.h"
 #include "headwise/interop/array.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/interop/npz.h"
 #include "headwise/version.h"
 
@@ -90,13 +91,13 @@ struct LayoutMatch {
   const Layout* layout = nullptr;
   std::string prefix;
   std::vector<std::size_t> layers;  // their numbers; 0 where names have none
-  std::string subject;              // what messages about them begin with
+  FileSubject subject;              // what errors about them are about
 };
 
 // `wanted`: the name of a layout; empty: the one that fits. Tensors beside
 // those of the layout are passed over.
 Result<LayoutMatch> find_layout(const ShapesByName& shapes,
-                                std::string_view subject,
+                                const FileSubject& subject,
                                 std::string_view wanted = "");
 
 // What the shapes alone say of a layer.

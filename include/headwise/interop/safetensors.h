@@ -46,6 +46,7 @@
 #include "headwise/base/dtype.h"
 #include "headwise/base/result.h"
 #include "headwise/interop/array.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/version.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -108,7 +109,7 @@ class SafetensorsFile {
 
   Result<const SafetensorsEntry*> find(std::string_view name) const;
 
-  std::string subject_;  // "open_safetensors: m.safetensors"
+  FileSubject subject_;
   SafetensorsHeader header_;
   std::span<const std::byte> data_;
   std::shared_ptr<const void> owner_;  // of the data

@@ -33,6 +33,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/interop/array.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/interop/safetensors.h"
 #include "headwise/version.h"
 
@@ -58,7 +59,7 @@ class ShardedSafetensors {
 
   Result<const SafetensorsFile*> shard_of(std::string_view name) const;
 
-  std::string subject_;  // "open_sharded_safetensors: PATH"
+  FileSubject subject_;
   ShardNames shard_names_;
   Shards shards_;
 };

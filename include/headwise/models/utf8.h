@@ -10,9 +10,10 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// Errors: bad_data, with the first byte that is not part of a character:
-// "SUBJECT is no UTF-8 text: byte 3 (0xff) begins no character".
-Status check_utf8(const std::string& subject, std::string_view text);
+// Errors: bad_data, with the parts of `about` and the first byte that is not
+// part of a character: "is not UTF-8 text: its byte 3 (0xff) begins no
+// character".
+Status check_utf8(ErrorDetails about, std::string_view text);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "headwise/base/result.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/steps/tokens.h"
 #include "headwise/version.h"
 
@@ -63,12 +64,12 @@ class Vocabulary {
                                              std::string_view name);
   Vocabulary() = default;
 
-  // Messages begin with `subject`.
+  // Errors are about `subject`.
   static Result<Vocabulary> make(std::string_view text,
-                                 const std::string& subject);
-  Status take_lines(std::string_view text, const std::string& subject);
-  Status sort_tokens(const std::string& subject);
-  Status find_special_tokens(const std::string& subject);
+                                 const FileSubject& subject);
+  Status take_lines(std::string_view text, const FileSubject& subject);
+  Status sort_tokens(const FileSubject& subject);
+  Status find_special_tokens(const FileSubject& subject);
 
   // Positions in sorted_: the tokens [begin, end).
   struct Range {

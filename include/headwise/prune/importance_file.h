@@ -8,8 +8,8 @@
 //    "scores": [[0.1, 0.7, ..], ..],
 //    "order":  [[5, 3], [0, 7], ..]}   // layer and head, first removed first
 //
-// Errors: io_error; bad_data for text that is not such JSON: details().argument
-// is the JSON path, with what was given and expected; out_of_memory.
+// Errors: io_error; bad_data for text that is not such JSON: details().entry is
+// the JSON path, with what was given and expected; out_of_memory.
 //   read_importance: scores.json: scores[1][0] is null, expected a finite
 //   number
 //

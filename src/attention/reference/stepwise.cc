@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/steps/scores.h"
 #include "headwise/steps/weigh.h"
@@ -111,9 +112,9 @@ Result<AttentionSteps> stepwise_attention(TensorView<const float, 4> query,
   const auto spec = AttentionSpec::create(*shape, options);
   HEADWISE_TRY(spec);
   if (options.offsets.ragged()) {
-    return Error{ErrorCode::unsupported,
-                 "attention: offsets are given, expected a padded batch where "
-                 "each step is kept"};
+    return value_error("attention", "offsets", "given",
+                       "none: each step is kept of a padded batch only",
+                       ErrorCode::unsupported);
   }
   AttentionSteps steps;
   HEADWISE_TRY(allocate(*spec, steps));

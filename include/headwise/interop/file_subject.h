@@ -1,0 +1,37 @@
+// What the errors of a reader or a writer are about: the function, the file
+// and the entry in it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "headwise/base/result.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+struct FileSubject {
+  std::string operation{};  // "read_npy"
+  std::string file{};       // a path, or the name of bytes in memory
+  std::string entry{};      // a tensor, or a JSON path; empty: the file
+
+  // An entry of this file, or of this entry.
+  FileSubject of_entry(const std::string& name) const;
+
+  // `given` says what is wrong with the entry, or with the file: "is empty".
+  Error error(ErrorCode code, std::string given, std::string expected = {},
+              std::optional<std::uint64_t> byte = {}) const;
+  Error bad_data(std::string given, std::string expected = {},
+                 std::optional<std::uint64_t> byte = {}) const;
+  // What a function said of arguments that came from this file: bad_data, where
+  // it is the arguments' fault, about the entry, or about the one that the
+  // argument names.
+  Error blame(const Error& error) const;
+  // The same about this entry, whichever name the argument had.
+  Error blame_here(const Error& error) const;
+};
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -1,0 +1,57 @@
+#include "headwise/interop/file_subject.h"
+
+#include <utility>
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+bool blames_arguments(ErrorCode code) {
+  return code == ErrorCode::invalid_argument ||
+         code == ErrorCode::shape_mismatch || code == ErrorCode::out_of_range;
+}
+
+}  // namespace
+
+FileSubject FileSubject::of_entry(const std::string& name) const {
+  FileSubject inner = *this;
+  if (!inner.entry.empty()) {
+    inner.entry += ": ";
+  }
+  inner.entry += name;
+  return inner;
+}
+
+Error FileSubject::error(ErrorCode code, std::string given,
+                         std::string expected,
+                         std::optional<std::uint64_t> byte) const {
+  return {code, ErrorDetails{.operation = operation,
+                             .file = file,
+                             .entry = entry,
+                             .byte = byte,
+                             .given = std::move(given),
+                             .expected = std::move(expected)}};
+}
+
+Error FileSubject::bad_data(std::string given, std::string expected,
+                            std::optional<std::uint64_t> byte) const {
+  return error(ErrorCode::bad_data, std::move(given), std::move(expected),
+               byte);
+}
+
+Error FileSubject::blame(const Error& error) const {
+  const std::string& argument = error.details().argument;
+  return argument.empty() ? blame_here(error)
+                          : of_entry(argument).blame_here(error);
+}
+
+Error FileSubject::blame_here(const Error& error) const {
+  if (error.code() == ErrorCode::out_of_memory) {
+    return error;
+  }
+  const ErrorDetails& details = error.details();
+  return this->error(
+      blames_arguments(error.code()) ? ErrorCode::bad_data : error.code(),
+      details.given, details.expected);
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
