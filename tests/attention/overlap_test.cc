@@ -11,6 +11,7 @@
 #include "attention/backward_call.h"
 #include "headwise/attention/plan.h"
 #include "headwise/attention/statistics.h"
+#include "headwise/steps/heads.h"
 #include "headwise/steps/scores.h"
 #include "headwise/steps/softmax.h"
 #include "headwise/steps/weigh.h"

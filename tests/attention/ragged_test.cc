@@ -294,8 +294,8 @@ TEST(RaggedTest, OffsetsThatMoveAreLookedAtInEachRun) {
       plan.run(ragged.query, ragged.key, ragged.value, {.output = output});
   ASSERT_FALSE(s);
   EXPECT_EQ(s.error().message(),
-            "attention: the longest sequence of offsets is longer than the "
-            "plan's, expected at most 9 queries and 11 keys");
+            "attention: offsets have a longer sequence than the plan's, "
+            "expected at most 9 queries and 11 keys");
   EXPECT_THAT(output.elements(), Each(42.0f));
 }
 
