@@ -30,10 +30,10 @@ TEST(MemoryLimitTest, SettingsTakeAtMostSixteenTimesTheirSize) {
         "{\"hidden_size\":" + std::string(kCostlyFileBytes, '1') + "}",
         R"([{"type":")" + fill + "\"}]"}) {
     const auto parse_it = [&] {
-      static_cast<void>(parse_bert_config(text, "x"));
-      static_cast<void>(parse_sentence_modules(text, "x"));
-      static_cast<void>(parse_pooling(text, "x", 384));
-      static_cast<void>(parse_tokenizer_config(text, "x"));
+      static_cast<void>(parse_bert_config(text, {"", "x"}));
+      static_cast<void>(parse_sentence_modules(text, {"", "x"}));
+      static_cast<void>(parse_pooling(text, {"", "x"}, 384));
+      static_cast<void>(parse_tokenizer_config(text, {"", "x"}));
     };
     EXPECT_LT(memory_of(text.size(), parse_it), 16) << text.substr(0, 40);
   }
