@@ -67,13 +67,14 @@ TEST(MemoryLimitTest, TheTextOfKeptHeadsTakesAtMostSixteenTimesItsSize) {
                                          {"num_heads", text}};
     for (const auto* metadata : {&kept, &counted}) {
       EXPECT_LT(
-          memory_of(text.size(),
-                    [&] {
-                      BertConfig config;
-                      config.num_layers = 2;
-                      config.num_heads = 3;
-                      EXPECT_FALSE(read_kept_heads(*metadata, "x", config));
-                    }),
+          memory_of(
+              text.size(),
+              [&] {
+                BertConfig config;
+                config.num_layers = 2;
+                config.num_heads = 3;
+                EXPECT_FALSE(read_kept_heads(*metadata, {"", "x"}, config));
+              }),
           16)
           << text.substr(0, 40);
     }
