@@ -244,6 +244,17 @@ Status check_names(const Conversion& conversion,
   return ok();
 }
 
+// What lay_out() says of the layer is about the tensors of the file.
+Error of_file(const Error& error, const std::string& path) {
+  constexpr std::string_view kParams = "layer.params.";
+  const FileSubject subject{std::string(kOperation), path};
+  const std::string& argument = error.details().argument;
+  return argument.starts_with(kParams)
+             ? subject.of_entry(argument.substr(kParams.size()))
+                   .blame_here(error)
+             : subject.blame(error);
+}
+
 // Adds the layer `number` of the file, by the name that it gets. Returns its
 // heads, if they are known.
 Result<std::optional<std::size_t>> add_layer(const Conversion& conversion,
@@ -259,9 +270,7 @@ Result<std::optional<std::size_t>> add_layer(const Conversion& conversion,
   auto tensors = lay_out(*layer, conversion.options.as_layer.value_or(number),
                          conversion.to, prefix);
   if (!tensors) {
-    // The tensors are the file's, not the caller's.
-    return FileSubject{std::string(kOperation), conversion.path}.blame(
-        tensors.error());
+    return of_file(tensors.error(), conversion.path);
   }
   converted.tensors.merge(*tensors);
   return layer->num_heads;

@@ -199,7 +199,7 @@ class TrainModelTest(CliTest):
         self.fail_with(USAGE, "--epochs is 1: 3 steps, expected at least the 6 "
                        f"of {path}", *call, "--epochs", "1")
         self.put_text(examples(1, 41) + "body\theads\n", "data.tsv")
-        self.fail_with(BAD_INPUT, f"{path}: its run had other training data, of "
+        self.fail_with(BAD_INPUT, f"{path} is of a run with other training data, of "
                        "SHA-256 ", *call)
         self.put_text(examples(1, 41), "data.tsv")
         made = tiny_model.tensors()
@@ -208,7 +208,7 @@ class TrainModelTest(CliTest):
         made[name] = shape, (values[0] + 1, *values[1:])
         (self.folder / "tiny/model.safetensors").write_bytes(
             tiny_model.safetensors(made))
-        self.fail_with(BAD_INPUT, f"{path}: its run had another model, of "
+        self.fail_with(BAD_INPUT, f"{path} is of a run with another model, of "
                        "SHA-256 ", *call)
 
     def test_a_checkpoint_that_is_none(self):

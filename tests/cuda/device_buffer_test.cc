@@ -28,7 +28,7 @@ TEST(DeviceBufferTest, RefusesAnotherSizeAndTheCpu) {
   auto buffer = DeviceBuffer::create(8, Device::cuda()).value();
   const std::vector<std::byte> seven(7);
   EXPECT_EQ(buffer.copy_from(seven).error().message(),
-            "device buffer: the number of bytes to copy is 7, expected 8");
+            "device buffer: bytes have size 7, expected 8");
   EXPECT_EQ(DeviceBuffer::create(8, {}).error().message(),
             "device buffer: device is cpu, expected Device::cuda(stream)");
 }

@@ -17,8 +17,8 @@ TEST(NoGpuTest, IsAnErrorThatSaysSoAndTheCpuGoesOn) {
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code(), ErrorCode::unsupported);
   EXPECT_EQ(plan.error().message(),
-            "attention: device is cuda, but this machine has no NVIDIA GPU "
-            "with a driver for CUDA 13");
+            "attention: device is cuda, expected an NVIDIA GPU with a driver "
+            "for CUDA 13");
   const auto in = testing_support::random_inputs(shape, 3);
   auto out = testing_support::outputs_for(in, AttnWeights::none);
   EXPECT_TRUE(attention(in.query.view(), in.key.view(), in.value.view(),

@@ -50,27 +50,27 @@ WORDS = {
 # here, and why it is.
 KNOWN = {
     "safetensors": [
-        (r".* twice$", "a key stands twice; the library keeps the last"),
+        (r".* twice( in its header)?$", "a key stands twice; the library keeps the last"),
         (r".* has the unknown key ", "unknown keys of a tensor are passed over"),
-        (r"its header does not begin with '\{'", "blanks before the header"),
+        (r"has a malformed header", "blanks before the header"),
         (r"__metadata__ holds null", "null for no metadata"),
-        (r"tensor .* holds an array, expected an object",
+        (r".* holds an array, expected an object",
          "a tensor as an array of its three values"),
-        (r"the dtype of tensor .* holds an object",
+        (r".*\.dtype holds an object",
          "a type as an object of its name"),
-        (r"tensor .* holds elements of type (F4|F6|F8|C64)",
+        (r".* holds elements of type (F4|F6|F8|C64)",
          "element types that are not read here"),
-        (r"tensor .* which take more bytes than there can be",
+        (r".* which take more bytes than there can be",
          "an axis of 0 hides an overflow"),
-        (r"tensor .* has more than 32 axes", "more than 32 axes"),
+        (r".* has more than 32 axes", "more than 32 axes"),
     ],
     "npy": [
-        (r"the header promises .* bytes of data", "bytes behind the array"),
-        (r"it holds ", "element types that are not read here"),
-        (r"its header is not what it must be at byte .*, expected ",
+        (r"has .* bytes of data", "bytes behind the array"),
+        (r"holds ", "element types that are not read here"),
+        (r"has a malformed header at byte .*, expected ",
          "Python that is not as numpy.save writes it"),
-        (r"its header has '.*' twice", "a key stands twice"),
-        (r"the shape in its header is a number", "a number for a shape"),
+        (r"has '.*' twice in its header", "a key stands twice"),
+        (r"has a number for the shape in its header", "a number for a shape"),
     ],
 }
 
@@ -208,7 +208,7 @@ def verdicts(program, reader, files):
     lines = done.stdout.decode("utf-8", "replace").split("\n")[:-1]
     assert len(lines) == len(files), (len(lines), len(files))
     return [None if line == "accepted" else
-            re.sub(r"^refused: \w+: file: ", "", line) for line in lines]
+            re.sub(r"^refused: \w+: file:? ", "", line) for line in lines]
 
 
 def compare(program, reader, count, seed):

@@ -30,10 +30,10 @@ TEST(MemoryLimitTest, SettingsTakeAtMostSixteenTimesTheirSize) {
         "{\"hidden_size\":" + std::string(kCostlyFileBytes, '1') + "}",
         R"([{"type":")" + fill + "\"}]"}) {
     const auto parse_it = [&] {
-      static_cast<void>(parse_bert_config(text, "x"));
-      static_cast<void>(parse_sentence_modules(text, "x"));
-      static_cast<void>(parse_pooling(text, "x", 384));
-      static_cast<void>(parse_tokenizer_config(text, "x"));
+      static_cast<void>(parse_bert_config(text, {"", "x"}));
+      static_cast<void>(parse_sentence_modules(text, {"", "x"}));
+      static_cast<void>(parse_pooling(text, {"", "x"}, 384));
+      static_cast<void>(parse_tokenizer_config(text, {"", "x"}));
     };
     EXPECT_LT(memory_of(text.size(), parse_it), 16) << text.substr(0, 40);
   }
@@ -67,13 +67,14 @@ TEST(MemoryLimitTest, TheTextOfKeptHeadsTakesAtMostSixteenTimesItsSize) {
                                          {"num_heads", text}};
     for (const auto* metadata : {&kept, &counted}) {
       EXPECT_LT(
-          memory_of(text.size(),
-                    [&] {
-                      BertConfig config;
-                      config.num_layers = 2;
-                      config.num_heads = 3;
-                      EXPECT_FALSE(read_kept_heads(*metadata, "x", config));
-                    }),
+          memory_of(
+              text.size(),
+              [&] {
+                BertConfig config;
+                config.num_layers = 2;
+                config.num_heads = 3;
+                EXPECT_FALSE(read_kept_heads(*metadata, {"", "x"}, config));
+              }),
           16)
           << text.substr(0, 40);
     }

@@ -52,7 +52,7 @@ std::string json_of(const Parts& parts) {
          parts.model + R"(, "vocab": )" + parts.vocab + "}}";
 }
 Result<TokenizerJson> parsed(const Parts& parts) {
-  return parse_tokenizer_json(json_of(parts), "t");
+  return parse_tokenizer_json(json_of(parts), {"", "t"});
 }
 std::string said(const Parts& parts, ErrorCode code = ErrorCode::unsupported) {
   const auto result = parsed(parts);
@@ -123,14 +123,15 @@ TEST(TokenizerJsonTest, WhatIsNoVocabularyIsNamed) {
             "t: model.vocab.a holds a negative number, expected a number");
   for (const char* value : {"\"0\"", "null", "true", "[0]", "{}", "0.5"}) {
     EXPECT_THAT(of_vocab("{\"a\": " + std::string(value) + "}"),
-                HasSubstr("the id of token a holds "));
+                HasSubstr("model.vocab.a holds "));
   }
-  EXPECT_THAT(of_vocab(R"({"": 0})"), HasSubstr("the token of id 0 is \"\""));
+  EXPECT_THAT(of_vocab(R"({"": 0})"),
+              HasSubstr("has \"\" as the token of id 0"));
   EXPECT_THAT(of_vocab(R"({"a\nb": 0})"),
               HasSubstr("expected 1 to 512 bytes without a line end"));
   for (const char* text :
        {"", "[]", "3", "null", "\"WordPiece\"", "{", "{}}"}) {
-    const auto result = parse_tokenizer_json(text, "t");
+    const auto result = parse_tokenizer_json(text, {"", "t"});
     ASSERT_FALSE(result) << text;
     EXPECT_EQ(result.error().code(), ErrorCode::bad_data) << text;
   }

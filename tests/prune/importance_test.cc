@@ -214,7 +214,7 @@ TEST(ImportanceTest, WhatCannotBeRunIsAnError) {
   const KnownModel known;
   GatedModel model = known.gated();
   model.heads = {{}, {}};
-  EXPECT_THAT(message(model, {}), HasSubstr("model is without a head"));
+  EXPECT_THAT(message(model, {}), HasSubstr("model has no heads"));
   model = known.gated();
   model.examples = 0;
   for (const ImportanceMethod method : kScored) {
@@ -312,7 +312,7 @@ TEST(ImportanceTest, AScoreThatIsNotFiniteIsAnErrorHoweverOftenItIsTried) {
       for (int again = 0; again < 3; ++again) {
         ASSERT_FALSE(s) << name_of(method);
         EXPECT_EQ(s.error().code(), ErrorCode::out_of_range);
-        EXPECT_THAT(s.error().message(), HasSubstr("the score of head 2.3 is"));
+        EXPECT_THAT(s.error().message(), HasSubstr("gives head 2.3 the score"));
         EXPECT_EQ(run.done(), done);
         EXPECT_TRUE(run.result().order.empty());
         s = run.step();

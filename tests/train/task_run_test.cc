@@ -68,7 +68,7 @@ struct Piece {
 double loss_at(const TaskModelConfig& config, const TaskBatch& batch,
                const Piece& piece, double distance) {
   const Executor executor = Executor::with_threads(1).value();
-  auto model = TrainModel::create(config, Seed{3}).value();
+  auto model = TaskModel::create(config, Seed{3}).value();
   EXPECT_TRUE(
       model.update([&](std::string_view which, std::span<float> values) {
         for (std::size_t n = 0;

@@ -161,7 +161,6 @@ constexpr std::array kPhrases = {
     Pattern{"{w} to {w}", "{0}에서 {1} 사이"},
     Pattern{"standard input", "표준 입력"},
     Pattern{"empty", "빈 값"},
-    Pattern{"the file", "파일"},
     Pattern{"there is no --data", "--data가 없습니다"},
     Pattern{"--data has no labels", "--data에 레이블이 없습니다"},
     Pattern{"No such file or directory", "그런 파일이나 폴더가 없습니다"},

@@ -24,7 +24,7 @@ inline constexpr std::size_t kMostSequences = std::size_t{1} << 20;
 // `name`: what messages call the text. Memory: at most 16 times the text and
 // 16 MiB. Errors: bad_data, with the line, or the sequence and the position;
 // out_of_memory.
-//   tokens: ids.txt: line 3: "x" is no token id, expected whole numbers ...
+//   tokens: ids.txt: line 3 has "x", which is not a token id, expected ...
 Result<RaggedTokens> parse_tokens(std::string_view text, std::string_view name);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -4,7 +4,7 @@
 // Errors: io_error; bad_data for a line that is not UTF-8, has no text, or has
 // a label where others have none; for a file without lines or longer than
 // 256 MiB. details().file is the file, details().entry the line, from 1 on:
-//   read_labelled_text: train.tsv: line 7: it has no text
+//   read_labelled_text: train.tsv: line 7 has no text
 //
 // Example:
 //   LabelledText text = read_labelled_text("train.tsv").value();
