@@ -177,7 +177,7 @@ class TinyModelTest(CliTest):
                 ("--model has no sentence", *model),
                 ("a sentence needs --model DIR", "explain", SENTENCE),
                 ("a sentence needs --model DIR", "explain", ""),
-                ("--layer is 2, expected 0 to 1: tiny has 2 layer(s)", *model,
+                ("--layer is 2, expected 0 to 1: tiny has 2 layers", *model,
                  SENTENCE, "--layer", "2"),
                 ("--step scors is no step of this job", *model, SENTENCE,
                  "--step", "scors"),

@@ -76,8 +76,8 @@ class ErrorTest(KoreanTest):
                     "--json", "--csv")
         self.refuse(USAGE, "--lang 값이 de입니다. en, ko 중 하나여야 합니다. "
                     "혹시 en을 찾으셨나요?", "explain", "--lang", "de")
-        self.refuse(BAD_INPUT, "sentences: missing.txt를 읽을 수 없습니다: 그런 "
-                    "파일이나 폴더가 없습니다", "encode", "--model", "m",
+        self.refuse(BAD_INPUT, "sentences: missing.txt: 그런 파일이나 폴더가 "
+                    "없습니다", "encode", "--model", "m",
                     "missing.txt", "--out", "e.npy")
 
     def test_a_mistyped_command_behind_lang_is_found(self):

@@ -197,7 +197,7 @@ class RunRefusesTest(RunCase):
                             *arguments, option, "")
                 if option in ("--query", "--key", "--value", "--bias"):
                     continue  # floats are what they take
-                line = self.refuse(BAD_INPUT, f"headwise: {option} ",
+                line = self.refuse(BAD_INPUT, f"headwise: {option}",
                                    *arguments, option, "floats.npy")
                 self.assertIn("expected", line)
 

@@ -235,7 +235,7 @@ void add_layer_options(const Arguments& command, ExplainFlags& flags) {
       .check(not_empty())
       .group("Layer");
   add_layer_choice(command, flags.layer,
-                   "--params, a file of several, or of --model");
+                   "--params or --model");
 }
 
 void add_output_options(const Arguments& command, ExplainFlags& flags) {

@@ -11,7 +11,7 @@ void add_layer_choice(const Arguments& command, LayerFlags& flags,
                       const std::string& of) {
   command
       .add_option("--layer", flags.number,
-                  "which layer of " + of + " (default 0)")
+                  "layer of " + of + " (default 0)")
       .type_name("N")
       .transform(natural_number())
       .group("Layer");

@@ -27,7 +27,7 @@ struct LayerFlags {
 
 // `of`: the options that --layer chooses from.
 void add_layer_choice(const Arguments& command, LayerFlags& flags,
-                      const std::string& of = "--params, a file of several");
+                      const std::string& of = "--params");
 
 // Of all layouts; as help shows them, "headwise, torch-mha, ..".
 std::vector<std::string> layout_names();
