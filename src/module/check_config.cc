@@ -83,18 +83,20 @@ Status check_no_heads(const MultiHeadAttentionParams& params,
     return value_error(kOperation, "num_heads", "0",
                        "at least 1 in a layer without w_v or w_o");
   }
-  for (const auto& [name, features] :
-       {std::pair("the number of rows of w_q.weight",
-                  params.w_q.out_features()),
-        std::pair("the number of rows of w_k.weight",
-                  params.w_k.out_features()),
-        std::pair("the number of rows of w_v.weight",
-                  params.w_v->out_features()),
-        std::pair("the number of columns of w_o.weight",
-                  params.w_o->in_features())}) {
-    if (features != 0) {
-      return value_error(kOperation, name, std::to_string(features),
-                         "0 where num_heads is 0");
+  struct Features {
+    std::string_view name;
+    std::size_t count;
+    std::string_view axis;
+  };
+  for (const auto& [name, count, axis] :
+       {Features{"w_q.weight", params.w_q.out_features(), " rows"},
+        Features{"w_k.weight", params.w_k.out_features(), " rows"},
+        Features{"w_v.weight", params.w_v->out_features(), " rows"},
+        Features{"w_o.weight", params.w_o->in_features(), " columns"}}) {
+    if (count != 0) {
+      return argument_error(kOperation, name,
+                            "has " + std::to_string(count) + std::string(axis),
+                            "0 where num_heads is 0");
     }
   }
   return ok();

@@ -163,8 +163,8 @@ class EveryMask {
             {"causal & key_lengths", causal() & lengths},
             {"causal & key_starts", causal() & key_starts(starts_.view())},
             {"causal & documents", causal() & documents},
-            {"all", causal() & lengths & key_lengths(row_lengths_.view()) &
-                        padding & square & full & window(60, 3) & documents}};
+            {"all", causal() & key_lengths(row_lengths_.view()) & padding &
+                        square & full & window(60, 3) & documents}};
   }
   const EveryBias& biases() const { return biases_; }
   TensorView<const float, 2> score_weight() const {

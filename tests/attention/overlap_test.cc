@@ -159,10 +159,11 @@ TEST(OverlapTest, OfAGradientAndAnotherTensorIsAnError) {
 // Each step that writes what its caller gave it.
 TEST(OverlapTest, OfAStepsOutputAndItsInputIsAnError) {
   const Executor& executor = Executor::default_executor();
-  auto heads = uniform<4>({2, 5, 2, 5}, 8);
+  auto memory = uniform<4>({2, 5, 2, 6}, 8);
+  const TensorView<float, 4> heads(memory.data(), {2, 5, 2, 5});
   const TensorView<const float, 4> in = heads;
-  const TensorView<float, 4> later(heads.data() + 3, {2, 2, 5, 4});
-  const TensorView<const float, 4> short_rows(heads.data(), {2, 2, 5, 4});
+  const TensorView<float, 4> rows(memory.data(), {2, 2, 5, 5});
+  const TensorView<float, 4> later(memory.data() + 3, {2, 2, 5, 5});
   auto lse = filled<float, 3>({2, 2, 5}, 0);
   const BoundMask all =
       BoundMask::bind({}, {kShape, QueryStart(0), "test"}).value();
@@ -177,17 +178,18 @@ TEST(OverlapTest, OfAStepsOutputAndItsInputIsAnError) {
                       {kShape, {}, "test"})
           .value();
   const std::vector<std::pair<std::string, Status>> cases = {
-      {"scores", scores(in, {in, {}}, 1, heads, executor)},
+      {"scores", scores(in, {in, {}}, 1, rows, executor)},
       {"additive_scores",
-       additive_scores(in, {in, {}}, {heads.data(), {2, 5}}, heads, executor)},
-      {"apply_softcap", apply_softcap(short_rows, 1, later, executor)},
-      {"add_bias", add_bias(short_rows, bias, later, executor)},
-      {"add_alibi", add_alibi(short_rows, alibi, later, executor)},
-      {"apply_mask", apply_mask(short_rows, all, later)},
-      {"softmax", softmax(in, EmptyRow::zero, heads, lse, executor)},
-      {"apply_dropout", apply_dropout(short_rows, dropout, later)},
-      {"weigh", weigh(in, {in, {}}, all, lse, EmptyRow::zero, heads, executor)},
-      {"average_heads", average_heads(in, {heads.data(), {2, 1, 2, 5}})}};
+       additive_scores(in, {in, {}}, {memory.data(), {2, 5}}, rows, executor)},
+      {"apply_softcap", apply_softcap(rows, 1, later, executor)},
+      {"add_bias", add_bias(rows, bias, later, executor)},
+      {"add_alibi", add_alibi(rows, alibi, later, executor)},
+      {"apply_mask", apply_mask(rows, all, later)},
+      {"softmax", softmax(rows, EmptyRow::zero, later, lse, executor)},
+      {"apply_dropout", apply_dropout(rows, dropout, later)},
+      {"weigh",
+       weigh(rows, {in, {}}, all, lse, EmptyRow::zero, heads, executor)},
+      {"average_heads", average_heads(rows, {memory.data(), {2, 1, 5, 5}})}};
   for (const auto& [name, status] : cases) {
     ASSERT_FALSE(status) << name;
     EXPECT_EQ(status.error().code(), ErrorCode::invalid_argument) << name;

@@ -352,7 +352,7 @@ TEST(RaggedTest, NewOffsetsThatDoNotFitThePlanAreErrors) {
     return s ? "no error" : s.error().message();
   };
   EXPECT_EQ(message({0, 3, 9}),
-            "attention: offsets has shape (3), expected (B + 1) = (5)");
+            "attention: offsets.query has shape (3), expected (B + 1) = (5)");
   EXPECT_EQ(message({0, 3, 2, 9, 9}),
             "attention: offsets[2] is 2, expected offsets[1] = 3 or more");
   EXPECT_EQ(message({0, 10, 11, 11, 11}),

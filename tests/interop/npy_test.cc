@@ -161,7 +161,7 @@ TEST(NpyTest, PipeThatEndsEarlySaysHowManyBytesCame) {
   const auto array = read_npy(pipe);
   writer.join();
   ASSERT_FALSE(array);
-  EXPECT_THAT(array.error().message(), HasSubstr("but 3145728 are there"));
+  EXPECT_THAT(array.error().message(), HasSubstr("has 3145728 bytes of data"));
 }
 
 TEST(NpyTest, StridedViewsAreWrittenInCOrder) {

@@ -127,7 +127,7 @@ TEST(NpzHostileTest, NamesThatArePathsOrNoTextAreErrors) {
         {"a/...npy", "'..'"},
         {"a\\b.npy", "backslash"},
         {"a\x1b[31m.npy", "a\\x1b[31m.npy"},
-        {"a\xff.npy", "not UTF-8"},
+        {"a\xff.npy", "expected UTF-8 text"},
         {".npy", "has no name"},
         {"", ""},
         {"folder/", "does not end in .npy"},
