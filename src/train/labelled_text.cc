@@ -119,10 +119,10 @@ Result<LabelledText> read_labelled_text(const std::string& path) try {
   return caught_out_of_memory();
 }
 
-Result<LabelledText> parse_labelled_text(std::string bytes,
+Result<LabelledText> parse_labelled_text(std::string_view bytes,
                                          const std::string& file) try {
   LabelledText text;
-  text.bytes = std::make_shared<const std::string>(std::move(bytes));
+  text.bytes = std::make_shared<const std::string>(bytes);
   text.file = file;
   const std::vector<std::string_view> lines = lines_of(*text.bytes);
   if (lines.empty()) {

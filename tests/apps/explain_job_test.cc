@@ -290,20 +290,19 @@ TEST(JobTest, OptionsThatContradictAreRefused) {
   flags = {};
   flags.tokens = "t";
   flags.example = "masked";
-  expect(flags, "explain: give --tokens or --example, not both");
+  expect(flags, "give --tokens or --example, not both");
   flags = {};
   flags.target_tokens = "t";
-  expect(flags,
-         "explain: --target-tokens needs --tokens (the keys and values)");
+  expect(flags, "--target-tokens needs --tokens (the keys and values)");
   flags.target_tokens = flags.tokens = "-";
   expect(flags,
-         "explain: --tokens and --target-tokens are both -, expected one of "
+         "--tokens and --target-tokens are both -, expected one of "
          "them to be a file");
   flags = {};
   flags.example = "unbatched";
   flags.mask_kind = "padding";
   expect(flags,
-         "explain: --mask-kind padding needs token ids, and this example has "
+         "--mask-kind padding needs token ids, and this example has "
          "vectors");
   flags = {};
   flags.operation.mask_axes = "B";

@@ -179,8 +179,9 @@ std::size_t backward_bytes(std::size_t L, std::size_t threads) {
                          {d_query, d_key, d_value}, {.executor = &executor});
   failing_allocation() = 0;
   const std::string message = s ? "" : s.error().message();
-  EXPECT_TRUE(message.starts_with("workspace: ")) << message;
-  return std::stoull(message.substr(message.find(' ')));
+  const std::string start = "out of memory: ";
+  EXPECT_TRUE(message.starts_with(start)) << message;
+  return std::stoull(message.substr(start.size()));
 }
 
 TEST(BackwardMemoryTest, GrowsWithTheLengthAndNotWithItsSquare) {

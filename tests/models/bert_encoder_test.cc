@@ -295,8 +295,7 @@ TEST_P(BertEncoderTest, AFolderWithoutParametersSaysWhatItLacks) {
   };
   EXPECT_EQ(message(), "read_bert_encoder: " + folder_.path() +
                            " has no model.safetensors, no "
-                           "model.safetensors.index.json and no file NAME.npy "
-                           "in this folder");
+                           "model.safetensors.index.json and no file NAME.npy");
   put_file(folder_ / "pytorch_model.bin", bytes_of("x"));
   EXPECT_THAT(message(), HasSubstr("pytorch_model.bin"));
 }

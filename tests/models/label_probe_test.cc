@@ -193,7 +193,7 @@ TEST(LabelProbeTest, WhatDoesNotFitIsNamed) {
   EXPECT_EQ(LabelProbe::create(3, {"a"}).error().message(),
             "label_probe: labels has 1 text, expected at least 2");
   EXPECT_EQ(LabelProbe::create(3, {"a", "b", "a"}).error().message(),
-            "label_probe: labels[1] is a again, expected different labels");
+            "label_probe: labels[2] is a again, expected different labels");
   // Two of these would be one in a file.
   EXPECT_EQ(LabelProbe::create(3, {"\xfe", "\xff"}).error().code(),
             ErrorCode::invalid_argument);

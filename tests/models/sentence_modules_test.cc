@@ -100,7 +100,7 @@ TEST(SentenceModulesTest, SomeoneElsesModuleOfTheSameNameIsUnsupported) {
 
 TEST(SentenceModulesTest, AChainThatIsTooShortIsUnsupported) {
   const std::string of =
-      " of the modules Transformer, Pooling and perhaps Normalize";
+      " of the modules, expected Transformer, Pooling and perhaps Normalize";
   EXPECT_EQ(error_of("[]", ErrorCode::unsupported), "lists 0" + of);
   EXPECT_EQ(error_of(modules_text("Transformer"), ErrorCode::unsupported),
             "lists 1" + of);

@@ -276,7 +276,8 @@ TEST_F(WriteModelTest, TheHeadsThatWereKeptStandInTheMetadata) {
     for (const auto& name : {names.q, names.k, names.v, names.o}) {
       const auto& bias = fewer.at(name + ".bias");
       views.emplace(name + ".weight", fewer.at(name + ".weight").view());
-      views.emplace(name + ".bias", bias);
+      views.emplace(name + ".bias",
+                    TensorView<const float, 1>(bias.data(), {bias.size()}));
     }
   }
   ASSERT_TRUE(

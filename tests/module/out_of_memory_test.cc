@@ -182,11 +182,6 @@ TEST(OutOfMemoryTest, EveryAllocationOfAStepMayFail) {
        [&] { return as_status(attention_statistics(v, v, v, {y}, counted)); }},
       {"AttentionPlan::create",
        [&] { return as_status(AttentionPlan::create(shape, options)); }},
-      {"BoundMask::bind",
-       [&] {
-         return as_status(
-             BoundMask::bind(options.mask, {shape, QueryStart(0), "test"}));
-       }},
       {"BoundMask::materialize",
        [&] { return as_status(bound.materialize(1)); }},
       {"Embedding::forward", [&] { return as_status(embedding.forward(ids)); }},

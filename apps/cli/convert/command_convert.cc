@@ -25,10 +25,10 @@ constexpr std::string_view kExamples =
       --attention-only)";
 
 constexpr std::string_view kPromise =
-    R"(Elements keep their type and are moved, never computed: there and back again is
-the same bit for bit. Tensors that belong to no attention layer are carried over
-as they are, as is the metadata from .safetensors to .safetensors; of other
-layers than that of --layer nothing is. OUT is replaced whole or not at all.)";
+    R"(Elements keep their type and are moved, never computed: converting back gives
+the same bits. Tensors outside attention layers are copied unchanged, and so is
+the metadata from .safetensors to .safetensors. With --layer, other layers are
+left out. OUT is replaced as a whole or not at all.)";
 
 struct ConvertFlags {
   std::string in;

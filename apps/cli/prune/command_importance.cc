@@ -34,16 +34,16 @@ constexpr std::string_view kExamples =
       --method ablation --examples 100 --out scores.json --svg scores.svg)";
 
 constexpr std::string_view kFooter =
-    R"(FILE has one example a line: label<TAB>text, or text alone. With labels the loss
-is that of the model's classifier (headwise train --model), or of one trained on
-FILE; without, what matters is how far a sentence's embedding moves.
-  gradient    mean |d loss / d gate|, of length 1 a layer (Michel et al. 2019)
+    R"(FILE has one example per line: label<TAB>text, or text alone. With labels the
+loss is that of the model's classifier (headwise train --model), or of one
+trained on FILE. Without labels a head matters if it moves the embedding.
+  gradient    mean |d loss / d gate|, normalised per layer (Michel et al. 2019)
   fisher      mean (d loss / d gate)^2 (Kwon et al. 2022)
-  ablation    the loss without the head less that with it: exact, slow
-  entropy     less the mean entropy of its attention weights
-  confidence  its mean largest attention weight (Voita et al. 2019)
-  random      numbers that mean nothing, to compare with
-An interrupted run is gone on with by the same command.)";
+  ablation    the loss without the head minus the loss with it: exact, slow
+  entropy     minus the mean entropy of its attention weights
+  confidence  mean largest attention weight (Voita et al. 2019)
+  random      random numbers, for comparison
+To resume an interrupted run, run the same command again.)";
 
 struct ImportanceFlags {
   std::string model;
@@ -232,7 +232,7 @@ void add_options(const Arguments& command, ImportanceFlags& flags) {
                     "maximum tokens per example (default: the model's limit)");
   command
       .add_count("--batch", flags.batch,
-                 fmt::format("examples at a time (default {})", flags.batch))
+                 fmt::format("examples per batch (default {})", flags.batch))
       .advanced();
   command
       .add_option("--seed", flags.seed,

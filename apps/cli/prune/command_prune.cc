@@ -43,7 +43,7 @@ constexpr std::string_view kFooter =
 headwise command takes DIR as a model; transformers and other programs need
 --export full-size. The constant part of a removed head's output goes into the
 output bias. Accuracy is that of the model's classifier (headwise train --model)
-on --data; for texts without labels the report says how far the embeddings move.
+on --data; without labels the report says how far the embeddings move.
 To resume an interrupted --max-drop or --curve, run the same command again.)";
 
 // ---- How many. ----

@@ -35,9 +35,9 @@ constexpr std::string_view kExamples =
       --d-output d_out.npy --grad-dir gradients/)";
 
 constexpr std::string_view kAxes =
-    R"(Axes: B sequences, Hq = H heads of queries, Hkv heads of keys and values, Lq
-queries, Lkv keys (with --offsets those of the longest sequence), D size of a
-head, Dv of a value's, E of a token's vector. Without B: one sequence.)";
+    R"(Axes: B sequences, Hq = H query heads, Hkv key/value heads, Lq queries, Lkv keys
+(with --offsets those of the longest sequence), D and Dv the head sizes of
+query/key and value, E the size of a token's vector. Without B: one sequence.)";
 
 const std::map<std::string, AttnWeights> kForms = {
     {"per-head", AttnWeights::per_head},

@@ -88,11 +88,10 @@ void add_task_options(const Arguments& command, TaskFlags& flags) {
       .group(group)
       .advanced();
   command
-      .add_count(
-          "--steps", flags.steps,
-          fmt::format("of training, those before --resume included (default "
-                      "{})",
-                      flags.steps))
+      .add_count("--steps", flags.steps,
+                 fmt::format("number of training steps, including those before "
+                             "--resume (default {})",
+                             flags.steps))
       .group(group);
 }
 
@@ -125,15 +124,15 @@ void add_model_options(const Arguments& command, SentenceFlags& flags) {
       .advanced();
   command
       .add_count("--batch", flags.batch,
-                 fmt::format("with --train all: examples a step (default {})",
+                 fmt::format("with --train all: examples per step (default {})",
                              defaults.batch))
       .group(group)
       .advanced();
   command
       .add_count(
           "--epochs", flags.epochs,
-          fmt::format("with --train all: times that each example is taken, "
-                      "those before --resume included (default {})",
+          fmt::format("with --train all: number of epochs, including those "
+                      "before --resume (default {})",
                       defaults.epochs))
       .group(group);
 }
@@ -147,10 +146,12 @@ void add_shared_options(const Arguments& command, TrainFlags& flags) {
       .transform(natural_number())
       .advanced();
   command
-      .add_option("--learning-rate", flags.learning_rate,
-                  fmt::format("of AdamW (default {}; of --train all {})",
-                              TaskSettings{}.learning_rate,
-                              ClassifierSettings{}.learning_rate))
+      .add_option(
+          "--learning-rate", flags.learning_rate,
+          fmt::format("learning rate of AdamW (default {}; with --train all "
+                      "{})",
+                      TaskSettings{}.learning_rate,
+                      ClassifierSettings{}.learning_rate))
       .type_name("X")
       .check(number_between(0, 1e30, "a number from 0 to 1e30"))
       .advanced();

@@ -28,8 +28,8 @@ constexpr std::string_view kExamples =
 
 constexpr std::string_view kFooter =
     R"(Means over the queries that have a key; shares go from 0 to 1:
-  entropy    -sum w ln w, in nats: 0 for one key, ln n for n alike
-  distance   how many keys away, by attention weight
+  entropy    -sum w ln w, in nats: 0 for one key, ln n for n equal weights
+  distance   mean distance to the keys, in tokens
   largest    the largest attention weight
   first, previous, self, next, separator   the share of that key
 Cross-attention has no distance, previous, self and next.)";

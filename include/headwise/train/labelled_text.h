@@ -44,7 +44,7 @@ struct LabelledText {
 Result<LabelledText> read_labelled_text(const std::string& path);
 // `file` is the name that errors have. Lines end with LF or CR LF; a byte order
 // mark is skipped.
-Result<LabelledText> parse_labelled_text(std::string bytes,
+Result<LabelledText> parse_labelled_text(std::string_view bytes,
                                          const std::string& file);
 
 // `count` of the examples, evenly spread over all; all of them if there are no
