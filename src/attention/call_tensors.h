@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "headwise/version.h"
+
 namespace headwise::inline HEADWISE_ABI {
 
 enum class CallTensor : std::uint8_t {

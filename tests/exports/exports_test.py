@@ -130,7 +130,8 @@ def declared_functions(text):
                 head = re.sub(r"(?<!:):(?!:).*", "", scope.group(), flags=re.S)
                 name = re.sub(r"\b(final|HEADWISE_\w+)\b", "", head).split()[1:]
                 ours = not name or name[0].startswith("headwise")
-                scopes.append("" if ours else name[0])
+                inner = "::".join(part.strip(":") for part in name[1:])
+                scopes.append(inner if ours else name[0])
                 chunk = ""
             else:
                 at = matching_end(text, at - 1, "{}")
@@ -142,7 +143,12 @@ def declared_functions(text):
         elif char == ";":
             declaration = " ".join(chunk.split())
             chunk = ""
-            if re.match(r"(using|friend|extern template|static_assert)\b", declaration):
+            if re.match(
+                r"(template <.*> )?(using|friend|extern template|static_assert)\b",
+                declaration,
+            ):
+                continue
+            if " = " in declaration.partition("(")[0]:  # a member and its value
                 continue
             if re.search(r"= (default|delete|0)$|\bconstexpr\b", declaration):
                 continue
