@@ -209,12 +209,12 @@ struct WithTwoForms : Backwards {
   bool allows(const Pair& /*pair*/) const { return true; }
 };
 struct WithoutCheck {
-  static constexpr MaskWords kWords = EveryQuery::kWords;
+  [[maybe_unused]] static constexpr MaskWords kWords = EveryQuery::kWords;
   std::array<bool, 4> varies(bool /*starts_differ*/) const { return {}; }
   Interval keys(const QueryRow& /*query*/) const { return {0, 1}; }
 };
 struct WithoutAxes {
-  static constexpr MaskWords kWords = EveryQuery::kWords;
+  [[maybe_unused]] static constexpr MaskWords kWords = EveryQuery::kWords;
   Status check(const MaskCall& /*call*/) const { return ok(); }
   Interval keys(const QueryRow& /*query*/) const { return {0, 1}; }
 };

@@ -234,8 +234,7 @@ void add_layer_options(const Arguments& command, ExplainFlags& flags) {
       .type_name("DIR|FILE")
       .check(not_empty())
       .group("Layer");
-  add_layer_choice(command, flags.layer,
-                   "--params or --model");
+  add_layer_choice(command, flags.layer, "--params or --model");
 }
 
 void add_output_options(const Arguments& command, ExplainFlags& flags) {

@@ -9,9 +9,7 @@ namespace headwise::cli {
 
 void add_layer_choice(const Arguments& command, LayerFlags& flags,
                       const std::string& of) {
-  command
-      .add_option("--layer", flags.number,
-                  "layer of " + of + " (default 0)")
+  command.add_option("--layer", flags.number, "layer of " + of + " (default 0)")
       .type_name("N")
       .transform(natural_number())
       .group("Layer");

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "steps/mask_words.h"
 #include "inspect/page/view_block.h"
+#include "steps/mask_words.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -177,8 +177,7 @@ const Step* find(std::string_view name) {
 
 const internal::MaskWords* find_mask(std::string_view name) {
   const auto masks = internal::mask_words();
-  const auto found =
-      std::ranges::find(masks, name, &internal::MaskWords::name);
+  const auto found = std::ranges::find(masks, name, &internal::MaskWords::name);
   return found == masks.end() ? nullptr : &*found;
 }
 
