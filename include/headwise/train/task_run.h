@@ -77,6 +77,7 @@ class TaskRun {
 
   // One batch for both models. Errors: those of the layers; out_of_range if a
   // number is not finite: the message has the step and the first such value.
+  // After an error some parameters may have moved: start again, or resume().
   Status step(const Executor& executor = Executor::default_executor());
 
   // Of the model and of its twin.
