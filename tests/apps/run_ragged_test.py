@@ -223,7 +223,7 @@ class RaggedRefusesTest(RaggedCase):
         for sizes, opts, message in (
                 ({"q": (1, 7, H, D)}, (), "--query has shape (1, 7, 4, 5), "
                  "expected (rows, H, D), the same for --query, --key and "
-                 "--value; with --offsets there is no axis B"),
+                 "--value; tensors of --offsets have no batch axis"),
                 ({"q": (H, D)}, ("--layout", "bhld"), "--query has shape (4, "
                  "5), expected (H, rows, D), the same"),
                 ({"q": (5, H, D)}, (), "--key has shape (7, 2, 5), expected "

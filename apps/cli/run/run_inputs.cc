@@ -83,7 +83,7 @@ Result<InputArrays> read_inputs(const RunFlags& flags) {
           name, fmt::format("has shape ({})", fmt::join(array->shape, ", ")),
           fmt::format(
               "{}, the same for --query, --key and --value{}", axes_of(flags),
-              flags.ragged() ? "; with --offsets there is no axis B" : ""),
+              flags.ragged() ? "; tensors of --offsets have no batch axis" : ""),
           ErrorCode::shape_mismatch);
     }
     if (!batched) {

@@ -24,10 +24,10 @@ class AnyView {
         dtype_(dtype),
         extents_(extents.begin(), extents.end()),
         strides_(strides.begin(), strides.end()) {}
-  // A view of any type and rank, or what converts to one.
+  // A view of any type and rank, or a value that converts to one.
   template <Viewable X>
-  AnyView(X&& x)  // NOLINT(google-explicit-constructor)
-      : AnyView(of(ViewOf<X>(x))) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): callers pass views and tensors
+  AnyView(X&& x) : AnyView(of(ViewOf<X>(x))) {}
 
   const void* data() const { return data_; }
   DType dtype() const { return dtype_; }

@@ -60,11 +60,11 @@ struct ErrorDetails {
 // Copies share the details. An error without details allocates nothing.
 class Error {
  public:
-  Error(ErrorCode code) noexcept  // NOLINT(google-explicit-constructor)
-      : code_(code) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): `return ErrorCode::...`
+  Error(ErrorCode code) noexcept : code_(code) {}
   Error(ErrorCode code, ErrorDetails details);
-  // out_of_memory, for this many bytes; the largest number stands for more than
-  // can be counted.
+  // out_of_memory when allocating this many bytes. If the number overflows,
+  // pass the largest one.
   static Error no_memory_for(std::uint64_t bytes) noexcept;
 
   ErrorCode code() const { return code_; }

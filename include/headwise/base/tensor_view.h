@@ -58,11 +58,11 @@ class PerAxis
  public:
   using detail::AxisNumbers<Number,
                             std::make_index_sequence<Rank>>::AxisNumbers;
-  // An array has the right length. A template, since it takes no list.
+  // An array has the right length. A template, so that it takes no list.
   template <class Array>
   requires std::same_as<Array, std::array<Number, Rank>>
-  constexpr PerAxis(
-      const Array& numbers) {  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): extents are such an array
+  constexpr PerAxis(const Array& numbers) {
     std::array<Number, Rank>::operator=(numbers);
   }
 };

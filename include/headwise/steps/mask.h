@@ -67,7 +67,7 @@ namespace headwise::inline HEADWISE_ABI {
 // when the mask is bound to a call.
 class Mask {
  public:
-  Mask() {}  // NOLINT(modernize-use-equals-default): rules_ stays as it is
+  Mask() {}  // NOLINT(modernize-use-equals-default): zeroes no rule
   explicit Mask(const internal::StoredMaskRule& rule) : count_(1) {
     rules_[0] = rule;
   }

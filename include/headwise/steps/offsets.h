@@ -37,7 +37,8 @@ class Offsets {
   // another type that converts to one.
   template <class Numbers>
   requires std::convertible_to<Numbers, TensorView<const std::int64_t, 1>>
-  Offsets(Numbers&& offsets)  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): `.offsets = offsets`
+  Offsets(Numbers&& offsets)
       : query(std::forward<Numbers>(offsets)), key(query), given_(true) {}
   Offsets(TensorView<const std::int64_t, 1> query_offsets,
           TensorView<const std::int64_t, 1> key_offsets)

@@ -31,7 +31,8 @@ class QueryStart {
   // another type that converts to one; it must outlive the call.
   template <class Numbers>
   requires std::convertible_to<Numbers, TensorView<const std::int64_t, 1>>
-  QueryStart(Numbers&& starts)  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): `.query_start = starts`
+  QueryStart(Numbers&& starts)
       : kind_(Kind::per_sequence), starts_(std::forward<Numbers>(starts)) {}
   static QueryStart bottom_right() {
     QueryStart start;
