@@ -83,7 +83,8 @@ Result<InputArrays> read_inputs(const RunFlags& flags) {
           name, fmt::format("has shape ({})", fmt::join(array->shape, ", ")),
           fmt::format(
               "{}, the same for --query, --key and --value{}", axes_of(flags),
-              flags.ragged() ? "; tensors of --offsets have no batch axis" : ""),
+              flags.ragged() ? "; tensors of --offsets have no batch axis"
+                             : ""),
           ErrorCode::shape_mismatch);
     }
     if (!batched) {
