@@ -62,4 +62,10 @@ install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/headwise)
 
 if(HEADWISE_APPS)
   install(TARGETS headwise_cli)
+  if(type STREQUAL SHARED_LIBRARY)  # found from the command, wherever the tree is
+    file(RELATIVE_PATH libraries
+      ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+    set_target_properties(headwise_cli PROPERTIES
+      INSTALL_RPATH "$ORIGIN/${libraries}")
+  endif()
 endif()

@@ -6,11 +6,8 @@
 #include <array>
 #include <limits>
 #include <string>
-#include <utility>
 
-#include "inspect/pictures/heat_colour.h"
-#include "inspect/pictures/heat_image.h"
-#include "inspect/pictures/svg_writer.h"
+#include "headwise/inspect/heads_grid_svg.h"
 #include "support/png_pixels.h"
 
 namespace headwise::cli {
@@ -21,6 +18,9 @@ using testing::StartsWith;
 
 constexpr std::array<std::uint8_t, 3> kWhite = {255, 255, 255};
 constexpr std::array<std::uint8_t, 3> kRed = {255, 0, 0};
+// The ends of the ramp of attention weights: 0 and 1.
+constexpr std::array<std::uint8_t, 3> kDarkBlue = {68, 1, 84};
+constexpr std::array<std::uint8_t, 3> kYellow = {253, 231, 37};
 
 // A red rectangle at the right of nothing, 20 x 10 in all.
 constexpr const char* kHalfRed =
@@ -54,20 +54,38 @@ TEST(SvgToPngTest, ZoomMultipliesThePixels) {
   EXPECT_EQ(smaller.columns, 1u);
 }
 
+// A number in the tag of the first image.
+double of_image(const std::string& svg, const std::string& attribute) {
+  const std::string start = " " + attribute + "=\"";
+  const std::size_t at = svg.find(start, svg.find("<image "));
+  return std::stod(svg.substr(at + start.size()));
+}
+
 TEST(SvgToPngTest, TheCellsOfAnImageStaySharp) {
-  const HeatImage image{2, 2, {heat_shade(0), heat_shade(1), heat_shade(1), 0}};
-  SvgWriter svg(8, 8, SvgHeading{""}, "hatch");
-  svg.image({2, 2, 4, 4}, heat_image_uri("test", image, {10, 10}).value(), "");
-  const PngPixels pixels =
-      png_pixels(svg_to_png(std::move(svg).finish(), 5).value());
-  ASSERT_EQ(pixels.rows, 40u);
-  for (std::size_t i = 0; i < 40; ++i) {
-    for (std::size_t j = 0; j < 40; ++j) {
-      const bool inside = i >= 10 && i < 30 && j >= 10 && j < 30;
-      const bool most = (i < 20) != (j < 20);
-      EXPECT_EQ(pixels.at(i, j), !inside ? kWhite
-                                 : most  ? heat_colour(1)
-                                         : heat_colour(0))
+  constexpr double kZoom = 5;
+  constexpr std::array<float, 4> kWeights = {0, 1, 1, 0};
+  const GridHead head = {.layer = 0,
+                         .head = 0,
+                         .pruned = false,
+                         .map = {kWeights.data(), {2, 2}},
+                         .note = ""};
+  const std::string svg =
+      heads_grid_svg({.heads = {&head, 1}, .zoom = kZoom}).value();
+  const PngPixels pixels = png_pixels(svg_to_png(svg, kZoom).value());
+  const auto pixel_of = [&](const std::string& attribute) {
+    return static_cast<std::size_t>(kZoom * of_image(svg, attribute));
+  };
+  const std::size_t top = pixel_of("y");
+  const std::size_t left = pixel_of("x");
+  const std::size_t rows = pixel_of("height");
+  const std::size_t columns = pixel_of("width");
+  ASSERT_GE(rows, 100u);
+  ASSERT_GE(columns, 100u);
+  constexpr std::size_t kFrame = 5;  // drawn over the edge of the image
+  for (std::size_t i = kFrame; i < rows - kFrame; ++i) {
+    for (std::size_t j = kFrame; j < columns - kFrame; ++j) {
+      const bool most = (i < rows / 2) != (j < columns / 2);
+      EXPECT_EQ(pixels.at(top + i, left + j), most ? kYellow : kDarkBlue)
           << i << ", " << j;
     }
   }
