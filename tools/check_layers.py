@@ -71,7 +71,11 @@ THIRD_PARTIES = {
     ],
     "Eigen/": ["src/prune/"],
     "utf8proc.h": ["src/models/"],
-    "CLI/": ["apps/cli/shell/args.cc"],
+    "CLI/": [
+        "apps/cli/shell/args.cc",
+        "apps/cli/shell/help_text.cc",
+        "apps/cli/shell/parse_errors.cc",
+    ],
     "fmt/": ["apps/"],
     "cairo": ["apps/"],
     "gio/": ["apps/"],

@@ -197,7 +197,7 @@ TEST(HelpTest, AdvancedOptionsAreOnlyInHelpAll) {
     bool rare = false;
     const Arguments command = program.arguments().add_command("work", "", "");
     command.add_option("--common", common, "often used");
-    command.add_flag("--rare", rare, "seldom used").group("Rare").advanced();
+    command.under("Rare").add_flag("--rare", rare, "seldom used").advanced();
     return program.parse({"work", option}).text.value();
   };
   EXPECT_TRUE(has(help("--help"), "--common"));

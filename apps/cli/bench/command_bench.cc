@@ -5,13 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "bench_device.h"
 #include "bench_measure.h"
 #include "bench_workload.h"
-#include "shell/args.h"
-#include "shell/command.h"
+#include "shell/add_command.h"
 #include "shell/json.h"
 #include "shell/output.h"
 
@@ -188,12 +186,12 @@ Outcome run_workloads(const BenchFlags& flags, const Measure& measure_one,
   return {};
 }
 
-Outcome run_bench(const BenchFlags& flags, std::ostream& out) {
+Outcome run_bench(const BenchFlags& flags, const Streams& streams) {
   if (flags.list != flags.workloads.empty()) {
     return usage("expected either --workload or --list");
   }
   if (flags.list) {
-    return list(flags, out);
+    return list(flags, streams.out);
   }
   if (flags.device == "cuda") {
     const DType dtype =
@@ -203,7 +201,7 @@ Outcome run_bench(const BenchFlags& flags, std::ostream& out) {
         [&](const Workload& workload) {
           return measure_on_device(workload, dtype, flags.rounds);
         },
-        out);
+        streams.out);
   }
   if (!flags.dtype.empty()) {
     return usage("--dtype is for --device cuda");
@@ -221,7 +219,7 @@ Outcome run_bench(const BenchFlags& flags, std::ostream& out) {
       [&](const Workload& workload) {
         return measure(workload, *executor, *peak, flags.rounds);
       },
-      out);
+      streams.out);
 }
 
 std::vector<std::string> names_and_all() {
@@ -230,41 +228,39 @@ std::vector<std::string> names_and_all() {
   return names;
 }
 
-}  // namespace
-
-void add_bench(const Arguments& app, Command& chosen) {
-  const Arguments command = app.add_command(
-      "bench", "benchmark attention on this machine", std::string(kExamples));
-  auto flags = std::make_shared<BenchFlags>();
+void add_options(const Arguments& command, BenchFlags& flags) {
   command
-      .add_option("--workload", flags->workloads,
+      .add_option("--workload", flags.workloads,
                   "workloads to measure, from --list (default: all)")
       .type_name("NAME")
       .check(one_of(names_and_all()));
   command.add_count(
-      "--threads", flags->threads,
+      "--threads", flags.threads,
       "number of threads, at most the number of processors (default 1)");
-  command.add_count("--rounds", flags->rounds,
+  command.add_count("--rounds", flags.rounds,
                     "number of measurements (default 10)");
   command
-      .add_option("--device", flags->device,
+      .add_choice("--device", flags.device, {"cpu", "cuda"},
                   "cpu (default), or cuda: a Hopper GPU")
-      .type_name("NAME")
-      .check(one_of({"cpu", "cuda"}));
+      .type_name("NAME");
   command
-      .add_option(
-          "--dtype", flags->dtype,
+      .add_choice(
+          "--dtype", flags.dtype, {"bfloat16", "float16"},
           "element type for --device cuda: bfloat16 (default) or float16")
       .type_name("NAME")
-      .check(one_of({"bfloat16", "float16"}))
       .advanced();
-  command.add_flag("--json", flags->json, "print one JSON object per line");
-  command.add_flag("--list", flags->list, "list the workloads and their sizes");
-  command.on_parsed([flags, &chosen] {
-    chosen = [flags](const Streams& streams) {
-      return run_bench(*flags, streams.out);
-    };
-  });
+  command.add_flag("--json", flags.json, "print one JSON object per line");
+  command.add_flag("--list", flags.list, "list the workloads and their sizes");
+}
+
+}  // namespace
+
+void add_bench(const Arguments& app, Command& chosen) {
+  add_command(app, chosen,
+              {.name = "bench",
+               .description = "benchmark attention on this machine",
+               .examples = kExamples},
+              add_options, run_bench);
 }
 
 }  // namespace headwise::cli

@@ -3,15 +3,13 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "headwise/interop/convert_params.h"
 #include "operation/layer_choice.h"
-#include "shell/args.h"
-#include "shell/command.h"
+#include "shell/add_command.h"
 #include "shell/file_plan.h"
 #include "shell/output.h"
 #include "shell/say.h"
@@ -114,82 +112,65 @@ Outcome run_convert(const ConvertFlags& flags, const Streams& streams) {
 
 void add_files(const Arguments& command, ConvertFlags& flags) {
   command
-      .add_option("IN", flags.in,
-                  "a .safetensors, a .safetensors.index.json, a .npz, or a "
-                  "folder with one of a model or with NAME.npy files")
-      .type_name("")
-      .check(not_empty())
+      .add_text("IN", flags.in, "",
+                "a .safetensors, a .safetensors.index.json, a .npz, or a "
+                "folder with one of a model or with NAME.npy files")
       .required();
   command
-      .add_option("OUT", flags.out,
-                  "the file to write, .safetensors or .npz by its ending")
-      .type_name("")
-      .check(not_empty())
+      .add_text("OUT", flags.out, "",
+                "the file to write, .safetensors or .npz by its ending")
       .required();
 }
 
-void add_layout_options(const Arguments& command, ConvertFlags& flags) {
-  command
-      .add_option("--to", flags.options.to, "layout of OUT: " + layout_list())
+void add_layout_options(const Arguments& layout, ConvertFlags& flags) {
+  layout
+      .add_choice("--to", flags.options.to, layout_names(),
+                  "layout of OUT: " + layout_list())
       .type_name("NAME")
-      .check(one_of(layout_names()))
-      .required()
-      .group("Layout");
-  command
+      .required();
+  layout
       .add_option("--prefix", flags.options.prefix,
                   "prefix of the names in OUT that the layout knows, such as "
                   "bert. or \"\" (default: as in IN)")
       .type_name("TEXT")
-      .group("Layout")
       .advanced();
-  command
-      .add_option("--layout-of", flags.options.from,
+  layout
+      .add_choice("--layout-of", flags.options.from, layout_names(),
                   "layout of IN (default: detected)")
       .type_name("NAME")
-      .check(one_of(layout_names()))
-      .group("Layout")
       .advanced();
-  command
-      .add_count("--heads", flags.options.num_heads,
-                 "number of query heads, if OUT needs it and neither IN nor "
-                 "its config.json has it")
-      .group("Layout");
+  layout.add_count("--heads", flags.options.num_heads,
+                   "number of query heads, if OUT needs it and neither IN nor "
+                   "its config.json has it");
 }
 
-void add_choice_options(const Arguments& command, ConvertFlags& flags) {
-  command
-      .add_option("--layer", flags.options.layer,
-                  "only this layer (default: all)")
-      .type_name("N")
-      .transform(natural_number())
-      .group("Choice");
-  command
-      .add_option("--as-layer", flags.options.as_layer,
+void add_choice_options(const Arguments& choice, ConvertFlags& flags) {
+  choice.add_number("--layer", flags.options.layer,
+                    "only this layer (default: all)");
+  choice
+      .add_number("--as-layer", flags.options.as_layer,
                   "number of that layer in OUT (default: as in IN)")
-      .type_name("N")
-      .transform(natural_number())
-      .group("Choice")
       .advanced();
-  command
-      .add_flag("--attention-only", flags.options.attention_only,
-                "leave out tensors outside attention layers")
-      .group("Choice");
+  choice.add_flag("--attention-only", flags.options.attention_only,
+                  "leave out tensors outside attention layers");
+}
+
+void add_options(const Arguments& command, ConvertFlags& flags) {
+  add_files(command, flags);
+  add_layout_options(command.under("Layout"), flags);
+  add_choice_options(command.under("Choice"), flags);
 }
 
 }  // namespace
 
 void add_convert(const Arguments& app, Command& chosen) {
-  const Arguments command = app.add_command(
-      "convert", "convert attention layers to another library's layout",
-      std::string(kExamples));
-  command.footer(std::string(kPromise));
-  auto flags = std::make_shared<ConvertFlags>();
-  add_files(command, *flags);
-  add_layout_options(command, *flags);
-  add_choice_options(command, *flags);
-  command.on_parsed([flags, &chosen] {
-    chosen = [flags](const Streams& s) { return run_convert(*flags, s); };
-  });
+  add_command(
+      app, chosen,
+      {.name = "convert",
+       .description = "convert attention layers to another library's layout",
+       .examples = kExamples,
+       .footer = kPromise},
+      add_options, run_convert);
 }
 
 }  // namespace headwise::cli

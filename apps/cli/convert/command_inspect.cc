@@ -3,15 +3,13 @@
 // layout they have.
 #include <fmt/format.h>
 
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include "headwise/interop/param_inspection.h"
 #include "inspect_text.h"
 #include "operation/layer_choice.h"
-#include "shell/args.h"
-#include "shell/command.h"
+#include "shell/add_command.h"
 #include "shell/output.h"
 
 namespace headwise::cli {
@@ -39,34 +37,32 @@ Outcome run_inspect(const InspectFlags& flags, const Streams& streams) {
                                 : inspect_text(*inspection, flags.tensors));
 }
 
+void add_options(const Arguments& command, InspectFlags& flags) {
+  command
+      .add_text("FILE", flags.path, "",
+                "a .safetensors, a .safetensors.index.json, a .npz, a .npy, "
+                "or a folder with one of a model or with NAME.npy files")
+      .required();
+  command
+      .add_choice(
+          "--layout-of", flags.layout_of, layout_names(),
+          "expected layout of FILE; if it has another, the output says why: " +
+              layout_list() + " (default: detected)")
+      .type_name("NAME");
+  command.add_flag("--tensors", flags.tensors,
+                   "list every tensor, including those of numbered layers");
+  command.add_flag("--json", flags.json, "print JSON");
+}
+
 }  // namespace
 
 void add_inspect(const Arguments& app, Command& chosen) {
-  const Arguments command = app.add_command(
-      "inspect",
-      "list the tensors, attention layers and heads of a parameter file",
-      std::string(kExamples));
-  auto flags = std::make_shared<InspectFlags>();
-  command
-      .add_option("FILE", flags->path,
-                  "a .safetensors, a .safetensors.index.json, a .npz, a .npy, "
-                  "or a folder with one of a model or with NAME.npy files")
-      .type_name("")
-      .check(not_empty())
-      .required();
-  command
-      .add_option(
-          "--layout-of", flags->layout_of,
-          "expected layout of FILE; if it has another, the output says why: " +
-              layout_list() + " (default: detected)")
-      .type_name("NAME")
-      .check(one_of(layout_names()));
-  command.add_flag("--tensors", flags->tensors,
-                   "list every tensor, including those of numbered layers");
-  command.add_flag("--json", flags->json, "print JSON");
-  command.on_parsed([flags, &chosen] {
-    chosen = [flags](const Streams& s) { return run_inspect(*flags, s); };
-  });
+  add_command(app, chosen,
+              {.name = "inspect",
+               .description = "list the tensors, attention layers and heads of "
+                              "a parameter file",
+               .examples = kExamples},
+              add_options, run_inspect);
 }
 
 }  // namespace headwise::cli

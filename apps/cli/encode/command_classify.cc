@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,8 +17,7 @@
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/models/utf8.h"
 #include "label_lines.h"
-#include "shell/args.h"
-#include "shell/command.h"
+#include "shell/add_command.h"
 #include "shell/file_plan.h"
 #include "shell/output.h"
 #include "shell/progress_bar.h"
@@ -27,6 +25,7 @@
 #include "shell/read_text.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
+#include "shell/threads.h"
 
 namespace headwise::cli {
 namespace {
@@ -197,9 +196,7 @@ Outcome run_classify(const ClassifyFlags& flags, const Streams& streams) {
   if (Status s = check_lines(flags, texts); !s) {
     return failure_of(s.error());
   }
-  const auto executor = flags.threads == 0
-                            ? Result<Executor>(Executor::default_executor())
-                            : Executor::with_threads(flags.threads);
+  const auto executor = executor_with(flags.threads);
   if (!executor) {
     return failure_of(executor.error());
   }
@@ -225,22 +222,13 @@ Outcome run_classify(const ClassifyFlags& flags, const Streams& streams) {
 
 void add_options(const Arguments& command, ClassifyFlags& flags) {
   command
-      .add_option(
-          "--model", flags.model,
-          "a model folder with a classifier, from headwise train --model")
-      .type_name("DIR")
-      .required()
-      .check(not_empty());
-  command
-      .add_option("FILE", flags.texts,
-                  "one text a line (default -: standard input)")
-      .type_name("FILE|-")
-      .check(not_empty());
-  command
-      .add_option("--out", flags.out,
-                  "write the result to this file (default: print it)")
-      .type_name("FILE.tsv")
-      .check(not_empty());
+      .add_text("--model", flags.model, "DIR",
+                "a model folder with a classifier, from headwise train --model")
+      .required();
+  command.add_text("FILE", flags.texts, "FILE|-",
+                   "one text a line (default -: standard input)");
+  command.add_text("--out", flags.out, "FILE.tsv",
+                   "write the result to this file (default: print it)");
   command.add_flag(
       "--all", flags.all,
       "add a header line, and a column with the probability of each label");
@@ -252,21 +240,18 @@ void add_options(const Arguments& command, ClassifyFlags& flags) {
                  "maximum tokens per text; longer texts are cut (default and "
                  "maximum: the model's limit)")
       .advanced();
-  command.add_count("--threads", flags.threads,
-                    "number of threads (default: all)");
+  add_threads_option(command, flags.threads);
 }
 
 }  // namespace
 
 void add_classify(const Arguments& app, Command& chosen) {
-  const Arguments command = app.add_command(
-      "classify", "predict the labels of texts", std::string(kExamples));
-  command.footer(std::string(kFooter));
-  auto flags = std::make_shared<ClassifyFlags>();
-  add_options(command, *flags);
-  command.on_parsed([flags, &chosen] {
-    chosen = [flags](const Streams& s) { return run_classify(*flags, s); };
-  });
+  add_command(app, chosen,
+              {.name = "classify",
+               .description = "predict the labels of texts",
+               .examples = kExamples,
+               .footer = kFooter},
+              add_options, run_classify);
 }
 
 }  // namespace headwise::cli

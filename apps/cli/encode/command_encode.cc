@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,8 +11,7 @@
 #include "headwise/interop/npy.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/models/utf8.h"
-#include "shell/args.h"
-#include "shell/command.h"
+#include "shell/add_command.h"
 #include "shell/file_plan.h"
 #include "shell/json.h"
 #include "shell/output.h"
@@ -22,6 +20,7 @@
 #include "shell/read_text.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
+#include "shell/threads.h"
 
 namespace headwise::cli {
 namespace {
@@ -121,11 +120,9 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
       return failure_of(s.error());
     }
   }
-  const auto own = flags.threads == 0
-                       ? Result<Executor>(Executor::default_executor())
-                       : Executor::with_threads(flags.threads);
-  if (!own) {
-    return failure_of(own.error());
+  const auto executor = executor_with(flags.threads);
+  if (!executor) {
+    return failure_of(executor.error());
   }
   const auto model = read_model(flags.model);
   if (!model) {
@@ -135,7 +132,7 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
   const auto done = [&] {
     ProgressBar bar{"encode", "sentences"};
     return model->encode(sentences,
-                         {.progress = bar.progress(), .executor = &*own});
+                         {.progress = bar.progress(), .executor = &*executor});
   }();
   if (!done) {
     return failure_of(done.error());
@@ -153,37 +150,28 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
                    streams, summary(*model, *done, took.count(), flags.out));
 }
 
+void add_options(const Arguments& command, EncodeFlags& flags) {
+  command
+      .add_text("--model", flags.model, "DIR",
+                "a BERT-family model folder: config.json, vocab.txt, "
+                "model.safetensors")
+      .required();
+  command.add_text("FILE", flags.sentences, "FILE|-",
+                   "one sentence per line (default -: standard input)");
+  command.add_text("--out", flags.out, "FILE.npy",
+                   "write the embeddings: (sentences, size)");
+  command.add_flag("--json", flags.json, "print one line of JSON per sentence");
+  add_threads_option(command, flags.threads);
+}
+
 }  // namespace
 
 void add_encode(const Arguments& app, Command& chosen) {
-  const Arguments command =
-      app.add_command("encode", "turn sentences into embeddings with a model",
-                      std::string(kExamples));
-  auto flags = std::make_shared<EncodeFlags>();
-  command
-      .add_option("--model", flags->model,
-                  "a BERT-family model folder: config.json, vocab.txt, "
-                  "model.safetensors")
-      .type_name("DIR")
-      .required()
-      .check(not_empty());
-  command
-      .add_option("FILE", flags->sentences,
-                  "one sentence per line (default -: standard input)")
-      .type_name("FILE|-")
-      .check(not_empty());
-  command
-      .add_option("--out", flags->out,
-                  "write the embeddings: (sentences, size)")
-      .type_name("FILE.npy")
-      .check(not_empty());
-  command.add_flag("--json", flags->json,
-                   "print one line of JSON per sentence");
-  command.add_count("--threads", flags->threads,
-                    "number of threads (default: all)");
-  command.on_parsed([flags, &chosen] {
-    chosen = [flags](const Streams& s) { return run_encode(*flags, s); };
-  });
+  add_command(app, chosen,
+              {.name = "encode",
+               .description = "turn sentences into embeddings with a model",
+               .examples = kExamples},
+              add_options, run_encode);
 }
 
 }  // namespace headwise::cli

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,8 +16,7 @@
 #include "headwise/interop/atomic_file.h"
 #include "headwise/interop/npy.h"
 #include "operation/planned_inputs.h"
-#include "shell/args.h"
-#include "shell/command.h"
+#include "shell/add_command.h"
 #include "shell/file_plan.h"
 #include "shell/language.h"
 #include "shell/output.h"
@@ -145,145 +143,98 @@ Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
                                           : explain_text(*job, language()));
 }
 
-void add_model_options(const Arguments& command, ExplainFlags& flags) {
-  command.add_option("SENTENCE", flags.sentence, "the sentence for --model")
-      .type_name("");
-  command
-      .add_option("--model", flags.model,
-                  "a BERT-family model folder (config.json, vocab.txt, "
-                  "model.safetensors); shows its layer --layer")
-      .type_name("DIR")
-      .check(not_empty())
-      .group("Input");
-}
-
-void add_input_options(const Arguments& command, ExplainFlags& flags) {
-  command
-      .add_option("--example", flags.example,
+void add_input_options(const Arguments& input, ExplainFlags& flags) {
+  input.add_text("--model", flags.model, "DIR",
+                 "a BERT-family model folder (config.json, vocab.txt, "
+                 "model.safetensors); shows its layer --layer");
+  input
+      .add_choice("--example", flags.example, example_names(),
                   "a built-in job, listed below (default: the first)")
-      .type_name("NAME")
-      .check(one_of(example_names()))
-      .group("Input");
-  command
-      .add_option("--tokens", flags.tokens,
-                  "token ids: JSON [[62, 13], [60]], or one sequence per line")
-      .type_name("FILE|-")
-      .check(not_empty())
-      .group("Input");
-  command
-      .add_option(
-          "--target-tokens", flags.target_tokens,
+      .type_name("NAME");
+  input.add_text("--tokens", flags.tokens, "FILE|-",
+                 "token ids: JSON [[62, 13], [60]], or one sequence per line");
+  input
+      .add_text(
+          "--target-tokens", flags.target_tokens, "FILE",
           "token ids of the queries; --tokens then gives the keys and values")
-      .type_name("FILE")
-      .check(not_empty())
-      .group("Input")
       .advanced();
-  command.add_option("--pad-id", flags.pad_id, "padding id (default 0)")
+  input.add_option("--pad-id", flags.pad_id, "padding id (default 0)")
       .type_name("ID")
       .transform(whole_number())
-      .group("Input")
       .advanced();
-  command
-      .add_option("--padding-by", flags.padding_by,
+  input
+      .add_choice("--padding-by", flags.padding_by, {"length", "id"},
                   "which tokens are padding: those beyond the length "
                   "(default), or any with the padding id")
-      .type_name("length|id")
-      .check(one_of({"length", "id"}))
-      .group("Input")
       .advanced();
-  command
-      .add_option("--mask-kind", flags.mask_kind,
-                  "who may attend to whom (default none)")
-      .type_name("none|padding|causal|padding+causal")
-      .check(one_of({"none", "padding", "causal", "padding+causal"}))
-      .group("Input");
+  input.add_choice("--mask-kind", flags.mask_kind,
+                   {"none", "padding", "causal", "padding+causal"},
+                   "who may attend to whom (default none)");
 }
 
-void add_layer_options(const Arguments& command, ExplainFlags& flags) {
-  command
+void add_layer_options(const Arguments& layer, ExplainFlags& flags) {
+  layer
       .add_count("--vocab-size", flags.vocab_size,
                  "rows of the embedding (default 100)")
-      .group("Layer")
       .advanced();
-  command
-      .add_count("--embed-dim", flags.embed_dim,
-                 "size of a token's vector (default 512)")
-      .group("Layer");
-  command
-      .add_count("--num-heads", flags.num_heads,
-                 "number of heads (default 8, or as in --params)")
-      .group("Layer");
-  command
+  layer.add_count("--embed-dim", flags.embed_dim,
+                  "size of a token's vector (default 512)");
+  layer.add_count("--num-heads", flags.num_heads,
+                  "number of heads (default 8, or as in --params)");
+  layer
       .add_count("--num-kv-heads", flags.num_kv_heads,
                  "number of key/value heads (default: --num-heads)")
-      .group("Layer")
       .advanced();
-  command
-      .add_option("--seed", flags.seed,
+  layer
+      .add_number("--seed", flags.seed,
                   "seed of the random parameters (default 0)")
-      .type_name("N")
-      .transform(natural_number())
-      .group("Layer")
       .advanced();
-  command
-      .add_option(
-          "--params", flags.params,
-          "read the parameters from a folder of .npy files, a .npz or a "
-          ".safetensors: w_q.weight, w_q.bias, likewise w_k, w_v and w_o, "
-          "w_score.weight for additive scoring, and embedding.weight")
-      .type_name("DIR|FILE")
-      .check(not_empty())
-      .group("Layer");
-  add_layer_choice(command, flags.layer, "--params or --model");
+  layer.add_text(
+      "--params", flags.params, "DIR|FILE",
+      "read the parameters from a folder of .npy files, a .npz or a "
+      ".safetensors: w_q.weight, w_q.bias, likewise w_k, w_v and w_o, "
+      "w_score.weight for additive scoring, and embedding.weight");
+  add_layer_choice(layer, flags.layer, "--params or --model");
 }
 
-void add_output_options(const Arguments& command, ExplainFlags& flags) {
-  command
-      .add_flag("--shapes-only", flags.shapes_only,
-                "print every shape and compute nothing")
-      .group("Output");
-  command.add_option("--step", flags.step, "print one step's whole tensor")
-      .type_name("NAME")
-      .check(not_empty())
-      .group("Output");
-  command.add_flag("--json", flags.json, "print JSON").group("Output");
-  command
-      .add_option("--out", flags.out,
-                  "write the output, or the tensor of --step")
-      .type_name("FILE.npy")
-      .check(not_empty())
-      .group("Output");
-  command
-      .add_option("--heads", flags.heads,
-                  "draw every head of one sequence as a heat map")
-      .type_name("FILE.svg")
-      .check(not_empty())
-      .group("Output");
-  command
-      .add_option("--sequence", flags.sequence,
+void add_output_options(const Arguments& output, ExplainFlags& flags) {
+  output.add_flag("--shapes-only", flags.shapes_only,
+                  "print every shape and compute nothing");
+  output.add_text("--step", flags.step, "NAME",
+                  "print one step's whole tensor");
+  output.add_flag("--json", flags.json, "print JSON");
+  output.add_text("--out", flags.out, "FILE.npy",
+                  "write the output, or the tensor of --step");
+  output.add_text("--heads", flags.heads, "FILE.svg",
+                  "draw every head of one sequence as a heat map");
+  output
+      .add_number("--sequence", flags.sequence,
                   "sequence drawn by --heads (default 0)")
-      .type_name("B")
-      .transform(natural_number())
-      .group("Output");
+      .type_name("B");
+}
+
+void add_options(const Arguments& command, ExplainFlags& flags) {
+  command.add_option("SENTENCE", flags.sentence, "the sentence for --model")
+      .type_name("");
+  add_input_options(command.under("Input"), flags);
+  add_layer_options(command.under("Layer"), flags);
+  add_output_options(command.under("Output"), flags);
+  add_operation_options(command, flags.operation);
 }
 
 }  // namespace
 
 void add_explain(const Arguments& app, Command& chosen) {
-  const Arguments command = app.add_command(
-      "explain", "run multi-head attention step by step and show it",
-      std::string(kExamples));
-  command.footer(examples_table());
-  auto flags = std::make_shared<ExplainFlags>();
-  add_model_options(command, *flags);
-  add_input_options(command, *flags);
-  add_layer_options(command, *flags);
-  add_output_options(command, *flags);
-  add_operation_options(command, flags->operation);
-  command.on_parsed([flags, command, &chosen] {
-    flags->given = command.given_options();
-    chosen = [flags](const Streams& s) { return run_explain(*flags, s); };
-  });
+  add_command(
+      app, chosen,
+      {.name = "explain",
+       .description = "run multi-head attention step by step and show it",
+       .examples = kExamples,
+       .footer = examples_table()},
+      add_options, run_explain,
+      [](const Arguments& command, ExplainFlags& flags) {
+        flags.given = command.given_options();
+      });
 }
 
 }  // namespace headwise::cli

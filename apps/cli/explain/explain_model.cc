@@ -13,6 +13,7 @@
 #include "shell/outcome.h"
 #include "shell/read_model.h"
 #include "shell/terminal_text.h"
+#include "shell/threads.h"
 
 namespace headwise::cli {
 namespace {
@@ -142,10 +143,7 @@ Result<std::vector<TracedStep>> run(const ExplainedJob& job,
 
 Result<ExplainedJob> run_model_job(const ExplainFlags& flags) {
   HEADWISE_TRY(check_options(flags));
-  const std::size_t threads = flags.operation.threads;
-  const auto executor = threads == 0
-                            ? Result<Executor>(Executor::default_executor())
-                            : Executor::with_threads(threads);
+  const auto executor = executor_with(flags.operation.threads);
   HEADWISE_TRY(executor);
   const auto model = read_model(flags.model);
   if (!model) {

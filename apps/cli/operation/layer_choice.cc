@@ -7,19 +7,15 @@
 
 namespace headwise::cli {
 
-void add_layer_choice(const Arguments& command, LayerFlags& flags,
+void add_layer_choice(const Arguments& arguments, LayerFlags& flags,
                       const std::string& of) {
-  command.add_option("--layer", flags.number, "layer of " + of + " (default 0)")
-      .type_name("N")
-      .transform(natural_number())
-      .group("Layer");
-  command
-      .add_option(
-          "--layout-of", flags.layout_of,
+  arguments.add_number("--layer", flags.number,
+                       "layer of " + of + " (default 0)");
+  arguments
+      .add_choice(
+          "--layout-of", flags.layout_of, layout_names(),
           "layout of --params: " + layout_list() + " (default: detected)")
       .type_name("NAME")
-      .check(one_of(layout_names()))
-      .group("Layer")
       .advanced();
 }
 

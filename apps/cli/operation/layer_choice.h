@@ -26,7 +26,7 @@ struct LayerFlags {
 };
 
 // `of`: the options that --layer chooses from.
-void add_layer_choice(const Arguments& command, LayerFlags& flags,
+void add_layer_choice(const Arguments& arguments, LayerFlags& flags,
                       const std::string& of = "--params");
 
 // Of all layouts; as help shows them, "headwise, torch-mha, ..".

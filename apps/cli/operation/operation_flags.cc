@@ -1,155 +1,148 @@
 #include "operation_flags.h"
 
-#include <type_traits>
-
 #include "shell/args.h"
+#include "shell/threads.h"
 
 namespace headwise::cli {
 namespace {
 
-// Adds options to one group of the help.
-auto adder(const Arguments& command, const char* group) {
-  return [&command, group](const std::string& name, auto& value,
-                           const std::string& text) {
-    const Option option = command.add_option(name, value, text).group(group);
-    if constexpr (std::is_same_v<decltype(value), std::string&>) {
-      option.check(not_empty());
-    }
-    return option;
-  };
-}
+constexpr const char* kNpy = "F.npy";
 
-void add_mask_options(const Arguments& command, OperationFlags& flags) {
-  const auto add = adder(command, "Masks (they can be combined)");
-  command
-      .add_flag("--causal", flags.causal,
-                "query i attends to keys up to i + query start")
-      .group("Masks (they can be combined)");
-  add("--window", flags.window,
-      "query i attends to LEFT keys before i + query start and RIGHT after it; "
-      "inf: no limit")
-      .type_name("LEFT,RIGHT");
-  add("--query-start", flags.query_start,
-      "key position of query 0 (default 0); bottom-right: align the last query "
-      "with the last key; F.npy: (B), one number per sequence")
-      .type_name("N|bottom-right|F.npy")
+void add_mask_options(const Arguments& masks, OperationFlags& flags) {
+  masks.add_flag("--causal", flags.causal,
+                 "query i attends to keys up to i + query start");
+  masks.add_text("--window", flags.window, "LEFT,RIGHT",
+                 "query i attends to LEFT keys before i + query start and "
+                 "RIGHT after it; inf: no limit");
+  masks
+      .add_text("--query-start", flags.query_start, "N|bottom-right|F.npy",
+                "key position of query 0 (default 0); bottom-right: align the "
+                "last query with the last key; F.npy: (B), one number per "
+                "sequence")
       .advanced();
-  add("--key-lengths", flags.key_lengths,
-      "(B) or (B, Lq): attend to this number of keys, from the first")
-      .type_name("F.npy");
-  add("--key-starts", flags.key_starts,
-      "(B): the first key to attend to, for sequences padded on the left")
-      .type_name("F.npy")
+  masks.add_text("--key-lengths", flags.key_lengths, kNpy,
+                 "(B) or (B, Lq): attend to this number of keys, from the "
+                 "first");
+  masks
+      .add_text("--key-starts", flags.key_starts, kNpy,
+                "(B): the first key to attend to, for sequences padded on the "
+                "left")
       .advanced();
-  add("--key-padding", flags.key_padding,
-      "(B, Lkv): true or 1 = may attend, 0 = padding")
-      .type_name("F.npy")
+  masks
+      .add_text("--key-padding", flags.key_padding, kNpy,
+                "(B, Lkv): true or 1 = may attend, 0 = padding")
       .advanced();
-  add("--documents", flags.documents,
-      "(B, Lkv): non-decreasing document ids; a query attends to its own "
-      "document")
-      .type_name("F.npy")
+  masks
+      .add_text("--documents", flags.documents, kNpy,
+                "(B, Lkv): non-decreasing document ids; a query attends to its "
+                "own document")
       .advanced();
-  add("--query-documents", flags.query_documents,
-      "(B, Lq): document ids of the queries (default: --documents)")
-      .type_name("F.npy")
+  masks
+      .add_text("--query-documents", flags.query_documents, kNpy,
+                "(B, Lq): document ids of the queries (default: --documents)")
       .advanced();
-  add("--mask", flags.mask, "dense: true or 1 = may attend, 0 = masked")
-      .type_name("F.npy");
-  add("--mask-axes", flags.mask_axes,
-      "axes of --mask, such as B,1,Lkv or Lq,Lkv (default: B,H,Lq,Lkv)")
-      .type_name("AXES")
+  masks.add_text("--mask", flags.mask, kNpy,
+                 "dense: true or 1 = may attend, 0 = masked");
+  masks
+      .add_text("--mask-axes", flags.mask_axes, "AXES",
+                "axes of --mask, such as B,1,Lkv or Lq,Lkv (default: "
+                "B,H,Lq,Lkv)")
       .advanced();
-  add("--empty-rows", flags.empty_rows,
-      "output of a query without any key (default zero)")
-      .type_name("zero|uniform|nan")
-      .check(one_of({"zero", "uniform", "nan"}))
+  masks
+      .add_choice("--empty-rows", flags.empty_rows, {"zero", "uniform", "nan"},
+                  "output of a query without any key (default zero)")
       .advanced();
 }
 
-void add_score_options(const Arguments& command, OperationFlags& flags) {
-  const auto add = adder(command, "Scores");
-  add("--scoring", flags.scoring,
-      "how queries and keys are compared: q.k, or w . tanh(q + k) (default: "
-      "dot, or as the parameters require)")
-      .type_name("dot|additive")
-      .check(one_of({"dot", "additive"}))
+void add_score_options(const Arguments& scores, OperationFlags& flags) {
+  scores
+      .add_choice("--scoring", flags.scoring, {"dot", "additive"},
+                  "how queries and keys are compared: q.k, or w . tanh(q + k) "
+                  "(default: dot, or as the parameters require)")
       .advanced();
-  add("--scale", flags.scale, "factor on q.k (default 1/sqrt(D))")
+  scores.add_option("--scale", flags.scale, "factor on q.k (default 1/sqrt(D))")
       .type_name("X")
       .check(number_between(-2e38, 2e38, "a number from -2e38 to 2e38"));
-  add("--softcap", flags.softcap,
-      "replace scores by X * tanh(score / X), before any bias")
+  scores
+      .add_option("--softcap", flags.softcap,
+                  "replace scores by X * tanh(score / X), before any bias")
       .type_name("X")
       .check(number_between(1e-37, 2e38, "a number from 1e-37 to 2e38"))
       .advanced();
-  add("--bias", flags.bias, "values added to the scores; -inf masks")
-      .type_name("F.npy");
-  add("--bias-axes", flags.bias_axes,
-      "axes of --bias, such as H,Lq,Lkv or B,1,Lkv (default: B,H,Lq,Lkv)")
-      .type_name("AXES")
+  scores.add_text("--bias", flags.bias, kNpy,
+                  "values added to the scores; -inf masks");
+  scores
+      .add_text("--bias-axes", flags.bias_axes, "AXES",
+                "axes of --bias, such as H,Lq,Lkv or B,1,Lkv (default: "
+                "B,H,Lq,Lkv)")
       .advanced();
-  add("--alibi", flags.alibi,
-      "(H): subtract slope * distance from the scores; auto: the usual slopes")
-      .type_name("F.npy|auto")
+  scores
+      .add_text("--alibi", flags.alibi, "F.npy|auto",
+                "(H): subtract slope * distance from the scores; auto: the "
+                "usual slopes")
       .advanced();
 }
 
-void add_dropout_options(const Arguments& command, OperationFlags& flags) {
-  const auto add = adder(command, "Dropout");
-  add("--dropout", flags.dropout, "drop attention weights with probability P")
+void add_dropout_options(const Arguments& dropout, OperationFlags& flags) {
+  dropout
+      .add_option("--dropout", flags.dropout,
+                  "drop attention weights with probability P")
       .type_name("P")
       .check(probability());
-  add("--dropout-seed", flags.dropout_seed,
-      "seed of the dropout mask (default 0)")
-      .type_name("N")
-      .transform(natural_number())
+  dropout
+      .add_number("--dropout-seed", flags.dropout_seed,
+                  "seed of the dropout mask (default 0)")
       .advanced();
-  add("--sequence-ids", flags.sequence_ids,
-      "(B): dropout follows these sequence ids, not the position in the batch")
-      .type_name("F.npy")
+  dropout
+      .add_text("--sequence-ids", flags.sequence_ids, kNpy,
+                "(B): dropout follows these sequence ids, not the position in "
+                "the batch")
       .advanced();
-  add("--keep-mask", flags.keep_mask,
-      "(B, H, Lq, Lkv): attention weights to keep, instead of a random choice; "
-      "they are scaled by 1/(1-P)")
-      .type_name("F.npy")
+  dropout
+      .add_text("--keep-mask", flags.keep_mask, kNpy,
+                "(B, H, Lq, Lkv): attention weights to keep, instead of a "
+                "random choice; they are scaled by 1/(1-P)")
       .advanced();
 }
 
 }  // namespace
 
 void add_weight_options(const Arguments& command, OperationFlags& flags) {
-  command.add_count("--threads", flags.threads,
-                    "number of threads (default: all)");
-  add_mask_options(command, flags);
-  add_score_options(command, flags);
+  add_threads_option(command, flags.threads);
+  add_mask_options(command.under("Masks (they can be combined)"), flags);
+  add_score_options(command.under("Scores"), flags);
 }
 
 void add_operation_options(const Arguments& command, OperationFlags& flags) {
   add_weight_options(command, flags);
-  add_dropout_options(command, flags);
+  add_dropout_options(command.under("Dropout"), flags);
 }
 
-void add_layout_option(const Arguments& command, std::string& layout) {
-  command
-      .add_option(
-          "--layout", layout,
+void add_layout_option(const Arguments& arguments, std::string& layout) {
+  arguments
+      .add_choice(
+          "--layout", layout, {"bhld", "blhd"},
           "axes of the files: bhld (default), or blhd (default with --offsets)")
-      .type_name("bhld|blhd")
-      .check(one_of({"bhld", "blhd"}))
-      .group("Tensors")
       .advanced();
 }
 
-void add_ragged_options(const Arguments& command, OperationFlags& flags) {
-  const auto add = adder(command, "Tensors");
-  add("--offsets", flags.offsets,
-      "(B + 1): a ragged batch, tensors (rows, H, D); sequence b has the rows "
-      "offsets[b] to offsets[b + 1] - 1")
-      .type_name("F.npy");
-  add("--query-offsets", flags.query_offsets,
-      "(B + 1): offsets of the queries, if they differ from those of the keys")
-      .type_name("F.npy")
+void add_ragged_options(const Arguments& arguments, OperationFlags& flags) {
+  arguments.add_text("--offsets", flags.offsets, kNpy,
+                     "(B + 1): a ragged batch, tensors (rows, H, D); sequence "
+                     "b has the rows offsets[b] to offsets[b + 1] - 1");
+  arguments
+      .add_text("--query-offsets", flags.query_offsets, kNpy,
+                "(B + 1): offsets of the queries, if they differ from those of "
+                "the keys")
+      .advanced();
+}
+
+void add_score_weight_option(const Arguments& arguments,
+                             OperationFlags& flags) {
+  arguments
+      .add_text(
+          "--score-weight", flags.score_weight, kNpy,
+          "(H, D): w of --scoring additive; D is the size of the hidden layer")
       .advanced();
 }
 

@@ -43,9 +43,11 @@ struct OperationFlags {
 // Threads, masks and scores; add_operation_options() adds dropout.
 void add_weight_options(const Arguments& command, OperationFlags& flags);
 void add_operation_options(const Arguments& command, OperationFlags& flags);
-// --layout, the axes of files of heads.
-void add_layout_option(const Arguments& command, std::string& layout);
-// --offsets and --query-offsets.
-void add_ragged_options(const Arguments& command, OperationFlags& flags);
+
+// Under the heading of the arguments. --layout, the axes of files of heads:
+void add_layout_option(const Arguments& arguments, std::string& layout);
+// --offsets and --query-offsets:
+void add_ragged_options(const Arguments& arguments, OperationFlags& flags);
+void add_score_weight_option(const Arguments& arguments, OperationFlags& flags);
 
 }  // namespace headwise::cli

@@ -1,9 +1,7 @@
 // headwise importance
 // How much each head of a model matters, by one of several measures.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -14,8 +12,7 @@
 #include "headwise/prune/importance_file.h"
 #include "headwise/prune/sentence_importance.h"
 #include "importance_text.h"
-#include "shell/args.h"
-#include "shell/command.h"
+#include "shell/add_command.h"
 #include "shell/error_of_option.h"
 #include "shell/file_plan.h"
 #include "shell/output.h"
@@ -24,6 +21,7 @@
 #include "shell/read_model.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
+#include "shell/threads.h"
 
 namespace headwise::cli {
 namespace {
@@ -175,9 +173,7 @@ Outcome run_importance(const ImportanceFlags& flags, const Streams& streams) {
   if (Outcome failed = files.check()) {
     return failed;
   }
-  const auto executor = flags.threads == 0
-                            ? Result<Executor>(Executor::default_executor())
-                            : Executor::with_threads(flags.threads);
+  const auto executor = executor_with(flags.threads);
   if (!executor) {
     return failure_of(executor.error());
   }
@@ -202,22 +198,15 @@ void add_options(const Arguments& command, ImportanceFlags& flags) {
     methods.emplace_back(name);
   }
   command
-      .add_option("--model", flags.model,
-                  "a BERT-family model folder, pruned or not")
-      .type_name("DIR")
-      .required()
-      .check(not_empty());
+      .add_text("--model", flags.model, "DIR",
+                "a BERT-family model folder, pruned or not")
+      .required();
   command
-      .add_option("--data", flags.data,
-                  "one example per line: label<TAB>text, or text alone")
-      .type_name("FILE|-")
-      .required()
-      .check(not_empty());
-  command
-      .add_option("--method", flags.method,
-                  "how to score (default: gradient); see below")
-      .type_name(fmt::format("{}", fmt::join(methods, "|")))
-      .check(one_of(methods));
+      .add_text("--data", flags.data, "FILE|-",
+                "one example per line: label<TAB>text, or text alone")
+      .required();
+  command.add_choice("--method", flags.method, methods,
+                     "how to score (default: gradient); see below");
   command
       .add_option("--iterative", flags.iterative,
                   "turn off this share of all heads, score the rest again, and "
@@ -235,36 +224,27 @@ void add_options(const Arguments& command, ImportanceFlags& flags) {
                  fmt::format("examples per batch (default {})", flags.batch))
       .advanced();
   command
-      .add_option("--seed", flags.seed,
+      .add_number("--seed", flags.seed,
                   "seed of --method random, and of the random directions used "
                   "without labels (default 0)")
-      .type_name("N")
-      .transform(natural_number())
       .advanced();
-  command.add_count("--threads", flags.threads,
-                    "number of threads (default: all)");
-  command.add_option("--out", flags.out, "write the scores as JSON")
-      .type_name("FILE.json")
-      .required()
-      .check(not_empty());
-  command.add_option("--svg", flags.svg, "draw the scores as a heat map")
-      .type_name("FILE.svg")
-      .check(not_empty());
+  add_threads_option(command, flags.threads);
+  command.add_text("--out", flags.out, "FILE.json", "write the scores as JSON")
+      .required();
+  command.add_text("--svg", flags.svg, "FILE.svg",
+                   "draw the scores as a heat map");
   command.add_flag("--json", flags.json, "print JSON instead of a table");
 }
 
 }  // namespace
 
 void add_importance(const Arguments& app, Command& chosen) {
-  const Arguments command =
-      app.add_command("importance", "measure how much each head matters",
-                      std::string(kExamples));
-  command.footer(std::string(kFooter));
-  auto flags = std::make_shared<ImportanceFlags>();
-  add_options(command, *flags);
-  command.on_parsed([flags, &chosen] {
-    chosen = [flags](const Streams& s) { return run_importance(*flags, s); };
-  });
+  add_command(app, chosen,
+              {.name = "importance",
+               .description = "measure how much each head matters",
+               .examples = kExamples,
+               .footer = kFooter},
+              add_options, run_importance);
 }
 
 }  // namespace headwise::cli

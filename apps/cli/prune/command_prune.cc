@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,13 +19,13 @@
 #include "prune_flags.h"
 #include "prune_job.h"
 #include "prune_report.h"
-#include "shell/args.h"
-#include "shell/command.h"
+#include "shell/add_command.h"
 #include "shell/file_plan.h"
 #include "shell/model_out.h"
 #include "shell/output.h"
 #include "shell/progress_bar.h"
 #include "shell/read_model.h"
+#include "shell/threads.h"
 
 namespace headwise::cli {
 namespace {
@@ -247,9 +246,7 @@ Outcome run_prune(const PruneFlags& flags, const Streams& streams) {
   if (Outcome failed = check_files(flags, files)) {
     return failed;
   }
-  const auto executor = flags.threads == 0
-                            ? Result<Executor>(Executor::default_executor())
-                            : Executor::with_threads(flags.threads);
+  const auto executor = executor_with(flags.threads);
   if (!executor) {
     return failure_of(executor.error());
   }
@@ -281,65 +278,40 @@ Outcome run_prune(const PruneFlags& flags, const Streams& streams) {
   return print(streams.out, flags.json ? json_of(*report) : text_of(*report));
 }
 
-void add_amounts(const Arguments& command, PruneFlags& flags) {
-  command.add_option("--keep", flags.keep, "keep this number of heads")
-      .type_name("N")
-      .transform(natural_number())
-      .group("How many");
-  command
-      .add_option("--remove", flags.remove,
-                  "remove this number or share of all heads")
-      .type_name("N|P%")
-      .check(not_empty())
-      .group("How many");
-  command
-      .add_option("--max-drop", flags.max_drop,
-                  "remove as many heads as cost at most this many points of "
-                  "accuracy on --data")
-      .type_name("P%")
-      .check(not_empty())
-      .group("How many");
+void add_amounts(const Arguments& amounts, PruneFlags& flags) {
+  amounts.add_number("--keep", flags.keep, "keep this number of heads");
+  amounts.add_text("--remove", flags.remove, "N|P%",
+                   "remove this number or share of all heads");
+  amounts.add_text("--max-drop", flags.max_drop, "P%",
+                   "remove as many heads as cost at most this many points of "
+                   "accuracy on --data");
 }
 
 void add_files(const Arguments& command, PruneFlags& flags) {
-  command.add_option("--model", flags.model, "a BERT-family model folder")
-      .type_name("DIR")
-      .required()
-      .check(not_empty());
+  command.add_text("--model", flags.model, "DIR", "a BERT-family model folder")
+      .required();
   command
-      .add_option("--scores", flags.scores,
-                  "the scores of this model from headwise importance")
-      .type_name("FILE.json")
-      .required()
-      .check(not_empty());
-  command
-      .add_option("--data", flags.data,
-                  "texts to measure accuracy on, one per line: label<TAB>text, "
-                  "or text alone")
-      .type_name("FILE|-")
-      .check(not_empty());
-  command
-      .add_option("--out", flags.out, "write the pruned model to this folder")
-      .type_name("DIR")
-      .check(not_empty());
-  command
-      .add_option("--export", flags.export_as,
-                  "pruned (default): without the removed heads, for headwise; "
-                  "full-size: removed heads are zeros, so transformers can "
-                  "load the folder, but it is not smaller or faster")
-      .type_name("pruned|full-size")
-      .check(one_of({"pruned", "full-size"}));
-  command
-      .add_option(
-          "--curve", flags.curve,
-          "instead of a model, draw the accuracy after each tenth of the heads")
-      .type_name("FILE.svg")
-      .check(not_empty());
+      .add_text("--scores", flags.scores, "FILE.json",
+                "the scores of this model from headwise importance")
+      .required();
+  command.add_text("--data", flags.data, "FILE|-",
+                   "texts to measure accuracy on, one per line: "
+                   "label<TAB>text, or text alone");
+  command.add_text("--out", flags.out, "DIR",
+                   "write the pruned model to this folder");
+  command.add_choice("--export", flags.export_as, {"pruned", "full-size"},
+                     "pruned (default): without the removed heads, for "
+                     "headwise; full-size: removed heads are zeros, so "
+                     "transformers can load the folder, but it is not smaller "
+                     "or faster");
+  command.add_text("--curve", flags.curve, "FILE.svg",
+                   "instead of a model, draw the accuracy after each tenth of "
+                   "the heads");
 }
 
 void add_options(const Arguments& command, PruneFlags& flags) {
   add_files(command, flags);
-  add_amounts(command, flags);
+  add_amounts(command.under("How many"), flags);
   command
       .add_flag("--correct", flags.correct,
                 "fit the output projections to the outputs of the whole model "
@@ -351,20 +323,15 @@ void add_options(const Arguments& command, PruneFlags& flags) {
           "do not add the constant part of removed heads to the output bias")
       .advanced();
   command
-      .add_option("--random", flags.random,
+      .add_number("--random", flags.random,
                   "with --curve: number of random orders for comparison")
-      .type_name("N")
-      .transform(natural_number())
       .advanced();
   command
-      .add_option("--seed", flags.seed, "seed of the random orders (default 0)")
-      .type_name("N")
-      .transform(natural_number())
+      .add_number("--seed", flags.seed, "seed of the random orders (default 0)")
       .advanced();
   command.add_count("--max-tokens", flags.max_tokens,
                     "maximum tokens per text (default: the model's limit)");
-  command.add_count("--threads", flags.threads,
-                    "number of threads (default: all)");
+  add_threads_option(command, flags.threads);
   command.add_flag("--force", flags.force,
                    "write to --out even if it holds other files, which stay");
   command.add_flag("--json", flags.json, "print JSON");
@@ -373,15 +340,12 @@ void add_options(const Arguments& command, PruneFlags& flags) {
 }  // namespace
 
 void add_prune(const Arguments& app, Command& chosen) {
-  const Arguments command =
-      app.add_command("prune", "remove the least important heads from a model",
-                      std::string(kExamples));
-  command.footer(std::string(kFooter));
-  auto flags = std::make_shared<PruneFlags>();
-  add_options(command, *flags);
-  command.on_parsed([flags, &chosen] {
-    chosen = [flags](const Streams& s) { return run_prune(*flags, s); };
-  });
+  add_command(app, chosen,
+              {.name = "prune",
+               .description = "remove the least important heads from a model",
+               .examples = kExamples,
+               .footer = kFooter},
+              add_options, run_prune);
 }
 
 }  // namespace headwise::cli

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -16,8 +15,7 @@
 #include "run_flags.h"
 #include "run_gradients.h"
 #include "run_inputs.h"
-#include "shell/args.h"
-#include "shell/command.h"
+#include "shell/add_command.h"
 #include "shell/file_plan.h"
 
 namespace headwise::cli {
@@ -180,7 +178,7 @@ FilePlan files_of(const RunFlags& flags) {
   return plan;
 }
 
-Outcome run_run(const RunFlags& flags) {
+Outcome run_run(const RunFlags& flags, const Streams&) {
   if (Outcome failed = check_flags(flags)) {
     return failed;
   }
@@ -210,119 +208,89 @@ Outcome run_run(const RunFlags& flags) {
   return write_results(flags, *result, arrays->batched);
 }
 
-void add_tensor_options(const Arguments& command, RunFlags& flags) {
-  const auto file = [&](const std::string& name, std::string& path,
-                        const std::string& text) {
-    command.add_option(name, path, text)
-        .type_name("F.npy")
-        .check(not_empty())
-        .required()
-        .group("Tensors");
-  };
-  file("--query", flags.query, "(B, Hq, Lq, D), or (Hq, Lq, D)");
-  file("--key", flags.key, "(B, Hkv, Lkv, D)");
-  file("--value", flags.value, "(B, Hkv, Lkv, Dv)");
-  add_layout_option(command, flags.layout);
-  add_ragged_options(command, flags.operation);
-  command
-      .add_option(
-          "--score-weight", flags.operation.score_weight,
-          "(H, D): w of --scoring additive; D is the size of the hidden layer")
-      .type_name("F.npy")
-      .check(not_empty())
-      .group("Scores")
-      .advanced();
+constexpr const char* kNpy = "F.npy";
+
+void add_tensor_options(const Arguments& tensors, RunFlags& flags) {
+  tensors
+      .add_text("--query", flags.query, kNpy, "(B, Hq, Lq, D), or (Hq, Lq, D)")
+      .required();
+  tensors.add_text("--key", flags.key, kNpy, "(B, Hkv, Lkv, D)").required();
+  tensors.add_text("--value", flags.value, kNpy, "(B, Hkv, Lkv, Dv)")
+      .required();
+  add_layout_option(tensors, flags.layout);
+  add_ragged_options(tensors, flags.operation);
 }
 
-void add_layer_options(const Arguments& command, RunFlags& flags) {
-  command
-      .add_option("--params", flags.params,
-                  "run a layer with the parameters in a folder of .npy files, "
-                  "a .npz or a .safetensors: w_q.weight, w_q.bias, likewise "
-                  "w_k, w_v and w_o, w_score.weight for additive scoring; "
-                  "query, key and value are then (B, L, E)")
-      .type_name("DIR|FILE")
-      .check(not_empty())
-      .group("Layer");
-  add_layer_choice(command, flags.layer);
-  command.add_count("--num-heads", flags.num_heads, "number of heads")
-      .group("Layer");
-  command
+void add_layer_options(const Arguments& layer, RunFlags& flags) {
+  layer.add_text("--params", flags.params, "DIR|FILE",
+                 "run a layer with the parameters in a folder of .npy files, "
+                 "a .npz or a .safetensors: w_q.weight, w_q.bias, likewise "
+                 "w_k, w_v and w_o, w_score.weight for additive scoring; "
+                 "query, key and value are then (B, L, E)");
+  add_layer_choice(layer, flags.layer);
+  layer.add_count("--num-heads", flags.num_heads, "number of heads");
+  layer
       .add_count("--num-kv-heads", flags.num_kv_heads,
                  "number of key/value heads (default: --num-heads)")
-      .group("Layer")
       .advanced();
 }
 
-void add_gradient_options(const Arguments& command, RunFlags& flags) {
-  command
-      .add_option("--d-output", flags.d_output,
-                  "gradient of the loss by the output, in its shape")
-      .type_name("F.npy")
-      .check(not_empty())
-      .group("Gradients");
-  command
-      .add_option("--d-attn-weights", flags.d_attn_weights,
-                  "gradient of the loss by the attention weights, in the shape "
-                  "of --attn-weights")
-      .type_name("F.npy")
-      .check(not_empty())
-      .group("Gradients")
+void add_gradient_options(const Arguments& gradients, RunFlags& flags) {
+  gradients.add_text("--d-output", flags.d_output, kNpy,
+                     "gradient of the loss by the output, in its shape");
+  gradients
+      .add_text("--d-attn-weights", flags.d_attn_weights, kNpy,
+                "gradient of the loss by the attention weights, in the shape "
+                "of --attn-weights")
       .advanced();
-  command
-      .add_option("--grad-dir", flags.grad_dir,
-                  "write the gradients to this folder: d_query.npy, d_key.npy, "
-                  "d_value.npy, d_bias.npy, d_alibi.npy and those of the "
-                  "parameters, such as d_w_q.weight.npy")
-      .type_name("DIR")
-      .check(not_empty())
-      .group("Gradients");
+  gradients.add_text(
+      "--grad-dir", flags.grad_dir, "DIR",
+      "write the gradients to this folder: d_query.npy, d_key.npy, "
+      "d_value.npy, d_bias.npy, d_alibi.npy and those of the "
+      "parameters, such as d_w_q.weight.npy");
 }
 
-void add_output_options(const Arguments& command, RunFlags& flags) {
-  const auto file = [&](const std::string& name, std::string& path,
-                        const std::string& text) {
-    return command.add_option(name, path, text)
-        .type_name("F.npy")
-        .check(not_empty())
-        .group("Output");
-  };
-  file("--out", flags.out, "write the output, in the layout of the query")
+void add_output_options(const Arguments& output, RunFlags& flags) {
+  output
+      .add_text("--out", flags.out, kNpy,
+                "write the output, in the layout of the query")
       .required();
-  file("--attn-weights", flags.attn_weights,
-       "write the attention weights (B, H, Lq, Lkv)");
-  command
-      .add_option(
+  output.add_text("--attn-weights", flags.attn_weights, kNpy,
+                  "write the attention weights (B, H, Lq, Lkv)");
+  output
+      .add_choice(
           "--attn-weights-form", flags.form,
+          {"per-head", "mean", "after-dropout"},
           "per head (default), their mean (B, Lq, Lkv), or after dropout")
-      .type_name("per-head|mean|after-dropout")
-      .check(one_of({"per-head", "mean", "after-dropout"}))
-      .group("Output")
       .advanced();
-  file("--lse", flags.lse,
-       "write the log-sum-exp of the scores (B, H, Lq), natural log");
-  file("--keep-mask-out", flags.keep_mask_out,
-       "write which attention weights --dropout kept (B, H, Lq, Lkv), true = "
-       "kept; --keep-mask reads it")
+  output.add_text(
+      "--lse", flags.lse, kNpy,
+      "write the log-sum-exp of the scores (B, H, Lq), natural log");
+  output
+      .add_text("--keep-mask-out", flags.keep_mask_out, kNpy,
+                "write which attention weights --dropout kept (B, H, Lq, Lkv), "
+                "true = kept; --keep-mask reads it")
       .advanced();
+}
+
+void add_options(const Arguments& command, RunFlags& flags) {
+  add_tensor_options(command.under("Tensors"), flags);
+  add_score_weight_option(command.under("Scores"), flags.operation);
+  add_layer_options(command.under("Layer"), flags);
+  add_output_options(command.under("Output"), flags);
+  add_gradient_options(command.under("Gradients"), flags);
+  add_operation_options(command, flags.operation);
 }
 
 }  // namespace
 
 void add_run(const Arguments& app, Command& chosen) {
-  const Arguments command =
-      app.add_command("run", "run attention on your own tensors (.npy)",
-                      std::string(kExamples));
-  command.footer(std::string(kAxes));
-  auto flags = std::make_shared<RunFlags>();
-  add_tensor_options(command, *flags);
-  add_layer_options(command, *flags);
-  add_output_options(command, *flags);
-  add_gradient_options(command, *flags);
-  add_operation_options(command, flags->operation);
-  command.on_parsed([flags, &chosen] {
-    chosen = [flags](const Streams&) { return run_run(*flags); };
-  });
+  add_command(app, chosen,
+              {.name = "run",
+               .description = "run attention on your own tensors (.npy)",
+               .examples = kExamples,
+               .footer = kAxes},
+              add_options, run_run);
 }
 
 }  // namespace headwise::cli

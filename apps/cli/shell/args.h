@@ -23,8 +23,6 @@ class Option {
   Option(CLI::App* app, CLI::Option* option) : app_(app), option_(option) {}
 
   Option type_name(const std::string& name) const;
-  // The heading of the help under which it stands.
-  Option group(const std::string& heading) const;
   Option required() const;
   // Several checks run in their order, those of transform() before them.
   Option check(Check check) const;
@@ -44,6 +42,9 @@ class Arguments {
  public:
   explicit Arguments(CLI::App* app) : app_(app) {}
 
+  // The same arguments; the help lists what is added here under this heading.
+  Arguments under(std::string heading) const;
+
   // A subcommand. Its help begins with `examples`, one per line.
   Arguments add_command(const std::string& name, const std::string& description,
                         const std::string& examples) const;
@@ -52,7 +53,27 @@ class Arguments {
   template <class T>
   Option add_option(const std::string& name, T& value,
                     const std::string& description) const;
-  // An option that takes a number from 1 on.
+  // Text that may not be empty, such as a path; the help calls it `type`.
+  template <class Text>
+  Option add_text(const std::string& name, Text& value, const std::string& type,
+                  const std::string& description) const {
+    return add_option(name, value, description)
+        .type_name(type)
+        .check(not_empty());
+  }
+  // One of `choices`, which the help lists.
+  Option add_choice(const std::string& name, std::string& value,
+                    const std::vector<std::string>& choices,
+                    const std::string& description) const;
+  // A whole number from 0 on.
+  template <class Number>
+  Option add_number(const std::string& name, Number& number,
+                    const std::string& description) const {
+    return add_option(name, number, description)
+        .type_name("N")
+        .transform(natural_number());
+  }
+  // A whole number from 1 on.
   template <class Number>
   Option add_count(const std::string& name, Number& count,
                    const std::string& description) const {
@@ -73,7 +94,10 @@ class Arguments {
   std::string typed_text() const;
 
  private:
+  Option under_heading(CLI::Option* option) const;
+
   CLI::App* app_;
+  std::string heading_;  // empty: "Options"
 };
 
 // The whole command line. Every command has --help, its common options, and

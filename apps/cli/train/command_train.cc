@@ -2,11 +2,9 @@
 // A small attention classifier on generated sequences (--task), or a classifier
 // of sentences out of a model folder (--model).
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <initializer_list>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,8 +12,8 @@
 #include "headwise/train/classifier_run.h"
 #include "headwise/train/task_run.h"
 #include "sentence_job.h"
-#include "shell/args.h"
-#include "shell/command.h"
+#include "shell/add_command.h"
+#include "shell/threads.h"
 #include "task_job.h"
 #include "task_words.h"
 
@@ -35,6 +33,7 @@ struct Flags {
   TrainFlags shared;
   TaskFlags task;
   SentenceFlags model;
+  std::vector<std::string> given;  // every option that was typed, by its name
 
   bool has_model() const { return !model.model.empty(); }
 };
@@ -45,9 +44,8 @@ bool is_one_of(std::string_view name,
 }
 
 // An option that the chosen form would not look at.
-Outcome misplaced_option(const std::vector<std::string>& given,
-                         const Flags& flags) {
-  for (const std::string& name : given) {
+Outcome misplaced_option(const Flags& flags) {
+  for (const std::string& name : flags.given) {
     const bool of_task = is_one_of(name, {"--task", "--scoring", "--steps"});
     const bool of_model = is_one_of(
         name,
@@ -69,81 +67,54 @@ Outcome misplaced_option(const std::vector<std::string>& given,
   return {};
 }
 
-void add_task_options(const Arguments& command, TaskFlags& flags) {
-  const std::string group = "On generated sequences";
-  command
-      .add_option(
-          "--task", flags.task,
-          "recall (default): find the value of a key, by self-attention; "
-          "reverse: the source in reverse order, by an encoder-decoder")
-      .type_name(fmt::format("{}", fmt::join(task_names(), "|")))
-      .check(one_of(task_names()))
-      .group(group);
-  command
-      .add_option("--scoring", flags.scoring,
+void add_task_options(const Arguments& task, TaskFlags& flags) {
+  task.add_choice(
+      "--task", flags.task, task_names(),
+      "recall (default): find the value of a key, by self-attention; "
+      "reverse: the source in reverse order, by an encoder-decoder");
+  task.add_choice("--scoring", flags.scoring, {"dot", "additive"},
                   "how queries and keys are compared: q.k (default), or w . "
                   "tanh(q + k)")
-      .type_name("dot|additive")
-      .check(one_of({"dot", "additive"}))
-      .group(group)
       .advanced();
-  command
-      .add_count("--steps", flags.steps,
+  task.add_count("--steps", flags.steps,
                  fmt::format("number of training steps, including those before "
                              "--resume (default {})",
-                             flags.steps))
-      .group(group);
+                             flags.steps));
 }
 
-void add_model_options(const Arguments& command, SentenceFlags& flags) {
+void add_model_options(const Arguments& model, SentenceFlags& flags) {
   const ClassifierSettings defaults;
-  const std::string group = "On your own sentences";
-  const auto add_text = [&](const char* name, std::string& value,
-                            const char* about, const char* type) {
-    return command.add_option(name, value, about)
-        .type_name(type)
-        .check(not_empty())
-        .group(group);
-  };
-  add_text("--model", flags.model, "the BERT-family model folder to start from",
-           "DIR");
-  add_text("--data", flags.data, "one example per line: label, tab, text",
-           "FILE|-");
-  add_text("--test", flags.test,
-           "measure accuracy on these examples (default: --data)", "FILE|-");
-  add_text("--train", flags.train,
-           "train only a linear classifier on the embeddings (default), or all "
-           "parameters",
-           "probe|all")
-      .check(one_of({"probe", "all"}));
-  command
+  model.add_text("--model", flags.model, "DIR",
+                 "the BERT-family model folder to start from");
+  model.add_text("--data", flags.data, "FILE|-",
+                 "one example per line: label, tab, text");
+  model.add_text("--test", flags.test, "FILE|-",
+                 "measure accuracy on these examples (default: --data)");
+  model.add_choice("--train", flags.train, {"probe", "all"},
+                   "train only a linear classifier on the embeddings "
+                   "(default), or all parameters");
+  model
       .add_count("--max-tokens", flags.max_tokens,
                  "maximum tokens per text; longer texts are cut (default: the "
                  "model's limit)")
-      .group(group)
       .advanced();
-  command
+  model
       .add_count("--batch", flags.batch,
                  fmt::format("with --train all: examples per step (default {})",
                              defaults.batch))
-      .group(group)
       .advanced();
-  command
-      .add_count(
-          "--epochs", flags.epochs,
-          fmt::format("with --train all: number of epochs, including those "
-                      "before --resume (default {})",
-                      defaults.epochs))
-      .group(group);
+  model.add_count(
+      "--epochs", flags.epochs,
+      fmt::format("with --train all: number of epochs, including those "
+                  "before --resume (default {})",
+                  defaults.epochs));
 }
 
 void add_shared_options(const Arguments& command, TrainFlags& flags) {
   command
-      .add_option("--seed", flags.seed,
+      .add_number("--seed", flags.seed,
                   "seed of the parameters, the sequences and the order of "
                   "examples (default 0)")
-      .type_name("N")
-      .transform(natural_number())
       .advanced();
   command
       .add_option(
@@ -155,32 +126,31 @@ void add_shared_options(const Arguments& command, TrainFlags& flags) {
       .type_name("X")
       .check(number_between(0, 1e30, "a number from 0 to 1e30"))
       .advanced();
-  command.add_count("--threads", flags.threads,
-                    "number of threads (default: all)");
+  add_threads_option(command, flags.threads);
   command
-      .add_option(
-          "--out", flags.out,
+      .add_text(
+          "--out", flags.out, "DIR",
           "output folder, created if missing. A task writes checkpoint.npz, "
           "params.npz, tokens.txt and curve.svg; --model writes a model "
           "folder, with --train all also checkpoint.npz")
-      .type_name("DIR")
-      .required()
-      .check(not_empty());
-  command
-      .add_option("--resume", flags.resume,
-                  "resume from the checkpoint in this folder; the result has "
-                  "the same bits as an uninterrupted run")
-      .type_name("DIR")
-      .check(not_empty());
+      .required();
+  command.add_text("--resume", flags.resume, "DIR",
+                   "resume from the checkpoint in this folder; the result has "
+                   "the same bits as an uninterrupted run");
   command.add_flag("--force", flags.force,
                    "write to --out even if it holds an earlier result "
                    "(replaced) or other files (kept)");
   command.add_flag("--json", flags.json, "print JSON, one object per line");
 }
 
-Outcome run_chosen(const Flags& flags, const std::vector<std::string>& given,
-                   const Streams& streams) {
-  if (Outcome misplaced = misplaced_option(given, flags)) {
+void add_options(const Arguments& command, Flags& flags) {
+  add_shared_options(command, flags.shared);
+  add_task_options(command.under("On generated sequences"), flags.task);
+  add_model_options(command.under("On your own sentences"), flags.model);
+}
+
+Outcome run_train(const Flags& flags, const Streams& streams) {
+  if (Outcome misplaced = misplaced_option(flags)) {
     return misplaced;
   }
   return flags.has_model() ? run_sentences(flags.model, streams)
@@ -190,20 +160,16 @@ Outcome run_chosen(const Flags& flags, const std::vector<std::string>& given,
 }  // namespace
 
 void add_train(const Arguments& app, Command& chosen) {
-  const Arguments command = app.add_command(
-      "train", "train a small model, or turn yours into a classifier",
-      std::string(kExamples));
-  auto flags = std::make_shared<Flags>();
-  add_shared_options(command, flags->shared);
-  add_task_options(command, flags->task);
-  add_model_options(command, flags->model);
-  command.on_parsed([command, flags, &chosen] {
-    static_cast<TrainFlags&>(flags->task) = flags->shared;
-    static_cast<TrainFlags&>(flags->model) = flags->shared;
-    chosen = [flags, given = command.given_options()](const Streams& s) {
-      return run_chosen(*flags, given, s);
-    };
-  });
+  add_command(
+      app, chosen,
+      {.name = "train",
+       .description = "train a small model, or turn yours into a classifier",
+       .examples = kExamples},
+      add_options, run_train, [](const Arguments& command, Flags& flags) {
+        flags.given = command.given_options();
+        static_cast<TrainFlags&>(flags.task) = flags.shared;
+        static_cast<TrainFlags&>(flags.model) = flags.shared;
+      });
 }
 
 }  // namespace headwise::cli

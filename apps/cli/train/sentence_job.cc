@@ -19,6 +19,7 @@
 #include "shell/output.h"
 #include "shell/progress_bar.h"
 #include "shell/read_model.h"
+#include "shell/threads.h"
 
 namespace headwise::cli {
 namespace {
@@ -305,9 +306,7 @@ Outcome run_sentences(const SentenceFlags& flags, const Streams& streams) {
   if (Outcome failed = check_files(flags)) {
     return failed;
   }
-  const auto executor = flags.threads == 0
-                            ? Result<Executor>(Executor::default_executor())
-                            : Executor::with_threads(flags.threads);
+  const auto executor = executor_with(flags.threads);
   if (!executor) {
     return failure_of(executor.error());
   }

@@ -13,6 +13,7 @@
 #include "shell/output.h"
 #include "shell/progress_bar.h"
 #include "shell/say.h"
+#include "shell/threads.h"
 #include "task_curve.h"
 #include "task_files.h"
 #include "task_words.h"
@@ -116,9 +117,7 @@ Outcome run_task(const TaskFlags& flags, const Streams& streams) {
   if (Outcome failed = check_earlier_result(flags)) {
     return failed;
   }
-  auto executor = flags.threads == 0
-                      ? Result<Executor>(Executor::default_executor())
-                      : Executor::with_threads(flags.threads);
+  auto executor = executor_with(flags.threads);
   if (!executor) {
     return failure_of(executor.error());
   }

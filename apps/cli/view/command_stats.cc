@@ -3,12 +3,10 @@
 // attention.
 #include <fmt/format.h>
 
-#include <memory>
 #include <string>
 #include <string_view>
 
-#include "shell/args.h"
-#include "shell/command.h"
+#include "shell/add_command.h"
 #include "shell/file_plan.h"
 #include "shell/output.h"
 #include "shell/say.h"
@@ -79,26 +77,29 @@ Outcome run_stats(const StatsFlags& flags, const Streams& streams) {
   return print(streams.out, head + stats_table(*stats));
 }
 
+void add_options(const Arguments& command, StatsFlags& flags) {
+  flags.seen.command = "stats";
+  add_viewed_options(command, flags.seen);
+  command
+      .add_choice("--sort", flags.sort, statistic_names(),
+                  "sort by this statistic, largest first")
+      .type_name("NUMBER");
+  command.add_flag("--json", flags.json, "print JSON");
+  command.add_flag("--csv", flags.csv, "print comma-separated values");
+}
+
 }  // namespace
 
 void add_stats(const Arguments& app, Command& chosen) {
-  const Arguments command = app.add_command(
-      "stats", "print what each head does as numbers", std::string(kExamples));
-  command.footer(std::string(kFooter));
-  auto flags = std::make_shared<StatsFlags>();
-  flags->seen.command = "stats";
-  add_viewed_options(command, flags->seen);
-  command
-      .add_option("--sort", flags->sort,
-                  "sort by this statistic, largest first")
-      .type_name("NUMBER")
-      .check(one_of(statistic_names()));
-  command.add_flag("--json", flags->json, "print JSON");
-  command.add_flag("--csv", flags->csv, "print comma-separated values");
-  command.on_parsed([flags, command, &chosen] {
-    flags->seen.given = command.given_options();
-    chosen = [flags](const Streams& s) { return run_stats(*flags, s); };
-  });
+  add_command(app, chosen,
+              {.name = "stats",
+               .description = "print what each head does as numbers",
+               .examples = kExamples,
+               .footer = kFooter},
+              add_options, run_stats,
+              [](const Arguments& command, StatsFlags& flags) {
+                flags.seen.given = command.given_options();
+              });
 }
 
 }  // namespace headwise::cli

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <functional>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,8 +12,7 @@
 #include "headwise/interop/atomic_file.h"
 #include "open_page.h"
 #include "operation/option_errors.h"
-#include "shell/args.h"
-#include "shell/command.h"
+#include "shell/add_command.h"
 #include "shell/file_plan.h"
 #include "shell/language.h"
 #include "shell/output.h"
@@ -267,85 +265,73 @@ Outcome run_view(const ViewFlags& flags, const Streams& streams) {
   return flags.open ? show_page(flags, path, streams) : Outcome();
 }
 
-void add_output_options(const Arguments& command, ViewFlags& flags) {
-  const auto add = [&](const std::string& name, std::string& value,
-                       const std::string& type, const std::string& text) {
-    return command.add_option(name, value, text)
-        .type_name(type)
-        .check(not_empty())
-        .group("Output");
-  };
-  add("--out", flags.out, "PAGE.html",
+void add_output_options(const Arguments& output, ViewFlags& flags) {
+  output.add_text(
+      "--out", flags.out, "PAGE.html",
       "write the page: one file that opens in any browser, without a network");
-  command
-      .add_flag(
-          "--open", flags.open,
-          "open the page in the browser (without --out: a temporary file)")
-      .group("Output");
-  command
+  output.add_flag(
+      "--open", flags.open,
+      "open the page in the browser (without --out: a temporary file)");
+  output
       .add_flag("--no-elements", flags.no_elements,
                 "leave the components of queries and keys out of the page")
-      .group("Output")
       .advanced();
-  add("--svg", flags.svg, "FILE.svg", "draw all heads, or --head");
-  add("--png", flags.png, "FILE.png", "the same as PNG");
-  command
-      .add_flag("--json", flags.json,
-                "print the statistics of each head; with --head its attention "
-                "weights")
-      .group("Output");
-  add("--head", flags.head, "LAYER.HEAD", "only this head, such as 0.3");
-  add("--sort", flags.sort, "NUMBER",
-      "sort the heads of the picture by this statistic, largest first")
-      .check(one_of(statistic_names()))
+  output.add_text("--svg", flags.svg, "FILE.svg", "draw all heads, or --head");
+  output.add_text("--png", flags.png, "FILE.png", "the same as PNG");
+  output.add_flag(
+      "--json", flags.json,
+      "print the statistics of each head; with --head its attention "
+      "weights");
+  output.add_text("--head", flags.head, "LAYER.HEAD",
+                  "only this head, such as 0.3");
+  output
+      .add_choice("--sort", flags.sort, statistic_names(),
+                  "sort the heads of the picture by this statistic, largest "
+                  "first")
+      .type_name("NUMBER")
       .advanced();
-  add("--title", flags.title, "TEXT", "title of the page and the picture")
+  output
+      .add_text("--title", flags.title, "TEXT",
+                "title of the page and the picture")
       .advanced();
 }
 
-void add_token_options(const Arguments& command, ViewedFlags& flags) {
-  constexpr const char* kTensors = "Tensors";
-  command
-      .add_option(
-          "--query-tokens", flags.query_tokens,
+void add_token_options(const Arguments& tensors, ViewedFlags& flags) {
+  tensors
+      .add_text(
+          "--query-tokens", flags.query_tokens, "FILE",
           "one token per line, one for each query (default: their numbers)")
-      .type_name("FILE")
-      .check(not_empty())
-      .group(kTensors)
       .advanced();
-  command
-      .add_option("--key-tokens", flags.key_tokens,
-                  "the same for the keys (default if there are as many keys as "
-                  "queries: --query-tokens)")
-      .type_name("FILE")
-      .check(not_empty())
-      .group(kTensors)
+  tensors
+      .add_text("--key-tokens", flags.key_tokens, "FILE",
+                "the same for the keys (default if there are as many keys as "
+                "queries: --query-tokens)")
       .advanced();
-  command
-      .add_option("--sequence", flags.sequence,
+  tensors
+      .add_number("--sequence", flags.sequence,
                   "sequence of the batch (default 0)")
-      .type_name("N")
-      .transform(natural_number())
-      .group(kTensors)
       .advanced();
+}
+
+void add_options(const Arguments& command, ViewFlags& flags) {
+  flags.seen.command = "view";
+  add_viewed_options(command, flags.seen);
+  add_token_options(command.under("Tensors"), flags.seen);
+  add_output_options(command.under("Output"), flags);
 }
 
 }  // namespace
 
 void add_view(const Arguments& app, Command& chosen) {
-  const Arguments command =
-      app.add_command("view", "show every head: a page, pictures, JSON",
-                      std::string(kExamples));
-  auto flags = std::make_shared<ViewFlags>();
-  flags->seen.command = "view";
-  add_viewed_options(command, flags->seen);
-  add_token_options(command, flags->seen);
-  add_output_options(command, *flags);
-  command.on_parsed([flags, command, &chosen] {
-    flags->seen.given = command.given_options();
-    flags->typed = "headwise view" + command.typed_text();
-    chosen = [flags](const Streams& s) { return run_view(*flags, s); };
-  });
+  add_command(app, chosen,
+              {.name = "view",
+               .description = "show every head: a page, pictures, JSON",
+               .examples = kExamples},
+              add_options, run_view,
+              [](const Arguments& command, ViewFlags& flags) {
+                flags.seen.given = command.given_options();
+                flags.typed = "headwise view" + command.typed_text();
+              });
 }
 
 }  // namespace headwise::cli

@@ -4,46 +4,47 @@
 #include "shell/args.h"
 
 namespace headwise::cli {
+namespace {
 
-void add_viewed_options(const Arguments& command, ViewedFlags& flags) {
-  const auto add = [&](const std::string& name, auto& value,
-                       const std::string& type, const char* group,
-                       const std::string& text) {
-    return command.add_option(name, value, text)
-        .type_name(type)
-        .check(not_empty())
-        .group(group);
-  };
-  add("--model", flags.model, "DIR", "A model and a text",
+void add_sentence_options(const Arguments& sentence, ViewedFlags& flags) {
+  sentence.add_text(
+      "--model", flags.model, "DIR",
       "a BERT-family model folder: config.json, vocab.txt, model.safetensors");
-  command
+  sentence
       .add_option("TEXT", flags.text, "what the model reads; -: standard input")
       .type_name("TEXT|-");
-  add("--layers", flags.layers, "LIST", "A model and a text",
-      "only these layers, such as 0,2-4 (default: all)");
-  command
-      .add_option("--max-tokens", flags.max_tokens,
-                  "maximum tokens; longer texts are cut (default: the limit "
-                  "set in the model folder; at most: the model's positions)")
-      .type_name("N")
-      .transform(natural_number())
-      .group("A model and a text");
-  constexpr const char* kTensors = "Tensors";
-  add("--query", flags.query, "F.npy", kTensors,
-      "(B, Hq, Lq, D), or (Hq, Lq, D), or for several layers (N, B, Hq, Lq, "
-      "D)");
-  add("--key", flags.key, "F.npy", kTensors, "(B, Hkv, Lkv, D), like --query");
-  add_layout_option(command, flags.layout);
-  add("--separators", flags.separators, "F.npy", kTensors,
-      "(B, Lkv): true or 1 = a separator, such as [SEP]")
+  sentence.add_text("--layers", flags.layers, "LIST",
+                    "only these layers, such as 0,2-4 (default: all)");
+  sentence.add_number(
+      "--max-tokens", flags.max_tokens,
+      "maximum tokens; longer texts are cut (default: the limit "
+      "set in the model folder; at most: the model's positions)");
+}
+
+void add_tensor_options(const Arguments& tensors, ViewedFlags& flags) {
+  constexpr const char* kNpy = "F.npy";
+  tensors.add_text("--query", flags.query, kNpy,
+                   "(B, Hq, Lq, D), or (Hq, Lq, D), or for several layers (N, "
+                   "B, Hq, Lq, D)");
+  tensors.add_text("--key", flags.key, kNpy, "(B, Hkv, Lkv, D), like --query");
+  add_layout_option(tensors, flags.layout);
+  tensors
+      .add_text("--separators", flags.separators, kNpy,
+                "(B, Lkv): true or 1 = a separator, such as [SEP]")
       .advanced();
-  add("--query-lengths", flags.query_lengths, "F.npy", kTensors,
-      "(B): number of queries; the rest is padding and is left out")
+  tensors
+      .add_text("--query-lengths", flags.query_lengths, kNpy,
+                "(B): number of queries; the rest is padding and is left out")
       .advanced();
-  add("--score-weight", flags.operation.score_weight, "F.npy", kTensors,
-      "(H, D): w of --scoring additive; D is the size of the hidden layer")
-      .advanced();
-  add_ragged_options(command, flags.operation);
+  add_score_weight_option(tensors, flags.operation);
+  add_ragged_options(tensors, flags.operation);
+}
+
+}  // namespace
+
+void add_viewed_options(const Arguments& command, ViewedFlags& flags) {
+  add_sentence_options(command.under("A model and a text"), flags);
+  add_tensor_options(command.under("Tensors"), flags);
   add_weight_options(command, flags.operation);
 }
 

@@ -11,6 +11,7 @@
 #include "shell/outcome.h"
 #include "shell/read_model.h"
 #include "shell/read_text.h"
+#include "shell/threads.h"
 #include "viewed_heads.h"
 
 namespace headwise::cli {
@@ -152,9 +153,7 @@ Result<std::unique_ptr<ViewedHeads>> read_viewed_sentence(
   }
   HEADWISE_TRY(check_utf8_text(
       {"text", *flags.text == "-" ? "standard input" : "TEXT"}, text));
-  const std::size_t threads = flags.operation.threads;
-  auto executor = threads == 0 ? Result<Executor>(Executor::default_executor())
-                               : Executor::with_threads(threads);
+  auto executor = executor_with(flags.operation.threads);
   HEADWISE_TRY(executor);
   auto model = read_model(flags.model);
   if (!model) {
