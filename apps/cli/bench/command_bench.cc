@@ -16,10 +16,13 @@
 namespace headwise::cli {
 namespace {
 
-constexpr std::string_view kExamples =
-    R"(  headwise bench --list
+constexpr CommandHelp kHelp = {
+    .name = "bench",
+    .description = "benchmark attention on this machine",
+    .examples =
+        R"(  headwise bench --list
   headwise bench --workload seed
-  headwise bench --workload bert gpt_causal --threads 2 --json)";
+  headwise bench --workload bert gpt_causal --threads 2 --json)"};
 constexpr std::string_view kAll = "all";
 
 struct BenchFlags {
@@ -256,11 +259,7 @@ void add_options(const Arguments& command, BenchFlags& flags) {
 }  // namespace
 
 void add_bench(const Arguments& app, Command& chosen) {
-  add_command(app, chosen,
-              {.name = "bench",
-               .description = "benchmark attention on this machine",
-               .examples = kExamples},
-              add_options, run_bench);
+  add_command(app, chosen, kHelp, add_options, run_bench);
 }
 
 }  // namespace headwise::cli

@@ -17,16 +17,18 @@
 namespace headwise::cli {
 namespace {
 
-constexpr std::string_view kExamples =
-    R"(  headwise convert model.safetensors out.safetensors --to distilbert
+constexpr CommandHelp kHelp = {
+    .name = "convert",
+    .description = "convert attention layers to another library's layout",
+    .examples =
+        R"(  headwise convert model.safetensors out.safetensors --to distilbert
   headwise convert model/ layer.npz --to keras --layer 5 --heads 12 \
-      --attention-only)";
-
-constexpr std::string_view kPromise =
-    R"(Elements keep their type and are moved, never computed: converting back gives
+      --attention-only)",
+    .footer =
+        R"(Elements keep their type and are moved, never computed: converting back gives
 the same bits. Tensors outside attention layers are copied unchanged, and so is
 the metadata from .safetensors to .safetensors. With --layer, other layers are
-left out. OUT is replaced as a whole or not at all.)";
+left out. OUT is replaced as a whole or not at all.)"};
 
 struct ConvertFlags {
   std::string in;
@@ -164,13 +166,7 @@ void add_options(const Arguments& command, ConvertFlags& flags) {
 }  // namespace
 
 void add_convert(const Arguments& app, Command& chosen) {
-  add_command(
-      app, chosen,
-      {.name = "convert",
-       .description = "convert attention layers to another library's layout",
-       .examples = kExamples,
-       .footer = kPromise},
-      add_options, run_convert);
+  add_command(app, chosen, kHelp, add_options, run_convert);
 }
 
 }  // namespace headwise::cli

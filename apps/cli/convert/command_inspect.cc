@@ -15,10 +15,15 @@
 namespace headwise::cli {
 namespace {
 
-constexpr std::string_view kExamples =
-    R"(  headwise inspect model.safetensors
+constexpr CommandHelp kHelp = {
+    .name = "inspect",
+    .description =
+        "list the tensors, attention layers and heads of "
+        "a parameter file",
+    .examples =
+        R"(  headwise inspect model.safetensors
   headwise inspect model/ --tensors
-  headwise inspect layer.npz --layout-of keras --json)";
+  headwise inspect layer.npz --layout-of keras --json)"};
 
 struct InspectFlags {
   std::string path;
@@ -57,12 +62,7 @@ void add_options(const Arguments& command, InspectFlags& flags) {
 }  // namespace
 
 void add_inspect(const Arguments& app, Command& chosen) {
-  add_command(app, chosen,
-              {.name = "inspect",
-               .description = "list the tensors, attention layers and heads of "
-                              "a parameter file",
-               .examples = kExamples},
-              add_options, run_inspect);
+  add_command(app, chosen, kHelp, add_options, run_inspect);
 }
 
 }  // namespace headwise::cli

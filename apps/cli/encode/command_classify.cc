@@ -30,15 +30,17 @@
 namespace headwise::cli {
 namespace {
 
-constexpr std::string_view kExamples =
-    R"(  headwise classify --model topics sentences.txt
+constexpr CommandHelp kHelp = {
+    .name = "classify",
+    .description = "predict the labels of texts",
+    .examples =
+        R"(  headwise classify --model topics sentences.txt
   headwise classify --model topics sentences.txt --out labels.tsv
-  echo "Heads matter." | headwise classify --model topics --json)";
-
-constexpr std::string_view kFooter =
-    R"(Each line of FILE is one text. Each line of the result has the label, its
+  echo "Heads matter." | headwise classify --model topics --json)",
+    .footer =
+        R"(Each line of FILE is one text. Each line of the result has the label, its
 probability and the text, separated by tabs, in the order of FILE. Train DIR
-with: headwise train --model MODEL --data examples.tsv --out DIR)";
+with: headwise train --model MODEL --data examples.tsv --out DIR)"};
 
 constexpr std::size_t kFewestTokens = 2;
 
@@ -246,12 +248,7 @@ void add_options(const Arguments& command, ClassifyFlags& flags) {
 }  // namespace
 
 void add_classify(const Arguments& app, Command& chosen) {
-  add_command(app, chosen,
-              {.name = "classify",
-               .description = "predict the labels of texts",
-               .examples = kExamples,
-               .footer = kFooter},
-              add_options, run_classify);
+  add_command(app, chosen, kHelp, add_options, run_classify);
 }
 
 }  // namespace headwise::cli

@@ -25,9 +25,12 @@
 namespace headwise::cli {
 namespace {
 
-constexpr std::string_view kExamples =
-    R"(  headwise encode --model all-MiniLM-L6-v2 sentences.txt --out embeddings.npy
-  echo "Heads matter." | headwise encode --model all-MiniLM-L6-v2 --json)";
+constexpr CommandHelp kHelp = {
+    .name = "encode",
+    .description = "turn sentences into embeddings with a model",
+    .examples =
+        R"(  headwise encode --model all-MiniLM-L6-v2 sentences.txt --out embeddings.npy
+  echo "Heads matter." | headwise encode --model all-MiniLM-L6-v2 --json)"};
 
 struct EncodeFlags {
   std::string model;
@@ -167,11 +170,7 @@ void add_options(const Arguments& command, EncodeFlags& flags) {
 }  // namespace
 
 void add_encode(const Arguments& app, Command& chosen) {
-  add_command(app, chosen,
-              {.name = "encode",
-               .description = "turn sentences into embeddings with a model",
-               .examples = kExamples},
-              add_options, run_encode);
+  add_command(app, chosen, kHelp, add_options, run_encode);
 }
 
 }  // namespace headwise::cli

@@ -25,14 +25,17 @@
 namespace headwise::cli {
 namespace {
 
-constexpr std::string_view kExamples =
-    R"(  headwise explain
+constexpr CommandHelp kHelp = {
+    .name = "explain",
+    .description = "run multi-head attention step by step and show it",
+    .examples =
+        R"(  headwise explain
   headwise explain --example masked
   headwise explain --tokens batch.json --mask-kind padding+causal
   headwise explain --step attn_weights --out attn_weights.npy
   headwise explain --heads heads.svg --sequence 7
   headwise explain --model all-MiniLM-L6-v2 "Heads matter." --layer 1
-  headwise explain --json --lang ko)";
+  headwise explain --json --lang ko)"};
 
 // The default is the first.
 std::vector<std::string> example_names() {
@@ -225,16 +228,13 @@ void add_options(const Arguments& command, ExplainFlags& flags) {
 }  // namespace
 
 void add_explain(const Arguments& app, Command& chosen) {
-  add_command(
-      app, chosen,
-      {.name = "explain",
-       .description = "run multi-head attention step by step and show it",
-       .examples = kExamples,
-       .footer = examples_table()},
-      add_options, run_explain,
-      [](const Arguments& command, ExplainFlags& flags) {
-        flags.given = command.given_options();
-      });
+  const std::string table = examples_table();
+  CommandHelp help = kHelp;
+  help.footer = table;
+  add_command(app, chosen, help, add_options, run_explain,
+              [](const Arguments& command, ExplainFlags& flags) {
+                flags.given = command.given_options();
+              });
 }
 
 }  // namespace headwise::cli

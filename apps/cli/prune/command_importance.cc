@@ -26,13 +26,15 @@
 namespace headwise::cli {
 namespace {
 
-constexpr std::string_view kExamples =
-    R"(  headwise importance --model topics --data train.tsv --out scores.json
+constexpr CommandHelp kHelp = {
+    .name = "importance",
+    .description = "measure how much each head matters",
+    .examples =
+        R"(  headwise importance --model topics --data train.tsv --out scores.json
   headwise importance --model all-MiniLM-L6-v2 --data lines.txt \
-      --method ablation --examples 100 --out scores.json --svg scores.svg)";
-
-constexpr std::string_view kFooter =
-    R"(FILE has one example per line: label<TAB>text, or text alone. With labels the
+      --method ablation --examples 100 --out scores.json --svg scores.svg)",
+    .footer =
+        R"(FILE has one example per line: label<TAB>text, or text alone. With labels the
 loss is that of the model's classifier (headwise train --model), or of one
 trained on FILE. Without labels a head matters if it moves the embedding.
   gradient    mean |d loss / d gate|, normalised per layer (Michel et al. 2019)
@@ -41,7 +43,7 @@ trained on FILE. Without labels a head matters if it moves the embedding.
   entropy     minus the mean entropy of its attention weights
   confidence  mean largest attention weight (Voita et al. 2019)
   random      random numbers, for comparison
-To resume an interrupted run, run the same command again.)";
+To resume an interrupted run, run the same command again.)"};
 
 struct ImportanceFlags {
   std::string model;
@@ -239,12 +241,7 @@ void add_options(const Arguments& command, ImportanceFlags& flags) {
 }  // namespace
 
 void add_importance(const Arguments& app, Command& chosen) {
-  add_command(app, chosen,
-              {.name = "importance",
-               .description = "measure how much each head matters",
-               .examples = kExamples,
-               .footer = kFooter},
-              add_options, run_importance);
+  add_command(app, chosen, kHelp, add_options, run_importance);
 }
 
 }  // namespace headwise::cli

@@ -30,20 +30,22 @@
 namespace headwise::cli {
 namespace {
 
-constexpr std::string_view kExamples =
-    R"(  headwise prune --model topics --scores scores.json --remove 40% --out smaller
+constexpr CommandHelp kHelp = {
+    .name = "prune",
+    .description = "remove the least important heads from a model",
+    .examples =
+        R"(  headwise prune --model topics --scores scores.json --remove 40% --out smaller
   headwise prune --model topics --scores scores.json --max-drop 1% \
       --data test.tsv --out smaller
   headwise prune --model topics --scores scores.json --data test.tsv \
-      --curve curve.svg --random 10)";
-
-constexpr std::string_view kFooter =
-    R"(Heads are removed in the order of their scores (headwise importance). Every
+      --curve curve.svg --random 10)",
+    .footer =
+        R"(Heads are removed in the order of their scores (headwise importance). Every
 headwise command takes DIR as a model; transformers and other programs need
 --export full-size. The constant part of a removed head's output goes into the
 output bias. Accuracy is that of the model's classifier (headwise train --model)
 on --data; without labels the report says how far the embeddings move.
-To resume an interrupted --max-drop or --curve, run the same command again.)";
+To resume an interrupted --max-drop or --curve, run the same command again.)"};
 
 // ---- How many. ----
 
@@ -340,12 +342,7 @@ void add_options(const Arguments& command, PruneFlags& flags) {
 }  // namespace
 
 void add_prune(const Arguments& app, Command& chosen) {
-  add_command(app, chosen,
-              {.name = "prune",
-               .description = "remove the least important heads from a model",
-               .examples = kExamples,
-               .footer = kFooter},
-              add_options, run_prune);
+  add_command(app, chosen, kHelp, add_options, run_prune);
 }
 
 }  // namespace headwise::cli

@@ -21,8 +21,11 @@
 namespace headwise::cli {
 namespace {
 
-constexpr std::string_view kExamples =
-    R"(  headwise run --query q.npy --key k.npy --value v.npy --out out.npy
+constexpr CommandHelp kHelp = {
+    .name = "run",
+    .description = "run attention on your own tensors (.npy)",
+    .examples =
+        R"(  headwise run --query q.npy --key k.npy --value v.npy --out out.npy
   headwise run --query q.npy --key k.npy --value v.npy --causal --out out.npy \
       --attn-weights a.npy --lse lse.npy
   headwise run --query x.npy --key x.npy --value x.npy --params layer/ \
@@ -30,12 +33,11 @@ constexpr std::string_view kExamples =
   headwise run --query q.npy --key k.npy --value v.npy --offsets offsets.npy \
       --causal --out out.npy
   headwise run --query q.npy --key k.npy --value v.npy --out out.npy \
-      --d-output d_out.npy --grad-dir gradients/)";
-
-constexpr std::string_view kAxes =
-    R"(Axes: B sequences, Hq = H query heads, Hkv key/value heads, Lq queries, Lkv keys
+      --d-output d_out.npy --grad-dir gradients/)",
+    .footer =
+        R"(Axes: B sequences, Hq = H query heads, Hkv key/value heads, Lq queries, Lkv keys
 (with --offsets those of the longest sequence), D and Dv the head sizes of
-query/key and value, E the size of a token's vector. Without B: one sequence.)";
+query/key and value, E the size of a token's vector. Without B: one sequence.)"};
 
 const std::map<std::string, AttnWeights> kForms = {
     {"per-head", AttnWeights::per_head},
@@ -285,12 +287,7 @@ void add_options(const Arguments& command, RunFlags& flags) {
 }  // namespace
 
 void add_run(const Arguments& app, Command& chosen) {
-  add_command(app, chosen,
-              {.name = "run",
-               .description = "run attention on your own tensors (.npy)",
-               .examples = kExamples,
-               .footer = kAxes},
-              add_options, run_run);
+  add_command(app, chosen, kHelp, add_options, run_run);
 }
 
 }  // namespace headwise::cli

@@ -20,13 +20,16 @@
 namespace headwise::cli {
 namespace {
 
-constexpr std::string_view kExamples =
-    R"(  headwise train --out run
+constexpr CommandHelp kHelp = {
+    .name = "train",
+    .description = "train a small model, or turn yours into a classifier",
+    .examples =
+        R"(  headwise train --out run
   headwise train --task reverse --scoring additive --seed 7 --out reversed
   headwise train --steps 800 --resume run --out run
   headwise train --json --force --out run
   headwise train --model minilm --data train.tsv --test test.tsv --out probed
-  headwise train --model minilm --data train.tsv --train all --out trained)";
+  headwise train --model minilm --data train.tsv --train all --out trained)"};
 
 // Of which form, --task or --model, a run is.
 struct Flags {
@@ -160,16 +163,12 @@ Outcome run_train(const Flags& flags, const Streams& streams) {
 }  // namespace
 
 void add_train(const Arguments& app, Command& chosen) {
-  add_command(
-      app, chosen,
-      {.name = "train",
-       .description = "train a small model, or turn yours into a classifier",
-       .examples = kExamples},
-      add_options, run_train, [](const Arguments& command, Flags& flags) {
-        flags.given = command.given_options();
-        static_cast<TrainFlags&>(flags.task) = flags.shared;
-        static_cast<TrainFlags&>(flags.model) = flags.shared;
-      });
+  add_command(app, chosen, kHelp, add_options, run_train,
+              [](const Arguments& command, Flags& flags) {
+                flags.given = command.given_options();
+                static_cast<TrainFlags&>(flags.task) = flags.shared;
+                static_cast<TrainFlags&>(flags.model) = flags.shared;
+              });
 }
 
 }  // namespace headwise::cli

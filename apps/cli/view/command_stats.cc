@@ -19,18 +19,20 @@
 namespace headwise::cli {
 namespace {
 
-constexpr std::string_view kExamples =
-    R"(  headwise stats --model all-MiniLM-L6-v2 "The cat sat on the mat."
+constexpr CommandHelp kHelp = {
+    .name = "stats",
+    .description = "print what each head does as numbers",
+    .examples =
+        R"(  headwise stats --model all-MiniLM-L6-v2 "The cat sat on the mat."
   headwise stats --model all-MiniLM-L6-v2 - --sort previous < page.txt
-  headwise stats --query q.npy --key k.npy --causal --csv)";
-
-constexpr std::string_view kFooter =
-    R"(Means over the queries that have a key; shares go from 0 to 1:
+  headwise stats --query q.npy --key k.npy --causal --csv)",
+    .footer =
+        R"(Means over the queries that have a key; shares go from 0 to 1:
   entropy    -sum w ln w, in nats: 0 for one key, ln n for n equal weights
   distance   mean distance to the keys, in tokens
   largest    the largest attention weight
   first, previous, self, next, separator   the share of that key
-Cross-attention has no distance, previous, self and next.)";
+Cross-attention has no distance, previous, self and next.)"};
 
 struct StatsFlags {
   ViewedFlags seen;
@@ -91,12 +93,7 @@ void add_options(const Arguments& command, StatsFlags& flags) {
 }  // namespace
 
 void add_stats(const Arguments& app, Command& chosen) {
-  add_command(app, chosen,
-              {.name = "stats",
-               .description = "print what each head does as numbers",
-               .examples = kExamples,
-               .footer = kFooter},
-              add_options, run_stats,
+  add_command(app, chosen, kHelp, add_options, run_stats,
               [](const Arguments& command, StatsFlags& flags) {
                 flags.seen.given = command.given_options();
               });

@@ -29,12 +29,15 @@
 namespace headwise::cli {
 namespace {
 
-constexpr std::string_view kExamples =
-    R"(  headwise view --model all-MiniLM-L6-v2 "The cat sat on the mat." --open
+constexpr CommandHelp kHelp = {
+    .name = "view",
+    .description = "show every head: a page, pictures, JSON",
+    .examples =
+        R"(  headwise view --model all-MiniLM-L6-v2 "The cat sat on the mat." --open
   headwise view --model all-MiniLM-L6-v2 "Heads matter." --out page.html
   headwise view --model all-MiniLM-L6-v2 - --png heads.png < page.txt
   headwise view --model all-MiniLM-L6-v2 "Heads matter." --head 0.3 --svg head.svg
-  headwise view --query q.npy --key k.npy --causal --out page.html)";
+  headwise view --query q.npy --key k.npy --causal --out page.html)"};
 
 Outcome check_flags(const ViewFlags& flags) {
   if (!flags.page() && !flags.pictures() && !flags.json) {
@@ -323,11 +326,7 @@ void add_options(const Arguments& command, ViewFlags& flags) {
 }  // namespace
 
 void add_view(const Arguments& app, Command& chosen) {
-  add_command(app, chosen,
-              {.name = "view",
-               .description = "show every head: a page, pictures, JSON",
-               .examples = kExamples},
-              add_options, run_view,
+  add_command(app, chosen, kHelp, add_options, run_view,
               [](const Arguments& command, ViewFlags& flags) {
                 flags.seen.given = command.given_options();
                 flags.typed = "headwise view" + command.typed_text();
