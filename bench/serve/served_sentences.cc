@@ -1,5 +1,6 @@
 #include "served_sentences.h"
 
+#include "headwise/train/labelled_text.h"
 #include "shell/json.h"
 #include "shell/read_text.h"
 
@@ -47,7 +48,7 @@ Result<ServedSentences> ServedSentences::read(
   auto model = SentenceEncoder::read(folder_of_model);
   HEADWISE_TRY(model);
   ServedSentences made(*std::move(model), *std::move(text), executor);
-  made.sentences_ = lines_of(*made.text_);
+  made.sentences_ = text_lines(*made.text_);
   return made;
 }
 

@@ -63,4 +63,11 @@ Status check_utf8(ErrorDetails about, std::string_view text) {
   return Error{ErrorCode::bad_data, std::move(about)};
 }
 
+Status check_utf8(const FileSubject& about, std::string_view text) {
+  return check_utf8(ErrorDetails{.operation = about.operation,
+                                 .file = about.file,
+                                 .entry = about.entry},
+                    text);
+}
+
 }  // namespace headwise::inline HEADWISE_ABI

@@ -29,31 +29,10 @@ FileSubject line_of(const std::string& file, std::size_t line) {
   return file_of(file).of_entry("line " + std::to_string(line));
 }
 
-// Without their ends; the end of the last line does not begin another.
-std::vector<std::string_view> lines_of(std::string_view text) {
-  if (text.starts_with("\xEF\xBB\xBF")) {  // a byte order mark
-    text.remove_prefix(3);
-  }
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    if (line.ends_with('\r')) {
-      line.remove_suffix(1);
-    }
-    lines.push_back(line);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
-
 Status check_line(const std::string& file, std::size_t number,
                   std::string_view line, bool labelled) {
   const FileSubject subject = line_of(file, number);
-  HEADWISE_TRY(check_utf8({.operation = subject.operation,
-                           .file = subject.file,
-                           .entry = subject.entry},
-                          line));
+  HEADWISE_TRY(check_utf8(subject, line));
   const std::size_t tab = line.find('\t');
   if ((tab != std::string_view::npos) != labelled) {
     return labelled
@@ -124,7 +103,7 @@ Result<LabelledText> parse_labelled_text(std::string_view bytes,
   LabelledText text;
   text.bytes = std::make_shared<const std::string>(bytes);
   text.file = file;
-  const std::vector<std::string_view> lines = lines_of(*text.bytes);
+  const std::vector<std::string_view> lines = text_lines(*text.bytes);
   if (lines.empty()) {
     return file_of(file).bad_data("is empty", "one example a line");
   }
@@ -140,6 +119,23 @@ Result<LabelledText> parse_labelled_text(std::string_view bytes,
   return text;
 } catch (...) {
   return caught_out_of_memory();
+}
+
+std::vector<std::string_view> text_lines(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF")) {  // a byte order mark
+    text.remove_prefix(3);
+  }
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) {
+      line.remove_suffix(1);
+    }
+    lines.push_back(line);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
 }
 
 LabelledText spread_examples(LabelledText text, std::size_t count) {

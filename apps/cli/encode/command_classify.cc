@@ -15,7 +15,7 @@
 #include "headwise/interop/file_subject.h"
 #include "headwise/models/label_probe.h"
 #include "headwise/models/sentence_encoder.h"
-#include "headwise/models/utf8.h"
+#include "headwise/train/labelled_text.h"
 #include "label_lines.h"
 #include "shell/add_command.h"
 #include "shell/file_plan.h"
@@ -66,19 +66,6 @@ Outcome check_flags(const ClassifyFlags& flags) {
         "it");
   }
   return {};
-}
-
-Status check_lines(const ClassifyFlags& flags,
-                   const std::vector<std::string_view>& lines) {
-  const std::string name = name_of_text(flags.texts);
-  if (lines.empty()) {
-    return FileSubject{"", name}.bad_data("is empty", "one text a line");
-  }
-  for (std::size_t n = 0; n < lines.size(); ++n) {
-    HEADWISE_TRY(
-        check_utf8_text({"", name, fmt::format("line {}", n + 1)}, lines[n]));
-  }
-  return ok();
 }
 
 Result<LabelProbe> read_classifier(const ClassifyFlags& flags,
@@ -194,8 +181,10 @@ Outcome run_classify(const ClassifyFlags& flags, const Streams& streams) {
   if (!text) {
     return failure_of(text.error());
   }
-  std::vector<std::string_view> texts = lines_of(*text);
-  if (Status s = check_lines(flags, texts); !s) {
+  std::vector<std::string_view> texts = text_lines(*text);
+  if (Status s = check_lines({.file = name_of_text(flags.texts)}, texts,
+                             "one text a line");
+      !s) {
     return failure_of(s.error());
   }
   const auto executor = executor_with(flags.threads);

@@ -10,7 +10,7 @@
 
 #include "headwise/interop/npy.h"
 #include "headwise/models/sentence_encoder.h"
-#include "headwise/models/utf8.h"
+#include "headwise/train/labelled_text.h"
 #include "shell/add_command.h"
 #include "shell/file_plan.h"
 #include "shell/json.h"
@@ -108,20 +108,11 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
   if (!text) {
     return failure_of(text.error());
   }
-  const std::vector<std::string_view> sentences = lines_of(*text);
-  if (sentences.empty()) {
-    return Failure{Exit::bad_input,
-                   fmt::format("sentences: {} is empty, expected one sentence "
-                               "a line",
-                               name_of_text(flags.sentences))};
-  }
-  for (std::size_t n = 0; n < sentences.size(); ++n) {
-    if (Status s = check_utf8_text({"sentences", name_of_text(flags.sentences),
-                                    fmt::format("line {}", n + 1)},
-                                   sentences[n]);
-        !s) {
-      return failure_of(s.error());
-    }
+  const std::vector<std::string_view> sentences = text_lines(*text);
+  if (Status s = check_lines({"sentences", name_of_text(flags.sentences)},
+                             sentences, "one sentence a line");
+      !s) {
+    return failure_of(s.error());
   }
   const auto executor = executor_with(flags.threads);
   if (!executor) {

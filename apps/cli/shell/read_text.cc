@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -53,27 +52,17 @@ Result<std::string> read_text(std::string_view what, const std::string& path,
   return failed ? Result<std::string>(failure) : std::move(text);
 }
 
-Status check_utf8_text(const FileSubject& about, std::string_view text) {
-  return check_utf8(
-      {.operation = about.operation, .file = about.file, .entry = about.entry},
-      text);
-}
-
-std::vector<std::string_view> lines_of(std::string_view text) {
-  if (text.starts_with("\xEF\xBB\xBF")) {  // a byte order mark
-    text.remove_prefix(3);
+Status check_lines(const FileSubject& about,
+                   std::span<const std::string_view> lines,
+                   std::string_view expected) {
+  if (lines.empty()) {
+    return about.bad_data("is empty", std::string(expected));
   }
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    if (line.ends_with('\r')) {
-      line.remove_suffix(1);
-    }
-    lines.push_back(line);
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (std::size_t n = 0; n < lines.size(); ++n) {
+    HEADWISE_TRY(
+        check_utf8(about.of_entry(fmt::format("line {}", n + 1)), lines[n]));
   }
-  return lines;
+  return ok();
 }
 
 }  // namespace headwise::cli

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "headwise/base/result.h"
 #include "headwise/interop/file_subject.h"
@@ -22,11 +22,9 @@ inline constexpr std::size_t kLargestText = std::size_t{1} << 28;
 Result<std::string> read_text(std::string_view what, const std::string& path,
                               std::size_t most = kLargestText);
 
-// The lines without their ends, LF or CR LF; the end of the last one begins no
-// other. Views of the text, but for a byte order mark.
-std::vector<std::string_view> lines_of(std::string_view text);
-
-// bad_data where the text, or the line of it that `about` names, is not UTF-8.
-Status check_utf8_text(const FileSubject& about, std::string_view text);
+// Errors: bad_data where there are no lines, or one is not UTF-8.
+Status check_lines(const FileSubject& about,
+                   std::span<const std::string_view> lines,
+                   std::string_view expected);
 
 }  // namespace headwise::cli

@@ -151,8 +151,9 @@ Result<std::unique_ptr<ViewedHeads>> read_viewed_sentence(
     HEADWISE_TRY(given);
     text = *std::move(given);
   }
-  HEADWISE_TRY(check_utf8_text(
-      {"text", *flags.text == "-" ? "standard input" : "TEXT"}, text));
+  HEADWISE_TRY(check_utf8(
+      FileSubject{"text", *flags.text == "-" ? "standard input" : "TEXT"},
+      text));
   auto executor = executor_with(flags.operation.threads);
   HEADWISE_TRY(executor);
   auto model = read_model(flags.model);

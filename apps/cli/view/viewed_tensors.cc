@@ -9,6 +9,7 @@
 
 #include "headwise/interop/file_subject.h"
 #include "headwise/steps/scores.h"
+#include "headwise/train/labelled_text.h"
 #include "operation/operation_inputs.h"
 #include "operation/option_errors.h"
 #include "shell/outcome.h"
@@ -170,7 +171,7 @@ Result<std::vector<std::string>> labels_of(std::string_view option,
   }
   const auto text = read_text(option, path);
   HEADWISE_TRY(text);
-  for (const std::string_view line : lines_of(*text)) {
+  for (const std::string_view line : text_lines(*text)) {
     labels.emplace_back(line);
   }
   if (labels.size() != count) {

@@ -42,10 +42,13 @@ struct LabelledText {
 };
 
 Result<LabelledText> read_labelled_text(const std::string& path);
-// `file` is the name that errors have. Lines end with LF or CR LF; a byte order
-// mark is skipped.
+// `file` is the name that errors have. The lines are those of text_lines().
 Result<LabelledText> parse_labelled_text(std::string_view bytes,
                                          const std::string& file);
+
+// The lines without their ends, LF or CR LF; the end of the last one begins no
+// other. Views of the text, which may begin with a byte order mark.
+std::vector<std::string_view> text_lines(std::string_view text);
 
 // `count` of the examples, evenly spread over all; all of them if there are no
 // more or `count` is 0.
