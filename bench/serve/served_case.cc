@@ -222,11 +222,10 @@ Result<Workload> read_workload(const Spec& spec) {
   const auto attn_weights = spec.flag("weights");
   const auto padded = spec.flag("lens");
   const auto bias = spec.flag("bias");
-  for (const auto* failed : {&causal, &attn_weights, &padded, &bias}) {
-    if (!*failed) {
-      return failed->error();
-    }
-  }
+  HEADWISE_TRY(causal);
+  HEADWISE_TRY(attn_weights);
+  HEADWISE_TRY(padded);
+  HEADWISE_TRY(bias);
   HEADWISE_TRY(shape);
   Workload workload{.name = spec.text("name"),
                     .shape = *shape,
@@ -303,9 +302,9 @@ Result<BenchInputs> read_attention(const Spec& spec, const Workload& workload) {
   auto query = spec.tensor<float, 4>("q", {B, Hq, Lq, D});
   auto key = spec.tensor<float, 4>("k", {B, Hkv, Lkv, D});
   auto value = spec.tensor<float, 4>("v", {B, Hkv, Lkv, Dv});
-  if (!query || !key || !value) {
-    return !query ? query.error() : !key ? key.error() : value.error();
-  }
+  HEADWISE_TRY(query);
+  HEADWISE_TRY(key);
+  HEADWISE_TRY(value);
   BenchInputs inputs;
   inputs.query = *std::move(query);
   inputs.key = *std::move(key);

@@ -198,9 +198,8 @@ Result<Checkpoint> checkpoint_of(Entries& entries) {
   }
   const auto step = entries.number<std::uint64_t>("step", DType::uint64);
   const auto seed = entries.number<std::uint64_t>("seed", DType::uint64);
-  if (!step || !seed) {
-    return step ? seed.error() : step.error();
-  }
+  HEADWISE_TRY(step);
+  HEADWISE_TRY(seed);
   Checkpoint checkpoint{*step, Seed{*seed}, {}, entries.take(kParam), {}, {}};
   for (const auto& [name, array] : checkpoint.params) {
     HEADWISE_TRY(entries.check_numbers(std::string(kParam) + name, array,
@@ -208,9 +207,8 @@ Result<Checkpoint> checkpoint_of(Entries& entries) {
   }
   auto config = config_of(entries);
   auto optimizer = optimizer_of(entries, checkpoint.params);
-  if (!config || !optimizer) {
-    return config ? optimizer.error() : config.error();
-  }
+  HEADWISE_TRY(config);
+  HEADWISE_TRY(optimizer);
   checkpoint.config = *std::move(config);
   checkpoint.optimizer = *std::move(optimizer);
   for (const auto& [name, array] : entries.take(kRecord)) {

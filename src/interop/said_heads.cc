@@ -90,9 +90,8 @@ Result<SaidHeads> said_heads(std::string_view operation, const ParamFile& file,
                              std::size_t layer) {
   const auto heads = count_of(operation, file, kNumHeads, layer);
   const auto kv_heads = count_of(operation, file, kNumKvHeads, layer);
-  if (!heads || !kv_heads) {
-    return heads ? kv_heads.error() : heads.error();
-  }
+  HEADWISE_TRY(heads);
+  HEADWISE_TRY(kv_heads);
   return SaidHeads{*heads, *kv_heads};
 }
 

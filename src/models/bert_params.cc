@@ -97,9 +97,8 @@ class Reader {
   Result<BertEmbeddings> embeddings_in_place(LayerNormParams norm) const {
     auto word = in_place(kWordTable, {vocab_size(), hidden_size()});
     auto place = tensor<2>(kPositionTable, {max_positions(), hidden_size()});
-    if (!word || !place) {
-      return word ? place.error() : word.error();
-    }
+    HEADWISE_TRY(word);
+    HEADWISE_TRY(place);
     if (config_.type_vocab_size != 0) {
       const auto types =
           tensor<2>(kTypeTable, {type_vocab_size(), hidden_size()});
@@ -116,9 +115,8 @@ class Reader {
   Result<BertEmbeddings> embeddings_to_train(LayerNormParams norm) const {
     auto word = table(kWordTable, vocab_size());
     auto position = table(kPositionTable, max_positions());
-    if (!word || !position) {
-      return word ? position.error() : word.error();
-    }
+    HEADWISE_TRY(word);
+    HEADWISE_TRY(position);
     BertTables tables{*std::move(word), *std::move(position), {}};
     if (config_.type_vocab_size != 0) {
       auto type = table(kTypeTable, type_vocab_size());
@@ -235,9 +233,8 @@ class Reader {
 
   Result<Linear> packed(Result<Tensor<float, 2>> weight,
                         Result<Tensor<float, 1>> bias) const {
-    if (!weight || !bias) {
-      return weight ? bias.error() : weight.error();
-    }
+    HEADWISE_TRY(weight);
+    HEADWISE_TRY(bias);
     auto linear =
         of_file(Linear::from_params(*std::move(weight), *std::move(bias)));
     return linear && access_.use == BertUse::inference
@@ -251,9 +248,8 @@ class Reader {
     auto weight =
         tensor<1>(name + (old ? ".gamma" : ".weight"), {hidden_size()});
     auto bias = tensor<1>(name + (old ? ".beta" : ".bias"), {hidden_size()});
-    if (!weight || !bias) {
-      return weight ? bias.error() : weight.error();
-    }
+    HEADWISE_TRY(weight);
+    HEADWISE_TRY(bias);
     return LayerNormParams{*std::move(weight), *std::move(bias),
                            config_.layer_norm_eps};
   }

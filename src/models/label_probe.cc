@@ -152,9 +152,8 @@ Result<LabelProbe> read_probe(const std::string& path,
   HEADWISE_TRY(file);
   auto weight = read_param<2>(*file, "weight", path);
   auto bias = read_param<1>(*file, "bias", path);
-  if (!weight || !bias) {
-    return weight ? bias.error() : weight.error();
-  }
+  HEADWISE_TRY(weight);
+  HEADWISE_TRY(bias);
   const std::size_t count = weight->extent(0);
   Status s = check_shape(kOperation, "weight", weight->extents(),
                          "(labels, embedding_size)",
@@ -199,9 +198,8 @@ Result<LabelProbe> LabelProbe::create(std::size_t embedding_size,
                                       std::vector<std::string> labels) try {
   auto weight = Tensor<float, 2>::create({labels.size(), embedding_size});
   auto bias = Tensor<float, 1>::create({labels.size()});
-  if (!weight || !bias) {
-    return weight ? bias.error() : weight.error();
-  }
+  HEADWISE_TRY(weight);
+  HEADWISE_TRY(bias);
   HEADWISE_TRY(check_labels(labels));
   auto linear = Linear::from_params(*std::move(weight), *std::move(bias));
   return linear ? create(*std::move(linear), std::move(labels))
@@ -219,9 +217,8 @@ Result<LabelProbe> LabelProbe::train(TensorView<const float, 2> embeddings,
     auto optimizer =
         Optimizer::create(AdamWConfig{.learning_rate = training.learning_rate,
                                       .weight_decay = training.weight_decay});
-    if (!probe || !optimizer) {
-      return probe ? optimizer.error() : probe.error();
-    }
+    HEADWISE_TRY(probe);
+    HEADWISE_TRY(optimizer);
     for (std::size_t step = 0; step < training.steps; ++step) {
       const auto logits = probe->logits(embeddings);
       HEADWISE_TRY(logits);

@@ -46,9 +46,8 @@ Result<SentencesSaved> SentenceEncoder::forward_for_backward(
     auto saved = encoder_.forward_for_backward(ids, options);
     auto embeddings =
         Tensor<float, 2>::create_unset({ids.size(), embedding_size()});
-    if (!saved || !embeddings) {
-      return saved ? embeddings.error() : saved.error();
-    }
+    HEADWISE_TRY(saved);
+    HEADWISE_TRY(embeddings);
     const auto hidden = saved->hidden();
     for_each_sentence(lengths,
                       [&](std::size_t n, std::size_t row, std::size_t tokens) {

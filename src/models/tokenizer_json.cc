@@ -195,11 +195,9 @@ Result<WordPieceOptions> options_of(const TokenizerEvents& events,
   const auto lowercase = flag_of(events, kLowercase, subject);
   const auto strip_accents = flag_of(events, kStripAccents, subject);
   const auto chinese = flag_of(events, kChineseChars, subject);
-  for (const auto* flag : {&lowercase, &strip_accents, &chinese}) {
-    if (!*flag) {
-      return flag->error();
-    }
-  }
+  HEADWISE_TRY(lowercase);
+  HEADWISE_TRY(strip_accents);
+  HEADWISE_TRY(chinese);
   WordPieceOptions options;
   options.do_lower_case = lowercase->value_or(options.do_lower_case);
   options.strip_accents = *strip_accents;

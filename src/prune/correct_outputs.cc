@@ -26,9 +26,8 @@ Result<MultiHeadAttention> without_w_o(const MultiHeadAttention& layer) {
   const auto copy = [](const Linear& linear) -> Result<Linear> {
     auto weight = Tensor<float, 2>::create_unset(linear.weight().extents());
     auto bias = Tensor<float, 1>::create_unset(linear.bias().extents());
-    if (!weight || !bias) {
-      return weight ? bias.error() : weight.error();
-    }
+    HEADWISE_TRY(weight);
+    HEADWISE_TRY(bias);
     std::copy_n(linear.weight().data(), weight->size(), weight->data());
     std::copy_n(linear.bias().data(), bias->size(), bias->data());
     return Linear::from_params(*std::move(weight), *std::move(bias));
@@ -37,11 +36,9 @@ Result<MultiHeadAttention> without_w_o(const MultiHeadAttention& layer) {
   auto w_q = copy(params.w_q);
   auto w_k = copy(params.w_k);
   auto w_v = copy(*params.w_v);
-  for (const auto* one : {&w_q, &w_k, &w_v}) {
-    if (!*one) {
-      return one->error();
-    }
-  }
+  HEADWISE_TRY(w_q);
+  HEADWISE_TRY(w_k);
+  HEADWISE_TRY(w_v);
   return MultiHeadAttention::from_params(
       {*std::move(w_q), *std::move(w_k), *std::move(w_v), {}},
       layer.config().num_heads);
@@ -143,9 +140,8 @@ Status correct_layer(BertEncoder& pruned, const BertEncoder& whole,
                      std::size_t layer, const Tokens& tokens, double ridge) {
   const auto x = hidden_before(whole, layer, tokens);
   const auto x_pruned = hidden_before(pruned, layer, tokens);
-  if (!x || !x_pruned) {
-    return x ? x_pruned.error() : x.error();
-  }
+  HEADWISE_TRY(x);
+  HEADWISE_TRY(x_pruned);
   const auto attended = attend(whole.layers()[layer].attention, *x, tokens);
   HEADWISE_TRY(attended);
   const MultiHeadAttention& attention = pruned.layers()[layer].attention;

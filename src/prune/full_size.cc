@@ -93,9 +93,8 @@ class FullSizeLayer {
  private:
   Status add(std::string_view name, Result<Tensor<float, 2>> weight,
              Result<Tensor<float, 1>> bias) {
-    if (!weight || !bias) {
-      return weight ? bias.error() : weight.error();
-    }
+    HEADWISE_TRY(weight);
+    HEADWISE_TRY(bias);
     const auto full_name = [&](std::string_view part) {
       return attention_param_name(
           config_.family, std::string(name) + std::string(part), number_);

@@ -119,9 +119,8 @@ Result<Linear> with_rows(const Linear& linear,
   auto weight = Tensor<float, 2>::create_unset({heads.size() * size, in});
   auto bias = Tensor<float, 1>::create_unset(
       {linear.has_bias() ? heads.size() * size : 0});
-  if (!weight || !bias) {
-    return weight ? bias.error() : weight.error();
-  }
+  HEADWISE_TRY(weight);
+  HEADWISE_TRY(bias);
   for (std::size_t n = 0; n < heads.size() * size; ++n) {
     const std::size_t row = heads[n / size] * size + n % size;
     std::copy_n(&linear.weight()(row, 0), in, &(*weight)(n, 0));
@@ -242,11 +241,9 @@ Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
     auto w_k = with_rows(params.w_k, kept.kv, *config.head_dim);
     auto w_o = with_columns(*params.w_o, kept.query, *config.v_head_dim,
                             *std::move(bias));
-    for (const auto* one : {&w_q, &w_k, &w_o}) {
-      if (!*one) {
-        return one->error();
-      }
-    }
+    HEADWISE_TRY(w_q);
+    HEADWISE_TRY(w_k);
+    HEADWISE_TRY(w_o);
     MultiHeadAttentionParams left{
         *std::move(w_q), *std::move(w_k), {}, *std::move(w_o)};
     if (params.w_v) {

@@ -54,9 +54,8 @@ Result<Tensor<float, 2>> embeddings_of(const Sentences& sentences,
       *ids, {.head_gates = gates, .executor = &sentences.executor});
   auto embeddings = Tensor<float, 2>::create_unset(
       {ids->size(), sentences.encoder.embedding_size()});
-  if (!done || !embeddings) {
-    return done ? embeddings.error() : done.error();
-  }
+  HEADWISE_TRY(done);
+  HEADWISE_TRY(embeddings);
   const ModelSettings& settings = sentences.encoder.settings();
   const FloatEnvironment environment;
   std::size_t row = 0;
@@ -226,9 +225,8 @@ Result<std::vector<double>> embedding_loss(const Sentences& sentences,
   HEADWISE_TRY(made);
   const auto now = embeddings_of(sentences, begin, end, gates);
   const auto whole = embeddings_of(sentences, begin, end, ones);
-  if (!now || !whole) {
-    return now ? whole.error() : now.error();
-  }
+  HEADWISE_TRY(now);
+  HEADWISE_TRY(whole);
   std::vector<double> losses;
   for (std::size_t n = 0; n < now->extent(0); ++n) {
     double sum = 0;

@@ -83,9 +83,8 @@ Result<Tensor<float, 2>> Embedding::backward(
   }
   auto d_weight = Tensor<float, 2>::create({vocab_size(), embed_dim()});
   auto block_sum = Tensor<float, 2>::create({kTokenBlock, embed_dim()});
-  if (!d_weight || !block_sum) {
-    return d_weight ? block_sum.error() : d_weight.error();
-  }
+  HEADWISE_TRY(d_weight);
+  HEADWISE_TRY(block_sum);
   const FloatEnvironment environment;
   for_each_token_block(B, L, offsets, [&](const TokenBlock& block) {
     // The sum of an id stands at the first token that has it.

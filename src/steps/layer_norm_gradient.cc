@@ -56,9 +56,8 @@ class ParameterSum {
   static Result<ParameterSum> create(std::size_t blocks, std::size_t E) {
     auto total = Tensor<float, 1>::create({E});
     auto of_block = Tensor<float, 2>::create_unset({blocks, E});
-    if (!total || !of_block) {
-      return total ? of_block.error() : total.error();
-    }
+    HEADWISE_TRY(total);
+    HEADWISE_TRY(of_block);
     return ParameterSum(*std::move(total), *std::move(of_block));
   }
 
@@ -116,9 +115,8 @@ Result<LayerNormGradients> layer_norm_backward(
   const std::size_t at_once = std::min(blocks->size(), kBlocksAtOnce);
   auto weight = ParameterSum::create(at_once, E);
   auto bias = ParameterSum::create(at_once, E);
-  if (!weight || !bias) {
-    return weight ? bias.error() : weight.error();
-  }
+  HEADWISE_TRY(weight);
+  HEADWISE_TRY(bias);
   const kernels::LayerNorm& kernel = kernels::layer_norm();
   for (std::size_t first = 0; first < blocks->size(); first += at_once) {
     const std::size_t count = std::min(at_once, blocks->size() - first);

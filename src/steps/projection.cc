@@ -22,9 +22,8 @@ Result<Linear> Linear::create(const LinearConfig& config,
   auto weight =
       Tensor<float, 2>::create({config.out_features, config.in_features});
   auto bias = Tensor<float, 1>::create({config.bias ? config.out_features : 0});
-  if (!weight || !bias) {
-    return weight ? bias.error() : weight.error();
-  }
+  HEADWISE_TRY(weight);
+  HEADWISE_TRY(bias);
   const double bound = 1 / std::sqrt(static_cast<double>(config.in_features));
   random.fill_uniform(weight->elements(), -bound, bound);
   random.substream(1).fill_uniform(bias->elements(), -bound, bound);

@@ -36,11 +36,9 @@ class WeightGradient {
     auto strips = Tensor<float, 2>::create_unset(
         {kernels::count_strips(in), strip_size(kTokenBlock)});
     auto turned = Tensor<float, 2>::create_unset({out, kTokenBlock});
-    if (!weight || !strips || !turned) {
-      return !weight   ? weight.error()
-             : !strips ? strips.error()
-                       : turned.error();
-    }
+    HEADWISE_TRY(weight);
+    HEADWISE_TRY(strips);
+    HEADWISE_TRY(turned);
     return WeightGradient(x, d_y, executor, *std::move(weight),
                           *std::move(strips), *std::move(turned));
   }
@@ -205,9 +203,8 @@ Result<LinearGradients> Linear::backward_params(
   HEADWISE_TRY(check_target());
   auto weight = WeightGradient::create(x, d_y, executor);
   auto bias = Tensor<float, 1>::create({has_bias() ? out_features() : 0});
-  if (!weight || !bias) {
-    return weight ? bias.error() : weight.error();
-  }
+  HEADWISE_TRY(weight);
+  HEADWISE_TRY(bias);
   for_each_token_block(B, L, offsets,
                        [&](const TokenBlock& block) { weight->add(block); });
   return LinearGradients{std::move(*weight).weight(),

@@ -148,9 +148,8 @@ Result<TaskGradients> TaskModel::differentiate(const TaskBatch& batch,
       classifier_.backward_params(output, d_logits, {}, executor);
   const auto d_output =
       classifier_.backward_input(d_logits, "d_logits", executor);
-  if (!d_classifier || !d_output) {
-    return d_classifier ? d_output.error() : d_classifier.error();
-  }
+  HEADWISE_TRY(d_classifier);
+  HEADWISE_TRY(d_output);
   auto by_layer = layer_.backward(*saved, *d_output);
   HEADWISE_TRY(by_layer);
   TaskGradients result{loss->loss, {}};

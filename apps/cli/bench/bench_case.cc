@@ -180,11 +180,9 @@ Result<BenchCase> BenchCase::create(Workload workload, BenchInputs inputs,
   auto attn_weights = Tensor<float, 4>::create(created.workload_.attn_weights
                                                    ? Extents<4>{B, Hq, Lq, Lkv}
                                                    : Extents<4>{});
-  if (!plan || !output || !attn_weights) {
-    return !plan     ? plan.error()
-           : !output ? output.error()
-                     : attn_weights.error();
-  }
+  HEADWISE_TRY(plan);
+  HEADWISE_TRY(output);
+  HEADWISE_TRY(attn_weights);
   auto workspace = Workspace::create(plan->workspace_bytes());
   HEADWISE_TRY(workspace);
   auto statistics = AttentionStatistics::create(plan->spec());
@@ -206,11 +204,10 @@ Status BenchCase::make_backward() {
   auto d_query = Tensor<float, 4>::create(inputs_.query.extents());
   auto d_key = Tensor<float, 4>::create(inputs_.key.extents());
   auto d_value = Tensor<float, 4>::create(inputs_.value.extents());
-  for (const auto* made : {&rows, &d_query, &d_key, &d_value}) {
-    if (!*made) {
-      return made->error();
-    }
-  }
+  HEADWISE_TRY(rows);
+  HEADWISE_TRY(d_query);
+  HEADWISE_TRY(d_key);
+  HEADWISE_TRY(d_value);
   backward_ = {*std::move(rows), *std::move(d_query), *std::move(d_key),
                *std::move(d_value)};
   return ok();

@@ -103,9 +103,9 @@ Result<Vectors> vectors_of(const Example& example) {
   auto query = read_example(example, "query");
   auto key = read_example(example, "key");
   auto value = read_example(example, "value");
-  if (!query || !key || !value) {
-    return !query ? query.error() : !key ? key.error() : value.error();
-  }
+  HEADWISE_TRY(query);
+  HEADWISE_TRY(key);
+  HEADWISE_TRY(value);
   return Vectors{*std::move(query), *std::move(key), *std::move(value)};
 }
 

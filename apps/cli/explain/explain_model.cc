@@ -68,9 +68,7 @@ Result<ExplainedSentence> sentence_of(const ExplainFlags& flags,
   }
   const auto encoded =
       model.tokenizer().encode(sentence.text, settings.max_tokens);
-  if (!encoded) {
-    return encoded.error();
-  }
+  HEADWISE_TRY(encoded);
   sentence.cut = encoded->cut;
   for (std::size_t t = 0; t < encoded->ids.size(); ++t) {
     const TokenId id = encoded->ids[t];
@@ -146,9 +144,7 @@ Result<ExplainedJob> run_model_job(const ExplainFlags& flags) {
   const auto executor = executor_with(flags.operation.threads);
   HEADWISE_TRY(executor);
   const auto model = read_model(flags.model);
-  if (!model) {
-    return model.error();
-  }
+  HEADWISE_TRY(model);
   auto sentence = sentence_of(flags, *model);
   HEADWISE_TRY(sentence);
   const MultiHeadAttention& attention =
@@ -159,9 +155,7 @@ Result<ExplainedJob> run_model_job(const ExplainFlags& flags) {
     return job;
   }
   auto steps = run(job, model->encoder(), *executor);
-  if (!steps) {
-    return steps.error();
-  }
+  HEADWISE_TRY(steps);
   job.steps = *std::move(steps);
   return job;
 }

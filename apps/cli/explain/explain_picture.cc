@@ -74,9 +74,8 @@ Result<std::string> explain_picture(const ExplainedJob& job,
   const Extents<3> extents{job.num_heads, job.query_length, job.key_length};
   auto values = Tensor<float, 3>::create(extents);
   auto allowed = Tensor<bool, 3>::create(extents);
-  if (!values || !allowed) {
-    return !values ? values.error() : allowed.error();
-  }
+  HEADWISE_TRY(values);
+  HEADWISE_TRY(allowed);
   const std::size_t start = sequence * values->size();
   for (std::size_t n = 0; n < values->size(); ++n) {
     values->data()[n] = static_cast<float>(weights.at(start + n));

@@ -74,9 +74,7 @@ Result<PruneJob> PruneJob::create(const PruneFlags& flags,
     text = *std::move(read);
   }
   auto model = read_classifier(flags.model);
-  if (!model) {
-    return model.error();
-  }
+  HEADWISE_TRY(model);
   auto scores = read_scores(flags, *model);
   HEADWISE_TRY(scores);
   auto digest = digest_of_model(flags.model, model->encoder);

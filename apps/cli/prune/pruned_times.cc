@@ -53,9 +53,8 @@ class Measured {
     const std::size_t E = encoder.config().hidden_size;
     auto x = Tensor<float, 3>::create({1, rows, E});
     auto y = Tensor<float, 3>::create({1, rows, E});
-    if (!x || !y) {
-      return x ? y.error() : x.error();
-    }
+    HEADWISE_TRY(x);
+    HEADWISE_TRY(y);
     RandomStream(Seed{1}, 1).fill_normal(x->elements());
     measured.x_ = *std::move(x);
     measured.y_ = *std::move(y);
@@ -102,9 +101,8 @@ Result<PrunedTimes> measure_times(const BertEncoder& before,
   const RaggedTokens ids = tokens_of(before.config(), tokens);
   auto whole = Measured::create(before, ids, executor);
   auto pruned = Measured::create(after, ids, executor);
-  if (!whole || !pruned) {
-    return whole ? pruned.error() : whole.error();
-  }
+  HEADWISE_TRY(whole);
+  HEADWISE_TRY(pruned);
   const auto show = [&](std::size_t done) {
     if (progress) {
       progress(done, kRounds + 1);

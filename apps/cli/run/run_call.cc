@@ -49,17 +49,13 @@ Result<std::vector<NamedGradient>> operation_gradients(
   auto d_alibi = Tensor<float, 1>::create({options.alibi.extent(0)});
   auto d_score_weight =
       Tensor<float, 2>::create(options.score_weight.extents());
-  if (!d_output || !d_query || !d_key) {
-    return !d_output  ? d_output.error()
-           : !d_query ? d_query.error()
-                      : d_key.error();
-  }
-  if (!d_value || !d_bias || !d_alibi || !d_score_weight) {
-    return !d_value   ? d_value.error()
-           : !d_bias  ? d_bias.error()
-           : !d_alibi ? d_alibi.error()
-                      : d_score_weight.error();
-  }
+  HEADWISE_TRY(d_output);
+  HEADWISE_TRY(d_query);
+  HEADWISE_TRY(d_key);
+  HEADWISE_TRY(d_value);
+  HEADWISE_TRY(d_bias);
+  HEADWISE_TRY(d_alibi);
+  HEADWISE_TRY(d_score_weight);
   const auto as_extents = [&](auto& tensor) {
     return flags.heads_first() ? as_blhd(tensor) : tensor;
   };
@@ -160,9 +156,9 @@ Result<RunResult> run_operation(const RunFlags& flags,
   auto query = to_float<4>(arrays.query, "run", "--query");
   auto key = to_float<4>(arrays.key, "run", "--key");
   auto value = to_float<4>(arrays.value, "run", "--value");
-  if (!query || !key || !value) {
-    return !query ? query.error() : !key ? key.error() : value.error();
-  }
+  HEADWISE_TRY(query);
+  HEADWISE_TRY(key);
+  HEADWISE_TRY(value);
   const auto as_extents = [&](const auto& view) {
     return flags.heads_first() ? as_blhd(view) : view;
   };
@@ -182,12 +178,10 @@ Result<RunResult> run_operation(const RunFlags& flags,
       Tensor<float, 4>::create(attn_weights_extents(options, q, k));
   auto lse = Tensor<float, 3>::create({B, H, Lq});
   auto rows = Tensor<float, 4>::create({B, H, Lq, 2});
-  if (!output || !attn_weights || !lse || !rows) {
-    return !output         ? output.error()
-           : !attn_weights ? attn_weights.error()
-           : !lse          ? lse.error()
-                           : rows.error();
-  }
+  HEADWISE_TRY(output);
+  HEADWISE_TRY(attn_weights);
+  HEADWISE_TRY(lse);
+  HEADWISE_TRY(rows);
   HEADWISE_TRY(attention(q, k, v,
                          AttentionOutputs{as_extents(output->view()),
                                           attn_weights->view(), *lse, *rows},
@@ -217,9 +211,9 @@ Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
   const auto query = to_float<3>(arrays.query, "run", "--query");
   const auto key = to_float<3>(arrays.key, "run", "--key");
   const auto value = to_float<3>(arrays.value, "run", "--value");
-  if (!query || !key || !value) {
-    return !query ? query.error() : !key ? key.error() : value.error();
-  }
+  HEADWISE_TRY(query);
+  HEADWISE_TRY(key);
+  HEADWISE_TRY(value);
   const LayerOperands in{*query, *key, *value};
   const MultiHeadAttentionConfig& config = files->layer.config();
   return with_keep_mask(flags,

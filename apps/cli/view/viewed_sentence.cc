@@ -70,9 +70,7 @@ Status ViewedSentence::read(const ViewedFlags& flags, std::string text) {
   layers_ = *std::move(layers);
   HEADWISE_TRY(set_limit(flags));
   auto encoded = model_.tokenizer().encode(text, text_.max_tokens);
-  if (!encoded) {
-    return encoded.error();
-  }
+  HEADWISE_TRY(encoded);
   auto separators = Tensor<bool, 2>::create({1, encoded->ids.size()});
   HEADWISE_TRY(separators);
   separators_ = *std::move(separators);
@@ -105,9 +103,8 @@ Status ViewedSentence::see_layer(std::size_t number,
   const auto query =
       attention.params()->w_q.forward(hidden, "hidden", executor_);
   const auto key = attention.params()->w_k.forward(hidden, "hidden", executor_);
-  if (!query || !key) {
-    return query ? key.error() : query.error();
-  }
+  HEADWISE_TRY(query);
+  HEADWISE_TRY(key);
   Trace trace;
   if (steps) {
     trace.on_step("hidden", std::to_array<std::string_view>({"B", "L", "E"}),
@@ -157,9 +154,7 @@ Result<std::unique_ptr<ViewedHeads>> read_viewed_sentence(
   auto executor = executor_with(flags.operation.threads);
   HEADWISE_TRY(executor);
   auto model = read_model(flags.model);
-  if (!model) {
-    return model.error();
-  }
+  HEADWISE_TRY(model);
   auto seen =
       std::make_unique<ViewedSentence>(*std::move(model), *std::move(executor));
   HEADWISE_TRY(seen->read(flags, std::move(text)));
