@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "headwise/interop/file_subject.h"
 #include "option_errors.h"
+#include "read_tensor.h"
 #include "scores_array.h"
 #include "shell/outcome.h"
 
@@ -51,46 +51,31 @@ Result<Mask> parse_window(const std::string& text) {
   return window(*left, *right);
 }
 
-// Puts the axis B before those of an array that has none.
-void add_batch_axis(Array& array) {
-  array.shape.insert(array.shape.begin(), 1);
-}
-
-// `option` and `path` say where the array was read.
+// A file over the scores, whose axes the option `axes_text` names.
 template <class T>
-Status store(Result<T> result, std::string_view option, const std::string& path,
-             std::optional<T>& place) {
-  if (!result) {
-    return FileSubject{std::string(option), path}.blame_here(result.error());
+Status read_over_scores(const FileOption& file, const std::string& axes_text,
+                        NamedAxes& axes, std::optional<Tensor<T, 1>>& place) {
+  const std::string option(file.option);
+  if (file.path.empty()) {
+    return axes_text.empty() ? ok()
+                             : Status(bad_option(option + "-axes", axes_text,
+                                                 option + " too"));
   }
-  place = *std::move(result);
-  return ok();
-}
-
-// The whole numbers of a file with the axes `axes`, where one is given. Without
-// a batch the first of them, B, may be missing.
-template <std::size_t Rank>
-Status read_integers(std::string_view option, const std::string& path,
-                     std::string_view axes, bool batched,
-                     std::optional<Tensor<std::int64_t, Rank>>& place) {
-  if (path.empty()) {
-    return ok();
-  }
-  Result<Array> array = read_file_of(option, path);
+  Result<Array> array = read_file_of(option, file.path);
   HEADWISE_TRY(array);
-  if (!batched && array->shape.size() + 1 == Rank) {
-    add_batch_axis(*array);
-  }
-  if (array->shape.size() != Rank) {
-    return wrong_rank(option, *array, axes);
-  }
-  return store(to_int64<Rank>(*array, "run", option), option, path, place);
+  auto named = flatten(option, axes_text, *array);
+  HEADWISE_TRY(named);
+  axes = *std::move(named);
+  auto elements = tensor_of<T, 1>(file, *array);
+  HEADWISE_TRY(elements);
+  place = *std::move(elements);
+  return ok();
 }
 
 // `place` is (B + 1) where the option is given.
 Status read_offsets_of(std::string_view option, const std::string& path,
                        std::optional<Tensor<std::int64_t, 1>>& place) {
-  HEADWISE_TRY(read_integers(option, path, "(B + 1)", true, place));
+  HEADWISE_TRY(read_tensor({option, path}, "(B + 1)", true, place));
   if (place && place->size() == 0) {
     return option_error(option, "has shape (0)", "(B + 1), at least (1)",
                         ErrorCode::shape_mismatch);
@@ -100,17 +85,17 @@ Status read_offsets_of(std::string_view option, const std::string& path,
 
 }  // namespace
 
-Status OperationInputs::read_offsets(const OperationFlags& flags) {
-  if (flags.offsets.empty() && !flags.query_offsets.empty()) {
-    return bad_option("--query-offsets", flags.query_offsets, "--offsets too");
+Status OperationInputs::read_offsets() {
+  if (flags_.offsets.empty() && !flags_.query_offsets.empty()) {
+    return bad_option("--query-offsets", flags_.query_offsets, "--offsets too");
   }
-  HEADWISE_TRY(read_offsets_of("--offsets", flags.offsets, offsets_));
-  return read_offsets_of("--query-offsets", flags.query_offsets,
+  HEADWISE_TRY(read_offsets_of("--offsets", flags_.offsets, offsets_));
+  return read_offsets_of("--query-offsets", flags_.query_offsets,
                          query_offsets_);
 }
 
-Status OperationInputs::read_query_start(const OperationFlags& flags) {
-  const std::string& text = flags.query_start;
+Status OperationInputs::read_query_start() {
+  const std::string& text = flags_.query_start;
   if (text.empty()) {
     return ok();
   }
@@ -133,25 +118,18 @@ Status OperationInputs::read_query_start(const OperationFlags& flags) {
     return bad_option("--query-start", text,
                       "a whole number, bottom-right or a .npy file");
   }
-  const Result<Array> array = read_file_of("--query-start", text);
-  HEADWISE_TRY(array);
-  if (array->shape.size() != 1) {
-    return wrong_rank("--query-start", *array, "(B)");
-  }
-  std::optional<Tensor<std::int64_t, 1>> starts;
-  HEADWISE_TRY(store(to_int64<1>(*array, "run", "--query-start"),
-                     "--query-start", text, starts));
-  query_starts_ = *std::move(starts);
-  query_start_ = QueryStart(query_starts_);
+  HEADWISE_TRY(
+      read_tensor({"--query-start", text}, "(B)", true, query_starts_));
+  query_start_ = QueryStart(*query_starts_);
   return ok();
 }
 
-Status OperationInputs::read_key_lengths(const OperationFlags& flags,
-                                         bool batched) {
-  if (flags.key_lengths.empty()) {
+Status OperationInputs::read_key_lengths(bool batched) {
+  const FileOption file{"--key-lengths", flags_.key_lengths};
+  if (file.path.empty()) {
     return ok();
   }
-  Result<Array> array = read_file_of("--key-lengths", flags.key_lengths);
+  Result<Array> array = read_file_of(file.option, file.path);
   HEADWISE_TRY(array);
   // Unbatched: one length is (B) = (1), several are one a query, (1, Lq).
   if (!batched && array->shape.size() < 2 &&
@@ -159,126 +137,68 @@ Status OperationInputs::read_key_lengths(const OperationFlags& flags,
     add_batch_axis(*array);
   }
   if (array->shape.size() == 1) {
-    return store(to_int64<1>(*array, "run", "--key-lengths"), "--key-lengths",
-                 flags.key_lengths, key_lengths_);
+    auto lengths = tensor_of<std::int64_t, 1>(file, *array);
+    HEADWISE_TRY(lengths);
+    key_lengths_ = *std::move(lengths);
+    return ok();
   }
   if (array->shape.size() != 2) {
-    return wrong_rank("--key-lengths", *array, "(B) or (B, Lq)");
+    return wrong_rank(file.option, *array, "(B) or (B, Lq)");
   }
-  return store(to_int64<2>(*array, "run", "--key-lengths"), "--key-lengths",
-               flags.key_lengths, key_lengths_of_queries_);
+  auto lengths = tensor_of<std::int64_t, 2>(file, *array);
+  HEADWISE_TRY(lengths);
+  key_lengths_of_queries_ = *std::move(lengths);
+  return ok();
 }
 
-Status OperationInputs::read_documents(const OperationFlags& flags,
-                                       bool batched) {
-  if (flags.documents.empty() && !flags.query_documents.empty()) {
-    return bad_option("--query-documents", flags.query_documents,
+Status OperationInputs::read_documents(bool batched) {
+  if (flags_.documents.empty() && !flags_.query_documents.empty()) {
+    return bad_option("--query-documents", flags_.query_documents,
                       "--documents too");
   }
-  HEADWISE_TRY(read_integers("--documents", flags.documents, "(B, Lkv)",
-                             batched, documents_));
-  return read_integers("--query-documents", flags.query_documents, "(B, Lq)",
-                       batched, query_documents_);
+  HEADWISE_TRY(read_tensor({"--documents", flags_.documents}, "(B, Lkv)",
+                           batched, documents_));
+  return read_tensor({"--query-documents", flags_.query_documents}, "(B, Lq)",
+                     batched, query_documents_);
 }
 
-Status OperationInputs::read_masks(const OperationFlags& flags, bool batched) {
-  if (!flags.key_padding.empty()) {
-    Result<Array> array = read_file_of("--key-padding", flags.key_padding);
-    HEADWISE_TRY(array);
-    if (!batched && array->shape.size() == 1) {
-      add_batch_axis(*array);
-    }
-    if (array->shape.size() != 2) {
-      return wrong_rank("--key-padding", *array, "(B, Lkv)");
-    }
-    HEADWISE_TRY(store(to_bool<2>(*array, "run", "--key-padding"),
-                       "--key-padding", flags.key_padding, key_padding_));
-  }
-  if (flags.mask.empty()) {
-    return flags.mask_axes.empty()
-               ? ok()
-               : Status(
-                     bad_option("--mask-axes", flags.mask_axes, "--mask too"));
-  }
-  Result<Array> array = read_file_of("--mask", flags.mask);
-  HEADWISE_TRY(array);
-  auto axes = flatten("--mask", flags.mask_axes, *array);
-  HEADWISE_TRY(axes);
-  mask_axes_ = *std::move(axes);
-  return store(to_bool<1>(*array, "run", "--mask"), "--mask", flags.mask,
-               mask_);
-}
-
-Status OperationInputs::read_score_weight(const OperationFlags& flags) {
-  if (flags.score_weight.empty()) {
+Status OperationInputs::read_alibi(std::size_t num_heads) {
+  if (flags_.alibi.empty()) {
     return ok();
   }
-  const Result<Array> array =
-      read_file_of("--score-weight", flags.score_weight);
-  HEADWISE_TRY(array);
-  if (array->shape.size() != 2) {
-    return wrong_rank("--score-weight", *array, "(H, D)");
-  }
-  return store(to_float<2>(*array, "run", "--score-weight"), "--score-weight",
-               flags.score_weight, score_weight_);
-}
-
-Status OperationInputs::read_bias(const OperationFlags& flags) {
-  if (flags.bias.empty()) {
-    return flags.bias_axes.empty()
-               ? ok()
-               : Status(
-                     bad_option("--bias-axes", flags.bias_axes, "--bias too"));
-  }
-  Result<Array> array = read_file_of("--bias", flags.bias);
-  HEADWISE_TRY(array);
-  auto axes = flatten("--bias", flags.bias_axes, *array);
-  HEADWISE_TRY(axes);
-  bias_axes_ = *std::move(axes);
-  return store(to_float<1>(*array, "run", "--bias"), "--bias", flags.bias,
-               bias_);
-}
-
-Status OperationInputs::read_alibi(const OperationFlags& flags,
-                                   std::size_t num_heads) {
-  if (flags.alibi.empty()) {
-    return ok();
-  }
-  if (flags.alibi == "auto") {
+  if (flags_.alibi == "auto") {
     auto slopes = alibi_slopes(num_heads);
     HEADWISE_TRY(slopes);
     alibi_ = *std::move(slopes);
     return ok();
   }
-  if (!flags.alibi.ends_with(".npy")) {
-    return bad_option("--alibi", flags.alibi, "auto or a .npy file");
+  if (!flags_.alibi.ends_with(".npy")) {
+    return bad_option("--alibi", flags_.alibi, "auto or a .npy file");
   }
-  const Result<Array> array = read_file_of("--alibi", flags.alibi);
-  HEADWISE_TRY(array);
-  if (array->shape.size() != 1) {
-    return wrong_rank("--alibi", *array, "(H)");
-  }
-  return store(to_float<1>(*array, "run", "--alibi"), "--alibi", flags.alibi,
-               alibi_);
+  return read_tensor({"--alibi", flags_.alibi}, "(H)", true, alibi_);
 }
 
-Status OperationInputs::read_dropout(const OperationFlags& flags,
-                                     bool batched) {
-  HEADWISE_TRY(read_integers("--sequence-ids", flags.sequence_ids, "(B)",
-                             batched, sequence_ids_));
-  if (flags.keep_mask.empty()) {
-    return ok();
-  }
-  Result<Array> array = read_file_of("--keep-mask", flags.keep_mask);
-  HEADWISE_TRY(array);
-  if (!batched && array->shape.size() == 3) {
-    add_batch_axis(*array);
-  }
-  if (array->shape.size() != 4) {
-    return wrong_rank("--keep-mask", *array, "(B, H, Lq, Lkv)");
-  }
-  return store(to_bool<4>(*array, "run", "--keep-mask"), "--keep-mask",
-               flags.keep_mask, keep_mask_);
+Status OperationInputs::read_files(bool batched, std::size_t num_heads) {
+  HEADWISE_TRY(read_offsets());
+  const bool has_batch = batched || offsets_;
+  HEADWISE_TRY(read_query_start());
+  HEADWISE_TRY(read_key_lengths(has_batch));
+  HEADWISE_TRY(read_tensor({"--key-starts", flags_.key_starts}, "(B)",
+                           has_batch, key_starts_));
+  HEADWISE_TRY(read_documents(has_batch));
+  HEADWISE_TRY(read_tensor({"--key-padding", flags_.key_padding}, "(B, Lkv)",
+                           has_batch, key_padding_));
+  HEADWISE_TRY(read_over_scores({"--mask", flags_.mask}, flags_.mask_axes,
+                                mask_axes_, mask_));
+  HEADWISE_TRY(read_tensor({"--score-weight", flags_.score_weight}, "(H, D)",
+                           true, score_weight_));
+  HEADWISE_TRY(read_over_scores({"--bias", flags_.bias}, flags_.bias_axes,
+                                bias_axes_, bias_));
+  HEADWISE_TRY(read_alibi(num_heads));
+  HEADWISE_TRY(read_tensor({"--sequence-ids", flags_.sequence_ids}, "(B)",
+                           has_batch, sequence_ids_));
+  return read_tensor({"--keep-mask", flags_.keep_mask}, "(B, H, Lq, Lkv)",
+                     has_batch, keep_mask_);
 }
 
 Result<OperationInputs> OperationInputs::read(const OperationFlags& flags,
@@ -296,37 +216,7 @@ Result<OperationInputs> OperationInputs::read(const OperationFlags& flags,
     HEADWISE_TRY(window);
     inputs.window_ = *std::move(window);
   }
-  Status s = inputs.read_offsets(flags);
-  batched = batched || inputs.offsets_;
-  if (s) {
-    s = inputs.read_query_start(flags);
-  }
-  if (s) {
-    s = inputs.read_key_lengths(flags, batched);
-  }
-  if (s) {
-    s = read_integers("--key-starts", flags.key_starts, "(B)", batched,
-                      inputs.key_starts_);
-  }
-  if (s) {
-    s = inputs.read_documents(flags, batched);
-  }
-  if (s) {
-    s = inputs.read_masks(flags, batched);
-  }
-  if (s) {
-    s = inputs.read_score_weight(flags);
-  }
-  if (s) {
-    s = inputs.read_bias(flags);
-  }
-  if (s) {
-    s = inputs.read_alibi(flags, num_heads);
-  }
-  if (s) {
-    s = inputs.read_dropout(flags, batched);
-  }
-  if (!s) {
+  if (Status s = inputs.read_files(batched, num_heads); !s) {
     return in_option_words(s.error(), flags);
   }
   return inputs;

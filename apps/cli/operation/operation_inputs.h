@@ -24,22 +24,19 @@ class OperationInputs {
   AttentionOptions options() const;
 
  private:
-  Status read_offsets(const OperationFlags& flags);
-  Status read_query_start(const OperationFlags& flags);
-  Status read_key_lengths(const OperationFlags& flags, bool batched);
-  Status read_documents(const OperationFlags& flags, bool batched);
-  Status read_masks(const OperationFlags& flags, bool batched);
-  Status read_score_weight(const OperationFlags& flags);
-  Status read_bias(const OperationFlags& flags);
-  Status read_alibi(const OperationFlags& flags, std::size_t num_heads);
-  Status read_dropout(const OperationFlags& flags, bool batched);
+  Status read_offsets();
+  Status read_query_start();
+  Status read_key_lengths(bool batched);
+  Status read_documents(bool batched);
+  Status read_alibi(std::size_t num_heads);
+  Status read_files(bool batched, std::size_t num_heads);
 
   OperationFlags flags_;
   std::optional<Executor> executor_;
   std::optional<Tensor<std::int64_t, 1>> offsets_;
   std::optional<Tensor<std::int64_t, 1>> query_offsets_;
   QueryStart query_start_;
-  Tensor<std::int64_t, 1> query_starts_;
+  std::optional<Tensor<std::int64_t, 1>> query_starts_;
   std::optional<Tensor<std::int64_t, 1>> key_lengths_;
   std::optional<Tensor<std::int64_t, 2>> key_lengths_of_queries_;
   std::optional<Mask> window_;

@@ -12,6 +12,7 @@
 #include "headwise/train/labelled_text.h"
 #include "operation/operation_inputs.h"
 #include "operation/option_errors.h"
+#include "operation/read_tensor.h"
 #include "shell/outcome.h"
 #include "shell/read_text.h"
 #include "viewed_heads.h"
@@ -64,10 +65,8 @@ Result<Layers> read_layers(std::string_view option, const std::string& path,
                         fmt::format("at most {}", kMost),
                         ErrorCode::shape_mismatch);
   }
-  auto all = to_float<5>(*array, flags.command, option);
-  if (!all) {
-    return FileSubject{std::string(option), path}.blame_here(all.error());
-  }
+  auto all = tensor_of<float, 5>({option, path}, *array);
+  HEADWISE_TRY(all);
   layers.all = *std::move(all);
   return layers;
 }
@@ -78,9 +77,7 @@ Status check_fit(const Layers& query, const Layers& key, bool heads_first) {
   const std::size_t heads = heads_first ? 2 : 3;
   for (const auto& [axis, name] : {std::pair{std::size_t{0}, "layers"},
                                    {1, "sequences"},
-                                   {4,
-                                    "as head "
-                                    "size"}}) {
+                                   {4, "as head size"}}) {
     if (q[axis] != k[axis]) {
       return option_error("--key", fmt::format("has {} {}", k[axis], name),
                           fmt::format("the {} of --query", q[axis]),
@@ -130,31 +127,10 @@ class ViewedTensors : public ViewedHeads {
 };
 
 Status ViewedTensors::read_statistics(const ViewedFlags& flags) {
-  if (!flags.query_lengths.empty()) {
-    auto array = read_file_of("--query-lengths", flags.query_lengths);
-    HEADWISE_TRY(array);
-    auto lengths = to_int64<1>(*array, flags.command, "--query-lengths");
-    if (!lengths) {
-      return FileSubject{"--query-lengths", flags.query_lengths}.blame_here(
-          lengths.error());
-    }
-    query_lengths_ = *std::move(lengths);
-  }
-  if (flags.separators.empty()) {
-    return ok();
-  }
-  auto array = read_file_of("--separators", flags.separators);
-  HEADWISE_TRY(array);
-  if (!key_.batched && array->shape.size() == 1) {
-    array->shape.insert(array->shape.begin(), 1);
-  }
-  auto separators = to_bool<2>(*array, flags.command, "--separators");
-  if (!separators) {
-    return FileSubject{"--separators", flags.separators}.blame_here(
-        separators.error());
-  }
-  separators_ = *std::move(separators);
-  return ok();
+  HEADWISE_TRY(read_tensor({"--query-lengths", flags.query_lengths}, "(B)",
+                           true, query_lengths_));
+  return read_tensor({"--separators", flags.separators}, "(B, Lkv)",
+                     key_.batched, separators_);
 }
 
 // A token a line, or their numbers.
@@ -319,15 +295,12 @@ Result<std::unique_ptr<ViewedHeads>> ViewedTensors::read(
       seen->query_.layer(0, seen->heads_first_).extent(2));
   HEADWISE_TRY(operation);
   seen->operation_ = *std::move(operation);
-  Status s = seen->read_statistics(flags);
-  HEADWISE_TRY(s);
+  HEADWISE_TRY(seen->read_statistics(flags));
   const auto shape = seen->shape();
   if (!shape) {
     return in_option_words(shape.error(), flags.operation);
   }
-  if (s = seen->read_labels(flags, *shape); !s) {
-    return s.error();
-  }
+  HEADWISE_TRY(seen->read_labels(flags, *shape));
   std::unique_ptr<ViewedHeads> heads = std::move(seen);
   return heads;
 }
