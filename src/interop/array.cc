@@ -153,9 +153,7 @@ Status all_finite(const AnyView& view, std::string_view operation,
 
 }  // namespace
 
-AnyView Array::view() const {
-  return {data.data(), dtype, shape, c_order_strides(shape)};
-}
+AnyView Array::view() const { return {data.data(), dtype, shape}; }
 
 namespace detail {
 

@@ -1,6 +1,7 @@
 #include "interop/gather.h"
 
 #include <cstring>
+#include <vector>
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -63,17 +64,6 @@ void gather(const std::byte* data, std::size_t item_bytes,
     default:
       return gather_items<8>(data, extents, strides, out);
   }
-}
-
-std::vector<std::ptrdiff_t> c_order_strides(
-    std::span<const std::size_t> extents) {
-  std::vector<std::ptrdiff_t> strides(extents.size());
-  std::ptrdiff_t step = 1;
-  for (std::size_t axis = extents.size(); axis-- > 0;) {
-    strides[axis] = step;
-    step *= static_cast<std::ptrdiff_t>(extents[axis]);
-  }
-  return strides;
 }
 
 bool lies_in_c_order(std::span<const std::size_t> extents,

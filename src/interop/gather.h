@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <span>
-#include <vector>
 
 #include "headwise/version.h"
 
@@ -15,10 +14,6 @@ namespace headwise::inline HEADWISE_ABI {
 void gather(const std::byte* data, std::size_t item_bytes,
             std::span<const std::size_t> extents,
             std::span<const std::ptrdiff_t> strides, std::byte* out);
-
-// The strides of elements that lie in C order.
-std::vector<std::ptrdiff_t> c_order_strides(
-    std::span<const std::size_t> extents);
 
 // Whether gather() would copy one block as it is.
 bool lies_in_c_order(std::span<const std::size_t> extents,

@@ -10,7 +10,6 @@
 #include "base/out_of_memory.h"
 #include "interop/element_bytes.h"
 #include "interop/error_text.h"
-#include "interop/gather.h"
 #include "interop/mapped_file.h"
 #include "interop/pytorch_file.h"
 #include "interop/read_bytes.h"
@@ -189,9 +188,8 @@ Result<SafetensorsTensor> SafetensorsFile::tensor(std::string_view name) const {
     const auto& [dtype, shape, begin, end] = **entry;
     const std::span<const std::byte> bytes = data_.subspan(begin, end - begin);
     if (may_stay(bytes, dtype)) {
-      return SafetensorsTensor{
-          AnyView(bytes.data(), dtype, shape, c_order_strides(shape)), owner_,
-          true};
+      return SafetensorsTensor{AnyView(bytes.data(), dtype, shape), owner_,
+                               true};
     }
     auto copy = std::make_shared<const Array>(copied(bytes, **entry));
     AnyView view = copy->view();

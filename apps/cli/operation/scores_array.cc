@@ -73,16 +73,11 @@ Result<NamedAxes> flatten(const std::string& option, const std::string& text,
                           Array& array) {
   auto axes = axes_of(option, text, array);
   HEADWISE_TRY(axes);
-  std::vector<std::ptrdiff_t> strides(array.shape.size(), 1);
-  for (std::size_t axis = strides.size(); axis-- > 1;) {
-    strides[axis - 1] =
-        strides[axis] * static_cast<std::ptrdiff_t>(array.shape[axis]);
-  }
   std::size_t count = 1;
   for (const std::size_t extent : array.shape) {
     count *= extent;
   }
-  const NamedAxes named(array.shape, strides, *axes);
+  const NamedAxes named(array.shape, row_major(array.shape), *axes);
   array.shape = {count};
   return named;
 }

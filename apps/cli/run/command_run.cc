@@ -56,34 +56,28 @@ Status write(const std::string& path, const Tensor<T, Rank>& tensor,
   if (!with_batch) {
     extents.erase(extents.begin());
   }
-  std::vector<std::ptrdiff_t> strides(extents.size(), 1);
-  for (std::size_t axis = extents.size(); axis-- > 1;) {
-    strides[axis - 1] =
-        strides[axis] * static_cast<std::ptrdiff_t>(extents[axis]);
-  }
-  return write_npy(path,
-                   AnyView(tensor.data(), DTypeOf<T>::value, extents, strides));
+  return write_npy(path, AnyView(tensor.data(), DTypeOf<T>::value, extents));
 }
 
-Outcome write_results(const RunFlags& flags, const RunResult& result,
-                      bool batched) {
-  Status s = flags.is_layer()
-                 ? write(flags.out, result.output, batched)
-                 : write(flags.out, result.output_by_heads, batched);
-  if (s && !flags.attn_weights.empty()) {
-    s = write(flags.attn_weights, result.attn_weights,
-              batched || flags.ragged(), flags.form != "mean");
+Status write_results(const RunFlags& flags, const RunResult& result,
+                     bool batched) {
+  HEADWISE_TRY(flags.is_layer()
+                   ? write(flags.out, result.output, batched)
+                   : write(flags.out, result.output_by_heads, batched));
+  if (!flags.attn_weights.empty()) {
+    HEADWISE_TRY(write(flags.attn_weights, result.attn_weights,
+                       batched || flags.ragged(), flags.form != "mean"));
   }
-  if (s && !flags.lse.empty()) {
-    s = write(flags.lse, result.lse, batched);
+  if (!flags.lse.empty()) {
+    HEADWISE_TRY(write(flags.lse, result.lse, batched));
   }
-  if (s && !flags.keep_mask_out.empty()) {
-    s = write(flags.keep_mask_out, result.keep_mask, batched || flags.ragged());
+  if (!flags.keep_mask_out.empty()) {
+    HEADWISE_TRY(write(flags.keep_mask_out, result.keep_mask,
+                       batched || flags.ragged()));
   }
-  if (s && !flags.grad_dir.empty()) {
-    s = write_gradients(flags.grad_dir, result.gradients);
-  }
-  return s ? Outcome{} : failure_to_write(s.error());
+  return flags.grad_dir.empty()
+             ? ok()
+             : write_gradients(flags.grad_dir, result.gradients);
 }
 
 Outcome check_layer_flags(const RunFlags& flags) {
@@ -207,7 +201,8 @@ Outcome run_run(const RunFlags& flags, const Streams&) {
   if (!result) {
     return failure_of(in_option_words(result.error(), flags.operation));
   }
-  return write_results(flags, *result, arrays->batched);
+  const Status s = write_results(flags, *result, arrays->batched);
+  return s ? Outcome() : failure_to_write(s.error());
 }
 
 constexpr const char* kNpy = "F.npy";

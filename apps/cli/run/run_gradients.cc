@@ -34,11 +34,6 @@ Result<Array> read_upstream_file(std::string_view option,
   return array;
 }
 
-template <std::size_t Rank>
-std::vector<std::size_t> shape_of(const Tensor<float, Rank>& tensor) {
-  return {tensor.extents().begin(), tensor.extents().end()};
-}
-
 }  // namespace
 
 Result<UpstreamFiles> read_upstream(const RunFlags& flags, bool batched,
@@ -75,17 +70,15 @@ Result<BiasGradient> make_bias_gradient(const Bias& bias) {
   }
   const NamedAxes& axes = bias.axes();
   std::size_t size = 1;
-  std::vector<std::ptrdiff_t> strides(axes.extents().size());
-  for (std::size_t n = axes.extents().size(); n-- > 0;) {
-    strides[n] = static_cast<std::ptrdiff_t>(size);
-    size *= axes.extents()[n];
+  for (const std::size_t extent : axes.extents()) {
+    size *= extent;
   }
   auto elements = Tensor<float, 1>::create({size});
   HEADWISE_TRY(elements);
   gradient.shape.assign(axes.extents().begin(), axes.extents().end());
   gradient.elements = *std::move(elements);
-  gradient.by_scores =
-      by_scores(gradient.elements.data(), axes.extents(), strides, axes.axes());
+  gradient.by_scores = by_scores(gradient.elements.data(), axes.extents(),
+                                 row_major(axes.extents()), axes.axes());
   return gradient;
 }
 
@@ -155,15 +148,9 @@ Status write_gradients(const std::string& folder,
                   .given = failed.message()}};
   }
   for (const NamedGradient& gradient : gradients) {
-    std::vector<std::ptrdiff_t> strides(gradient.shape.size(), 1);
-    for (std::size_t axis = strides.size(); axis-- > 1;) {
-      strides[axis - 1] =
-          strides[axis] * static_cast<std::ptrdiff_t>(gradient.shape[axis]);
-    }
     HEADWISE_TRY(write_npy(
         (std::filesystem::path(folder) / (gradient.name + ".npy")).string(),
-        AnyView(gradient.elements.data(), DType::float32, gradient.shape,
-                strides)));
+        AnyView(gradient.elements.data(), DType::float32, gradient.shape)));
   }
   return ok();
 }

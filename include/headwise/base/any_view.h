@@ -15,9 +15,23 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
+// row_major() for extents whose number is known only at run time.
+inline std::vector<std::ptrdiff_t> row_major(
+    std::span<const std::size_t> extents) {
+  std::vector<std::ptrdiff_t> strides(extents.size(), 1);
+  for (std::size_t axis = strides.size(); axis-- > 1;) {
+    strides[axis - 1] =
+        strides[axis] * static_cast<std::ptrdiff_t>(extents[axis]);
+  }
+  return strides;
+}
+
 class AnyView {
  public:
   AnyView() = default;
+  // Of data in C order without gaps.
+  AnyView(const void* data, DType dtype, std::span<const std::size_t> extents)
+      : AnyView(data, dtype, extents, row_major(extents)) {}
   AnyView(const void* data, DType dtype, std::span<const std::size_t> extents,
           std::span<const std::ptrdiff_t> strides)
       : data_(data),
