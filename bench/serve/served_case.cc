@@ -266,7 +266,7 @@ Result<Linear> read_linear(const Spec& spec, const std::string& letter,
 Result<BenchInputs> read_layer(const Spec& spec, const Workload& workload) {
   const std::size_t E = workload.embed_dim;
   BenchInputs inputs;
-  auto x = spec.tensor<float, 3>("x", {workload.shape.B, workload.shape.Lq, E});
+  auto x = spec.tensor<float, 3>("x", layer_extents(workload));
   HEADWISE_TRY(x);
   inputs.x = *std::move(x);
   const std::size_t features = workload.shape.Hq * workload.shape.D;
@@ -291,17 +291,9 @@ Result<BenchInputs> read_layer(const Spec& spec, const Workload& workload) {
 }
 
 Result<BenchInputs> read_attention(const Spec& spec, const Workload& workload) {
-  const AttentionShape& shape = workload.shape;
-  const std::size_t B = shape.B;
-  const std::size_t Hq = shape.Hq;
-  const std::size_t Hkv = shape.Hkv;
-  const std::size_t Lq = shape.Lq;
-  const std::size_t Lkv = shape.Lkv;
-  const std::size_t D = shape.D;
-  const std::size_t Dv = shape.Dv;
-  auto query = spec.tensor<float, 4>("q", {B, Hq, Lq, D});
-  auto key = spec.tensor<float, 4>("k", {B, Hkv, Lkv, D});
-  auto value = spec.tensor<float, 4>("v", {B, Hkv, Lkv, Dv});
+  auto query = spec.tensor<float, 4>("q", query_extents(workload));
+  auto key = spec.tensor<float, 4>("k", key_extents(workload));
+  auto value = spec.tensor<float, 4>("v", value_extents(workload));
   HEADWISE_TRY(query);
   HEADWISE_TRY(key);
   HEADWISE_TRY(value);
@@ -310,7 +302,7 @@ Result<BenchInputs> read_attention(const Spec& spec, const Workload& workload) {
   inputs.key = *std::move(key);
   inputs.value = *std::move(value);
   if (workload.backward) {
-    auto d_output = spec.tensor<float, 4>("do", {B, Hq, Lq, Dv});
+    auto d_output = spec.tensor<float, 4>("do", output_extents(workload));
     HEADWISE_TRY(d_output);
     inputs.d_output = *std::move(d_output);
   }
@@ -329,9 +321,7 @@ Result<ServedCase> read_served_case(const std::filesystem::path& folder) {
                                          : read_attention(*spec, *workload);
   HEADWISE_TRY(inputs);
   if (workload->bias) {
-    const AttentionShape& shape = workload->shape;
-    auto bias =
-        spec->tensor<float, 4>("bias", {1, shape.Hq, shape.Lq, shape.Lkv});
+    auto bias = spec->tensor<float, 4>("bias", bias_extents(*workload));
     HEADWISE_TRY(bias);
     inputs->bias = *std::move(bias);
   }

@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <span>
 #include <utility>
 
 #include "base/out_of_memory.h"
@@ -92,7 +91,7 @@ Status Journal::keep(std::string_view state) try {
   last_ = Clock::now();
   const std::string folder = folder_of(path_);
   HEADWISE_TRY(folder.empty() ? ok() : make_folder(kOperation, folder));
-  return write_file_atomically(path_, std::as_bytes(std::span(text)));
+  return write_file_atomically(path_, text);
 } catch (...) {
   return caught_out_of_memory();
 }

@@ -208,11 +208,8 @@ class Reader {
       const auto elements = owner->view();
       return Kept{elements, std::move(owner)};
     }
-    Status s = finite_param(view, full);
-    if (s) {
-      s = check_axes(name, view.extents(), axes);
-    }
-    HEADWISE_TRY(s);
+    HEADWISE_TRY(finite_param(view, full));
+    HEADWISE_TRY(check_axes(name, view.extents(), axes));
     return Kept{{static_cast<const float*>(view.data()),
                  {view.extents()[0], view.extents()[1]}},
                 std::move(found->bytes)};

@@ -41,16 +41,14 @@ Status copy_settings(const std::string& source, const std::string& folder,
   for (const std::string& name : *names) {
     const std::string from = path_in(source, name);
     const std::string to = path_in(folder, name);
-    Status s = ok();
     if (is_settings_file(name) && is_regular_file(from)) {
-      s = is_made ? ok() : make_folder(kOperation, folder);
-      is_made = true;
-      s = s ? copy_one(from, to) : s;
+      if (!is_made) {
+        HEADWISE_TRY(make_folder(kOperation, folder));
+        is_made = true;
+      }
+      HEADWISE_TRY(copy_one(from, to));
     } else if (depth > 0 && check_folder_named_by_file(kOperation, from)) {
-      s = copy_settings(from, to, depth - 1);
-    }
-    if (!s) {
-      return s;
+      HEADWISE_TRY(copy_settings(from, to, depth - 1));
     }
   }
   return ok();
@@ -135,12 +133,10 @@ Status write_params(const std::string& source, const std::string& path,
 Status fill(const std::string& folder, const std::string& source,
             const std::string& inner, const std::string& params,
             const ModelSettings& settings, const ModelChanges& changes) {
-  Status s = copy_settings(source, folder, kModelFolderDepth);
-  s = s ? write_probe(source, folder, changes.probe) : s;
-  return s ? write_params(params,
-                          folder + inner + "/" + std::string(kParamsFile),
-                          settings, changes)
-           : s;
+  HEADWISE_TRY(copy_settings(source, folder, kModelFolderDepth));
+  HEADWISE_TRY(write_probe(source, folder, changes.probe));
+  return write_params(params, folder + inner + "/" + std::string(kParamsFile),
+                      settings, changes);
 }
 
 // Whether a model may be written to the folder.

@@ -133,11 +133,10 @@ Result<FullSizeAttention> full_size_attention(const BertEncoder& pruned) {
     for (std::size_t n = 0; n < pruned.layers().size(); ++n) {
       const auto& params = *pruned.layers()[n].attention.params();
       FullSizeLayer layer(pruned.config(), n, whole);
-      Status s = layer.add_input("w_q", params.w_q);
-      s = s ? layer.add_input("w_k", params.w_k) : s;
-      s = s ? layer.add_input("w_v", *params.w_v) : s;
-      s = s ? layer.add_output("w_o", *params.w_o) : s;
-      HEADWISE_TRY(s);
+      HEADWISE_TRY(layer.add_input("w_q", params.w_q));
+      HEADWISE_TRY(layer.add_input("w_k", params.w_k));
+      HEADWISE_TRY(layer.add_input("w_v", *params.w_v));
+      HEADWISE_TRY(layer.add_output("w_o", *params.w_o));
     }
     return whole;
   });

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 #include <utility>
 
 #include "base/out_of_memory.h"
@@ -231,7 +230,7 @@ std::string importance_json(const ImportanceFile& file) {
 Status write_importance(const std::string& path, const ImportanceFile& file) {
   return catching_out_of_memory([&] {
     const std::string json = importance_json(file);
-    return write_file_atomically(path, std::as_bytes(std::span(json)));
+    return write_file_atomically(path, json);
   });
 }
 

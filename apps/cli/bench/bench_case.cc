@@ -69,14 +69,9 @@ Result<RaggedTensors> without_padding(
   for (const std::int64_t length : lengths) {
     ragged.offsets.push_back(ragged.offsets.back() + length);
   }
-  Status s = remove_padding(ragged.offsets, inputs.query, ragged.query);
-  if (s) {
-    s = remove_padding(ragged.offsets, inputs.key, ragged.key);
-  }
-  if (s) {
-    s = remove_padding(ragged.offsets, inputs.value, ragged.value);
-  }
-  HEADWISE_TRY(s);
+  HEADWISE_TRY(remove_padding(ragged.offsets, inputs.query, ragged.query));
+  HEADWISE_TRY(remove_padding(ragged.offsets, inputs.key, ragged.key));
+  HEADWISE_TRY(remove_padding(ragged.offsets, inputs.value, ragged.value));
   auto output = Tensor<float, 4>::create({1, ragged.query.extent(1),
                                           ragged.query.extent(2),
                                           ragged.value.extent(3)});
@@ -86,34 +81,25 @@ Result<RaggedTensors> without_padding(
 }
 
 Result<BenchInputs> draw_inputs(const Workload& workload) {
-  const AttentionShape& shape = workload.shape;
-  const std::size_t B = shape.B;
-  const std::size_t Hq = shape.Hq;
-  const std::size_t Hkv = shape.Hkv;
-  const std::size_t Lq = shape.Lq;
-  const std::size_t Lkv = shape.Lkv;
-  const std::size_t D = shape.D;
-  const std::size_t Dv = shape.Dv;
   BenchInputs inputs;
   if (workload.embed_dim == 0) {
-    Status s = draw(inputs.query, {B, Hq, Lq, D}, kQuery);
-    if (s) {
-      s = draw(inputs.key, {B, Hkv, Lkv, D}, kKey);
+    HEADWISE_TRY(draw(inputs.query, query_extents(workload), kQuery));
+    HEADWISE_TRY(draw(inputs.key, key_extents(workload), kKey));
+    HEADWISE_TRY(draw(inputs.value, value_extents(workload), kValue));
+    if (workload.bias) {
+      HEADWISE_TRY(draw(inputs.bias, bias_extents(workload), kBias));
     }
-    if (s) {
-      s = draw(inputs.value, {B, Hkv, Lkv, Dv}, kValue);
+    if (workload.backward) {
+      HEADWISE_TRY(
+          draw(inputs.d_output, output_extents(workload), kOutputGradient));
     }
-    if (s && workload.bias) {
-      s = draw(inputs.bias, {1, Hq, Lq, Lkv}, kBias);
-    }
-    if (s && workload.backward) {
-      s = draw(inputs.d_output, {B, Hq, Lq, Dv}, kOutputGradient);
-    }
-    return s ? Result<BenchInputs>(std::move(inputs)) : s.error();
+    return inputs;
   }
-  HEADWISE_TRY(draw(inputs.x, {B, Lq, workload.embed_dim}, kX));
-  auto layer = MultiHeadAttention::create(
-      {.embed_dim = workload.embed_dim, .num_heads = Hq, .head_dim = D}, kSeed);
+  HEADWISE_TRY(draw(inputs.x, layer_extents(workload), kX));
+  auto layer = MultiHeadAttention::create({.embed_dim = workload.embed_dim,
+                                           .num_heads = workload.shape.Hq,
+                                           .head_dim = workload.shape.D},
+                                          kSeed);
   HEADWISE_TRY(layer);
   inputs.layer = *std::move(layer);
   return inputs;
@@ -162,11 +148,6 @@ Result<BenchCase> BenchCase::create(Workload workload, BenchInputs inputs,
     return created;
   }
   const AttentionShape& sizes = created.workload_.shape;
-  const std::size_t B = sizes.B;
-  const std::size_t Hq = sizes.Hq;
-  const std::size_t Lq = sizes.Lq;
-  const std::size_t Lkv = sizes.Lkv;
-  const std::size_t Dv = sizes.Dv;
   AttentionShape tensors = created.workload_.shape;
   if (created.workload_.ragged) {
     auto ragged = without_padding(created.inputs_, created.workload_.lengths);
@@ -176,10 +157,11 @@ Result<BenchCase> BenchCase::create(Workload workload, BenchInputs inputs,
     tensors.Lq = tensors.Lkv = created.ragged_.query.extent(1);
   }
   auto plan = AttentionPlan::create(tensors, created.options(executor));
-  auto output = Tensor<float, 4>::create({B, Hq, Lq, Dv});
-  auto attn_weights = Tensor<float, 4>::create(created.workload_.attn_weights
-                                                   ? Extents<4>{B, Hq, Lq, Lkv}
-                                                   : Extents<4>{});
+  auto output = Tensor<float, 4>::create(output_extents(created.workload_));
+  auto attn_weights = Tensor<float, 4>::create(
+      created.workload_.attn_weights
+          ? Extents<4>{sizes.B, sizes.Hq, sizes.Lq, sizes.Lkv}
+          : Extents<4>{});
   HEADWISE_TRY(plan);
   HEADWISE_TRY(output);
   HEADWISE_TRY(attn_weights);

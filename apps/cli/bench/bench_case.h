@@ -26,6 +26,26 @@ struct BenchInputs {
   std::optional<MultiHeadAttention> layer{};
 };
 
+// The shapes of a workload's tensors.
+inline Extents<4> query_extents(const Workload& of) {
+  return {of.shape.B, of.shape.Hq, of.shape.Lq, of.shape.D};
+}
+inline Extents<4> key_extents(const Workload& of) {
+  return {of.shape.B, of.shape.Hkv, of.shape.Lkv, of.shape.D};
+}
+inline Extents<4> value_extents(const Workload& of) {
+  return {of.shape.B, of.shape.Hkv, of.shape.Lkv, of.shape.Dv};
+}
+inline Extents<4> bias_extents(const Workload& of) {
+  return {1, of.shape.Hq, of.shape.Lq, of.shape.Lkv};
+}
+inline Extents<4> output_extents(const Workload& of) {
+  return {of.shape.B, of.shape.Hq, of.shape.Lq, of.shape.Dv};
+}
+inline Extents<3> layer_extents(const Workload& of) {
+  return {of.shape.B, of.shape.Lq, of.embed_dim};
+}
+
 // Normal numbers with mean 0 and deviation 1; the layer's parameters as
 // nn.Linear draws them. Always the same. Errors: out_of_memory.
 Result<BenchInputs> draw_inputs(const Workload& workload);

@@ -119,24 +119,25 @@ class DeviceCase {
     const Extents<4> of_output =
         ragged ? ragged_.output.extents()
                : Extents<4>{shape.B, shape.Hq, shape.Lq, shape.Dv};
-    Status s = upload(query_, ragged ? ragged_.query : inputs_.query);
-    s = s ? upload(key_, ragged ? ragged_.key : inputs_.key) : s;
-    s = s ? upload(value_, ragged ? ragged_.value : inputs_.value) : s;
-    s = s ? take(output_, of_output) : s;
-    if (s && workload_.bias) {
-      s = upload(bias_, inputs_.bias);
+    HEADWISE_TRY(upload(query_, ragged ? ragged_.query : inputs_.query));
+    HEADWISE_TRY(upload(key_, ragged ? ragged_.key : inputs_.key));
+    HEADWISE_TRY(upload(value_, ragged ? ragged_.value : inputs_.value));
+    HEADWISE_TRY(take(output_, of_output));
+    if (workload_.bias) {
+      HEADWISE_TRY(upload(bias_, inputs_.bias));
     }
-    if (s && workload_.attn_weights) {
-      s = take(attn_weights_, {shape.B, shape.Hq, shape.Lq, shape.Lkv});
+    if (workload_.attn_weights) {
+      HEADWISE_TRY(
+          take(attn_weights_, {shape.B, shape.Hq, shape.Lq, shape.Lkv}));
     }
-    if (s && workload_.backward) {
-      s = take(softmax_rows_, {shape.B, shape.Hq, shape.Lq, 2});
-      s = s ? upload(d_output_, inputs_.d_output) : s;
-      s = s ? take(d_query_, inputs_.query.extents()) : s;
-      s = s ? take(d_key_, inputs_.key.extents()) : s;
-      s = s ? take(d_value_, inputs_.value.extents()) : s;
+    if (workload_.backward) {
+      HEADWISE_TRY(take(softmax_rows_, {shape.B, shape.Hq, shape.Lq, 2}));
+      HEADWISE_TRY(upload(d_output_, inputs_.d_output));
+      HEADWISE_TRY(take(d_query_, inputs_.query.extents()));
+      HEADWISE_TRY(take(d_key_, inputs_.key.extents()));
+      HEADWISE_TRY(take(d_value_, inputs_.value.extents()));
     }
-    return s;
+    return ok();
   }
 
   Workload workload_;

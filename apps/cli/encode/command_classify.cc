@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -157,9 +156,7 @@ Outcome write_labels(const ClassifyFlags& flags, const LabelledLines& lines,
                      const Streams& streams) {
   if (!flags.out.empty()) {
     const std::string columns = label_columns(lines, flags.all);
-    if (Status s =
-            write_file_atomically(flags.out, std::as_bytes(std::span(columns)));
-        !s) {
+    if (Status s = write_file_atomically(flags.out, columns); !s) {
       return failure_to_write(s.error());
     }
   }

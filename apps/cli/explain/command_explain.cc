@@ -86,9 +86,7 @@ Outcome write_files(const ExplainFlags& flags, const ExplainedJob& job,
   if (!picture) {
     return failure_of(picture.error());
   }
-  if (Status s = write_file_atomically(flags.heads,
-                                       std::as_bytes(std::span(*picture)));
-      !s) {
+  if (Status s = write_file_atomically(flags.heads, *picture); !s) {
     return failure_to_write(s.error());
   }
   return {};

@@ -113,12 +113,12 @@ class Runner {
                          ? files_->embedding->vocab_size()
                          : input_.vocab_size;
     if (job.from_tokens) {
-      Status s =
-          check_side(input_.queries, job.vocab_size, input_.query_source);
-      if (s && job.cross) {
-        s = check_side(*input_.keys, job.vocab_size, input_.key_source);
+      HEADWISE_TRY(
+          check_side(input_.queries, job.vocab_size, input_.query_source));
+      if (job.cross) {
+        HEADWISE_TRY(
+            check_side(*input_.keys, job.vocab_size, input_.key_source));
       }
-      HEADWISE_TRY(s);
       job.batch = input_.queries.size();
       job.query_length = max_sequence_length(input_.queries);
       job.key_length = max_sequence_length(input_.key_tokens());
@@ -245,11 +245,9 @@ class Runner {
       return files_->embedding ? files_->embedding->embed_dim()
                                : ((*input_.vectors).*side).extent(2);
     };
-    Status s = check("w_q", *config_.query_dim, width(&Vectors::query));
-    if (s) {
-      s = check("w_k", *config_.kdim, width(&Vectors::key));
-    }
-    return s ? check("w_v", *config_.vdim, width(&Vectors::value)) : s;
+    HEADWISE_TRY(check("w_q", *config_.query_dim, width(&Vectors::query)));
+    HEADWISE_TRY(check("w_k", *config_.kdim, width(&Vectors::key)));
+    return check("w_v", *config_.vdim, width(&Vectors::value));
   }
 
   std::set<std::string> biased() const {

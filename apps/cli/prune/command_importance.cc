@@ -2,7 +2,6 @@
 // How much each head of a model matters, by one of several measures.
 #include <fmt/format.h>
 
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -125,8 +124,7 @@ Status write_svg(const std::string& path, const ImportanceFile& file) {
     }
   }
   const auto svg = head_scores_svg(picture);
-  return svg ? write_file_atomically(path, std::as_bytes(std::span(*svg)))
-             : Status(svg.error());
+  return svg ? write_file_atomically(path, *svg) : Status(svg.error());
 }
 
 std::string summary(const ImportanceFlags& flags, const ImportanceFile& file) {

@@ -230,9 +230,7 @@ Outcome run_curve(const PruneJob& job, const FilePlan& files,
   if (!picture) {
     return failure_of(picture.error());
   }
-  if (Status s = write_file_atomically(job.flags().curve,
-                                       std::as_bytes(std::span(*picture)));
-      !s) {
+  if (Status s = write_file_atomically(job.flags().curve, *picture); !s) {
     return failure_to_write(s.error());
   }
   return job.flags().json

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -25,10 +24,6 @@ constexpr std::size_t kSequences = 4;  // in tokens.txt
 std::vector<std::string> result_files() {
   return {std::string(kCheckpointFile), "params.npz", "tokens.txt",
           "target_tokens.txt", "curve.svg"};
-}
-
-Status write_text(const std::string& path, const std::string& text) {
-  return write_file_atomically(path, std::as_bytes(std::span(text)));
 }
 
 // One sequence a line.
@@ -118,14 +113,15 @@ Status write_results(const TaskRun& run, const std::string& folder) {
   HEADWISE_TRY(run.write_params_to(folder + "/params.npz"));
   const auto unseen = run.unseen_sequences(kSequences);
   HEADWISE_TRY(unseen);
-  HEADWISE_TRY(write_text(folder + "/tokens.txt", lines_of(unseen->tokens)));
+  HEADWISE_TRY(
+      write_file_atomically(folder + "/tokens.txt", lines_of(unseen->tokens)));
   if (unseen->target_tokens.size() != 0) {
-    HEADWISE_TRY(write_text(folder + "/target_tokens.txt",
-                            lines_of(unseen->target_tokens)));
+    HEADWISE_TRY(write_file_atomically(folder + "/target_tokens.txt",
+                                       lines_of(unseen->target_tokens)));
   }
   const auto picture = curve_svg(curve_of(run));
   HEADWISE_TRY(picture);
-  return write_text(folder + "/curve.svg", *picture);
+  return write_file_atomically(folder + "/curve.svg", *picture);
 }
 
 std::string explain_command(const TaskRun& run, const std::string& folder) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <functional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -142,8 +141,7 @@ Outcome write_page(const ViewFlags& flags, const std::string& path,
   if (!page) {
     return failed(page.error(), flags);
   }
-  if (Status s = write_file_atomically(path, std::as_bytes(std::span(*page)));
-      !s) {
+  if (Status s = write_file_atomically(path, *page); !s) {
     return failure_to_write(s.error());
   }
   const ViewedText& text = heads.text();
@@ -165,8 +163,7 @@ using Draw = std::function<Result<std::string>(double zoom)>;
 
 Outcome write_pictures(const ViewFlags& flags, const Draw& draw) {
   const auto write = [](const std::string& path, const auto& bytes) -> Outcome {
-    const Status s =
-        write_file_atomically(path, std::as_bytes(std::span(bytes)));
+    const Status s = write_file_atomically(path, bytes);
     return s ? Outcome() : failure_to_write(s.error());
   };
   if (!flags.svg.empty()) {

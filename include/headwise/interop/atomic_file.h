@@ -22,6 +22,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "headwise/base/result.h"
 #include "headwise/version.h"
@@ -31,6 +32,10 @@ namespace headwise::inline HEADWISE_ABI {
 
 Status write_file_atomically(const std::string& path,
                              std::span<const std::byte> bytes);
+inline Status write_file_atomically(const std::string& path,
+                                    std::string_view text) {
+  return write_file_atomically(path, std::as_bytes(std::span(text)));
+}
 
 // The pieces one after the other.
 Status write_file_atomically(

@@ -45,13 +45,11 @@ Status allocate(const AttentionSpec& spec, AttentionSteps& steps) {
   const auto make = [&]<std::size_t Rank>(Tensor<float, Rank>& tensor,
                                           const Extents<Rank>& extents) {
     auto made = Tensor<float, Rank>::create(extents);
-    if (!made) {
-      return Status(made.error());
+    if (made) {
+      tensor = *std::move(made);
     }
-    tensor = *std::move(made);
-    return ok();
+    return made ? ok() : Status(made.error());
   };
-  Status s = ok();
   for (const auto& [wanted, tensor] :
        {std::pair(true, &steps.scores),
         {spec.softcap.has_value(), &steps.capped_scores},
@@ -60,17 +58,13 @@ Status allocate(const AttentionSpec& spec, AttentionSteps& steps) {
         {!spec.mask.parts().empty(), &steps.masked_scores},
         {true, &steps.attn_weights},
         {spec.dropout.active(), &steps.dropped_weights}}) {
-    if (s && wanted) {
-      s = make(*tensor, like_scores);
+    if (wanted) {
+      HEADWISE_TRY(make(*tensor, like_scores));
     }
   }
-  if (s) {
-    s = make(steps.context, Extents<4>{shape.B, shape.Lq, shape.Hq, shape.Dv});
-  }
-  if (s) {
-    s = make(steps.lse, Extents<3>{shape.B, shape.Hq, shape.Lq});
-  }
-  return s;
+  HEADWISE_TRY(
+      make(steps.context, Extents<4>{shape.B, shape.Lq, shape.Hq, shape.Dv}));
+  return make(steps.lse, Extents<3>{shape.B, shape.Hq, shape.Lq});
 }
 
 // Scores -> scores with softcap, bias and ALiBi, as far as they are asked for.
