@@ -10,20 +10,23 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
+// A call that was checked and has a query.
+struct KernelCall {
+  const AttentionSpec& spec;
+  const Schedule& schedule;
+  const AttentionInputsOf<float>& inputs;
+  const AttentionOutputs& outputs;
+};
+
 // Bytes that a kernel computes in; the largest std::size_t if they overflow.
 std::size_t forward_workspace_bytes(const AttentionSpec& spec,
                                     const Schedule& schedule);
 std::size_t statistics_workspace_bytes(const AttentionSpec& spec,
                                        const Schedule& schedule);
 
-// For a call that was checked and has a query; `workspace` has that many bytes,
-// on a 64-byte boundary. Allocates nothing.
-void forward_kernel(const AttentionSpec& spec, const Schedule& schedule,
-                    const AttentionInputsOf<float>& inputs,
-                    const AttentionOutputs& outputs, std::byte* workspace);
+// `workspace` has that many bytes, on a 64-byte boundary. Allocates nothing.
+void forward_kernel(const KernelCall& call, std::byte* workspace);
 // The same with statistics.
-void statistics_kernel(const AttentionSpec& spec, const Schedule& schedule,
-                       const AttentionInputsOf<float>& inputs,
-                       const AttentionOutputs& outputs, std::byte* workspace);
+void statistics_kernel(const KernelCall& call, std::byte* workspace);
 
 }  // namespace headwise::inline HEADWISE_ABI

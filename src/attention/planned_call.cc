@@ -57,7 +57,7 @@ Status PlannedCall::run(const AttentionInputsOf<float>& inputs,
   }
   const auto kernel =
       spec_.statistics.any() ? statistics_kernel : forward_kernel;
-  kernel(spec_, schedule_, inputs, outputs, workspace.data());
+  kernel({spec_, schedule_, inputs, outputs}, workspace.data());
   if (spec_.shape.offsets.ragged() && spec_.attn_weights != AttnWeights::none) {
     clear_beyond_sequences(spec_.shape, outputs.attn_weights);
   }

@@ -45,14 +45,20 @@ class Arena {
   std::size_t bytes_ = 0;
 };
 
+// What T(args..., arena) takes.
+template <class T, class... Args>
+std::size_t bytes_taken(const Args&... args) {
+  Arena arena(nullptr);
+  [[maybe_unused]] const T object(args..., arena);
+  return arena.bytes();
+}
+
 // Objects that take their memory from the arena, side by side in it.
 template <class T, class... Args>
 std::span<T> make_array(Arena& arena, std::size_t count, const Args&... args) {
   T* place = arena.take<T>(count);
   if (place == nullptr) {
-    Arena one(nullptr);
-    [[maybe_unused]] const T object(args..., one);
-    arena.take<std::byte>(count, one.bytes());
+    arena.take<std::byte>(count, bytes_taken<T>(args...));
     return {};
   }
   for (std::size_t n = 0; n < count; ++n) {

@@ -299,9 +299,7 @@ BackwardSchedule backward_schedule_of(const AttentionSpec& spec) {
 std::size_t backward_workspace_bytes(const AttentionSpec& spec,
                                      const BackwardSchedule& schedule,
                                      const AttentionGradients& gradients) {
-  Arena arena(nullptr);
-  const Memory memory(spec, schedule, gradients, arena);
-  return arena.bytes();
+  return bytes_taken<Memory>(spec, schedule, gradients);
 }
 
 void backward_kernel(const AttentionSpec& spec,

@@ -54,13 +54,11 @@ struct Memory {
 
 class Call {
  public:
-  Call(const AttentionSpec& spec, const Schedule& schedule,
-       const AttentionInputsOf<float>& inputs, const AttentionOutputs& outputs,
-       const Memory& memory)
-      : spec_(spec),
-        schedule_(schedule),
-        inputs_(inputs),
-        outputs_(outputs),
+  Call(const KernelCall& call, const Memory& memory)
+      : spec_(call.spec),
+        schedule_(call.schedule),
+        inputs_(call.inputs),
+        outputs_(call.outputs),
         memory_(memory) {}
 
   void run() const {
@@ -192,17 +190,13 @@ class Call {
 
 std::size_t forward_workspace_bytes(const AttentionSpec& spec,
                                     const Schedule& schedule) {
-  Arena arena(nullptr);
-  const Memory memory(spec, schedule, arena);
-  return arena.bytes();
+  return bytes_taken<Memory>(spec, schedule);
 }
 
-void forward_kernel(const AttentionSpec& spec, const Schedule& schedule,
-                    const AttentionInputsOf<float>& inputs,
-                    const AttentionOutputs& outputs, std::byte* workspace) {
+void forward_kernel(const KernelCall& call, std::byte* workspace) {
   Arena arena(workspace);
-  const Memory memory(spec, schedule, arena);
-  Call(spec, schedule, inputs, outputs, memory).run();
+  const Memory memory(call.spec, call.schedule, arena);
+  Call(call, memory).run();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -45,12 +45,11 @@ Chunk chunk_of(const AttentionSpec& spec, std::size_t b, std::size_t n) {
 std::size_t heads_at_once(const AttentionSpec& spec, const Schedule& schedule) {
   constexpr std::size_t kMostBytes = 16 << 20;
   const AttentionShape& shape = spec.shape;
-  Arena one(nullptr);
-  const PackedHead head(shape, one);
+  const std::size_t head_bytes = bytes_taken<PackedHead>(shape);
   const std::size_t heads = shape.B * shape.Hkv;
   const std::size_t enough = (2 * schedule.workers + kChunks - 1) / kChunks;
   return std::clamp<std::size_t>(
-      std::max(enough, kMostBytes / std::max<std::size_t>(one.bytes(), 1)), 1,
+      std::max(enough, kMostBytes / std::max<std::size_t>(head_bytes, 1)), 1,
       std::max<std::size_t>(heads, 1));
 }
 
@@ -82,15 +81,13 @@ struct Memory {
 
 class Call {
  public:
-  Call(const AttentionSpec& spec, const Schedule& schedule,
-       const AttentionInputsOf<float>& inputs, const AttentionOutputs& outputs,
-       const Memory& memory)
-      : spec_(spec),
-        schedule_(schedule),
-        inputs_(inputs),
-        outputs_(outputs),
+  Call(const KernelCall& call, const Memory& memory)
+      : spec_(call.spec),
+        schedule_(call.schedule),
+        inputs_(call.inputs),
+        outputs_(call.outputs),
         memory_(memory),
-        largest_group_(spec.shape.largest_group()) {}
+        largest_group_(call.spec.shape.largest_group()) {}
 
   void run() const {
     const std::size_t heads = spec_.shape.B * spec_.shape.Hkv;
@@ -236,17 +233,13 @@ class Call {
 
 std::size_t statistics_workspace_bytes(const AttentionSpec& spec,
                                        const Schedule& schedule) {
-  Arena arena(nullptr);
-  const Memory memory(spec, schedule, arena);
-  return arena.bytes();
+  return bytes_taken<Memory>(spec, schedule);
 }
 
-void statistics_kernel(const AttentionSpec& spec, const Schedule& schedule,
-                       const AttentionInputsOf<float>& inputs,
-                       const AttentionOutputs& outputs, std::byte* workspace) {
+void statistics_kernel(const KernelCall& call, std::byte* workspace) {
   Arena arena(workspace);
-  const Memory memory(spec, schedule, arena);
-  Call(spec, schedule, inputs, outputs, memory).run();
+  const Memory memory(call.spec, call.schedule, arena);
+  Call(call, memory).run();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI
