@@ -1,4 +1,4 @@
-// All of headwise, in the order of the data's way (not the alphabet's).
+// All of headwise, in the order in which data flows through it.
 #pragma once
 
 // clang-format off

@@ -1,5 +1,5 @@
-// All of headwise::io: traces and pictures, files, models and pruning. What it
-// works on, tensors and layers, is in headwise/headwise.h.
+// All of headwise::io: traces and pictures, files, models, training and
+// pruning. The tensors and layers that it works on are in headwise/headwise.h.
 #pragma once
 
 // clang-format off

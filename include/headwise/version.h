@@ -1,5 +1,5 @@
-// The version of these headers, which CMake reads from here, and the namespace
-// named after it.
+// The version of these headers, which CMake reads from this file, and the
+// namespace named after it.
 #pragma once
 
 #define HEADWISE_VERSION_MAJOR 0

@@ -1,5 +1,6 @@
-// The backward pass of attention: from the gradient of a loss by the output to
-// its gradients by everything that the output was computed from.
+// The backward pass of attention: from the gradient of a loss with respect to
+// the output to its gradients with respect to everything that the output was
+// computed from.
 //
 //   P        = the attention weights, computed again from the saved rows
 //   d_value  = P^T d_output                    P as dropped in the forward pass
@@ -9,21 +10,21 @@
 //   d_bias   = dS, summed over what the bias is broadcast over
 //   d_alibi  = - sum of dS * distance
 //
-// and with options.score_weight w, t being tanh(query + key), in place of
-// d_query and d_key there
+// With options.score_weight w and t = tanh(query + key), instead of d_query and
+// d_key:
 //
 //   d_query[i,d] = sum_j dS[i,j] * w[h,d] * (1 - t[i,j,d]^2)
 //   d_key[j,d]   = sum_i dS[i,j] * w[h,d] * (1 - t[i,j,d]^2)
 //   d_score_weight[h,d] = sum_ij dS[i,j] * t[i,j,d]
 //
-// Memory grows with the rows, never with their product. A query or key that is
-// masked gets exactly 0, whatever it holds, and so does a query without any key
-// (EmptyRow::uniform apart, whose values have gradients). A row that nothing
-// depends on is left out: one whose d_output is all zero, and whose returned
-// weights have no gradient other than 0. So what a padded query holds, NaN
-// included, changes no gradient (on a GPU, attention/device_attention.h, it
-// may). The bits depend on neither threads nor batch nor padding
-// (docs/arithmetic.md).
+// Memory grows with the number of rows, never with the number of pairs. A query
+// or key that is masked gets exactly 0, whatever it holds, and so does a query
+// without any key (except that EmptyRow::uniform gives the values a gradient).
+// A row that the loss does not depend on is left out: one whose d_output is all
+// zero, and whose returned weights have no gradient other than 0. So what a
+// padded query holds, NaN included, changes no gradient (on a GPU,
+// attention/device_attention.h, it may). The bits do not depend on threads,
+// batch or padding (docs/arithmetic.md).
 //
 // Source: Dao 2023, "FlashAttention-2", arXiv:2307.08691, algorithm 2.
 //
@@ -48,8 +49,8 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// A tensor with named axes (steps/named_axes.h) as one over B, H, Lq, Lkv; an
-// axis that is not named has the extent 1.
+// A view of a tensor with named axes (steps/named_axes.h) with the axes B, H,
+// Lq, Lkv; an axis that is not named has extent 1.
 template <class T>
 TensorView<T, 4> by_scores(T* data, std::span<const std::size_t> extents,
                            std::span<const std::ptrdiff_t> strides,
@@ -73,8 +74,8 @@ TensorView<T, 4> by_scores(TensorView<T, Rank> view,
 
 // `options` are those of the forward pass. Errors: those of attention();
 // shape_mismatch for an input or a gradient that does not fit;
-// invalid_argument for a gradient in the memory of an input or of another
-// gradient; then nothing was written.
+// invalid_argument for a gradient that shares memory with an input or with
+// another gradient. After an error nothing was written.
 Status attention_backward(const BackwardInputs& inputs,
                           const AttentionGradients& gradients,
                           const AttentionOptions& options = {});

@@ -32,26 +32,26 @@ class AttentionPlan {
   AttentionPlan& operator=(AttentionPlan&&) noexcept;
   ~AttentionPlan();
 
-  // The memory that a run computes in.
+  // The size of the memory that a run needs.
   std::size_t workspace_bytes() const;
 
-  // Of a ragged batch: the next runs have these sequences, as many as those the
-  // plan was created for and none longer than the longest of those. Allocates
-  // nothing; no run may use the plan meanwhile. The views must outlive those
+  // For a ragged batch: the next runs have these sequences, as many as the plan
+  // was created for and none longer than the longest of those. Allocates
+  // nothing; no run may use the plan meanwhile. The views must outlive the
   // runs. Errors: invalid_argument for a plan that has no offsets;
   // shape_mismatch, out_of_range; the plan is then as before.
   Status set_offsets(const Offsets& offsets);
 
-  // Tensors of the plan's sizes, outputs in memory of their own; `workspace`
-  // has workspace_bytes() or more, and no other run uses it meanwhile.
-  // Allocates nothing and takes no lock (what oneTBB does with several threads
-  // apart). Errors: shape_mismatch, invalid_argument for a workspace that is
-  // too small and for an output in the memory of another tensor; then no output
-  // was written.
+  // The tensors have the plan's sizes, and outputs have their own memory;
+  // `workspace` has at least workspace_bytes(), and no other run uses it
+  // meanwhile. Allocates nothing and takes no lock (except inside oneTBB, with
+  // several threads). Errors: shape_mismatch, invalid_argument for a workspace
+  // that is too small and for an output that shares memory with another tensor;
+  // then no output was written.
   Status run(TensorView<const float, 4> query, TensorView<const float, 4> key,
              TensorView<const float, 4> value, const AttentionOutputs& outputs,
              Workspace& workspace) const;
-  // The same in memory of its own. Errors: also out_of_memory.
+  // The same, in memory that it allocates. Errors: also out_of_memory.
   Status run(TensorView<const float, 4> query, TensorView<const float, 4> key,
              TensorView<const float, 4> value,
              const AttentionOutputs& outputs) const;

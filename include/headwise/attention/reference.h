@@ -1,11 +1,10 @@
-// The plain, obviously correct attention: four loops, nothing clever, in
-// binary64 or binary32. It stays for ever as the oracle that every kernel is
-// tested against.
+// Plain, obviously correct attention: four loops, nothing clever, in binary64
+// or binary32. Every kernel is tested against it.
 //
 //   s[j]    = scale * sum_d query[b,i,h,d] * key[b,j,g,d]   for allowed j, or
 //             sum_d score_weight[h,d] * tanh(query[b,i,h,d] + key[b,j,g,d])
 //   s[j]    = softcap * tanh(s[j] / softcap) + bias[b,h,i,j]
-//             - alibi[h] * |i + query_start - j|            as far as given
+//             - alibi[h] * |i + query_start - j|            each if given
 //   w[j]    = exp(s[j] - max s) / sum exp(s - max s)        0 where masked
 //   output  = sum_j dropout(w[j]) * value[b,j,g,:]
 //   lse     = max s + log sum exp(s - max s)
@@ -22,7 +21,7 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// Shapes and errors as attention() (attention/forward.h).
+// Shapes and errors are those of attention() (attention/forward.h).
 template <class T>
 HEADWISE_EXPORT Status reference_attention(
     TensorView<const T, 4> query, TensorView<const T, 4> key,
@@ -31,7 +30,7 @@ HEADWISE_EXPORT Status reference_attention(
 
 // The gradients, from the formulas of attention/backward.h over whole rows of
 // attention weights; inputs.output and inputs.softmax_rows are not read. Shapes
-// and errors as attention_backward().
+// and errors are those of attention_backward().
 template <class T>
 HEADWISE_EXPORT Status reference_attention_backward(
     const BackwardInputsOf<T>& inputs, const AttentionGradientsOf<T>& gradients,

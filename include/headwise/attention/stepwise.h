@@ -1,11 +1,12 @@
-// Attention step by step, every intermediate kept: what `headwise explain`
-// shows. The numbers are those of attention() but for rounding, since each step
-// is taken alone; it costs L x L memory.
+// Attention step by step, with every intermediate kept: what `headwise explain`
+// shows. The numbers are those of attention() up to rounding, since each step
+// is computed on its own; it takes L x L memory.
 //
 // Example:
-//   AttentionSteps steps = stepwise_attention(q, k, v, {.mask =
-//   causal()}).value(); steps.attn_weights(0, 3, 7, 2);  // how much query 7 of
-//   head 3 looks at key 2
+//   AttentionSteps steps =
+//       stepwise_attention(q, k, v, {.mask = causal()}).value();
+//   // How much query 7 attends to key 2 in head 3:
+//   steps.attn_weights(0, 3, 7, 2);
 #pragma once
 
 #include "headwise/attention/spec.h"
@@ -29,9 +30,9 @@ struct AttentionSteps {
   Tensor<float, 3> lse;              // (B, Hq, Lq)
 };
 
-// Shapes and errors as attention(). `trace`, when given, is told each step:
-// scores, capped_scores, biased_scores, alibi_scores, the masks, masked_scores,
-// attn_weights, dropped_weights, context.
+// Shapes and errors are those of attention(). Each step is reported to `trace`,
+// if given: scores, capped_scores, biased_scores, alibi_scores, the masks,
+// masked_scores, attn_weights, dropped_weights, context.
 Result<AttentionSteps> stepwise_attention(TensorView<const float, 4> query,
                                           TensorView<const float, 4> key,
                                           TensorView<const float, 4> value,

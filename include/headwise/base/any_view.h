@@ -1,5 +1,5 @@
-// A read-only view whose element type and rank are known only at run time:
-// what the trace and the writers of files take.
+// A read-only view whose element type and rank are known only at run time. The
+// trace and the file writers take it.
 #pragma once
 
 #include <array>

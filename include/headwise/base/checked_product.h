@@ -1,5 +1,5 @@
-// Products of sizes that come from outside: an overflow is an answer, never a
-// small number.
+// Products of sizes from untrusted input: an overflow is reported and never
+// wraps around to a small number.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// The product of `factors`, or nothing when it does not fit in size_t. A zero
-// among them gives 0 whatever the others are.
+// The product of `factors`, or nothing if it does not fit in size_t. If one of
+// them is 0 the product is 0, whatever the others are.
 constexpr std::optional<std::size_t> checked_product(
     std::span<const std::size_t> factors) {
   for (const std::size_t factor : factors) {

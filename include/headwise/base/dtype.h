@@ -1,6 +1,6 @@
-// The element types a tensor in a file or a trace may have. Arithmetic is in
-// float32 (float64 in the reference); the 16-bit types are widened exactly
-// where they enter.
+// The element types that a tensor in a file or a trace may have. Arithmetic is
+// in float32 (float64 in the reference); 16-bit types are widened on input,
+// which is exact.
 #pragma once
 
 #include <cstddef>

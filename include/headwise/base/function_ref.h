@@ -1,5 +1,5 @@
-// A function to call, not owned: what std::function is without its memory. It
-// must not outlive the call that it is passed to.
+// A reference to a function: like std::function, but it neither owns nor
+// allocates. It must not be kept beyond the call that it is passed to.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
-// The 16-bit floating-point numbers, as storage: bfloat16 (8 bits of exponent,
-// 7 of fraction) and float16 (IEEE binary16). They are widened exactly, and
-// narrowed by rounding to nearest even.
+// 16-bit floating-point numbers, for storage: bfloat16 (8 bits of exponent, 7
+// of fraction) and float16 (IEEE binary16). Widening is exact, narrowing rounds
+// to nearest even.
 #pragma once
 
 #include <bit>
@@ -26,8 +26,8 @@ constexpr float widened(BFloat16 x) {
 constexpr float widened(Float16 x) {
   const std::uint32_t sign = std::uint32_t{x.bits & 0x8000U} << 16;
   const std::uint32_t magnitude = x.bits & 0x7fffU;
-  // The exponent moves from bias 15 to 127 by a multiplication, which takes
-  // care of subnormal numbers; infinity and NaN keep all its bits set.
+  // A multiplication changes the exponent's bias from 15 to 127, which also
+  // handles subnormal numbers; for infinity and NaN its bits stay all set.
   const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112F;
   const std::uint32_t bits = magnitude >= 0x7c00U
                                  ? (magnitude << 13) | 0x7f800000U
@@ -51,11 +51,11 @@ constexpr Float16 narrowed_to_float16(float x) {
   if (magnitude > 0x7f800000U) {
     return {static_cast<std::uint16_t>(sign | 0x7e00U)};
   }
-  if (magnitude >= 0x477ff000U) {  // 65520, halfway to what there is not
+  if (magnitude >= 0x477ff000U) {  // 65520, from which all round to infinity
     return {static_cast<std::uint16_t>(sign | 0x7c00U)};
   }
   if (magnitude < 0x38800000U) {  // below 2^-14: a multiple of 2^-24
-    // The unit of 0.5 in float32 is 2^-24: the addition rounds.
+    // The last bit of 0.5 in float32 is 2^-24, so the addition rounds.
     const float sum = std::bit_cast<float>(magnitude) + 0.5F;
     return {static_cast<std::uint16_t>(
         sign | (std::bit_cast<std::uint32_t>(sum) - 0x3f000000U))};

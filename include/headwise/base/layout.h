@@ -1,13 +1,13 @@
-// Plain data as the four axes of a query, key or value. headwise writes their
-// extents as (B, L, H, D): batch, sequence length, heads, head size. PyTorch
-// and others keep the heads before the sequence, (B, H, L, D). Both layouts
-// have the same number of elements, so the caller must say which one it is:
+// Plain data seen as a query, key or value with four axes. headwise orders them
+// (B, L, H, D): batch, sequence length, heads, head size. PyTorch and others
+// put the heads before the sequence, (B, H, L, D). Both layouts have the same
+// number of elements, so the caller must say which one it is:
 //
 //   view_blhd(data, B, L, H, D)   data in the order of (B, L, H, D)
 //   view_bhld(data, B, H, L, D)   data in the order of (B, H, L, D)
 //
 // Both return the (B, L, H, D) view that attention() and the steps take;
-// nothing moves. For a tensor that has four axes already see as_blhd().
+// nothing is copied. For a tensor that already has four axes, see as_blhd().
 //
 // `data` is a std::vector, std::array, std::span or C array that outlives the
 // view. Errors: shape_mismatch unless it has B * L * H * D elements.

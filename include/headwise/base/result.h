@@ -1,10 +1,10 @@
 // How headwise reports what went wrong: every public function returns a Status,
 // or a Result<T> that holds a value or an Error. `.value()` throws Exception
 // with the same text, for callers who prefer exceptions; the library itself
-// never throws, prints or exits. Memory that runs out is an Error, too, also
-// where it is needed for a message. What only builds a value, such as an
+// never throws, prints or exits. Running out of memory is an Error too, even
+// while a message is built. Functions that only build a value, such as an
 // option, a mask or a list of names, may throw std::bad_alloc as a container
-// does. An exception of a callback goes on to the caller.
+// does. An exception thrown by a callback reaches the caller.
 //
 // Example:
 //   hw::Status s = hw::attention(q, k, v, out);
@@ -29,8 +29,8 @@ enum class ErrorCode {
   invalid_argument,  // a value or an option that makes no sense
   shape_mismatch,    // tensors whose sizes do not fit together
   out_of_range,      // an index, id or length outside its bounds
-  out_of_memory,     // memory could not be had, or a size overflows
-  bad_data,          // a file whose content is not what it must be
+  out_of_memory,     // an allocation failed, or a size overflows
+  bad_data,          // a file whose content is wrong
   io_error,          // a file that cannot be opened, read or written
   unsupported,       // well-formed, but not available here
   device_error,      // the GPU reports a failure
@@ -51,8 +51,8 @@ struct ErrorDetails {
   std::string entry{};                  // in the file: a tensor, or a JSON path
   std::optional<std::uint64_t> byte{};  // in the file: an offset from its start
   int system_error = 0;                 // errno
-  // What is wrong with the last of these parts that is there: "is 7", "has
-  // shape (2, 10)". Where nothing but the operation is there, a clause.
+  // What is wrong with the last of the parts above that is given: "is 7", "has
+  // shape (2, 10)". If only the operation is given, a whole clause.
   std::string given{};
   std::string expected{};  // "0 to Lkv = 6"
 };
@@ -69,9 +69,9 @@ class Error {
 
   ErrorCode code() const { return code_; }
   const ErrorDetails& details() const;
-  // Those that could not be had; 0 where that is not known.
+  // The number of bytes that could not be allocated; 0 if that is not known.
   std::uint64_t bytes_needed() const { return bytes_needed_; }
-  // The same details under another code.
+  // The same details with another code.
   Error with_code(ErrorCode code) const;
 
   // One line, without a full stop:

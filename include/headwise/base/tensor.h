@@ -1,5 +1,5 @@
-// A tensor that owns its elements: 64-byte-aligned memory in C order. Moved,
-// never copied silently (clone() copies).
+// A tensor that owns its elements: 64-byte-aligned memory in C order. It can be
+// moved, but is never copied silently (clone() copies).
 //
 // A Tensor converts to a view of its elements, so that functions that take a
 // TensorView take the Tensor itself. A view of a temporary does not compile.
@@ -35,7 +35,7 @@ struct AlignedDelete {
   }
 };
 
-// out_of_memory, with the bytes of such a tensor.
+// out_of_memory, with the number of bytes that such a tensor needs.
 Error too_large(std::span<const std::size_t> extents,
                 std::size_t element_bytes);
 }  // namespace detail
@@ -45,8 +45,8 @@ class Tensor {
  public:
   Tensor() = default;  // every extent 0
 
-  // Every element is 0 (false). Errors: out_of_memory when the product of the
-  // extents overflows or the memory cannot be had.
+  // Every element is 0 (false). Errors: out_of_memory, also if the product of
+  // the extents overflows.
   static Result<Tensor> create(const Extents<Rank>& extents) {
     Result<Tensor> tensor = create_unset(extents);
     if (tensor) {
@@ -58,7 +58,7 @@ class Tensor {
   static Result<Tensor> create_unset(const Extents<Rank>& extents) {
     return create_unset_in({}, extents);
   }
-  // The same in the memory of `old`, where that is large enough.
+  // The same, in the memory of `old` if that is large enough.
   static Result<Tensor> create_unset_in(Tensor old,
                                         const Extents<Rank>& extents) {
     static_assert(std::is_trivially_default_constructible_v<T>);
@@ -93,7 +93,7 @@ class Tensor {
     return copy;
   }
 
-  // The same memory under other extents, whose product must be size().
+  // The same memory with other extents, whose product must be size().
   template <std::size_t OtherRank>
   Tensor<T, OtherRank> with_extents(const Extents<OtherRank>& extents) && {
     Tensor<T, OtherRank> other;

@@ -1,7 +1,7 @@
-// A strided, non-owning window on elements of type T, with std::mdspan's words
-// (extent, stride, operator()). Passed by value; `const T` for inputs. Strides
-// count elements; 0 repeats an element along an axis and a negative stride
-// walks backwards.
+// A strided, non-owning view of elements of type T, with the names of
+// std::mdspan (extent, stride, operator()). It is passed by value, with
+// `const T` for inputs. Strides count elements; a stride of 0 repeats an
+// element along an axis and a negative one goes backwards.
 //
 // A function that takes a view also takes anything that converts to one:
 //
@@ -10,8 +10,8 @@
 //   std::vector<T>, std::array, std::span TensorView<T, 1>
 //   any of these                          the same view of const T
 //
-// A temporary Tensor or std::vector does not convert: it would be gone before
-// the view is.
+// A temporary Tensor or std::vector does not convert, because the view would
+// outlive it.
 //
 // Example:
 //   TensorView x(data, {rows, columns});  // TensorView<float, 2>
@@ -50,7 +50,7 @@ class AxisNumbers<Number, std::index_sequence<Axis...>>
 
 }  // namespace detail
 
-// One number per axis; all 0 by default. Fewer numbers or more do not compile:
+// One number per axis; all 0 by default. Fewer or more numbers do not compile:
 // std::array would take {2, 3} for {2, 3, 0, 0}.
 template <class Number, std::size_t Rank>
 class PerAxis
@@ -85,7 +85,7 @@ struct std::tuple_element<Axis, headwise::PerAxis<Number, Rank>> {
 
 namespace headwise::inline HEADWISE_ABI {
 
-// Strides of data that lies in C order without gaps.
+// Strides of data in C order without gaps.
 template <std::size_t Rank>
 constexpr Strides<Rank> row_major(const Extents<Rank>& extents) {
   Strides<Rank> strides{};
@@ -126,7 +126,7 @@ class TensorView {
   TensorView(T* data, const Extents<Rank>& extents,
              const Strides<Rank>& strides)
       : data_(data), extents_(extents), strides_(strides) {}
-  // A view that may write is also one that may read.
+  // A view of T converts to a view of const T.
   template <class U>
   requires(std::is_same_v<const U, T>)
       TensorView(  // NOLINT(google-explicit-constructor): as span<T>
@@ -139,7 +139,7 @@ class TensorView {
       TensorView(  // NOLINT(google-explicit-constructor): as span<T>
           Range&& range)
       : TensorView(std::span<T>(range).data(), {std::size(range)}) {}
-  // A view of a temporary.
+  // A view of a temporary does not compile.
   template <class Range>
   requires(Rank == 1 && !detail::kKeepsElements<Range> &&
            std::is_constructible_v<std::span<const T>, Range>)
@@ -167,7 +167,7 @@ class TensorView {
   }
 
   // The view with its axes in another order: axis a of the result is axis
-  // order[a] of this one. Nothing moves.
+  // order[a] of this one. Nothing is copied.
   TensorView permuted(const PerAxis<std::size_t, Rank>& order) const {
     TensorView view = *this;
     for (std::size_t axis = 0; axis < Rank; ++axis) {
@@ -202,7 +202,7 @@ template <class Range>
 TensorView(Range&& range)
     -> TensorView<typename decltype(std::span(range))::element_type, 1>;
 
-// What `TensorView(x)` takes, and the view that it makes.
+// What `TensorView(x)` accepts, and the view that it gives.
 template <class X>
 concept Viewable = requires(X&& x) {
   TensorView(std::forward<X>(x));
@@ -230,7 +230,7 @@ auto as_batch_of_one(X&& tensor) {
 }
 
 // (B, H, L, D) data, the layout of PyTorch, seen as (B, L, H, D), the layout of
-// headwise, and the other way round; unbatched forms likewise. Nothing moves.
+// headwise, and the other way round; also without a batch. Nothing is copied.
 // base/layout.h has the same for data without extents.
 template <Viewable X>
 requires(ViewOf<X>::rank() == 4) ViewOf<X> as_blhd(X&& bhld) {

@@ -3,8 +3,8 @@
 // SVG file with a white background, so that it reads well on light and dark
 // pages.
 //
-// A series is a line through its points with a bar from low to high at each.
-// The random series is a dashed line of means in a band from low to high.
+// A series is a line through its points, each with a bar from low to high. The
+// random series is a dashed line through the means, in a band from low to high.
 //
 // Example:
 //   AccuracyCurve curve{.title = "IMDb",
@@ -36,7 +36,7 @@ struct AccuracyPoint {
 
 struct AccuracySeries {
   std::string name{};   // any text is safe, here and below
-  std::string range{};  // what low and high are
+  std::string range{};  // what low and high mean
   // In any order; points whose accuracy is not finite are skipped.
   std::vector<AccuracyPoint> points{};
 };

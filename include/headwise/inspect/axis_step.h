@@ -1,4 +1,4 @@
-// Round distances between the lines of an axis.
+// Round distances between the grid lines of an axis.
 #pragma once
 
 #include "headwise/version.h"

@@ -3,7 +3,7 @@
 // with a white background, so that it reads well on light and dark pages.
 //
 // Colours are linear from the smallest to the largest number, which the legend
-// shows. An infinite number is magenta and does not count for that range.
+// shows. An infinite number is magenta and does not count in that range.
 //
 // Example:
 //   HeadScores scores{.title = "Taylor importance",
@@ -25,7 +25,7 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// The score of a head that was pruned: it is hatched.
+// The score of a pruned head, which is drawn hatched.
 inline constexpr double kPrunedHead = std::numeric_limits<double>::quiet_NaN();
 
 struct HeadScores {
@@ -34,7 +34,7 @@ struct HeadScores {
   // By layer, then by head; layers may have different numbers of heads, or
   // none.
   std::vector<std::vector<double>> scores{};
-  // Heads that are framed and crossed; heads without a number are skipped.
+  // Heads drawn with a frame and a cross; heads without a number are skipped.
   std::vector<HeadId> removed{};
   Language language = Language::en;
 };

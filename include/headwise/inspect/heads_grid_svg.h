@@ -19,7 +19,7 @@ struct GridHead {
   std::size_t head;
   bool pruned;  // hatched; needs no map
   // (rows, columns) of 1 to kLargestMap: attention weights pooled into cells,
-  // queries downwards. NaN: no pair of the cell may attend.
+  // queries from top to bottom. NaN: every pair of the cell is masked.
   TensorView<const float, 2> map;
   std::string note;  // below the thumbnail, such as "previous 0.98"
 };
@@ -41,7 +41,7 @@ struct HeadsGridPicture {
 //
 // Colours follow the square root of the attention weight, as in HeadsPicture.
 //
-// Errors: invalid_argument for no heads or a zoom that is not above 0;
+// Errors: invalid_argument if there are no heads or if the zoom is not above 0;
 // out_of_range for a map that is empty or larger than kLargestMap;
 // out_of_memory.
 inline constexpr std::size_t kLargestMap = 64;

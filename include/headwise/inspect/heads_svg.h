@@ -19,28 +19,28 @@ namespace headwise::inline HEADWISE_ABI {
 
 struct HeadsPicture {
   TensorView<const float, 3> attn_weights;  // (H, Lq, Lkv)
-  // (H, Lq, Lkv), true = may attend; without a view nothing is masked.
+  // (H, Lq, Lkv), true = may attend; no view: nothing is masked.
   TensorView<const bool, 3> allowed{};
   std::vector<std::string> query_labels;  // Lq; any text is safe
   std::vector<std::string> key_labels;    // Lkv
   std::string title;
   std::size_t first_head = 0;  // number of the first head
   Language language = Language::en;
-  // Pixels per pixel of the SVG when it is converted to a bitmap: the images in
-  // it get this resolution.
+  // How much the SVG will be enlarged when it is converted to a bitmap: the
+  // images in it get that resolution.
   double zoom = 1;
   // Colours end at the largest attention weight of the picture, not at 1.
   bool fit = false;
 };
 
-// With more keys than this, attention weights are so small that pictures and
-// the viewer's page end their colours at the largest one.
+// With more keys than this, attention weights are so small that the colours of
+// pictures and of the page end at the largest weight.
 inline constexpr std::size_t kMostKeysOfFullScale = 256;
 
 // Errors: shape_mismatch when the labels or `allowed` do not fit; out_of_range
 // for more than kLargestPicture cells (four heads of 2048 x 2048) or
-// kMostPictureHeads heads; invalid_argument for a zoom that is no number above
-// 0; unsupported for more than a million queries or keys; out_of_memory.
+// kMostPictureHeads heads; invalid_argument for a zoom that is not above 0;
+// unsupported for more than a million queries or keys; out_of_memory.
 inline constexpr std::size_t kLargestPicture = std::size_t{1} << 24;
 inline constexpr std::size_t kMostPictureHeads = 4096;
 Result<std::string> heads_svg(const HeadsPicture& picture);

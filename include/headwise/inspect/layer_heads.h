@@ -23,7 +23,7 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// Means over the queries that have a key; not given where no query has one.
+// Means over the queries that have a key; empty if no query has one.
 struct PooledRows {
   std::array<std::optional<double>, kStatistics> mean{};  // by Statistic
   std::size_t empty_rows = 0;  // queries that have no key
@@ -34,7 +34,7 @@ struct LayerHead {
   std::size_t kv_head = 0;  // number of the key and value head that it reads
   PooledRows pooled{};
   // (map_size(Lq), map_size(Lkv)): the largest attention weight of each cell.
-  // NaN: no pair of the cell may attend.
+  // NaN: every pair of the cell is masked.
   Tensor<float, 2> map{};
 };
 
@@ -47,7 +47,8 @@ struct WholeHead {
 class LayerHeads {
  public:
   // Computes the heads of one sequence of the batch. The views of the layer and
-  // of the options must outlive it. Errors: as ViewPage::add().
+  // of the options must outlive the LayerHeads. Errors: those of
+  // ViewPage::add().
   static Result<LayerHeads> create(const ViewedLayer& layer,
                                    const AttentionOptions& options,
                                    std::size_t sequence = 0);
@@ -58,7 +59,7 @@ class LayerHeads {
   ~LayerHeads();
 
   std::size_t size() const;  // Hq
-  // Of the sequence.
+  // Those of the sequence.
   std::size_t queries() const;
   std::size_t keys() const;
 

@@ -1,5 +1,5 @@
 // A picture of the loss of a training run, step by step, next to that of a
-// baseline, in one SVG file that needs nothing else. The baseline is dashed.
+// baseline, in one self-contained SVG file. The baseline is dashed.
 //
 // Example:
 //   std::string svg = loss_curve_svg({.title = "Loss",
@@ -36,7 +36,7 @@ struct LossCurve {
 // Errors: out_of_memory.
 Result<std::string> loss_curve_svg(const LossCurve& curve);
 
-// The means of at most `points` stretches of steps, all of about one length.
+// The means over at most `points` parts of about equal length.
 std::vector<double> mean_losses(std::span<const double> losses,
                                 std::size_t points);
 

@@ -1,5 +1,5 @@
-// What each step of a pass does, by the name that the trace gives it: its
-// operation and its formula, in English and Korean.
+// What each step of a forward pass does: its operation and its formula, in
+// English and Korean. Steps have the names that the trace gives them.
 //
 // Example:
 //   for (const TracedStep& step : trace.steps()) {
@@ -22,14 +22,14 @@ namespace headwise::inline HEADWISE_ABI {
 
 // Where the step "hidden" comes from.
 struct HiddenStates {
-  std::size_t layer = 0;     // that it enters; layer 0 takes the embeddings
+  std::size_t layer = 0;     // the layer that takes it; 0 takes the embeddings
   bool token_types = false;  // whether the embeddings have token types
 };
 
 // The pass whose steps are described. A formula names only what the pass has:
-// the input that was given, the scores of the step before, the biases.
+// the inputs that were given, the scores of the previous step, the biases.
 struct StepContext {
-  std::span<const TracedStep> steps{};  // all of the pass; their names suffice
+  std::span<const TracedStep> steps{};  // all of the pass; only names are read
   bool batched = true;    // false: the steps have no axis of sequences
   bool additive = false;  // scores of additive attention
   std::size_t group = 1;  // query heads per key and value head
@@ -48,11 +48,11 @@ struct StepContext {
 std::span<const std::string_view> step_names();
 
 // "softmax: turn each row into weights that sum to 1". Empty for a name that is
-// no step.
+// not a step.
 std::string_view step_operation(std::string_view name, const StepContext& pass);
 
 // "attn_weights[b,h,i,:] = softmax(masked_scores[b,h,i,:])". Empty for a name
-// that is no step. Throws std::bad_alloc.
+// that is not a step. Throws std::bad_alloc.
 std::string step_formula(std::string_view name, const StepContext& pass);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,10 +1,11 @@
-// Keeps what the steps report: each step's name, axes and tensor.
+// A trace that keeps what the steps report: each step's name, axes and tensor.
 //
 // Example:
 //   Trace trace;
 //   auto result = mha.forward(x, x, x, options, &trace).value();
-//   for (const TracedStep& step : trace.steps()) std::cout << step.name <<
-//   '\n';
+//   for (const TracedStep& step : trace.steps()) {
+//     std::cout << step.name << '\n';
+//   }
 #pragma once
 
 #include <algorithm>
@@ -29,13 +30,13 @@ struct TracedStep {
   std::vector<std::string> axes;     // "B", "H", "Lq", "Lkv"
   std::vector<std::size_t> extents;  // 10, 8, 20, 20
   DType dtype = DType::float32;
-  std::vector<std::byte> data;  // C order; empty when only shapes are known
+  std::vector<std::byte> data;  // C order; empty if only shapes are known
 
-  // Valid as long as the step. Only if has_data().
+  // Valid as long as the step exists. Only if has_data().
   AnyView view() const;
   std::size_t size() const;
-  // Also true for a tensor without elements. size() cannot tell: it may
-  // overflow where only shapes are known.
+  // Also true for a tensor without elements. size() cannot tell, because it may
+  // overflow if only shapes are known.
   bool has_data() const {
     return !data.empty() ||
            std::ranges::find(extents, std::size_t{0}) != extents.end();
@@ -63,7 +64,7 @@ class Trace : public TraceSink {
                const AnyView& tensor) override;
 
   std::span<const TracedStep> steps() const { return steps_; }
-  // Null when there is no such step.
+  // Null if there is no such step.
   const TracedStep* find(std::string_view name) const;
   // Leaves the batch axis out of every step from now on: unbatched input.
   void leave_out_batch() { without_batch_ = true; }
@@ -77,7 +78,7 @@ class Trace : public TraceSink {
 struct JobShape {
   bool batched = true;
   bool from_tokens = true;   // lengths, padded and embedded come first
-  bool from_hidden = false;  // the only input is "hidden", of a model's layer
+  bool from_hidden = false;  // the only input is "hidden", as in a model
   bool cross = false;        // keys and values from a second sequence
   bool softcap = false;
   bool bias = false;  // on the scores

@@ -6,14 +6,14 @@
 // holds query, key and log-sum-exp and computes the tiles in view.
 //
 // Errors of the operation "view_page":
-//   shape_mismatch, invalid_argument  as attention()'s; labels that do not fit
-//   the
-//       layers; head numbers that do not fit the heads ("head_numbers[2]")
+//   shape_mismatch, invalid_argument  those of attention(); labels that do not
+//       fit the layers; head numbers that do not fit the heads
+//       ("head_numbers[2]")
 //   bad_data      an element of query or key, named by its index in the tensor
 //       ("query[0, 2, 1, 3]"), that is not finite, or too large for binary16
 //   unsupported   what the page cannot compute: a bias or additive scores with
 //       more than kMostMapLength queries or keys; dropout
-//   out_of_range  "page": it would be larger than `most_bytes`; the error tells
+//   out_of_range  "page": it would be larger than `most_bytes`; the error says
 //       how many layers fit
 //   out_of_memory
 //
@@ -50,7 +50,7 @@ struct ViewPageSettings {
   std::optional<std::string> model{};
   std::optional<std::string> text{};
   bool cross = false;                // queries and keys of different sequences
-  Language language = Language::en;  // at first; the page has both
+  Language language = Language::en;  // the page opens in it, and has both
   // Whether the page holds the components of query and key even if it does not
   // need them. With a bias or additive scores it never does.
   bool elements = true;
@@ -72,7 +72,7 @@ struct ViewedLayer {
   std::size_t number = 0;
   TensorView<const float, 4> query;     // (B, Lq, Hq, D)
   TensorView<const float, 4> key;       // (B, Lkv, Hkv, D)
-  std::span<const TracedStep> steps{};  // may be shapes alone
+  std::span<const TracedStep> steps{};  // may be shapes only
   // For a pruned layer: the numbers of the query's heads, ascending, and how
   // many heads the layer had. The page shows the pruned heads hatched, in their
   // places. Empty: no head was pruned; they are numbered from 0.
@@ -97,9 +97,8 @@ class ViewPage {
   // A layer whose heads were all pruned: `num_heads` hatched heads. Errors:
   // invalid_argument for 0.
   Status add_pruned(std::size_t number, std::size_t num_heads);
-  // The page of the layers added so far. Errors: invalid_argument without
-  // layers
-  // ("layers") or for an empty sequence.
+  // The page of the layers added so far. Errors: invalid_argument if there are
+  // no layers ("layers") or the sequence is empty.
   Result<std::string> html() const;
 
  private:

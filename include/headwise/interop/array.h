@@ -1,6 +1,6 @@
-// What a file holds: elements of a type and rank known only once it is read,
-// in C order and native byte order, and the conversions to the tensors that the
-// steps take.
+// The contents of a file: elements whose type and rank are known only once it
+// is read, in C order and native byte order, and their conversion to the
+// tensors that the steps take.
 //
 //   to_float   float16, bfloat16 (exactly), float32, float64 and integers
 //              (rounded to nearest even; beyond float32's range: infinity)
@@ -39,7 +39,8 @@ namespace headwise::inline HEADWISE_ABI {
 
 namespace detail {
 
-// Memory aligned as Tensor's, left as it is found: whoever resizes fills it.
+// Allocates uninitialised memory, aligned like that of a Tensor: whoever
+// resizes a vector must write the new elements.
 template <class T>
 struct AlignedUninitialized {
   using value_type = T;
@@ -64,8 +65,7 @@ struct AlignedUninitialized {
 
 }  // namespace detail
 
-// Bytes whose first one lies on a boundary of 64; resize() leaves new ones
-// unset.
+// 64-byte-aligned bytes; resize() leaves new ones uninitialised.
 using AlignedBytes =
     std::vector<std::byte, detail::AlignedUninitialized<std::byte>>;
 
@@ -74,7 +74,7 @@ struct Array {
   std::vector<std::size_t> shape;
   AlignedBytes data;  // C order, native byte order; size = product * item size
 
-  // Valid while this array lives and `data` keeps its size.
+  // Valid while this array exists and `data` keeps its size.
   AnyView view() const;
 };
 
@@ -105,7 +105,7 @@ Result<Tensor<T, Rank>> to_tensor(const Array& array,
     return s.error();
   }
   return tensor;
-} catch (const std::bad_alloc&) {  // for a message, too
+} catch (const std::bad_alloc&) {  // while a message is built, too
   return Error{ErrorCode::out_of_memory};
 }
 }  // namespace detail

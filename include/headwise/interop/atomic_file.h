@@ -1,19 +1,20 @@
-// Writes a file whole or not at all.
+// Writes a file completely or not at all.
 //
-// The bytes go to a new file in the same folder, are flushed to the disk, and
-// the new file takes the place of the old one in one step; a failure on the way
-// (a full disk, a limit on file sizes) leaves the old file as it was and
-// nothing beside it. A process that is killed meanwhile leaves the old file or
-// the new one, too, and may leave what it had written beside it, as
-// .headwise-NUMBER: no reader minds it, and the next file written to that
-// folder removes it. The file has the owner, the group and the permissions of
-// the one it replaces, or those that the umask gives. Where the group cannot be
-// kept, its rights are not given to another. A symbolic link stays: what it
-// points to is replaced. Something that is no regular file (a FIFO,
-// /dev/stdout, /dev/full) is written to directly.
+// The bytes are written to a new file in the same folder and flushed to the
+// disk; then the new file replaces the old one in one step. A failure on the
+// way (a full disk, a limit on file sizes) leaves the old file unchanged and no
+// other file. A process that is killed meanwhile also leaves the old file or
+// the new one. It may leave what it had written as .headwise-NUMBER: readers
+// ignore that file, and the next save in that folder removes it.
 //
-// No signal reaches the program: SIGXFSZ and SIGPIPE are held back in the
-// calling thread during the call and come back as errors.
+// The file has the owner, the group and the permissions of the one it replaces,
+// or those that the umask gives. If the group cannot be kept, its permissions
+// are not given to another group. A symbolic link stays: its target is
+// replaced. Anything but a regular file (a FIFO, /dev/stdout, /dev/full) is
+// written to directly.
+//
+// No signal reaches the program: SIGXFSZ and SIGPIPE are blocked in the calling
+// thread during the call and reported as errors.
 //
 // Errors: io_error with the path and the reason; out_of_memory.
 //   write_file_atomically: out.npy: No space left on device
@@ -37,7 +38,7 @@ inline Status write_file_atomically(const std::string& path,
   return write_file_atomically(path, std::as_bytes(std::span(text)));
 }
 
-// The pieces one after the other.
+// The same for several pieces, written one after another.
 Status write_file_atomically(
     const std::string& path,
     std::span<const std::span<const std::byte>> pieces);

@@ -1,13 +1,15 @@
-// The attention layers of a file in the layout of another library (layouts.h).
+// Converts the attention layers of a file to the layout of another library
+// (layouts.h).
 //
 // Elements keep their type and are moved, never computed: converting there and
-// back gives the same bits. Tensors that belong to no attention layer are
-// carried over as they are, and so is the metadata of a .safetensors.
+// back gives the same bits. Tensors outside attention layers are copied
+// unchanged, and so is the metadata of a .safetensors.
 //
-// Errors: those of the readers and of find_layout(). Of the options, with the
-// argument's name: invalid_argument for what no file can have, or for what is
-// missing; out_of_range for a layer that is not there; shape_mismatch for heads
-// that do not fit the shapes. bad_data if two tensors would have one name.
+// Errors: those of the readers and of find_layout(). For an option, with its
+// name as the argument: invalid_argument for a value that no file can have, or
+// that is missing; out_of_range for a layer that does not exist; shape_mismatch
+// for heads that do not fit the shapes. bad_data if two tensors would have the
+// same name.
 //
 // Example:
 //   Status s = convert_params("model.safetensors", "layer5.npz",
@@ -32,39 +34,41 @@ namespace headwise::inline HEADWISE_ABI {
 
 struct ConvertOptions {
   std::string to{};    // the name of a layout
-  std::string from{};  // likewise; empty: the one that fits
-  // Before the names that are written; one that the layout has. Not given: that
-  // of the file, if the layout stays the same; else the one that other tensors
-  // of the file begin with; else the layout's first.
+  std::string from{};  // the same; empty: the one that fits
+  // The prefix of the names in the output, one that the layout knows. Not
+  // given: that of the file, if the layout stays the same; else the one that
+  // other tensors of the file begin with; else the layout's first.
   std::optional<std::string> prefix{};
   std::optional<std::size_t> layer{};     // only this one; not given: all
-  std::optional<std::size_t> as_layer{};  // the number it gets
-  // Query heads, where the layout's shapes need them and neither the file nor
-  // the config.json next to it gives them. An error if they give another.
+  std::optional<std::size_t> as_layer{};  // its number in the output
+  // Number of query heads, if the layout's shapes need it and neither the file
+  // nor the config.json next to it has it. A different number there is an
+  // error.
   std::optional<std::size_t> num_heads{};
-  bool attention_only = false;  // leave out tensors of no attention layer
+  bool attention_only = false;  // leave out tensors outside attention layers
 };
 
 // Converted layers, ready to be written.
 struct ConvertedParams {
   LayoutMatch from;
-  std::vector<std::size_t> layers{};  // the numbers of those that are converted
+  std::vector<std::size_t> layers{};  // the numbers of the converted layers
   NamedArrays tensors{};              // of these layers, by their new names
-  std::vector<std::string> other_names{};  // tensors of no attention layer
+  std::vector<std::string> other_names{};  // tensors outside attention layers
   // Those tensors; none with attention_only.
   std::map<std::string, SafetensorsTensor> others{};
   SafetensorsMetadata metadata{};
-  std::shared_ptr<const void> source{};  // what the tensors look into
+  std::shared_ptr<const void> source{};  // keeps the bytes of `others`
 };
 
-// Reads the file whole, so that it may be written to. `path` as
-// inspect_params() takes it.
+// Reads the whole file into memory, so that the same file may be written.
+// `path` is as in inspect_params().
 Result<ConvertedParams> convert_params(const std::string& path,
                                        const ConvertOptions& options);
 
-// A .safetensors or a .npz, by the ending of `path`; a .npz has no metadata.
-// The file is replaced whole or not at all. Errors: those of write_npz() and
-// write_safetensors(); invalid_argument for another ending.
+// Writes a .safetensors or a .npz, depending on the extension of `path`; a .npz
+// has no metadata. The file is replaced completely or not at all. Errors: those
+// of write_npz() and write_safetensors(); invalid_argument for another
+// extension.
 Status write_params(const std::string& path, const ConvertedParams& params);
 
 // Both in one call.

@@ -1,5 +1,5 @@
-// What the errors of a reader or a writer are about: the function, the file
-// and the entry in it.
+// What an error of a reader or a writer is about: the function, the file and
+// the entry in it.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,11 @@ struct FileSubject {
               std::optional<std::uint64_t> byte = {}) const;
   Error bad_data(std::string given, std::string expected = {},
                  std::optional<std::uint64_t> byte = {}) const;
-  // What a function said of arguments that came from this file: bad_data, where
-  // it is the arguments' fault, about the entry, or about the one that the
-  // argument names.
+  // The error of a function whose arguments came from this file. If the
+  // arguments were wrong it becomes bad_data, about this entry or the one that
+  // the argument names.
   Error blame(const Error& error) const;
-  // The same about this entry, whichever name the argument had.
+  // The same, always about this entry.
   Error blame_here(const Error& error) const;
 };
 

@@ -40,7 +40,7 @@ class Journal {
   // Replaces the state. Makes the journal's folder if it is missing. Errors:
   // io_error; out_of_memory.
   Status keep(std::string_view state);
-  // Whether a few seconds have passed since the last keep().
+  // Whether some seconds have passed since the last keep().
   bool due() const;
   void remove() const;
 

@@ -1,6 +1,6 @@
-// How other libraries lay the parameters of attention out in their files: one
-// table, a layout is rows of it and no code. To know one more is to add rows
-// and a test.
+// How other libraries lay out the parameters of attention in their files, as
+// one table. A layout is a set of rows, without code: to support another one,
+// add rows and a test.
 //
 //   headwise         w_q.weight (out, in), w_q.bias (out), ..
 //   torch-mha        torch.nn.MultiheadAttention: in_proj_weight (3E, E)
@@ -13,14 +13,14 @@
 //                    out), arrays by the paths of the variables
 //   flax             query/kernel (in, H, d), out/kernel (H, d, out)
 //
-// A layout is found by names and shapes. Elements are moved, never computed: a
-// layer that is taken out of a layout and put into it again has the same bits,
+// A layout is detected from names and shapes. Elements are moved, never
+// computed: a layer that is converted from a layout and back has the same bits,
 // whatever its element type.
 //
-// Errors: bad_data when no layout fits, or more than one, or the wanted one
-// does not; the message says so tensor by tensor. unsupported for tensors that
+// Errors: bad_data if no layout fits, if more than one does, or if the given
+// one does not; the message names the tensors. unsupported for tensors that
 // change what the layer computes and have no counterpart here. out_of_range for
-// a layer that is not there, invalid_argument for a layout of no known name.
+// a layer that does not exist, invalid_argument for an unknown layout.
 //   read: m.safetensors does not fit the layout bert: there is no
 //   encoder.layer.0.attention.self.key.bias
 //
@@ -57,8 +57,9 @@ enum class ParamForm {
   head_bias,     // (H, d)
 };
 
-// One parameter of a layer in a file. Where `parts` is more than 1, it is one
-// of as many equal parts of the tensor's output features, the first being 0.
+// One parameter of a layer in a file. If `parts` is more than 1, the tensor's
+// output features are divided into this many equal parts, and the parameter is
+// one of them, counted from 0.
 struct LayoutRow {
   std::string_view name;   // in the file; {N} is the number of the layer
   std::string_view param;  // headwise's
@@ -68,7 +69,7 @@ struct LayoutRow {
   std::size_t parts = 1;
 };
 
-// A tensor that may stand beside them and is not understood.
+// A tensor that may be next to them and is not supported.
 struct RefusedTensor {
   std::string_view name;
   std::string_view what;
@@ -76,8 +77,8 @@ struct RefusedTensor {
 
 struct Layout {
   std::string_view name;
-  std::span<const std::string_view> prefixes;  // before every name; the first
-                                               // is the one that is written
+  std::span<const std::string_view> prefixes;  // of every name; the first is
+                                               // the one that is written
   std::span<const LayoutRow> rows;
   std::span<const RefusedTensor> refused;
 };
@@ -94,23 +95,23 @@ struct LayoutMatch {
   FileSubject subject;              // what errors about them are about
 };
 
-// `wanted`: the name of a layout; empty: the one that fits. Tensors beside
-// those of the layout are passed over.
+// `wanted`: the name of a layout; empty: the one that fits. Other tensors than
+// those of the layout are ignored.
 Result<LayoutMatch> find_layout(const ShapesByName& shapes,
                                 const FileSubject& subject,
                                 std::string_view wanted = "");
 
-// What the shapes alone say of a layer.
+// What the shapes alone say about a layer.
 struct LayerShapes {
   ShapesByName params;  // by headwise's names, in headwise's layout
-  // Where the shapes say it.
+  // If the shapes say it.
   std::optional<std::size_t> num_heads{};
   std::optional<std::size_t> num_kv_heads{};
 
   bool operator==(const LayerShapes&) const = default;
 };
 
-// Of the layer with this number; `shapes` are those that the match was found
+// For the layer with this number; `shapes` are those that the match was found
 // in.
 Result<LayerShapes> layer_shapes(const LayoutMatch& match,
                                  const ShapesByName& shapes,
@@ -118,23 +119,23 @@ Result<LayerShapes> layer_shapes(const LayoutMatch& match,
 
 struct LayerParams {
   NamedArrays params;  // by headwise's names, in headwise's layout
-  // Where the shapes of the layout, or the file beside them, say it.
+  // If the shapes of the layout, or else the file, say it.
   std::optional<std::size_t> num_heads{};
   std::optional<std::size_t> num_kv_heads{};
 };
 
-// The parameters of the layer with this number, each as `read` gives it by its
+// The parameters of the layer with this number. `read` returns a tensor by its
 // name in the file; `shapes` are those that the match was found in. Errors:
-// those of `read`, too.
+// also those of `read`.
 Result<LayerParams> take_layer(
     const LayoutMatch& match, const ShapesByName& shapes, std::size_t number,
     FunctionRef<Result<Array>(const std::string&)> read);
 
-// The tensors of a layer in another layout, by their names in a file of it,
-// behind `prefix` (by default the layout's first). What the layout asks for and
-// the layer lacks is an error, as is what the layer has and the layout has no
-// place for; `num_heads` must be given where the layout's shapes say it.
-// Errors: invalid_argument.
+// The tensors of a layer in another layout, by their names in a file with this
+// layout, after `prefix` (by default the layout's first). It is an error if the
+// layer lacks a parameter that the layout requires, or has one that the layout
+// has no place for; `num_heads` must be given if the layout's shapes depend on
+// it. Errors: invalid_argument.
 Result<NamedArrays> lay_out(const LayerParams& layer, std::size_t number,
                             const Layout& layout,
                             std::optional<std::string_view> prefix = {});

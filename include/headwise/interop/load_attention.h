@@ -2,9 +2,9 @@
 //
 // The file is one that params.h reads: a .safetensors, its index, a .npz or a
 // folder of .npy files, in any layout of layouts.h. Sizes come from the shapes.
-// A missing bias is no bias, a missing w_o.weight no output projection. Without
-// a w_o.weight, a file with w_score.weight may also lack w_v.weight: the values
-// are then used as they are.
+// A missing bias is no bias, a missing w_o.weight no output projection. A file
+// that has w_score.weight and no w_o.weight may also lack w_v.weight: the
+// values are then used without a projection.
 //
 // The number of heads comes from the options, from the shapes, from the file
 // (num_heads next to the parameters) or from the config.json next to it.
@@ -12,7 +12,8 @@
 // Errors: those of read_layer_params(). invalid_argument, with the path of the
 // option as the argument, for a file of several layers if `layer` is not given,
 // and if nothing says how many heads there are. shape_mismatch for a number of
-// heads that is not the file's. bad_data for parameters that make no layer.
+// heads that differs from the file's. bad_data for parameters that do not form
+// a layer.
 //   load_attention: m.npz: num_heads is not given, expected a number: the file
 //   does not say how many heads the layer has
 //
@@ -36,10 +37,10 @@ namespace headwise::inline HEADWISE_ABI {
 struct LoadAttentionOptions {
   std::optional<std::size_t> layer{};  // not given: the only one
   std::string layout{};  // a name of layouts.h; empty: the one that fits
-  // Must agree with the file if that says them.
+  // Must agree with the file if it has them.
   std::optional<std::size_t> num_heads{};
   std::optional<std::size_t> num_kv_heads{};
-  // num_heads if nothing else says it.
+  // Used as num_heads if nothing else gives it.
   std::optional<std::size_t> default_num_heads{};
   // For a layer without w_v and w_o: the size of the values.
   std::optional<std::size_t> vdim{};
@@ -54,8 +55,8 @@ struct EmbeddedAttention {
   MultiHeadAttention layer;
 };
 
-// The layer with the embedding.weight of the file, which must have one; vdim is
-// its size. Errors: as above.
+// The layer and the embedding.weight of the file, which must have one; vdim is
+// its embed_dim. Errors: as above.
 Result<EmbeddedAttention> load_embedded_attention(
     const std::string& path, const LoadAttentionOptions& options = {});
 

@@ -1,5 +1,5 @@
-// The numbers of heads in a model's config.json, for the layouts whose shapes
-// do not tell them.
+// The numbers of heads in a model's config.json, for layouts whose shapes do
+// not contain them.
 #pragma once
 
 #include <cstddef>

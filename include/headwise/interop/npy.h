@@ -1,18 +1,18 @@
-// NumPy's .npy files: one array a file.
+// NumPy's .npy files: one array per file.
 //
 // Read: versions 1, 2 and 3; C and Fortran order, either byte order; float16,
 // float32, float64, int8 .. int64, uint8 .. uint64, bool (any byte but 0 is
-// true). Refused: Python objects (a pickle, which could run anything), complex
-// numbers, text, records and raw bytes, by name. A header may have 64 KiB, an
-// array 32 axes. Memory is taken only after the header was found to agree with
-// the bytes that are there (a pipe is read piece by piece).
+// true). Refused, with the type's name: Python objects (a pickle, which could
+// run anything), complex numbers, text, records and raw bytes. A header may
+// have at most 64 KiB, an array 32 axes. Memory is allocated only after the
+// header was checked against the bytes in the file (a pipe is read piece by
+// piece).
 //
-// Written: version 1.0, C order, little endian, the bytes that numpy.save
-// writes.
+// Written: version 1.0, C order, little endian, the same bytes as numpy.save.
 //
-// Errors: io_error names the path and the reason; bad_data what is wrong with
-// the content; unsupported an element type that is not read or written;
-// out_of_memory.
+// Errors: io_error, with the path and the reason; bad_data, with what is wrong
+// with the content; unsupported for an element type that is not read or
+// written; out_of_memory.
 //   read_npy: x.npy: the header promises 48 bytes of data for (3, 4) float32,
 //   but 40 are there
 //
@@ -38,11 +38,11 @@
 namespace headwise::inline HEADWISE_ABI {
 
 Result<Array> read_npy(const std::string& path);
-// The same of bytes in memory; messages say `name` for the file.
+// The same for bytes in memory; messages use `name` as the file.
 Result<Array> parse_npy(std::span<const std::byte> bytes,
                         std::string_view name);
 
-// The file is replaced whole or not at all (atomic_file.h).
+// The file is replaced completely or not at all (atomic_file.h).
 Status write_npy(const std::string& path, const AnyView& view);
 // The bytes that write_npy writes.
 Result<std::vector<std::byte>> format_npy(const AnyView& view);

@@ -4,7 +4,7 @@
 // Example:
 //   Result<ParamInspection> model = inspect_params("model.safetensors");
 //   model->layout->layout->name;      // "bert"
-//   model->layers[0].shapes.num_heads;  // 12, if anything tells it
+//   model->layers[0].shapes.num_heads;  // 12, if it is known
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// What a file says of a tensor.
+// What a file says about a tensor.
 struct ParamEntry {
   DType dtype = DType::float32;
   std::vector<std::size_t> shape;
@@ -40,8 +40,8 @@ struct InspectedFile {
 // An attention layer.
 struct InspectedLayer {
   std::size_t number = 0;
-  LayerShapes shapes;  // with the heads, if anything tells them
-  // "shapes", "file" or "config.json"; empty: nothing tells them.
+  LayerShapes shapes;  // with the numbers of heads, if they are known
+  // "shapes", "file" or "config.json"; empty: they are not known.
   std::string heads_from;
   std::string why_no_heads;
 };
@@ -50,7 +50,7 @@ struct ParamInspection {
   std::vector<InspectedFile> files;
   SafetensorsMetadata metadata;
   ParamEntries tensors;
-  std::vector<std::string> file_of;  // of each tensor, in their order
+  std::vector<std::string> file_of;  // the file of each tensor, in their order
   std::optional<LayoutMatch> layout;
   std::string why_no_layout;
   std::vector<InspectedLayer> layers;
@@ -62,8 +62,9 @@ struct ParamInspection {
 // `path`: a .safetensors, a .safetensors.index.json, a .npz, a .npy, or a
 // folder with one of a model or with NAME.npy files. `layout`: the name of the
 // layout it must have; empty: the one that fits. Tensors that fit no layout are
-// no error: why_no_layout says why. Errors: those of the readers (npy.h, npz.h,
-// safetensors.h, sharded_safetensors.h); bad_data for a file of another kind.
+// not an error: why_no_layout gives the reason. Errors: those of the readers
+// (npy.h, npz.h, safetensors.h, sharded_safetensors.h); bad_data for a file of
+// another kind.
 Result<ParamInspection> inspect_params(const std::string& path,
                                        std::string_view layout = "");
 

@@ -1,22 +1,23 @@
-// The parameters of a layer in files: a folder with one NAME.npy a parameter
-// (other files in it are passed over), a .npz, a .safetensors, or the
+// The parameters of a layer in files: a folder with one NAME.npy per parameter
+// (other files in it are ignored), a .npz, a .safetensors, or the
 // .safetensors.index.json of several.
 //
-// Names: w_q.weight (out, in), w_q.bias (out), the same of w_k, w_v, w_o;
-// w_score.weight (heads, hidden) of additive scoring; embedding.weight. Read as
-// well: fc_q W_q for w_q, and so on for k, v and o; w_0 for w_o. Where W_q, W_k
-// and w_v stand together without W_v and W_o, as d2l names those of its
-// additive attention, w_v.weight (1, hidden) is w_score.weight, if that is
-// known.
+// Names: w_q.weight (out, in), w_q.bias (out), the same for w_k, w_v, w_o;
+// w_score.weight (heads, hidden) for additive scoring; embedding.weight. Also
+// accepted: fc_q and W_q for w_q, and so on for k, v and o; w_0 for w_o. In a
+// file with W_q, W_k and w_v but without W_v and W_o, the names of d2l's
+// additive attention, w_v.weight (1, hidden) is w_score.weight, if that name is
+// allowed.
 //
 // A layer's file may also say how many heads the layer has: an array num_heads
-// of one integer, and num_kv_heads where keys and values have others, or both
-// as texts in the metadata of a .safetensors: "8", or of each layer "[12, 3]".
+// of one integer, and num_kv_heads if keys and values have a different number,
+// or both as text in the metadata of a .safetensors: "8", or for each layer
+// "[12, 3]".
 //
-// Errors: io_error, bad_data and unsupported as npy.h, npz.h, safetensors.h and
-// sharded_safetensors.h; bad_data too when a name is unknown (the message lists
-// those accepted) or missing, when two names mean one parameter, and when an
-// element is NaN or infinite (the message says where).
+// Errors: io_error, bad_data and unsupported as in npy.h, npz.h, safetensors.h
+// and sharded_safetensors.h; bad_data also if a name is unknown (the message
+// lists the accepted names) or missing, if two names mean the same parameter,
+// and if an element is NaN or infinite (the message says where).
 //   read_params: layer/w_k.weight.npy is nan at (3, 4), expected finite numbers
 //
 // Example:
@@ -46,26 +47,26 @@ struct ParamNames {
   std::vector<std::string> optional = {};
 };
 
-// By the names of headwise, whatever the file calls them.
+// By headwise's names, whatever the names in the file.
 Result<NamedArrays> read_params(const std::string& path,
                                 const ParamNames& names);
 
 // Which layer of a file to read.
 struct LayerChoice {
-  // No value: the only one; a file of several layers is then an error.
+  // No value: the only layer; a file of several layers is then an error.
   std::optional<std::size_t> number = 0;
   std::string layout = {};  // a name of layouts.h; empty: the one that fits
 };
 
-// As read_params(), where a name of the file is known and no layout is chosen;
-// otherwise the layer of the file's layout; with the heads that shapes or file
-// say. Errors: those of layouts.h, too.
+// The same as read_params() if the file has a known name and no layout is
+// chosen; otherwise a layer in the file's layout. Includes the numbers of
+// heads, if the shapes or the file have them. Errors: also those of layouts.h.
 Result<LayerParams> read_layer_params(const std::string& path,
                                       const ParamNames& names,
                                       const LayerChoice& choice = {});
 
-// headwise's name of a parameter by itself: "w_o.weight" of "fc_o.weight",
-// "W_o.weight" or "w_0.weight"; another name is returned as it is.
+// headwise's name of a single parameter: "w_o.weight" for "fc_o.weight",
+// "W_o.weight" or "w_0.weight"; any other name is returned unchanged.
 std::string param_name(std::string_view name);
 
 }  // namespace headwise::inline HEADWISE_ABI

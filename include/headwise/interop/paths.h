@@ -1,4 +1,4 @@
-// Paths as the readers and writers of files understand them.
+// Paths as the file readers and writers understand them.
 //
 // Only follow_links() and canonical_path() ask the file system. Nothing here is
 // an error: a path that leads nowhere stays as it is.
@@ -13,9 +13,9 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// "a/b/" of "a/b/c", "" of "c"
+// "a/b/" for "a/b/c", "" for "c".
 std::string folder_of(const std::string& path);
-// "a/b/c" of "a/b" and "c"
+// "a/b/c" for "a/b" and "c".
 std::string path_in(const std::string& folder, std::string_view name);
 
 // The path from the root, without links, "." and "..". Where the path does not
@@ -25,14 +25,14 @@ std::string canonical_path(const std::string& path);
 bool lies_in(std::string_view path, std::string_view folder);
 
 struct LinkTarget {
-  std::string path;  // no link any more, or the path of an open file
-  // The open file that the path names: 1 of "/proc/self/fd/1", which
+  std::string path;  // not a link, or the path of an open file
+  // The open file that the path names: 1 for "/proc/self/fd/1", which
   // /dev/stdout leads to.
   std::optional<int> descriptor{};
 };
 
 // Where a path leads if its last name is a symbolic link, or a chain of them.
-// write_file_atomically() replaces this file, not the link. Nothing if the
+// write_file_atomically() replaces this target, not the link. No value if the
 // links form a cycle.
 std::optional<LinkTarget> follow_links(std::string path);
 

@@ -1,25 +1,25 @@
-// Safetensors files: tensors by name behind a header of JSON, and nothing in
-// them that could run.
+// Safetensors files: named tensors after a JSON header, and nothing that could
+// be executed.
 //
 // Read: F64 F32 F16 BF16, I8 .. I64, U8 .. U64, BOOL (any byte but 0 is true);
-// other element types (of 8 bits and less, complex) are refused by name. No
-// file is used before all of it was checked: the header has at most 100 MB and
-// fits the file, is JSON that begins with '{', in UTF-8, with no key twice and
-// none unknown; each tensor has the bytes of its shape and type, at most 32
-// axes, and no product overflows; the tensors cover the data from its first
-// byte to its last, without a hole, an overlap or anything behind. A header
-// that is larger than the file, or promises more, costs no memory.
+// other element types (of 8 bits and less, complex) are refused by name. A file
+// is used only after all of it was checked: the header has at most 100 MB, fits
+// the file and is JSON in UTF-8 that begins with '{', with no key twice and no
+// unknown key; each tensor has the number of bytes of its shape and type, at
+// most 32 axes, and no product overflows; the tensors cover the data from its
+// first byte to its last, without a hole, an overlap or trailing bytes. A
+// header that is larger than the file, or promises more, costs no memory.
 //
-// Values may be NaN and infinite. Tensors of no elements are legal, scalars
-// (shape ()) too. The data may lie on any boundary.
+// Values may be NaN or infinite. Tensors without elements and scalars (shape
+// ()) are allowed. The data may have any alignment.
 //
-// Written: tensors in the order of their names, the largest elements first, so
-// that each lies on a boundary of its elements; the header is filled with
-// blanks up to a multiple of 8. The same tensors give the same bytes.
+// Written: tensors sorted by element size, largest first, then by name, so that
+// each is aligned to its elements; the header is padded with blanks to a
+// multiple of 8. The same tensors give the same bytes.
 //
-// Errors: io_error names the path and the reason; bad_data what is wrong with
-// the content; unsupported an element type that is not read; out_of_memory;
-// out_of_range for a tensor that is not there.
+// Errors: io_error, with the path and the reason; bad_data, with what is wrong
+// with the content; unsupported for an element type that is not read;
+// out_of_memory; out_of_range for a tensor that does not exist.
 //   open_safetensors: m.safetensors: tensor w_q.weight is of shape (2, 3) and
 //   type F32, which take 24 bytes, but has the data_offsets [0, 20]
 //
@@ -61,13 +61,14 @@ namespace headwise::inline HEADWISE_ABI {
 enum class FileAccess {
   // The whole file is read into memory: for files that others may change.
   read,
-  // The file is read as its bytes are used, and by all programs from the same
-  // memory. One that gets shorter meanwhile ends the program (SIGBUS), one that
-  // is written to changes the tensors. What has no size (a pipe) is read.
+  // The file's bytes are loaded when they are used, and all programs share that
+  // memory. If the file gets shorter meanwhile, the program ends (SIGBUS); if
+  // it is written to, the tensors change. A file without a size (a pipe) is
+  // read instead.
   mapped,
 };
 
-// What the header says of a tensor. Its bytes are [begin, end) of the data.
+// What the header says about a tensor. Its bytes are [begin, end) of the data.
 struct SafetensorsEntry {
   DType dtype = DType::float32;
   std::vector<std::size_t> shape;
@@ -75,7 +76,7 @@ struct SafetensorsEntry {
   std::size_t end = 0;
 };
 
-// By name; both are what the header holds.
+// By name.
 using SafetensorsEntries = std::map<std::string, SafetensorsEntry, std::less<>>;
 using SafetensorsMetadata = std::map<std::string, std::string>;
 
@@ -84,12 +85,12 @@ struct SafetensorsHeader {
   SafetensorsMetadata metadata;
 };
 
-// A tensor of a file, and what keeps its bytes: the view is valid while
-// `bytes` or a copy of it lives, whatever becomes of the file.
+// A tensor of a file, and the owner of its bytes: the view is valid while
+// `bytes` or a copy of it exists, even after the SafetensorsFile is destroyed.
 struct SafetensorsTensor {
   AnyView view;
   std::shared_ptr<const void> bytes;
-  bool in_place = false;  // in the file's bytes, not in a copy of them
+  bool in_place = false;  // a view of the file's bytes, not of a copy
 };
 
 class SafetensorsFile {
@@ -97,8 +98,8 @@ class SafetensorsFile {
   const SafetensorsEntries& tensors() const { return header_.tensors; }
   const SafetensorsMetadata& metadata() const { return header_.metadata; }
 
-  // In place where the file's bytes can be used as they are: on a boundary of
-  // their elements, in this machine's order, and for bools only 0 and 1.
+  // In place if the file's bytes can be used as they are: aligned to their
+  // elements, in this machine's byte order, and for bools only 0 and 1.
   Result<SafetensorsTensor> tensor(std::string_view name) const;
   // A copy.
   Result<Array> array(std::string_view name) const;
@@ -117,15 +118,15 @@ class SafetensorsFile {
 
 Result<SafetensorsFile> open_safetensors(const std::string& path,
                                          FileAccess access = FileAccess::read);
-// The same of bytes in memory, which the caller keeps as long as the file, its
-// copies or tensors in place live; messages say `name` for the file.
+// The same for bytes in memory, which must outlive the returned file, its
+// copies and its tensors in place; messages use `name` as the file.
 Result<SafetensorsFile> parse_safetensors(std::span<const std::byte> bytes,
                                           std::string_view name);
 
-// Errors: invalid_argument for a name or a text of the metadata that is not
-// UTF-8, for a tensor called __metadata__ or of more than 32 axes, and for
-// names that take more than a header may have. The file is replaced whole or
-// not at all (atomic_file.h).
+// Errors: invalid_argument for a name or metadata that is not UTF-8, for a
+// tensor called __metadata__ or with more than 32 axes, and for names that do
+// not fit in a header. The file is replaced completely or not at all
+// (atomic_file.h).
 Status write_safetensors(const std::string& path,
                          const std::map<std::string, AnyView>& tensors,
                          const SafetensorsMetadata& metadata = {});

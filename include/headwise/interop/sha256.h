@@ -19,7 +19,7 @@
 namespace headwise::inline HEADWISE_ABI {
 
 std::string sha256_of(std::string_view text);
-// The pieces one after the other.
+// The same for several pieces, one after another.
 std::string sha256_of(std::span<const std::span<const std::byte>> pieces);
 // Errors: io_error; out_of_memory.
 Result<std::string> sha256_of_file(const std::string& path);

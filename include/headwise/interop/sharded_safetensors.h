@@ -1,22 +1,24 @@
 // A model in several safetensors files, the shards, and the index that says
-// which tensor is in which (`model.safetensors.index.json`):
+// which shard each tensor is in (`model.safetensors.index.json`):
 //
 //   {"metadata": {"total_size": 24},
 //    "weight_map": {"w_q.weight": "model-00001-of-00002.safetensors", ..}}
 //
 // Shards are files in the folder of the index, named without a path
-// (NAME.safetensors). One that is a symbolic link may lead to a file of that
-// folder, of the folder that holds the index where the index is a link itself,
-// or of the blobs of a Hugging Face hub's cache (../../blobs, beside the
-// snapshots); any other link is refused, so that no index and no archive of a
-// model reaches out of its folder. Each is read and checked
-// as safetensors.h says, and each tensor of the index must be in the shard that
-// it names. Tensors of shards that the index does not name are left out, as is
-// all of the index but its weight_map. An index has at most 100 MB.
+// (NAME.safetensors). A symbolic link may lead to a file in that folder, in the
+// folder that the index is in if the index itself is a link, or in the blobs of
+// a Hugging Face hub cache (../../blobs, next to the snapshots). Any other link
+// is refused, so that no index and no archive of a model can reach outside its
+// folder.
 //
-// Errors: as safetensors.h; bad_data too for an index that is not as above, a
-// name of a shard that is a path, and a tensor that is not where the index
-// says.
+// Each shard is read and checked as described in safetensors.h, and each tensor
+// of the index must be in the shard that the index names. Tensors that the
+// index does not name are ignored, and so is everything in the index except its
+// weight_map. An index has at most 100 MB.
+//
+// Errors: those of safetensors.h; bad_data also for an index that is not as
+// above, a shard's name that is a path, and a tensor that is not where the
+// index says.
 //   open_sharded_safetensors: m.safetensors.index.json: tensor w_k.weight is
 //   not in model-00001-of-00002.safetensors
 //

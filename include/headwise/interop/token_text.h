@@ -17,13 +17,13 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// More sequences are an error: an empty one takes 1 byte of text and 24 of
-// memory.
+// More sequences are an error, because an empty one takes 1 byte of text but 24
+// bytes of memory.
 inline constexpr std::size_t kMostSequences = std::size_t{1} << 20;
 
-// `name`: what messages call the text. Memory: at most 16 times the text and
-// 16 MiB. Errors: bad_data, with the line, or the sequence and the position;
-// out_of_memory.
+// `name`: what messages call the text. Takes at most 16 times the size of the
+// text plus 16 MiB of memory. Errors: bad_data, with the line, or the sequence
+// and the position; out_of_memory.
 //   tokens: ids.txt: line 3 has "x", which is not a token id, expected ...
 Result<RaggedTokens> parse_tokens(std::string_view text, std::string_view name);
 

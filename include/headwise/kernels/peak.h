@@ -1,12 +1,11 @@
-// The most that this processor can do, so that a kernel's speed can be given as
-// a share of it: multiply-adds that wait for nothing, and memory that is only
-// read. The caller takes the time, in the thread that calls.
+// The peak of this processor, so that a kernel's speed can be given as a share
+// of it: multiply-adds that never wait, and memory that is only read. The
+// caller measures the time, in the calling thread.
 //
 // Example:
 //   const double start = seconds();
 //   const double operations = kernels::run_multiply_adds(1 << 20);
-//   const double peak = operations / (seconds() - start);  // FLOP/s, one
-//   thread
+//   const double peak = operations / (seconds() - start);  // in FLOP/s
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // The instruction sets that the kernels can use on this processor.
 //
-// The environment variable HEADWISE_TARGET forces one by its name here.
+// The environment variable HEADWISE_TARGET forces one, by the names below.
 #pragma once
 
 #include <string>
@@ -12,16 +12,16 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// Built into the library and offered by the processor, by Highway's names in
-// lower case ("avx3", "avx2", "neon", ...), the best first.
+// Those that are built into the library and available on the processor, by
+// Highway's names in lower case ("avx3", "avx2", "neon", ...), best first.
 std::vector<std::string> available_targets();
 
-// The one in use: the best, or the forced one. Errors: unsupported when
-// HEADWISE_TARGET names one that is not available; the message lists those
-// that are.
+// The one in use: the best, or the forced one. Errors: unsupported if
+// HEADWISE_TARGET names one that is not available; the message lists those that
+// are.
 Result<std::string> current_target();
 
-// The errors of current_target(), and nothing else: cheap enough for each call.
+// Returns only the errors of current_target(). Cheap enough for every call.
 Status check_target();
 
 // Whether the kernels of `target` keep the promise of the same bits

@@ -1,4 +1,4 @@
-// The encoder of a BERT-family model: token ids -> a vector for each token.
+// The encoder of a BERT-family model: token ids to one vector per token.
 //
 //   x = LayerNorm(word[id] + position[t] + token_type[0])
 //   in each layer
@@ -9,25 +9,26 @@
 //   hidden  (rows, hidden_size)            out  the sequences' tokens, one
 //                                               after another
 //
-// The batch is ragged: no padding is computed. A token's bits depend on its own
-// sequence alone, not on the batch, its place in it or the threads.
+// The batch is ragged: no padding is computed. A token's bits depend only on
+// its own sequence, not on the batch, its place in it or the threads.
 //
 // Parameters are read from model.safetensors or, for models in shards,
 // model.safetensors.index.json, by the names that BERT and DistilBERT give them
-// (with or without "bert." and "distilbert." before). Heads that were pruned
-// are not in the file; its metadata says which ones were kept. For inference
-// the encoder keeps them packed, and reads float32 word embeddings from the
-// file's own bytes: FileAccess says what that means for a file that another
-// program changes. For gradients, read with BertUse::training, which keeps all
+// (with or without the prefix "bert." or "distilbert."). Pruned heads are not
+// in the file; its metadata says which heads were kept. For inference the
+// encoder keeps the parameters packed, and reads float32 word embeddings
+// directly from the file's bytes: see FileAccess for files that another program
+// changes. For gradients, read with BertUse::training, which keeps all
 // parameters twice.
 //
-// Backward, d_hidden being the gradient of a loss by hidden: all parameters,
-// and the gates of the heads per sequence. The sums over the tokens are those
-// of docs/arithmetic.md: no bit depends on threads.
+// The backward pass takes d_hidden, the gradient of a loss with respect to
+// hidden, and gives the gradients of all parameters and, per sequence, of the
+// heads' gates. The sums over the tokens are those of docs/arithmetic.md: no
+// bit depends on threads.
 //
 // Errors of reading: io_error; bad_data for a file of another format, and for
-// parameters that are missing, not finite or of other sizes than the config's;
-// out_of_memory.
+// parameters that are missing, not finite or of sizes that do not match the
+// config; out_of_memory.
 //   read_bert_encoder: m.safetensors: encoder.layer.0.output.dense.weight has
 //   shape (384, 1535), expected (hidden_size, intermediate_size) = (384, 1536)
 //
@@ -76,7 +77,7 @@ struct BertLayer {
   LayerNormParams output_norm;
 };
 
-// What the parameters are read for.
+// What the encoder will be used for.
 enum class BertUse { inference, training };
 
 struct BertAccess {
@@ -84,17 +85,18 @@ struct BertAccess {
   BertUse use = BertUse::inference;
 };
 
-// What a layer takes, (1, rows, hidden_size); an error ends the call.
+// Is given the input of a layer, (1, rows, hidden_size); an error ends the
+// call.
 using BeforeLayer =
     std::function<Status(std::size_t layer, TensorView<const float, 3> hidden)>;
 
 struct BertOptions {
-  // The hidden states that this layer takes: only those before it are run. Not
-  // given: all run.
+  // Returns the hidden states that enter this layer: only the layers before it
+  // are run. Not given: all layers are run.
   std::optional<std::size_t> before_layer{};
   bool attn_weights = false;
-  // Of each layer, a factor on each of its heads (steps/head_gates.h); empty:
-  // none. They must outlive the call, and its backward pass.
+  // For each layer, a factor on each of its heads (steps/head_gates.h); empty:
+  // none. They must outlive the call and its backward pass.
   std::span<const Tensor<float, 1>> head_gates{};
   BeforeLayer before_each{};           // called before each layer that is run
   const Executor* executor = nullptr;  // null: Executor::default_executor()
@@ -102,13 +104,13 @@ struct BertOptions {
 
 struct BertResult {
   Tensor<float, 2> hidden;  // (rows, hidden_size)
-  // Of each layer that was run, when asked for: (B, num_heads, L, L), L that of
-  // the longest sequence; 0 where a sequence has no query or key.
+  // For each layer that was run, if requested: (B, num_heads, L, L) with the L
+  // of the longest sequence; 0 where a sequence has no query or key.
   std::vector<Tensor<float, 4>> attn_weights;
 };
 
-// What a forward pass in training keeps for its backward pass. It serves one
-// backward pass. Moved, never copied.
+// What a forward pass in training keeps for its backward pass. It can be used
+// for one backward pass, and be moved but not copied.
 class BertSaved {
  public:
   // (rows, hidden_size)
@@ -126,15 +128,14 @@ class BertSaved {
 };
 
 struct BertGradients {
-  // Of every parameter by its name in files, elements in order; empty unless
-  // requested.
+  // For every parameter, by its name in files; empty unless requested.
   std::map<std::string, Tensor<float, 1>, std::less<>> params;
-  // Of each layer, per sequence: (B, heads of the layer); empty without
+  // For each layer, per sequence: (B, heads of the layer); empty without
   // BertOptions::head_gates.
   std::vector<Tensor<float, 2>> head_gates;
 };
 
-// Which gradients are wanted.
+// Which gradients to compute.
 enum class BertWanted { params_and_gates, gates };
 
 // The memory of a call. Calls that use the same object allocate it once.
@@ -152,48 +153,51 @@ class BertEncoder {
                                   const BertConfig& config,
                                   const BertAccess& access = {});
 
-  // With the heads that were kept.
+  // Includes which heads were kept.
   const BertConfig& config() const;
   const std::vector<BertLayer>& layers() const;
 
   // Errors: out_of_range for an id outside the vocabulary, a sequence of more
-  // than max_positions tokens, a layer that is not there; out_of_memory.
+  // than max_positions tokens, a layer that does not exist; out_of_memory.
   Result<BertResult> forward(const RaggedTokens& ids,
                              const BertOptions& options = {}) const;
-  // The same; the hidden states are memory.hidden, and `attn_weights` gets what
-  // options.attn_weights asks for.
+  // The same; the hidden states are in memory.hidden, and `attn_weights`
+  // receives what options.attn_weights requests.
   Status forward_in(const RaggedTokens& ids, const BertOptions& options,
                     BertMemory& memory,
                     std::vector<Tensor<float, 4>>& attn_weights) const;
 
   // The forward pass of training: the same hidden states, and what backward()
-  // needs. All layers run; options.attn_weights and before_each are errors
-  // (invalid_argument), an encoder read for inference is one (unsupported).
+  // needs. All layers run. Errors: those of forward(); invalid_argument for
+  // options.attn_weights and before_each; unsupported for an encoder read for
+  // inference.
   Result<BertSaved> forward_for_backward(const RaggedTokens& ids,
                                          const BertOptions& options = {}) const;
-  // Of d_hidden (rows, hidden_size). Errors: shape_mismatch, out_of_memory;
-  // invalid_argument for a state that was used.
+  // From d_hidden (rows, hidden_size). Errors: shape_mismatch, out_of_memory;
+  // invalid_argument for a state that was already used.
   Result<BertGradients> backward(
       BertSaved& saved, TensorView<const float, 2> d_hidden,
       BertWanted wanted = BertWanted::params_and_gates) const;
 
-  // Shows each parameter's elements to `change`, which may write them, by their
-  // names in files. A name is valid during the call of `change` only. No other
-  // call may run meanwhile, and backward() refuses what was saved before. The
-  // first error of `change` ends the update and is returned, and an exception
-  // of `change` goes on to the caller; what `change` wrote until then stays,
-  // and the encoder remains usable. Errors, where nothing is shown: unsupported
-  // for an encoder read for inference; out_of_memory.
+  // Passes each parameter's elements to `change`, which may write them, with
+  // its name in files. The name is valid only during that call. No other call
+  // may run meanwhile, and backward() refuses what was saved before. The first
+  // error of `change` ends the update and is returned; an exception of `change`
+  // reaches the caller. What `change` wrote until then stays, and the encoder
+  // remains usable. Errors, before `change` is called: unsupported for an
+  // encoder read for inference; out_of_memory.
   Status update(
       FunctionRef<Status(std::string_view name, std::span<float> values)>
           change);
-  // The same, read-only; valid until the next update. Empty for inference.
+  // All parameters, read-only; valid until the next update. Empty for
+  // inference.
   std::map<std::string, AnyView> params() const;
   // Only the parameters of attention.
   std::map<std::string, AnyView> attention_params() const;
 
-  // Replaces the attention of a layer by one with fewer heads. `kept_heads` are
-  // the numbers of those that remain. Errors: shape_mismatch, out_of_range.
+  // Replaces the attention of a layer with one that has fewer heads.
+  // `kept_heads` are the numbers of those that remain. Errors: shape_mismatch,
+  // out_of_range.
   Status replace_attention(std::size_t layer, MultiHeadAttention attention,
                            std::vector<std::size_t> kept_heads);
 

@@ -17,8 +17,8 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// The SHA-256 of the parameters' file; of several files, that of their digests
-// one after the other.
+// The SHA-256 of the parameter file; for several files, that of their digests
+// one after another.
 Result<std::string> digest_of_params(const SentenceEncoder& encoder);
 
 // The SHA-256 of everything that the results of the model in `folder` depend
@@ -26,7 +26,7 @@ Result<std::string> digest_of_params(const SentenceEncoder& encoder);
 Result<std::string> digest_of_model(const std::string& folder,
                                     const SentenceEncoder& encoder);
 
-// The size of the parameters' files in a folder, in bytes.
+// The size of the parameter files in a folder, in bytes.
 Result<std::size_t> params_bytes(const std::string& folder);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -13,24 +13,24 @@
 namespace headwise::inline HEADWISE_ABI {
 
 // Whether reading a model, or parameters, from a folder may use a file of this
-// name: by its ending, .json, .txt, .safetensors, .weight.npy or .bias.npy.
+// name: one that ends in .json, .txt, .safetensors, .weight.npy or .bias.npy.
 bool may_be_model_file(std::string_view name);
 
-// The paths of those files, in the folder and in the folders directly in it.
-// None where the folder cannot be read; the reader says what is wrong.
+// The paths of those files, in the folder and in its direct subfolders. None if
+// the folder cannot be read; the reader then reports the error.
 std::vector<std::string> model_files_in(const std::string& folder);
 
 struct ModelFolder {
   bool has_files = false;  // besides those of an interrupted write
-  // The first entry, in the order of names, that a model written there would
-  // not have: "notes.md", or "1_Pooling/notes.md".
+  // The first entry, by name, that does not belong to a model: "notes.md", or
+  // "1_Pooling/notes.md".
   std::optional<std::string> foreign{};
 };
 
 // A model has the files that transformers, sentence-transformers and headwise
-// write, and the settings that `source`, the model it is made from, has. A
+// write, and the settings files of `source`, the model it is made from. A
 // folder that does not exist has no files. Errors: io_error, also for a folder
-// in the place of a file of the model.
+// with the name of a model file.
 Result<ModelFolder> look_at_model_folder(const std::string& folder,
                                          const std::string& source);
 

@@ -1,30 +1,30 @@
-// What a BERT-family model's folder says of the model beside its parameters.
-// The names are those that transformers and sentence-transformers write:
+// The settings in a BERT-family model's folder: everything but its parameters.
+// The files are those that transformers and sentence-transformers write:
 //
 //   config.json                the family and the sizes; must be there
 //   tokenizer_config.json      how the tokenizer normalises a sentence
-//   tokenizer.json             the same, where there is no vocab.txt; a key of
-//                              tokenizer_config.json counts before it
+//   tokenizer.json             the same, if there is no vocab.txt; a key in
+//                              tokenizer_config.json takes precedence
 //   modules.json               what follows the encoder: Transformer, Pooling
 //                              and perhaps Normalize
 //   1_Pooling/config.json      the pooling, in the folder modules.json names
 //   sentence_bert_config.json  the longest sentence (sentence_distilbert_...
-//                              where an older model has that)
-//   config_sentence_transformers.json   only to see that no prompt is put
-//                                       before every sentence
+//                              in some older models)
+//   config_sentence_transformers.json   only to check that there is no default
+//                                       prompt
 //
-// A file that is not there leaves the defaults below, a key that is not known
-// is passed over. A folder that modules.json names must be one of the model's
-// own, without a path; files may be symbolic links, for caches hold them so.
+// A missing file leaves the defaults below; an unknown key is ignored. A folder
+// that modules.json names must be directly in the model's folder, without a
+// path; files may be symbolic links, as in caches.
 //
 // Errors: io_error; invalid_argument for a path with a NUL character; bad_data,
 // with the file, the key, what was given and what was expected: for text that
-// is no JSON, holds a key twice, is nested more than 16 deep or has over
-// kLargestSettings bytes, for missing keys, other types, sizes out of range or
-// that do not fit together; unsupported for well-formed settings of a model
-// that is computed otherwise: another family, activation or position embedding,
-// a decoder, other modules (Dense), poolings (weightedmean, lasttoken) or
-// tokenizers, a default prompt:
+// is not JSON, has a key twice, is nested more than 16 deep or has more than
+// kLargestSettings bytes, for missing keys, wrong types, and sizes that are out
+// of range or do not fit together; unsupported for well-formed settings of a
+// model that headwise does not compute: another family, activation or position
+// embedding, a decoder, other modules (Dense), poolings (weightedmean,
+// lasttoken) or tokenizers, a default prompt:
 //   read_model_settings: model/config.json: model_type is "roberta", expected
 //   bert or distilbert
 //
@@ -51,8 +51,8 @@ inline constexpr std::size_t kLargestSettings = std::size_t{1} << 24;
 
 enum class BertFamily { bert, distilbert };
 
-// Every size is at least 1 and within its bound; so the bytes of all parameters
-// together can be counted in 64 bits.
+// Every size is at least 1 and within its bound, so the total size of all
+// parameters in bytes fits in 64 bits.
 struct BertConfig {
   BertFamily family = BertFamily::bert;
   std::size_t vocab_size = 0;         // to 2^31 - 1
@@ -63,7 +63,7 @@ struct BertConfig {
   std::size_t max_positions = 0;      // from 2 ([CLS] and [SEP]) to 2^31 - 1
   std::size_t type_vocab_size = 0;    // to 2^31 - 1; 0: none, as in DistilBERT
   double layer_norm_eps = 1e-12;      // between 0 and 1
-  // By layer, original numbers, ascending; empty: all num_heads of every layer.
+  // By layer: original numbers, ascending; empty: all num_heads of every layer.
   std::vector<std::vector<std::size_t>> kept_heads{};
 };
 
@@ -73,7 +73,7 @@ inline std::size_t heads_of(const BertConfig& config, std::size_t layer) {
                                    : config.kept_heads[layer].size();
 }
 
-// Their numbers.
+// Their original numbers.
 inline std::vector<std::size_t> heads_in(const BertConfig& config,
                                          std::size_t layer) {
   if (!config.kept_heads.empty()) {
@@ -84,29 +84,29 @@ inline std::vector<std::size_t> heads_in(const BertConfig& config,
   return all;
 }
 
-// How the vectors of a sentence's tokens, [CLS] and [SEP] among them, become
-// the sentence's: their mean, the vector of [CLS], the largest number of each
-// feature, their sum divided by the square root of their number.
+// How the vectors of a sentence's tokens, including [CLS] and [SEP], become the
+// vector of the sentence: their mean, the vector of [CLS], the maximum of each
+// feature, or their sum divided by the square root of their number.
 enum class Pooling { mean, cls, max, mean_sqrt_len };
 
 struct ModelSettings {
   BertConfig config;
-  // Where config.json was, and the vocabulary and the parameters are: the
-  // folder that was read, or in older models one in it.
+  // The folder with config.json, the vocabulary and the parameters: the one
+  // that was read or, in older models, one in it.
   std::string transformer_folder;
   // As transformers' fast tokenizer reads tokenizer_config.json: lower case
-  // unless it says otherwise. Where sentence-transformers is told to lower the
-  // sentence before that, "[MASK]" in one is no special token.
+  // unless it says otherwise. If sentence-transformers is set to lower-case the
+  // sentence first, "[MASK]" in a sentence is not a special token.
   WordPieceOptions wordpiece;
-  // The tokens that are taken of a sentence, [CLS] and [SEP] among them:
+  // The number of tokens used of a sentence, including [CLS] and [SEP]:
   // max_seq_length, or else model_max_length; never more than max_positions.
   std::size_t max_tokens = 0;
-  // Which of these says max_tokens: max_seq_length, model_max_length or
+  // Which setting max_tokens comes from: max_seq_length, model_max_length or
   // max_position_embeddings.
   std::string_view max_tokens_key = "max_position_embeddings";
-  // What are several, none of them twice, stand one after another in the
-  // embedding, in this order. Without modules.json, and where no pooling is
-  // named: mean.
+  // If there are several, all different, they follow one another in the
+  // embedding in this order. Without modules.json, or if no pooling is named:
+  // mean.
   std::vector<Pooling> pooling = {Pooling::mean};
   // The embedding is divided by its length. Without modules.json it is not.
   bool normalize = false;

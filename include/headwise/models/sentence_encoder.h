@@ -3,11 +3,11 @@
 //
 //   sentences  ->  ids  ->  hidden states  ->  embeddings (sentences, size)
 //
-// A sentence's bits do not depend on the sentences beside it, its place among
-// them or the threads.
+// A sentence's bits do not depend on the other sentences, its place among them
+// or the threads.
 //
 // Errors of reading: those of read_model_settings(), read_vocabulary() and
-// BertEncoder::read(); bad_data for a vocabulary of another size than the
+// BertEncoder::read(); bad_data for a vocabulary whose size differs from the
 // model's.
 //
 // Example:
@@ -38,21 +38,21 @@
 namespace headwise::inline HEADWISE_ABI {
 
 struct SentenceOptions {
-  // Counts sentences; called by one thread at a time, whichever it is.
+  // Counts sentences; called by one thread at a time, but not always the same.
   Progress progress{};
-  // The tokens that are taken of a sentence; not given, and at most: the
-  // settings'.
+  // The number of tokens used of a sentence, at most that of the settings,
+  // which is the default.
   std::optional<std::size_t> max_tokens{};
   const Executor* executor = nullptr;  // null: Executor::default_executor()
 };
 
-// Sentences as ids, and how many of each were cut off.
+// Sentences as ids, and how many tokens of each were cut off.
 struct SentenceTokens {
   RaggedTokens ids;
   std::vector<std::size_t> cut;
 };
 
-// A forward pass in training, for one backward pass.
+// What a forward pass in training keeps for one backward pass.
 struct SentencesSaved {
   BertSaved encoder;
   std::vector<std::size_t> lengths;  // tokens of each sentence
@@ -61,8 +61,8 @@ struct SentencesSaved {
 
 struct SentenceEmbeddings {
   Tensor<float, 2> embeddings;   // (sentences, embedding_size)
-  std::vector<std::size_t> cut;  // of each, the tokens beyond max_tokens
-  std::size_t tokens = 0;        // of all sentences, those cut left out
+  std::vector<std::size_t> cut;  // for each, the tokens beyond max_tokens
+  std::size_t tokens = 0;        // of all sentences, without those cut off
 };
 
 class SentenceEncoder {
@@ -80,22 +80,21 @@ class SentenceEncoder {
     return settings_.pooling.size() * settings_.config.hidden_size;
   }
 
-  // Errors: bad_data for a sentence that is not UTF-8, which is named by its
-  // number from 0 on; out_of_memory; unsupported for a HEADWISE_TARGET that is
-  // not there.
+  // Errors: bad_data for a sentence that is not UTF-8, with its number, from 0;
+  // out_of_memory; unsupported for a HEADWISE_TARGET that is not available.
   Result<SentenceEmbeddings> encode(std::span<const std::string_view> sentences,
                                     const SentenceOptions& options = {}) const;
 
-  // The first half of encode(); no progress is counted. Errors: bad_data for a
+  // The first half of encode(), without progress. Errors: bad_data for a
   // sentence that is not UTF-8.
   Result<SentenceTokens> tokenize(std::span<const std::string_view> sentences,
                                   const SentenceOptions& options = {}) const;
-  // The embeddings of sentences that are ids, each of at least one, and what
+  // The embeddings of sentences given as ids, at least one id each, and what
   // backward() needs. Errors: those of BertEncoder::forward_for_backward();
   // invalid_argument for a sentence without a token.
   Result<SentencesSaved> forward_for_backward(
       const RaggedTokens& ids, const BertOptions& options = {}) const;
-  // Of d_embeddings (sentences, embedding_size). Errors: those of
+  // From d_embeddings (sentences, embedding_size). Errors: those of
   // BertEncoder::backward().
   Result<BertGradients> backward(
       SentencesSaved& saved, TensorView<const float, 2> d_embeddings,

@@ -1,13 +1,13 @@
-// The tokens that a BERT-family model knows, by id: a file of one token a line
-// (vocab.txt), the first of which has the id 0. A token that begins with ##
-// goes on inside a word. LF and CR LF end a line. A file NAME.json is read as
-// the tokenizer.json of a WordPiece tokenizer, whose model.vocab has the ids.
+// The tokens of a BERT-family model, by id: a file with one token per line
+// (vocab.txt), of which the first has the id 0. A token that begins with ##
+// continues a word. LF and CR LF end a line. A file NAME.json is read as the
+// tokenizer.json of a WordPiece tokenizer, whose model.vocab has the ids.
 //
-// Errors: io_error; bad_data, with the line, for an empty line, for one that is
-// no UTF-8 or longer than kLongestToken bytes, for a token that stands there
-// twice; bad_data for a file without tokens, without one of the special tokens
-// [PAD] [UNK] [CLS] [SEP], or of more than kLargestVocabulary bytes; bad_data
-// and unsupported for a tokenizer.json of another form or another tokenizer:
+// Errors: io_error; bad_data, with the line, for a line that is empty, not
+// UTF-8 or longer than kLongestToken bytes, and for a token that occurs twice;
+// bad_data for a file without tokens, without one of the special tokens [PAD]
+// [UNK] [CLS] [SEP], or with more than kLargestVocabulary bytes; bad_data or
+// unsupported for a tokenizer.json of another form or for another tokenizer:
 //   read_vocabulary: model/vocab.txt: line 1031 is "the" again, the token of
 //   line 1997
 //
@@ -38,7 +38,7 @@ inline constexpr std::size_t kLargestVocabulary = std::size_t{1} << 26;
 class Vocabulary {
  public:
   std::size_t size() const { return ends_.size(); }
-  // `id` in [0, size()). The text lives as long as the vocabulary.
+  // `id` in [0, size()). The text is valid as long as the vocabulary exists.
   std::string_view token(TokenId id) const;
   std::optional<TokenId> find(std::string_view token) const;
 
@@ -46,11 +46,12 @@ class Vocabulary {
   TokenId unk() const { return unk_; }
   TokenId cls() const { return cls_; }
   TokenId sep() const { return sep_; }
-  // The special tokens that are there: those above, and [MASK].
+  // The special tokens that exist: those above, and [MASK] if there is one.
   const std::vector<TokenId>& special_tokens() const { return special_; }
 
-  // The longest token that `text` begins with, where a word begins or, as
-  // ##..., inside one. Takes time by the token's length, not by the text's.
+  // The longest token that `text` begins with, at the start of a word or, as
+  // ##..., inside one. The time depends on the length of the token, not of the
+  // text.
   struct Match {
     TokenId id = 0;
     std::size_t bytes = 0;  // of `text`
@@ -76,8 +77,8 @@ class Vocabulary {
     std::size_t begin = 0;
     std::size_t end = 0;
   };
-  // Of `range`, whose tokens agree in their first `depth` bytes, those that
-  // have `byte` next.
+  // The part of `range` whose next byte is `byte`; all tokens of `range` agree
+  // in their first `depth` bytes.
   Range narrowed(Range range, std::size_t depth, char byte) const;
 
   std::string text_;                   // of all tokens, one after another
@@ -92,7 +93,7 @@ class Vocabulary {
 };
 
 Result<Vocabulary> read_vocabulary(const std::string& path);
-// `name` is what messages call the source.
+// Messages use `name` as the file.
 Result<Vocabulary> parse_vocabulary(std::string_view text,
                                     std::string_view name);
 

@@ -1,25 +1,26 @@
-// Step 0 of a BERT-family model: a sentence -> the ids of its tokens:
+// Step 0 of a BERT-family model: a sentence to the ids of its tokens:
 //
 //   "Heads matter!"  ->  [CLS] heads matter ! [SEP]
 //
-// The sentence is normalised and cut into words (white space, punctuation, CJK
-// ideographs), and of each word the longest token of the vocabulary that it
-// begins with is taken, then the longest ##token that the rest begins with, to
-// its end. A word that cannot be taken so, or has over kLongestWord characters,
-// is [UNK]. A special token written in a sentence is that token.
+// The sentence is normalised and split into words (at white space, punctuation
+// and CJK ideographs). Each word is split into the longest token of the
+// vocabulary that it begins with, then the longest ##token that the rest begins
+// with, and so on to its end. A word that cannot be split like this, or has
+// more than kLongestWord characters, is [UNK]. A special token written in a
+// sentence is that token.
 //
 //   ids       [CLS], the sentence's tokens, [SEP]
-//   offsets   of each the bytes [begin, end) of the sentence that it came from;
-//             (0, 0) for [CLS] and [SEP]
+//   offsets   for each id, the bytes [begin, end) of the sentence that it came
+//             from; (0, 0) for [CLS] and [SEP]
 //   cut       how many tokens did not fit in max_tokens and were left out
 //
 // An empty sentence is [CLS] [SEP]. Ids and offsets are those of the reference
-// tokenizer (tests/models/reference_test.py, docs/tokenizer.md). Takes time by
-// the sentence's length; beside the result, memory by its longest run of
-// combining marks.
+// tokenizer (tests/models/reference_test.py, docs/tokenizer.md). Time is
+// proportional to the sentence's length; memory, besides the result, to its
+// longest run of combining marks.
 //
 // Errors: invalid_argument for max_tokens < 2; bad_data for a sentence that is
-// no UTF-8, with the byte; out_of_memory.
+// not UTF-8, with the byte; out_of_memory.
 //
 // Source: Devlin et al. 2018, arXiv:1810.04805; Wu et al. 2016, section 4.1,
 // arXiv:1609.08144.
@@ -48,14 +49,14 @@ namespace headwise::inline HEADWISE_ABI {
 
 inline constexpr std::size_t kLongestWord = 100;
 
-// As a model's tokenizer_config.json names them.
+// With the names that tokenizer_config.json uses.
 struct WordPieceOptions {
   bool do_lower_case = true;
   // Decompose, and drop marks that take no space. Unset: as do_lower_case.
   std::optional<bool> strip_accents = {};
   // CJK ideographs are words of their own.
   bool tokenize_chinese_chars = true;
-  // "[MASK]" in a sentence is that token (the reference does so), not a word
+  // "[MASK]" in a sentence is that token, as in the reference, not a word
   // between two brackets.
   bool special_tokens_in_text = true;
 };

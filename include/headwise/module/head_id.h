@@ -9,7 +9,7 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// Both count from 0; the head's number before any was pruned.
+// Both count from 0. `head` is the number before any head was pruned.
 struct HeadId {
   std::size_t layer = 0;
   std::size_t head = 0;

@@ -1,4 +1,5 @@
-// Losses, and their gradients by the output, which a backward pass begins with.
+// Losses, and their gradients with respect to the output, with which a backward
+// pass begins.
 //
 // cross_entropy, the mean over the N' rows whose target is not ignored:
 //
@@ -10,14 +11,14 @@
 //   targets   (N)     in   a class from 0 to C - 1, or kIgnoredTarget
 //   d_logits  (N, C)  out  0 in ignored rows
 //
-// mean_squared_error, over the N elements of two tensors of one shape:
+// mean_squared_error, over the N elements of two tensors of the same shape:
 //
 //   loss          = 1/N sum (prediction - target)^2
 //   d_prediction  = 2/N (prediction - target)
 //
-// Computed in binary64, sums in order from the first element on, without the C
-// library's functions: the same bits everywhere. NaN and infinity propagate to
-// the loss.
+// Computed in binary64, with sums in order from the first element and without
+// functions of the C library, so the bits are the same everywhere. NaN and
+// infinity propagate to the loss.
 //
 // Example:
 //   const CrossEntropy step = cross_entropy(logits, targets).value();
@@ -48,7 +49,7 @@ struct CrossEntropy {
 Result<CrossEntropy> cross_entropy(TensorView<const float, 2> logits,
                                    TensorView<const std::int64_t, 1> targets);
 
-// Of tensors of rank 1 to 4.
+// For tensors of rank 1 to 4.
 template <std::size_t Rank>
 struct MeanSquaredError {
   double loss = 0;

@@ -1,14 +1,14 @@
-// Multi-head attention, the layer, steps 4 to 12 in one call: project, split
+// The multi-head attention layer, steps 4 to 12 in one call: project, split
 // into heads, attend, merge, project:
 //
 //   output = merge(attention(split(w_q query), split(w_k key),
 //                            split(w_v value)))
 //   output = w_o output                            unless !out_proj
 //
-// and split(value) as it is in place of split(w_v value) if !value_proj.
+// If !value_proj, split(value) instead of split(w_v value).
 //
 //   query   (B, Lq, query_dim)   in   or (Lq, query_dim), and so on, unbatched
-//   key     (B, Lkv, kdim)       in   self-attention passes one tensor thrice
+//   key     (B, Lkv, kdim)       in   in self-attention the same tensor
 //   value   (B, Lkv, vdim)       in
 //   output  (B, Lq, embed_dim)   out  num_heads * v_head_dim if !out_proj
 //
@@ -26,8 +26,8 @@
 // head h reads head h / (num_heads / num_kv_heads) of keys and values, or the
 // one given by kv_group_sizes. LayerOptions::head_gates scales or turns off
 // heads: merge(gated(...)), the context of each head times its gate. Keys and
-// values at the end of a sequence that the mask hides from all its queries are
-// not projected, unless a trace or EmptyRow::uniform reads them.
+// values at the end of a sequence that no query may attend to are not
+// projected, unless a trace or EmptyRow::uniform reads them.
 //
 // Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2; Ainslie et al.
 // 2023, arXiv:2305.13245 (grouped queries); Bahdanau, Cho & Bengio 2015,
@@ -70,39 +70,39 @@ enum class Scoring { dot, additive };
 struct MultiHeadAttentionConfig {
   std::size_t embed_dim = 0;  // the output's size
   std::size_t num_heads = 0;
-  // Heads of keys and values, a divisor of num_heads unless kv_group_sizes are
-  // given; not given: as many as those, or num_heads.
+  // Number of key and value heads, a divisor of num_heads unless kv_group_sizes
+  // are given; not given: as many as there are groups, or num_heads.
   std::optional<std::size_t> num_kv_heads{};
   // How many query heads read each key head, in order; empty: evenly.
   std::vector<std::size_t> kv_group_sizes{};
   double dropout = 0;  // on the attention weights, when training
-  bool bias = true;    // of all four projections
+  bool bias = true;    // in all four projections
   // Input sizes; not given: embed_dim.
   std::optional<std::size_t> query_dim{};
   std::optional<std::size_t> kdim{};
   std::optional<std::size_t> vdim{};
-  // Size of one head; not given: embed_dim / num_heads, and head_dim.
+  // Sizes of one head; not given: embed_dim / num_heads, and head_dim.
   std::optional<std::size_t> head_dim{};
   std::optional<std::size_t> v_head_dim{};
   bool out_proj = true;
-  // false: the heads divide the features of the values themselves, vdim =
+  // false: the values are split into heads without a projection, so vdim =
   // num_kv_heads * v_head_dim, as in d2l's additive attention.
   bool value_proj = true;
   Scoring scoring = Scoring::dot;
 };
 
 // The same configuration with every missing size filled in. Errors:
-// invalid_argument for a size of 0, heads that do not divide embed_dim, key
-// heads that do not divide the heads, groups that do not add up to num_heads,
-// values without a projection that the key heads do not divide, dropout outside
-// [0, 1].
+// invalid_argument for a size of 0, num_heads that does not divide embed_dim,
+// num_kv_heads that does not divide num_heads, groups that do not add up to
+// num_heads, a vdim that num_kv_heads does not divide if there is no value
+// projection, dropout outside [0, 1].
 Result<MultiHeadAttentionConfig> complete_config(
     MultiHeadAttentionConfig config);
 
 struct MultiHeadAttentionParams {
   Linear w_q;
   Linear w_k;
-  std::optional<Linear> w_v{};                // none: the values as they are
+  std::optional<Linear> w_v{};                // none: values are not projected
   std::optional<Linear> w_o{};                // none: no output projection
   std::optional<Tensor<float, 2>> w_score{};  // given: additive scoring
 };
@@ -110,17 +110,17 @@ struct MultiHeadAttentionParams {
 // What the shapes of the parameters do not say about a layer.
 struct HeadCounts {
   std::size_t num_heads = 0;
-  // As those of MultiHeadAttentionConfig.
+  // As in MultiHeadAttentionConfig.
   std::optional<std::size_t> num_kv_heads{};
   std::vector<std::size_t> kv_group_sizes{};
-  // For a layer without w_v; not given: what w_o takes.
+  // For a layer without w_v; not given: the input size of w_o.
   std::optional<std::size_t> vdim{};
-  // Not given: the rows of w_q.weight / num_heads, which it must be.
+  // Must be the rows of w_q.weight / num_heads, which is the default.
   std::optional<std::size_t> head_dim{};
   double dropout = 0;
 };
 
-// Sizes of the inputs. A size that is not open may be left out.
+// Sizes of the inputs. Sizes that are not open may be left out.
 struct InputSizes {
   std::optional<std::size_t> query_dim{};
   std::optional<std::size_t> kdim{};
@@ -130,11 +130,11 @@ struct InputSizes {
 // Options that only the layer takes.
 struct LayerOptions {
   // (num_heads): a factor on the context of each head (steps/head_gates.h). The
-  // view must outlive the call, and its backward pass.
+  // view must outlive the call and its backward pass.
   TensorView<const float, 1> head_gates{};
 };
 
-// Rank 3 for a batch, 2 without: the B below is then missing.
+// Rank 3 with a batch, 2 without: then there is no B below.
 template <std::size_t Rank>
 struct MultiHeadAttentionResult {
   Tensor<float, Rank> output;            // (B, Lq, embed_dim)
@@ -142,12 +142,12 @@ struct MultiHeadAttentionResult {
   Tensor<float, Rank> lse;               // (B, num_heads, Lq), natural log
 };
 
-// What a forward pass in training keeps for its backward pass. It serves one
-// backward pass. Moved, never copied.
+// What a forward pass in training keeps for its backward pass. It can be used
+// for one backward pass, and be moved but not copied.
 class MultiHeadAttentionSaved {
  public:
   const MultiHeadAttentionResult<3>& result() const { return result_; }
-  // After the backward pass, which still needs it.
+  // Call this after the backward pass, which needs the result.
   MultiHeadAttentionResult<3> take_result() && { return std::move(result_); }
 
  private:
@@ -174,17 +174,17 @@ struct MultiHeadAttentionGradients {
   LinearGradients w_k;
   LinearGradients w_v;  // empty without one
   std::optional<LinearGradients> w_o{};
-  // Of options.bias, (B, H, Lq, Lkv) with the extent 1 where it is broadcast,
-  // and of options.alibi, (num_heads); empty without one.
+  // For options.bias, (B, H, Lq, Lkv) with extent 1 where it is broadcast, and
+  // for options.alibi, (num_heads); empty without them.
   Tensor<float, 4> bias{};
   Tensor<float, 1> alibi{};
   Tensor<float, 2> w_score{};  // (num_heads, head_dim); empty without one
-  // Of LayerOptions::head_gates, per sequence: (B, num_heads). Empty without
+  // For LayerOptions::head_gates, per sequence: (B, num_heads). Empty without
   // them.
   Tensor<float, 2> head_gates{};
 
-  // Shows the gradient of each parameter, with the names and in the order of
-  // MultiHeadAttention::update(). The names are string literals.
+  // Calls `show` with the gradient of each parameter, with the names and in the
+  // order of MultiHeadAttention::update(). The names are string literals.
   void for_each(
       FunctionRef<void(std::string_view name, std::span<float> gradient)> show);
   void for_each(
@@ -195,8 +195,9 @@ struct MultiHeadAttentionGradients {
 // A layer that was moved from can only be destroyed or assigned to.
 class MultiHeadAttention {
  public:
-  // Parameters as PyTorch's nn.Linear draws them, from a generator that gives
-  // the same numbers on every machine. Errors: those of complete_config().
+  // Draws parameters with the distribution of PyTorch's nn.Linear, from a
+  // generator that gives the same numbers on every machine. Errors: those of
+  // complete_config().
   static Result<MultiHeadAttention> create(
       const MultiHeadAttentionConfig& config, Seed seed);
   // Sizes come from the parameters. A layer may have no heads, as after pruning
@@ -211,14 +212,14 @@ class MultiHeadAttention {
       std::optional<std::size_t> vdim = {});
 
   // Sets the input sizes that are still open (kOpenSize) and draws the
-  // parameters. Does nothing where no size is open. Errors, which change
-  // nothing: invalid_argument for an open size that is missing or 0, or a size
-  // that differs from one already fixed; out_of_memory.
+  // parameters. Does nothing if no size is open. Errors, after which nothing
+  // has changed: invalid_argument for an open size that is missing or 0, or a
+  // size that differs from one already fixed; out_of_memory.
   Status fix_sizes(const InputSizes& sizes);
 
   // Calls change nothing and may run at the same time. The layer keeps the
-  // memory of at most 16 of them for later calls. `trace`, when given, gets
-  // each step with its tensor, which costs L x L memory. A ragged batch is (1,
+  // memory of at most 16 of them for later calls. `trace`, if given, receives
+  // each step with its tensor, which takes L x L memory. A ragged batch is (1,
   // rows, E), and so is its output; it has no trace. `options` must not have a
   // score_weight or kv_groups: the layer uses its w_score and kv_group_sizes.
   // Errors: invalid_argument, also while an input size is open; shape_mismatch,
@@ -232,8 +233,8 @@ class MultiHeadAttention {
       TensorView<const float, 2> value, const AttentionOptions& options = {},
       const LayerOptions& layer_options = {}, TraceSink* trace = nullptr) const;
 
-  // Writes the output only, to memory of the caller: (B, Lq, embed_dim), which
-  // is not that of query, key or value, with contiguous features. Once the
+  // Writes only the output, to the caller's memory: (B, Lq, embed_dim) with
+  // contiguous features, which must not overlap query, key or value. Once the
   // layer keeps enough memory, a call allocates only what the options need.
   // Errors as forward(); invalid_argument for options.attn_weights.
   Status forward_into(TensorView<const float, 3> query,
@@ -243,8 +244,8 @@ class MultiHeadAttention {
                       const AttentionOptions& options = {},
                       const LayerOptions& layer_options = {}) const;
 
-  // From now on both layers compute in the memory that `other` keeps: layers
-  // that run one after another need it only once. No call may run meanwhile.
+  // From now on both layers use the memory that `other` keeps: layers that run
+  // one after another need it only once. No call may run meanwhile.
   void share_memory_with(const MultiHeadAttention& other);
 
   // The forward pass of training: the same result, and what backward() needs.
@@ -255,24 +256,24 @@ class MultiHeadAttention {
       TensorView<const float, 3> query, TensorView<const float, 3> key,
       TensorView<const float, 3> value, const AttentionOptions& options = {},
       const LayerOptions& layer_options = {}) const;
-  // The gradients of a loss from its gradients by the output (B, Lq, embed_dim)
-  // and by the returned attention weights (their shape; no view: none). Where
-  // one tensor was query, key and value, its gradient is the sum of the three.
-  // Errors: invalid_argument for a state that was already used, or that comes
-  // from another layer or from before an update(); shape_mismatch,
-  // out_of_memory. After an error the state can still be used.
+  // The gradients of a loss, from its gradients with respect to the output (B,
+  // Lq, embed_dim) and to the returned attention weights (the same shape; no
+  // view: none). If one tensor was query, key and value, its gradient is the
+  // sum of the three. Errors: invalid_argument for a state that was already
+  // used, or that comes from another layer or from before an update();
+  // shape_mismatch, out_of_memory. After an error the state can still be used.
   Result<MultiHeadAttentionGradients> backward(
       MultiHeadAttentionSaved& saved, TensorView<const float, 3> d_output,
       TensorView<const float, 4> d_attn_weights = {}) const;
 
-  // Shows each parameter's elements to `change`, which may write them, in the
-  // order "w_q.weight", "w_q.bias", the same of w_k, w_v and w_o,
+  // Passes each parameter's elements to `change`, which may write them, in the
+  // order "w_q.weight", "w_q.bias", the same for w_k, w_v and w_o,
   // "w_score.weight"; a parameter that the layer does not have is left out. The
   // names are string literals. No other call may run meanwhile, and backward()
   // refuses what was saved before. The first error of `change` ends the update
-  // and is returned, and an exception of `change` goes on to the caller; what
-  // `change` wrote until then stays, and the layer remains usable. Errors:
-  // invalid_argument while an input size is open, where nothing is shown.
+  // and is returned; an exception of `change` reaches the caller. What `change`
+  // wrote until then stays, and the layer remains usable. Errors:
+  // invalid_argument while an input size is open; then `change` is not called.
   Status update(
       FunctionRef<Status(std::string_view name, std::span<float> values)>
           change);

@@ -1,16 +1,16 @@
-// Optimisers: how a step t = 1, 2, ... moves a parameter x by its gradient g,
+// Optimisers: how step t = 1, 2, ... moves a parameter x with gradient g,
 // element by element, with learning rate lr and weight decay wd.
 //
 // SGD with momentum (as torch.optim.SGD):
 //
 //   g = g + wd * x
-//   b = momentum * b + g          b before the first step: 0
+//   b = momentum * b + g          b is 0 before the first step
 //   x = x - lr * b
 //
 // AdamW (as torch.optim.AdamW): the decay is not part of the gradient.
 //
-//   m = beta1 * m + (1 - beta1) * g              before the first step: 0
-//   v = beta2 * v + (1 - beta2) * g^2            before the first step: 0
+//   m = beta1 * m + (1 - beta1) * g              0 before the first step
+//   v = beta2 * v + (1 - beta2) * g^2            0 before the first step
 //   x = (1 - lr * wd) * x
 //       - lr / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + epsilon)
 //
@@ -69,8 +69,8 @@ struct AdamWConfig {
 // What an optimiser remembers from step to step.
 struct OptimizerState {
   std::uint64_t step = 0;  // the number of steps so far
-  // "momentum_buffer/NAME" (b) of SGD with momentum; "exp_avg/NAME" (m) and
-  // "exp_avg_sq/NAME" (v) of AdamW, for each parameter NAME that was updated.
+  // "momentum_buffer/NAME" (b) for SGD with momentum; "exp_avg/NAME" (m) and
+  // "exp_avg_sq/NAME" (v) for AdamW, for each parameter NAME that was updated.
   std::map<std::string, Tensor<float, 1>> values;
 };
 
@@ -84,7 +84,7 @@ class Optimizer {
   void begin_step();
   // Moves one parameter; call it once per parameter and step. Errors, before
   // anything is written: invalid_argument before the first begin_step() and for
-  // a second update in one step; shape_mismatch when the sizes differ from each
+  // a second update in one step; shape_mismatch if the sizes differ from each
   // other or from those of earlier steps; out_of_range for a gradient that is
   // not finite (the message says where); out_of_memory.
   Status update(std::string_view name, std::span<float> values,
@@ -110,15 +110,14 @@ class Optimizer {
   std::unique_ptr<State, Delete> state_;
 };
 
-// Scales all gradients by one factor, so that the norm of all of them together
-// is at most `max_norm`, and returns the norm before (as
-// torch.nn.utils.clip_grad_norm_):
+// Scales all gradients by one factor, so that their common norm is at most
+// `max_norm`, and returns the norm before (as torch.nn.utils.clip_grad_norm_):
 //
 //   norm = sqrt(sum g^2)     in binary64, in order
 //   g    = g * min(1, max_norm / (norm + 1e-6))
 //
 // Errors, before anything is written: invalid_argument for a max_norm that is
-// not a positive number; out_of_range for a gradient that is not finite: the
+// not a positive number; out_of_range for a gradient that is not finite; the
 // message says which and where.
 Result<double> clip_gradient_norm(std::span<const std::span<float>> gradients,
                                   double max_norm);

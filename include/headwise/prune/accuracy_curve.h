@@ -24,7 +24,7 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// At one number of removed heads.
+// The accuracy with some number of heads removed.
 struct CurvePoint {
   std::size_t removed = 0;
   Answers by_score;            // in the order of the scores
@@ -37,7 +37,7 @@ struct AccuracyCurveOptions {
   Progress progress{};  // counts points
 };
 
-// From none to 90% of the heads, in tenths: 10 points.
+// 10 points, from none to 90% of the heads removed.
 Result<std::vector<CurvePoint>> accuracy_curve(
     const std::vector<HeadId>& order, PrunedAccuracy& accuracy,
     const AccuracyCurveOptions& options = {});

@@ -1,11 +1,12 @@
-// The attention of a pruned encoder at its original shapes, for programs that
+// The attention of a pruned encoder with its original shapes, for programs that
 // expect the same number of heads in every layer, such as transformers:
 //
 //   w_q, w_k, w_v  the rows and biases of a removed head are 0
 //   w_o            its columns are 0; the bias stays
 //
 // So a removed head adds nothing, and the outputs are those of the pruned
-// encoder but for the order in which w_o sums. Nothing gets smaller or faster.
+// encoder except for the order of the sums in w_o. Nothing gets smaller or
+// faster.
 //
 // Errors: unsupported for an encoder that was read for inference;
 // out_of_memory.
@@ -30,7 +31,7 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// By the names that BertEncoder::attention_params() has.
+// By the names that BertEncoder::attention_params() uses.
 struct FullSizeAttention {
   std::map<std::string, Tensor<float, 2>> weights;
   std::map<std::string, Tensor<float, 1>> biases;

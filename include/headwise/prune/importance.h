@@ -1,24 +1,25 @@
-// How much each head of a model matters, and which ones could go first.
+// How much each head of a model matters, and in which order heads could be
+// removed.
 //
 //   gradient    mean_x |dL_x/dg_h|, divided by the Euclidean norm over the
 //               heads of its layer (Michel et al. 2019, section 4.1)
 //   fisher      mean_x (dL_x/dg_h)^2 (Kwon et al. 2022, equation 8)
-//   ablation    mean_x L_x without head h, less mean_x L_x: exact
-//   entropy     less the mean entropy of its attention weights, in nats
+//   ablation    mean_x L_x without head h, minus mean_x L_x: exact
+//   entropy     minus the mean entropy of its attention weights, in nats
 //   confidence  the mean of a query's largest attention weight (Voita et al.
 //               2019, section 4)
-//   random      numbers that mean nothing: the baseline
+//   random      random numbers: the baseline
 //
 // L_x is the loss of example x and g_h the gate of head h (steps/head_gates.h),
-// 1. A larger score is a head that matters more.
+// which is 1. A head with a larger score matters more.
 //
-// In one shot the heads are ordered by their scores. Iteratively, those of the
-// lowest scores are turned off, a share of all heads in a round, and the others
-// are scored anew without them, until none is left.
+// In one shot, the heads are ordered by their scores. An iterative run turns
+// off the heads with the lowest scores, a share of all heads in each round, and
+// scores the rest again without them, until none is left.
 //
-// A run goes on step by step, a batch of examples in each, and what it has come
-// to can be taken out and put into another run of the same model and options:
-// the bits are those of a run that never stopped.
+// A run proceeds in steps of one batch of examples. Its state can be saved and
+// given to another run with the same model and options; the result has the bits
+// of a run that never stopped.
 //
 // Source: Michel, Levy & Neubig 2019, arXiv:1905.10650; Voita et al. 2019,
 // arXiv:1905.09418; Kwon et al. 2022, arXiv:2204.09656.
@@ -51,17 +52,17 @@ namespace headwise::inline HEADWISE_ABI {
 
 using HeadGateSpan = std::span<const Tensor<float, 1>>;  // by layer
 
-// Of each example of a batch, by layer: (examples, heads).
+// For each example of a batch, by layer: (examples, heads).
 struct HeadMeans {
   std::vector<Tensor<float, 2>> entropy;  // over the queries, in nats
   std::vector<Tensor<float, 2>> largest;
 };
 
-// A model as importance sees it: losses of examples under gates of its heads.
-// Each function is given examples [begin, end) and the gates of all layers; one
-// that no asked method needs may be missing.
+// A model as importance sees it: the losses of examples for given gates of its
+// heads. Each function takes examples [begin, end) and the gates of all layers;
+// a function that the method does not need may be missing.
 struct GatedModel {
-  // Of each layer, the numbers of the heads that it has.
+  // For each layer, the numbers of the heads that it has.
   std::vector<std::vector<std::size_t>> heads;
   std::size_t examples = 0;
   std::function<Result<std::vector<double>>(std::size_t, std::size_t,
@@ -90,26 +91,27 @@ std::vector<std::string_view> importance_methods();
 
 struct ImportanceOptions {
   ImportanceMethod method = ImportanceMethod::gradient;
-  // The share of all heads that a round turns off, above 0 and at most 1; not
-  // given: one shot.
+  // The share of all heads that each round turns off, above 0 and at most 1;
+  // not given: one shot.
   std::optional<double> share_a_round{};
-  std::size_t batch = 16;  // examples a step
-  Seed seed{};             // of random
+  std::size_t batch = 16;  // examples per step
+  Seed seed{};             // for the method random
 };
 
 struct HeadImportance {
-  // By layer, as GatedModel::heads; of an iterative run those of the round in
+  // By layer, as GatedModel::heads; in an iterative run, from the round in
   // which the head was turned off.
   std::vector<std::vector<double>> scores;
-  // All heads, the first to go first; among equals the lowest layer and head.
+  // All heads, in the order of removal; of equal scores the lowest layer and
+  // head first.
   std::vector<HeadId> order;
 };
 
-// What a run has come to.
+// The state of a run.
 struct ImportanceState {
   std::size_t done = 0;      // steps
-  std::size_t in_round = 0;  // of this round
-  // Of this round: the sum of all examples' losses, then that of each head.
+  std::size_t in_round = 0;  // steps of this round
+  // In this round: the sum of all examples' losses, then that of each head.
   std::vector<double> sums;
   std::vector<std::vector<double>> scores;
   std::vector<HeadId> order;  // turned off so far
@@ -117,23 +119,23 @@ struct ImportanceState {
 
 class ImportanceRun {
  public:
-  // Errors: invalid_argument for a model without heads, or without examples
-  // where the method needs them, a function that is missing, a share out of
-  // its range, a batch of 0.
+  // Errors: invalid_argument for a model without heads, or without examples if
+  // the method needs them, a missing function, a share out of range, or a batch
+  // of 0.
   static Result<ImportanceRun> create(GatedModel model,
                                       const ImportanceOptions& options);
 
   std::size_t steps() const { return steps_; }
   std::size_t done() const { return state_.done; }
-  // Errors: those of the model; out_of_range for a score that is not finite:
-  // the message names the head. After an error nothing has changed: the step
-  // can be tried again.
+  // Errors: those of the model; out_of_range for a score that is not finite;
+  // the message names the head. After an error nothing has changed, and the
+  // step can be tried again.
   Status step();
-  // After the last step.
+  // Only after the last step.
   HeadImportance result() const { return {state_.scores, state_.order}; }
 
   const ImportanceState& state() const { return state_; }
-  // Errors: invalid_argument for a state of other heads or steps.
+  // Errors: invalid_argument for a state of a run with other heads or steps.
   Status set_state(ImportanceState state);
 
  private:

@@ -1,4 +1,4 @@
-// The scores of a model's heads in a file, as JSON:
+// A file with the scores of a model's heads, as JSON:
 //
 //   {"format": "headwise-importance", "version": 1,
 //    "method": "gradient", "share_a_round": null, "loss": "classification",
@@ -38,7 +38,7 @@ namespace headwise::inline HEADWISE_ABI {
 struct ImportanceFile {
   std::string method;
   std::optional<double> share_a_round{};
-  std::string loss;  // "classification", "embedding", or "none" of random
+  std::string loss;  // "classification", "embedding", or "none" for random
   std::string model_sha256;   // digest_of_params()
   std::size_t num_heads = 0;  // per layer, before any was pruned
   std::size_t examples = 0;
@@ -54,12 +54,12 @@ Status write_importance(const std::string& path, const ImportanceFile& file);
 
 // Without "order" the heads are ordered by their scores.
 Result<ImportanceFile> read_importance(const std::string& path);
-// `path` is the name that errors have.
+// Errors use `path` as the file.
 Result<ImportanceFile> parse_importance(std::string_view text,
                                         const std::string& path);
 
-// Whether the scores, read from `path`, are of this model's heads. Errors:
-// bad_data; those of digest_of_params().
+// Checks that the scores, read from `path`, are for the heads of this model.
+// Errors: bad_data; those of digest_of_params().
 Status check_importance(const ImportanceFile& file, const std::string& path,
                         const SentenceEncoder& encoder);
 

@@ -1,5 +1,5 @@
-// Accuracy of a classifier without some of its heads, and the most heads that
-// can go within a given drop.
+// The accuracy of a classifier without some of its heads, and the largest
+// number of heads that can be removed within a given drop.
 //
 // Errors: those of SentenceClassifier::read(), remove_heads() and answers_of();
 // io_error for a journal that cannot be written.
@@ -35,8 +35,8 @@ namespace headwise::inline HEADWISE_ABI {
 
 class PrunedAccuracy {
  public:
-  // Of the model in `folder`, measured on `text`. `probe`, `text` and the
-  // executor of the options must outlive this.
+  // For the model in `folder`, measured on `text`. `probe`, `text` and the
+  // executor in the options must outlive this object.
   PrunedAccuracy(std::string folder, const LabelProbe& probe,
                  const LabelledText& text, const SentenceOptions& options = {},
                  ConstantPart constant = ConstantPart::into_bias);
@@ -44,17 +44,18 @@ class PrunedAccuracy {
   PrunedAccuracy& operator=(PrunedAccuracy&& other) noexcept;
   ~PrunedAccuracy();
 
-  // Keeps all answers in this journal from now on, and takes from it those that
-  // an interrupted run has left. Errors: out_of_memory.
+  // Keeps all answers in this journal from now on, and uses those in it from an
+  // interrupted run. Errors: out_of_memory.
   Status keep_in(Journal journal);
 
-  // Of the model without the first `count` heads of `order`; `name` tells one
-  // order from another. The same name and count are computed once. With the
-  // counts of an order going up, the model is read once.
+  // The answers of the model without the first `count` heads of `order`; `name`
+  // distinguishes orders. The same name and count are computed only once. If
+  // the counts of an order increase from call to call, the model is read only
+  // once.
   Result<Answers> without(const std::vector<HeadId>& order, std::size_t count,
                           const std::string& name = "scores");
 
-  // Once the results are used.
+  // Call this once the results are saved.
   void remove_journal() const;
 
  private:
@@ -62,16 +63,16 @@ class PrunedAccuracy {
   std::unique_ptr<State> state_;
 };
 
-// The most of `total` heads whose accuracy_without(n) is at most `drop` below
-// accuracy_without(0), both from 0 to 1. It goes up in steps of a twentieth to
-// the first count beyond the drop, and by single heads before that. Errors:
-// those of accuracy_without.
+// The largest number n of `total` heads for which accuracy_without(n) is at
+// most `drop` below accuracy_without(0), both from 0 to 1. The search goes up
+// in steps of a twentieth to the first count beyond the drop, then by single
+// heads below it. Errors: those of accuracy_without.
 Result<std::size_t> most_heads_within(
     double drop, std::size_t total,
     const std::function<Result<double>(std::size_t)>& accuracy_without);
 
-// The same for the heads of `order`, in this order. `measured` is told each
-// count and its accuracy.
+// The same for the heads of `order`, in this order. `measured` is called with
+// each count and its accuracy.
 Result<std::size_t> most_heads_within(
     double drop, const std::vector<HeadId>& order, PrunedAccuracy& accuracy,
     const std::function<void(std::size_t, double)>& measured = {});

@@ -1,5 +1,5 @@
-// A sentence encoder that lost heads: its outputs corrected on texts, its
-// folder written, and how far its embeddings moved.
+// What can be done with a pruned sentence encoder: correct its outputs on
+// texts, write its folder, and measure how far its embeddings moved.
 //
 // Example:
 //   SentenceClassifier model = SentenceClassifier::read("topics").value();
@@ -21,8 +21,8 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// correct_outputs() on at most 256 of the texts, evenly spread: more change
-// little and need memory. The progress counts layers. Errors: those of
+// correct_outputs() on at most 256 of the texts, evenly spread: more texts
+// change little and take memory. The progress counts layers. Errors: those of
 // correct_outputs() and SentenceEncoder::tokenize().
 Status correct_on_texts(BertEncoder& pruned, const SentenceEncoder& whole,
                         std::span<const std::string_view> texts,
@@ -32,7 +32,7 @@ struct WritePrunedOptions {
   // Removed heads become zeros, so that every layer has all its heads
   // (full_size.h). Otherwise they are gone.
   bool full_size = false;
-  bool keep_other_files = false;  // as ModelChanges
+  bool keep_other_files = false;  // as in ModelChanges
 };
 
 // The model of the folder `source` with the attention of `pruned`. Errors:

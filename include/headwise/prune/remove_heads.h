@@ -1,28 +1,30 @@
-// Heads taken out of a layer: out of its parameters and out of its work.
+// Removes heads from a layer, from its parameters and from its work:
 //
 //   w_q  loses the rows of a head          w_o  loses its columns
-//   w_k, w_v  lose the rows of a key/value head that no query head reads any
-//             more: it goes when its whole group has gone
+//   w_k, w_v  lose the rows of a key/value head once all query heads of its
+//             group are removed
 //   w_score   loses the head's row, in a layer with additive scoring
 //
-// What is left has the rows, columns and bits that it had; a layer may have
-// fewer query heads in one group than in another, and no head at all. So the
-// context of a head that stays has the same bits, and the output is that of
-// gates of 0 (steps/head_gates.h) but for the order in which w_o sums.
+// The remaining rows and columns keep their bits. Groups may then have
+// different numbers of query heads, and a layer may have no heads at all. The
+// context of a remaining head has the same bits as before, and the output is
+// that with gates of 0 (steps/head_gates.h) except for the order of the sums in
+// w_o.
 //
-// Each query's attention weights sum to 1, so a removed head added w_o b_v of
-// its columns to every output whatever it attended to: this part goes into the
-// output bias, unless it is not wanted. (To a query with no key it added
-// nothing; that difference stays.) One after another gives the bits of all at
-// once but for this bias, which is rounded each time.
+// Each query's attention weights sum to 1, so a removed head added w_o b_v,
+// over its columns, to every output whatever it attended to. By default this
+// constant is added to the output bias. (To a query with no key the head added
+// nothing; that difference remains.) Removing heads one after another gives the
+// same bits as removing them all at once, except in this bias, which is rounded
+// each time.
 //
-// Dropout draws for a head by its place in the layer: the heads that stay have
-// other numbers then.
+// Dropout depends on the position of a head in the layer, so the remaining
+// heads get other random numbers.
 //
-// Errors: out_of_range for a head that is not there; invalid_argument for one
-// that is named twice; unsupported for a layer without w_o, for one whose
-// values are shared out without w_v and would lose some, and for one that was
-// kept for inference alone or has open sizes; out_of_memory.
+// Errors: out_of_range for a head that does not exist; invalid_argument for one
+// that is given twice; unsupported for a layer without w_o, for a layer without
+// w_v that would lose a key/value head, and for a layer that was kept only for
+// inference or has open sizes; out_of_memory.
 //
 // Source: Michel, Levy & Neubig 2019, arXiv:1905.10650.
 //
@@ -42,16 +44,16 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// What becomes of what a head adds to every output.
+// What to do with the constant that a removed head added to every output.
 enum class ConstantPart { into_bias, dropped };
 
 Result<MultiHeadAttention> remove_heads(
     const MultiHeadAttention& layer, std::span<const std::size_t> heads,
     ConstantPart constant = ConstantPart::into_bias);
 
-// The same of an encoder, which must have been read for training, by the
-// numbers that its heads had before any was pruned. Nothing is changed unless
-// all can be.
+// The same for an encoder, which must have been read for training. Heads have
+// the numbers from before any pruning. Either all of them are removed or
+// nothing changes.
 Status remove_heads(BertEncoder& encoder, std::span<const HeadId> heads,
                     ConstantPart constant = ConstantPart::into_bias);
 

@@ -3,8 +3,8 @@
 // of one trained on the texts; without, how far each embedding moves
 // (sentence_losses.h).
 //
-// A run goes step by step, one batch of examples each. Kept in a journal, it
-// can be interrupted and resumed with the same bits.
+// A run proceeds in steps of one batch of examples. With a journal it can be
+// interrupted and resumed with the same bits.
 //
 // Errors: those of SentenceClassifier::read(), train_probe(), targets_of(),
 // SentenceEncoder::tokenize() and ImportanceRun; out_of_memory.
@@ -44,7 +44,7 @@ struct SentenceImportanceOptions {
 
 class SentenceImportance {
  public:
-  // The executor must outlive this.
+  // The executor must outlive this object.
   static Result<SentenceImportance> create(
       const std::string& folder, const LabelledText& text,
       const SentenceImportanceOptions& options);
@@ -55,10 +55,10 @@ class SentenceImportance {
   std::size_t steps() const;
   std::size_t done() const;
   Status step();
-  // After the last step.
+  // Only after the last step.
   ImportanceFile result() const;
 
-  // The journal of this run's output, next to it.
+  // The journal for this run, next to its output file.
   Journal journal(const std::string& output) const;
   // Continues from the journal, if it has a state of this run. Errors:
   // out_of_memory.

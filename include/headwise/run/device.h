@@ -1,4 +1,4 @@
-// Where a call computes: on the CPU, or in a stream of the current CUDA device.
+// Where a call runs: on the CPU, or in a stream of the current CUDA device.
 //
 // Example:
 //   attention(q, k, v, {.output = out}, {.device = Device::cuda(stream)});
@@ -13,8 +13,8 @@ struct Device {
   enum class Kind { cpu, cuda };
 
   Kind kind = Kind::cpu;
-  // A cudaStream_t; null: the default stream. Work is put into it and not
-  // waited for.
+  // A cudaStream_t; null: the default stream. Calls put work into it and do not
+  // wait for it.
   void* stream = nullptr;
 
   static Device cuda(void* stream = nullptr) { return {Kind::cuda, stream}; }

@@ -20,14 +20,15 @@ namespace headwise::inline HEADWISE_ABI {
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;  // none
-  // Errors: unsupported where there is no such device; out_of_memory,
+  // Errors: unsupported if there is no such device; out_of_memory,
   // device_error.
   static Result<DeviceBuffer> create(std::size_t bytes, const Device& device);
 
   void* data() const { return data_.get(); }
   std::size_t bytes() const { return bytes_; }
-  // As many bytes as the buffer has; behind all that was put into its device's
-  // stream, and waited for. Errors: invalid_argument, device_error.
+  // Copies as many bytes as the buffer has, after all earlier work in the
+  // device's stream, and waits until it is done. Errors: invalid_argument,
+  // device_error.
   Status copy_from(std::span<const std::byte> from);
   Status copy_to(std::span<std::byte> to) const;
 
@@ -41,10 +42,10 @@ class DeviceBuffer {
   std::size_t bytes_ = 0;
 };
 
-// Until everything in the device's stream is done. Errors: unsupported,
+// Waits until everything in the device's stream is done. Errors: unsupported,
 // device_error.
 Status wait_for(const Device& device);
-// As its maker calls it. Errors: unsupported, device_error.
+// The device's name. Errors: unsupported, device_error.
 Result<std::string> name_of(const Device& device);
 
 }  // namespace headwise::inline HEADWISE_ABI

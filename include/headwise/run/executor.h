@@ -1,6 +1,6 @@
-// Who does the work: how many threads, and how a loop is spread over them.
-// Results never depend on it; it decides time alone. It may be called from
-// inside other parallel work, and in a forked child.
+// The threads that do the work: how many, and how a loop is divided among them.
+// Results never depend on it, only the time does. It may be called from inside
+// other parallel work, and in a forked child.
 #pragma once
 
 #include <cstddef>
@@ -18,30 +18,30 @@ class Executor {
   // A half-open range of a loop's indices.
   using Body = FunctionRef<void(std::size_t begin, std::size_t end)>;
 
-  // As many threads as the process may use; a caller's oneTBB arena is
-  // respected.
+  // As many threads as the process may use. Inside a oneTBB arena it stays in
+  // that arena.
   static const Executor& default_executor();
   // At most `threads` threads, and no more than the process may use. Errors:
-  // invalid_argument when it is 0.
+  // invalid_argument for 0 threads.
   static Result<Executor> with_threads(std::size_t threads);
 
   std::size_t threads() const;
   // Calls `body` on disjoint ranges that cover [0, count) and returns when all
-  // are done. A range holds at least `grain` indices (the last may be shorter).
-  // One thread, or a loop of one range, runs on the caller's thread. An
-  // exception in `body` is thrown on to the caller.
+  // are done. A range has at least `grain` indices (the last may be shorter).
+  // With one thread or one range, the loop runs on the caller's thread. An
+  // exception thrown by `body` reaches the caller.
   void parallel_for(std::size_t count, std::size_t grain, Body body) const;
   // Calls `work(worker)` once for each worker in [0, workers) and returns when
-  // all are done: as many at a time as there are threads. One worker runs on
-  // the caller's thread. For work that is handed out while it goes on: no
-  // worker may wait for another. Exceptions as above.
+  // all are done; as many run at a time as there are threads. A single worker
+  // runs on the caller's thread. This is for workers that fetch their work as
+  // they go; no worker may wait for another. Exceptions as above.
   void run_workers(std::size_t workers,
                    FunctionRef<void(std::size_t worker)> work) const;
 
  private:
   struct Threads;
   explicit Executor(std::shared_ptr<Threads> threads);
-  // run_workers of several workers on several threads.
+  // run_workers() with several workers on several threads.
   void spread(std::size_t workers,
               FunctionRef<void(std::size_t worker)> work) const;
 

@@ -1,4 +1,4 @@
-// How a long step says how far it is. The library draws nothing.
+// How a long step reports its progress. The library draws nothing.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Where the steps of the way report their tensors as they are computed. The
-// library reports; who listens (inspect/trace.h, a test) decides what to keep.
+// Steps report their tensors to a TraceSink as they are computed. The library
+// reports; the sink (inspect/trace.h, a test) decides what to keep.
 #pragma once
 
 #include <span>
@@ -15,9 +15,9 @@ class TraceSink {
  public:
   virtual ~TraceSink() = default;
 
-  // One step is done: its name ("scores"), the name of each axis ("B", "H",
-  // "Lq", "Lkv"; "1" where the tensor is broadcast) and its tensor, which is
-  // valid during the call only.
+  // A step is done. Reports its name ("scores"), the name of each axis ("B",
+  // "H", "Lq", "Lkv"; "1" where the tensor is broadcast) and its tensor, which
+  // is valid only during the call.
   virtual void on_step(std::string_view name,
                        std::span<const std::string_view> axes,
                        const AnyView& tensor) = 0;

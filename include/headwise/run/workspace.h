@@ -1,5 +1,5 @@
-// The memory that a plan computes in: taken once, used by any number of runs,
-// one at a time.
+// The memory that a plan needs: allocated once, used by any number of runs, one
+// at a time.
 //
 // Example:
 //   Workspace workspace = Workspace::create(plan.workspace_bytes()).value();
@@ -21,7 +21,7 @@ class Workspace {
   static Result<Workspace> create(std::size_t bytes);
 
   std::size_t bytes() const { return bytes_; }
-  // On a 64-byte boundary.
+  // 64-byte aligned.
   std::byte* data() { return memory_.get(); }
 
  private:

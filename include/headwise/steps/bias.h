@@ -1,4 +1,4 @@
-// Step 6b: a dense bias on the scores, at the named axes, broadcast over the
+// Step 6b: a dense bias on the scores, with named axes, broadcast over the
 // others:
 //
 //   biased_scores[b,h,i,j] = scores[b,h,i,j] + bias[b,h,i,j]
@@ -7,8 +7,9 @@
 //   biased_scores  (B, Hq, Lq, Lkv)  out
 //
 // A bias of -inf masks its key: the sum is -inf by select, whatever the score
-// is, and BoundMask does not let the query attend. Added after a softcap.
-// The view inside a bias is not copied: it must outlive the call.
+// is, and BoundMask does not let the query attend to it. The bias is added
+// after a softcap. The view inside a bias is not copied: it must outlive the
+// call.
 //
 // Example:
 //   Bias bias = dense(view, {Axis::H, Axis::Lq, Axis::Lkv});
@@ -68,15 +69,15 @@ class BoundBias {
   static Result<BoundBias> bind(const Bias& bias, const CallContext& context);
 
   bool given() const { return bias_.given(); }
-  // Only when given.
+  // Only if given().
   const float& operator()(std::size_t b, std::size_t h, std::size_t i,
                           std::size_t j) const {
     return bias_.data()[bias_.axes().offset(b, h, i, j)];
   }
-  // Its extents by B, H, Lq, Lkv: those of the scores, 1 where it is broadcast.
+  // Its extents along B, H, Lq, Lkv: those of the scores, 1 if it is broadcast.
   Extents<4> extents() const;
   const float* data() const { return bias_.data(); }
-  // By B, H, Lq, Lkv; 0 = broadcast.
+  // Along B, H, Lq, Lkv; 0 = broadcast.
   const std::array<std::ptrdiff_t, 4>& strides() const {
     return bias_.axes().score_strides();
   }
@@ -93,9 +94,9 @@ class BoundBias {
 };
 
 // The output may be the scores themselves. Errors: shape_mismatch for other
-// shapes, or a bias that was bound to other sizes; invalid_argument for a bias
-// that was not given, and for an output that shares memory with the scores, but
-// is not the same tensor, or with the bias; out_of_memory.
+// shapes, or a bias that was bound to other sizes; invalid_argument if no bias
+// was given, and for an output that overlaps the bias, or the scores without
+// being the same tensor; out_of_memory.
 Status add_bias(TensorView<const float, 4> scores, const BoundBias& bias,
                 TensorView<float, 4> biased_scores, const Executor& executor);
 

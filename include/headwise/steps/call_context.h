@@ -1,5 +1,5 @@
-// The call that masks, biases, ALiBi, dropout and statistics are checked
-// against and bound to.
+// The call to which masks, biases, ALiBi, dropout and statistics are bound, and
+// against which they are checked.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Step 3: token ids -> vectors, by looking them up:
+// Step 3: token ids to vectors, by looking them up:
 //
 //   embedded[b,t,:] = weight[ids[b,t],:]
 //
@@ -6,13 +6,13 @@
 //   weight    (vocab_size, embed_dim)  the parameter embedding.weight
 //   embedded  (B, L, embed_dim)        out
 //
-// Backward: d_weight[id,:] is the sum of d_embedded[b,t,:] over the tokens that
-// are id, in blocks of 128 tokens of one sequence, blocks added in order.
+// Backward: d_weight[id,:] is the sum of d_embedded[b,t,:] over the tokens with
+// this id, in blocks of 128 tokens of one sequence, blocks added in order.
 //
 // Example:
 //   Embedding embedding =
-//       Embedding::create({.vocab_size = 100, .embed_dim = 512},
-//       Seed{7}).value();
+//       Embedding::create({.vocab_size = 100, .embed_dim = 512}, Seed{7})
+//           .value();
 //   Tensor<float, 3> embedded = embedding.forward(padded.ids).value();
 #pragma once
 
@@ -48,9 +48,9 @@ class Embedding {
   // [0, vocab_size); the message names the sequence and the position.
   Result<Tensor<float, 3>> forward(TensorView<const TokenId, 2> ids) const;
 
-  // d_weight (vocab_size, embed_dim) of d_embedded (B, L, embed_dim). The row
-  // `frozen`, such as that of the padding token, gets 0. `offsets` (B + 1), of
-  // a ragged batch: where the sequences of the one row of tokens begin. Errors:
+  // d_weight (vocab_size, embed_dim) from d_embedded (B, L, embed_dim). The row
+  // `frozen`, such as that of the padding token, gets 0. `offsets` (B + 1), for
+  // a ragged batch: where the sequences begin in the one row of tokens. Errors:
   // shape_mismatch, out_of_range as forward(), those of Offsets::check,
   // out_of_memory.
   Result<Tensor<float, 2>> backward(

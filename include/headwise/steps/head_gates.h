@@ -1,5 +1,5 @@
-// Between steps 10 and 11, where it is asked for: the context of each head
-// times a factor of its own, by which a head is turned down or off:
+// Optional, between steps 10 and 11: the context of each head times its own
+// factor, which scales the head or turns it off:
 //
 //   gated[b,l,h,d] = gates[h] * context[b,l,h,d]
 //
@@ -7,19 +7,20 @@
 //   gates    (H)           in   finite
 //   gated    (B, L, H, D)  out  may be context itself
 //
-// A gate of 1 is the context bit for bit; one of 0 gives +0, whatever the
-// context holds (NaN and infinity, too).
+// A gate of 1 gives the context bit for bit; a gate of 0 gives +0, whatever the
+// context holds, NaN and infinity included.
 //
-// Backward, d_gated being the gradient of a loss by gated:
+// Backward, with d_gated the gradient of a loss with respect to gated:
 //
 //   d_context[b,l,h,d] = gates[h] * d_gated[b,l,h,d]
 //   d_gates[s,h]       = sum_ld d_gated[b,l,h,d] * context[b,l,h,d]
 //
-// over the tokens of sequence s: what each sequence alone says of a head is
-// what its importance is measured by. The gradient by a gate is the sum over
-// the sequences. The sum over d runs as that over the features of a row, those
-// over l in blocks of 128 tokens (docs/arithmetic.md); a token whose d_gated is
-// all zero in a head is left out there, whatever its context holds.
+// where sum_ld runs over the tokens l of sequence s, because importance is
+// measured per sequence. The gradient with respect to a gate is the sum over
+// the sequences. The sum over d has the order of a sum over the features of a
+// row, the sum over l runs in blocks of 128 tokens (docs/arithmetic.md); a
+// token whose d_gated is all zero in a head is left out of it, whatever its
+// context holds.
 //
 // Source: Michel, Levy & Neubig 2019, arXiv:1905.10650, equations 2 and 3.
 #pragma once
@@ -37,8 +38,8 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// Errors: shape_mismatch; invalid_argument for a gate that is not finite. The
-// message says `operation` for the one that was called.
+// Errors: shape_mismatch; invalid_argument for a gate that is not finite.
+// Messages begin with `operation`.
 Status check_head_gates(std::string_view operation,
                         TensorView<const float, 1> gates, std::size_t heads);
 
@@ -47,9 +48,9 @@ Status gate_heads(TensorView<const float, 4> context,
                   TensorView<const float, 1> gates, TensorView<float, 4> gated,
                   const Executor& executor = Executor::default_executor());
 
-// d_gates (sequences, H); `d_context` may be d_gated itself. `offsets`
-// (sequences + 1), of a ragged batch: where the sequences of the one row of
-// tokens begin. Errors: as above; those of Offsets::check; out_of_memory.
+// Returns d_gates (sequences, H); `d_context` may be d_gated itself. `offsets`
+// (sequences + 1), for a ragged batch: where the sequences begin in the one row
+// of tokens. Errors: as above; those of Offsets::check; out_of_memory.
 Result<Tensor<float, 2>> gate_heads_backward(
     TensorView<const float, 4> context, TensorView<const float, 1> gates,
     TensorView<const float, 4> d_gated, TensorView<float, 4> d_context,

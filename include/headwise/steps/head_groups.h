@@ -24,7 +24,7 @@
 namespace headwise::inline HEADWISE_ABI {
 
 // Even groups of Hq / Hkv query heads, or groups of given sizes. Copies share
-// the sizes: copying allocates nothing.
+// the sizes, so copying allocates nothing.
 //
 // Example:
 //   const std::vector<std::size_t> sizes = {1, 4, 2};
@@ -43,8 +43,8 @@ class HeadGroups {
     return even() ? std::span<const std::size_t>() : *offsets_;
   }
 
-  // Whether they divide Hq query heads among Hkv heads; for even groups it is
-  // for the caller to see that Hkv divides Hq. Errors: shape_mismatch,
+  // Checks that the groups divide Hq query heads among Hkv heads. For even
+  // groups the caller must check that Hkv divides Hq. Errors: shape_mismatch,
   // invalid_argument.
   Status check(std::size_t Hq, std::size_t Hkv,
                std::string_view operation) const;
@@ -53,8 +53,8 @@ class HeadGroups {
   std::shared_ptr<const std::vector<std::size_t>> offsets_;
 };
 
-// The groups of a call with Hq query heads and Hkv heads of keys and values.
-// Refers to `groups`.
+// The groups of a call with Hq query heads and Hkv key and value heads. Keeps a
+// reference into `groups`.
 class HeadMap {
  public:
   HeadMap(std::size_t Hq, std::size_t Hkv, const HeadGroups& groups)
@@ -62,7 +62,7 @@ class HeadMap {
         even_size_(Hkv == 0 ? 1 : Hq / Hkv),
         offsets_(groups.offsets()) {}
 
-  // The first query head that reads head g; of Hkv: Hq.
+  // The first query head that reads head g; first(Hkv) is Hq.
   std::size_t first(std::size_t g) const {
     return even() ? g * even_size_ : offsets_[g];
   }

@@ -1,9 +1,9 @@
-// Step 5: the projected features, seen as heads; a view, nothing is copied:
+// Step 5: the projected features, seen as heads (a view, no copy):
 //
 //   heads[b,l,h,d] = x[b,l,h * D + d]
 //
 //   x      (B, L, H * D)  in
-//   heads  (B, L, H, D)   out; people are shown (B, H, L, D)
+//   heads  (B, L, H, D)   out; displayed as (B, H, L, D)
 //
 // Example:
 //   auto heads = split_heads(query, 8).value();  // (B, L, 8, D)
@@ -19,7 +19,7 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// Errors: invalid_argument when num_heads is 0 or does not divide the features.
+// Errors: invalid_argument if num_heads is 0 or does not divide the features.
 Result<TensorView<const float, 4>> split_heads(TensorView<const float, 3> x,
                                                std::size_t num_heads);
 Result<TensorView<float, 4>> split_heads(TensorView<float, 3> x,
@@ -35,9 +35,9 @@ inline Result<TensorView<float, 4>> split_heads(Tensor<float, 3>& x,
 }
 void split_heads(const Tensor<float, 3>&& x, std::size_t num_heads) = delete;
 
-// The mean over the heads, in the order of the heads:
-// (B, H, Lq, Lkv) -> (B, 1, Lq, Lkv). Errors: shape_mismatch; invalid_argument
-// for a mean in the memory of attn_weights.
+// The mean over the heads, added in order: (B, H, Lq, Lkv) -> (B, 1, Lq, Lkv).
+// Errors: shape_mismatch; invalid_argument for a mean that overlaps
+// attn_weights.
 Status average_heads(TensorView<const float, 4> attn_weights,
                      TensorView<float, 4> mean);
 

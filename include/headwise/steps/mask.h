@@ -1,6 +1,7 @@
-// Step 7: who may attend to whom. True = may attend, everywhere in headwise.
-// Masks are values that combine with &: a key is attended when every one of
-// them allows it. Each row of the table is one rule of src/steps/mask_rules.cc.
+// Step 7: which keys a query may attend to. True = may attend, everywhere in
+// headwise. Masks are values that combine with &: a query may attend to a key
+// if all of them allow it. Each row of the table is one rule of
+// src/steps/mask_rules.cc.
 //
 //   masked_scores[b,h,i,j] = scores[b,h,i,j] where allowed, -inf elsewhere
 //
@@ -12,7 +13,7 @@
 //   key_starts(n), (B)       j >= n[b]           (padding on the left)
 //   key_padding(m), (B, Lkv) m[b,j]
 //   documents(q, k)          q[b,i] == k[b,j]
-//   dense(m, axes)           m at the named axes, broadcast over the others
+//   dense(m, axes)           m, with named axes, broadcast over the others
 //
 // A bias (steps/bias.h) of -inf masks too.
 //
@@ -103,24 +104,25 @@ class Mask {
 };
 
 Mask causal();
-// A query sees `left` keys before its position and `right` keys after it, and
-// the key at it. std::nullopt: all there are on that side.
+// A query sees the key at its position, `left` keys before it and `right` keys
+// after it. std::nullopt: all keys on that side.
 Mask window(std::optional<std::int64_t> left,
             std::optional<std::int64_t> right);
 Mask key_lengths(TensorView<const std::int64_t, 1> lengths);
 Mask key_lengths(TensorView<const std::int64_t, 2> lengths);
-// For sequences padded on the left. Positions count in the tensor all the same.
+// For sequences padded on the left. Positions still include the padding.
 Mask key_starts(TensorView<const std::int64_t, 1> starts);
 Mask key_padding(TensorView<const bool, 2> padding);
-// Several documents in one row: a query sees the keys of its own. Ids do not
-// decrease along a row: (B, Lq) and (B, Lkv), or (Lq) and (Lkv) for rows that
-// are all cut alike. A query whose id no key has sees nothing.
+// Several documents in one row: a query sees the keys of its own document. Ids
+// do not decrease along a row: (B, Lq) and (B, Lkv), or (Lq) and (Lkv) if they
+// are the same in all rows. A query whose id no key has sees nothing.
 Mask documents(TensorView<const std::int64_t, 2> query_ids,
                TensorView<const std::int64_t, 2> key_ids);
 Mask documents(TensorView<const std::int64_t, 1> query_ids,
                TensorView<const std::int64_t, 1> key_ids);
-// `axes` names the view's axes, so that a rank-3 mask is never guessed. Each
-// name at most once; an axis that is not named is broadcast.
+// `axes` names the view's axes, so that those of a rank-3 mask are never
+// guessed. Each name occurs at most once; an axis that is not named is
+// broadcast.
 Mask dense(const bool* data, const NamedAxes& axes);
 template <std::size_t Rank>
 Mask dense(TensorView<const bool, Rank> view,
@@ -151,29 +153,29 @@ class BoundMask {
   bool may_attend(std::size_t b, std::size_t h, std::size_t i,
                   std::size_t j) const;
 
-  // The first key that the rules that are the same for every query of sequence
-  // b allow: the largest of its key_starts, 0 without any. What is aligned to
-  // the sequence's first key is aligned here.
+  // The first key that may be seen in sequence b, by the rules that do not
+  // depend on the query: the largest of its key_starts, 0 without any. Blocks
+  // of keys are aligned here.
   std::size_t first_key(std::size_t b) const;
   // The queries [first, first + queries) of sequence b, at least one, see no
   // key before visible_begin and none from visible_end on. Both are at most
-  // Lkv; where begin >= end they see nothing.
+  // Lkv; if begin >= end they see nothing.
   std::size_t visible_begin(std::size_t b, std::size_t first,
                             std::size_t queries) const;
   std::size_t visible_end(std::size_t b, std::size_t first,
                           std::size_t queries) const;
 
-  // For showing: each rule alone and then, where there is more than one,
-  // "mask", all of them. A part is 1 along the axes it is broadcast over. A
-  // bias is no part.
+  // For display: each rule by itself and then, if there is more than one,
+  // "mask", all of them combined. A part has extent 1 along the axes over which
+  // it is broadcast. A bias is not a part.
   struct Part {
     std::string_view name;       // "causal_mask", "padding_mask", ..., "mask"
     std::array<bool, 4> varies;  // over B, H, Lq, Lkv
   };
   std::vector<Part> parts() const;
-  // parts()[part] as a tensor, true = attend. Errors: out_of_memory.
+  // parts()[part] as a tensor, true = may attend. Errors: out_of_memory.
   Result<Tensor<bool, 4>> materialize(std::size_t part) const;
-  // Those of the next run, of a ragged batch.
+  // The offsets of the next run, for a ragged batch.
   void set_offsets(const Offsets& offsets) { context_.shape.offsets = offsets; }
 
  private:
@@ -187,8 +189,8 @@ class BoundMask {
 
 // Scores in, masked scores out (may be the same tensor): (B, Hq, Lq, Lkv).
 // Errors: shape_mismatch for other shapes, or a mask that was bound to other
-// sizes; invalid_argument for an output that shares memory with the scores, but
-// is not the same tensor.
+// sizes; invalid_argument for an output that overlaps the scores without being
+// the same tensor.
 Status apply_mask(TensorView<const float, 4> scores, const BoundMask& mask,
                   TensorView<float, 4> masked_scores);
 

@@ -1,5 +1,4 @@
-// Step 11: the heads of each token side by side again; a view, nothing is
-// copied:
+// Step 11: the heads of each token concatenated again (a view, no copy):
 //
 //   merged[b,l,h * D + d] = context[b,l,h,d]
 //
@@ -15,13 +14,13 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// Errors: invalid_argument when the heads of a token do not lie side by side
-// (stride of H other than D times the stride of D), since then no view is the
-// answer.
+// Errors: invalid_argument if the heads of a token are not contiguous (the
+// stride of H is not D times the stride of D), because then no view can hold
+// the result.
 Result<TensorView<const float, 3>> merge_heads(
     TensorView<const float, 4> context);
 
-// The same of a tensor that is its own: its memory moves along.
+// The same for an owned tensor, whose memory moves into the result.
 Tensor<float, 3> merge_heads(Tensor<float, 4>&& context);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,4 +1,4 @@
-// The axes of a dense tensor over the scores, a mask or a bias. Each axis is
+// The axes of a dense mask or bias, a tensor over the scores. Each axis is
 // named, so the axes of a rank-3 tensor are never guessed. An axis that is not
 // named is broadcast.
 //
@@ -26,7 +26,7 @@ enum class Axis : std::uint8_t { B, H, Lq, Lkv, one };
 // The most axes that a tensor over the scores may have.
 inline constexpr std::size_t kMostAxes = 8;
 
-// Allocates nothing. More than kMostAxes are an error of check().
+// Allocates nothing. With more than kMostAxes, check() returns an error.
 class NamedAxes {
  public:
   NamedAxes() = default;
@@ -54,13 +54,13 @@ class NamedAxes {
   std::span<const Axis> axes() const {
     return std::span(axes_).first(held(axis_count_));
   }
-  // By B, H, Lq, Lkv; 0 = broadcast.
+  // Along B, H, Lq, Lkv; 0 = broadcast.
   const std::array<std::ptrdiff_t, 4>& score_strides() const {
     return score_strides_;
   }
   // Which of B, H, Lq and Lkv are named.
   std::array<bool, 4> named() const;
-  // Where the element of a query-key pair is.
+  // The offset of the element of a query-key pair.
   std::ptrdiff_t offset(std::size_t b, std::size_t h, std::size_t i,
                         std::size_t j) const {
     return static_cast<std::ptrdiff_t>(b) * score_strides_[0] +
@@ -77,7 +77,7 @@ class NamedAxes {
   std::array<std::size_t, kMostAxes> extents_{};
   std::array<std::ptrdiff_t, kMostAxes> strides_{};
   std::array<Axis, kMostAxes> axes_{};
-  // As many as were given, those that do not fit included.
+  // As many as were given, including those that do not fit.
   std::size_t extent_count_ = 0;
   std::size_t stride_count_ = 0;
   std::size_t axis_count_ = 0;

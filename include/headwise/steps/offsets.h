@@ -1,12 +1,13 @@
-// A ragged batch: sequences of different lengths stand one after the other on
-// one axis of rows, without padding. Sequence b has the rows
+// A ragged batch: sequences of different lengths follow one another on one axis
+// of rows, without padding. Sequence b has the rows
 // [offsets[b], offsets[b + 1]).
 //
 //   query   (total queries, Hq, D)     offsets[0] = 0
 //   key     (total keys, Hkv, D)       offsets do not decrease
 //   value   (total keys, Hkv, Dv)      offsets[B] = total
 //
-// The bits are those of the same sequences padded, and of each alone.
+// The bits are those of the same sequences with padding, and of each sequence
+// alone.
 //
 // Example:
 //   attention(q, k, v, out, {.mask = causal(), .offsets = offsets});
@@ -33,8 +34,8 @@ class Offsets {
   TensorView<const std::int64_t, 1> key{};
 
   Offsets() = default;
-  // The same for queries and keys: a view, or a std::vector<std::int64_t> or
-  // another type that converts to one.
+  // The same for queries and keys. Takes a view, a std::vector<std::int64_t>,
+  // or another type that converts to a view.
   template <class Numbers>
   requires std::convertible_to<Numbers, TensorView<const std::int64_t, 1>>
   // NOLINTNEXTLINE(google-explicit-constructor): `.offsets = offsets`
@@ -44,14 +45,14 @@ class Offsets {
           TensorView<const std::int64_t, 1> key_offsets)
       : query(query_offsets), key(key_offsets), given_(true) {}
 
-  // Whether they were given: an empty tensor's view is a mistake that check()
-  // names, not a batch that is not ragged.
+  // Whether offsets were given. An empty view is a mistake that check()
+  // reports, not a padded batch.
   bool ragged() const { return given_; }
-  // Sequences; only of a ragged batch.
+  // Number of sequences; only for a ragged batch.
   std::size_t sequences() const { return query.extent(0) - 1; }
 
-  // Whether they cut `queries` and `keys` rows into as many sequences. Errors:
-  // shape_mismatch, out_of_range.
+  // Checks that they divide `queries` rows and `keys` rows into the same number
+  // of sequences. Errors: shape_mismatch, out_of_range.
   Status check(std::size_t queries, std::size_t keys,
                std::string_view operation) const;
 
@@ -59,7 +60,7 @@ class Offsets {
   bool given_ = false;
 };
 
-// The longest of the sequences.
+// The length of the longest sequence.
 std::size_t longest(TensorView<const std::int64_t, 1> offsets);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,11 +1,11 @@
-// Step 2: ragged token ids -> one rectangle, padded at the end:
+// Step 2: ragged token ids to one rectangle, padded at the end:
 //
 //   ids[b,t] = tokens[b][t] where t < lengths[b], pad_id elsewhere
 //
 //   tokens        B sequences of ids         in
 //   ids           (B, L)                     out, L the longest length
 //   lengths       (B)                        out
-//   padding_mask  (B, L)                     out, true = a token: attend
+//   padding_mask  (B, L)                     out, true = a token, not padding
 //
 // Example:
 //   PaddedTokens padded = pad({{62, 13, 47}, {60}}).value();   // L = 3
@@ -24,8 +24,8 @@ namespace headwise::inline HEADWISE_ABI {
 
 // What counts as padding. The two differ when pad_id occurs inside a sequence.
 enum class PaddingBy {
-  length,  // what stands behind the sequence's end
-  id,      // whatever equals pad_id, as masks made by `ids != pad_id` do
+  length,  // positions after the end of the sequence
+  id,      // every id equal to pad_id, as in masks made by `ids != pad_id`
 };
 
 struct PaddingOptions {

@@ -1,4 +1,4 @@
-// Steps 4 and 12: a linear map of the last axis, to query, key and value and
+// Steps 4 and 12: a linear map of the last axis, to query, key and value, and
 // to the output:
 //
 //   y[b,l,o] = sum_i x[b,l,i] * weight[o,i] + bias[o]
@@ -8,15 +8,15 @@
 //   bias    (out_features)              the parameter w_q.bias, ...; optional
 //   y       (B, L, out_features)        out
 //
-// The sum runs in blocks of 128 input features, added in order, then the bias
-// (docs/arithmetic.md), so a row's bits do not depend on its batch, nor on the
-// threads or on what is projected beside it.
+// The sum runs in blocks of 128 input features, which are added in order, then
+// the bias (docs/arithmetic.md). So a row's bits do not depend on its batch, on
+// the threads or on other projections in the same call.
 //
-// A Linear keeps its parameters twice: as given, for whoever looks at them or
-// trains them, and packed as the inner loops read them. Only update() changes
-// them. for_inference() keeps the packed ones alone.
+// A Linear keeps its parameters twice: as given, for inspection and training,
+// and packed as the inner loops read them. Only update() changes them.
+// for_inference() keeps only the packed ones.
 //
-// Backward, d_y being the gradient of a loss by y:
+// Backward, with d_y the gradient of a loss with respect to y:
 //
 //   d_x[b,l,i]     = sum_o d_y[b,l,o] * weight[o,i]
 //   d_weight[o,i]  = sum_bl d_y[b,l,o] * x[b,l,i]
@@ -66,47 +66,46 @@ class Linear {
   // invalid_argument for a size of 0, out_of_memory.
   static Result<Linear> create(const LinearConfig& config,
                                const RandomStream& random);
-  // An empty `bias` is no bias. A weight may have no row, or no column: y is
-  // then empty, or the bias, as where all heads of a layer were pruned. Errors:
-  // invalid_argument for neither rows nor columns, shape_mismatch,
+  // An empty `bias` means no bias. A weight may have no rows or no columns, as
+  // when all heads of a layer were pruned: y is then empty, or the bias.
+  // Errors: invalid_argument for neither rows nor columns, shape_mismatch,
   // out_of_memory.
   static Result<Linear> from_params(Tensor<float, 2> weight,
                                     Tensor<float, 1> bias = {});
 
-  // Half of the memory, for forward() alone: weight() and bias() are then
-  // views of nothing, the backward passes an error (unsupported), and update()
-  // shows nothing.
+  // The same projection in half of the memory, only for forward(): weight() and
+  // bias() are then empty views, the backward passes return an error
+  // (unsupported), and update() does nothing.
   Linear for_inference() &&;
 
-  // x: any strides. Errors: shape_mismatch, out_of_memory, unsupported for a
-  // HEADWISE_TARGET that is not there. `name` is what messages call x.
+  // x may have any strides. Errors: shape_mismatch, out_of_memory, unsupported
+  // for a HEADWISE_TARGET that is not available. Messages call x `name`.
   Result<Tensor<float, 3>> forward(
       TensorView<const float, 3> x, std::string_view name = "x",
       const Executor& executor = Executor::default_executor()) const;
-  // The same into y (B, L, out_features), not x's memory, the features side by
-  // side. Errors: invalid_argument for a y whose features are not, or that
-  // shares memory with x.
+  // The same, written to y (B, L, out_features). Errors: also invalid_argument
+  // for a y whose features are not contiguous, or that overlaps x.
   Status forward_into(
       TensorView<const float, 3> x, TensorView<float, 3> y,
       std::string_view name = "x",
       const Executor& executor = Executor::default_executor()) const;
 
-  // d_x (B, L, in_features) of d_y (B, L, out_features). Errors as forward().
+  // d_x (B, L, in_features) from d_y (B, L, out_features). Errors as forward().
   Result<Tensor<float, 3>> backward_input(
       TensorView<const float, 3> d_y, std::string_view name = "d_y",
       const Executor& executor = Executor::default_executor()) const;
-  // The parameters' gradients, of the x of the forward pass. `offsets` (B + 1),
-  // of a ragged batch: where the sequences of the one row of tokens begin.
+  // The parameters' gradients, from the x of the forward pass. `offsets` (B +
+  // 1), for a ragged batch: where the sequences begin in the one row of tokens.
   // Errors as forward(), and those of Offsets::check.
   Result<LinearGradients> backward_params(
       TensorView<const float, 3> x, TensorView<const float, 3> d_y,
       TensorView<const std::int64_t, 1> offsets = {},
       const Executor& executor = Executor::default_executor()) const;
 
-  // Lets `change` write the weight's elements and the bias's (none without a
-  // bias), then packs them. If `change` throws, what it wrote until then stays
-  // and is packed, and the exception goes on to the caller. No other call may
-  // run meanwhile.
+  // Lets `change` write the elements of the weight and of the bias (empty
+  // without one), then packs them. If `change` throws, what it wrote until then
+  // stays and is packed, and the exception reaches the caller. No other call
+  // may run meanwhile.
   void update(
       FunctionRef<void(std::span<float> weight, std::span<float> bias)> change);
 
@@ -115,7 +114,7 @@ class Linear {
   bool has_bias() const { return has_bias_; }
   TensorView<const float, 2> weight() const { return weight_.view(); }
   TensorView<const float, 1> bias() const { return bias_.view(); }
-  // Both once more, as the inner loops read them (kernels/gemm.h).
+  // Weight and bias as the inner loops read them (kernels/gemm.h).
   TensorView<const float, 1> packed() const { return packed_.view(); }
 
  private:
@@ -126,7 +125,7 @@ class Linear {
         weight_(std::move(weight)),
         bias_(std::move(bias)),
         packed_(std::move(packed)) {}
-  // An error of what needs the parameters as they were given.
+  // An error unless the parameters as given are kept.
   Status check_given() const;
   static Result<Linear> pack(Tensor<float, 2> weight, Tensor<float, 1> bias);
 

@@ -1,11 +1,11 @@
-// Where the queries stand among the keys: query i of sequence b stands at
-// position i + query_start[b]. Used by causal masks and by dropout alike; never
+// Where the queries are among the keys: query i of sequence b is at position i
+// + query_start[b]. Masks, ALiBi, dropout and statistics use it; it is never
 // guessed from the shapes.
 //
-//   0                     the first query stands at the first key (default)
+//   0                     the first query is at the first key (default)
 //   the cache's length    queries that continue cached keys
-//   bottom_right()        Lkv - Lq of the tensors' extents (ragged: of the
-//                         sequence): the last query stands at the last key
+//   bottom_right()        Lkv - Lq of the tensors (ragged: of the sequence):
+//                         the last query is at the last key
 #pragma once
 
 #include <concepts>
@@ -27,8 +27,8 @@ class QueryStart {
   // The same for every sequence; may be negative.
   // NOLINTNEXTLINE(google-explicit-constructor): `.query_start = 12`
   QueryStart(std::int64_t start) : start_(start) {}
-  // One number per sequence: (B). A view, or a std::vector<std::int64_t> or
-  // another type that converts to one; it must outlive the call.
+  // One number per sequence: (B). Takes a view, a std::vector<std::int64_t>, or
+  // another type that converts to a view; it must outlive the call.
   template <class Numbers>
   requires std::convertible_to<Numbers, TensorView<const std::int64_t, 1>>
   // NOLINTNEXTLINE(google-explicit-constructor): `.query_start = starts`
@@ -40,11 +40,11 @@ class QueryStart {
     return start;
   }
 
-  // Errors: shape_mismatch when there is not one number a sequence,
+  // Errors: shape_mismatch if there is not one number per sequence,
   // out_of_range beyond +-2^62.
   Status check(const AttentionShape& shape) const;
   bool differs_by_sequence() const { return kind_ == Kind::per_sequence; }
-  // The number of sequence b, for a call of these sizes.
+  // The number for sequence b, in a call with these sizes.
   std::int64_t of(std::size_t b, const AttentionShape& shape) const;
 
  private:

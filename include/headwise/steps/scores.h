@@ -7,7 +7,7 @@
 //   key     (B, Lkv, Hkv, D)   in
 //   scores  (B, Hq, Lq, Lkv)   out
 //
-// or, by additive scoring, through one hidden layer, D being its size:
+// or, with additive scoring, through one hidden layer of size D:
 //
 //   scores[b,h,i,j] = sum_d score_weight[h,d] *
 //                           tanh(query[b,i,h,d] + key[b,j,g,d])
@@ -31,9 +31,9 @@ namespace headwise::inline HEADWISE_ABI {
 // 1 / sqrt(D).
 double default_scale(std::size_t D);
 
-// Errors: shape_mismatch; those of HeadGroups::check; invalid_argument for
-// query heads that are not a multiple of the key heads, or an output in the
-// memory of an input; out_of_memory.
+// Errors: shape_mismatch; those of HeadGroups::check; invalid_argument if the
+// number of query heads is not a multiple of the number of key heads, and for
+// an output that overlaps an input; out_of_memory.
 Status scores(TensorView<const float, 4> query, const GroupedHeads& key,
               double scale, TensorView<float, 4> scores,
               const Executor& executor);
@@ -48,8 +48,8 @@ Status additive_scores(TensorView<const float, 4> query,
 //   capped_scores[b,h,i,j] = softcap * tanh(scores[b,h,i,j] / softcap)
 //
 // softcap > 0; the output may be the scores themselves. Errors: shape_mismatch;
-// invalid_argument for an output that shares memory with the scores, but is not
-// the same tensor; out_of_memory.
+// invalid_argument for an output that overlaps the scores without being the
+// same tensor; out_of_memory.
 // Source: Gemma Team 2024, arXiv:2408.00118, section 2.
 Status apply_softcap(TensorView<const float, 4> scores, double softcap,
                      TensorView<float, 4> capped_scores,

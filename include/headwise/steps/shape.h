@@ -10,10 +10,10 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// Where the rows of one sequence stand in the tensors.
+// Where the rows of one sequence are in the tensors.
 struct SequencePlace {
   std::size_t batch;        // on the batch axis
-  std::size_t first_query;  // its query 0 on the axis of queries
+  std::size_t first_query;  // where its query 0 is on the axis of queries
   std::size_t Lq;
   std::size_t first_key;
   std::size_t Lkv;
@@ -27,7 +27,7 @@ struct AttentionShape {
   std::size_t Lkv = 0;  // keys; likewise
   std::size_t D = 0;    // head size of query and key
   std::size_t Dv = 0;   // head size of value
-  Offsets offsets{};    // of a ragged batch
+  Offsets offsets{};    // for a ragged batch
   HeadGroups kv_groups{};  // even: Hq is a multiple of Hkv
 
   // Which query heads read which key and value head.
@@ -48,7 +48,7 @@ struct AttentionShape {
             first_key,
             static_cast<std::size_t>(offsets.key(b + 1)) - first_key};
   }
-  // The extents of the tensors' batch axis and axes of rows.
+  // The extents of the tensors along the batch axis and the axes of rows.
   std::size_t batches() const { return offsets.ragged() ? 1 : B; }
   std::size_t query_rows() const {
     return offsets.ragged() ? static_cast<std::size_t>(offsets.query(B)) : Lq;

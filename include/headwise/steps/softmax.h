@@ -1,4 +1,4 @@
-// Step 8: masked scores -> attention weights, softmax over the keys:
+// Step 8: masked scores to attention weights, by a softmax over the keys:
 //
 //   attn_weights[b,h,i,:] = exp(masked_scores[b,h,i,:] - lse[b,h,i])
 //   lse[b,h,i]            = log(sum_j exp(masked_scores[b,h,i,j]))
@@ -7,8 +7,8 @@
 //   attn_weights   (B, Hq, Lq, Lkv)  out, each row sums to 1
 //   lse            (B, Hq, Lq)       out, natural logarithm
 //
-// A row that may attend to nothing has lse -inf and the weights that EmptyRow
-// says. A NaN or +inf that may be attended makes its own row NaN and no other.
+// A row whose keys are all masked has lse -inf and the weights that EmptyRow
+// says. A NaN or +inf that is not masked makes its own row NaN and no other.
 // Source: softmax after subtracting the row's maximum, as in Milakov &
 // Gimelshein 2018, arXiv:1805.02867.
 #pragma once
@@ -23,11 +23,11 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// What a row with no key left gives.
+// The result of a row without any key.
 enum class EmptyRow {
   zero,     // attention weights 0, output 0
-  uniform,  // what a finite fill such as -1e12 gives: 1/Lkv over all keys,
-            // masked ones too
+  uniform,  // 1/Lkv for all keys, masked ones too: the result of filling with
+            // a finite number such as -1e12
   nan,      // NaN
 };
 
@@ -35,8 +35,8 @@ enum class EmptyRow {
 inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 inline constexpr float kMinusInf = -std::numeric_limits<float>::infinity();
 
-// Errors: shape_mismatch; invalid_argument for an output in the memory of
-// another tensor; out_of_memory.
+// Errors: shape_mismatch; invalid_argument for an output that overlaps another
+// tensor; out_of_memory.
 Status softmax(TensorView<const float, 4> masked_scores, EmptyRow empty_rows,
                TensorView<float, 4> attn_weights, TensorView<float, 3> lse,
                const Executor& executor);

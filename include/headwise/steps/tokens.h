@@ -1,5 +1,5 @@
-// Step 1: a ragged batch of token ids, as the user has it: B sequences, each
-// of its own length. An empty sequence is legal, and so is an empty batch.
+// Step 1: a ragged batch of token ids, as given by the user: B sequences, each
+// with its own length. Empty sequences and an empty batch are allowed.
 //
 // Example:
 //   RaggedTokens tokens = {{62, 13, 47}, {60}};

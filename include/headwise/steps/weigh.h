@@ -1,14 +1,14 @@
-// Step 10: the values, weighted by the attention weights:
+// Step 10: the sum of the values, weighted by the attention weights:
 //
 //   context[b,i,h,d] = sum_j attn_weights[b,h,i,j] * value[b,j,g,d],
 //   g = h / (Hq / Hkv), or as kv_groups says (steps/head_groups.h)
 //
-//   attn_weights  (B, Hq, Lq, Lkv)    in (dropped ones in training)
+//   attn_weights  (B, Hq, Lq, Lkv)    in; after dropout, in training
 //   value         (B, Lkv, Hkv, Dv)   in
 //   context       (B, Lq, Hq, Dv)     out
 //
-// A value that may not be attended is not read: whatever bits it holds, NaN
-// and infinity too, it adds nothing.
+// A masked value is not read: whatever it holds, NaN and infinity included, it
+// adds nothing.
 #pragma once
 
 #include "headwise/base/result.h"
@@ -22,11 +22,11 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// `lse` (B, Hq, Lq) is -inf in rows without a key; `empty_rows` says what they
-// give. Errors: shape_mismatch for other shapes, or a mask that was bound to
-// other sizes; those of HeadGroups::check; invalid_argument for query heads
-// that are not a multiple of the value heads, or a context in the memory of an
-// input; out_of_memory.
+// `lse` (B, Hq, Lq) is -inf in rows without a key; `empty_rows` sets their
+// result. Errors: shape_mismatch for other shapes, or a mask that was bound to
+// other sizes; those of HeadGroups::check; invalid_argument if the number of
+// query heads is not a multiple of the number of value heads, and for a context
+// that overlaps an input; out_of_memory.
 Status weigh(TensorView<const float, 4> attn_weights, const GroupedHeads& value,
              const BoundMask& mask, TensorView<const float, 3> lse,
              EmptyRow empty_rows, TensorView<float, 4> context,

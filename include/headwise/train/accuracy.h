@@ -20,7 +20,7 @@ struct ConfidenceInterval {
   double high = 0;
 };
 
-// For each text, whether the model found its label.
+// For each text, whether the model predicted its label.
 struct Answers {
   std::vector<bool> right;
 
@@ -30,8 +30,8 @@ struct Answers {
   ConfidenceInterval interval() const;
 };
 
-// By how much the accuracy of `after` is higher on the same texts, with the
-// interval of the difference of paired proportions.
+// How much higher the accuracy of `after` is on the same texts, with the
+// interval for a difference of paired proportions.
 struct AccuracyChange {
   double change = 0;
   double low = 0;
@@ -39,7 +39,7 @@ struct AccuracyChange {
 };
 AccuracyChange change_between(const Answers& before, const Answers& after);
 
-// A mean with Student's t interval; without width for one value.
+// A mean with Student's t interval, which has no width for a single value.
 struct MeanInterval {
   double mean = 0;
   double low = 0;

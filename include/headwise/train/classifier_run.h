@@ -1,12 +1,12 @@
-// A training run of a whole sentence classifier, encoder and classifier. A step
-// takes the next examples in the epoch's order,
+// A training run of a whole sentence classifier, with its encoder. A step takes
+// the next examples in the epoch's order,
 //
 //   loss  = cross_entropy(classifier(encoder(texts)), labels)
 //
 // clips the gradients of all parameters to a norm of 1 and applies AdamW with a
-// weight decay of 0.01. The result depends on the model, the examples and the
-// settings alone: neither on threads, nor on whether the run was saved and
-// resumed on the way.
+// weight decay of 0.01. The result depends only on the model, the examples and
+// the settings: not on threads, nor on whether the run was saved and resumed on
+// the way.
 //
 // Errors: out_of_memory, and those named at each function.
 //
@@ -49,8 +49,8 @@ struct ClassifierSettings {
   std::size_t batch = 16;  // examples per step
   std::size_t epochs = 3;
   double learning_rate = 2e-5;
-  // Of a text; 0: the model's. Only kept in checkpoints: the examples of a run
-  // are cut already.
+  // Of a text; 0: the model's limit. Only recorded in checkpoints: the examples
+  // of a run are already cut.
   std::size_t max_tokens = 0;
 };
 
@@ -61,8 +61,8 @@ ClassifierSettings classifier_settings_of(const Checkpoint& checkpoint);
 struct ClassifierExamples {
   RaggedTokens ids;
   std::vector<std::int64_t> targets;  // indices of labels, one per text
-  std::string sha256;                 // of the data they were read from
-  std::size_t cut = 0;                // texts of more than max_tokens
+  std::string sha256;                 // of the data they come from
+  std::size_t cut = 0;                // number of texts over max_tokens
 
   // Errors: those of SentenceEncoder::tokenize() and targets_of().
   static Result<ClassifierExamples> of(const LabelledText& text,
@@ -74,8 +74,9 @@ struct ClassifierExamples {
 class ClassifierRun {
  public:
   // From an encoder that was read for training and a classifier of its
-  // embeddings. Errors: invalid_argument for no examples, a batch of 0, other
-  // targets than texts, and a learning rate that AdamW refuses.
+  // embeddings. Errors: invalid_argument if there are no examples or not one
+  // target per text, for a batch of 0, and for a learning rate that AdamW
+  // refuses.
   static Result<ClassifierRun> create(const ClassifierSettings& settings,
                                       SentenceEncoder encoder, LabelProbe probe,
                                       ClassifierExamples examples);
@@ -83,14 +84,14 @@ class ClassifierRun {
   ClassifierRun& operator=(ClassifierRun&& other) noexcept;
   ~ClassifierRun();
 
-  // Continues where `checkpoint`, read from the file `path`, was written. The
-  // run may have more epochs than that one had. Errors: bad_data for a
+  // Continues from `checkpoint`, which was read from the file `path`. The run
+  // may have more epochs than the one that wrote it. Errors: bad_data for a
   // checkpoint of another model, other data or settings; invalid_argument for
-  // one that has more steps than the epochs of this run.
+  // one with more steps than this run.
   Status resume(const Checkpoint& checkpoint, const std::string& path);
 
   // One batch. Errors: those of the encoder; out_of_range if a number is not
-  // finite: the message has the step and the first such value.
+  // finite; the message has the step and the first such value.
   Status step(const Executor& executor = Executor::default_executor());
 
   // Errors: those of write_checkpoint().

@@ -1,9 +1,9 @@
-// Texts to train and measure on, one example per line: `label<TAB>text`, or
-// text alone. Either every line has a label or none has.
+// Texts for training and measuring, one example per line: `label<TAB>text`, or
+// text alone. Either all lines have a label or none has.
 //
 // Errors: io_error; bad_data for a line that is not UTF-8, has no text, or has
-// a label where others have none; for a file without lines or longer than
-// 256 MiB. details().file is the file, details().entry the line, from 1 on:
+// a label although others have none; for a file without lines or longer than
+// 256 MiB. details().file is the file, details().entry the line, from 1:
 //   read_labelled_text: train.tsv: line 7 has no text
 //
 // Example:
@@ -29,8 +29,8 @@ struct LabelledText {
   std::shared_ptr<const std::string> bytes;  // what the views point into
   std::vector<std::string_view> texts;
   std::vector<std::string_view> labels;  // one per text, or empty
-  std::string file{};                    // the name that errors have
-  // The line of each text, from 1 on; empty: text n is in line n + 1.
+  std::string file{};                    // used in errors
+  // The line of each text, from 1; empty: text n is in line n + 1.
   std::vector<std::size_t> lines{};
 
   bool labelled() const { return !labels.empty(); }
@@ -42,23 +42,23 @@ struct LabelledText {
 };
 
 Result<LabelledText> read_labelled_text(const std::string& path);
-// `file` is the name that errors have. The lines are those of text_lines().
+// Errors use `file` as the file. The lines are those of text_lines().
 Result<LabelledText> parse_labelled_text(std::string_view bytes,
                                          const std::string& file);
 
 // The lines without their ends, LF or CR LF; the end of the last one begins no
-// other. Views of the text, which may begin with a byte order mark.
+// other. Views of the text; a byte order mark is skipped.
 std::vector<std::string_view> text_lines(std::string_view text);
 
-// `count` of the examples, evenly spread over all; all of them if there are no
-// more or `count` is 0.
+// `count` of the examples, evenly spread; all of them if there are not more or
+// if `count` is 0.
 LabelledText spread_examples(LabelledText text, std::size_t count);
 
-// Each label once, in the order of their bytes.
+// Each label once, sorted by bytes.
 std::vector<std::string> distinct_labels(const LabelledText& text);
 
 // For each text, the index of its label in `labels`. Errors: bad_data for a
-// label that is not there, with its file and line.
+// label that is not in `labels`, with its file and line.
 Result<std::vector<std::int64_t>> targets_of(
     const LabelledText& text, const std::vector<std::string>& labels);
 

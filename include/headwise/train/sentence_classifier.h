@@ -1,5 +1,5 @@
 // A sentence classifier: an encoder, and the linear classifier of its
-// embeddings that its folder may hold. Read for training, so that it can be
+// embeddings, if its folder has one. It is read for training, so that it can be
 // trained, scored and pruned.
 //
 // Example:
@@ -38,8 +38,8 @@ Result<LabelProbe> train_probe(const SentenceEncoder& encoder,
                                const LabelledText& text,
                                const SentenceOptions& options = {});
 
-// For which texts the classifier finds the label. Errors: those of targets_of()
-// and SentenceEncoder::encode().
+// For which texts the classifier predicts the label. Errors: those of
+// targets_of() and SentenceEncoder::encode().
 Result<Answers> answers_of(const SentenceEncoder& encoder,
                            const LabelProbe& probe, const LabelledText& text,
                            const SentenceOptions& options = {});

@@ -1,5 +1,6 @@
 // Tasks that only attention can solve: generated sequences of tokens with
-// questions about them. Ten keys (or places) and ten values (or symbols):
+// questions about them. There are ten keys (or places) and ten values (or
+// symbols):
 //
 //   recall    tokens         8 pairs 10 * key + value, each key once, then 4
 //                            questions 100 + key
@@ -10,9 +11,9 @@
 //             answer         the symbol at place 9 - i
 //             attends to     place 9 - i of the source (encoder-decoder)
 //
-// Each token contains its place, since attention alone is blind to order. The
-// mean of all tokens says which values there are, but not which one is asked
-// for.
+// A token of a sequence contains its key or its place, since attention alone is
+// blind to order. The mean of all tokens shows which values there are, but not
+// which one is asked for.
 //
 // Example:
 //   TaskBatch batch = make_task_batch(Task::recall, Seed{7}, 0, 32).value();
@@ -45,11 +46,11 @@ std::vector<Task> all_tasks();
 struct TaskShape {
   std::size_t key_length = 0;    // Lkv
   std::size_t query_length = 0;  // Lq
-  bool cross = false;            // encoder-decoder: target tokens ask
+  bool cross = false;            // encoder-decoder: target tokens are queries
 };
 TaskShape shape_of(Task task);
 
-// The same for every task.
+// The sizes of all tasks.
 inline constexpr std::size_t kTaskVocabSize = 110;
 inline constexpr std::size_t kTaskClasses = 10;
 

@@ -1,5 +1,5 @@
-// A training run on a task: a small model of one attention layer, and its twin
-// with uniform attention weights trained on the same sequences, which shows
+// A training run on a task: a small model with one attention layer, and a twin
+// with uniform attention weights, trained on the same sequences, which shows
 // what the task needs attention for.
 //
 //   embedded  = embedding(tokens)                               (B, L, 64)
@@ -8,8 +8,8 @@
 //
 // In an encoder-decoder task the query is embedding(target tokens). A step
 // takes 32 new sequences, clips each model's gradients to a norm of 1 and
-// applies AdamW. The result depends on the settings alone: neither on threads,
-// nor on whether the run was saved and resumed on the way.
+// applies AdamW. The result depends only on the settings: not on threads, nor
+// on whether the run was saved and resumed on the way.
 //
 // Errors: out_of_memory, and those named at each function.
 //
@@ -54,11 +54,11 @@ TaskSettings task_settings_of(const Checkpoint& checkpoint);
 // "dot" or "additive", as in checkpoints.
 std::string_view name_of(Scoring scoring);
 
-// How well sequences were answered that no step has seen.
+// How well the model answers sequences that it was not trained on.
 struct TaskScore {
   double loss = 0;  // mean cross-entropy
   double accuracy = 0;
-  // Per head, the mean attention weight on the key that holds the answer.
+  // For each head, the mean attention weight on the key that holds the answer.
   std::vector<double> on_answer;
 };
 
@@ -70,17 +70,17 @@ class TaskRun {
   TaskRun& operator=(TaskRun&& other) noexcept;
   ~TaskRun();
 
-  // Continues where `checkpoint`, read from the file `path`, was written.
-  // Errors: bad_data for a checkpoint of other settings. After an error the run
-  // is as it was created.
+  // Continues from `checkpoint`, which was read from the file `path`. Errors:
+  // bad_data for a checkpoint of other settings. After an error the run is as
+  // it was created.
   Status resume(const Checkpoint& checkpoint, const std::string& path);
 
   // One batch for both models. Errors: those of the layers; out_of_range if a
-  // number is not finite: the message has the step and the first such value.
-  // After an error some parameters may have moved: start again, or resume().
+  // number is not finite; the message has the step and the first such value.
+  // After an error some parameters may have changed: start again, or resume().
   Status step(const Executor& executor = Executor::default_executor());
 
-  // Of the model and of its twin.
+  // The scores of the model and of its twin.
   Result<TaskScore> score(
       const Executor& executor = Executor::default_executor()) const;
   Result<TaskScore> uniform_score(
@@ -92,7 +92,7 @@ class TaskRun {
   // write_npz().
   Status write_params_to(const std::string& path) const;
 
-  // The first of the sequences that scores are computed on.
+  // The first `count` of the sequences on which scores are computed.
   Result<TaskBatch> unseen_sequences(std::size_t count) const;
 
   const TaskSettings& settings() const;
