@@ -39,7 +39,7 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// A type that the GPU computes in.
+// An element type that the GPU supports.
 template <class T>
 concept DeviceElement =
     std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>;
@@ -63,14 +63,15 @@ class HEADWISE_EXPORT DeviceAttentionPlan {
   DeviceAttentionPlan& operator=(DeviceAttentionPlan&&) noexcept;
   ~DeviceAttentionPlan();
 
-  // Errors: shape_mismatch; invalid_argument as attention(); then no output was
-  // written. device_error.
+  // Errors: shape_mismatch and invalid_argument as in attention(), after which
+  // no output was written; device_error.
   Status run(const AttentionInputsOf<T>& inputs,
              const AttentionOutputsOf<T>& outputs) const;
 
   // The gradients, summed in an order that depends on neither the batch nor the
   // GPU's load; those of bias and slopes pair by pair without the matrix units.
-  // Takes up to 12 bytes per row and query head, in the stream's order.
+  // Allocates up to 12 bytes per row and query head, in the order of the
+  // stream.
   // Errors: as run(); unsupported for d_attn_weights.
   Status run_backward(const BackwardInputsOf<T>& inputs,
                       const AttentionGradientsOf<T>& gradients) const;

@@ -14,8 +14,8 @@
 // view_bhld() (base/layout.h) or as_blhd(). A row's bits depend neither on the
 // batch it is in nor on the number of threads.
 //
-// Optional outputs: an output with a view is written, all others are not
-// wanted. Attention weights and statistics have a view exactly when the options
+// Optional outputs: an output with a view is written, the rest is not computed.
+// Attention weights and statistics must have a view exactly when the options
 // ask for them; a view without the option, or the option without a view, is an
 // error.
 //

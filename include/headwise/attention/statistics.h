@@ -1,25 +1,24 @@
-// What each head does, in numbers, from the pass that computes the output: no
-// Lq x Lkv matrix is made, and the output has the bits of a call without
-// statistics.
+// What each head does, in numbers, computed together with the output: there is
+// no Lq x Lkv matrix, and the output has the bits of a call without statistics.
 //
-// Of a row, with its attention weights w[j] before dropout and the position
-// p = i + query_start:
+// For a row with the attention weights w[j] before dropout and the position p =
+// i + query_start:
 //
 //   entropy    -sum_j w[j] ln w[j], in nats: 0 for one key, ln n for n equal
 //              weights
 //   distance   sum_j w[j] |p - j|, in keys
 //   largest    max_j w[j]
-//   first      w of the sequence's first key (behind key_starts)
+//   first      w of the sequence's first key (after key_starts)
 //   previous   w[p - 1]  )
 //   self       w[p]      )  0 where there is no such key
 //   next       w[p + 1]  )
-//   separator  sum of w[j] over the separators that are given
+//   separator  sum of w[j] over the separators, if they are given
 //
 // In a row without a key, entropy and distance are NaN and all else is 0. It
 // does not count in columns, maps and means.
 //
-// The statistics keep the promises of the output: their bits depend neither on
-// the batch nor on the threads (docs/arithmetic.md, "Statistics").
+// Like those of the output, their bits depend neither on the batch nor on the
+// threads (docs/arithmetic.md, "Statistics").
 //
 // Source: entropy and distance as in Clark et al. 2019, arXiv:1906.04341; the
 // largest weight ("confidence") as in Voita et al. 2019, arXiv:1905.09418.
@@ -47,7 +46,7 @@ namespace headwise::inline HEADWISE_ABI {
 // Averages of each head over the rows of all sequences that have a key and are
 // below query_lengths.
 struct PooledStatistics {
-  Tensor<float, 2> means;        // (Hq, kStatistics); NaN without a row
+  Tensor<float, 2> means;        // (Hq, kStatistics); NaN if rows is 0
   Tensor<std::int64_t, 1> rows;  // (Hq): the number of rows averaged
   Tensor<std::int64_t, 1> rows_without_key;  // (Hq)
 
@@ -61,10 +60,10 @@ struct PooledStatistics {
 struct AttentionStatistics {
   Tensor<float, 4> rows;             // (B, Hq, Lq, kStatistics)
   Tensor<std::int64_t, 4> top_keys;  // (B, Hq, Lq, top_keys); -1: there is none
-  Tensor<float, 4> top_weights;      // the same: their attention weights
+  Tensor<float, 4> top_weights;      // the same shape: attention weights
   Tensor<float, 3> columns;          // (B, Hq, Lkv)
   Tensor<float, 4> map_mean;         // (B, Hq, map_size(Lq), map_size(Lkv))
-  Tensor<float, 4> map_largest;      // the same
+  Tensor<float, 4> map_largest;      // the same shape
   PooledStatistics pooled;           // with rows
 
   // One statistic of query i in head h of sequence b; `rows` was requested.
@@ -73,17 +72,18 @@ struct AttentionStatistics {
     return rows(b, h, i, index_of(statistic));
   }
 
-  // Tensors for what the options of `spec` ask for. Errors: out_of_memory.
+  // Tensors for everything that the options of `spec` ask for. Errors:
+  // out_of_memory.
   static Result<AttentionStatistics> create(const AttentionSpec& spec);
   StatisticsViews views();
 };
 
-// The pooled ones from those of the rows. Errors: out_of_memory.
+// The pooled statistics, from those of the rows. Errors: out_of_memory.
 Result<PooledStatistics> pool_statistics(TensorView<const float, 4> rows,
                                          const AttentionSpec& spec);
 
-// attention() with the statistics that options.statistics asks for. A value of
-// head size 0, and an output of it, ask for the statistics alone. Errors: those
+// attention() with the statistics that options.statistics asks for. If value
+// and output have head size 0, only the statistics are computed. Errors: those
 // of attention().
 Result<AttentionStatistics> attention_statistics(
     TensorView<const float, 4> query, TensorView<const float, 4> key,

@@ -91,8 +91,8 @@ class BoundStatistics {
   bool separator(std::size_t b, std::size_t j) const {
     return options_.separators.data() != nullptr && options_.separators(b, j);
   }
-  // Those of the next run, of a ragged batch. Errors: out_of_range for a query
-  // length beyond the queries; nothing then changes.
+  // The offsets of the next run, for a ragged batch. Errors: out_of_range for a
+  // query length beyond the queries; then nothing changes.
   Status set_offsets(const Offsets& offsets);
 
  private:

@@ -1,9 +1,8 @@
 // The tensors that calls of attention read and write.
 //
-// An output with a view is written. An output without a view is not wanted,
-// unless the options ask for it: attn_weights and statistics have a view
-// exactly when the options ask for them, all else is an error. A view without
-// elements counts as none.
+// An output with a view is written, an output without a view is not computed.
+// attn_weights and statistics must have a view exactly when the options ask for
+// them; anything else is an error. A view without elements counts as none.
 //
 //   T       element type of query, key, value and output
 //   SumOf   type of what is summed over rows: float, or double in the reference
@@ -31,11 +30,11 @@ struct AttentionInputsOf {
 template <class T>
 struct AttentionOutputsOf {
   TensorView<T, 4> output;  // (B, Lq, Hq, Dv)
-  // As options.attn_weights says; a ragged batch has the shape of a padded one,
-  // 0 where a sequence has no query or key.
+  // The shape depends on options.attn_weights. A ragged batch has that of a
+  // padded one, with 0 where a sequence has no query or key.
   TensorView<SumOf<T>, 4> attn_weights{};
   TensorView<SumOf<T>, 3> lse{};  // (B, Hq, Lq)
-  // (B, Hq, Lq, 2), what the backward pass needs of each row: the maximum of
+  // (B, Hq, Lq, 2), what the backward pass needs for each row: the maximum of
   // its scores times log2 e, and the sum of its exponentials, 0 for a row
   // without a key.
   TensorView<SumOf<T>, 4> softmax_rows{};
@@ -53,20 +52,20 @@ struct BackwardInputsOf {
   TensorView<const SumOf<T>, 4> softmax_rows;  // (B, Hq, Lq, 2), of attention()
   TensorView<const T, 4> d_output;             // (B, Lq, Hq, Dv)
   // The gradient of the attention weights that options.attn_weights returned,
-  // of their shape; no view: 0. Not on a GPU.
+  // with their shape; no view: 0. Not on a GPU.
   TensorView<const SumOf<T>, 4> d_attn_weights{};
 };
 using BackwardInputs = BackwardInputsOf<float>;
 
-// Where the gradients go; no view: not wanted. All are overwritten.
+// Where the gradients go; no view: not computed. All are overwritten.
 template <class T>
 struct AttentionGradientsOf {
   TensorView<T, 4> query{};  // (B, Lq, Hq, D)
   TensorView<T, 4> key{};    // (B, Lkv, Hkv, D)
   TensorView<T, 4> value{};  // (B, Lkv, Hkv, Dv)
-  // By B, H, Lq, Lkv, the extent 1 where options.bias is broadcast:
-  // by_scores(view, axes) gives that of a tensor with named axes. A key whose
-  // bias is -inf gets 0.
+  // The axes are B, H, Lq, Lkv, with extent 1 where options.bias is broadcast;
+  // by_scores(view, axes) converts a tensor with named axes. A key whose bias
+  // is -inf gets 0.
   TensorView<SumOf<T>, 4> bias{};
   TensorView<SumOf<T>, 1> alibi{};         // (Hq)
   TensorView<SumOf<T>, 2> score_weight{};  // (Hq, D)
