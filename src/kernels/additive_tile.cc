@@ -17,7 +17,7 @@ namespace HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// ---- One query a lane. ----
+// ---- One query per lane. ----
 
 template <std::size_t kVectorsHere>
 HWY_INLINE void score_vectors(const float* HWY_RESTRICT q_t,
@@ -41,7 +41,7 @@ HWY_INLINE void score_vectors(const float* HWY_RESTRICT q_t,
       }
     }
     for (std::size_t v = 0; v < kVectorsHere; ++v) {
-      // A chain that ends as -0 is +0.
+      // A chain that ends in -0 gives +0.
       hn::Store(hn::Mul(hn::Add(sum[v], hn::Zero(d)), log2e), d,
                 scores + v * kLanes);
     }
@@ -60,10 +60,10 @@ void score(const float* q_t, const float* keys, const float* w,
   }
 }
 
-// ---- One feature a lane. ----
+// ---- One feature per lane. ----
 
-// Features [first, first + kLanes) of a key, zeros beyond D: keys have no room
-// behind them.
+// Features [first, first + kLanes) of a key, zeros beyond D: keys are not
+// padded.
 HWY_INLINE Vector key_features(const float* HWY_RESTRICT key, std::size_t first,
                                std::size_t D) {
   const Lane d;
@@ -75,7 +75,7 @@ HWY_INLINE Vector key_features(const float* HWY_RESTRICT key, std::size_t first,
   return hn::Load(d, features);
 }
 
-// One vector of features of everything.
+// Adds the gradients of one vector of features.
 void add_features(const AdditiveBlock& block, std::size_t first,
                   const AdditiveGradients& sums) {
   const Lane d;

@@ -1,22 +1,20 @@
-// The inner loops of additive scoring over one tile, in place of the products
+// The inner loops of additive scoring over one tile, which replace the products
 // of kernels/attention_tile.h and kernels/gradient_tile.h:
 //
-//   scores[k][n] = log2 e * chain over D of w[d] * tanh(query[n][d] +
-//   key[k][d])
+//   scores[k][n] = log2 e * chain over D of w[d] * tanh(q[n][d] + k[k][d])
 //
-// Sums lie as there: one query a lane for the scores, one feature a lane for
-// the gradients, each sum one chain in index order, so that the width of a
-// vector cannot show (docs/arithmetic.md). A tangent is computed where it is
-// needed and kept nowhere.
+// The layout of sums is the same as there: one query per lane for the scores,
+// one feature per lane for the gradients. Each sum is one chain in index order,
+// so that the width of a vector makes no difference (docs/arithmetic.md).
+// Tangents are computed again wherever they are needed, not stored.
 //
 //   lanes    queries of the tile, rounded up to whole vectors
 //   q_t      (D, lanes)           the queries, as they are
 //   scores   (keys, lanes)        in the log2 domain
-//   queries  (queries, row_size(D))  rows padded with zeros; so w, the sums of
-//            gradients and what is computed for a block alone
+//   queries  (queries, row_size(D))  rows padded with zeros; the same for w,
+//            the sums of gradients, and what is computed for one block
 //
-// Everything is 64-byte aligned but for keys. Nothing is checked, nothing
-// allocated.
+// Everything except keys is 64-byte aligned. Nothing is checked or allocated.
 #pragma once
 
 #include <cstddef>
@@ -26,10 +24,11 @@
 
 namespace headwise::inline HEADWISE_ABI::kernels {
 
-// A block of keys against a block of queries. The parts' p are the gradients of
-// the scores; a query that is not taken for a key is not read there.
+// A block of keys against a block of queries. The p of the parts are the
+// gradients of the scores; a query is not read for keys for which its `taken`
+// bit is 0.
 struct AdditiveBlock {
-  const float* keys;  // (count, D), D apart
+  const float* keys;  // (count, D), rows D apart
   std::size_t count;
   std::size_t D;
   const float* w;        // (row_size(D))
@@ -38,11 +37,11 @@ struct AdditiveBlock {
   std::size_t parts_count;
 };
 
-// The sums that gain what a block gives, (rows, row_size(D)) each.
+// The sums to which a block is added, (rows, row_size(D)) each.
 struct AdditiveGradients {
   float* d_keys;
   float* d_queries;
-  float* d_w;  // one row a query
+  float* d_w;  // one row per query
 };
 
 struct AdditiveTile {
@@ -57,8 +56,7 @@ struct AdditiveTile {
                         const AdditiveGradients& sums);
 };
 
-// The loops of the best instruction set of this processor, or of the forced
-// one.
+// The loops for the best instruction set of this processor, or the forced one.
 const AdditiveTile& additive_tile();
 
 }  // namespace headwise::inline HEADWISE_ABI::kernels

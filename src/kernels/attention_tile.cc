@@ -37,7 +37,7 @@ void score(const float* q_t, const float* keys, std::size_t key_stride,
       score_keys<Tile, kBroadcasts>(q_t, keys + k * key_stride, key_stride, D,
                                     scores + k * Tile::kLanesHere);
     }
-    // The rest, again as many at a time as there are.
+    // The rest, as many at a time as possible.
     if (k + 4 <= count) {
       score_keys<Tile, 4>(q_t, keys + k * key_stride, key_stride, D,
                           scores + k * Tile::kLanesHere);
@@ -87,8 +87,8 @@ void softmax(std::size_t count, std::size_t lanes, float* scores, float* max,
   }
 }
 
-// Stores a few columns of a block's context: folded into what stands there, or
-// where nothing does yet, 0 for an empty block.
+// Stores a few columns of a block's context: folded into the context so far or,
+// if there is none yet, as they are (0 for an empty block).
 template <std::size_t kVectorsHere>
 HWY_INLINE void join(const Fold& fold,
                      const FoldOf<Lane> (&folds)[kVectorsHere],

@@ -1,6 +1,6 @@
-// Sums of products for a tile of queries, one query a lane: what scores, the
-// weighing of values and their gradients are made of. Per target: included
-// between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE.
+// Sums of products for a tile of queries, one query per lane. Scores, the
+// weighing of values and their gradients use them. Per target: included between
+// HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE.
 #if defined(HEADWISE_KERNELS_CHAINS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEADWISE_KERNELS_CHAINS_INL_H_
 #undef HEADWISE_KERNELS_CHAINS_INL_H_
@@ -24,7 +24,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Lane = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Lane>;
 constexpr std::size_t kLanes = hn::MaxLanes(Lane());
-// Three vectors of queries times so many broadcasts fill the registers.
+// Three vectors of queries times this number of broadcasts fill the registers.
 constexpr std::size_t kVectors = 3;
 #if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON
 constexpr std::size_t kBroadcasts = 8;  // 32 registers
@@ -32,9 +32,8 @@ constexpr std::size_t kBroadcasts = 8;  // 32 registers
 constexpr std::size_t kBroadcasts = 4;  // 16 registers
 #endif
 
-// The vectors that hold a tile's queries: whole ones, and half of one more
-// where the queries that are left fit in that. The other half's lanes are left
-// alone.
+// The vectors that hold a tile's queries: whole ones, and half of one more if
+// the remaining queries fit in it. The lanes of its other half are not touched.
 template <std::size_t kWholeVectors, bool kHalfVector>
 struct TileVectors {
   static constexpr std::size_t kWhole = kWholeVectors;
@@ -68,13 +67,13 @@ HWY_INLINE void with_vectors(std::size_t queries, const Body& body) {
   }
 }
 
-// The products of both loops: kColumns chains for each query,
+// The products in both loops: kColumns chains for each query,
 //
 //   to[c][query] = sum over i of a[i][query] * b[i * step + c * column]
 //
-// in the order of i. kSelect takes a product only where its query's bit of
-// allowed[i] is 1. Not a lambda inside that of with_vectors: there, g++ keeps
-// the accumulators in memory.
+// in the order of i. With kSelect a product counts only where its query's bit
+// of allowed[i] is 1. This is not a lambda inside that of with_vectors, because
+// there g++ keeps the accumulators in memory.
 template <class Tile, std::size_t kColumns, bool kSelect>
 HWY_INLINE void chains(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
                        std::size_t step, std::size_t column, std::size_t count,
@@ -82,7 +81,7 @@ HWY_INLINE void chains(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
   const Lane d;
   const hn::Half<Lane> dh;
   constexpr std::size_t kWhole = Tile::kWhole;
-  constexpr std::size_t kSome = kWhole == 0 ? 1 : kWhole;  // of an array
+  constexpr std::size_t kSome = kWhole == 0 ? 1 : kWhole;  // an array's size
   constexpr std::size_t kLanesHere = Tile::kLanesHere;
   Vector sum[kColumns][kSome];
   hn::Vec<hn::Half<Lane>> half_sum[Tile::kHalf ? kColumns : 1];
@@ -119,7 +118,7 @@ HWY_INLINE void chains(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
     }
   }
   for (std::size_t c = 0; c < kColumns; ++c, to += kLanesHere) {
-    // A chain that ends as -0 is +0.
+    // A chain that ends in -0 gives +0.
     for (std::size_t v = 0; v < kWhole; ++v) {
       hn::Store(hn::Add(sum[c][v], hn::Zero(d)), d, to + v * kLanes);
     }

@@ -17,8 +17,8 @@ namespace HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A word of the generator in the low half of each lane; what stands above it
-// means nothing.
+// A word of the generator in the low half of each lane; the high half does not
+// matter.
 using Wide = hn::CappedTag<std::uint64_t, 8>;
 using Words = hn::Vec<Wide>;
 constexpr std::size_t kCounters = hn::MaxLanes(Wide());
@@ -27,7 +27,7 @@ constexpr std::size_t kWords = 4;
 
 HWY_INLINE Words product(Words a, std::uint32_t multiplier) {
 #if HWY_TARGET == HWY_SCALAR
-  // One lane has no halves.
+  // A single lane has no halves.
   return hn::Set(Wide(),
                  (hn::GetLane(a) & 0xFFFFFFFF) * std::uint64_t{multiplier});
 #else
@@ -37,8 +37,8 @@ HWY_INLINE Words product(Words a, std::uint32_t multiplier) {
 }
 HWY_INLINE Words high(Words product) { return hn::ShiftRight<32>(product); }
 
-// Philox4x32-10 for the counters (sequence, head, position of the lane, group):
-// what depends on the lane alone is computed once, by the constructor.
+// Philox4x32-10 for the counters (sequence, head, position of the lane, group).
+// The constructor computes once what depends only on the lane.
 class Generator {
  public:
   HWY_INLINE Generator(const DrawnTile& tile, std::size_t first_query)

@@ -1,9 +1,9 @@
-// Dropout on one tile of attention weights, (keys, lanes), one query a lane
-// (kernels/attention_tile.h): which weights are kept, drawn by the generator of
-// base/random.h, and what becomes of the weights. Drawn anew wherever it is
+// Dropout on one tile of attention weights, (keys, lanes), one query per lane
+// (kernels/attention_tile.h): which weights the generator of base/random.h
+// keeps, and the dropped weights. Numbers are drawn again wherever they are
 // needed; nothing is stored.
 //
-// Nothing is checked, nothing allocated.
+// Nothing is checked or allocated.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@
 
 namespace headwise::inline HEADWISE_ABI::kernels {
 
-// The weight of query n and key k is kept when word j mod 4 of
-// Philox(counter (sequence, head, position + n, j / 4), key) is at least the
-// threshold, j being first_key + k.
+// The weight of query n and key k is kept if word j mod 4 of Philox(counter
+// (sequence, head, position + n, j / 4), key) is at least the threshold, where
+// j = first_key + k.
 struct DrawnTile {
   PhiloxKey key;
   std::uint64_t threshold;
@@ -36,8 +36,7 @@ struct DropoutTile {
                std::size_t lanes, float* weights);
 };
 
-// The loops of the best instruction set of this processor, or of the forced
-// one.
+// The loops for the best instruction set of this processor, or the forced one.
 const DropoutTile& dropout_tile();
 
 }  // namespace headwise::inline HEADWISE_ABI::kernels

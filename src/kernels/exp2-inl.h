@@ -16,15 +16,15 @@ namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// x = n + f with n whole and |f| <= 1/2; 2^f by a polynomial whose constant
-// term is 1, so that exp2(0) is exactly 1; then times 2^n, which is exact and
-// keeps a NaN. Below -126 the result is +0, by select. For x <= 0, which is all
-// that a softmax asks. Relative error at most 8.1e-8 (ContractExp2Test; that
-// every target has those bits: ContractTest).
+// x = n + f with n an integer and |f| <= 1/2. 2^f is a polynomial whose
+// constant term is 1, so that exp2(0) is exactly 1; the product with 2^n is
+// exact and keeps a NaN. Below -126 the result is +0, by select. Only for x <=
+// 0, which is all that a softmax needs. The relative error is at most 8.1e-8
+// (ContractExp2Test; ContractTest checks that every target has the same bits).
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V exp2(D d, V x) {
-  // Adding 1.5 * 2^23 rounds to the nearest whole number, ties to even, and
-  // leaves it in the low bits; with 127 more they are 2^n's exponent.
+  // Adding 1.5 * 2^23 rounds to the nearest integer, ties to even, and leaves
+  // it in the low bits; with 127 added they are the exponent of 2^n.
   const V magic = hn::Set(d, 0x1.8p23f + 127);
   const V shifted = hn::Add(x, magic);
   const V f = hn::Sub(x, hn::Sub(shifted, magic));

@@ -1,4 +1,4 @@
-// How a block's partial result joins a row's. Per target: included between
+// Folds a block's partial result into a row's. Per target: included between
 // HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE.
 #if defined(HEADWISE_KERNELS_FOLD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEADWISE_KERNELS_FOLD_INL_H_
@@ -20,8 +20,8 @@ namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// By which factors, and whether one side is empty (its sum is 0), when the
-// other is taken as it is.
+// The factors of both sides, and whether a side is empty (its sum is 0): then
+// the other is taken unchanged.
 template <class D>
 struct FoldOf {
   hn::Vec<D> state_factor;

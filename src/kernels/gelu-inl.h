@@ -19,14 +19,15 @@ namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Phi(-u) is 2^(r - 1): r is 1 + log2 Phi(-u), a smooth function of u that is 0
-// at 0, here a polynomial of degree 8. It was fitted (minimax, each coefficient
-// rounded before the next) for the relative error of Phi(-u) up to 1.02, for
-// the absolute error of u Phi(-u) beyond, and from 5.5 on, where 1e-7 is left
-// of that, so as to fall. u goes no further than where the power is 0.
+// Phi(-u) is 2^(r - 1) with r = 1 + log2 Phi(-u), a smooth function of u that
+// is 0 at 0, approximated by a polynomial of degree 8. It was fitted (minimax,
+// each coefficient rounded before the next) for the relative error of Phi(-u)
+// up to 1.02 and for the absolute error of u Phi(-u) beyond. From 5.5 on, where
+// u Phi(-u) is below 1e-7, it only had to decrease. u is limited to where the
+// power is 0.
 //
-// 2^r as in exp2, its polynomial of degree 5 (relative error 9.4e-8), with
-// the power's exponent one less. 18 instructions.
+// 2^r is computed as in exp2, with a polynomial of degree 5 (relative error
+// 9.4e-8) and the exponent less one. 18 instructions.
 constexpr float kTailEnd = 0x1.5449bap+3f;
 
 template <class D, class V = hn::Vec<D>>
@@ -40,8 +41,8 @@ HWY_INLINE V normal_tail(D d, V u) {
   r = hn::MulAdd(r, u, hn::Set(d, -0x1.d633eap-2f));
   r = hn::MulAdd(r, u, hn::Set(d, -0x1.26aefep+0f));
   r = hn::Mul(r, u);
-  // As in exp2: rounds to the nearest whole number n and leaves the exponent of
-  // 2^(n - 1) in the low bits.
+  // As in exp2: rounds to the nearest integer n and leaves the exponent of 2^(n
+  // - 1) in the low bits.
   const V magic = hn::Set(d, 0x1.8p23f + 126);
   const V shifted = hn::Add(r, magic);
   const V f = hn::Sub(r, hn::Sub(shifted, magic));
@@ -56,10 +57,10 @@ HWY_INLINE V normal_tail(D d, V u) {
   return hn::Mul(y, power);
 }
 
-// With u = |x|, x Phi(x) is max(x, 0) - u Phi(-u), so that what is subtracted
-// is small on both sides. Errors: 8.6e-8 * max(1, |x|); of the result itself
-// 3.3e-7 for x >= -1 (GeluTest; that every target has those bits:
-// GeluContractTest).
+// With u = |x|, x Phi(x) is max(x, 0) - u Phi(-u), so that the subtracted term
+// is small on both sides. The error is at most 8.6e-8 * max(1, |x|), and at
+// most 3.3e-7 of the result for x >= -1 (GeluTest; GeluContractTest checks that
+// every target has the same bits).
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V gelu(D d, V x) {
   const V u = hn::Min(hn::Abs(x), hn::Set(d, kTailEnd));
@@ -70,9 +71,10 @@ HWY_INLINE V gelu(D d, V x) {
 
 // d_y (Phi(x) + x phi(x)). With u = |x|, h = Phi(-u) - u phi(u) is the
 // derivative at -u and 1 - h the one at u, so the same tail serves both sides.
-// u stops twice: for the tail where that is 0, for phi, which is the larger of
-// the two from 1.2 on, beyond where exp2 is, so that infinity times 0 does not
-// come up. Where d_y is 0, so is the result, NaN or not: by select.
+// u is limited twice: for the tail to where that is 0; for phi, which is the
+// larger of the two from 1.2 on, to a point where exp2 is already 0, so that
+// infinity times 0 does not occur. Where d_y is 0, so is the result, by select,
+// even if x is NaN.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V gelu_gradient(D d, V x, V d_y) {
   const V tail = normal_tail(d, hn::Min(hn::Abs(x), hn::Set(d, kTailEnd)));

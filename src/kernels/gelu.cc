@@ -16,7 +16,7 @@ namespace HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Two vectors at a time: one waits for its chain alone.
+// Two vectors at a time: a single one would wait for its own chain.
 void elements(const float* x, std::size_t count, float* y) {
   const hn::CappedTag<float, 16> d;
   constexpr std::size_t kLanes = hn::MaxLanes(d);

@@ -1,5 +1,5 @@
-// The inner loops of GELU (docs/arithmetic.md; kernels/gelu-inl.h is one vector
-// of them). Nothing is checked, nothing allocated; any alignment.
+// The inner loops of GELU (docs/arithmetic.md; kernels/gelu-inl.h computes one
+// vector). Nothing is checked or allocated; any alignment.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,13 @@ namespace headwise::inline HEADWISE_ABI::kernels {
 struct Gelu {
   // y[i] = x[i] * Phi(x[i]), i < count. y may be x.
   void (*elements)(const float* x, std::size_t count, float* y);
-  // d_x[i] = d_y[i] * (Phi(x[i]) + x[i] * phi(x[i])), 0 where d_y[i] is. d_x
-  // may be x or d_y.
+  // d_x[i] = d_y[i] * (Phi(x[i]) + x[i] * phi(x[i])), 0 where d_y[i] is 0.
+  // d_x may be x or d_y.
   void (*gradient)(const float* x, const float* d_y, std::size_t count,
                    float* d_x);
 };
 
-// The loops of the best instruction set of this processor, or of the forced
-// one.
+// The loops for the best instruction set of this processor, or the forced one.
 const Gelu& gelu();
 
 }  // namespace headwise::inline HEADWISE_ABI::kernels

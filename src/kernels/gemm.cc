@@ -21,16 +21,17 @@ using Lane = hn::CappedTag<float, kStripFeatures>;
 using Vector = hn::Vec<Lane>;
 constexpr std::size_t kLanes = hn::MaxLanes(Lane());
 constexpr std::size_t kStripVectors = kStripFeatures / kLanes;
-// Six rows times four vectors of features fill 32 registers, six times two 16.
+// Six rows times four vectors of features fill 32 registers, six times two
+// vectors 16.
 constexpr std::size_t kTileRows = kGemmRows;
 constexpr std::size_t kTileStrips = HWY_TARGET <= HWY_AVX3 ? 4 : 1;
-// One row alone waits for its chains: more strips are more of them.
+// A single row waits for its chains; more strips give it more of them.
 constexpr std::size_t kOneRowStrips = 4;
-// Lines of a strip that are fetched ahead where it is read alone; the hardware
-// follows several strips by itself.
+// Lines of a strip to prefetch if it is read alone; the hardware prefetches
+// several strips by itself.
 constexpr std::size_t kPrefetchLines = 64;
-// Input features that are gone through before the next tile of rows: these of
-// 64 rows and of a tile's strips stay in the second-level cache.
+// Input features to process before the next tile of rows: those of 64 rows and
+// of a tile's strips fit in the second-level cache.
 constexpr std::size_t kDepth = 8 * kFeatureBlock;
 
 // Where a tile reads and writes.
@@ -45,8 +46,8 @@ struct TileOf {
   float* const* y;
   std::size_t first_column;  // of y
   std::size_t columns;
-  bool first;  // the sums start here
-  bool last;   // and end here
+  bool first;  // the sums start with this panel
+  bool last;   // the sums end with this panel
 };
 
 // The chains of one block of features, added to the sums.
@@ -96,7 +97,8 @@ HWY_INLINE void add_block(const TileOf& of, std::size_t begin, std::size_t end,
   }
 }
 
-// A row's sums as they end: a -0 is +0, the bias is added, every NaN is one.
+// Completes a row's sums: -0 becomes +0, the bias is added, every NaN is the
+// same.
 template <std::size_t kVectors>
 HWY_INLINE void add_bias(const TileOf& of, const float* sums, float* y) {
   const Lane d;
@@ -111,8 +113,8 @@ HWY_INLINE void add_bias(const TileOf& of, const float* sums, float* y) {
   }
 }
 
-// The sums of a tile, from +0 or from where y stands, through all blocks of
-// `of`; with the bias where they end.
+// The sums of a tile, from +0 or from what y holds, over all blocks of `of`;
+// with the bias if they end here.
 template <std::size_t kRows, std::size_t kStrips>
 HWY_NOINLINE void run_tile(const TileOf& of) {
   constexpr std::size_t kVectors = kStrips * kStripVectors;
@@ -120,7 +122,7 @@ HWY_NOINLINE void run_tile(const TileOf& of) {
   alignas(64) float sums[kRows * kColumns];
   for (std::size_t r = 0; r < kRows; ++r) {
     float* row = sums + r * kColumns;
-    // Stores that wait for their lines hold up the tiles behind.
+    // Otherwise stores that wait for their cache lines delay the next tiles.
     for (std::size_t c = 0; c < of.columns; c += kStripFeatures) {
       hwy::Prefetch(of.y[r] + of.first_column + c);
     }
@@ -182,7 +184,7 @@ void run_strips(std::size_t rows, std::size_t strips, const TileOf& of) {
   run_tile<1, kOneRowStrips>(of);
 }
 
-// The tiles of all rows, as even as they go: a thin tile waits for its chains.
+// The tiles of all rows, as even as possible: a thin tile waits for its chains.
 void run_panel(const GemmRows& rows, std::size_t strips, TileOf of) {
   const std::size_t tiles = (rows.count + kTileRows - 1) / kTileRows;
   for (std::size_t tile = 0; tile < tiles; ++tile) {
@@ -194,7 +196,7 @@ void run_panel(const GemmRows& rows, std::size_t strips, TileOf of) {
   }
 }
 
-// Strips that go through the next tiles together, of those that are left.
+// How many of the remaining strips to process together.
 std::size_t strips_together(std::size_t rows, std::size_t left) {
   if (rows == 1 && kTileStrips == 1) {
     return left >= kOneRowStrips ? kOneRowStrips : 1;
@@ -202,8 +204,8 @@ std::size_t strips_together(std::size_t rows, std::size_t left) {
   return std::min(left, kTileStrips);
 }
 
-// kFromZero: the sums begin at +0 and end with the bias; else they go on from
-// what y holds.
+// kFromZero: the sums begin at +0 and end with the bias; else they continue
+// from what y holds.
 template <bool kFromZero>
 void multiply_all(const GemmRows& rows, const float* strips,
                   std::size_t in_features, std::size_t out_features) {

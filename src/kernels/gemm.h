@@ -2,17 +2,18 @@
 //
 //   y[r,o] = sum_i x[r,i] * weight[o,i] + bias[o]
 //
-// One output feature a lane, so that every sum over the input features is one
-// chain a block of 128, in index order, and the blocks are added in order: the
-// same bits whatever the vector width and the rows beside (docs/arithmetic.md).
+// There is one output feature per lane, so that every sum over the input
+// features is one chain per block of 128, in index order, and the blocks are
+// added in order: the same bits for every vector width and any other rows
+// (docs/arithmetic.md).
 //
-// The parameters are packed in strips of 16 output features, one after the
-// other: (strips, 1 + in_features, 16), of which row 0 is the bias and row
-// 1 + i is weight[16 strip + lane, i]. Features that are not there hold 0. The
-// bias's row also keeps strips from lying a multiple of 4 KiB apart, where they
-// would fall into the same sets of the cache.
+// The parameters are packed in strips of 16 output features, one after another:
+// (strips, 1 + in_features, 16), where row 0 is the bias and row 1 + i is
+// weight[16 strip + lane, i]. Missing features are 0. The row of the bias also
+// keeps strips from being a multiple of 4 KiB apart, where they would fall into
+// the same cache sets.
 //
-// Nothing is checked, nothing allocated.
+// Nothing is checked or allocated.
 #pragma once
 
 #include <cstddef>
@@ -21,36 +22,35 @@
 
 namespace headwise::inline HEADWISE_ABI::kernels {
 
-// Input features a block of the sum; the blocks are added in order.
+// Input features per block of the sum; the blocks are added in order.
 inline constexpr std::size_t kFeatureBlock = 128;
-// Rows that go through the parameters together, on every target.
+// Rows that are multiplied by the parameters together, on every target.
 inline constexpr std::size_t kGemmRows = 6;
-// Output features of a strip: a cache line, the same on every target.
+// Output features per strip: a cache line, the same on every target.
 inline constexpr std::size_t kStripFeatures = 16;
 
 inline std::size_t count_strips(std::size_t out_features) {
   return (out_features + kStripFeatures - 1) / kStripFeatures;
 }
-// Floats of one strip.
+// Floats in one strip.
 inline std::size_t strip_size(std::size_t in_features) {
   return (1 + in_features) * kStripFeatures;
 }
 
-// The rows of a call, wherever they lie.
+// The rows of a call, which may be anywhere.
 struct GemmRows {
-  const float* const* x;  // rows' first input features
+  const float* const* x;  // the first input feature of each row
   std::ptrdiff_t stride;  // between the input features of a row
-  float* const* y;        // rows' first output features, side by side
+  float* const* y;        // the first output feature of each row, contiguous
   std::size_t count;
 };
 
 struct Gemm {
-  // y = x times the first `out_features` features of `strips`, NaN as
+  // y = x times the first `out_features` features of `strips`. Every NaN is
   // 0x7fc00000.
   void (*multiply)(const GemmRows& rows, const float* strips,
                    std::size_t in_features, std::size_t out_features);
-  // The same without the bias, block by block added to what y holds; a NaN
-  // keeps its bits.
+  // The same without the bias, added block by block to y; a NaN keeps its bits.
   void (*add)(const GemmRows& rows, const float* strips,
               std::size_t in_features, std::size_t out_features);
 };
@@ -61,8 +61,7 @@ void pack_strips(const float* weight, const float* bias,
                  std::size_t in_features, std::size_t out_features,
                  float* strips);
 
-// The loops of the best instruction set of this processor, or of the forced
-// one.
+// The loops for the best instruction set of this processor, or the forced one.
 const Gemm& gemm();
 
 }  // namespace headwise::inline HEADWISE_ABI::kernels

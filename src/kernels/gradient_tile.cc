@@ -19,7 +19,7 @@ namespace HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// ---- One query a lane. ----
+// ---- One query per lane. ----
 
 void delta(const float* HWY_RESTRICT d_output_t,
            const float* HWY_RESTRICT output_t, std::size_t Dv,
@@ -31,7 +31,7 @@ void delta(const float* HWY_RESTRICT d_output_t,
       sum = hn::MulAdd(hn::Load(d, d_output_t + c * lanes + n),
                        hn::Load(d, output_t + c * lanes + n), sum);
     }
-    // A chain that ends as -0 is +0.
+    // A chain that ends in -0 gives +0.
     hn::Store(hn::Add(sum, hn::Zero(d)), d, delta + n);
   }
 }
@@ -154,9 +154,9 @@ void add_keys(const float* d_scores, const float* keys, std::size_t rows,
                                          D8, queries, d_query);
 }
 
-// ---- One feature a lane. ----
+// ---- One feature per lane. ----
 
-// So many keys times so many vectors of features fill the registers.
+// This many keys times this many vectors of features fill the registers.
 constexpr std::size_t kKeysAtOnce = 6;
 #if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON
 constexpr std::size_t kColumnVectors = 4;  // 32 registers
@@ -213,7 +213,7 @@ template <std::size_t kColumns, bool kSelect>
 HWY_INLINE void add_queries_columns(const QueryPart* parts, std::size_t count,
                                     std::size_t keys, const float* rows,
                                     std::size_t size, float* sums) {
-  // Two or three that would be left go by fours with the last six.
+  // If two or three keys would be left, they and the last six go by fours.
   const std::size_t left = keys % kKeysAtOnce;
   const std::size_t by_sixes =
       keys - left -

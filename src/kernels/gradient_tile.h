@@ -1,19 +1,19 @@
 // The inner loops of attention's backward pass over one tile: a block of
-// queries of one head against one block of keys. Scores and their gradients lie
-// transposed as in kernels/attention_tile.h, (keys, lanes), one query a lane;
-// there, sums over keys or over the head size are one chain in each lane.
-// Gradients of keys and values lie one feature a lane, and their sums over the
-// queries of a block are one chain too, in query order: the same bits whatever
-// the vector width (docs/arithmetic.md).
+// queries of one head against one block of keys. Scores and their gradients are
+// transposed as in kernels/attention_tile.h, (keys, lanes), one query per lane;
+// sums over keys or over the head size are one chain in each lane. Gradients of
+// keys and values have one feature per lane, and their sums over the queries of
+// a block are also one chain, in query order: the same bits for every vector
+// width (docs/arithmetic.md).
 //
 //   lanes      queries of a part of the tile, rounded up to whole vectors
 //   p          (keys, lanes)  scores in the log2 domain, then attention weights
 //   d_scores   (keys, lanes)  the weights' gradient, then the scores'
 //   d_query    (D8, lanes)    D8 is value_columns(D)
-//   rows       (queries, row_size(D))  of query or d_output, side by side
-//   d_key      (keys, row_size(D))     and so d_value
+//   rows       (queries, row_size(D))  of query or d_output, contiguous
+//   d_key      (keys, row_size(D))     the same for d_value
 //
-// Everything is 64-byte aligned. Nothing is checked, nothing allocated.
+// Everything is 64-byte aligned. Nothing is checked or allocated.
 #pragma once
 
 #include <cstddef>
@@ -23,18 +23,19 @@
 
 namespace headwise::inline HEADWISE_ABI::kernels {
 
-// Queries a block of the sums over queries; blocks are added in order.
+// Queries per block of the sums over queries; blocks are added in order.
 inline constexpr std::size_t kQueryBlock = 48;
-// Most targets hold fewer queries in a tile: so many tiles make a block.
+// On most targets a tile has fewer queries: at most this many tiles form a
+// block.
 inline constexpr std::size_t kMaxParts = 16;
 
-// Floats of a row of `columns` features, which begins on a cache line.
+// Floats in a row of `columns` features that begins on a cache line.
 constexpr std::size_t row_size(std::size_t columns) {
   constexpr std::size_t kLine = 16;
   return (columns + kLine - 1) / kLine * kLine;
 }
 
-// What the rows of a tile were in the forward pass, (lanes) each.
+// What the forward pass saved for the rows of a tile, (lanes) each.
 struct SavedRows {
   const float* max;         // M
   const float* reciprocal;  // 1 / sum, 0 for a row without a key
@@ -42,15 +43,15 @@ struct SavedRows {
 };
 
 // Dropout of the attention weights: bit n of kept[k] says whether query n's
-// weight of key k stays.
+// weight for key k is kept.
 struct DroppedTile {
   const MaskWord* kept;  // null: all
   float factor;          // 1 / (1 - p)
 };
 
-// Some queries of a block: those that one tile holds.
+// Some queries of a block: those in one tile.
 struct QueryPart {
-  const float* p;  // (keys, lanes), what the rows are weighed by
+  const float* p;  // (keys, lanes), the weights of the rows
   std::size_t lanes;
   std::size_t queries;
   const MaskWord* taken;  // (keys), or null: bit n of word k says whether query
@@ -62,23 +63,23 @@ struct GradientTile {
   void (*delta)(const float* d_output_t, const float* output_t, std::size_t Dv,
                 std::size_t lanes, float* delta);
   // p: scores -> exp2(p - M) / sum, d_scores: d_weights -> p * (d_weights -
-  // delta); both +0 where the mask's bit is 0 (null: no mask). d_weights first
-  // gain the dropout's factor or are dropped, then `given` (null: nothing) is
-  // added; in the end p is dropped likewise.
+  // delta); both +0 where the mask's bit is 0 (null: no mask). First dropout is
+  // applied to d_weights and `given` (null: nothing) is added; at the end
+  // dropout is applied to p.
   void (*softmax_gradient)(const SavedRows& rows, const MaskWord* allowed,
                            const DroppedTile& dropped, const float* given,
                            std::size_t keys, std::size_t lanes, float* p,
                            float* d_scores);
-  // sum += chain over the keys of a * b, for each lane; +0 for those of a block
-  // alone. For the gradients that come with the returned attention weights.
+  // sum += chain over the keys of a * b, for each lane; for a single block, sum
+  // is +0 before. Used for the gradients of returned attention weights.
   void (*add_chain)(const float* a, const float* b, std::size_t keys,
                     std::size_t lanes, float* sum);
   // a = a * b, element by element.
   void (*multiply)(const float* b, std::size_t keys, std::size_t lanes,
                    float* a);
   // d_query += chain over the keys of d_scores * keys, which are packed in
-  // panels (rows, 8) of which the first `count` rows are read; where `allowed`
-  // is given, only keys whose bit is 1.
+  // panels (rows, 8) of which the first `count` rows are read; if `allowed` is
+  // given, only keys whose bit is 1.
   void (*add_keys)(const float* d_scores, const float* keys, std::size_t rows,
                    const MaskWord* allowed, std::size_t count, std::size_t D8,
                    std::size_t queries, float* d_query);
@@ -88,8 +89,7 @@ struct GradientTile {
                       float* sums);
 };
 
-// The loops of the best instruction set of this processor, or of the forced
-// one.
+// The loops for the best instruction set of this processor, or the forced one.
 const GradientTile& gradient_tile();
 
 }  // namespace headwise::inline HEADWISE_ABI::kernels

@@ -20,13 +20,13 @@ using Lane = hn::CappedTag<float, 16>;
 using OneLane = hn::CappedTag<float, 1>;
 using Vector = hn::Vec<Lane>;
 constexpr std::size_t kLanes = hn::MaxLanes(Lane());
-// So many sums go on side by side, whatever a vector holds.
+// The number of parallel sums, whatever the vector width.
 constexpr std::size_t kSums = 16;
 constexpr std::size_t kVectors = kSums / kLanes;
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-// The sum of all E terms: term(d, e) is those from e on, as many as d has
-// lanes.
+// The sum of all E terms: term(d, e) returns those from e on, one per lane of
+// d.
 template <class Term>
 HWY_INLINE float row_sum(std::size_t E, const Term& term) {
   const Lane d;
@@ -77,13 +77,13 @@ struct Moments {
 HWY_INLINE Moments moments_of(const float* x, const LayerNormTerms& terms) {
   const auto E = static_cast<float>(terms.E);
   const float rough = row_sum(terms.E, Differences<false>{x, 0}) / E;
-  // Without the first sum's error: equal elements are equal to their mean.
+  // Removes the first sum's error: equal elements are equal to their mean.
   const float mean = rough + row_sum(terms.E, Differences<false>{x, rough}) / E;
   const float variance = row_sum(terms.E, Differences<true>{x, mean}) / E;
   return {mean, 1 / std::sqrt(variance + terms.eps)};
 }
 
-// Not restrict: `to` may be one of the others.
+// Not restrict: `to` may be one of the inputs.
 HWY_INLINE void add_elements(const float* a, const float* b, std::size_t E,
                              float* to) {
   const Lane d;
@@ -127,7 +127,7 @@ void row(const LayerNormTerms& terms, const float* x, const float* residual,
   normalize(terms, moments_of(x, terms), x, y);
 }
 
-// z is what was scaled and shifted, g the gradient by it.
+// z is the normalised row, g the gradient with respect to it.
 struct RowBackward {
   const float* x;
   const float* d_y;
@@ -163,8 +163,8 @@ struct GradientsAlongZ {
   }
 };
 
-// d_x = ((g - mean_g) - z * mean_gz) * rate, as many elements as d has lanes,
-// and what they add to the parameters' gradients. d_x last: it may be d_y.
+// d_x = ((g - mean_g) - z * mean_gz) * rate for one element per lane of d, and
+// what they add to the parameters' gradients. d_x comes last: it may be d_y.
 struct WriteGradients {
   const RowBackward& row;
   float mean_g;

@@ -1,7 +1,7 @@
-// The inner loops of layer normalisation, one row there or back, in the order
-// of sums of docs/arithmetic.md, which has no fused multiply-add, so that every
-// instruction set gives the same bits. Nothing is checked, nothing allocated;
-// any alignment.
+// The inner loops of layer normalisation, forward or backward for one row, with
+// the order of sums of docs/arithmetic.md. There is no fused multiply-add, so
+// that every instruction set gives the same bits. Nothing is checked or
+// allocated; any alignment.
 #pragma once
 
 #include <cstddef>
@@ -24,18 +24,17 @@ struct LayerNormGradientRow {
 };
 
 struct LayerNorm {
-  // y (E) of x (E), or of x + residual where that is not null. y may be x or
+  // y (E) from x (E), or from x + residual if that is not null. y may be x or
   // residual.
   void (*row)(const LayerNormTerms& terms, const float* x,
               const float* residual, float* y);
-  // Of x (E) and d_y (E); terms.bias is not read. A d_y of zeros makes d_x 0
-  // and adds nothing, whatever x holds. d_x may be d_y.
+  // From x (E) and d_y (E); terms.bias is not read. If d_y is all zero, d_x is
+  // 0 and nothing is added, whatever x holds. d_x may be d_y.
   void (*gradient)(const LayerNormTerms& terms, const float* x,
                    const float* d_y, const LayerNormGradientRow& to);
 };
 
-// The loops of the best instruction set of this processor, or of the forced
-// one.
+// The loops for the best instruction set of this processor, or the forced one.
 const LayerNorm& layer_norm();
 
 }  // namespace headwise::inline HEADWISE_ABI::kernels

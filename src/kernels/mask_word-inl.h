@@ -18,7 +18,7 @@ namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The bits from `first` on, one a lane.
+// The bits from `first` on, one per lane.
 template <class D>
 HWY_INLINE hn::Mask<D> mask_of(D d, std::uint64_t word, std::size_t first) {
   const std::uint64_t bits = word >> first;

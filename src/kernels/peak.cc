@@ -16,12 +16,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Lane = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Lane>;
-// Two units of latency 4 or 5 are kept busy by ten chains; twelve and the two
-// factors fit the 16 registers of AVX2.
+// Ten chains keep two units with a latency of 4 or 5 cycles busy; twelve chains
+// and the two factors fit in the 16 registers of AVX2.
 constexpr std::size_t kChains = 12;
 constexpr std::size_t kSums = 4;
 
-// Adds up the chains so that none of them can be left out.
+// Adds up the chains so that the compiler cannot remove any.
 template <std::size_t kCount>
 HWY_INLINE float total(const Vector (&chains)[kCount]) {
   const Lane d;
@@ -34,7 +34,7 @@ HWY_INLINE float total(const Vector (&chains)[kCount]) {
 
 double multiply_adds(std::size_t turns, float* result) {
   const Lane d;
-  // Towards 0.1: no chain becomes denormal, whatever the number of turns.
+  // Converges to 0.1: no chain becomes denormal, whatever the number of turns.
   const Vector factor = hn::Set(d, 0.999999f);
   const Vector addend = hn::Set(d, 1e-7f);
   Vector chains[kChains];
@@ -80,7 +80,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace headwise::inline HEADWISE_ABI::kernels {
 namespace {
-// A loop whose result nobody could read might be left out.
+// The compiler might remove a loop whose result cannot be read.
 std::atomic<float> last_result;
 }  // namespace
 

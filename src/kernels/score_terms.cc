@@ -28,7 +28,7 @@ const float* bias_of(const BiasTile& bias, std::size_t n, std::size_t k) {
          static_cast<std::ptrdiff_t>(k) * bias.key_stride;
 }
 
-// ---- A tile's biases, one vector of queries after the other. ----
+// ---- A tile's biases, one vector of queries after another. ----
 
 // The biases of the queries [first, first + kLanes) and key k.
 HWY_INLINE Vector gathered(const BiasTile& bias, std::size_t first,
@@ -41,15 +41,15 @@ HWY_INLINE Vector gathered(const BiasTile& bias, std::size_t first,
   return hn::Load(Lane(), column);
 }
 
-// Biases whose keys lie side by side: four keys of a vector of queries at a
-// time. Returns how many keys it went through.
+// Biases whose keys are contiguous: four keys of a vector of queries at a time.
+// Returns the number of keys processed.
 template <class Body>
 HWY_INLINE std::size_t transposed(const BiasTile& bias, std::size_t first,
                                   const Body& body) {
   const Lane d;
   const float* rows[kLanes];
   for (std::size_t n = 0; n < kLanes; ++n) {
-    // A dead lane reads the last query's.
+    // An unused lane reads that of the last query.
     rows[n] = bias_of(bias, std::min(first + n, bias.queries - 1), 0);
   }
   std::size_t k = 0;
@@ -97,7 +97,7 @@ HWY_INLINE void for_each_vector(const BiasTile& bias, const Body& body) {
   }
 }
 
-// ---- What is done to the scores. ----
+// ---- Changes to the scores. ----
 
 void softcap(float cap, std::size_t keys, std::size_t lanes,
              float* HWY_RESTRICT scores) {
@@ -131,7 +131,7 @@ void add_bias(const BiasTile& bias, std::size_t lanes,
       });
 }
 
-// The distances of key k as floats where some are too large for exact sums.
+// The distances to key k as floats, when some are too large for exact sums.
 HWY_INLINE Vector far_distances(std::int64_t offset) {
   alignas(64) float distances[kLanes];
   for (std::size_t n = 0; n < kLanes; ++n) {
@@ -162,7 +162,7 @@ void add_alibi(float slope, std::int64_t offset, std::size_t keys,
   }
 }
 
-// ---- Biases of -inf: they mask. ----
+// ---- Biases of -inf, which mask. ----
 
 HWY_INLINE std::size_t count_in_row(const float* row, std::size_t size) {
   const Lane d;

@@ -1,9 +1,9 @@
 // The inner loops that change a tile's scores between q.k and the mask:
-// softcap, dense bias, ALiBi, in that order (docs/arithmetic.md). Scores lie as
-// in kernels/attention_tile.h: (keys, lanes), one query a lane, in the log2
-// domain. Dead lanes are written too; what they hold means nothing.
+// softcap, dense bias, ALiBi, in that order (docs/arithmetic.md). Scores have
+// the layout of kernels/attention_tile.h: (keys, lanes), one query per lane, in
+// the log2 domain. Unused lanes are written too; their contents do not matter.
 //
-// Scores are 64-byte aligned. Nothing is checked, nothing allocated.
+// Scores are 64-byte aligned. Nothing is checked or allocated.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace headwise::inline HEADWISE_ABI::kernels {
 
-// A tile's biases where they are: that of query n and key k stands at
-// n * query_stride + k * key_stride. A stride of 0: the same for all.
+// A tile's biases in the caller's memory: that of query n and key k is at n *
+// query_stride + k * key_stride. A stride of 0: the same for all.
 struct BiasTile {
   const float* data;
   std::ptrdiff_t query_stride;
@@ -28,26 +28,25 @@ struct ScoreTerms {
   // scores = cap * tanh(scores / cap); cap is softcap * log2 e.
   void (*softcap)(float cap, std::size_t keys, std::size_t lanes,
                   float* scores);
-  // The same, and slope = 1 - tanh^2, the derivative of the new scores by the
-  // old.
+  // The same, and slope = 1 - tanh^2, the derivative of the new scores with
+  // respect to the old ones.
   void (*softcap_with_slope)(float cap, std::size_t keys, std::size_t lanes,
                              float* scores, float* slope);
-  // scores = fma(bias, log2 e, scores); `lanes` holds the queries and no whole
-  // vector more.
+  // scores = fma(bias, log2 e, scores); `lanes` is the number of queries,
+  // rounded up to whole vectors.
   void (*add_bias)(const BiasTile& bias, std::size_t lanes, float* scores);
-  // scores = fma(slope, -distance, scores), the distance of query n and key k
-  // being |offset + n - k|; slope is a head's slope times log2 e.
+  // scores = fma(slope, -distance, scores), where the distance of query n and
+  // key k is |offset + n - k|; slope is a head's slope times log2 e.
   void (*add_alibi)(float slope, std::int64_t offset, std::size_t keys,
                     std::size_t lanes, float* scores);
 
-  // How many of the tile's biases are -inf.
+  // Returns how many of the tile's biases are -inf.
   std::size_t (*count_minus_inf)(const BiasTile& bias);
   // Clears bit n of allowed[k] where query n's bias of key k is -inf.
   void (*clear_minus_inf)(const BiasTile& bias, MaskWord* allowed);
 };
 
-// The loops of the best instruction set of this processor, or of the forced
-// one.
+// The loops for the best instruction set of this processor, or the forced one.
 const ScoreTerms& score_terms();
 
 }  // namespace headwise::inline HEADWISE_ABI::kernels

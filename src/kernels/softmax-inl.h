@@ -1,4 +1,4 @@
-// The softmax of one block of keys, queries in the lanes. Per target: included
+// The softmax over one block of keys, one query per lane. Per target: included
 // between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE.
 #if defined(HEADWISE_KERNELS_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEADWISE_KERNELS_SOFTMAX_INL_H_
@@ -22,7 +22,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // scores -> p = exp2(s - max), in place; the block's max and sum. `watch` is
-// shown each vector: watch(k, v, s, s - max, p).
+// called for each vector: watch(k, v, s, s - max, p).
 template <std::size_t kVectorsHere, class Watch>
 HWY_INLINE void softmax_vectors(std::size_t count, float* HWY_RESTRICT scores,
                                 float* HWY_RESTRICT max,

@@ -29,7 +29,7 @@ HWY_INLINE std::uint64_t bits_of(D d, hn::Mask<D> mask) {
   return bits;
 }
 
-// Scores of one key that were better than the worst when the block began.
+// Scores of one key that beat the lowest top key at the start of the block.
 struct Candidates {
   Vector scores;
   std::uint32_t lanes;  // one bit each
@@ -37,8 +37,8 @@ struct Candidates {
   std::uint16_t key;    // of the block
 };
 
-// One key into the lanes where it is better than what it finds: from there on
-// each moves down by one.
+// Inserts one key in the lanes where its score is higher; those after it move
+// down by one.
 HWY_INLINE void insert_vector(const TopKeys& top, const Candidates& one,
                               std::int32_t key) {
   const Lane d;
@@ -60,7 +60,7 @@ HWY_INLINE void insert_vector(const TopKeys& top, const Candidates& one,
   }
 }
 
-// The same of one lane.
+// The same for one lane.
 HWY_INLINE void insert_lane(const TopKeys& top, std::size_t lane, float score,
                             std::int32_t key) {
   std::size_t r = top.count - 1;
@@ -81,7 +81,7 @@ HWY_INLINE void insert_lane(const TopKeys& top, std::size_t lane, float score,
 
 HWY_NOINLINE void take(const TopKeys& top, const Candidates* candidates,
                        std::size_t count, std::size_t first_key) {
-  // From so many lanes on all of a vector are as quick.
+  // From this many lanes on, a whole vector is as fast.
   constexpr int kManyLanes = 3;
   alignas(64) float scores[kLanes];
   for (const Candidates* one = candidates; one != candidates + count; ++one) {
@@ -98,7 +98,7 @@ HWY_NOINLINE void take(const TopKeys& top, const Candidates* candidates,
   }
 }
 
-// What softmax_vectors shows, turned into a block's sums.
+// Turns what softmax_vectors passes to it into a block's sums.
 template <std::size_t kVectorsHere, bool kRows, bool kTop>
 class WatchBlock {
  public:
@@ -120,7 +120,7 @@ class WatchBlock {
                              Vector shifted, Vector p) {
     const Lane d;
     if constexpr (kRows) {
-      // Below -126 p is 0: what it is times must be finite.
+      // Below -126 p is 0: its factor must be finite.
       entropy_[v] =
           hn::MulAdd(p, hn::Max(shifted, hn::Set(d, -127.0f)), entropy_[v]);
       const Vector key = hn::Set(d, static_cast<float>(first_key_ + k));
@@ -211,8 +211,8 @@ void sum_keys(const std::uint8_t* keys, std::size_t count, std::size_t lanes,
   }
 }
 
-// sum (s - max) becomes that of (s - top): p that is 0 by then adds nothing,
-// however far the maxima are from each other.
+// The sum of p (s - max) becomes that of p (s - top). A p that becomes 0 adds
+// nothing, however far apart the maxima are.
 HWY_INLINE Vector moved(Vector entropy, Vector from, Vector top, Vector sum,
                         Vector factor) {
   const Vector there = hn::MulAdd(hn::Sub(from, top), sum, entropy);
@@ -297,8 +297,8 @@ void weights(std::size_t lanes, const float* p, const float* max,
   }
 }
 
-// One vector of rows from `n` on: `factor` is that of each row, 0 of one that
-// does not count.
+// One vector of rows from `n` on: `factor` has one number per row, 0 for a row
+// that does not count.
 template <bool kAll>
 HWY_INLINE void add_rows(const float* p, std::size_t keys, std::size_t lanes,
                          std::uint64_t rows, const float* factor,
@@ -313,8 +313,8 @@ HWY_INLINE void add_rows(const float* p, std::size_t keys, std::size_t lanes,
   }
 #else
   const Lane d;
-  // After the squares were turned, row r + 4 b of the vector lies in block b of
-  // vector r.
+  // After the transposition, row r + 4 b of the vector is in block b of vector
+  // r.
   Vector by[kSquare];
   hn::Mask<Lane> counts[kSquare];
   for (std::size_t r = 0; r < kSquare; ++r) {

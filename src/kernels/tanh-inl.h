@@ -17,17 +17,18 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // With e = exp(-2 |x|) - 1, which is 2^z - 1 for z = -2 log2(e) |x|, the
-// tangent of |x| is -e / (e + 2); then the sign of x. z = n + g with n whole
-// and |g| <= 1/2, and e = 2^n (2^g - 1) + (2^n - 1): the polynomial for 2^g - 1
-// has no constant term, so that e is right where it is small. From -64 down e
-// is -1 to the last bit; NaN stays NaN. Relative error at most 2.6e-7
-// (ContractTanhTest; that every target has those bits: ContractTest).
+// tangent of |x| is -e / (e + 2); then the sign of x is applied. z = n + g with
+// n an integer and |g| <= 1/2, and e = 2^n (2^g - 1) + (2^n - 1): the
+// polynomial for 2^g - 1 has no constant term, so that e is accurate where it
+// is small. For z of -64 and below, e is exactly -1; NaN stays NaN. The
+// relative error is at most 2.6e-7 (ContractTanhTest; ContractTest checks that
+// every target has the same bits).
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V tanh(D d, V x) {
   V z = hn::Mul(hn::Abs(x), hn::Set(d, -0x1.715476p+1f));
   const V lowest = hn::Set(d, -64.0f);
   z = hn::IfThenElse(hn::Lt(z, lowest), lowest, z);
-  // As in exp2: rounds to the nearest whole number and leaves 2^n's exponent in
+  // As in exp2: rounds to the nearest integer and leaves the exponent of 2^n in
   // the low bits.
   const V magic = hn::Set(d, 0x1.8p23f + 127);
   const V shifted = hn::Add(z, magic);

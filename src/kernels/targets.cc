@@ -31,7 +31,7 @@ std::vector<std::int64_t> best_first(std::int64_t targets) {
   return list;
 }
 
-// Makes Highway's dispatch keep to the forced target.
+// Makes Highway's dispatch use the forced target.
 Status force_target() {
   const char* forced = std::getenv("HEADWISE_TARGET");
   if (forced == nullptr || *forced == '\0') {

@@ -24,17 +24,17 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Lane = hn::CappedTag<float, 16>;
 constexpr std::size_t kLanes = hn::MaxLanes(Lane());
-// How many rows ahead of the copying the memory is asked for.
+// How many rows ahead to prefetch while copying.
 constexpr std::size_t kAhead = 8;
 
-// The first columns, as many as go by squares.
+// The number of columns that are processed in squares.
 HWY_INLINE std::size_t square_columns(std::size_t columns,
                                       std::ptrdiff_t stride) {
   return kHasSquares && stride == 1 ? columns / kSquare * kSquare : 0;
 }
 
 // Calls body(d, n) for each vector of queries [n, n + Lanes(d)): a whole
-// vector, or half of one where that holds the queries that are left.
+// vector, or half of one if the remaining queries fit in it.
 template <class Body>
 HWY_INLINE void for_each_vector(std::size_t queries, const Body& body) {
   const Lane d;
@@ -49,7 +49,7 @@ HWY_INLINE void for_each_vector(std::size_t queries, const Body& body) {
   }
 }
 
-// The rows of one vector of queries, the last one again where there are fewer.
+// The rows of one vector of queries; if there are fewer, the last is repeated.
 template <class D, class T>
 HWY_INLINE std::array<T*, kLanes> rows_from(D /*d*/, const Rows<T>& rows,
                                             std::size_t first) {
@@ -88,7 +88,7 @@ void pack_queries(const Rows<const float>& q, std::size_t D, float factor,
   });
 }
 
-// Asks for a row's memory; `columns` elements side by side.
+// Prefetches a row of `columns` contiguous elements.
 HWY_INLINE void prefetch_row(const float* row, std::size_t columns) {
   constexpr std::size_t kLine = 16;
   for (std::size_t c = 0; c < columns; c += kLine) {
@@ -113,7 +113,7 @@ void pack_keys(const Rows<const float>& k, std::size_t D,
 bool pack_rows(const Rows<const float>& x, std::size_t columns,
                std::size_t size, float* HWY_RESTRICT rows) {
   const Lane d;
-  // x * 0 is NaN for the x that are not finite, and a NaN's bits stay in an or.
+  // x * 0 is NaN if x is not finite, and the bits of a NaN survive an OR.
   auto poison = hn::Zero(d);
   for (std::size_t n = 0; n < x.count; ++n, rows += size) {
     pack_keys({x.row(n), 1, x.row_stride, x.stride}, columns, rows);
@@ -164,8 +164,8 @@ HWY_INLINE hn::Vec<D> one_nan(D d, hn::Vec<D> x) {
   return hn::IfThenElse(hn::IsNaN(x), nan, x);
 }
 
-// Gives the tile's columns back as rows. column(d, c, n) is the vector of
-// column c for the queries from n on.
+// Writes the tile's columns as rows. column(d, c, n) is the vector of column c
+// for the queries from n on.
 template <class Column>
 HWY_INLINE void store_columns(std::size_t columns, const Rows<float>& rows,
                               const Column& column) {

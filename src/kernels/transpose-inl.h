@@ -1,6 +1,6 @@
-// Rows turned into columns in registers, four columns at a time: a 4 x 4 square
-// in each 128 bits. Per target: included between HWY_BEFORE_NAMESPACE and
-// HWY_AFTER_NAMESPACE.
+// Transposes rows to columns in registers, four columns at a time: a 4 x 4
+// square in each 128 bits. Per target: included between HWY_BEFORE_NAMESPACE
+// and HWY_AFTER_NAMESPACE.
 #if defined(HEADWISE_KERNELS_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEADWISE_KERNELS_TRANSPOSE_INL_H_
 #undef HEADWISE_KERNELS_TRANSPOSE_INL_H_
@@ -20,11 +20,11 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr std::size_t kSquare = 4;
-// Whether there are squares to turn: one lane is none.
+// Whether vectors are large enough for squares: a single lane is not.
 constexpr bool kHasSquares = HWY_TARGET != HWY_SCALAR;
 
 #if HWY_TARGET == HWY_SCALAR
-// Declared for the code that is not reached.
+// Declared for code that is compiled but never reached.
 template <class D>
 hn::Vec<D> load_squares(D d, const float* const* rows, std::size_t column);
 template <class D>
@@ -32,7 +32,7 @@ void store_squares(D d, hn::Vec<D> v, float* const* rows, std::size_t column);
 template <class D>
 void transpose_squares(D d, hn::Vec<D> (&v)[kSquare]);
 #else
-// Four columns of the rows 0, 4, 8, ...: one row a block of 128 bits.
+// Four columns of the rows 0, 4, 8, ...: one row per block of 128 bits.
 template <class D>
 HWY_INLINE hn::Vec<D> load_squares(D d, const float* const* rows,
                                    std::size_t column) {
@@ -45,7 +45,7 @@ HWY_INLINE hn::Vec<D> load_squares(D d, const float* const* rows,
   }
 }
 
-// The way back.
+// The inverse.
 template <class D>
 HWY_INLINE void store_squares(D d, hn::Vec<D> v, float* const* rows,
                               std::size_t column) {
@@ -59,8 +59,8 @@ HWY_INLINE void store_squares(D d, hn::Vec<D> v, float* const* rows,
   }
 }
 
-// v[r] holds the columns of the rows r, r + 4, ... as load_squares gives them;
-// then v[c] holds column c of every row. Its own inverse.
+// Before, v[r] holds the columns of the rows r, r + 4, ... as load_squares
+// returns them; after, v[c] holds column c of every row. Its own inverse.
 template <class D>
 HWY_INLINE void transpose_squares(D d, hn::Vec<D> (&v)[kSquare]) {
   const hn::Vec<D> even_low = hn::InterleaveLower(d, v[0], v[2]);
