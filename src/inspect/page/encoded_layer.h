@@ -14,8 +14,10 @@ struct EncodedLayer {
   std::vector<EncodedHead> heads;
   std::vector<std::string> keys;  // by key head; empty without elements
 
-  // Of all blocks, and of those with query, key and log-sum-exp.
+  // The size of all blocks.
   std::size_t bytes() const;
+
+  // The size of the blocks with query, key and log-sum-exp.
   std::size_t element_bytes() const;
 };
 

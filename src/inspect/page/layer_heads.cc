@@ -13,7 +13,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// Pairs of a layer that a cell of a map pools.
+// The pairs of a layer that one cell of a map pools.
 struct Cell {
   std::size_t first_query;
   std::size_t queries;
@@ -49,7 +49,7 @@ Result<Tensor<float, 2>> map_of(const ShownLayer& layer, std::size_t h) {
     cell.first_key = 0;
     for (std::size_t c = 0; c < largest.extent(1); ++c) {
       cell.keys = map_cell_size(c, layer.keys());
-      // A cell that is attended to need not be asked.
+      // A cell with attention has a pair that may attend.
       const bool allowed = largest(r, c) > 0 || any_may_attend(layer, h, cell);
       (*map)(r, c) =
           allowed ? largest(r, c) : std::numeric_limits<float>::quiet_NaN();

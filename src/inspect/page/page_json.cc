@@ -10,7 +10,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// In English, because readers change the language of the page.
+// In English, because the reader can change the page's language.
 std::string formula_of(const TracedStep& step, const ViewedLayer& given,
                        const AttentionSpec& spec) {
   const AttentionShape& shape = spec.shape;
@@ -20,7 +20,7 @@ std::string formula_of(const TracedStep& step, const ViewedLayer& given,
                                   .group = even ? shape.Hq / shape.Hkv : 1});
 }
 
-// The statistics that mean something for such a page.
+// The statistics that are meaningful for such a page.
 Json statistics_json(bool cross) {
   Json json = Json::array();
   for (std::size_t k = 0; k < kStatistics; ++k) {

@@ -13,18 +13,18 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// What does not depend on the layers.
+// The parts that do not depend on the layers.
 Json page_json(const ViewPageSettings& settings);
 
-// What is the same for every layer that has heads, and for a page of layers
-// that have none.
+// The parts that are the same for all layers with heads, and the same parts for
+// a page whose layers have none.
 Json sizes_json(const ShownLayer& layer);
 Json sizes_json(const ViewPageSettings& settings);
 
 Json step_json(const TracedStep& step, const ViewedLayer& given,
                const AttentionSpec& spec);
 Json pooled_json(const EncodedHead& head);
-// A pruned head is its number and nothing else.
+// A pruned head has only a number.
 Json pruned_json(std::size_t number);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -11,7 +11,7 @@ namespace headwise::inline HEADWISE_ABI {
 std::string deflated_base64(std::span<const std::byte> bytes) {
   uLongf size = compressBound(static_cast<uLong>(bytes.size()));
   std::vector<std::byte> deflated(size);
-  // It fails for want of memory alone: there is room for every input.
+  // The buffer is large enough for any input, so only memory can run out.
   if (compress2(reinterpret_cast<Bytef*>(deflated.data()), &size,
                 reinterpret_cast<const Bytef*>(bytes.data()),
                 static_cast<uLong>(bytes.size()),

@@ -14,7 +14,7 @@ namespace headwise::inline HEADWISE_ABI {
 // Throws std::bad_alloc.
 std::string deflated_base64(std::span<const std::byte> bytes);
 
-// Arrays one after the other.
+// Arrays, one after another.
 class BlockBytes {
  public:
   template <class T>

@@ -13,11 +13,11 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// Some roundings of float32, of the magnitudes of a score and of the
-// log-sum-exp: what attention weight and log-sum-exp are off by themselves.
+// The error of the attention weight and the log-sum-exp themselves: some
+// roundings in float32, relative to a score and to the log-sum-exp.
 constexpr double kRounding = 8 * 0x1p-24;
 
-// Rows as binary16 has them.
+// Rows rounded to binary16.
 class HalfRows {
  public:
   explicit HalfRows(TensorView<const float, 2> x) : features_(x.extent(1)) {
@@ -40,7 +40,7 @@ class HalfRows {
 
 struct Norms {
   double whole = 0;  // of a row
-  double lost = 0;   // of what binary16 loses of it
+  double lost = 0;   // of its rounding error in binary16
 };
 
 Norms norms_of(TensorView<const float, 2> x, const HalfRows& halves,
@@ -80,7 +80,7 @@ double shown_score(const ViewedHead& head, const Halves& halves, std::size_t i,
   return score;
 }
 
-// Of the keys in top_keys.
+// The error of the keys in top_keys.
 double error_of_top(const ViewedHead& head, const Halves& halves,
                     std::size_t i) {
   double error = 0;

@@ -6,9 +6,10 @@
 namespace headwise::inline HEADWISE_ABI {
 
 // An upper bound over all pairs of the head, for a page that has query and key
-// in binary16 and the log-sum-exp in float32. Exact for each query's keys of
-// `top_keys`, which have its largest attention weights; what the others can
-// differ by follows from the Cauchy-Schwarz inequality. Throws std::bad_alloc.
+// in binary16 and the log-sum-exp in float32. It is exact for the keys in each
+// query's `top_keys`, which have the largest attention weights; the bound for
+// the other keys follows from the Cauchy-Schwarz inequality. Throws
+// std::bad_alloc.
 double tile_error(const ViewedHead& head);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -15,7 +15,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// An attention weight's byte, and the attention weight that it stands for.
+// The byte for an attention weight, and the attention weight for a byte.
 std::uint8_t code_of(float weight) {
   return static_cast<std::uint8_t>(
       std::lround(255 * std::sqrt(std::clamp(weight, 0.0F, 1.0F))));
@@ -112,7 +112,7 @@ std::string encode_lse(TensorView<const float, 1> lse) {
   return encoded_block(numbers);
 }
 
-// Of a page that computes the attention weights.
+// For a page that computes the attention weights.
 void encode_numbers(const ViewedHead& head, EncodedHead& to) {
   to.rows = encode_rows(head, all_statistics());
   to.columns = encode_columns(head, head.rows.extent(0) - to.pooled.empty_rows);
@@ -121,7 +121,7 @@ void encode_numbers(const ViewedHead& head, EncodedHead& to) {
   to.error = tile_error(head);
 }
 
-// Of a page that carries them.
+// For a page that holds them.
 void encode_map(const ViewedHead& head, EncodedHead& to) {
   std::vector<std::uint8_t> codes;
   codes.reserve(head.attn_weights.size());

@@ -16,18 +16,18 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// Keys of each query that a page names.
+// Number of top keys per query that a page holds.
 inline constexpr std::size_t kPageTopKeys = 8;
 
-// Statistics per query that a page carries together with its attention weights.
-// It computes the others from those.
+// The statistics per query that a page with attention weights holds. It
+// computes the other statistics from the weights.
 inline constexpr std::array<Statistic, 2> kRowsBesideMap = {
     Statistic::entropy, Statistic::distance};
 // A map of at most this many pairs is pooled by the page itself.
 inline constexpr std::size_t kPairsPooledByPage =
     4 * kMostMapCells * kMostMapCells;
 
-// One head. Without attn_weights the page computes them.
+// One head. Without attn_weights, the page computes them.
 struct ViewedHead {
   TensorView<const float, 2> query;           // (Lq, D)
   TensorView<const float, 2> key;             // (Lkv, D)
@@ -44,18 +44,19 @@ struct ViewedHead {
   double scale = 1;
   std::optional<double> softcap{};
   std::int64_t query_start = 0;
-  bool elements = true;  // query and key go into the page
+  bool elements = true;  // the page holds query and key
 };
 
-// The number of the key and value head that head h of the tensors reads; h has
-// this `number` in its layer. The same number where each head has its own keys.
+// The number of the key and value head that head h of the tensors reads, where
+// h has this `number` in its layer. It is the same number if each head has its
+// own keys.
 std::size_t kv_head_number(const AttentionShape& shape, std::size_t h,
                            std::size_t number);
 
 PooledRows pool_rows(TensorView<const float, 2> rows);
 
 // A head's encoded blocks and its numbers. A page with a map computes the
-// absent blocks from it.
+// missing blocks from it.
 struct EncodedHead {
   std::string rows;
   std::optional<std::string> columns{};
@@ -76,9 +77,9 @@ EncodedHead encode_head(const ViewedHead& head);
 // The rows in binary16. Throws std::bad_alloc.
 std::string encode_halves(TensorView<const float, 2> rows);
 
-// x: a sequence (1, L, H, D) of the tensor `name`, whose first row is
-// `first` = {batch, row} there. Errors: bad_data, with the element's index in
-// that tensor, for one that is not finite or beyond `largest`.
+// x: a sequence (1, L, H, D) of the tensor `name`, whose first row is `first` =
+// {batch, row} there. Errors: bad_data, with the element's index in that
+// tensor, for an element that is not finite or above `largest`.
 Status check_elements(std::string_view name, TensorView<const float, 4> x,
                       const Extents<2>& first, float largest);
 

@@ -14,8 +14,8 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// Text that may stand between <script> and </script>: whatever could end it is
-// written as JSON's escapes, which stand in strings alone.
+// JSON that may be put between <script> and </script>: characters that could
+// end the element are replaced by JSON escapes. They occur only in strings.
 std::string script_json(std::string_view text) {
   std::string escaped;
   for (std::size_t n = 0; n < text.size(); ++n) {
@@ -69,7 +69,7 @@ void add_blocks(std::span<const std::string> blocks, std::string& html) {
   }
 }
 
-// A line of the template: "{{NAME}}" stands for something else.
+// A line of the template; "{{NAME}}" is replaced.
 void add_line(std::string_view line, const PageText& page, std::string& html) {
   if (line == "{{csp}}") {
     html += policy();

@@ -10,7 +10,7 @@
 namespace headwise::inline HEADWISE_ABI {
 
 struct PageText {
-  std::string_view title;  // anybody's
+  std::string_view title;  // any text
   std::string_view json;   // UTF-8
   std::span<const std::string> blocks;
 };

@@ -23,7 +23,7 @@ Status take(Result<T> made, T& place) {
   return ok();
 }
 
-// The same with head size 0: there are neither values nor an output.
+// The same with head size 0, because there are no values and no output.
 Extents<4> without_features(Extents<4> extents) {
   extents[3] = 0;
   return extents;

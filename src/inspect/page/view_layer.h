@@ -1,4 +1,4 @@
-// What the operation says of a layer, and the part of it that a page shows: one
+// The results of the operation for a layer, and the part that a page shows: one
 // sequence, head by head.
 #pragma once
 
@@ -16,8 +16,9 @@ namespace headwise::inline HEADWISE_ABI {
 
 class ShownLayer {
  public:
-  // Query (B, Lq, Hq, D), key (B, Lkv, Hkv, D). `elements` as the settings of
-  // the page say; the options must outlive the layer. Errors: as ViewPage's.
+  // Query (B, Lq, Hq, D), key (B, Lkv, Hkv, D). `elements` is that of the
+  // page's settings; the options must outlive the layer. Errors: those of
+  // ViewPage.
   static Result<ShownLayer> create(TensorView<const float, 4> query,
                                    TensorView<const float, 4> key,
                                    const AttentionOptions& options,
@@ -25,13 +26,13 @@ class ShownLayer {
 
   const AttentionSpec& spec() const { return spec_; }
   std::size_t sequence() const { return sequence_; }
-  // Those of the sequence that count.
+  // The number of queries of the sequence, without padding.
   std::size_t queries() const { return query_.extent(1); }
   std::size_t keys() const { return key_.extent(1); }
   std::size_t head_dim() const { return query_.extent(3); }
-  // Whether the page carries query and key.
+  // Whether the page holds query and key.
   bool elements() const { return elements_; }
-  // Whether it carries the attention weights; else it computes them.
+  // Whether it holds the attention weights; otherwise it computes them.
   bool maps() const { return maps_; }
 
   ViewedHead head(std::size_t h) const;
@@ -48,10 +49,10 @@ class ShownLayer {
   bool maps_ = true;
   TensorView<const float, 4> query_;  // (1, queries, Hq, D)
   TensorView<const float, 4> key_;    // (1, keys, Hkv, D)
-  // Of the whole batch.
+  // For the whole batch.
   AttentionStatistics statistics_;
   Tensor<float, 3> lse_;           // (B, Hq, Lq)
-  Tensor<float, 4> attn_weights_;  // (B, Hq, Lq, Lkv), where the page has maps
+  Tensor<float, 4> attn_weights_;  // (B, Hq, Lq, Lkv), if the page has maps
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -20,12 +20,12 @@ Range range_of(const BoundMask& mask, std::size_t b, std::size_t i) {
   return range.begin < range.end ? range : Range{0, 0};
 }
 
-// Whether a query may attend to all keys of its range, whatever it is.
+// Whether every query may attend to all keys of its range.
 bool is_all_ranges(const AttentionSpec& spec) {
   return !spec.bias.given() && internal::sees_one_interval(spec.mask);
 }
 
-// The bits of a query's range; whether one of them is 0.
+// Sets the bits of a query's range. Returns whether one of them is 0.
 bool fill_bits(const BoundMask& mask, std::size_t b, std::size_t h,
                std::size_t i, Range range, std::uint8_t* bits) {
   bool holes = false;

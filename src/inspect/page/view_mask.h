@@ -1,5 +1,5 @@
-// A head's mask as a page holds it: a range of keys for each query, and bits
-// where the range has holes.
+// A head's mask as a page holds it: a range of keys for each query, and bits if
+// the range has holes.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,14 @@ struct EncodedMask {
   bool operator==(const EncodedMask&) const = default;
 };
 
-// Of the first `queries` queries of sequence b. Throws std::bad_alloc.
+// For the first `queries` queries of sequence b. Throws std::bad_alloc.
 EncodedMask encode_mask(const AttentionSpec& spec, std::size_t b, std::size_t h,
                         std::size_t queries);
 
 // "causal & padding"; "none".
 std::string mask_name(const AttentionSpec& spec);
 
-// Whether query heads may have masks of their own.
+// Whether query heads may have different masks.
 bool masks_differ_by_head(const AttentionSpec& spec);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -32,7 +32,7 @@ std::string said_of(const AccuracyPoint& point) {
 
 using Points = std::vector<AccuracyPoint>;
 
-// Those that can be drawn, by the heads removed.
+// The points that can be drawn, sorted by heads removed.
 Points drawn_of(const AccuracySeries& series) {
   Points points = series.points;
   std::erase_if(points, [](const AccuracyPoint& point) {
@@ -52,7 +52,7 @@ std::string said_of(const std::string& name, const Points& points) {
   return text + ".";
 }
 
-// For those who do not see the picture.
+// For readers who cannot see the picture.
 std::string description(const AccuracyCurve& given, const Points& series,
                         const Points& random, const PictureWords& words) {
   if (series.empty() && random.empty()) {
@@ -74,7 +74,7 @@ std::string description(const AccuracyCurve& given, const Points& series,
 struct Axis {
   double begin;
   double end;
-  double step;  // of its lines
+  double step;  // between grid lines
 
   double share(double value) const { return (value - begin) / (end - begin); }
 };
@@ -90,10 +90,10 @@ Axis heads_axis(const Points& series, const Points& random) {
   return {0, end, std::max(axis_step(end), 1.0)};  // heads are whole
 }
 
-// An interval may go beyond what an accuracy can be.
+// An interval may extend beyond 0 and 100%.
 double within(double accuracy) { return std::clamp(accuracy, 0.0, 100.0); }
 
-// From line to line about all that is drawn, and no further than 0 and 100%.
+// The grid lines around everything that is drawn, at most from 0 to 100%.
 Axis accuracy_axis(const Points& series, const Points& random) {
   double least = 100;
   double largest = 0;
@@ -122,13 +122,13 @@ Axis accuracy_axis(const Points& series, const Points& random) {
 
 constexpr double kMargin = SvgWriter::kMargin;
 constexpr double kAxisName = 20;
-constexpr double kNumbers = 44;  // of the accuracies, left of the plot
-constexpr double kBelow = 48;    // the heads' numbers and the axis' name
-constexpr double kKey = 20;      // a line of the legend
-constexpr double kKeyLine = 42;  // a line of its colour, before the name
+constexpr double kNumbers = 44;  // for the accuracies, left of the plot
+constexpr double kBelow = 48;    // for the numbers and the name of the axis
+constexpr double kKey = 20;      // height of a line of the legend
+constexpr double kKeyLine = 42;  // width of the sample before the name
 constexpr double kCharacter = 7;
 
-// Two colours that every eye tells apart, and so do their dashes.
+// Two colours that colour-blind readers can tell apart; the dashes help too.
 constexpr std::string_view kSeriesColour = "#0072b2";
 constexpr std::string_view kRandomColour = "#d55e00";
 constexpr std::string_view kDashes = R"( stroke-dasharray="6 3")";
@@ -236,7 +236,7 @@ class Picture {
     svg_.markup(text + "\"/>\n");
   }
 
-  // Of the random series, where it has low and high.
+  // The band of the random series, where it has low and high.
   void band() {
     std::string there;
     std::string back;

@@ -1,5 +1,5 @@
-// Bytes as text, for files that hold others: the alphabet of RFC 4648, chapter
-// 4, with its padding and without line ends.
+// Bytes as text, for embedding files in others: the alphabet of RFC 4648,
+// section 4, with padding and without line breaks.
 #pragma once
 
 #include <cstddef>

@@ -11,11 +11,11 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr double kMapSide = 96;       // of the largest map, about
-constexpr double kShortest = 24;      // of any map
+constexpr double kMapSide = 96;       // of the largest map, approximately
+constexpr double kShortest = 24;      // shortest side of any map
 constexpr double kGap = 14;           // between thumbnails
 constexpr double kLine = 14;          // of text
-constexpr double kNoteCharacter = 6;  // of its 9 pixels high letters
+constexpr double kNoteCharacter = 6;  // width of a character 9 pixels high
 constexpr double kNameCharacter = 7;
 constexpr double kLongestNote = 24;  // in characters
 constexpr std::size_t kMostColumns = 12;
@@ -54,7 +54,7 @@ void place_by_layer(std::span<const GridHead> heads, GridLayout& layout) {
   }
 }
 
-// Line after line, all but the last equally long.
+// Line after line, all but the last with the same number of heads.
 void place_in_turn(std::size_t heads, GridLayout& layout) {
   layout.lines = (heads + kMostColumns - 1) / kMostColumns;
   layout.columns = (heads + layout.lines - 1) / layout.lines;
@@ -63,7 +63,7 @@ void place_in_turn(std::size_t heads, GridLayout& layout) {
   }
 }
 
-// Whole pixels, so that all cells are of one size.
+// In whole pixels, so that all cells have the same size.
 double cell_side(std::span<const GridHead> heads) {
   std::size_t longest = 1;
   for (const GridHead& head : heads) {
@@ -78,7 +78,7 @@ double map_side(std::size_t cells, double cell) {
   return map_cell(cells, cell) * static_cast<double>(cells);
 }
 
-// Of the widest name above a thumbnail.
+// The width of the widest name above a thumbnail.
 double name_width(const HeadsGridPicture& picture, const GridLayout& layout) {
   const PictureWords& words = words_of(picture.language).pictures;
   double longest = 0;

@@ -55,7 +55,7 @@ struct Extreme {
 };
 
 struct Summary {
-  std::size_t heads = 0;  // in the layer that had most
+  std::size_t heads = 0;  // in the layer with most heads
   std::size_t numbers = 0;
   std::size_t pruned = 0;
   std::size_t removed = 0;
@@ -108,7 +108,7 @@ std::string text_of(const Extreme& extreme, const PictureWords& words) {
   return digits_of(extreme.value) + " (" + name_of(extreme.head, words) + ")";
 }
 
-// For those who do not see the picture.
+// For readers who cannot see the picture.
 std::string description(const HeadScores& given, const Summary& summary,
                         const PictureWords& words) {
   if (!summary.least) {
@@ -129,7 +129,7 @@ std::string description(const HeadScores& given, const Summary& summary,
 // ---- The layout, in pixels. ----
 
 constexpr double kMargin = SvgWriter::kMargin;
-constexpr double kNames = 20;  // of the columns
+constexpr double kNames = 20;  // height of the names of the columns
 constexpr double kCellWidth = 60;
 constexpr double kCellHeight = 28;
 constexpr double kGap = 2;
@@ -240,7 +240,7 @@ class Picture {
         box, colour_text(ground),
         name + ": " + digits +
             (removed ? "; " + std::string(words_.removed) : std::string()));
-    // The tip is the rectangle's, beneath. A cross has room above.
+    // The rectangle beneath has the tooltip. There is space for a cross above.
     svg_.text(box.x + kCellWidth / 2,
               box.y + kCellHeight / 2 + (removed ? 7 : 4), digits,
               R"(text-anchor="middle" pointer-events="none" fill=")" +
@@ -250,7 +250,7 @@ class Picture {
     }
   }
 
-  // A frame, and a cross in its corner; white beneath, for any ground.
+  // A frame with a cross in its corner, on white so that any colour works.
   void removed_mark(const Box& box) {
     constexpr double kArm = 7;
     const double right = box.x + box.width - 3;

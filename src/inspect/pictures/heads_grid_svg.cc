@@ -135,7 +135,7 @@ class Picture {
                        : attending(head, name, whole);
   }
 
-  // What is said where a thumbnail is pointed at.
+  // The tooltip of a thumbnail.
   static std::string tip(const std::string& name, const GridHead& head,
                          const std::string& more) {
     return name + ": " + (head.note.empty() ? "" : head.note + "; ") + more;
@@ -185,7 +185,7 @@ class Picture {
     keys(y + 42);
   }
 
-  // Each head has an end of its own.
+  // The ramp if each head has its own scale.
   void draw_ramp_of_shares(double y) {
     draw_heat_ramp(svg_, kMargin, y, kWeightRampParts);
     constexpr std::array<std::pair<double, std::string_view>, 3> kTicks = {

@@ -25,15 +25,15 @@ constexpr double kTitle = 40;
 constexpr double kLegend = 64;
 constexpr double kGap = 20;
 constexpr double kHeadName = 26;
-constexpr double kHeadWidth = 40;  // at least, for "head 7"
+constexpr double kHeadWidth = 40;  // at least, so that "head 7" fits
 constexpr double kAxisName = 16;
 constexpr double kCharacter = 6.4;  // width of one character of a label
 
-// Beyond so many cells a rectangle each makes a file that no viewer likes, and
-// nobody reads their tips: a head becomes one image.
+// With more cells than this, one rectangle per cell makes a file that viewers
+// struggle with, and nobody reads the tooltips: each head becomes an image.
 constexpr std::size_t kMostRectangles = 20000;
 
-// The width the labels need.
+// The width that the labels need.
 double label_width(const std::vector<std::string>& labels) {
   double widest = 0;
   for (const std::string& label : labels) {
@@ -46,8 +46,8 @@ struct Layout {
   bool images;
   double cell_width;
   double cell_height;
-  double left;  // room for the queries' labels
-  double top;   // room for the head's name and the keys' labels
+  double left;  // space for the labels of the queries
+  double top;   // space for the head's name and the labels of the keys
   double map_width;
   double map_height;
   double width;  // of one head
@@ -55,8 +55,9 @@ struct Layout {
   std::size_t columns;
 };
 
-// The side of a cell in an image. Whole pixels, so that all cells of a map are
-// of one size; an axis with few cells gets larger ones, or it would be a line.
+// The side of a cell in an image. In whole pixels, so that all cells of a map
+// have the same size. An axis with few cells gets larger ones, because
+// otherwise it would be a line.
 double image_cell(double cells, double longest) {
   return std::max(std::ceil(300 / longest),
                   std::clamp(std::floor(60 / cells), 1.0, 26.0));
@@ -78,7 +79,7 @@ Layout lay_out(const HeadsPicture& picture) {
   }
   layout.left = label_width(picture.query_labels) + kAxisName;
   layout.top = kHeadName + kAxisName + label_width(picture.key_labels);
-  if (layout.images) {  // whole pixels here, too
+  if (layout.images) {  // whole pixels here too
     layout.left = std::ceil(layout.left);
     layout.top = std::ceil(layout.top);
   }
@@ -137,7 +138,7 @@ bool any_masked(const TensorView<const bool, 3>& allowed) {
   return false;
 }
 
-// With small cells only every n-th label has room.
+// With small cells there is space for only every n-th label.
 std::size_t every(double cell) {
   return static_cast<std::size_t>(std::ceil(12 / cell));
 }

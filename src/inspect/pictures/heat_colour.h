@@ -1,4 +1,5 @@
-// The colours of every heat map: dark blue is nothing, yellow the most.
+// The colours of all heat maps: from dark blue for zero to yellow for the
+// largest value.
 #pragma once
 
 #include <array>
@@ -11,22 +12,22 @@ namespace headwise::inline HEADWISE_ABI {
 
 using Rgb = std::array<std::uint8_t, 3>;
 
-// A perceptually even ramp (seven stops of viridis). `share` is of the largest
-// value; below 0 and above 1 it is taken for these. Not for NaN.
+// A perceptually uniform ramp (seven stops of viridis). `share` is the share of
+// the largest value, clamped to 0 and 1. Not for NaN.
 Rgb heat_colour(double share);
 
-// The place on the ramp of an attention weight: the square root of its share of
-// `end`, where the colours end, for most attention weights are small. 0 where
-// `end` is 0. The viewer's page has the same ramp and the same root.
+// The position of an attention weight on the ramp: the square root of its share
+// of `end`, where the colours end, because most attention weights are small. 0
+// if `end` is 0. The page has the same ramp and the same square root.
 double weight_share(double weight, double end);
 
-// What is not on the ramp: pairs that may not attend, and NaN where a number
-// should be.
+// Colours that are not on the ramp: for masked pairs, and for NaN instead of a
+// number.
 inline constexpr Rgb kMaskedColour = {236, 236, 236};
 inline constexpr Rgb kNoNumberColour = {255, 0, 255};
 
-// Black or white, whichever is easier to read on the colour: their contrast, as
-// WCAG counts it, is at least 4.5.
+// Black or white, whichever is easier to read on the colour. The contrast, as
+// defined by WCAG, is at least 4.5.
 Rgb ink_on(Rgb ground);
 
 // "#440154"

@@ -32,11 +32,11 @@ Rgb colour_of(std::size_t shade) {
   }
 }
 
-// The colours of the shades that an image has: all 256 would be most of a
+// Only the colours that an image uses: all 256 would make up most of a
 // thumbnail's file.
 struct Palette {
-  std::array<png_byte, kShades> places{};  // of each shade that is there
-  std::vector<std::uint8_t> rgba;          // a colour after the other
+  std::array<png_byte, kShades> places{};  // of each shade that is used
+  std::vector<std::uint8_t> rgba;          // one colour after another
 };
 
 Palette palette_of(const HeatImage& image) {
@@ -57,7 +57,7 @@ Palette palette_of(const HeatImage& image) {
   return palette;
 }
 
-// Every pixel's place in the palette.
+// The palette index of every pixel.
 std::vector<png_byte> magnified(const HeatImage& image, const CellPixels& cell,
                                 const Palette& palette) {
   std::vector<png_byte> pixels;
@@ -119,7 +119,7 @@ Result<std::string> heat_image_uri(std::string_view operation,
   header.format = PNG_FORMAT_RGBA_COLORMAP;
   header.colormap_entries =
       static_cast<png_uint_32>(palette.rgba.size() / kChannels);
-  // An upper bound, so that it is compressed once only.
+  // An upper bound, so that the image is compressed only once.
   std::vector<std::byte> file(PNG_IMAGE_PNG_SIZE_MAX(header));
   png_alloc_size_t size = file.size();
   if (png_image_write_to_memory(&header, file.data(), &size, 0, places.data(),

@@ -1,4 +1,4 @@
-// A heat map as an image: a rectangle per cell would make files that are too
+// A heat map as an image, because a rectangle per cell would make files too
 // large to open.
 #pragma once
 
@@ -15,9 +15,9 @@ namespace headwise::inline HEADWISE_ABI {
 // A colour's index in the palette of such images.
 using Shade = std::uint8_t;
 
-Shade heat_shade(double share);  // the ramp of heat_colour(), in 253 steps
+Shade heat_shade(double share);  // on the ramp of heat_colour(), in 253 steps
 inline constexpr Shade kMaskedShade = 253;
-inline constexpr Shade kClearShade = 254;  // what is beneath shows through
+inline constexpr Shade kClearShade = 254;  // transparent
 inline constexpr Shade kNoNumberShade = 255;
 
 struct HeatImage {
@@ -32,14 +32,14 @@ struct CellPixels {
   std::size_t height = 1;
 };
 // The pixels of a cell of `width` x `height` drawn at `zoom`: at least one, and
-// fewer where the image would have more than 2^26.
+// fewer if the image would otherwise have more than 2^26.
 CellPixels cell_pixels(const HeatImage& image, double width, double height,
                        double zoom);
 
-// The image as a PNG file in a data URI. A cell has all the pixels it is drawn
-// in: librsvg and others ignore image-rendering and would blur the cells.
-// Errors of `operation`: unsupported with libpng's reason, mostly for more than
-// a million pixels per side. Throws std::bad_alloc.
+// The image as a PNG file in a data URI. A cell has as many pixels as it is
+// drawn with, because librsvg and others ignore image-rendering and would blur
+// the cells. Errors of `operation`: unsupported with libpng's reason, usually
+// for more than a million pixels per side. Throws std::bad_alloc.
 Result<std::string> heat_image_uri(std::string_view operation,
                                    const HeatImage& image,
                                    const CellPixels& cell = {});

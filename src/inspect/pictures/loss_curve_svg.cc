@@ -19,7 +19,7 @@ constexpr double kTop = 44;
 constexpr double kWidth = 560;
 constexpr double kHeight = 300;
 
-// Two colours that every eye tells apart, and so do their dashes.
+// Two colours that colour-blind readers can tell apart; the dashes help too.
 constexpr std::string_view kModelStyle = R"(stroke="#0072b2")";
 constexpr std::string_view kBaselineStyle =
     R"(stroke="#d55e00" stroke-dasharray="6 3")";
@@ -33,7 +33,7 @@ std::string tenths_text(double number) {
   return {text.data(), end};
 }
 
-// Of both; greater than 0.
+// The largest number of both; above 0.
 double largest(const std::vector<double>& a, const std::vector<double>& b) {
   double top = 1e-9;
   for (const auto* const points : {&a, &b}) {
@@ -106,7 +106,7 @@ std::string frame(const LossCurve& curve) {
 }  // namespace
 
 Result<std::string> loss_curve_svg(const LossCurve& curve) try {
-  constexpr std::size_t kPoints = 280;  // two pixels each
+  constexpr std::size_t kPoints = 280;  // two pixels per point
   const std::vector<double> model = mean_losses(curve.model.losses, kPoints);
   const std::vector<double> baseline =
       mean_losses(curve.baseline.losses, kPoints);

@@ -8,8 +8,8 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// Bytes of the character that `text` begins with; 0 where it is no UTF-8, or a
-// character that XML forbids.
+// The number of bytes of the character that `text` begins with; 0 if it is not
+// UTF-8, or is a character that XML forbids.
 std::size_t character_bytes(std::string_view text) {
   const auto byte = [&](std::size_t n) -> unsigned {
     return n < text.size() ? static_cast<unsigned char>(text[n]) : 0;

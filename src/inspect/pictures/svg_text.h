@@ -1,4 +1,4 @@
-// What is written into an SVG file: words of anybody's, and numbers.
+// Text and numbers for an SVG file. The text may be from anyone.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// Text that cannot leave its place in the file nor spoil it: markup is escaped,
-// control characters become spaces and what is no UTF-8 becomes U+FFFD.
+// Text that cannot break the file: markup is escaped, control characters become
+// spaces, and bytes that are not UTF-8 become U+FFFD.
 std::string svg_text(std::string_view text);
 
-// As short as six digits allow: "0.25", "1200", "1e-09".
+// With at most six digits: "0.25", "1200", "1e-09".
 std::string svg_number(double number);
 
-// How wide a line of text is, in characters of Latin: those beyond ASCII are
-// counted as two.
+// The width of a line of text, in Latin characters: those beyond ASCII count as
+// two.
 double text_columns(std::string_view text);
 
-// The beginning of a longer text, with "…" for the rest.
+// The text, cut to this width with "…" at the end if it is longer.
 std::string cut_text(std::string_view text, double columns);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -86,8 +86,8 @@ void SvgWriter::frame(const Box& box) {
 
 void SvgWriter::image(const Box& box, std::string_view uri,
                       std::string_view tip) {
-  // The attribute is for those who know only the words of SVG 1.1. href is
-  // written as xlink:href for the same reason.
+  // The attribute is for programs that support only SVG 1.1. href is written as
+  // xlink:href for the same reason.
   svg_ += "<image " + attributes_of(box) +
           " preserveAspectRatio=\"none\" image-rendering=\"optimizeSpeed\""
           " style=\"image-rendering:pixelated\""

@@ -1,5 +1,5 @@
-// Writes the SVG of a picture from top to bottom: texts, rectangles and images
-// on white, in a file that needs nothing else.
+// Writes the SVG of a picture from top to bottom: text, rectangles and images
+// on white, in a self-contained file.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// An error of `operation` unless zoom is a number above 0.
+// Returns an error of `operation` unless zoom is a number above 0.
 Status check_zoom(std::string_view operation, double zoom);
 
 // In pixels.
@@ -20,12 +20,12 @@ struct Box {
   double height;
 };
 
-// The words at the top of a picture. The title is the file's, too.
+// The text at the top of a picture. The title is also that of the file.
 struct SvgHeading {
   std::string_view title;
   std::string_view subtitle = "";
 
-  // In pixels; the words of a heading or legend widen a picture to kWidest.
+  // In pixels. A long heading or legend widens a picture up to this.
   static constexpr double kWidest = 1600;
   double width() const;
   double height() const;
@@ -33,8 +33,8 @@ struct SvgHeading {
 
 class SvgWriter {
  public:
-  // Fill with "url(#HATCH)" for what is not there, if it has a name. The
-  // description is for those who do not see the picture.
+  // If `hatch` is given, "url(#HATCH)" is a fill for missing values. The
+  // description is for readers who cannot see the picture.
   SvgWriter(double width, double height, const SvgHeading& heading,
             std::string_view hatch, std::string_view description = "");
 

@@ -20,11 +20,11 @@ class FormulaParts {
   const StepContext& pass() const { return pass_; }
   const FormulaWords& words() const { return words_; }
 
-  // "scores[b,h,i,j]"; without "b," where there is no axis of sequences.
+  // "scores[b,h,i,j]"; without "b," if there is no batch axis.
   std::string at(std::string_view tensor, std::string_view indices) const;
-  // A formula that is written for a batch: without one, "[b,i]" is "[i]".
+  // A formula written for a batch; without a batch, "[b,i]" becomes "[i]".
   std::string of_batch(std::string_view formula) const;
-  // The same of a tensor of key and value heads: "k_heads[b,floor(h/4),j,d]".
+  // at() for a tensor of key and value heads: "k_heads[b,floor(h/4),j,d]".
   std::string at_kv_head(std::string_view tensor,
                          std::string_view feature) const;
 
@@ -34,20 +34,20 @@ class FormulaParts {
   // "query @ w_q.weight^T + w_q.bias".
   std::string projected(std::string_view input, std::string_view letter,
                         bool bias) const;
-  // Of the step "hidden".
+  // The formula of the step "hidden".
   std::string hidden() const;
   // The scores that `step` takes: those of the last step before it.
   std::string_view scores_before(std::string_view step) const;
   // The mask of the scores: all masks combined, or the only one.
   std::string_view mask() const;
-  // The weights that the values are summed by.
+  // The weights in the sum of the values.
   std::string_view weights() const;
   // What the heads are merged from.
   std::string_view head_outputs() const;
 
  private:
   bool has(std::string_view step) const;
-  // The first of these steps that the pass has; else `otherwise`.
+  // The first of these steps that the pass has, or `otherwise`.
   std::string_view first_of(std::initializer_list<std::string_view> steps,
                             std::string_view otherwise) const;
 

@@ -1,5 +1,6 @@
-// The shapes of a job's steps without its numbers. tests/apps/explain_test.cc
-// holds this list against what the steps really report.
+// The shapes of a job's steps, without computing them.
+// tests/apps/explain_job_test.cc compares this list with what the steps really
+// report.
 #include <array>
 #include <utility>
 
@@ -27,7 +28,7 @@ class List {
     steps_.push_back(std::move(step));
   }
 
-  // The looked-up vectors have the size that the queries' projection takes.
+  // The embeddings have the input size of the query projection.
   void add_embedded(std::string_view name, std::string_view length) {
     add(name, {"B", std::string(length), "E"});
     steps_.back().extents.back() = job_.query_dim;
@@ -104,7 +105,7 @@ std::vector<TracedStep> list_steps(const JobShape& job) {
     list.add("value", {"B", "Lkv", "vdim"});
   }
   list.add("q", {"B", "Lq", "H*D"});
-  // Heads of keys and values have a name of their own where they are fewer.
+  // Key and value heads have their own axis name if there are fewer of them.
   const std::string kv =
       job.num_kv_heads.value_or(job.num_heads) == job.num_heads ? "H" : "Hkv";
   list.add("k", {"B", "Lkv", kv + "*D"});

@@ -43,8 +43,8 @@ Text output(const Parts& of) {
                             : "merged");
 }
 
-// In the order of a pass. The words are of the usual step; those of an unusual
-// one are in operation_of().
+// In the order of a pass. The words are those of the usual step; operation_of()
+// has those of unusual ones.
 constexpr std::array kSteps = {
     // Tokens.
     Step{"lengths", &StepWords::lengths,
@@ -76,7 +76,7 @@ constexpr std::array kSteps = {
                   of.at("padded_kv", "t") + ",:]";
          }},
 
-    // Vectors that are given.
+    // Given vectors.
     Step{"hidden", &StepWords::hidden,
          [](const Parts& of) { return of.hidden(); }},
     Step{"query", &StepWords::query,
@@ -130,7 +130,7 @@ constexpr std::array kSteps = {
                   " - slopes[h] * |i + query_start - j|";
          }},
 
-    // Masks; each rule's own comes before them (steps/mask_words.h).
+    // Masks; those of each rule come before them (steps/mask_words.h).
     Step{
         "mask", &StepWords::mask,
         [](const Parts& of) { return "mask = " + text(of.words().all_masks); }},

@@ -1,4 +1,4 @@
-// A sentence of a table of words.
+// A sentence in a table of words.
 #pragma once
 
 #include <array>
@@ -15,9 +15,9 @@ namespace headwise::inline HEADWISE_ABI {
 std::string filled(std::string_view sentence,
                    std::initializer_list<std::string_view> values);
 
-// A sentence that takes kValues values at "{0}", "{1}", ... There is no
-// default, so a constexpr table that leaves one out does not compile; nor does
-// one whose sentence does not take each of its values.
+// A sentence with kValues values at "{0}", "{1}", ... There is no default
+// constructor, so a constexpr table that leaves one out does not compile; nor
+// does a table with a sentence that does not use each of its values.
 template <std::size_t kValues>
 class Sentence {
  public:

@@ -62,13 +62,13 @@ struct PictureWords {
   Sentence<1> head;        // number
   Sentence<2> layer_head;  // numbers
   Word attention_weight;
-  Word weight_axes;  // the same, with what rows and columns are
+  Word weight_axes;  // the same, and what rows and columns are
   Word masked;
   Word pruned;
   Word removed;
   Word largest;
-  Word root_scale;      // next to a ramp of colours, here and below
-  Word own_root_scale;  // each head up to its largest weight
+  Word root_scale;      // next to a colour ramp, here and below
+  Word own_root_scale;  // each head has its own scale
   Word linear_scale;
   Word no_head_has_value;
   // Heads with a value, layers, the smallest and the largest value.

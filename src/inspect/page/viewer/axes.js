@@ -14,7 +14,7 @@
 
     at(position) { return this.indices ? this.indices[position] : position; }
 
-    // The position of an index; of the next one shown where it is hidden.
+    // The position of an index, or that of the next one shown if it is hidden.
     find(index) {
       if (!this.indices) return index;
       let low = 0;
@@ -26,7 +26,7 @@
       return Math.min(low, this.indices.length - 1);
     }
 
-    // The place of an index among `count` positions from `first`; -1 where it is not.
+    // The place of an index among `count` positions from `first`; -1 if it is not there.
     place(index, first, count) {
       const position = this.find(index);
       return position >= first && position < first + count && this.at(position) === index ?

@@ -1,2 +1,2 @@
-// Everything stands; the page begins.
+// Everything is defined; the page starts.
 headwise.begin();

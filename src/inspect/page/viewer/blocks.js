@@ -1,5 +1,5 @@
-// Blocks are inflated when they are asked for; the newest stay, up to a limit, so
-// that a page with many heads never holds all of them.
+// Blocks are inflated on demand; the most recent ones are kept, up to a limit, so that a
+// page with many heads never holds all of them.
 {
   const LIMIT = 96 * 1024 * 1024;  // bytes kept
   const kept = new Map();          // number -> Promise; in order of last use
@@ -56,13 +56,13 @@
       sizes.delete(number);
       sizes.set(number, data.byteLength);
       forget();
-    }, () => {  // whoever asked hears of it; the next one may ask again
+    }, () => {  // the caller gets the error; the next call tries again
       if (kept.get(number) === found) kept.delete(number);
     });
     return found;
   }
 
-  // All numbers are little endian, as is every machine that these arrays meet.
+  // All numbers are little endian, as are all machines that run browsers.
   const bytes = async number => new Uint8Array(await buffer(number));
   const floats = async number => new Float32Array(await buffer(number));
   const integers = async number => new Int32Array(await buffer(number));

@@ -1,20 +1,20 @@
 // Attention weights that the page computes from q, k and LSE:
 //
 //   s = scale q.k,  softcap c: c tanh(s / c),  ALiBi: s - slope |i + query_start - j|
-//   attention weight = exp(s - lse)         sums in binary64; masks are not its matter
+//   attention weight = exp(s - lse)         sums in binary64; masks are applied elsewhere
 //
-// q and k are binary16. How far that takes a weight from the true one is bounded for each
-// pair from its own q and k.
+// q and k are binary16. The error that this causes is bounded for each pair from its own
+// q and k.
 {
-  const HERE = 2 ** 21;  // multiplications; more of them are work for the worker
+  const HERE = 2 ** 21;  // multiplications; with more, the worker computes
 
   // Weights of queries [a, b), keys [c, d): {values, errors}. `head.query` and `head.key`
   // begin with rows `firstQuery` and `firstKey`.
-  // Also runs in the worker, as text: it names nothing from outside.
+  // Also sent to the worker as text, so it uses nothing from outside.
   function weightsOf(head, [fromQuery, toQuery, fromKey, toKey], withErrors) {
-    const PRODUCT = 2.01 * 2 ** -11;  // two roundings to binary16, as a part of the product
-    const SUBNORMAL = 2 ** -25;       // what a number below binary16's normal range loses
-    const FLOAT = 8 * 2 ** -24;       // some roundings of binary32: of the true weight itself
+    const PRODUCT = 2.01 * 2 ** -11;  // two roundings to binary16, relative to the product
+    const SUBNORMAL = 2 ** -25;       // error of a number below binary16's normal range
+    const FLOAT = 8 * 2 ** -24;       // some roundings in binary32, in the true weight itself
     const {query, key, lse, dim, scale, softcap, alibi, start, firstQuery, firstKey} = head;
     const columns = toKey - fromKey;
     const values = new Float32Array((toQuery - fromQuery) * columns);
@@ -27,8 +27,8 @@
       }
       for (let j = fromKey; j < toKey; ++j, ++at) {
         let sum = 0;
-        let large = 0;  // of the products
-        let small = 0;  // of the elements
+        let large = 0;  // sum over the products
+        let small = 0;  // sum over the elements
         let a = (i - firstQuery) * dim;
         let b = (j - firstKey) * dim;
         for (let d = 0; d < dim; ++d, ++a, ++b) {
@@ -53,7 +53,7 @@
     return {values, errors};
   }
 
-  // What the formula needs beside q, k and LSE.
+  // What the formula needs besides q, k and LSE.
   function options(head) {
     const {page} = headwise;
     return {dim: page.head_dim, scale: page.scale, softcap: page.softcap,
@@ -72,7 +72,7 @@
     }, area, true);
   }
 
-  // -> Promise of {values, errors} of a head that carries q, k and LSE.
+  // -> Promise of {values, errors} for a head with q, k and LSE.
   function area(head, [fromQuery, toQuery, fromKey, toKey]) {
     const work = (toQuery - fromQuery) * (toKey - fromKey) * headwise.page.head_dim;
     const whole = [fromQuery, toQuery, fromKey, toKey];

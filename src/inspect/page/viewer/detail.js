@@ -1,5 +1,4 @@
-// What is known of the pair looked at, in words: the cell, the query's statistics
-// and the keys that it looks at most.
+// The current pair in words: the cell, the query's statistics and its top keys.
 {
   const {make} = headwise.dom;
   const {MASKED, EMPTY, PENDING, isPattern} = headwise.mask;
@@ -13,7 +12,7 @@
     return value === PENDING ? t('cell.pending') : headwise.numbers.known(value, error);
   }
 
-  // What each matrix shows of the pair: [[value, error]]; the third is the difference.
+  // What each matrix shows for the pair: [[value, error]]; the third is the difference.
   function drawn(pair, matrices) {
     const values = matrices.map(matrix => matrix.value(pair));
     const errors = values.map(value => value === undefined || isPattern(value) ? 0 :
@@ -22,7 +21,7 @@
     return values.map((value, n) => [value, errors[n]]);
   }
 
-  // The same as exactly as the page knows it: of one head, or of two and their difference.
+  // The same, as exactly as the page knows it, for one head, or for two and their difference.
   async function known(pair, heads) {
     const {weights} = headwise;
     const found = await Promise.all(heads.map(head => weights.known(
@@ -58,7 +57,7 @@
         t('pool.' + headwise.state.get().pool)) + ' ';
   }
 
-  // The line over the matrices: at once what they show, then the exact numbers.
+  // The line above the matrices: first what they show, then the exact numbers.
   function readout(matrices, heads) {
     const {t, numbers} = headwise;
     const node = make('p', {class: 'readout', id: 'readout'});
@@ -108,7 +107,7 @@
         make('dd', {}, headwise.numbers.known(Number.isNaN(value) ? null : value, error)))));
   }
 
-  // The panel of the query looked at.
+  // The panel of the current query.
   function panel(head) {
     const {t, tokens, page} = headwise;
     const node = make('section', {class: 'panel', 'aria-label': t('detail.title')});

@@ -1,4 +1,4 @@
-// Elements are made here and nowhere else: text becomes text nodes, never markup.
+// All elements are made here: text becomes text nodes, never markup.
 {
   const SVG = 'http://www.w3.org/2000/svg';
 
@@ -20,7 +20,7 @@
     return append(node, children);
   }
 
-  // Lists may stand in lists; null and false leave a child out.
+  // Lists may be nested; null and false leave a child out.
   function append(node, children) {
     for (const child of children.flat(Infinity)) {
       if (child !== null && child !== undefined && child !== false) node.append(child);
@@ -28,7 +28,7 @@
     return node;
   }
 
-  // Puts these children in the place of the node's own.
+  // Replaces the node's children with these.
   function put(node, ...children) {
     node.replaceChildren();
     return append(node, children);

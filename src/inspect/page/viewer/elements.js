@@ -1,11 +1,11 @@
-// The pinned pair, component by component: q, k, q*k, then the score's way through
-// scale, softcap, ALiBi and mask to its attention weight.
+// The pinned pair, component by component: q, k, q*k, then how scale, softcap, ALiBi and
+// mask turn the score into an attention weight.
 {
   const {make, makeSvg} = headwise.dom;
   const HEIGHT = 46;
   const WIDTH = 640;
 
-  // Everything of the pair in binary64, from the page's binary16 q and k.
+  // Everything about the pair in binary64, from the page's binary16 q and k.
   async function compute(head, pair) {
     const {page, blocks, half} = headwise;
     const dim = page.head_dim;
@@ -55,7 +55,7 @@
     ]), make('p', {class: 'quiet strip-note'}, t('elements.bars')));
   }
 
-  // The score's way: [name, value, how].
+  // From the score to the weight: [name, value, how].
   function steps(head, found) {
     const {t, page, numbers} = headwise;
     const n = numbers.text;

@@ -1,11 +1,11 @@
-// Attention weights as exactly as the page knows them, each with a bound of its error:
-// {values, errors}. Masks, and what is hidden, are no matter of them.
+// Attention weights as exactly as the page knows them, each with an error bound:
+// {values, errors}. Masks and hidden tokens are handled elsewhere.
 {
   const decode = Float32Array.from({length: 256}, (_, byte) => (byte / 255) ** 2);
-  // How far a decoded byte may be from what it was made of: half a step of its root.
+  // The largest error of a decoded byte: half a step of its square root.
   const codingError = value => (255 * Math.sqrt(Math.max(0, value)) + 0.25) / 255 ** 2;
 
-  // Copies the cells (queries x keys, indices) that `source` has.
+  // Copies cells (queries x keys, by indices) from the map.
   function fromMap(map, queries, keys) {
     const {num_keys: width} = headwise.page;
     const out = new Float32Array(queries.length * keys.length);
@@ -16,7 +16,7 @@
     return out;
   }
 
-  // Cells (queries x keys, ascending indices) of the area that they are in.
+  // Cells (queries x keys, ascending indices), from the area that contains them.
   async function computed(head, queries, keys) {
     const first = [queries[0], keys[0]];
     const last = [queries[queries.length - 1] + 1, keys[keys.length - 1] + 1];
@@ -41,10 +41,10 @@
 
   const allKeys = () => Int32Array.from({length: headwise.page.num_keys}, (_, n) => n);
 
-  // Narrows the intervals of a row: its attention weights sum to 1, which bounds each by the
-  // others. `sees` tells the keys that count.
+  // Narrows the intervals of a row: its attention weights sum to 1, so each is bounded by the
+  // others. `sees` says which keys count.
   function boundBySum(low, high, count, sees) {
-    const ROUNDING = 4e-6;  // of binary32, in the sum of the true ones
+    const ROUNDING = 4e-6;  // of the sum of the true weights, in binary32
     let least = 0;
     let most = 0;
     for (let key = 0; key < count; ++key) {
@@ -60,8 +60,9 @@
     }
   }
 
-  // Whole rows of a head that has both a map and q and k. The true weight is within the errors
-  // of byte and computed number, and its row sums to 1: the middle of what that leaves.
+  // Whole rows of a head that has a map as well as q and k. The true weight is within the
+  // errors of the byte and of the computed number, and its row sums to 1. The value is the
+  // middle of the interval that remains.
   async function wholeRows(head, queries) {
     const keys = allKeys();
     const [map, found, mask] = await Promise.all([headwise.blocks.bytes(head.map),
@@ -80,15 +81,15 @@
             errors: Float32Array.from(low, (value, n) => Math.max(0, high[n] - value) / 2)};
   }
 
-  // The cells of these keys in whole rows.
+  // The cells for these keys, from whole rows.
   function columnsOf(rows, count, keys) {
     const pick = numbers => Float32Array.from({length: count * keys.length}, (_, n) =>
         numbers[Math.floor(n / keys.length) * headwise.page.num_keys + keys[n % keys.length]]);
     return {values: pick(rows.values), errors: pick(rows.errors)};
   }
 
-  // As the page knows them best: computed, or the byte where q and k are missing. What is
-  // masked is no matter of it.
+  // The best known values: computed, or from the bytes if q and k are missing. Masks are
+  // handled elsewhere.
   async function raw(head, queries, keys) {
     if (queries.length === 0 || keys.length === 0) {
       return {values: new Float32Array(0), errors: new Float32Array(0)};
@@ -100,7 +101,7 @@
       return columnsOf(await wholeRows(head, queries), queries.length, keys);
     }
     const found = await computed(head, queries, keys);
-    // The head's own bound is of what the page computes, too.
+    // The head's own bound also holds for what the page computes.
     found.errors.forEach((error, n) => { found.errors[n] = Math.min(error, head.error); });
     return found;
   }

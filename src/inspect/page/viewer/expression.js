@@ -6,7 +6,7 @@
     '>=': (a, b) => a >= b, '=': (a, b) => a === b, '!=': (a, b) => a !== b,
   };
 
-  // Names that may stand in an expression -> what they mean of a head.
+  // The names that an expression may use -> the value for a head.
   function getters() {
     const found = new Map([
       ['layer', head => head.layer], ['head', head => head.number],
@@ -20,7 +20,7 @@
     return found;
   }
 
-  // -> {matches(head)} or {wrong: the part that can't be read}.
+  // -> {matches(head)}, or {wrong: the part that cannot be read}.
   function parse(text) {
     const names = getters();
     const terms = [];

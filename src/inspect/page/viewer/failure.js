@@ -1,11 +1,11 @@
-// What goes wrong while the page is used: a line above the view, in the reader's language,
-// until it is closed.
+// Shows what goes wrong while the page is used: in a line above the view, in the reader's
+// language, until it is closed.
 {
   const {make} = headwise.dom;
   const node = make('div', {id: 'failure', class: 'failure', role: 'alert', hidden: true});
   let shown = null;  // the last failure
 
-  // An error that has words of its own: the key of a text, and what is filled in.
+  // An error with its own text: the key of the text, and the values to fill in.
   class Failure extends Error {
     constructor(...words) {
       super(words.join(' '));
@@ -33,7 +33,7 @@
     draw();
   }
 
-  // Whatever nobody waited for ends here; what has no words stays on the console as well.
+  // Errors that nobody handles end here; those without a text also stay on the console.
   function watch() {
     window.addEventListener('unhandledrejection', event => {
       if (event.reason instanceof Failure) event.preventDefault();

@@ -1,9 +1,9 @@
-// What the current view holds, as rows for files: CSV and JSON.
+// The contents of the current view, as rows for CSV and JSON files.
 {
   const {isPattern} = headwise.mask;
   const {exact, rounded} = headwise.numbers;
 
-  // A spreadsheet takes a field that begins so for a formula.
+  // A spreadsheet takes a field with such a beginning for a formula.
   const guarded = text => text.length > 1 && /^[=+\-@\t\r]/.test(text) ? '\'' + text : text;
   const quoted = text => /[",\r\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text;
   const field = value => value === null ? '' : typeof value === 'number' ? exact(value) :
@@ -21,11 +21,11 @@
     };
   }
 
-  // A number ends with the first digit that its error reaches.
+  // A number ends with the first digit that its error affects.
   const plain = ({values, errors}, n) =>
       isPattern(values[n]) ? null : rounded(values[n], errors[n]);
 
-  // The window's attention weights with their errors; where it is pooled, of the pooled map.
+  // The window's attention weights with their errors, or the pooled map if it is pooled.
   async function matrix(head) {
     const {page, weights} = headwise;
     const window = headwise.zoom.current();
@@ -61,7 +61,7 @@
     };
   }
 
-  // One line a pair: a table of three matrices has no better shape.
+  // One line per pair, the simplest shape for a table of three matrices.
   async function twoHeads(a, b) {
     const {page} = headwise;
     const [left, right] = await Promise.all([a, b].map(matrix));

@@ -1,4 +1,4 @@
-// Controls that fold where the window is narrow, so that the picture comes first.
+// Controls that fold if the window is narrow, so that the picture comes first.
 {
   const {make} = headwise.dom;
   const NARROW = 760;       // pixels, as in viewer.css
@@ -6,7 +6,7 @@
 
   headwise.narrow = () => document.documentElement.clientWidth <= NARROW;
 
-  // The controls themselves where there is room.
+  // The controls themselves if there is space.
   headwise.fold = (id, label, controls) => {
     if (!headwise.narrow()) return controls;
     return make('details', {

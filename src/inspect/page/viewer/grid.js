@@ -4,14 +4,14 @@
   const SIDE = 128;      // pixels of a thumbnail's longer side, at most
   const MOST_A_ROW = 16;
 
-  // null where the head has none.
+  // null if the head has none.
   const value = (head, name) => {
     const found = head.pruned ? undefined : head.pooled[name];
     return found === undefined ? null : found;
   };
 
-  // The heads in the order asked for; those that have no number come after them, and
-  // last those that were pruned.
+  // The heads in the requested order, then those without a number, then those that were
+  // pruned.
   function ordered(heads) {
     const {sort, descending} = headwise.state.get();
     if (!headwise.page.statistics.some(({name}) => name === sort)) return heads;
@@ -33,7 +33,7 @@
         {limit: headwise.paint.limitOf(small) || 1});
   }
 
-  // Thumbnails are drawn when they come near the window, newest need first.
+  // Thumbnails are drawn when they come near the window, the most recent first.
   function drawWhenSeen(canvases) {
     const observer = new IntersectionObserver(entries => {
       for (const {isIntersecting, target} of entries) {
@@ -63,7 +63,7 @@
   const nameOf = (head, withLayer) => make('span', {class: 'caption-name'},
       (withLayer ? 'L' + head.layer + ' ' : '') + 'H' + head.number);
 
-  // It is no button: there is nothing to open, and the arrow keys pass it by.
+  // Not a button: there is nothing to open, and the arrow keys skip it.
   function prunedCard(head, withLayer) {
     const t = headwise.t;
     const about = t('head.name', head.layer, head.number) + '. ' + t('head.pruned');
@@ -130,7 +130,7 @@
            t('about.' + statistic)] : null);
   }
 
-  // Arrow keys between cards, by their places on the screen.
+  // Moves between cards with the arrow keys, by their positions on the screen.
   function beside(cards, from, key) {
     const here = from.getBoundingClientRect();
     const middle = box => [box.left + box.width / 2, box.top + box.height / 2];

@@ -1,4 +1,4 @@
-// Sort, filter and pooling of the overview.
+// Sorting, filtering and pooling in the overview.
 {
   const {make, choice, toggle} = headwise.dom;
 
@@ -47,7 +47,7 @@
         () => headwise.state.set({fit: !fit}));
   };
 
-  // What one pixel that stands for many cells shows.
+  // What a pixel shows if it represents many cells.
   headwise.poolChoice = pool => {
     const {t, page} = headwise;
     const [{small}] = headwise.heads.kept.concat({small: null});

@@ -1,6 +1,6 @@
-// binary16 to binary32, by table: exact.
+// Converts binary16 to binary32 exactly, with a table.
 {
-  // Also runs in the worker, as text: it names nothing from outside.
+  // Also sent to the worker as text, so it uses nothing from outside.
   function halfTable() {
     const table = new Float32Array(65536);
     for (let bits = 0; bits < 65536; ++bits) {

@@ -1,13 +1,13 @@
-// One head: matrix and lines, or the matrices of two heads and their difference; the panels
-// of the query and of the pair stand at the side of a matrix where there is room.
+// One head: matrix and lines, or the matrices of two heads and their difference. The panels
+// of the query and of the pair are next to the matrix if there is space.
 {
   const {make} = headwise.dom;
   const LARGEST = 640;  // pixels of a matrix
-  const SIDE = 440;     // of the panels at its side
+  const SIDE = 440;     // of the panels next to it
   const STACKED = 999;  // windows up to this width have the panels below it, as in viewer.css
-  const ABOVE = 390;    // of what is above it, and of the labels of its keys
+  const ABOVE = 390;    // of everything above it and the labels of its keys
 
-  // Room for the cells of a matrix where so many are in a row.
+  // The space for the cells of a matrix if this many are in a row.
   function room(inRow) {
     const wide = document.documentElement.clientWidth;
     const free = wide - 48;
@@ -20,7 +20,7 @@
 
   const nameOf = head => headwise.t('head.short', head.layer, head.number);
 
-  // A single one has the corner for a map of the whole; of two, `title` tells which it is.
+  // A single matrix has a corner for the minimap; of two, `title` says which one it is.
   function matrixOf(head, id, title, width, scale, corner) {
     return new headwise.Matrix({
       id, title, corner, scale, caption: title && title + ': ' + nameOf(head), room: width, mask: headwise.mask.of(head),
@@ -54,7 +54,7 @@
         caption && make('figcaption', {}, caption), matrix.node);
   }
 
-  // What the window shows and what one pixel stands for.
+  // What the window shows, and how much one pixel represents.
   function windowNote(matrix) {
     const {t, page, state} = headwise;
     const {window, place} = matrix;

@@ -1,4 +1,4 @@
-// Which head, compared with which, how near, with or without special tokens.
+// Chooses the head, the head to compare with, the zoom, and whether to hide special tokens.
 {
   const {make, choice, toggle} = headwise.dom;
 
@@ -13,8 +13,8 @@
   const field = (id, label, node) =>
       make('span', {class: 'field'}, make('label', {for: id}, label), node);
 
-  // Two lists: of the layers of these heads, and of the heads in the layer. `head` is the one
-  // chosen, null for none, which the first list then has as `none`.
+  // Two lists: the layers of these heads, and the heads in the layer. `head` is the chosen
+  // one, or null for the choice `none` of the first list.
   function picker(prefix, label, heads, head, none, chosen) {
     const {t} = headwise;
     const inLayer = number => heads.filter(other => other.layer === number);

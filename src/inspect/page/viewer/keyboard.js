@@ -1,7 +1,7 @@
-// Everything by keyboard. Single letters can be switched off (in the help), and
-// never work while something is typed.
+// Keyboard control. Single-letter shortcuts can be switched off (in the help), and
+// do not work while something is typed.
 {
-  const FAR = 10;  // cells by page keys
+  const FAR = 10;  // cells that the page keys move
   const SPEAK_AFTER = 150;  // ms without another key
 
   const shortcuts = {
@@ -58,7 +58,7 @@
     PageUp: [-FAR, 0], PageDown: [FAR, 0], Home: [0, -Infinity], End: [0, Infinity],
   };
 
-  // Where the cells are pooled, an arrow goes one pooled cell far.
+  // If cells are pooled, an arrow key moves by one pooled cell.
   function stride() {
     const {page} = headwise;
     const {small} = headwise.state.head();

@@ -1,10 +1,10 @@
-// Labels along the axes of a matrix: tokens where they have room, else numbers at
-// round steps. The tokens of the pair looked at always have one.
+// Labels along the axes of a matrix: tokens if there is space, otherwise numbers at
+// round steps. The tokens of the current pair always have a label.
 {
   const ROOM = 12;  // pixels from one label to the next
   const {make} = headwise.dom;
 
-  // What is said of a token beside its text.
+  // What is shown of a token besides its text.
   function mark(index, name, mask) {
     if (name === 'query' && mask && mask.empty[index]) return 'empty';
     if (name === 'key' && mask && !mask.seen()[index]) return 'padding';
@@ -35,7 +35,7 @@
     return node;
   }
 
-  // A strip of labels: {node, show(index)}; cell = pixels a token.
+  // A strip of labels: {node, show(index)}; cell = pixels per token.
   function strip(name, axis, first, count, cell, mask) {
     const node = make('div', {class: 'labels labels-' + name, 'aria-hidden': 'true'});
     const step = cell >= ROOM ? 1 : roundStep(2 * ROOM / cell);

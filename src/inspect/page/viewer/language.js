@@ -1,5 +1,5 @@
 // The page's language: words.LANGUAGE.js adds its table to wordTables, with the same keys
-// as every other. t('key', ...) is a word in the language chosen; a key that is missing is
+// as every other table. t('key', ...) is the text in the chosen language; a missing key is
 // shown itself.
 {
   headwise.wordTables = {};
@@ -13,7 +13,7 @@
     return (table[key] || key).replace(/\{(\d)\}/g, (_, n) => String(values[n]));
   };
 
-  // In the languages' own names: [language, name].
+  // With the languages' own names: [language, name].
   const languages = () => Object.entries(headwise.wordTables).map(
       ([name, table]) => [name, table['language.name']]);
 

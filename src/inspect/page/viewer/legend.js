@@ -2,7 +2,7 @@
 {
   const {make} = headwise.dom;
   const TICKS = [0, 0.01, 0.1, 0.25, 0.5, 1];
-  const FITTED = [0, 0.1, 0.4, 1];  // parts of the largest
+  const FITTED = [0, 0.1, 0.4, 1];  // shares of the largest
   const DIVERGING = [-1, -0.25, 0, 0.25, 1];
   const WIDTH = 200;
   const HEIGHT = 10;
@@ -10,14 +10,14 @@
   const plain = value => headwise.numbers.text(value)
       .replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '');
 
-  // `limit` is where colours end, here and below; null: each picture has an end of its own.
+  // `limit` is where colours end, here and below; null: each picture has its own limit.
   function tickText(value, limit) {
     if (limit === 1 || value === 0) return plain(value);
     if (limit !== null) return headwise.numbers.text(value * limit);
     return value === 1 ? headwise.t('legend.largest') : plain(100 * value) + '%';
   }
 
-  // [[part of the scale's length, words]]: the root of the attention weight is its place.
+  // [[share of the scale's length, words]], by the square root of the attention weight.
   function ticks(diverging, limit) {
     const place = value => diverging ?
         (Math.sign(value) * Math.sqrt(Math.abs(value)) + 1) / 2 : Math.sqrt(value);

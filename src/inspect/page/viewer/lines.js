@@ -1,7 +1,7 @@
-// Queries left, keys right, a line for each attention weight worth seeing.
+// Queries on the left, keys on the right, and a line for each large attention weight.
 {
   const {make, makeSvg} = headwise.dom;
-  const MOST = 32;     // tokens a side
+  const MOST = 32;     // tokens per side
   const STEP = 20;     // pixels from token to token
   const LEFT = 130;    // where lines begin
   const RIGHT = 270;
@@ -11,14 +11,14 @@
   const LETTERS = 14;  // of a token
   const FOLLOWS_AFTER = 60;  // ms that the pointer rests
 
-  // At most MOST positions of the window, around the one looked at.
+  // At most MOST positions of the window, around the current one.
   function around(axis, first, count, index) {
     const center = index === null ? first : axis.find(index);
     const from = Math.max(first, Math.min(center - MOST / 2, first + count - MOST));
     return axis.slice(from, Math.min(MOST, count));
   }
 
-  // Which keys these queries look at most, in order, from their top keys.
+  // The keys that these queries attend to most, in order, from their top keys.
   function busiest(top, queries, hidden) {
     const total = new Map();
     for (const query of queries) {
@@ -84,7 +84,7 @@
           headwise.tokens.short(axis.tokens[index], LETTERS)));
     }
 
-    // Pointing at a token looks at its strongest pair.
+    // Pointing at a token selects its strongest pair.
     point(side, index) {
       const {queries, keys, rows} = this.data;
       let best = null;
@@ -137,7 +137,7 @@
       const {row, rows} = headwise.zoom.current();
       if (active && !this.data.queries.includes(active.query) &&
           headwise.axes.queries().place(active.query, row, rows) >= 0) {
-        clearTimeout(this.timer);  // the tokens shown follow what is looked at
+        clearTimeout(this.timer);  // the tokens shown follow the current pair
         this.timer = setTimeout(() => this.load(), FOLLOWS_AFTER);
         return;
       }

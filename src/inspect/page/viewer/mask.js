@@ -1,9 +1,9 @@
-// Who may attend to whom: a range of keys for each query and, where the range is
-// not all, a bit for each key. Cells that nobody sees are drawn as a pattern, so
-// they carry a number that no attention weight has.
+// Which keys a query may attend to: a range of keys for each query and, if the range has
+// holes, a bit for each key. Masked cells are drawn as a pattern, so their value is a
+// number that no attention weight has.
 {
   const MASKED = -8;    // the query may not attend to this key
-  const EMPTY = -12;    // the query has no key at all
+  const EMPTY = -12;    // the query has no key
   const PENDING = -16;  // not computed yet
   const masks = new Map();
 
@@ -57,7 +57,7 @@
       return false;
     }
 
-    // Writes the pattern's numbers over the cells (queries x keys) that are masked.
+    // Writes the pattern's numbers to the masked cells (queries x keys).
     clear(values, queries, keys) {
       if (this.full) return;
       const count = keys.length;
@@ -70,8 +70,8 @@
       }
     }
 
-    // For pooled cells (rows x columns): MASKED where no pair of the cell is seen,
-    // EMPTY where no query of the row has a key, else 0.
+    // For pooled cells (rows x columns): MASKED if all pairs of the cell are masked,
+    // EMPTY if no query of the row has a key, else 0.
     pooled(rows, columns) {
       const cells = new Float32Array(rows * columns).fill(MASKED);
       const lonely = new Uint8Array(rows).fill(1);
@@ -99,7 +99,7 @@
     }
 
     seenRanges() {
-      const begins = new Int32Array(this.keys + 1);  // ranges that begin, less those that end
+      const begins = new Int32Array(this.keys + 1);  // ranges that begin, minus those that end
       for (let i = 0; i < this.queries; ++i) {
         if (this.begin(i) >= this.end(i)) continue;
         ++begins[this.begin(i)];
@@ -109,7 +109,7 @@
       return Uint8Array.from({length: this.keys}, (_, j) => (open += begins[j]) > 0 ? 1 : 0);
     }
 
-    // All queries' bits over one another, byte by byte.
+    // The bits of all queries combined, byte by byte.
     seenBits() {
       const any = new Uint8Array(this.rowBytes);
       for (let i = 0; i < this.queries; ++i) {
@@ -123,7 +123,7 @@
       return Uint8Array.from({length: this.keys}, (_, j) => any[j >> 3] >> (j & 7) & 1);
     }
 
-    // Does the seen part's edge move from query to query, as a causal mask's does?
+    // Does the edge of the visible part move from query to query, as in a causal mask?
     hasEdge() {
       for (let i = 1; i < this.queries; ++i) {
         if (this.begin(i) !== this.begin(0) || this.end(i) !== this.end(0)) return true;
@@ -140,13 +140,13 @@
     return new Mask(ranges, bits, page.num_queries, page.num_keys);
   }
 
-  // -> Promise of the mask that a head names; each is read once and kept.
+  // -> Promise of a head's mask; each mask is read once and kept.
   function of(head) {
     if (!masks.has(head.mask)) masks.set(head.mask, load(head.mask));
     return masks.get(head.mask);
   }
 
-  // The name that the page has for a head's mask, in words.
+  // The name of a head's mask, in words.
   function nameOf(head) {
     const {name} = headwise.page.masks[head.mask];
     return name === 'none' ? headwise.t('mask.none') : headwise.tokens.visible(name);

@@ -22,7 +22,7 @@
     return {x, y};
   }
 
-  // The cells of the pooled map that stand in the window, one a pixel.
+  // The cells of the pooled map in the window, one per pixel.
   function sampled(small, window, place) {
     const queries = headwise.axes.queries();
     const keys = headwise.axes.keys();
@@ -43,7 +43,7 @@
     return {rows, columns, values};
   }
 
-  // Where each row's seen keys begin and end, as a line over the cells.
+  // A line over the cells, where the visible keys of each row begin and end.
   function drawEdge(context, mask, window, place) {
     if (!mask.hasEdge()) return;
     const queries = headwise.axes.queries();
@@ -71,16 +71,16 @@
     }
   }
 
-  // What matrices side by side share: where their colours end.
+  // The end of the colours, which matrices shown together share.
   class Scale {
-    // `drawn(limit)` is called when the end is another.
+    // `drawn(limit)` is called when the end changes.
     constructor(drawn) {
       this.limit = headwise.state.get().fit ? 0 : 1;
       this.matrices = [];
       this.drawn = drawn;
     }
 
-    // Takes one matrix's end in; the others are drawn again where it moves theirs.
+    // Adds one matrix's end; the others are drawn again if this changes theirs.
     take(matrix, limit) {
       if (!this.matrices.includes(matrix)) this.matrices.push(matrix);
       if (limit <= this.limit) return;
@@ -91,13 +91,14 @@
   }
 
   class Matrix {
-    // options: id, title, caption (of its figure), label, room (pixels), diverging, cells(queries, keys,
-    // partly), small(), mask (a Promise), corner (what stands there), scale (a Scale).
+    // options: id, title, caption (of its figure), label, room (pixels), diverging,
+    // cells(queries, keys, partly), small(), mask (a Promise), corner (its contents), scale
+    // (a Scale).
     constructor(options) {
       this.options = options;
       this.window = headwise.zoom.current();
       this.place = layout(this.window, options.room);
-      this.raw = null;  // the window's values, row by row; null where it is pooled
+      this.raw = null;  // the window's values, row by row; null if it is pooled
       this.canvas = make('canvas', {'aria-hidden': 'true'});
       this.rowBand = make('div', {class: 'band'});
       this.columnBand = make('div', {class: 'band'});
@@ -145,7 +146,7 @@
       this.keyLabels = headwise.labels.strip('key', headwise.axes.keys(),
           window.column, window.columns, place.x.length / window.columns, this.mask);
       this.node.classList.add('matrix-labelled');
-      // The cells stay where they are: taken out, they would lose the focus.
+      // The cells are not removed, because they would lose the focus.
       this.node.prepend(this.corner, this.keyLabels.node, this.queryLabels.node);
       this.follow();
     }
@@ -200,7 +201,7 @@
       headwise.pick.on(() => this.follow());
     }
 
-    // Pins the pair; cells too small to point at are zoomed into as well.
+    // Pins the pair; also zooms in if cells are too small to point at.
     enter(pair) {
       if (this.tooSmall()) {
         headwise.state.set({query: pair.query, key: pair.key});
@@ -217,7 +218,7 @@
            this.window.size > zoom.POINTABLE);
     }
 
-    // Row and column of a pair in the window; null where it is outside or hidden.
+    // Row and column of a pair in the window; null if it is outside or hidden.
     cellOf(pair) {
       const {window} = this;
       const [row, column] = [
@@ -226,8 +227,8 @@
       return row < 0 || column < 0 ? null : {row, column};
     }
 
-    // The value shown for a pair (of its pooled cell, where the window is pooled), or
-    // undefined where there is none.
+    // The value shown for a pair (that of its pooled cell, if the window is pooled), or
+    // undefined if there is none.
     value(pair) {
       const cell = this.cellOf(pair);
       if (!cell) return undefined;
@@ -246,7 +247,7 @@
       }
     }
 
-    // Pixels of a pair's cell, or null where it is outside the window.
+    // Pixels of a pair's cell, or null if it is outside the window.
     rectangle(pair) {
       const cell = pair && this.cellOf(pair);
       if (!cell) return null;

@@ -1,7 +1,7 @@
-// Where the window stands in the whole matrix.
+// Where the window is in the whole matrix.
 {
   const {make} = headwise.dom;
-  const SIDE = 44;  // with its name as high as the labels of keys
+  const SIDE = 44;  // with its name, as high as the labels of the keys
 
   headwise.minimap = head => {
     const window = headwise.zoom.current();

@@ -4,7 +4,7 @@
   const MOST_DECIMALS = 20;
   const signed = text => text.replace('-', MINUS);
 
-  // Three digits, as far as they say something: 0.132, 2.41, 318, 1.2e-5.
+  // Up to three significant digits: 0.132, 2.41, 318, 1.2e-5.
   function text(value) {
     if (value === null || value === undefined) return '\u2013';
     if (!Number.isFinite(value)) {
@@ -22,15 +22,15 @@
     return signed(value.toFixed(2)).replace(/(^|\u2212)0\./, '$1.');
   }
 
-  // Decimals of a number that is known within `error`: its last digit is the first that the
-  // error reaches.
+  // Decimals of a number with this error: its last digit is the first that the error
+  // affects.
   const decimals = error =>
       Math.max(0, Math.min(MOST_DECIMALS, Math.ceil(-Math.log10(error) - 1e-9)));
 
   const rounded = (value, error) =>
       error > 0 ? Number(value.toFixed(decimals(error))) : value;
 
-  // "0.1318" of 0.13184 within 0.0004. Without an error: as text().
+  // "0.1318" for 0.13184 with an error of 0.0004. Without an error: as text().
   function known(value, error) {
     if (!(error > 0) || !Number.isFinite(value)) return text(value);
     const shown = rounded(value, error);
@@ -46,7 +46,7 @@
     return (Math.ceil(error * 10 ** places - 1e-6) / 10 ** places).toFixed(places);
   }
 
-  // For files: six digits of a number that has them.
+  // For files: at most six digits.
   const exact = value => String(Number(value.toPrecision(6)));
 
   headwise.numbers = {text, cell, known, bound, rounded, exact};

@@ -17,7 +17,7 @@
       heads.push({...head, layer: layer.number, id: layer.number + '.' + head.number});
     }
   }
-  // Those that can be looked at: a pruned head is its number and nothing else.
+  // The heads that can be viewed: a pruned head has only a number.
   const kept = heads.filter(head => !head.pruned);
   const byId = new Map(kept.map(head => [head.id, head]));
 
@@ -27,20 +27,20 @@
 
   const inLayer = number => kept.filter(head => head.layer === number);
 
-  // The head `step` places further in its layer, round the end.
+  // The head `step` places further in its layer; wraps around at the end.
   function beside(head, step) {
     const layer = inLayer(head.layer);
     const at = layer.findIndex(other => other.id === head.id);
     return layer[(at + step + layer.length) % layer.length];
   }
 
-  // Of these heads the one of that number, or the nearest.
+  // The head with this number, or the nearest.
   function nearest(heads, number) {
     const far = head => Math.abs(head.number - number);
     return heads.reduce((best, head) => far(head) < far(best) ? head : best);
   }
 
-  // The head of that number, or the nearest, in the layer `step` further.
+  // The head with this number, or the nearest, `step` layers further.
   function above(head, step) {
     const layers = page.layers.map(layer => inLayer(layer.number))
         .filter(layer => layer.length > 0);
@@ -48,7 +48,7 @@
     return nearest(layers[(at + step + layers.length) % layers.length], head.number);
   }
 
-  // Query heads that read this head's keys; one alone is no group.
+  // The query heads that read this head's keys; a single one is not a group.
   function group(head) {
     return inLayer(head.layer).filter(other => other.kv_head === head.kv_head);
   }

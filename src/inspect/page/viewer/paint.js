@@ -2,7 +2,7 @@
 {
   const {MASKED, EMPTY, PENDING, isPattern} = headwise.mask;
 
-  // Pools cells by `up` x `across` into one, by the largest or the mean.
+  // Pools each `up` x `across` cells into one, by the maximum or the mean.
   function pool(grid, up, across, how) {
     if (up === 1 && across === 1) return grid;
     const rows = Math.ceil(grid.rows / up);
@@ -40,8 +40,8 @@
     return how === 'mean' ? sum / count : largest;
   }
 
-  // The patterns: masked is hatched one way, a query with no key both ways, what
-  // is not computed yet dotted.
+  // The patterns: masked cells are hatched one way, queries with no key both ways, and
+  // cells that are not computed yet are dotted.
   function patternPixel(value, x, y, period, thick, patterns) {
     if (value === PENDING) {
       const dot = x % period < thick * 2 && y % period < thick * 2;
@@ -55,7 +55,7 @@
     return patterns.masked[line ? 1 : 0];
   }
 
-  // Where the colours end: at 1, or at the largest value shown (0 where none is).
+  // Where the colours end: at 1, or at the largest value shown (0 if there is none).
   function limitOf(grid) {
     if (!headwise.state.get().fit) return 1;
     let largest = 0;
@@ -93,7 +93,7 @@
     return context;
   }
 
-  // Numbers and separating lines, where cells are large enough to hold them.
+  // Numbers and separating lines, if the cells are large enough.
   function annotate(context, grid, width, height, {diverging, limit}, paper) {
     const cellWidth = width / grid.columns;
     const cellHeight = height / grid.rows;

@@ -1,8 +1,8 @@
-// Colours of attention weights, each ramp even in lightness, so that it reads in
-// grey too. The root of the attention weight picks the colour: most are small.
+// Colours of attention weights. Each ramp is uniform in lightness, so that it works in
+// grey too. The square root of the attention weight picks the colour: most are small.
 {
   const RAMPS = {
-    // The default, and the ramp of the pictures (heat_colour.cc); a test holds them together.
+    // The default, and the ramp of the pictures (heat_colour.cc); a test compares them.
     viridis: ['#440154', '#443983', '#31688e', '#21918c', '#35b779', '#90d743', '#fde725'],
     cividis: ['#00224e', '#2a3f6d', '#575d6d', '#7d7c78', '#a59c74', '#d2c060', '#fee838'],
     ink: {
@@ -10,14 +10,14 @@
       dark: ['#15181d', '#18304a', '#1d5068', '#2c7a7c', '#63a676', '#b3cf75', '#fbf3a0'],
     },
   };
-  // B more ... the same ... A more.
+  // From "B is larger" over "equal" to "A is larger".
   const DIVERGING = {
     light: ['#6b2c05', '#b35806', '#f1a340', '#fbe0ba', '#fdfdfb', '#c6dcec', '#6ea6cd',
             '#2667a6', '#08306b'],
     dark: ['#ffd9a0', '#f0a04b', '#a9611b', '#4f3116', '#15181d', '#16344f', '#2a6ea6',
            '#6fb0e6', '#cfe8ff'],
   };
-  const PATTERNS = {  // ground, lines
+  const PATTERNS = {  // background, lines
     light: {masked: ['#f0efec', '#b9b5ac'], empty: ['#f0efec', '#8f8a80'],
             pending: ['#f6f5f2', '#dedbd4']},
     dark: {masked: ['#23262c', '#4d535d'], empty: ['#23262c', '#757c88'],
@@ -78,7 +78,7 @@
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
   }
 
-  // Black or white, whichever can be read on this colour.
+  // Black or white, whichever is easier to read on this colour.
   const inkOn = colour => luminance(colour) > 0.179 ? '#000000' : '#ffffff';
 
   // Is more attention brighter, not darker?

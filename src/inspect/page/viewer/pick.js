@@ -1,5 +1,5 @@
-// The pair that is looked at. The cursor follows the pointer and the arrow keys;
-// the pin stays and stands in the permalink. All figures of a head follow both.
+// The current pair. The cursor follows the pointer and the arrow keys; the pin stays and
+// is part of the permalink. All figures of a head follow both.
 {
   let cursor = null;      // {query, key}, indices
   let listeners = [];
@@ -21,7 +21,7 @@
     tell();
   }
 
-  // Pins the pair, or takes the pin away where it stands there already.
+  // Pins the pair, or unpins it if it is already pinned.
   function fix(pair) {
     const now = pin();
     const same = now && pair && now.query === pair.query && now.key === pair.key;
@@ -30,7 +30,7 @@
     tell();
   }
 
-  // A new view begins with no listeners.
+  // A new view starts without listeners.
   function reset() {
     listeners = [];
   }

@@ -1,4 +1,4 @@
-// The current view as one SVG, which stands alone; a PNG is drawn from it.
+// The current view as one self-contained SVG; a PNG is drawn from it.
 {
   const {makeSvg} = headwise.dom;
   const {isPattern, MASKED, EMPTY} = headwise.mask;
@@ -22,7 +22,7 @@
                          stroke: patternText[kind][1]}))));
   }
 
-  // Cells as rectangles while they are few, else as a picture.
+  // Cells as rectangles if there are few, otherwise as an image.
   function cells(matrix, x, y) {
     const {grid, place, canvas, options} = matrix;
     const [width, height] = [place.x.length, place.y.length];
@@ -42,7 +42,7 @@
     return group;
   }
 
-  // The labels that stand beside it on the page.
+  // The labels that are next to it on the page.
   function labels(matrix, x, y) {
     const {window, place} = matrix;
     const {page, axes, tokens} = headwise;
@@ -67,7 +67,7 @@
     return group;
   }
 
-  // The lines as they are drawn, with their colours written on them.
+  // The lines as they are drawn, with their colours as attributes.
   function linesPart(lines, x, y) {
     const copy = lines.svg.cloneNode(true);
     copy.setAttribute('x', x);
@@ -87,9 +87,9 @@
 
   const SCALE = 34;  // pixels from one line of the legend to the next
   const LEGEND_WIDTH = 720;
-  const SHADES = 50;  // rectangles of a scale
+  const SHADES = 50;  // rectangles per scale
 
-  // Words, the scale with its ticks, and words after it.
+  // Words, the scale with its ticks, and more words.
   function scale(y, before, diverging, limit, after) {
     const {WIDTH, ticks} = headwise.legend;
     const {shades} = headwise.palette.get(diverging);
@@ -112,7 +112,7 @@
       text(40 + n * 180, y + 10, headwise.t('legend.' + kind))]);
   }
 
-  // -> {parts, height}: the scales, one below the other, the patterns that `heads` have, and
+  // -> {parts, height}: the scales, one below another, the patterns that `heads` have, and
   // what rows and columns are.
   async function legend(y, scales, heads) {
     const {t} = headwise;
@@ -217,7 +217,7 @@
 
   async function svg() {
     const {view, table} = headwise.state.get();
-    if (view === 'head' && table) return null;  // a table is no picture
+    if (view === 'head' && table) return null;  // there is no picture of a table
     const made = view === 'grid' ? await gridPicture() :
         view === 'head' ? await headPicture() : tracePicture();
     return new XMLSerializer().serializeToString(made);

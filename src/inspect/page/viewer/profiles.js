@@ -1,5 +1,5 @@
-// Beside the matrix: the row of the query looked at, the column of the key looked
-// at, and what each key receives in the mean.
+// Next to the matrix: the row of the current query, the column of the current key, and the
+// mean that each key receives.
 {
   const {make} = headwise.dom;
   const DEPTH = 48;  // pixels
@@ -7,7 +7,7 @@
   const colour = name =>
       getComputedStyle(document.documentElement).getPropertyValue(name);
 
-  // `count` values pooled to `length` pixels by the largest.
+  // The values pooled to `length` pixels by the maximum.
   function binned(values, length) {
     const bins = new Float32Array(Math.min(values.length, length));
     values.forEach((value, n) => {
@@ -17,9 +17,9 @@
     return bins;
   }
 
-  // Bars stand in the proportion of the matrix's colours: up to 1, or to the largest.
+  // Bars have the scale of the matrix's colours: up to 1, or up to the largest.
   class Profile {
-    // along: 'row' (bars over keys, under the matrix) or 'column' (at its right).
+    // along: 'row' (bars for keys, below the matrix) or 'column' (to its right).
     constructor(matrix, head, along) {
       this.matrix = matrix;
       this.head = head;
@@ -65,7 +65,7 @@
               this.head, queries.slice(window.row, window.rows), [pair.key]);
     }
 
-    // One at a time: while a row is on its way, only the newest wish is kept.
+    // One at a time: while a row is being computed, only the latest request is kept.
     async follow() {
       if (this.busy) {
         this.again = true;

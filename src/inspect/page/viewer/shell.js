@@ -1,5 +1,5 @@
-// The frame around the views: title, navigation, settings, footer, live region;
-// and when what is drawn again.
+// The frame around the views: title, navigation, settings, footer and live region. Decides
+// what is drawn again, and when.
 {
   const {make, choice, toggle} = headwise.dom;
   const PAIR = new Set(['query', 'key']);

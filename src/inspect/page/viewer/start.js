@@ -1,4 +1,4 @@
-// The viewer's script begins here. `headwise` is its one global: every file adds
-// a part to it and keeps the rest to itself, in a block of its own.
+// The viewer's script starts here. `headwise` is its only global: every file adds
+// to it, and keeps the rest private in its own block.
 'use strict';
 const headwise = {};

@@ -1,5 +1,5 @@
 // What the reader is looking at, and its permalink: the part of the address after
-// '#'. Numbers of layers, heads and tokens are the page's own, from 0.
+// '#'. Numbers of layers, heads and tokens are those of the page, from 0.
 {
   const DEFAULTS = {
     view: 'grid',      // grid, head, trace
@@ -7,7 +7,7 @@
     query: null, key: null,          // the pinned pair
     sort: '', descending: true, filter: '',
     compare: '',                     // "layer.head" of the second head
-    size: 0, row: 0, column: 0,      // zoom: cells a side (0 = all), first row, column
+    size: 0, row: 0, column: 0,      // zoom: cells per side (0 = all), first row, column
     pool: 'max',
     fit: headwise.page.num_keys > 256,  // colours up to the largest shown, not up to 1
     hide: false, renormalise: true,  // special tokens
@@ -41,7 +41,7 @@
     return checked(result);
   }
 
-  // A permalink may name a head or a token that this page hasn't, or no longer has.
+  // A permalink may name a head or a token that this page does not have.
   function checked(wanted) {
     const {page, heads} = headwise;
     const result = {...wanted};
@@ -113,7 +113,7 @@
 
   headwise.state = {
     begin, set, address, get: () => state, on: listener => listeners.push(listener),
-    // The head that is looked at, and the one it is compared with (or null).
+    // The current head, and the one it is compared with (or null).
     head: () => headwise.heads.find(state.layer, state.head),
     compared: () => headwise.heads.kept.find(head => head.id === state.compare) || null,
   };

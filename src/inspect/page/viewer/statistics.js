@@ -1,9 +1,9 @@
-// A query's numbers and what each key receives: as the page carries them or, where it
-// carries the head's attention weights, from those.
+// A query's statistics and the mean that each key receives: as the page holds them or, if
+// it holds the head's attention weights, computed from those.
 {
   const largest = row => row.reduce((best, weight, key) => weight > row[best] ? key : best, 0);
 
-  // The keys whose attention weights a statistic adds up; `place` is where the query stands
+  // The keys whose attention weights a statistic adds up; `place` is the query's position
   // among the keys.
   const keysOf = {
     largest: row => [largest(row)],
@@ -20,7 +20,7 @@
     return [sum(values), sum(errors)];
   }
 
-  // -> [[name, number, error]]; no error of numbers that the page carries; NaN for a query
+  // -> [[name, number, error]]; numbers that the page holds have no error; NaN for a query
   // with no key.
   async function ofQuery(head, query) {
     const {page, blocks, weights} = headwise;

@@ -1,12 +1,12 @@
-// Table twins: every figure as a real table. Of a long input the part around the
-// pinned pair is shown, and the table says which.
+// Every figure as a table. For a long input, the part around the pinned pair is shown, and
+// the table says which part it is.
 {
   const {make} = headwise.dom;
   const ROWS = 24;
   const COLUMNS = 16;
 
-  // A table that may be wider than the window scrolls by itself, by keyboard too; unless it
-  // is to be as tall as it is, a long one does as well.
+  // A table that may be wider than the window scrolls by itself, also with the keyboard; so
+  // does a long one, unless it is `tall`.
   function scrolled(name, table, tall) {
     return make('div', {class: 'scrolled' + (tall ? ' tall' : ''), tabindex: '0',
                         role: 'region', 'aria-label': name}, table);
@@ -56,7 +56,7 @@
                            onclick: () => headwise.state.set(patch)}, text);
   }
 
-  // Which part it is, and buttons to the others.
+  // Which part it is, and buttons for the other parts.
   function partTools(shown) {
     const t = headwise.t;
     const {page} = headwise;
@@ -82,7 +82,7 @@
 
   const named = (index, tokens) => [index + ' ', headwise.tokens.node(tokens[index])];
 
-  // {values, errors} row by row -> the table of a window.
+  // {values, errors}, row by row -> the table of a window.
   function weightTable(caption, shown, {values, errors}, foot) {
     const {t, page} = headwise;
     const cell = n => headwise.detail.stateText(values[n], errors[n]);

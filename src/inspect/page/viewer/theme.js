@@ -1,7 +1,7 @@
-// Light or dark: as the system says, until the reader says otherwise.
+// Light or dark: as the system is set, until the reader chooses.
 {
   const system = window.matchMedia('(prefers-color-scheme: dark)');
-  // Read once: Chromium tells of no change that `matches` was asked about before.
+  // Read once: Chromium reports no change if `matches` was read before.
   let dark = system.matches;
   let printing = false;
 
@@ -15,7 +15,7 @@
     document.documentElement.dataset.theme = current();
   }
 
-  // `redraw` is called when the answer changes on its own.
+  // `redraw` is called when the system's theme changes.
   function watch(redraw) {
     const changed = () => { apply(); redraw(); };
     system.addEventListener('change', event => { dark = event.matches; changed(); });

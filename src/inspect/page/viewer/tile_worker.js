@@ -1,6 +1,6 @@
-// What runs in the worker: attention weights of an area from q, k and LSE.
+// The worker's code: attention weights of an area, from q, k and LSE.
 {
-  // Runs as text in the worker: it names nothing from outside.
+  // Sent to the worker as text, so it uses nothing from outside.
   function workerMain(halves, weightsOf) {
     const KEPT = 6;  // heads
     const heads = new Map();

@@ -1,11 +1,12 @@
-// Attention weights that a worker computes from q, k and LSE, tile by tile for heads that
-// carry no map, the newest kept. What is urgent, such as a single row, goes before tiles.
+// Attention weights that a worker computes from q, k and LSE, tile by tile for heads
+// without a map; the most recent tiles are kept. Urgent jobs, such as a single row, come
+// before tiles.
 {
   const SIDE = 256;
   const KEPT = 192;      // tiles, a quarter of a mebibyte each
-  const PATIENCE = 60e3;  // ms for one job, of which a tile takes some hundredths
+  const PATIENCE = 60e3;  // ms for one job; a tile takes some hundredths of a second
   const tiles = new Map();  // "head row column" -> Float32Array
-  const asked = new Map();  // the same names -> Promise, until they are there
+  const asked = new Map();  // the same names -> Promise, until the tile is there
   const waiting = [];       // jobs not yet sent
   let worker = null;
   let running = null;
@@ -38,7 +39,7 @@
     next();
   }
 
-  // The worker is of no more use: all jobs fail, and the next one starts another.
+  // The worker cannot be used any more: all jobs fail, and the next one starts another.
   function stop(reason) {
     clearTimeout(timer);
     worker.terminate();
@@ -120,7 +121,7 @@
     return asked.get(key);
   }
 
-  // Tiles that were asked for and not yet begun are no longer wanted.
+  // Cancels tiles that were requested but not started.
   function forgetWaiting() {
     for (let n = waiting.length - 1; n >= 0; --n) {
       if (waiting[n].urgent) continue;

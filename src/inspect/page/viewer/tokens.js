@@ -1,5 +1,5 @@
-// Tokens are untrusted text: what can't be seen, or turns the text around it, is
-// shown as a symbol or as its code point; the rest stands in an isolate.
+// Tokens are untrusted text: characters that are invisible or change the direction of
+// text are shown as a symbol or as their code point; the rest is isolated.
 {
   const INVISIBLE = new RegExp('[\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160' +
       '\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f' +
@@ -17,7 +17,7 @@
     return code === 0xa0 ? '\u237d' : character;
   }
 
-  // The token with nothing hidden in it.
+  // The token with all its characters visible.
   function visible(text) {
     const shown = Array.from(text, symbol).join('');
     return shown.replace(/^ +| +$/g, spaces => '\u2423'.repeat(spaces.length));
@@ -29,7 +29,7 @@
         shown.slice(0, longest - 1).join('') + '\u2026';
   }
 
-  // <bdi> keeps right-to-left letters from turning what stands beside them.
+  // <bdi> keeps right-to-left letters from reordering the text next to them.
   function node(text, full) {
     const shown = full ? visible(text) : short(text);
     return headwise.dom.make('bdi', {

@@ -1,5 +1,5 @@
-// Each query's largest attention weights: as the forward pass counted them, or from the
-// attention weights that the page carries.
+// Each query's largest attention weights: as the forward pass found them, or from the
+// attention weights that the page holds.
 {
   // -> query => [[key, attention weight]], the largest first.
   async function carried({count, block}) {
@@ -36,7 +36,7 @@
   const of = async head =>
       ({of: await (head.top.block === null ? fromMap(head) : carried(head.top))});
 
-  // One query's: [[key, attention weight, error]], as exactly as the page knows them.
+  // Those of one query: [[key, attention weight, error]], as exactly as the page knows them.
   async function list(head, query) {
     if (head.top.block !== null) return (await carried(head.top))(query);
     const {values, errors} = await headwise.weights.row(head, query);

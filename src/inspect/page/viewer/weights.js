@@ -1,10 +1,10 @@
-// Attention weights of a head, whatever the page carries for it: coded maps, or
-// tiles that a worker computes. Special tokens' shares are taken out here.
+// Attention weights of a head, from its coded map or from tiles that a worker computes.
+// The shares of special tokens are removed here.
 {
   const {MASKED, EMPTY, PENDING, isPattern} = headwise.mask;
   const {decode, fromMap, computed, raw} = headwise.exact;
 
-  // The query's attention weights as the map has them; 0 where they are masked.
+  // The query's attention weights from the map; 0 where they are masked.
   async function codedRow(head, query) {
     const {num_keys: width} = headwise.page;
     const map = await headwise.blocks.bytes(head.map);
@@ -44,8 +44,8 @@
     return values;
   }
 
-  // Cells of a window, masked ones marked. `partly` is called with what there is
-  // so far while tiles come in.
+  // The cells of a window, masked ones marked. `partly` is called with the cells so
+  // far while tiles arrive.
   async function cells(head, queries, keys, partly) {
     if (head.map !== null) {
       const map = await headwise.blocks.bytes(head.map);
@@ -104,7 +104,7 @@
     const total = {values: new Float32Array(queries.length),
                    errors: new Float32Array(queries.length)};
     const mask = await headwise.mask.of(head);
-    // All at once where whole rows are computed anyway.
+    // All at once if whole rows are computed anyway.
     const together = head.map !== null ? [page.key_special] : page.key_special.map(key => [key]);
     for (const keys of together) {
       const found = await raw(head, queries, keys);
@@ -117,8 +117,8 @@
     return total;
   }
 
-  // Where special tokens are hidden, rows may be made to sum to one again: a row is divided
-  // by its rest, and so is its error.
+  // If special tokens are hidden, rows can be made to sum to 1 again: a row and its error are
+  // divided by the sum of what is left.
   async function renormalise(head, values, queries, width, errors) {
     const state = headwise.state.get();
     if (!state.hide || !state.renormalise || headwise.page.key_special.length === 0) return;
@@ -137,7 +137,7 @@
     });
   }
 
-  // a - b of {values, errors}; where there is no number there is no error.
+  // a - b of {values, errors}; without a number there is no error.
   function knownDifference(a, b) {
     const values = difference(a.values, b.values);
     return {values, errors: a.errors.map((error, n) =>
@@ -171,7 +171,7 @@
     return pool === 'mean' ? values.map((sum, n) => sum / counts[n]) : values;
   }
 
-  // The pooled map: {rows, columns, values}; cells that nobody sees are marked.
+  // The pooled map: {rows, columns, values}; masked cells are marked.
   async function small(head, pool) {
     const {rows, columns, block} = head.small;
     const values = block === null ? await pooledMap(head, pool) :

@@ -1,6 +1,6 @@
-// The page's words in English. {0}, {1} are filled in. Every other table of words has the
-// same keys and takes the same values; names of arguments, formulas and the text of the
-// input stay as they are.
+// The page's words in English. {0} and {1} are replaced by values. Every other table has
+// the same keys and takes the same values. Names of arguments, formulas and the input text
+// are not translated.
 headwise.wordTables.en = {
   'language.name': 'English',
 

@@ -1,5 +1,5 @@
-// The page's words in Korean. No particle follows a value that is filled in: which one fits
-// depends on the value.
+// The page's words in Korean. No particle follows a value, because the right particle would
+// depend on the value.
 headwise.wordTables.ko = {
   'language.name': '한국어',
 
@@ -117,7 +117,7 @@ headwise.wordTables.ko = {
   'legend.fit': '색 범위의 끝은 표시된 가장 큰 가중치입니다.',
   'legend.own': '헤드마다 가장 큰 가중치까지를 색 범위로 씁니다.',
   'legend.largest': '최댓값',
-  'legend.more': '{0}가 더 큼',
+  'legend.more': '{0} 쪽이 더 큼',
 
   'compare.with': '비교할 레이어',
   'compare.none': '없음',

@@ -1,9 +1,9 @@
-// The window of the matrix that is shown: a square of at most `size` cells a side,
+// The window of the matrix that is shown: a square of at most `size` cells per side,
 // cut at the matrix's edges. Steps are powers of two below the whole.
 {
   const SMALLEST = 16;
   const MOST_CELLS = 2048 * 2048;  // a larger window shows the pooled map
-  const TOO_SMALL = 3;             // pixels: smaller cells can't be pointed at
+  const TOO_SMALL = 3;             // pixels: smaller cells cannot be pointed at
   const POINTABLE = 128;
 
   const whole = () => Math.max(headwise.axes.queries().size, headwise.axes.keys().size, 1);
@@ -31,8 +31,7 @@
     };
   }
 
-  // What a window of this size has as its first cell when (query, key), positions,
-  // stand in its middle.
+  // The first cell of a window of this size with (query, key), positions, in the middle.
   function around(size, query, key) {
     return {
       size: size >= whole() ? 0 : size,
@@ -58,7 +57,7 @@
     headwise.state.set(around(size, query, key));
   }
 
-  // Moves the window so that the pair stands in it; -> the change, or null.
+  // Moves the window so that it contains the pair; -> the change, or null.
   function follow(pair) {
     const now = current();
     const query = headwise.axes.queries().find(pair.query);
