@@ -137,7 +137,7 @@ Result<LayerParams> read_checked(const std::string& path,
                     "w_o.weight", "w_o.bias", "w_score.weight"}};
   auto& list =
       with_embedding == WithEmbedding::yes ? names.required : names.optional;
-  list.insert(list.begin(), std::string(kEmbedding));
+  list.emplace(list.begin(), kEmbedding);
   auto read = read_layer_params(path, names, {options.layer, options.layout});
   HEADWISE_TRY(read);
   HEADWISE_TRY(check_names(path, read->params));
