@@ -68,7 +68,7 @@ class HelpTest(CliTest):
 
     def test_every_built_in_job_is_described(self):
         table = self.succeed("explain", "--help").split(
-            "Built-in jobs (--example NAME):\n")[1]
+            "Built-in examples (--example NAME):\n")[1]
         jobs = [line.split(maxsplit=1) for line in table.splitlines() if line]
         self.assertEqual(len(jobs), 6)
         for name, about in jobs:

@@ -47,7 +47,7 @@ TEST(ExplainTextTest, ShowsTheMasksOfTheMaskedExample) {
   EXPECT_THAT(text, HasSubstr(". causal_mask: causal mask"));
   EXPECT_THAT(text,
               HasSubstr("(B=5, 1, Lq=10, Lkv=10)  235 of 500 may attend"));
-  EXPECT_THAT(text, HasSubstr("530 of 1000 masked (53.0 %)"));
+  EXPECT_THAT(text, HasSubstr("530 of 1000 masked (53.0%)"));
   EXPECT_THAT(text, HasSubstr("    -inf"));
 }
 
@@ -65,15 +65,15 @@ TEST(ExplainTextTest, GroupedHeadsSayWhichHeadOfTheKeysTheyRead) {
   flags.num_kv_heads = 2;
   const ExplainedJob job = job_of(flags);
   const std::string text = explain_text(job, Language::en);
-  EXPECT_THAT(text, HasSubstr("4 heads of queries, 2 of keys and values, "
+  EXPECT_THAT(text, HasSubstr("4 query heads, 2 key/value heads, "
                               "embed_dim 8.\n"));
   EXPECT_THAT(text, HasSubstr("shape (B=10, Hkv=2, Lkv=20, D=2)"));
   EXPECT_THAT(text, HasSubstr("q_heads[b,h,i,d] * "
                               "k_heads[b,floor(h/2),j,d]\n"));
   EXPECT_THAT(text, HasSubstr("attn_weights[b,h,i,j] * "
                               "v_heads[b,floor(h/2),j,d]\n"));
-  EXPECT_THAT(text, HasSubstr("\nHkv heads of keys and values: head h of the "
-                              "queries reads head floor(h/2).\n"));
+  EXPECT_THAT(text, HasSubstr("\nHkv key/value heads: query head h reads "
+                              "head floor(h/2).\n"));
   EXPECT_THAT(explain_text(job, Language::ko),
               HasSubstr("쿼리 헤드 4개, 키와 밸류 헤드 2개, embed_dim 8."));
   flags.num_kv_heads = 4;
@@ -200,7 +200,7 @@ TEST(ExplainTextTest, AFullyMaskedStepHasNoRange) {
   const ExplainedJob job = job_of(flags);
   const TracedStep& step = *job.find("masked_scores");
   EXPECT_THAT(step_text(job, step, Language::en),
-              HasSubstr("no finite number; 8000 of 8000 masked (100.0 %)"));
+              HasSubstr("no finite number; 8000 of 8000 masked (100.0%)"));
   EXPECT_THAT(step_text(job, step, Language::ko), HasSubstr("유한한 값 없음"));
   EXPECT_FALSE(
       Json::parse(explain_json(job, &step, Language::en))["steps"][0].contains(

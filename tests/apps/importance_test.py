@@ -272,7 +272,7 @@ class PruneTest(ScoresTest):
         self.assertIn("mean of 3 random orders", again)
         # Columns begin where their headings do, whatever is in them.
         heading, *rows, last = again.splitlines()
-        self.assertEqual(last, "curve.svg: the curve")
+        self.assertEqual(last, "curve.svg: accuracy curve")
         self.assertEqual(len(rows), 10)
         for title in ("accuracy", "change in points", "mean of"):
             at = heading.index(title)

@@ -63,10 +63,10 @@ class InspectTest(ParamsCase):
                      "Layout: bert, 12 attention layers\n",
                      "Layers 0-11: embed_dim 6, 3 heads of 2 features (from "
                      "config.json)\n",
-                     "Parameters: 2220, 2016 in attention layers (90.8 %)\n",
+                     "Parameters: 2220, 2016 in attention layers (90.8%)\n",
                      "Tensors: 100, ",
-                     "  encoder.layer.N, N = 0-11, of each:\n",
-                     "  encoder.layer.N, N = 0-1, of each:\n",
+                     "  encoder.layer.N, N = 0-11, each with:\n",
+                     "  encoder.layer.N, N = 0-1, each with:\n",
                      "    .attention.self.query.weight"):
             self.assertIn(line, text)
         self.assertEqual(text.count(".attention.self.query.weight"), 1)
@@ -121,7 +121,7 @@ class InspectTest(ParamsCase):
                           layer["heads_from"]), (4, 2, "shapes"))
         self.assertEqual((layer["query_dim"], layer["output_dim"]), (5, 7))
         self.assertIn("Layer 0: query_dim 5, key_dim 5, value_dim 5, output 7, "
-                      "no biases, 4 heads of 2 features, 2 of keys and values "
+                      "no biases, 4 heads of 2 features, 2 key/value heads "
                       "(from the shapes)\n", self.succeed("inspect", "a.npz"))
         self.put("one.npy", 2, 3)
         told = self.inspect("one.npy")
@@ -160,8 +160,8 @@ class InspectTest(ParamsCase):
             self.assertIsNone(told["num_heads"], config)
             self.assertIsNone(told["heads_from"])
             self.assertIn(why, told["why_no_heads"])
-            self.assertIn("heads unknown: the shapes do not say them, and " +
-                          why, self.succeed("inspect", "model"))
+            self.assertIn("number of heads unknown: the shapes do not give "
+                          "it, and " + why, self.succeed("inspect", "model"))
         for config in (b'{"num_attention_heads": 3}', b'{"n_heads": 3}',
                        b'{"num_attention_heads": 3, "n_heads": 2}'):
             told = layer(config)
@@ -259,7 +259,7 @@ class InspectTest(ParamsCase):
             "encoder.layer.0.attention.self.query.weight has shape (6), "
             "expected 2 axes\n"
             "  there is no encoder.layer.1.attention.self.key.bias\n", text)
-        self.assertIn("  encoder.layer.N, N = 0-1, of each:\n", text)
+        self.assertIn("  encoder.layer.N, N = 0-1, each with:\n", text)
         told = self.inspect("m.safetensors", "--layout-of", "d2l")
         self.assertIsNone(told["layout"])
         self.assertEqual(told["layers"], [])
@@ -281,7 +281,8 @@ class InspectTest(ParamsCase):
 
     def test_a_prefix_is_said(self):
         self.put_safetensors("m.safetensors", bert(prefix="bert."))
-        self.assertIn('Layout: bert behind "bert.", 2 attention layers\n',
+        self.assertIn('Layout: bert with the prefix "bert.", 2 attention '
+                      'layers\n',
                       self.succeed("inspect", "m.safetensors"))
         self.assertEqual(self.inspect("m.safetensors")["layout"],
                          {"name": "bert", "prefix": "bert."})

@@ -12,6 +12,7 @@
 #include "shell/add_command.h"
 #include "shell/json.h"
 #include "shell/output.h"
+#include "shell/say.h"
 
 namespace headwise::cli {
 namespace {
@@ -122,11 +123,13 @@ std::string result_as_text(const BenchResult& result) {
 
 // Above the rows of result_as_text(), once.
 std::string heading(const BenchResult& result) {
-  return fmt::format(
-      "{}, {}, {} thread(s)\n"
-      "{:<20}{:>12}{:>12}{:>10}{:>10}{:>9}{:>8}\n",
-      result.cpu, result.target, result.threads, "workload", "median ms",
-      "least ms", "GFLOP/s", "peak", "share", "GB/s");
+  return say({"{}, {}, {} thread{}\n", "{}, {}, 스레드 {}개\n"}, result.cpu,
+             result.target, result.threads, result.threads == 1 ? "" : "s") +
+         fmt::format(
+             "{:<20}{:>12}{:>12}{:>10}{:>10}{:>9}{:>8}\n",
+             say({"workload", "워크로드"}), say({"median ms", "중앙값 ms"}),
+             say({"min ms", "최소 ms"}), "GFLOP/s", say({"peak", "최대 성능"}),
+             say({"share", "비율"}), "GB/s");
 }
 
 std::string result_as_json(const DeviceBenchResult& result) {
@@ -147,8 +150,9 @@ std::string result_as_text(const DeviceBenchResult& result) {
 
 std::string heading(const DeviceBenchResult& result) {
   return fmt::format("{}, {}\n{:<20}{:>12}{:>12}{:>12}\n", result.gpu,
-                     name_of(result.dtype), "workload", "median ms", "least ms",
-                     "GFLOP/s");
+                     name_of(result.dtype), say({"workload", "워크로드"}),
+                     say({"median ms", "중앙값 ms"}),
+                     say({"min ms", "최소 ms"}), "GFLOP/s");
 }
 
 // Those that were asked for, in the order of the list.

@@ -10,7 +10,7 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"benchmark attention on this machine",
      "이 컴퓨터에서 어텐션 속도를 측정합니다"},
     {"cpu (default), or cuda: a Hopper GPU",
-     "cpu 또는 cuda(Hopper GPU). 기본값 cpu"},
+     "cpu(기본값) 또는 cuda: Hopper GPU"},
     {"element type for --device cuda: bfloat16 (default) or float16",
      "--device cuda의 자료형: bfloat16(기본값) 또는 float16"},
     {"list the workloads and their sizes",
@@ -20,7 +20,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "스레드 수, 최대 프로세서 수까지(기본값 1)"},
     {"print one JSON object per line", "한 줄에 JSON 객체 하나를 출력합니다"},
     {"workloads to measure, from --list (default: all)",
-     "측정할 워크로드(--list의 이름 또는 all)"},
+     "측정할 워크로드. --list의 이름(기본값: 전부)"},
 });
 static_assert(is_sorted(kTexts));
 

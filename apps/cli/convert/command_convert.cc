@@ -115,12 +115,10 @@ Outcome run_convert(const ConvertFlags& flags, const Streams& streams) {
 void add_files(const Arguments& command, ConvertFlags& flags) {
   command
       .add_text("IN", flags.in, "",
-                "a .safetensors, a .safetensors.index.json, a .npz, or a "
-                "folder with one of a model or with NAME.npy files")
+                "a .safetensors, .safetensors.index.json or .npz file, or a "
+                "folder with a model or with NAME.npy files")
       .required();
-  command
-      .add_text("OUT", flags.out, "",
-                "the file to write, .safetensors or .npz by its ending")
+  command.add_text("OUT", flags.out, "", "output file, .safetensors or .npz")
       .required();
 }
 
@@ -160,7 +158,7 @@ void add_choice_options(const Arguments& choice, ConvertFlags& flags) {
 void add_options(const Arguments& command, ConvertFlags& flags) {
   add_files(command, flags);
   add_layout_options(command.under("Layout"), flags);
-  add_choice_options(command.under("Choice"), flags);
+  add_choice_options(command.under("Selection"), flags);
 }
 
 }  // namespace

@@ -45,13 +45,13 @@ Outcome run_inspect(const InspectFlags& flags, const Streams& streams) {
 void add_options(const Arguments& command, InspectFlags& flags) {
   command
       .add_text("FILE", flags.path, "",
-                "a .safetensors, a .safetensors.index.json, a .npz, a .npy, "
-                "or a folder with one of a model or with NAME.npy files")
+                "a .safetensors, .safetensors.index.json, .npz or .npy file, "
+                "or a folder with a model or with NAME.npy files")
       .required();
   command
       .add_choice(
           "--layout-of", flags.layout_of, layout_names(),
-          "expected layout of FILE; if it has another, the output says why: " +
+          "expected layout of FILE; if it does not fit, the output says why: " +
               layout_list() + " (default: detected)")
       .type_name("NAME");
   command.add_flag("--tensors", flags.tensors,

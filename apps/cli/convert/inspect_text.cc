@@ -52,7 +52,7 @@ std::string files_text(const ParamInspection& inspection) {
 std::string heads_text(const InspectedLayer& layer) {
   const LayerShapes& shapes = layer.shapes;
   if (!shapes.num_heads) {
-    return say({"heads unknown: the shapes do not say them, and {}",
+    return say({"number of heads unknown: the shapes do not give it, and {}",
                 "헤드 수를 모양으로 알 수 없음: {}"},
                in_language(layer.why_no_heads));
   }
@@ -63,7 +63,7 @@ std::string heads_text(const InspectedLayer& layer) {
                 shapes.params.at("w_q.weight")[0] / *shapes.num_heads);
   }
   if (shapes.num_kv_heads && shapes.num_kv_heads != shapes.num_heads) {
-    text += say({", {} of keys and values", ", 키와 밸류는 {}개"},
+    text += say({", {} key/value heads", ", 키와 밸류는 {}개"},
                 *shapes.num_kv_heads);
   }
   return text + say({" (from {}{})", " (근거: {1})"},
@@ -89,7 +89,7 @@ std::string sizes_text(const LayerShapes& shapes) {
           : fmt::format("query_dim {}, key_dim {}, value_dim {}, output {}",
                         query, key, value, output);
   if (size("w_q.weight", 0) != size("w_v.weight", 0) && !shapes.num_heads) {
-    text += say({", features {} of queries, {} of values",
+    text += say({", query features {}, value features {}",
                  ", 쿼리 크기 {}, 밸류 크기 {}"},
                 size("w_q.weight", 0), size("w_v.weight", 0));
   }
@@ -131,7 +131,7 @@ std::string layout_text(const ParamInspection& inspection) {
   const std::string prefix =
       match.prefix.empty()
           ? ""
-          : say({" behind \"{}\"", "(접두사 \"{}\")"}, match.prefix);
+          : say({" with the prefix \"{}\"", "(접두사 \"{}\")"}, match.prefix);
   return say({"Layout: {}{}, {} attention layer{}\n{}",
               "레이아웃: {0}{1}, 어텐션 레이어 {2}개\n{4}"},
              match.layout->name, prefix, match.layers.size(),
@@ -145,8 +145,8 @@ std::string totals_text(const ParamInspection& inspection) {
   std::string text = say({"Parameters: {}", "파라미터: {}개"}, all);
   if (attention > 0 && all > 0) {
     text +=
-        say({", {} in attention layers ({:.1f} %)",
-             ", 그중 어텐션 레이어 {}개({:.1f} %)"},
+        say({", {} in attention layers ({:.1f}%)",
+             ", 그중 어텐션 레이어 {}개({:.1f}%)"},
             attention,
             100.0 * static_cast<double>(attention) / static_cast<double>(all));
   }
@@ -210,7 +210,7 @@ std::string tensors_text(const std::vector<TensorGroup>& groups) {
   std::string text = table.heading();
   for (const TensorGroup& group : groups) {
     if (!group.numbers.empty()) {
-      text += say({"  {}N, N = {}, of each:\n", "  {}N, N = {}, 각각:\n"},
+      text += say({"  {}N, N = {}, each with:\n", "  {}N, N = {}, 각각:\n"},
                   one_line(group.before), ranges_text(group.numbers));
     }
     for (const TensorRow& row : group.rows) {

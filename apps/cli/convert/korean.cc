@@ -7,7 +7,6 @@ namespace headwise::cli {
 namespace {
 
 constexpr auto kTexts = std::to_array<Translation>({
-    {"Choice", "선택"},
     {"Elements keep their type and are moved, never computed: converting back "
      "gives\nthe same bits. Tensors outside attention layers are copied "
      "unchanged, and so is\nthe metadata from .safetensors to .safetensors. "
@@ -19,28 +18,29 @@ constexpr auto kTexts = std::to_array<Translation>({
      "--layer를 주면 다른 레이어는 옮기지\n않습니다. OUT은 전부 바뀌거나 전혀 "
      "바뀌지 않습니다."},
     {"Layout", "레이아웃"},
-    {"a .safetensors, a .safetensors.index.json, a .npz, a .npy, or a folder "
-     "with one of a model or with NAME.npy files",
-     ".safetensors, .safetensors.index.json, .npz, .npy, 또는 모델 파일이나 "
-     "NAME.npy가 있는 폴더"},
-    {"a .safetensors, a .safetensors.index.json, a .npz, or a folder with one "
-     "of a model or with NAME.npy files",
-     ".safetensors, .safetensors.index.json, .npz, 또는 모델 파일이나 "
-     "NAME.npy가 있는 폴더"},
+    {"Selection", "선택"},
+    {"a .safetensors, .safetensors.index.json or .npz file, or a folder with a "
+     "model or with NAME.npy files",
+     ".safetensors, .safetensors.index.json, .npz 파일, 또는 모델이나 NAME.npy "
+     "파일이 있는 폴더"},
+    {"a .safetensors, .safetensors.index.json, .npz or .npy file, or a folder "
+     "with a model or with NAME.npy files",
+     ".safetensors, .safetensors.index.json, .npz, .npy 파일, 또는 모델이나 "
+     "NAME.npy 파일이 있는 폴더"},
     {"convert attention layers to another library's layout",
-     "어텐션 레이어를 다른 라이브러리의 형식으로 저장합니다"},
-    {"expected layout of FILE; if it has another, the output says why: "
+     "어텐션 레이어를 다른 라이브러리의 레이아웃으로 변환합니다"},
+    {"expected layout of FILE; if it does not fit, the output says why: "
      "headwise, torch-mha, torch-mha-split, bert, distilbert, d2l, d2l-dense, "
      "keras, flax (default: detected)",
-     "FILE의 이름과 모양의 형식. 맞지 않으면 이유를 알려 줍니다: headwise, "
+     "FILE의 예상 레이아웃. 맞지 않으면 이유를 알려 줍니다: headwise, "
      "torch-mha, torch-mha-split, bert, distilbert, d2l, d2l-dense, keras, "
-     "flax (기본값: 맞는 형식을 찾음)"},
+     "flax (기본값: 자동으로 찾음)"},
     {"layout of IN (default: detected)",
-     "IN의 이름과 모양의 형식(기본값: 맞는 형식을 찾음)"},
+     "IN의 레이아웃(기본값: 자동으로 찾음)"},
     {"layout of OUT: headwise, torch-mha, torch-mha-split, bert, distilbert, "
      "d2l, d2l-dense, keras, flax",
-     "OUT의 이름과 모양의 형식: headwise, torch-mha, torch-mha-split, bert, "
-     "distilbert, d2l, d2l-dense, keras, flax"},
+     "OUT의 레이아웃: headwise, torch-mha, torch-mha-split, bert, distilbert, "
+     "d2l, d2l-dense, keras, flax"},
     {"leave out tensors outside attention layers",
      "어텐션 레이어가 아닌 텐서를 뺍니다"},
     {"list every tensor, including those of numbered layers",
@@ -49,17 +49,16 @@ constexpr auto kTexts = std::to_array<Translation>({
      "파라미터 파일의 텐서, 어텐션 레이어, 헤드를 보여 줍니다"},
     {"number of query heads, if OUT needs it and neither IN nor its "
      "config.json has it",
-     "쿼리 헤드 수. OUT의 모양에 필요하지만 IN에도 config.json에도 없을 때 "
-     "줍니다"},
+     "쿼리 헤드 수. OUT에 필요하지만 IN에도 config.json에도 없을 때 "
+     "지정합니다"},
     {"number of that layer in OUT (default: as in IN)",
      "OUT에서 그 레이어의 번호(기본값: IN과 같음)"},
     {"only this layer (default: all)", "이 레이어만(기본값: 전부)"},
+    {"output file, .safetensors or .npz", "출력 파일. .safetensors 또는 .npz"},
     {"prefix of the names in OUT that the layout knows, such as bert. or \"\" "
      "(default: as in IN)",
-     "OUT에서 이름 앞에 붙일, 그 형식에 있는 접두사. 예: bert. 또는 \"\" "
-     "(기본값: IN과 같음)"},
-    {"the file to write, .safetensors or .npz by its ending",
-     "저장할 파일. 확장자가 .safetensors 또는 .npz여야 합니다"},
+     "OUT에서 이름 앞에 붙일 접두사. 레이아웃에 있는 것만 됩니다. 예: bert. "
+     "또는 \"\" (기본값: IN과 같음)"},
 });
 static_assert(is_sorted(kTexts));
 

@@ -214,7 +214,7 @@ void add_options(const Arguments& command, ClassifyFlags& flags) {
                 "a model folder with a classifier, from headwise train --model")
       .required();
   command.add_text("FILE", flags.texts, "FILE|-",
-                   "one text a line (default -: standard input)");
+                   "one text per line (default -: standard input)");
   command.add_text("--out", flags.out, "FILE.tsv",
                    "write the result to this file (default: print it)");
   command.add_flag(

@@ -27,7 +27,7 @@ namespace {
 
 constexpr CommandHelp kHelp = {
     .name = "explain",
-    .description = "run multi-head attention step by step and show it",
+    .description = "run multi-head attention and show every step",
     .examples =
         R"(  headwise explain
   headwise explain --example masked
@@ -51,7 +51,7 @@ std::string examples_table() {
   for (const std::string& name : example_names()) {
     longest = std::max(longest, name.size());
   }
-  std::string text = "Built-in jobs (--example NAME):\n";
+  std::string text = "Built-in examples (--example NAME):\n";
   for (const Example& example : examples()) {
     text += fmt::format("  {:<{}}  {}\n", example.name, longest, example.about);
   }
@@ -150,7 +150,7 @@ void add_input_options(const Arguments& input, ExplainFlags& flags) {
                  "model.safetensors); shows its layer --layer");
   input
       .add_choice("--example", flags.example, example_names(),
-                  "a built-in job, listed below (default: the first)")
+                  "a built-in example, listed below (default: the first)")
       .type_name("NAME");
   input.add_text("--tokens", flags.tokens, "FILE|-",
                  "token ids: JSON [[62, 13], [60]], or one sequence per line");
@@ -170,7 +170,7 @@ void add_input_options(const Arguments& input, ExplainFlags& flags) {
       .advanced();
   input.add_choice("--mask-kind", flags.mask_kind,
                    {"none", "padding", "causal", "padding+causal"},
-                   "who may attend to whom (default none)");
+                   "the mask to apply (default none)");
 }
 
 void add_layer_options(const Arguments& layer, ExplainFlags& flags) {
@@ -193,16 +193,16 @@ void add_layer_options(const Arguments& layer, ExplainFlags& flags) {
   layer.add_text(
       "--params", flags.params, "DIR|FILE",
       "read the parameters from a folder of .npy files, a .npz or a "
-      ".safetensors: w_q.weight, w_q.bias, likewise w_k, w_v and w_o, "
+      ".safetensors: w_q.weight, w_q.bias, the same for w_k, w_v and w_o, "
       "w_score.weight for additive scoring, and embedding.weight");
   add_layer_choice(layer, flags.layer, "--params or --model");
 }
 
 void add_output_options(const Arguments& output, ExplainFlags& flags) {
   output.add_flag("--shapes-only", flags.shapes_only,
-                  "print every shape and compute nothing");
+                  "print all shapes, without computing");
   output.add_text("--step", flags.step, "NAME",
-                  "print one step's whole tensor");
+                  "print the whole tensor of one step");
   output.add_flag("--json", flags.json, "print JSON");
   output.add_text("--out", flags.out, "FILE.npy",
                   "write the output, or the tensor of --step");

@@ -88,7 +88,7 @@ std::span<const Example> examples() {
        .batched = false,
        .vectors = true},
       {.name = "valid-lengths",
-       .about = "vectors, 5 heads, keys beyond each length hidden",
+       .about = "vectors, 5 heads, keys beyond each length masked",
        .embed_dim = 100,
        .num_heads = 5,
        .mask_kind = "none",

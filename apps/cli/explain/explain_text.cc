@@ -57,8 +57,8 @@ std::string summary_line(const ExplainedJob& job, const TracedStep& step,
   if (step.dtype == DType::boolean) {
     const std::size_t allowed = summary.count - summary.masked;
     add(say(language,
-            {"{} of {} may attend ({:.1f} %)",
-             "{1}개 중 {0}개 어텐션 가능({2:.1f} %)"},
+            {"{} of {} may attend ({:.1f}%)",
+             "{1}개 중 {0}개 어텐션 가능({2:.1f}%)"},
             allowed, summary.count, percent(allowed, summary.count)));
     return text;
   }
@@ -74,10 +74,10 @@ std::string summary_line(const ExplainedJob& job, const TracedStep& step,
   }
   if (step.name == "masked_scores" ||
       (step.name == "biased_scores" && summary.masked != 0)) {
-    add(say(
-        language,
-        {"{} of {} masked ({:.1f} %)", "{1}개 중 {0}개 마스킹됨({2:.1f} %)"},
-        summary.masked, summary.count, percent(summary.masked, summary.count)));
+    add(say(language,
+            {"{} of {} masked ({:.1f}%)", "{1}개 중 {0}개 마스킹됨({2:.1f}%)"},
+            summary.masked, summary.count,
+            percent(summary.masked, summary.count)));
   }
   if (step.name == "dropped_weights") {
     add(say(
@@ -159,12 +159,12 @@ std::string title(const ExplainedJob& job, Language language) {
   if (job.sentence) {
     return sentence_title(job, language);
   }
-  const std::string heads =
-      job.group() != 1 ? say(language,
-                             {"{} heads of queries, {} of keys and values",
-                              "쿼리 헤드 {}개, 키와 밸류 헤드 {}개"},
-                             job.num_heads, job.num_kv_heads)
-                       : heads_text(job.num_heads, language);
+  const std::string heads = job.group() != 1
+                                ? say(language,
+                                      {"{} query heads, {} key/value heads",
+                                       "쿼리 헤드 {}개, 키와 밸류 헤드 {}개"},
+                                      job.num_heads, job.num_kv_heads)
+                                : heads_text(job.num_heads, language);
   std::string text = say(language, title_of(job), job.batch, job.vocab_size,
                          heads, job.embed_dim) +
                      "\n";
@@ -222,8 +222,7 @@ std::string axes_text(const ExplainedJob& job, bool computed,
   }
   if (job.group() != 1) {
     text += say(language,
-                {"Hkv heads of keys and values: head h of the queries reads "
-                 "head floor(h/{}).\n",
+                {"Hkv key/value heads: query head h reads head floor(h/{}).\n",
                  "Hkv 키와 밸류의 헤드 수: 쿼리의 h번 헤드는 floor(h/{})번 "
                  "헤드를 읽습니다.\n"},
                 job.group());

@@ -12,7 +12,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "(B + 1): 길이가 다른 시퀀스를 이어 붙인 배치 (rows, H, D). 시퀀스 b는 "
      "offsets[b]부터 offsets[b + 1] 앞까지의 행입니다"},
     {"(B + 1): offsets of the queries, if they differ from those of the keys",
-     "(B + 1): 쿼리의 경계. 키와 다를 때 줍니다"},
+     "(B + 1): 쿼리의 오프셋. 키의 오프셋과 다를 때 지정합니다"},
     {"(B) or (B, Lq): attend to this number of keys, from the first",
      "(B) 또는 (B, Lq): 앞에서부터 볼 수 있는 키의 개수"},
     {"(B): dropout follows these sequence ids, not the position in the batch",
@@ -21,7 +21,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "(B): 볼 수 있는 첫 키. 왼쪽에 패딩이 있는 시퀀스용"},
     {"(B, H, Lq, Lkv): attention weights to keep, instead of a random choice; "
      "they are scaled by 1/(1-P)",
-     "(B, H, Lq, Lkv): 무작위 대신 유지할 어텐션 가중치. 1/(1-P)배로 커집니다"},
+     "(B, H, Lq, Lkv): 무작위로 고르는 대신 유지할 어텐션 가중치. 1/(1-P)을 "
+     "곱합니다"},
     {"(B, Lkv): non-decreasing document ids; a query attends to its own "
      "document",
      "(B, Lkv): 줄어들지 않는 문서 id. 쿼리는 같은 문서의 키만 봅니다"},
@@ -42,10 +43,10 @@ constexpr auto kTexts = std::to_array<Translation>({
      "--mask의 축. 예: B,1,Lkv 또는 Lq,Lkv (기본값: B,H,Lq,Lkv)"},
     {"axes of the files: bhld (default), or blhd (default with --offsets)",
      "파일의 축 순서: bhld(기본값) 또는 blhd(--offsets를 쓸 때의 기본값)"},
-    {"dense: true or 1 = may attend, 0 = masked",
-     "전체 마스크: true 또는 1 = 어텐션 가능, 0 = 마스킹"},
+    {"dense mask: true or 1 = may attend, 0 = masked",
+     "조밀(dense) 마스크: true 또는 1 = 어텐션 가능, 0 = 마스킹"},
     {"drop attention weights with probability P",
-     "어텐션 가중치를 확률 P로 드롭합니다"},
+     "어텐션 가중치를 확률 P로 드롭아웃합니다"},
     {"factor on q.k (default 1/sqrt(D))",
      "q.k에 곱할 스케일(기본값 1/sqrt(D))"},
     {"how queries and keys are compared: q.k, or w . tanh(q + k) (default: "

@@ -42,7 +42,7 @@ void add_mask_options(const Arguments& masks, OperationFlags& flags) {
                 "(B, Lq): document ids of the queries (default: --documents)")
       .advanced();
   masks.add_text("--mask", flags.mask, kNpy,
-                 "dense: true or 1 = may attend, 0 = masked");
+                 "dense mask: true or 1 = may attend, 0 = masked");
   masks
       .add_text("--mask-axes", flags.mask_axes, "AXES",
                 "axes of --mask, such as B,1,Lkv or Lq,Lkv (default: "

@@ -283,8 +283,8 @@ void add_amounts(const Arguments& amounts, PruneFlags& flags) {
   amounts.add_text("--remove", flags.remove, "N|P%",
                    "remove this number or share of all heads");
   amounts.add_text("--max-drop", flags.max_drop, "P%",
-                   "remove as many heads as cost at most this many points of "
-                   "accuracy on --data");
+                   "remove as many heads as possible while accuracy on --data "
+                   "drops by at most this many points");
 }
 
 void add_files(const Arguments& command, PruneFlags& flags) {
@@ -292,7 +292,7 @@ void add_files(const Arguments& command, PruneFlags& flags) {
       .required();
   command
       .add_text("--scores", flags.scores, "FILE.json",
-                "the scores of this model from headwise importance")
+                "scores of this model, from headwise importance")
       .required();
   command.add_text("--data", flags.data, "FILE|-",
                    "texts to measure accuracy on, one per line: "
@@ -305,13 +305,13 @@ void add_files(const Arguments& command, PruneFlags& flags) {
                      "transformers can load the folder, but it is not smaller "
                      "or faster");
   command.add_text("--curve", flags.curve, "FILE.svg",
-                   "instead of a model, draw the accuracy after each tenth of "
-                   "the heads");
+                   "instead of writing a model, plot the accuracy as heads are "
+                   "removed, in tenths");
 }
 
 void add_options(const Arguments& command, PruneFlags& flags) {
   add_files(command, flags);
-  add_amounts(command.under("How many"), flags);
+  add_amounts(command.under("Number of heads"), flags);
   command
       .add_flag("--correct", flags.correct,
                 "fit the output projections to the outputs of the whole model "

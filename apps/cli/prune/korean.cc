@@ -41,22 +41,23 @@ constexpr auto kTexts = std::to_array<Translation>({
      "분류기(headwise train --model)로 측정하며,\n레이블이 없는 텍스트로는 "
      "임베딩이 얼마나 움직이는지를 측정합니다. 중단된\n--max-drop과 --curve는 "
      "같은 명령을 다시 실행하면 이어집니다."},
-    {"How many", "제거할 개수"},
+    {"Number of heads", "제거할 헤드 수"},
     {"a BERT-family model folder", "BERT 계열 모델 폴더"},
     {"a BERT-family model folder, pruned or not",
      "BERT 계열 모델 폴더. 이미 가지치기한 모델도 됩니다"},
     {"do not add the constant part of removed heads to the output bias",
-     "출력 바이어스를 바꾸지 않습니다"},
-    {"draw the scores as a heat map", "점수를 히트맵으로 저장합니다"},
-    {"examples per batch (default 16)", "한 번에 처리할 예제 수(기본값 16)"},
+     "제거한 헤드의 상수 부분을 출력 바이어스에 더하지 않습니다"},
+    {"draw the scores as a heat map", "점수를 히트맵으로 그립니다"},
+    {"examples per batch (default 16)", "배치당 예제 수(기본값 16)"},
     {"fit the output projections to the outputs of the whole model on --data, "
      "by least squares",
      "--data에서 원래 모델의 출력에 맞도록 출력 투영을 최소제곱법으로 "
      "보정합니다"},
     {"how to score (default: gradient); see below",
-     "측정 방법(기본값 gradient). 아래 설명 참고"},
-    {"instead of a model, draw the accuracy after each tenth of the heads",
-     "모델 대신, 헤드를 10%씩 제거할 때의 정확도를 그립니다"},
+     "점수를 매기는 방법(기본값 gradient). 아래 설명 참고"},
+    {"instead of writing a model, plot the accuracy as heads are removed, in "
+     "tenths",
+     "모델을 저장하는 대신, 헤드를 10%씩 제거할 때의 정확도를 그립니다"},
     {"keep this number of heads", "남길 헤드 수"},
     {"maximum tokens per example (default: the model's limit)",
      "예제의 최대 토큰 수(기본값: 모델의 값)"},
@@ -65,40 +66,43 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"measure how much each head matters",
      "헤드마다 얼마나 중요한지 측정합니다"},
     {"number of examples to use, spread over the file (default: all)",
-     "점수를 잴 줄 수. 파일 전체에서 고르게 뽑습니다(기본값: 전부)"},
+     "사용할 예제 수. 파일 전체에서 고르게 뽑습니다(기본값: 전부)"},
     {"one example per line: label<TAB>text, or text alone",
      "한 줄에 예제 하나: 레이블<TAB>텍스트, 또는 텍스트만"},
     {"print JSON instead of a table", "표 대신 JSON을 출력합니다"},
     {"pruned (default): without the removed heads, for headwise; full-size: "
      "removed heads are zeros, so transformers can load the folder, but it is "
      "not smaller or faster",
-     "pruned(기본값): headwise용으로 헤드를 없앱니다. full-size: 0으로 남겨 "
-     "transformers에서도 읽을 수 있지만 크기와 속도는 그대로입니다"},
-    {"remove as many heads as cost at most this many points of accuracy on "
-     "--data",
-     "--data의 정확도가 이만큼(%p)까지만 떨어지도록 가장 많이 제거합니다"},
+     "pruned(기본값): 제거한 헤드가 없는 headwise용 폴더. full-size: 제거한 "
+     "헤드를 0으로 남겨 transformers에서도 불러올 수 있지만, 크기와 속도는 "
+     "그대로입니다"},
+    {"remove as many heads as possible while accuracy on --data drops by at "
+     "most this many points",
+     "--data의 정확도가 이 값(%p) 넘게 떨어지지 않는 한도에서 헤드를 최대한 "
+     "많이 제거합니다"},
     {"remove the least important heads from a model",
      "중요도가 낮은 헤드를 모델에서 제거합니다"},
     {"remove this number or share of all heads", "제거할 헤드 수 또는 비율"},
+    {"scores of this model, from headwise importance",
+     "이 모델에 대해 headwise importance가 저장한 점수"},
     {"seed of --method random, and of the random directions used without "
      "labels (default 0)",
-     "random 방법과 레이블을 대신하는 방향의 시드(기본값 0)"},
+     "--method random의 시드이자, 레이블이 없을 때 쓰는 무작위 방향의 "
+     "시드(기본값 0)"},
     {"seed of the random orders (default 0)", "무작위 순서의 시드(기본값 0)"},
     {"texts to measure accuracy on, one per line: label<TAB>text, or text "
      "alone",
-     "측정에 쓸 텍스트, 한 줄에 하나: 레이블<TAB>텍스트, 또는 텍스트만"},
-    {"the scores of this model from headwise importance",
-     "이 모델에 대해 headwise importance가 저장한 점수"},
+     "정확도를 측정할 텍스트, 한 줄에 하나: 레이블<TAB>텍스트, 또는 텍스트만"},
     {"turn off this share of all heads, score the rest again, and repeat "
      "(Michel et al.: 0.1)",
-     "전체 헤드 중 이 비율만큼 끄고 나머지의 점수를 다시 재기를 "
-     "되풀이합니다(Michel et al.: 0.1)"},
+     "전체 헤드 중 이 비율만큼 끄고 나머지의 점수를 다시 매기는 과정을 "
+     "반복합니다(Michel et al.: 0.1)"},
     {"with --curve: number of random orders for comparison",
      "--curve와 함께: 비교할 무작위 순서의 개수"},
     {"write the pruned model to this folder", "가지치기한 모델을 저장할 폴더"},
     {"write the scores as JSON", "점수를 JSON으로 저장합니다"},
     {"write to --out even if it holds other files, which stay",
-     "--out에 다른 파일이 있어도 그대로 둔 채 저장합니다"},
+     "--out에 다른 파일이 있어도 저장합니다. 다른 파일은 그대로 둡니다"},
 });
 static_assert(is_sorted(kTexts));
 

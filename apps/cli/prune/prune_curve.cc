@@ -82,8 +82,8 @@ std::string curve_text(const PruneJob& job,
   for (const CurvePoint& point : curve) {
     rows.push_back(row_of(curve.front(), point));
   }
-  return table_text(rows) +
-         say({"{}: the curve\n", "{}: 그래프\n"}, shown(job.flags().curve));
+  return table_text(rows) + say({"{}: accuracy curve\n", "{}: 그래프\n"},
+                                shown(job.flags().curve));
 }
 
 std::string curve_json(const PruneJob& job,

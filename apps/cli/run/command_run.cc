@@ -221,9 +221,9 @@ void add_tensor_options(const Arguments& tensors, RunFlags& flags) {
 void add_layer_options(const Arguments& layer, RunFlags& flags) {
   layer.add_text("--params", flags.params, "DIR|FILE",
                  "run a layer with the parameters in a folder of .npy files, "
-                 "a .npz or a .safetensors: w_q.weight, w_q.bias, likewise "
-                 "w_k, w_v and w_o, w_score.weight for additive scoring; "
-                 "query, key and value are then (B, L, E)");
+                 "a .npz or a .safetensors: w_q.weight, w_q.bias, the same "
+                 "for w_k, w_v and w_o, and w_score.weight for additive "
+                 "scoring; query, key and value are then (B, L, E)");
   add_layer_choice(layer, flags.layer);
   layer.add_count("--num-heads", flags.num_heads, "number of heads");
   layer
@@ -233,12 +233,13 @@ void add_layer_options(const Arguments& layer, RunFlags& flags) {
 }
 
 void add_gradient_options(const Arguments& gradients, RunFlags& flags) {
-  gradients.add_text("--d-output", flags.d_output, kNpy,
-                     "gradient of the loss by the output, in its shape");
+  gradients.add_text(
+      "--d-output", flags.d_output, kNpy,
+      "gradient of the loss with respect to the output, with its shape");
   gradients
       .add_text("--d-attn-weights", flags.d_attn_weights, kNpy,
-                "gradient of the loss by the attention weights, in the shape "
-                "of --attn-weights")
+                "gradient of the loss with respect to the attention weights, "
+                "with the shape of --attn-weights")
       .advanced();
   gradients.add_text(
       "--grad-dir", flags.grad_dir, "DIR",

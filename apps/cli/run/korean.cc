@@ -18,18 +18,18 @@ constexpr auto kTexts = std::to_array<Translation>({
      "Lkv\n키(--offsets를 쓰면 가장 긴 시퀀스 기준), D 헤드의 크기, Dv 밸류 "
      "헤드의 크기, E\n토큰 벡터의 크기. B가 없으면 시퀀스 하나입니다."},
     {"Gradients", "그래디언트"},
-    {"gradient of the loss by the attention weights, in the shape of "
-     "--attn-weights",
-     "어텐션 가중치에 대한 그래디언트. --attn-weights가 저장하는 모양입니다"},
-    {"gradient of the loss by the output, in its shape",
+    {"gradient of the loss with respect to the attention weights, with the "
+     "shape of --attn-weights",
+     "어텐션 가중치에 대한 손실의 그래디언트. --attn-weights와 모양이 "
+     "같습니다"},
+    {"gradient of the loss with respect to the output, with its shape",
      "출력에 대한 손실의 그래디언트. 출력과 모양이 같습니다"},
-    {"layer of --params (default 0)",
-     "레이어가 여럿인 --params에서 쓸 레이어(기본값 0)"},
-    {"number of heads", "레이어의 헤드 수"},
+    {"layer of --params (default 0)", "--params의 레이어(기본값 0)"},
+    {"number of heads", "헤드 수"},
     {"per head (default), their mean (B, Lq, Lkv), or after dropout",
      "헤드별(기본값), 헤드의 평균 (B, Lq, Lkv) 또는 드롭아웃을 적용한 값"},
     {"run a layer with the parameters in a folder of .npy files, a .npz or a "
-     ".safetensors: w_q.weight, w_q.bias, likewise w_k, w_v and w_o, "
+     ".safetensors: w_q.weight, w_q.bias, the same for w_k, w_v and w_o, and "
      "w_score.weight for additive scoring; query, key and value are then (B, "
      "L, E)",
      "레이어를 실행합니다: w_q.weight, w_q.bias와 w_k, w_v, w_o의 같은 이름, "

@@ -28,9 +28,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "도움말과 메시지의 언어(기본값: LC_ALL, LC_MESSAGES, LANG에서 결정)"},
     {"layout of --params: headwise, torch-mha, torch-mha-split, bert, "
      "distilbert, d2l, d2l-dense, keras, flax (default: detected)",
-     "--params의 이름과 모양의 형식: headwise, torch-mha, torch-mha-split, "
-     "bert, distilbert, d2l, d2l-dense, keras, flax (기본값: 맞는 형식을 "
-     "찾음)"},
+     "--params의 레이아웃: headwise, torch-mha, torch-mha-split, bert, "
+     "distilbert, d2l, d2l-dense, keras, flax (기본값: 자동으로 찾음)"},
     {"number of key/value heads (default: --num-heads)",
      "키와 밸류의 헤드 수(기본값: --num-heads)"},
     {"print JSON", "JSON으로 출력합니다"},

@@ -22,7 +22,7 @@ namespace {
 
 constexpr CommandHelp kHelp = {
     .name = "train",
-    .description = "train a small model, or turn yours into a classifier",
+    .description = "train a small model, or turn your own into a classifier",
     .examples =
         R"(  headwise train --out run
   headwise train --task reverse --scoring additive --seed 7 --out reversed
@@ -73,8 +73,8 @@ Outcome misplaced_option(const Flags& flags) {
 void add_task_options(const Arguments& task, TaskFlags& flags) {
   task.add_choice(
       "--task", flags.task, task_names(),
-      "recall (default): find the value of a key, by self-attention; "
-      "reverse: the source in reverse order, by an encoder-decoder");
+      "recall (default): find the value of a key with self-attention; "
+      "reverse: reverse a sequence with an encoder-decoder");
   task.add_choice("--scoring", flags.scoring, {"dot", "additive"},
                   "how queries and keys are compared: q.k (default), or w . "
                   "tanh(q + k)")

@@ -29,10 +29,10 @@ constexpr auto kTexts = std::to_array<Translation>({
      "tokens.txt, curve.svg. --model: 모델 폴더, --train all이면 "
      "checkpoint.npz도"},
     {"print JSON, one object per line", "한 줄에 하나씩 JSON으로 출력합니다"},
-    {"recall (default): find the value of a key, by self-attention; reverse: "
-     "the source in reverse order, by an encoder-decoder",
+    {"recall (default): find the value of a key with self-attention; reverse: "
+     "reverse a sequence with an encoder-decoder",
      "recall(기본값): 셀프 어텐션으로 키에 맞는 값 찾기. reverse: "
-     "인코더-디코더로 소스를 거꾸로 출력하기"},
+     "인코더-디코더로 시퀀스를 거꾸로 출력하기"},
     {"resume from the checkpoint in this folder; the result has the same bits "
      "as an uninterrupted run",
      "이 폴더의 체크포인트에서 이어서 학습합니다. 결과 비트는 중단하지 않은 "
@@ -41,12 +41,12 @@ constexpr auto kTexts = std::to_array<Translation>({
      "0)",
      "파라미터, 시퀀스, 예제 순서의 시드(기본값 0)"},
     {"the BERT-family model folder to start from",
-     "분류기로 만들 BERT 계열 모델 폴더"},
-    {"train a small model, or turn yours into a classifier",
-     "작은 모델을, 또는 내 모델로 분류기를 학습합니다"},
+     "시작할 BERT 계열 모델 폴더"},
+    {"train a small model, or turn your own into a classifier",
+     "작은 모델을 학습하거나, 내 모델을 분류기로 만듭니다"},
     {"train only a linear classifier on the embeddings (default), or all "
      "parameters",
-     "모델 임베딩 위의 선형 분류기만(기본값) 또는 모든 파라미터"},
+     "임베딩 위의 선형 분류기만(기본값) 또는 모든 파라미터를 학습합니다"},
     {"with --train all: examples per step (default 16)",
      "--train all: 스텝마다 쓸 예제 수(기본값 16)"},
     {"with --train all: number of epochs, including those before --resume "
@@ -54,8 +54,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "--train all: 에포크 수, --resume 이전 에포크 포함(기본값 3)"},
     {"write to --out even if it holds an earlier result (replaced) or other "
      "files (kept)",
-     "--out에 이전 결과가 있으면 바꾸고, 다른 파일이 있으면 그대로 둔 채 "
-     "저장합니다"},
+     "--out에 이전 결과나 다른 파일이 있어도 저장합니다. 이전 결과는 바꾸고 "
+     "다른 파일은 그대로 둡니다"},
 });
 static_assert(is_sorted(kTexts));
 

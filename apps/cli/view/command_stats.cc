@@ -21,7 +21,7 @@ namespace {
 
 constexpr CommandHelp kHelp = {
     .name = "stats",
-    .description = "print what each head does as numbers",
+    .description = "print what each head does, in numbers",
     .examples =
         R"(  headwise stats --model all-MiniLM-L6-v2 "The cat sat on the mat."
   headwise stats --model all-MiniLM-L6-v2 - --sort previous < page.txt

@@ -30,7 +30,7 @@ namespace {
 
 constexpr CommandHelp kHelp = {
     .name = "view",
-    .description = "show every head: a page, pictures, JSON",
+    .description = "show every head as a page, a picture or JSON",
     .examples =
         R"(  headwise view --model all-MiniLM-L6-v2 "The cat sat on the mat." --open
   headwise view --model all-MiniLM-L6-v2 "Heads matter." --out page.html

@@ -8,7 +8,7 @@ namespace {
 
 constexpr auto kTexts = std::to_array<Translation>({
     {"(B): number of queries; the rest is padding and is left out",
-     "(B): 이 위치부터의 쿼리는 패딩으로 보고 뺍니다"},
+     "(B): 쿼리의 개수. 그 뒤는 패딩이므로 뺍니다"},
     {"(B, Hkv, Lkv, D), like --query", "(B, Hkv, Lkv, D), --query와 같은 방식"},
     {"(B, Hq, Lq, D), or (Hq, Lq, D), or for several layers (N, B, Hq, Lq, D)",
      "(B, Hq, Lq, D), (Hq, Lq, D) 또는 여러 레이어의 (N, B, Hq, Lq, D)"},
@@ -27,7 +27,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "가장 큰 어텐션 가중치\n  first, previous, self, next, separator   그 "
      "키가 받는 비율\n크로스 어텐션에는 distance, previous, self, next가 "
      "없습니다."},
-    {"draw all heads, or --head", "모든 헤드 또는 --head의 그림"},
+    {"draw all heads, or --head", "모든 헤드를, 또는 --head의 헤드를 그립니다"},
     {"leave the components of queries and keys out of the page",
      "쿼리와 키의 성분을 페이지에서 뺍니다"},
     {"maximum tokens; longer texts are cut (default: the limit set in the "
@@ -43,17 +43,17 @@ constexpr auto kTexts = std::to_array<Translation>({
      "페이지를 브라우저에서 엽니다. --out이 없으면 임시 파일에 저장합니다"},
     {"print comma-separated values", "쉼표로 구분한 값(CSV)을 출력합니다"},
     {"print the statistics of each head; with --head its attention weights",
-     "헤드마다의 숫자를 출력합니다. --head를 주면 그 어텐션 가중치도 "
+     "헤드마다의 통계를 출력합니다. --head를 주면 그 헤드의 어텐션 가중치도 "
      "출력합니다"},
-    {"print what each head does as numbers",
+    {"print what each head does, in numbers",
      "헤드마다 하는 일을 숫자로 보여 줍니다"},
-    {"sequence of the batch (default 0)", "배치에서 볼 시퀀스(기본값 0)"},
-    {"show every head: a page, pictures, JSON",
-     "모든 헤드를 페이지, 그림, JSON으로 봅니다"},
-    {"sort by this statistic, largest first", "이 값이 큰 순서로 정렬합니다"},
+    {"sequence of the batch (default 0)", "배치에서 사용할 시퀀스(기본값 0)"},
+    {"show every head as a page, a picture or JSON",
+     "모든 헤드를 페이지, 그림, JSON으로 보여 줍니다"},
+    {"sort by this statistic, largest first", "이 통계가 큰 순서로 정렬합니다"},
     {"sort the heads of the picture by this statistic, largest first",
-     "그림의 헤드를 이 값이 큰 순서로 정렬합니다"},
-    {"the same as PNG", "같은 그림을 픽셀로"},
+     "그림의 헤드를 이 통계가 큰 순서로 정렬합니다"},
+    {"the same as PNG", "같은 그림을 PNG로"},
     {"the same for the keys (default if there are as many keys as queries: "
      "--query-tokens)",
      "키의 토큰(개수가 쿼리와 같을 때의 기본값: --query-tokens)"},
@@ -61,7 +61,7 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"what the model reads; -: standard input",
      "모델이 읽을 텍스트. -: 표준 입력"},
     {"write the page: one file that opens in any browser, without a network",
-     "페이지: 브라우저로 바로 열 수 있는 파일 하나"},
+     "페이지를 저장합니다: 네트워크 없이 모든 브라우저에서 열리는 파일 하나"},
 });
 static_assert(is_sorted(kTexts));
 
