@@ -121,7 +121,7 @@ class TensorCheck {
       return ok();
     }
     if (given && !holds(spec_, row.condition)) {
-      // Nobody expects a view without elements to be written.
+      // A view without elements cannot be written, so it counts as none.
       return has_elements(argument.view)
                  ? value_error(operation_, row.name, "given",
                                why_not(row.condition))

@@ -46,7 +46,7 @@ Status check_call(std::string_view operation, const AttentionSpec& spec,
 Status check_longest(std::string_view operation, const AttentionShape& shape,
                      const Offsets& offsets);
 
-// What is added to the scores, as a view; no view where there is none.
+// The bias as a view; no view if there is none.
 inline TensorView<const float, 4> view_of(const BoundBias& bias) {
   return bias.given() ? TensorView<const float, 4>(bias.data(), bias.extents(),
                                                    bias.strides())

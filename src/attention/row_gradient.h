@@ -1,5 +1,5 @@
-// Which rows a loss depends on: the backward pass leaves out the others, so
-// that a padded query changes no gradient, whatever it holds.
+// Which rows a loss depends on. The backward pass leaves out the rest, so that
+// a padded query changes no gradient, whatever it holds.
 #pragma once
 
 #include <cstddef>

@@ -17,8 +17,8 @@ constexpr std::string_view kLayoutHint =
     " (extents are (B, L, H, D); for (B, H, L, D) data use as_blhd() or "
     "view_bhld())";
 
-// Whether the heads would fit if axes 1 and 2 changed places, in all tensors or
-// in key and value alone.
+// Whether the heads would fit if axes 1 and 2 were swapped, in all tensors or
+// only in key and value.
 bool fits_heads_first(const AttentionShape& shape) {
   return shape.Lkv != 0 && shape.Lq != 0 &&
          (shape.Lq % shape.Lkv == 0 || shape.Hq % shape.Lkv == 0);

@@ -15,8 +15,9 @@ inline constexpr std::size_t kTasksOfAWorker = 8;
 
 // Workers that pay for a call, at most the threads of the executor.
 std::size_t workers_for(const AttentionSpec& spec);
-// Whether one task per key head keeps all workers busy: there are so many that
-// an uneven share does not matter, or equal ones divide evenly among workers.
+// Whether one task per key head keeps all workers busy: either there are enough
+// of them that an uneven share does not matter, or equal ones divide evenly
+// among workers.
 bool heads_suffice(const AttentionSpec& spec, std::size_t workers);
 
 // Calls work(worker, task) once for every task in [0, count), by whichever

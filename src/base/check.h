@@ -37,8 +37,8 @@ Error value_error(std::string_view operation, std::string_view argument,
 Status check_at_least_one(std::string_view operation, std::string_view argument,
                           std::size_t size);
 
-// A number of so many significant digits as people write it, with a decimal
-// point in every locale: "0.1", "-3", "nan". At most 20 digits.
+// A number with this many significant digits, and a decimal point in every
+// locale: "0.1", "-3", "nan". At most 20 digits.
 std::string number_text(double number, int digits = 9);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI

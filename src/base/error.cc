@@ -41,8 +41,8 @@ void add_part(std::string& text, std::string_view part) {
   text += part;
 }
 
-// What is wrong: a predicate of the part before it, or a clause. Where it does
-// not say, the code does.
+// What is wrong: a predicate for the part before it, or a clause. If `given` is
+// empty, the code decides.
 void add_given(std::string& text, const ErrorDetails& is, ErrorCode code) {
   if (is.given.empty()) {
     add_part(text, plain_text(code));

@@ -64,7 +64,7 @@ std::size_t Footprint::runs() const {
 }
 
 bool Footprint::touches(std::uintptr_t first, std::size_t run) const {
-  // The last run of this one that begins before the other ends.
+  // The last run of this view that begins before the other view ends.
   if (first + run <= begin_) {
     return false;
   }

@@ -30,8 +30,8 @@ class Footprint {
   }
   explicit Footprint(const UntypedView& view);
 
-  // Whether two elements of the view share memory. Views with strides that do
-  // not nest, such as 3 and 4, are taken for the whole range of their bytes.
+  // Whether two elements of the view share memory. A view with strides that do
+  // not nest, such as 3 and 4, counts as the whole range of its bytes.
   bool overlaps_itself() const { return overlaps_itself_; }
   bool overlaps(const Footprint& other) const;
 
@@ -56,7 +56,7 @@ class Footprint {
   bool touches(std::uintptr_t first, std::size_t run) const;
 
   std::uintptr_t begin_ = 0;
-  std::size_t run_ = 0;   // bytes side by side; 0: there are no elements
+  std::size_t run_ = 0;   // contiguous bytes; 0: there are no elements
   std::size_t span_ = 0;  // bytes from the first to behind the last
   std::size_t element_bytes_ = 0;
   std::array<Axis, kMostAxes> axes_{};  // the smallest stride first

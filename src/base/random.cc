@@ -68,8 +68,8 @@ PhiloxCounter philox4x32(PhiloxCounter counter, PhiloxKey key) {
 }
 
 PhiloxCounter RandomStream::words(std::uint64_t index) const {
-  // A last word from 1 on tells these numbers from those of dropout
-  // (steps/dropout.cc).
+  // The last word is at least 1, which distinguishes these numbers from those
+  // of dropout (steps/dropout.cc).
   constexpr std::uint32_t kParameters = 1;
   return philox4x32({low_word(index), high_word(index), low_word(stream_),
                      kParameters + high_word(stream_)},

@@ -27,8 +27,8 @@ struct KeyRange {
   int end;
 };
 
-// Some queries of one sequence, for every head, and which keys they see:
-// nobody outside [begin, end), everybody inside [full_begin, full_end).
+// Some queries of one sequence, for every head, and which keys they see: none
+// sees keys outside [begin, end), all see those inside [full_begin, full_end).
 struct QueryTile {
   int b;
   int first_query;
@@ -58,7 +58,7 @@ struct WorkItem {
   int h;
 };
 
-// A pass over tiles: which, and who takes the next.
+// A pass over tiles: its tiles, and the counter of the next one.
 struct TiledWork {
   const std::byte* tiles;  // QueryTile or KeyTile
   const WorkItem* work;

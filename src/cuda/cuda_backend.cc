@@ -62,7 +62,7 @@ Status check_sizes(const AttentionShape& shape) {
   return ok();
 }
 
-// More stands between q.k and the softmax than a scale and intervals of keys.
+// There is more between q.k and the softmax than a scale and intervals of keys.
 bool has_terms(const AttentionSpec& spec) {
   const auto is_dense = [](const internal::StoredMaskRule& rule) {
     return rule.type->form == internal::MaskForm::booleans;
@@ -108,7 +108,7 @@ struct PlacedWork {
   }
 };
 
-// The plan's counters: who takes the next tile, one for each pass.
+// The plan's counters of the next tile, one for each pass.
 enum Counter { kForward, kKeys, kKeysAgain, kQueries, kCounters };
 
 class CudaBackend final : public DeviceBackend {
@@ -128,7 +128,7 @@ class CudaBackend final : public DeviceBackend {
   Status place_lists(const AttentionSpec& spec);
   Status take_memory(const AttentionShape& shape);
   int* counters() const { return reinterpret_cast<int*>(memory_.data()); }
-  // What is asked for beyond the output, from the log-sum-exps.
+  // The outputs besides `output`, from the log-sum-exps.
   Status look_at_weights(const AttentionInputsOf<std::byte>& inputs,
                          const AttentionOutputsOf<std::byte>& outputs,
                          const TensorView<float, 3>& lse) const;

@@ -31,8 +31,8 @@ struct ForwardKernel {
   Status (*launch)(const ForwardRun&);
 };
 
-// For head sizes up to 256; `terms`: more than scale and intervals of keys
-// stand between q.k and the softmax.
+// For head sizes up to 256; `terms`: there is more between q.k and the softmax
+// than a scale and intervals of keys.
 ForwardKernel bfloat16_forward_kernel(std::size_t head_size, bool terms);
 ForwardKernel float16_forward_kernel(std::size_t head_size, bool terms);
 

@@ -30,7 +30,7 @@ Status launch_row_statistics(const BackwardRun& run) {
   return check_cuda(cudaGetLastError(), "launching the row statistics");
 }
 
-// The maps of query, key, value and d_output, with boxes of so many rows.
+// The maps of query, key, value and d_output, with boxes of this many rows.
 struct BackwardMaps {
   CUtensorMap maps[4];
 

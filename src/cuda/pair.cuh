@@ -9,7 +9,7 @@
 
 namespace headwise::inline HEADWISE_ABI::cuda {
 
-// Where one sequence stands in the tensors.
+// Where one sequence is in the tensors.
 struct Sequence {
   int b;
   int batch;
@@ -44,7 +44,7 @@ __device__ inline const T& at(const OverScores<const T>& tensor, int b, int h,
                      i * tensor.strides[2] + j * tensor.strides[3]];
 }
 
-// Whether more than intervals of keys decides who attends.
+// Whether there are rules other than intervals of keys.
 __device__ inline bool has_dense_rules(const Call& call) {
   return call.dense_masks != 0 || call.bias.data != nullptr;
 }
@@ -60,7 +60,7 @@ __device__ inline bool masks_allow(const Call& call, int b, int h, int i,
   return true;
 }
 
-// The rules that are no intervals.
+// The rules that are not intervals.
 __device__ inline bool dense_allows(const Call& call, int b, int h, int i,
                                     int j) {
   return masks_allow(call, b, h, i, j) &&

@@ -31,7 +31,7 @@ __device__ inline void arrive(Barrier& barrier) {
                    shared_address(&barrier))
                : "memory");
 }
-// Arrives, and the barrier waits for so many bytes of copies more.
+// Arrives, and makes the barrier wait for this many more bytes of copies.
 __device__ inline void arrive_expecting(Barrier& barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n" ::"r"(
                    shared_address(&barrier)),

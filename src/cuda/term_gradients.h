@@ -1,4 +1,4 @@
-// The gradients of what is added to the scores: a dense bias and ALiBi's
+// The gradients of the terms added to the scores: a dense bias and ALiBi's
 // slopes. Pair by pair, in float32, without the matrix units.
 #pragma once
 

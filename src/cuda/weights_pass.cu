@@ -17,7 +17,7 @@ constexpr int kStride = kMostFeatures + 2;  // of a row in shared memory
 constexpr unsigned kAll = 0xffffffffU;
 constexpr int kMapCells = static_cast<int>(kMostMapCells);
 
-// Everything a kernel is told.
+// Everything that a kernel needs.
 template <class T>
 struct Params {
   Call call;

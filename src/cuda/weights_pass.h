@@ -1,6 +1,6 @@
-// What is asked for beyond the output: attention weights and statistics. A pass
-// of its own over the pairs, from the saved log-sum-exps; no matrix of Lq x Lkv
-// is made unless the weights themselves are wanted.
+// The outputs besides `output`: attention weights and statistics. A separate
+// pass over the pairs, from the saved log-sum-exps; it makes no Lq x Lkv matrix
+// unless the weights themselves are requested.
 #pragma once
 
 #include <cuda_runtime_api.h>

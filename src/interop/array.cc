@@ -14,7 +14,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// The bits of a 16-bit type, and what they stand for.
+// The bits of a 16-bit type, and their value.
 struct Half {
   std::uint16_t bits;
 };
@@ -60,7 +60,7 @@ T element(const std::byte* data, std::size_t index) {
   return value;
 }
 
-// visit(T{}) for the type T of the elements; std::byte stands for bool.
+// visit(T{}) for the type T of the elements; std::byte for bool.
 template <class Visit>
 Status with_type(DType dtype, const Visit& visit) {
   switch (dtype) {

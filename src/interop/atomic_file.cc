@@ -88,8 +88,8 @@ int write_directly(int descriptor, Pieces pieces) {
   return failed != 0 ? failed : not_closed;
 }
 
-// A new file beside `path`, which is told in `temporary`; -1 and errno if there
-// can be none.
+// Creates a file next to `path` and sets `temporary` to its path; -1 and errno
+// on failure.
 int open_temporary(const std::string& path, mode_t mode,
                    std::string& temporary) {
   constexpr int kAttempts = 100;
@@ -133,7 +133,7 @@ int replace_file(const std::string& path, const struct stat* old,
                  Pieces pieces) {
   remove_leftovers(folder_of(path));
   std::string temporary;
-  // Nobody else may open the copy of a file that is not everybody's.
+  // Nobody else may open the copy, because the file may be private.
   Descriptor file(
       open_temporary(path, old == nullptr ? 0666 : 0600, temporary));
   if (file.number() < 0) {

@@ -21,7 +21,7 @@ constexpr std::string_view kParam = "param/";
 constexpr std::string_view kOptimizer = "optimizer/";
 constexpr std::string_view kRecord = "record/";
 
-// ---- Views of what is written. ----
+// ---- Views of what to write. ----
 
 template <class T>
 AnyView one_number(const T& number, DType dtype) {
@@ -106,7 +106,7 @@ class Entries {
     return s ? s : file_.of_entry(printable(name)).blame_here(s.error());
   }
 
-  // What nobody took.
+  // The entries that are left.
   Status check_empty() const {
     return arrays_.empty()
                ? ok()

@@ -115,7 +115,7 @@ Result<std::string_view> choose_prefix(const Conversion& conversion,
   return to.prefixes[0];
 }
 
-// Which layers, and whether the names of the layout can tell them apart.
+// Which layers, and whether names in the layout can distinguish them.
 Result<std::vector<std::size_t>> choose_layers(const Conversion& conversion,
                                                const LayoutMatch& match) {
   const ConvertOptions& options = conversion.options;

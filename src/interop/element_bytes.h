@@ -16,7 +16,7 @@ namespace headwise::inline HEADWISE_ABI {
 std::optional<std::size_t> array_bytes(std::span<const std::size_t> shape,
                                        DType dtype);
 
-// Turns the bytes of each element round: the other byte order.
+// Reverses the bytes of each element, for the other byte order.
 void reverse_elements(std::span<std::byte> data, std::size_t item_bytes);
 
 // Any byte but 0 becomes 1.

@@ -16,8 +16,8 @@ std::string printable(std::string_view text);
 // `SUBJECT: No such file or directory`, for an errno.
 Error io_error(const FileSubject& subject, int error_number);
 
-// invalid_argument for a path that holds a NUL character: the system would take
-// what stands before it.
+// invalid_argument for a path that contains a NUL character: the system would
+// use only what comes before it.
 Status check_path(std::string_view operation, const std::string& path);
 
 }  // namespace headwise::inline HEADWISE_ABI

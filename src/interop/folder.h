@@ -24,7 +24,7 @@ Status check_folder_named_by_file(std::string_view operation,
 // What a name in a folder is itself: a link is another.
 enum class EntryKind { nothing, file, folder, other };
 EntryKind kind_of_entry(const std::string& path);
-// What is in a folder, without "." and "..".
+// The entries of a folder, without "." and "..".
 Result<std::set<std::string>> names_in_folder(std::string_view operation,
                                               const std::string& path);
 // Whether there is one, or a link to one.

@@ -11,7 +11,7 @@ class Adapter : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Adapter(JsonEvents& events) : events_(events) {}
 
-  // Where the text is no JSON.
+  // Where the text is not JSON.
   std::optional<std::size_t> no_json_at() const { return no_json_at_; }
 
   bool null() override { return events_.null(); }

@@ -75,8 +75,8 @@ class JsonEvents {
   Fault fault_;
 };
 
-// Tells `events` what `text` holds, which begins at this byte of the file.
-// Errors: bad_data; they are about `subject`.
+// Reports the contents of `text`, which begins at this byte of the file, to
+// `events`. Errors: bad_data, about `subject`.
 Status read_json(std::string_view text, JsonEvents& events,
                  const FileSubject& subject, std::uint64_t begin = 0);
 

@@ -7,13 +7,14 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// No setuid or setgid of a file; of a folder they say who owns what is in it.
+// Without setuid and setgid for a file; for a folder they set the owner of new
+// entries.
 mode_t permissions_of(const struct stat& old) {
   return old.st_mode & (S_ISDIR(old.st_mode) ? 07777 : 0777);
 }
 
-// Without its group: those of the new group and all others have what both the
-// old group and the others had.
+// If the group cannot be kept: the new group and others get only the
+// permissions that both the old group and others had.
 mode_t without_group(mode_t mode) {
   const mode_t both = (mode >> 3) & mode & S_IRWXO;
   return (mode & S_IRWXU) | (both << 3) | both;

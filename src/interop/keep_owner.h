@@ -1,4 +1,5 @@
-// The owner, group and permissions of what is replaced, for what replaces it.
+// Copies the owner, group and permissions of a file or folder to its
+// replacement.
 #pragma once
 
 #include <sys/stat.h>
@@ -8,8 +9,8 @@
 namespace headwise::inline HEADWISE_ABI {
 
 // Gives the open file or folder the owner, the group and the permissions of
-// `old`. Where the group cannot be kept, nobody may do what he could not do
-// before: group and others keep the rights that both had. 0 or an errno.
+// `old`. If the group cannot be kept, nobody gets new permissions: group and
+// others keep those that both had. Returns 0 or an errno.
 int keep_owner(int descriptor, const struct stat& old);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,5 +1,5 @@
-// The names of tensors in layouts: patterns, in which {N} stands for the number
-// of the layer.
+// The names of tensors in layouts: patterns in which {N} is the number of the
+// layer.
 #pragma once
 
 #include <cstddef>

@@ -124,7 +124,7 @@ class LayerTaker {
   LayerParams layer_;
 };
 
-// The parameters of one tensor of a layout, one below the other.
+// The parameters of one tensor of a layout, one below another.
 class Stack {
  public:
   Status add(std::string_view name, const Array& param, bool is_bias) {

@@ -28,7 +28,7 @@ bool lock(int descriptor, int how) {
   return failed == 0;
 }
 
-// visit(name) for what is in a folder, which is closed then.
+// visit(name) for each entry of a folder, which is then closed.
 template <class Visit>
 void visit_folder(int descriptor, const Visit& visit) {
   DIR* const folder = descriptor < 0 ? nullptr : ::fdopendir(descriptor);

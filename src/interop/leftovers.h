@@ -1,9 +1,9 @@
-// Temporary files and folders, which are written beside their place and then
-// take it. A process that is killed meanwhile leaves them behind; the next one
-// that writes to the same folder removes them.
+// Temporary files and folders, which are written next to their final place and
+// then moved there. A process that is killed meanwhile leaves them behind; the
+// next one that writes to the same folder removes them.
 //
-// Whoever writes one holds a lock on it (flock). The lock ends with the
-// process, so what nobody holds is a leftover. Where the file system has no
+// A process that writes one holds a lock on it (flock). The lock ends with the
+// process, so one without a lock is a leftover. If the file system has no
 // locks, nothing is removed.
 #pragma once
 

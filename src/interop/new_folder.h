@@ -1,13 +1,13 @@
-// A folder that is written whole beside its place and then takes it in one
-// step: whoever looks there finds the old files or the new ones, never some of
+// A folder that is written completely next to its final place and then replaces
+// it in one step: readers find the old files or the new ones, never some of
 // each.
 //
 //   auto fresh = NewFolder::create("write_model", "model");
 //   .. write to fresh->path() + "/config.json" ..
 //   Status s = fresh->take_place();
 //
-// Two folders change places by renameat2(RENAME_EXCHANGE). On a file system
-// that cannot, the old one is moved to .headwise-old-NAME first; when the
+// The two folders are exchanged with renameat2(RENAME_EXCHANGE). On a file
+// system without it, the old one is moved to .headwise-old-NAME first; if the
 // process is killed just then, recover_folder() moves it back.
 #pragma once
 
@@ -24,9 +24,9 @@ enum class FolderExchange { if_possible, never };
 
 class NewFolder {
  public:
-  // An empty folder beside `place`: a folder, a link to one, or nothing yet.
-  // Makes the folders that it lies in. Errors: io_error; invalid_argument for a
-  // path with a NUL character. They begin with `operation`.
+  // Creates an empty folder next to `place`, which is a folder, a link to one,
+  // or does not exist yet. Creates parent folders. Errors, which begin with
+  // `operation`: io_error; invalid_argument for a path with a NUL character.
   static Result<NewFolder> create(std::string_view operation,
                                   const std::string& place);
   NewFolder(NewFolder&& other) noexcept;

@@ -33,7 +33,7 @@ constexpr std::array<std::pair<std::string_view, DType>, 12> kTypes{{
     {"b1", DType::boolean},
 }};
 
-// What numpy's letter for a kind of element stands for, where it is not read.
+// The meaning of numpy's letter for a kind of element that is not read.
 std::string_view refused_kind(char letter) {
   switch (letter) {
     case 'O':

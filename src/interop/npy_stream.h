@@ -12,7 +12,7 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// What is known of the size of a source before it is read.
+// What is known about the size of a source before it is read.
 struct SourceSize {
   std::optional<std::size_t> bytes;
   // The bytes are there: memory for all of them may be taken at once. An

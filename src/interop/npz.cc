@@ -188,8 +188,8 @@ class NpzReader {
     return ok();
   }
 
-  // What is no UTF-8 text libzip takes for code page 437 and rewrites. (A NUL
-  // it has made a blank before.)
+  // libzip takes a name that is not UTF-8 for code page 437 and rewrites it.
+  // (It has already turned a NUL into a blank.)
   Result<std::string> entry_name(zip_uint64_t index) {
     const char* const raw = zip_get_name(archive_.get(), index, ZIP_FL_ENC_RAW);
     const std::string name = raw == nullptr ? "" : raw;

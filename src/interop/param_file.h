@@ -22,8 +22,8 @@ namespace headwise::inline HEADWISE_ABI {
 
 class ParamFile {
  public:
-  // Errors that are no reader's own are about `operation`.
-  // `access` is that of safetensors.
+  // Errors that do not come from a reader are about `operation`. `access` is
+  // that of safetensors.
   static Result<ParamFile> open(std::string_view operation,
                                 const std::string& path,
                                 FileAccess access = FileAccess::read);

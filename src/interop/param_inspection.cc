@@ -94,7 +94,7 @@ Status add_layers(const ParamFile& file, const ShapesByName& shapes,
   return ok();
 }
 
-// Elements of a floating-point tensor; ids and flags are no parameters.
+// Elements of a floating-point tensor; ids and flags are not parameters.
 std::size_t parameters_in(const ParamEntry& entry) {
   const bool floating =
       entry.dtype == DType::float16 || entry.dtype == DType::bfloat16 ||

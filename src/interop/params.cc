@@ -63,7 +63,7 @@ bool is_d2l_additive(const std::set<std::string>& given) {
              is_given);
 }
 
-// What each name stands for, once all of them are known to be right.
+// The meaning of each name, once all of them are known to be valid.
 Result<std::map<std::string, std::string>> match_names(
     const ParamFile& file, const ParamNames& names) {
   const std::set<std::string>& given = file.names();
@@ -168,7 +168,7 @@ Result<LayerParams> read_layout(const ParamFile& file, const ParamNames& names,
   return with_said_heads(file, number, *std::move(layer));
 }
 
-// By the names of headwise; the heads may stand beside the parameters.
+// By headwise's names; the numbers of heads may be next to the parameters.
 Result<LayerParams> read_named_layer(const ParamFile& file, ParamNames names) {
   for (const std::string_view name : {kNumHeads, kNumKvHeads}) {
     names.optional.emplace_back(name);

@@ -26,8 +26,8 @@ Error too_short(const FileSubject& subject, std::size_t bytes,
   return subject.bad_data("ends in " + std::string(where), {}, bytes);
 }
 
-// How long the header is, when so long a one may be read. `file_bytes`:
-// nothing where they are not known.
+// The length of the header, if one of this length may be read. `file_bytes`: no
+// value if it is not known.
 Result<std::size_t> header_bytes(std::span<const std::byte> start,
                                  std::optional<std::size_t> file_bytes,
                                  const FileSubject& subject) {
@@ -127,8 +127,8 @@ Result<SafetensorsFile> SafetensorsReader::parse(
   return file;
 }
 
-// The data has memory of its own, on a boundary, and none is taken for it
-// before the header was found to be right.
+// The data has its own aligned memory, which is allocated only after the header
+// was checked.
 Result<SafetensorsFile> SafetensorsReader::read_stream(InputFile input) {
   const FileSubject& subject = input.subject();
   const bool certain = input.size().has_value();

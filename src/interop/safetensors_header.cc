@@ -145,7 +145,7 @@ class HeaderEvents : public JsonEvents {
   }
 
  private:
-  // Where the next piece stands.
+  // The position of the next piece.
   enum class At {
     start,
     header,
@@ -249,7 +249,7 @@ class HeaderEvents : public JsonEvents {
   bool type_was_refused_ = false;
 };
 
-// Empty, or what is wrong with the tensor alone.
+// Empty, or what is wrong with the tensor by itself.
 std::string fault_of(const SafetensorsEntry& entry) {
   if (entry.begin > entry.end) {
     return "has the data_offsets " + offsets_text(entry) +

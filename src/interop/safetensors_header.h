@@ -21,7 +21,7 @@ std::string_view safetensors_name_of(DType dtype);
 
 struct CheckedHeader {
   SafetensorsHeader header;
-  // The tensors cover so many bytes, each of them once.
+  // The tensors cover this many bytes, each exactly once.
   std::size_t data_bytes = 0;
 };
 

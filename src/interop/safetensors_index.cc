@@ -18,7 +18,7 @@ bool is_shard_name(std::string_view name) {
          name.ends_with(kShardSuffix);
 }
 
-// Finds the weight_map; everything beside it is passed over.
+// Finds the weight_map; everything else is ignored.
 class IndexEvents : public NestedJsonEvents {
  public:
   using ShardNames = std::map<std::string, std::string, std::less<>>;
@@ -80,7 +80,7 @@ class IndexEvents : public NestedJsonEvents {
   }
 
  private:
-  // A value that is no object and no array, and not asked for.
+  // A value that is not needed, and neither an object nor an array.
   bool passed_over() const { return depth() > 0 && !in_map_; }
 
   bool leave() {

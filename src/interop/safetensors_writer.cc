@@ -77,8 +77,7 @@ class LayoutMaker {
     return ok();
   }
 
-  // Larger elements come first: then each tensor begins on a boundary of its
-  // own, and there is no hole.
+  // Larger elements come first: then each tensor is aligned, without holes.
   Status place(const std::map<std::string, AnyView>& tensors) {
     std::vector<const NamedView*> in_order;
     for (const NamedView& named : tensors) {

@@ -1,9 +1,10 @@
-// How many heads a file says that a layer has, where shapes do not tell:
+// The number of heads of a layer according to its file, if shapes do not say
+// it:
 //
-//   an array num_heads beside the parameters   one integer
-//   num_heads in the metadata of .safetensors  "8", or of each layer "[12, 3]"
+//   an array num_heads next to the parameters  one integer
+//   num_heads in the metadata of .safetensors  "8", or per layer "[12, 3]"
 //
-// and num_kv_heads likewise.
+// and the same for num_kv_heads.
 #pragma once
 
 #include <cstddef>

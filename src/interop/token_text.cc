@@ -60,7 +60,7 @@ class TokenEvents : public JsonEvents {
     ++depth_;
     return true;
   }
-  // No object is begun, so there are no keys.
+  // There are no objects, so there are no keys.
   bool key(std::string& /*key*/) override { return false; }
   bool end_array() override {
     --depth_;

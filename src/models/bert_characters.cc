@@ -44,8 +44,7 @@ constexpr std::array kNewToNormalisation = {
     Range{0x11D42, 0x1612F}, Range{0x16D68, 0x16FF1}, Range{0x1D127, 0x1D128},
     Range{0x1D250, 0x1D281}, Range{0x1E08F, 0x1E6F5}};
 
-// The other way round: punctuation and a mark in version 8, since then other
-// things.
+// The other way round: punctuation and a mark in version 8, but not since then.
 constexpr std::array kOncePunctuation = {char32_t{0x166D}, char32_t{0x111C9}};
 constexpr char32_t kOnceAccent = 0x1734;
 

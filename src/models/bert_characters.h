@@ -15,7 +15,7 @@ namespace headwise::inline HEADWISE_ABI::bert {
 // Dropped from a text: NUL, U+FFFD, control and format characters.
 bool is_dropped(char32_t code);
 bool is_space(char32_t code);
-// An ideograph that stands as a word of its own.
+// An ideograph that is a separate word.
 bool is_cjk(char32_t code);
 // Each such character is a word of its own.
 bool is_punctuation(char32_t code);

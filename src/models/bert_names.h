@@ -18,7 +18,7 @@ inline constexpr std::string_view kTypeTable =
     "embeddings.token_type_embeddings.weight";
 inline constexpr std::string_view kEmbeddingNorm = "embeddings.LayerNorm";
 
-// Stands for the number of a layer.
+// A placeholder for the number of a layer.
 inline constexpr std::string_view kNumberMark = "{N}";
 
 struct BertNames {

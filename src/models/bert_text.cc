@@ -65,7 +65,7 @@ void StrippedText::decompose(char32_t first) {
   pieces_.clear();
   next_piece_ = 0;
   add_pieces(first);
-  // Only marks change places, and only with marks beside them.
+  // Only marks change places, and only with adjacent marks.
   for (SpacedText ahead = text_; const auto mark = ahead.next();) {
     const Decomposition decomposition(mark->code);
     if (combining_class(decomposition.codes().front()) == 0) {

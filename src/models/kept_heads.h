@@ -17,8 +17,8 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// Into config.kept_heads. Errors: bad_data for what is not as above or does not
-// fit the config; they begin with `subject`.
+// Sets config.kept_heads. Errors, which begin with `subject`: bad_data for
+// lists that are not as above or do not fit the config.
 Status read_kept_heads(const SafetensorsMetadata& metadata,
                        const FileSubject& subject, BertConfig& config);
 

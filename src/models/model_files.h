@@ -31,8 +31,8 @@ Result<std::vector<Pooling>> parse_pooling(std::string_view text,
                                            const FileSubject& subject,
                                            std::size_t hidden_size);
 
-// Where a folder has its vocabulary: vocab.txt, or tokenizer.json where that
-// alone is there.
+// Where a folder has its vocabulary: vocab.txt, or tokenizer.json if there is
+// only that.
 std::string vocabulary_path(const std::string& folder);
 
 // tokenizer_config.json

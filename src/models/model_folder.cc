@@ -22,7 +22,7 @@ constexpr auto kModelFiles = std::to_array<std::string_view>(
      "added_tokens.json", "modules.json", "sentence_bert_config.json",
      "sentence_distilbert_config.json", "config_sentence_transformers.json"});
 
-// What a folder has, told apart.
+// The contents of a folder, by kind.
 struct Entries {
   std::vector<std::string> models;   // files of a model
   std::vector<std::string> foreign;  // anything else

@@ -27,8 +27,8 @@ Result<std::optional<std::string>> first_foreign_file(
     std::string_view operation, const std::string& folder,
     const std::string& source);
 
-// Removes the files of a model, config.json first: without it nobody reads the
-// rest. Errors: io_error.
+// Removes the files of a model, config.json first: without it no reader uses
+// the rest. Errors: io_error.
 Status remove_model_files(std::string_view operation, const std::string& folder,
                           const std::string& source);
 

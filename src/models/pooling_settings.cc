@@ -15,7 +15,7 @@ struct Mode {
   std::optional<Pooling> pooling;  // nothing: not computed here
 };
 
-// In the order in which older files' poolings stand in the embedding.
+// In the order that the poolings of older files have in the embedding.
 constexpr std::array kModes = {
     Mode{"cls", "pooling_mode_cls_token", Pooling::cls},
     Mode{"max", "pooling_mode_max_tokens", Pooling::max},

@@ -91,7 +91,7 @@ Result<SentenceTokens> tokens_of(const WordPiece& tokenizer,
   return failed ? Result<SentenceTokens>(std::move(done)) : failed.error();
 }
 
-// Counts sentences for whoever looks on.
+// Counts sentences for the progress.
 class Count {
  public:
   Count(const Progress& progress, std::size_t total)
@@ -124,8 +124,8 @@ class Window {
         ids_(ids),
         embeddings_(embeddings) {}
 
-  // Parts side by side where there are enough of them, each on one thread;
-  // else one after the other, each on all.
+  // If there are enough parts, they run in parallel, each on one thread;
+  // otherwise one after another, each on all threads.
   Status run(const Executor& executor, Count& count) const {
     const std::size_t threads = executor.threads();
     const std::vector<Part> parts = parts_of(ids_, threads);

@@ -91,7 +91,7 @@ class TokenizerEvents : public NestedJsonEvents {
   bool end_array() override { return close_container(); }
   bool key(std::string& key) override {
     path_.back() = key;
-    // The vocabulary finds a token that stands there twice, in less memory.
+    // The vocabulary detects a token that occurs twice, with less memory.
     return is_token() || add_key(std::move(key));
   }
 

@@ -2,9 +2,9 @@
 // BERT's kind: the vocabulary of a WordPiece model, and how BertNormalizer
 // treats a sentence.
 //
-// Errors: bad_data for text that is no JSON, values of other types and ids that
-// are not 0, 1, 2, ..; unsupported for a tokenizer of another kind. They begin
-// with `subject`:
+// Errors, which begin with `subject`: bad_data for text that is not JSON,
+// values of other types and ids that are not 0, 1, 2, ..; unsupported for a
+// tokenizer of another kind:
 //   model/tokenizer.json: model.type is BPE, expected WordPiece
 #pragma once
 

@@ -9,7 +9,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// More is no limit: files without one say 1000000000000000019884624838656.
+// More means no limit: files without one have 1000000000000000019884624838656.
 constexpr std::size_t kMostTokens = (std::size_t{1} << 31) - 1;
 
 // [CLS] and [SEP] must have room.

@@ -19,7 +19,7 @@ struct DecodedCharacter {
 // (overlong forms, surrogates and what lies beyond U+10FFFF are invalid).
 std::optional<DecodedCharacter> decode_utf8(std::string_view text);
 
-// Where the first byte stands that is part of no character.
+// The position of the first byte that is not part of a character.
 std::optional<std::size_t> find_invalid_utf8(std::string_view text);
 
 void append_utf8(std::string& text, char32_t code);

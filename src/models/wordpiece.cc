@@ -21,7 +21,7 @@ class Encoder {
 
   EncodedSentence encode(std::string_view sentence) {
     put(vocabulary_.cls(), {});
-    std::size_t begin = 0;  // of what is not yet encoded
+    std::size_t begin = 0;  // of the part that is not yet encoded
     std::size_t at = options_.special_tokens_in_text ? sentence.find('[')
                                                      : std::string_view::npos;
     while (at != std::string_view::npos) {

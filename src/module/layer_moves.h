@@ -35,7 +35,7 @@ struct Attended {
   Tensor<float, 4> softmax_rows;  // (B, H, Lq, 2), for the backward pass
 };
 
-// What is wanted of each row besides its context.
+// What to compute for each row besides its context.
 struct OfEachRow {
   bool lse = false;
   bool softmax_rows = false;

@@ -1,5 +1,4 @@
-// The steps of the layer as a trace is told them. A trace that is null is told
-// nothing.
+// Reports the steps of the layer to a trace, unless that is null.
 #pragma once
 
 #include "headwise/attention/spec.h"

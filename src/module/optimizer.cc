@@ -23,7 +23,7 @@ constexpr std::string_view kExpAvgSq = "exp_avg_sq";
 
 using Config = std::variant<SgdConfig, AdamWConfig>;
 
-// What is remembered of one parameter.
+// What is kept for one parameter.
 struct Memory {
   std::size_t size = 0;
   Tensor<float, 1> first;        // b, or m

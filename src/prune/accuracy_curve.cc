@@ -18,7 +18,7 @@ std::size_t tenths_of(std::size_t heads, std::size_t tenths) {
   return (heads * tenths + 5) / 10;
 }
 
-// All heads in an order that depends on the seed and the number alone.
+// All heads, in an order that depends only on the seed and the number.
 std::vector<HeadId> random_order(std::vector<HeadId> heads, Seed seed,
                                  std::size_t number) {
   std::vector<float> keys(heads.size());

@@ -21,7 +21,7 @@ using Matrix =
     Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Vector = Eigen::VectorXd;
 
-// A layer's projections of queries, keys and values alone.
+// Only a layer's projections of queries, keys and values.
 Result<MultiHeadAttention> without_w_o(const MultiHeadAttention& layer) {
   const auto copy = [](const Linear& linear) -> Result<Linear> {
     auto weight = Tensor<float, 2>::create_unset(linear.weight().extents());

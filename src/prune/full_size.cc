@@ -25,7 +25,7 @@ std::vector<std::size_t> kept_features(const BertConfig& config,
   return features;
 }
 
-// `kept[n]` is the row of the whole that row n becomes; the others are 0.
+// `kept[n]` is the row of the result that row n becomes; all other rows are 0.
 Result<Tensor<float, 2>> scatter_rows(TensorView<const float, 2> pruned,
                                       const std::vector<std::size_t>& kept,
                                       std::size_t rows) {

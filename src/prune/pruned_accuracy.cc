@@ -160,7 +160,7 @@ Result<std::size_t> most_heads_within(
   const std::size_t step = std::max<std::size_t>(1, total / kSteps);
   const auto whole = accuracy_without(0);
   HEADWISE_TRY(whole);
-  // A rounding error of the difference is no drop.
+  // A rounding error in the difference is not a drop.
   const double least = *whole - drop - 1e-9;
   std::size_t within = 0;
   for (std::size_t size = step; size != 0; size = size == 1 ? 0 : 1) {

@@ -191,7 +191,7 @@ Result<Tensor<float, 2>> score_rows(const Tensor<float, 2>& w_score,
   return rows;
 }
 
-// Where the heads of these numbers stand among those that a layer has.
+// The positions of the heads with these numbers among those that a layer has.
 Result<std::vector<std::size_t>> places_of(
     const BertEncoder& encoder, std::size_t layer,
     const std::vector<std::size_t>& numbers) {

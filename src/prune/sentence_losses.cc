@@ -168,7 +168,7 @@ Result<CrossEntropy> loss_of(const Tensor<float, 2>& logits, std::size_t row,
                        {&target, {1}});
 }
 
-// Of each example's loss alone, by its embedding.
+// The gradient of each example's own loss with respect to its embedding.
 Result<Tensor<float, 2>> d_embeddings_of(
     const LabelProbe& probe, const Tensor<float, 2>& embeddings,
     std::span<const std::int64_t> targets) {

@@ -10,7 +10,7 @@ namespace {
 // Enough that a thread which is held up leaves little to wait for.
 constexpr std::size_t kRangesOfAThread = 8;
 
-// A worker's ranges: it takes them in turn, and who has done its own helps.
+// A worker's ranges: it takes them in turn; workers that are done help others.
 struct alignas(64) Section {
   std::atomic<std::size_t> taken = 0;
 };

@@ -8,8 +8,8 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// Asks the system for them; memory that nobody wrote to yet. Where it has none,
-// nothing happens.
+// Asks the system for large pages, for memory that has not been written to yet.
+// If there are none, nothing happens.
 void prefer_large_pages(void* memory, std::size_t bytes);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -14,7 +14,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// 2^(-8/n) for n a power of two: square roots and products alone, which are the
+// 2^(-8/n) for n a power of two: only square roots and products, which are the
 // same on every machine.
 double first_slope(std::size_t n) {
   double slope = 0x1p-8;

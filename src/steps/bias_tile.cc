@@ -17,7 +17,7 @@ TileKind classify_bias(const BoundBias& bias, const Tile& tile) {
     return TileKind::full;
   }
   kernels::BiasTile part = corner_of(bias, tile);
-  // One of those that are all the same stands for them.
+  // If all are the same, one is enough.
   part.queries = part.query_stride == 0 ? 1 : part.queries;
   part.keys = part.key_stride == 0 ? 1 : part.keys;
   const std::size_t masked = kernels::score_terms().count_minus_inf(part);

@@ -87,7 +87,7 @@ Result<Tensor<float, 2>> Embedding::backward(
   HEADWISE_TRY(block_sum);
   const FloatEnvironment environment;
   for_each_token_block(B, L, offsets, [&](const TokenBlock& block) {
-    // The sum of an id stands at the first token that has it.
+    // The sum for an id is at the first token that has it.
     std::array<std::size_t, kTokenBlock> place;
     const auto id_of = [&](std::size_t t) {
       return ids(block.b, block.first + t);

@@ -19,7 +19,8 @@ namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "layer_norm_backward";
-// So many blocks are computed side by side, then their sums are added in order.
+// This many blocks are computed in parallel, then their sums are added in
+// order.
 constexpr std::size_t kBlocksAtOnce = 256;
 
 Status check_rows(const TensorView<const float, 2>& x,

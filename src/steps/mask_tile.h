@@ -11,7 +11,8 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// May call a tile partial that is full or empty, never the other way round.
+// It may return partial for a tile that is full or empty, never the other way
+// round.
 TileKind classify(const BoundMask& mask, const Tile& tile);
 
 // allowed[k]: bit n is may_attend(b, h, first_query + n, first_key + k).

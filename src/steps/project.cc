@@ -17,7 +17,7 @@ using kernels::kStripFeatures;
 constexpr std::size_t kMostRows = 132;
 // Strips of a task where tokens are few.
 constexpr std::size_t kTaskStrips = 8;
-// Below so many multiplications a task costs more than it saves.
+// With fewer multiplications a task costs more than it saves.
 constexpr std::size_t kTaskWork = std::size_t{1} << 18;
 
 // The tokens that are projected, counted over the sequences.
@@ -60,8 +60,8 @@ class Tokens {
   std::size_t count_;
 };
 
-// A call cut into tasks: so many parts of the tokens, each with so many parts
-// of the output features of all projections.
+// A call divided into tasks: parts of the tokens, and for each of them parts of
+// the output features of all projections.
 class Tasks {
  public:
   Tasks(const TensorView<const float, 3>& x,
@@ -71,7 +71,7 @@ class Tasks {
     for (const Projection& projection : projections) {
       strips_ += kernels::count_strips(projection.linear->out_features());
     }
-    // The features stay whole where the tokens alone keep the threads evenly
+    // The features are not divided if the tokens alone keep the threads evenly
     // busy.
     token_parts_ = (tokens_.count() + kMostRows - 1) / kMostRows;
     if (threads > 1 && strips_ > 0 && token_parts_ < 4 * threads) {

@@ -16,9 +16,9 @@ struct Projection {
   TensorView<float, 3> y{};  // (B, L, out_features), in C order
 };
 
-// y = linear x of every projection; x (B, L, in_features), any strides. Where
-// `ends` is given (B), only the tokens below ends[b] are projected and those
-// behind are 0: nobody sees them. For sizes that were checked.
+// y = linear x for every projection; x (B, L, in_features), any strides. If
+// `ends` (B) is given, only the tokens below ends[b] are projected and the rest
+// are 0: no query sees them. Sizes must have been checked.
 void project(TensorView<const float, 3> x,
              std::span<const Projection> projections,
              std::span<const std::size_t> ends, const Executor& executor);

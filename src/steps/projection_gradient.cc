@@ -98,7 +98,7 @@ class WeightGradient {
     return false;
   }
 
-  // x of a token that is left out stands as 0.
+  // The x of a token that is left out counts as 0.
   void pack_strip(const TokenBlock& block, std::size_t strip) {
     const std::size_t first = strip * kStripFeatures;
     const std::size_t features = std::min(kStripFeatures, x_.extent(2) - first);

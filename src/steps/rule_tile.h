@@ -21,8 +21,8 @@ constexpr std::uint64_t low_bits(std::size_t count) {
   return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
 }
 
-// Queries of a sequence, at least one; query 0 stands at `start`. Only the keys
-// `within` matter.
+// Queries of a sequence, at least one; query 0 is at position `start`. Only the
+// keys `within` matter.
 struct QueryRows {
   std::size_t b;
   std::size_t first;

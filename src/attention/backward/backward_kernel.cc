@@ -32,7 +32,7 @@ std::size_t share_blocks(const AttentionShape& shape) {
 
 // What one worker computes in.
 struct WorkerMemory {
-  // So many heads and blocks of queries are its own.
+  // This many heads and blocks of queries belong to it.
   WorkerMemory(const AttentionSpec& spec, std::size_t own_heads,
                std::size_t own_blocks, Arena& arena)
       : scratch(make_array<GradientScratch>(arena, 1, spec)),

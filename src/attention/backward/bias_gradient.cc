@@ -24,8 +24,8 @@ std::size_t query_ranges(const AttentionSpec& spec,
   return (queries + kQueriesAtOnce - 1) / kQueriesAtOnce;
 }
 
-// The index `n` along an axis of the bias stands for all of `size`, or for
-// itself.
+// The index `n` along an axis of the bias applies to all of `size` if the bias
+// is broadcast, else to itself.
 Range broadcast(std::size_t extent, std::size_t n, std::size_t size) {
   return extent == 1 ? Range{0, size} : Range{n, n + 1};
 }

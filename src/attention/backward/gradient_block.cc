@@ -375,8 +375,8 @@ void GradientBlock::add_operands(const GradientHead& head, std::size_t block,
           head.finite(block) ? nullptr : allowed, keys, D8, own_part.queries,
           d_query_ + own_part.first * D8);
     }
-    // A product with a finite query is 0 where it is masked; a tangent that
-    // nobody reads is not worth computing.
+    // A masked product with a finite query is 0; a tangent that is not read
+    // need not be computed.
     const bool all = query_finite_ && !spec_.additive();
     scores[n] = {d_scores, own_part.lanes, own_part.queries,
                  all ? nullptr : allowed};

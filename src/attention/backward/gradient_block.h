@@ -16,9 +16,10 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// What a worker computes a block of queries against a block of keys in. The
-// queries lie in parts, one behind the other, of as many as a tile of this
-// machine holds: arrays are (parts, keys, lanes) and (parts, keys).
+// The memory in which a worker computes a block of queries against a block of
+// keys. The queries are divided into parts, one after another, each with as
+// many as a tile of this machine holds: arrays are (parts, keys, lanes) and
+// (parts, keys).
 struct GradientScratch {
   GradientScratch(const AttentionSpec& spec, Arena& arena);
 
@@ -28,7 +29,7 @@ struct GradientScratch {
   float* given;                // of one part: gradients of returned weights
   float* distance;             // of one part: ALiBi's, negative
   float* output_t;             // of one part: (Dv, lanes)
-  kernels::MaskWord* allowed;  // who may attend to whom
+  kernels::MaskWord* allowed;  // which query may attend to which key
   kernels::MaskWord* read;     // and which values a uniform row reads
   kernels::MaskWord* kept;     // of one part: by dropout
 };
@@ -66,7 +67,7 @@ class GradientBlock {
   struct Gradients {
     Tile tile;    // of all parts; no keys: there are none
     bool scores;  // not only those of uniform rows
-    bool masked;  // own.allowed and own.read say who reads what
+    bool masked;  // own.allowed and own.read say which values are read
   };
 
   GradientBlock(const AttentionSpec& spec, Arena& arena);

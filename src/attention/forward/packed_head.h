@@ -21,8 +21,8 @@ class PackedHead {
   // Room for one head of the largest sequence.
   PackedHead(const AttentionShape& shape, Arena& arena);
 
-  // Takes key head g of sequence b. Keys that stand side by side stay where
-  // they are, all else is copied.
+  // Takes key head g of sequence b. Contiguous keys stay where they are,
+  // everything else is copied.
   void pack(const AttentionSpec& spec, const AttentionInputsOf<float>& inputs,
             std::size_t b, std::size_t g);
 

@@ -74,7 +74,7 @@ class QueryTile {
   // The scores of the block and its mask.
   void score_block(const PackedHead& head, std::size_t block, TileKind kind);
   // visit(block, tile, kind) for each block that was taken: its p before
-  // dropout, its maximum and the mask's words then stand in the shared room.
+  // dropout, its maximum and the mask words are then in the shared memory.
   template <class Visit>
   void for_each_block(const PackedHead& head, const Visit& visit);
   void drop(const Tile& tile, float* p) const;

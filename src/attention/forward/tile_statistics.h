@@ -1,5 +1,5 @@
-// The statistics of a tile's rows: gathered block by block beside the softmax,
-// finished once the rows' M and sum are known.
+// The statistics of a tile's rows: gathered block by block together with the
+// softmax, completed once the rows' M and sum are known.
 #pragma once
 
 #include <array>

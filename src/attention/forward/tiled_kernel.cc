@@ -66,8 +66,8 @@ class Call {
     const std::size_t heads = shape.B * shape.Hkv;
     order_sequences(spec_, schedule_.workers, {memory_.order, shape.B});
     if (schedule_.split == Split::key_heads) {
-      // A bias that the sequences share is read while it is near: one head of
-      // all of them after the other.
+      // A bias that the sequences share is read while it is in the cache: one
+      // head after another, each for all sequences.
       const bool heads_outside =
           spec_.bias.given() && spec_.bias.extents()[0] == 1;
       for_each_task(heads, [&](WorkerMemory& own, std::size_t task) {

@@ -26,7 +26,7 @@ void clear(TensorView<T, Rank> view, std::size_t axis = 0,
   }
 }
 
-// One row after the other adds to the gradients.
+// Rows add to the gradients one after another.
 template <class T>
 class Gradients {
  public:

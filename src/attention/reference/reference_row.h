@@ -154,7 +154,7 @@ class ReferenceRow {
     return 0;
   }
 
-  // The NaN of an empty row is no weight that could be dropped.
+  // The NaN of an empty row is not a weight, so it is not dropped.
   void drop() {
     if (!spec_.dropout.active() ||
         (empty_ && spec_.empty_rows == EmptyRow::nan)) {

@@ -124,8 +124,9 @@ class Call {
                                           (first + n) % Hkv);
                   });
     const std::size_t rows = count * largest_group_;
-    // One head after the other, whose keys are near then; of each the last
-    // chunks first: under a causal mask they have most to do.
+    // One head after another, so that its keys are in the cache. The last
+    // chunks of a head come first, because under a causal mask they have the
+    // most work.
     for_each_task(*spec_.executor, schedule_.workers, rows * kChunks,
                   [&](std::size_t worker, std::size_t task) {
                     const std::size_t chunk = kChunks - 1 - task % kChunks;
