@@ -95,8 +95,10 @@ bool backward(const DeviceAttentionPlan<T>& plan, void* const* data,
 }
 
 template <class T>
-Plan* new_plan(const AttentionShape& shape, const AttentionOptions& options) {
-  auto plan = DeviceAttentionPlan<T>::create(shape, options);
+Plan* new_plan(const AttentionShape& shape, const AttentionOptions& options,
+               void* stream) {
+  auto plan = DeviceAttentionPlan<T>::create(shape, options,
+                                             {.device = Device::cuda(stream)});
   if (!plan) {
     said(plan.error());
     return nullptr;
@@ -113,7 +115,6 @@ void* headwise_plan(const std::int64_t* sizes, int bfloat16, int causal,
                     void* stream) {
   const auto size = [&](int n) { return static_cast<std::size_t>(sizes[n]); };
   AttentionOptions options;
-  options.device = Device::cuda(stream);
   if (causal != 0) {
     options.mask = headwise::causal();
   }
@@ -124,8 +125,8 @@ void* headwise_plan(const std::int64_t* sizes, int bfloat16, int causal,
                                 .Lkv = size(4),
                                 .D = size(5),
                                 .Dv = size(6)};
-  return bfloat16 != 0 ? new_plan<BFloat16>(shape, options)
-                       : new_plan<Float16>(shape, options);
+  return bfloat16 != 0 ? new_plan<BFloat16>(shape, options, stream)
+                       : new_plan<Float16>(shape, options, stream);
 }
 
 void headwise_free(void* plan) { delete static_cast<Plan*>(plan); }

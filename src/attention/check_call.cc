@@ -244,16 +244,18 @@ Status check_call(std::string_view operation, const AttentionSpec& spec,
 template <class T>
 Result<AttentionSpec> backward_spec(const BackwardInputsOf<T>& inputs,
                                     const AttentionGradientsOf<T>& gradients,
-                                    const AttentionOptions& options) {
+                                    const AttentionOptions& options,
+                                    const OperationOptions& operation_options) {
   constexpr std::string_view kOperation = "attention_backward";
   const auto shape = attention_shape(
       inputs.query.extents(), inputs.key.extents(), inputs.value.extents());
   HEADWISE_TRY(shape);
-  if (options.statistics.any()) {
+  if (operation_options.statistics.any()) {
     return value_error(kOperation, "statistics", "asked for",
                        "none: attention_statistics() gives them");
   }
-  auto spec = AttentionSpec::create(*shape, options, kOperation);
+  auto spec =
+      AttentionSpec::create(*shape, options, operation_options, kOperation);
   HEADWISE_TRY(spec);
   HEADWISE_TRY(check_backward(*spec, inputs, gradients));
   return spec;
@@ -261,9 +263,10 @@ Result<AttentionSpec> backward_spec(const BackwardInputsOf<T>& inputs,
 
 template Result<AttentionSpec> backward_spec(const BackwardInputsOf<float>&,
                                              const AttentionGradientsOf<float>&,
-                                             const AttentionOptions&);
+                                             const AttentionOptions&,
+                                             const OperationOptions&);
 template Result<AttentionSpec> backward_spec(
     const BackwardInputsOf<double>&, const AttentionGradientsOf<double>&,
-    const AttentionOptions&);
+    const AttentionOptions&, const OperationOptions&);
 
 }  // namespace headwise::inline HEADWISE_ABI

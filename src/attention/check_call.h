@@ -115,6 +115,7 @@ Status check_backward(const AttentionSpec& spec,
 template <class T>
 Result<AttentionSpec> backward_spec(const BackwardInputsOf<T>& inputs,
                                     const AttentionGradientsOf<T>& gradients,
-                                    const AttentionOptions& options);
+                                    const AttentionOptions& options,
+                                    const OperationOptions& operation_options);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -11,7 +11,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-Status check_device_options(const AttentionOptions& options) {
+Status check_device_options(const OperationOptions& options) {
   if (options.device.kind != Device::Kind::cuda) {
     return value_error("attention", "device", "cpu",
                        "Device::cuda(stream) for 16-bit tensors");
@@ -81,13 +81,15 @@ DeviceAttentionPlan<T>::~DeviceAttentionPlan() = default;
 
 template <DeviceElement T>
 Result<DeviceAttentionPlan<T>> DeviceAttentionPlan<T>::create(
-    const AttentionShape& shape, const AttentionOptions& options) try {
-  HEADWISE_TRY(check_device_options(options));
-  AttentionOptions checked = options;
+    const AttentionShape& shape, const AttentionOptions& options,
+    const OperationOptions& operation_options) try {
+  HEADWISE_TRY(check_device_options(operation_options));
+  OperationOptions checked = operation_options;
   checked.device = {};  // the spec is that of the CPU's call
-  auto spec = AttentionSpec::create(shape, checked);
+  auto spec = AttentionSpec::create(shape, options, checked);
   HEADWISE_TRY(spec);
-  auto backend = make_device_backend(*spec, DTypeOf<T>::value, options.device);
+  auto backend =
+      make_device_backend(*spec, DTypeOf<T>::value, operation_options.device);
   HEADWISE_TRY(backend);
   return DeviceAttentionPlan(*std::move(spec), *std::move(backend));
 } catch (...) {
@@ -122,11 +124,13 @@ template <DeviceElement T>
 Status attention(TensorView<const T, 4> query, TensorView<const T, 4> key,
                  TensorView<const T, 4> value,
                  const AttentionOutputsOf<T>& outputs,
-                 const AttentionOptions& options) {
+                 const AttentionOptions& options,
+                 const OperationOptions& operation_options) {
   const auto shape =
       attention_shape(query.extents(), key.extents(), value.extents());
   HEADWISE_TRY(shape);
-  const auto plan = DeviceAttentionPlan<T>::create(*shape, options);
+  const auto plan =
+      DeviceAttentionPlan<T>::create(*shape, options, operation_options);
   HEADWISE_TRY(plan);
   return plan->run({query, key, value}, outputs);
 }
@@ -134,23 +138,26 @@ Status attention(TensorView<const T, 4> query, TensorView<const T, 4> key,
 template <DeviceElement T>
 Status attention_backward(const BackwardInputsOf<T>& inputs,
                           const AttentionGradientsOf<T>& gradients,
-                          const AttentionOptions& options) {
+                          const AttentionOptions& options,
+                          const OperationOptions& operation_options) {
   const auto shape = attention_shape(
       inputs.query.extents(), inputs.key.extents(), inputs.value.extents());
   HEADWISE_TRY(shape);
-  const auto plan = DeviceAttentionPlan<T>::create(*shape, options);
+  const auto plan =
+      DeviceAttentionPlan<T>::create(*shape, options, operation_options);
   HEADWISE_TRY(plan);
   return plan->run_backward(inputs, gradients);
 }
 
-#define HEADWISE_DEVICE_TYPE(T)                                               \
-  template class DeviceAttentionPlan<T>;                                      \
-  template Status attention(                                                  \
-      TensorView<const T, 4>, TensorView<const T, 4>, TensorView<const T, 4>, \
-      const AttentionOutputsOf<T>&, const AttentionOptions&);                 \
-  template Status attention_backward(const BackwardInputsOf<T>&,              \
-                                     const AttentionGradientsOf<T>&,          \
-                                     const AttentionOptions&);
+#define HEADWISE_DEVICE_TYPE(T)                                                \
+  template class DeviceAttentionPlan<T>;                                       \
+  template Status attention(TensorView<const T, 4>, TensorView<const T, 4>,    \
+                            TensorView<const T, 4>,                            \
+                            const AttentionOutputsOf<T>&,                      \
+                            const AttentionOptions&, const OperationOptions&); \
+  template Status attention_backward(                                          \
+      const BackwardInputsOf<T>&, const AttentionGradientsOf<T>&,              \
+      const AttentionOptions&, const OperationOptions&);
 HEADWISE_DEVICE_TYPE(BFloat16)
 HEADWISE_DEVICE_TYPE(Float16)
 #undef HEADWISE_DEVICE_TYPE

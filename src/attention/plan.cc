@@ -14,8 +14,9 @@ AttentionPlan& AttentionPlan::operator=(AttentionPlan&&) noexcept = default;
 AttentionPlan::~AttentionPlan() = default;
 
 Result<AttentionPlan> AttentionPlan::create(
-    const AttentionShape& shape, const AttentionOptions& options) try {
-  auto call = PlannedCall::create(shape, options);
+    const AttentionShape& shape, const AttentionOptions& options,
+    const OperationOptions& operation_options) try {
+  auto call = PlannedCall::create(shape, options, operation_options);
   HEADWISE_TRY(call);
   return AttentionPlan(std::make_unique<PlannedCall>(*std::move(call)));
 } catch (...) {

@@ -33,10 +33,11 @@ PlannedCall::PlannedCall(AttentionSpec spec)
       schedule_(schedule_of(spec_)),
       workspace_bytes_(bytes_of(spec_, schedule_)) {}
 
-Result<PlannedCall> PlannedCall::create(const AttentionShape& shape,
-                                        const AttentionOptions& options) try {
+Result<PlannedCall> PlannedCall::create(
+    const AttentionShape& shape, const AttentionOptions& options,
+    const OperationOptions& operation_options) try {
   HEADWISE_TRY(check_target());
-  auto spec = AttentionSpec::create(shape, options);
+  auto spec = AttentionSpec::create(shape, options, operation_options);
   HEADWISE_TRY(spec);
   return PlannedCall(*std::move(spec));
 } catch (...) {

@@ -16,7 +16,8 @@ namespace headwise::inline HEADWISE_ABI {
 class PlannedCall {
  public:
   static Result<PlannedCall> create(const AttentionShape& shape,
-                                    const AttentionOptions& options);
+                                    const AttentionOptions& options,
+                                    const OperationOptions& operation_options);
 
   std::size_t workspace_bytes() const { return workspace_bytes_; }
   const AttentionSpec& spec() const { return spec_; }

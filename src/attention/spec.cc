@@ -102,38 +102,40 @@ Status check_factors(const AttentionOptions& options,
   return ok();
 }
 
-Status check_score_weight(const AttentionOptions& options,
+Status check_score_weight(TensorView<const float, 2> score_weight,
+                          std::optional<double> scale,
                           const AttentionShape& shape,
                           std::string_view operation) {
-  if (options.score_weight.data() == nullptr) {
+  if (score_weight.data() == nullptr) {
     return ok();
   }
-  if (options.scale) {
-    return value_error(operation, "scale", number_text(*options.scale),
+  if (scale) {
+    return value_error(operation, "scale", number_text(*scale),
                        "none with a score_weight");
   }
-  return check_shape(operation, "score_weight", options.score_weight.extents(),
+  return check_shape(operation, "score_weight", score_weight.extents(),
                      "(Hq, D)", {{shape.Hq, shape.D}});
 }
 
 }  // namespace
 
-Result<AttentionSpec> AttentionSpec::create(const AttentionShape& tensors,
-                                            const AttentionOptions& options,
-                                            std::string_view operation) try {
-  if (options.device.kind != Device::Kind::cpu) {
+Result<AttentionSpec> AttentionSpec::create(
+    const AttentionShape& tensors, const AttentionOptions& options,
+    const OperationOptions& operation_options, std::string_view operation) try {
+  if (operation_options.device.kind != Device::Kind::cpu) {
     return value_error(operation, "device", "cuda", "cpu for float32 tensors");
   }
   AttentionShape shape = tensors;
-  shape.kv_groups = options.kv_groups;
-  HEADWISE_TRY(check_heads(shape, options.statistics, operation));
+  shape.kv_groups = operation_options.kv_groups;
+  HEADWISE_TRY(check_heads(shape, operation_options.statistics, operation));
   if (options.offsets.ragged()) {
     auto ragged = ragged_shape(shape, options.offsets, operation);
     HEADWISE_TRY(ragged);
     shape = *ragged;
   }
   HEADWISE_TRY(check_factors(options, operation));
-  HEADWISE_TRY(check_score_weight(options, shape, operation));
+  HEADWISE_TRY(check_score_weight(operation_options.score_weight, options.scale,
+                                  shape, operation));
   HEADWISE_TRY(options.query_start.check(shape));
   const CallContext context{shape, options.query_start, operation};
   auto bias = BoundBias::bind(options.bias, context);
@@ -144,17 +146,18 @@ Result<AttentionSpec> AttentionSpec::create(const AttentionShape& tensors,
   HEADWISE_TRY(mask);
   auto dropout = BoundDropout::bind(options.dropout, context);
   HEADWISE_TRY(dropout);
-  auto statistics = BoundStatistics::bind(options.statistics, context);
+  auto statistics =
+      BoundStatistics::bind(operation_options.statistics, context);
   HEADWISE_TRY(statistics);
   if (statistics->any() && options.attn_weights == AttnWeights::mean) {
     return value_error(operation, "attn_weights", "mean",
                        "per_head or none beside statistics");
   }
-  const bool additive = options.score_weight.data() != nullptr;
+  const bool additive = operation_options.score_weight.data() != nullptr;
   return AttentionSpec{
       shape,
       additive ? 1 : options.scale.value_or(default_scale(shape.D)),
-      options.score_weight,
+      operation_options.score_weight,
       options.softcap,
       *std::move(bias),
       *std::move(alibi),

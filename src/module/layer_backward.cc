@@ -4,6 +4,7 @@
 
 #include "headwise/attention/backward.h"
 #include "headwise/steps/head_gates.h"
+#include "module/layer_call.h"
 #include "module/layer_moves.h"
 #include "module/layer_run.h"
 
@@ -179,7 +180,7 @@ Result<MultiHeadAttentionGradients> differentiate_layer(
     return differentiate_without_heads(layer, saved, d_output);
   }
   const LayerRun& run = saved.run;
-  const auto plan = plan_of(layer.config, saved.inputs, run.options);
+  const auto plan = plan_of(layer, saved.inputs, run.options);
   HEADWISE_TRY(plan);
   const AttentionSpec& spec = plan->spec();
   const TensorView<const float, 3> values =
@@ -197,7 +198,7 @@ Result<MultiHeadAttentionGradients> differentiate_layer(
        in_heads(context_of(layer, saved), Hq), run.softmax_rows.view(),
        in_heads(*d_context ? (*d_context)->view() : d_output, Hq),
        d_attn_weights},
-      views_of(*d_heads, spec), run.options));
+      views_of(*d_heads, spec), run.options, operation_options_of(layer)));
   const Projected& d_projected = d_heads->projected;
   HEADWISE_TRY(differentiate_projections(layer, saved, d_projected.query.view(),
                                          d_projected.key.view(),

@@ -35,32 +35,39 @@ Status check_output(const LayerState& layer, const LayerCall& call) {
   return ok();
 }
 
-Result<AttentionOptions> operation_options(const LayerState& layer,
-                                           const LayerCall& call) {
+Status check_layer_options(const LayerState& layer,
+                           const LayerOptions& options) {
+  return options.head_gates.data() == nullptr
+             ? ok()
+             : check_head_gates(kLayerOperation, options.head_gates,
+                                layer.config.num_heads);
+}
+
+AttentionOptions options_of(const LayerState& layer, const LayerCall& call) {
   AttentionOptions options = call.options;
-  if (options.score_weight.data() != nullptr) {
-    return value_error(kLayerOperation, "score_weight", "given",
-                       "none: the layer uses its w_score");
-  }
-  if (!options.kv_groups.even()) {
-    return value_error(kLayerOperation, "kv_groups", "given",
-                       "none: the layer uses its kv_group_sizes");
-  }
-  if (options.statistics.any()) {
-    return value_error(kLayerOperation, "statistics", "asked for",
-                       "none: attention_statistics() gives them");
-  }
-  if (call.layer_options.head_gates.data() != nullptr) {
-    HEADWISE_TRY(check_head_gates(kLayerOperation,
-                                  call.layer_options.head_gates,
-                                  layer.config.num_heads));
-  }
+  options.dropout.p = options.dropout.p.value_or(layer.config.dropout);
+  return options;
+}
+
+OperationOptions operation_options_of(const LayerState& layer) {
+  OperationOptions options{.kv_groups = layer.kv_groups};
   if (layer.params->w_score) {
     options.score_weight = layer.params->w_score->view();
   }
-  options.kv_groups = layer.kv_groups;
-  options.dropout.p = options.dropout.p.value_or(layer.config.dropout);
   return options;
+}
+
+Result<PlannedCall> plan_of(const LayerState& layer, const LayerInputs& inputs,
+                            const AttentionOptions& options) {
+  const MultiHeadAttentionConfig& config = layer.config;
+  return PlannedCall::create({.B = inputs.query.extent(0),
+                              .Hq = config.num_heads,
+                              .Hkv = *config.num_kv_heads,
+                              .Lq = inputs.query.extent(1),
+                              .Lkv = inputs.key.extent(1),
+                              .D = *config.head_dim,
+                              .Dv = *config.v_head_dim},
+                             options, operation_options_of(layer));
 }
 
 Result<Extents<4>> attn_weights_without_heads(const LayerCall& call) {

@@ -1,9 +1,9 @@
-// The checks of a call of the layer, and the options that it passes on to the
-// operation.
+// The checks of a call of the layer, and the options of its operation.
 #pragma once
 
 #include <string_view>
 
+#include "attention/planned_call.h"
 #include "headwise/base/result.h"
 #include "headwise/module/multi_head_attention.h"
 #include "module/layer_moves.h"
@@ -21,11 +21,19 @@ Status check_inputs(const LayerState& layer, const LayerInputs& inputs);
 // shape_mismatch.
 Status check_output(const LayerState& layer, const LayerCall& call);
 
-// The caller's options with the layer's own score weight, groups and dropout.
-// Errors: invalid_argument for options that only the operation takes;
-// shape_mismatch for gates of another number of heads.
-Result<AttentionOptions> operation_options(const LayerState& layer,
-                                           const LayerCall& call);
+// Errors: those of check_head_gates().
+Status check_layer_options(const LayerState& layer,
+                           const LayerOptions& options);
+
+// The caller's options with the layer's own dropout.
+AttentionOptions options_of(const LayerState& layer, const LayerCall& call);
+
+// The layer's score weight and groups.
+OperationOptions operation_options_of(const LayerState& layer);
+
+// The plan of the operation, with both.
+Result<PlannedCall> plan_of(const LayerState& layer, const LayerInputs& inputs,
+                            const AttentionOptions& options);
 
 // The extents of the attention weights of a layer without heads. Errors:
 // invalid_argument, and those of Offsets::check().

@@ -124,7 +124,7 @@ Result<GatedHeads> attend_and_gate(const PlannedCall& plan,
 
 Result<LayerRun> run_heads(const LayerState& layer, const LayerCall& call,
                            AttentionOptions options) {
-  const auto plan = plan_of(layer.config, call.inputs, options);
+  const auto plan = plan_of(layer, call.inputs, options);
   HEADWISE_TRY(plan);
   const AttentionShape& shape = plan->spec().shape;
   // A trace is shown whole tensors.
@@ -141,7 +141,8 @@ Result<LayerRun> run_heads(const LayerState& layer, const LayerCall& call,
                         : call.inputs.value;
   const auto heads = split(*projected, values, shape);
   HEADWISE_TRY(heads);
-  HEADWISE_TRY(trace_heads(call.trace, *projected, values, *heads, options));
+  HEADWISE_TRY(trace_heads(call.trace, *projected, values, *heads, options,
+                           operation_options_of(layer)));
   auto gated = attend_and_gate(*plan, *heads, call, memory);
   HEADWISE_TRY(gated);
   Attended& attended = gated->attended;
@@ -169,11 +170,10 @@ Result<LayerRun> run_heads(const LayerState& layer, const LayerCall& call,
 
 Result<LayerRun> run_layer(const LayerState& layer, const LayerCall& call) {
   HEADWISE_TRY(check_inputs(layer, call.inputs));
-  auto options = operation_options(layer, call);
-  HEADWISE_TRY(options);
+  HEADWISE_TRY(check_layer_options(layer, call.layer_options));
   return layer.config.num_heads == 0
-             ? run_without_heads(layer, call, *std::move(options))
-             : run_heads(layer, call, *std::move(options));
+             ? run_without_heads(layer, call, options_of(layer, call))
+             : run_heads(layer, call, options_of(layer, call));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -129,17 +129,4 @@ Result<Attended> attend(const PlannedCall& plan, const SplitHeads& heads,
                   *std::move(rows)};
 }
 
-Result<PlannedCall> plan_of(const MultiHeadAttentionConfig& config,
-                            const LayerInputs& inputs,
-                            const AttentionOptions& options) {
-  return PlannedCall::create({.B = inputs.query.extent(0),
-                              .Hq = config.num_heads,
-                              .Hkv = *config.num_kv_heads,
-                              .Lq = inputs.query.extent(1),
-                              .Lkv = inputs.key.extent(1),
-                              .D = *config.head_dim,
-                              .Dv = *config.v_head_dim},
-                             options);
-}
-
 }  // namespace headwise::inline HEADWISE_ABI

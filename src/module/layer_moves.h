@@ -53,11 +53,6 @@ TensorView<T, 4> in_heads(TensorView<T, 3> merged, std::size_t heads) {
        merged.stride(2) * static_cast<std::ptrdiff_t>(size), merged.stride(2)}};
 }
 
-// The plan of the operation for a call of the layer.
-Result<PlannedCall> plan_of(const MultiHeadAttentionConfig& config,
-                            const LayerInputs& inputs,
-                            const AttentionOptions& options);
-
 // For each sequence, the end of the keys that any of its queries may attend to.
 // Empty where all keys are read, as in a ragged batch, which has no padding,
 // and under EmptyRow::uniform, which averages every value.

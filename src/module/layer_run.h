@@ -21,9 +21,7 @@ struct LayerCall {
 };
 
 struct LayerRun {
-  // What the operation was asked: `options` with the layer's own dropout, score
-  // weight and groups.
-  AttentionOptions options{};
+  AttentionOptions options{};               // options_of() the call
   TensorView<const float, 1> head_gates{};  // no view: none
   Projected projected{};
   // The input of w_o, (B, Lq, H * Dv); without a w_o moved to the output.

@@ -32,13 +32,14 @@ void trace_projected(TraceSink& trace, const Projected& projected,
 
 Status trace_heads(TraceSink* trace, const Projected& projected,
                    TensorView<const float, 3> value, const SplitHeads& heads,
-                   const AttentionOptions& options) {
+                   const AttentionOptions& options,
+                   const OperationOptions& operation_options) {
   if (trace == nullptr) {
     return ok();
   }
   trace_projected(*trace, projected, value, heads);
-  const auto steps =
-      stepwise_attention(heads.query, heads.key, heads.value, options, trace);
+  const auto steps = stepwise_attention(heads.query, heads.key, heads.value,
+                                        options, operation_options, trace);
   return steps ? ok() : Status(steps.error());
 }
 

@@ -14,7 +14,8 @@ namespace headwise::inline HEADWISE_ABI {
 // `value`: as for split().
 Status trace_heads(TraceSink* trace, const Projected& projected,
                    TensorView<const float, 3> value, const SplitHeads& heads,
-                   const AttentionOptions& options);
+                   const AttentionOptions& options,
+                   const OperationOptions& operation_options);
 
 // (B, Lq, H, Dv)
 void trace_gated(TraceSink* trace, TensorView<const float, 4> gated);

@@ -25,6 +25,7 @@ class PrunedHeads : public ViewedHeads {
   }
 
   AttentionOptions options() const override { return {}; }
+  OperationOptions operation_options() const override { return {}; }
 
   Status visit(bool /*steps*/, const SeeLayer& see) const override {
     for (std::size_t n = 0; n < layers_.size(); ++n) {

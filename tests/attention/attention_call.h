@@ -61,29 +61,32 @@ Outputs<T> outputs_for(const Inputs<T>& in, AttnWeights form) {
 }
 
 inline Outputs<float> attend(const Inputs<float>& in,
-                             const AttentionOptions& options = {}) {
+                             const AttentionOptions& options = {},
+                             const OperationOptions& operation_options = {}) {
   auto out = outputs_for(in, options.attn_weights);
   const Status s = attention(in.query.view(), in.key.view(), in.value.view(),
-                             out.views(), options);
+                             out.views(), options, operation_options);
   EXPECT_TRUE(s) << s.error().message();
   return out;
 }
 
 template <class T>
-Outputs<T> reference(const Inputs<T>& in,
-                     const AttentionOptions& options = {}) {
+Outputs<T> reference(const Inputs<T>& in, const AttentionOptions& options = {},
+                     const OperationOptions& operation_options = {}) {
   auto out = outputs_for(in, options.attn_weights);
-  const Status s = reference_attention<T>(
-      in.query.view(), in.key.view(), in.value.view(), out.views(), options);
+  const Status s =
+      reference_attention<T>(in.query.view(), in.key.view(), in.value.view(),
+                             out.views(), options, operation_options);
   EXPECT_TRUE(s) << s.error().message();
   return out;
 }
 
 inline AttentionSteps stepwise(const Inputs<float>& in,
                                const AttentionOptions& options = {},
+                               const OperationOptions& operation_options = {},
                                TraceSink* trace = nullptr) {
   return stepwise_attention(in.query.view(), in.key.view(), in.value.view(),
-                            options, trace)
+                            options, operation_options, trace)
       .value();
 }
 
@@ -94,6 +97,7 @@ class EveryMask {
  public:
   explicit EveryMask(const AttentionShape& s, bool with_empty_rows = false)
       : lengths_(Tensor<std::int64_t, 1>::create({s.B}).value()),
+        long_lengths_(Tensor<std::int64_t, 1>::create({s.B}).value()),
         row_lengths_(Tensor<std::int64_t, 2>::create({s.B, s.Lq}).value()),
         starts_(Tensor<std::int64_t, 1>::create({s.B}).value()),
         query_ids_(Tensor<std::int64_t, 2>::create({s.B, s.Lq}).value()),
@@ -106,6 +110,7 @@ class EveryMask {
     const std::size_t shortest = with_empty_rows ? 0 : 1;
     for (std::size_t b = 0; b < s.B; ++b) {
       lengths_(b) = length(b * 3 + shortest, s, shortest);
+      long_lengths_(b) = static_cast<std::int64_t>(s.Lkv - s.Lkv / (4 + b));
       for (std::size_t i = 0; i < s.Lq; ++i) {
         row_lengths_(b, i) = length(b * 5 + i * 2 + shortest, s, shortest);
       }
@@ -139,7 +144,9 @@ class EveryMask {
     }
   }
 
-  std::vector<std::pair<std::string, Mask>> masks() const {
+  // "all" has as many rules as a mask may have, or one fewer.
+  std::vector<std::pair<std::string, Mask>> masks(
+      bool room_for_one = false) const {
     const Mask square = dense(view_of(square_), {Axis::Lq, Axis::Lkv});
     const Mask full =
         dense(view_of(full_), {Axis::B, Axis::H, Axis::Lq, Axis::Lkv});
@@ -147,6 +154,8 @@ class EveryMask {
     const Mask padding = key_padding(padding_.view());
     const Mask documents =
         headwise::documents(query_ids_.view(), key_ids_.view());
+    const Mask most = causal() & key_lengths(row_lengths_.view()) & padding &
+                      square & full & window(60, 3) & documents;
     return {{"none", Mask()},
             {"causal", causal()},
             {"key_lengths (B)", lengths},
@@ -163,8 +172,8 @@ class EveryMask {
             {"causal & key_lengths", causal() & lengths},
             {"causal & key_starts", causal() & key_starts(starts_.view())},
             {"causal & documents", causal() & documents},
-            {"all", causal() & key_lengths(row_lengths_.view()) & padding &
-                        square & full & window(60, 3) & documents}};
+            {"all",
+             room_for_one ? most : most & key_lengths(long_lengths_.view())}};
   }
   const EveryBias& biases() const { return biases_; }
   TensorView<const float, 2> score_weight() const {
@@ -179,6 +188,7 @@ class EveryMask {
   }
 
   Tensor<std::int64_t, 1> lengths_;
+  Tensor<std::int64_t, 1> long_lengths_;  // of most keys
   Tensor<std::int64_t, 2> row_lengths_;
   Tensor<std::int64_t, 1> starts_;
   Tensor<std::int64_t, 2> query_ids_;
@@ -209,6 +219,7 @@ inline const AttentionShape kSmall = {
 struct OptionsCase {
   std::string name;
   AttentionOptions options;
+  OperationOptions operation_options{};
 };
 
 // Softcap, bias and ALiBi, one by one and together.
@@ -247,37 +258,39 @@ inline std::vector<OptionsCase> every_score_term(const EveryBias& every,
 // Additive scoring alone and with everything that may stand beside it.
 inline std::vector<OptionsCase> every_additive_option(
     const EveryMask& every_mask, const Mask& mask) {
-  const TensorView<const float, 2> w = every_mask.score_weight();
+  const OperationOptions additive = {.score_weight = every_mask.score_weight()};
   const EveryBias& every = every_mask.biases();
   std::vector<OptionsCase> cases = {
-      {"additive", {.score_weight = w}},
-      {"additive, causal",
-       {.mask = causal(), .score_weight = w, .query_start = 1}},
-      {"additive, softcap", {.score_weight = w, .softcap = 0.7}},
+      {"additive", {}, additive},
+      {"additive, causal", {.mask = causal(), .query_start = 1}, additive},
+      {"additive, softcap", {.softcap = 0.7}, additive},
       {"additive, mean",
-       {.mask = mask, .score_weight = w, .attn_weights = AttnWeights::mean}},
+       {.mask = mask, .attn_weights = AttnWeights::mean},
+       additive},
       {"additive, dropout",
        {.mask = mask,
-        .score_weight = w,
         .dropout = {.p = 0.3, .training = true, .seed = Seed{9}},
-        .attn_weights = AttnWeights::after_dropout}}};
+        .attn_weights = AttnWeights::after_dropout},
+       additive}};
   for (const EmptyRow empty_rows :
        {EmptyRow::zero, EmptyRow::uniform, EmptyRow::nan}) {
     cases.push_back({"additive, all terms and masks",
                      {.mask = mask,
-                      .score_weight = w,
                       .softcap = 1.1,
                       .bias = every.biases().front().second,
                       .alibi = every.slopes(),
                       .empty_rows = empty_rows,
-                      .dropout = {.p = 0.2, .training = true}}});
+                      .dropout = {.p = 0.2, .training = true}},
+                     additive});
   }
   return cases;
 }
 
-inline std::vector<OptionsCase> every_options(const EveryMask& every_mask) {
+// `room_for_one`: as for EveryMask::masks().
+inline std::vector<OptionsCase> every_options(const EveryMask& every_mask,
+                                              bool room_for_one = false) {
   std::vector<OptionsCase> cases;
-  for (const auto& [name, mask] : every_mask.masks()) {
+  for (const auto& [name, mask] : every_mask.masks(room_for_one)) {
     cases.push_back({"mask " + name, {.mask = mask, .query_start = 1}});
   }
   const Mask all = cases.back().options.mask;

@@ -53,12 +53,13 @@ struct Gradients {
 
 // Every element 42, so that what is not written shows.
 template <class T>
-Gradients<T> gradients_for(const Inputs<T>& in,
-                           const AttentionOptions& options) {
+Gradients<T> gradients_for(const Inputs<T>& in, const AttentionOptions& options,
+                           const OperationOptions& operation_options) {
   const auto shape =
       attention_shape(in.query.extents(), in.key.extents(), in.value.extents())
           .value();
-  const auto spec = AttentionSpec::create(shape, options).value();
+  const auto spec =
+      AttentionSpec::create(shape, options, operation_options).value();
   return {filled<T, 4>(in.query.extents(), T{42}),
           filled<T, 4>(in.key.extents(), T{42}),
           filled<T, 4>(in.value.extents(), T{42}),
@@ -70,33 +71,36 @@ Gradients<T> gradients_for(const Inputs<T>& in,
 }
 
 // The forward pass, then the backward one.
-inline Gradients<float> differentiate(const Inputs<float>& in,
-                                      const Upstream<float>& upstream,
-                                      const AttentionOptions& options = {}) {
+inline Gradients<float> differentiate(
+    const Inputs<float>& in, const Upstream<float>& upstream,
+    const AttentionOptions& options = {},
+    const OperationOptions& operation_options = {}) {
   auto out = outputs_for(in, options.attn_weights);
   const auto [B, Lq, Hq, D] = in.query.extents();
   auto rows = Tensor<float, 4>::create({B, Hq, Lq, 2}).value();
   AttentionOutputs outputs = out.views();
   outputs.softmax_rows = rows.view();
-  const Status forward = attention(in.query.view(), in.key.view(),
-                                   in.value.view(), outputs, options);
+  const Status forward =
+      attention(in.query.view(), in.key.view(), in.value.view(), outputs,
+                options, operation_options);
   EXPECT_TRUE(forward) << forward.error().message();
-  auto gradients = gradients_for(in, options);
+  auto gradients = gradients_for(in, options, operation_options);
   const Status s = attention_backward(
       {in.query.view(), in.key.view(), in.value.view(), view_of(out.output),
        view_of(rows), upstream.d_output.view(),
        upstream.d_attn_weights.size() == 0 ? TensorView<const float, 4>()
                                            : upstream.d_attn_weights.view()},
-      gradients.views(), options);
+      gradients.views(), options, operation_options);
   EXPECT_TRUE(s) << s.error().message();
   return gradients;
 }
 
 template <class T>
-Gradients<T> reference_gradients(const Inputs<T>& in,
-                                 const Upstream<T>& upstream,
-                                 const AttentionOptions& options = {}) {
-  auto gradients = gradients_for(in, options);
+Gradients<T> reference_gradients(
+    const Inputs<T>& in, const Upstream<T>& upstream,
+    const AttentionOptions& options = {},
+    const OperationOptions& operation_options = {}) {
+  auto gradients = gradients_for(in, options, operation_options);
   const auto [B, Lq, Hq, D] = in.query.extents();
   const auto rows = Tensor<T, 4>::create({B, Hq, Lq, 2}).value();
   const Status s = reference_attention_backward<T>(
@@ -104,7 +108,7 @@ Gradients<T> reference_gradients(const Inputs<T>& in,
        upstream.d_output.view(), rows.view(), upstream.d_output.view(),
        upstream.d_attn_weights.size() == 0 ? TensorView<const T, 4>()
                                            : upstream.d_attn_weights.view()},
-      gradients.views(), options);
+      gradients.views(), options, operation_options);
   EXPECT_TRUE(s) << s.error().message();
   return gradients;
 }

@@ -39,25 +39,25 @@ const AttentionShape kManyHeads = {
 
 Gradients<float> with_threads(const Inputs<float>& in,
                               const Upstream<float>& upstream,
-                              AttentionOptions options, std::size_t threads) {
+                              AttentionOptions options,
+                              const OperationOptions& scoring,
+                              std::size_t threads) {
   const auto executor = Executor::with_threads(threads).value();
   options.executor = &executor;
-  return differentiate(in, upstream, options);
+  return differentiate(in, upstream, options, scoring);
 }
 
 enum class Scores { dot, additive };
 
 class BackwardPromisesTest : public testing::TestWithParam<Scores> {
  protected:
-  // These options, with the scoring that is asked for. The tensor is kept until
-  // the next call.
-  AttentionOptions scored(const AttentionShape& shape,
-                          AttentionOptions options = {}) {
-    if (GetParam() == Scores::additive) {
-      score_weight_ = uniform<2>({shape.Hq, shape.D}, 3490);
-      options.score_weight = score_weight_;
+  // The scoring that is asked for. Its tensor is kept until the next call.
+  OperationOptions scoring_of(const AttentionShape& shape) {
+    if (GetParam() == Scores::dot) {
+      return {};
     }
-    return options;
+    score_weight_ = uniform<2>({shape.Hq, shape.D}, 3490);
+    return {.score_weight = score_weight_};
   }
 
  private:
@@ -68,6 +68,7 @@ TEST_P(BackwardPromisesTest, HasTheSameBitsForAnyNumberOfThreads) {
   for (const AttentionShape& shape : {kFewHeads, kManyHeads}) {
     const Inputs<float> in = random_inputs(shape, 3500);
     const EveryMask every(shape, true);
+    const OperationOptions scoring = scoring_of(shape);
     const std::vector<AttentionOptions> cases = {
         {},
         {.mask = causal()},
@@ -77,13 +78,13 @@ TEST_P(BackwardPromisesTest, HasTheSameBitsForAnyNumberOfThreads) {
          .empty_rows = EmptyRow::uniform,
          .dropout = {.p = 0.3, .training = true},
          .attn_weights = AttnWeights::per_head}};
-    for (const AttentionOptions& base : cases) {
-      const AttentionOptions options = scored(shape, base);
+    for (const AttentionOptions& options : cases) {
       const Upstream<float> upstream = random_upstream(in, options, 3510);
-      const Gradients<float> one = with_threads(in, upstream, options, 1);
+      const Gradients<float> one =
+          with_threads(in, upstream, options, scoring, 1);
       for (const std::size_t threads : {2u, 3u, 7u, 16u}) {
-        EXPECT_TRUE(
-            same_bits(with_threads(in, upstream, options, threads), one))
+        EXPECT_TRUE(same_bits(
+            with_threads(in, upstream, options, scoring, threads), one))
             << threads << " threads";
       }
     }
@@ -92,11 +93,13 @@ TEST_P(BackwardPromisesTest, HasTheSameBitsForAnyNumberOfThreads) {
 
 TEST_P(BackwardPromisesTest, HasTheSameBitsUnderLoadAHundredTimes) {
   const Inputs<float> in = random_inputs(kFewHeads, 3520);
-  const AttentionOptions options = scored(kFewHeads, {.mask = causal()});
+  const AttentionOptions options = {.mask = causal()};
+  const OperationOptions scoring = scoring_of(kFewHeads);
   const Upstream<float> upstream = random_upstream(in, options, 3530);
-  const Gradients<float> want = with_threads(in, upstream, options, 1);
+  const Gradients<float> want = with_threads(in, upstream, options, scoring, 1);
   for (int n = 0; n < 100; ++n) {
-    ASSERT_TRUE(same_bits(with_threads(in, upstream, options, 3), want));
+    ASSERT_TRUE(
+        same_bits(with_threads(in, upstream, options, scoring, 3), want));
   }
 }
 
@@ -112,17 +115,17 @@ TEST_P(BackwardPromisesTest, OfASequenceDoesNotDependOnItsBatch) {
   const Inputs<float> in = random_inputs(kFewHeads, 3540);
   const Upstream<float> upstream = random_upstream(in, {}, 3550);
   const auto ids = tensor_of<std::int64_t, 1>({2}, {8, 3});
-  AttentionOptions options =
-      scored(kFewHeads,
-             {.mask = causal(),
-              .dropout = {.p = 0.2, .training = true, .sequence_ids = ids}});
-  const Gradients<float> all = differentiate(in, upstream, options);
+  AttentionOptions options = {
+      .mask = causal(),
+      .dropout = {.p = 0.2, .training = true, .sequence_ids = ids}};
+  const OperationOptions scoring = scoring_of(kFewHeads);
+  const Gradients<float> all = differentiate(in, upstream, options, scoring);
   for (std::size_t b = 0; b < 2; ++b) {
     const auto id = tensor_of<std::int64_t, 1>({1}, {ids(b)});
     options.dropout.sequence_ids = id;
     const Gradients<float> alone = differentiate(
         {one_of(in.query, b), one_of(in.key, b), one_of(in.value, b)},
-        {one_of(upstream.d_output, b), {}}, options);
+        {one_of(upstream.d_output, b), {}}, options, scoring);
     EXPECT_TRUE(same_bits(alone.query, one_of(all.query, b)));
     EXPECT_TRUE(same_bits(alone.key, one_of(all.key, b)));
     EXPECT_TRUE(same_bits(alone.value, one_of(all.value, b)));
@@ -166,12 +169,14 @@ TEST_P(BackwardPromisesTest, OfARaggedBatchHasTheBitsOfThePaddedOne) {
   const Upstream<float> cut_upstream = {
       without_padding(upstream.d_output, numbers), {}};
   const auto slopes = alibi_slopes(shape.Hq).value();
-  AttentionOptions options =
-      scored(shape, {.mask = causal() & key_lengths(lengths), .alibi = slopes});
-  const Gradients<float> padded = differentiate(in, upstream, options);
+  AttentionOptions options = {.mask = causal() & key_lengths(lengths),
+                              .alibi = slopes};
+  const OperationOptions scoring = scoring_of(shape);
+  const Gradients<float> padded = differentiate(in, upstream, options, scoring);
   options.mask = causal();
   options.offsets = offsets;
-  const Gradients<float> ragged = differentiate(cut, cut_upstream, options);
+  const Gradients<float> ragged =
+      differentiate(cut, cut_upstream, options, scoring);
   EXPECT_TRUE(same_bits(ragged.query, without_padding(padded.query, numbers)));
   EXPECT_TRUE(same_bits(ragged.key, without_padding(padded.key, numbers)));
   EXPECT_TRUE(same_bits(ragged.value, without_padding(padded.value, numbers)));
@@ -184,7 +189,7 @@ TEST_P(BackwardPromisesTest, OfNoUpstreamGradientIsZero) {
   Upstream<float> upstream = random_upstream(in, {}, 3590);
   std::ranges::fill(upstream.d_output.elements(), 0.0f);
   const Gradients<float> got =
-      differentiate(in, upstream, scored(kFewHeads, {.mask = causal()}));
+      differentiate(in, upstream, {.mask = causal()}, scoring_of(kFewHeads));
   EXPECT_THAT(got.query.elements(), Each(0.0f));
   EXPECT_THAT(got.key.elements(), Each(0.0f));
   EXPECT_THAT(got.value.elements(), Each(0.0f));
@@ -203,11 +208,11 @@ TEST_P(BackwardPromisesTest, OfMaskedKeysIsZeroAndTheyReachNothing) {
       .B = 2, .Hq = 4, .Hkv = 2, .Lq = 60, .Lkv = 140, .D = 5, .Dv = 6};
   const Inputs<float> clean = random_inputs(shape, 3600);
   const EveryMask every(shape, true);
+  const OperationOptions scoring = scoring_of(shape);
   for (const auto& [name, mask] : every.masks()) {
-    const AttentionOptions options = scored(
-        shape,
-        {.mask = mask, .softcap = 2.0, .attn_weights = AttnWeights::per_head});
-    const auto spec = AttentionSpec::create(shape, options).value();
+    const AttentionOptions options = {
+        .mask = mask, .softcap = 2.0, .attn_weights = AttnWeights::per_head};
+    const auto spec = AttentionSpec::create(shape, options, scoring).value();
     const Upstream<float> upstream = random_upstream(clean, options, 3610);
     Inputs<float> in = clone(clean);
     std::vector<bool> hidden;
@@ -226,8 +231,9 @@ TEST_P(BackwardPromisesTest, OfMaskedKeysIsZeroAndTheyReachNothing) {
         poison(in.value, b, n % shape.Lkv, g);
       }
     }
-    const Gradients<float> got = differentiate(in, upstream, options);
-    EXPECT_TRUE(same_bits(got, differentiate(clean, upstream, options)))
+    const Gradients<float> got = differentiate(in, upstream, options, scoring);
+    EXPECT_TRUE(
+        same_bits(got, differentiate(clean, upstream, options, scoring)))
         << name;
     for (std::size_t n = 0; n < hidden.size(); ++n) {
       const std::size_t b = n / shape.Lkv / shape.Hkv;
@@ -257,10 +263,11 @@ TEST_P(BackwardPromisesTest,
        .dropout = {.p = 0.3, .training = true},
        .attn_weights = AttnWeights::after_dropout},
       {.attn_weights = AttnWeights::mean}};
+  const OperationOptions scoring = scoring_of(shape);
   const auto has_gradient = [](std::size_t i) { return i < 61 && i != 3; };
   for (std::size_t n = 0; n < cases.size(); ++n) {
     SCOPED_TRACE(n);
-    const AttentionOptions options = scored(shape, cases[n]);
+    const AttentionOptions& options = cases[n];
     const Inputs<float> clean = random_inputs(shape, 3614);
     Upstream<float> upstream = random_upstream(clean, options, 3617);
     Inputs<float> in = clone(clean);
@@ -276,8 +283,9 @@ TEST_P(BackwardPromisesTest,
         }
       }
     }
-    const Gradients<float> got = differentiate(in, upstream, options);
-    EXPECT_TRUE(same_bits(got, differentiate(clean, upstream, options)));
+    const Gradients<float> got = differentiate(in, upstream, options, scoring);
+    EXPECT_TRUE(
+        same_bits(got, differentiate(clean, upstream, options, scoring)));
     for (std::size_t i = 0; i < shape.Lq; ++i) {
       EXPECT_TRUE(has_gradient(i) || got.query(1, i, 2, 1) == 0) << i;
     }
@@ -291,15 +299,18 @@ TEST_P(BackwardPromisesTest, OfRowsThatDoNotSeeANaNHasItsBits) {
       .B = 1, .Hq = 1, .Hkv = 1, .Lq = 100, .Lkv = 100, .D = 4, .Dv = 4};
   constexpr std::size_t at = 70;
   const Inputs<float> clean = random_inputs(shape, 3620);
-  const AttentionOptions options = scored(shape, {.mask = causal()});
+  const AttentionOptions options = {.mask = causal()};
+  const OperationOptions scoring = scoring_of(shape);
   const Upstream<float> upstream = random_upstream(clean, options, 3630);
-  const Gradients<float> want = differentiate(clean, upstream, options);
+  const Gradients<float> want =
+      differentiate(clean, upstream, options, scoring);
 
   Inputs<float> late_key = clone(clean);
   poison(late_key.key, 0, at, 0);
   poison(late_key.value, 0, at, 0);
   // The queries before the key.
-  const Gradients<float> early = differentiate(late_key, upstream, options);
+  const Gradients<float> early =
+      differentiate(late_key, upstream, options, scoring);
   EXPECT_TRUE(
       same_bits({early.query.data(), at * 4}, {want.query.data(), at * 4}));
 
@@ -310,8 +321,8 @@ TEST_P(BackwardPromisesTest, OfRowsThatDoNotSeeANaNHasItsBits) {
   // The keys behind the query.
   const std::size_t behind = (shape.Lkv - at - 1) * 4;
   for (const Gradients<float>& late :
-       {differentiate(early_query, upstream, options),
-        differentiate(clean, early_gradient, options)}) {
+       {differentiate(early_query, upstream, options, scoring),
+        differentiate(clean, early_gradient, options, scoring)}) {
     EXPECT_TRUE(same_bits({&late.key(0, at + 1, 0, 0), behind},
                           {&want.key(0, at + 1, 0, 0), behind}));
     EXPECT_TRUE(same_bits({&late.value(0, at + 1, 0, 0), behind},
@@ -328,8 +339,8 @@ TEST_P(BackwardPromisesTest, OfARowWithoutAnyKeyIsFiniteUnderEveryPolicy) {
   for (const EmptyRow policy :
        {EmptyRow::zero, EmptyRow::uniform, EmptyRow::nan}) {
     const Gradients<float> got = differentiate(
-        in, upstream,
-        scored(shape, {.mask = key_lengths(lengths), .empty_rows = policy}));
+        in, upstream, {.mask = key_lengths(lengths), .empty_rows = policy},
+        scoring_of(shape));
     for (std::size_t n = 0; n < got.query.size() / 2; ++n) {
       EXPECT_EQ(got.query.data()[n], 0);
     }
@@ -351,9 +362,9 @@ TEST_P(BackwardPromisesTest, OfASequenceThatEndsBeforeItsFirstKeyStopsThere) {
   const auto starts = tensor_of<std::int64_t, 1>({2}, {0, 3});
   const Inputs<float> in = random_inputs(shape, 3655);
   const Upstream<float> upstream = random_upstream(in, {}, 3656);
-  AttentionOptions options = scored(
-      shape, {.mask = key_starts(starts), .empty_rows = EmptyRow::uniform});
-  options.offsets = offsets;
+  const AttentionOptions options = {.mask = key_starts(starts),
+                                    .offsets = offsets,
+                                    .empty_rows = EmptyRow::uniform};
   const auto rows = filled<float, 4>({1, 1, 7, 2}, 1);
   auto d_key = filled<float, 4>({1, 8, 1, 4}, 42);
   auto d_value = filled<float, 4>({1, 8, 1, 4}, 42);
@@ -361,7 +372,7 @@ TEST_P(BackwardPromisesTest, OfASequenceThatEndsBeforeItsFirstKeyStopsThere) {
       {in.query, in.key, in.value, upstream.d_output, rows, upstream.d_output},
       {.key = {d_key.data(), {1, 7, 1, 4}},
        .value = {d_value.data(), {1, 7, 1, 4}}},
-      options));
+      options, scoring_of(shape)));
   for (std::size_t c = 0; c < 4; ++c) {
     EXPECT_EQ(d_key(0, 7, 0, c), 42);
     EXPECT_EQ(d_value(0, 7, 0, c), 42);
@@ -376,7 +387,7 @@ TEST_P(BackwardPromisesTest, WithoutQueriesOrKeysIsZero) {
     for (const EmptyRow policy : {EmptyRow::zero, EmptyRow::uniform}) {
       const Gradients<float> got =
           differentiate(in, random_upstream(in, {}, 3670),
-                        scored(shape, {.empty_rows = policy}));
+                        {.empty_rows = policy}, scoring_of(shape));
       EXPECT_THAT(got.query.elements(), Each(0.0f));
       EXPECT_THAT(got.key.elements(), Each(0.0f));
       EXPECT_THAT(got.value.elements(), Each(0.0f));
@@ -388,8 +399,9 @@ TEST_P(BackwardPromisesTest, WithoutQueriesOrKeysIsZero) {
 TEST_P(BackwardPromisesTest, DropoutOfEverythingGivesNoGradient) {
   const Inputs<float> in = random_inputs(kFewHeads, 3680);
   const Upstream<float> upstream = random_upstream(in, {}, 3690);
-  const Gradients<float> got = differentiate(
-      in, upstream, scored(kFewHeads, {.dropout = {.p = 1, .training = true}}));
+  const Gradients<float> got =
+      differentiate(in, upstream, {.dropout = {.p = 1, .training = true}},
+                    scoring_of(kFewHeads));
   EXPECT_THAT(got.query.elements(), Each(0.0f));
   EXPECT_THAT(got.key.elements(), Each(0.0f));
   EXPECT_THAT(got.value.elements(), Each(0.0f));
@@ -462,10 +474,10 @@ TEST(BackwardErrorTest, NamesAGradientOfScoreWeightThatDoesNotFit) {
   const auto score_weight = uniform<2>({Hq, D}, 4925);
   auto gradient = filled<float, 2>({Hq, D}, 42);
   const auto message = [&](const TensorView<float, 2>& wanted,
-                           const AttentionOptions& options) {
+                           const OperationOptions& operation_options) {
     const Status s = attention_backward(
         {in.query, in.key, in.value, d_output, rows, d_output},
-        {.score_weight = wanted}, options);
+        {.score_weight = wanted}, {}, operation_options);
     EXPECT_THAT(gradient.elements(), Each(42.0f));
     return s ? "no error" : s.error().message();
   };

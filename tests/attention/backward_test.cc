@@ -57,9 +57,10 @@ TEST_P(BackwardTest, IsNearTheReferenceForEveryOption) {
     const EveryMask every_mask(shape, true);
     for (const OptionsCase& c : every_options(every_mask)) {
       const Upstream<float> upstream = random_upstream(in, c.options, 3310);
-      const Gradients<float> got = differentiate(in, upstream, c.options);
-      const Gradients<double> want =
-          reference_gradients(widened(in), widened(upstream), c.options);
+      const Gradients<float> got =
+          differentiate(in, upstream, c.options, c.operation_options);
+      const Gradients<double> want = reference_gradients(
+          widened(in), widened(upstream), c.options, c.operation_options);
       EXPECT_TRUE(near_reference(got.query, want.query)) << c.name;
       EXPECT_TRUE(near_reference(got.key, want.key)) << c.name;
       EXPECT_TRUE(near_reference(got.value, want.value)) << c.name;
@@ -78,6 +79,7 @@ class BackwardContractTest : public TargetTest {
  protected:
   static void expect_contract(const Inputs<float>& in,
                               const AttentionOptions& options,
+                              const OperationOptions& operation_options,
                               const std::string& name) {
     const Upstream<float> upstream = random_upstream(in, options, 3410);
     auto out = outputs_for(in, options.attn_weights);
@@ -85,10 +87,14 @@ class BackwardContractTest : public TargetTest {
     auto rows = Tensor<float, 4>::create({B, Hq, Lq, 2}).value();
     AttentionOutputs outputs = out.views();
     outputs.softmax_rows = rows;
-    ASSERT_TRUE(attention(in.query, in.key, in.value, outputs, options));
-    const Gradients<float> got = differentiate(in, upstream, options);
+    ASSERT_TRUE(attention(in.query, in.key, in.value, outputs, options,
+                          operation_options));
+    const Gradients<float> got =
+        differentiate(in, upstream, options, operation_options);
     const Gradients<float> want =
-        ContractBackward(in, out.output, rows, upstream, options).run();
+        ContractBackward(in, out.output, rows, upstream, options,
+                         operation_options)
+            .run();
     EXPECT_TRUE(same_bits(got, want)) << name;
   }
 };
@@ -98,7 +104,7 @@ TEST_P(BackwardContractTest, HoldsForEveryOption) {
     const Inputs<float> in = random_inputs(shape, 3400);
     const EveryMask every_mask(shape, true);
     for (const OptionsCase& c : every_options(every_mask)) {
-      expect_contract(in, c.options, c.name);
+      expect_contract(in, c.options, c.operation_options, c.name);
     }
   }
 }
@@ -108,12 +114,12 @@ TEST_P(BackwardContractTest, HoldsForUnevenGroups) {
   const Inputs<float> in = random_inputs(shape, 3420);
   const EveryMask every_mask(shape, true);
   for (const bool additive : {false, true}) {
-    AttentionOptions options = {.mask = causal(),
-                                .kv_groups = groups_of({3, 4})};
+    OperationOptions operation_options = {.kv_groups = groups_of({3, 4})};
     if (additive) {
-      options.score_weight = every_mask.score_weight();
+      operation_options.score_weight = every_mask.score_weight();
     }
-    expect_contract(in, options, additive ? "additive" : "dot");
+    expect_contract(in, {.mask = causal()}, operation_options,
+                    additive ? "additive" : "dot");
   }
 }
 

@@ -95,13 +95,14 @@ struct ContractBlock {
 
 class Contract {
  public:
-  Contract(const Inputs<float>& in, const AttentionOptions& options)
+  Contract(const Inputs<float>& in, const AttentionOptions& options,
+           const OperationOptions& operation_options)
       : in_(in),
         spec_(AttentionSpec::create(
                   attention_shape(in.query.extents(), in.key.extents(),
                                   in.value.extents())
                       .value(),
-                  options)
+                  options, operation_options)
                   .value()) {}
 
   Outputs<float> run() const {

@@ -22,7 +22,8 @@ class ContractBackward {
   ContractBackward(const Inputs<float>& in, const Tensor<float, 4>& output,
                    const Tensor<float, 4>& rows,
                    const Upstream<float>& upstream,
-                   const AttentionOptions& options)
+                   const AttentionOptions& options,
+                   const OperationOptions& operation_options)
       : in_(in),
         output_(output),
         rows_(rows),
@@ -31,9 +32,9 @@ class ContractBackward {
                   attention_shape(in.query.extents(), in.key.extents(),
                                   in.value.extents())
                       .value(),
-                  options)
+                  options, operation_options)
                   .value()),
-        gradients_(gradients_for(in, options)) {}
+        gradients_(gradients_for(in, options, operation_options)) {}
 
   Gradients<float> run() && {
     const FloatEnvironment environment;

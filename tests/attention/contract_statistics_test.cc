@@ -27,19 +27,23 @@ using testing_support::view_of;
 class ContractStatisticsTest : public TargetTest {
  protected:
   static void expect_contract(const Inputs<float>& in, AttentionOptions options,
-                              const std::string& name) {
+                              const std::string& name,
+                              OperationOptions operation_options = {}) {
     SCOPED_TRACE(name);
     options.attn_weights = AttnWeights::none;
-    options.statistics.rows = true;
-    options.statistics.top_keys = 11;
-    options.statistics.columns = true;
-    options.statistics.map = true;
+    StatisticsOptions& statistics = operation_options.statistics;
+    statistics.rows = true;
+    statistics.top_keys = 11;
+    statistics.columns = true;
+    statistics.map = true;
     auto out = testing_support::outputs_for(in, AttnWeights::none);
     const AttentionStatistics got =
         attention_statistics(view_of(in.query), view_of(in.key),
-                             view_of(in.value), out.views(), options)
+                             view_of(in.value), out.views(), options,
+                             operation_options)
             .value();
-    const AttentionStatistics want = ContractStatistics(in, options).run();
+    const AttentionStatistics want =
+        ContractStatistics(in, options, operation_options).run();
     EXPECT_TRUE(same_bits(got.rows, want.rows));
     EXPECT_TRUE(
         std::ranges::equal(got.top_keys.elements(), want.top_keys.elements()));
@@ -56,9 +60,9 @@ TEST_P(ContractStatisticsTest, HoldsForEveryMaskAndOption) {
     const auto separators =
         testing_support::coin_tosses<2>({shape.B, shape.Lkv}, 801, 0.2);
     const EveryMask every_mask(shape, true);
-    for (auto [name, options] : every_options(every_mask)) {
-      options.statistics.separators = view_of(separators);
-      expect_contract(in, options, name);
+    for (auto [name, options, operation_options] : every_options(every_mask)) {
+      operation_options.statistics.separators = view_of(separators);
+      expect_contract(in, options, name, operation_options);
     }
   }
 }
@@ -74,8 +78,8 @@ TEST_P(ContractStatisticsTest, HoldsForSizesAroundTilesBlocksAndCells) {
 
 TEST_P(ContractStatisticsTest, HoldsForUnevenGroups) {
   expect_contract(random_inputs({2, 7, 2, 97, 300, 9, 11}, 803),
-                  {.mask = causal(), .kv_groups = groups_of({3, 4})},
-                  "groups of 3 and 4");
+                  {.mask = causal()}, "groups of 3 and 4",
+                  {.kv_groups = groups_of({3, 4})});
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, ContractStatisticsTest,

@@ -25,6 +25,7 @@ using testing_support::groups_of;
 using testing_support::Inputs;
 using testing_support::kFusedTargets;
 using testing_support::kShapes;
+using testing_support::OptionsCase;
 using testing_support::Outputs;
 using testing_support::random_inputs;
 using testing_support::same_bits;
@@ -37,9 +38,10 @@ class ContractTest : public TargetTest {
  protected:
   static void expect_contract(const Inputs<float>& in,
                               const AttentionOptions& options,
-                              const std::string& name) {
-    const Outputs<float> got = attend(in, options);
-    const Outputs<float> want = Contract(in, options).run();
+                              const std::string& name,
+                              const OperationOptions& operation_options = {}) {
+    const Outputs<float> got = attend(in, options, operation_options);
+    const Outputs<float> want = Contract(in, options, operation_options).run();
     EXPECT_TRUE(same_bits(got.output, want.output)) << name;
     EXPECT_TRUE(same_bits(got.attn_weights, want.attn_weights)) << name;
   }
@@ -49,8 +51,10 @@ TEST_P(ContractTest, HoldsForEveryMaskAndOption) {
   for (const AttentionShape& shape : kShapes) {
     const Inputs<float> in = random_inputs(shape, 800);
     const EveryMask every_mask(shape, true);
-    for (const auto& [name, options] : every_options(every_mask)) {
-      expect_contract(in, options, name + ", Lkv " + std::to_string(shape.Lkv));
+    for (const OptionsCase& c : every_options(every_mask)) {
+      expect_contract(in, c.options,
+                      c.name + ", Lkv " + std::to_string(shape.Lkv),
+                      c.operation_options);
     }
   }
 }
@@ -74,9 +78,8 @@ TEST_P(ContractTest, HoldsForUnevenGroups) {
   expect_contract(random_inputs(shape, 815),
                   {.mask = causal(),
                    .query_start = QueryStart::bottom_right(),
-                   .kv_groups = groups_of({3, 4}),
                    .attn_weights = AttnWeights::per_head},
-                  "groups of 3 and 4");
+                  "groups of 3 and 4", {.kv_groups = groups_of({3, 4})});
 }
 
 TEST_P(ContractTest, HoldsForEveryHeadSize) {
@@ -152,10 +155,10 @@ TEST_P(ContractTest, HoldsForAdditiveScoresOfEverySize) {
       expect_contract(
           random_inputs(shape, 871, range),
           {.mask = causal(),
-           .score_weight = score_weight,
            .query_start = QueryStart::bottom_right(),
            .attn_weights = AttnWeights::per_head},
-          "D " + std::to_string(D) + ", range " + std::to_string(range));
+          "D " + std::to_string(D) + ", range " + std::to_string(range),
+          {.score_weight = score_weight});
     }
   }
 }
@@ -165,8 +168,8 @@ TEST_P(ContractTest, HoldsForAScoreWeightWithGapsAndBackwards) {
   const AttentionShape shape{2, 4, 2, 5, 9, 6, 3};
   const auto all = uniform<2>({6, 12}, 880);
   const TensorView<const float, 2> score_weight(&all(5, 0), {4, 6}, {2, -12});
-  expect_contract(random_inputs(shape, 881), {.score_weight = score_weight},
-                  "strides");
+  expect_contract(random_inputs(shape, 881), {}, "strides",
+                  {.score_weight = score_weight});
 }
 
 // The kernels' exp2 has these bits (ContractTest); here is how good they are.

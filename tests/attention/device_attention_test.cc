@@ -16,9 +16,10 @@ namespace {
 const AttentionShape kShape = {
     .B = 1, .Hq = 2, .Hkv = 2, .Lq = 3, .Lkv = 3, .D = 8, .Dv = 8};
 
-std::string refusal(const AttentionOptions& options,
+std::string refusal(const OperationOptions& operation_options,
                     const AttentionShape& shape = kShape) {
-  const auto plan = DeviceAttentionPlan<BFloat16>::create(shape, options);
+  const auto plan =
+      DeviceAttentionPlan<BFloat16>::create(shape, {}, operation_options);
   return plan ? "accepted" : plan.error().message();
 }
 
@@ -51,8 +52,8 @@ TEST(DeviceTest, ChecksTheCallAsTheCpuDoes) {
 
 #ifndef HEADWISE_HAS_CUDA
 TEST(DeviceTest, SaysThatItWasBuiltWithoutCuda) {
-  const auto plan =
-      DeviceAttentionPlan<BFloat16>::create(kShape, {.device = Device::cuda()});
+  const auto plan = DeviceAttentionPlan<BFloat16>::create(
+      kShape, {}, {.device = Device::cuda()});
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code(), ErrorCode::unsupported);
   EXPECT_THAT(plan, testing_support::IsAbout(
@@ -75,7 +76,7 @@ TEST(DeviceTest, TheCpuRefusesADeviceThatIsNotItsOwn) {
   std::vector<float> x(48);
   const TensorView<float, 4> view(x.data(), {1, 3, 2, 8});
   const Status s = attention(TensorView<const float, 4>(view), view, view, view,
-                             {.device = Device::cuda()});
+                             {}, {.device = Device::cuda()});
   ASSERT_FALSE(s);
   EXPECT_THAT(
       s, testing_support::IsAbout("device", "cuda", "cpu for float32 tensors"));

@@ -45,6 +45,7 @@ struct Call {
   Inputs<float> in;
   Outputs<float> out;
   AttentionOptions options{.attn_weights = AttnWeights::per_head};
+  OperationOptions operation_options{};
   const Tensor<std::int64_t, 1> bad_lengths;
   const Tensor<bool, 2> bad_padding;
   const Tensor<std::int64_t, 1> bad_starts;
@@ -185,17 +186,17 @@ std::vector<ErrorCase> option_errors() {
       {[](Call& c) { c.options.scale = std::nan(""); }, invalid,
        "attention: scale is nan, expected a number from -2e38 to 2e38"},
       {[](Call& c) {
-         c.options.score_weight = c.score_weight;
+         c.operation_options.score_weight = c.score_weight;
          c.options.scale = 0.5;
        },
        invalid, "attention: scale is 0.5, expected none with a score_weight"},
       {[](Call& c) {
-         c.options.score_weight = {c.score_weight.data(), {4, 7}};
+         c.operation_options.score_weight = {c.score_weight.data(), {4, 7}};
        },
        ErrorCode::shape_mismatch,
        "attention: score_weight has shape (4, 7), expected (Hq, D) = (4, 8)"},
       {[](Call& c) {
-         c.options.score_weight = {c.score_weight.data(), {2, 8}};
+         c.operation_options.score_weight = {c.score_weight.data(), {2, 8}};
        },
        ErrorCode::shape_mismatch,
        "attention: score_weight has shape (2, 8), expected (Hq, D) = (4, 8)"},
@@ -236,11 +237,11 @@ std::vector<ErrorCase> option_errors() {
 
 std::vector<ErrorCase> group_errors() {
   return {{[](Call& c) {
-             c.options.kv_groups = groups_of({2, 1});
+             c.operation_options.kv_groups = groups_of({2, 1});
            },
            ErrorCode::invalid_argument,
            "attention: kv_groups is for 3 query heads, expected Hq = 4"},
-          {[](Call& c) { c.options.kv_groups = groups_of({4}); },
+          {[](Call& c) { c.operation_options.kv_groups = groups_of({4}); },
            ErrorCode::shape_mismatch,
            "attention: kv_groups has shape (1), expected (Hkv) = (2)"}};
 }
@@ -263,8 +264,9 @@ TEST(AttentionErrorsTest, AttentionSaysWhatIsWrongAndWritesNothing) {
   for (const ErrorCase& c : every_error()) {
     Call call;
     c.spoil(call);
-    const Status s = attention(call.in.query, call.in.key, call.in.value,
-                               call.out.views(), call.options);
+    const Status s =
+        attention(call.in.query, call.in.key, call.in.value, call.out.views(),
+                  call.options, call.operation_options);
     ASSERT_FALSE(s) << c.message;
     EXPECT_EQ(s.error().message(), c.message);
     EXPECT_EQ(s.error().code(), c.code) << c.message;
@@ -276,9 +278,9 @@ TEST(AttentionErrorsTest, TheReferenceSaysTheSame) {
   for (const ErrorCase& c : every_error()) {
     Call call;
     c.spoil(call);
-    const Status s =
-        reference_attention<float>(call.in.query, call.in.key, call.in.value,
-                                   call.out.views(), call.options);
+    const Status s = reference_attention<float>(
+        call.in.query, call.in.key, call.in.value, call.out.views(),
+        call.options, call.operation_options);
     ASSERT_FALSE(s) << c.message;
     EXPECT_EQ(s.error().message(), c.message);
     expect_nothing_written(call);
@@ -288,7 +290,8 @@ TEST(AttentionErrorsTest, TheReferenceSaysTheSame) {
                            widened(call.out.attn_weights),
                            widened(call.out.lse)};
     const Status of_double = reference_attention<double>(
-        wide.query, wide.key, wide.value, out.views(), call.options);
+        wide.query, wide.key, wide.value, out.views(), call.options,
+        call.operation_options);
     ASSERT_FALSE(of_double) << c.message;
     EXPECT_EQ(of_double.error().message(), c.message);
   }
@@ -311,8 +314,9 @@ TEST(AttentionErrorsTest, StepwiseSaysTheSameAndShowsNoStep) {
     Call call;
     c.spoil(call);
     CountingTrace trace;
-    const auto steps = stepwise_attention(call.in.query, call.in.key,
-                                          call.in.value, call.options, &trace);
+    const auto steps =
+        stepwise_attention(call.in.query, call.in.key, call.in.value,
+                           call.options, call.operation_options, &trace);
     ASSERT_FALSE(steps) << c.message;
     EXPECT_EQ(steps.error().message(), c.message);
     EXPECT_EQ(trace.steps, 0);
@@ -323,9 +327,11 @@ TEST(AttentionErrorsTest, StepwiseSaysTheSameAndShowsNoStep) {
 class ChosenOutputsTest : public testing::Test {
  protected:
   std::string message(const AttentionOptions& options,
-                      const AttentionOutputs& outputs) {
-    const Status s = attention(in_.query.view(), in_.key.view(),
-                               in_.value.view(), outputs, options);
+                      const AttentionOutputs& outputs,
+                      const OperationOptions& operation_options = {}) {
+    const Status s =
+        attention(in_.query.view(), in_.key.view(), in_.value.view(), outputs,
+                  options, operation_options);
     return s ? "no error" : s.error().message();
   }
 
@@ -353,17 +359,18 @@ TEST_F(ChosenOutputsTest, AMissingViewThatIsAskedForIsAnError) {
                     {.output = out_.output.view()}),
             "attention: attn_weights has shape (0, 0, 0, 0), expected (B, 1, "
             "Lq, Lkv) = (2, 1, 3, 5)");
-  EXPECT_EQ(
-      message({.statistics = {.rows = true}}, {.output = out_.output.view()}),
-      "attention: statistics.rows has shape (0, 0, 0, 0), expected (B, "
-      "Hq, Lq, kStatistics) = (2, 4, 3, 8)");
+  EXPECT_EQ(message({}, {.output = out_.output.view()},
+                    {.statistics = {.rows = true}}),
+            "attention: statistics.rows has shape (0, 0, 0, 0), expected (B, "
+            "Hq, Lq, kStatistics) = (2, 4, 3, 8)");
   EXPECT_THAT(out_.output.elements(), Each(42.0f));
 }
 
 TEST_F(ChosenOutputsTest, AreWrittenWhereTheyAreAskedForAndGiven) {
-  EXPECT_EQ(message({.statistics = {.rows = true}},
+  EXPECT_EQ(message({},
                     {.output = out_.output.view(),
-                     .statistics = {.rows = rows_.view()}}),
+                     .statistics = {.rows = rows_.view()}},
+                    {.statistics = {.rows = true}}),
             "no error");
   EXPECT_THAT(rows_.elements(), Each(testing::Ne(42.0f)));
 }
@@ -391,7 +398,8 @@ TEST(AttentionErrorsTest, APlanSaysTheSameForOptionsAndOutputs) {
       EXPECT_EQ(shape.error().message(), c.message);
       continue;
     }
-    const auto plan = AttentionPlan::create(*shape, call.options);
+    const auto plan =
+        AttentionPlan::create(*shape, call.options, call.operation_options);
     const Status s = plan ? plan->run(call.in.query, call.in.key, call.in.value,
                                       call.out.views())
                           : Status(plan.error());

@@ -255,8 +255,9 @@ TEST(LongSequenceTest, OfMoreThan2To31PairsHasTheBitsOfTheContract) {
                          clone(in.key), clone(in.value)};
     std::copy_n(&in.query(0, i, 0, 0), 8, row.query.data());
     const auto want =
-        Contract(row, {.mask = causal(),
-                       .query_start = static_cast<std::int64_t>(i)})
+        Contract(
+            row,
+            {.mask = causal(), .query_start = static_cast<std::int64_t>(i)}, {})
             .run();
     EXPECT_TRUE(same_bits(want.output.elements(), {&out.output(0, i, 0, 0), 8}))
         << "query " << i;

@@ -31,10 +31,12 @@ TEST(AttentionTest, MatchesTheReferenceInBinary64) {
   for (const AttentionShape& shape : kShapes) {
     const Inputs<float> in = random_inputs(shape, 110);
     const EveryMask every_mask(shape, true);
-    for (const auto& [name, options] : every_options(every_mask)) {
+    for (const auto& [name, options, operation_options] :
+         every_options(every_mask)) {
       SCOPED_TRACE(name);
-      const Outputs<float> got = attend(in, options);
-      const Outputs<double> want = reference(widened(in), options);
+      const Outputs<float> got = attend(in, options, operation_options);
+      const Outputs<double> want =
+          reference(widened(in), options, operation_options);
       EXPECT_TRUE(all_near(got.output, want.output, 8e-6));
       EXPECT_TRUE(all_near(got.attn_weights, want.attn_weights, 4e-6));
       EXPECT_TRUE(all_near(got.lse, want.lse, 4e-6));

@@ -35,6 +35,7 @@ struct GoldenCall {
   std::uint64_t checksum;
   AttentionOptions options;
   double range = 2;  // of the numbers in query, key and value
+  OperationOptions operation_options{};
 };
 
 std::vector<GoldenCall> golden_calls(const EveryMask& every) {
@@ -72,9 +73,10 @@ std::vector<GoldenCall> golden_calls(const EveryMask& every) {
       {"additive",
        0xb920afd3eccf7f45,
        {.mask = causal(),
-        .score_weight = every.score_weight(),
         .query_start = 248,
-        .attn_weights = AttnWeights::per_head}},
+        .attn_weights = AttnWeights::per_head},
+       2,
+       {.score_weight = every.score_weight()}},
       {"mean of the weights",
        0x31e7c12756c7ff02,
        {.attn_weights = AttnWeights::mean}},
@@ -98,7 +100,8 @@ TEST_P(GoldenBitsTest, OfAttentionAreTheseEverywhere) {
   const EveryMask every(kShape, true);
   for (const GoldenCall& call : golden_calls(every)) {
     const Inputs<float> in = random_inputs(kShape, 1300, call.range);
-    EXPECT_EQ(checksum_of(attend(in, call.options)), call.checksum)
+    EXPECT_EQ(checksum_of(attend(in, call.options, call.operation_options)),
+              call.checksum)
         << call.name;
   }
 }

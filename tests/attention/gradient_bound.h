@@ -49,8 +49,9 @@ class GradientBound {
   }
 
   // One bound for each element.
-  Gradients<double> run(const AttentionOptions& options) {
-    bound_ = gradients_for(widened(in_), options);
+  Gradients<double> run(const AttentionOptions& options,
+                        const OperationOptions& operation_options) {
+    bound_ = gradients_for(widened(in_), options, operation_options);
     for (Tensor<double, 4>* t :
          {&bound_.query, &bound_.key, &bound_.value, &bound_.bias}) {
       std::ranges::fill(t->elements(), ErrorBound::kLost);

@@ -32,11 +32,14 @@ using testing_support::widened;
 // What every way of computing it gives for row (b, h, i).
 std::vector<std::vector<float>> rows_of_every_path(
     const Inputs<float>& in, const AttentionOptions& options, std::size_t b,
-    std::size_t h, std::size_t i) {
-  const Outputs<float> kernel = attend(in, options);
-  const Outputs<float> narrow = reference(in, options);
-  const Outputs<double> wide = reference(widened(in), options);
-  const AttentionSteps steps = testing_support::stepwise(in, options);
+    std::size_t h, std::size_t i,
+    const OperationOptions& operation_options = {}) {
+  const Outputs<float> kernel = attend(in, options, operation_options);
+  const Outputs<float> narrow = reference(in, options, operation_options);
+  const Outputs<double> wide =
+      reference(widened(in), options, operation_options);
+  const AttentionSteps steps =
+      testing_support::stepwise(in, options, operation_options);
   std::vector<std::vector<float>> rows(8);
   for (std::size_t d = 0; d < in.value.extent(3); ++d) {
     rows[0].push_back(kernel.output(b, i, h, d));
@@ -66,10 +69,12 @@ constexpr float kPoisons[] = {kNaN, -kMinusInf, kMinusInf, 3e38f};
 
 // Poisons what each row may not attend to and looks at the row.
 void expect_poison_stays_out(const AttentionOptions& options,
-                             const std::string& name) {
+                             const std::string& name,
+                             const OperationOptions& operation_options = {}) {
   const AttentionShape& shape = kPoisoned;
   const Inputs<float> clean = random_inputs(shape, 200);
-  const AttentionSpec spec = AttentionSpec::create(shape, options).value();
+  const AttentionSpec spec =
+      AttentionSpec::create(shape, options, operation_options).value();
   std::size_t turn = 0;
   for (std::size_t row = 0; row < shape.B * shape.Hq * shape.Lq; ++row) {
     const std::size_t b = row / shape.Lq / shape.Hq;
@@ -87,8 +92,10 @@ void expect_poison_stays_out(const AttentionOptions& options,
           poison(in.value, b, j, g, with);
         }
       }
-      const auto want = rows_of_every_path(clean, options, b, h, i);
-      const auto got = rows_of_every_path(in, options, b, h, i);
+      const auto want =
+          rows_of_every_path(clean, options, b, h, i, operation_options);
+      const auto got =
+          rows_of_every_path(in, options, b, h, i, operation_options);
       for (std::size_t path = 0; path < want.size(); ++path) {
         EXPECT_TRUE(same_bits(got[path], want[path]))
             << name << ", row " << b << " " << h << " " << i << ", path "
@@ -122,11 +129,9 @@ TEST(MaskedTest, WhatABiasOfMinusInfinityMasksNeverReachesTheRow) {
 TEST(MaskedTest, WhatAMaskedKeyHoldsNeverReachesAnAdditiveScore) {
   const EveryMask every_mask(kPoisoned, true);
   for (const auto& [name, mask] : every_mask.masks()) {
-    expect_poison_stays_out({.mask = mask,
-                             .score_weight = every_mask.score_weight(),
-                             .softcap = 0.5,
-                             .attn_weights = AttnWeights::per_head},
-                            "additive, " + name);
+    expect_poison_stays_out(
+        {.mask = mask, .softcap = 0.5, .attn_weights = AttnWeights::per_head},
+        "additive, " + name, {.score_weight = every_mask.score_weight()});
   }
 }
 

@@ -38,9 +38,10 @@ TEST(WorkspaceTest, ARunAllocatesNothingAndHasTheBitsOfOneCall) {
   for (const AttentionShape& shape : kShapes) {
     const Inputs<float> in = random_inputs(shape, 1100);
     const EveryMask every_mask(shape, true);
-    for (auto [name, options] : every_options(every_mask)) {
+    for (auto [name, options, operation_options] : every_options(every_mask)) {
       options.executor = &executor;
-      const auto plan = AttentionPlan::create(shape, options).value();
+      const auto plan =
+          AttentionPlan::create(shape, options, operation_options).value();
       auto workspace = Workspace::create(plan.workspace_bytes()).value();
       Outputs<float> out = outputs_for(in, options.attn_weights);
       for (int run = 0; run < 2; ++run) {
@@ -49,7 +50,8 @@ TEST(WorkspaceTest, ARunAllocatesNothingAndHasTheBitsOfOneCall) {
             plan.run(in.query, in.key, in.value, out.views(), workspace);
         EXPECT_EQ(allocations, before) << name;
         EXPECT_TRUE(s);
-        EXPECT_TRUE(same_bits(out, attend(in, options))) << name;
+        EXPECT_TRUE(same_bits(out, attend(in, options, operation_options)))
+            << name;
       }
     }
   }
@@ -149,15 +151,17 @@ TEST(WorkspaceTest, EachAllocationOfACallMayFailAndNothingIsWritten) {
   const Executor executor = Executor::with_threads(1).value();
   const Inputs<float> in = random_inputs(kSmall, 1120);
   const EveryMask every_mask(kSmall, true);
-  for (auto [name, options] : every_options(every_mask)) {
+  for (auto [name, options, operation_options] : every_options(every_mask)) {
     options.executor = &executor;
     Outputs<float> out = outputs_for(in, options.attn_weights);
     expect_each_allocation_may_fail(
         name,
-        [&, &options = options](const auto& start_failing) {
+        [&, &options = options,
+         &operation_options = operation_options](const auto& start_failing) {
           const AttentionOutputs outputs = out.views();
           start_failing();
-          return attention(in.query, in.key, in.value, outputs, options);
+          return attention(in.query, in.key, in.value, outputs, options,
+                           operation_options);
         },
         [&] { EXPECT_THAT(out.output.elements(), testing::Each(42.0f)); });
   }
@@ -203,18 +207,18 @@ TEST(BackwardMemoryTest, OfARaggedBatchFollowsItsRows) {
   const Executor executor = Executor::with_threads(1).value();
   auto slopes = filled<float, 1>({2}, 0.5f);
   auto score_weight = filled<float, 2>({2, 8}, 1);
-  const auto spec = AttentionSpec::create({.B = 1,
-                                           .Hq = 2,
-                                           .Hkv = 2,
-                                           .Lq = kRows,
-                                           .Lkv = kRows,
-                                           .D = 8,
-                                           .Dv = 8},
-                                          {.score_weight = score_weight,
-                                           .alibi = slopes,
-                                           .offsets = offsets,
-                                           .executor = &executor})
-                        .value();
+  const auto spec =
+      AttentionSpec::create(
+          {.B = 1,
+           .Hq = 2,
+           .Hkv = 2,
+           .Lq = kRows,
+           .Lkv = kRows,
+           .D = 8,
+           .Dv = 8},
+          {.alibi = slopes, .offsets = offsets, .executor = &executor},
+          {.score_weight = score_weight})
+          .value();
   const std::size_t bytes =
       backward_workspace_bytes(spec, backward_schedule_of(spec),
                                {.alibi = slopes, .score_weight = score_weight});
@@ -225,24 +229,26 @@ TEST(BackwardMemoryTest, EachAllocationMayFailAndNothingIsWritten) {
   const Executor executor = Executor::with_threads(1).value();
   const Inputs<float> in = random_inputs(kSmall, 1130);
   const EveryMask every_mask(kSmall, true);
-  for (auto [name, options] : every_options(every_mask)) {
+  for (auto [name, options, operation_options] : every_options(every_mask)) {
     options.executor = &executor;
     auto out = outputs_for(in, options.attn_weights);
     auto rows =
         Tensor<float, 4>::create({kSmall.B, kSmall.Hq, kSmall.Lq, 2}).value();
     AttentionOutputs outputs = out.views();
     outputs.softmax_rows = rows;
-    ASSERT_TRUE(attention(in.query, in.key, in.value, outputs, options));
+    ASSERT_TRUE(attention(in.query, in.key, in.value, outputs, options,
+                          operation_options));
     const BackwardInputs inputs = {in.query,      in.key,
                                    in.value,      view_of(out.output),
                                    view_of(rows), view_of(out.output)};
-    auto gradients = gradients_for(in, options);
+    auto gradients = gradients_for(in, options, operation_options);
     expect_each_allocation_may_fail(
         name,
-        [&, &options = options](const auto& start_failing) {
+        [&, &options = options,
+         &operation_options = operation_options](const auto& start_failing) {
           const AttentionGradients wanted = gradients.views();
           start_failing();
-          return attention_backward(inputs, wanted, options);
+          return attention_backward(inputs, wanted, options, operation_options);
         },
         [&] {
           EXPECT_THAT(gradients.query.elements(), testing::Each(42.0f));

@@ -65,8 +65,8 @@ TEST(OverlapTest, OfTheOutputAndAnInputIsAnError) {
         AttentionPlan::create(kShape, {}).value().run(q, k, v, {output}),
         message);
     expect_refused(reference_attention<float>(q, k, v, {output}), message);
-    const auto statistics =
-        attention_statistics(q, k, v, {output}, {.statistics = {.rows = true}});
+    const auto statistics = attention_statistics(
+        q, k, v, {output}, {}, {.statistics = {.rows = true}});
     ASSERT_FALSE(statistics);
     EXPECT_EQ(statistics.error().message(), message);
     EXPECT_TRUE(same_bits(in.*part, clean.*part));
@@ -139,7 +139,7 @@ TEST(OverlapTest, OfAGradientAndAnotherTensorIsAnError) {
   const auto upstream = random_upstream(in, {}, 7);
   const auto out = attend(in);
   const auto rows = filled<float, 4>({2, 2, 5, 2}, 1);
-  Gradients<float> gradients = gradients_for(in, {});
+  Gradients<float> gradients = gradients_for(in, {}, {});
   const BackwardInputs inputs = {in.query,      in.key,
                                  in.value,      view_of(out.output),
                                  view_of(rows), upstream.d_output};

@@ -99,7 +99,7 @@ TEST(AttentionPlanTest, AdditiveScoringNeedsNoMoreMemoryThanDotProducts) {
                                   .Lkv = 65536,
                                   .D = 64,
                                   .Dv = 64},
-                                 {.score_weight = w, .executor = &executor})
+                                 {.executor = &executor}, {.score_weight = w})
         .value()
         .workspace_bytes();
   };

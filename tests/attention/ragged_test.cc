@@ -94,11 +94,12 @@ Outputs<T> ragged_outputs(const Batch& batch, AttnWeights form) {
 }
 
 Outputs<float> attend_ragged(const Inputs<float>& ragged, const Batch& batch,
-                             AttentionOptions options) {
+                             AttentionOptions options,
+                             const OperationOptions& operation_options = {}) {
   options.offsets = batch.offsets();
   auto out = ragged_outputs<float>(batch, options.attn_weights);
-  const Status s =
-      attention(ragged.query, ragged.key, ragged.value, out.views(), options);
+  const Status s = attention(ragged.query, ragged.key, ragged.value,
+                             out.views(), options, operation_options);
   EXPECT_TRUE(s) << s.error().message();
   return out;
 }
@@ -106,7 +107,9 @@ Outputs<float> attend_ragged(const Inputs<float>& ragged, const Batch& batch,
 // The padded batch that must have the same bits: its keys end where the
 // sequence's do, and nothing asks for the tensors' extents.
 Outputs<float> attend_padded(const Inputs<float>& in, const Batch& batch,
-                             AttentionOptions options, bool bottom_right) {
+                             AttentionOptions options,
+                             const OperationOptions& operation_options,
+                             bool bottom_right) {
   const std::size_t B = batch.padded.B;
   auto lengths = filled<std::int64_t, 1>({B}, 0);
   auto starts = filled<std::int64_t, 1>({B}, 0);
@@ -119,7 +122,7 @@ Outputs<float> attend_padded(const Inputs<float>& in, const Batch& batch,
   if (bottom_right) {
     options.query_start = starts;
   }
-  return attend(in, options);
+  return attend(in, options, operation_options);
 }
 
 void expect_same_bits(const Outputs<float>& ragged,
@@ -156,13 +159,14 @@ TEST(RaggedTest, HasTheBitsOfThePaddedBatchForEveryMaskAndOption) {
     const Inputs<float> in = random_inputs(batch.padded, 1000);
     const Inputs<float> ragged = ragged_inputs(in, batch);
     const EveryMask every_mask(batch.padded, true);
-    for (const auto& [name, options] : every_options(every_mask)) {
+    for (const auto& [name, options, operation_options] :
+         every_options(every_mask, /*room_for_one=*/true)) {
       if (options.empty_rows == EmptyRow::uniform) {
         continue;  // averages padding too, by design
       }
       expect_same_bits(
-          attend_ragged(ragged, batch, options),
-          attend_padded(in, batch, options,
+          attend_ragged(ragged, batch, options, operation_options),
+          attend_padded(in, batch, options, operation_options,
                         name.find("bottom right") != std::string::npos),
           batch, name);
     }
@@ -175,12 +179,14 @@ TEST(RaggedTest, AgreesWithTheReferenceForEveryMaskAndOption) {
       ragged_inputs(random_inputs(batch.padded, 1010), batch);
   const Inputs<double> exact = widened(ragged);
   const EveryMask every_mask(batch.padded, true);
-  for (auto [name, options] : every_options(every_mask)) {
-    const Outputs<float> got = attend_ragged(ragged, batch, options);
+  for (auto [name, options, operation_options] : every_options(every_mask)) {
+    const Outputs<float> got =
+        attend_ragged(ragged, batch, options, operation_options);
     auto want = ragged_outputs<double>(batch, options.attn_weights);
     options.offsets = batch.offsets();
     ASSERT_TRUE(reference_attention<double>(exact.query, exact.key, exact.value,
-                                            want.views(), options));
+                                            want.views(), options,
+                                            operation_options));
     EXPECT_TRUE(all_near(got.output, want.output, 2e-6, 2e-6)) << name;
     EXPECT_TRUE(all_near(got.attn_weights, want.attn_weights, 2e-6, 2e-6))
         << name;

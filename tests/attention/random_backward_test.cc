@@ -50,7 +50,8 @@ std::string far_away(const char* name, const Tensor<float, Rank>& got,
 // Empty: all is well.
 std::string compare(const RandomCall& call) {
   const RandomCallTensors tensors(call);
-  AttentionOptions options = tensors.options();
+  const AttentionOptions options = tensors.options();
+  const OperationOptions operation_options = tensors.operation_options();
   auto exact = tensors.outputs<double>(AttnWeights::per_head);
   const auto returned = tensors.outputs<float>(options.attn_weights);
   const Upstream<float> upstream = {
@@ -66,14 +67,17 @@ std::string compare(const RandomCall& call) {
   }
   const auto in = widened(tensors.inputs());
   const Gradients<double> want =
-      reference_gradients(in, widened(upstream), options);
-  const auto spec = AttentionSpec::create(tensors.tensors(), options).value();
+      reference_gradients(in, widened(upstream), options, operation_options);
+  const auto spec =
+      AttentionSpec::create(tensors.tensors(), options, operation_options)
+          .value();
   AttentionOptions per_head = options;
   per_head.attn_weights = AttnWeights::per_head;
-  EXPECT_TRUE(reference_attention<double>(in.query, in.key, in.value,
-                                          exact.views(), per_head));
+  EXPECT_TRUE(reference_attention<double>(
+      in.query, in.key, in.value, exact.views(), per_head, operation_options));
   const Gradients<double> bound =
-      GradientBound(tensors.inputs(), upstream, spec, exact).run(options);
+      GradientBound(tensors.inputs(), upstream, spec, exact)
+          .run(options, operation_options);
   for (const std::string& failure :
        {far_away("d_query", got->query, want.query, bound.query),
         far_away("d_key", got->key, want.key, bound.key),

@@ -188,9 +188,6 @@ AttentionOptions RandomCallTensors::options() const {
   if (call_.has(Feature::softcap)) {
     options.softcap = 1.0 + static_cast<double>(call_.stream / 32 % 30);
   }
-  if (call_.has(Feature::additive)) {
-    options.score_weight = score_weight_;
-  }
   if (call_.has(Feature::alibi)) {
     options.alibi = slopes_;
   }
@@ -201,9 +198,6 @@ AttentionOptions RandomCallTensors::options() const {
   }
   if (call_.has(Feature::ragged)) {
     options.offsets = {query_offsets_, key_offsets_};
-  }
-  if (call_.has(Feature::uneven_groups)) {
-    options.kv_groups = kv_groups_;
   }
   if (call_.has(Feature::uniform_rows)) {
     options.empty_rows = EmptyRow::uniform;
@@ -218,6 +212,17 @@ AttentionOptions RandomCallTensors::options() const {
   }
   options.attn_weights = static_cast<AttnWeights>(call_.weights_form);
   options.executor = &executor_;
+  return options;
+}
+
+OperationOptions RandomCallTensors::operation_options() const {
+  OperationOptions options;
+  if (call_.has(Feature::additive)) {
+    options.score_weight = score_weight_;
+  }
+  if (call_.has(Feature::uneven_groups)) {
+    options.kv_groups = kv_groups_;
+  }
   return options;
 }
 
@@ -237,9 +242,10 @@ Result<Outputs<float>> RandomCallTensors::attend(bool& gaps_untouched) const {
   auto out = outputs<float>(options().attn_weights);
   StridedTensor output(out.output.extents(), layout(3));
   output.fill(out.output);
-  const Status s = attention(
-      query.view(), key.view(), value.view(),
-      {output.view(), out.attn_weights.view(), out.lse.view()}, options());
+  const Status s =
+      attention(query.view(), key.view(), value.view(),
+                {output.view(), out.attn_weights.view(), out.lse.view()},
+                options(), operation_options());
   if (!s) {
     return s.error();
   }
@@ -259,6 +265,7 @@ Result<Gradients<float>> RandomCallTensors::differentiate(
   const StridedTensor key = strided(inputs_.key, 1);
   const StridedTensor value = strided(inputs_.value, 2);
   const AttentionOptions asked = options();
+  const OperationOptions of_operation = operation_options();
   auto out = outputs<float>(asked.attn_weights);
   const StridedTensor output = strided(out.output, 3);
   auto rows =
@@ -268,11 +275,11 @@ Result<Gradients<float>> RandomCallTensors::differentiate(
                                    {.output = output.view(),
                                     .attn_weights = out.attn_weights.view(),
                                     .softmax_rows = rows},
-                                   asked);
+                                   asked, of_operation);
   if (!forward) {
     return forward.error();
   }
-  auto gradients = gradients_for(inputs_, asked);
+  auto gradients = gradients_for(inputs_, asked, of_operation);
   const StridedTensor d_output = strided(upstream.d_output, 1);
   const StridedTensor d_query = strided(gradients.query, 2);
   const StridedTensor d_key = strided(gradients.key, 3);
@@ -286,7 +293,8 @@ Result<Gradients<float>> RandomCallTensors::differentiate(
   if (upstream.d_attn_weights.size() != 0) {
     inputs.d_attn_weights = upstream.d_attn_weights;
   }
-  if (const Status s = attention_backward(inputs, wanted, asked); !s) {
+  if (const Status s = attention_backward(inputs, wanted, asked, of_operation);
+      !s) {
     return s.error();
   }
   gradients.query = copy_of(d_query.view());

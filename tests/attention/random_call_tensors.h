@@ -40,6 +40,7 @@ class RandomCallTensors {
   const Inputs<float>& inputs() const { return inputs_; }
   // Views of this object's tensors and executor.
   AttentionOptions options() const;
+  OperationOptions operation_options() const;
   // The call itself, with the inputs and the output in the call's layouts.
   // `gaps_untouched` becomes whether the output's gaps are as they were.
   Result<Outputs<float>> attend(bool& gaps_untouched) const;

@@ -34,7 +34,7 @@ class Comparison {
 
   // Empty: all is well.
   std::string run() {
-    AttentionOptions options = tensors_.options();
+    const AttentionOptions options = tensors_.options();
     const auto in = widened(tensors_.inputs());
     form_ = options.attn_weights;
     auto got = tensors_.attend(gaps_untouched_);
@@ -46,8 +46,9 @@ class Comparison {
     }
     want_ = reference(in, options, form_);
     per_head_ = reference(in, options, AttnWeights::per_head);
-    const auto spec =
-        AttentionSpec::create(tensors_.tensors(), options).value();
+    const auto spec = AttentionSpec::create(tensors_.tensors(), options,
+                                            tensors_.operation_options())
+                          .value();
     const ErrorBound bound(tensors_.inputs(), spec, per_head_);
     mean_bound_ =
         testing_support::filled<double, 4>(want_.attn_weights.extents(), 0);
@@ -70,8 +71,9 @@ class Comparison {
                             AttentionOptions options, AttnWeights form) {
     options.attn_weights = form;
     auto out = tensors_.outputs<double>(form);
-    const Status s = reference_attention<double>(in.query, in.key, in.value,
-                                                 out.views(), options);
+    const Status s =
+        reference_attention<double>(in.query, in.key, in.value, out.views(),
+                                    options, tensors_.operation_options());
     EXPECT_TRUE(s) << s.error().message();
     return out;
   }

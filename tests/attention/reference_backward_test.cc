@@ -29,8 +29,9 @@ using testing_support::view_of;
 using testing_support::widened;
 
 double loss(const Inputs<double>& in, const Upstream<double>& upstream,
-            const AttentionOptions& options) {
-  const Outputs<double> out = reference(in, options);
+            const AttentionOptions& options,
+            const OperationOptions& operation_options = {}) {
+  const Outputs<double> out = reference(in, options, operation_options);
   double loss = 0;
   for (std::size_t n = 0; n < out.output.size(); ++n) {
     loss += out.output.data()[n] * upstream.d_output.data()[n];
@@ -79,13 +80,17 @@ const AttentionShape kTiny = {
 class ReferenceBackwardTest : public testing::Test {
  protected:
   void expect_gradients(const AttentionOptions& options,
+                        const OperationOptions& operation_options,
                         const std::string& name) {
     const Inputs<float> narrow = random_inputs(kTiny, 3000, 1);
     Inputs<double> in = widened(narrow);
     const Upstream<double> upstream =
         widened(random_upstream(narrow, options, 3010));
-    const Gradients<double> got = reference_gradients(in, upstream, options);
-    const auto at = [&] { return loss(in, upstream, options); };
+    const Gradients<double> got =
+        reference_gradients(in, upstream, options, operation_options);
+    const auto at = [&] {
+      return loss(in, upstream, options, operation_options);
+    };
     expect_derivatives(got.query, in.query, 1e-3, name + ": d_query", at);
     expect_derivatives(got.key, in.key, 1e-3, name + ": d_key", at);
     expect_derivatives(got.value, in.value, 1e-3, name + ": d_value", at);
@@ -97,7 +102,7 @@ TEST_F(ReferenceBackwardTest, OfQueryKeyAndValueAreDerivatives) {
   for (const OptionsCase& c : every_options(every_mask)) {
     // A row of NaN has no derivative.
     if (c.options.empty_rows != EmptyRow::nan) {
-      expect_gradients(c.options, c.name);
+      expect_gradients(c.options, c.operation_options, c.name);
     }
   }
 }
@@ -160,16 +165,16 @@ TEST_F(ReferenceBackwardTest, OfAScoreWeightAreDerivatives) {
   for (const std::optional<double> softcap :
        {std::optional<double>(), std::optional<double>(0.8)}) {
     const AttentionOptions options = {.mask = causal(),
-                                      .score_weight = score_weight,
                                       .softcap = softcap,
                                       .query_start = 1,
                                       .attn_weights = AttnWeights::per_head};
+    const OperationOptions additive = {.score_weight = score_weight};
     const Upstream<double> upstream =
         widened(random_upstream(narrow, options, 3320));
-    const auto got = reference_gradients(in, upstream, options);
+    const auto got = reference_gradients(in, upstream, options, additive);
     expect_derivatives(got.score_weight, score_weight, 1.0 / 256,
                        "score_weight",
-                       [&] { return loss(in, upstream, options); });
+                       [&] { return loss(in, upstream, options, additive); });
   }
 }
 

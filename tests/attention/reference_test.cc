@@ -190,11 +190,12 @@ TEST(ReferenceTest, ASmallAdditiveCaseGivesTheNumbersComputedByHand) {
                           in.value.clone().value()};
   other.key(0, 1, 0, 0) = -std::atanh(std::log(2.0));
   const auto score_weight = tensor_of<float, 2>({1, 2}, {1, 7});
-  const AttentionOptions options = {.score_weight = score_weight};
-  EXPECT_NEAR(reference(in, options).output(0, 0, 0, 0), 1.5, 1e-14);
+  const OperationOptions additive = {.score_weight = score_weight};
+  EXPECT_NEAR(reference(in, {}, additive).output(0, 0, 0, 0), 1.5, 1e-14);
   // Weights 2 / 3 and 1 / 3.
-  EXPECT_NEAR(reference(other, options).output(0, 0, 0, 0), 1, 1e-14);
-  EXPECT_NEAR(reference(other, options).lse(0, 0, 0), std::log(3.0), 1e-14);
+  EXPECT_NEAR(reference(other, {}, additive).output(0, 0, 0, 0), 1, 1e-14);
+  EXPECT_NEAR(reference(other, {}, additive).lse(0, 0, 0), std::log(3.0),
+              1e-14);
 }
 
 TEST(ReferenceTest, EqualsTheFormulaWithAdditiveScores) {
@@ -218,10 +219,11 @@ TEST(ReferenceTest, EqualsTheFormulaWithAdditiveScores) {
         },
         [](auto...) { return 1.0; }, additive);
     const Outputs<double> got =
-        reference(in, {.mask = causal(),
-                       .score_weight = score_weight,
-                       .query_start = 1,
-                       .attn_weights = AttnWeights::per_head});
+        reference(in,
+                  {.mask = causal(),
+                   .query_start = 1,
+                   .attn_weights = AttnWeights::per_head},
+                  {.score_weight = score_weight});
     EXPECT_TRUE(all_near(got.output, want.output, 1e-13));
     EXPECT_TRUE(all_near(got.attn_weights, want.attn_weights, 1e-14));
     EXPECT_TRUE(all_near(got.lse, want.lse, 1e-13));

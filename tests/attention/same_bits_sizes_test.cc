@@ -238,8 +238,10 @@ TEST(SameBitsOfSizesTest, OfAPlanThatIsReusedWithItsWorkspace) {
     const AttentionShape shape = {
         .B = 2, .Hq = 4, .Hkv = 2, .Lq = L, .Lkv = L + 1, .D = 20, .Dv = 24};
     const EveryMask every_mask(shape, true);
-    for (const auto& [name, options] : every_options(every_mask)) {
-      const auto plan = AttentionPlan::create(shape, options).value();
+    for (const auto& [name, options, operation_options] :
+         every_options(every_mask)) {
+      const auto plan =
+          AttentionPlan::create(shape, options, operation_options).value();
       auto workspace = Workspace::create(plan.workspace_bytes()).value();
       for (const std::uint32_t stream : {1430u, 1440u}) {
         // NaN and large numbers stay behind in the workspace.
@@ -251,7 +253,7 @@ TEST(SameBitsOfSizesTest, OfAPlanThatIsReusedWithItsWorkspace) {
         const Inputs<float> next = random_inputs(shape, stream + 1);
         ASSERT_TRUE(
             plan.run(next.query, next.key, next.value, out.views(), workspace));
-        EXPECT_TRUE(same_bits(out, attend(next, options)))
+        EXPECT_TRUE(same_bits(out, attend(next, options, operation_options)))
             << name << ", L " << L;
       }
     }
@@ -267,18 +269,18 @@ TEST(SameBitsOfSizesTest, OfTheOutputWhateverElseIsAskedFor) {
     for (const OptionsCase& c : every_options(every_mask)) {
       AttentionOptions options = c.options;
       options.attn_weights = AttnWeights::none;
-      Outputs<float> want = attend(in, options);
+      Outputs<float> want = attend(in, options, c.operation_options);
       for (const AttnWeights form : {AttnWeights::per_head, AttnWeights::mean,
                                      AttnWeights::after_dropout}) {
         options.attn_weights = form;
-        const Outputs<float> got = attend(in, options);
+        const Outputs<float> got = attend(in, options, c.operation_options);
         EXPECT_TRUE(same_bits(got.output, want.output)) << c.name << ", " << L;
         EXPECT_TRUE(same_bits(got.lse, want.lse)) << c.name << ", " << L;
       }
       options.attn_weights = AttnWeights::none;
       Tensor<float, 4> alone = clone(want.output);
-      ASSERT_TRUE(
-          attention(in.query, in.key, in.value, {.output = alone}, options));
+      ASSERT_TRUE(attention(in.query, in.key, in.value, {.output = alone},
+                            options, c.operation_options));
       EXPECT_TRUE(same_bits(alone, want.output)) << c.name << ", no LSE";
     }
   }

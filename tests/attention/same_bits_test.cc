@@ -29,13 +29,14 @@ TEST(SameBitsTest, OnAnyNumberOfThreads) {
   for (const AttentionShape& shape : kShapes) {
     const Inputs<float> in = random_inputs(shape, 120);
     const EveryMask every_mask(shape, true);
-    for (const auto& [name, options] : every_options(every_mask)) {
-      const Outputs<float> want = attend(in, options);
+    for (const auto& [name, options, operation_options] :
+         every_options(every_mask)) {
+      const Outputs<float> want = attend(in, options, operation_options);
       for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
         const Executor executor = Executor::with_threads(threads).value();
         AttentionOptions threaded = options;
         threaded.executor = &executor;
-        EXPECT_TRUE(same_bits(attend(in, threaded), want))
+        EXPECT_TRUE(same_bits(attend(in, threaded, operation_options), want))
             << name << ", " << threads << " threads";
       }
     }

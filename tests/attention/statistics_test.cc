@@ -33,16 +33,16 @@ using testing_support::uniform;
 using testing_support::view_of;
 using testing_support::widened;
 
-constexpr StatisticsOptions kAll = {
-    .rows = true, .top_keys = 5, .columns = true, .map = true};
+const OperationOptions kAll = {
+    .statistics = {.rows = true, .top_keys = 5, .columns = true, .map = true}};
 
-AttentionSpec spec_of(const Inputs<float>& in,
-                      const AttentionOptions& options) {
+AttentionSpec spec_of(const Inputs<float>& in, const AttentionOptions& options,
+                      const OperationOptions& operation_options) {
   return AttentionSpec::create(
              attention_shape(in.query.extents(), in.key.extents(),
                              in.value.extents())
                  .value(),
-             options)
+             options, operation_options)
       .value();
 }
 
@@ -51,11 +51,12 @@ struct Asked {
   AttentionStatistics statistics;
 };
 
-Asked ask(const Inputs<float>& in, const AttentionOptions& options) {
+Asked ask(const Inputs<float>& in, const AttentionOptions& options,
+          const OperationOptions& operation_options = kAll) {
   Asked asked{testing_support::outputs_for(in, options.attn_weights), {}};
-  auto done =
-      attention_statistics(view_of(in.query), view_of(in.key),
-                           view_of(in.value), asked.out.views(), options);
+  auto done = attention_statistics(view_of(in.query), view_of(in.key),
+                                   view_of(in.value), asked.out.views(),
+                                   options, operation_options);
   EXPECT_TRUE(done) << done.error().message();
   asked.statistics = *std::move(done);
   return asked;
@@ -82,16 +83,18 @@ testing::AssertionResult near(const Tensor<float, Rank>& got,
 }
 
 void expect_naive(const Inputs<float>& in, AttentionOptions options,
+                  const OperationOptions& operation_options,
                   const std::string& name) {
   SCOPED_TRACE(name);
   options.attn_weights = AttnWeights::none;
-  const AttentionStatistics got = ask(in, options).statistics;
-  const AttentionSpec spec = spec_of(in, options);
-  AttentionOptions of_reference = options;
+  const AttentionStatistics got =
+      ask(in, options, operation_options).statistics;
+  const AttentionSpec spec = spec_of(in, options, operation_options);
+  options.attn_weights = AttnWeights::per_head;
+  OperationOptions of_reference = operation_options;
   of_reference.statistics = {};
-  of_reference.attn_weights = AttnWeights::per_head;
   const Outputs<double> whole =
-      testing_support::reference(widened(in), of_reference);
+      testing_support::reference(widened(in), options, of_reference);
   const NaiveStatistics want = NaiveStatisticsOf(whole, spec).run();
   constexpr double kTolerance = 1e-5;
   EXPECT_TRUE(near(got.rows, want.rows, kTolerance));
@@ -108,10 +111,11 @@ TEST(StatisticsTest, AreThoseOfTheWholeMatrixForEveryMaskAndBias) {
         testing_support::coin_tosses<2>({shape.B, shape.Lkv}, 701, 0.2);
     for (const bool with_empty_rows : {false, true}) {
       const EveryMask every_mask(shape, with_empty_rows);
-      for (auto [name, options] : every_options(every_mask)) {
-        options.statistics = kAll;
-        options.statistics.separators = view_of(separators);
-        expect_naive(in, options, name);
+      for (auto [name, options, operation_options] :
+           every_options(every_mask)) {
+        operation_options.statistics = kAll.statistics;
+        operation_options.statistics.separators = view_of(separators);
+        expect_naive(in, options, operation_options, name);
       }
     }
   }
@@ -143,7 +147,6 @@ const AttentionShape kLong = {
 TEST(StatisticsTest, HaveTheSameBitsOnAnyThreads) {
   const Inputs<float> in = random_inputs(kLong, 710);
   AttentionOptions options{.mask = causal(), .query_start = 100};
-  options.statistics = kAll;
   const Asked want = ask(in, options);
   for (const std::size_t threads : {1u, 2u, 5u}) {
     const Executor executor = Executor::with_threads(threads).value();
@@ -158,40 +161,36 @@ TEST(StatisticsTest, LeaveTheOutputsBitsAlone) {
   for (const AttentionShape& shape : kShapes) {
     const Inputs<float> in = random_inputs(shape, 720);
     const EveryMask every_mask(shape, true);
-    for (auto [name, options] : every_options(every_mask)) {
+    for (auto [name, options, operation_options] : every_options(every_mask)) {
       if (options.attn_weights == AttnWeights::mean) {
         continue;
       }
-      const Outputs<float> want = attend(in, options);
-      options.statistics = kAll;
-      EXPECT_TRUE(same_bits(ask(in, options).out, want)) << name;
+      const Outputs<float> want = attend(in, options, operation_options);
+      operation_options.statistics = kAll.statistics;
+      EXPECT_TRUE(same_bits(ask(in, options, operation_options).out, want))
+          << name;
     }
   }
 }
 
 TEST(StatisticsTest, OfEachSortAloneAreThoseOfAllTogether) {
   const Inputs<float> in = random_inputs(kLong, 730);
-  AttentionOptions options{.mask = window(300, 20)};
-  options.statistics = kAll;
-  const AttentionStatistics all = ask(in, options).statistics;
-  options.statistics = {.rows = true};
-  EXPECT_TRUE(same_bits(ask(in, options).statistics.rows, all.rows));
-  options.statistics = {.top_keys = 5};
-  EXPECT_TRUE(
-      same_bits(ask(in, options).statistics.top_weights, all.top_weights));
-  options.statistics = {.columns = true};
-  EXPECT_TRUE(same_bits(ask(in, options).statistics.columns, all.columns));
-  options.statistics = {.map = true};
-  EXPECT_TRUE(same_bits(ask(in, options).statistics.map_mean, all.map_mean));
-  options.statistics = {};
-  EXPECT_EQ(ask(in, options).statistics.rows.size(), 0u);
+  const auto of = [&](const StatisticsOptions& statistics) {
+    return ask(in, {.mask = window(300, 20)}, {.statistics = statistics})
+        .statistics;
+  };
+  const AttentionStatistics all = of(kAll.statistics);
+  EXPECT_TRUE(same_bits(of({.rows = true}).rows, all.rows));
+  EXPECT_TRUE(same_bits(of({.top_keys = 5}).top_weights, all.top_weights));
+  EXPECT_TRUE(same_bits(of({.columns = true}).columns, all.columns));
+  EXPECT_TRUE(same_bits(of({.map = true}).map_mean, all.map_mean));
+  EXPECT_EQ(of({}).rows.size(), 0u);
 }
 
 // Under dropout the columns are computed from the scores once more.
 TEST(StatisticsTest, AreOfTheWeightsBeforeDropout) {
   const Inputs<float> in = random_inputs(kLong, 740);
   AttentionOptions options{.mask = causal()};
-  options.statistics = kAll;
   const AttentionStatistics want = ask(in, options).statistics;
   options.dropout = {.p = 0.3, .training = true, .seed = Seed{9}};
   EXPECT_TRUE(same(ask(in, options).statistics, want));
@@ -199,10 +198,10 @@ TEST(StatisticsTest, AreOfTheWeightsBeforeDropout) {
 
 TEST(StatisticsTest, TopKeysAreThoseOfTheLargestWeights) {
   const Inputs<float> in = random_inputs(kLong, 750);
-  AttentionOptions options{.mask = causal() & window(700, 0),
-                           .attn_weights = AttnWeights::per_head};
-  options.statistics = {.top_keys = 8};
-  const Asked asked = ask(in, options);
+  const Asked asked = ask(in,
+                          {.mask = causal() & window(700, 0),
+                           .attn_weights = AttnWeights::per_head},
+                          {.statistics = {.top_keys = 8}});
   const AttentionStatistics& got = asked.statistics;
   for (std::size_t i = 0; i < kLong.Lq; i += 7) {
     std::vector<std::size_t> keys(kLong.Lkv);
@@ -227,9 +226,8 @@ TEST(StatisticsTest, TopKeysAreThoseOfTheLargestWeights) {
 TEST(StatisticsTest, AmongEqualKeysTheLowestAreOnTop) {
   Inputs<float> in = random_inputs(kLong, 760);
   std::ranges::fill(in.key.elements(), 0.5f);
-  AttentionOptions options;
-  options.statistics = {.top_keys = 3};
-  const AttentionStatistics got = ask(in, options).statistics;
+  const AttentionStatistics got =
+      ask(in, {}, {.statistics = {.top_keys = 3}}).statistics;
   for (std::size_t i = 0; i < kLong.Lq; ++i) {
     for (std::size_t r = 0; r < 3; ++r) {
       EXPECT_EQ(got.top_keys(0, 0, i, r), static_cast<std::int64_t>(r));
@@ -262,9 +260,8 @@ TEST(StatisticsTest, AmongScoresThatTieTheLowestKeyComesFirst) {
                                                 : 0.0f;
     }
   }
-  AttentionOptions options;
-  options.statistics = {.top_keys = kTop};
-  const AttentionStatistics got = ask(in, options).statistics;
+  const AttentionStatistics got =
+      ask(in, {}, {.statistics = {.top_keys = kTop}}).statistics;
   for (std::size_t i = 0; i < kShape.Lq; ++i) {
     std::vector<std::size_t> keys(kShape.Lkv);
     std::iota(keys.begin(), keys.end(), 0);
@@ -285,9 +282,7 @@ TEST(StatisticsTest, OfARaggedBatchAreThoseOfEachSequenceAlone) {
   const AttentionShape shape = {
       .B = 1, .Hq = 2, .Hkv = 1, .Lq = 880, .Lkv = 880, .D = 8, .Dv = 8};
   const Inputs<float> in = random_inputs(shape, 770);
-  AttentionOptions options{.mask = causal()};
-  options.statistics = kAll;
-  options.offsets = offsets;
+  AttentionOptions options{.mask = causal(), .offsets = offsets};
   const AttentionStatistics all = ask(in, options).statistics;
   options.offsets = {};
   std::size_t first = 0;
@@ -303,7 +298,8 @@ TEST(StatisticsTest, OfARaggedBatchAreThoseOfEachSequenceAlone) {
     };
     const AttentionStatistics one =
         attention_statistics(rows_of(in.query), rows_of(in.key),
-                             rows_of(in.value), {.output = output}, options)
+                             rows_of(in.value), {.output = output}, options,
+                             kAll)
             .value();
     for (std::size_t h = 0; h < 2; ++h) {
       EXPECT_TRUE(same_bits({&one.rows(0, h, 0, 0), L * kStatistics},
@@ -321,11 +317,10 @@ TEST(StatisticsTest, OfARaggedBatchAreThoseOfEachSequenceAlone) {
 TEST(StatisticsTest, QueriesBehindTheLengthsCountForNothing) {
   const Inputs<float> in = random_inputs(kLong, 780);
   const auto lengths = tensor_of<std::int64_t, 1>({2}, {700, 0});
-  AttentionOptions options;
-  options.statistics = kAll;
-  options.statistics.query_lengths = lengths;
-  expect_naive(in, options, "query_lengths");
-  const AttentionStatistics got = ask(in, options).statistics;
+  OperationOptions with_lengths = kAll;
+  with_lengths.statistics.query_lengths = lengths;
+  expect_naive(in, {}, with_lengths, "query_lengths");
+  const AttentionStatistics got = ask(in, {}, with_lengths).statistics;
   EXPECT_EQ(got.pooled.rows(1), 700);
   EXPECT_EQ(got.columns(1, 0, 0), 0);
   // Padding of 300 queries moves no bit.
@@ -333,11 +328,10 @@ TEST(StatisticsTest, QueriesBehindTheLengthsCountForNothing) {
     return TensorView<const float, 4>(tensor.data(),
                                       {1, L, tensor.extent(2), 8});
   };
-  options.statistics.query_lengths = {};
   auto output = filled<float, 4>({1, 700, 4, 8}, 0);
   const AttentionStatistics alone =
       attention_statistics(cut(in.query, 700), cut(in.key, 1100),
-                           cut(in.value, 1100), {.output = output}, options)
+                           cut(in.value, 1100), {.output = output}, {}, kAll)
           .value();
   EXPECT_TRUE(same_bits({&alone.columns(0, 2, 0), 1100},
                         {&got.columns(0, 2, 0), 1100}));
@@ -349,9 +343,7 @@ TEST(StatisticsTest, QueriesBehindTheLengthsCountForNothing) {
 TEST(StatisticsTest, ARowThatIsNaNShowsInWhatItIsIn) {
   Inputs<float> in = random_inputs(kLong, 790);
   in.query(0, 500, 2, 3) = kNaN;
-  AttentionOptions options;
-  options.statistics = kAll;
-  const AttentionStatistics got = ask(in, options).statistics;
+  const AttentionStatistics got = ask(in, {}).statistics;
   EXPECT_TRUE(std::isnan(got.row(0, 2, 500, Statistic::entropy)));
   EXPECT_FALSE(std::isnan(got.row(0, 2, 499, Statistic::entropy)));
   EXPECT_TRUE(std::isnan(got.pooled.mean(2, Statistic::entropy)));
@@ -364,10 +356,9 @@ TEST(StatisticsTest, ARowThatIsNaNShowsInWhatItIsIn) {
 
 TEST(StatisticsTest, RowsWithoutAKeyAreSaidAndNotAveragedIn) {
   const Inputs<float> in = random_inputs(kLong, 800);
-  AttentionOptions options{
+  const AttentionOptions options{
       .mask = causal(), .query_start = -10, .empty_rows = EmptyRow::uniform};
-  options.statistics = kAll;
-  expect_naive(in, options, "the first ten rows");
+  expect_naive(in, options, kAll, "the first ten rows");
   const AttentionStatistics got = ask(in, options).statistics;
   EXPECT_EQ(got.pooled.rows_without_key(0), 20);
   EXPECT_EQ(got.pooled.rows(0), 1980);
@@ -377,10 +368,8 @@ TEST(StatisticsTest, RowsWithoutAKeyAreSaidAndNotAveragedIn) {
 
 // Scores so far apart that a block's maximum says nothing of the next one's.
 TEST(StatisticsTest, EntropyOfHugeScoresIsANumber) {
-  Inputs<float> in = random_inputs(kLong, 810, 1e18);
-  AttentionOptions options;
-  options.statistics = kAll;
-  const AttentionStatistics got = ask(in, options).statistics;
+  const Inputs<float> in = random_inputs(kLong, 810, 1e18);
+  const AttentionStatistics got = ask(in, {}).statistics;
   for (const float x : got.rows.elements()) {
     EXPECT_TRUE(std::isfinite(x));
   }
@@ -388,13 +377,11 @@ TEST(StatisticsTest, EntropyOfHugeScoresIsANumber) {
 
 TEST(StatisticsTest, WithoutValuesAreTheStatisticsAlone) {
   const Inputs<float> in = random_inputs(kLong, 820);
-  AttentionOptions options;
-  options.statistics = kAll;
-  const AttentionStatistics want = ask(in, options).statistics;
+  const AttentionStatistics want = ask(in, {}).statistics;
   const TensorView<const float, 4> none(nullptr, {2, 1100, 2, 0});
   const auto got = attention_statistics(
       view_of(in.query), view_of(in.key), none,
-      {.output = TensorView<float, 4>(nullptr, {2, 1000, 4, 0})}, options);
+      {.output = TensorView<float, 4>(nullptr, {2, 1000, 4, 0})}, {}, kAll);
   ASSERT_TRUE(got) << got.error().message();
   EXPECT_TRUE(same(*got, want));
 }
@@ -402,11 +389,13 @@ TEST(StatisticsTest, WithoutValuesAreTheStatisticsAlone) {
 TEST(StatisticsTest, AllOfALongSequenceTakeLittleMemory) {
   const AttentionShape kShape = {1, 8, 8, 32768, 32768, 64, 64};
   const Executor executor = Executor::with_threads(2).value();
-  AttentionOptions options;
-  options.executor = &executor;
-  options.statistics = {
-      .rows = true, .top_keys = 8, .columns = true, .map = true};
-  const AttentionPlan plan = AttentionPlan::create(kShape, options).value();
+  const AttentionPlan plan =
+      AttentionPlan::create(kShape, {.executor = &executor},
+                            {.statistics = {.rows = true,
+                                            .top_keys = 8,
+                                            .columns = true,
+                                            .map = true}})
+          .value();
   const AttentionStatistics all =
       AttentionStatistics::create(plan.spec()).value();
   const std::size_t floats = all.rows.size() + all.top_weights.size() +
@@ -421,12 +410,10 @@ TEST(StatisticsTest, SayWhatDoesNotFit) {
   const Inputs<float> in = random_inputs(kShapes[0], 830);
   const auto error_of = [&](const StatisticsOptions& statistics,
                             AttnWeights weights = AttnWeights::none) {
-    AttentionOptions options{.attn_weights = weights};
-    options.statistics = statistics;
     auto out = testing_support::outputs_for(in, weights);
-    const auto done =
-        attention_statistics(view_of(in.query), view_of(in.key),
-                             view_of(in.value), out.views(), options);
+    const auto done = attention_statistics(
+        view_of(in.query), view_of(in.key), view_of(in.value), out.views(),
+        {.attn_weights = weights}, {.statistics = statistics});
     return done ? "none" : done.error().message();
   };
   const auto lengths = tensor_of<std::int64_t, 1>({2}, {5, 6});
@@ -458,9 +445,8 @@ TEST(StatisticsTest, AreNoneOfTheBackwardPass) {
   inputs.value = view_of(in.value);
   AttentionGradients to;
   to.query = gradients.query;
-  AttentionOptions options;
-  options.statistics.rows = true;
-  const Status s = attention_backward(inputs, to, options);
+  const Status s =
+      attention_backward(inputs, to, {}, {.statistics = {.rows = true}});
   ASSERT_FALSE(s);
   EXPECT_THAT(
       s, testing_support::IsAbout("statistics", "asked for",

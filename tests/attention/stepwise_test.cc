@@ -72,13 +72,13 @@ TEST(StepwiseTest, MatchesAttentionWithDropout) {
 TEST(StepwiseTest, MatchesAttentionForEveryScoreTerm) {
   const Inputs<float> in = random_inputs(kShape, 615);
   const EveryMask every_mask(kShape, true);
-  for (auto& [name, options] : every_score_term(
+  for (auto& [name, options, operation_options] : every_score_term(
            every_mask.biases(), every_mask.masks().back().second)) {
     SCOPED_TRACE(name);
     AttentionOptions per_head = options;
     per_head.attn_weights = AttnWeights::per_head;
-    const AttentionSteps steps = stepwise(in, per_head);
-    const Outputs<float> want = attend(in, per_head);
+    const AttentionSteps steps = stepwise(in, per_head, operation_options);
+    const Outputs<float> want = attend(in, per_head, operation_options);
     EXPECT_TRUE(all_near(steps.context, want.output, 8e-6));
     EXPECT_TRUE(all_near(steps.attn_weights, want.attn_weights, 4e-6));
     EXPECT_TRUE(all_near(steps.lse, want.lse, 4e-6));
@@ -88,13 +88,13 @@ TEST(StepwiseTest, MatchesAttentionForEveryScoreTerm) {
 TEST(StepwiseTest, MatchesAttentionForEveryAdditiveOption) {
   const Inputs<float> in = random_inputs(kShape, 617);
   const EveryMask every_mask(kShape, true);
-  for (const auto& [name, options] :
+  for (const auto& [name, options, operation_options] :
        every_additive_option(every_mask, every_mask.masks().back().second)) {
     SCOPED_TRACE(name);
     AttentionOptions per_head = options;
     per_head.attn_weights = AttnWeights::per_head;
-    const AttentionSteps steps = stepwise(in, per_head);
-    const Outputs<float> want = attend(in, per_head);
+    const AttentionSteps steps = stepwise(in, per_head, operation_options);
+    const Outputs<float> want = attend(in, per_head, operation_options);
     EXPECT_TRUE(all_near(steps.context, want.output, 8e-6));
     EXPECT_TRUE(all_near(steps.attn_weights, want.attn_weights, 4e-6));
     EXPECT_TRUE(all_near(steps.lse, want.lse, 4e-6));
@@ -111,7 +111,7 @@ TEST(StepwiseTest, TheTermsComeOneAfterTheOther) {
   const Bias bias = every.biases().front().second;
   RecordedTrace trace;
   const AttentionSteps steps = stepwise(
-      in, {.softcap = 0.5, .bias = bias, .alibi = every.slopes()}, &trace);
+      in, {.softcap = 0.5, .bias = bias, .alibi = every.slopes()}, {}, &trace);
   EXPECT_THAT(trace.names(),
               ElementsAre("scores", "capped_scores", "biased_scores",
                           "alibi_scores", "attn_weights", "context"));
@@ -170,7 +170,7 @@ TEST(StepwiseTest, WithoutMaskAndDropoutThoseTensorsAreEmpty) {
 TEST(StepwiseTest, TheTraceIsToldEachStepInTheOrderOfTheWay) {
   const Inputs<float> in = random_inputs(kShape, 650);
   RecordedTrace plain;
-  stepwise(in, {}, &plain);
+  stepwise(in, {}, {}, &plain);
   EXPECT_THAT(plain.names(), ElementsAre("scores", "attn_weights", "context"));
 
   const auto padding = filled<bool, 2>({2, 140}, true);
@@ -178,7 +178,7 @@ TEST(StepwiseTest, TheTraceIsToldEachStepInTheOrderOfTheWay) {
   stepwise(in,
            {.mask = causal() & key_padding(padding),
             .dropout = {.p = 0.5, .training = true}},
-           &all);
+           {}, &all);
   EXPECT_THAT(all.names(), ElementsAre("scores", "causal_mask", "padding_mask",
                                        "mask", "masked_scores", "attn_weights",
                                        "dropped_weights", "context"));
@@ -192,7 +192,7 @@ TEST(StepwiseTest, TheTraceIsToldTheAxesAndTheTensorOfEachStep) {
                {.mask = causal(),
                 .query_start = 3,
                 .dropout = {.p = 0.5, .training = true}},
-               &trace);
+               {}, &trace);
   const auto expect = [&](std::string_view name,
                           const std::vector<std::string>& axes,
                           const Tensor<float, 4>& tensor) {
@@ -228,7 +228,7 @@ TEST(StepwiseTest, SizesOfZeroAreLegal) {
     (none == 0 ? shape.B : none == 1 ? shape.Lq : shape.Lkv) = 0;
     const Inputs<float> in = random_inputs(shape, 670);
     RecordedTrace trace;
-    const AttentionSteps steps = stepwise(in, {.mask = causal()}, &trace);
+    const AttentionSteps steps = stepwise(in, {.mask = causal()}, {}, &trace);
     EXPECT_TRUE(same_bits(steps.context, attend(in).output));
     EXPECT_EQ(trace.steps.size(), 5u);
   }

@@ -45,6 +45,9 @@ struct Grouped {
   AttentionShape shape;
   std::vector<std::int64_t> offsets;
 
+  OperationOptions operation_options() const {
+    return {.kv_groups = kv_groups()};
+  }
   HeadGroups kv_groups() const {
     std::vector<std::size_t> sizes;
     for (std::size_t g = 0; g + 1 < offsets.size(); ++g) {
@@ -110,12 +113,16 @@ Tensor<float, 4> summed(const Tensor<float, 4>& all,
 }
 
 AttentionStatistics statistics_of(const Inputs<float>& in,
-                                  AttentionOptions options) {
-  options.statistics = {
-      .rows = true, .top_keys = 3, .columns = true, .map = true};
+                                  const AttentionOptions& options,
+                                  const HeadGroups& kv_groups = {}) {
   auto out = outputs_for(in, options.attn_weights);
   return attention_statistics(view_of(in.query), view_of(in.key),
-                              view_of(in.value), out.views(), options)
+                              view_of(in.value), out.views(), options,
+                              {.kv_groups = kv_groups,
+                               .statistics = {.rows = true,
+                                              .top_keys = 3,
+                                              .columns = true,
+                                              .map = true}})
       .value();
 }
 
@@ -143,10 +150,11 @@ TEST_P(UnevenGroupsTest, GiveTheBitsOfKeysRepeatedForEachHead) {
     const Inputs<float> full = repeated(in, grouped.offsets);
     const EveryMask every_mask(grouped.shape, true);
     for (const OptionsCase& c : every_options(every_mask)) {
-      AttentionOptions options = c.options;
-      const Outputs<float> want = attend(full, options);
-      options.kv_groups = grouped.kv_groups();
-      EXPECT_TRUE(same_bits(attend(in, options), want)) << c.name;
+      OperationOptions operation_options = c.operation_options;
+      const Outputs<float> want = attend(full, c.options, operation_options);
+      operation_options.kv_groups = grouped.kv_groups();
+      EXPECT_TRUE(same_bits(attend(in, c.options, operation_options), want))
+          << c.name;
     }
   }
 }
@@ -158,15 +166,18 @@ TEST_P(UnevenGroupsTest, PassBackTheBitsOfRepeatedKeysAddedInTheHeadsOrder) {
     const EveryMask every_mask(grouped.shape, true);
     for (const OptionsCase& c : every_options(every_mask)) {
       AttentionOptions options = c.options;
-      if (options.score_weight.data() == nullptr) {
+      OperationOptions operation_options = c.operation_options;
+      if (operation_options.score_weight.data() == nullptr) {
         options.scale = 1;  // the factor comes after the sum
       }
       const Upstream<float> upstream = random_upstream(in, options, 5020);
-      Gradients<float> want = differentiate(full, upstream, options);
+      Gradients<float> want =
+          differentiate(full, upstream, options, operation_options);
       want.key = summed(want.key, grouped.offsets);
       want.value = summed(want.value, grouped.offsets);
-      options.kv_groups = grouped.kv_groups();
-      EXPECT_TRUE(same_bits(differentiate(in, upstream, options), want))
+      operation_options.kv_groups = grouped.kv_groups();
+      EXPECT_TRUE(same_bits(
+          differentiate(in, upstream, options, operation_options), want))
           << c.name;
     }
   }
@@ -175,12 +186,12 @@ TEST_P(UnevenGroupsTest, PassBackTheBitsOfRepeatedKeysAddedInTheHeadsOrder) {
 TEST_P(UnevenGroupsTest, HaveTheStatisticsOfRepeatedKeys) {
   for (const Grouped& grouped : every_grouping()) {
     const Inputs<float> in = random_inputs(grouped.shape, 5030);
-    AttentionOptions options = {.mask = causal(),
-                                .query_start = QueryStart::bottom_right()};
+    const AttentionOptions options = {
+        .mask = causal(), .query_start = QueryStart::bottom_right()};
     const AttentionStatistics want =
         statistics_of(repeated(in, grouped.offsets), options);
-    options.kv_groups = grouped.kv_groups();
-    EXPECT_TRUE(same_statistics(statistics_of(in, options), want));
+    EXPECT_TRUE(
+        same_statistics(statistics_of(in, options, grouped.kv_groups()), want));
   }
 }
 
@@ -191,16 +202,16 @@ TEST(UnevenGroupsReferenceTest, GivesTheNumbersOfRepeatedKeys) {
   for (const Grouped& grouped : every_grouping()) {
     const Inputs<float> in = random_inputs(grouped.shape, 5040);
     const Inputs<double> full = widened(repeated(in, grouped.offsets));
-    AttentionOptions options = {.mask = causal(),
-                                .attn_weights = AttnWeights::per_head};
+    const AttentionOptions options = {.mask = causal(),
+                                      .attn_weights = AttnWeights::per_head};
     const auto upstream = widened(random_upstream(in, options, 5050));
     const Outputs<double> want = reference(full, options);
     const Gradients<double> d_want =
         reference_gradients(full, upstream, options);
-    options.kv_groups = grouped.kv_groups();
-    const Outputs<double> got = reference(widened(in), options);
-    const Gradients<double> d_got =
-        reference_gradients(widened(in), upstream, options);
+    const Outputs<double> got =
+        reference(widened(in), options, grouped.operation_options());
+    const Gradients<double> d_got = reference_gradients(
+        widened(in), upstream, options, grouped.operation_options());
     EXPECT_TRUE(
         std::ranges::equal(got.output.elements(), want.output.elements()));
     EXPECT_TRUE(std::ranges::equal(got.attn_weights.elements(),
@@ -216,10 +227,10 @@ TEST(UnevenGroupsStepwiseTest, KeepsTheStepsOfRepeatedKeys) {
     const Inputs<float> full = repeated(in, grouped.offsets);
     const EveryMask every_mask(grouped.shape, true);
     for (const OptionsCase& c : every_options(every_mask)) {
-      AttentionOptions options = c.options;
-      const AttentionSteps want = stepwise(full, options);
-      options.kv_groups = grouped.kv_groups();
-      const AttentionSteps got = stepwise(in, options);
+      OperationOptions operation_options = c.operation_options;
+      const AttentionSteps want = stepwise(full, c.options, operation_options);
+      operation_options.kv_groups = grouped.kv_groups();
+      const AttentionSteps got = stepwise(in, c.options, operation_options);
       EXPECT_TRUE(same_bits(got.scores, want.scores)) << c.name;
       EXPECT_TRUE(same_bits(got.context, want.context)) << c.name;
     }
@@ -228,9 +239,11 @@ TEST(UnevenGroupsStepwiseTest, KeepsTheStepsOfRepeatedKeys) {
 
 // ---- However the work is cut. ----
 
-Schedule::Split split_of(const Grouped& grouped,
-                         const AttentionOptions& options) {
-  return schedule_of(AttentionSpec::create(grouped.shape, options).value())
+Schedule::Split split_of(const AttentionShape& shape,
+                         const AttentionOptions& options,
+                         const OperationOptions& operation_options) {
+  return schedule_of(
+             AttentionSpec::create(shape, options, operation_options).value())
       .split;
 }
 
@@ -255,16 +268,18 @@ TEST(UnevenGroupsSplitTest, HaveTheSameBitsForAnyThreadsAndEverySplit) {
     options.executor = &one;
     const Outputs<float> want = attend(repeated(in, grouped.offsets), options);
     const Upstream<float> upstream = random_upstream(in, options, 5080);
-    options.kv_groups = grouped.kv_groups();
-    EXPECT_TRUE(same_bits(attend(in, options), want)) << "1 thread";
-    const Gradients<float> d_want = differentiate(in, upstream, options);
+    const OperationOptions groups = grouped.operation_options();
+    EXPECT_TRUE(same_bits(attend(in, options, groups), want)) << "1 thread";
+    const Gradients<float> d_want =
+        differentiate(in, upstream, options, groups);
     for (const std::size_t threads : {2u, 3u}) {
       const Executor executor = Executor::with_threads(threads).value();
       options.executor = &executor;
-      EXPECT_EQ(split_of(grouped, options), split);
-      EXPECT_TRUE(same_bits(attend(in, options), want))
+      EXPECT_EQ(split_of(grouped.shape, options, groups), split);
+      EXPECT_TRUE(same_bits(attend(in, options, groups), want))
           << threads << " threads";
-      EXPECT_TRUE(same_bits(differentiate(in, upstream, options), d_want))
+      EXPECT_TRUE(
+          same_bits(differentiate(in, upstream, options, groups), d_want))
           << threads << " threads";
     }
   }
@@ -277,13 +292,13 @@ TEST(UnevenGroupsSplitTest, AreNoEvenShareOfTheWork) {
   Grouped grouped = {
       {.B = 1, .Hq = 8, .Hkv = 4, .Lq = 400, .Lkv = 400, .D = 32, .Dv = 32},
       {0, 5, 6, 7, 8}};
-  AttentionOptions options = {.executor = &two};
-  EXPECT_EQ(split_of(grouped, options), Schedule::Split::key_heads);
-  options.kv_groups = grouped.kv_groups();
-  EXPECT_EQ(split_of(grouped, options), Schedule::Split::tiles);
+  const auto split = [&](const OperationOptions& operation_options) {
+    return split_of(grouped.shape, {.executor = &two}, operation_options);
+  };
+  EXPECT_EQ(split({}), Schedule::Split::key_heads);
+  EXPECT_EQ(split(grouped.operation_options()), Schedule::Split::tiles);
   grouped.offsets = {0, 2, 4, 6, 8};
-  options.kv_groups = grouped.kv_groups();
-  EXPECT_EQ(split_of(grouped, options), Schedule::Split::key_heads);
+  EXPECT_EQ(split(grouped.operation_options()), Schedule::Split::key_heads);
 }
 
 TEST(UnevenGroupsSplitTest, HaveTheSameStatisticsForAnyThreads) {
@@ -296,11 +311,10 @@ TEST(UnevenGroupsSplitTest, HaveTheSameStatisticsForAnyThreads) {
       repeated(in, grouped.offsets), {.mask = causal(), .executor = &one});
   for (const std::size_t threads : {1u, 2u, 3u}) {
     const Executor executor = Executor::with_threads(threads).value();
-    EXPECT_TRUE(
-        same_statistics(statistics_of(in, {.mask = causal(),
-                                           .kv_groups = grouped.kv_groups(),
-                                           .executor = &executor}),
-                        want))
+    EXPECT_TRUE(same_statistics(
+        statistics_of(in, {.mask = causal(), .executor = &executor},
+                      grouped.kv_groups()),
+        want))
         << threads << " threads";
   }
 }
@@ -312,13 +326,16 @@ TEST(UnevenGroupsSplitTest, GivenButEvenHaveTheBitsOfNone) {
   const Inputs<float> in = random_inputs(grouped.shape, 5100);
   const EveryMask every_mask(grouped.shape, true);
   for (const OptionsCase& c : every_options(every_mask)) {
-    AttentionOptions options = c.options;
-    const Upstream<float> upstream = random_upstream(in, options, 5110);
-    const Outputs<float> want = attend(in, options);
-    const Gradients<float> d_want = differentiate(in, upstream, options);
-    options.kv_groups = grouped.kv_groups();
-    EXPECT_TRUE(same_bits(attend(in, options), want)) << c.name;
-    EXPECT_TRUE(same_bits(differentiate(in, upstream, options), d_want))
+    OperationOptions operation_options = c.operation_options;
+    const Upstream<float> upstream = random_upstream(in, c.options, 5110);
+    const Outputs<float> want = attend(in, c.options, operation_options);
+    const Gradients<float> d_want =
+        differentiate(in, upstream, c.options, operation_options);
+    operation_options.kv_groups = grouped.kv_groups();
+    EXPECT_TRUE(same_bits(attend(in, c.options, operation_options), want))
+        << c.name;
+    EXPECT_TRUE(same_bits(
+        differentiate(in, upstream, c.options, operation_options), d_want))
         << c.name;
   }
 }
@@ -344,8 +361,8 @@ TEST(UnevenGroupsRaggedTest, HaveTheBitsOfEachSequenceAlone) {
   const std::vector<std::int64_t> cuts = {0, 16, 97, 98, 240};
   const auto offsets = tensor_of<std::int64_t, 1>({cuts.size()}, cuts);
   const Inputs<float> in = random_inputs(grouped.shape, 5120);
-  AttentionOptions options = {.mask = causal(),
-                              .kv_groups = grouped.kv_groups()};
+  AttentionOptions options = {.mask = causal()};
+  const OperationOptions groups = grouped.operation_options();
   const Upstream<float> upstream = random_upstream(in, options, 5130);
   std::vector<Tensor<float, 4>> outputs;
   std::vector<Gradients<float>> gradients;
@@ -354,13 +371,13 @@ TEST(UnevenGroupsRaggedTest, HaveTheBitsOfEachSequenceAlone) {
       return rows_of(all, cuts[b], cuts[b + 1]);
     };
     const Inputs<float> one = {alone(in.query), alone(in.key), alone(in.value)};
-    outputs.push_back(attend(one, options).output);
+    outputs.push_back(attend(one, options, groups).output);
     gradients.push_back(
-        differentiate(one, {alone(upstream.d_output), {}}, options));
+        differentiate(one, {alone(upstream.d_output), {}}, options, groups));
   }
   options.offsets = offsets;
-  const Outputs<float> all = attend(in, options);
-  const Gradients<float> d_all = differentiate(in, upstream, options);
+  const Outputs<float> all = attend(in, options, groups);
+  const Gradients<float> d_all = differentiate(in, upstream, options, groups);
   for (std::size_t b = 0; b + 1 < cuts.size(); ++b) {
     const auto of_ragged = [&](const Tensor<float, 4>& tensor) {
       return rows_of(tensor, cuts[b], cuts[b + 1]);

@@ -85,10 +85,14 @@ inline AttentionShape tensors_of(const Inputs<float>& in) {
 // mask on the device.
 class DeviceOptions {
  public:
-  DeviceOptions(const AttentionShape& tensors, AttentionOptions options)
-      : options_(std::move(options)) {
+  DeviceOptions(const AttentionShape& tensors, AttentionOptions options,
+                OperationOptions operation_options)
+      : options_(std::move(options)),
+        operation_options_(std::move(operation_options)) {
     const BoundMask bound =
-        AttentionSpec::create(tensors, options_).value().mask;
+        AttentionSpec::create(tensors, options_, operation_options_)
+            .value()
+            .mask;
     Mask mask;
     for (std::size_t n = 0; n < bound.rules().size(); ++n) {
       const internal::StoredMaskRule& rule = bound.rules()[n];
@@ -106,15 +110,19 @@ class DeviceOptions {
       options_.dropout.keep_mask = {on_device(keep.data(), keep.size()),
                                     keep.extents()};
     }
-    if (const auto marks = options_.statistics.separators;
-        marks.data() != nullptr) {
-      options_.statistics.separators = {on_device(marks.data(), marks.size()),
-                                        marks.extents()};
+    TensorView<const bool, 2>& separators =
+        operation_options_.statistics.separators;
+    if (separators.data() != nullptr) {
+      separators = {on_device(separators.data(), separators.size()),
+                    separators.extents()};
     }
-    options_.device = Device::cuda();
+    operation_options_.device = Device::cuda();
   }
 
   const AttentionOptions& get() const { return options_; }
+  const OperationOptions& operation_options() const {
+    return operation_options_;
+  }
 
  private:
   // Elements in memory, of tensors without gaps.
@@ -146,6 +154,7 @@ class DeviceOptions {
   }
 
   AttentionOptions options_;
+  OperationOptions operation_options_;
   std::vector<DeviceArray<bool>> bools_;
   std::vector<DeviceArray<float>> floats_;
 };
@@ -167,7 +176,10 @@ Tensor<float, 4> rounded(const Tensor<float, 4>& x) {
 // A random call that the GPU takes, with the head sizes of its kernels and some
 // between them.
 inline void fit_to_gpu(RandomCall& call) {
-  call.features[static_cast<std::size_t>(Feature::additive)] = false;
+  for (const Feature of_cpu : {Feature::additive, Feature::uneven_groups}) {
+    call.features[static_cast<std::size_t>(of_cpu)] = false;
+  }
+  call.more = {};
   constexpr std::size_t kSizes[] = {0, 0, 0, 64, 96, 104, 128, 192, 200, 256};
   const std::size_t size = kSizes[call.stream / 32 % 10];
   if (size != 0) {
@@ -208,10 +220,10 @@ class DeviceHalf {
 
 // Of the attention weights that a call returns.
 inline Extents<4> weights_extents(const Inputs<float>& in,
-                                  const AttentionOptions& options) {
-  const auto shape =
-      attention_shape(in.query.extents(), in.key.extents(), in.value.extents());
-  const auto spec = AttentionSpec::create(shape.value(), options).value();
+                                  const AttentionOptions& options,
+                                  const OperationOptions& operation_options) {
+  const auto spec =
+      AttentionSpec::create(tensors_of(in), options, operation_options).value();
   const AttentionShape& s = spec.shape;
   const std::size_t heads = options.attn_weights == AttnWeights::none   ? 0
                             : options.attn_weights == AttnWeights::mean ? 1
@@ -221,8 +233,9 @@ inline Extents<4> weights_extents(const Inputs<float>& in,
 
 // A call with float32 inputs that 16 bits hold exactly.
 template <class T>
-Result<DeviceResult> attend_on_device(const Inputs<float>& in,
-                                      const AttentionOptions& options) {
+Result<DeviceResult> attend_on_device(
+    const Inputs<float>& in, const AttentionOptions& options,
+    const OperationOptions& operation_options = {}) {
   const DeviceHalf<T> q(in.query);
   const DeviceHalf<T> k(in.key);
   const DeviceHalf<T> v(in.value);
@@ -230,10 +243,11 @@ Result<DeviceResult> attend_on_device(const Inputs<float>& in,
   const DeviceHalf<T> output(Extents<4>{B, Lq, Hq, in.value.extent(3)});
   auto lse = filled<float, 3>({B, Hq, Lq}, 42);
   const DeviceArray<float> on_device_lse(lse.data(), lse.size());
-  auto weights = filled<float, 4>(weights_extents(in, options), 42);
+  auto weights =
+      filled<float, 4>(weights_extents(in, options, operation_options), 42);
   const DeviceArray<float> on_device_weights(weights.data(), weights.size());
   const bool returned = options.attn_weights != AttnWeights::none;
-  const DeviceOptions on_device(tensors_of(in), options);
+  const DeviceOptions on_device(tensors_of(in), options, operation_options);
   const Status s = attention<T>(
       q.view(), k.view(), v.view(),
       AttentionOutputsOf<T>{
@@ -241,7 +255,7 @@ Result<DeviceResult> attend_on_device(const Inputs<float>& in,
           .attn_weights = {returned ? on_device_weights.data() : nullptr,
                            weights.extents()},
           .lse = {on_device_lse.data(), lse.extents()}},
-      on_device.get());
+      on_device.get(), on_device.operation_options());
   if (!s) {
     return s.error();
   }
@@ -264,7 +278,8 @@ struct DeviceGradientResult {
 template <class T>
 Result<DeviceGradientResult> differentiate_on_device(
     const Inputs<float>& in, const Tensor<float, 4>& d_output,
-    const AttentionOptions& options) {
+    const AttentionOptions& options,
+    const OperationOptions& operation_options = {}) {
   const DeviceHalf<T> q(in.query);
   const DeviceHalf<T> k(in.key);
   const DeviceHalf<T> v(in.value);
@@ -277,21 +292,20 @@ Result<DeviceGradientResult> differentiate_on_device(
   const Extents<4> rows_extents = {B, Hq, Lq, 2};
   const auto rows = filled<float, 4>(rows_extents, 42);
   const DeviceArray<float> softmax_rows(rows.data(), rows.size());
-  const auto shape =
-      attention_shape(in.query.extents(), in.key.extents(), in.value.extents());
-  const auto spec = AttentionSpec::create(shape.value(), options).value();
+  const auto spec =
+      AttentionSpec::create(tensors_of(in), options, operation_options).value();
   auto bias = filled<float, 4>(
       spec.bias.given() ? spec.bias.extents() : Extents<4>{0, 0, 0, 0}, 42);
   auto alibi = filled<float, 1>({spec.alibi.given() ? Hq : 0}, 42);
   const DeviceArray<float> d_bias(bias.data(), bias.size());
   const DeviceArray<float> d_alibi(alibi.data(), alibi.size());
-  const DeviceOptions on_device(tensors_of(in), options);
+  const DeviceOptions on_device(tensors_of(in), options, operation_options);
   if (Status s =
           attention<T>(q.view(), k.view(), v.view(),
                        AttentionOutputsOf<T>{
                            .output = output.view(),
                            .softmax_rows = {softmax_rows.data(), rows_extents}},
-                       on_device.get());
+                       on_device.get(), on_device.operation_options());
       !s) {
     return s.error();
   }
@@ -311,7 +325,7 @@ Result<DeviceGradientResult> differentiate_on_device(
                        bias.extents()},
               .alibi = {spec.alibi.given() ? d_alibi.data() : nullptr,
                         alibi.extents()}},
-          on_device.get());
+          on_device.get(), on_device.operation_options());
       !s) {
     return s.error();
   }

@@ -12,8 +12,8 @@ TEST(NoGpuTest, IsAnErrorThatSaysSoAndTheCpuGoesOn) {
   }
   const AttentionShape shape = {
       .B = 1, .Hq = 2, .Hkv = 2, .Lq = 3, .Lkv = 3, .D = 8, .Dv = 8};
-  const auto plan =
-      DeviceAttentionPlan<BFloat16>::create(shape, {.device = Device::cuda()});
+  const auto plan = DeviceAttentionPlan<BFloat16>::create(
+      shape, {}, {.device = Device::cuda()});
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code(), ErrorCode::unsupported);
   EXPECT_EQ(plan.error().message(),

@@ -123,6 +123,7 @@ std::string compare(const char* name, const Tensor<float, Rank>& got,
 template <class T>
 std::string compare(const RandomCall& call) {
   const RandomCallTensors tensors(call);
+  const OperationOptions operation_options = tensors.operation_options();
   AttentionOptions options = tensors.options();
   options.attn_weights = AttnWeights::none;
   const Inputs<float> in = {rounded<T>(tensors.inputs().query),
@@ -131,8 +132,8 @@ std::string compare(const RandomCall& call) {
   auto forward = tensors.outputs<double>(AttnWeights::per_head);
   const auto d_output = rounded<T>(testing_support::uniform<4>(
       forward.output.extents(), call.stream + 26, -1, 1));
-  const auto got =
-      testing_support::differentiate_on_device<T>(in, d_output, options);
+  const auto got = testing_support::differentiate_on_device<T>(
+      in, d_output, options, operation_options);
   if (!got) {
     return got.error().message();
   }
@@ -140,11 +141,14 @@ std::string compare(const RandomCall& call) {
   AttentionOptions with_weights = options;
   with_weights.attn_weights = AttnWeights::per_head;
   reference_attention<double>(wide.query.view(), wide.key.view(),
-                              wide.value.view(), forward.views(), with_weights)
+                              wide.value.view(), forward.views(), with_weights,
+                              operation_options)
       .value();
   testing_support::Inputs<double> want = {zeros(in.query), zeros(in.key),
                                           zeros(in.value)};
-  const auto spec = AttentionSpec::create(tensors.tensors(), options).value();
+  const auto spec =
+      AttentionSpec::create(tensors.tensors(), options, operation_options)
+          .value();
   auto want_bias = testing_support::filled<double, 4>(got->bias.extents(), 0);
   auto want_alibi = testing_support::filled<double, 1>(got->alibi.extents(), 0);
   const auto no_rows = testing_support::filled<double, 4>(
@@ -164,7 +168,7 @@ std::string compare(const RandomCall& call) {
                 want_bias.extents()},
        .alibi = {spec.alibi.given() ? want_alibi.data() : nullptr,
                  want_alibi.extents()}},
-      options)
+      options, operation_options)
       .value();
   const Magnitudes magnitudes = magnitudes_of(spec, in, d_output, forward);
   // A score's rounding, in float32, is a relative error of its weight.

@@ -38,17 +38,19 @@ template <class T>
 std::string compare(const RandomCall& call) {
   const RandomCallTensors tensors(call);
   const AttentionOptions options = tensors.options();
+  const OperationOptions operation_options = tensors.operation_options();
   const testing_support::Inputs<float> in = {
       rounded<T>(tensors.inputs().query), rounded<T>(tensors.inputs().key),
       rounded<T>(tensors.inputs().value)};
-  const auto got = attend_on_device<T>(in, options);
+  const auto got = attend_on_device<T>(in, options, operation_options);
   if (!got) {
     return got.error().message();
   }
   auto want = tensors.outputs<double>(options.attn_weights);
   const auto wide = widened(in);
   reference_attention<double>(wide.query.view(), wide.key.view(),
-                              wide.value.view(), want.views(), options)
+                              wide.value.view(), want.views(), options,
+                              operation_options)
       .value();
   double largest = 0;
   for (const float v : in.value.elements()) {

@@ -43,14 +43,15 @@ struct OnDevice {
 };
 
 DeviceStatistics statistics_on_device(const Inputs<float>& in,
-                                      const AttentionOptions& options) {
+                                      const AttentionOptions& options,
+                                      const StatisticsOptions& statistics) {
   const DeviceHalf<BFloat16> q(in.query);
   const DeviceHalf<BFloat16> k(in.key);
   const DeviceHalf<BFloat16> v(in.value);
   const auto [B, Lq, Hq, D] = in.query.extents();
   const std::size_t Lkv = in.key.extent(1);
   const DeviceHalf<BFloat16> output(Extents<4>{B, Lq, Hq, in.value.extent(3)});
-  const std::size_t top = options.statistics.top_keys;
+  const std::size_t top = statistics.top_keys;
   OnDevice<float, 4> rows({B, Hq, Lq, kStatistics});
   OnDevice<std::int64_t, 4> top_keys({B, Hq, Lq, top});
   OnDevice<float, 4> top_weights({B, Hq, Lq, top});
@@ -58,14 +59,14 @@ DeviceStatistics statistics_on_device(const Inputs<float>& in,
   OnDevice<float, 4> mean({B, Hq, map_size(Lq), map_size(Lkv)});
   OnDevice<float, 4> largest({B, Hq, map_size(Lq), map_size(Lkv)});
   const testing_support::DeviceOptions on_device(
-      testing_support::tensors_of(in), options);
+      testing_support::tensors_of(in), options, {.statistics = statistics});
   attention<BFloat16>(
       q.view(), k.view(), v.view(),
       AttentionOutputsOf<BFloat16>{
           .output = output.view(),
           .statistics = {rows.view(), top_keys.view(), top_weights.view(),
                          columns.view(), mean.view(), largest.view()}},
-      on_device.get())
+      on_device.get(), on_device.operation_options())
       .value();
   testing_support::expect_cuda(cudaDeviceSynchronize());
   return {rows.copy(),    top_keys.copy(), top_weights.copy(),
@@ -128,22 +129,22 @@ TEST_P(GpuStatisticsTest, AreThoseOfTheWholeMatrixForEveryMask) {
   const testing_support::EveryMask every(shape, true);
   for (const auto& [name, mask] : every.masks()) {
     const AttentionOptions options = {
-        .mask = mask,
-        .query_start = 3,
-        .attn_weights = AttnWeights::per_head,
-        .statistics = {.rows = true,
-                       .top_keys = 40,
-                       .columns = true,
-                       .map = true,
-                       .separators = separators.view(),
-                       .query_lengths = lengths.view()}};
+        .mask = mask, .query_start = 3, .attn_weights = AttnWeights::per_head};
+    const StatisticsOptions statistics = {.rows = true,
+                                          .top_keys = 40,
+                                          .columns = true,
+                                          .map = true,
+                                          .separators = separators.view(),
+                                          .query_lengths = lengths.view()};
     const auto wide = testing_support::widened(in);
     const auto whole = testing_support::reference(wide, options);
-    const auto spec = AttentionSpec::create(shape, options).value();
+    const auto spec =
+        AttentionSpec::create(shape, options, {.statistics = statistics})
+            .value();
     const auto want = testing_support::NaiveStatisticsOf(whole, spec).run();
     AttentionOptions without_weights = options;
     without_weights.attn_weights = AttnWeights::none;
-    const auto got = statistics_on_device(in, without_weights);
+    const auto got = statistics_on_device(in, without_weights, statistics);
     expect_near(got.rows, want.rows, 3e-5, name + ": rows");
     expect_near(got.columns, want.columns, 3e-5, name + ": columns");
     expect_near(got.map_mean, want.map_mean, 1e-5, name + ": map_mean");
@@ -165,9 +166,8 @@ TEST(GpuStatisticsMemoryTest, ALongSequenceMakesNoMatrix) {
   testing_support::expect_cuda(
       cudaMemPoolSetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &bytes));
   const auto got = statistics_on_device(
-      in, {.mask = causal(),
-           .statistics = {
-               .rows = true, .top_keys = 8, .columns = true, .map = true}});
+      in, {.mask = causal()},
+      {.rows = true, .top_keys = 8, .columns = true, .map = true});
   testing_support::expect_cuda(
       cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &bytes));
   EXPECT_LT(bytes, 16U << 20);

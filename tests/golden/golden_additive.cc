@@ -87,17 +87,17 @@ std::vector<Computed> through_operation(const GoldenCase& golden,
   const auto query = split_heads(view_of(q), 1).value();
   const auto key = split_heads(view_of(k), 1).value();
   const auto value = split_heads(view_of(call.values), 1).value();
-  AttentionOptions options = call.options;
-  options.score_weight = call.score_weight.view();
+  const OperationOptions additive = {.score_weight = call.score_weight.view()};
   const auto [B, Lq, H, D] = query.extents();
   auto output = Tensor<float, 4>::create({B, Lq, H, value.extent(3)}).value();
   auto weights = Tensor<float, 4>::create({B, H, Lq, key.extent(1)}).value();
   const AttentionOutputs outputs{output.view(), weights.view()};
   std::vector<Computed> all;
-  attention(query, key, value, outputs, options).value();
+  attention(query, key, value, outputs, call.options, additive).value();
   all.push_back({"operation",
                  {{"output", got_of(output)}, {"weights", got_of(weights)}}});
-  reference_attention<float>(query, key, value, outputs, options).value();
+  reference_attention<float>(query, key, value, outputs, call.options, additive)
+      .value();
   all.push_back({"reference",
                  {{"output", got_of(output)}, {"weights", got_of(weights)}}});
   return all;

@@ -149,17 +149,19 @@ void expect_linear(const LinearGradients& got, const WideLinear& want,
 
 // The chain rule through the layer, in binary64.
 void expect_gradients(const MultiHeadAttention& layer, const Call& call,
-                      AttentionOptions options, const std::string& name) {
+                      const AttentionOptions& options,
+                      const std::string& name) {
   const auto got = gradients_of(layer, call, options);
   const MultiHeadAttentionParams& params = *layer.params();
   const MultiHeadAttentionConfig& config = layer.config();
+  OperationOptions operation_options = {
+      .kv_groups = HeadGroups::create(config.kv_group_sizes).value()};
   Tensor<double, 2> d_score_weight;
   if (params.w_score) {
-    options.score_weight = *params.w_score;
+    operation_options.score_weight = *params.w_score;
     d_score_weight =
         Tensor<double, 2>::create(params.w_score->extents()).value();
   }
-  options.kv_groups = HeadGroups::create(config.kv_group_sizes).value();
   const std::size_t H = config.num_heads;
   const std::size_t Hkv = *config.num_kv_heads;
   const Wide query = widened(call.query);
@@ -181,7 +183,7 @@ void expect_gradients(const MultiHeadAttention& layer, const Call& call,
                            ? TensorView<double, 4>()
                        : is_mean ? mean.view()
                                  : weights.view()},
-      options));
+      options, operation_options));
   Wide d_context = widened(call.d_output);
   if (params.w_o) {
     WideLinear o = differentiated(context, d_context, *params.w_o);
@@ -202,7 +204,7 @@ void expect_gradients(const MultiHeadAttention& layer, const Call& call,
        .value = heads(d_v.view(), Hkv),
        .score_weight = d_score_weight.size() == 0 ? TensorView<double, 2>()
                                                   : d_score_weight},
-      options));
+      options, operation_options));
   const WideLinear of_q = differentiated(query, d_q, params.w_q);
   const WideLinear of_k = differentiated(key, d_k, params.w_k);
   expect_near(got.query, of_q.x, name + ": query");

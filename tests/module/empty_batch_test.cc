@@ -30,38 +30,44 @@ TensorView<float, Rank> many(const Extents<Rank>& extents) {
   return {memory, extents};
 }
 
-std::vector<AttentionOptions> every_option() {
+struct OptionsCase {
+  AttentionOptions options;
+  OperationOptions operation_options{};
+};
+
+std::vector<OptionsCase> every_option() {
   static const TensorView<const bool, 2> padding(true_or_false, {kMany, 0});
   static const TensorView<const std::int64_t, 2> ids(nullptr, {kMany, 0});
   static const auto slopes = filled<float, 1>({2}, 1);
   static const auto weight = filled<float, 2>({2, 3}, 1);
   static const TensorView<const float, 4> bias(memory, {kMany, 2, 0, 0});
-  return {{},
-          {.mask = causal() & key_padding(padding) & documents(ids, ids) &
-                   key_lengths(ids),
-           .softcap = 2.0,
-           .bias = dense(bias, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv}),
-           .alibi = slopes,
-           .empty_rows = EmptyRow::uniform,
-           .dropout = {.p = 0.5, .training = true}},
-          {.score_weight = weight, .attn_weights = AttnWeights::per_head},
-          {.attn_weights = AttnWeights::mean}};
+  return {{{}},
+          {{.mask = causal() & key_padding(padding) & documents(ids, ids) &
+                    key_lengths(ids),
+            .softcap = 2.0,
+            .bias = dense(bias, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv}),
+            .alibi = slopes,
+            .empty_rows = EmptyRow::uniform,
+            .dropout = {.p = 0.5, .training = true}}},
+          {{.attn_weights = AttnWeights::per_head}, {.score_weight = weight}},
+          {{.attn_weights = AttnWeights::mean}}};
 }
 
 TEST(EmptyBatchTest, AttentionOfAnyNumberOfSequencesIsNothing) {
   const auto x = many<4>({kMany, 0, 2, 3});
   const auto rows = many<4>({kMany, 2, 0, 2});
-  for (const AttentionOptions& options : every_option()) {
+  for (const auto& [options, operation_options] : every_option()) {
     const std::size_t heads = options.attn_weights == AttnWeights::mean ? 1 : 2;
     const AttentionOutputs outputs = {x, many<4>({kMany, heads, 0, 0}),
                                       many<3>({kMany, 2, 0}), rows};
-    const Status s = attention(x, x, x, outputs, options);
+    const Status s = attention(x, x, x, outputs, options, operation_options);
     EXPECT_TRUE(s) << s.error().message();
-    EXPECT_TRUE(reference_attention<float>(x, x, x, outputs, options));
-    EXPECT_TRUE(stepwise_attention(x, x, x, options));
+    EXPECT_TRUE(reference_attention<float>(x, x, x, outputs, options,
+                                           operation_options));
+    EXPECT_TRUE(stepwise_attention(x, x, x, options, operation_options));
   }
   const auto statistics = attention_statistics(
-      x, x, x, {x}, {.statistics = {.rows = true, .columns = true}});
+      x, x, x, {x}, {}, {.statistics = {.rows = true, .columns = true}});
   ASSERT_TRUE(statistics);
   EXPECT_EQ(statistics->pooled.rows(1), 0);
 }
@@ -69,7 +75,7 @@ TEST(EmptyBatchTest, AttentionOfAnyNumberOfSequencesIsNothing) {
 TEST(EmptyBatchTest, GradientsOfAnyNumberOfSequencesAreZero) {
   const auto x = many<4>({kMany, 0, 2, 3});
   const BackwardInputs inputs = {x, x, x, x, many<4>({kMany, 2, 0, 2}), x};
-  for (const AttentionOptions& options : every_option()) {
+  for (const auto& [options, operation_options] : every_option()) {
     auto d_alibi = filled<float, 1>({2}, 42);
     auto d_weight = filled<float, 2>({2, 3}, 42);
     AttentionGradients wanted = {x, x, x};
@@ -77,14 +83,17 @@ TEST(EmptyBatchTest, GradientsOfAnyNumberOfSequencesAreZero) {
       wanted.bias = many<4>({kMany, 2, 0, 0});
       wanted.alibi = d_alibi;
     }
-    if (options.score_weight.data() != nullptr) {
+    const bool additive = operation_options.score_weight.data() != nullptr;
+    if (additive) {
       wanted.score_weight = d_weight;
     }
-    const Status s = attention_backward(inputs, wanted, options);
+    const Status s =
+        attention_backward(inputs, wanted, options, operation_options);
     EXPECT_TRUE(s) << s.error().message();
     EXPECT_EQ(d_alibi(1), options.bias.given() ? 0 : 42);
-    EXPECT_EQ(d_weight(1, 2), options.score_weight.data() != nullptr ? 0 : 42);
-    EXPECT_TRUE(reference_attention_backward<float>(inputs, wanted, options));
+    EXPECT_EQ(d_weight(1, 2), additive ? 0 : 42);
+    EXPECT_TRUE(reference_attention_backward<float>(inputs, wanted, options,
+                                                    operation_options));
   }
 }
 

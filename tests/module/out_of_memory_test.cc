@@ -156,9 +156,9 @@ TEST(OutOfMemoryTest, EveryAllocationOfAStepMayFail) {
       .mask = dense(view_of(mask), {Axis::Lq, Axis::Lkv}) & causal(),
       .bias = dense(view_of(bias), {Axis::Lq, Axis::Lkv}),
       .executor = &alone()};
-  AttentionOptions counted = options;
-  counted.statistics = {
-      .rows = true, .top_keys = 2, .columns = true, .map = true};
+  const OperationOptions counted = {
+      .statistics = {
+          .rows = true, .top_keys = 2, .columns = true, .map = true}};
   const Embedding embedding =
       Embedding::create({.vocab_size = 9, .embed_dim = 4}, Seed{1}).value();
   const auto ids = tensor_of<TokenId, 2>({1, 3}, {1, 2, 1});
@@ -179,7 +179,9 @@ TEST(OutOfMemoryTest, EveryAllocationOfAStepMayFail) {
       {"stepwise_attention",
        [&] { return as_status(stepwise_attention(v, v, v, options)); }},
       {"attention_statistics",
-       [&] { return as_status(attention_statistics(v, v, v, {y}, counted)); }},
+       [&] {
+         return as_status(attention_statistics(v, v, v, {y}, options, counted));
+       }},
       {"AttentionPlan::create",
        [&] { return as_status(AttentionPlan::create(shape, options)); }},
       {"BoundMask::materialize",

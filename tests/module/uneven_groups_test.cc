@@ -162,18 +162,6 @@ TEST(UnevenLayerTest, OpenSizesAreFixed) {
       same_bits(got.output, forward_of(layer_of(config_of()), x).output));
 }
 
-TEST(UnevenLayerTest, OptionsHaveNoGroupsOfTheirOwn) {
-  const auto x = uniform<3>({1, 3, 21}, 6050);
-  const std::vector<std::size_t> sizes = {3, 4};
-  const auto refused =
-      layer_of(config_of())
-          .forward(x, x, x, {.kv_groups = HeadGroups::create(sizes).value()});
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(refused, testing_support::IsAbout(
-                           "kv_groups", "given",
-                           "none: the layer uses its kv_group_sizes"));
-}
-
 TEST(UnevenLayerTest, SizesThatDoNotAddUpAreErrors) {
   constexpr std::size_t kHuge = std::numeric_limits<std::size_t>::max();
   const std::vector<std::pair<std::vector<std::size_t>, std::string>> errors = {

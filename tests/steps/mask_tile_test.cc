@@ -97,11 +97,16 @@ TEST(MaskTileTest, AgreesWithEachPairForEveryMask) {
 
 TEST(MaskTileTest, AgreesWithEachPairForEveryTwoMasks) {
   const EveryMask every_mask(kShape);
-  const auto masks = every_mask.masks();
+  const auto masks = every_mask.masks(/*room_for_one=*/true);
   for (const auto& [a_name, a] : masks) {
     for (const auto& [b_name, b] : masks) {
-      if ((a & b).rule_count() <= kMostMaskRules) {
-        check_tiles(a & b, 12, a_name + " & " + b_name);
+      const std::string name = a_name + " & " + b_name;
+      // "all" has room for one rule more.
+      const bool too_many = (a_name == "all" || b_name == "all") &&
+                            std::min(a.rule_count(), b.rule_count()) > 1;
+      ASSERT_EQ((a & b).rule_count() > kMostMaskRules, too_many) << name;
+      if (!too_many) {
+        check_tiles(a & b, 12, name);
       }
     }
   }

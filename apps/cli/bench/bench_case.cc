@@ -132,7 +132,6 @@ AttentionOptions options_of(const Workload& workload, const BenchInputs& inputs,
   if (workload.attn_weights) {
     options.attn_weights = AttnWeights::per_head;
   }
-  options.statistics = workload.statistics;
   options.dropout = {.p = workload.dropout, .training = workload.backward};
   return options;
 }
@@ -156,7 +155,9 @@ Result<BenchCase> BenchCase::create(Workload workload, BenchInputs inputs,
     tensors.B = 1;
     tensors.Lq = tensors.Lkv = created.ragged_.query.extent(1);
   }
-  auto plan = AttentionPlan::create(tensors, created.options(executor));
+  auto plan =
+      AttentionPlan::create(tensors, created.options(executor),
+                            {.statistics = created.workload_.statistics});
   auto output = Tensor<float, 4>::create(output_extents(created.workload_));
   auto attn_weights = Tensor<float, 4>::create(
       created.workload_.attn_weights

@@ -106,8 +106,9 @@ class DeviceCase {
       options.bias = Bias(static_cast<const float*>(bias_.buffer.data()),
                           options.bias.axes());
     }
-    options.device = kDevice;
-    auto plan = DeviceAttentionPlan<T>::create(shape, options);
+    auto plan = DeviceAttentionPlan<T>::create(
+        shape, options,
+        {.statistics = workload_.statistics, .device = kDevice});
     HEADWISE_TRY(plan);
     plan_ = *std::move(plan);
     return ok();

@@ -155,7 +155,7 @@ class Runner {
       options.mask = key_padding(padding) & options.mask;
     }
     add_lengths(options);
-    const auto spec = AttentionSpec::create(shape, options, "explain");
+    const auto spec = AttentionSpec::create(shape, options, {}, "explain");
     HEADWISE_TRY(spec);
     return list_steps({.batched = input_.batched,
                        .from_tokens = job.from_tokens,

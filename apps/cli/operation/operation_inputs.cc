@@ -257,9 +257,6 @@ AttentionOptions OperationInputs::options() const {
   if (mask_) {
     options.mask = options.mask & dense(mask_->data(), mask_axes_);
   }
-  if (score_weight_) {
-    options.score_weight = *score_weight_;
-  }
   if (bias_) {
     options.bias = Bias(bias_->data(), bias_axes_);
   }
@@ -274,6 +271,14 @@ AttentionOptions OperationInputs::options() const {
   }
   if (keep_mask_) {
     options.dropout.keep_mask = *keep_mask_;
+  }
+  return options;
+}
+
+OperationOptions OperationInputs::operation_options() const {
+  OperationOptions options;
+  if (score_weight_) {
+    options.score_weight = *score_weight_;
   }
   return options;
 }

@@ -12,7 +12,7 @@
 
 namespace headwise::cli {
 
-// The flags with their files read. options() looks into this object.
+// The flags with their files read. The options look into this object.
 class OperationInputs {
  public:
   // `batched`: whether the tensors of the call have an axis B (a ragged batch
@@ -22,6 +22,7 @@ class OperationInputs {
                                       std::size_t num_heads);
 
   AttentionOptions options() const;
+  OperationOptions operation_options() const;
 
  private:
   Status read_offsets();

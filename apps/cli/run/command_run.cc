@@ -196,8 +196,10 @@ Outcome run_run(const RunFlags& flags, const Streams&) {
   if (!flags.attn_weights.empty() || !flags.d_attn_weights.empty()) {
     options.attn_weights = kForms.at(flags.form);
   }
-  const auto result = flags.is_layer() ? run_layer(flags, *arrays, options)
-                                       : run_operation(flags, *arrays, options);
+  const auto result = flags.is_layer()
+                          ? run_layer(flags, *arrays, options)
+                          : run_operation(flags, *arrays, options,
+                                          operation->operation_options());
   if (!result) {
     return failure_of(in_option_words(result.error(), flags.operation));
   }

@@ -36,7 +36,8 @@ struct Operands {
 
 Result<std::vector<NamedGradient>> operation_gradients(
     const RunFlags& flags, const Operands& in, const RunResult& result,
-    bool batched, const AttentionOptions& options) {
+    bool batched, const AttentionOptions& options,
+    const OperationOptions& operation_options) {
   const auto& shape = result.output_by_heads.extents();
   auto files = read_upstream(flags, batched, {shape.begin(), shape.end()},
                              result.attn_weights.extents());
@@ -48,7 +49,7 @@ Result<std::vector<NamedGradient>> operation_gradients(
   auto d_bias = make_bias_gradient(options.bias);
   auto d_alibi = Tensor<float, 1>::create({options.alibi.extent(0)});
   auto d_score_weight =
-      Tensor<float, 2>::create(options.score_weight.extents());
+      Tensor<float, 2>::create(operation_options.score_weight.extents());
   HEADWISE_TRY(d_output);
   HEADWISE_TRY(d_query);
   HEADWISE_TRY(d_key);
@@ -68,7 +69,7 @@ Result<std::vector<NamedGradient>> operation_gradients(
       {as_extents(*d_query), as_extents(*d_key), as_extents(*d_value),
        d_bias->by_scores, sloped ? *d_alibi : TensorView<float, 1>(),
        additive ? *d_score_weight : TensorView<float, 2>()},
-      options));
+      options, operation_options));
   std::vector<NamedGradient> gradients;
   gradients.push_back(named("d_query", *std::move(d_query), batched));
   gradients.push_back(named("d_key", *std::move(d_key), batched));
@@ -91,12 +92,14 @@ Result<std::vector<NamedGradient>> operation_gradients(
 Result<RunResult> with_keep_mask(const RunFlags& flags,
                                  Result<RunResult> result,
                                  const Result<AttentionShape>& tensors,
-                                 const AttentionOptions& options) {
+                                 const AttentionOptions& options,
+                                 const OperationOptions& operation_options) {
   if (!result || flags.keep_mask_out.empty()) {
     return result;
   }
   HEADWISE_TRY(tensors);
-  const auto spec = AttentionSpec::create(*tensors, options, "run");
+  const auto spec =
+      AttentionSpec::create(*tensors, options, operation_options, "run");
   HEADWISE_TRY(spec);
   auto keep_mask = spec->dropout.materialize();
   HEADWISE_TRY(keep_mask);
@@ -151,7 +154,8 @@ Result<RunResult> run_layer_both_ways(const RunFlags& flags,
 
 Result<RunResult> run_operation(const RunFlags& flags,
                                 const InputArrays& arrays,
-                                const AttentionOptions& options) {
+                                const AttentionOptions& options,
+                                const OperationOptions& operation_options) {
   HEADWISE_TRY(check_inputs(flags, arrays));
   auto query = to_float<4>(arrays.query, "run", "--query");
   auto key = to_float<4>(arrays.key, "run", "--key");
@@ -185,18 +189,19 @@ Result<RunResult> run_operation(const RunFlags& flags,
   HEADWISE_TRY(attention(q, k, v,
                          AttentionOutputs{as_extents(output->view()),
                                           attn_weights->view(), *lse, *rows},
-                         options));
+                         options, operation_options));
   RunResult result{
       *std::move(output), {}, *std::move(attn_weights), *std::move(lse)};
   if (!flags.d_output.empty()) {
-    auto gradients = operation_gradients(flags, {*query, *key, *value, *rows},
-                                         result, arrays.batched, options);
+    auto gradients =
+        operation_gradients(flags, {*query, *key, *value, *rows}, result,
+                            arrays.batched, options, operation_options);
     HEADWISE_TRY(gradients);
     result.gradients = *std::move(gradients);
   }
   return with_keep_mask(flags, std::move(result),
                         attention_shape(q.extents(), k.extents(), v.extents()),
-                        options);
+                        options, operation_options);
 }
 
 Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
@@ -216,6 +221,8 @@ Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
   HEADWISE_TRY(value);
   const LayerOperands in{*query, *key, *value};
   const MultiHeadAttentionConfig& config = files->layer.config();
+  auto kv_groups = HeadGroups::create(config.kv_group_sizes);
+  HEADWISE_TRY(kv_groups);
   return with_keep_mask(flags,
                         flags.d_output.empty()
                             ? run_layer_forward(files->layer, in, options)
@@ -228,7 +235,7 @@ Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
                                        .Lkv = in.key.extent(1),
                                        .D = *config.head_dim,
                                        .Dv = *config.v_head_dim},
-                        options);
+                        options, {.kv_groups = *std::move(kv_groups)});
 }
 
 }  // namespace headwise::cli

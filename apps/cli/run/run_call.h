@@ -35,7 +35,8 @@ struct RunResult {
 // Errors: those of the library; shape_mismatch for files that do not fit.
 Result<RunResult> run_operation(const RunFlags& flags,
                                 const InputArrays& arrays,
-                                const AttentionOptions& options);
+                                const AttentionOptions& options,
+                                const OperationOptions& operation_options);
 Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
                             const AttentionOptions& options);
 

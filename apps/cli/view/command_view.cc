@@ -114,6 +114,7 @@ Result<std::string> make_page(const ViewFlags& flags,
                                 .query_special = text.query_special,
                                 .key_special = text.key_special,
                                 .attention = heads.options(),
+                                .operation = heads.operation_options(),
                                 .sequence = flags.seen.sequence.value_or(0)});
   HEADWISE_TRY(page);
   ProgressBar bar{"view", "layers"};

@@ -13,14 +13,16 @@ namespace headwise::cli {
 namespace {
 
 Status add_lines(const ViewedLayer& layer, const AttentionOptions& options,
-                 bool cross, std::vector<HeadLine>& lines) {
+                 const OperationOptions& operation_options, bool cross,
+                 std::vector<HeadLine>& lines) {
   Extents<4> no_value = layer.key.extents();
   Extents<4> no_output = layer.query.extents();
   no_value[3] = 0;
   no_output[3] = 0;
   const auto done = attention_statistics(
       layer.query, layer.key, TensorView<const float, 4>(nullptr, no_value),
-      {.output = TensorView<float, 4>(nullptr, no_output)}, options);
+      {.output = TensorView<float, 4>(nullptr, no_output)}, options,
+      operation_options);
   HEADWISE_TRY(done);
   const PooledStatistics& pooled = done->pooled;
   for (std::size_t h = 0; h < pooled.rows.size(); ++h) {
@@ -46,8 +48,9 @@ Result<HeadStats> compute_head_stats(const ViewedHeads& heads,
                                      const OperationFlags& flags) {
   HeadStats stats;
   stats.cross = heads.text().cross;
-  AttentionOptions options = heads.options();
-  options.statistics.rows = true;
+  const AttentionOptions options = heads.options();
+  OperationOptions operation_options = heads.operation_options();
+  operation_options.statistics.rows = true;
   const auto see = [&](const ViewedLayer& layer) -> Status {
     if (!layer.heads.pruned().empty()) {
       stats.pruned.push_back({layer.number, layer.heads});
@@ -55,7 +58,8 @@ Result<HeadStats> compute_head_stats(const ViewedHeads& heads,
     if (layer.heads.none()) {
       return ok();
     }
-    Status s = add_lines(layer, options, stats.cross, stats.lines);
+    Status s =
+        add_lines(layer, options, operation_options, stats.cross, stats.lines);
     return s ? s : in_option_words(s.error(), flags);
   };
   HEADWISE_TRY(heads.visit(false, see));

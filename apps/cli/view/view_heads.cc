@@ -51,9 +51,11 @@ Error was_pruned(const HeadName& name, const KeptHeads& heads) {
 
 // Adds the heads that the layer still has, and keeps `whole` if it is one.
 Status draw_layer(const ViewedLayer& seen, const AttentionOptions& options,
+                  const OperationOptions& operation_options,
                   std::size_t sequence, const std::optional<HeadName>& whole,
                   DrawnHeads& drawn) {
-  const auto layer = LayerHeads::create(given_of(seen), options, sequence);
+  const auto layer =
+      LayerHeads::create(given_of(seen), options, operation_options, sequence);
   HEADWISE_TRY(layer);
   for (std::size_t h = 0; h < layer->size(); ++h) {
     auto head = layer->head(h);
@@ -107,6 +109,7 @@ Result<DrawnHeads> compute_heads(const ViewedHeads& heads, std::size_t sequence,
                                  const std::optional<HeadName>& whole) {
   DrawnHeads drawn;
   const AttentionOptions options = heads.options();
+  const OperationOptions operation_options = heads.operation_options();
   const auto see = [&](const ViewedLayer& seen) -> Status {
     if (whole && whole->layer == seen.number &&
         seen.heads.pruned(whole->head)) {
@@ -115,9 +118,9 @@ Result<DrawnHeads> compute_heads(const ViewedHeads& heads, std::size_t sequence,
     for (const std::size_t number : seen.heads.pruned()) {
       drawn.heads.push_back({.name = {seen.number, number}, .pruned = true});
     }
-    return seen.heads.none()
-               ? ok()
-               : draw_layer(seen, options, sequence, whole, drawn);
+    return seen.heads.none() ? ok()
+                             : draw_layer(seen, options, operation_options,
+                                          sequence, whole, drawn);
   };
   HEADWISE_TRY(heads.visit(/*steps=*/false, see));
   if (whole && !drawn.whole) {

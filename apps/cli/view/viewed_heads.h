@@ -51,9 +51,10 @@ class ViewedHeads {
   const ViewedText& text() const { return text_; }
   // The numbers of the layers that visit() shows, ascending.
   const std::vector<std::size_t>& layers() const { return layers_; }
-  // Of every layer, with its separators and query lengths. Looks into this
-  // object.
+  // Of every layer; the latter with its separators and query lengths. They look
+  // into this object.
   virtual AttentionOptions options() const = 0;
+  virtual OperationOptions operation_options() const = 0;
   // Shows each layer; `steps`: with the steps of its attention.
   virtual Status visit(bool steps, const SeeLayer& see) const = 0;
 

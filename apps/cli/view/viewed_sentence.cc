@@ -27,9 +27,11 @@ class ViewedSentence : public ViewedHeads {
 
   AttentionOptions options() const override {
     AttentionOptions options;
-    options.statistics.separators = separators_;
     options.executor = &executor_;
     return options;
+  }
+  OperationOptions operation_options() const override {
+    return {.statistics = {.separators = separators_}};
   }
 
   Status visit(bool steps, const SeeLayer& see) const override;

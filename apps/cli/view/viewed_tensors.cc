@@ -96,8 +96,9 @@ class ViewedTensors : public ViewedHeads {
  public:
   static Result<std::unique_ptr<ViewedHeads>> read(const ViewedFlags& flags);
 
-  AttentionOptions options() const override {
-    AttentionOptions options = operation_->options();
+  AttentionOptions options() const override { return operation_->options(); }
+  OperationOptions operation_options() const override {
+    OperationOptions options = operation_->operation_options();
     if (separators_) {
       options.statistics.separators = *separators_;
     }
@@ -182,9 +183,9 @@ Result<AttentionSpec> ViewedTensors::spec() const {
   auto shape = attention_shape(query_.layer(0, heads_first_).extents(),
                                key_.layer(0, heads_first_).extents(), no_value);
   HEADWISE_TRY(shape);
-  AttentionOptions asked = options();
+  OperationOptions asked = operation_options();
   asked.statistics.rows = true;  // there are no values
-  return AttentionSpec::create(*shape, asked, command_);
+  return AttentionSpec::create(*shape, options(), asked, command_);
 }
 
 Result<AttentionShape> ViewedTensors::shape() const {

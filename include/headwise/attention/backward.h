@@ -10,8 +10,8 @@
 //   d_bias   = dS, summed over what the bias is broadcast over
 //   d_alibi  = - sum of dS * distance
 //
-// With options.score_weight w and t = tanh(query + key), instead of d_query and
-// d_key:
+// With OperationOptions::score_weight w and t = tanh(query + key), instead of
+// d_query and d_key:
 //
 //   d_query[i,d] = sum_j dS[i,j] * w[h,d] * (1 - t[i,j,d]^2)
 //   d_key[j,d]   = sum_i dS[i,j] * w[h,d] * (1 - t[i,j,d]^2)
@@ -72,13 +72,15 @@ TensorView<T, 4> by_scores(TensorView<T, Rank> view,
   return by_scores(view.data(), view.extents(), view.strides(), axes);
 }
 
-// `options` are those of the forward pass. Errors: those of attention();
+// The options are those of the forward pass. Errors: those of attention();
+// invalid_argument for statistics;
 // shape_mismatch for an input or a gradient that does not fit;
 // invalid_argument for a gradient that shares memory with an input or with
 // another gradient. After an error nothing was written.
 Status attention_backward(const BackwardInputs& inputs,
                           const AttentionGradients& gradients,
-                          const AttentionOptions& options = {});
+                          const AttentionOptions& options = {},
+                          const OperationOptions& operation_options = {});
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

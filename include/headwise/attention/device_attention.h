@@ -23,7 +23,7 @@
 //
 // Example:
 //   Status s = attention(q, k, v, {.output = out},
-//                        {.mask = causal(), .device = Device::cuda(stream)});
+//                        {.mask = causal()}, {.device = Device::cuda(stream)});
 #pragma once
 
 #include <memory>
@@ -46,17 +46,19 @@ concept DeviceElement =
 
 class DeviceBackend;
 
-// Checked and prepared once, run many times, in the stream of options.device. A
-// run waits for nothing, and allocates nothing unless the copy engine can't
-// read a tensor where it lies (rows with gaps, or not at multiples of 16
-// bytes). One plan runs in one stream: its runs share memory.
+// Checked and prepared once, run many times, in the stream of
+// operation_options.device. A run waits for nothing, and allocates nothing
+// unless the copy engine can't read a tensor where it lies (rows with gaps, or
+// not at multiples of 16 bytes). One plan runs in one stream: its runs share
+// memory.
 template <DeviceElement T>
 class HEADWISE_EXPORT DeviceAttentionPlan {
  public:
-  // The views of `options` in device memory must outlive the plan. Errors:
+  // The views of the options in device memory must outlive the plan. Errors:
   // those of AttentionSpec::create; unsupported; device_error; out_of_memory.
-  static Result<DeviceAttentionPlan> create(const AttentionShape& shape,
-                                            const AttentionOptions& options);
+  static Result<DeviceAttentionPlan> create(
+      const AttentionShape& shape, const AttentionOptions& options,
+      const OperationOptions& operation_options);
   DeviceAttentionPlan(const DeviceAttentionPlan&) = delete;
   DeviceAttentionPlan& operator=(const DeviceAttentionPlan&) = delete;
   DeviceAttentionPlan(DeviceAttentionPlan&&) noexcept;
@@ -92,20 +94,22 @@ HEADWISE_EXPORT Status attention(TensorView<const T, 4> query,
                                  TensorView<const T, 4> key,
                                  TensorView<const T, 4> value,
                                  const AttentionOutputsOf<T>& outputs,
-                                 const AttentionOptions& options);
+                                 const AttentionOptions& options,
+                                 const OperationOptions& operation_options);
 template <DeviceElement T>
 HEADWISE_EXPORT Status attention_backward(
     const BackwardInputsOf<T>& inputs, const AttentionGradientsOf<T>& gradients,
-    const AttentionOptions& options);
+    const AttentionOptions& options, const OperationOptions& operation_options);
 
 #define HEADWISE_DEVICE_TYPE(T)                                               \
   extern template class DeviceAttentionPlan<T>;                               \
   extern template Status attention(                                           \
       TensorView<const T, 4>, TensorView<const T, 4>, TensorView<const T, 4>, \
-      const AttentionOutputsOf<T>&, const AttentionOptions&);                 \
-  extern template Status attention_backward(const BackwardInputsOf<T>&,       \
-                                            const AttentionGradientsOf<T>&,   \
-                                            const AttentionOptions&);
+      const AttentionOutputsOf<T>&, const AttentionOptions&,                  \
+      const OperationOptions&);                                               \
+  extern template Status attention_backward(                                  \
+      const BackwardInputsOf<T>&, const AttentionGradientsOf<T>&,             \
+      const AttentionOptions&, const OperationOptions&);
 HEADWISE_DEVICE_TYPE(BFloat16)
 HEADWISE_DEVICE_TYPE(Float16)
 #undef HEADWISE_DEVICE_TYPE

@@ -2,12 +2,12 @@
 //
 //   output = softmax(mask(scale * query key^T)) value     for each b and h
 //
-// With options.score_weight the scores are additive (steps/scores.h) in place
-// of scale * query key^T.
+// With OperationOptions::score_weight the scores are additive
+// (steps/scores.h) in place of scale * query key^T.
 //
 //   query   (B, Lq, Hq, D)     in      or (Lq, Hq, D) etc., without a batch
-//   key     (B, Lkv, Hkv, D)   in      Hq is a multiple of Hkv, or see
-//   value   (B, Lkv, Hkv, Dv)  in      options.kv_groups
+//   key     (B, Lkv, Hkv, D)   in      Hq is a multiple of Hkv, unless
+//   value   (B, Lkv, Hkv, Dv)  in      OperationOptions::kv_groups says more
 //   output  (B, Lq, Hq, Dv)    out
 //
 // The tensors may have any strides. For data in the order (B, H, L, D) use
@@ -42,17 +42,20 @@ namespace headwise::inline HEADWISE_ABI {
 Status attention(TensorView<const float, 4> query,
                  TensorView<const float, 4> key,
                  TensorView<const float, 4> value, TensorView<float, 4> output,
-                 const AttentionOptions& options = {});
+                 const AttentionOptions& options = {},
+                 const OperationOptions& operation_options = {});
 Status attention(TensorView<const float, 3> query,
                  TensorView<const float, 3> key,
                  TensorView<const float, 3> value, TensorView<float, 3> output,
-                 const AttentionOptions& options = {});
+                 const AttentionOptions& options = {},
+                 const OperationOptions& operation_options = {});
 // Also writes the other outputs, such as attention weights and log-sum-exp.
 Status attention(TensorView<const float, 4> query,
                  TensorView<const float, 4> key,
                  TensorView<const float, 4> value,
                  const AttentionOutputs& outputs,
-                 const AttentionOptions& options = {});
+                 const AttentionOptions& options = {},
+                 const OperationOptions& operation_options = {});
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -24,10 +24,11 @@ class PlannedCall;
 
 class AttentionPlan {
  public:
-  // The views inside `options` must outlive the plan. Errors: those of
+  // The views inside the options must outlive the plan. Errors: those of
   // AttentionSpec::create, out_of_memory.
-  static Result<AttentionPlan> create(const AttentionShape& shape,
-                                      const AttentionOptions& options);
+  static Result<AttentionPlan> create(
+      const AttentionShape& shape, const AttentionOptions& options,
+      const OperationOptions& operation_options = {});
   AttentionPlan(AttentionPlan&&) noexcept;
   AttentionPlan& operator=(AttentionPlan&&) noexcept;
   ~AttentionPlan();

@@ -26,7 +26,8 @@ template <class T>
 HEADWISE_EXPORT Status reference_attention(
     TensorView<const T, 4> query, TensorView<const T, 4> key,
     TensorView<const T, 4> value, const AttentionOutputsOf<T>& outputs,
-    const AttentionOptions& options = {});
+    const AttentionOptions& options = {},
+    const OperationOptions& operation_options = {});
 
 // The gradients, from the formulas of attention/backward.h over whole rows of
 // attention weights; inputs.output and inputs.softmax_rows are not read. Shapes
@@ -34,22 +35,23 @@ HEADWISE_EXPORT Status reference_attention(
 template <class T>
 HEADWISE_EXPORT Status reference_attention_backward(
     const BackwardInputsOf<T>& inputs, const AttentionGradientsOf<T>& gradients,
-    const AttentionOptions& options = {});
+    const AttentionOptions& options = {},
+    const OperationOptions& operation_options = {});
 
 extern template Status reference_attention_backward<float>(
     const BackwardInputsOf<float>&, const AttentionGradientsOf<float>&,
-    const AttentionOptions&);
+    const AttentionOptions&, const OperationOptions&);
 extern template Status reference_attention_backward<double>(
     const BackwardInputsOf<double>&, const AttentionGradientsOf<double>&,
-    const AttentionOptions&);
+    const AttentionOptions&, const OperationOptions&);
 extern template Status reference_attention<float>(
     TensorView<const float, 4>, TensorView<const float, 4>,
     TensorView<const float, 4>, const AttentionOutputsOf<float>&,
-    const AttentionOptions&);
+    const AttentionOptions&, const OperationOptions&);
 extern template Status reference_attention<double>(
     TensorView<const double, 4>, TensorView<const double, 4>,
     TensorView<const double, 4>, const AttentionOutputsOf<double>&,
-    const AttentionOptions&);
+    const AttentionOptions&, const OperationOptions&);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

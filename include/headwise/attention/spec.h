@@ -34,19 +34,13 @@ enum class AttnWeights {
   after_dropout,  // (B, Hq, Lq, Lkv), as they weigh the values
 };
 
-// The options of the operation. All but statistics, score_weight and kv_groups
-// also apply to the layer.
+// The options that the operation and the layer both take.
 //
 // Example:
 //   attention(q, k, v, out, {.mask = causal(), .scale = 0.125});
 struct AttentionOptions {
   Mask mask{};                    // who may attend to whom; default: all
   std::optional<double> scale{};  // factor on q.k; default 1/sqrt(D)
-  // Given, (Hq, D): additive scoring, the scores are no longer scale * q.k but
-  // sum_d score_weight[h,d] * tanh(query[i,d] + key[j,d]). There is no scale
-  // then. The view must outlive the call. Source: Bahdanau, Cho & Bengio 2015,
-  // arXiv:1409.0473, section A.1.2.
-  TensorView<const float, 2> score_weight{};
   // The scores become softcap * tanh(scores / softcap); from 1e-37 to 2e38.
   std::optional<double> softcap{};
   Bias bias{};  // then added to the scores; -inf masks
@@ -55,12 +49,25 @@ struct AttentionOptions {
   TensorView<const float, 1> alibi{};
   QueryStart query_start{};  // where query 0 stands among the keys
   Offsets offsets{};         // of a ragged batch: (1, rows, H, D) tensors
-  HeadGroups kv_groups{};    // which query heads read which head of keys
   EmptyRow empty_rows = EmptyRow::zero;
   Dropout dropout{};
   AttnWeights attn_weights = AttnWeights::none;  // mean: without statistics
-  StatisticsOptions statistics{};
   const Executor* executor = nullptr;  // null: Executor::default_executor()
+};
+
+// The options that only the operation takes. The layer has a w_score and
+// kv_group_sizes of its own.
+//
+// Example:
+//   attention(q, k, v, out, {.mask = causal()}, {.kv_groups = groups});
+struct OperationOptions {
+  // Given, (Hq, D): additive scoring, the scores are no longer scale * q.k but
+  // sum_d score_weight[h,d] * tanh(query[i,d] + key[j,d]). There is no scale
+  // then. The view must outlive the call. Source: Bahdanau, Cho & Bengio 2015,
+  // arXiv:1409.0473, section A.1.2.
+  TensorView<const float, 2> score_weight{};
+  HeadGroups kv_groups{};  // which query heads read which head of keys
+  StatisticsOptions statistics{};
   // cuda: for the calls of attention/device_attention.h.
   Device device{};
 };
@@ -90,9 +97,10 @@ struct AttentionSpec {
   // its range, a scale beside a score_weight, a head size of 0, or without
   // kv_groups query heads that are not a multiple of the key heads;
   // shape_mismatch for a score_weight that does not fit.
-  static Result<AttentionSpec> create(const AttentionShape& tensors,
-                                      const AttentionOptions& options,
-                                      std::string_view operation = "attention");
+  static Result<AttentionSpec> create(
+      const AttentionShape& tensors, const AttentionOptions& options,
+      const OperationOptions& operation_options = {},
+      std::string_view operation = "attention");
 
   // The same call with other sequences, of a ragged batch: as many, and none
   // longer than Lq and Lkv. Allocates nothing. Errors: invalid_argument for a

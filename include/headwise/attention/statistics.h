@@ -26,7 +26,7 @@
 // Example:
 //   AttentionStatistics done = attention_statistics(
 //       q, k, v, {.output = out},
-//       {.mask = causal(), .statistics = {.rows = true}}).value();
+//       {.mask = causal()}, {.statistics = {.rows = true}}).value();
 //   float entropy = done.pooled.mean(h, Statistic::entropy);
 #pragma once
 
@@ -82,13 +82,13 @@ struct AttentionStatistics {
 Result<PooledStatistics> pool_statistics(TensorView<const float, 4> rows,
                                          const AttentionSpec& spec);
 
-// attention() with the statistics that options.statistics asks for. If value
-// and output have head size 0, only the statistics are computed. Errors: those
+// attention() with the statistics that operation_options asks for. If value and
+// output have head size 0, only the statistics are computed. Errors: those
 // of attention().
 Result<AttentionStatistics> attention_statistics(
     TensorView<const float, 4> query, TensorView<const float, 4> key,
     TensorView<const float, 4> value, const AttentionOutputs& outputs,
-    const AttentionOptions& options);
+    const AttentionOptions& options, const OperationOptions& operation_options);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -33,11 +33,10 @@ struct AttentionSteps {
 // Shapes and errors are those of attention(). Each step is reported to `trace`,
 // if given: scores, capped_scores, biased_scores, alibi_scores, the masks,
 // masked_scores, attn_weights, dropped_weights, context.
-Result<AttentionSteps> stepwise_attention(TensorView<const float, 4> query,
-                                          TensorView<const float, 4> key,
-                                          TensorView<const float, 4> value,
-                                          const AttentionOptions& options = {},
-                                          TraceSink* trace = nullptr);
+Result<AttentionSteps> stepwise_attention(
+    TensorView<const float, 4> query, TensorView<const float, 4> key,
+    TensorView<const float, 4> value, const AttentionOptions& options = {},
+    const OperationOptions& operation_options = {}, TraceSink* trace = nullptr);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

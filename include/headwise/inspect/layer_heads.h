@@ -49,9 +49,9 @@ class LayerHeads {
   // Computes the heads of one sequence of the batch. The views of the layer and
   // of the options must outlive the LayerHeads. Errors: those of
   // ViewPage::add().
-  static Result<LayerHeads> create(const ViewedLayer& layer,
-                                   const AttentionOptions& options,
-                                   std::size_t sequence = 0);
+  static Result<LayerHeads> create(
+      const ViewedLayer& layer, const AttentionOptions& options,
+      const OperationOptions& operation_options = {}, std::size_t sequence = 0);
   LayerHeads(const LayerHeads&) = delete;
   LayerHeads& operator=(const LayerHeads&) = delete;
   LayerHeads(LayerHeads&& other) noexcept;

@@ -64,6 +64,7 @@ struct ViewPageSettings {
   // separators and query_lengths itself, and leaves out queries beyond their
   // length. The views must outlive the page.
   AttentionOptions attention{};
+  OperationOptions operation{};
   std::size_t sequence = 0;  // of the batch
   std::size_t most_bytes = kMostPageBytes;
 };

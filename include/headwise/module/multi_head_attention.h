@@ -220,10 +220,9 @@ class MultiHeadAttention {
   // Calls change nothing and may run at the same time. The layer keeps the
   // memory of at most 16 of them for later calls. `trace`, if given, receives
   // each step with its tensor, which takes L x L memory. A ragged batch is (1,
-  // rows, E), and so is its output; it has no trace. `options` must not have a
-  // score_weight or kv_groups: the layer uses its w_score and kv_group_sizes.
-  // Errors: invalid_argument, also while an input size is open; shape_mismatch,
-  // out_of_range, out_of_memory, unsupported.
+  // rows, E), and so is its output; it has no trace. Errors: invalid_argument,
+  // also while an input size is open; shape_mismatch, out_of_range,
+  // out_of_memory, unsupported.
   Result<MultiHeadAttentionResult<3>> forward(
       TensorView<const float, 3> query, TensorView<const float, 3> key,
       TensorView<const float, 3> value, const AttentionOptions& options = {},

@@ -10,9 +10,10 @@ namespace headwise::inline HEADWISE_ABI {
 
 Status attention_backward(const BackwardInputs& inputs,
                           const AttentionGradients& gradients,
-                          const AttentionOptions& options) try {
+                          const AttentionOptions& options,
+                          const OperationOptions& operation_options) try {
   HEADWISE_TRY(check_target());
-  auto spec = backward_spec(inputs, gradients, options);
+  auto spec = backward_spec(inputs, gradients, options, operation_options);
   HEADWISE_TRY(spec);
   if (AttentionShape& shape = spec->shape;
       !shape.offsets.ragged() && shape.Lq == 0 && shape.Lkv == 0) {

@@ -60,11 +60,12 @@ Status reference_attention(TensorView<const T, 4> query,
                            TensorView<const T, 4> key,
                            TensorView<const T, 4> value,
                            const AttentionOutputsOf<T>& outputs,
-                           const AttentionOptions& options) try {
+                           const AttentionOptions& options,
+                           const OperationOptions& operation_options) try {
   const auto shape =
       attention_shape(query.extents(), key.extents(), value.extents());
   HEADWISE_TRY(shape);
-  const auto spec = AttentionSpec::create(*shape, options);
+  const auto spec = AttentionSpec::create(*shape, options, operation_options);
   HEADWISE_TRY(spec);
   HEADWISE_TRY(check_forward<T>(*spec, {query, key, value}, outputs));
   reference_rows<T>(*spec, {query, key, value}, outputs);
@@ -77,11 +78,13 @@ template Status reference_attention<float>(TensorView<const float, 4>,
                                            TensorView<const float, 4>,
                                            TensorView<const float, 4>,
                                            const AttentionOutputsOf<float>&,
-                                           const AttentionOptions&);
+                                           const AttentionOptions&,
+                                           const OperationOptions&);
 template Status reference_attention<double>(TensorView<const double, 4>,
                                             TensorView<const double, 4>,
                                             TensorView<const double, 4>,
                                             const AttentionOutputsOf<double>&,
-                                            const AttentionOptions&);
+                                            const AttentionOptions&,
+                                            const OperationOptions&);
 
 }  // namespace headwise::inline HEADWISE_ABI

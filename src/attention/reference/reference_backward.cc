@@ -185,10 +185,12 @@ class Gradients {
 }  // namespace
 
 template <class T>
-Status reference_attention_backward(const BackwardInputsOf<T>& inputs,
-                                    const AttentionGradientsOf<T>& gradients,
-                                    const AttentionOptions& options) try {
-  const auto spec = backward_spec(inputs, gradients, options);
+Status reference_attention_backward(
+    const BackwardInputsOf<T>& inputs, const AttentionGradientsOf<T>& gradients,
+    const AttentionOptions& options,
+    const OperationOptions& operation_options) try {
+  const auto spec =
+      backward_spec(inputs, gradients, options, operation_options);
   HEADWISE_TRY(spec);
   Gradients<T>(*spec, inputs, gradients).run();
   return ok();
@@ -198,9 +200,9 @@ Status reference_attention_backward(const BackwardInputsOf<T>& inputs,
 
 template Status reference_attention_backward<float>(
     const BackwardInputsOf<float>&, const AttentionGradientsOf<float>&,
-    const AttentionOptions&);
+    const AttentionOptions&, const OperationOptions&);
 template Status reference_attention_backward<double>(
     const BackwardInputsOf<double>&, const AttentionGradientsOf<double>&,
-    const AttentionOptions&);
+    const AttentionOptions&, const OperationOptions&);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -95,15 +95,14 @@ Result<TensorView<const float, 4>> add_terms(const AttentionSpec& spec,
 
 }  // namespace
 
-Result<AttentionSteps> stepwise_attention(TensorView<const float, 4> query,
-                                          TensorView<const float, 4> key,
-                                          TensorView<const float, 4> value,
-                                          const AttentionOptions& options,
-                                          TraceSink* trace) try {
+Result<AttentionSteps> stepwise_attention(
+    TensorView<const float, 4> query, TensorView<const float, 4> key,
+    TensorView<const float, 4> value, const AttentionOptions& options,
+    const OperationOptions& operation_options, TraceSink* trace) try {
   const auto shape =
       attention_shape(query.extents(), key.extents(), value.extents());
   HEADWISE_TRY(shape);
-  const auto spec = AttentionSpec::create(*shape, options);
+  const auto spec = AttentionSpec::create(*shape, options, operation_options);
   HEADWISE_TRY(spec);
   if (options.offsets.ragged()) {
     return value_error("attention", "offsets", "given",

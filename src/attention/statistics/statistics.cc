@@ -130,18 +130,19 @@ Result<PooledStatistics> pool_statistics(TensorView<const float, 4> rows,
 Result<AttentionStatistics> attention_statistics(
     TensorView<const float, 4> query, TensorView<const float, 4> key,
     TensorView<const float, 4> value, const AttentionOutputs& outputs,
-    const AttentionOptions& options) try {
+    const AttentionOptions& options,
+    const OperationOptions& operation_options) try {
   const auto shape =
       attention_shape(query.extents(), key.extents(), value.extents());
   HEADWISE_TRY(shape);
-  const auto call = PlannedCall::create(*shape, options);
+  const auto call = PlannedCall::create(*shape, options, operation_options);
   HEADWISE_TRY(call);
   auto statistics = AttentionStatistics::create(call->spec());
   HEADWISE_TRY(statistics);
   AttentionOutputs all = outputs;
   all.statistics = statistics->views();
   HEADWISE_TRY(call->run({query, key, value}, all));
-  if (options.statistics.rows) {
+  if (operation_options.statistics.rows) {
     auto pooled = pool_statistics(statistics->rows, call->spec());
     HEADWISE_TRY(pooled);
     statistics->pooled = *std::move(pooled);

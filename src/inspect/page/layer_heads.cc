@@ -75,9 +75,11 @@ LayerHeads::~LayerHeads() = default;
 
 Result<LayerHeads> LayerHeads::create(const ViewedLayer& layer,
                                       const AttentionOptions& options,
+                                      const OperationOptions& operation_options,
                                       std::size_t sequence) {
   return catching_out_of_memory([&]() -> Result<LayerHeads> {
-    auto shown = ShownLayer::create(layer.query, layer.key, options, sequence,
+    auto shown = ShownLayer::create(layer.query, layer.key, options,
+                                    operation_options, sequence,
                                     /*elements=*/false);
     HEADWISE_TRY(shown);
     HEADWISE_TRY(check_head_numbers(layer));

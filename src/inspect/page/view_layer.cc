@@ -83,13 +83,14 @@ Status check_supported(const AttentionSpec& spec, bool maps) {
 Result<ShownLayer> ShownLayer::create(TensorView<const float, 4> query,
                                       TensorView<const float, 4> key,
                                       const AttentionOptions& options,
+                                      const OperationOptions& operation_options,
                                       std::size_t sequence, bool elements) {
   const auto shape = attention_shape(query.extents(), key.extents(),
                                      without_features(key.extents()));
   HEADWISE_TRY(shape);
-  AttentionOptions asked = options;
+  OperationOptions asked = operation_options;
   asked.statistics.rows = true;  // there are no values
-  auto spec = AttentionSpec::create(*shape, asked, kViewPage);
+  auto spec = AttentionSpec::create(*shape, options, asked, kViewPage);
   HEADWISE_TRY(spec);
   if (sequence >= spec->shape.B) {
     return value_error(kViewPage, "sequence", std::to_string(sequence),
@@ -112,18 +113,20 @@ Result<ShownLayer> ShownLayer::create(TensorView<const float, 4> query,
                               {place.batch, place.first_query}, largest));
   HEADWISE_TRY(check_elements("key", layer.key_, {place.batch, place.first_key},
                               largest));
-  HEADWISE_TRY(layer.compute(query, key, options));
+  HEADWISE_TRY(layer.compute(query, key, options, operation_options));
   return layer;
 }
 
 Status ShownLayer::compute(TensorView<const float, 4> query,
                            TensorView<const float, 4> key,
-                           AttentionOptions options) {
+                           AttentionOptions options,
+                           OperationOptions operation_options) {
   const AttentionShape& sizes = spec_.shape;
-  options.statistics.rows = true;
-  options.statistics.map = true;
-  options.statistics.columns = !maps_;
-  options.statistics.top_keys = maps_ ? 0 : kTopKeysForError;
+  StatisticsOptions& statistics = operation_options.statistics;
+  statistics.rows = true;
+  statistics.map = true;
+  statistics.columns = !maps_;
+  statistics.top_keys = maps_ ? 0 : kTopKeysForError;
   options.attn_weights = maps_ ? AttnWeights::per_head : AttnWeights::none;
   HEADWISE_TRY(take(
       Tensor<float, 3>::create({sizes.batches(), sizes.Hq, sizes.query_rows()}),
@@ -141,7 +144,7 @@ Status ShownLayer::compute(TensorView<const float, 4> query,
       attention_statistics(
           query, key, no_value,
           {.output = no_output, .attn_weights = attn_weights_, .lse = lse_},
-          options),
+          options, operation_options),
       statistics_);
 }
 

@@ -22,6 +22,7 @@ class ShownLayer {
   static Result<ShownLayer> create(TensorView<const float, 4> query,
                                    TensorView<const float, 4> key,
                                    const AttentionOptions& options,
+                                   const OperationOptions& operation_options,
                                    std::size_t sequence, bool elements);
 
   const AttentionSpec& spec() const { return spec_; }
@@ -41,7 +42,8 @@ class ShownLayer {
  private:
   explicit ShownLayer(AttentionSpec spec) : spec_(std::move(spec)) {}
   Status compute(TensorView<const float, 4> query,
-                 TensorView<const float, 4> key, AttentionOptions options);
+                 TensorView<const float, 4> key, AttentionOptions options,
+                 OperationOptions operation_options);
 
   AttentionSpec spec_;
   std::size_t sequence_ = 0;

@@ -196,9 +196,9 @@ Status ViewPage::add(const ViewedLayer& layer) {
   return catching_out_of_memory([&]() -> Status {
     Parts& parts = *parts_;
     const ViewPageSettings& settings = parts.settings;
-    const auto shown =
-        ShownLayer::create(layer.query, layer.key, settings.attention,
-                           settings.sequence, settings.elements);
+    const auto shown = ShownLayer::create(
+        layer.query, layer.key, settings.attention, settings.operation,
+        settings.sequence, settings.elements);
     HEADWISE_TRY(shown);
     HEADWISE_TRY(parts.check_sizes(*shown));
     HEADWISE_TRY(check_head_numbers(layer));

@@ -51,7 +51,8 @@ double largest_error(const ViewedHead& head) {
 // Its head 0, of 1100 keys.
 double error_of(const Tensor<float, 4>& query, const Tensor<float, 4>& key,
                 double& truth) {
-  const ShownLayer layer = ShownLayer::create(query, key, {}, 0, true).value();
+  const ShownLayer layer =
+      ShownLayer::create(query, key, {}, {}, 0, true).value();
   truth = largest_error(layer.head(0));
   return tile_error(layer.head(0));
 }

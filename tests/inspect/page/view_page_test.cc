@@ -141,7 +141,7 @@ TEST(ViewPageTest, HeadsOfUnevenGroupsNameTheirKeys) {
   RandomStream(Seed{4}, 0).fill_uniform(heads.key.elements(), -1, 1);
   const std::array<std::size_t, 2> sizes = {1, 4};
   ViewPageSettings settings = heads.settings();
-  settings.attention.kv_groups = HeadGroups::create(sizes).value();
+  settings.operation.kv_groups = HeadGroups::create(sizes).value();
   const std::string page = page_of(heads, std::move(settings));
   EXPECT_EQ(count(page, R"("kv_head":0)"), 1u);
   EXPECT_EQ(count(page, R"("kv_head":1)"), 4u);
