@@ -109,14 +109,15 @@ Result<double> TaskRun::State::step_of(TaskModel& model,
   auto gradients = model.differentiate(batch, executor);
   HEADWISE_TRY(gradients);
   HEADWISE_TRY(clip(gradients->params));
-  HEADWISE_TRY(model.update(
-      [&](std::string_view name, std::span<float> values) -> Status {
-        const auto gradient =
-            std::ranges::find(gradients->params, name, &ParamGradient::name);
-        HEADWISE_TRY(optimizer_.update(std::string(prefix) + std::string(name),
-                                       values, gradient->values.elements()));
-        return check_finite_values(name, values);
-      }));
+  const auto change = [&](std::string_view name,
+                          std::span<float> values) -> Status {
+    const auto gradient =
+        std::ranges::find(gradients->params, name, &ParamGradient::name);
+    HEADWISE_TRY(optimizer_.update(std::string(prefix) + std::string(name),
+                                   values, gradient->values.elements()));
+    return check_finite_values(name, values);
+  };
+  HEADWISE_TRY(model.update(change));
   return gradients->loss;
 }
 
