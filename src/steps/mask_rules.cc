@@ -77,7 +77,7 @@ struct Causal {
 struct Window {
   static constexpr MaskWords kWords = {
       "window_mask", "window mask: True where the key is near the query",
-      "윈도 마스크: 키가 쿼리 주변의 윈도 안에 있으면 True입니다",
+      "윈도우 마스크: 키가 쿼리 주변의 윈도우 안에 있으면 True입니다",
       "window_mask[0,0,i,j] = p - left <= j <= p + right, p = i + "
       "query_start"};
   static constexpr bool kMovesOn = true;
