@@ -51,6 +51,7 @@ TEST(WithParticleTest, DigitsAreReadInKorean) {
 
 TEST(WithParticleTest, LatinWordsAreReadAsTheyAreTranscribed) {
   expect_all("을/를", {{"--model", "--model을"},
+                       {"--title", "--title을"},
                        {"--json", "--json을"},
                        {"--scoring", "--scoring을"},
                        {"--step", "--step을"},

@@ -70,6 +70,13 @@ class Page(ViewTest):
         self.assertEqual(done.returncode, 0, done)
         self.assertEqual((self.folder / "page.html").read_bytes(), first)
 
+    def test_has_the_title_that_was_given(self):
+        self.view("--out", "page.html", "--svg", "heads.svg", "--title", "My <heads>")
+        self.assertEqual(self.page()["title"], "My <heads>")
+        self.assertIn("<title>My &lt;heads&gt;</title>",
+                      (self.folder / "page.html").read_text("utf-8"))
+        self.assertIn("My &lt;heads&gt;", (self.folder / "heads.svg").read_text("utf-8"))
+
     def test_the_steps_of_each_layer_with_their_numbers(self):
         self.view("--out", "page.html", "--layers", "1")
         trace = self.page()["trace"]
@@ -314,6 +321,15 @@ class Refuses(ViewTest):
                 ("--svg and --png name one file, x", (*tensors, "--svg", "x", "--png", "x"))]:
             with self.subTest(message):
                 self.fail_with(USAGE, message, "view", *arguments)
+
+    def test_an_empty_title(self):
+        arguments = ("view", "--query", "q.npy", "--key", "k.npy", "--out", "page.html",
+                     "--title", "")
+        self.fail_with(USAGE, "--title is empty, expected a value", *arguments)
+        done = self.run_it(*arguments, "--lang", "ko")
+        self.assertEqual(done.returncode, USAGE, done)
+        self.assertIn("--title이 비어 있습니다. 값이 필요합니다", done.stderr.decode())
+        self.assertFalse((self.folder / "page.html").exists())
 
     def test_tensors_that_cannot_be_shown(self):
         self.put("nan.npy", 2, 2, 3, 4, values=[1] * 47 + [float("nan")])

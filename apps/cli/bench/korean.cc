@@ -22,7 +22,7 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"workloads to measure, from --list (default: all)",
      "측정할 워크로드. --list의 이름(기본값: 전부)"},
 });
-static_assert(is_sorted(kTexts));
+static_assert(is_sorted(kTexts), "sort the rows by their English");
 
 }  // namespace
 

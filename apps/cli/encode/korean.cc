@@ -36,7 +36,7 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"write the result to this file (default: print it)",
      "결과를 이 파일에 저장합니다(기본값: 출력)"},
 });
-static_assert(is_sorted(kTexts));
+static_assert(is_sorted(kTexts), "sort the rows by their English");
 
 }  // namespace
 

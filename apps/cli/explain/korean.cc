@@ -62,7 +62,7 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"write the output, or the tensor of --step",
      "출력 또는 --step의 텐서를 저장합니다"},
 });
-static_assert(is_sorted(kTexts));
+static_assert(is_sorted(kTexts), "sort the rows by their English");
 
 }  // namespace
 

@@ -10,7 +10,7 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"print version, compiler, instruction sets and threads",
      "버전, 컴파일러, 명령어 집합, 스레드 수를 출력합니다"},
 });
-static_assert(is_sorted(kTexts));
+static_assert(is_sorted(kTexts), "sort the rows by their English");
 
 }  // namespace
 

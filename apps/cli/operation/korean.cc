@@ -72,7 +72,7 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"values added to the scores; -inf masks",
      "점수에 더할 실수. -inf면 마스킹"},
 });
-static_assert(is_sorted(kTexts));
+static_assert(is_sorted(kTexts), "sort the rows by their English");
 
 }  // namespace
 

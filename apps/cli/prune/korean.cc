@@ -104,7 +104,7 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"write to --out even if it holds other files, which stay",
      "--out에 다른 파일이 있어도 저장합니다. 다른 파일은 그대로 둡니다"},
 });
-static_assert(is_sorted(kTexts));
+static_assert(is_sorted(kTexts), "sort the rows by their English");
 
 }  // namespace
 

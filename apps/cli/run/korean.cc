@@ -53,7 +53,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "--dropout이 유지한 어텐션 가중치 (B, H, Lq, Lkv)를 저장합니다(true = "
      "유지). --keep-mask로 다시 읽을 수 있습니다"},
 });
-static_assert(is_sorted(kTexts));
+static_assert(is_sorted(kTexts), "sort the rows by their English");
 
 }  // namespace
 

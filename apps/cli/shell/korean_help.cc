@@ -40,7 +40,7 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"watch a batch go through attention",
      "배치 하나가 어텐션을 거치는 과정 보기"},
 });
-static_assert(is_sorted(kTexts));
+static_assert(is_sorted(kTexts), "sort the rows by their English");
 
 }  // namespace
 

@@ -47,7 +47,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "작은 모델을 학습하고 무엇을 배우는지 보기"},
     {"view", "페이지 작성"},
 });
-static_assert(is_sorted(kTexts));
+static_assert(is_sorted(kTexts), "sort the rows by their English");
 
 }  // namespace
 

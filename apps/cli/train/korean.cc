@@ -57,7 +57,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "--out에 이전 결과나 다른 파일이 있어도 저장합니다. 이전 결과는 바꾸고 "
      "다른 파일은 그대로 둡니다"},
 });
-static_assert(is_sorted(kTexts));
+static_assert(is_sorted(kTexts), "sort the rows by their English");
 
 }  // namespace
 

@@ -63,7 +63,7 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"write the page: one file that opens in any browser, without a network",
      "페이지를 저장합니다: 네트워크 없이 모든 브라우저에서 열리는 파일 하나"},
 });
-static_assert(is_sorted(kTexts));
+static_assert(is_sorted(kTexts), "sort the rows by their English");
 
 }  // namespace
 
