@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "commands.h"
-#include "shell/korean_errors.h"
+#include "shell/error_text.h"
 #include "shell/language.h"
 #include "shell/output.h"
 #include "shell/say.h"
@@ -17,18 +17,13 @@
 namespace headwise::cli {
 namespace {
 
-std::string error_text(std::string_view message) {
-  return one_line(language() == Language::ko ? korean_error(message)
-                                             : std::string(message));
-}
-
 int report(const Outcome& outcome) {
   if (!outcome) {
     return static_cast<int>(Exit::ok);
   }
   // A message may quote a file, and files may hold lines of any length.
   constexpr std::size_t kColumns = 2000;
-  std::cerr << "headwise: " << cut_to(error_text(outcome->message), kColumns)
+  std::cerr << "headwise: " << cut_to(error_text(outcome->error), kColumns)
             << '\n';
   if (outcome->exit == Exit::usage) {
     std::cerr << say({"Try headwise --help, or headwise COMMAND --help.\n",
@@ -43,7 +38,7 @@ int run(const std::vector<std::string>& arguments) {
   const HeadwiseProgram program(chosen);
   const Program::Parsed parsed = program.parse(arguments);
   if (parsed.error) {
-    return report(usage(*parsed.error));
+    return report(failure_of(*parsed.error));
   }
   if (parsed.text || !chosen) {
     return report(print(std::cout, parsed.text.value_or(program.help())));
@@ -55,21 +50,18 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace headwise::cli
 
 int main(int argc, char** argv) {
-  using headwise::cli::Exit;
+  namespace cli = headwise::cli;
   // The write then fails and says so: at a limit of file sizes, or where the
   // reader of standard output has left, which may not stop a run that saves
   // its results elsewhere.
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
   try {
-    return headwise::cli::run({argv + 1, argv + argc});
+    return cli::run({argv + 1, argv + argc});
   } catch (const std::bad_alloc&) {
-    std::cerr << "headwise: " << headwise::cli::error_text("out of memory")
-              << '\n';
-    return static_cast<int>(Exit::out_of_resources);
+    return cli::report(cli::failure_of(headwise::ErrorCode::out_of_memory));
   } catch (const std::exception& unexpected) {
-    std::cerr << "headwise: " << headwise::cli::error_text(unexpected.what())
-              << '\n';
-    return static_cast<int>(Exit::bad_input);
+    return cli::report(cli::failure_of(
+        {headwise::ErrorCode::bad_data, {.given = unexpected.what()}}));
   }
 }

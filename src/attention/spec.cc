@@ -13,9 +13,13 @@ namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // (B, H, L, D) data has lengths where headwise looks for heads.
-constexpr std::string_view kLayoutHint =
-    " (extents are (B, L, H, D); for (B, H, L, D) data use as_blhd() or "
-    "view_bhld())";
+Error with_layout_hint(const Error& error) {
+  ErrorDetails details = error.details();
+  details.hint =
+      "extents are (B, L, H, D), for (B, H, L, D) data use as_blhd() or "
+      "view_bhld()";
+  return {error.code(), std::move(details)};
+}
 
 // Whether the heads would fit if axes 1 and 2 were swapped, in all tensors or
 // only in key and value.
@@ -29,12 +33,8 @@ Error value_shape_error(const Extents<4>& key, const Extents<4>& value) {
   const Error error =
       shape_error("attention", "value", value, "(B, Lkv, Hkv, Dv)",
                   {{B, Lkv, Hkv, value[3]}});
-  if (value != Extents<4>{B, Hkv, Lkv, value[3]}) {
-    return error;
-  }
-  ErrorDetails details = error.details();
-  details.expected += kLayoutHint;
-  return {error.code(), std::move(details)};
+  return value == Extents<4>{B, Hkv, Lkv, value[3]} ? with_layout_hint(error)
+                                                    : error;
 }
 
 // A call for statistics may have no values.
@@ -54,14 +54,11 @@ Status check_heads(const AttentionShape& shape,
     return shape.kv_groups.check(shape.Hq, shape.Hkv, operation);
   }
   if (shape.Hq % shape.Hkv != 0 || shape.Hq == 0) {
-    std::string expected =
-        "a multiple of the " + std::to_string(shape.Hkv) + " heads of key";
-    if (shape.Hq != 0 && fits_heads_first(shape)) {
-      expected += kLayoutHint;
-    }
-    return argument_error(operation, "query",
-                          "has " + std::to_string(shape.Hq) + " heads",
-                          expected);
+    const Error error = argument_error(
+        operation, "query", "has " + std::to_string(shape.Hq) + " heads",
+        "a multiple of the " + std::to_string(shape.Hkv) + " heads of key");
+    return shape.Hq != 0 && fits_heads_first(shape) ? with_layout_hint(error)
+                                                    : error;
   }
   return ok();
 }
@@ -151,7 +148,7 @@ Result<AttentionSpec> AttentionSpec::create(
   HEADWISE_TRY(statistics);
   if (statistics->any() && options.attn_weights == AttnWeights::mean) {
     return value_error(operation, "attn_weights", "mean",
-                       "per_head or none beside statistics");
+                       "per_head or none with statistics");
   }
   const bool additive = operation_options.score_weight.data() != nullptr;
   return AttentionSpec{

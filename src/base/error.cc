@@ -110,6 +110,10 @@ std::string Error::message() const {
     text += ", expected ";
     text += is.expected;
   }
+  if (!is.hint.empty()) {
+    text += "; ";
+    text += is.hint;
+  }
   return text;
 }
 

@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view kOperation = "convert";
 
 // About an option, by its name in ConvertOptions.
-Error option_error(ErrorCode code, std::string option, std::string given,
+Error wrong_option(ErrorCode code, std::string option, std::string given,
                    std::string expected) {
   return {code, ErrorDetails{.operation = std::string(kOperation),
                              .argument = std::move(option),
@@ -84,7 +84,7 @@ Result<const Layout*> find_to(const ConvertOptions& options) {
     for (const Layout& layout : layouts()) {
       names += (names.empty() ? "" : ", ") + std::string(layout.name);
     }
-    return option_error(ErrorCode::invalid_argument, "to", "is " + options.to,
+    return wrong_option(ErrorCode::invalid_argument, "to", "is " + options.to,
                         "one of " + names);
   }
   return &*found;
@@ -96,7 +96,7 @@ Result<std::string_view> choose_prefix(const Conversion& conversion,
   if (const auto& wanted = conversion.options.prefix) {
     const auto found = std::ranges::find(to.prefixes, *wanted);
     if (found == to.prefixes.end()) {
-      return option_error(ErrorCode::invalid_argument, "prefix",
+      return wrong_option(ErrorCode::invalid_argument, "prefix",
                           "is \"" + *wanted + "\"", prefixes_text(to));
     }
     return *found;
@@ -124,14 +124,14 @@ Result<std::vector<std::size_t>> choose_layers(const Conversion& conversion,
   };
   if (options.layer) {
     if (std::ranges::find(match.layers, *options.layer) == match.layers.end()) {
-      return option_error(ErrorCode::out_of_range, "layer",
+      return wrong_option(ErrorCode::out_of_range, "layer",
                           "is " + std::to_string(*options.layer),
                           one_of_them());
     }
     return std::vector<std::size_t>{*options.layer};
   }
   if (match.layers.size() > 1 && !has_numbers(conversion.to)) {
-    return option_error(ErrorCode::invalid_argument, "layer", "is not given",
+    return wrong_option(ErrorCode::invalid_argument, "layer", "is not given",
                         one_of_them() + ": names of the layout " +
                             std::string(conversion.to.name) +
                             " hold no number");
@@ -140,21 +140,17 @@ Result<std::vector<std::size_t>> choose_layers(const Conversion& conversion,
 }
 
 struct HeadCount {
-  std::string_view from;  // what messages call it; empty: the option
+  std::string_view from;  // what errors call it
   std::size_t count = 0;
 };
 
-Error bad_heads(const HeadCount& heads, const std::string& more,
+constexpr std::string_view kOption = "num_heads";
+constexpr std::string_view kOwnHeads = "its num_heads";
+
+Error bad_heads(const HeadCount& heads, std::string given,
                 std::string expected) {
-  std::string given = "is " + std::to_string(heads.count) + more;
-  if (heads.from.empty()) {
-    return option_error(ErrorCode::shape_mismatch, "num_heads",
-                        std::move(given), std::move(expected));
-  }
-  return {ErrorCode::shape_mismatch,
-          ErrorDetails{.operation = std::string(kOperation),
-                       .given = std::string(heads.from) + " " + given,
-                       .expected = std::move(expected)}};
+  return wrong_option(ErrorCode::shape_mismatch, std::string(heads.from),
+                      std::move(given), std::move(expected));
 }
 
 // How many heads a layer has whose shapes do not say it: those of the file, of
@@ -165,10 +161,10 @@ Result<std::optional<HeadCount>> find_heads(const Conversion& conversion,
   const auto said = said_heads(kOperation, conversion.file, number);
   HEADWISE_TRY(said);
   if (said->num_heads) {
-    return std::optional(HeadCount{kNumHeads, *said->num_heads});
+    return std::optional(HeadCount{kOwnHeads, *said->num_heads});
   }
   if (conversion.options.num_heads) {
-    return std::optional(HeadCount{"", *conversion.options.num_heads});
+    return std::optional(HeadCount{kOption, *conversion.options.num_heads});
   }
   if (!asks_for_heads(conversion.to)) {
     return std::optional<HeadCount>();
@@ -176,8 +172,8 @@ Result<std::optional<HeadCount>> find_heads(const Conversion& conversion,
   if (const auto heads = read_model_heads(conversion.file.path()).num_heads) {
     return std::optional(HeadCount{"the head count of config.json", *heads});
   }
-  return option_error(
-      ErrorCode::invalid_argument, "num_heads", "is not given",
+  return wrong_option(
+      ErrorCode::invalid_argument, std::string(kOption), "is not given",
       "the number of heads: the layout " + std::string(conversion.to.name) +
           " needs it, and the shapes of " + conversion.path + " do not say it");
 }
@@ -193,18 +189,19 @@ Status set_heads(const HeadCount& heads, const std::string& path,
     return ok();
   }
   if (heads.count == 0 || q_features == 0 || q_features % heads.count != 0) {
-    return bad_heads(heads, "",
+    return bad_heads(heads, "is " + std::to_string(heads.count),
                      "a divisor of the " + std::to_string(q_features) +
                          " features of queries in " + path);
   }
   // A head of keys is as long as one of queries.
   const std::size_t head = q_features / heads.count;
   if (k_features % head != 0) {
-    return bad_heads(
-        heads,
-        ", which makes a head " + std::to_string(head) + " features long",
-        "a divisor of the " + std::to_string(k_features) + " of keys in " +
-            path);
+    return bad_heads(heads,
+                     "is " + std::to_string(heads.count) +
+                         ", which makes a head " + std::to_string(head) +
+                         " features long",
+                     "a divisor of the " + std::to_string(k_features) +
+                         " of keys in " + path);
   }
   layer.num_kv_heads = k_features / head;
   return ok();
@@ -218,12 +215,12 @@ Status settle_heads(const Conversion& conversion, std::size_t number,
     HEADWISE_TRY(heads);
     found = *heads;
   } else if (!layer.num_kv_heads) {
-    found = HeadCount{kNumHeads, *layer.num_heads};
+    found = HeadCount{kOwnHeads, *layer.num_heads};
   }
   const auto& wanted = conversion.options.num_heads;
   const auto known = found ? std::optional(found->count) : layer.num_heads;
   if (wanted && known && wanted != known) {
-    return bad_heads({"", *wanted}, "",
+    return bad_heads({kOption, *wanted}, "is " + std::to_string(*wanted),
                      std::to_string(*known) + " as in " + conversion.path);
   }
   return found ? set_heads(*found, conversion.path, layer) : ok();
@@ -233,7 +230,7 @@ Status check_names(const Conversion& conversion,
                    const ConvertedParams& converted) {
   for (const std::string& name : converted.other_names) {
     if (converted.tensors.contains(name)) {
-      return option_error(ErrorCode::bad_data, "attention_only",
+      return wrong_option(ErrorCode::bad_data, "attention_only",
                           "is not given, but the layout " +
                               std::string(conversion.to.name) +
                               " has a tensor of the same name as " + name +
@@ -306,7 +303,7 @@ Result<ConvertedParams> convert(const Conversion& conversion) {
   converted.layers = *std::move(layers);
   if (options.as_layer &&
       (converted.layers.size() > 1 || !has_numbers(conversion.to))) {
-    return option_error(ErrorCode::invalid_argument, "as_layer",
+    return wrong_option(ErrorCode::invalid_argument, "as_layer",
                         "is given for several layers or for a layout of names "
                         "without numbers",
                         "one layer and a layout of numbered names");
@@ -367,7 +364,7 @@ Status write_params(const std::string& path, const ConvertedParams& params) {
     if (path.ends_with(".safetensors")) {
       return write_safetensors(path, views, params.metadata);
     }
-    return option_error(ErrorCode::invalid_argument, "path", "is " + path,
+    return wrong_option(ErrorCode::invalid_argument, "path", "is " + path,
                         "a name that ends in .safetensors or .npz");
   });
 }

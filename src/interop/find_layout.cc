@@ -119,10 +119,9 @@ class Trial {
 
   void fault(const std::string& what) {
     constexpr std::size_t kMostTold = 8;
-    if (++faults_ <= kMostTold) {
-      why_not_ += (why_not_.empty() ? "" : "; ") + what;
-    } else if (faults_ == kMostTold + 1) {
-      why_not_ += "; and more";
+    if (++faults_ <= kMostTold + 1) {
+      const std::string told = faults_ <= kMostTold ? what : "and more";
+      why_not_ += (why_not_.empty() ? "" : "; ") + told;
     }
   }
 

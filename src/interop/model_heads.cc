@@ -5,6 +5,7 @@
 #include <array>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 #include "base/out_of_memory.h"
 #include "interop/input_file.h"
@@ -35,27 +36,33 @@ std::string config_path(const std::string& file) {
          "config.json";
 }
 
+ModelHeads no_heads(const Error& why_not) { return {.why_not = why_not}; }
+
+ModelHeads no_heads(std::string why_not) {
+  return no_heads({ErrorCode::bad_data, {.given = std::move(why_not)}});
+}
+
 }  // namespace
 
 ModelHeads read_model_heads(const std::string& file) try {
   const std::string path = config_path(file);
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    return {.why_not = "there is no config.json next to it"};
+    return no_heads("there is no config.json next to it");
   }
   auto input = InputFile::open(kOperation, path);
   if (!input) {
-    return {.why_not = input.error().message()};
+    return no_heads(input.error());
   }
   const auto bytes = read_bytes(*input, kMostBytes, /*certain=*/false);
   if (!bytes) {
-    return {.why_not = bytes.error().message()};
+    return no_heads(bytes.error());
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes->data()),
                               bytes->size());
   const auto config = JsonFields::parse(text, {"", "config.json"}, kKeys);
   if (!config) {
-    return {.why_not = "config.json is no JSON object"};
+    return no_heads("config.json is not a JSON object");
   }
   ModelHeads heads;
   heads.num_heads = count_in(*config, "num_attention_heads");
@@ -63,13 +70,12 @@ ModelHeads read_model_heads(const std::string& file) try {
     heads.num_heads = count_in(*config, "n_heads");
   }
   if (!heads.num_heads) {
-    return {.why_not =
-                "config.json says no num_attention_heads and no n_heads"};
+    return no_heads("config.json has no num_attention_heads and no n_heads");
   }
   heads.num_kv_heads = count_in(*config, "num_key_value_heads");
   return heads;
 } catch (...) {
-  return {.why_not = caught_out_of_memory().message()};  // short: no allocation
+  return no_heads(caught_out_of_memory());
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -34,7 +34,7 @@ class NpyReader {
     HEADWISE_TRY(header);
     const std::size_t promised = header->data_bytes;
     if (size_.bytes && *size_.bytes - taken_ != promised) {
-      return wrong_size(*header, std::to_string(*size_.bytes - taken_));
+      return wrong_size(*header, *size_.bytes - taken_);
     }
     Array array{header->dtype, std::move(header->shape), {}};
     header->shape = array.shape;
@@ -50,7 +50,7 @@ class NpyReader {
     HEADWISE_TRY(got);
     taken_ += *got;
     if (*got != bytes.size()) {
-      return subject_.bad_data(std::string("ends in its ") + what, {}, taken_);
+      return subject_.bad_data(std::string("ends in ") + what, {}, taken_);
     }
     return ok();
   }
@@ -59,7 +59,7 @@ class NpyReader {
   Result<std::size_t> read_number(std::size_t bytes) {
     std::array<std::byte, 4> digits{};
     const std::span<std::byte> used = std::span(digits).first(bytes);
-    HEADWISE_TRY(read_all(used, "beginning"));
+    HEADWISE_TRY(read_all(used, "its beginning"));
     std::size_t number = 0;
     for (std::size_t i = bytes; i-- > 0;) {
       number = number << 8 | std::to_integer<std::size_t>(digits[i]);
@@ -69,7 +69,7 @@ class NpyReader {
 
   Result<std::string> read_header_text() {
     std::array<std::byte, 8> start{};
-    HEADWISE_TRY(read_all(start, "beginning"));
+    HEADWISE_TRY(read_all(start, "its beginning"));
     if (std::memcmp(start.data(), kMagic.data(), kMagic.size()) != 0) {
       return subject_.bad_data("is not a .npy file",
                                "\\x93NUMPY at its beginning");
@@ -90,7 +90,8 @@ class NpyReader {
           "at most " + std::to_string(kMaxHeaderBytes));
     }
     std::string text(*length, ' ');
-    HEADWISE_TRY(read_all(std::as_writable_bytes(std::span(text)), "header"));
+    HEADWISE_TRY(
+        read_all(std::as_writable_bytes(std::span(text)), "its header"));
     return text;
   }
 
@@ -99,18 +100,21 @@ class NpyReader {
         read_bytes(source_, header.data_bytes, size_.certain);
     HEADWISE_TRY(read);
     if (read->size() != header.data_bytes) {
-      return wrong_size(header, std::to_string(read->size()));
+      return wrong_size(header, read->size());
     }
     data = *std::move(read);
     std::array<std::byte, 1> beyond{};
     const Result<std::size_t> got = source_.read(beyond);
     HEADWISE_TRY(got);
-    return *got == 0 ? ok() : wrong_size(header, "more");
+    return *got == 0 ? ok() : wrong_size(header, {});
   }
 
-  Error wrong_size(const NpyHeader& header, const std::string& there) const {
+  // `there`: nothing where there are too many to count.
+  Error wrong_size(const NpyHeader& header,
+                   std::optional<std::size_t> there) const {
     return subject_.bad_data(
-        "has " + there + " bytes of data",
+        there ? "has " + std::to_string(*there) + " bytes of data"
+              : "has too many bytes of data",
         std::to_string(header.data_bytes) + " for " + shape_text(header.shape) +
             " " + std::string(name_of(header.dtype)) + " in its header");
   }

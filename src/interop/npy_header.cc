@@ -42,7 +42,7 @@ std::string_view refused_kind(char letter) {
     case 'S':
     case 'U':
     case 'a':
-      return "text";
+      return "text elements";
     case 'V':
       return "raw bytes (bfloat16 is written so: save it as float32)";
     case 'c':

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/interop/model_heads.h"
 #include "headwise/interop/sha256.h"
@@ -33,20 +34,24 @@ Result<InspectedFile> inspect_file(const std::string& path) {
   return file;
 }
 
-// Why a layer cannot have this number of heads; empty if it can.
-std::string why_not(std::string_view from, std::size_t num_heads,
-                    const LayerShapes& shapes) {
+// Why a layer cannot have this number of heads; nothing if it can.
+std::optional<Error> why_not(std::string_view from, std::size_t num_heads,
+                             const LayerShapes& shapes) {
   const std::size_t q_features = shapes.params.at("w_q.weight")[0];
   const std::size_t k_features = shapes.params.at("w_k.weight")[0];
   const std::size_t head = num_heads == 0 ? 0 : q_features / num_heads;
   const bool fits = head == 0
                         ? q_features == 0 && k_features == 0
                         : q_features % num_heads == 0 && k_features % head == 0;
-  return fits ? ""
-              : std::string(from) + " says " + std::to_string(num_heads) +
-                    ", which does not divide the " +
-                    std::to_string(q_features) + " features of queries and " +
-                    std::to_string(k_features) + " of keys";
+  if (fits) {
+    return {};
+  }
+  return argument_error(
+      "", from,
+      "says " + std::to_string(num_heads) + ", which does not divide the " +
+          std::to_string(q_features) + " features of queries and " +
+          std::to_string(k_features) + " of keys",
+      "", ErrorCode::bad_data);
 }
 
 // Takes the heads that the file says, or else config.json, if they fit the
@@ -65,7 +70,7 @@ void add_heads(const SaidHeads& said, const ModelHeads& model,
   const std::string_view from = said.num_heads ? "file" : "config.json";
   layer.why_no_heads = why_not(said.num_heads ? "its num_heads" : from,
                                *num_heads, layer.shapes);
-  if (!layer.why_no_heads.empty()) {
+  if (layer.why_no_heads) {
     return;
   }
   layer.shapes.num_heads = num_heads;
@@ -83,12 +88,12 @@ Status add_layers(const ParamFile& file, const ShapesByName& shapes,
     auto layer = layer_shapes(*inspection.layout, shapes, number);
     HEADWISE_TRY(layer);
     const auto said = said_heads(kOperation, file, number);
-    inspection.layers.push_back({number, *std::move(layer), "", ""});
+    inspection.layers.push_back({number, *std::move(layer), "", {}});
     InspectedLayer& added = inspection.layers.back();
     if (said) {
       add_heads(*said, model, added);
     } else {
-      added.why_no_heads = said.error().message();
+      added.why_no_heads = said.error();
     }
   }
   return ok();
@@ -118,11 +123,11 @@ std::size_t attention_parameters(const ParamInspection& inspection) {
 }
 
 // What is wrong with the file, without its name.
-std::string without_file(const Error& error) {
+Error without_file(const Error& error) {
   ErrorDetails details = error.details();
   details.operation.clear();
   details.file.clear();
-  return Error(error.code(), std::move(details)).message();
+  return {error.code(), std::move(details)};
 }
 
 void add_layout(const ParamFile& file, std::string_view layout,

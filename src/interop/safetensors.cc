@@ -54,10 +54,12 @@ Result<std::size_t> header_bytes(std::span<const std::byte> start,
   return length;
 }
 
+// `there`: nothing where there are too many to count.
 Error wrong_size(const FileSubject& subject, const CheckedHeader& checked,
-                 const std::string& there) {
+                 std::optional<std::size_t> there) {
   return subject.bad_data(
-      "has " + there + " bytes of data",
+      there ? "has " + std::to_string(*there) + " bytes of data"
+            : "has too many bytes of data",
       std::to_string(checked.data_bytes) + " for its tensors");
 }
 
@@ -119,7 +121,7 @@ Result<SafetensorsFile> SafetensorsReader::parse(
   SafetensorsFile file;
   file.data_ = bytes.subspan(kLengthBytes + *length);
   if (file.data_.size() != checked->data_bytes) {
-    return wrong_size(subject, *checked, std::to_string(file.data_.size()));
+    return wrong_size(subject, *checked, file.data_.size());
   }
   file.subject_ = std::move(subject);
   file.header_ = std::move(checked->header);
@@ -148,8 +150,7 @@ Result<SafetensorsFile> SafetensorsReader::read_stream(InputFile input) {
   HEADWISE_TRY(checked);
   const std::size_t before = kLengthBytes + *length;
   if (certain && *input.size() - before != checked->data_bytes) {
-    return wrong_size(subject, *checked,
-                      std::to_string(*input.size() - before));
+    return wrong_size(subject, *checked, *input.size() - before);
   }
   auto data = read_bytes(input, checked->data_bytes, certain);
   HEADWISE_TRY(data);
@@ -158,7 +159,7 @@ Result<SafetensorsFile> SafetensorsReader::read_stream(InputFile input) {
   HEADWISE_TRY(more);
   if (data->size() != checked->data_bytes || *more != 0) {
     return wrong_size(subject, *checked,
-                      *more != 0 ? "more" : std::to_string(data->size()));
+                      *more != 0 ? std::nullopt : std::optional(data->size()));
   }
   SafetensorsFile file;
   auto owner = std::make_shared<const AlignedBytes>(*std::move(data));

@@ -198,12 +198,13 @@ class HeaderEvents : public JsonEvents {
     }
     type_was_refused_ = std::ranges::find(kRefusedTypes, text) !=
                         std::ranges::end(kRefusedTypes);
-    std::string read = "one of";
+    std::string names;
     for (const auto& [name, dtype] : kTypes) {
-      read += " " + std::string(name);
+      names += (names.empty() ? "" : " ") + std::string(name);
     }
-    return refuse(
-        {printable(name_), "holds elements of type " + printable(text), read});
+    return refuse({printable(name_),
+                   "holds elements of type " + printable(text),
+                   "one of " + names});
   }
 
   bool wrong_offsets() {

@@ -70,7 +70,9 @@ Result<const FamilyKeys*> family_of(const JsonFields& fields) {
     if (model_type == keys.model_type) {
       return &keys;
     }
-    expected += (expected.empty() ? "" : " or ") + std::string(keys.model_type);
+    expected = expected.empty()
+                   ? keys.model_type
+                   : expected + " or " + std::string(keys.model_type);
   }
   return fields.has("model_type")
              ? fields.unexpected("model_type", expected, ErrorCode::unsupported)

@@ -41,9 +41,11 @@ Status check_line(std::string_view token, std::size_t id,
   return ok();
 }
 
-Error too_large(const FileSubject& subject, const std::string& bytes) {
-  return subject.bad_data("has " + bytes + " bytes",
-                          "at most " + std::to_string(kLargestVocabulary));
+// `bytes`: nothing where there are too many to count.
+Error too_large(const FileSubject& subject, std::optional<std::size_t> bytes) {
+  return subject.bad_data(
+      bytes ? "has " + std::to_string(*bytes) + " bytes" : "has too many bytes",
+      "at most " + std::to_string(kLargestVocabulary));
 }
 
 }  // namespace
@@ -168,7 +170,7 @@ Status Vocabulary::find_special_tokens(const FileSubject& subject) {
 Result<Vocabulary> Vocabulary::make(std::string_view text,
                                     const FileSubject& subject) {
   if (text.size() > kLargestVocabulary) {
-    return too_large(subject, std::to_string(text.size()));
+    return too_large(subject, text.size());
   }
   Vocabulary made;
   HEADWISE_TRY(made.take_lines(text, subject));
@@ -182,13 +184,13 @@ Result<Vocabulary> read_vocabulary(const std::string& path) {
     Result<InputFile> file = InputFile::open("read_vocabulary", path);
     HEADWISE_TRY(file);
     if (file->size() && *file->size() > kLargestVocabulary) {
-      return too_large(file->subject(), std::to_string(*file->size()));
+      return too_large(file->subject(), *file->size());
     }
     const auto bytes =
         read_bytes(*file, kLargestVocabulary + 1, /*certain=*/false);
     HEADWISE_TRY(bytes);
     if (bytes->size() > kLargestVocabulary) {
-      return too_large(file->subject(), "too many");
+      return too_large(file->subject(), {});
     }
     const std::string_view text(reinterpret_cast<const char*>(bytes->data()),
                                 bytes->size());

@@ -89,14 +89,15 @@ Status check_no_heads(const MultiHeadAttentionParams& params,
     std::string_view axis;
   };
   for (const auto& [name, count, axis] :
-       {Features{"w_q.weight", params.w_q.out_features(), " rows"},
-        Features{"w_k.weight", params.w_k.out_features(), " rows"},
-        Features{"w_v.weight", params.w_v->out_features(), " rows"},
-        Features{"w_o.weight", params.w_o->in_features(), " columns"}}) {
+       {Features{"w_q.weight", params.w_q.out_features(), "rows"},
+        Features{"w_k.weight", params.w_k.out_features(), "rows"},
+        Features{"w_v.weight", params.w_v->out_features(), "rows"},
+        Features{"w_o.weight", params.w_o->in_features(), "columns"}}) {
     if (count != 0) {
-      return argument_error(kOperation, name,
-                            "has " + std::to_string(count) + std::string(axis),
-                            "0 where num_heads is 0");
+      return argument_error(
+          kOperation, name,
+          "has " + std::to_string(count) + " " + std::string(axis),
+          "0 where num_heads is 0");
     }
   }
   return ok();

@@ -166,8 +166,7 @@ Status check_pairs(const Kinds& kinds, const OptimizerState& state) {
                             other + " too");
     }
     HEADWISE_TRY(check_shape(kOperation, other, found->second.extents(),
-                             std::string("that of ").append(key),
-                             values.extents()));
+                             "that of " + std::string(key), values.extents()));
   }
   return ok();
 }

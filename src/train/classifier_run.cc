@@ -224,7 +224,7 @@ ClassifierRun::State::Batch ClassifierRun::State::next_batch() {
 Status ClassifierRun::State::step(const Executor& executor) {
   const auto loss = train_on(next_batch(), executor);
   if (!loss) {
-    return failed_step(losses_.size() + 1, "", loss.error());
+    return failed_step(losses_.size() + 1, loss.error());
   }
   losses_.push_back(*loss);
   return ok();

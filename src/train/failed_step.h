@@ -10,16 +10,18 @@
 namespace headwise::inline HEADWISE_ABI {
 
 // The same error, of this step of a training run: `train: step 7: the loss is
-// nan`; `where` follows the number.
-inline Error failed_step(std::uint64_t step, const std::string& where,
-                         const Error& error) {
+// nan`. `model` says which one took the step, where there are several.
+inline Error failed_step(std::uint64_t step, const Error& error,
+                         std::string model = {}) {
   if (error.code() == ErrorCode::out_of_memory) {
     return error;
   }
   ErrorDetails details = error.details();
-  const std::string inner =
-      details.operation.empty() ? "" : ": " + details.operation;
-  details.operation = "train: step " + std::to_string(step) + where + inner;
+  std::string place = "train: step " + std::to_string(step);
+  for (const std::string& part : {model, details.operation}) {
+    place += (part.empty() ? "" : ": ") + part;
+  }
+  details.operation = std::move(place);
   return {error.code(), std::move(details)};
 }
 

@@ -14,10 +14,10 @@ Status check_finite_values(std::string_view what,
       values, [](float x) { return std::isfinite(x); });
   return found == values.end()
              ? ok()
-             : Error{ErrorCode::out_of_range,
-                     {.given = std::string(what) +
-                               " is the first value that is not finite: " +
-                               number_text(*found)}};
+             : argument_error("", what,
+                              "is the first value that is not finite: " +
+                                  number_text(*found),
+                              "", ErrorCode::out_of_range);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -129,12 +129,12 @@ Status TaskRun::State::step(const Executor& executor) {
   optimizer_.begin_step();
   const auto loss = step_of(model_, "", *batch, executor);
   if (!loss) {
-    return failed_step(steps + 1, "", loss.error());
+    return failed_step(steps + 1, loss.error());
   }
   const auto uniform_loss = step_of(uniform_, kUniform, *batch, executor);
   if (!uniform_loss) {
-    return failed_step(steps + 1, " with uniform attention weights",
-                       uniform_loss.error());
+    return failed_step(steps + 1, uniform_loss.error(),
+                       "uniform attention weights");
   }
   losses_.push_back(*loss);
   uniform_losses_.push_back(*uniform_loss);

@@ -33,11 +33,11 @@ TEST(ClosestTest, GuessesNothingFarAway) {
 // What `check` says about `text`, and what it makes of it.
 std::string said(const Check& check, std::string text,
                  std::string* made = nullptr) {
-  std::string message = check(text);
+  const Status s = check(text);
   if (made != nullptr) {
     *made = text;
   }
-  return message;
+  return s ? "" : s.error().message();
 }
 
 TEST(ChecksTest, WholeNumbersAreTakenAsTheyStand) {
@@ -104,7 +104,8 @@ struct SmallProgram : Program {
 
 // The sentence for a command line that is wrong; "" when it is right.
 std::string sentence(const std::vector<std::string>& arguments) {
-  return SmallProgram().parse(arguments).error.value_or("");
+  const auto error = SmallProgram().parse(arguments).error;
+  return error ? error->message() : "";
 }
 
 TEST(ParseErrorTest, NamesTheOptionWhatWasGivenAndWhatWasExpected) {

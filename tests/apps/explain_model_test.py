@@ -170,7 +170,7 @@ class TinyModelTest(CliTest):
     def test_mistakes_are_usage(self):
         model = ("explain", "--model", "tiny")
         for option, value in BESIDE_MODEL.items():
-            self.fail_with(USAGE, f"{option} cannot stand beside --model",
+            self.fail_with(USAGE, f"{option} cannot be used with --model",
                            *model, SENTENCE, option,
                            *([] if value is None else [value]))
         for message, *arguments in (

@@ -37,8 +37,8 @@ class FilePlanTest : public testing::Test {
     if (!failed) {
       return "";
     }
-    EXPECT_EQ(failed->exit, exit) << failed->message;
-    return failed->message;
+    EXPECT_EQ(failed->exit, exit) << failed->error.message();
+    return failed->error.message();
   }
 
   TempFolder folder_;

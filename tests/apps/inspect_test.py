@@ -146,12 +146,12 @@ class InspectTest(ParamsCase):
 
         for config, why in (
                 (None, "there is no config.json next to it"),
-                (b"{", "config.json is no JSON object"),
-                (b"[" * 100000, "config.json is no JSON object"),
-                (b"[1]", "config.json is no JSON object"),
-                (b"{}", "config.json says no num_attention_heads and no "
+                (b"{", "config.json is not a JSON object"),
+                (b"[" * 100000, "config.json is not a JSON object"),
+                (b"[1]", "config.json is not a JSON object"),
+                (b"{}", "config.json has no num_attention_heads and no "
                  "n_heads"),
-                (b'{"n_heads": 0}', "config.json says no num_attention_heads "
+                (b'{"n_heads": 0}', "config.json has no num_attention_heads "
                  "and no n_heads"),
                 (b'{"n_heads": 4}', "config.json says 4, which does not divide "
                  "the 6 features of queries and 6 of keys"),

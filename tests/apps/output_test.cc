@@ -68,7 +68,7 @@ TEST(OutcomeTest, AFileThatCannotBeWrittenIsNamedWithoutAFunction) {
                               .file = path,
                               .system_error = number,
                               .given = std::strerror(number)}})
-        .message;
+        .error.message();
   };
   EXPECT_EQ(said("write_file_atomically", "o.npy", ENOSPC),
             "cannot write o.npy: No space left on device");

@@ -227,8 +227,8 @@ class RaggedRefusesTest(RaggedCase):
                 ({"q": (H, D)}, ("--layout", "bhld"), "--query has shape (4, "
                  "5), expected (H, rows, D), the same"),
                 ({"q": (5, H, D)}, (), "--key has shape (7, 2, 5), expected "
-                 "(rows, Hkv, D) = (5, 2, 5), as many rows as --query; "
-                 "--query-offsets is for queries cut otherwise"),
+                 "(rows, Hkv, D) = (5, 2, 5); without --query-offsets it "
+                 "has as many rows as --query"),
                 ({"v": (6, HKV, DV)}, (), "--value has shape (6, 2, 7), "
                  "expected (rows, Hkv, Dv) = (7, 2, 7)"),
                 ({"k": (7, HKV, 4)}, (), "--key has shape (7, 2, 4), expected "
@@ -273,7 +273,7 @@ class RaggedRefusesTest(RaggedCase):
                 ("x", "x5", "--key has shape (7, 5), expected (rows, kdim) = "
                  "(7, 6)"),
                 ("y", "x", "--key has shape (7, 6), expected (rows, kdim) = "
-                 "(5, 6), as many rows as --query; --query-offsets"),
+                 "(5, 6); without --query-offsets it has as many rows"),
                 ("x3", "x3", "--query has shape (1, 7, 6), expected (rows, "
                  "E), the same"),
                 ("y", "y", "--offsets[3] is 7, expected the number of rows, "

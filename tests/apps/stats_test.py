@@ -238,9 +238,9 @@ class Refuses(StatsTest):
                 ("a text needs --model DIR", ("a text", *tensors)),
                 ("--key needs --query", ("--key", "k.npy")),
                 ("--query needs --key", ("--query", "q.npy")),
-                ("--causal cannot stand beside --model",
+                ("--causal cannot be used with --model",
                  ("--model", "tiny", "text", "--causal")),
-                ("--query cannot stand beside --model",
+                ("--query cannot be used with --model",
                  ("--model", "tiny", "text", *tensors)),
                 ("--json and --csv exclude each other", (*tensors, "--json", "--csv")),
                 ("--layers is 0-2, expected numbers from 0 to 1",
@@ -260,7 +260,7 @@ class Refuses(StatsTest):
         self.put("words.npy", 2, 5)
         for message, arguments in [
                 ("--key has shape (3, 4), expected", ("k", "short.npy")),
-                ("--key has 3 as head size, expected the 4", ("k", "narrow.npy")),
+                ("--key has 3 features per head, expected the 4", ("k", "narrow.npy")),
                 ("--query has 2 heads, expected a multiple of the 3",
                  ("k", "three.npy")),
                 ("none.npy: No such file", ("k", "none.npy")),

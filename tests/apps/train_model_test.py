@@ -279,7 +279,7 @@ class TrainModelTest(CliTest):
     def test_options_of_the_other_form(self):
         for option, value in (("--task", "recall"), ("--scoring", "dot"),
                               ("--steps", "3")):
-            self.fail_with(USAGE, f"{option} is of the tasks, expected no such "
+            self.fail_with(USAGE, f"{option} is for the tasks, expected no such "
                            "option with --model", *self.call(option, value))
         for option, value in (("--data", "data.tsv"), ("--test", "test.tsv"),
                               ("--train", "all"), ("--max-tokens", "3"),

@@ -432,7 +432,7 @@ TEST(StatisticsTest, SayWhatDoesNotFit) {
   EXPECT_EQ(error_of({.top_keys = 65}),
             "attention: statistics.top_keys is 65, expected at most 64");
   EXPECT_EQ(error_of({.map = true}, AttnWeights::mean),
-            "attention: attn_weights is mean, expected per_head or none beside "
+            "attention: attn_weights is mean, expected per_head or none with "
             "statistics");
 }
 

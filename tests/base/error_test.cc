@@ -53,6 +53,16 @@ TEST(ErrorTest, WithoutASubjectItIsAClause) {
   EXPECT_EQ(text_of({.given = "gone"}), "gone");
 }
 
+TEST(ErrorTest, AHintEndsIt) {
+  EXPECT_EQ(text_of({.argument = "--lang",
+                     .given = "is de",
+                     .expected = "one of en, ko",
+                     .hint = "did you mean en?"}),
+            "--lang is de, expected one of en, ko; did you mean en?");
+  EXPECT_EQ(text_of({.given = "gone", .hint = "look again"}),
+            "gone; look again");
+}
+
 TEST(ErrorTest, WithoutWordsTheCodeSaysWhatIsWrong) {
   EXPECT_EQ(Error(ErrorCode::unsupported).message(), "unsupported");
   EXPECT_EQ(text_of({}), "bad data");

@@ -114,7 +114,7 @@ TEST(InspectParamsTest, FindsLayoutLayersAndSizes) {
   EXPECT_EQ(found->layout->layout->name, "bert");
   ASSERT_EQ(found->layers.size(), 2u);
   EXPECT_FALSE(found->layers[0].shapes.num_heads);
-  EXPECT_EQ(found->layers[0].why_no_heads,
+  EXPECT_EQ(found->layers[0].why_no_heads->message(),
             "there is no config.json next to it");
   EXPECT_EQ(found->attention_parameters, 2u * 4 * (16 + 4));
   EXPECT_EQ(found->parameters, found->attention_parameters + 16);
@@ -127,7 +127,7 @@ TEST(InspectParamsTest, TensorsThatFitNoLayoutAreNoError) {
   ASSERT_TRUE(found) << found.error().message();
   EXPECT_FALSE(found->layout);
   EXPECT_THAT(found->layers, IsEmpty());
-  EXPECT_NE(found->why_no_layout.find("keras"), std::string::npos);
+  EXPECT_NE(found->why_no_layout->message().find("keras"), std::string::npos);
 }
 
 TEST(InspectParamsTest, AMissingFileIsAnError) {

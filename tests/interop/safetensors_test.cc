@@ -198,7 +198,7 @@ TEST(SafetensorsTest, FileComesThroughAPipe) {
   const auto file = open_safetensors(pipe);
   writer.join();
   ASSERT_FALSE(file);
-  EXPECT_THAT(file.error().message(), HasSubstr("has more bytes of data"));
+  EXPECT_THAT(file.error().message(), HasSubstr("has too many bytes of data"));
 }
 
 TEST(SafetensorsTest, WhatIsWrittenIsReadAgainInEveryType) {

@@ -194,10 +194,11 @@ Result<DeviceBenchResult> measure_on_device(const Workload& workload,
   const auto gpu = name_of(kDevice);
   HEADWISE_TRY(gpu);
   if (workload.embed_dim != 0) {
-    return Error{
-        ErrorCode::unsupported,
-        {.given = "bench: workload " + workload.name +
-                  " is of the layer, expected one of attention on cuda"}};
+    return Error{ErrorCode::unsupported,
+                 {.operation = "bench",
+                  .argument = "--workload",
+                  .given = "is " + workload.name + ", a workload of the layer",
+                  .expected = "one of attention on cuda"}};
   }
   const auto times = dtype == DType::bfloat16
                          ? measure_rounds<BFloat16>(workload, rounds)

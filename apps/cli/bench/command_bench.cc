@@ -48,20 +48,26 @@ std::string described(const Workload& workload) {
   text += workload.embed_dim != 0 ? fmt::format(" E {}", workload.embed_dim)
                                   : fmt::format(" D {}", shape.D);
   if (workload.embed_dim != 0 && workload.embed_dim != shape.Hq * shape.D) {
-    text += fmt::format(", heads of {}", shape.D);
+    text += say({", heads of {}", ", 헤드 크기 {}"}, shape.D);
   }
-  text += workload.causal ? ", causal" : "";
+  text += workload.causal ? say({", causal", ", 인과 마스크"}) : "";
   if (workload.window) {
-    text += fmt::format(", window {}", *workload.window);
+    text += say({", window {}", ", 윈도 {}"}, *workload.window);
   }
   if (!workload.lengths.empty()) {
-    text += workload.ragged ? ", ragged" : ", padded";
+    text += workload.ragged ? say({", ragged", ", 이어 붙인 배치"})
+                            : say({", padded", ", 패딩"});
   }
-  text += workload.bias ? ", bias" : "";
-  text += workload.attn_weights ? ", attn_weights" : "";
-  text += workload.backward ? ", forward and backward" : "";
-  text +=
-      workload.dropout > 0 ? fmt::format(", dropout {}", workload.dropout) : "";
+  text += workload.bias ? say({", bias", ", 바이어스"}) : "";
+  text += workload.attn_weights
+              ? say({", attention weights", ", 어텐션 가중치"})
+              : "";
+  text += workload.backward
+              ? say({", forward and backward", ", 순전파와 역전파"})
+              : "";
+  text += workload.dropout > 0
+              ? say({", dropout {}", ", 드롭아웃 {}"}, workload.dropout)
+              : "";
   return text;
 }
 

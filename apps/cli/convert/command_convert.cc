@@ -91,10 +91,8 @@ std::string summary(const ConvertFlags& flags,
 
 Outcome run_convert(const ConvertFlags& flags, const Streams& streams) {
   if (!to_npz(flags) && !flags.out.ends_with(".safetensors")) {
-    return usage(
-        fmt::format("OUT is {}, expected a name that ends in .safetensors or "
-                    ".npz",
-                    flags.out));
+    return usage("OUT", "is " + flags.out,
+                 "a name that ends in .safetensors or .npz");
   }
   FilePlan files;
   // IN may be OUT: it is read into memory first.

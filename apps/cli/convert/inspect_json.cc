@@ -10,6 +10,10 @@ Json text_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
 
+Json message_or_null(const std::optional<Error>& error) {
+  return error ? Json(error->message()) : Json(nullptr);
+}
+
 Json layer_json(const InspectedLayer& layer) {
   Json params = Json::object();
   for (const auto& [name, shape] : layer.shapes.params) {
@@ -24,7 +28,7 @@ Json layer_json(const InspectedLayer& layer) {
           {"num_heads", layer.shapes.num_heads},
           {"num_kv_heads", layer.shapes.num_kv_heads},
           {"heads_from", text_or_null(layer.heads_from)},
-          {"why_no_heads", text_or_null(layer.why_no_heads)},
+          {"why_no_heads", message_or_null(layer.why_no_heads)},
           {"query_dim", size("w_q.weight", 1)},
           {"key_dim", size("w_k.weight", 1)},
           {"value_dim", size("w_v.weight", 1)},
@@ -51,7 +55,7 @@ std::string inspect_json(const ParamInspection& inspection) {
     json["metadata"][key] = value;
   }
   json["layout"] = nullptr;
-  json["why_no_layout"] = text_or_null(inspection.why_no_layout);
+  json["why_no_layout"] = message_or_null(inspection.why_no_layout);
   if (inspection.layout) {
     json["layout"] = {{"name", inspection.layout->layout->name},
                       {"prefix", inspection.layout->prefix}};

@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "operation/layer_choice.h"
+#include "shell/error_text.h"
 #include "shell/output.h"
 #include "shell/say.h"
-#include "shell/translation.h"
 #include "tensor_groups.h"
 
 namespace headwise::cli {
@@ -54,7 +54,7 @@ std::string heads_text(const InspectedLayer& layer) {
   if (!shapes.num_heads) {
     return say({"number of heads unknown: the shapes do not give it, and {}",
                 "헤드 수를 모양으로 알 수 없음: {}"},
-               in_language(layer.why_no_heads));
+               error_text(*layer.why_no_heads));
   }
   std::string text = say({"{} head{}", "헤드 {}개"}, *shapes.num_heads,
                          *shapes.num_heads == 1 ? "" : "s");
@@ -66,9 +66,10 @@ std::string heads_text(const InspectedLayer& layer) {
     text += say({", {} key/value heads", ", 키와 밸류는 {}개"},
                 *shapes.num_kv_heads);
   }
-  return text + say({" (from {}{})", " (근거: {1})"},
-                    layer.heads_from == "config.json" ? "" : "the ",
-                    in_language(layer.heads_from));
+  const std::string& from = layer.heads_from;
+  return text + (from == "shapes" ? say({" (from the shapes)", " (근거: 모양)"})
+                 : from == "file" ? say({" (from the file)", " (근거: 파일)"})
+                                  : say({" (from {})", " (근거: {})"}, from));
 }
 
 // "embed_dim 384", or each size where they differ.
@@ -120,7 +121,7 @@ std::string layers_text(const std::vector<InspectedLayer>& layers) {
 std::string layout_text(const ParamInspection& inspection) {
   if (!inspection.layout) {
     // Tensor by tensor on a line of its own.
-    std::string why = one_line(inspection.why_no_layout);
+    std::string why = error_text(*inspection.why_no_layout);
     for (std::size_t at = why.find("; "); at != std::string::npos;
          at = why.find("; ", at)) {
       why.replace(at, 2, "\n  ");

@@ -55,9 +55,9 @@ struct ClassifyFlags {
 
 Outcome check_flags(const ClassifyFlags& flags) {
   if (flags.max_tokens != 0 && flags.max_tokens < kFewestTokens) {
-    return usage(fmt::format(
-        "--max-tokens is {}, expected at least {}, for [CLS] and [SEP]",
-        flags.max_tokens, kFewestTokens));
+    return usage(
+        "--max-tokens", fmt::format("is {}", flags.max_tokens),
+        fmt::format("at least {}, for [CLS] and [SEP]", kFewestTokens));
   }
   if (flags.all && flags.json && flags.out.empty()) {
     return usage(
@@ -72,12 +72,13 @@ Result<LabelProbe> read_classifier(const ClassifyFlags& flags,
   auto probe = LabelProbe::read(flags.model, encoder.embedding_size());
   HEADWISE_TRY(probe);
   if (!probe->has_value()) {
-    return option_error(
-        "--model",
-        fmt::format("{0} has no classifier; train one with: headwise train "
-                    "--model {0} --data examples.tsv --out DIR",
-                    shell_word(flags.model)),
-        {}, ErrorCode::bad_data);
+    const std::string model = shell_word(flags.model);
+    return Error{ErrorCode::bad_data,
+                 {.argument = "--model " + model,
+                  .given = "has no classifier",
+                  .hint = fmt::format("train one with: headwise train --model "
+                                      "{} --data examples.tsv --out DIR",
+                                      model)}};
   }
   return **std::move(probe);
 }

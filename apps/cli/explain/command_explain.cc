@@ -65,10 +65,11 @@ Failure no_such_step(const ExplainedJob& job, const std::string& name) {
     names.push_back(step.name);
     list += (list.empty() ? "" : ", ") + step.name;
   }
-  const std::string near = closest(name, names);
-  return usage(fmt::format(
-      "--step {} is no step of this job, expected one of {}{}", name, list,
-      near.empty() ? "" : fmt::format("; did you mean {}?", near)));
+  return failure_of({ErrorCode::invalid_argument,
+                     {.argument = "--step " + name,
+                      .given = "is no step of this job",
+                      .expected = "one of " + list,
+                      .hint = did_you_mean(closest(name, names))}});
 }
 
 // The files that were asked for beside the printed steps.

@@ -199,13 +199,13 @@ class Runner {
   }
 
  private:
-  // One side's ids, and the id of the padding where there is any. `source`
-  // begins the message, where there is one.
+  // One side's ids, and the id of the padding where there is any.
   Status check_side(const RaggedTokens& tokens, std::size_t vocab_size,
-                    const std::string& source) const {
+                    const FileSubject& source) const {
     if (Status s = check_tokens(tokens, vocab_size); !s) {
       ErrorDetails details = s.error().details();
-      details.operation = source;
+      details.operation = source.operation;
+      details.file = source.file;
       return Error{s.error().code(), std::move(details)};
     }
     const TokenId pad_id = input_.padding.pad_id;
@@ -369,8 +369,8 @@ Result<ExplainedJob> run_job(const ExplainFlags& flags,
   const auto config = config_of(flags, *input, *files);
   HEADWISE_TRY(config);
   if (config->scoring == Scoring::additive && flags.operation.scale) {
-    return option_error("--scale",
-                        "is for --scoring dot; additive scores have none");
+    return usage_error(
+        "--scale is for --scoring dot; additive scores have none");
   }
   OperationFlags operation_flags = flags.operation;
   operation_flags.causal = input->mask_causal;

@@ -24,11 +24,8 @@ constexpr std::array<std::string_view, 10> kTaken = {
     "--step",  "--json",   "--lang",  "--out",     "--heads"};
 
 Status check_options(const ExplainFlags& flags) {
-  const auto refuse = [](std::string message) {
-    return Error{ErrorCode::invalid_argument, {.given = std::move(message)}};
-  };
   if (flags.model.empty()) {
-    return refuse(
+    return usage_error(
         fmt::format("unexpected argument \"{}\": a sentence needs --model DIR",
                     cut_to(shown(*flags.sentence), 60)));
   }
@@ -36,15 +33,14 @@ Status check_options(const ExplainFlags& flags) {
     return std::ranges::find(kTaken, name) == kTaken.end();
   });
   if (other != flags.given.end()) {
-    return refuse(
-        fmt::format("{} cannot stand beside --model, whose layers are what its "
-                    "folder says",
+    return usage_error(
+        fmt::format("{} cannot be used with --model: its folder says what the "
+                    "layers are",
                     *other));
   }
   if (!flags.sentence) {
-    return refuse(
-        "--model has no sentence, expected one: headwise explain "
-        "--model DIR \"a sentence\"");
+    return option_error("--model", "has no sentence",
+                        "one: headwise explain --model DIR \"a sentence\"");
   }
   return ok();
 }

@@ -12,10 +12,6 @@
 namespace headwise::cli {
 namespace {
 
-Error contradiction(std::string what) {
-  return {ErrorCode::invalid_argument, {.given = std::move(what)}};
-}
-
 Result<JobInput> from_example(const Example& example) {
   JobInput input;
   if (example.vectors) {
@@ -43,7 +39,7 @@ Result<JobInput> from_files(const ExplainFlags& flags) {
   HEADWISE_TRY(tokens);
   if (flags.target_tokens.empty()) {
     input.queries = *std::move(tokens);
-    input.query_source = "--tokens: " + name_of_text(flags.tokens);
+    input.query_source = {"--tokens", name_of_text(flags.tokens)};
     return input;
   }
   auto target = read_tokens(flags.target_tokens);
@@ -55,9 +51,9 @@ Result<JobInput> from_files(const ExplainFlags& flags) {
         ErrorCode::shape_mismatch);
   }
   input.queries = *std::move(target);
-  input.query_source = "--target-tokens: " + name_of_text(flags.target_tokens);
+  input.query_source = {"--target-tokens", name_of_text(flags.target_tokens)};
   input.keys = *std::move(tokens);
-  input.key_source = "--tokens: " + name_of_text(flags.tokens);
+  input.key_source = {"--tokens", name_of_text(flags.tokens)};
   return input;
 }
 
@@ -72,22 +68,20 @@ const Example& example_of(const ExplainFlags& flags) {
 Result<JobInput> job_input(const ExplainFlags& flags) {
   const bool own_tokens = !flags.tokens.empty();
   if (own_tokens && !flags.example.empty()) {
-    return contradiction("give --tokens or --example, not both");
+    return usage_error("give --tokens or --example, not both");
   }
   if (flags.tokens == "-" && flags.target_tokens == "-") {
-    return contradiction(
-        "--tokens and --target-tokens are both -, expected one of them to be a "
-        "file");
+    return option_error("--tokens and --target-tokens", "are both -",
+                        "one of them to be a file");
   }
   if (!own_tokens && !flags.target_tokens.empty()) {
-    return contradiction(
-        "--target-tokens needs --tokens (the keys and values)");
+    return usage_error("--target-tokens needs --tokens (the keys and values)");
   }
   if (const std::string given = flags.layer.given();
       flags.params.empty() && !given.empty()) {
-    return contradiction(given + (flags.layer.number
-                                      ? " needs --params or --model"
-                                      : " needs --params"));
+    return usage_error(given + (flags.layer.number
+                                    ? " needs --params or --model"
+                                    : " needs --params"));
   }
   const Example& example = example_of(flags);
   auto input = own_tokens ? from_files(flags) : from_example(example);
@@ -99,7 +93,7 @@ Result<JobInput> job_input(const ExplainFlags& flags) {
   input->mask_padding = kind.starts_with("padding");
   input->mask_causal = kind.ends_with("causal") || flags.operation.causal;
   if (input->vectors && input->mask_padding) {
-    return contradiction(
+    return usage_error(
         "--mask-kind padding needs token ids, and this example has vectors");
   }
   input->vocab_size = flags.vocab_size.value_or(input->vocab_size);

@@ -9,6 +9,7 @@
 #include "examples.h"
 #include "explain_flags.h"
 #include "headwise/base/result.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/steps/padding.h"
 
 namespace headwise::cli {
@@ -16,9 +17,9 @@ namespace headwise::cli {
 struct JobInput {
   RaggedTokens queries;              // tokens; empty for vectors
   std::optional<RaggedTokens> keys;  // tokens of keys and values, if others
-  // As messages name them: "--tokens: ids.txt". Empty: those of an example.
-  std::string query_source;
-  std::string key_source;
+  // As messages name them: --tokens and its file. Empty: those of an example.
+  FileSubject query_source;
+  FileSubject key_source;
   std::optional<Vectors> vectors;
   bool batched = true;
 

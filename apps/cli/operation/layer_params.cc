@@ -29,10 +29,10 @@ Error in_options(const Error& error, const std::string& path) {
   }
   if (error.code() == ErrorCode::invalid_argument) {
     return option_error(
-        "--params",
-        fmt::format("{} needs {} N: the file does not say how many heads the "
+        "--params " + path,
+        fmt::format("needs {} N: the file does not say how many heads the "
                     "layer has",
-                    path, option));
+                    option));
   }
   return option_error(option, details.given, details.expected, error.code());
 }

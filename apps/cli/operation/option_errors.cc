@@ -91,7 +91,7 @@ Error in_option_words(const Error& error, const OperationFlags& flags) {
     details.expected.replace(0, row->argument.size(), option);
   }
   if (shared_ids && error.code() == ErrorCode::shape_mismatch) {
-    details.expected += "; --query-documents gives the queries other ids";
+    details.hint = "--query-documents gives the queries other ids";
   }
   // What was typed itself has been checked; this came out of files.
   return {error.code() == ErrorCode::invalid_argument ? ErrorCode::bad_data

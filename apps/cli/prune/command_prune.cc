@@ -25,6 +25,7 @@
 #include "shell/output.h"
 #include "shell/progress_bar.h"
 #include "shell/read_model.h"
+#include "shell/say.h"
 #include "shell/threads.h"
 
 namespace headwise::cli {
@@ -64,7 +65,7 @@ Result<std::size_t> heads_to_remove(const PruneJob& job) {
   auto found = most_heads_within(
       *drop, order, accuracy, [&](std::size_t count, double measured) {
         if (progress) {
-          bar.set_note(fmt::format("accuracy={:.3f}", measured));
+          bar.set_note(say({"accuracy={:.3f}", "정확도={:.3f}"}, measured));
           progress(count, order.size());
         }
       });
@@ -121,7 +122,7 @@ Status measure_accuracy(const PruneJob& job, const SentenceClassifier& pruned,
   if (!job.text()) {
     return ok();
   }
-  if (!report.why_no_accuracy.empty()) {
+  if (report.why_no_accuracy) {
     const auto cosine = mean_cosine_of(job, pruned.encoder);
     HEADWISE_TRY(cosine);
     report.cosine = *cosine;

@@ -15,10 +15,6 @@
 namespace headwise::cli {
 namespace {
 
-Error usage_error(std::string message) {
-  return {ErrorCode::invalid_argument, {.given = std::move(message)}};
-}
-
 Status check_options(const PruneFlags& flags) {
   const int amounts = (flags.keep ? 1 : 0) + (flags.remove.empty() ? 0 : 1) +
                       (flags.max_drop.empty() ? 0 : 1);
@@ -27,12 +23,12 @@ Status check_options(const PruneFlags& flags) {
   }
   if (!flags.out.empty() && amounts != 1) {
     return usage_error(
-        "expected one of --keep, --remove and --max-drop beside --out");
+        "expected one of --keep, --remove and --max-drop with --out");
   }
   if (!flags.curve.empty() && amounts != 0) {
     return usage_error(
-        "--curve is of every number of heads, expected no --keep, --remove or "
-        "--max-drop");
+        "--curve is for every number of heads: leave --keep, --remove and "
+        "--max-drop out");
   }
   if (!flags.curve.empty() && !flags.export_as.empty()) {
     return usage_error("--export needs --out DIR");
@@ -82,13 +78,13 @@ Result<PruneJob> PruneJob::create(const PruneFlags& flags,
   PruneJob job(flags, executor, *std::move(model), *std::move(scores),
                std::move(text));
   job.digest_ = *std::move(digest);
-  const std::string why_not = job.why_no_accuracy();
-  if (!why_not.empty() && (!flags.curve.empty() || !flags.max_drop.empty())) {
-    return usage_error(
-        fmt::format("{} needs an accuracy: {}",
-                    flags.curve.empty() ? "--max-drop" : "--curve", why_not));
+  const std::optional<Error> why_not = job.why_no_accuracy();
+  if (why_not && (!flags.curve.empty() || !flags.max_drop.empty())) {
+    return usage_error(fmt::format(
+        "{} needs an accuracy: {}",
+        flags.curve.empty() ? "--max-drop" : "--curve", why_not->message()));
   }
-  if (why_not.empty()) {
+  if (!why_not) {
     const auto targets = targets_of(*job.text_, job.model_.probe->labels());
     if (!targets) {
       return error_of_option("--data", targets.error());
@@ -110,16 +106,18 @@ ConstantPart PruneJob::constant() const {
   return flags_.drop_constant ? ConstantPart::dropped : ConstantPart::into_bias;
 }
 
-std::string PruneJob::why_no_accuracy() const {
+std::optional<Error> PruneJob::why_no_accuracy() const {
   if (!text_) {
-    return "there is no --data";
+    return usage_error("there is no --data");
   }
   if (!text_->labelled()) {
-    return "--data has no labels";
+    return usage_error("--data has no labels");
   }
-  return model_.probe ? ""
-                      : "the model has no classifier, which headwise train "
-                        "--model gives it";
+  if (!model_.probe) {
+    return usage_error(
+        "the model has no classifier, which headwise train --model gives it");
+  }
+  return {};
 }
 
 Journal PruneJob::journal(const std::string& output) const {

@@ -29,8 +29,8 @@ class PruneJob {
   const Executor& executor() const { return *executor_; }
   SentenceOptions text_options() const;
   ConstantPart constant() const;
-  // Why no accuracy can be measured; empty: it can.
-  std::string why_no_accuracy() const;
+  // Why no accuracy can be measured; nothing: it can.
+  std::optional<Error> why_no_accuracy() const;
   // The journal of this job's output.
   Journal journal(const std::string& output) const;
   // Errors: those of scoring.

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "shell/error_text.h"
 #include "shell/json.h"
 #include "shell/label_text.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
-#include "shell/translation.h"
 
 namespace headwise::cli {
 namespace {
@@ -24,12 +24,12 @@ std::string accuracy_line(const PruneReport& report) {
          "whole model's embeddings: {:.4f}\n",
          "정확도      측정하지 않음: {}; 원래 모델 임베딩과의 평균 코사인 "
          "유사도: {:.4f}\n"},
-        in_language(report.why_no_accuracy), *report.cosine);
+        error_text(*report.why_no_accuracy), *report.cosine);
   }
   if (!report.before || !report.after) {
     return say(
         {"accuracy    not measured: {}\n", "정확도      측정하지 않음: {}\n"},
-        in_language(report.why_no_accuracy));
+        error_text(*report.why_no_accuracy));
   }
   const AccuracyChange by = change_between(*report.before, *report.after);
   return say(
@@ -122,7 +122,7 @@ std::string json_of(const PruneReport& report) {
     json["change"] = {
         {"accuracy", by.change}, {"low", by.low}, {"high", by.high}};
   } else {
-    json["accuracy_not_measured"] = report.why_no_accuracy;
+    json["accuracy_not_measured"] = report.why_no_accuracy->message();
   }
   if (report.cosine) {
     json["cosine"] = *report.cosine;

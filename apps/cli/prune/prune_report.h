@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "headwise/base/result.h"
 #include "headwise/models/model_settings.h"
 #include "headwise/train/accuracy.h"
 #include "pruned_times.h"
@@ -32,7 +33,7 @@ struct PruneReport {
   // Of texts without labels: the mean cosine of a text's embedding with that of
   // the whole model.
   std::optional<double> cosine{};
-  std::string why_no_accuracy{};
+  std::optional<Error> why_no_accuracy{};
   PrunedTimes times{};
 };
 

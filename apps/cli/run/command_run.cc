@@ -98,9 +98,8 @@ Outcome check_layer_flags(const RunFlags& flags) {
   }
   if (flags.num_kv_heads && *flags.num_heads % *flags.num_kv_heads != 0) {
     return usage(
-        fmt::format("--num-kv-heads is {}, expected a divisor of "
-                    "--num-heads, which is {}",
-                    *flags.num_kv_heads, *flags.num_heads));
+        "--num-kv-heads", fmt::format("is {}", *flags.num_kv_heads),
+        fmt::format("a divisor of --num-heads, which is {}", *flags.num_heads));
   }
   if (flags.is_layer() && !flags.layout.empty()) {
     return usage(

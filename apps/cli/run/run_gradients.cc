@@ -141,11 +141,8 @@ Status write_gradients(const std::string& folder,
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) {
-    return Error{ErrorCode::io_error,
-                 {.operation = "--grad-dir",
-                  .file = folder,
-                  .system_error = failed.value(),
-                  .given = failed.message()}};
+    return system_error({.operation = "--grad-dir", .file = folder},
+                        failed.value());
   }
   for (const NamedGradient& gradient : gradients) {
     HEADWISE_TRY(write_npy(

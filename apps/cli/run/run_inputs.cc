@@ -40,7 +40,7 @@ std::vector<std::size_t> given_shape(const InputArrays& arrays,
 // `axes` names those after B, `expected` has it.
 Status check(const InputArrays& arrays, std::string_view name,
              const Array& array, std::vector<std::size_t> expected,
-             std::string_view axes, std::string_view note = "") {
+             std::string_view axes, std::string hint = {}) {
   if (array.shape == expected) {
     return ok();
   }
@@ -48,20 +48,22 @@ Status check(const InputArrays& arrays, std::string_view name,
   if (!arrays.batched) {
     expected.erase(expected.begin());
   }
-  return option_error(
-      name, fmt::format("has shape ({})", fmt::join(given, ", ")),
-      fmt::format("({}{}) = ({}){}", arrays.batched ? "B, " : "", axes,
-                  fmt::join(expected, ", "), note),
-      ErrorCode::shape_mismatch);
+  return Error{
+      ErrorCode::shape_mismatch,
+      {.argument = std::string(name),
+       .given = fmt::format("has shape ({})", fmt::join(given, ", ")),
+       .expected = fmt::format("({}{}) = ({})", arrays.batched ? "B, " : "",
+                               axes, fmt::join(expected, ", ")),
+       .hint = std::move(hint)}};
 }
+
+constexpr const char* kOwnOffsets =
+    "without --query-offsets it has as many rows as --query";
 
 // Queries and keys that are cut by the same offsets have as many rows.
 bool shares_rows(const RunFlags& flags) {
   return flags.ragged() && flags.operation.query_offsets.empty();
 }
-
-constexpr std::string_view kOwnOffsets =
-    ", as many rows as --query; --query-offsets is for queries cut otherwise";
 
 }  // namespace
 
@@ -79,13 +81,15 @@ Result<InputArrays> read_inputs(const RunFlags& flags) {
                                     {"--key", &*key},
                                     {"--value", &*value}}) {
     if (array->shape.size() != rank || (!batched && rank + 1 != batched_rank)) {
-      return option_error(
-          name, fmt::format("has shape ({})", fmt::join(array->shape, ", ")),
-          fmt::format(
-              "{}, the same for --query, --key and --value{}", axes_of(flags),
-              flags.ragged() ? "; tensors of --offsets have no batch axis"
-                             : ""),
-          ErrorCode::shape_mismatch);
+      return Error{
+          ErrorCode::shape_mismatch,
+          {.argument = name,
+           .given =
+               fmt::format("has shape ({})", fmt::join(array->shape, ", ")),
+           .expected = fmt::format(
+               "{}, the same for --query, --key and --value", axes_of(flags)),
+           .hint = flags.ragged() ? "tensors of --offsets have no batch axis"
+                                  : ""}};
     }
     if (!batched) {
       array->shape.insert(array->shape.begin(), 1);
@@ -109,12 +113,13 @@ Status check_inputs(const RunFlags& flags, const InputArrays& arrays) {
   std::vector<std::size_t> expected = key;
   expected[0] = query[0];
   expected[3] = query[3];
-  std::string_view note;
+  std::string hint;
   if (shares_rows(flags) && key[length] != query[length]) {
     expected[length] = query[length];
-    note = kOwnOffsets;
+    hint = kOwnOffsets;
   }
-  HEADWISE_TRY(check(arrays, "--key", arrays.key, expected, axes("D"), note));
+  HEADWISE_TRY(
+      check(arrays, "--key", arrays.key, expected, axes("D"), std::move(hint)));
   expected[3] = value[3];
   HEADWISE_TRY(check(arrays, "--value", arrays.value, expected, axes("Dv")));
   for (const auto& [name, array, size] :

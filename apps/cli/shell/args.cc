@@ -17,17 +17,27 @@ namespace {
 
 constexpr const char* kHelpCommand = "help";
 
-CLI::Validator validator_of(Check check) { return {std::move(check), ""}; }
+// A check whose error names the option.
+CLI::Validator validator_of(const CLI::Option* option, Check check) {
+  return {[option, check = std::move(check)](std::string& text) {
+            if (const Status s = check(text); !s) {
+              ErrorDetails details = s.error().details();
+              details.argument = option->get_name();
+              refuse({s.error().code(), std::move(details)});
+            }
+            return std::string();
+          },
+          ""};
+}
 
 // Every command takes --lang, as the program does before the command. main()
 // has read it by now (language_of()); here it is only listed and checked.
 void add_language(CLI::App& app) {
-  app.add_option_function<std::string>(
-         "--lang", [](const std::string&) {},
-         "language of help and messages (default: from LC_ALL, LC_MESSAGES or "
-         "LANG)")
-      ->type_name("en|ko")
-      ->check(validator_of(one_of({"en", "ko"})));
+  CLI::Option* const option = app.add_option_function<std::string>(
+      "--lang", [](const std::string&) {},
+      "language of help and messages (default: from LC_ALL, LC_MESSAGES or "
+      "LANG)");
+  option->type_name("en|ko")->check(validator_of(option, one_of({"en", "ko"})));
 }
 
 }  // namespace
@@ -45,12 +55,12 @@ Option Option::required() const {
 }
 
 Option Option::check(Check check) const {
-  option_->check(validator_of(std::move(check)));
+  option_->check(validator_of(option_, std::move(check)));
   return *this;
 }
 
 Option Option::transform(Check check) const {
-  option_->transform(validator_of(std::move(check)));
+  option_->transform(validator_of(option_, std::move(check)));
   return *this;
 }
 
@@ -199,7 +209,7 @@ Program::Parsed Program::answer_help_command() const {
     topic = command->get_name() == help_topic_ ? command : topic;
   }
   if (help_topic_ && topic == nullptr) {
-    parsed.error = unknown_command_text(*app_, *help_topic_);
+    parsed.error = unknown_command_error(*app_, *help_topic_);
   } else if (topic == nullptr) {
     parsed.text = help_all_ ? help_of_all_commands(*app_) : help();
   } else {
@@ -217,7 +227,7 @@ Program::Parsed Program::parse(
     const std::vector<std::string>& arguments) const {
   Parsed parsed;
   if (const std::string* const word = unknown_command(*app_, arguments)) {
-    parsed.error = unknown_command_text(*app_, *word);
+    parsed.error = unknown_command_error(*app_, *word);
     return parsed;
   }
   try {
@@ -234,7 +244,7 @@ Program::Parsed Program::parse(
   } catch (const CLI::CallForVersion& call) {
     parsed.text = std::string(call.what()) + "\n";
   } catch (const CLI::ParseError& error) {
-    parsed.error = parse_error_text(*app_, error, arguments);
+    parsed.error = parse_error(*app_, error, arguments);
   }
   return parsed;
 }

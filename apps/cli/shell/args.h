@@ -117,8 +117,8 @@ class Program {
 
   // What is left to do where no command runs: print `text`, or say `error`.
   struct Parsed {
-    std::optional<std::string> text;   // of help or --version
-    std::optional<std::string> error;  // with the closest name to a typo
+    std::optional<std::string> text;  // of help or --version
+    std::optional<Error> error;       // hints at the closest name to a typo
   };
   Parsed parse(const std::vector<std::string>& arguments) const;
 

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 namespace headwise::cli {
 namespace {
@@ -32,14 +33,17 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return d[a.size()][b.size()];
 }
 
-std::string unexpected(const std::string& text, std::string_view expected) {
-  return fmt::format("is {}, expected {}", text.empty() ? "empty" : text,
-                     expected);
+Error unexpected(const std::string& text, std::string_view expected,
+                 std::string hint = {}) {
+  return {ErrorCode::invalid_argument,
+          {.given = "is " + (text.empty() ? "empty" : text),
+           .expected = std::string(expected),
+           .hint = std::move(hint)}};
 }
 
 template <class T>
 Check whole_from(T low, std::string_view expected) {
-  return [=](std::string& text) -> std::string {
+  return [=](std::string& text) -> Status {
     T number{};
     const char* const end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data(), end, number);
@@ -50,7 +54,7 @@ Check whole_from(T low, std::string_view expected) {
       return unexpected(text, expected);
     }
     text = std::to_string(number);
-    return "";
+    return ok();
   };
 }
 
@@ -69,31 +73,31 @@ Check whole_number() {
 }
 
 Check number_between(double low, double high, std::string_view expected) {
-  return [=](std::string& text) -> std::string {
+  return [=](std::string& text) -> Status {
     double number = 0;
     const char* const end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data(), end, number);
     const bool fits =
         error == std::errc{} && stop == end && number >= low && number <= high;
-    return fits ? "" : unexpected(text, expected);
+    return fits ? ok() : unexpected(text, expected);
   };
 }
 
 Check probability() { return number_between(0, 1, "a number from 0 to 1"); }
 
 Check one_of(std::vector<std::string> names) {
-  return [names = std::move(names)](std::string& text) -> std::string {
+  return [names = std::move(names)](std::string& text) -> Status {
     if (std::ranges::find(names, text) != names.end()) {
-      return "";
+      return ok();
     }
-    return unexpected(text, fmt::format("one of {}", fmt::join(names, ", "))) +
-           did_you_mean(closest(text, names));
+    return unexpected(text, fmt::format("one of {}", fmt::join(names, ", ")),
+                      did_you_mean(closest(text, names)));
   };
 }
 
 Check not_empty() {
-  return [](std::string& text) -> std::string {
-    return text.empty() ? "is empty, expected a value" : "";
+  return [](std::string& text) -> Status {
+    return text.empty() ? unexpected(text, "a value") : ok();
   };
 }
 
@@ -112,7 +116,7 @@ std::string closest(std::string_view given,
 }
 
 std::string did_you_mean(const std::string& name) {
-  return name.empty() ? "" : fmt::format("; did you mean {}?", name);
+  return name.empty() ? "" : fmt::format("did you mean {}?", name);
 }
 
 }  // namespace headwise::cli

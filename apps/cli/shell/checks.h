@@ -1,4 +1,4 @@
-// Checks of an option's text, whose messages say what was given and what was
+// Checks of an option's text, whose errors say what was given and what was
 // expected.
 #pragma once
 
@@ -7,11 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "headwise/base/result.h"
+
 namespace headwise::cli {
 
-// What is wrong with the text, such as "is 0, expected a whole number from 1
-// on"; empty if nothing is. Those for Option::transform() may rewrite the text.
-using Check = std::function<std::string(std::string&)>;
+// The error has no argument: the option is not known here. Checks for
+// Option::transform() may rewrite the text.
+using Check = std::function<Status(std::string&)>;
 
 // Whole numbers, for Option::transform(): CLI11 by itself takes 010 for 8 and
 // -1 for 2^64 - 1.
@@ -27,7 +29,7 @@ Check not_empty();
 // The candidate closest to `given`, or "" when none is close.
 std::string closest(std::string_view given,
                     const std::vector<std::string>& candidates);
-// "; did you mean NAME?", or "" when there is none.
+// A hint: "did you mean NAME?", or "" when there is none.
 std::string did_you_mean(const std::string& name);
 
 }  // namespace headwise::cli

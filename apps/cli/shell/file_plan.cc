@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "headwise/interop/paths.h"
@@ -40,8 +39,9 @@ int why_not_replaced(const FilePlace& folder) {
 
 Failure cannot_write(std::string_view option, const std::string& path,
                      int error) {
-  return {Exit::out_of_resources,
-          fmt::format("{} {}: {}", option, path, std::strerror(error))};
+  return {
+      Exit::out_of_resources,
+      system_error({.argument = fmt::format("{} {}", option, path)}, error)};
 }
 
 }  // namespace
@@ -127,17 +127,18 @@ Outcome FilePlan::check_printed() const {
   for (const Entry& printed : printed_) {
     for (const Entry& output : outputs_) {
       if (is_standard_output(output.place)) {
-        return usage(
-            fmt::format("{} {} is standard output, to which {} prints, "
-                        "expected a file",
-                        output.option, output.given, printed.option));
+        return usage(fmt::format("{} {}", output.option, output.given),
+                     fmt::format("is standard output, to which {} prints",
+                                 printed.option),
+                     "a file");
       }
     }
     for (const Entry& input : inputs_) {
       if (are_one_file(printed.place, input.place)) {
-        return usage(fmt::format(
-            "standard output is what {} {} reads, expected another file",
-            input.option, input.given));
+        return usage(
+            "standard output",
+            fmt::format("is what {} {} reads", input.option, input.given),
+            "another file");
       }
     }
   }
@@ -150,14 +151,13 @@ Outcome FilePlan::check_outputs() const {
       const Entry& a = outputs_[m];
       const Entry& b = outputs_[n];
       if (are_one_file(a.place, b.place)) {
-        return usage(
-            a.given == b.given
-                ? fmt::format("{} and {} name one file, {}, expected "
-                              "different ones",
-                              a.option, b.option, a.given)
-                : fmt::format("{} {} and {} {} name one file, expected "
-                              "different ones",
-                              a.option, a.given, b.option, b.given));
+        return usage("",
+                     a.given == b.given
+                         ? fmt::format("{} and {} name one file, {}", a.option,
+                                       b.option, a.given)
+                         : fmt::format("{} {} and {} {} name one file",
+                                       a.option, a.given, b.option, b.given),
+                     "different ones");
       }
     }
   }
@@ -168,17 +168,20 @@ Outcome FilePlan::check_inputs() const {
   for (const Entry& output : outputs_) {
     for (const Entry& input : inputs_) {
       if (are_one_file(output.place, input.place)) {
-        return usage(fmt::format(
-            "{} is {}, which {} reads, expected another file", output.option,
-            output.given, named(input.option, input.given, output.given)));
+        return usage(
+            output.option,
+            fmt::format("is {}, which {} reads", output.given,
+                        named(input.option, input.given, output.given)),
+            "another file");
       }
     }
     for (const Entry& source : sources_) {
       const std::string& path = output.place.own_path;
       if (lies_in(path, source.place.path) && may_be_model_file(path)) {
-        return usage(fmt::format(
-            "{} is {}, which would be a file of {} {}, expected one outside",
-            output.option, output.given, source.option, source.given));
+        return usage(output.option,
+                     fmt::format("is {}, which would be a file of {} {}",
+                                 output.given, source.option, source.given),
+                     "one outside");
       }
     }
   }
@@ -189,9 +192,8 @@ Outcome FilePlan::check_inputs() const {
 // lie in what it reads.
 Outcome FilePlan::check_replaced(const Entry& folder) const {
   const std::string& path = folder.place.path;
-  const auto expected = [&](const std::string& what) {
-    return usage(fmt::format("{} is {}, expected {}", folder.option,
-                             folder.given, what));
+  const auto expected = [&](std::string what) {
+    return usage(folder.option, "is " + folder.given, std::move(what));
   };
   for (const Entry& source : sources_) {
     if (are_one_file(folder.place, source.place)) {
@@ -229,8 +231,8 @@ Outcome FilePlan::check_folders() const {
   for (const Entry& folder : folders_) {
     for (const Entry& source : sources_) {
       if (are_one_file(folder.place, source.place)) {
-        return usage(fmt::format("{} is {}, expected another folder than {}'s",
-                                 folder.option, folder.given, source.option));
+        return usage(folder.option, "is " + folder.given,
+                     fmt::format("another folder than {}'s", source.option));
       }
     }
   }

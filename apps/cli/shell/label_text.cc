@@ -20,9 +20,9 @@ std::string labels_text(const std::vector<std::string>& labels) {
   for (std::size_t n = 0; n < std::min(labels.size(), kMost); ++n) {
     text += (n == 0 ? "" : ", ") + label_text(labels[n]);
   }
-  return labels.size() <= kMost
-             ? text
-             : fmt::format("{} and {} more", text, labels.size() - kMost);
+  return labels.size() <= kMost ? text
+                                : say({"{} and {} more", "{} 외 {}개"}, text,
+                                      labels.size() - kMost);
 }
 
 std::string accuracy_text(const Answers& answers) {

@@ -14,16 +14,15 @@ Outcome check_model_out(const ModelOut& out) {
     return {};
   }
   if (folder->foreign) {
-    return usage(
-        fmt::format("--out is {}, which holds {}, no file of a model: expected "
-                    "another folder, or --force to write beside such files",
-                    out.folder, *folder->foreign));
+    return usage("--out",
+                 fmt::format("is {}, which holds {}, no file of a model",
+                             out.folder, *folder->foreign),
+                 "another folder, or --force to write beside such files");
   }
   if (!out.replaces_models && folder->has_files) {
-    return usage(
-        fmt::format("--out is {}, which holds an earlier model: expected "
-                    "another folder, or --force to replace it",
-                    out.folder));
+    return usage("--out",
+                 fmt::format("is {}, which holds an earlier model", out.folder),
+                 "another folder, or --force to replace it");
   }
   return {};
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <cstring>
 
 namespace headwise::cli {
 
@@ -19,8 +18,8 @@ Outcome print(std::ostream& out, std::string_view text) {
     return {};
   }
   return Failure{Exit::out_of_resources,
-                 std::string("cannot write to standard output: ") +
-                     std::strerror(errno != 0 ? errno : EIO)};
+                 system_error({.operation = "cannot write to standard output"},
+                              errno != 0 ? errno : EIO)};
 }
 
 std::string one_line(std::string_view message) {

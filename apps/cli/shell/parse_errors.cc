@@ -4,8 +4,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "checks.h"
+#include "outcome.h"
 
 namespace headwise::cli {
 namespace {
@@ -33,27 +36,50 @@ bool is(const CLI::ParseError& error) {
   return dynamic_cast<const Kind*>(&error) != nullptr;
 }
 
+class Refused : public CLI::ParseError {
+ public:
+  explicit Refused(headwise::Error error)
+      : ParseError(error.message(), CLI::ExitCodes::ValidationError),
+        error_(std::move(error)) {}
+  const headwise::Error& error() const { return error_; }
+
+ private:
+  headwise::Error error_;
+};
+
 // "--embed-dim: 1 required N missing"
-std::string mismatch_text(const CLI::App& command, const std::string& what) {
+Error mismatch_error(const CLI::App& command, const std::string& what) {
   const std::string name = what.substr(0, what.find_first_of(": "));
   const CLI::Option* option = command.get_option_no_throw(name);
   if (what.ends_with("missing") && option != nullptr) {
-    return fmt::format("{} has no value, expected {}", name,
-                       option->get_type_name());
+    return option_error(name, "has no value", option->get_type_name());
   }
   if (what.find("flag override") != std::string::npos) {
-    return (name.starts_with('-') ? name : "--" + name) +
-           " has a value, expected none";
+    return option_error(name.starts_with('-') ? name : "--" + name,
+                        "has a value", "none");
   }
-  return name + " was given more than once, expected once";
+  return option_error(name, "was given more than once", "once");
 }
 
-std::string extras_text(const CLI::App& command) {
+Error with_closest(const Error& error, std::string_view name,
+                   const std::vector<std::string>& known) {
+  ErrorDetails details = error.details();
+  details.hint = did_you_mean(closest(name, known));
+  return {error.code(), std::move(details)};
+}
+
+Error unknown_option(std::string_view name,
+                     const std::vector<std::string>& known) {
+  return with_closest(usage_error(fmt::format("unknown option {}", name)), name,
+                      known);
+}
+
+Error extras_error(const CLI::App& command) {
   const std::vector<std::string> extras = command.remaining();
   const std::string first = extras.empty() ? "" : extras.front();
   return first.starts_with('-')
-             ? fmt::format("unknown option {}", first)
-             : fmt::format("unexpected argument \"{}\"", first);
+             ? unknown_option(first, {})
+             : usage_error(fmt::format("unexpected argument \"{}\"", first));
 }
 
 // The first argument behind a --lang; null where there is none.
@@ -85,35 +111,34 @@ const std::string* unknown_command(const CLI::App& app,
              : nullptr;
 }
 
-std::string unknown_command_text(const CLI::App& app, const std::string& name) {
-  return fmt::format("unknown command {}{}", name.empty() ? "\"\"" : name,
-                     did_you_mean(closest(name, command_names(app))));
+Error unknown_command_error(const CLI::App& app, const std::string& name) {
+  return with_closest(usage_error(fmt::format("unknown command {}",
+                                              name.empty() ? "\"\"" : name)),
+                      name, command_names(app));
 }
 
-std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error,
-                             const std::vector<std::string>& arguments) {
+void refuse(Error error) { throw Refused(std::move(error)); }
+
+Error parse_error(const CLI::App& app, const CLI::ParseError& error,
+                  const std::vector<std::string>& arguments) {
   const CLI::App& command = chosen_command(app);
   const std::vector<std::string> known = option_names(command);
   for (const std::string& argument : arguments) {
     const std::string name = argument.substr(0, argument.find('='));
     if (name.starts_with("--") && name.size() > 2 &&
         std::ranges::find(known, name) == known.end()) {
-      return fmt::format("unknown option {}{}", name,
-                         did_you_mean(closest(name, known)));
+      return unknown_option(name, known);
     }
+  }
+  if (const auto* const refused = dynamic_cast<const Refused*>(&error)) {
+    return refused->error();
   }
   const std::string what = error.what();
   if (is<CLI::ArgumentMismatch>(error)) {
-    return mismatch_text(command, what);
+    return mismatch_error(command, what);
   }
-  if (is<CLI::ExtrasError>(error)) {
-    return extras_text(command);
-  }
-  // A check's: "--num-heads: is 0, expected ..."
-  const std::size_t colon = what.find(": is ");
-  return is<CLI::ValidationError>(error) && colon != std::string::npos
-             ? what.substr(0, colon) + what.substr(colon + 1)
-             : what;
+  return is<CLI::ExtrasError>(error) ? extras_error(command)
+                                     : usage_error(what);
 }
 
 }  // namespace headwise::cli

@@ -1,9 +1,11 @@
-// What is wrong with a command line, as a sentence with the closest name to
-// what was mistyped.
+// What is wrong with a command line, with the closest name to what was
+// mistyped.
 #pragma once
 
 #include <string>
 #include <vector>
+
+#include "headwise/base/result.h"
 
 namespace CLI {
 class App;
@@ -19,10 +21,14 @@ const CLI::App& chosen_command(const CLI::App& app);
 // null. CLI11 would print the program's help where --help follows it.
 const std::string* unknown_command(const CLI::App& app,
                                    const std::vector<std::string>& arguments);
-std::string unknown_command_text(const CLI::App& app, const std::string& name);
+Error unknown_command_error(const CLI::App& app, const std::string& name);
+
+// Carries the error of a check through CLI11, for which errors are texts, to
+// parse_error().
+[[noreturn]] void refuse(Error error);
 
 // For a command line that cannot be parsed.
-std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error,
-                             const std::vector<std::string>& arguments);
+Error parse_error(const CLI::App& app, const CLI::ParseError& error,
+                  const std::vector<std::string>& arguments);
 
 }  // namespace headwise::cli

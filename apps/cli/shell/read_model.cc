@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "outcome.h"
 #include "terminal_text.h"
@@ -14,14 +13,14 @@ namespace headwise::cli {
 Status check_model_folder(const std::string& folder) {
   struct stat status {};
   if (::stat(folder.c_str(), &status) != 0 && errno == ENOENT) {
-    return option_error(
-        "--model",
-        fmt::format(
-            "{}: {}; headwise downloads nothing: fetch the folder first, such "
-            "as with huggingface-cli download OWNER/NAME --local-dir {}, or "
-            "with git clone https://huggingface.co/OWNER/NAME",
-            folder, std::strerror(ENOENT), shell_word(folder)),
-        {}, ErrorCode::io_error);
+    return system_error(
+        {.argument = "--model " + folder,
+         .hint = fmt::format(
+             "headwise downloads nothing: fetch the folder first, such as with "
+             "huggingface-cli download OWNER/NAME --local-dir {}, or with git "
+             "clone https://huggingface.co/OWNER/NAME",
+             shell_word(folder))},
+        ENOENT);
   }
   return ok();
 }

@@ -5,25 +5,22 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 #include "headwise/models/utf8.h"
+#include "outcome.h"
 
 namespace headwise::cli {
 namespace {
 
 Error cannot_read(std::string_view what, const std::string& path) {
-  return {ErrorCode::io_error,
-          {.operation = std::string(what),
-           .file = name_of_text(path),
-           .system_error = errno,
-           .given = std::strerror(errno)}};
+  return system_error(
+      {.operation = std::string(what), .file = name_of_text(path)}, errno);
 }
 
 }  // namespace
 
 std::string name_of_text(const std::string& path) {
-  return path == "-" ? "standard input" : path;
+  return path == "-" ? std::string(kStandardInput) : path;
 }
 
 Result<std::string> read_text(std::string_view what, const std::string& path,

@@ -11,7 +11,10 @@
 
 namespace headwise::cli {
 
-// What messages call it: the path, or "standard input".
+// What errors call the file "-".
+inline constexpr std::string_view kStandardInput = "standard input";
+
+// The path, or kStandardInput.
 std::string name_of_text(const std::string& path);
 
 // More than any text that is worth reading at once; a device may have no end.

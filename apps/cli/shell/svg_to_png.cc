@@ -75,16 +75,17 @@ Result<Size> size_of(const RsvgLibrary& rsvg, RsvgHandle* picture,
   if (std::max(size.width, size.height) > kLongestSide) {
     return Error{ErrorCode::out_of_range,
                  {.operation = "svg_to_png",
-                  .given = fmt::format("the picture has {:.0f} x {:.0f} "
-                                       "pixels, expected at most {} a side",
-                                       size.width, size.height, kLongestSide)}};
+                  .given = fmt::format("the picture has {:.0f} x {:.0f} pixels",
+                                       size.width, size.height),
+                  .expected = fmt::format("at most {} a side", kLongestSide)}};
   }
   if (size.width * size.height > kMostPixels) {
-    return Error{ErrorCode::out_of_range,
-                 {.operation = "svg_to_png",
-                  .given = fmt::format("the picture has {:.0f} x {:.0f} "
-                                       "pixels, expected at most {:.0f} in all",
-                                       size.width, size.height, kMostPixels)}};
+    return Error{
+        ErrorCode::out_of_range,
+        {.operation = "svg_to_png",
+         .given = fmt::format("the picture has {:.0f} x {:.0f} pixels",
+                              size.width, size.height),
+         .expected = fmt::format("at most {:.0f} in all", kMostPixels)}};
   }
   return size;
 }
@@ -121,10 +122,11 @@ cairo_status_t append(void* file, const unsigned char* bytes,
 
 Result<std::vector<std::byte>> svg_to_png(std::string_view svg, double zoom) {
   if (!std::isfinite(zoom) || zoom <= 0) {
-    return Error{
-        ErrorCode::invalid_argument,
-        {.operation = "svg_to_png",
-         .given = fmt::format("zoom is {}, expected a number above 0", zoom)}};
+    return Error{ErrorCode::invalid_argument,
+                 {.operation = "svg_to_png",
+                  .argument = "zoom",
+                  .given = fmt::format("is {}", zoom),
+                  .expected = "a number above 0"}};
   }
   const Result<RsvgLibrary>& library = rsvg_library();
   HEADWISE_TRY(library);

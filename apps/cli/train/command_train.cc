@@ -56,15 +56,13 @@ Outcome misplaced_option(const Flags& flags) {
     const bool of_all = is_one_of(
         name, {"--batch", "--epochs", "--learning-rate", "--seed", "--resume"});
     if (of_task && flags.has_model()) {
-      return usage(fmt::format(
-          "{} is of the tasks, expected no such option with --model", name));
+      return usage(name, "is for the tasks", "no such option with --model");
     }
     if (of_model && !flags.has_model()) {
-      return usage(fmt::format("{} is given, expected --model DIR too", name));
+      return usage(name, "is given", "--model DIR too");
     }
     if (of_all && flags.has_model() && !flags.model.trains_all()) {
-      return usage(fmt::format(
-          "{} is given with --model, expected --train all too", name));
+      return usage(name, "is given with --model", "--train all too");
     }
   }
   return {};

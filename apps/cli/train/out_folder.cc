@@ -5,18 +5,15 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "shell/file_place.h"
+#include "shell/outcome.h"
 
 namespace headwise::cli {
 namespace {
 
 Error failed(const std::string& path, int error) {
-  return {ErrorCode::io_error, ErrorDetails{.operation = "--out",
-                                            .file = path,
-                                            .system_error = error,
-                                            .given = std::strerror(error)}};
+  return system_error({.operation = "--out", .file = path}, error);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "shell/output.h"
 #include "shell/progress_bar.h"
 #include "shell/read_model.h"
+#include "shell/say.h"
 #include "shell/threads.h"
 
 namespace headwise::cli {
@@ -176,7 +177,7 @@ Outcome SentenceJob::take_steps(ClassifierRun& run) {
       return failure_of(s.error());
     }
     if (progress) {
-      bar.set_note(fmt::format("loss={:.3f}", run.losses().back()));
+      bar.set_note(say({"loss={:.3f}", "손실={:.3f}"}, run.losses().back()));
       progress(run.steps(), run.total_steps());
     }
     if (run.steps() % kStepsPerCheckpoint != 0 &&
@@ -260,9 +261,8 @@ Outcome wrong_values(const SentenceFlags& flags) {
   }
   if (flags.max_tokens && *flags.max_tokens < kFewestTokens) {
     return usage(
-        fmt::format("--max-tokens is {}, expected at least {}, for "
-                    "[CLS] and [SEP]",
-                    *flags.max_tokens, kFewestTokens));
+        "--max-tokens", fmt::format("is {}", *flags.max_tokens),
+        fmt::format("at least {}, for [CLS] and [SEP]", kFewestTokens));
   }
   return {};
 }

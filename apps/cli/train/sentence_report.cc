@@ -5,10 +5,8 @@
 
 #include "shell/json.h"
 #include "shell/label_text.h"
-#include "shell/read_text.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
-#include "shell/translation.h"
 
 namespace headwise::cli {
 namespace {
@@ -60,7 +58,9 @@ std::string measured_text(const SentenceFlags& flags,
   return data.test
              ? say({"On the {} texts of {}:\n", "{1}의 텍스트 {0}개에서:\n"},
                    data.test->texts.size(),
-                   shown(in_language(name_of_text(flags.test))))
+                   shown(flags.test == "-"
+                             ? say({"standard input", "표준 입력"})
+                             : flags.test))
              : say({"On the training data only, which says little about other "
                     "texts (--test FILE):\n",
                     "학습 데이터로만 측정했으므로 다른 텍스트에 대해서는 알기 "

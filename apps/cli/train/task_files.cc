@@ -91,10 +91,11 @@ Outcome check_earlier_result(const TaskFlags& flags) {
   for (const std::string& name : result_files()) {
     const FilePlace place = place_of(flags.out + "/" + name);
     if (place.status && S_ISREG(place.status->st_mode)) {
-      return usage(fmt::format(
-          "--out is {}, which holds the {} of an earlier run: expected another "
-          "folder, --resume to continue that run, or --force to replace it",
-          flags.out, name));
+      return usage("--out",
+                   fmt::format("is {}, which holds the {} of an earlier run",
+                               flags.out, name),
+                   "another folder, --resume to continue that run, or --force "
+                   "to replace it");
     }
   }
   return {};

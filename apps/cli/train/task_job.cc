@@ -50,7 +50,7 @@ Outcome train(const TaskFlags& flags, const Executor& executor, TaskRun& run,
       return failure_of(s.error());
     }
     if (progress) {
-      bar.set_note(fmt::format("loss={:.3f}", run.losses().back()));
+      bar.set_note(say({"loss={:.3f}", "손실={:.3f}"}, run.losses().back()));
       progress(run.steps(), flags.steps);
     }
     if (run.steps() % kStepsPerCheckpoint != 0 && run.steps() != flags.steps) {

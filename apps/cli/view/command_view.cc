@@ -12,6 +12,7 @@
 #include "open_page.h"
 #include "operation/option_errors.h"
 #include "shell/add_command.h"
+#include "shell/error_text.h"
 #include "shell/file_plan.h"
 #include "shell/language.h"
 #include "shell/output.h"
@@ -92,7 +93,7 @@ Failure failed(const Error& error, const ViewFlags& flags) {
       !flags.seen.query.empty() && (details.argument.starts_with("query[") ||
                                     details.argument.starts_with("key["));
   if (said.code() == ErrorCode::out_of_range && details.argument == "page") {
-    details.expected += "; --layers and --no-elements make it smaller";
+    details.hint = "--layers and --no-elements make it smaller";
   }
   details.operation = of_file ? "" : "view";
   details.argument.insert(0, of_file ? "--" : "");
@@ -226,7 +227,7 @@ Outcome show_page(const ViewFlags& flags, const std::string& path,
   if (!failed || flags.out.empty()) {
     return failed;
   }
-  streams.err << "headwise: " << one_line(failed->message) << '\n'
+  streams.err << "headwise: " << error_text(failed->error) << '\n'
               << std::flush;
   return {};
 }

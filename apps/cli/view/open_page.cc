@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
+#include <utility>
 
 namespace headwise::cli {
 namespace {
@@ -19,10 +19,13 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-Failure cannot(const std::string& path, std::string_view why) {
+Failure cannot(const std::string& path, std::string why) {
   return {Exit::out_of_resources,
-          fmt::format("--open: {}; the page is written: open {} in a browser",
-                      why, path)};
+          {ErrorCode::unsupported,
+           {.operation = "--open",
+            .given = std::move(why),
+            .hint = fmt::format("the page is written: open {} in a browser",
+                                path)}}};
 }
 
 // What the program said; -1 where it could not be run.
@@ -81,11 +84,7 @@ Result<std::string> make_temporary_page() {
   path += kEnding;
   const int descriptor = ::mkstemps(path.data(), int{kEnding.size()});
   if (descriptor < 0) {
-    return Error{ErrorCode::io_error,
-                 {.operation = "--open",
-                  .file = path,
-                  .system_error = errno,
-                  .given = std::strerror(errno)}};
+    return system_error({.operation = "--open", .file = path}, errno);
   }
   ::close(descriptor);
   return path;

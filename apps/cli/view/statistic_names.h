@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "headwise/attention/statistics_options.h"
 #include "headwise/base/result.h"
+#include "headwise/inspect/language.h"
 
 namespace headwise::cli {
 
@@ -15,6 +17,9 @@ namespace headwise::cli {
 std::vector<std::string> statistic_names();
 // The place of the statistic among them; none for another name.
 std::optional<std::size_t> find_statistic(std::string_view name);
+
+// What a picture in this language calls it.
+std::string_view statistic_word(Statistic statistic, Language language);
 
 // Whether heads of cross-attention, or others, have the number that --sort
 // names. Errors: invalid_argument.

@@ -31,8 +31,8 @@ Result<WholeHead> whole_of(const LayerHeads& layer, std::size_t h) {
         "--head",
         fmt::format("shows {} queries and {} keys", layer.queries(),
                     layer.keys()),
-        fmt::format("at most {} for one head whole; the picture of all heads "
-                    "shows it in cells",
+        fmt::format("at most {} for one head; the picture of all heads shows "
+                    "it in cells",
                     kMostMapLength),
         ErrorCode::unsupported);
   }

@@ -16,7 +16,7 @@ namespace {
 
 // What tells a head from others at a glance: the number that it is sorted by,
 // else a key that gets much of it, else how spread out it is.
-std::string note_of(const DrawnHead& head, const std::string& sort) {
+std::string note_of(const DrawnHead& head, const PictureWords& words) {
   constexpr double kMuch = 0.3;
   std::size_t best = index_of(Statistic::entropy);
   double most = kMuch;
@@ -26,10 +26,12 @@ std::string note_of(const DrawnHead& head, const std::string& sort) {
       most = *head.pooled.mean[k];
     }
   }
-  best = find_statistic(sort).value_or(best);
+  best = find_statistic(words.sort).value_or(best);
   return head.pooled.mean[best]
-             ? fmt::format("{} {:.2f}", name_of(static_cast<Statistic>(best)),
-                           *head.pooled.mean[best])
+             ? fmt::format(
+                   "{} {:.2f}",
+                   statistic_word(static_cast<Statistic>(best), words.language),
+                   *head.pooled.mean[best])
              : "";
 }
 
@@ -85,7 +87,7 @@ Result<std::string> view_picture(const ViewedText& text,
   for (const std::size_t n : order_of(drawn.heads, words.sort)) {
     const DrawnHead& head = drawn.heads[n];
     heads.push_back({head.name.layer, head.name.head, head.pruned, head.map,
-                     note_of(head, words.sort)});
+                     note_of(head, words)});
   }
   return heads_grid_svg({.heads = heads,
                          .title = words.title,

@@ -34,22 +34,18 @@ bool is_of_tensors(const std::string& name) {
          std::ranges::find(kOfScores, name) != kOfScores.end();
 }
 
-Error refuse(const std::string& message) {
-  return {ErrorCode::invalid_argument, {.given = message}};
-}
-
 Status check_model_options(const ViewedFlags& flags) {
   const auto other = std::ranges::find_if(flags.given, is_of_tensors);
   if (other != flags.given.end()) {
-    return refuse(
-        fmt::format("{} cannot stand beside --model, whose layers "
-                    "are what its folder says",
+    return usage_error(
+        fmt::format("{} cannot be used with --model: its folder says what the "
+                    "layers are",
                     *other));
   }
   if (!flags.text) {
-    return refuse(
-        fmt::format("--model has no text, expected one: "
-                    "headwise {} --model DIR \"a sentence\"",
+    return option_error(
+        "--model", "has no text",
+        fmt::format("one: headwise {} --model DIR \"a sentence\"",
                     flags.command));
   }
   return ok();
@@ -57,33 +53,30 @@ Status check_model_options(const ViewedFlags& flags) {
 
 Status check_tensor_options(const ViewedFlags& flags) {
   if (flags.text) {
-    return refuse(
-        fmt::format("unexpected argument \"{}\": a text needs "
-                    "--model DIR",
-                    *flags.text));
+    return usage_error(fmt::format(
+        "unexpected argument \"{}\": a text needs --model DIR", *flags.text));
   }
   if (flags.max_tokens) {
-    return refuse("--max-tokens needs --model DIR");
+    return usage_error("--max-tokens needs --model DIR");
   }
   if (flags.query.empty() && flags.key.empty()) {
-    return refuse(
+    return usage_error(
         "expected --model DIR \"a sentence\", or --query F.npy and "
         "--key F.npy");
   }
   if (flags.query.empty() || flags.key.empty()) {
-    return refuse(flags.query.empty() ? "--key needs --query"
-                                      : "--query needs --key");
+    return usage_error(flags.query.empty() ? "--key needs --query"
+                                           : "--query needs --key");
   }
   const OperationFlags& operation = flags.operation;
   if (operation.additive() == operation.score_weight.empty()) {
-    return refuse(operation.additive()
-                      ? "--scoring additive needs --score-weight beside "
-                        "it"
-                      : "--score-weight needs --scoring additive beside "
-                        "it");
+    return usage_error(operation.additive()
+                           ? "--scoring additive needs --score-weight"
+                           : "--score-weight needs --scoring additive");
   }
   if (operation.additive() && operation.scale) {
-    return refuse("--scale is for --scoring dot; additive scores have none");
+    return usage_error(
+        "--scale is for --scoring dot; additive scores have none");
   }
   return ok();
 }

@@ -11,6 +11,7 @@
 #include "shell/outcome.h"
 #include "shell/read_model.h"
 #include "shell/read_text.h"
+#include "shell/say.h"
 #include "shell/threads.h"
 #include "viewed_heads.h"
 
@@ -53,10 +54,10 @@ Status ViewedSentence::set_limit(const ViewedFlags& flags) {
   const ModelSettings& settings = model_.settings();
   text_.most_tokens = settings.config.max_positions;
   text_.max_tokens = flags.max_tokens.value_or(settings.max_tokens);
-  text_.max_tokens_from =
-      flags.max_tokens
-          ? "--max-tokens"
-          : fmt::format("{} of {}", settings.max_tokens_key, flags.model);
+  text_.max_tokens_from = flags.max_tokens
+                              ? "--max-tokens"
+                              : say({"{} of {}", "{1}의 {0}"},
+                                    settings.max_tokens_key, flags.model);
   if (text_.max_tokens < kFewest || text_.max_tokens > text_.most_tokens) {
     return bad_option("--max-tokens", std::to_string(text_.max_tokens),
                       fmt::format("{} to {}, the positions of {}", kFewest,
@@ -151,7 +152,8 @@ Result<std::unique_ptr<ViewedHeads>> read_viewed_sentence(
     text = *std::move(given);
   }
   HEADWISE_TRY(check_utf8(
-      FileSubject{"text", *flags.text == "-" ? "standard input" : "TEXT"},
+      FileSubject{"text",
+                  *flags.text == "-" ? std::string(kStandardInput) : "TEXT"},
       text));
   auto executor = executor_with(flags.operation.threads);
   HEADWISE_TRY(executor);

@@ -77,7 +77,7 @@ Status check_fit(const Layers& query, const Layers& key, bool heads_first) {
   const std::size_t heads = heads_first ? 2 : 3;
   for (const auto& [axis, name] : {std::pair{std::size_t{0}, "layers"},
                                    {1, "sequences"},
-                                   {4, "as head size"}}) {
+                                   {4, "features per head"}}) {
     if (q[axis] != k[axis]) {
       return option_error("--key", fmt::format("has {} {}", k[axis], name),
                           fmt::format("the {} of --query", q[axis]),
@@ -134,11 +134,10 @@ Status ViewedTensors::read_statistics(const ViewedFlags& flags) {
                      key_.batched, separators_);
 }
 
-// A token a line, or their numbers.
+// Of the keys, or else of the queries: a token a line, or their numbers.
 Result<std::vector<std::string>> labels_of(std::string_view option,
                                            const std::string& path,
-                                           std::size_t count,
-                                           std::string_view rows) {
+                                           std::size_t count, bool keys) {
   std::vector<std::string> labels;
   if (path.empty()) {
     for (std::size_t n = 0; n < count; ++n) {
@@ -154,7 +153,8 @@ Result<std::vector<std::string>> labels_of(std::string_view option,
   if (labels.size() != count) {
     return FileSubject{std::string(option), path}.bad_data(
         fmt::format("has {} lines", labels.size()),
-        fmt::format("{}, one for each {}", count, rows));
+        std::to_string(count) +
+            (keys ? ", one for each key" : ", one for each query"));
   }
   return labels;
 }
@@ -206,12 +206,12 @@ Result<AttentionShape> ViewedTensors::shape() const {
 Status ViewedTensors::read_labels(const ViewedFlags& flags,
                                   const AttentionShape& shape) {
   auto queries =
-      labels_of("--query-tokens", flags.query_tokens, shape.Lq, "query");
+      labels_of("--query-tokens", flags.query_tokens, shape.Lq, false);
   HEADWISE_TRY(queries);
   const bool same = flags.key_tokens.empty() && shape.Lq == shape.Lkv;
   auto keys =
       labels_of(same ? "--query-tokens" : "--key-tokens",
-                same ? flags.query_tokens : flags.key_tokens, shape.Lkv, "key");
+                same ? flags.query_tokens : flags.key_tokens, shape.Lkv, true);
   HEADWISE_TRY(keys);
   text_.cross = (shape.Lq != shape.Lkv || *queries != *keys) &&
                 std::ranges::none_of(flags.given, relates_positions);

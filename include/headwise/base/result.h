@@ -55,6 +55,7 @@ struct ErrorDetails {
   // shape (2, 10)". If only the operation is given, a whole clause.
   std::string given{};
   std::string expected{};  // "0 to Lkv = 6"
+  std::string hint{};      // a clause that helps: "did you mean explain?"
 };
 
 // Copies share the details. An error without details allocates nothing.

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "headwise/base/result.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -15,7 +16,7 @@ struct ModelHeads {
   std::optional<std::size_t> num_heads{};
   std::optional<std::size_t> num_kv_heads{};
   // Why there is no num_heads: "there is no config.json next to it".
-  std::string why_not{};
+  std::optional<Error> why_not{};
 };
 
 // Reads config.json in the folder of `file`, or in `file` if that is a folder:

@@ -43,7 +43,7 @@ struct InspectedLayer {
   LayerShapes shapes;  // with the numbers of heads, if they are known
   // "shapes", "file" or "config.json"; empty: they are not known.
   std::string heads_from;
-  std::string why_no_heads;
+  std::optional<Error> why_no_heads;
 };
 
 struct ParamInspection {
@@ -52,7 +52,7 @@ struct ParamInspection {
   ParamEntries tensors;
   std::vector<std::string> file_of;  // the file of each tensor, in their order
   std::optional<LayoutMatch> layout;
-  std::string why_no_layout;
+  std::optional<Error> why_no_layout;
   std::vector<InspectedLayer> layers;
   std::size_t parameters = 0;  // elements of floating-point tensors
   std::size_t attention_parameters = 0;

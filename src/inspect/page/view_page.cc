@@ -83,8 +83,8 @@ Status ViewPage::Parts::check_fits(const ViewedLayer& layer,
                      (layers.size() == 1 ? " layer fits" : " layers fit");
   const std::size_t bare = more - encoded.element_bytes();
   if (could_do_without && encoded.element_bytes() != 0 && bare != 0) {
-    fits += ", or about " + std::to_string(settings.most_bytes / bare) +
-            " without query and key";
+    fits = fits + ", or about " + std::to_string(settings.most_bytes / bare) +
+           " without query and key";
   }
   return value_error(
       kViewPage, "page",

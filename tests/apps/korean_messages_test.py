@@ -1,0 +1,230 @@
+"""Everything that the command can say, it can say in Korean.
+
+    korean_messages_test.py KOREAN_OF_PHRASES
+
+The texts are read from the sources (message_texts.py):
+- what errors say: the arguments of the functions that make errors, and every
+  other text of several words that nothing else explains;
+- sentences in both languages side by side: say({..}) and tables of words;
+- the words of the page.
+"""
+import functools
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+import message_texts
+from message_texts import HOLE, is_korean
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# What takes texts of errors, and at which places; None: the text is assigned.
+ERROR_TEXTS = {
+    "value_error": (2, 3), "argument_error": (2, 3), "shape_error": (3,),
+    "check_shape": (3,), "bad_data": (0, 1), "error": (1, 2),
+    "option_error": (1, 2), "bad_option": (1, 2), "wrong_rank": (2,),
+    "wrong_option": (2, 3), "usage": (0, 1, 2), "usage_error": (0,),
+    "given": None, "expected": None, "hint": None}
+# Where the maker adds words to the text.
+COMPLETED = {("value_error", 2): "is {}", ("bad_option", 1): "is {}",
+             ("shape_error", 3): "{} = {{}}", ("check_shape", 3): "{} = {{}}"}
+# What is said of the argument or the file.
+OF_SUBJECT = {("value_error", 2), ("argument_error", 2), ("bad_data", 0),
+              ("error", 1), ("option_error", 1), ("bad_option", 1),
+              ("wrong_option", 2)}
+
+# Texts of several words that are said elsewhere or to nobody: help, which
+# translation_test.cc tests, formats, names of journals, what JSON holds.
+ELSEWHERE = {
+    "callees": {"add", "add_command", "add_count", "add_flag", "add_option",
+                "add_text", "file", "about", "kExamples", "kAxes", "kPromise",
+                "kFooter", "Program", "compared_with", "static_assert",
+                "starts_with", "find", "type_name"},
+    "folders": ("src/base/error.cc", "src/inspect/"),
+    "texts": {"Built-in jobs (--example NAME):\n", "headwise view{}", "model name", "random {}", "training data",
+              "window_mask[0,0,i,j] = p - left <= j <= p + right, p = i + "
+              "query_start",
+              "headwise explain --params {} --tokens {} --heads {}",
+              "headwise explain --params {} --tokens {} --target-tokens {} "
+              "--heads {}", "{}{}{}  headwise prune --model {} --scores {} "
+              "--remove 40% --out DIR\n"}}
+
+# Words of Latin letters that Korean keeps: names of values, axes and programs.
+NAMES = set("""
+    ablation additive al alibi all auto bert bhld bias blhd bool causal cividis
+    classify clone cls confidence cpu cuda distance distilbert dot download dtype
+    elements
+    embedding entropy et exp explain false first fisher flax git gradient
+    headwise heads id importance inf ink kdim keras key keys kv labels largest
+    librsvg ln log masked max mean ms nan nat next none null offsets output
+    prediction previous query queries random recall reverse rows self sentences separator
+    shape size softcap start std stream sum text train transformers true
+    unbatched value vdim viridis zero zip
+    """.split())
+
+
+@functools.cache
+def sources():
+    """Texts of the library and the command, by the file's path."""
+    found = {}
+    for folder in ("include", "src", "apps"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in (".cc", ".h", ".cu", ".cuh"):
+                name = str(path.relative_to(ROOT))
+                found[name] = message_texts.texts_in(path)
+    return found
+
+
+def has_words(text):
+    """Several words of a language."""
+    return re.search(r"[a-z]{2,}[,;:]? ([a-z]{2,}|\{)|\}[,;:]? [a-z]{2,}",
+                     text) is not None
+
+
+def in_tables():
+    """English that stands beside its Korean in a table of a korean.cc."""
+    return {text.forms[0] for name, texts in sources().items()
+            for text in texts if "korean" in name and text.korean}
+
+
+def error_texts():
+    """[(where, maker and place, text)] of errors."""
+    known = in_tables()
+    for name, texts in sources().items():
+        if "/korean" in name or name.startswith("src/inspect/words"):
+            continue
+        only_made = name.startswith(ELSEWHERE["folders"])
+        for text in texts:
+            if text.korean or text.callee in ELSEWHERE["callees"]:
+                continue
+            if text.callee.endswith("Axes"):  # for check_shape()
+                text.callee, text.position = "check_shape", 3
+            places = ERROR_TEXTS.get(text.callee, ())
+            made = places is None or text.position in places
+            maker = (text.callee, text.position)
+            for form in text.forms:
+                if form in known or form in ELSEWHERE["texts"]:
+                    continue
+                whole = COMPLETED.get(maker, HOLE)
+                if made or (has_words(form) and not only_made):
+                    yield (f"{name}:{text.line}", maker,
+                           whole.format(form) if made else form)
+
+
+def sentences():
+    """[(where, English, Korean)] that stand side by side."""
+    for name, texts in sources().items():
+        for text in texts:
+            if text.korean:
+                yield f"{name}:{text.line}", text.forms[0], text.korean
+
+
+def page_words(language):
+    path = ROOT / f"src/inspect/page/viewer/words.{language}.js"
+    return {key: value.replace("\\'", "'").replace("\\\\", "\\")
+            for key, value in re.findall(
+                r"^  '([\w.]+)':\s*'((?:[^'\\]|\\.)*)'", path.read_text("utf-8"),
+                re.MULTILINE)}
+
+
+def english_left(korean):
+    """Words of English in a Korean text that are no names."""
+    plain = re.sub(r"\{[^{}]*\}|\"[^\"]*\"|\\u[0-9a-f]{4}", " ", korean)
+    plain = re.sub(r"--[\w-]+(?: [\w.-]+)?|https?:\S+|\w+\(|\w+::\w+|"
+                   r"[\w.-]*[_./-][\w./-]+", " ", plain, flags=re.ASCII)
+    return [word for word in re.findall(r"(?<![A-Za-z\d$*])[a-z]{2,}(?![A-Za-z\d])",
+                                        plain) if word not in NAMES]
+
+
+def placeholders(text):
+    """The numbers of the values that a format takes."""
+    count = 0
+    taken = set()
+    for field in re.findall(r"\{\*?(\d*)(?::(?:[^{}]|\{\})*)?\}", text):
+        taken.add(int(field) if field else count)
+        count += 1
+    return taken
+
+
+class ErrorsTest(unittest.TestCase):
+    def korean_of(self, texts):
+        done = subprocess.run(PHRASES, input="\n".join(texts) + "\n",
+                              capture_output=True, text=True, check=True)
+        return done.stdout.split("\n")
+
+    def test_every_text_has_korean(self):
+        texts = list(error_texts())
+        self.assertGreater(len(texts), 350)
+        said = [text.replace(HOLE, "7") for _, _, text in texts]
+        for (where, maker, text), korean in zip(texts, self.korean_of(said)):
+            if not korean and not english_left(text):
+                continue  # nothing but names
+            with self.subTest(where, text=text):
+                self.assertTrue(korean, "has no Korean in a korean_*_phrases.cc")
+                self.assertTrue(is_korean(korean), korean)
+                self.assertEqual(english_left(korean), [], korean)
+                if maker in OF_SUBJECT:
+                    self.assertIn("@", korean, "has no {s} in its Korean")
+
+    def test_no_korean_is_there_for_texts_that_are_gone(self):
+        texts = "\n".join(
+            [form for name, texts in sources().items() if "korean" not in name
+             for text in texts for form in text.forms] +
+            [text for _, _, text in error_texts()])
+        forms = subprocess.run([*PHRASES, "--forms"], capture_output=True,
+                               text=True, check=True).stdout.splitlines()
+        for form in forms:
+            with self.subTest(form):
+                self.assertTrue(all(words.strip(" ,") in texts
+                                    for words in form.split(HOLE)))
+
+
+class SentencesTest(unittest.TestCase):
+    def assert_alike(self, english, korean):
+        self.assertEqual(english_left(korean), [], korean)
+        words = re.search("[A-Za-z]", re.sub(r"\{[^{}]*\}", "", korean))
+        self.assertTrue(is_korean(korean) or words is None, korean)
+        # "{} head{}" has an ending that Korean has not.
+        endings = {int(number) for number in
+                   re.findall(r"[a-z]\{(\d+)\}", numbered(english))}
+        taken = placeholders(korean)
+        self.assertEqual(taken - placeholders(english), set(), korean)
+        self.assertEqual(placeholders(english) - taken - endings, set(), korean)
+
+    def test_both_languages_take_the_same_values(self):
+        pairs = list(sentences())
+        self.assertGreater(len(pairs), 200)
+        for where, english, korean in pairs:
+            with self.subTest(where, english=english):
+                self.assert_alike(english, korean)
+
+    def test_words_of_the_page(self):
+        english, korean = page_words("en"), page_words("ko")
+        self.assertGreater(len(english), 100)
+        self.assertEqual(english.keys(), korean.keys())
+        for key, text in korean.items():
+            with self.subTest(key):
+                self.assertEqual(placeholders(english[key]), placeholders(text))
+                self.assertEqual(english_left(text), [], text)
+
+    def test_bars_and_words_alone_are_in_a_table(self):
+        known = in_tables()
+        for name, texts in sources().items():
+            for text in texts:
+                if text.callee in ("ProgressBar", "in_language"):
+                    with self.subTest(f"{name}:{text.line}"):
+                        self.assertIn(text.forms[0], known)
+
+
+def numbered(text):
+    """{} as {0}, {1}, .."""
+    count = iter(range(100))
+    return re.sub(r"\{(\d*)((?::(?:[^{}]|\{\})*)?)\}",
+                  lambda found: "{%s}" % (found[1] or next(count)), text)
+
+
+if __name__ == "__main__":
+    PHRASES = [sys.argv.pop(1)]
+    unittest.main()
