@@ -38,6 +38,7 @@ std::string_view name_of(Statistic statistic) {
   constexpr std::array<std::string_view, kStatistics> kNames = {
       "entropy",  "distance", "largest", "first",
       "previous", "self",     "next",    "separator"};
+  static_assert(!kNames.back().empty(), "every statistic has a name");
   return kNames[index_of(statistic)];
 }
 

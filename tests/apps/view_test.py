@@ -314,6 +314,7 @@ class Refuses(ViewTest):
                  "--json", tensors),
                 ("--no-elements needs --out PAGE.html or --open", (*tensors, "--no-elements", "--json")),
                 ("--head needs --svg", (*tensors, "--head", "0.0", "--out", "p.html")),
+                ("--title needs --out", (*tensors, "--title", "Mine", "--json")),
                 ("--head is 3, expected LAYER.HEAD", (*tensors, "--head", "3", "--json")),
                 ("--head is 0.7, expected a head of the layers that are shown",
                  (*tensors, "--head", "0.7", "--json")),

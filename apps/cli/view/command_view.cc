@@ -47,6 +47,9 @@ Outcome check_flags(const ViewFlags& flags) {
   if (flags.no_elements && !flags.page()) {
     return usage("--no-elements needs --out PAGE.html or --open");
   }
+  if (!flags.title.empty() && !flags.page() && !flags.pictures()) {
+    return usage("--title needs --out PAGE.html, --open, --svg or --png");
+  }
   if (!flags.head.empty() && !flags.pictures() && !flags.json) {
     return usage("--head needs --svg, --png or --json");
   }

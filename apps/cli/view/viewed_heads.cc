@@ -15,23 +15,16 @@
 namespace headwise::cli {
 namespace {
 
-// The options that a model's layers can have beside --model; what is of the
-// page and the tables is every command's own.
-constexpr std::array<std::string_view, 15> kOfTensors = {
-    "--query",       "--key",           "--layout",        "--query-tokens",
-    "--key-tokens",  "--separators",    "--query-lengths", "--sequence",
-    "--offsets",     "--query-offsets", "--causal",        "--window",
-    "--query-start", "--key-lengths",   "--key-starts"};
-constexpr std::array<std::string_view, 13> kOfScores = {
-    "--key-padding", "--documents", "--query-documents",
-    "--mask",        "--mask-axes", "--empty-rows",
-    "--scoring",     "--scale",     "--score-weight",
-    "--softcap",     "--bias",      "--bias-axes",
-    "--alibi"};
+// The options that go with --model: its own, and what is made of its heads. All
+// others describe tensors.
+constexpr std::array<std::string_view, 16> kBesideModel = {
+    "--model",       "TEXT",   "--layers", "--max-tokens",
+    "--threads",     "--lang", "--out",    "--open",
+    "--svg",         "--png",  "--json",   "--csv",
+    "--no-elements", "--head", "--sort",   "--title"};
 
 bool is_of_tensors(const std::string& name) {
-  return std::ranges::find(kOfTensors, name) != kOfTensors.end() ||
-         std::ranges::find(kOfScores, name) != kOfScores.end();
+  return std::ranges::find(kBesideModel, name) == kBesideModel.end();
 }
 
 Status check_model_options(const ViewedFlags& flags) {

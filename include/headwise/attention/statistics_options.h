@@ -15,6 +15,7 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
+// From `first` on: the share of a key.
 enum class Statistic {
   entropy,
   distance,

@@ -120,6 +120,15 @@ TEST(ViewPageTest, NoTextLeavesItsPlace) {
   EXPECT_EQ(count(html, "\xe2\x80\xa8"), 1u);  // in the title, as text
 }
 
+TEST(ViewPageTest, EveryStatisticHasItsWordsInBothLanguages) {
+  const Heads heads(1, 2, 2);
+  const std::string html = page_of(heads, heads.settings());
+  for (std::size_t k = 0; k < kStatistics; ++k) {
+    const std::string name(name_of(static_cast<Statistic>(k)));
+    EXPECT_EQ(count(html, "'statistic." + name + "': "), 2u) << name;
+  }
+}
+
 TEST(ViewPageTest, HeadsWithMasksOfTheirOwnHaveTheirOwn) {
   const Heads heads(1, 2, 2);
   const std::array<bool, 8> may = {true, false, true, true,  // head 0
