@@ -35,33 +35,33 @@ OF_SUBJECT = {("value_error", 2), ("argument_error", 2), ("bad_data", 0),
               ("error", 1), ("option_error", 1), ("bad_option", 1),
               ("wrong_option", 2)}
 
-# Texts of several words that are said elsewhere or to nobody: help, which
-# translation_test.cc tests, formats, names of journals, what JSON holds.
-ELSEWHERE = {
-    "callees": {"add", "add_command", "add_count", "add_flag", "add_option",
-                "add_text", "file", "about", "kExamples", "kAxes", "kPromise",
-                "kFooter", "Program", "compared_with", "static_assert",
-                "starts_with", "find", "type_name"},
-    "folders": ("src/base/error.cc", "src/inspect/"),
-    "texts": {"Built-in jobs (--example NAME):\n", "headwise view{}", "model name", "random {}", "training data",
-              "window_mask[0,0,i,j] = p - left <= j <= p + right, p = i + "
-              "query_start",
-              "headwise explain --params {} --tokens {} --heads {}",
-              "headwise explain --params {} --tokens {} --target-tokens {} "
-              "--heads {}", "{}{}{}  headwise prune --model {} --scores {} "
-              "--remove 40% --out DIR\n"}}
+# Texts of several words that are no errors. Help, which translation_test.cc
+# tests: what takes it, beside the functions add_..().
+HELP = {"add", "about", "examples", "file", "footer", "kExamples", "Program",
+        "type_name"}
+# What JSON, journals and files of the system hold, and what the compiler says.
+FOR_PROGRAMS = {"compared_with", "find", "starts_with", "static_assert"}
+OTHER_TEXTS = {
+    "Built-in examples (--example NAME):\n", "headwise view{}", "model name",
+    "random {}", "training data",
+    "headwise explain --params {} --tokens {} --heads {}",
+    "headwise explain --params {} --tokens {} --target-tokens {} --heads {}",
+    "{}{}{}  headwise prune --model {} --scores {} --remove 40% --out DIR\n",
+    "window_mask[0,0,i,j] = p - left <= j <= p + right, p = i + query_start"}
+# Where only the makers of errors are looked at: the rest is English on its way
+# to be put together, formulas and pictures.
+ERRORS_ONLY = ("src/base/error.cc", "src/inspect/")
 
 # Words of Latin letters that Korean keeps: names of values, axes and programs.
 NAMES = set("""
     ablation additive al alibi all auto bert bhld bias blhd bool causal cividis
-    classify clone cls confidence cpu cuda distance distilbert dot download dtype
-    elements
-    embedding entropy et exp explain false first fisher flax git gradient
-    headwise heads id importance inf ink kdim keras key keys kv labels largest
-    librsvg ln log masked max mean ms nan nat next none null offsets output
-    prediction previous query queries random recall reverse rows self sentences separator
-    shape size softcap start std stream sum text train transformers true
-    unbatched value vdim viridis zero zip
+    classify clone cls confidence cpu cuda dense distance distilbert dot
+    download dtype elements embedding entropy et exp explain false first fisher
+    flax git gradient headwise heads id importance inf ink kdim keras key keys
+    kv labels largest librsvg ln log masked max mean ms nan nat next none null
+    offsets output prediction previous query queries random recall reverse rows
+    self sentences separator shape size softcap start std stream sum text train
+    transformers true unbatched value vdim viridis zero zip
     """.split())
 
 
@@ -91,26 +91,25 @@ def in_tables():
 
 def error_texts():
     """[(where, maker and place, text)] of errors."""
-    known = in_tables()
+    known = in_tables() | OTHER_TEXTS
     for name, texts in sources().items():
         if "/korean" in name or name.startswith("src/inspect/words"):
             continue
-        only_made = name.startswith(ELSEWHERE["folders"])
         for text in texts:
-            if text.korean or text.callee in ELSEWHERE["callees"]:
+            if text.korean or text.callee.startswith("add_") or \
+                    text.callee in HELP | FOR_PROGRAMS:
                 continue
-            if text.callee.endswith("Axes"):  # for check_shape()
-                text.callee, text.position = "check_shape", 3
-            places = ERROR_TEXTS.get(text.callee, ())
-            made = places is None or text.position in places
-            maker = (text.callee, text.position)
-            for form in text.forms:
-                if form in known or form in ELSEWHERE["texts"]:
+            # Constants of axes are for check_shape().
+            maker = ("check_shape", 3) if text.callee.endswith("Axes") else \
+                (text.callee, text.position)
+            places = ERROR_TEXTS.get(maker[0], ())
+            made = places is None or maker[1] in places
+            for form in set(text.forms) - known:
+                if made:
+                    form = COMPLETED.get(maker, HOLE).format(form)
+                elif not has_words(form) or name.startswith(ERRORS_ONLY):
                     continue
-                whole = COMPLETED.get(maker, HOLE)
-                if made or (has_words(form) and not only_made):
-                    yield (f"{name}:{text.line}", maker,
-                           whole.format(form) if made else form)
+                yield f"{name}:{text.line}", maker, form
 
 
 def sentences():
@@ -123,10 +122,12 @@ def sentences():
 
 def page_words(language):
     path = ROOT / f"src/inspect/page/viewer/words.{language}.js"
-    return {key: value.replace("\\'", "'").replace("\\\\", "\\")
+    literal = r"'(?:[^'\\]|\\.)*'"
+    return {key: re.sub(r"\\(.)", r"\1", "".join(
+                part[1:-1] for part in re.findall(literal, value)))
             for key, value in re.findall(
-                r"^  '([\w.]+)':\s*'((?:[^'\\]|\\.)*)'", path.read_text("utf-8"),
-                re.MULTILINE)}
+                rf"^  '([\w.]+)':((?:[\s+]*{literal})+)",
+                path.read_text("utf-8"), re.MULTILINE)}
 
 
 def english_left(korean):
@@ -134,8 +135,8 @@ def english_left(korean):
     plain = re.sub(r"\{[^{}]*\}|\"[^\"]*\"|\\u[0-9a-f]{4}", " ", korean)
     plain = re.sub(r"--[\w-]+(?: [\w.-]+)?|https?:\S+|\w+\(|\w+::\w+|"
                    r"[\w.-]*[_./-][\w./-]+", " ", plain, flags=re.ASCII)
-    return [word for word in re.findall(r"(?<![A-Za-z\d$*])[a-z]{2,}(?![A-Za-z\d])",
-                                        plain) if word not in NAMES]
+    words = re.findall(r"(?<![A-Za-z\d$*])[a-z]{2,}(?![A-Za-z\d])", plain)
+    return [word for word in words if word not in NAMES]
 
 
 def placeholders(text):
@@ -150,7 +151,8 @@ def placeholders(text):
 
 class ErrorsTest(unittest.TestCase):
     def korean_of(self, texts):
-        done = subprocess.run(PHRASES, input="\n".join(texts) + "\n",
+        lines = [text.replace("\n", " ") + "\n" for text in texts]
+        done = subprocess.run(PHRASES, input="".join(lines),
                               capture_output=True, text=True, check=True)
         return done.stdout.split("\n")
 
@@ -162,7 +164,7 @@ class ErrorsTest(unittest.TestCase):
             if not korean and not english_left(text):
                 continue  # nothing but names
             with self.subTest(where, text=text):
-                self.assertTrue(korean, "has no Korean in a korean_*_phrases.cc")
+                self.assertTrue(korean, "has no row in korean_*_phrases.cc")
                 self.assertTrue(is_korean(korean), korean)
                 self.assertEqual(english_left(korean), [], korean)
                 if maker in OF_SUBJECT:

@@ -175,7 +175,7 @@ def forms_of(tokens):
 
 
 def assigned(tokens):
-    """The member or variable that an expression is assigned to, and its value."""
+    """The member or variable that is assigned to, and its value."""
     for n, token in enumerate(tokens):
         if token.text in ("=", "+=") and token.kind == "other":
             return (tokens[n - 1].text if n else ""), tokens[n + 1:]
