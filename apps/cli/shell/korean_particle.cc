@@ -41,8 +41,8 @@ bool is_one_of(char c, std::string_view letters) {
   return letters.find(c) != std::string_view::npos;
 }
 
-// model 모델, title 타이틀, json 제이슨, scoring 스코어링, step 스텝, block 블록;
-// mask 마스크, test 테스트.
+// model 모델, title 타이틀, json 제이슨, scoring 스코어링, step 스텝, block
+// 블록; mask 마스크, test 테스트.
 Ending of_letters(std::string_view word) {
   const auto lower = [&](std::size_t from_end) {
     return word.size() < from_end
