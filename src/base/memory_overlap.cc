@@ -8,7 +8,9 @@
 namespace headwise::inline HEADWISE_ABI {
 
 Footprint::Footprint(const UntypedView& view)
-    : Footprint(view.data(), size_of(view.dtype())) {
+    : begin_(reinterpret_cast<std::uintptr_t>(view.data())),
+      run_(view.data() == nullptr ? 0 : size_of(view.dtype())),
+      element_bytes_(size_of(view.dtype())) {
   for (std::size_t axis = 0; !empty() && axis < view.extents().size(); ++axis) {
     add(view.extents()[axis], view.strides()[axis]);
   }

@@ -19,15 +19,6 @@ namespace headwise::inline HEADWISE_ABI {
 class Footprint {
  public:
   Footprint() = default;  // no elements
-  template <class T, std::size_t Rank>
-  explicit Footprint(const TensorView<T, Rank>& view)
-      : Footprint(view.data(), sizeof(T)) {
-    static_assert(Rank <= kMostAxes);
-    for (std::size_t axis = 0; !empty() && axis < Rank; ++axis) {
-      add(view.extent(axis), view.stride(axis));
-    }
-    join_axes();
-  }
   explicit Footprint(const UntypedView& view);
 
   // Whether two elements of the view share memory. A view with strides that do
@@ -36,16 +27,12 @@ class Footprint {
   bool overlaps(const Footprint& other) const;
 
  private:
-  static constexpr std::size_t kMostAxes = 4;
+  static constexpr std::size_t kMostAxes = UntypedView::kMostAxes;
   struct Axis {
     std::uintptr_t stride = 0;  // in bytes
     std::size_t extent = 0;
   };
 
-  Footprint(const void* data, std::size_t element_bytes)
-      : begin_(reinterpret_cast<std::uintptr_t>(data)),
-        run_(data == nullptr ? 0 : element_bytes),
-        element_bytes_(element_bytes) {}
   void add(std::size_t extent, std::ptrdiff_t stride);
   void join_axes();
 
