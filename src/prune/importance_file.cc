@@ -93,7 +93,7 @@ class Reader {
     constexpr std::size_t kMost = 60;
     std::string text = given.dump();
     if (text.size() > kMost) {
-      text = text.substr(0, kMost) + "..";
+      text.replace(kMost, std::string::npos, "..");
     }
     status_ = fault("is " + text, expected, key);
   }
