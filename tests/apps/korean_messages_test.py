@@ -84,9 +84,10 @@ def has_words(text):
 
 
 def in_tables():
-    """English that stands beside its Korean in a table of a korean.cc."""
+    """English that has its Korean in a table of help or of words."""
     return {text.forms[0] for name, texts in sources().items()
-            for text in texts if "korean" in name and text.korean}
+            if "korean" in name and "phrases" not in name
+            for text in texts if text.korean}
 
 
 def error_texts():

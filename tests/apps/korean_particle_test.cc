@@ -55,6 +55,8 @@ TEST(WithParticleTest, LatinWordsAreReadAsTheyAreTranscribed) {
                        {"--json", "--json을"},
                        {"--scoring", "--scoring을"},
                        {"--step", "--step을"},
+                       {"--correct", "--correct를"},
+                       {"--png", "--png를"},
                        {"--out", "--out을"},
                        {"--data", "--data를"},
                        {"--heads", "--heads를"},

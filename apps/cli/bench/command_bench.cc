@@ -52,7 +52,7 @@ std::string described(const Workload& workload) {
   }
   text += workload.causal ? say({", causal", ", 인과 마스크"}) : "";
   if (workload.window) {
-    text += say({", window {}", ", 윈도 {}"}, *workload.window);
+    text += say({", window {}", ", 윈도우 {}"}, *workload.window);
   }
   if (!workload.lengths.empty()) {
     text += workload.ragged ? say({", ragged", ", 이어 붙인 배치"})

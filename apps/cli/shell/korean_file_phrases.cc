@@ -289,7 +289,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"{}, which take {} bytes, but has the data_offsets {}",
      "{*0}. {1}바이트가 필요하지만 data_offsets가 {2}입니다"},
     {"{}: names of the layout {} hold no number",
-     "{*0}여야 합니다(레이아웃 {1}의 이름에는 번호가 없습니다)."},
+     "{*0:이/가} 필요합니다(레이아웃 {1}의 이름에는 번호가 없습니다)."},
 });
 static_assert(is_sorted(kPhrases));
 

@@ -180,10 +180,10 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "0 이상의 정수 두 개 또는 제한 없음을 뜻하는 inf(예: 128,0 또는 128,inf)"},
     {"unexpected argument \"{}\"", "예상하지 못한 인자입니다: \"{0}\""},
     {"unexpected argument \"{}\": a sentence needs --model DIR",
-     "예상하지 못한 인자입니다: \"{0}\". 문장을 주려면 --model DIR이 "
+     "예상하지 못한 인자입니다: \"{0}\". 문장을 주려면 --model DIR가 "
      "필요합니다"},
     {"unexpected argument \"{}\": a text needs --model DIR",
-     "예상하지 못한 인자입니다: \"{0}\". 텍스트를 주려면 --model DIR이 "
+     "예상하지 못한 인자입니다: \"{0}\". 텍스트를 주려면 --model DIR가 "
      "필요합니다"},
     {"unknown command {}", "알 수 없는 명령입니다: {0}"},
     {"unknown option {}", "알 수 없는 옵션입니다: {0}"},

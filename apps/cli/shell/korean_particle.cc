@@ -42,7 +42,7 @@ bool is_one_of(char c, std::string_view letters) {
 }
 
 // model 모델, title 타이틀, json 제이슨, scoring 스코어링, step 스텝, block
-// 블록; mask 마스크, test 테스트.
+// 블록; mask 마스크, test 테스트, correct 커렉트, png 피엔지.
 Ending of_letters(std::string_view word) {
   const auto lower = [&](std::size_t from_end) {
     return word.size() < from_end
@@ -55,8 +55,11 @@ Ending of_letters(std::string_view word) {
   if (last == 'l' || (last == 'e' && before == 'l')) {
     return Ending::rieul;
   }
-  const bool stop = is_one_of(last, "kpt") && is_one_of(before, "aeiouc");
-  const bool nasal = is_one_of(last, "mn") || (last == 'g' && before == 'n');
+  constexpr std::string_view kVowels = "aeiou";
+  const bool stop = (is_one_of(last, "kpt") && is_one_of(before, kVowels)) ||
+                    (last == 'k' && before == 'c');
+  const bool nasal = is_one_of(last, "mn") || (last == 'g' && before == 'n' &&
+                                               is_one_of(lower(3), kVowels));
   return stop || nasal ? Ending::consonant : Ending::vowel;
 }
 

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "translation.h"
 

@@ -114,7 +114,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"has stride {} on its axis {}", "{s}의 축 {1} 스트라이드가 {0}입니다"},
     {"has the sum {}", "{s}의 합이 {0}입니다"},
     {"has {}", "{s}에 {0:이/가} 있습니다"},
-    {"has {} dense masks on cuda", "{s}의 밀집 마스크가 cuda에서 {0}개입니다"},
+    {"has {} dense masks on cuda", "{s}의 조밀 마스크가 cuda에서 {0}개입니다"},
     {"has {} elements", "{s}의 원소가 {0}개입니다"},
     {"has {} heads", "{s}의 헤드가 {0}개입니다"},
     {"has {} rows", "{s}의 행이 {0}개입니다"},
