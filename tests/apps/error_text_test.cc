@@ -1,4 +1,4 @@
-// How the parts of an error become a line in Korean. messages_in_korean_test.py
+// How the parts of an error become a line in Korean. korean_messages_test.py
 // tests that every phrase has Korean.
 #include "shell/error_text.h"
 

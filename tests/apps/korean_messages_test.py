@@ -54,14 +54,15 @@ ERRORS_ONLY = ("src/base/error.cc", "src/inspect/")
 
 # Words of Latin letters that Korean keeps: names of values, axes and programs.
 NAMES = set("""
-    ablation additive al alibi all auto bert bhld bias blhd bool causal cividis
-    classify clone cls confidence cpu cuda dense distance distilbert dot
-    download dtype elements embedding entropy et exp explain false first fisher
-    flax git gradient headwise heads id importance inf ink kdim keras key keys
-    kv labels largest librsvg ln log masked max mean ms nan nat next none null
-    offsets output prediction previous query queries random recall reverse rows
-    self sentences separator shape size softcap start std stream sum text train
-    transformers true unbatched value vdim viridis zero zip
+    ablation additive al alibi auto bert bias bool bottom-right cividis
+    classify clone cls confidence cpu cuda distance distilbert dot download
+    dtype encoder-decoder entropy et explain false first fisher flax full-size
+    git gradient headwise huggingface-cli id importance inf ink kdim keras key
+    kv largest librsvg ln log-sum-exp masked max mean ms nan next none null
+    offsets output prediction previous query random reverse rows self
+    self-attention separator shape single-head start stream torch torch-mha
+    torch-mha-split train transformers true unbatched valid-lengths value vdim
+    viridis xdg-open zero zip
     """.split())
 
 
@@ -133,10 +134,12 @@ def page_words(language):
 
 def english_left(korean):
     """Words of English in a Korean text that are no names."""
-    plain = re.sub(r"\{[^{}]*\}|\"[^\"]*\"|\\u[0-9a-f]{4}", " ", korean)
-    plain = re.sub(r"--[\w-]+(?: [\w.-]+)?|https?:\S+|\w+\(|\w+::\w+|"
-                   r"[\w.-]*[_./-][\w./-]+", " ", plain, flags=re.ASCII)
-    words = re.findall(r"(?<![A-Za-z\d$*])[a-z]{2,}(?![A-Za-z\d])", plain)
+    for name in (r"\{[^{}]*\}", r"\"[^\"]*\"", r"--[\w-]+(?: [\w.-]+)?",
+                 r"https?:\S+", r"\w+\(\)?", r"\w+::\w+", r"[\w.]*[_./][\w.]+",
+                 r"\([\w+*,. ]*\)", r"\[[\w+*,. ]*\]"):
+        korean = re.sub(name, " ", korean, flags=re.ASCII)
+    words = re.findall(r"(?<![A-Za-z\d$*-])[a-z][a-z-]*[a-z](?![A-Za-z\d-])",
+                       korean)
     return [word for word in words if word not in NAMES]
 
 

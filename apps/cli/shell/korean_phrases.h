@@ -5,7 +5,7 @@
 // expected is a noun, of which error_text.cc makes a sentence, or a sentence of
 // its own, which ends in a full stop. The rest is as it is said.
 //
-// tests/apps/messages_test.py names what has no Korean.
+// tests/apps/korean_messages_test.py names what has no Korean.
 #pragma once
 
 #include <span>
