@@ -42,6 +42,9 @@ using testing_support::widened;
 
 // Sizes and the groups' offsets.
 struct Grouped {
+  Grouped(AttentionShape of_call, std::vector<std::int64_t> of_groups)
+      : shape(std::move(of_call)), offsets(std::move(of_groups)) {}
+
   AttentionShape shape;
   std::vector<std::int64_t> offsets;
 
@@ -57,15 +60,18 @@ struct Grouped {
   }
 };
 
-// The larger group first, last, and between two of one head; several blocks of
+// The larger group last, first, and between two of one head; several blocks of
 // keys; at most one block of queries, which the sums of gradients go by.
 std::vector<Grouped> every_grouping() {
-  return {{{.B = 2, .Hq = 7, .Hkv = 2, .Lq = 9, .Lkv = 11, .D = 5, .Dv = 6},
-           {0, 3, 7}},
-          {{.B = 1, .Hq = 5, .Hkv = 2, .Lq = 48, .Lkv = 270, .D = 8, .Dv = 7},
-           {0, 4, 5}},
-          {{.B = 2, .Hq = 5, .Hkv = 3, .Lq = 33, .Lkv = 130, .D = 9, .Dv = 8},
-           {0, 1, 4, 5}}};
+  const AttentionShape large_last = {
+      .B = 2, .Hq = 7, .Hkv = 2, .Lq = 9, .Lkv = 11, .D = 5, .Dv = 6};
+  const AttentionShape large_first = {
+      .B = 1, .Hq = 5, .Hkv = 2, .Lq = 48, .Lkv = 270, .D = 8, .Dv = 7};
+  const AttentionShape between = {
+      .B = 2, .Hq = 5, .Hkv = 3, .Lq = 33, .Lkv = 130, .D = 9, .Dv = 8};
+  return {{large_last, {0, 3, 7}},
+          {large_first, {0, 4, 5}},
+          {between, {0, 1, 4, 5}}};
 }
 
 // (B, L, Hkv, D) as (B, L, Hq, D), for each query head the one that it reads.

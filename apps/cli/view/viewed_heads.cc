@@ -96,19 +96,19 @@ Result<std::vector<std::size_t>> parse_layers(const std::string& list,
       "--layers", list,
       fmt::format("numbers from 0 to {}, such as 0 or 0,2-4", count - 1));
   for (std::string_view rest = list; !rest.empty();) {
-    const std::size_t comma = std::min(rest.find(','), rest.size());
-    const std::string_view part = rest.substr(0, comma);
-    const std::size_t dash = std::min(part.find('-'), part.size());
+    const std::string_view part = rest.substr(0, rest.find(','));
+    const std::size_t dash = part.find('-');
     const auto first = number_in(part.substr(0, dash));
-    const auto last =
-        dash == part.size() ? first : number_in(part.substr(dash + 1));
+    const auto last = dash == std::string_view::npos
+                          ? first
+                          : number_in(part.substr(dash + 1));
     if (!first || !last || *first > *last || *last >= count ||
-        comma + 1 == rest.size()) {
+        part.size() + 1 == rest.size()) {
       return error;
     }
     std::fill(wanted.begin() + static_cast<std::ptrdiff_t>(*first),
               wanted.begin() + static_cast<std::ptrdiff_t>(*last) + 1, true);
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
   }
   std::erase_if(layers, [&](std::size_t layer) { return !wanted[layer]; });
   return layers;
