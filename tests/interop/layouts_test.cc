@@ -1,3 +1,4 @@
+// Every layout is found, and holds a layer there and back.
 #include "headwise/interop/layouts.h"
 
 #include <gmock/gmock.h>
@@ -5,111 +6,28 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
-#include <numeric>
+#include <string>
+#include <string_view>
+
+#include "interop/layout_tensors.h"
 
 namespace headwise {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::UnorderedElementsAre;
-
-// Elements that all differ, `first` and up.
-Array counted(std::vector<std::size_t> shape, std::uint32_t first,
-              DType dtype = DType::int32) {
-  Array array{dtype, std::move(shape), {}};
-  std::size_t count = 1;
-  for (const std::size_t extent : array.shape) {
-    count *= extent;
-  }
-  const std::size_t item = size_of(dtype);
-  array.data.resize(count * item);
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t value = first + i;
-    std::memcpy(array.data.data() + i * item, &value, item);
-  }
-  return array;
-}
-
-std::int32_t at(const Array& array, std::size_t index) {
-  std::int32_t value = 0;
-  std::memcpy(&value, array.data.data() + index * sizeof value, sizeof value);
-  return value;
-}
-
-// 3 heads of 2 features, 6 of input.
-LayerParams layer_of(DType dtype = DType::int32, bool with_biases = true) {
-  LayerParams layer;
-  layer.num_heads = layer.num_kv_heads = 3;
-  std::uint32_t first = 0;
-  for (const char* name : {"w_q", "w_k", "w_v", "w_o"}) {
-    layer.params.emplace(std::string(name) + ".weight",
-                         counted({6, 6}, first += 100, dtype));
-    if (with_biases) {
-      layer.params.emplace(std::string(name) + ".bias",
-                           counted({6}, first += 100, dtype));
-    }
-  }
-  return layer;
-}
-
-const Layout& layout(std::string_view name) {
-  const auto found = std::ranges::find(layouts(), name, &Layout::name);
-  EXPECT_NE(found, layouts().end()) << name;
-  return *found;
-}
-
-ShapesByName shapes_of(const NamedArrays& tensors) {
-  ShapesByName shapes;
-  for (const auto& [name, array] : tensors) {
-    shapes.emplace(name, array.shape);
-  }
-  return shapes;
-}
-
-Result<LayerParams> take(const NamedArrays& tensors, std::size_t number = 0,
-                         std::string_view wanted = "") {
-  const ShapesByName shapes = shapes_of(tensors);
-  const auto match = find_layout(shapes, {"test", "file"}, wanted);
-  if (!match) {
-    return match.error();
-  }
-  return take_layer(*match, shapes, number,
-                    [&](const std::string& name) -> Result<Array> {
-                      return tensors.at(name);
-                    });
-}
-
-void expect_equal(const NamedArrays& got, const NamedArrays& want) {
-  ASSERT_EQ(got.size(), want.size());
-  for (const auto& [name, array] : want) {
-    ASSERT_TRUE(got.contains(name)) << name;
-    EXPECT_EQ(got.at(name).dtype, array.dtype) << name;
-    EXPECT_EQ(got.at(name).shape, array.shape) << name;
-    EXPECT_EQ(got.at(name).data, array.data) << name;
-  }
-}
-
-// What finding says behind the subject.
-std::string said_of(const ShapesByName& shapes, std::string_view wanted = "") {
-  const auto match = find_layout(shapes, {"test", "file"}, wanted);
-  if (match) {
-    ADD_FAILURE() << "fits " << match->layout->name;
-    return "";
-  }
-  EXPECT_THAT(match.error().message(), testing::StartsWith("test: file"));
-  return match.error().message().substr(10);
-}
+using testing_support::at;
+using testing_support::counted;
+using testing_support::expect_equal;
+using testing_support::grouped_keras;
+using testing_support::layer_of;
+using testing_support::layout;
+using testing_support::shapes_of;
+using testing_support::take;
 
 class EveryLayoutTest : public testing::TestWithParam<Layout> {};
 
 INSTANTIATE_TEST_SUITE_P(All, EveryLayoutTest, testing::ValuesIn(layouts()),
-                         [](const auto& test) {
-                           std::string name(test.param.name);
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+                         testing_support::layout_test_name);
 
 TEST_P(EveryLayoutTest, IsFoundAndThereAndBackIsTheSameBitForBit) {
   const bool numbered =
@@ -133,69 +51,6 @@ TEST_P(EveryLayoutTest, IsFoundAndThereAndBackIsTheSameBitForBit) {
     LayerParams with_heads = *again;
     with_heads.num_heads = 3;
     expect_equal(lay_out(with_heads, number, GetParam()).value(), *tensors);
-  }
-}
-
-TEST_P(EveryLayoutTest, GoesWithoutBiasesWhereTheyAreOptional) {
-  const LayerParams layer = layer_of(DType::float32, false);
-  const auto tensors = lay_out(layer, 0, GetParam());
-  const bool optional =
-      std::ranges::none_of(GetParam().rows, [](const LayoutRow& row) {
-        return row.required && row.param.ends_with(".bias");
-      });
-  ASSERT_EQ(static_cast<bool>(tensors), optional);
-  if (optional) {
-    expect_equal(take(*tensors).value().params, layer.params);
-  } else {
-    EXPECT_THAT(tensors.error().message(), HasSubstr("lack w_q.bias"));
-  }
-}
-
-TEST_P(EveryLayoutTest, LackOfATensorIsSaid) {
-  const auto tensors = lay_out(layer_of(), 0, GetParam()).value();
-  for (const LayoutRow& row : GetParam().rows) {
-    std::string name(row.name);
-    if (const std::size_t place = name.find("{N}"); place != name.npos) {
-      name.replace(place, 3, "0");
-    }
-    name.insert(0, GetParam().prefixes[0]);
-    if (row.param == "w_score.weight") {
-      continue;  // of no layer that every layout holds
-    }
-    ShapesByName shapes = shapes_of(tensors);
-    ASSERT_EQ(shapes.erase(name), 1u) << name;
-    if (row.required) {
-      EXPECT_EQ(said_of(shapes, GetParam().name),
-                " does not fit the layout " + std::string(GetParam().name) +
-                    ": there is no " + name);
-    } else {
-      EXPECT_TRUE(find_layout(shapes, {"test"}, GetParam().name)) << name;
-    }
-  }
-}
-
-TEST_P(EveryLayoutTest, WrongNumberOfAxesIsSaid) {
-  const auto tensors = lay_out(layer_of(), 0, GetParam()).value();
-  for (const auto& [name, array] : tensors) {
-    ShapesByName shapes = shapes_of(tensors);
-    shapes.at(name).insert(shapes.at(name).begin(), 1);
-    EXPECT_THAT(said_of(shapes, GetParam().name),
-                HasSubstr(": " + name + " has shape (1, "));
-  }
-}
-
-TEST_P(EveryLayoutTest, BiasOfAnotherLengthIsSaid) {
-  const auto tensors = lay_out(layer_of(), 0, GetParam()).value();
-  for (const auto& [name, array] : tensors) {
-    if (name.find("bias") == std::string::npos) {
-      continue;
-    }
-    ShapesByName shapes = shapes_of(tensors);
-    shapes.at(name).back() += 3;
-    EXPECT_THAT(said_of(shapes, GetParam().name),
-                HasSubstr(name + " has shape"));
-    EXPECT_THAT(said_of(shapes, GetParam().name),
-                HasSubstr("expected one element for each of the"));
   }
 }
 
@@ -229,18 +84,6 @@ TEST(LayoutsTest, DenseKernelsAreTransposed) {
       EXPECT_EQ(at(w_k, out * 4 + in), static_cast<int>(in * 3 + out));
     }
   }
-}
-
-// Kernels (in, H, d) and (H, d, out) of different numbers of heads.
-NamedArrays grouped_keras() {
-  return {{"query/kernel", counted({5, 4, 2}, 0)},
-          {"query/bias", counted({4, 2}, 100)},
-          {"key/kernel", counted({5, 2, 2}, 200)},
-          {"key/bias", counted({2, 2}, 300)},
-          {"value/kernel", counted({5, 2, 3}, 400)},
-          {"value/bias", counted({2, 3}, 500)},
-          {"attention_output/kernel", counted({4, 3, 7}, 600)},
-          {"attention_output/bias", counted({7}, 700)}};
 }
 
 TEST(LayoutsTest, KernelsOfHeadsBecomeRowsOfHeads) {
@@ -277,10 +120,6 @@ TEST(LayoutsTest, ShapesAloneSayTheSizesAndTheHeads) {
   EXPECT_EQ(layer->num_heads, 4u);
   EXPECT_EQ(layer->num_kv_heads, 2u);
   EXPECT_EQ(layer->params, shapes_of(take(grouped_keras()).value().params));
-  const auto missing = layer_shapes(match, shapes, 1);
-  ASSERT_FALSE(missing);
-  EXPECT_EQ(missing.error().message(),
-            "test: file has no layer 1, expected one of 0");
 }
 
 TEST_P(EveryLayoutTest, ShapesAloneAreThoseOfTheParameters) {
@@ -309,16 +148,6 @@ TEST(LayoutsTest, HeadwiseHoldsAdditiveScoringToo) {
   ASSERT_TRUE(layer) << layer.error().message();
   expect_equal(layer->params, tensors);
   expect_equal(lay_out(*layer, 0, layout("headwise")).value(), tensors);
-}
-
-TEST(LayoutsTest, HeadsThatDisagreeAreAnError) {
-  NamedArrays tensors = grouped_keras();
-  tensors["attention_output/kernel"] = counted({2, 6, 7}, 0);
-  const auto layer = take(tensors);
-  ASSERT_FALSE(layer);
-  EXPECT_EQ(layer.error().message(),
-            "test: file: attention_output/kernel has 2 heads, expected 4 as "
-            "those before it");
 }
 
 TEST(LayoutsTest, NamesMayHaveAPrefix) {
@@ -364,149 +193,6 @@ TEST(LayoutsTest, EachLayerIsTakenByItsNumber) {
     EXPECT_EQ(at(take(tensors, number).value().params.at("w_q.bias"), 0),
               static_cast<int>(number) * 1000);
   }
-  const auto missing = take(tensors, 1);
-  ASSERT_FALSE(missing);
-  EXPECT_EQ(missing.error().code(), ErrorCode::out_of_range);
-  EXPECT_EQ(missing.error().message(),
-            "test: file has no layer 1, expected one of 0 2 11");
-  // One layer that is not whole is said, too.
-  tensors.erase("encoder.layer.2.attention.self.key.bias");
-  tensors.erase("encoder.layer.11.attention.output.dense.weight");
-  EXPECT_EQ(said_of(shapes_of(tensors)),
-            " does not fit the layout bert: there is no "
-            "encoder.layer.2.attention.self.key.bias; there is no "
-            "encoder.layer.11.attention.output.dense.weight");
-}
-
-TEST(LayoutsTest, TensorsThatChangeTheLayerAreRefused) {
-  NamedArrays torch = lay_out(layer_of(), 0, layout("torch-mha")).value();
-  torch.emplace("bias_k", counted({1, 1, 6}, 0));
-  const auto with_key = find_layout(shapes_of(torch), {"test"});
-  ASSERT_FALSE(with_key);
-  EXPECT_EQ(with_key.error().code(), ErrorCode::unsupported);
-  EXPECT_EQ(with_key.error().message(),
-            "test: bias_k is one more key of all sequences (add_bias_kv), "
-            "which has no counterpart here");
-  NamedArrays flax = lay_out(layer_of(), 0, layout("flax")).value();
-  flax.emplace("params/query_ln/scale", counted({2}, 0));
-  EXPECT_THAT(said_of(shapes_of(flax)), HasSubstr("normalize_qk"));
-}
-
-TEST(LayoutsTest, TheWantedLayoutDecidesBetweenTwo) {
-  NamedArrays both = lay_out(layer_of(), 0, layout("headwise")).value();
-  both.merge(lay_out(layer_of(), 0, layout("d2l")).value());
-  EXPECT_EQ(said_of(shapes_of(both)),
-            " fits the layouts headwise and d2l, expected one of them to be "
-            "named");
-  EXPECT_TRUE(take(both, 0, "d2l"));
-  EXPECT_THAT(said_of(shapes_of(both), "bert"),
-              HasSubstr("does not fit the layout bert: there is no "
-                        "encoder.layer.0.attention.self.query.weight"));
-}
-
-TEST(LayoutsTest, WhatFitsNothingIsSaid) {
-  const std::string names =
-      "expected one of headwise torch-mha torch-mha-split bert distilbert d2l "
-      "d2l-dense keras flax";
-  EXPECT_EQ(said_of({}), " fits no layout, " + names);
-  EXPECT_EQ(said_of({{"weight", {2, 2}}}), " fits no layout, " + names);
-  const auto unknown = find_layout({}, {"test", "file"}, "gpt\n");
-  ASSERT_FALSE(unknown);
-  EXPECT_EQ(unknown.error().code(), ErrorCode::invalid_argument);
-  EXPECT_EQ(unknown.error().message(), "test: layout is gpt\\x0a, " + names);
-  EXPECT_THAT(
-      said_of({{"in_proj_weight", {8, 4}}, {"out_proj.weight", {4, 4}}}),
-      HasSubstr("in_proj_weight has shape (8, 4), expected a multiple "
-                "of 3 output features"));
-  // Products that overflow.
-  const std::size_t huge = std::size_t{1} << 62;
-  EXPECT_THAT(said_of({{"query/kernel", {huge, huge, 4}},
-                       {"key/kernel", {4, 2, 2}},
-                       {"value/kernel", {4, 2, 2}},
-                       {"attention_output/kernel", {2, 2, 4}}}),
-              HasSubstr("query/kernel has shape"));
-}
-
-TEST(LayoutsTest, ManyFaultsAreNotAllTold) {
-  ShapesByName shapes;
-  for (std::size_t number = 0; number < 100; ++number) {
-    shapes.emplace("encoder.layer." + std::to_string(number) +
-                       ".attention.self.query.weight",
-                   std::vector<std::size_t>{2, 2});
-  }
-  EXPECT_THAT(said_of(shapes), testing::EndsWith("; and more"));
-  EXPECT_LT(said_of(shapes).size(), 800u);
-}
-
-TEST(LayoutsTest, WhatALayoutHasNoPlaceForIsNotLaidOut) {
-  const auto said = [](const LayerParams& layer, std::string_view name) {
-    const auto tensors = lay_out(layer, 0, layout(name));
-    EXPECT_FALSE(tensors);
-    EXPECT_EQ(tensors.error().code(), ErrorCode::invalid_argument);
-    return tensors.error().message();
-  };
-  LayerParams layer = layer_of();
-  layer.params.emplace("w_score.weight", counted({3, 2}, 0));
-  EXPECT_EQ(said(layer, "bert"),
-            "lay_out: layer.params.w_score.weight is not in the layout bert");
-  layer = layer_of();
-  layer.params.erase("w_k.bias");
-  EXPECT_EQ(
-      said(layer, "torch-mha"),
-      "lay_out: layer.params lack a part of in_proj_bias, which the layout "
-      "torch-mha has");
-  layer = layer_of();
-  layer.params["w_k.weight"] = counted({6, 5}, 0);
-  EXPECT_EQ(
-      said(layer, "torch-mha"),
-      "lay_out: layer.params.w_k.weight has shape (6, 5) and type int32, which "
-      "does not go into one tensor with those before it, of shape (6, 6) and "
-      "type "
-      "int32");
-  layer.params["w_k.weight"] = counted({3, 6}, 0);
-  EXPECT_THAT(said(layer, "torch-mha"), HasSubstr("does not go into one"));
-  layer.params["w_k.weight"] = counted({6, 6}, 0, DType::float16);
-  EXPECT_THAT(said(layer, "torch-mha"), HasSubstr("does not go into one"));
-  layer.params["w_k.weight"] = counted({36}, 0);
-  EXPECT_EQ(said(layer, "bert"),
-            "lay_out: layer.params.w_k.weight has shape (36), expected 2 axes");
-  layer.params["w_k.weight"] = Array{DType::int32, {6, 6}, {}};
-  EXPECT_EQ(
-      said(layer, "keras"),
-      "lay_out: layer.params.w_k.weight has 0 bytes of data, expected those "
-      "of its shape (6, 6)");
-  for (const std::size_t heads : {0u, 4u}) {
-    layer = layer_of();
-    layer.num_kv_heads = {};
-    layer.num_heads = heads;
-    EXPECT_EQ(said(layer, "flax"), "lay_out: layer.num_heads is " +
-                                       std::to_string(heads) +
-                                       ", expected a divisor of 6 features of "
-                                       "w_q.weight for the layout flax");
-  }
-  layer.num_heads = {};
-  EXPECT_THAT(said(layer, "keras"), HasSubstr("layer.num_heads is not given"));
-}
-
-TEST(LayoutsTest, FileThatChangedMeanwhileIsAnError) {
-  const NamedArrays tensors = lay_out(layer_of(), 0, layout("d2l")).value();
-  const ShapesByName shapes = shapes_of(tensors);
-  const auto match = find_layout(shapes, {"test", "file"}).value();
-  for (const Array& other :
-       {counted({6, 5}, 0), Array{DType::int32, {6, 6}, {}}}) {
-    const auto layer =
-        take_layer(match, shapes, 0,
-                   [&](const std::string&) -> Result<Array> { return other; });
-    ASSERT_FALSE(layer);
-    EXPECT_THAT(layer.error().message(),
-                testing::StartsWith("test: file: W_q.weight has "));
-  }
-  const auto failed =
-      take_layer(match, shapes, 0, [&](const std::string&) -> Result<Array> {
-        return Error{ErrorCode::io_error, {.given = "gone"}};
-      });
-  ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().message(), "gone");
 }
 
 }  // namespace
