@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "cuda/check_cuda.h"
 #include "cuda/find_gpu.h"
 
@@ -49,7 +50,7 @@ void DeviceBuffer::Free::operator()(void* data) const {
 }
 
 Result<DeviceBuffer> DeviceBuffer::create(std::size_t bytes,
-                                          const Device& device) {
+                                          const Device& device) try {
   HEADWISE_TRY(check_device(device));
   DeviceBuffer buffer;
   buffer.bytes_ = bytes;
@@ -60,29 +61,37 @@ Result<DeviceBuffer> DeviceBuffer::create(std::size_t bytes,
   }
   buffer.data_ = {data, Free{device}};
   return buffer;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
-Status DeviceBuffer::copy_from(std::span<const std::byte> from) {
+Status DeviceBuffer::copy_from(std::span<const std::byte> from) try {
   if (Status s = check_bytes(from.size(), bytes_); !s || bytes_ == 0) {
     return s;
   }
   return copy(data(), from.data(), bytes_, data_.get_deleter().device);
+} catch (...) {
+  return caught_out_of_memory();
 }
 
-Status DeviceBuffer::copy_to(std::span<std::byte> to) const {
+Status DeviceBuffer::copy_to(std::span<std::byte> to) const try {
   if (Status s = check_bytes(to.size(), bytes_); !s || bytes_ == 0) {
     return s;
   }
   return copy(to.data(), data(), bytes_, data_.get_deleter().device);
+} catch (...) {
+  return caught_out_of_memory();
 }
 
-Status wait_for(const Device& device) {
+Status wait_for(const Device& device) try {
   HEADWISE_TRY(check_device(device));
   return cuda::check_cuda(cudaStreamSynchronize(stream_of(device)),
                           "the work in the stream");
+} catch (...) {
+  return caught_out_of_memory();
 }
 
-Result<std::string> name_of(const Device& device) {
+Result<std::string> name_of(const Device& device) try {
   HEADWISE_TRY(check_device(device));
   cudaDeviceProp properties{};
   int index = 0;
@@ -90,6 +99,8 @@ Result<std::string> name_of(const Device& device) {
   HEADWISE_TRY(cuda::check_cuda(cudaGetDeviceProperties(&properties, index),
                                 "asking its name"));
   return std::string(properties.name);
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

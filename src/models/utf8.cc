@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/out_of_memory.h"
+
 namespace headwise::inline HEADWISE_ABI {
 
 std::optional<DecodedCharacter> decode_utf8(std::string_view text) {
@@ -50,7 +52,7 @@ void append_utf8(std::string& text, char32_t code) {
   }
 }
 
-Status check_utf8(ErrorDetails about, std::string_view text) {
+Status check_utf8(ErrorDetails about, std::string_view text) try {
   constexpr std::string_view kDigits = "0123456789abcdef";
   const std::optional<std::size_t> at = find_invalid_utf8(text);
   if (!at) {
@@ -61,6 +63,8 @@ Status check_utf8(ErrorDetails about, std::string_view text) {
                 kDigits[byte >> 4] + kDigits[byte & 15] +
                 ") begins no character";
   return Error{ErrorCode::bad_data, std::move(about)};
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Status check_utf8(const FileSubject& about, std::string_view text) {

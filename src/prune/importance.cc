@@ -178,15 +178,15 @@ Status ImportanceRun::step() {
       return ok();
     }
     set_gates();  // anew: a step that failed may have left them
-    const std::vector<double> before = state_.sums;
+    const bool is_last = state_.in_round + 1 == steps_of_round(live().size());
+    std::vector<double> before = state_.sums;
     HEADWISE_TRY(add_batch());
-    if (state_.in_round + 1 == steps_of_round(live().size())) {
-      if (Status s = end_round(); !s) {
-        state_.sums = before;
-        return s;
-      }
-    } else {
+    if (!is_last) {
       ++state_.in_round;
+    } else if (Status s = catching_out_of_memory([&] { return end_round(); });
+               !s) {
+      state_.sums = std::move(before);
+      return s;
     }
     ++state_.done;
     return ok();

@@ -82,6 +82,7 @@ Result<Answers> PrunedAccuracy::State::compute(const std::vector<HeadId>& order,
     model_ = *std::move(model);
     gone_.clear();
   }
+  gone_.reserve(count);  // cannot fail once the heads are removed
   const auto more =
       std::span(order).subspan(gone_.size(), count - gone_.size());
   if (Status s = remove_heads(model_->encoder.encoder(), more, constant_); !s) {
@@ -178,7 +179,7 @@ Result<std::size_t> most_heads_within(
 
 Result<std::size_t> most_heads_within(
     double drop, const std::vector<HeadId>& order, PrunedAccuracy& accuracy,
-    const std::function<void(std::size_t, double)>& measured) {
+    const std::function<void(std::size_t, double)>& measured) try {
   return most_heads_within(
       drop, order.size(), [&](std::size_t count) -> Result<double> {
         const auto answers = accuracy.without(order, count);
@@ -188,6 +189,8 @@ Result<std::size_t> most_heads_within(
         }
         return answers->accuracy();
       });
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

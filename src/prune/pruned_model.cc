@@ -63,7 +63,7 @@ Status write_pruned(const std::string& source, const std::string& folder,
 }
 
 Result<double> mean_cosine(TensorView<const float, 2> a,
-                           TensorView<const float, 2> b) {
+                           TensorView<const float, 2> b) try {
   HEADWISE_TRY(check_shape("mean_cosine", "b", b.extents(), "the shape of a",
                            a.extents()));
   double sum = 0;
@@ -82,6 +82,8 @@ Result<double> mean_cosine(TensorView<const float, 2> a,
     sum += ab / std::sqrt(aa * bb);
   }
   return sum / static_cast<double>(texts);
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

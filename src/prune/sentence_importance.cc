@@ -209,8 +209,11 @@ Status SentenceImportance::resume(const Journal& journal) try {
   const auto json =
       text ? Json::parse(*text, kMostBytes, kDeepest) : std::optional<Json>();
   if (auto state = json ? state_of(*json) : std::nullopt) {
+    const Status s = state_->run().set_state(*std::move(state));
     // A run whose state does not fit starts from the beginning.
-    static_cast<void>(state_->run().set_state(*std::move(state)));
+    if (!s && s.error().code() == ErrorCode::out_of_memory) {
+      return s;
+    }
   }
   return ok();
 } catch (...) {

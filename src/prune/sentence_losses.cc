@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/logarithm.h"
+#include "base/out_of_memory.h"
 #include "headwise/module/loss.h"
 #include "models/pooling.h"
 #include "run/float_environment.h"
@@ -138,18 +139,28 @@ Result<HeadMeans> means_of(const Sentences& sentences, std::size_t begin,
   return means;
 }
 
+// A function of a model: `work`, or out_of_memory when it ran out.
+template <class Work>
+auto model_function(Work work) {
+  return [work = std::move(work)](std::size_t begin, std::size_t end,
+                                  HeadGateSpan gates) {
+    return catching_out_of_memory([&] { return work(begin, end, gates); });
+  };
+}
+
 GatedModel model_of(const Sentences& sentences) {
   const BertEncoder& encoder = sentences.encoder.encoder();
   std::vector<std::vector<std::size_t>> heads;
   for (std::size_t n = 0; n < encoder.layers().size(); ++n) {
     heads.push_back(heads_in(encoder.config(), n));
   }
-  return {.heads = std::move(heads),
-          .examples = sentences.ids.size(),
-          .means = [sentences](std::size_t begin, std::size_t end,
-                               HeadGateSpan gates) {
+  return {
+      .heads = std::move(heads),
+      .examples = sentences.ids.size(),
+      .means = model_function(
+          [sentences](std::size_t begin, std::size_t end, HeadGateSpan gates) {
             return means_of(sentences, begin, end, gates);
-          }};
+          })};
 }
 
 // ---- Classification. ----
@@ -249,26 +260,27 @@ GatedModel classification_losses(const SentenceEncoder& encoder,
                                  const Executor& executor) {
   const Sentences sentences{encoder, ids, executor};
   GatedModel model = model_of(sentences);
-  model.losses = [=, &probe, &targets](
-                     std::size_t begin, std::size_t end,
-                     HeadGateSpan gates) -> Result<std::vector<double>> {
-    const auto of_batch = targets_of(targets, sentences, begin, end);
-    HEADWISE_TRY(of_batch);
-    const auto embeddings = embeddings_of(sentences, begin, end, gates);
-    return embeddings ? classification_loss(probe, *embeddings, *of_batch)
-                      : embeddings.error();
-  };
-  model.gradients =
+  model.losses = model_function(
+      [=, &probe, &targets](std::size_t begin, std::size_t end,
+                            HeadGateSpan gates) -> Result<std::vector<double>> {
+        const auto of_batch = targets_of(targets, sentences, begin, end);
+        HEADWISE_TRY(of_batch);
+        const auto embeddings = embeddings_of(sentences, begin, end, gates);
+        return embeddings ? classification_loss(probe, *embeddings, *of_batch)
+                          : embeddings.error();
+      });
+  model.gradients = model_function(
       [=, &probe, &targets](
           std::size_t begin, std::size_t end,
           HeadGateSpan gates) -> Result<std::vector<Tensor<float, 2>>> {
-    const auto of_batch = targets_of(targets, sentences, begin, end);
-    HEADWISE_TRY(of_batch);
-    return gate_gradients(
-        sentences, begin, end, gates, [&](const Tensor<float, 2>& embeddings) {
-          return d_embeddings_of(probe, embeddings, *of_batch);
-        });
-  };
+        const auto of_batch = targets_of(targets, sentences, begin, end);
+        HEADWISE_TRY(of_batch);
+        return gate_gradients(sentences, begin, end, gates,
+                              [&](const Tensor<float, 2>& embeddings) {
+                                return d_embeddings_of(probe, embeddings,
+                                                       *of_batch);
+                              });
+      });
   return model;
 }
 
@@ -277,11 +289,12 @@ GatedModel embedding_losses(const SentenceEncoder& encoder,
                             const Executor& executor) {
   const Sentences sentences{encoder, ids, executor};
   GatedModel model = model_of(sentences);
-  model.losses = [=](std::size_t begin, std::size_t end, HeadGateSpan gates) {
-    return embedding_loss(sentences, begin, end, gates);
-  };
-  model.gradients = [=](std::size_t begin, std::size_t end,
-                        HeadGateSpan gates) {
+  model.losses = model_function(
+      [=](std::size_t begin, std::size_t end, HeadGateSpan gates) {
+        return embedding_loss(sentences, begin, end, gates);
+      });
+  model.gradients = model_function([=](std::size_t begin, std::size_t end,
+                                       HeadGateSpan gates) {
     const auto directions = [&](const Tensor<float, 2>& embeddings) {
       auto d = Tensor<float, 2>::create_unset(embeddings.extents());
       for (std::size_t n = 0; d && n < end - begin; ++n) {
@@ -292,7 +305,7 @@ GatedModel embedding_losses(const SentenceEncoder& encoder,
       return d;
     };
     return gate_gradients(sentences, begin, end, gates, directions);
-  };
+  });
   return model;
 }
 

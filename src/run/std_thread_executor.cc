@@ -17,9 +17,8 @@ struct Executor::Threads {
 Executor::Executor(std::shared_ptr<Threads> threads)
     : threads_(std::move(threads)) {}
 
-const Executor& Executor::default_executor() {
-  static const Executor executor(std::make_shared<Threads>(
-      Threads{std::max<std::size_t>(std::thread::hardware_concurrency(), 1)}));
+const Executor& Executor::default_executor() noexcept {
+  static const Executor executor(nullptr);
   return executor;
 }
 
@@ -30,7 +29,11 @@ Result<Executor> Executor::with_threads(std::size_t threads) try {
   return caught_out_of_memory();
 }
 
-std::size_t Executor::threads() const { return threads_->count; }
+std::size_t Executor::threads() const {
+  static const std::size_t of_process =
+      std::max<std::size_t>(std::thread::hardware_concurrency(), 1);
+  return threads_ ? threads_->count : of_process;
+}
 
 void Executor::spread(std::size_t workers,
                       FunctionRef<void(std::size_t)> work) const {

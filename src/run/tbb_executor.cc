@@ -10,8 +10,6 @@
 namespace headwise::inline HEADWISE_ABI {
 
 struct Executor::Threads {
-  // No arena of its own: the caller's.
-  bool callers_arena = true;
   std::size_t count = 0;
   tbb::task_arena arena{};
 };
@@ -19,15 +17,15 @@ struct Executor::Threads {
 Executor::Executor(std::shared_ptr<Threads> threads)
     : threads_(std::move(threads)) {}
 
-const Executor& Executor::default_executor() {
-  static const Executor executor(std::make_shared<Threads>());
+// It has no arena of its own, but the caller's.
+const Executor& Executor::default_executor() noexcept {
+  static const Executor executor(nullptr);
   return executor;
 }
 
 Result<Executor> Executor::with_threads(std::size_t threads) try {
   HEADWISE_TRY(check_threads(threads));
   auto state = std::make_shared<Threads>();
-  state->callers_arena = false;
   // More than oneTBB has would only make it print a warning.
   const std::size_t most = tbb::global_control::active_value(
       tbb::global_control::max_allowed_parallelism);
@@ -39,10 +37,9 @@ Result<Executor> Executor::with_threads(std::size_t threads) try {
 }
 
 std::size_t Executor::threads() const {
-  if (threads_->callers_arena) {
-    return static_cast<std::size_t>(tbb::this_task_arena::max_concurrency());
-  }
-  return threads_->count;
+  return threads_ ? threads_->count
+                  : static_cast<std::size_t>(
+                        tbb::this_task_arena::max_concurrency());
 }
 
 // A thread that waits for the loop takes no other work of the caller's arena
@@ -55,10 +52,10 @@ void Executor::spread(std::size_t workers,
                         tbb::static_partitioner());
     });
   };
-  if (threads_->callers_arena) {
-    loop();
-  } else {
+  if (threads_) {
     threads_->arena.execute(loop);
+  } else {
+    loop();
   }
 }
 

@@ -15,12 +15,14 @@
 #include "explain/step_words.h"
 #include "explain_jobs.h"
 #include "headwise/inspect/step_table.h"
+#include "support/errors.h"
 
 namespace headwise::cli {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing_support::HasError;
 
 Error error_of(const ExplainFlags& flags) {
   const auto job = run_job(flags, {});
@@ -232,89 +234,103 @@ TEST_F(ParamsTest, NoOutputProjectionIsOneStepLessToCompute) {
 }
 
 TEST_F(ParamsTest, WhatDoesNotFitFailsWithAndWithoutComputing) {
-  const auto message = [&] {
-    flags_.shapes_only = true;
-    const Error listed = error_of(flags_);
-    flags_.shapes_only = false;
-    const Error computed = error_of(flags_);
-    EXPECT_EQ(listed.message(), computed.message());
-    EXPECT_NE(listed.code(), ErrorCode::invalid_argument);
-    return listed.message();
+  const auto expect_refused = [&](const testing_support::ErrorParts& parts) {
+    for (const bool shapes_only : {true, false}) {
+      flags_.shapes_only = shapes_only;
+      EXPECT_THAT(error_of(flags_), HasError(parts)) << shapes_only;
+    }
   };
+  // Of a tensor of the files.
+  const auto expect_tensor_refused =
+      [&](const std::string& operation, ErrorCode code,
+          const std::string& tensor, const std::string& given,
+          const std::vector<std::string>& expected) {
+        expect_refused({.code = code,
+                        .operation = operation,
+                        .file = flags_.params,
+                        .entry = tensor,
+                        .given = {given},
+                        .expected = expected});
+      };
   put("embedding.weight", {100, 5});
-  EXPECT_EQ(message(),
-            "explain: " + flags_.params +
-                ": w_q.weight takes vectors of size 6, expected 5, the size "
-                "of embedding.weight's");
+  expect_tensor_refused("explain", ErrorCode::shape_mismatch, "w_q.weight", "6",
+                        {"5", "embedding.weight's"});
   put("embedding.weight", {100, 6});
   put("w_v.weight", {6, 7});
-  EXPECT_EQ(message(),
-            "explain: " + flags_.params +
-                ": w_v.weight takes vectors of size 7, expected 6, the size "
-                "of embedding.weight's");
+  expect_tensor_refused("explain", ErrorCode::shape_mismatch, "w_v.weight", "7",
+                        {"6", "embedding.weight's"});
   put("w_k.weight", {8, 7});
-  EXPECT_THAT(message(), HasSubstr("w_k.weight takes vectors of size 7"));
+  expect_tensor_refused("explain", ErrorCode::shape_mismatch, "w_k.weight", "7",
+                        {"6"});
   put("w_k.weight", {8, 6});
   put("w_v.weight", {7, 6});
-  EXPECT_THAT(message(),
-              HasSubstr("w_v.weight has 7 rows, expected a multiple of "
-                        "num_heads = 2"));
+  expect_tensor_refused("read_params", ErrorCode::bad_data, "w_v.weight", "7",
+                        {"num_heads", "2"});
   put("w_v.weight", {6, 6});
   put("w_k.bias", {7});
-  EXPECT_EQ(message(),
-            "read_params: " + flags_.params +
-                ": w_k.bias has shape (7), expected (8), the rows of "
-                "w_k.weight");
+  expect_tensor_refused("read_params", ErrorCode::shape_mismatch, "w_k.bias",
+                        "(7)", {"(8)", "w_k.weight"});
   put("w_k.bias", {8});
   remove("w_o.weight");
-  EXPECT_THAT(message(), HasSubstr("has w_o.bias and no w_o.weight"));
+  expect_tensor_refused("read_params", ErrorCode::bad_data, "", "w_o.weight",
+                        {});
   put("w_o.weight", {10, 6});
   flags_.vocab_size = 50;
-  EXPECT_THAT(message(), HasSubstr("--vocab-size is 50, expected 100 as in"));
+  expect_refused({.code = ErrorCode::shape_mismatch,
+                  .argument = "--vocab-size",
+                  .given = {"50"},
+                  .expected = {"100"}});
   flags_.vocab_size.reset();
   flags_.embed_dim = 6;
-  EXPECT_THAT(message(), HasSubstr("--embed-dim is 6, expected 10 as in"));
+  expect_refused({.code = ErrorCode::shape_mismatch,
+                  .argument = "--embed-dim",
+                  .given = {"6"},
+                  .expected = {"10"}});
 }
 
 TEST(JobTest, OptionsThatContradictAreRefused) {
   ExplainFlags flags;
-  const auto expect = [](const ExplainFlags& f, const std::string& message) {
-    const Error error = error_of(f);
-    EXPECT_EQ(error.message(), message);
-    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+  // The options that a contradiction names.
+  const auto contradicts = [](std::vector<std::string> options) {
+    return HasError(
+        {.code = ErrorCode::invalid_argument, .given = std::move(options)});
+  };
+  const auto is_refused = [](std::string option, std::string given,
+                             std::vector<std::string> expected) {
+    return HasError({.code = ErrorCode::invalid_argument,
+                     .argument = std::move(option),
+                     .given = {std::move(given)},
+                     .expected = std::move(expected)});
   };
   flags.num_heads = 7;
-  expect(flags,
-         "--embed-dim is 512, expected a multiple of --num-heads, "
-         "which is 7");
+  EXPECT_THAT(error_of(flags),
+              is_refused("--embed-dim", "512", {"--num-heads", "7"}));
   flags = {};
   flags.tokens = "t";
   flags.example = "masked";
-  expect(flags, "give --tokens or --example, not both");
+  EXPECT_THAT(error_of(flags), contradicts({"--tokens", "--example"}));
   flags = {};
   flags.target_tokens = "t";
-  expect(flags, "--target-tokens needs --tokens (the keys and values)");
+  EXPECT_THAT(error_of(flags), contradicts({"--target-tokens", "--tokens"}));
   flags.target_tokens = flags.tokens = "-";
-  expect(flags,
-         "--tokens and --target-tokens are both -, expected one of "
-         "them to be a file");
+  EXPECT_THAT(error_of(flags),
+              contradicts({"--target-tokens", "--tokens", "-", "file"}));
   flags = {};
   flags.example = "unbatched";
   flags.mask_kind = "padding";
-  expect(flags,
-         "--mask-kind padding needs token ids, and this example has "
-         "vectors");
+  EXPECT_THAT(error_of(flags), contradicts({"--mask-kind padding", "ids"}));
   flags = {};
   flags.operation.mask_axes = "B";
-  expect(flags, "--mask-axes is B, expected --mask too");
+  EXPECT_THAT(error_of(flags), is_refused("--mask-axes", "B", {"--mask"}));
 }
 
 TEST(JobTest, KeyHeadsThatDoNotDivideTheHeadsAreNamed) {
   ExplainFlags flags = small();
   flags.num_kv_heads = 3;
-  EXPECT_EQ(error_of(flags).message(),
-            "--num-kv-heads is 3, expected a divisor of --num-heads, "
-            "which is 2");
+  EXPECT_THAT(error_of(flags), HasError({.code = ErrorCode::invalid_argument,
+                                         .argument = "--num-kv-heads",
+                                         .given = {"3"},
+                                         .expected = {"--num-heads", "2"}}));
 }
 
 TEST(JobTest, IdsOutsideTheVocabularyAreNamedWithTheirSide) {
@@ -322,28 +338,31 @@ TEST(JobTest, IdsOutsideTheVocabularyAreNamedWithTheirSide) {
   put_text(folder / "good", "[[1], [2, 3]]");
   put_text(folder / "large", "[[1], [2, 100]]");
   put_text(folder / "negative", "[[-4], [2]]");
+  const auto is_beyond = [](std::string source, std::string argument,
+                            std::string given) {
+    return HasError({.code = ErrorCode::out_of_range,
+                     .operation = std::move(source),
+                     .argument = std::move(argument),
+                     .given = {std::move(given)},
+                     .expected = {"99"}});
+  };
   ExplainFlags flags = small();
   for (const bool shapes_only : {false, true}) {
     flags.shapes_only = shapes_only;
     flags.target_tokens.clear();
     flags.tokens = folder / "large";
-    EXPECT_EQ(error_of(flags).message(),
-              "--tokens: " + flags.tokens +
-                  ": tokens[1][1] is 100, expected 0 to "
-                  "vocab_size - 1 = 99");
+    EXPECT_THAT(error_of(flags),
+                is_beyond("--tokens: " + flags.tokens, "tokens[1][1]", "100"));
     flags.tokens = folder / "negative";
-    EXPECT_EQ(error_of(flags).message(),
-              "--tokens: " + flags.tokens +
-                  ": tokens[0][0] is -4, expected 0 to "
-                  "vocab_size - 1 = 99");
+    EXPECT_THAT(error_of(flags),
+                is_beyond("--tokens: " + flags.tokens, "tokens[0][0]", "-4"));
     flags.target_tokens = folder / "good";
-    EXPECT_THAT(
-        error_of(flags).message(),
-        testing::StartsWith("--tokens: " + flags.tokens + ": tokens[0]"));
+    EXPECT_THAT(error_of(flags),
+                is_beyond("--tokens: " + flags.tokens, "tokens[0][0]", "-4"));
     std::swap(flags.tokens, flags.target_tokens);
-    EXPECT_THAT(error_of(flags).message(),
-                testing::StartsWith("--target-tokens: " + flags.target_tokens +
-                                    ": tokens[0]"));
+    EXPECT_THAT(error_of(flags),
+                is_beyond("--target-tokens: " + flags.target_tokens,
+                          "tokens[0][0]", "-4"));
   }
 }
 
@@ -356,8 +375,10 @@ TEST(JobTest, ThePaddingIdMustBeInTheVocabularyWhereThereIsPadding) {
   for (const bool shapes_only : {false, true}) {
     flags.shapes_only = shapes_only;
     flags.tokens = folder / "ragged";
-    EXPECT_EQ(error_of(flags).message(),
-              "--pad-id is 100, expected 0 to vocab_size - 1 = 99");
+    EXPECT_THAT(error_of(flags), HasError({.code = ErrorCode::out_of_range,
+                                           .argument = "--pad-id",
+                                           .given = {"100"},
+                                           .expected = {"99"}}));
     flags.tokens = folder / "even";
     EXPECT_TRUE(run_job(flags, {}));
   }

@@ -14,6 +14,7 @@
 #include "explain/explain_text.h"
 #include "explain/step_words.h"
 #include "explain_jobs.h"
+#include "support/errors.h"
 
 namespace headwise::cli {
 namespace {
@@ -21,6 +22,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing_support::HasError;
 using Json = nlohmann::json;
 
 TEST(ExplainTextTest, SaysTheMaximumLengthAndEveryStep) {
@@ -339,14 +341,19 @@ TEST(ExplainPictureTest, DrawsTheSequenceThatWasAskedFor) {
 TEST(ExplainPictureTest, ASequenceThatIsNotThereIsRefused) {
   ExplainFlags flags;
   flags.example = "masked";
-  EXPECT_EQ(explain_picture(job_of(flags), 5, Language::en).error().message(),
-            "--sequence is 5, expected 0 to 4");
+  EXPECT_THAT(explain_picture(job_of(flags), 5, Language::en),
+              HasError({.code = ErrorCode::out_of_range,
+                        .argument = "--sequence",
+                        .given = {"5"},
+                        .expected = {"0 to 4"}}));
   const TempFolder folder;
   put_text(folder / "none", "[]");
   flags = small();
   flags.tokens = folder / "none";
-  EXPECT_EQ(explain_picture(job_of(flags), 0, Language::en).error().message(),
-            "--heads draws one sequence, and the batch has none");
+  EXPECT_THAT(explain_picture(job_of(flags), 0, Language::en),
+              HasError({.code = ErrorCode::out_of_range,
+                        .argument = "--heads",
+                        .given = {"none"}}));
 }
 
 }  // namespace

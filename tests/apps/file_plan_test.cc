@@ -6,6 +6,7 @@
 
 #include "interop/files.h"
 #include "shell/read_text.h"
+#include "support/errors.h"
 
 namespace headwise::cli {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 using testing::HasSubstr;
+using testing_support::HasError;
 
 // A folder with the file "in" and a model of one file.
 class FilePlanTest : public testing::Test {
@@ -127,12 +129,11 @@ TEST(ReadTextTest, ATextBeyondTheLimitIsAnError) {
   const TempFolder folder;
   put_file(folder / "text", bytes_of("12345678"));
   EXPECT_EQ(read_text("--data", folder / "text", 8).value(), "12345678");
-  const auto longer = read_text("--data", folder / "text", 7);
-  ASSERT_FALSE(longer);
-  EXPECT_EQ(longer.error().code(), ErrorCode::bad_data);
-  EXPECT_EQ(longer.error().message(), "--data: " + folder / "text" +
-                                          " is longer than 7 bytes, the most "
-                                          "that is read");
+  EXPECT_THAT(read_text("--data", folder / "text", 7),
+              HasError({.code = ErrorCode::bad_data,
+                        .operation = "--data",
+                        .file = folder / "text",
+                        .given = {"7"}}));
 }
 
 }  // namespace

@@ -3,13 +3,21 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "support/errors.h"
 
 namespace headwise::cli {
 namespace {
 
-std::string error_of(const PruneFlags& flags, std::size_t total) {
-  const auto count = count_to_remove(flags, total);
-  return count ? "none" : count.error().message();
+// The option is refused, and the error names these values.
+auto IsRefused(std::string option, std::string given,
+               std::vector<std::string> expected) {
+  return testing_support::HasError({.code = ErrorCode::invalid_argument,
+                                    .argument = std::move(option),
+                                    .given = {std::move(given)},
+                                    .expected = std::move(expected)});
 }
 
 TEST(PruneCountTest, HeadsAreKeptRemovedOrAShareOfThem) {
@@ -23,15 +31,13 @@ TEST(PruneCountTest, HeadsAreKeptRemovedOrAShareOfThem) {
 }
 
 TEST(PruneCountTest, MoreThanThereAreAndWhatIsNoNumberAreErrors) {
-  EXPECT_EQ(error_of({.keep = 73}, 72),
-            "--keep is 73, expected at most the 72 heads there are");
+  EXPECT_THAT(count_to_remove({.keep = 73}, 72),
+              IsRefused("--keep", "73", {"72"}));
   for (const std::string text :
        {"73", "101%", "-1", "1.5", "%", "", "40 %", "1e1", "nan", "nan%",
         "-nan%", "inf", "inf%", "0x10", "40%%"}) {
-    EXPECT_EQ(error_of({.remove = text}, 72),
-              "--remove is " + text +
-                  ", expected a number of heads from 0 to 72, or a share such "
-                  "as 40%");
+    EXPECT_THAT(count_to_remove({.remove = text}, 72),
+                IsRefused("--remove", "is " + text, {"0 to 72", "40%"}));
   }
 }
 

@@ -3,20 +3,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/errors.h"
+
 namespace headwise::cli {
 namespace {
 
-using testing::HasSubstr;
+using testing_support::HasError;
 
 TEST(ReadTokensTest, NamesAFileThatCannotBeRead) {
-  const auto missing = read_tokens("/nonexistent/tokens");
-  ASSERT_FALSE(missing);
-  EXPECT_EQ(missing.error().code(), ErrorCode::io_error);
-  EXPECT_EQ(missing.error().message(),
-            "tokens: /nonexistent/tokens: No such file or directory");
-  const auto folder = read_tokens("/");
-  ASSERT_FALSE(folder);
-  EXPECT_EQ(folder.error().message(), "tokens: /: Is a directory");
+  for (const auto& [path, reason] :
+       {std::pair("/nonexistent/tokens", ENOENT), {"/", EISDIR}}) {
+    EXPECT_THAT(read_tokens(path), HasError({.code = ErrorCode::io_error,
+                                             .operation = "tokens",
+                                             .file = path,
+                                             .system_error = reason}));
+  }
 }
 
 }  // namespace

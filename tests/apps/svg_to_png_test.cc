@@ -8,13 +8,14 @@
 #include <string>
 
 #include "headwise/inspect/heads_grid_svg.h"
+#include "support/errors.h"
 #include "support/png_pixels.h"
 
 namespace headwise::cli {
 namespace {
 
 using testing::EndsWith;
-using testing::StartsWith;
+using testing_support::HasError;
 
 constexpr std::array<std::uint8_t, 3> kWhite = {255, 255, 255};
 constexpr std::array<std::uint8_t, 3> kRed = {255, 0, 0};
@@ -91,43 +92,43 @@ TEST(SvgToPngTest, TheCellsOfAnImageStaySharp) {
   }
 }
 
+// The picture is refused, and the error names these values.
+auto IsRefused(ErrorCode code, std::vector<std::string> given) {
+  return HasError(
+      {.code = code, .operation = "svg_to_png", .given = std::move(given)});
+}
+
 TEST(SvgToPngTest, WhatIsNoSvgIsAnError) {
   for (const std::string& text :
        {std::string(), std::string("no picture"), std::string("<svg"),
         std::string("<html/>"), std::string("\x89PNG\r\n\x1a\n", 8),
         std::string(100, '\0')}) {
     const auto png = svg_to_png(text, 1);
-    ASSERT_FALSE(png) << testing::PrintToString(text);
-    EXPECT_EQ(png.error().code(), ErrorCode::bad_data);
-    EXPECT_THAT(png.error().message(), StartsWith("svg_to_png: "));
+    EXPECT_THAT(png, IsRefused(ErrorCode::bad_data, {}))
+        << testing::PrintToString(text);
   }
-  EXPECT_EQ(svg_to_png(empty_svg("100%", "100%"), 1).error().message(),
-            "svg_to_png: the picture has no width and height in pixels");
+  EXPECT_THAT(svg_to_png(empty_svg("100%", "100%"), 1),
+              IsRefused(ErrorCode::bad_data, {"width", "height"}));
 }
 
 TEST(SvgToPngTest, LargerThanCairoDrawsIsAnError) {
   EXPECT_TRUE(svg_to_png(empty_svg("32767", "1"), 1));
-  const Error wide = svg_to_png(empty_svg("20000", "10"), 2).error();
-  EXPECT_EQ(wide.code(), ErrorCode::out_of_range);
-  EXPECT_EQ(wide.message(),
-            "svg_to_png: the picture has 40000 x 20 pixels, expected at most "
-            "32767 a side");
-  const Error large = svg_to_png(empty_svg("20000", "20000"), 1).error();
-  EXPECT_EQ(large.code(), ErrorCode::out_of_range);
-  EXPECT_THAT(large.message(), EndsWith("expected at most 268435456 in all"));
-  EXPECT_EQ(svg_to_png(kHalfRed, 1e300).error().code(),
-            ErrorCode::out_of_range);
+  EXPECT_THAT(svg_to_png(empty_svg("20000", "10"), 2),
+              IsRefused(ErrorCode::out_of_range, {"40000 x 20", "32767"}));
+  EXPECT_THAT(svg_to_png(empty_svg("20000", "20000"), 1),
+              IsRefused(ErrorCode::out_of_range, {"268435456"}));
+  EXPECT_THAT(svg_to_png(kHalfRed, 1e300),
+              IsRefused(ErrorCode::out_of_range, {}));
 }
 
 TEST(SvgToPngTest, ZoomIsANumberAboveZero) {
   for (const double zoom : {0.0, -1.0, std::numeric_limits<double>::infinity(),
                             std::numeric_limits<double>::quiet_NaN()}) {
-    const auto png = svg_to_png(kHalfRed, zoom);
-    ASSERT_FALSE(png);
-    EXPECT_EQ(png.error().code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(svg_to_png(kHalfRed, zoom),
+                IsRefused(ErrorCode::invalid_argument, {"zoom"}));
   }
-  EXPECT_EQ(svg_to_png(kHalfRed, 0).error().message(),
-            "svg_to_png: zoom is 0, expected a number above 0");
+  EXPECT_THAT(svg_to_png(kHalfRed, 0),
+              IsRefused(ErrorCode::invalid_argument, {"zoom", "0"}));
 }
 
 TEST(SvgToPngTest, AnImageLongerThanAnAttributeMayBeUsually) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "apps/pruned_heads.h"
+#include "support/errors.h"
 #include "view/stats_lines.h"
 #include "view/stats_text.h"
 #include "view/view_json.h"
@@ -23,6 +24,7 @@ using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
+using testing_support::HasError;
 
 using Json = nlohmann::json;
 
@@ -63,14 +65,16 @@ TEST(ViewHeadsTest, AHeadIsAskedForByTheNumberThatItHadBefore) {
   for (std::size_t j = 0; j < 3; ++j) {
     EXPECT_EQ(drawn.heads[7].map(0, j), largest[j]);
   }
-  EXPECT_EQ(compute_heads(heads, 0, HeadName{2, 2}).error().message(),
-            "--head is 2.2, which was pruned; of that layer 1, 3 stay");
-  EXPECT_EQ(compute_heads(heads, 0, HeadName{0, 1}).error().message(),
-            "--head is 0.1, which was pruned; no head of that layer is left");
-  EXPECT_EQ(compute_heads(heads, 0, HeadName{0, 1}).error().code(),
-            ErrorCode::invalid_argument);
-  EXPECT_EQ(compute_heads(heads, 0, HeadName{2, 4}).error().message(),
-            "--head is 2.4, expected a head of the layers that are shown");
+  const auto is_refused = [](std::vector<std::string> given) {
+    return HasError({.code = ErrorCode::invalid_argument,
+                     .argument = "--head",
+                     .given = std::move(given)});
+  };
+  EXPECT_THAT(compute_heads(heads, 0, HeadName{2, 2}),
+              is_refused({"2.2", "pruned", "1, 3"}));
+  EXPECT_THAT(compute_heads(heads, 0, HeadName{0, 1}),
+              is_refused({"0.1", "pruned", "no head"}));
+  EXPECT_THAT(compute_heads(heads, 0, HeadName{2, 4}), is_refused({"2.4"}));
 }
 
 TEST(ViewHeadsTest, TheJsonListsThemApart) {

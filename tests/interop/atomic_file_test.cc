@@ -14,9 +14,12 @@
 #include <thread>
 
 #include "interop/files.h"
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
+
+using testing_support::HasError;
 
 mode_t mode_of(const std::string& path) {
   struct stat status {};
@@ -164,11 +167,11 @@ TEST(AtomicFileTest, FullDeviceIsAnErrorThatNamesItAndTheReason) {
   if (::access("/dev/full", W_OK) != 0) {
     GTEST_SKIP() << "there is no /dev/full";
   }
-  const Status full = write_file_atomically("/dev/full", bytes_of("x"));
-  ASSERT_FALSE(full);
-  EXPECT_EQ(full.error().code(), ErrorCode::io_error);
-  EXPECT_EQ(full.error().message(),
-            "write_file_atomically: /dev/full: No space left on device");
+  EXPECT_THAT(write_file_atomically("/dev/full", bytes_of("x")),
+              HasError({.code = ErrorCode::io_error,
+                        .operation = "write_file_atomically",
+                        .file = "/dev/full",
+                        .system_error = ENOSPC}));
   EXPECT_TRUE(write_file_atomically("/dev/null", bytes_of("x")));
 }
 
@@ -199,8 +202,8 @@ TEST(AtomicFileTest, LimitOnFileSizesIsAnErrorAndTheOldFileStaysWhole) {
       return 2;
     }
     const Status written = write_file_atomically(folder / "file", large);
-    const bool told = !written && written.error().message().find(
-                                      "File too large") != std::string::npos;
+    const bool told =
+        !written && written.error().details().system_error == EFBIG;
     // No signal is left behind, and none is held back any more.
     sigset_t signals;
     sigpending(&signals);

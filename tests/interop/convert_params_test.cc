@@ -5,11 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "headwise/interop/param_inspection.h"
+#include "interop/bert_file.h"
 #include "interop/files.h"
 
 namespace headwise {
@@ -17,38 +17,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-// Two layers of BERT of 4 features, and a tensor of no attention layer.
-class BertFile {
- public:
-  BertFile() : values_(4 * 4) {
-    std::iota(values_.begin(), values_.end(), 1.0f);
-    std::map<std::string, AnyView> views = {{"pooler.dense.weight", matrix()}};
-    for (const std::string layer : {"0", "1"}) {
-      const std::string start = "encoder.layer." + layer + ".attention.";
-      for (const std::string name :
-           {"self.query", "self.key", "self.value", "output.dense"}) {
-        views.emplace(start + name + ".weight", matrix());
-        views.emplace(start + name + ".bias", vector());
-      }
-    }
-    EXPECT_TRUE(write_safetensors(path(), views, {{"format", "pt"}}));
-  }
-
-  std::string path() const { return folder_ / "bert.safetensors"; }
-  std::string operator/(std::string_view name) const { return folder_ / name; }
-
- private:
-  AnyView matrix() const {
-    return TensorView<const float, 2>(values_.data(), {4, 4});
-  }
-  AnyView vector() const {
-    return TensorView<const float, 1>(values_.data(), {4});
-  }
-
-  TempFolder folder_;
-  std::vector<float> values_;
-};
+using testing_support::BertFile;
 
 TEST(ConvertParamsTest, ThereAndBackHasTheSameBytes) {
   const BertFile file;

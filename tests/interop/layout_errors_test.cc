@@ -1,4 +1,4 @@
-// What is wrong with tensors or a layer is said.
+// What is wrong with tensors or a layer is named.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,34 +6,44 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "headwise/interop/layouts.h"
 #include "interop/layout_tensors.h"
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
 
-using testing::HasSubstr;
 using testing_support::counted;
 using testing_support::expect_equal;
 using testing_support::grouped_keras;
+using testing_support::HasError;
 using testing_support::layer_of;
 using testing_support::layout;
 using testing_support::shapes_of;
 using testing_support::take;
 
-// What finding says behind the subject.
-std::string said_of(const ShapesByName& shapes, std::string_view wanted = "") {
-  const auto match = find_layout(shapes, {"test", "file"}, wanted);
-  if (match) {
-    ADD_FAILURE() << "fits " << match->layout->name;
-    return "";
-  }
-  EXPECT_THAT(match.error().message(), testing::StartsWith("test: file"));
-  return match.error().message().substr(10);
+Result<LayoutMatch> found(const ShapesByName& shapes,
+                          std::string_view wanted = "") {
+  return find_layout(shapes, {"test", "file"}, wanted);
 }
 
-class EveryLayoutErrorsTest : public testing::TestWithParam<Layout> {};
+// The file's tensors do not fit: the error names these values.
+auto DoesNotFit(std::vector<std::string> given,
+                std::vector<std::string> expected = {}) {
+  return HasError({.code = ErrorCode::bad_data,
+                   .operation = "test",
+                   .file = "file",
+                   .given = std::move(given),
+                   .expected = std::move(expected)});
+}
+
+class EveryLayoutErrorsTest : public testing::TestWithParam<Layout> {
+ protected:
+  std::string name() const { return std::string(GetParam().name); }
+};
 
 INSTANTIATE_TEST_SUITE_P(All, EveryLayoutErrorsTest,
                          testing::ValuesIn(layouts()),
@@ -50,55 +60,59 @@ TEST_P(EveryLayoutErrorsTest, GoesWithoutBiasesWhereTheyAreOptional) {
   if (optional) {
     expect_equal(take(*tensors).value().params, layer.params);
   } else {
-    EXPECT_THAT(tensors.error().message(), HasSubstr("lack w_q.bias"));
+    EXPECT_THAT(tensors, HasError({.code = ErrorCode::invalid_argument,
+                                   .operation = "lay_out",
+                                   .argument = "layer.params",
+                                   .given = {"w_q.bias", name()}}));
   }
 }
 
 TEST_P(EveryLayoutErrorsTest, LackOfATensorIsSaid) {
   const auto tensors = lay_out(layer_of(), 0, GetParam()).value();
   for (const LayoutRow& row : GetParam().rows) {
-    std::string name(row.name);
-    if (const std::size_t place = name.find("{N}"); place != name.npos) {
-      name.replace(place, 3, "0");
+    std::string lacking(row.name);
+    if (const std::size_t place = lacking.find("{N}"); place != lacking.npos) {
+      lacking.replace(place, 3, "0");
     }
-    name.insert(0, GetParam().prefixes[0]);
+    lacking.insert(0, GetParam().prefixes[0]);
     if (row.param == "w_score.weight") {
       continue;  // of no layer that every layout holds
     }
     ShapesByName shapes = shapes_of(tensors);
-    ASSERT_EQ(shapes.erase(name), 1u) << name;
+    ASSERT_EQ(shapes.erase(lacking), 1u) << lacking;
     if (row.required) {
-      EXPECT_EQ(said_of(shapes, GetParam().name),
-                " does not fit the layout " + std::string(GetParam().name) +
-                    ": there is no " + name);
+      EXPECT_THAT(found(shapes, name()), DoesNotFit({name(), lacking}));
     } else {
-      EXPECT_TRUE(find_layout(shapes, {"test"}, GetParam().name)) << name;
+      EXPECT_TRUE(found(shapes, name())) << lacking;
     }
   }
 }
 
 TEST_P(EveryLayoutErrorsTest, WrongNumberOfAxesIsSaid) {
   const auto tensors = lay_out(layer_of(), 0, GetParam()).value();
-  for (const auto& [name, array] : tensors) {
+  for (const auto& [tensor, array] : tensors) {
     ShapesByName shapes = shapes_of(tensors);
-    shapes.at(name).insert(shapes.at(name).begin(), 1);
-    EXPECT_THAT(said_of(shapes, GetParam().name),
-                HasSubstr(": " + name + " has shape (1, "));
+    const std::size_t axes = shapes.at(tensor).size();
+    shapes.at(tensor).insert(shapes.at(tensor).begin(), 1);
+    EXPECT_THAT(found(shapes, name()),
+                DoesNotFit({tensor, "(1, ", std::to_string(axes)}));
   }
 }
 
 TEST_P(EveryLayoutErrorsTest, BiasOfAnotherLengthIsSaid) {
   const auto tensors = lay_out(layer_of(), 0, GetParam()).value();
-  for (const auto& [name, array] : tensors) {
-    if (name.find("bias") == std::string::npos) {
+  for (const auto& [tensor, array] : tensors) {
+    if (tensor.find("bias") == std::string::npos) {
       continue;
     }
     ShapesByName shapes = shapes_of(tensors);
-    shapes.at(name).back() += 3;
-    EXPECT_THAT(said_of(shapes, GetParam().name),
-                HasSubstr(name + " has shape"));
-    EXPECT_THAT(said_of(shapes, GetParam().name),
-                HasSubstr("expected one element for each of the"));
+    std::size_t features = 1;
+    for (const std::size_t extent : shapes.at(tensor)) {
+      features *= extent;
+    }
+    shapes.at(tensor).back() += 3;
+    EXPECT_THAT(found(shapes, name()),
+                DoesNotFit({tensor, std::to_string(features)}));
   }
 }
 
@@ -112,86 +126,88 @@ NamedArrays bert_layers() {
 }
 
 TEST(LayoutErrorsTest, ALayerThatIsNotThereIsNamed) {
-  const auto missing = take(bert_layers(), 1);
-  ASSERT_FALSE(missing);
-  EXPECT_EQ(missing.error().code(), ErrorCode::out_of_range);
-  EXPECT_EQ(missing.error().message(),
-            "test: file has no layer 1, expected one of 0 2 11");
+  EXPECT_THAT(take(bert_layers(), 1), HasError({.code = ErrorCode::out_of_range,
+                                                .operation = "test",
+                                                .file = "file",
+                                                .given = {"1"},
+                                                .expected = {"0 2 11"}}));
   const ShapesByName shapes = shapes_of(grouped_keras());
-  const auto match = find_layout(shapes, {"test", "file"}).value();
-  const auto no_shapes = layer_shapes(match, shapes, 1);
-  ASSERT_FALSE(no_shapes);
-  EXPECT_EQ(no_shapes.error().message(),
-            "test: file has no layer 1, expected one of 0");
+  EXPECT_THAT(layer_shapes(found(shapes).value(), shapes, 1),
+              HasError({.code = ErrorCode::out_of_range,
+                        .operation = "test",
+                        .file = "file",
+                        .given = {"1"},
+                        .expected = {"0"}}));
 }
 
 TEST(LayoutErrorsTest, LayersThatAreNotWholeAreNamed) {
   NamedArrays tensors = bert_layers();
   tensors.erase("encoder.layer.2.attention.self.key.bias");
   tensors.erase("encoder.layer.11.attention.output.dense.weight");
-  EXPECT_EQ(said_of(shapes_of(tensors)),
-            " does not fit the layout bert: there is no "
-            "encoder.layer.2.attention.self.key.bias; there is no "
-            "encoder.layer.11.attention.output.dense.weight");
+  EXPECT_THAT(found(shapes_of(tensors)),
+              DoesNotFit({"bert", "encoder.layer.2.attention.self.key.bias",
+                          "encoder.layer.11.attention.output.dense.weight"}));
 }
 
 TEST(LayoutErrorsTest, HeadsThatDisagreeAreAnError) {
   NamedArrays tensors = grouped_keras();
   tensors["attention_output/kernel"] = counted({2, 6, 7}, 0);
-  const auto layer = take(tensors);
-  ASSERT_FALSE(layer);
-  EXPECT_EQ(layer.error().message(),
-            "test: file: attention_output/kernel has 2 heads, expected 4 as "
-            "those before it");
+  EXPECT_THAT(take(tensors), HasError({.code = ErrorCode::bad_data,
+                                       .operation = "test",
+                                       .file = "file",
+                                       .entry = "attention_output/kernel",
+                                       .given = {"2"},
+                                       .expected = {"4"}}));
 }
 
 TEST(LayoutErrorsTest, TensorsThatChangeTheLayerAreRefused) {
   NamedArrays torch = lay_out(layer_of(), 0, layout("torch-mha")).value();
   torch.emplace("bias_k", counted({1, 1, 6}, 0));
-  const auto with_key = find_layout(shapes_of(torch), {"test"});
-  ASSERT_FALSE(with_key);
-  EXPECT_EQ(with_key.error().code(), ErrorCode::unsupported);
-  EXPECT_EQ(with_key.error().message(),
-            "test: bias_k is one more key of all sequences (add_bias_kv), "
-            "which has no counterpart here");
+  EXPECT_THAT(found(shapes_of(torch)), HasError({.code = ErrorCode::unsupported,
+                                                 .operation = "test",
+                                                 .file = "file",
+                                                 .entry = "bias_k",
+                                                 .given = {"add_bias_kv"}}));
   NamedArrays flax = lay_out(layer_of(), 0, layout("flax")).value();
   flax.emplace("params/query_ln/scale", counted({2}, 0));
-  EXPECT_THAT(said_of(shapes_of(flax)), HasSubstr("normalize_qk"));
+  EXPECT_THAT(found(shapes_of(flax)),
+              HasError({.code = ErrorCode::unsupported,
+                        .operation = "test",
+                        .file = "file",
+                        .entry = "params/query_ln/scale",
+                        .given = {"normalize_qk"}}));
 }
 
 TEST(LayoutErrorsTest, TheWantedLayoutDecidesBetweenTwo) {
   NamedArrays both = lay_out(layer_of(), 0, layout("headwise")).value();
   both.merge(lay_out(layer_of(), 0, layout("d2l")).value());
-  EXPECT_EQ(said_of(shapes_of(both)),
-            " fits the layouts headwise and d2l, expected one of them to be "
-            "named");
+  EXPECT_THAT(found(shapes_of(both)), DoesNotFit({"headwise", "d2l"}));
   EXPECT_TRUE(take(both, 0, "d2l"));
-  EXPECT_THAT(said_of(shapes_of(both), "bert"),
-              HasSubstr("does not fit the layout bert: there is no "
-                        "encoder.layer.0.attention.self.query.weight"));
+  EXPECT_THAT(
+      found(shapes_of(both), "bert"),
+      DoesNotFit({"bert", "encoder.layer.0.attention.self.query.weight"}));
 }
 
 TEST(LayoutErrorsTest, WhatFitsNothingIsSaid) {
   const std::string names =
-      "expected one of headwise torch-mha torch-mha-split bert distilbert d2l "
-      "d2l-dense keras flax";
-  EXPECT_EQ(said_of({}), " fits no layout, " + names);
-  EXPECT_EQ(said_of({{"weight", {2, 2}}}), " fits no layout, " + names);
-  const auto unknown = find_layout({}, {"test", "file"}, "gpt\n");
-  ASSERT_FALSE(unknown);
-  EXPECT_EQ(unknown.error().code(), ErrorCode::invalid_argument);
-  EXPECT_EQ(unknown.error().message(), "test: layout is gpt\\x0a, " + names);
-  EXPECT_THAT(
-      said_of({{"in_proj_weight", {8, 4}}, {"out_proj.weight", {4, 4}}}),
-      HasSubstr("in_proj_weight has shape (8, 4), expected a multiple "
-                "of 3 output features"));
+      "headwise torch-mha torch-mha-split bert distilbert d2l d2l-dense keras "
+      "flax";
+  EXPECT_THAT(found({}), DoesNotFit({}, {names}));
+  EXPECT_THAT(found({{"weight", {2, 2}}}), DoesNotFit({}, {names}));
+  EXPECT_THAT(found({}, "gpt\n"), HasError({.code = ErrorCode::invalid_argument,
+                                            .operation = "test",
+                                            .argument = "layout",
+                                            .given = {"gpt\\x0a"},
+                                            .expected = {names}}));
+  EXPECT_THAT(found({{"in_proj_weight", {8, 4}}, {"out_proj.weight", {4, 4}}}),
+              DoesNotFit({"in_proj_weight", "(8, 4)", "3"}));
   // Products that overflow.
   const std::size_t huge = std::size_t{1} << 62;
-  EXPECT_THAT(said_of({{"query/kernel", {huge, huge, 4}},
-                       {"key/kernel", {4, 2, 2}},
-                       {"value/kernel", {4, 2, 2}},
-                       {"attention_output/kernel", {2, 2, 4}}}),
-              HasSubstr("query/kernel has shape"));
+  EXPECT_THAT(found({{"query/kernel", {huge, huge, 4}},
+                     {"key/kernel", {4, 2, 2}},
+                     {"value/kernel", {4, 2, 2}},
+                     {"attention_output/kernel", {2, 2, 4}}}),
+              DoesNotFit({"query/kernel", std::to_string(huge)}));
 }
 
 TEST(LayoutErrorsTest, ManyFaultsAreNotAllTold) {
@@ -201,79 +217,88 @@ TEST(LayoutErrorsTest, ManyFaultsAreNotAllTold) {
                        ".attention.self.query.weight",
                    std::vector<std::size_t>{2, 2});
   }
-  EXPECT_THAT(said_of(shapes), testing::EndsWith("; and more"));
-  EXPECT_LT(said_of(shapes).size(), 800u);
+  const auto match = found(shapes);
+  ASSERT_FALSE(match);
+  const std::string& given = match.error().details().given;
+  EXPECT_TRUE(testing_support::names(given, "encoder.layer.0"));
+  EXPECT_FALSE(testing_support::names(given, "encoder.layer.99"));
+  EXPECT_LT(given.size(), 800u);
 }
 
 TEST(LayoutErrorsTest, WhatALayoutHasNoPlaceForIsNotLaidOut) {
-  const auto said = [](const LayerParams& layer, std::string_view name) {
-    const auto tensors = lay_out(layer, 0, layout(name));
-    EXPECT_FALSE(tensors);
-    EXPECT_EQ(tensors.error().code(), ErrorCode::invalid_argument);
-    return tensors.error().message();
+  const auto refuses = [](std::string argument, std::vector<std::string> given,
+                          std::vector<std::string> expected = {}) {
+    return HasError({.code = ErrorCode::invalid_argument,
+                     .operation = "lay_out",
+                     .argument = std::move(argument),
+                     .given = std::move(given),
+                     .expected = std::move(expected)});
+  };
+  const auto laid_out = [](const LayerParams& layer, std::string_view name) {
+    return lay_out(layer, 0, layout(name));
   };
   LayerParams layer = layer_of();
   layer.params.emplace("w_score.weight", counted({3, 2}, 0));
-  EXPECT_EQ(said(layer, "bert"),
-            "lay_out: layer.params.w_score.weight is not in the layout bert");
+  EXPECT_THAT(laid_out(layer, "bert"),
+              refuses("layer.params.w_score.weight", {"bert"}));
   layer = layer_of();
   layer.params.erase("w_k.bias");
-  EXPECT_EQ(
-      said(layer, "torch-mha"),
-      "lay_out: layer.params lack a part of in_proj_bias, which the layout "
-      "torch-mha has");
+  EXPECT_THAT(laid_out(layer, "torch-mha"),
+              refuses("layer.params", {"in_proj_bias", "torch-mha"}));
   layer = layer_of();
   layer.params["w_k.weight"] = counted({6, 5}, 0);
-  EXPECT_EQ(
-      said(layer, "torch-mha"),
-      "lay_out: layer.params.w_k.weight has shape (6, 5) and type int32, which "
-      "does not go into one tensor with those before it, of shape (6, 6) and "
-      "type "
-      "int32");
+  EXPECT_THAT(
+      laid_out(layer, "torch-mha"),
+      refuses("layer.params.w_k.weight", {"(6, 5)", "(6, 6)", "int32"}));
   layer.params["w_k.weight"] = counted({3, 6}, 0);
-  EXPECT_THAT(said(layer, "torch-mha"), HasSubstr("does not go into one"));
+  EXPECT_THAT(laid_out(layer, "torch-mha"),
+              refuses("layer.params.w_k.weight", {"(3, 6)", "(6, 6)"}));
   layer.params["w_k.weight"] = counted({6, 6}, 0, DType::float16);
-  EXPECT_THAT(said(layer, "torch-mha"), HasSubstr("does not go into one"));
+  EXPECT_THAT(laid_out(layer, "torch-mha"),
+              refuses("layer.params.w_k.weight", {"float16", "int32"}));
   layer.params["w_k.weight"] = counted({36}, 0);
-  EXPECT_EQ(said(layer, "bert"),
-            "lay_out: layer.params.w_k.weight has shape (36), expected 2 axes");
+  EXPECT_THAT(laid_out(layer, "bert"),
+              refuses("layer.params.w_k.weight", {"(36)"}, {"2"}));
   layer.params["w_k.weight"] = Array{DType::int32, {6, 6}, {}};
-  EXPECT_EQ(
-      said(layer, "keras"),
-      "lay_out: layer.params.w_k.weight has 0 bytes of data, expected those "
-      "of its shape (6, 6)");
+  EXPECT_THAT(laid_out(layer, "keras"),
+              refuses("layer.params.w_k.weight", {"0"}, {"(6, 6)"}));
   for (const std::size_t heads : {0u, 4u}) {
     layer = layer_of();
     layer.num_kv_heads = {};
     layer.num_heads = heads;
-    EXPECT_EQ(said(layer, "flax"), "lay_out: layer.num_heads is " +
-                                       std::to_string(heads) +
-                                       ", expected a divisor of 6 features of "
-                                       "w_q.weight for the layout flax");
+    EXPECT_THAT(laid_out(layer, "flax"),
+                refuses("layer.num_heads", {std::to_string(heads)},
+                        {"6", "w_q.weight", "flax"}));
   }
   layer.num_heads = {};
-  EXPECT_THAT(said(layer, "keras"), HasSubstr("layer.num_heads is not given"));
+  EXPECT_THAT(laid_out(layer, "keras"),
+              refuses("layer.num_heads", {}, {"6", "w_q.weight", "keras"}));
 }
 
 TEST(LayoutErrorsTest, FileThatChangedMeanwhileIsAnError) {
   const NamedArrays tensors = lay_out(layer_of(), 0, layout("d2l")).value();
   const ShapesByName shapes = shapes_of(tensors);
-  const auto match = find_layout(shapes, {"test", "file"}).value();
-  for (const Array& other :
-       {counted({6, 5}, 0), Array{DType::int32, {6, 6}, {}}}) {
+  const auto match = found(shapes).value();
+  for (const auto& [other, given] : {std::pair(counted({6, 5}, 0), "(6, 5)"),
+                                     {Array{DType::int32, {6, 6}, {}}, "0"}}) {
     const auto layer =
         take_layer(match, shapes, 0,
-                   [&](const std::string&) -> Result<Array> { return other; });
-    ASSERT_FALSE(layer);
-    EXPECT_THAT(layer.error().message(),
-                testing::StartsWith("test: file: W_q.weight has "));
+                   [&other = other](const std::string&) -> Result<Array> {
+                     return other;
+                   });
+    EXPECT_THAT(layer, HasError({.code = ErrorCode::bad_data,
+                                 .operation = "test",
+                                 .file = "file",
+                                 .entry = "W_q.weight",
+                                 .given = {given},
+                                 .expected = {"(6, 6)"}}));
   }
   const auto failed =
       take_layer(match, shapes, 0, [&](const std::string&) -> Result<Array> {
         return Error{ErrorCode::io_error, {.given = "gone"}};
       });
-  ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().message(), "gone");
+  EXPECT_THAT(failed,
+              HasError({.code = ErrorCode::io_error, .given = {"gone"}}));
 }
 
 }  // namespace

@@ -15,12 +15,13 @@
 #include "headwise/interop/npz.h"
 #include "headwise/interop/params.h"
 #include "interop/files.h"
+#include "support/errors.h"
 #include "support/tensors.h"
 
 namespace headwise {
 namespace {
 
-using testing::HasSubstr;
+using testing_support::HasError;
 using testing_support::same_bits;
 using testing_support::uniform;
 
@@ -149,11 +150,11 @@ TEST(LoadAttentionFileTest, TheHeadsComeFromTheFirstThatSaysThem) {
   const MultiHeadAttention layer = original();
   const TempFolder folder;
   const std::string path = put_npz(folder, views_of(layer));
-  const auto unknown = load_attention(path);
-  ASSERT_FALSE(unknown);
-  EXPECT_EQ(unknown.error().code(), ErrorCode::invalid_argument);
-  EXPECT_EQ(unknown.error().details().argument, "num_heads");
-  EXPECT_THAT(unknown.error().message(), HasSubstr("does not say how many"));
+  EXPECT_THAT(load_attention(path),
+              HasError({.code = ErrorCode::invalid_argument,
+                        .operation = "load_attention",
+                        .argument = "num_heads",
+                        .file = path}));
   expect_same_layer(load_attention(path, {.default_num_heads = kHeads}).value(),
                     layer);
   expect_same_layer(load_attention(path, {.num_heads = kHeads}).value(), layer);
@@ -200,10 +201,11 @@ TEST(LoadAttentionFileTest, ParametersThatMakeNoLayerAreBadData) {
             ErrorCode::bad_data);
   views.erase("w_o.bias");
   views.erase("w_v.weight");
-  EXPECT_THAT(load_attention(put_npz(folder, views), {.num_heads = kHeads})
-                  .error()
-                  .message(),
-              HasSubstr("has no w_v.weight"));
+  const std::string path = put_npz(folder, views);
+  EXPECT_THAT(load_attention(path, {.num_heads = kHeads}),
+              HasError({.code = ErrorCode::bad_data,
+                        .file = path,
+                        .given = {"w_v.weight"}}));
   const auto five =
       load_attention(put_npz(folder, views_of(layer)), {.num_heads = 5});
   ASSERT_FALSE(five);

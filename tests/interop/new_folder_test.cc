@@ -11,13 +11,14 @@
 #include <thread>
 
 #include "interop/files.h"
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
 
 namespace fs = std::filesystem;
 
-using testing::HasSubstr;
+using testing_support::HasError;
 
 // A folder `place` with the old files, and a new one that is to replace it.
 class NewFolderTest : public testing::TestWithParam<FolderExchange> {
@@ -140,9 +141,11 @@ TEST_F(NewFolderTest, ALinkToAFolderStays) {
 TEST_F(NewFolderTest, AFolderThatCannotBeMadeIsNamed) {
   for (const std::string name : {"place/a", "place/a/b"}) {
     const auto fresh = NewFolder::create("test", folder_ / name);
-    ASSERT_FALSE(fresh) << name;
-    EXPECT_EQ(fresh.error().code(), ErrorCode::io_error);
-    EXPECT_THAT(fresh.error().message(), HasSubstr(place() + "/a"));
+    EXPECT_THAT(fresh, HasError({.code = ErrorCode::io_error,
+                                 .operation = "test",
+                                 .file = place() + "/a",
+                                 .system_error = ENOTDIR}))
+        << name;
   }
   const NewFolder fresh = started();
   EXPECT_EQ(fresh.in_place({ErrorCode::io_error, {.file = fresh.path() + "/a"}})

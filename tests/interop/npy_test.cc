@@ -9,12 +9,13 @@
 #include <thread>
 
 #include "interop/files.h"
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
+using testing_support::HasError;
 
 struct Type {
   std::string_view code;
@@ -160,8 +161,11 @@ TEST(NpyTest, PipeThatEndsEarlySaysHowManyBytesCame) {
   std::thread writer([&] { put_file(pipe, file); });
   const auto array = read_npy(pipe);
   writer.join();
-  ASSERT_FALSE(array);
-  EXPECT_THAT(array.error().message(), HasSubstr("has 3145728 bytes of data"));
+  EXPECT_THAT(array, HasError({.code = ErrorCode::bad_data,
+                               .operation = "read_npy",
+                               .file = pipe,
+                               .given = {"3145728"},
+                               .expected = {"4611686018427387904"}}));
 }
 
 TEST(NpyTest, StridedViewsAreWrittenInCOrder) {
@@ -198,9 +202,10 @@ TEST(NpyTest, WhatNumpyHasNoNameForIsNotWritten) {
   const std::array<std::ptrdiff_t, 1> strides = {1};
   const auto bytes =
       format_npy(AnyView(&one, DType::bfloat16, extents, strides));
-  ASSERT_FALSE(bytes);
-  EXPECT_EQ(bytes.error().code(), ErrorCode::unsupported);
-  EXPECT_THAT(bytes.error().message(), HasSubstr("bfloat16"));
+  EXPECT_THAT(bytes, HasError({.code = ErrorCode::unsupported,
+                               .operation = "format_npy",
+                               .given = {"bfloat16"},
+                               .expected = {"float32"}}));
   const std::vector<std::size_t> many(33, 1);
   const std::vector<std::ptrdiff_t> steps(33, 1);
   EXPECT_FALSE(format_npy(AnyView(&one, DType::int16, many, steps)));
@@ -208,15 +213,13 @@ TEST(NpyTest, WhatNumpyHasNoNameForIsNotWritten) {
 
 TEST(NpyTest, FileThatCannotBeReadIsNamedWithTheReason) {
   const TempFolder folder;
-  const auto missing = read_npy(folder / "none.npy");
-  ASSERT_FALSE(missing);
-  EXPECT_EQ(missing.error().code(), ErrorCode::io_error);
-  EXPECT_EQ(missing.error().message(), "read_npy: " + (folder / "none.npy") +
-                                           ": No such file or directory");
-  const auto not_a_file = read_npy(folder.path());
-  ASSERT_FALSE(not_a_file);
-  EXPECT_EQ(not_a_file.error().message(),
-            "read_npy: " + folder.path() + ": Is a directory");
+  for (const auto& [path, reason] :
+       {std::pair(folder / "none.npy", ENOENT), {folder.path(), EISDIR}}) {
+    EXPECT_THAT(read_npy(path), HasError({.code = ErrorCode::io_error,
+                                          .operation = "read_npy",
+                                          .file = path,
+                                          .system_error = reason}));
+  }
   EXPECT_FALSE(read_npy(std::string("a\0b", 3)));
 }
 

@@ -2,17 +2,26 @@
 // nothing leaks (as the sanitizer sees it), and nothing is left half.
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <limits>
+
+#include "headwise/interop/array.h"
+#include "headwise/interop/atomic_file.h"
 #include "headwise/interop/checkpoint.h"
 #include "headwise/interop/npy.h"
 #include "headwise/interop/npz.h"
 #include "headwise/interop/params.h"
 #include "headwise/interop/sharded_safetensors.h"
+#include "headwise/interop/token_text.h"
 #include "interop/files.h"
 #include "support/failures.h"
 
 namespace headwise {
 namespace {
 
+using testing_support::as_status;
+using testing_support::expect_failures;
+using testing_support::expect_failures_of_errors;
 using testing_support::failing_allocation;
 using testing_support::failures_of;
 
@@ -23,9 +32,31 @@ TEST(OutOfMemoryTest, EveryAllocationOfAReaderMayFail) {
   EXPECT_GT(failures_of([&] { return parse_npy(file, "x.npy"); }), 3);
   EXPECT_GT(failures_of([&] { return read_npy(npy); }), 3);
   EXPECT_GT(failures_of([&] { return read_npz(stored); }), 10);
-  const auto array = read_npy(npy);
-  ASSERT_TRUE(array);
-  EXPECT_GT(failures_of([&] { return to_float<2>(*array, "test", "x"); }), 0);
+  const Bytes zip = file_bytes(stored);
+  EXPECT_GT(failures_of([&] { return parse_npz(zip, "x.npz"); }), 10);
+  EXPECT_GT(failures_of([] { return parse_tokens("1 2\n3\n", "x.txt"); }), 3);
+}
+
+TEST(OutOfMemoryTest, EveryAllocationOfAnArrayMayFail) {
+  const Array array = read_npy(data_path("f4.npy")).value();
+  const Array whole = read_npy(data_path("i4.npy")).value();
+  Array infinite = array;
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::memcpy(infinite.data.data(), &infinity, sizeof infinity);
+  Array huge = whole;
+  huge.dtype = DType::uint64;
+  huge.shape = {1};
+  huge.data.assign(8, std::byte{0xff});
+  expect_failures(
+      {{"to_float", [&] { return as_status(to_float<2>(array, "test", "x")); }},
+       {"to_bool", [&] { return as_status(to_bool<2>(whole, "test", "x")); }},
+       {"to_int64", [&] { return as_status(to_int64<2>(whole, "test", "x")); }},
+       {"format_npy", [&] { return as_status(format_npy(array.view())); }}});
+  expect_failures_of_errors(
+      {{"to_float", [&] { return as_status(to_float<3>(array, "test", "x")); }},
+       {"to_bool", [&] { return as_status(to_bool<2>(array, "test", "x")); }},
+       {"to_int64", [&] { return as_status(to_int64<1>(huge, "test", "x")); }},
+       {"check_finite", [&] { return check_finite(infinite, "test", "x"); }}});
 }
 
 TEST(OutOfMemoryTest, EveryAllocationOfASafetensorsFileMayFail) {
@@ -51,29 +82,16 @@ TEST(OutOfMemoryTest, EveryAllocationOfASafetensorsFileMayFail) {
   EXPECT_GT(failures_of(write), 50);
   EXPECT_EQ(folder.count(), 1u);
   EXPECT_GT(failures_of([&] { return format_safetensors(views); }), 50);
+  expect_failures_of_errors(
+      {{"tensor", [&] { return as_status(file->tensor("none")); }},
+       {"array", [&] { return as_status(file->array("none")); }}});
   const std::string index = folder / "x.safetensors.index.json";
   put_file(index, bytes_of(R"({"metadata":{"a":1},"weight_map":)"
                            R"({"f32":"x.safetensors"}})"));
   EXPECT_GT(failures_of([&] { return open_sharded_safetensors(index); }), 50);
-}
-
-TEST(OutOfMemoryTest, EveryAllocationOfALayoutMayFail) {
-  const std::vector<float> zeros(12 * 4);
-  const TensorView<const float, 2> packed(zeros.data(), {12, 4});
-  const TensorView<const float, 2> square(zeros.data(), {4, 4});
-  const TensorView<const float, 1> bias(zeros.data(), {12});
-  const TempFolder folder;
-  const std::string path = folder / "x.safetensors";
-  ASSERT_TRUE(write_safetensors(path, {{"in_proj_weight", packed},
-                                       {"in_proj_bias", bias},
-                                       {"out_proj.weight", square}}));
-  const ParamNames names = {.required = {"w_q.weight"}};
-  EXPECT_GT(failures_of([&] { return read_layer_params(path, names); }), 100);
-  LayerParams layer = read_layer_params(path, names).value();
-  layer.num_heads = 2;
-  const Layout& keras = layouts()[7];
-  EXPECT_EQ(keras.name, "keras");
-  EXPECT_GT(failures_of([&] { return lay_out(layer, 0, keras); }), 10);
+  const auto shards = open_sharded_safetensors(index).value();
+  EXPECT_GT(failures_of([&] { return shards.tensor("f32"); }), 1);
+  EXPECT_GT(failures_of([&] { return shards.array("f32"); }), 1);
 }
 
 // A file that is wrong is an error of its own or one of memory, no more.
@@ -107,7 +125,14 @@ TEST(OutOfMemoryTest, EveryAllocationOfAWriterMayFailAndTheOldFileStays) {
   const std::string npz = folder / "x.npz";
   EXPECT_GT(failures_of([&] { return write_npy(npy, view); }), 3);
   EXPECT_GT(failures_of([&] { return write_npz(npz, views); }), 10);
+  const Bytes bytes = bytes_of("x");
+  const auto write = [&] { return write_file_atomically(npy, bytes); };
+  EXPECT_GT(failures_of(write), 3);
   EXPECT_EQ(folder.count(), 2u);
+  const std::string nowhere = folder / "none/x.npy";
+  expect_failures_of_errors({{"write_file_atomically", [&] {
+                                return write_file_atomically(nowhere, bytes);
+                              }}});
   const ParamNames names = {.required = {"w_q.weight"}};
   const std::string path = folder.path();
   ASSERT_TRUE(write_npy(folder / "fc_q.weight.npy", view));
@@ -132,6 +157,9 @@ TEST(OutOfMemoryTest, EveryAllocationOfACheckpointMayFail) {
   EXPECT_GT(failures_of([&] { return write_checkpoint(path, view); }), 10);
   EXPECT_EQ(folder.count(), 1u);
   EXPECT_GT(failures_of([&] { return read_checkpoint(path); }), 10);
+  const Checkpoint checkpoint = read_checkpoint(path).value();
+  expect_failures_of_errors(
+      {{"check_model", [&] { return check_model(checkpoint, path, {}, {}); }}});
 }
 
 }  // namespace

@@ -11,12 +11,13 @@
 #include "headwise/interop/npy.h"
 #include "headwise/interop/safetensors.h"
 #include "interop/files.h"
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
+using testing_support::HasError;
 
 const ParamNames kNames = {.required = {"w_q.weight", "w_o.weight"},
                            .optional = {"w_q.bias", "embedding.weight"}};
@@ -40,9 +41,16 @@ float last_of(const NamedArrays& params, const std::string& name) {
   return elements_of<float>(params.at(name).data).back();
 }
 
-std::string error_of(const std::string& path) {
-  const auto params = read_params(path, kNames);
-  return params ? "no error" : params.error().message();
+// The parameters are refused: the error is about this file, or this entry of
+// it, and names these values.
+auto IsBad(std::string file, std::string entry, std::vector<std::string> given,
+           std::vector<std::string> expected = {}) {
+  return HasError({.code = ErrorCode::bad_data,
+                   .operation = "read_params",
+                   .file = std::move(file),
+                   .entry = std::move(entry),
+                   .given = std::move(given),
+                   .expected = std::move(expected)});
 }
 
 TEST(ParamsTest, FolderIsReadByTheNamesOfOthersToo) {
@@ -93,14 +101,17 @@ TEST(ParamsTest, SafetensorsAreReadAsAFolderIs) {
   }
   ASSERT_TRUE(write_safetensors(
       file, {{"w_q.weight", nan.view()}, {"w_o.weight", o.view()}}));
-  EXPECT_EQ(error_of(file), "read_params: " + file +
-                                ": w_q.weight is nan at (1, 1), expected "
-                                "finite numbers");
-  EXPECT_EQ(error_of(index), "open_sharded_safetensors: " + index +
-                                 ": W_q.weight is not in "
-                                 "layer.safetensors");
+  EXPECT_THAT(read_params(file, kNames),
+              IsBad(file, "w_q.weight", {"nan", "(1, 1)"}, {"finite"}));
+  EXPECT_THAT(read_params(index, kNames),
+              HasError({.code = ErrorCode::bad_data,
+                        .operation = "open_sharded_safetensors",
+                        .file = index,
+                        .entry = "W_q.weight",
+                        .given = {"layer.safetensors"}}));
   put_file(file, bytes_of("text"));
-  EXPECT_THAT(error_of(file), HasSubstr(file + " ends in "));
+  EXPECT_THAT(read_params(file, kNames),
+              HasError({.code = ErrorCode::bad_data, .file = file, .byte = 4}));
 }
 
 TEST(ParamsTest, LayerIsReadInTheLayoutOfItsFile) {
@@ -137,18 +148,16 @@ TEST(ParamsTest, LayerIsReadInTheLayoutOfItsFile) {
   EXPECT_EQ(last_of(first->params, "w_q.weight"), 3);
   EXPECT_EQ(last_of(last->params, "w_q.weight"), 7);
   EXPECT_EQ(last_of(last->params, "w_o.bias"), 8);
-  const auto said = [&](const std::string& file, const LayerChoice& choice,
-                        const ParamNames& names = kNames) {
-    const auto layer = read_layer_params(file, names, choice);
-    return layer ? "no error" : layer.error().message();
-  };
-  EXPECT_EQ(said(path, {.number = 1}),
-            "read_params: " + path + " has no layer 1, expected one of 0 7");
-  EXPECT_THAT(said(path, {.layout = "keras"}),
-              HasSubstr(path + " does not fit the layout keras: there is no "
-                               "query/kernel"));
-  EXPECT_EQ(said(path, {}, {.required = {"embedding.weight"}}),
-            "read_params: " + path + " has no embedding.weight");
+  EXPECT_THAT(read_layer_params(path, kNames, {.number = 1}),
+              HasError({.code = ErrorCode::out_of_range,
+                        .operation = "read_params",
+                        .file = path,
+                        .given = {"1"},
+                        .expected = {"0 7"}}));
+  EXPECT_THAT(read_layer_params(path, kNames, {.layout = "keras"}),
+              IsBad(path, "", {"keras", "query/kernel"}));
+  EXPECT_THAT(read_layer_params(path, {.required = {"embedding.weight"}}),
+              IsBad(path, "", {"embedding.weight"}));
 }
 
 TEST(ParamsTest, NamesOfHeadwiseAreNoLayoutUnlessItIsChosen) {
@@ -159,16 +168,14 @@ TEST(ParamsTest, NamesOfHeadwiseAreNoLayoutUnlessItIsChosen) {
   ASSERT_TRUE(layer) << layer.error().message();
   EXPECT_EQ(last_of(layer->params, "w_q.weight"), 5);
   EXPECT_FALSE(layer->num_heads);
-  const auto second = read_layer_params(folder.path(), kNames, {.number = 2});
-  ASSERT_FALSE(second);
-  EXPECT_EQ(second.error().code(), ErrorCode::out_of_range);
-  EXPECT_EQ(second.error().message(),
-            "read_params: " + folder.path() + " has no layer 2, expected 0");
-  const auto chosen =
-      read_layer_params(folder.path(), kNames, {.layout = "d2l"});
-  ASSERT_FALSE(chosen);
-  EXPECT_THAT(chosen.error().message(),
-              HasSubstr("does not fit the layout d2l: there is no W_k.weight"));
+  EXPECT_THAT(read_layer_params(folder.path(), kNames, {.number = 2}),
+              HasError({.code = ErrorCode::out_of_range,
+                        .operation = "read_params",
+                        .file = folder.path(),
+                        .given = {"2"},
+                        .expected = {"0"}}));
+  EXPECT_THAT(read_layer_params(folder.path(), kNames, {.layout = "d2l"}),
+              IsBad(folder.path(), "", {"d2l", "W_k.weight"}));
 }
 
 TEST(ParamsTest, TheAdditiveNamesOfD2lMeanTheScoreWeight) {
@@ -178,10 +185,7 @@ TEST(ParamsTest, TheAdditiveNamesOfD2lMeanTheScoreWeight) {
   const auto names_of = [](const TempFolder& folder, const ParamNames& names) {
     const auto params = read_params(folder.path(), names);
     std::vector<std::string> found;
-    if (!params) {
-      return std::vector<std::string>{params.error().message()};
-    }
-    for (const auto& [name, array] : *params) {
+    for (const auto& [name, array] : params.value()) {
       found.push_back(name);
     }
     return found;
@@ -245,7 +249,8 @@ TEST(LayerHeadsTest, StandBesideTheParameters) {
   EXPECT_EQ(layer->num_kv_heads, 1u);
   EXPECT_EQ(layer->params.size(), 2u);
   // It is no parameter.
-  EXPECT_THAT(error_of(path), HasSubstr("is not a parameter known here"));
+  EXPECT_THAT(read_params(path, kNames),
+              IsBad(path, "num_heads", {}, {"w_q.weight"}));
 }
 
 TEST(LayerHeadsTest, OrStandInTheMetadata) {
@@ -264,12 +269,9 @@ TEST(LayerHeadsTest, OrStandInTheMetadata) {
   EXPECT_EQ(heads_of({{"num_heads", "[0]"}}).value().num_heads, 0u);
   for (const std::string text : {"", "eight", "8.5", "-8", "[]", "[8", "8]",
                                  "[8,]", "[8] 8", "18446744073709551616"}) {
-    const auto layer = heads_of({{"num_heads", text}});
-    ASSERT_FALSE(layer) << text;
-    EXPECT_EQ(layer.error().code(), ErrorCode::bad_data);
-    EXPECT_EQ(layer.error().message(),
-              "read_params: " + path + ": __metadata__.num_heads is " + text +
-                  ", expected a number, or a list that has layer 0");
+    EXPECT_THAT(heads_of({{"num_heads", text}}),
+                IsBad(path, "__metadata__.num_heads", {"is " + text}, {"0"}))
+        << text;
   }
 }
 
@@ -278,9 +280,9 @@ TEST(ParamsTest, TwoNamesOfOneParameterAreAnError) {
   put(folder / "w_o.weight.npy");
   put(folder / "w_q.weight.npy");
   put(folder / "w_0.weight.npy");
-  EXPECT_EQ(error_of(folder.path()),
-            "read_params: " + (folder / "w_o.weight.npy") +
-                " is w_o.weight, as w_0.weight is");
+  EXPECT_THAT(
+      read_params(folder.path(), kNames),
+      IsBad(folder / "w_o.weight.npy", "", {"w_o.weight", "w_0.weight"}));
 }
 
 TEST(ParamsTest, UnknownNameIsAnErrorThatListsTheAcceptedOnes) {
@@ -288,42 +290,46 @@ TEST(ParamsTest, UnknownNameIsAnErrorThatListsTheAcceptedOnes) {
   put(folder / "w_o.weight.npy");
   put(folder / "w_q.weight.npy");
   put(folder / "w_x.weight.npy");
-  EXPECT_EQ(
-      error_of(folder.path()),
-      "read_params: " + (folder / "w_x.weight.npy") +
-          " is not a parameter known here, expected w_q.weight w_o.weight "
-          "w_q.bias embedding.weight");
+  EXPECT_THAT(read_params(folder.path(), kNames),
+              IsBad(folder / "w_x.weight.npy", "", {},
+                    {"w_q.weight w_o.weight w_q.bias embedding.weight"}));
 }
 
 TEST(ParamsTest, MissingNameIsAnError) {
   const TempFolder folder;
   put(folder / "w_q.weight.npy");
-  EXPECT_EQ(error_of(folder.path()),
-            "read_params: " + folder.path() + " has no w_o.weight");
+  EXPECT_THAT(read_params(folder.path(), kNames),
+              IsBad(folder.path(), "", {"w_o.weight"}));
 }
 
 TEST(ParamsTest, NumberThatIsNotFiniteIsNamedWithItsPlace) {
   const TempFolder folder;
   put(folder / "w_q.weight.npy");
   put(folder / "w_o.weight.npy", std::numeric_limits<float>::quiet_NaN());
-  EXPECT_EQ(error_of(folder.path()),
-            "read_params: " + (folder / "w_o.weight.npy") +
-                " is nan at (1, 1), expected finite numbers");
+  EXPECT_THAT(
+      read_params(folder.path(), kNames),
+      IsBad(folder / "w_o.weight.npy", "", {"nan", "(1, 1)"}, {"finite"}));
   const Weight q(std::numeric_limits<float>::infinity());
   const Weight o(1);
   ASSERT_TRUE(write_npz(folder / "layer.npz",
                         {{"w_q.weight", q.view()}, {"w_o.weight", o.view()}}));
-  EXPECT_EQ(error_of(folder / "layer.npz"),
-            "read_params: " + (folder / "layer.npz") +
-                ": w_q.weight is inf at (1, 1), expected finite numbers");
+  EXPECT_THAT(
+      read_params(folder / "layer.npz", kNames),
+      IsBad(folder / "layer.npz", "w_q.weight", {"inf", "(1, 1)"}, {"finite"}));
 }
 
 TEST(ParamsTest, FileThatIsNoArrayIsAnErrorThatNamesIt) {
   const TempFolder folder;
   put(folder / "w_q.weight.npy");
   put_file(folder / "w_o.weight.npy", bytes_of("text"));
-  EXPECT_THAT(error_of(folder.path()), HasSubstr(folder / "w_o.weight.npy"));
-  EXPECT_THAT(error_of(folder / "none"), HasSubstr("No such file"));
+  EXPECT_THAT(read_params(folder.path(), kNames),
+              HasError({.code = ErrorCode::bad_data,
+                        .file = folder / "w_o.weight.npy",
+                        .byte = 4}));
+  EXPECT_THAT(read_params(folder / "none", kNames),
+              HasError({.code = ErrorCode::io_error,
+                        .file = folder / "none",
+                        .system_error = ENOENT}));
 }
 
 }  // namespace

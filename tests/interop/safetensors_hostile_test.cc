@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "headwise/interop/safetensors.h"
 #include "interop/hostile_shapes.h"
@@ -15,8 +19,7 @@
 namespace headwise {
 namespace {
 
-using testing::EndsWith;
-using testing::HasSubstr;
+using testing_support::HasError;
 
 // As the same error of all three ways to a file.
 Error error_of(std::span<const std::byte> bytes) {
@@ -25,8 +28,9 @@ Error error_of(std::span<const std::byte> bytes) {
     ADD_FAILURE() << "no error";
     return ErrorCode::device_error;
   }
-  const std::string said =
-      testing_support::said_of_file(file.error(), "parse_safetensors", "x");
+  const ErrorDetails& is = file.error().details();
+  EXPECT_EQ(is.operation, "parse_safetensors");
+  EXPECT_EQ(is.file, "x");
   const TempFolder folder;
   const std::string path = folder / "x";
   put_file(path, bytes);
@@ -36,23 +40,37 @@ Error error_of(std::span<const std::byte> bytes) {
       ADD_FAILURE() << "no error of the file";
       return ErrorCode::device_error;
     }
-    EXPECT_EQ(
-        testing_support::said_of_file(opened.error(), "open_safetensors", path),
-        said);
+    const ErrorDetails& same = opened.error().details();
     EXPECT_EQ(opened.error().code(), file.error().code());
+    EXPECT_EQ(same.operation, "open_safetensors");
+    EXPECT_EQ(same.file, path);
+    EXPECT_EQ(same.entry, is.entry);
+    EXPECT_EQ(same.given, is.given);
+    EXPECT_EQ(same.byte, is.byte);
+    EXPECT_EQ(same.expected, is.expected);
   }
-  return {file.error().code(), {.given = said}};
+  return file.error();
 }
 
 Error error_of(std::string_view header, std::size_t data_bytes) {
   return error_of(safetensors_file(header, Bytes(data_bytes)));
 }
 
-// Of `{...}` about 8 bytes of data.
-std::string said_of(const std::string& entries) {
-  const Error error = error_of("{" + entries + "}", 8);
-  EXPECT_EQ(error.code(), ErrorCode::bad_data) << error.message();
-  return error.message();
+// Of `{...}` before 8 bytes of data.
+Error error_of_entries(const std::string& entries) {
+  return error_of("{" + entries + "}", 8);
+}
+
+// The file is refused: the error is about this entry and names these values.
+auto IsBad(std::string entry, std::vector<std::string> given,
+           std::vector<std::string> expected = {},
+           std::optional<std::uint64_t> byte = {}) {
+  return HasError({.code = ErrorCode::bad_data,
+                   .file = "x",
+                   .entry = std::move(entry),
+                   .byte = byte,
+                   .given = std::move(given),
+                   .expected = std::move(expected)});
 }
 
 const std::string kGood = entry("w", "F32", "[2]", "[0,8]");
@@ -95,35 +113,30 @@ TEST(SafetensorsHostileTest, EveryFlippedBitGivesAValueOrAnError) {
 }
 
 TEST(SafetensorsHostileTest, LengthOfTheHeaderIsHeldToTheCapAndTheFile) {
-  for (const auto& [length, said] :
-       {std::pair<std::size_t, std::string>{
-            std::numeric_limits<std::uint64_t>::max(),
-            "has a header of 18446744073709551615 bytes, expected at most "
-            "100000000"},
-        {std::numeric_limits<std::uint64_t>::max() - 7,
-         "has a header of 18446744073709551608 bytes, expected at most "
-         "100000000"},
-        {100'000'001, "has a header of 100000001 bytes, expected"},
-        {100'000'000,
-         "has a header of 100000000 bytes, expected one that fits in the 10 "
-         "bytes of the file"},
-        {3,
-         "has a header of 3 bytes, expected one that fits in the 10 bytes of "
-         "the file"},
-        {0, "has a malformed header at byte 8, expected '{'"}}) {
+  const auto error_of_length = [](std::size_t length) {
     Bytes bytes;
     append_number(bytes, length, 8);
     append(bytes, bytes_of("{}"));
-    EXPECT_THAT(error_of(bytes).message(), HasSubstr(said));
+    return error_of(bytes);
+  };
+  constexpr auto kLargest = std::numeric_limits<std::uint64_t>::max();
+  for (const std::size_t length :
+       {kLargest, kLargest - 7, std::uint64_t{100'000'001}}) {
+    EXPECT_THAT(error_of_length(length),
+                IsBad("", {std::to_string(length)}, {"100000000"}));
   }
+  for (const std::size_t length : {100'000'000u, 3u}) {
+    EXPECT_THAT(error_of_length(length),
+                IsBad("", {std::to_string(length)}, {"10"}));
+  }
+  EXPECT_THAT(error_of_length(0), IsBad("", {}, {"'{'"}, 8));
 }
 
 TEST(SafetensorsHostileTest, HeaderThatIsNoJsonObjectIsAnError) {
   for (const std::string& header :
        {std::string("[]"), std::string(" {}"), std::string("\xef\xbb\xbf{}"),
         std::string("\"a\""), std::string("0")}) {
-    EXPECT_EQ(error_of(header, 0).message(),
-              "has a malformed header at byte 8, expected '{'");
+    EXPECT_THAT(error_of(header, 0), IsBad("", {}, {"'{'"}, 8));
   }
   for (const std::string& header :
        {std::string("{"),
@@ -148,131 +161,115 @@ TEST(SafetensorsHostileTest, HeaderThatIsNoJsonObjectIsAnError) {
         std::string("{\"a\":{\"shape\":[01]}}"),
         std::string("{\"a\":{\"shape\":[1 2]}}")}) {
     const Error error = error_of(header, 0);
-    EXPECT_EQ(error.code(), ErrorCode::bad_data);
-    EXPECT_THAT(error.message(), HasSubstr("is not JSON text in UTF-8 at byte"))
-        << header;
+    EXPECT_THAT(error, IsBad("", {"JSON"})) << header;
+    EXPECT_TRUE(error.details().byte) << header;
   }
-  EXPECT_EQ(error_of(std::string("{}\0{}", 5), 0).message(),
-            "has a NUL character in its JSON text at byte 10");
+  EXPECT_THAT(error_of(std::string("{}\0{}", 5), 0),
+              IsBad("", {"NUL"}, {}, 10));
 }
 
 TEST(SafetensorsHostileTest, NestingEndsWhereTheFormatEnds) {
-  EXPECT_EQ(said_of("\"w\":" + std::string(1'000'000, '[')),
-            "w holds an array, expected an object");
+  EXPECT_THAT(error_of_entries("\"w\":" + std::string(1'000'000, '[')),
+              IsBad("w", {"array"}, {"object"}));
   std::string objects;
   for (int i = 0; i < 100'000; ++i) {
     objects += "{\"a\":";
   }
-  EXPECT_EQ(said_of("\"w\":{\"shape\":" + objects),
-            "w.shape holds an object, expected an array of "
-            "sizes");
-  EXPECT_EQ(said_of("\"__metadata__\":{\"a\":" + objects),
-            "__metadata__.a holds an object, expected a text");
+  EXPECT_THAT(error_of_entries("\"w\":{\"shape\":" + objects),
+              IsBad("w.shape", {"object"}, {"array"}));
+  EXPECT_THAT(error_of_entries("\"__metadata__\":{\"a\":" + objects),
+              IsBad("__metadata__.a", {"object"}, {"text"}));
 }
 
 TEST(SafetensorsHostileTest, NoKeyStandsTwice) {
-  EXPECT_EQ(said_of(kGood + "," + kGood), "has w twice in its header");
-  EXPECT_EQ(said_of(kGood + R"(,"\u0077":{})"), "has w twice in its header");
-  EXPECT_EQ(said_of(R"("__metadata__":{},"__metadata__":{})"),
-            "has __metadata__ twice in its header");
-  EXPECT_EQ(said_of(R"("__metadata__":{"a":"1","a":"1"})"),
-            "__metadata__ has a twice");
+  EXPECT_THAT(error_of_entries(kGood + "," + kGood), IsBad("", {"w"}));
+  EXPECT_THAT(error_of_entries(kGood + R"(,"\u0077":{})"), IsBad("", {"w"}));
+  EXPECT_THAT(error_of_entries(R"("__metadata__":{},"__metadata__":{})"),
+              IsBad("", {"__metadata__"}));
+  EXPECT_THAT(error_of_entries(R"("__metadata__":{"a":"1","a":"1"})"),
+              IsBad("__metadata__", {"a"}));
   for (const char* key : {"dtype", "shape", "data_offsets"}) {
     std::string twice = kGood;
     twice.pop_back();
     const std::size_t at = kGood.find("\"" + std::string(key));
     const std::size_t end = kGood.find(",\"", at);
     twice += "," + kGood.substr(at, std::min(end, kGood.size() - 1) - at) + "}";
-    EXPECT_EQ(said_of(twice), "w has " + std::string(key) + " twice");
+    EXPECT_THAT(error_of_entries(twice), IsBad("w", {key, "twice"}));
   }
 }
 
 TEST(SafetensorsHostileTest, EntryHasItsThreeKeysAndNoOther) {
-  EXPECT_EQ(said_of(R"("w":{})"), "w has no dtype");
-  EXPECT_EQ(said_of(R"("w":{"dtype":"F32","data_offsets":[0,8]})"),
-            "w has no shape");
-  EXPECT_EQ(said_of(R"("w":{"shape":[2],"dtype":"F32"})"),
-            "w has no data_offsets");
-  EXPECT_EQ(said_of(R"("w":{"dtype":"F32","offsets":[0,8]})"),
-            "w has the unknown key offsets, expected dtype, shape and "
-            "data_offsets");
-  EXPECT_EQ(said_of(R"("a\u001b[31m":{"x":1})"),
-            "a\\x1b[31m has the unknown key x, expected dtype, shape "
-            "and data_offsets");
+  EXPECT_THAT(error_of_entries(R"("w":{})"), IsBad("w", {"dtype"}));
+  EXPECT_THAT(error_of_entries(R"("w":{"dtype":"F32","data_offsets":[0,8]})"),
+              IsBad("w", {"shape"}));
+  EXPECT_THAT(error_of_entries(R"("w":{"shape":[2],"dtype":"F32"})"),
+              IsBad("w", {"data_offsets"}));
+  EXPECT_THAT(error_of_entries(R"("w":{"dtype":"F32","offsets":[0,8]})"),
+              IsBad("w", {"offsets"}, {"dtype", "shape", "data_offsets"}));
+  EXPECT_THAT(error_of_entries(R"("a\u001b[31m":{"x":1})"),
+              IsBad("a\\x1b[31m", {"x"}, {"dtype", "shape", "data_offsets"}));
 }
 
 TEST(SafetensorsHostileTest, ValueOfAnotherKindIsNamedWithItsPlace) {
-  for (const auto& [entries, said] :
-       {std::pair<std::string, std::string>{"\"w\":null",
-                                            "w holds null, expected an object"},
-        {"\"w\":[\"F32\",[2],[0,8]]", "w holds an array, expected an object"},
-        {"\"__metadata__\":null",
-         "__metadata__ holds null, expected an object of texts"},
-        {"\"__metadata__\":[]",
-         "__metadata__ holds an array, expected an object of texts"},
-        {"\"__metadata__\":{\"k\":1}",
-         "__metadata__.k holds a number, expected a text"},
-        {"\"__metadata__\":{\"k\":false}",
-         "__metadata__.k holds a bool, expected a text"},
-        {"\"w\":{\"dtype\":32}", "w.dtype holds a number, expected a text"},
-        {"\"w\":{\"dtype\":{\"F32\":null}}",
-         "w.dtype holds an object, expected a text"},
-        {"\"w\":{\"shape\":2}",
-         "w.shape holds a number, expected an array of sizes"},
-        {"\"w\":{\"shape\":[2.0]}",
-         "w.shape holds a number that is no integer of 64 bits, "
-         "expected an array of sizes"},
-        {"\"w\":{\"shape\":[18446744073709551616]}",
-         "w.shape holds a number that is no integer of 64 bits, "
-         "expected an array of sizes"},
-        {"\"w\":{\"shape\":[-1]}",
-         "w.shape holds a negative number, expected an array of "
-         "sizes"},
-        {"\"w\":{\"shape\":[-0]}",
-         "w.shape holds a negative number, expected an array of "
-         "sizes"},
-        {"\"w\":{\"shape\":[[2]]}",
-         "w.shape holds an array, expected an array of sizes"},
-        {"\"w\":{\"shape\":[\"2\"]}",
-         "w.shape holds a text, expected an array of sizes"},
-        {"\"w\":{\"data_offsets\":8}",
-         "w.data_offsets holds a number, expected [begin, end]"},
-        {"\"w\":{\"data_offsets\":[0,-8]}",
-         "w.data_offsets holds a negative number, expected "
-         "[begin, end]"}}) {
-    EXPECT_EQ(said_of(entries), said);
+  struct Fault {
+    std::string entries;
+    std::string entry;
+    std::string given;
+    std::string expected;
+  };
+  for (const auto& [entries, place, given, expected] : std::vector<Fault>{
+           {R"("w":null)", "w", "null", "object"},
+           {R"("w":["F32",[2],[0,8]])", "w", "array", "object"},
+           {R"("__metadata__":null)", "__metadata__", "null", "object"},
+           {R"("__metadata__":[])", "__metadata__", "array", "object"},
+           {R"("__metadata__":{"k":1})", "__metadata__.k", "number", "text"},
+           {R"("__metadata__":{"k":false})", "__metadata__.k", "bool", "text"},
+           {R"("w":{"dtype":32})", "w.dtype", "number", "text"},
+           {R"("w":{"dtype":{"F32":null}})", "w.dtype", "object", "text"},
+           {R"("w":{"shape":2})", "w.shape", "number", "array"},
+           {R"("w":{"shape":[2.0]})", "w.shape", "64", "array"},
+           {R"("w":{"shape":[18446744073709551616]})", "w.shape", "64",
+            "array"},
+           {R"("w":{"shape":[-1]})", "w.shape", "negative", "array"},
+           {R"("w":{"shape":[-0]})", "w.shape", "negative", "array"},
+           {R"("w":{"shape":[[2]]})", "w.shape", "array", "array"},
+           {R"("w":{"shape":["2"]})", "w.shape", "text", "array"},
+           {R"("w":{"data_offsets":8})", "w.data_offsets", "number",
+            "[begin, end]"},
+           {R"("w":{"data_offsets":[0,-8]})", "w.data_offsets", "negative",
+            "[begin, end]"}}) {
+    EXPECT_THAT(error_of_entries(entries), IsBad(place, {given}, {expected}))
+        << entries;
   }
   for (const char* offsets : {"[]", "[0]", "[0,8,8]"}) {
-    EXPECT_EQ(said_of(entry("w", "F32", "[2]", offsets)),
-              "w.data_offsets are malformed, expected [begin, "
-              "end]");
+    EXPECT_THAT(error_of_entries(entry("w", "F32", "[2]", offsets)),
+                IsBad("w.data_offsets", {}, {"[begin, end]"}));
   }
 }
 
 TEST(SafetensorsHostileTest, TypesThatAreNotReadAreRefusedByName) {
   for (const char* type : {"F4", "F6_E2M3", "F6_E3M2", "F8_E4M3", "F8_E5M2",
                            "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ", "C64"}) {
-    const Error error =
-        error_of("{" + entry("w", type, "[8]", "[0,8]") + "}", 8);
-    EXPECT_EQ(error.code(), ErrorCode::unsupported);
-    EXPECT_EQ(
-        error.message(),
-        "w holds elements of type " + std::string(type) +
-            ", expected one of F64 F32 F16 BF16 I64 I32 I16 I8 U64 U32 U16 U8 "
-            "BOOL");
+    EXPECT_THAT(
+        error_of_entries(entry("w", type, "[8]", "[0,8]")),
+        HasError({.code = ErrorCode::unsupported,
+                  .file = "x",
+                  .entry = "w",
+                  .given = {type},
+                  .expected = {"F64 F32 F16 BF16 I64 I32 I16 I8 U64 U32 U16 U8 "
+                               "BOOL"}}));
   }
   EXPECT_EQ(error_of(file_bytes(data_path("float8.safetensors"))).code(),
             ErrorCode::unsupported);
   for (const char* type : {"", "f32", "F32 ", "float32", "\\u0000"}) {
-    EXPECT_THAT(said_of(entry("w", type, "[2]", "[0,8]")),
-                HasSubstr("w holds elements of type"));
+    EXPECT_THAT(error_of_entries(entry("w", type, "[2]", "[0,8]")),
+                IsBad("w", {}, {"F64 F32 F16"}));
   }
 }
 
 TEST(SafetensorsHostileTest, OffsetsFitTheShapeAndTheType) {
-  EXPECT_EQ(said_of(entry("w", "F32", "[2]", "[8,0]")),
-            "w has the data_offsets [8, 0], which end before they "
-            "begin");
+  EXPECT_THAT(error_of_entries(entry("w", "F32", "[2]", "[8,0]")),
+              IsBad("w", {"[8, 0]"}));
   for (const auto& [type, bytes] : {std::pair{"F64", 16},
                                     {"F32", 8},
                                     {"F16", 4},
@@ -293,11 +290,9 @@ TEST(SafetensorsHostileTest, OffsetsFitTheShapeAndTheType) {
     EXPECT_TRUE(parse_safetensors(file, "x")) << type;
     for (const int wrong : {bytes - 1, bytes + 1, 0}) {
       const std::string offsets = "[0," + std::to_string(wrong) + "]";
-      EXPECT_EQ(said_of(entry("w", type, "[2]", offsets)),
-                "w has shape (2) and type " + std::string(type) +
-                    ", which take " + std::to_string(bytes) +
-                    " bytes, but has the data_offsets [0, " +
-                    std::to_string(wrong) + "]");
+      EXPECT_THAT(error_of_entries(entry("w", type, "[2]", offsets)),
+                  IsBad("w", {"(2)", type, std::to_string(bytes),
+                              "[0, " + std::to_string(wrong) + "]"}));
     }
   }
 }
@@ -309,40 +304,29 @@ TEST(SafetensorsHostileTest, TensorsCoverTheDataOnce) {
                            entry("b", "I32", "[1]", "[0,4]") + "}",
                        Bytes(8)),
       "x"));
-  const auto said = [](const char* first, const char* second) {
-    return said_of(entry("a", "U8", "[4]", first) + "," +
-                   entry("b", "U8", "[4]", second));
+  const auto error_of_two = [](const char* first, const char* second) {
+    return error_of_entries(entry("a", "U8", "[4]", first) + "," +
+                            entry("b", "U8", "[4]", second));
   };
-  EXPECT_EQ(said("[0,4]", "[3,7]"),
-            "b has the data_offsets [3, 7], which overlap those of a, [0, 4]");
-  EXPECT_EQ(said("[0,4]", "[0,4]"),
-            "b has the data_offsets [0, 4], which overlap those of a, [0, 4]");
-  EXPECT_EQ(said("[5,9]", "[0,4]"),
-            "has data that belongs to no tensor: bytes 4 to 5");
-  EXPECT_EQ(said("[1,5]", "[5,9]"),
-            "has data that belongs to no tensor: bytes 0 to 1");
+  EXPECT_THAT(error_of_two("[0,4]", "[3,7]"),
+              IsBad("b", {"[3, 7]", "a", "[0, 4]"}));
+  EXPECT_THAT(error_of_two("[0,4]", "[0,4]"), IsBad("b", {"a", "[0, 4]"}));
+  EXPECT_THAT(error_of_two("[5,9]", "[0,4]"), IsBad("", {"4", "5"}));
+  EXPECT_THAT(error_of_two("[1,5]", "[5,9]"), IsBad("", {"0", "1"}));
   // A tensor without elements has a place too.
-  EXPECT_EQ(said_of(kGood + "," + entry("z", "F32", "[0]", "[4,4]")),
-            "z has the data_offsets [4, 4], which overlap those of w, [0, 8]");
-  EXPECT_EQ(said_of(kGood + "," + entry("z", "F32", "[0]", "[9,9]")),
-            "has data that belongs to no tensor: bytes 8 to 9");
+  EXPECT_THAT(error_of_entries(kGood + "," + entry("z", "F32", "[0]", "[4,4]")),
+              IsBad("z", {"[4, 4]", "w", "[0, 8]"}));
+  EXPECT_THAT(error_of_entries(kGood + "," + entry("z", "F32", "[0]", "[9,9]")),
+              IsBad("", {"8", "9"}));
 }
 
 TEST(SafetensorsHostileTest, DataIsAsLongAsTheTensors) {
-  EXPECT_EQ(error_of("{" + kGood + "}", 7).message(),
-            "has 7 bytes of data, expected 8 for its tensors");
-  EXPECT_EQ(error_of("{" + kGood + "}", 9).message(),
-            "has 9 bytes of data, expected 8 for its tensors");
-  EXPECT_EQ(error_of("{}", 1).message(),
-            "has 1 bytes of data, expected 0 for its tensors");
-  EXPECT_EQ(
-      error_of("{" +
-                   entry("w", "U8", "[9223372036854775807]",
-                         "[0,9223372036854775807]") +
-                   "}",
-               8)
-          .message(),
-      "has 8 bytes of data, expected 9223372036854775807 for its tensors");
+  EXPECT_THAT(error_of("{" + kGood + "}", 7), IsBad("", {"7"}, {"8"}));
+  EXPECT_THAT(error_of("{" + kGood + "}", 9), IsBad("", {"9"}, {"8"}));
+  EXPECT_THAT(error_of("{}", 1), IsBad("", {"1"}, {"0"}));
+  EXPECT_THAT(error_of_entries(entry("w", "U8", "[9223372036854775807]",
+                                     "[0,9223372036854775807]")),
+              IsBad("", {"8"}, {"9223372036854775807"}));
 }
 
 TEST(SafetensorsHostileTest, MoreAxesThanThirtyTwoAreRefused) {
@@ -358,8 +342,8 @@ TEST(SafetensorsHostileTest, MoreAxesThanThirtyTwoAreRefused) {
       safetensors_file("{" + entry("w", "F64", shape(32), "[0,8]") + "}",
                        Bytes(8)),
       "x"));
-  EXPECT_EQ(said_of(entry("w", "F64", shape(33), "[0,8]")),
-            "w has more than 32 axes");
+  EXPECT_THAT(error_of_entries(entry("w", "F64", shape(33), "[0,8]")),
+              IsBad("w", {"32"}));
 }
 
 TEST(SafetensorsHostileTest, PicklesAndArchivesAreNeverRead) {
@@ -367,9 +351,9 @@ TEST(SafetensorsHostileTest, PicklesAndArchivesAreNeverRead) {
        {std::string("PK\x03\x04\x14\0\0\0", 8),
         std::string("\x80\x02\x8a\x0al\xfc\x9c\x46", 8),
         std::string("\x80\x05\x95\x10\0\0\0\1", 8)}) {
-    EXPECT_THAT(error_of(bytes_of(start + "some more bytes")).message(),
-                HasSubstr("safetensors.torch.save_file(torch.load(FILE, "
-                          "weights_only=True), OUT)"));
+    EXPECT_THAT(error_of(bytes_of(start + "some more bytes")),
+                IsBad("", {"safetensors.torch.save_file(torch.load(FILE, "
+                           "weights_only=True), OUT)"}));
   }
   // A header of 0x280 bytes begins with the same two.
   std::string header = "{" + kGood;
@@ -396,8 +380,7 @@ TEST(SafetensorsHostileTest, ProductsOfSizesDoNotOverflow) {
       EXPECT_TRUE(read->tensor("w"));
       EXPECT_EQ(read->array("w").value().data.size(), empty ? 0u : 4u);
     } else if (!bytes) {
-      EXPECT_THAT(read.error().message(),
-                  EndsWith("which take more bytes than there can be"));
+      EXPECT_THAT(read, IsBad("w", {"F32", "more"}));
     }
   }
   EXPECT_GT(legal, 100);
@@ -438,10 +421,8 @@ TEST(SafetensorsHostileTest, OffsetsDoNotReachOutOfTheFile) {
 
 // CVE-2026-7482: sizes beyond the file let other memory be read.
 TEST(SafetensorsHostileTest, SizesBeyondTheFileAreFoundBeforeItIsRead) {
-  EXPECT_EQ(
-      error_of("{" + entry("w", "F32", "[1000000]", "[0,4000000]") + "}", 8)
-          .message(),
-      "has 8 bytes of data, expected 4000000 for its tensors");
+  EXPECT_THAT(error_of_entries(entry("w", "F32", "[1000000]", "[0,4000000]")),
+              IsBad("", {"8"}, {"4000000"}));
 }
 
 }  // namespace

@@ -9,14 +9,15 @@
 #include <thread>
 
 #include "interop/safetensors_bytes.h"
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::Pair;
 using testing::UnorderedElementsAre;
+using testing_support::HasError;
 
 // The numbers that the tensor `name` of `file` widens to.
 std::vector<float> floats_of(const SafetensorsFile& file,
@@ -179,26 +180,29 @@ TEST(SafetensorsTest, FileComesThroughAPipe) {
     ASSERT_TRUE(file) << file.error().message();
     EXPECT_EQ(file->tensors().size(), 16u);
   }
-  for (const auto& [bytes, said] :
-       {std::pair{Bytes(whole.begin(), whole.end() - 1),
-                  " has 152 bytes of data, expected 153 for its tensors"},
-        {Bytes(whole.begin(), whole.begin() + 500),
-         " ends in its header at byte 500"},
-        {Bytes(whole.begin(), whole.begin() + 3),
-         " ends in the length of its header at byte 3"}}) {
-    std::thread writer([&, &cut = bytes] { put_file(pipe, cut); });
-    const auto file = open_safetensors(pipe);
+  const auto read_through_pipe = [&](const Bytes& bytes) {
+    std::thread writer([&] { put_file(pipe, bytes); });
+    auto file = open_safetensors(pipe);
     writer.join();
-    ASSERT_FALSE(file);
-    EXPECT_EQ(file.error().message(), "open_safetensors: " + pipe + said);
+    return file;
+  };
+  testing_support::ErrorParts parts = {.code = ErrorCode::bad_data,
+                                       .operation = "open_safetensors",
+                                       .file = pipe};
+  for (const std::uint16_t size : {500, 3}) {
+    parts.byte = size;
+    EXPECT_THAT(read_through_pipe({whole.begin(), whole.begin() + size}),
+                HasError(parts));
   }
+  parts.byte = {};
+  parts.expected = {"153"};
+  parts.given = {"152"};
+  EXPECT_THAT(read_through_pipe({whole.begin(), whole.end() - 1}),
+              HasError(parts));
+  parts.given = {"too many"};
   Bytes longer = whole;
   longer.push_back(std::byte{0});
-  std::thread writer([&] { put_file(pipe, longer); });
-  const auto file = open_safetensors(pipe);
-  writer.join();
-  ASSERT_FALSE(file);
-  EXPECT_THAT(file.error().message(), HasSubstr("has too many bytes of data"));
+  EXPECT_THAT(read_through_pipe(longer), HasError(parts));
 }
 
 TEST(SafetensorsTest, WhatIsWrittenIsReadAgainInEveryType) {
@@ -282,25 +286,21 @@ TEST(SafetensorsTest, WhatCannotBeReadBackIsNotWritten) {
   }
   const TempFolder folder;
   const std::string path = folder / "x.safetensors";
-  for (const auto& [tensors, metadata, said] :
+  using Values = std::vector<std::string>;
+  for (const auto& [tensors, metadata, given, expected] :
        {std::tuple{std::map<std::string, AnyView>{{"__metadata__", view}},
-                   SafetensorsMetadata{},
-                   "cannot hold a tensor of the name __metadata__"},
-        {{{"a\xff", view}}, {}, "expected UTF-8 text"},
-        {{{"a", deep}}, {}, "cannot hold the tensor"},
-        {wides, {}, "cannot hold the tensor"},
-        {{},
-         {{"k\xff", "v"}},
-         "cannot hold the metadata k\xff, expected UTF-8 text"},
-        {{},
-         {{"k", "\xed\xa0\x80"}},
-         "cannot hold the metadata k, expected UTF-8 text"}}) {
-    const Status written = write_safetensors(path, tensors, metadata);
-    ASSERT_FALSE(written) << said;
-    EXPECT_EQ(written.error().code(), ErrorCode::invalid_argument);
-    EXPECT_THAT(written.error().message(),
-                HasSubstr("write_safetensors: " + path + " "));
-    EXPECT_THAT(written.error().message(), HasSubstr(said));
+                   SafetensorsMetadata{}, Values{"__metadata__"}, Values{}},
+        {{{"a\xff", view}}, {}, {"a\xff"}, {"UTF-8"}},
+        {{{"a", deep}}, {}, {"a"}, {}},
+        {wides, {}, {std::to_string(huge[0])}, {}},
+        {{}, {{"k\xff", "v"}}, {"metadata", "k\xff"}, {"UTF-8"}},
+        {{}, {{"k", "\xed\xa0\x80"}}, {"metadata", "k"}, {"UTF-8"}}}) {
+    EXPECT_THAT(write_safetensors(path, tensors, metadata),
+                HasError({.code = ErrorCode::invalid_argument,
+                          .operation = "write_safetensors",
+                          .file = path,
+                          .given = given,
+                          .expected = expected}));
     EXPECT_FALSE(format_safetensors(tensors, metadata));
   }
   EXPECT_EQ(folder.count(), 0u);
@@ -309,35 +309,30 @@ TEST(SafetensorsTest, WhatCannotBeReadBackIsNotWritten) {
 TEST(SafetensorsTest, HeaderThatCouldNotBeReadIsNotWritten) {
   const auto file =
       format_safetensors({}, {{"k", std::string(100'000'000, 'x')}});
-  ASSERT_FALSE(file);
-  EXPECT_EQ(file.error().code(), ErrorCode::invalid_argument);
-  EXPECT_THAT(
-      file.error().message(),
-      HasSubstr(
-          "a header of 100000032 bytes, as its names make it, expected at most "
-          "100000000"));
+  EXPECT_THAT(file, HasError({.code = ErrorCode::invalid_argument,
+                              .operation = "format_safetensors",
+                              .given = {"100000032"},
+                              .expected = {"100000000"}}));
 }
 
 TEST(SafetensorsTest, TensorThatIsNotThereIsNamed) {
   const auto file = open_safetensors(data_path("one.safetensors"));
   ASSERT_TRUE(file);
-  const auto tensor = file->tensor("b\n");
-  const auto array = file->array("b\n");
-  ASSERT_FALSE(tensor || array);
-  EXPECT_EQ(tensor.error().code(), ErrorCode::out_of_range);
-  EXPECT_EQ(array.error().message(),
-            "open_safetensors: " + data_path("one.safetensors") +
-                " has no tensor b\\x0a");
+  const auto is_missing = HasError({.code = ErrorCode::out_of_range,
+                                    .operation = "open_safetensors",
+                                    .file = data_path("one.safetensors"),
+                                    .given = {"b\\x0a"}});
+  EXPECT_THAT(file->tensor("b\n"), is_missing);
+  EXPECT_THAT(file->array("b\n"), is_missing);
 }
 
 TEST(SafetensorsTest, FileThatIsNotThereIsNamedWithTheReason) {
   for (const FileAccess access : {FileAccess::read, FileAccess::mapped}) {
-    const auto missing = open_safetensors(data_path("missing"), access);
-    ASSERT_FALSE(missing);
-    EXPECT_EQ(missing.error().code(), ErrorCode::io_error);
-    EXPECT_EQ(missing.error().message(),
-              "open_safetensors: " + data_path("missing") +
-                  ": No such file or directory");
+    EXPECT_THAT(open_safetensors(data_path("missing"), access),
+                HasError({.code = ErrorCode::io_error,
+                          .operation = "open_safetensors",
+                          .file = data_path("missing"),
+                          .system_error = ENOENT}));
   }
 }
 

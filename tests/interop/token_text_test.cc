@@ -3,14 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
+
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
 
-using testing::HasSubstr;
+using testing_support::HasError;
 
 RaggedTokens tokens_of(std::string_view text) {
   const auto tokens = parse_tokens(text, "t");
@@ -18,13 +23,17 @@ RaggedTokens tokens_of(std::string_view text) {
   return tokens ? *tokens : RaggedTokens{};
 }
 
-std::string message_of(std::string_view text) {
-  const auto tokens = parse_tokens(text, "t");
-  if (tokens) {
-    return "no error";
-  }
-  EXPECT_EQ(tokens.error().code(), ErrorCode::bad_data);
-  return tokens.error().message();
+// The text is refused: the error is about `entry` and names these values.
+auto IsBad(std::string entry, std::vector<std::string> given,
+           std::vector<std::string> expected = {},
+           std::optional<std::uint64_t> byte = {}) {
+  return HasError({.code = ErrorCode::bad_data,
+                   .operation = "tokens",
+                   .file = "t",
+                   .entry = std::move(entry),
+                   .byte = byte,
+                   .given = std::move(given),
+                   .expected = std::move(expected)});
 }
 
 const RaggedTokens kTwo = {{62, 13}, {60}};
@@ -53,80 +62,76 @@ TEST(ParseTokensTest, NegativeAndLargeIdsAreReadAsTheyAre) {
 }
 
 TEST(ParseTokensTest, EachMistakeIsNamedWithItsPlace) {
-  const std::string list =
-      "expected a list of lists of ids such as [[62, 13], [60]]";
-  const std::string ids = "expected a list of ids such as [62, 13]";
-  const auto at = [](int sequence, int position) {
-    return "tokens: t: [" + std::to_string(sequence) + "][" +
-           std::to_string(position) + "] holds ";
+  struct Mistake {
+    std::string text;
+    std::string entry;
+    std::string given;
+    std::string expected;
   };
-  const std::string whole = ", expected a whole number";
-  const std::vector<std::pair<std::string, std::string>> cases = {
-      {"", "tokens: t is empty, " + list + ", or one sequence a line"},
-      {" \n\r\n", "tokens: t is empty, " + list + ", or one sequence a line"},
-      {"[1, 2]", "tokens: t: [0] holds a number, " + ids},
-      {"[[1], -2]", "tokens: t: [1] holds a number, " + ids},
-      {"[[1], {\"a\": 2}]", "tokens: t: [1] holds an object, " + ids},
-      {"{\"a\": [1]}", "tokens: t holds a JSON object, " + list},
-      {"\"1 2\"", "tokens: t holds a JSON string, " + list},
-      {"[[1, 2]", "tokens: t is not JSON text in UTF-8 at byte 8"},
-      {"[[1]] [[2]]", "tokens: t is not JSON text in UTF-8 at byte 7"},
-      {"[[1,]]", "tokens: t is not JSON text in UTF-8 at byte 5"},
-      {std::string("[[1]]\0", 6),
-       "tokens: t has a NUL character in its JSON text at byte 5"},
-      {"[[3, \"a\"]]", at(0, 1) + "a text" + whole},
-      {"[[], [1.0]]",
-       at(1, 0) + "a number that is no integer of 64 bits" + whole},
-      {"[[true]]", at(0, 0) + "a bool" + whole},
-      {"[[null]]", at(0, 0) + "null" + whole},
-      {"[[[1]]]", at(0, 0) + "an array" + whole},
-      {"[[{}]]", at(0, 0) + "an object" + whole},
-      {"[[9223372036854775808]]",
-       at(0, 0) + "a number beyond 2^63 - 1" + whole},
-      {"1 2\n3 x",
-       "tokens: t: line 2 has \"x\", which is not a token id, expected whole "
-       "numbers parted by spaces"},
-      {"1.5",
-       "tokens: t: line 1 has \"1.5\", which is not a token id, expected whole "
-       "numbers parted by spaces"},
-      {"9223372036854775808",
-       "tokens: t: line 1 has \"9223372036854775808\", which is not a token "
-       "id, expected "
-       "whole numbers parted by spaces"},
-      {"null",
-       "tokens: t: line 1 has \"null\", which is not a token id, expected "
-       "whole "
-       "numbers parted by spaces"},
-  };
-  for (const auto& [text, message] : cases) {
-    EXPECT_EQ(message_of(text), message);
+  const std::string list = "[[62, 13], [60]]";
+  const std::string ids = "[62, 13]";
+  const std::string whole = "whole";
+  for (const auto& [text, entry, given, expected] : std::vector<Mistake>{
+           {"", "", "empty", list},
+           {" \n\r\n", "", "empty", list},
+           {"[1, 2]", "[0]", "number", ids},
+           {"[[1], -2]", "[1]", "number", ids},
+           {"[[1], {\"a\": 2}]", "[1]", "object", ids},
+           {"{\"a\": [1]}", "", "object", list},
+           {"\"1 2\"", "", "string", list},
+           {"[[3, \"a\"]]", "[0][1]", "text", whole},
+           {"[[], [1.0]]", "[1][0]", "64", whole},
+           {"[[true]]", "[0][0]", "bool", whole},
+           {"[[null]]", "[0][0]", "null", whole},
+           {"[[[1]]]", "[0][0]", "array", whole},
+           {"[[{}]]", "[0][0]", "object", whole},
+           {"[[9223372036854775808]]", "[0][0]", "2^63 - 1", whole},
+           {"1 2\n3 x", "line 2", "\"x\"", whole},
+           {"1.5", "line 1", "\"1.5\"", whole},
+           {"9223372036854775808", "line 1", "\"9223372036854775808\"", whole},
+           {"null", "line 1", "\"null\"", whole}}) {
+    EXPECT_THAT(parse_tokens(text, "t"), IsBad(entry, {given}, {expected}))
+        << text;
+  }
+}
+
+TEST(ParseTokensTest, TextThatIsNoJsonIsNamedWithItsByte) {
+  for (const auto& [text, given, byte] :
+       {std::tuple<std::string, std::string, std::uint64_t>{"[[1, 2]", "JSON",
+                                                            8},
+        {"[[1]] [[2]]", "JSON", 7},
+        {"[[1,]]", "JSON", 5},
+        {std::string("[[1]]\0", 6), "NUL", 5}}) {
+    EXPECT_THAT(parse_tokens(text, "t"), IsBad("", {given}, {}, byte)) << text;
   }
 }
 
 TEST(ParseTokensTest, LongRubbishMakesAShortMessage) {
-  EXPECT_LT(message_of(std::string(100000, 'x')).size(), 200u);
-  EXPECT_LT(message_of("[[\"" + std::string(100000, 'x') + "\"]]").size(),
-            200u);
-  EXPECT_LT(message_of("[[" + std::string(100000, '9') + "]]").size(), 200u);
+  for (const std::string& text :
+       {std::string(100000, 'x'), "[[\"" + std::string(100000, 'x') + "\"]]",
+        "[[" + std::string(100000, '9') + "]]"}) {
+    const auto tokens = parse_tokens(text, "t");
+    ASSERT_FALSE(tokens);
+    EXPECT_LT(tokens.error().message().size(), 200u);
+  }
 }
 
 TEST(ParseTokensTest, DepthCostsNoStack) {
   const std::size_t depth = 300000;
-  EXPECT_THAT(message_of(std::string(depth, '[')),
-              HasSubstr("[0][0] holds an array"));
+  EXPECT_THAT(parse_tokens(std::string(depth, '['), "t"),
+              IsBad("[0][0]", {"array"}));
 }
 
 TEST(ParseTokensTest, AMillionSequencesAreReadAndNotOneMore) {
-  const std::string said = "has more than 1048576 sequences";
   const std::string lines = "1" + std::string(kMostSequences, '\n');
   EXPECT_EQ(tokens_of(lines).size(), kMostSequences);
-  EXPECT_EQ(message_of(lines + "2"), "tokens: t " + said);
+  EXPECT_THAT(parse_tokens(lines + "2", "t"), IsBad("", {"1048576"}));
   std::string list = "[[1]";
   for (std::size_t b = 1; b < kMostSequences; ++b) {
     list += ",[]";
   }
   EXPECT_EQ(tokens_of(list + "]").size(), kMostSequences);
-  EXPECT_EQ(message_of(list + ",[]]"), "tokens: t " + said);
+  EXPECT_THAT(parse_tokens(list + ",[]]", "t"), IsBad("", {"1048576"}));
 }
 
 }  // namespace

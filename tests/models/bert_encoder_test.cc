@@ -9,13 +9,14 @@
 
 #include "models/bert_reference.h"
 #include "models/small_model.h"
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
 
-using testing::HasSubstr;
 using testing::IsEmpty;
 using testing_support::BertReference;
+using testing_support::HasError;
 using testing_support::Params;
 using testing_support::same_bits;
 using testing_support::small_config;
@@ -32,20 +33,16 @@ class BertEncoderTest : public testing::TestWithParam<BertFamily> {
     EXPECT_TRUE(write_params(folder_ / "model.safetensors", params, prefix));
     return BertEncoder::read(folder_.path(), config_);
   }
-  // Of the folder's path, which is another each time.
-  std::string error_of(const Params& params) {
-    const auto read_it = read(params);
-    if (read_it) {
-      return "none";
-    }
-    EXPECT_EQ(read_it.error().code(), ErrorCode::bad_data);
-    std::string text = read_it.error().message();
-    const std::string path = folder_.path() + "/";
-    for (std::size_t n = text.find(path); n != std::string::npos;
-         n = text.find(path)) {
-      text.erase(n, path.size());
-    }
-    return text;
+  // The model's file is refused: the error is about this entry, or about the
+  // whole, and names these values.
+  auto IsBad(std::string entry, std::vector<std::string> given,
+             std::vector<std::string> expected = {}) const {
+    return HasError({.code = ErrorCode::bad_data,
+                     .operation = "read_bert_encoder",
+                     .file = folder_ / "model.safetensors",
+                     .entry = std::move(entry),
+                     .given = std::move(given),
+                     .expected = std::move(expected)});
   }
 
   TempFolder folder_;
@@ -141,8 +138,8 @@ TEST_P(BertEncoderTest, WhoeverLooksOnIsShownWhatEachLayerTakes) {
     return layer == 1 ? Status(Error{ErrorCode::bad_data, {.given = "enough"}})
                       : ok();
   };
-  EXPECT_EQ(encoder.forward(kIds, {.before_each = refuse}).error().message(),
-            "enough");
+  EXPECT_THAT(encoder.forward(kIds, {.before_each = refuse}),
+              HasError({.code = ErrorCode::bad_data, .given = {"enough"}}));
 }
 
 TEST_P(BertEncoderTest, NamesMayHaveTheModelsPrefixAndTheNormsTheirOldNames) {
@@ -175,17 +172,19 @@ TEST_P(BertEncoderTest, AnEmptyBatchAndEmptySequencesAreLegal) {
 
 TEST_P(BertEncoderTest, IdsAndLengthsAndLayersAreChecked) {
   const BertEncoder encoder = read(params_).value();
-  const auto message = [&](const RaggedTokens& ids,
-                           const BertOptions& options = {}) {
-    const Error error = encoder.forward(ids, options).error();
-    EXPECT_EQ(error.code(), ErrorCode::out_of_range);
-    return error.message();
+  const auto is_beyond = [](std::string argument, std::string given,
+                            std::string expected) {
+    return HasError({.code = ErrorCode::out_of_range,
+                     .argument = std::move(argument),
+                     .given = {std::move(given)},
+                     .expected = {std::move(expected)}});
   };
-  EXPECT_THAT(message({{1}, {2, 14}}), HasSubstr("14"));
-  EXPECT_EQ(message({{1}, std::vector<TokenId>(10, 1)}),
-            "bert_encoder: ids[1] has 10 tokens, expected at most 9");
-  EXPECT_EQ(message({{1}}, {.before_layer = 3}),
-            "bert_encoder: before_layer is 3, expected at most 2");
+  EXPECT_THAT(encoder.forward({{1}, {2, 14}}),
+              is_beyond("ids[1][1]", "14", "14"));
+  EXPECT_THAT(encoder.forward({{1}, std::vector<TokenId>(10, 1)}),
+              is_beyond("ids[1]", "10", "9"));
+  EXPECT_THAT(encoder.forward({{1}}, {.before_layer = 3}),
+              is_beyond("before_layer", "3", "2"));
 }
 
 TEST_P(BertEncoderTest, AParameterThatIsMissingIsNamed) {
@@ -193,9 +192,7 @@ TEST_P(BertEncoderTest, AParameterThatIsMissingIsNamed) {
        {"word_embeddings.weight", "position_embeddings.weight"}) {
     Params params = small_params(config_);
     params.erase("embeddings." + std::string(end));
-    EXPECT_EQ(error_of(params),
-              "read_bert_encoder: model.safetensors has no embeddings." +
-                  std::string(end));
+    EXPECT_THAT(read(params), IsBad("", {"embeddings." + std::string(end)}));
   }
   const auto names = testing_support::part_names(GetParam(), 1);
   for (const auto& name : {names.attention_norm, names.intermediate,
@@ -203,7 +200,7 @@ TEST_P(BertEncoderTest, AParameterThatIsMissingIsNamed) {
     for (const char* part : {".weight", ".bias"}) {
       Params params = small_params(config_);
       params.erase(name + part);
-      EXPECT_THAT(error_of(params), HasSubstr(name + part));
+      EXPECT_THAT(read(params), IsBad("", {name + part}));
     }
   }
 }
@@ -212,23 +209,17 @@ TEST_P(BertEncoderTest, AParameterOfAnotherSizeIsNamedWithTheRightOne) {
   const auto names = testing_support::part_names(GetParam(), 0);
   Params params = small_params(config_);
   params.at(names.output + ".weight") = uniform<2>({12, 19}, 1);
-  EXPECT_EQ(error_of(params),
-            "read_bert_encoder: model.safetensors: " + names.output +
-                ".weight has shape (12, 19), expected (hidden_size, "
-                "intermediate_size) = (12, 20)");
+  EXPECT_THAT(read(params),
+              IsBad(names.output + ".weight", {"(12, 19)"}, {"(12, 20)"}));
   params = small_params(config_);
   params.at("embeddings.word_embeddings.weight") = uniform<2>({13, 12}, 1);
-  EXPECT_EQ(error_of(params),
-            "read_bert_encoder: model.safetensors: "
-            "embeddings.word_embeddings.weight has shape (13, 12), expected "
-            "(vocab_size, hidden_size) = (14, 12)");
+  EXPECT_THAT(read(params), IsBad("embeddings.word_embeddings.weight",
+                                  {"(13, 12)"}, {"(14, 12)"}));
 }
 
 TEST_P(BertEncoderTest, AnotherNumberOfLayersIsAnError) {
   config_.num_layers = 3;
-  EXPECT_EQ(error_of(params_),
-            "read_bert_encoder: model.safetensors has 2 layers, expected 3 as "
-            "in config.json");
+  EXPECT_THAT(read(params_), IsBad("", {"2"}, {"3", "config.json"}));
 }
 
 TEST_P(BertEncoderTest, ParametersThatAreNotFiniteAreNamed) {
@@ -237,9 +228,7 @@ TEST_P(BertEncoderTest, ParametersThatAreNotFiniteAreNamed) {
                            std::string("embeddings.word_embeddings.weight")}) {
     Params params = small_params(config_);
     params.at(name).data()[3] = std::numeric_limits<float>::infinity();
-    const std::string message = error_of(params);
-    EXPECT_THAT(message, HasSubstr(name));
-    EXPECT_THAT(message, HasSubstr("expected finite numbers"));
+    EXPECT_THAT(read(params), IsBad(name, {"inf"}, {"finite"}));
   }
 }
 
@@ -288,16 +277,18 @@ TEST_P(BertEncoderTest, WordsOfAnotherTypeAreWidened) {
 }
 
 TEST_P(BertEncoderTest, AFolderWithoutParametersSaysWhatItLacks) {
-  const auto message = [&] {
-    const Error error = BertEncoder::read(folder_.path(), config_).error();
-    EXPECT_EQ(error.code(), ErrorCode::bad_data);
-    return error.message();
+  const auto lacks = [&](std::vector<std::string> given) {
+    return HasError({.code = ErrorCode::bad_data,
+                     .operation = "read_bert_encoder",
+                     .file = folder_.path(),
+                     .given = std::move(given)});
   };
-  EXPECT_EQ(message(), "read_bert_encoder: " + folder_.path() +
-                           " has no model.safetensors, no "
-                           "model.safetensors.index.json and no file NAME.npy");
+  EXPECT_THAT(
+      BertEncoder::read(folder_.path(), config_),
+      lacks({"model.safetensors", "model.safetensors.index.json", "NAME.npy"}));
   put_file(folder_ / "pytorch_model.bin", bytes_of("x"));
-  EXPECT_THAT(message(), HasSubstr("pytorch_model.bin"));
+  EXPECT_THAT(BertEncoder::read(folder_.path(), config_),
+              lacks({"pytorch_model.bin"}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, BertEncoderTest,

@@ -13,14 +13,15 @@
 #include "headwise/interop/safetensors.h"
 #include "headwise/module/loss.h"
 #include "interop/files.h"
+#include "support/errors.h"
 #include "support/tensors.h"
 
 namespace headwise {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing_support::filled;
+using testing_support::HasError;
 using testing_support::same_bits;
 using testing_support::tensor_of;
 using testing_support::uniform;
@@ -190,10 +191,20 @@ TEST(LabelProbeProbabilitiesTest, NoEmbeddingsAreLegalAndOtherSizesAreNot) {
 }
 
 TEST(LabelProbeTest, WhatDoesNotFitIsNamed) {
-  EXPECT_EQ(LabelProbe::create(3, {"a"}).error().message(),
-            "label_probe: labels has 1 text, expected at least 2");
-  EXPECT_EQ(LabelProbe::create(3, {"a", "b", "a"}).error().message(),
-            "label_probe: labels[2] is a again, expected different labels");
+  const auto is_refused = [](ErrorCode code, std::string argument,
+                             std::vector<std::string> given,
+                             std::vector<std::string> expected) {
+    return HasError({.code = code,
+                     .operation = "label_probe",
+                     .argument = std::move(argument),
+                     .given = std::move(given),
+                     .expected = std::move(expected)});
+  };
+  EXPECT_THAT(LabelProbe::create(3, {"a"}),
+              is_refused(ErrorCode::invalid_argument, "labels", {"1"}, {"2"}));
+  EXPECT_THAT(LabelProbe::create(3, {"a", "b", "a"}),
+              is_refused(ErrorCode::invalid_argument, "labels[2]", {"a"},
+                         {"different"}));
   // Two of these would be one in a file.
   EXPECT_EQ(LabelProbe::create(3, {"\xfe", "\xff"}).error().code(),
             ErrorCode::invalid_argument);
@@ -202,11 +213,11 @@ TEST(LabelProbeTest, WhatDoesNotFitIsNamed) {
                                filled<float, 1>({bias}, 0))
         .value();
   };
-  EXPECT_EQ(LabelProbe::create(linear(3, 3), kLabels).error().message(),
-            "label_probe: weight has shape (3, 3), expected (labels, "
-            "embedding_size) = (2, 3)");
-  EXPECT_EQ(LabelProbe::create(linear(2, 0), kLabels).error().message(),
-            "label_probe: bias has shape (0), expected (labels) = (2)");
+  EXPECT_THAT(
+      LabelProbe::create(linear(3, 3), kLabels),
+      is_refused(ErrorCode::shape_mismatch, "weight", {"(3, 3)"}, {"(2, 3)"}));
+  EXPECT_THAT(LabelProbe::create(linear(2, 0), kLabels),
+              is_refused(ErrorCode::shape_mismatch, "bias", {"(0)"}, {"(2)"}));
   const LabelProbe probe = LabelProbe::create(3, kLabels).value();
   EXPECT_EQ(probe.logits(view_of(filled<float, 2>({1, 4}, 0))).error().code(),
             ErrorCode::shape_mismatch);
@@ -229,27 +240,29 @@ class LabelProbeFileTest : public testing::Test {
   Result<std::optional<LabelProbe>> read() const {
     return LabelProbe::read(folder_.path(), 3);
   }
-  // What is said of a file with these parameters and labels.
-  std::string said_of(const Tensor<float, 2>& weight,
-                      const Tensor<float, 1>& bias,
-                      const SafetensorsMetadata& metadata) const {
+  // Of a file with these parameters and labels.
+  Result<std::optional<LabelProbe>> read_of(
+      const Tensor<float, 2>& weight, const Tensor<float, 1>& bias,
+      const SafetensorsMetadata& metadata) const {
     EXPECT_TRUE(write_safetensors(path(), {{"weight", weight}, {"bias", bias}},
                                   metadata));
-    return said();
+    return read();
   }
-  std::string said_of_labels(const std::string& labels) const {
-    return said_of(filled<float, 2>({2, 3}, 1), filled<float, 1>({2}, 0),
+  Result<std::optional<LabelProbe>> read_of_labels(
+      const std::string& labels) const {
+    return read_of(filled<float, 2>({2, 3}, 1), filled<float, 1>({2}, 0),
                    {{"labels", labels}});
   }
-  std::string said() const {
-    const auto probe = read();
-    if (probe) {
-      return "no error";
-    }
-    EXPECT_EQ(probe.error().code(), ErrorCode::bad_data)
-        << probe.error().message();
-    EXPECT_THAT(probe.error().message(), HasSubstr(path()));
-    return probe.error().message();
+  // The file is refused: the error is about this entry, or about the whole, and
+  // names these values.
+  auto IsBad(std::string entry, std::vector<std::string> given,
+             std::vector<std::string> expected = {}) const {
+    return HasError({.code = ErrorCode::bad_data,
+                     .operation = "label_probe",
+                     .file = path(),
+                     .entry = std::move(entry),
+                     .given = std::move(given),
+                     .expected = std::move(expected)});
   }
 
   TempFolder folder_;
@@ -270,59 +283,56 @@ TEST_F(LabelProbeFileTest, AFolderWithoutOneHasNone) {
 }
 
 TEST_F(LabelProbeFileTest, AFileThatIsNoneIsAnError) {
-  put_file(path(), bytes_of("no tensors"));
-  EXPECT_NE(said(), "no error");
-  put_file(path(), {});
-  EXPECT_NE(said(), "no error");
+  for (const char* text : {"no tensors", ""}) {
+    put_file(path(), bytes_of(text));
+    EXPECT_THAT(read(),
+                testing_support::IsFileError(ErrorCode::bad_data, path()));
+  }
 }
 
 TEST_F(LabelProbeFileTest, AFolderThatIsNotThereIsNotWrittenTo) {
-  const auto s = trained(1).write(folder_ / "none");
-  ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().code(), ErrorCode::io_error);
-  EXPECT_THAT(s.error().message(), HasSubstr(folder_ / "none"));
+  EXPECT_THAT(trained(1).write(folder_ / "none"),
+              HasError({.code = ErrorCode::io_error,
+                        .file = folder_ / "none/classifier.safetensors",
+                        .system_error = ENOENT}));
 }
 
 TEST_F(LabelProbeFileTest, LabelsThatAreNoListOfTextsAreNamed) {
-  const std::string expected =
-      "label_probe: " + path() +
-      ": __metadata__.labels is not a list of its labels as JSON, expected 2 "
-      "texts";
-  EXPECT_EQ(said_of(filled<float, 2>({2, 3}, 1), filled<float, 1>({2}, 0), {}),
-            expected);
+  const auto is_no_list = IsBad("__metadata__.labels", {"JSON"}, {"2"});
+  EXPECT_THAT(
+      read_of(filled<float, 2>({2, 3}, 1), filled<float, 1>({2}, 0), {}),
+      is_no_list);
   for (const std::string labels :
        {"", "sport", "\"sport\"", "[\"a\", \"b\"", "[\"a\", 1]", "[\"a\"]",
         "[\"a\", \"b\", \"c\"]", "[[\"a\", \"b\"]]", "[\"a\", [\"b\"]]",
         "{\"a\": \"b\"}", "[]", "null", "[\"a\", \"b\"] 3"}) {
-    EXPECT_EQ(said_of_labels(labels), expected) << labels;
+    EXPECT_THAT(read_of_labels(labels), is_no_list) << labels;
   }
-  EXPECT_EQ(said_of_labels(std::string(100000, '[')), expected);
+  EXPECT_THAT(read_of_labels(std::string(100000, '[')), is_no_list);
 }
 
 TEST_F(LabelProbeFileTest, TwoLabelsOfOneNameAreNamed) {
-  EXPECT_THAT(said_of_labels("[\"a\", \"a\"]"),
-              HasSubstr("labels[1] is a again, expected different labels"));
-  EXPECT_THAT(said_of(filled<float, 2>({1, 3}, 1), filled<float, 1>({1}, 0),
+  EXPECT_THAT(read_of_labels("[\"a\", \"a\"]"),
+              IsBad("labels[1]", {"a"}, {"different"}));
+  EXPECT_THAT(read_of(filled<float, 2>({1, 3}, 1), filled<float, 1>({1}, 0),
                       {{"labels", "[\"a\"]"}}),
-              HasSubstr("labels has 1 text, expected at least 2"));
+              IsBad("labels", {"1"}, {"2"}));
 }
 
 TEST_F(LabelProbeFileTest, OtherShapesAreNamed) {
   const SafetensorsMetadata two = {{"labels", "[\"a\", \"b\"]"}};
   EXPECT_THAT(
-      said_of(filled<float, 2>({2, 4}, 1), filled<float, 1>({2}, 0), two),
-      HasSubstr("weight has shape (2, 4), expected (labels, "
-                "embedding_size) = (2, 3)"));
+      read_of(filled<float, 2>({2, 4}, 1), filled<float, 1>({2}, 0), two),
+      IsBad("weight", {"(2, 4)"}, {"(2, 3)"}));
   for (const std::size_t bias : {0u, 1u, 3u}) {
     EXPECT_THAT(
-        said_of(filled<float, 2>({2, 3}, 1), filled<float, 1>({bias}, 0), two),
-        HasSubstr("bias has shape (" + std::to_string(bias) +
-                  "), expected (labels) = (2)"));
+        read_of(filled<float, 2>({2, 3}, 1), filled<float, 1>({bias}, 0), two),
+        IsBad("bias", {"(" + std::to_string(bias) + ")"}, {"(2)"}));
   }
   const auto flat = filled<float, 1>({6}, 1);
   ASSERT_TRUE(
       write_safetensors(path(), {{"weight", flat}, {"bias", flat}}, two));
-  EXPECT_THAT(said(), HasSubstr("weight has shape (6), expected 2 axes"));
+  EXPECT_THAT(read(), IsBad("weight", {"(6)"}, {"2"}));
 }
 
 TEST_F(LabelProbeFileTest, ParametersThatAreMissingOrNoNumbersAreNamed) {
@@ -330,16 +340,16 @@ TEST_F(LabelProbeFileTest, ParametersThatAreMissingOrNoNumbersAreNamed) {
   auto weight = filled<float, 2>({2, 3}, 1);
   const auto bias = filled<float, 1>({2}, 0);
   ASSERT_TRUE(write_safetensors(path(), {{"weight", weight}}, two));
-  EXPECT_EQ(said(), "label_probe: " + path() + " has no bias");
+  EXPECT_THAT(read(), IsBad("", {"bias"}));
   ASSERT_TRUE(write_safetensors(path(), {{"bias", bias}}, two));
-  EXPECT_EQ(said(), "label_probe: " + path() + " has no weight");
+  EXPECT_THAT(read(), IsBad("", {"weight"}));
   const auto bools = filled<bool, 2>({2, 3}, true);
   ASSERT_TRUE(
       write_safetensors(path(), {{"weight", bools}, {"bias", bias}}, two));
-  EXPECT_THAT(said(), HasSubstr("weight holds bool elements"));
+  EXPECT_THAT(read(), IsBad("weight", {"bool"}));
   weight(1, 2) = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_THAT(said_of(weight, bias, two),
-              HasSubstr("weight is nan at (1, 2), expected finite numbers"));
+  EXPECT_THAT(read_of(weight, bias, two),
+              IsBad("weight", {"nan", "(1, 2)"}, {"finite"}));
 }
 
 }  // namespace

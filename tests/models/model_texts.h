@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "headwise/base/result.h"
 #include "support/errors.h"
@@ -84,21 +86,26 @@ std::string modules_text(const Name&... names) {
   return text + "]";
 }
 
-// `hidden_size is 0, expected a number`
-inline std::string wrong(const std::string& key, const std::string& given,
-                         const std::string& expected) {
-  return key + " is " + given + ", expected " + expected;
+// The settings in "file" are refused: the error is about this key of them, or
+// about the whole, and names these values.
+inline auto IsRefused(ErrorCode code, std::string key,
+                      std::vector<std::string> given,
+                      std::vector<std::string> expected = {}) {
+  return HasError({.code = code,
+                   .file = "file",
+                   .entry = std::move(key),
+                   .given = std::move(given),
+                   .expected = std::move(expected)});
 }
-
-// What an error says about the file, or "no error"; its code must be `code`.
-template <class T>
-std::string said_by(const Result<T>& result,
-                    ErrorCode code = ErrorCode::bad_data) {
-  if (result) {
-    return "no error";
-  }
-  EXPECT_EQ(result.error().code(), code) << result.error().message();
-  return said_of_file(result.error(), "", "file");
+inline auto IsBad(std::string key, std::vector<std::string> given,
+                  std::vector<std::string> expected = {}) {
+  return IsRefused(ErrorCode::bad_data, std::move(key), std::move(given),
+                   std::move(expected));
+}
+inline auto IsUnsupported(std::string key, std::vector<std::string> given,
+                          std::vector<std::string> expected = {}) {
+  return IsRefused(ErrorCode::unsupported, std::move(key), std::move(given),
+                   std::move(expected));
 }
 
 }  // namespace headwise::testing_support

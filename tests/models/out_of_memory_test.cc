@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "headwise/models/label_probe.h"
+#include "headwise/models/model_folder.h"
 #include "headwise/models/model_settings.h"
 #include "headwise/models/sentence_encoder.h"
+#include "headwise/models/utf8.h"
 #include "headwise/models/wordpiece.h"
 #include "headwise/models/write_model.h"
 #include "interop/files.h"
@@ -21,8 +23,12 @@
 namespace headwise {
 namespace {
 
+using testing_support::as_status;
+using testing_support::expect_failures;
+using testing_support::expect_failures_of_errors;
 using testing_support::failing_allocation;
 using testing_support::failures_of;
+using testing_support::not_counted;
 using testing_support::vocabulary_of;
 using testing_support::vocabulary_text;
 
@@ -30,6 +36,18 @@ TEST(OutOfMemoryTest, EveryAllocationOfAVocabularyMayFail) {
   const std::string text = vocabulary_text({"the", "##s", "head"});
   EXPECT_GT(failures_of([&] { return parse_vocabulary(text, "vocab.txt"); }),
             3);
+  const TempFolder folder;
+  const std::string path = folder / "vocab.txt";
+  put_file(path, bytes_of(text));
+  EXPECT_GT(failures_of([&] { return read_vocabulary(path); }), 3);
+  expect_failures_of_errors(
+      {{"parse_vocabulary",
+        [] { return as_status(parse_vocabulary("a\na\n", "vocab.txt")); }},
+       {"check_utf8", [] {
+          return check_utf8(
+              not_counted([] { return ErrorDetails{.argument = "text"}; }),
+              "\xff");
+        }}});
 }
 
 TEST(OutOfMemoryTest, EveryAllocationOfASentenceMayFail) {
@@ -57,6 +75,7 @@ TEST(OutOfMemoryTest, EveryAllocationOfAModelsSettingsMayFail) {
       R"({"embedding_dimension": 384, "pooling_mode": ["cls", "mean"]})");
   const std::string path = folder.path();
   EXPECT_GT(failures_of([&] { return read_model_settings(path); }), 100);
+  EXPECT_GT(failures_of([&] { return look_at_model_folder(path, ""); }), 3);
 }
 
 TEST(OutOfMemoryTest, EveryAllocationOfAModelMayFail) {
@@ -83,6 +102,85 @@ TEST(OutOfMemoryTest, EveryAllocationOfAModelMayFail) {
                   ids, {.attn_weights = true, .executor = &alone});
             }),
             10);
+  const auto forward_in = [&] {
+    BertMemory memory;
+    std::vector<Tensor<float, 4>> attn_weights;
+    return model.encoder().forward_in(ids, {.executor = &alone}, memory,
+                                      attn_weights);
+  };
+  EXPECT_GT(failures_of(forward_in), 10);
+}
+
+TEST(OutOfMemoryTest, EveryAllocationOfAnErrorOfAModelMayFail) {
+  const TempFolder folder;
+  const auto config = testing_support::small_config(BertFamily::bert);
+  testing_support::put_small_model(folder,
+                                   testing_support::small_params(config));
+  const std::string path = folder.path();
+  SentenceEncoder model = SentenceEncoder::read(path).value();
+  const Executor alone = Executor::with_threads(1).value();
+  const std::vector<std::string_view> sentences = {"\xff"};
+  const RaggedTokens unknown = {{2, 99}};
+  const auto too_wide = [] {
+    return not_counted([] {
+      return MultiHeadAttention::create({.embed_dim = 4, .num_heads = 2},
+                                        Seed{1})
+          .value();
+    });
+  };
+  expect_failures_of_errors(
+      {{"BertEncoder::read",
+        [&] {
+          return as_status(BertEncoder::read(path, not_counted([&] {
+                                               BertConfig other = config;
+                                               other.num_layers = 3;
+                                               return other;
+                                             })));
+        }},
+       {"encode",
+        [&] {
+          return as_status(model.encode(sentences, {.executor = &alone}));
+        }},
+       {"tokenize",
+        [&] {
+          return as_status(model.tokenize(sentences, {.executor = &alone}));
+        }},
+       {"forward",
+        [&] {
+          return as_status(
+              model.encoder().forward(unknown, {.executor = &alone}));
+        }},
+       {"forward_for_backward",
+        [&] {
+          return as_status(
+              model.forward_for_backward(unknown, {.executor = &alone}));
+        }},
+       {"replace_attention", [&] {
+          return model.encoder().replace_attention(
+              0, too_wide(), not_counted([] {
+                return std::vector<std::size_t>{0, 1};
+              }));
+        }}});
+}
+
+TEST(OutOfMemoryTest, EveryAllocationOfReplacingAttentionMayFail) {
+  const TempFolder folder;
+  const auto config = testing_support::small_config(BertFamily::bert);
+  testing_support::put_small_model(folder,
+                                   testing_support::small_params(config));
+  SentenceEncoder model =
+      SentenceEncoder::read(folder.path(), {.use = BertUse::training}).value();
+  const auto replace = [&] {
+    auto attention = not_counted([] {
+      return MultiHeadAttention::create({.embed_dim = 12, .num_heads = 3},
+                                        Seed{1})
+          .value();
+    });
+    auto heads = not_counted([] { return std::vector<std::size_t>{0, 1, 2}; });
+    return model.encoder().replace_attention(1, std::move(attention),
+                                             std::move(heads));
+  };
+  EXPECT_GT(failures_of(replace), 0);
 }
 
 TEST(OutOfMemoryTest, EveryAllocationOfTrainingAModelMayFail) {
@@ -145,12 +243,10 @@ TEST(OutOfMemoryTest, EveryAllocationOfAProbeMayFail) {
       testing_support::tensor_of<std::int64_t, 1>({4}, {0, 1, 0, 1});
   const std::vector<std::string> labels = {"a label that is long enough",
                                            "and another one like it"};
+  // What is passed by value is the caller's.
+  const auto own_labels = [&] { return not_counted([&] { return labels; }); };
   const auto train = [&] {
-    // What is passed by value is the caller's.
-    const long nth = std::exchange(failing_allocation(), 0);
-    std::vector<std::string> own = labels;
-    failing_allocation() = nth;
-    return LabelProbe::train(embeddings.view(), targets.view(), std::move(own),
+    return LabelProbe::train(embeddings.view(), targets.view(), own_labels(),
                              {.steps = 2});
   };
   EXPECT_GT(failures_of(train), 10);
@@ -159,6 +255,29 @@ TEST(OutOfMemoryTest, EveryAllocationOfAProbeMayFail) {
   const LabelProbe probe = train().value();
   EXPECT_GT(failures_of([&] { return probe.write(path); }), 5);
   EXPECT_GT(failures_of([&] { return LabelProbe::read(path, 3); }), 10);
+  const auto wide = testing_support::uniform<2>({4, 5}, 81);
+  const auto linear = [] {
+    return not_counted([] {
+      return Linear::create({.in_features = 3, .out_features = 2},
+                            RandomStream(Seed{1}, 1))
+          .value();
+    });
+  };
+  expect_failures(
+      {{"create",
+        [&] { return as_status(LabelProbe::create(3, own_labels())); }},
+       {"create of a projection",
+        [&] { return as_status(LabelProbe::create(linear(), own_labels())); }},
+       {"logits", [&] { return as_status(probe.logits(embeddings)); }},
+       {"probabilities",
+        [&] { return as_status(probe.probabilities(embeddings)); }}});
+  expect_failures_of_errors(
+      {{"create", [&] { return as_status(LabelProbe::create(3, {})); }},
+       {"create of a projection",
+        [&] { return as_status(LabelProbe::create(linear(), {})); }},
+       {"logits", [&] { return as_status(probe.logits(wide)); }},
+       {"probabilities",
+        [&] { return as_status(probe.probabilities(wide)); }}});
 }
 
 TEST(OutOfMemoryTest, EveryAllocationOfWritingAModelMayFail) {

@@ -9,8 +9,9 @@ namespace {
 
 using testing::ElementsAre;
 using testing_support::Fields;
+using testing_support::IsBad;
+using testing_support::IsUnsupported;
 using testing_support::json;
-using testing_support::said_by;
 using testing_support::with;
 using testing_support::without;
 
@@ -33,13 +34,14 @@ Fields listed(const std::string& modes) {
   return {{"embedding_dimension", "384"}, {"pooling_mode", modes}};
 }
 
-std::vector<Pooling> pooling_of(const Fields& fields) {
-  return parse_pooling(json(fields), {"", "file"}, kHidden).value();
+constexpr const char* kNames = "cls, max, mean or mean_sqrt_len_tokens";
+
+Result<std::vector<Pooling>> parsed(const Fields& fields) {
+  return parse_pooling(json(fields), {"", "file"}, kHidden);
 }
 
-std::string error_of(const Fields& fields,
-                     ErrorCode code = ErrorCode::bad_data) {
-  return said_by(parse_pooling(json(fields), {"", "file"}, kHidden), code);
+std::vector<Pooling> pooling_of(const Fields& fields) {
+  return parsed(fields).value();
 }
 
 TEST(PoolingSettingsTest, EachSwitchIsItsPooling) {
@@ -78,9 +80,7 @@ TEST(PoolingSettingsTest, WhereNoneIsOnMeanIsUnlessItIsOff) {
   EXPECT_THAT(pooling_of(none), ElementsAre(Pooling::mean));
   EXPECT_THAT(pooling_of(without(switches(), "pooling_mode_mean_tokens")),
               ElementsAre(Pooling::mean));
-  EXPECT_EQ(error_of(switches()),
-            "has no pooling switched on, expected cls, max, mean or "
-            "mean_sqrt_len_tokens");
+  EXPECT_THAT(parsed(switches()), IsBad("", {}, {kNames}));
   EXPECT_THAT(pooling_of(with(none, "pooling_mode_cls_token", "true")),
               ElementsAre(Pooling::cls));
 }
@@ -103,66 +103,56 @@ TEST(PoolingSettingsTest, NewerFilesNameOneOrListSeveralInTheirOrder) {
 TEST(PoolingSettingsTest, WhatIsNotComputedHereIsUnsupportedAndNamed) {
   for (const std::string key :
        {"pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken"}) {
-    EXPECT_EQ(error_of(with(switches(), key, "true"), ErrorCode::unsupported),
-              key + " is true, expected false");
+    EXPECT_THAT(parsed(with(switches(), key, "true")),
+                IsUnsupported(key, {"true"}, {"false"}));
   }
   for (const std::string name : {"weightedmean", "lasttoken", "Mean", ""}) {
-    const std::string said = "has \"" + name +
-                             "\" in pooling_mode, expected cls, max, mean or "
-                             "mean_sqrt_len_tokens";
-    EXPECT_EQ(error_of(listed("\"" + name + "\""), ErrorCode::unsupported),
-              said);
-    EXPECT_EQ(
-        error_of(listed("[\"cls\", \"" + name + "\"]"), ErrorCode::unsupported),
-        said);
+    const std::string quoted = "\"" + name + "\"";
+    for (const std::string& modes : {quoted, "[\"cls\", " + quoted + "]"}) {
+      EXPECT_THAT(parsed(listed(modes)),
+                  IsUnsupported("", {quoted, "pooling_mode"}, {kNames}));
+    }
   }
 }
 
 TEST(PoolingSettingsTest, ListsThatNameNothingOrOneTwiceAreErrors) {
-  const std::string names = "expected cls, max, mean or mean_sqrt_len_tokens";
-  EXPECT_EQ(error_of(listed("[]")), "pooling_mode is a list, " + names);
-  EXPECT_EQ(error_of(listed(R"(["cls", "mean", "cls"])")),
-            "has cls twice in pooling_mode");
-  const std::string expected =
-      ", expected a text or a list of at most 16 of them";
-  EXPECT_EQ(error_of(listed("1")), "pooling_mode is 1" + expected);
-  EXPECT_EQ(error_of(listed("{}")), "pooling_mode is an object" + expected);
+  const std::string key = "pooling_mode";
+  EXPECT_THAT(parsed(listed("[]")), IsBad(key, {"list"}, {kNames}));
+  EXPECT_THAT(parsed(listed(R"(["cls", "mean", "cls"])")),
+              IsBad("", {"cls", "twice", key}));
+  EXPECT_THAT(parsed(listed("1")), IsBad(key, {"1"}, {"16"}));
+  EXPECT_THAT(parsed(listed("{}")), IsBad(key, {"object"}, {"16"}));
   for (const std::string list :
        {R"([1])", R"(["cls", null])", R"(["cls", ["mean"]])",
         R"(["cls", {"a": "b"}])", R"([true, "cls"])", R"([-1, "cls"])",
         R"(["cls", 0.5])"}) {
-    EXPECT_EQ(error_of(listed(list)),
-              "pooling_mode is a list of other things than texts" + expected)
-        << list;
+    EXPECT_THAT(parsed(listed(list)), IsBad(key, {"list"}, {"16"})) << list;
   }
   std::string longer = "[\"cls\"";
   for (int i = 0; i < 16; ++i) {
     longer += ", \"cls\"";
   }
-  EXPECT_EQ(error_of(listed(longer + "]")),
-            "pooling_mode is a longer list" + expected);
+  EXPECT_THAT(parsed(listed(longer + "]")), IsBad(key, {"longer"}, {"16"}));
 }
 
 TEST(PoolingSettingsTest, TheVectorsMustBeThoseOfTheModel) {
   for (const std::string key :
        {"word_embedding_dimension", "embedding_dimension"}) {
-    EXPECT_EQ(error_of({{key, "768"}}),
-              key + " is 768, expected the model's hidden size = 384");
-    EXPECT_EQ(error_of({{key, "\"384\""}}),
-              key + " is \"384\", expected a number");
+    EXPECT_THAT(parsed({{key, "768"}}), IsBad(key, {"768"}, {"384"}));
+    EXPECT_THAT(parsed({{key, "\"384\""}}),
+                IsBad(key, {"\"384\""}, {"number"}));
   }
-  EXPECT_EQ(error_of(with(switches(), "embedding_dimension", "385")),
-            "embedding_dimension is 385, expected the model's hidden size = "
-            "384");
-  EXPECT_EQ(error_of(without(switches(), "word_embedding_dimension")),
-            "has no word_embedding_dimension");
+  EXPECT_THAT(parsed(with(switches(), "embedding_dimension", "385")),
+              IsBad("embedding_dimension", {"385"}, {"384"}));
+  EXPECT_THAT(parsed(without(switches(), "word_embedding_dimension")),
+              IsBad("", {"word_embedding_dimension"}));
 }
 
 TEST(PoolingSettingsTest, SwitchesAreTrueOrFalse) {
-  EXPECT_EQ(error_of(with(switches(), "pooling_mode_cls_token", "1")),
-            "pooling_mode_cls_token is 1, expected true or false");
-  EXPECT_EQ(said_by(parse_pooling("[]", {"", "file"}, kHidden)),
-            "holds an array, expected an object");
+  EXPECT_THAT(parsed(with(switches(), "pooling_mode_cls_token", "1")),
+              IsBad("pooling_mode_cls_token", {"1"}, {"true or false"}));
+  EXPECT_THAT(parse_pooling("[]", {"", "file"}, kHidden),
+              IsBad("", {"array"}, {"object"}));
 }
 
 }  // namespace

@@ -8,13 +8,14 @@
 #include "models/bert_reference.h"
 #include "models/pooling_reference.h"
 #include "models/small_model.h"
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing_support::BertReference;
+using testing_support::HasError;
 using testing_support::Params;
 using testing_support::pooled;
 using testing_support::put_modules;
@@ -135,12 +136,11 @@ TEST_F(SentenceEncoderTest, TheFirstSentenceThatIsNoUtf8IsNamedByItsNumber) {
   std::vector<std::string_view> many(5000, "a");
   many[4500] = "we \xff";
   many[4501] = "\xff";
-  const Error error = model().encode(many).error();
-  EXPECT_EQ(error.code(), ErrorCode::bad_data);
-  EXPECT_EQ(
-      error.message(),
-      "sentence_encoder: sentences[4500] is not UTF-8 text: its byte 3 (0xff) "
-      "begins no character");
+  EXPECT_THAT(model().encode(many),
+              HasError({.code = ErrorCode::bad_data,
+                        .operation = "sentence_encoder",
+                        .argument = "sentences[4500]",
+                        .given = {"UTF-8", "3", "0xff"}}));
 }
 
 TEST_F(SentenceEncoderTest, NoSentencesAreLegal) {
@@ -150,12 +150,12 @@ TEST_F(SentenceEncoderTest, NoSentencesAreLegal) {
 
 TEST_F(SentenceEncoderTest, AVocabularyOfMoreTokensThanTheModelIsAnError) {
   put("vocab.txt", std::string(testing_support::kSmallVocabulary) + "more\n");
-  const auto read = SentenceEncoder::read(folder_.path());
-  ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().code(), ErrorCode::bad_data);
-  EXPECT_THAT(read.error().message(),
-              HasSubstr("vocab.txt has 15 tokens, expected at most vocab_size "
-                        "= 14"));
+  EXPECT_THAT(SentenceEncoder::read(folder_.path()),
+              HasError({.code = ErrorCode::bad_data,
+                        .operation = "sentence_encoder",
+                        .file = folder_ / "vocab.txt",
+                        .given = {"15"},
+                        .expected = {"vocab_size", "14"}}));
 }
 
 }  // namespace

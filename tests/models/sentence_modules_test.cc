@@ -6,22 +6,24 @@
 namespace headwise {
 namespace {
 
+using testing_support::IsBad;
+using testing_support::IsUnsupported;
 using testing_support::json;
 using testing_support::modules_text;
-using testing_support::said_by;
-using testing_support::wrong;
 
-constexpr std::string_view kExpected =
-    ", expected the modules Transformer, Pooling and perhaps Normalize of "
-    "sentence_transformers in this order";
-
-SentenceModules modules_of(const std::string& text) {
-  return parse_sentence_modules(text, {"", "file"}).value();
+Result<SentenceModules> parsed(const std::string& text) {
+  return parse_sentence_modules(text, {"", "file"});
 }
 
-std::string error_of(const std::string& text,
-                     ErrorCode code = ErrorCode::bad_data) {
-  return said_by(parse_sentence_modules(text, {"", "file"}), code);
+SentenceModules modules_of(const std::string& text) {
+  return parsed(text).value();
+}
+
+// The type of module n is refused.
+auto IsOfUnknownType(int n, const std::string& type) {
+  return IsUnsupported("module " + std::to_string(n) + ": type",
+                       {"\"" + type + "\""},
+                       {"Transformer", "Pooling", "Normalize"});
 }
 
 // A list of a Transformer in `first` and a Pooling in `second`.
@@ -63,25 +65,24 @@ TEST(SentenceModulesTest, NewerNamesOfTheSameModulesAreKnown) {
 }
 
 TEST(SentenceModulesTest, AnotherModuleIsUnsupportedAndNamed) {
-  const auto said = [](const auto&... names) {
-    return error_of(modules_text(names...), ErrorCode::unsupported);
+  const auto chain = [](const auto&... names) {
+    return parsed(modules_text(names...));
   };
   const auto refused = [](int n, const std::string& name) {
-    return "module " + std::to_string(n) +
-           ": type is \"sentence_transformers.models." + name + "\"" +
-           std::string(kExpected);
+    return IsOfUnknownType(n, "sentence_transformers.models." + name);
   };
-  EXPECT_EQ(said("Transformer", "Pooling", "Dense"), refused(2, "Dense"));
-  EXPECT_EQ(said("Transformer", "Pooling", "Dense", "Normalize"),
-            refused(2, "Dense"));
-  EXPECT_EQ(said("Transformer", "SpladePooling"), refused(1, "SpladePooling"));
-  EXPECT_EQ(said("CLIPModel"), refused(0, "CLIPModel"));
+  EXPECT_THAT(chain("Transformer", "Pooling", "Dense"), refused(2, "Dense"));
+  EXPECT_THAT(chain("Transformer", "Pooling", "Dense", "Normalize"),
+              refused(2, "Dense"));
+  EXPECT_THAT(chain("Transformer", "SpladePooling"),
+              refused(1, "SpladePooling"));
+  EXPECT_THAT(chain("CLIPModel"), refused(0, "CLIPModel"));
   // The same ones in another order, or more of them.
-  EXPECT_EQ(said("Pooling", "Transformer"), refused(0, "Pooling"));
-  EXPECT_EQ(said("Transformer", "Normalize", "Pooling"),
-            refused(1, "Normalize"));
-  EXPECT_EQ(said("Transformer", "Pooling", "Normalize", "Normalize"),
-            refused(3, "Normalize"));
+  EXPECT_THAT(chain("Pooling", "Transformer"), refused(0, "Pooling"));
+  EXPECT_THAT(chain("Transformer", "Normalize", "Pooling"),
+              refused(1, "Normalize"));
+  EXPECT_THAT(chain("Transformer", "Pooling", "Normalize", "Normalize"),
+              refused(3, "Normalize"));
 }
 
 TEST(SentenceModulesTest, SomeoneElsesModuleOfTheSameNameIsUnsupported) {
@@ -90,70 +91,73 @@ TEST(SentenceModulesTest, SomeoneElsesModuleOfTheSameNameIsUnsupported) {
         "sentence_transformersx.models.Transformer",
         "a.sentence_transformers.Transformer", "sentence_transformers.",
         "sentence_transformers"}) {
-    EXPECT_EQ(
-        error_of(
-            "[" + json({{"type", "\"" + type + "\""}, {"path", "\"\""}}) + "]",
-            ErrorCode::unsupported),
-        "module 0: type is \"" + type + "\"" + std::string(kExpected));
+    EXPECT_THAT(
+        parsed("[" + json({{"type", "\"" + type + "\""}, {"path", "\"\""}}) +
+               "]"),
+        IsOfUnknownType(0, type));
   }
 }
 
 TEST(SentenceModulesTest, AChainThatIsTooShortIsUnsupported) {
-  const std::string of =
-      " of the modules, expected Transformer, Pooling and perhaps Normalize";
-  EXPECT_EQ(error_of("[]", ErrorCode::unsupported), "lists 0" + of);
-  EXPECT_EQ(error_of(modules_text("Transformer"), ErrorCode::unsupported),
-            "lists 1" + of);
+  EXPECT_THAT(parsed("[]"), IsUnsupported("", {"0"}, {"Transformer"}));
+  EXPECT_THAT(parsed(modules_text("Transformer")),
+              IsUnsupported("", {"1"}, {"Transformer", "Pooling"}));
 }
 
 // What a file says where to look never leads out of the model's folder.
 TEST(SentenceModulesTest, APathIsTheNameOfAFolderOrAnError) {
-  const std::string folder = "the name of a folder, without a path";
-  const std::string expected = ", expected " + folder;
+  const auto is_no_folder = [](int n, const std::string& value) {
+    return IsBad("module " + std::to_string(n) + ": path", {value}, {"folder"});
+  };
   for (const std::string path :
        {"..", ".", "/", "/etc", "../1_Pooling", "a/../../b", "1_Pooling/",
         "./1_Pooling", "a/b"}) {
     const std::string value = "\"" + path + "\"";
-    EXPECT_EQ(error_of(in_folders("\"\"", value)),
-              wrong("module 1: path", value, folder));
-    EXPECT_EQ(error_of(in_folders(value, "\"1_Pooling\"")),
-              wrong("module 0: path", value, folder));
+    EXPECT_THAT(parsed(in_folders("\"\"", value)), is_no_folder(1, value));
+    EXPECT_THAT(parsed(in_folders(value, "\"1_Pooling\"")),
+                is_no_folder(0, value));
   }
-  EXPECT_EQ(error_of(in_folders("\"\"", R"("..\\a")")),
-            "module 1: path is \"..\\a\"" + expected);
-  EXPECT_EQ(error_of(in_folders("\"\"", R"("1_Pooling\u0000")")),
-            "module 1: path is \"1_Pooling\\x00\"" + expected);
-  EXPECT_EQ(error_of(in_folders("\"\"", R"("1\u001b[2J")")),
-            "module 1: path is \"1\\x1b[2J\"" + expected);
+  EXPECT_THAT(parsed(in_folders("\"\"", R"("..\\a")")),
+              is_no_folder(1, "\"..\\a\""));
+  EXPECT_THAT(parsed(in_folders("\"\"", R"("1_Pooling\u0000")")),
+              is_no_folder(1, "\"1_Pooling\\x00\""));
+  EXPECT_THAT(parsed(in_folders("\"\"", R"("1\u001b[2J")")),
+              is_no_folder(1, "\"1\\x1b[2J\""));
   // The model's own folder has the encoder's config.json.
-  EXPECT_EQ(error_of(in_folders("\"\"", "\"\"")),
-            "module 1: path is \"\"" + expected);
+  EXPECT_THAT(parsed(in_folders("\"\"", "\"\"")), is_no_folder(1, "\"\""));
   EXPECT_EQ(modules_of(in_folders("\"...\"", "\"..a\"")).pooling_folder, "..a");
 }
 
 TEST(SentenceModulesTest, WhatIsNoListOfModulesIsAnError) {
-  for (const auto& [text, said] :
-       {std::pair<std::string, std::string>{
-            "{}", "holds an object, expected a list of objects"},
-        {"1", "holds a number, expected a list of objects"},
-        {"[1]", "holds a number, expected a list of objects"},
-        {"[null]", "holds null, expected a list of objects"},
-        {"[[]]", "holds an array, expected a list of objects"},
-        {"[\"a\"]", "holds a text, expected a list of objects"},
-        {"[{}]", "module 0 has no type"},
-        {R"([{"type": 1}])", "module 0: type is 1, expected a text"},
-        {R"([{"type": "sentence_transformers.models.Transformer"}])",
-         "module 0 has no path"},
-        {in_folders("\"\"", "null"), "module 1 has no path"},
-        {in_folders("\"\"", "1"), "module 1: path is 1, expected a text"},
-        {R"([{"type": "a", "type": "a"}])", "has type twice"}}) {
-    EXPECT_EQ(error_of(text), said);
+  struct Fault {
+    std::string text;
+    std::string entry;
+    std::string given;
+    std::string expected{};
+  };
+  for (const auto& [text, entry, given, expected] : std::vector<Fault>{
+           {"{}", "", "object", "list"},
+           {"1", "", "number", "list"},
+           {"[1]", "", "number", "list"},
+           {"[null]", "", "null", "list"},
+           {"[[]]", "", "array", "list"},
+           {"[\"a\"]", "", "text", "list"},
+           {"[{}]", "module 0", "type"},
+           {R"([{"type": 1}])", "module 0: type", "1", "text"},
+           {R"([{"type": "sentence_transformers.models.Transformer"}])",
+            "module 0", "path"},
+           {in_folders("\"\"", "null"), "module 1", "path"},
+           {in_folders("\"\"", "1"), "module 1: path", "1", "text"},
+           {R"([{"type": "a", "type": "a"}])", "", "type"}}) {
+    const auto expects =
+        expected.empty() ? std::vector<std::string>() : std::vector{expected};
+    EXPECT_THAT(parsed(text), IsBad(entry, {given}, expects)) << text;
   }
   std::string many = "[{}";
   for (int i = 0; i < 16; ++i) {
     many += ",{}";
   }
-  EXPECT_EQ(error_of(many + "]"), "lists more than 16 objects");
+  EXPECT_THAT(parsed(many + "]"), IsBad("", {"16"}));
 }
 
 }  // namespace

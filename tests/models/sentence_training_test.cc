@@ -12,13 +12,14 @@
 #include "models/bert_reference.h"
 #include "models/pooling_reference.h"
 #include "models/small_model.h"
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing_support::BertReference;
+using testing_support::HasError;
 using testing_support::Params;
 using testing_support::pooled;
 using testing_support::put_modules;
@@ -214,23 +215,27 @@ TEST_F(SentenceTrainingTest, MaxTokensIsAtMostTheSettings) {
 
 TEST_F(SentenceTrainingTest, WhatDoesNotFitIsNamed) {
   const SentenceEncoder encoder = model();
-  const auto without = encoder.forward_for_backward({{2, 3}, {}});
-  ASSERT_FALSE(without);
-  EXPECT_EQ(without.error().code(), ErrorCode::invalid_argument);
-  EXPECT_EQ(without.error().message(),
-            "sentence_encoder: ids[1] has no tokens, expected at "
-            "least 1");
+  const auto is_refused = [](ErrorCode code, std::string argument,
+                             std::vector<std::string> given,
+                             std::vector<std::string> expected) {
+    return HasError({.code = code,
+                     .argument = std::move(argument),
+                     .given = std::move(given),
+                     .expected = std::move(expected)});
+  };
+  EXPECT_THAT(encoder.forward_for_backward({{2, 3}, {}}),
+              is_refused(ErrorCode::invalid_argument, "ids[1]", {"no"}, {"1"}));
   EXPECT_EQ(encoder.forward_for_backward({{14}}).error().code(),
             ErrorCode::out_of_range);
   auto saved = encoder.forward_for_backward({{2, 3}}).value();
   const auto two = uniform<2>({2, 12}, 95);
-  EXPECT_THAT(encoder.backward(saved, two).error().message(),
-              HasSubstr("d_embeddings has shape (2, 12), expected (sentences, "
-                        "embedding_size) = (1, 12)"));
+  EXPECT_THAT(encoder.backward(saved, two),
+              is_refused(ErrorCode::shape_mismatch, "d_embeddings", {"(2, 12)"},
+                         {"(1, 12)"}));
   const auto one = uniform<2>({1, 12}, 95);
   EXPECT_TRUE(encoder.backward(saved, one));
-  EXPECT_THAT(encoder.backward(saved, one).error().message(),
-              HasSubstr("used already"));
+  EXPECT_THAT(encoder.backward(saved, one),
+              is_refused(ErrorCode::invalid_argument, "saved", {"used"}, {}));
   const auto broken = encoder.tokenize(std::vector<std::string_view>{"\xff"});
   EXPECT_EQ(broken.error().code(), ErrorCode::bad_data);
 }

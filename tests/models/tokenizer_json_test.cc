@@ -8,11 +8,12 @@
 
 #include "headwise/models/sentence_encoder.h"
 #include "models/small_model.h"
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
 
-using testing::HasSubstr;
+using testing_support::HasError;
 using testing_support::kSmallVocabulary;
 using testing_support::same_bits;
 using testing_support::small_config;
@@ -54,13 +55,15 @@ std::string json_of(const Parts& parts) {
 Result<TokenizerJson> parsed(const Parts& parts) {
   return parse_tokenizer_json(json_of(parts), {"", "t"});
 }
-std::string said(const Parts& parts, ErrorCode code = ErrorCode::unsupported) {
-  const auto result = parsed(parts);
-  if (result) {
-    return "no error";
-  }
-  EXPECT_EQ(result.error().code(), code) << result.error().message();
-  return result.error().message();
+// The tokenizer is refused: the error is about this entry, or about the whole,
+// and names these values.
+auto IsRefused(ErrorCode code, std::string entry, std::string given,
+               std::vector<std::string> expected) {
+  return HasError({.code = code,
+                   .file = "t",
+                   .entry = std::move(entry),
+                   .given = {std::move(given)},
+                   .expected = std::move(expected)});
 }
 
 TEST(TokenizerJsonTest, TokensStandByTheirIds) {
@@ -82,63 +85,91 @@ TEST(TokenizerJsonTest, TheNormalizerSaysHow) {
 }
 
 TEST(TokenizerJsonTest, AnotherTokenizerIsUnsupported) {
-  EXPECT_EQ(said({.model = R"("type": "BPE")"}),
-            "t: model.type is BPE, expected WordPiece");
-  EXPECT_EQ(said({.model = R"("type": "Unigram", "unk_id": 0)",
-                  .vocab = R"([["<unk>", 0.0], ["a", -1.5]])"}),
-            "t: model.type is Unigram, expected WordPiece");
-  EXPECT_EQ(said({.model = R"("dropout": null)"}),
-            "t has no model.type, expected WordPiece");
-  EXPECT_EQ(said({.model = R"("type": "WordPiece", "unk_token": "<unk>")"}),
-            "t: model.unk_token is <unk>, expected [UNK]");
-  EXPECT_EQ(said({.model = R"("type": "WordPiece",
-                              "continuing_subword_prefix": "@@")"}),
-            "t: model.continuing_subword_prefix is @@, expected ##");
-  EXPECT_EQ(said({.model = R"("type": "WordPiece",
-                              "max_input_chars_per_word": 5)"}),
-            "t: model.max_input_chars_per_word is 5, expected 100");
-  EXPECT_EQ(said({.normalizer = R"({"type": "Sequence", "normalizers": []})"}),
-            "t: normalizer.type is Sequence, expected BertNormalizer");
-  EXPECT_EQ(said({.normalizer = "null"}),
-            "t has no normalizer.type, expected BertNormalizer");
-  EXPECT_EQ(said({.normalizer = R"({"type": "BertNormalizer",
-                                    "clean_text": false})"}),
-            "t: normalizer.clean_text is false, expected true");
-  EXPECT_EQ(said({.pre_tokenizer = R"({"type": "Whitespace"})"}),
-            "t: pre_tokenizer.type is Whitespace, expected BertPreTokenizer");
-  EXPECT_EQ(said({.added = R"([{"id": 14, "content": "<mine>"}])"}),
-            "t: added_tokens has <mine>, expected only [PAD], [UNK], [CLS], "
-            "[SEP] and [MASK]");
+  struct Case {
+    Parts parts;
+    std::string entry;
+    std::string given;
+    std::string expected;
+  };
+  for (const auto& [parts, entry, given, expected] : std::vector<Case>{
+           {{.model = R"("type": "BPE")"}, "model.type", "BPE", "WordPiece"},
+           {{.model = R"("type": "Unigram", "unk_id": 0)",
+           .vocab = R"([["<unk>", 0.0], ["a", -1.5]])"},
+            "model.type",
+            "Unigram",
+            "WordPiece"},
+           {{.model = R"("dropout": null)"}, "", "model.type", "WordPiece"},
+           {{.model = R"("type": "WordPiece", "unk_token": "<unk>")"},
+            "model.unk_token",
+            "<unk>",
+            "[UNK]"},
+           {{.model = R"("type": "WordPiece",
+                         "continuing_subword_prefix": "@@")"},
+            "model.continuing_subword_prefix",
+            "@@",
+            "##"},
+           {{.model = R"("type": "WordPiece", "max_input_chars_per_word": 5)"},
+            "model.max_input_chars_per_word",
+            "5",
+            "100"},
+           {{.normalizer = R"({"type": "Sequence", "normalizers": []})"},
+            "normalizer.type",
+            "Sequence",
+            "BertNormalizer"},
+           {{.normalizer = "null"}, "", "normalizer.type", "BertNormalizer"},
+           {{.normalizer = R"({"type": "BertNormalizer",
+                               "clean_text": false})"},
+            "normalizer.clean_text",
+            "false",
+            "true"},
+           {{.pre_tokenizer = R"({"type": "Whitespace"})"},
+            "pre_tokenizer.type",
+            "Whitespace",
+            "BertPreTokenizer"},
+           {{.added = R"([{"id": 14, "content": "<mine>"}])"},
+            "added_tokens",
+            "<mine>",
+            "[PAD], [UNK], [CLS], [SEP] and [MASK]"}}) {
+    EXPECT_THAT(parsed(parts),
+                IsRefused(ErrorCode::unsupported, entry, given, {expected}));
+  }
 }
 
 TEST(TokenizerJsonTest, WhatIsNoVocabularyIsNamed) {
   const auto of_vocab = [](const std::string& vocab) {
-    return said({.vocab = vocab}, ErrorCode::bad_data);
+    return parsed({.vocab = vocab});
   };
-  EXPECT_EQ(of_vocab(R"({"a": 0, "b": 2})"),
-            "t: model.vocab has the id 2 for b, expected 1");
-  EXPECT_EQ(of_vocab(R"({"a": 0, "b": 0})"),
-            "t: model.vocab has the id 0 for b, expected 1");
-  EXPECT_EQ(of_vocab(R"({"a": -1})"),
-            "t: model.vocab.a holds a negative number, expected a number");
-  for (const char* value : {"\"0\"", "null", "true", "[0]", "{}", "0.5"}) {
+  const auto is_bad = [](std::string entry, std::string given,
+                         std::vector<std::string> expected) {
+    return IsRefused(ErrorCode::bad_data, std::move(entry), std::move(given),
+                     std::move(expected));
+  };
+  EXPECT_THAT(of_vocab(R"({"a": 0, "b": 2})"),
+              is_bad("model.vocab", "2 for b", {"1"}));
+  EXPECT_THAT(of_vocab(R"({"a": 0, "b": 0})"),
+              is_bad("model.vocab", "0 for b", {"1"}));
+  for (const auto& [value, kind] : {std::pair{"-1", "negative"},
+                                    {"\"0\"", "text"},
+                                    {"null", "null"},
+                                    {"true", "bool"},
+                                    {"[0]", "array"},
+                                    {"{}", "object"},
+                                    {"0.5", "64"}}) {
     EXPECT_THAT(of_vocab("{\"a\": " + std::string(value) + "}"),
-                HasSubstr("model.vocab.a holds "));
+                is_bad("model.vocab.a", kind, {"number"}));
   }
-  EXPECT_THAT(of_vocab(R"({"": 0})"),
-              HasSubstr("has \"\" as the token of id 0"));
+  EXPECT_THAT(of_vocab(R"({"": 0})"), is_bad("model.vocab", "\"\"", {"512"}));
   EXPECT_THAT(of_vocab(R"({"a\nb": 0})"),
-              HasSubstr("expected 1 to 512 bytes without a line end"));
+              is_bad("model.vocab", "a\\x0ab", {"1", "512"}));
   for (const char* text :
        {"", "[]", "3", "null", "\"WordPiece\"", "{", "{}}"}) {
     const auto result = parse_tokenizer_json(text, {"", "t"});
     ASSERT_FALSE(result) << text;
     EXPECT_EQ(result.error().code(), ErrorCode::bad_data) << text;
   }
-  EXPECT_EQ(said({.normalizer = R"({"type": "BertNormalizer",
-                                    "lowercase": 1})"},
-                 ErrorCode::bad_data),
-            "t: normalizer.lowercase is 1, expected true or false");
+  EXPECT_THAT(parsed({.normalizer = R"({"type": "BertNormalizer",
+                                        "lowercase": 1})"}),
+              is_bad("normalizer.lowercase", "1", {"true or false"}));
 }
 
 // ---- In a model's folder. ----
@@ -172,12 +203,11 @@ TEST_F(TokenizerJsonFolderTest, StandsForVocabTxt) {
 
 TEST_F(TokenizerJsonFolderTest, AFolderWithoutEitherSaysSo) {
   std::filesystem::remove(folder_ / "vocab.txt");
-  const auto model = SentenceEncoder::read(folder_.path());
-  ASSERT_FALSE(model);
-  EXPECT_EQ(model.error().code(), ErrorCode::io_error);
-  EXPECT_EQ(model.error().message(), "sentence_encoder: " + folder_.path() +
-                                         " has no vocab.txt and no "
-                                         "tokenizer.json");
+  EXPECT_THAT(SentenceEncoder::read(folder_.path()),
+              HasError({.code = ErrorCode::io_error,
+                        .operation = "sentence_encoder",
+                        .file = folder_.path(),
+                        .given = {"vocab.txt", "tokenizer.json"}}));
 }
 
 TEST_F(TokenizerJsonFolderTest, VocabTxtCountsBeforeIt) {
@@ -205,21 +235,21 @@ TEST_F(TokenizerJsonFolderTest, ATokenThatStandsThereTwiceIsAnError) {
   std::string vocab = small_vocab();
   vocab.insert(1, "\"heads\": 14, ");
   put("tokenizer.json", json_of({.vocab = vocab}));
-  const auto read = read_vocabulary(folder_ / "tokenizer.json");
-  ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().code(), ErrorCode::bad_data);
-  EXPECT_THAT(read.error().message(), HasSubstr("\"heads\" again"));
+  const std::string path = folder_ / "tokenizer.json";
+  const auto read = read_vocabulary(path);
+  EXPECT_THAT(read, testing_support::IsFileError(ErrorCode::bad_data, path));
+  EXPECT_THAT(read, testing_support::HasGiven("\"heads\""));
 }
 
 TEST_F(TokenizerJsonFolderTest, AFaultNamesTheFile) {
   std::filesystem::remove(folder_ / "vocab.txt");
   put("tokenizer.json", json_of({.model = R"("type": "BPE")"}));
-  const auto model = SentenceEncoder::read(folder_.path());
-  ASSERT_FALSE(model);
-  EXPECT_EQ(model.error().code(), ErrorCode::unsupported);
-  EXPECT_THAT(model.error().message(),
-              HasSubstr("/tokenizer.json: model.type is BPE, expected "
-                        "WordPiece"));
+  EXPECT_THAT(SentenceEncoder::read(folder_.path()),
+              HasError({.code = ErrorCode::unsupported,
+                        .file = folder_ / "tokenizer.json",
+                        .entry = "model.type",
+                        .given = {"BPE"},
+                        .expected = {"WordPiece"}}));
 }
 
 }  // namespace

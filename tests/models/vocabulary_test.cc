@@ -14,6 +14,7 @@ namespace headwise {
 namespace {
 
 using testing::ElementsAre;
+using testing_support::HasError;
 using testing_support::vocabulary_of;
 using testing_support::vocabulary_text;
 
@@ -93,61 +94,60 @@ TEST(VocabularyTest, TokensAreSortedByUnsignedBytes) {
 
 // ---- Files that are wrong. ----
 
-std::string error_of(const std::string& text) {
-  const auto vocabulary = parse_vocabulary(text, "vocab.txt");
-  if (vocabulary) {
-    return "no error";
-  }
-  EXPECT_EQ(vocabulary.error().code(), ErrorCode::bad_data);
-  return testing_support::said_of_file(vocabulary.error(), "parse_vocabulary",
-                                       "vocab.txt");
+// The vocabulary is refused: the error is about this line, or about the whole,
+// and names these values.
+void expect_refused(const std::string& text, const std::string& line,
+                    const std::vector<std::string>& given,
+                    const std::vector<std::string>& expected = {}) {
+  EXPECT_THAT(parse_vocabulary(text, "vocab.txt"),
+              HasError({.code = ErrorCode::bad_data,
+                        .operation = "parse_vocabulary",
+                        .file = "vocab.txt",
+                        .entry = line,
+                        .given = given,
+                        .expected = expected}))
+      << text.substr(0, 200);
 }
 
-TEST(VocabularyTest, AFileWithoutTokens) {
-  EXPECT_EQ(error_of(""), "is empty, expected a token a line");
-}
+TEST(VocabularyTest, AFileWithoutTokens) { expect_refused("", "", {"empty"}); }
 
 TEST(VocabularyTest, AnEmptyLineIsNamed) {
-  EXPECT_EQ(error_of("\n"), "line 1 is empty");
-  EXPECT_EQ(error_of(vocabulary_text({"a", "", "b"})), "line 7 is empty");
-  EXPECT_EQ(error_of(vocabulary_text({"a", "\r"})), "line 7 is empty");
-  EXPECT_EQ(error_of(vocabulary_text({"a", ""})), "line 7 is empty");
+  expect_refused("\n", "line 1", {"empty"});
+  expect_refused(vocabulary_text({"a", "", "b"}), "line 7", {"empty"});
+  expect_refused(vocabulary_text({"a", "\r"}), "line 7", {"empty"});
+  expect_refused(vocabulary_text({"a", ""}), "line 7", {"empty"});
 }
 
 TEST(VocabularyTest, ATokenThatIsThereTwice) {
-  EXPECT_EQ(error_of(vocabulary_text({"the", "b", "c", "c", "b", "the"})),
-            "line 9 is \"c\" again, the token of line 8");
-  EXPECT_EQ(error_of(vocabulary_text({"\x1b[2J", "\x1b[2J", "\x1b[2J"})),
-            "line 7 is \"\\x1b[2J\" again, the token of line 6");
-  EXPECT_EQ(error_of(vocabulary_text({"[SEP]"})),
-            "line 6 is \"[SEP]\" again, the token of line 4");
+  expect_refused(vocabulary_text({"the", "b", "c", "c", "b", "the"}), "line 9",
+                 {"\"c\"", "line 8"});
+  expect_refused(vocabulary_text({"\x1b[2J", "\x1b[2J", "\x1b[2J"}), "line 7",
+                 {"\"\\x1b[2J\"", "line 6"});
+  expect_refused(vocabulary_text({"[SEP]"}), "line 6", {"\"[SEP]\"", "line 4"});
 }
 
 TEST(VocabularyTest, ATokenThatIsNoUtf8) {
-  EXPECT_EQ(error_of(vocabulary_text({"a", "b\xff"})),
-            "line 7 is not UTF-8 text: its byte 1 begins no character");
-  EXPECT_EQ(error_of(vocabulary_text({"\xC3"})),
-            "line 6 is not UTF-8 text: its byte 0 begins no character");
+  expect_refused(vocabulary_text({"a", "b\xff"}), "line 7", {"UTF-8", "1"});
+  expect_refused(vocabulary_text({"\xC3"}), "line 6", {"UTF-8", "0"});
 }
 
 TEST(VocabularyTest, ATokenThatIsTooLong) {
   const std::string longest(kLongestToken, 'x');
-  EXPECT_EQ(error_of(vocabulary_text({longest})), "no error");
-  EXPECT_EQ(error_of(vocabulary_text({longest + "x"})),
-            "line 6 has 513 bytes, expected at most 512");
+  EXPECT_TRUE(parse_vocabulary(vocabulary_text({longest}), "vocab.txt"));
+  expect_refused(vocabulary_text({longest + "x"}), "line 6", {"513"}, {"512"});
 }
 
 TEST(VocabularyTest, ASpecialTokenThatIsMissing) {
   for (const std::string missing : {"[PAD]", "[UNK]", "[CLS]", "[SEP]"}) {
     std::string text = vocabulary_text({"a"});
     text.replace(text.find(missing), missing.size(), "x");
-    EXPECT_EQ(error_of(text), "has no token " + missing);
+    expect_refused(text, "", {missing});
   }
 }
 
 TEST(VocabularyTest, AFileThatIsTooLarge) {
-  EXPECT_EQ(error_of(std::string(kLargestVocabulary + 1, 'x')),
-            "has 67108865 bytes, expected at most 67108864");
+  expect_refused(std::string(kLargestVocabulary + 1, 'x'), "", {"67108865"},
+                 {"67108864"});
 }
 
 TEST(VocabularyTest, AFileIsReadAndNamed) {
@@ -158,17 +158,17 @@ TEST(VocabularyTest, AFileIsReadAndNamed) {
   ASSERT_TRUE(vocabulary) << vocabulary.error().message();
   EXPECT_EQ(vocabulary->token(5), "the");
   put_file(path, bytes_of("[PAD]\n[PAD]\n"));
-  const auto repeated = read_vocabulary(path);
-  ASSERT_FALSE(repeated);
-  EXPECT_EQ(repeated.error().message(),
-            "read_vocabulary: " + path +
-                ": line 2 is \"[PAD]\" again, the token of line 1");
-  const auto missing = read_vocabulary(folder / "none.txt");
-  ASSERT_FALSE(missing);
-  EXPECT_EQ(missing.error().code(), ErrorCode::io_error);
-  EXPECT_EQ(missing.error().message(), "read_vocabulary: " + folder.path() +
-                                           "/none.txt: No such file or "
-                                           "directory");
+  EXPECT_THAT(read_vocabulary(path),
+              HasError({.code = ErrorCode::bad_data,
+                        .operation = "read_vocabulary",
+                        .file = path,
+                        .entry = "line 2",
+                        .given = {"\"[PAD]\"", "line 1"}}));
+  EXPECT_THAT(read_vocabulary(folder / "none.txt"),
+              HasError({.code = ErrorCode::io_error,
+                        .operation = "read_vocabulary",
+                        .file = folder / "none.txt",
+                        .system_error = ENOENT}));
 }
 
 TEST(VocabularyTest, AMovedVocabularyIsTheSame) {

@@ -9,11 +9,13 @@
 
 #include "headwise/steps/padding.h"
 #include "models/vocabularies.h"
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
 
 using testing::ElementsAre;
+using testing_support::HasError;
 using testing_support::vocabulary_of;
 
 constexpr std::size_t kAll = 1'000'000;
@@ -157,12 +159,12 @@ TEST(WordPieceTest, WhatDoesNotFitIsCutAndCounted) {
 TEST(WordPieceTest, ThereIsAlwaysRoomForTheSpecialTokens) {
   const WordPiece wordpiece(small_vocabulary());
   for (const std::size_t max_tokens : {0u, 1u}) {
-    const auto encoded = wordpiece.encode("a", max_tokens);
-    ASSERT_FALSE(encoded);
-    EXPECT_EQ(encoded.error().code(), ErrorCode::invalid_argument);
-    EXPECT_EQ(encoded.error().message(),
-              "encode: max_tokens is " + std::to_string(max_tokens) +
-                  ", expected at least 2, for [CLS] and [SEP]");
+    EXPECT_THAT(wordpiece.encode("a", max_tokens),
+                HasError({.code = ErrorCode::invalid_argument,
+                          .operation = "encode",
+                          .argument = "max_tokens",
+                          .given = {std::to_string(max_tokens)},
+                          .expected = {"2"}}));
   }
 }
 
@@ -170,24 +172,28 @@ TEST(WordPieceTest, ThereIsAlwaysRoomForTheSpecialTokens) {
 
 TEST(WordPieceTest, TextThatIsNoUtf8IsAnErrorWithTheByte) {
   const WordPiece wordpiece(small_vocabulary());
-  const std::vector<std::pair<std::string, std::string>> cases = {
-      {"a\xff", "byte 1 (0xff)"},
-      {"a\xC3", "byte 1 (0xc3)"},
-      {"\xC0\xAF", "byte 0 (0xc0)"},              // overlong
-      {"\xE0\x80\xAF", "byte 0 (0xe0)"},          // overlong
-      {"ab\xED\xA0\x80", "byte 2 (0xed)"},        // a surrogate
-      {"\xF4\x90\x80\x80", "byte 0 (0xf4)"},      // beyond U+10FFFF
-      {"\u4E2D\x80", "byte 3 (0x80)"},            // no character begins so
-      {"\xF0\x9F\x98", "byte 0 (0xf0)"},          // it ends too early
-      {"\xF8\x88\x80\x80\x80", "byte 0 (0xf8)"},  // of five bytes
+  struct Case {
+    std::string sentence;
+    std::string place;
+    std::string byte;
   };
-  for (const auto& [sentence, what] : cases) {
-    const auto encoded = wordpiece.encode(sentence, kAll);
-    ASSERT_FALSE(encoded) << what;
-    EXPECT_EQ(encoded.error().code(), ErrorCode::bad_data);
-    EXPECT_EQ(encoded.error().message(),
-              "encode: sentence is not UTF-8 text: its " + what +
-                  " begins no character");
+  const std::vector<Case> cases = {
+      {"a\xff", "1", "0xff"},
+      {"a\xC3", "1", "0xc3"},
+      {"\xC0\xAF", "0", "0xc0"},              // overlong
+      {"\xE0\x80\xAF", "0", "0xe0"},          // overlong
+      {"ab\xED\xA0\x80", "2", "0xed"},        // a surrogate
+      {"\xF4\x90\x80\x80", "0", "0xf4"},      // beyond U+10FFFF
+      {"\u4E2D\x80", "3", "0x80"},            // no character begins so
+      {"\xF0\x9F\x98", "0", "0xf0"},          // it ends too early
+      {"\xF8\x88\x80\x80\x80", "0", "0xf8"},  // of five bytes
+  };
+  for (const auto& [sentence, place, byte] : cases) {
+    EXPECT_THAT(wordpiece.encode(sentence, kAll),
+                HasError({.code = ErrorCode::bad_data,
+                          .operation = "encode",
+                          .argument = "sentence",
+                          .given = {"UTF-8", place, byte}}));
   }
 }
 
@@ -222,12 +228,11 @@ TEST(WordPieceTest, ABatchIsItsSentencesOneByOne) {
 TEST(WordPieceTest, ABatchNamesTheSentenceThatIsWrong) {
   const WordPiece wordpiece(small_vocabulary());
   const std::vector<std::string_view> sentences = {"a", "a\xff"};
-  const auto batch = wordpiece.encode_batch(sentences, 9);
-  ASSERT_FALSE(batch);
-  EXPECT_EQ(
-      batch.error().message(),
-      "encode_batch: sentences[1] is not UTF-8 text: its byte 1 (0xff) begins "
-      "no character");
+  EXPECT_THAT(wordpiece.encode_batch(sentences, 9),
+              HasError({.code = ErrorCode::bad_data,
+                        .operation = "encode_batch",
+                        .argument = "sentences[1]",
+                        .given = {"UTF-8", "1", "0xff"}}));
   EXPECT_FALSE(wordpiece.encode_batch({}, 1));
   EXPECT_TRUE(wordpiece.encode_batch({}, 2)->ids.empty());
 }

@@ -12,13 +12,14 @@
 #include "headwise/models/sentence_encoder.h"
 #include "models/pruned_model.h"
 #include "models/small_model.h"
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
 
 namespace fs = std::filesystem;
 
-using testing::HasSubstr;
+using testing_support::HasError;
 using testing_support::KeptHeads;
 using testing_support::Params;
 using testing_support::part_names;
@@ -348,12 +349,11 @@ TEST_F(WriteModelTest, AFolderOfOtherFilesIsRefusedOrKeepsThem) {
   put_file(to() + "/thesis/chapters/1.txt", bytes_of("mine"));
   TempFolder other;
   testing_support::put_small_model(other, params_);
-  const Status s = write_model(other.path(), to(), {});
-  ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().code(), ErrorCode::invalid_argument);
-  EXPECT_EQ(s.error().message(), "write_model: " + to() +
-                                     " has notes.md, expected the files of a "
-                                     "model only");
+  EXPECT_THAT(write_model(other.path(), to(), {}),
+              HasError({.code = ErrorCode::invalid_argument,
+                        .operation = "write_model",
+                        .file = to(),
+                        .given = {"notes.md"}}));
   EXPECT_TRUE(fs::exists(to() + "/modules.json"));
   ASSERT_TRUE(write_model(other.path(), to(), {.keep_other_files = true}));
   EXPECT_EQ(file_bytes(to() + "/notes.md"), bytes_of("mine"));
@@ -373,10 +373,12 @@ TEST_F(WriteModelTest, ALinkIsNoFileOfOurs) {
 
 TEST_F(WriteModelTest, AFolderWithinTheSourceIsRefused) {
   const std::string inner = source_ / "new";
-  const Status s = write_model(source_.path(), inner, {});
-  ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().message(), "write_model: folder is " + inner +
-                                     ", expected one outside the source's");
+  EXPECT_THAT(write_model(source_.path(), inner, {}),
+              HasError({.code = ErrorCode::invalid_argument,
+                        .operation = "write_model",
+                        .argument = "folder",
+                        .given = {inner},
+                        .expected = {"outside"}}));
   EXPECT_FALSE(fs::exists(inner));
 }
 
@@ -385,11 +387,12 @@ TEST_F(WriteModelTest, TheSourcesFolderIsRefused) {
   fs::create_directory_symlink(source_.path(), target_ / "link");
   for (const std::string& folder :
        {source_.path(), source_.path() + "/1_Pooling/..", target_ / "link"}) {
-    const Status s = write_model(source_.path(), folder, {});
-    ASSERT_FALSE(s) << folder;
-    EXPECT_EQ(s.error().code(), ErrorCode::invalid_argument);
-    EXPECT_EQ(s.error().message(), "write_model: folder is " + folder +
-                                       ", expected another than the source's");
+    EXPECT_THAT(write_model(source_.path(), folder, {}),
+                HasError({.code = ErrorCode::invalid_argument,
+                          .operation = "write_model",
+                          .argument = "folder",
+                          .given = {folder},
+                          .expected = {"source"}}));
   }
   EXPECT_EQ(file_bytes(from_file()), was);
 }
@@ -397,12 +400,11 @@ TEST_F(WriteModelTest, TheSourcesFolderIsRefused) {
 TEST_F(WriteModelTest, AParameterThatTheSourceHasNotIsRefused) {
   const auto values = uniform<1>({12}, 81);
   for (const std::string name : {"pooler.dense.bias", "bert.x", ""}) {
-    const Status s =
-        write_model(source_.path(), to(), {.params = {{name, values}}});
-    ASSERT_FALSE(s) << name;
-    EXPECT_EQ(s.error().code(), ErrorCode::invalid_argument);
-    EXPECT_EQ(s.error().message(), "write_model: " + from_file() + " has no " +
-                                       name + ", expected one to replace");
+    EXPECT_THAT(write_model(source_.path(), to(), {.params = {{name, values}}}),
+                HasError({.code = ErrorCode::invalid_argument,
+                          .operation = "write_model",
+                          .file = from_file(),
+                          .given = {"has no " + name}}));
     EXPECT_FALSE(fs::exists(to_file()));
   }
 }
@@ -413,14 +415,13 @@ TEST_F(WriteModelTest, AFolderThatCannotBeWrittenIsNamed) {
     const Status s = write_model(source_.path(), target_ / name, {});
     ASSERT_FALSE(s) << name;
     EXPECT_EQ(s.error().code(), ErrorCode::io_error);
-    EXPECT_THAT(s.error().message(), HasSubstr(target_ / "file"));
+    EXPECT_TRUE(s.error().details().file.starts_with(target_ / "file"))
+        << s.error().message();
   }
   // Where the parameters belong there is a folder already.
   fs::create_directories(to_file());
-  const Status s = write_model(source_.path(), to(), {});
-  ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().code(), ErrorCode::io_error);
-  EXPECT_THAT(s.error().message(), HasSubstr(to_file()));
+  EXPECT_THAT(write_model(source_.path(), to(), {}),
+              testing_support::IsFileError(ErrorCode::io_error, to_file()));
   EXPECT_TRUE(fs::is_empty(to_file()));
   for (const auto& entry : fs::directory_iterator(to())) {
     EXPECT_FALSE(entry.path().filename().string().starts_with(".headwise"));
@@ -433,17 +434,18 @@ TEST_F(WriteModelTest, AFolderThatCannotBeWrittenIsNamed) {
 }
 
 TEST_F(WriteModelTest, ASourceThatCannotBeReadIsNamed) {
-  const auto said = [&] {
-    const Status s = write_model(source_.path(), to(), {});
+  const auto written = [&] {
+    Status s = write_model(source_.path(), to(), {});
     EXPECT_FALSE(fs::exists(to_file()));
-    return s ? "no error" : s.error().message();
+    return s;
   };
   put_file(from_file(), bytes_of("no tensors"));
-  EXPECT_THAT(said(), HasSubstr(from_file()));
+  EXPECT_THAT(written(),
+              testing_support::IsFileError(ErrorCode::bad_data, from_file()));
   fs::remove(from_file());
-  EXPECT_THAT(said(), HasSubstr("has no model.safetensors"));
+  EXPECT_THAT(written(), testing_support::HasGiven("model.safetensors"));
   fs::remove(source_ / "config.json");
-  EXPECT_THAT(said(), HasSubstr("config.json"));
+  EXPECT_THAT(written(), testing_support::HasGiven("config.json"));
   EXPECT_EQ(write_model(target_ / "none", to(), {}).error().code(),
             ErrorCode::io_error);
 }

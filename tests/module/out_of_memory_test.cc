@@ -1,39 +1,28 @@
-// Each allocation of each public call of the core fails once: an error comes
-// back, also where what failed was the message of another error.
+// Each allocation of each call of a layer, a loss and an optimiser fails once:
+// an error comes back, also where what failed was the text of another error.
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <string>
+#include <array>
+#include <span>
+#include <string_view>
 #include <utility>
-#include <vector>
 
-#include "headwise/attention/backward.h"
-#include "headwise/attention/forward.h"
-#include "headwise/attention/plan.h"
-#include "headwise/attention/reference.h"
-#include "headwise/attention/statistics.h"
-#include "headwise/attention/stepwise.h"
-#include "headwise/kernels/targets.h"
 #include "headwise/module/loss.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/module/optimizer.h"
-#include "headwise/run/workspace.h"
-#include "headwise/steps/embedding.h"
-#include "headwise/steps/gelu.h"
-#include "headwise/steps/head_gates.h"
-#include "headwise/steps/heads.h"
-#include "headwise/steps/layer_norm.h"
-#include "headwise/steps/merge.h"
-#include "headwise/steps/padding.h"
 #include "support/failures.h"
 #include "support/tensors.h"
 
 namespace headwise {
 namespace {
 
+using testing_support::as_status;
+using testing_support::expect_failures;
+using testing_support::expect_failures_of_errors;
 using testing_support::failing_allocation;
 using testing_support::failures_of;
 using testing_support::filled;
+using testing_support::not_counted;
 using testing_support::tensor_of;
 using testing_support::uniform;
 using testing_support::view_of;
@@ -44,36 +33,18 @@ const Executor& alone() {
   return executor;
 }
 
-// Calls `work`, which fails by itself, until all its allocations are served;
-// how many did not.
-template <class Work>
-long failures_of_an_error(const Work& work) {
-  for (long nth = 1;; ++nth) {
-    failing_allocation() = nth;
-    const auto result = work();
-    const bool all_served = failing_allocation() > 0;
-    failing_allocation() = 0;
-    EXPECT_FALSE(result);
-    if (result || all_served) {
-      return nth - 1;
-    }
-    EXPECT_FALSE(result.error().message().empty());
-  }
+const MultiHeadAttentionConfig kConfig = {
+    .embed_dim = 4, .num_heads = 2, .dropout = 0.5};
+
+MultiHeadAttention layer_of(const MultiHeadAttentionConfig& config) {
+  return MultiHeadAttention::create(config, Seed{1}).value();
 }
 
-template <class T>
-Status as_status(const Result<T>& result) {
-  // The copy of the message is the test's.
-  const long nth = std::exchange(failing_allocation(), 0);
-  Status s = result ? ok() : Status(result.error());
-  failing_allocation() = nth;
-  return s;
+Linear linear(std::size_t in, std::size_t out) {
+  return Linear::create({.in_features = in, .out_features = out},
+                        RandomStream(Seed{1}, 1))
+      .value();
 }
-
-struct NamedCall {
-  std::string name;
-  std::function<Status()> call;
-};
 
 TEST(OutOfMemoryTest, EveryAllocationOfALayerMayFail) {
   const MultiHeadAttentionConfig config = {
@@ -144,195 +115,166 @@ TEST(OutOfMemoryTest, SizesThatCannotBeFixedStayOpen) {
   EXPECT_TRUE(layer.params());
 }
 
-TEST(OutOfMemoryTest, EveryAllocationOfAStepMayFail) {
-  const AttentionShape shape = {
-      .B = 2, .Hq = 2, .Hkv = 2, .Lq = 3, .Lkv = 3, .D = 4, .Dv = 4};
-  const auto x = uniform<4>({2, 3, 2, 4}, 2);
-  const auto v = view_of(x);
-  auto y = filled<float, 4>({2, 3, 2, 4}, 0);
-  const auto mask = filled<bool, 2>({3, 3}, true);
-  const auto bias = uniform<2>({3, 3}, 3);
-  const AttentionOptions options = {
-      .mask = dense(view_of(mask), {Axis::Lq, Axis::Lkv}) & causal(),
-      .bias = dense(view_of(bias), {Axis::Lq, Axis::Lkv}),
-      .executor = &alone()};
-  const OperationOptions counted = {
-      .statistics = {
-          .rows = true, .top_keys = 2, .columns = true, .map = true}};
-  const Embedding embedding =
-      Embedding::create({.vocab_size = 9, .embed_dim = 4}, Seed{1}).value();
-  const auto ids = tensor_of<TokenId, 2>({1, 3}, {1, 2, 1});
-  const auto rows = uniform<3>({1, 3, 4}, 4);
-  const RaggedTokens tokens = {{1, 2, 3}, {4}};
-  const auto logits = uniform<2>({3, 4}, 5);
-  const auto targets = tensor_of<std::int64_t, 1>({3}, {0, 1, 2});
-  const auto gates = filled<float, 1>({2}, 1);
-  const Linear linear = Linear::create({.in_features = 4, .out_features = 4},
-                                       RandomStream(Seed{1}, 1))
-                            .value();
-  const BoundMask bound =
-      BoundMask::bind(options.mask, {shape, QueryStart(0), "test"}).value();
-  const std::vector<NamedCall> calls = {
-      {"attention", [&] { return attention(v, v, v, y, options); }},
-      {"reference_attention",
-       [&] { return reference_attention<float>(v, v, v, {y}, options); }},
-      {"stepwise_attention",
-       [&] { return as_status(stepwise_attention(v, v, v, options)); }},
-      {"attention_statistics",
-       [&] {
-         return as_status(attention_statistics(v, v, v, {y}, options, counted));
-       }},
-      {"AttentionPlan::create",
-       [&] { return as_status(AttentionPlan::create(shape, options)); }},
-      {"BoundMask::materialize",
-       [&] { return as_status(bound.materialize(1)); }},
-      {"Embedding::forward", [&] { return as_status(embedding.forward(ids)); }},
-      {"Embedding::backward",
-       [&] { return as_status(embedding.backward(ids, rows)); }},
-      {"Linear::from_params",
-       [&] {
-         auto weight = Tensor<float, 2>::create({3, 4});
-         return weight ? as_status(Linear::from_params(*std::move(weight)))
-                       : Status(weight.error());
-       }},
-      {"Linear::forward",
-       [&] { return as_status(linear.forward(rows, "x", alone())); }},
-      {"Linear::backward_input",
-       [&] { return as_status(linear.backward_input(rows, "d_y", alone())); }},
-      {"Linear::backward_params",
-       [&] {
-         return as_status(linear.backward_params(rows, rows, {}, alone()));
-       }},
-      {"gate_heads_backward",
-       [&] {
-         return as_status(gate_heads_backward(v, gates, v, y, {}, alone()));
-       }},
-      {"pad", [&] { return as_status(pad(tokens)); }},
-      {"alibi_slopes", [&] { return as_status(alibi_slopes(12)); }},
-      {"cross_entropy",
-       [&] { return as_status(cross_entropy(logits, targets)); }},
-      {"mean_squared_error",
-       [&] {
-         return as_status(mean_squared_error(view_of(logits), view_of(logits)));
-       }},
-      {"Workspace::create", [&] { return as_status(Workspace::create(100)); }},
-      {"Executor::with_threads",
-       [&] { return as_status(Executor::with_threads(1)); }}};
-  for (const auto& [name, call] : calls) {
-    SCOPED_TRACE(name);
-    EXPECT_GT(failures_of(call), 0);
-  }
+// Parameters that fit a layer of two heads, made without counting.
+MultiHeadAttentionParams some_params() {
+  return not_counted([] {
+    return MultiHeadAttentionParams{linear(4, 4), linear(4, 4), linear(4, 4),
+                                    linear(4, 4)};
+  });
 }
 
-TEST(OutOfMemoryTest, EveryAllocationOfAMessageMayFail) {
-  // The default argument of several calls, made while there is memory.
-  EXPECT_GT(Executor::default_executor().threads(), 0u);
-  const AttentionShape shape = {
-      .B = 2, .Hq = 2, .Hkv = 2, .Lq = 3, .Lkv = 3, .D = 4, .Dv = 4};
-  const auto x = uniform<4>({2, 3, 2, 4}, 2);
-  const auto v = view_of(x);
-  auto y = filled<float, 4>({2, 3, 2, 4}, 0);
-  auto flat = filled<float, 2>({3, 4}, 0);
-  auto narrow = filled<float, 2>({3, 3}, 0);
-  const auto lengths = tensor_of<std::int64_t, 1>({2}, {3, 9});
-  const auto nan_gates = filled<float, 1>({2}, kNaN);
-  const auto nan_slopes = filled<float, 1>({2}, kNaN);
-  const auto offsets = tensor_of<std::int64_t, 1>({2}, {0, 7});
-  const LayerNormParams norm = {filled<float, 1>({3}, 1),
-                                filled<float, 1>({3}, 0)};
-  const auto ids = tensor_of<TokenId, 2>({1, 2}, {1, 99});
-  const Embedding embedding =
-      Embedding::create({.vocab_size = 9, .embed_dim = 4}, Seed{1}).value();
+TEST(OutOfMemoryTest, EveryAllocationOfALayerFromItsPartsMayFail) {
+  expect_failures(
+      {{"complete_config",
+        [] {
+          return as_status(complete_config(not_counted([] {
+            return MultiHeadAttentionConfig{
+                .embed_dim = 6, .num_heads = 3, .kv_group_sizes = {1, 2}};
+          })));
+        }},
+       {"from_params",
+        [] {
+          return as_status(MultiHeadAttention::from_params(some_params(), 2));
+        }},
+       {"from_params of groups", [] {
+          return as_status(MultiHeadAttention::from_params(
+              some_params(), HeadCounts{.num_heads = 2}));
+        }}});
+}
+
+TEST(OutOfMemoryTest, EveryAllocationOfALossMayFail) {
   const auto logits = uniform<2>({3, 4}, 5);
-  const auto targets = tensor_of<std::int64_t, 1>({3}, {0, 1, 99});
+  const auto targets = tensor_of<std::int64_t, 1>({3}, {0, 1, 2});
+  const auto far = tensor_of<std::int64_t, 1>({3}, {0, 1, 99});
+  const auto x1 = filled<float, 1>({3}, 0);
+  const auto x3 = filled<float, 3>({3, 4, 1}, 0);
+  const auto x4 = filled<float, 4>({3, 4, 1, 1}, 0);
+  expect_failures(
+      {{"cross_entropy",
+        [&] { return as_status(cross_entropy(logits, targets)); }},
+       {"mean_squared_error 1",
+        [&] { return as_status(mean_squared_error(x1, x1)); }},
+       {"mean_squared_error 2",
+        [&] { return as_status(mean_squared_error(logits, logits)); }},
+       {"mean_squared_error 3",
+        [&] { return as_status(mean_squared_error(x3, x3)); }},
+       {"mean_squared_error 4",
+        [&] { return as_status(mean_squared_error(x4, x4)); }}});
+  expect_failures_of_errors(
+      {{"cross_entropy", [&] { return as_status(cross_entropy(logits, far)); }},
+       {"mean_squared_error", [&] {
+          return as_status(mean_squared_error(
+              logits, TensorView<const float, 2>(logits.data(), {2, 4})));
+        }}});
+}
+
+TEST(OutOfMemoryTest, EveryAllocationOfAnOptimizerMayFail) {
+  std::array<float, 3> values = {1, 2, 3};
+  const std::array<float, 3> gradient = {1, 1, 1};
+  const std::array<float, 3> nan = {kNaN, kNaN, kNaN};
+  const std::string_view name = "a name that is longer than a small string";
+  const auto stepped = [&] {
+    return not_counted([&] {
+      Optimizer optimizer = Optimizer::create(AdamWConfig{}).value();
+      optimizer.begin_step();
+      EXPECT_TRUE(optimizer.update(name, values, gradient));
+      return optimizer;
+    });
+  };
+  const Optimizer optimizer = stepped();
+  const OptimizerState state = optimizer.state().value();
+  OptimizerState wrong;
+  wrong.values.emplace("none of its names", filled<float, 1>({3}, 0));
+  expect_failures({{"create of SGD",
+                    [] { return as_status(Optimizer::create(SgdConfig{})); }},
+                   {"create of AdamW",
+                    [] { return as_status(Optimizer::create(AdamWConfig{})); }},
+                   {"update",
+                    [&] {
+                      Optimizer fresh = not_counted([] {
+                        return Optimizer::create(AdamWConfig{}).value();
+                      });
+                      fresh.begin_step();
+                      return fresh.update(name, values, gradient);
+                    }},
+                   {"state", [&] { return as_status(optimizer.state()); }},
+                   {"set_state", [&] { return stepped().set_state(state); }}});
+  expect_failures_of_errors(
+      {{"create of SGD",
+        [] {
+          return as_status(Optimizer::create(SgdConfig{.learning_rate = kNaN}));
+        }},
+       {"create of AdamW",
+        [] {
+          return as_status(
+              Optimizer::create(AdamWConfig{.learning_rate = kNaN}));
+        }},
+       {"update", [&] { return stepped().update(name, values, nan); }},
+       {"set_state", [&] { return stepped().set_state(wrong); }},
+       {"clip_gradient_norm", [&] {
+          const std::span<float> all(values);
+          return as_status(clip_gradient_norm({&all, 1}, kNaN));
+        }}});
+}
+
+TEST(OutOfMemoryTest, EveryAllocationOfAnErrorOfALayerMayFail) {
+  MultiHeadAttention layer = layer_of(kConfig);
+  const auto x = uniform<3>({2, 3, 4}, 1);
+  const auto flat = uniform<2>({3, 4}, 1);
+  const auto narrow = uniform<3>({2, 3, 3}, 1);
+  const TensorView<const float, 2> narrow_flat(x.data(), {3, 3});
+  const auto out = filled<float, 3>({2, 3, 3}, 0);
   const AttentionOptions plain = {.executor = &alone()};
-  const AttentionOptions beyond = {.mask = key_lengths(lengths),
-                                   .executor = &alone()};
-  const std::vector<NamedCall> calls = {
-      {"shape",
-       [&] {
-         return attention(v, v, {x.data(), {2, 3, 1, 4}}, y, plain);
-       }},
-      {"options",
-       [&] {
-         return attention(v, v, v, y, {.softcap = -1, .executor = &alone()});
-       }},
-      {"mask", [&] { return attention(v, v, v, y, beyond); }},
-      {"slopes",
-       [&] {
-         return attention(v, v, v, y,
-                          {.alibi = nan_slopes, .executor = &alone()});
-       }},
-      {"offsets",
-       [&] {
-         return attention(v, v, v, y,
-                          {.offsets = offsets, .executor = &alone()});
-       }},
-      {"overlap", [&] { return attention(v, v, view_of(y), y, plain); }},
-      {"backward",
-       [&] {
-         return attention_backward({v, v, v, v, v, v}, {}, plain);
-       }},
-      {"plan",
-       [&] {
-         return as_status(AttentionPlan::create(
-             shape, {.scale = kNaN, .executor = &alone()}));
-       }},
-      {"layer_norm", [&] { return layer_norm(flat, norm, flat); }},
-      {"gelu", [&] { return gelu(flat, narrow); }},
-      {"gate_heads", [&] { return gate_heads(v, nan_gates, y); }},
-      {"split_heads",
-       [&] {
-         return as_status(
-             split_heads(TensorView<const float, 3>(x.data(), {2, 3, 8}), 3));
-       }},
-      {"merge_heads",
-       [&] {
-         return as_status(merge_heads(TensorView<const float, 4>(
-             x.data(), {2, 3, 2, 2}, {24, 8, 4, 1})));
-       }},
-      {"Linear",
-       [&] {
-         return as_status(Linear::create({.in_features = 0, .out_features = 1},
-                                         RandomStream(Seed{1}, 1)));
-       }},
-      {"Embedding::create",
-       [&] { return as_status(Embedding::create({}, Seed{1})); }},
-      {"Embedding::forward", [&] { return as_status(embedding.forward(ids)); }},
-      {"tokens", [&] { return check_token(7, 1, 2, 3); }},
-      {"with_threads", [&] { return as_status(Executor::with_threads(0)); }},
-      {"layer",
-       [&] {
+  const auto save = [&] {
+    return not_counted(
+        [&] { return layer.forward_for_backward(x, x, x, plain).value(); });
+  };
+  expect_failures_of_errors({
+      {"create",
+       [] {
          return as_status(MultiHeadAttention::create(
              {.embed_dim = 5, .num_heads = 2}, Seed{1}));
        }},
-      {"optimizer",
-       [&] {
-         return as_status(
-             Optimizer::create(AdamWConfig{.learning_rate = kNaN}));
+      {"complete_config",
+       [] {
+         return as_status(complete_config({.embed_dim = 5, .num_heads = 2}));
        }},
-      {"cross_entropy",
-       [&] { return as_status(cross_entropy(logits, targets)); }},
-      {"mean_squared_error", [&] {
-         return as_status(mean_squared_error(view_of(flat), view_of(narrow)));
-       }}};
-  for (const auto& [name, call] : calls) {
-    SCOPED_TRACE(name);
-    EXPECT_GT(failures_of_an_error(call), 0);
-  }
+      {"from_params",
+       [] {
+         return as_status(MultiHeadAttention::from_params(some_params(), 3));
+       }},
+      {"fix_sizes", [&] { return layer.fix_sizes({.query_dim = 9}); }},
+      {"forward",
+       [&] { return as_status(layer.forward(x, narrow, x, plain)); }},
+      {"forward of rank 2",
+       [&] {
+         return as_status(layer.forward(flat, narrow_flat, flat, plain));
+       }},
+      {"forward_into", [&] { return layer.forward_into(x, x, x, {}, plain); }},
+      {"forward_for_backward",
+       [&] {
+         return as_status(layer.forward_for_backward(x, narrow, x, plain));
+       }},
+      {"backward",
+       [&] {
+         auto saved = save();
+         return as_status(layer.backward(saved, narrow));
+       }},
+  });
 }
 
-// What tells that there is no memory needs none.
-TEST(OutOfMemoryTest, SizesBeyondAllMemoryAllocateNothing) {
-  constexpr std::size_t kMost = ~std::size_t{0};
-  const std::size_t before = testing_support::allocations;
-  const auto overflowing = Tensor<float, 2>::create({kMost, 9});
-  const auto workspace = Workspace::create(kMost);
-  const Error copy = workspace.error();
-  EXPECT_EQ(testing_support::allocations, before);
-  EXPECT_EQ(overflowing.error().code(), ErrorCode::out_of_memory);
-  EXPECT_EQ(copy.code(), ErrorCode::out_of_memory);
-  EXPECT_EQ(copy.bytes_needed(), kMost);
+// The parameters may be packed anew, and the error is the callback's own.
+TEST(OutOfMemoryTest, EveryAllocationOfAnUpdateMayFail) {
+  MultiHeadAttention layer = layer_of(kConfig);
+  failures_of([&] {
+    return layer.update(
+        [](std::string_view, std::span<float>) { return ok(); });
+  });
+  testing_support::failures_of_an_error([&] {
+    return layer.update([](std::string_view, std::span<float>) -> Status {
+      return Error(ErrorCode::bad_data);
+    });
+  });
 }
 
 }  // namespace

@@ -14,13 +14,14 @@
 #include "headwise/prune/remove_heads.h"
 #include "models/small_model.h"
 #include "prune/pruned_layer.h"
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing_support::contexts_of;
+using testing_support::HasError;
 using testing_support::Params;
 using testing_support::part_names;
 using testing_support::small_config;
@@ -283,25 +284,35 @@ TEST_F(CorrectOutputsTest, WhatCannotBeFittedIsAnError) {
   const BertEncoder whole = read();
   BertEncoder pruned = without({{1, 0}});
   const auto was = params_of(pruned);
-  const auto expect_refused = [&](const RaggedTokens& ids, double ridge,
-                                  const std::string& message) {
-    const Status s = correct_outputs(pruned, whole, ids, {.ridge = ridge});
-    ASSERT_FALSE(s) << message;
-    EXPECT_EQ(s.error().code(), ErrorCode::invalid_argument);
-    EXPECT_THAT(s.error().message(), HasSubstr(message));
-    EXPECT_EQ(params_of(pruned), was);
+  const auto is_refused = [](std::string argument, std::string given,
+                             std::string expected) {
+    return HasError({.code = ErrorCode::invalid_argument,
+                     .operation = "correct_outputs",
+                     .argument = std::move(argument),
+                     .given = {std::move(given)},
+                     .expected = {std::move(expected)}});
   };
-  expect_refused({}, 0.1, "calibration has no tokens");
-  expect_refused({{}, {}}, 0.1, "calibration has no tokens");
-  expect_refused(ids_, 0, "ridge is 0, expected a positive number");
-  expect_refused(ids_, -1, "ridge is -1");
-  expect_refused(ids_, std::numeric_limits<double>::quiet_NaN(),
-                 "ridge is nan");
+  const auto corrected_with = [&](const RaggedTokens& ids, double ridge) {
+    Status s = correct_outputs(pruned, whole, ids, {.ridge = ridge});
+    EXPECT_EQ(params_of(pruned), was);
+    return s;
+  };
+  for (const RaggedTokens& none : {RaggedTokens{}, RaggedTokens{{}, {}}}) {
+    EXPECT_THAT(corrected_with(none, 0.1),
+                is_refused("calibration", "no", "one"));
+  }
+  for (const auto& [ridge, given] :
+       {std::pair(0.0, "0"),
+        {-1.0, "-1"},
+        {std::numeric_limits<double>::quiet_NaN(), "nan"}}) {
+    EXPECT_THAT(corrected_with(ids_, ridge),
+                is_refused("ridge", given, "positive"));
+  }
   EXPECT_EQ(correct_outputs(pruned, whole, {{14}}).error().code(),
             ErrorCode::out_of_range);
   BertEncoder for_inference = read(BertUse::inference);
-  EXPECT_THAT(correct_outputs(for_inference, whole, ids_).error().message(),
-              HasSubstr("pruned is read for inference"));
+  EXPECT_THAT(correct_outputs(for_inference, whole, ids_),
+              is_refused("pruned", "inference", "BertUse::training"));
 }
 
 TEST_F(CorrectOutputsTest, AModelOfOtherSizesIsAnError) {
@@ -314,11 +325,8 @@ TEST_F(CorrectOutputsTest, AModelOfOtherSizesIsAnError) {
     ASSERT_TRUE(
         write_params(folder / "model.safetensors", small_params(other)));
     const auto read = BertEncoder::read(folder.path(), other).value();
-    const Status s = correct_outputs(pruned, read, ids_);
-    ASSERT_FALSE(s);
-    EXPECT_EQ(s.error().message(),
-              "correct_outputs: whole is of other sizes, expected the model "
-              "that was pruned");
+    EXPECT_THAT(correct_outputs(pruned, read, ids_),
+                testing_support::IsError(ErrorCode::invalid_argument, "whole"));
   };
   expect_refused([](BertConfig& other) { other.hidden_size = 15; });
   expect_refused([](BertConfig& other) { other.num_layers = 1; });
@@ -335,10 +343,12 @@ TEST_F(CorrectOutputsTest, HiddenStatesThatAreNotFiniteAreAnError) {
     return ok();
   }));
   const auto was = elements_of(pruned.params().at(w_o(0, ".weight")));
-  const Status s = correct_outputs(pruned, read(), ids_);
-  ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().code(), ErrorCode::out_of_range);
-  EXPECT_THAT(s.error().message(), HasSubstr("no finite fit in layer 0"));
+  EXPECT_THAT(correct_outputs(pruned, read(), ids_),
+              HasError({.code = ErrorCode::out_of_range,
+                        .operation = "correct_outputs",
+                        .argument = "pruned",
+                        .given = {"layer 0"},
+                        .expected = {"finite"}}));
   EXPECT_EQ(elements_of(pruned.params().at(w_o(0, ".weight"))), was);
 }
 

@@ -11,12 +11,13 @@
 #include <vector>
 
 #include "prune/known_model.h"
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
+using testing_support::HasError;
 using testing_support::KnownModel;
 
 const std::vector<ImportanceMethod> kScored = {
@@ -205,30 +206,35 @@ TEST(ImportanceTest, MethodsHaveNames) {
 // ---- Errors. ----
 
 TEST(ImportanceTest, WhatCannotBeRunIsAnError) {
-  const auto message = [](GatedModel model, const ImportanceOptions& options) {
-    const auto run = ImportanceRun::create(std::move(model), options);
-    EXPECT_FALSE(run);
-    EXPECT_EQ(run.error().code(), ErrorCode::invalid_argument);
-    return run ? "" : run.error().message();
+  const auto is_refused = [](std::string argument, std::string given) {
+    return HasError({.code = ErrorCode::invalid_argument,
+                     .operation = "importance",
+                     .argument = std::move(argument),
+                     .given = {std::move(given)}});
   };
   const KnownModel known;
   GatedModel model = known.gated();
   model.heads = {{}, {}};
-  EXPECT_THAT(message(model, {}), HasSubstr("model has no heads"));
+  EXPECT_THAT(ImportanceRun::create(model, {}), is_refused("model", "no"));
   model = known.gated();
   model.examples = 0;
   for (const ImportanceMethod method : kScored) {
-    EXPECT_THAT(message(model, {.method = method}),
-                HasSubstr("model.examples is 0"));
-    EXPECT_THAT(message({.heads = {{0}}, .examples = 1}, {.method = method}),
-                HasSubstr(std::string(name_of(method))));
+    EXPECT_THAT(ImportanceRun::create(model, {.method = method}),
+                is_refused("model.examples", "0"));
+    EXPECT_THAT(ImportanceRun::create({.heads = {{0}}, .examples = 1},
+                                      {.method = method}),
+                is_refused("method", std::string(name_of(method))));
   }
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-  for (const double share : {0.0, -0.5, 1.0001, kNaN}) {
-    EXPECT_THAT(message(known.gated(), {.share_a_round = share}),
-                HasSubstr("a number above 0 and at most 1"));
+  for (const auto& [share, given] : {std::pair(0.0, "0"),
+                                     {-0.5, "-0.5"},
+                                     {1.0001, "1.0001"},
+                                     {kNaN, "nan"}}) {
+    EXPECT_THAT(ImportanceRun::create(known.gated(), {.share_a_round = share}),
+                is_refused("share_a_round", given));
   }
-  EXPECT_THAT(message(known.gated(), {.batch = 0}), HasSubstr("batch"));
+  EXPECT_THAT(ImportanceRun::create(known.gated(), {.batch = 0}),
+              is_refused("batch", "0"));
 }
 
 TEST(ImportanceTest, AnErrorOfTheModelIsHandedOnAndTheStepCanBeTriedAgain) {
@@ -311,8 +317,11 @@ TEST(ImportanceTest, AScoreThatIsNotFiniteIsAnErrorHoweverOftenItIsTried) {
       EXPECT_EQ(done, run.steps() - 1) << name_of(method);
       for (int again = 0; again < 3; ++again) {
         ASSERT_FALSE(s) << name_of(method);
-        EXPECT_EQ(s.error().code(), ErrorCode::out_of_range);
-        EXPECT_THAT(s.error().message(), HasSubstr("gives head 2.3 the score"));
+        EXPECT_THAT(s, HasError({.code = ErrorCode::out_of_range,
+                                 .operation = "importance",
+                                 .argument = "model",
+                                 .given = {"head 2.3"},
+                                 .expected = {"finite"}}));
         EXPECT_EQ(run.done(), done);
         EXPECT_TRUE(run.result().order.empty());
         s = run.step();

@@ -4,8 +4,12 @@
 
 #include <vector>
 
+#include "support/errors.h"
+
 namespace headwise {
 namespace {
+
+using testing_support::HasError;
 
 // Accuracies that fall below the limit from `beyond` heads on.
 std::size_t found_of(std::size_t beyond, std::size_t total,
@@ -47,7 +51,8 @@ TEST(MostHeadsTest, AnErrorOfMeasuringIsGivenOn) {
       most_heads_within(0.01, 3, [](std::size_t) -> Result<double> {
         return Error{ErrorCode::io_error, {.given = "gone"}};
       });
-  EXPECT_EQ(found.error().message(), "gone");
+  EXPECT_THAT(found,
+              HasError({.code = ErrorCode::io_error, .given = {"gone"}}));
 }
 
 }  // namespace

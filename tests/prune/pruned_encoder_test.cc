@@ -14,14 +14,15 @@
 #include "models/bert_reference.h"
 #include "models/small_model.h"
 #include "prune/pruned_layer.h"
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing_support::all_near;
 using testing_support::BertReference;
+using testing_support::HasError;
 using testing_support::Heads;
 using testing_support::json;
 using testing_support::Params;
@@ -231,21 +232,42 @@ TEST_P(PrunedEncoderTest, AnErrorChangesNothing) {
   BertEncoder encoder = without({{0, 1}});
   const Elements before = elements_of(encoder);
   const auto kept = encoder.config().kept_heads;
-  const std::vector<std::pair<HeadIds, std::string>> errors = {
-      {{{0, 0}, {0, 1}},
-       "head is 0.1, expected one of the 2 heads that layer 0 has"},
-      {{{0, 0}, {1, 3}},
-       "head is 1.3, expected one of the 3 heads that layer 1 has"},
-      {{{0, 0}, {2, 0}}, "layer is 2, expected below 2"},
-      {{{0, 0}, {1, 2}, {1, 2}}, "head is 1.2 twice, expected each head once"},
-      {{{0, 2}, {0, 2}}, "head is 0.2 twice, expected each head once"}};
-  for (const auto& [heads, message] : errors) {
-    const Status s = remove_heads(encoder, heads);
-    ASSERT_FALSE(s) << message;
-    EXPECT_EQ(s.error().message(), "remove_heads: " + message);
-    EXPECT_EQ(s.error().code(), message.ends_with("once")
-                                    ? ErrorCode::invalid_argument
-                                    : ErrorCode::out_of_range);
+  struct Fault {
+    HeadIds heads;
+    ErrorCode code;
+    std::string argument;
+    std::vector<std::string> given;
+    std::vector<std::string> expected;
+  };
+  for (const auto& [heads, code, argument, given, expected] :
+       std::vector<Fault>{
+           {{{0, 0}, {0, 1}},
+            ErrorCode::out_of_range,
+            "head",
+            {"0.1"},
+            {"2", "layer 0"}},
+           {{{0, 0}, {1, 3}},
+            ErrorCode::out_of_range,
+            "head",
+            {"1.3"},
+            {"3", "layer 1"}},
+           {{{0, 0}, {2, 0}}, ErrorCode::out_of_range, "layer", {"2"}, {"2"}},
+           {{{0, 0}, {1, 2}, {1, 2}},
+            ErrorCode::invalid_argument,
+            "head",
+            {"1.2", "twice"},
+            {"once"}},
+           {{{0, 2}, {0, 2}},
+            ErrorCode::invalid_argument,
+            "head",
+            {"0.2", "twice"},
+            {"once"}}}) {
+    EXPECT_THAT(remove_heads(encoder, heads),
+                HasError({.code = code,
+                          .operation = "remove_heads",
+                          .argument = argument,
+                          .given = given,
+                          .expected = expected}));
     EXPECT_EQ(elements_of(encoder), before);
     EXPECT_EQ(encoder.config().kept_heads, kept);
   }
@@ -254,10 +276,11 @@ TEST_P(PrunedEncoderTest, AnErrorChangesNothing) {
 TEST_P(PrunedEncoderTest, AnEncoderReadForInferenceIsAnError) {
   BertEncoder encoder = read_from(folder_, BertUse::inference);
   const auto before = hidden_of(encoder);
-  const Status s = remove_heads(encoder, HeadIds{{1, 0}});
-  ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().code(), ErrorCode::unsupported);
-  EXPECT_THAT(s.error().message(), HasSubstr("one that can be trained"));
+  EXPECT_THAT(remove_heads(encoder, HeadIds{{1, 0}}),
+              HasError({.code = ErrorCode::unsupported,
+                        .operation = "remove_heads",
+                        .argument = "layer",
+                        .expected = {"trained"}}));
   EXPECT_TRUE(same_bits(hidden_of(encoder), before));
   EXPECT_TRUE(encoder.config().kept_heads.empty());
 }

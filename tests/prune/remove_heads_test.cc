@@ -10,6 +10,7 @@
 
 #include "module/layer.h"
 #include "prune/pruned_layer.h"
+#include "support/errors.h"
 #include "support/recorded_trace.h"
 #include "support/tensors.h"
 
@@ -17,11 +18,11 @@ namespace headwise {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing_support::all_near;
 using testing_support::contexts_of;
 using testing_support::filled;
 using testing_support::gates_without;
+using testing_support::HasError;
 using testing_support::Heads;
 using testing_support::heads_left;
 using testing_support::kv_heads;
@@ -356,43 +357,47 @@ TEST(RemovedHeadsTest, TheSharesOfDropoutStay) {
             0.25);
 }
 
-// The error of removing `heads`; the layer stays as it was.
-Error refusal(const MultiHeadAttention& layer, const Heads& heads) {
-  const auto left = remove_heads(layer, heads);
-  EXPECT_FALSE(left);
-  return left ? Error(ErrorCode::device_error) : left.error();
+// Removing is refused: the error is about this argument and names these values.
+auto IsRefused(ErrorCode code, std::string argument,
+               std::vector<std::string> given,
+               std::vector<std::string> expected = {}) {
+  return HasError({.code = code,
+                   .operation = "remove_heads",
+                   .argument = std::move(argument),
+                   .given = std::move(given),
+                   .expected = std::move(expected)});
 }
 
 TEST(RemovedHeadsTest, HeadsThatAreNotThereOrNamedTwiceAreErrors) {
   const auto whole = layer_of({.embed_dim = 12, .num_heads = 4});
-  const Error beyond = refusal(whole, {1, 4});
-  EXPECT_EQ(beyond.code(), ErrorCode::out_of_range);
-  EXPECT_EQ(beyond.message(),
-            "remove_heads: head is 4, expected below num_heads = 4");
-  const Error twice = refusal(whole, {1, 2, 1});
-  EXPECT_EQ(twice.code(), ErrorCode::invalid_argument);
-  EXPECT_EQ(twice.message(),
-            "remove_heads: head is 1 twice, expected each head once");
+  EXPECT_THAT(
+      remove_heads(whole, Heads{1, 4}),
+      IsRefused(ErrorCode::out_of_range, "head", {"4"}, {"num_heads = 4"}));
+  EXPECT_THAT(
+      remove_heads(whole, Heads{1, 2, 1}),
+      IsRefused(ErrorCode::invalid_argument, "head", {"1", "twice"}, {"once"}));
   const auto none = remove_heads(whole, Heads{0, 1, 2, 3}).value();
-  EXPECT_EQ(refusal(none, {0}).code(), ErrorCode::out_of_range);
+  EXPECT_THAT(
+      remove_heads(none, Heads{0}),
+      IsRefused(ErrorCode::out_of_range, "head", {"0"}, {"num_heads = 0"}));
 }
 
 TEST(RemovedHeadsTest, LayersThatCannotLoseAHeadAreErrors) {
-  const Error without_w_o = refusal(
-      layer_of({.embed_dim = 12, .num_heads = 4, .out_proj = false}), {1});
-  EXPECT_EQ(without_w_o.code(), ErrorCode::unsupported);
-  EXPECT_THAT(without_w_o.message(), HasSubstr("layer is without w_o"));
-  const Error open = refusal(
-      layer_of({.embed_dim = 12, .num_heads = 4, .kdim = kOpenSize}), {1});
-  EXPECT_EQ(open.code(), ErrorCode::unsupported);
+  const auto without_w_o =
+      layer_of({.embed_dim = 12, .num_heads = 4, .out_proj = false});
+  EXPECT_THAT(remove_heads(without_w_o, Heads{1}),
+              IsRefused(ErrorCode::unsupported, "layer", {"w_o"}));
+  const auto open =
+      layer_of({.embed_dim = 12, .num_heads = 4, .kdim = kOpenSize});
+  EXPECT_THAT(remove_heads(open, Heads{1}),
+              IsRefused(ErrorCode::unsupported, "layer", {"parameters"}));
   const auto shared = layer_of({.embed_dim = 12,
                                 .num_heads = 4,
                                 .num_kv_heads = 2,
                                 .vdim = 6,
                                 .value_proj = false});
-  const Error values = refusal(shared, {0, 1});
-  EXPECT_EQ(values.code(), ErrorCode::unsupported);
-  EXPECT_THAT(values.message(), HasSubstr("layer is without w_v"));
+  EXPECT_THAT(remove_heads(shared, Heads{0, 1}),
+              IsRefused(ErrorCode::unsupported, "layer", {"w_v"}));
   EXPECT_TRUE(remove_heads(shared, Heads{0, 3}));
 }
 
@@ -411,9 +416,10 @@ TEST(RemovedHeadsTest, WhatWasKeptForInferenceAloneIsAnError) {
         .value();
   };
   for (const std::size_t heads : {2u, 0u}) {
-    const Error error = refusal(for_inference(heads), {});
-    EXPECT_EQ(error.code(), ErrorCode::unsupported) << heads;
-    EXPECT_THAT(error.message(), HasSubstr("one that can be trained"));
+    EXPECT_THAT(
+        remove_heads(for_inference(heads), {}),
+        IsRefused(ErrorCode::unsupported, "layer", {"parameters"}, {"trained"}))
+        << heads;
   }
 }
 

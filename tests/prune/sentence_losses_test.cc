@@ -16,13 +16,14 @@
 #include "headwise/prune/remove_heads.h"
 #include "models/bert_reference.h"
 #include "models/small_model.h"
+#include "support/errors.h"
 #include "support/tensors.h"
 
 namespace headwise {
 namespace {
 
-using testing::HasSubstr;
 using testing_support::BertReference;
+using testing_support::HasError;
 using testing_support::Params;
 using testing_support::put_small_model;
 using testing_support::same_bits;
@@ -385,19 +386,24 @@ TEST_P(SentenceLossesTest, WhatDoesNotFitIsAnError) {
     const auto losses = model.losses(1, 3, gates);
     const auto gradients = model.gradients(1, 3, gates);
     const auto means = model.means(1, 3, gates);
-    ASSERT_TRUE(!losses && !gradients && !means);
-    for (const Error& error :
-         {losses.error(), gradients.error(), means.error()}) {
-      EXPECT_EQ(error.message(),
-                "sentence_losses: sentences.ids[1] has no tokens, expected at "
-                "least 1");
-    }
+    const auto is_empty = HasError({.code = ErrorCode::invalid_argument,
+                                    .operation = "sentence_losses",
+                                    .argument = "sentences.ids[1]",
+                                    .given = {"no"},
+                                    .expected = {"1"}});
+    EXPECT_THAT(losses, is_empty);
+    EXPECT_THAT(gradients, is_empty);
+    EXPECT_THAT(means, is_empty);
     EXPECT_TRUE(model.losses(2, 3, gates));
   }
   const GatedModel few = classification_losses(encoder_, probe_, kIds, three);
-  EXPECT_EQ(few.losses(3, 4, gates).error().code(), ErrorCode::shape_mismatch);
-  EXPECT_THAT(few.gradients(0, 4, gates).error().message(),
-              HasSubstr("targets has shape (3), expected (sentences) = (4)"));
+  const auto is_of_other_shape = HasError({.code = ErrorCode::shape_mismatch,
+                                           .operation = "sentence_losses",
+                                           .argument = "targets",
+                                           .given = {"(3)"},
+                                           .expected = {"(4)"}});
+  EXPECT_THAT(few.losses(3, 4, gates), is_of_other_shape);
+  EXPECT_THAT(few.gradients(0, 4, gates), is_of_other_shape);
   const std::vector<std::int64_t> beyond = {0, 1, 3, 0};
   const GatedModel wrong =
       classification_losses(encoder_, probe_, kIds, beyond);

@@ -4,15 +4,26 @@
 //   EXPECT_THAT(attention(q, k, v, out, options),
 //               IsError(ErrorCode::out_of_range, "mask.key_lengths[0]"));
 //   EXPECT_THAT(read_npy(path), IsFileError(ErrorCode::bad_data, path));
+//   EXPECT_THAT(layer.forward(x, x, wide),
+//               HasError({.code = ErrorCode::shape_mismatch,
+//                         .argument = "value",
+//                         .given = {"(2, 3, 5)"},
+//                         .expected = {"(2, 3, 4)"}}));
 #pragma once
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "headwise/base/result.h"
 
@@ -63,18 +74,6 @@ MATCHER_P2(IsEntryError, code, entry, "") {
   return arg.error().code() == code && arg.error().details().entry == entry;
 }
 
-// The text of an error about this file, without the function and the file:
-// "w_q has no dtype".
-inline std::string said_of_file(const Error& error, std::string_view operation,
-                                std::string_view file) {
-  ErrorDetails details = error.details();
-  EXPECT_EQ(details.operation, operation) << error.message();
-  EXPECT_EQ(details.file, file) << error.message();
-  details.operation.clear();
-  details.file.clear();
-  return Error(error.code(), std::move(details)).message();
-}
-
 // About this argument; what was given and what was expected contain these
 // values: of "x is 7, expected at most 5" they are "7" and "5".
 MATCHER_P3(IsAbout, argument, given, expected, "") {
@@ -95,6 +94,95 @@ MATCHER_P(HasGiven, part, "") {
 MATCHER_P(HasExpected, part, "") {
   return has_error(arg, *result_listener) &&
          arg.error().details().expected.find(part) != std::string::npos;
+}
+
+// What an error must be: of this code and about this, where an empty part is
+// one that the error does not have. An operation and a byte are compared if
+// they are given.
+// `given` and `expected` are values that these parts must name, so that the
+// words around them may change: of "has shape (2, 3), expected 1 axis" they are
+// "(2, 3)" and "1".
+struct ErrorParts {
+  ErrorCode code;
+  std::string operation{};
+  std::string argument{};
+  std::string file{};
+  std::string entry{};
+  std::optional<std::uint64_t> byte{};
+  int system_error = 0;
+  std::vector<std::string> given{};
+  std::vector<std::string> expected{};
+};
+
+// Whether the text has the value as a word of its own: "is 17" has no 7.
+inline bool names(std::string_view text, std::string_view value) {
+  const auto joins = [](char a, char b) {
+    const auto is_word = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+    };
+    return is_word(a) && is_word(b);
+  };
+  for (std::size_t at = text.find(value); at != text.npos && !value.empty();
+       at = text.find(value, at + 1)) {
+    const std::size_t end = at + value.size();
+    if ((at == 0 || !joins(text[at - 1], value.front())) &&
+        (end == text.size() || !joins(value.back(), text[end]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+class ErrorPartsMatcher {
+ public:
+  explicit ErrorPartsMatcher(ErrorParts parts) : parts_(std::move(parts)) {}
+
+  bool MatchAndExplain(const Error& error,
+                       testing::MatchResultListener* listener) const {
+    *listener << "which is " << testing::PrintToString(error);
+    return matches(error);
+  }
+  template <class Outcome>
+  bool MatchAndExplain(const Outcome& outcome,
+                       testing::MatchResultListener* listener) const {
+    return has_error(outcome, *listener) && matches(outcome.error());
+  }
+  void DescribeTo(std::ostream* out) const {
+    *out << "is error " << static_cast<int>(parts_.code) << " of \""
+         << parts_.operation << "\" about argument \"" << parts_.argument
+         << "\", file \"" << parts_.file << "\", entry \"" << parts_.entry
+         << "\", given " << testing::PrintToString(parts_.given)
+         << ", expected " << testing::PrintToString(parts_.expected);
+  }
+  void DescribeNegationTo(std::ostream* out) const {
+    *out << "not: ";
+    DescribeTo(out);
+  }
+
+ private:
+  bool matches(const Error& error) const {
+    const ErrorDetails& is = error.details();
+    return error.code() == parts_.code &&
+           (parts_.operation.empty() || is.operation == parts_.operation) &&
+           is.argument == parts_.argument && is.file == parts_.file &&
+           is.entry == parts_.entry &&
+           (!parts_.byte || is.byte == parts_.byte) &&
+           is.system_error == parts_.system_error &&
+           names_all(is.given, parts_.given) &&
+           names_all(is.expected, parts_.expected);
+  }
+  static bool names_all(const std::string& text,
+                        const std::vector<std::string>& values) {
+    return std::ranges::all_of(
+        values, [&](const std::string& value) { return names(text, value); });
+  }
+
+  ErrorParts parts_;
+};
+
+// Of an Error, a Status or a Result.
+inline auto HasError(ErrorParts parts) {
+  return testing::MakePolymorphicMatcher(ErrorPartsMatcher(std::move(parts)));
 }
 
 }  // namespace testing_support

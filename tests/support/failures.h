@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "headwise/base/result.h"
 #include "support/allocations.h"
 
@@ -26,6 +31,68 @@ long failures_of(const Work& work, long step = 1) {
     }
     EXPECT_EQ(result.error().code(), ErrorCode::out_of_memory);
     EXPECT_FALSE(result.error().message().empty());
+  }
+}
+
+// The same of work that fails by itself: without the memory for its own error
+// it returns out_of_memory.
+template <class Work>
+long failures_of_an_error(const Work& work) {
+  const auto own = work();
+  EXPECT_FALSE(own);
+  if (own) {
+    return 0;
+  }
+  EXPECT_NE(own.error().code(), ErrorCode::out_of_memory);
+  for (long nth = 1;; ++nth) {
+    failing_allocation() = nth;
+    const auto result = work();
+    const bool all_served = failing_allocation() > 0;
+    failing_allocation() = 0;
+    if (result) {
+      ADD_FAILURE() << "success without memory for " << own.error().message();
+      return nth;
+    }
+    if (result.error().code() != ErrorCode::out_of_memory || all_served) {
+      EXPECT_EQ(result.error().code(), own.error().code());
+    }
+    EXPECT_FALSE(result.error().message().empty());
+    if (all_served) {
+      return nth - 1;
+    }
+  }
+}
+
+// What tests do for themselves, such as a copy of an argument, does not count.
+template <class Work>
+auto not_counted(const Work& work) {
+  const long nth = std::exchange(failing_allocation(), 0);
+  auto result = work();
+  failing_allocation() = nth;
+  return result;
+}
+
+template <class T>
+Status as_status(const Result<T>& result) {
+  return result ? ok() : Status(result.error());
+}
+
+// Calls under names, all without arguments.
+struct NamedCall {
+  std::string name;
+  std::function<Status()> call;
+};
+
+inline void expect_failures(const std::vector<NamedCall>& calls) {
+  for (const auto& [name, call] : calls) {
+    SCOPED_TRACE(name);
+    EXPECT_GT(failures_of(call), 0);
+  }
+}
+inline void expect_failures_of_errors(const std::vector<NamedCall>& calls) {
+  for (const auto& [name, call] : calls) {
+    SCOPED_TRACE(name);
+    EXPECT_GT(failures_of_an_error(call), 0);
   }
 }
 

@@ -19,6 +19,7 @@ namespace headwise {
 namespace {
 
 using testing_support::failures_of;
+using testing_support::not_counted;
 
 const Executor& one_thread() {
   static const Executor executor = Executor::with_threads(1).value();
@@ -37,6 +38,9 @@ TEST(OutOfMemoryTest, EveryAllocationOfATaskMayFail) {
   TaskRun run = TaskRun::create({}).value();
   ASSERT_TRUE(run.step(one_thread()));
   EXPECT_GT(failures_of([&] { return run.score(one_thread()); }, 31), 10);
+  EXPECT_GT(failures_of([&] { return run.uniform_score(one_thread()); }, 31),
+            10);
+  EXPECT_GT(failures_of([&] { return run.unseen_sequences(2); }), 3);
   const TempFolder folder;
   const std::string path = folder / "c.npz";
   EXPECT_GT(failures_of([&] { return run.write_params_to(path); }, 3), 10);
@@ -96,6 +100,20 @@ TEST(OutOfMemoryTest, EveryAllocationOfAClassifierMayFail) {
   EXPECT_GT(failures_of([&] { return run.step(one_thread()); }, 11), 10);
   const std::string path = folder / "c.npz";
   EXPECT_GT(failures_of([&] { return run.write_checkpoint_to(path); }, 7), 10);
+  const Checkpoint checkpoint = read_checkpoint(path).value();
+  EXPECT_GT(failures_of([&] { return run.resume(checkpoint, path); }, 7), 10);
+  // What is passed by value is the caller's.
+  const auto create = [&] {
+    SentenceClassifier own =
+        not_counted([&] { return SentenceClassifier::read(source).value(); });
+    LabelProbe head = not_counted(
+        [&] { return train_probe(own.encoder, text, options).value(); });
+    ClassifierExamples examples =
+        not_counted([&] { return examples_of().value(); });
+    return ClassifierRun::create({.batch = 4}, std::move(own.encoder),
+                                 std::move(head), std::move(examples));
+  };
+  EXPECT_GT(failures_of(create), 1);
 }
 
 }  // namespace

@@ -12,12 +12,13 @@
 
 #include "headwise/module/loss.h"
 #include "interop/files.h"
+#include "support/errors.h"
 #include "train/task_model.h"
 
 namespace headwise {
 namespace {
 
-using testing::StartsWith;
+using testing_support::HasError;
 
 TaskSettings settings_of(Task task, Scoring scoring = Scoring::dot) {
   return {.task = task, .scoring = scoring, .seed = Seed{3}};
@@ -219,36 +220,35 @@ TEST(TaskRunTest, ACheckpointOfOtherSettingsIsAnError) {
   take_steps(run, 1);
   ASSERT_TRUE(run.write_checkpoint_to(path));
   Checkpoint checkpoint = read_checkpoint(path).value();
-  const auto error_with = [&](const TaskSettings& other) {
-    const Status resumed =
-        TaskRun::create(other).value().resume(checkpoint, path);
-    EXPECT_FALSE(resumed);
-    EXPECT_EQ(resumed.error().code(), ErrorCode::bad_data);
-    return resumed.error().message();
+  const auto resumed = [&](const TaskSettings& other) {
+    return TaskRun::create(other).value().resume(checkpoint, path);
+  };
+  const auto is_of_another = [&](std::string operation,
+                                 std::vector<std::string> given,
+                                 std::vector<std::string> expected) {
+    return HasError({.code = ErrorCode::bad_data,
+                     .operation = std::move(operation),
+                     .file = path,
+                     .given = std::move(given),
+                     .expected = std::move(expected)});
   };
   TaskSettings other = settings;
   other.task = Task::reverse;
-  EXPECT_EQ(error_with(other), "read_checkpoint: " + path +
-                                   " is of another model: task is recall, "
-                                   "expected reverse");
+  EXPECT_THAT(resumed(other), is_of_another("read_checkpoint",
+                                            {"task", "recall"}, {"reverse"}));
   other = settings;
   other.scoring = Scoring::additive;
-  EXPECT_EQ(error_with(other), "read_checkpoint: " + path +
-                                   " is of another model: scoring is dot, "
-                                   "expected additive");
+  EXPECT_THAT(resumed(other), is_of_another("read_checkpoint",
+                                            {"scoring", "dot"}, {"additive"}));
   other = settings;
   other.learning_rate = 1;
-  EXPECT_EQ(error_with(other), "read_checkpoint: " + path +
-                                   " is of another model: learning_rate is "
-                                   "0.003, expected 1");
+  EXPECT_THAT(resumed(other), is_of_another("read_checkpoint",
+                                            {"learning_rate", "0.003"}, {"1"}));
   other = settings;
   other.seed = Seed{4};
-  EXPECT_EQ(error_with(other),
-            "train: " + path + " has the seed 3, expected 4");
+  EXPECT_THAT(resumed(other), is_of_another("train", {"seed", "3"}, {"4"}));
   checkpoint.records.at("loss").push_back(1);
-  EXPECT_EQ(error_with(settings),
-            "train: " + path +
-                " lacks losses or an optimiser, expected those of its 1 steps");
+  EXPECT_THAT(resumed(settings), is_of_another("train", {"losses"}, {"1"}));
 }
 
 TEST(TaskRunTest, ALossThatIsNotFiniteStopsItWithTheStepAndTheFirst) {
@@ -260,19 +260,17 @@ TEST(TaskRunTest, ALossThatIsNotFiniteStopsItWithTheStepAndTheFirst) {
   for (int n = 0; s && n < 10; ++n) {
     s = run.step(executor);
   }
-  ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().message(),
-            "train: step 2: the loss is nan, and the first value that is not "
-            "finite is the output");
+  EXPECT_THAT(s, HasError({.code = ErrorCode::out_of_range,
+                           .operation = "train: step 2",
+                           .given = {"nan", "output"}}));
   EXPECT_EQ(run.steps(), 1u);
 
   settings.learning_rate = 1e39;
   auto overflowing = TaskRun::create(settings).value();
   s = overflowing.step(executor);
-  ASSERT_FALSE(s);
-  EXPECT_THAT(s.error().message(),
-              StartsWith("train: step 1: embedding.weight is the first value "
-                         "that is not finite: "));
+  EXPECT_THAT(s, HasError({.code = ErrorCode::out_of_range,
+                           .operation = "train: step 1",
+                           .given = {"embedding.weight"}}));
 }
 
 TEST(TaskRunTest, SequencesThatScoresAreTakenOnAreNotTrainedOn) {

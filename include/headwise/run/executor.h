@@ -19,8 +19,8 @@ class Executor {
   using Body = FunctionRef<void(std::size_t begin, std::size_t end)>;
 
   // As many threads as the process may use. Inside a oneTBB arena it stays in
-  // that arena.
-  static const Executor& default_executor();
+  // that arena. Allocates nothing.
+  static const Executor& default_executor() noexcept;
   // At most `threads` threads, and no more than the process may use. Errors:
   // invalid_argument for 0 threads.
   static Result<Executor> with_threads(std::size_t threads);
@@ -45,7 +45,7 @@ class Executor {
   void spread(std::size_t workers,
               FunctionRef<void(std::size_t worker)> work) const;
 
-  std::shared_ptr<Threads> threads_;
+  std::shared_ptr<Threads> threads_;  // null: the default
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

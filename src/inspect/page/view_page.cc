@@ -35,15 +35,21 @@ std::string megabytes(std::size_t bytes) {
 struct ViewPage::Parts {
   ViewPageSettings settings;
   Json sizes_of_all{};  // null before a layer that has heads
-  Json layers = Json::array();
-  Json masks = Json::array();
-  Json trace = Json::array();
+  std::vector<Json> layers{};
+  std::vector<Json> masks{};
+  std::vector<Json> trace{};
   double error = 0;
   bool maps = true;
   std::vector<EncodedMask> known_masks{};
   std::vector<std::string> blocks{};
   std::size_t bytes = 0;  // of the blocks
   Extents<3> sizes{};     // Lq, Lkv, D of the first layer that has heads
+
+  // How much there was before a layer.
+  struct Mark {
+    std::size_t masks, blocks, trace, bytes;
+    double error;
+  };
 
   Status check_sizes(const ShownLayer& layer) const;
   Status check_fits(const ViewedLayer& layer, const EncodedLayer& encoded,
@@ -52,8 +58,12 @@ struct ViewPage::Parts {
   std::size_t add_mask(const ShownLayer& layer, std::size_t h);
   Json add_head(const ShownLayer& layer, const HeadPlace& place,
                 EncodedHead head);
+  // Adds all of the layer or nothing.
   void add_layer(const ViewedLayer& given, const ShownLayer& layer,
                  EncodedLayer encoded);
+  void add_parts(const ViewedLayer& given, const ShownLayer& layer,
+                 EncodedLayer encoded);
+  void take_back_to(const Mark& mark);
 };
 
 Status ViewPage::Parts::check_sizes(const ShownLayer& layer) const {
@@ -146,7 +156,28 @@ Json ViewPage::Parts::add_head(const ShownLayer& layer, const HeadPlace& place,
           {"lse", add_optional(head.lse)}};
 }
 
+void ViewPage::Parts::take_back_to(const Mark& mark) {
+  masks.resize(mark.masks);
+  known_masks.resize(mark.masks);
+  blocks.resize(mark.blocks);
+  trace.resize(mark.trace);
+  bytes = mark.bytes;
+  error = mark.error;
+}
+
 void ViewPage::Parts::add_layer(const ViewedLayer& given,
+                                const ShownLayer& layer, EncodedLayer encoded) {
+  const Mark before{known_masks.size(), blocks.size(), trace.size(), bytes,
+                    error};
+  try {
+    add_parts(given, layer, std::move(encoded));
+  } catch (...) {
+    take_back_to(before);
+    throw;
+  }
+}
+
+void ViewPage::Parts::add_parts(const ViewedLayer& given,
                                 const ShownLayer& layer, EncodedLayer encoded) {
   const AttentionShape& shape = layer.spec().shape;
   std::vector<std::size_t> keys;
@@ -173,10 +204,10 @@ void ViewPage::Parts::add_layer(const ViewedLayer& given,
   for (; place.number < given.num_heads; ++place.number) {
     heads.push_back(pruned_json(place.number));
   }
-  layers.push_back({{"number", given.number}, {"heads", std::move(heads)}});
   for (const TracedStep& step : given.steps) {
     trace.push_back(step_json(step, given, layer.spec()));
   }
+  layers.push_back({{"number", given.number}, {"heads", std::move(heads)}});
 }
 
 Result<ViewPage> ViewPage::create(ViewPageSettings settings) {
@@ -204,12 +235,13 @@ Status ViewPage::add(const ViewedLayer& layer) {
     HEADWISE_TRY(check_head_numbers(layer));
     EncodedLayer encoded = encode(*shown);
     HEADWISE_TRY(parts.check_fits(layer, encoded, shown->maps()));
+    Json sizes = sizes_json(*shown);
+    parts.add_layer(layer, *shown, std::move(encoded));
     if (parts.sizes_of_all.is_null()) {
-      parts.sizes_of_all = sizes_json(*shown);
+      parts.sizes_of_all = std::move(sizes);
       parts.sizes = {shown->queries(), shown->keys(), shown->head_dim()};
       parts.maps = shown->maps();
     }
-    parts.add_layer(layer, *shown, std::move(encoded));
     return ok();
   });
 }

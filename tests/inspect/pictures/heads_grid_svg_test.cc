@@ -13,6 +13,7 @@
 #include "inspect/pictures/bad_xml.h"
 #include "inspect/pictures/heat_colour.h"
 #include "inspect/pictures/svg_images.h"
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
@@ -20,6 +21,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
+using testing_support::HasError;
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
@@ -225,14 +227,20 @@ TEST(HeadsGridSvgTest, ImagesAreAsFineAsTheZoom) {
   EXPECT_EQ(pixels(2), 256u);
   EXPECT_EQ(pixels(0.01), 64u);
   picture.zoom = kNaN;
-  EXPECT_EQ(heads_grid_svg(picture).error().message(),
-            "heads_grid_svg: zoom is nan, expected a number above 0");
+  EXPECT_THAT(heads_grid_svg(picture),
+              HasError({.code = ErrorCode::invalid_argument,
+                        .operation = "heads_grid_svg",
+                        .argument = "zoom",
+                        .given = {"nan"},
+                        .expected = {"0"}}));
 }
 
 TEST(HeadsGridSvgTest, NoHeadsAndMapsThatAreTooLargeAreErrors) {
-  EXPECT_EQ(heads_grid_svg({}).error().message(),
-            "heads_grid_svg: heads is 0, expected at least 1");
-  EXPECT_EQ(heads_grid_svg({}).error().code(), ErrorCode::invalid_argument);
+  EXPECT_THAT(heads_grid_svg({}), HasError({.code = ErrorCode::invalid_argument,
+                                            .operation = "heads_grid_svg",
+                                            .argument = "heads",
+                                            .given = {"0"},
+                                            .expected = {"1"}}));
   const std::vector<float> weights(std::size_t{65} * 65);
   for (const auto& [rows, columns] :
        {std::pair(65, 64), {64, 65}, {0, 1}, {1, 0}}) {

@@ -15,12 +15,14 @@
 #include "inspect/pictures/bad_xml.h"
 #include "inspect/pictures/heat_colour.h"
 #include "inspect/pictures/svg_images.h"
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+using testing_support::HasError;
 
 // A picture of 2 heads, 3 queries and 4 keys: weight 0.01 * (12 h + 4 i + j).
 struct Drawing {
@@ -216,23 +218,33 @@ TEST(HeadsSvgTest, NoHeadsQueriesOrKeysIsAPictureToo) {
   }
 }
 
+// The picture is refused: the error is about this argument and names these
+// values.
+auto IsRefused(ErrorCode code, std::string argument, std::string given,
+               std::string expected) {
+  return HasError({.code = code,
+                   .operation = "heads_svg",
+                   .argument = std::move(argument),
+                   .given = {std::move(given)},
+                   .expected = {std::move(expected)}});
+}
+
 TEST(HeadsSvgTest, LabelsAndMaskMustFit) {
   Drawing drawing;
   drawing.picture.query_labels.pop_back();
-  EXPECT_EQ(heads_svg(drawing.picture).error().message(),
-            "heads_svg: query_labels has shape (2), expected (Lq) = (3)");
+  EXPECT_THAT(
+      heads_svg(drawing.picture),
+      IsRefused(ErrorCode::shape_mismatch, "query_labels", "(2)", "(3)"));
   drawing.picture.query_labels.emplace_back("q");
   drawing.picture.key_labels.emplace_back("k");
-  EXPECT_EQ(heads_svg(drawing.picture).error().message(),
-            "heads_svg: key_labels has shape (5), expected (Lkv) = (4)");
+  EXPECT_THAT(heads_svg(drawing.picture),
+              IsRefused(ErrorCode::shape_mismatch, "key_labels", "(5)", "(4)"));
   drawing.picture.key_labels.pop_back();
   const auto other = Tensor<bool, 3>::create({2, 4, 3}).value();
   drawing.picture.allowed = other;
-  const Error error = heads_svg(drawing.picture).error();
-  EXPECT_EQ(error.code(), ErrorCode::shape_mismatch);
-  EXPECT_EQ(error.message(),
-            "heads_svg: allowed has shape (2, 4, 3), expected (H, Lq, Lkv) = "
-            "(2, 3, 4)");
+  EXPECT_THAT(heads_svg(drawing.picture),
+              IsRefused(ErrorCode::shape_mismatch, "allowed", "(2, 4, 3)",
+                        "(2, 3, 4)"));
 }
 
 // One head of 150 queries and keys, more than are drawn as rectangles.
@@ -349,18 +361,15 @@ TEST(HeadsSvgTest, TooManyCellsAreRefused) {
   };
   EXPECT_TRUE(draw(1, 100));
   EXPECT_TRUE(draw(1, 1024));
-  const auto large = draw(257, 256);
-  ASSERT_FALSE(large);
-  EXPECT_EQ(large.error().code(), ErrorCode::out_of_range);
-  EXPECT_EQ(large.error().message(),
-            "heads_svg: H * Lq * Lkv is 16842752, expected at most 16777216 "
-            "cells");
+  const std::string cells = "H * Lq * Lkv";
+  EXPECT_THAT(draw(257, 256), IsRefused(ErrorCode::out_of_range, cells,
+                                        "16842752", "16777216"));
   // 2^62 * 2 * 2 wraps round to 0.
-  EXPECT_EQ(draw(std::size_t{1} << 62, 2).error().message(),
-            "heads_svg: H * Lq * Lkv is beyond 64 bits, expected at most "
-            "16777216 cells");
-  EXPECT_EQ(draw(std::size_t{1} << 62, 0).error().message(),
-            "heads_svg: H is 4611686018427387904, expected at most 4096");
+  EXPECT_THAT(draw(std::size_t{1} << 62, 2),
+              IsRefused(ErrorCode::out_of_range, cells, "64", "16777216"));
+  EXPECT_THAT(
+      draw(std::size_t{1} << 62, 0),
+      IsRefused(ErrorCode::out_of_range, "H", "4611686018427387904", "4096"));
 }
 
 TEST(HeadsSvgTest, MoreKeysThanAnImageHoldsAreAnError) {
@@ -370,11 +379,8 @@ TEST(HeadsSvgTest, MoreKeysThanAnImageHoldsAreAnError) {
       TensorView<const float, 3>(&one, {1, 1, 1000001}, {0, 0, 0});
   picture.query_labels.resize(1);
   picture.key_labels.resize(1000001);
-  const Error error = heads_svg(picture).error();
-  EXPECT_EQ(error.code(), ErrorCode::unsupported);
-  EXPECT_EQ(error.details().operation, "heads_svg");
-  EXPECT_EQ(error.details().argument, "image");
-  EXPECT_THAT(error.message(), HasSubstr("1 x 1000001 cells"));
+  EXPECT_THAT(heads_svg(picture),
+              IsRefused(ErrorCode::unsupported, "image", "1 x 1000001", ""));
 }
 
 }  // namespace

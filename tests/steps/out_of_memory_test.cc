@@ -1,0 +1,298 @@
+// Each allocation of each step fails once: an error comes back, also where what
+// failed was the text of another error.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "headwise/base/layout.h"
+#include "headwise/kernels/targets.h"
+#include "headwise/run/device_buffer.h"
+#include "headwise/run/workspace.h"
+#include "headwise/steps/alibi.h"
+#include "headwise/steps/bias.h"
+#include "headwise/steps/dropout.h"
+#include "headwise/steps/embedding.h"
+#include "headwise/steps/gelu.h"
+#include "headwise/steps/head_gates.h"
+#include "headwise/steps/head_groups.h"
+#include "headwise/steps/heads.h"
+#include "headwise/steps/layer_norm.h"
+#include "headwise/steps/mask.h"
+#include "headwise/steps/merge.h"
+#include "headwise/steps/padding.h"
+#include "headwise/steps/projection.h"
+#include "headwise/steps/scores.h"
+#include "headwise/steps/softmax.h"
+#include "headwise/steps/weigh.h"
+#include "support/failures.h"
+#include "support/tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing_support::as_status;
+using testing_support::expect_failures;
+using testing_support::expect_failures_of_errors;
+using testing_support::failing_allocation;
+using testing_support::filled;
+using testing_support::not_counted;
+using testing_support::tensor_of;
+using testing_support::uniform;
+using testing_support::view_of;
+
+// One thread: what oneTBB does without memory is its own affair. (Once its
+// beginning has failed, every later call of it waits for ever.)
+const Executor& alone() {
+  static const Executor executor = Executor::with_threads(1).value();
+  return executor;
+}
+
+const AttentionShape kShape = {
+    .B = 2, .Hq = 2, .Hkv = 2, .Lq = 3, .Lkv = 3, .D = 4, .Dv = 4};
+const CallContext kContext = {kShape, QueryStart(0), "test"};
+
+class StepFailuresTest : public testing::Test {
+ protected:
+  void SetUp() override { alone(); }
+
+  Embedding embedding() const {
+    return Embedding::create({.vocab_size = 9, .embed_dim = 4}, Seed{1})
+        .value();
+  }
+  Linear linear() const {
+    return Linear::create({.in_features = 4, .out_features = 4},
+                          RandomStream(Seed{1}, 1))
+        .value();
+  }
+  BoundMask mask() const {
+    return BoundMask::bind(
+               dense(dense_mask_.view(), {Axis::Lq, Axis::Lkv}) & causal(),
+               kContext)
+        .value();
+  }
+
+  Tensor<float, 4> x_ = uniform<4>({2, 3, 2, 4}, 2);        // (B, L, H, D)
+  Tensor<float, 4> y_ = filled<float, 4>({2, 3, 2, 4}, 0);  // the same
+  Tensor<float, 4> s_ = uniform<4>({2, 2, 3, 3}, 3);        // (B, H, Lq, Lkv)
+  Tensor<float, 4> other_ = filled<float, 4>({2, 2, 3, 4}, 0);  // of no scores
+  Tensor<float, 3> rows_ = uniform<3>({1, 3, 4}, 4);
+  Tensor<float, 2> flat_ = filled<float, 2>({3, 4}, 0);
+  Tensor<float, 2> narrow_ = filled<float, 2>({3, 3}, 0);
+  Tensor<bool, 2> dense_mask_ = filled<bool, 2>({3, 3}, true);
+  Tensor<TokenId, 2> ids_ = tensor_of<TokenId, 2>({1, 3}, {1, 2, 1});
+  Tensor<float, 1> gates_ = filled<float, 1>({2}, 1);
+  Tensor<float, 1> nan_ = filled<float, 1>({2}, kNaN);
+};
+
+TEST_F(StepFailuresTest, EveryAllocationMayFail) {
+  const Embedding embed = embedding();
+  const Linear linear_step = linear();
+  const BoundMask bound = mask();
+  const BoundDropout dropout =
+      BoundDropout::bind({.p = 0.5, .training = true}, kContext).value();
+  const RaggedTokens tokens = {{1, 2, 3}, {4}};
+  const std::vector<std::size_t> sizes = {1, 1};
+  const LayerNormParams norm = {filled<float, 1>({4}, 1),
+                                filled<float, 1>({4}, 0)};
+  expect_failures(
+      {{"alibi_slopes", [&] { return as_status(alibi_slopes(12)); }},
+       {"BoundDropout::materialize",
+        [&] { return as_status(dropout.materialize()); }},
+       {"BoundMask::materialize",
+        [&] { return as_status(bound.materialize(1)); }},
+       {"current_target", [] { return as_status(current_target()); }},
+       {"Embedding::create",
+        [] {
+          return as_status(
+              Embedding::create({.vocab_size = 9, .embed_dim = 4}, Seed{1}));
+        }},
+       {"Embedding::forward", [&] { return as_status(embed.forward(ids_)); }},
+       {"Embedding::backward",
+        [&] { return as_status(embed.backward(ids_, rows_)); }},
+       {"Executor::with_threads",
+        [] { return as_status(Executor::with_threads(1)); }},
+       {"gate_heads_backward",
+        [&] {
+          return as_status(
+              gate_heads_backward(x_, gates_, x_, y_, {}, alone()));
+        }},
+       {"HeadGroups::create",
+        [&] { return as_status(HeadGroups::create(sizes)); }},
+       {"layer_norm_backward",
+        [&] {
+          return as_status(
+              layer_norm_backward(flat_, norm, flat_, flat_, {}, alone()));
+        }},
+       {"Linear::create",
+        [] {
+          return as_status(Linear::create({.in_features = 4, .out_features = 4},
+                                          RandomStream(Seed{1}, 1)));
+        }},
+       {"Linear::from_params",
+        [] {
+          auto weight = Tensor<float, 2>::create({3, 4});
+          return weight ? as_status(Linear::from_params(*std::move(weight)))
+                        : Status(weight.error());
+        }},
+       {"Linear::forward",
+        [&] { return as_status(linear_step.forward(rows_, "x", alone())); }},
+       {"Linear::backward_input",
+        [&] {
+          return as_status(linear_step.backward_input(rows_, "d_y", alone()));
+        }},
+       {"Linear::backward_params",
+        [&] {
+          return as_status(
+              linear_step.backward_params(rows_, rows_, {}, alone()));
+        }},
+       {"pad", [&] { return as_status(pad(tokens)); }},
+       {"Tensor::create",
+        [] {
+          return as_status(Tensor<float, 2>::create({3, 4}));
+        }},
+       {"Tensor::clone", [&] { return as_status(x_.clone()); }},
+       {"Workspace::create",
+        [] { return as_status(Workspace::create(100)); }}});
+}
+
+TEST_F(StepFailuresTest, EveryAllocationOfAnErrorMayFail) {
+  const Embedding embed = embedding();
+  const Linear linear_step = linear();
+  const auto far_ids = tensor_of<TokenId, 2>({1, 2}, {1, 99});
+  const auto lengths = tensor_of<std::int64_t, 1>({2}, {3, 9});
+  const auto offsets = tensor_of<std::int64_t, 1>({2}, {0, 7});
+  const LayerNormParams norm = {filled<float, 1>({3}, 1),
+                                filled<float, 1>({3}, 0)};
+  const HeadGroups groups =
+      HeadGroups::create(std::vector<std::size_t>{1, 2}).value();
+  const std::vector<std::size_t> empty_group = {1, 0};
+  const std::vector<float> elements(7);
+  const BoundMask bound = mask();
+  const BoundDropout dropout =
+      BoundDropout::bind({.p = 0.5, .training = true}, kContext).value();
+  const BoundAlibi alibi = BoundAlibi::bind(gates_, kContext).value();
+  const BoundBias bias =
+      BoundBias::bind(dense(view_of(narrow_), {Axis::Lq, Axis::Lkv}), kContext)
+          .value();
+  const auto lse = filled<float, 3>({2, 2, 3}, 0);
+  auto wrong_lse = filled<float, 3>({2, 2, 2}, 0);
+  const TensorView<const float, 3> whole(x_.data(), {2, 3, 8});
+  expect_failures_of_errors({
+      {"add_alibi", [&] { return add_alibi(s_, alibi, other_, alone()); }},
+      {"add_bias", [&] { return add_bias(s_, bias, other_, alone()); }},
+      {"add_layer_norm",
+       [&] { return add_layer_norm(flat_, flat_, norm, flat_, alone()); }},
+      {"additive_scores",
+       [&] { return additive_scores(x_, x_, narrow_, s_, alone()); }},
+      {"apply_dropout", [&] { return apply_dropout(s_, dropout, other_); }},
+      {"apply_mask", [&] { return apply_mask(s_, bound, other_); }},
+      {"apply_softcap", [&] { return apply_softcap(s_, 1, other_, alone()); }},
+      {"average_heads", [&] { return average_heads(s_, other_); }},
+      {"BoundAlibi::bind",
+       [&] { return as_status(BoundAlibi::bind(nan_, kContext)); }},
+      {"BoundBias::bind",
+       [&] {
+         return as_status(BoundBias::bind(
+             dense(view_of(flat_), {Axis::Lq, Axis::Lkv}), kContext));
+       }},
+      {"BoundDropout::bind",
+       [] { return as_status(BoundDropout::bind({.p = 2}, kContext)); }},
+      {"BoundMask::bind",
+       [&] {
+         return as_status(BoundMask::bind(key_lengths(lengths), kContext));
+       }},
+      {"check_head_gates", [&] { return check_head_gates("test", nan_, 2); }},
+      {"check_token", [] { return check_token(7, 1, 2, 3); }},
+      {"check_tokens",
+       [] {
+         return check_tokens(not_counted([] {
+                               return RaggedTokens{{1}, {99}};
+                             }),
+                             9);
+       }},
+      {"DeviceBuffer::create",
+       [] { return as_status(DeviceBuffer::create(8, {})); }},
+      {"DeviceBuffer::copy_from",
+       [&] {
+         return DeviceBuffer().copy_from(std::as_bytes(std::span(elements)));
+       }},
+      {"DeviceBuffer::copy_to",
+       [&] {
+         return DeviceBuffer().copy_to(std::as_writable_bytes(y_.elements()));
+       }},
+      {"wait_for", [] { return wait_for({}); }},
+      {"name_of", [] { return as_status(name_of(Device())); }},
+      {"Embedding::create",
+       [] { return as_status(Embedding::create({}, Seed{1})); }},
+      {"Embedding::from_weight",
+       [] { return as_status(Embedding::from_weight({})); }},
+      {"Embedding::forward", [&] { return as_status(embed.forward(far_ids)); }},
+      {"Embedding::backward",
+       [&] { return as_status(embed.backward(far_ids, rows_)); }},
+      {"gate_heads", [&] { return gate_heads(x_, nan_, y_, alone()); }},
+      {"gelu", [&] { return gelu(flat_, narrow_, alone()); }},
+      {"gelu_backward",
+       [&] { return gelu_backward(flat_, narrow_, flat_, alone()); }},
+      {"HeadGroups::create",
+       [&] { return as_status(HeadGroups::create(empty_group)); }},
+      {"HeadGroups::check", [&] { return groups.check(4, 2, "test"); }},
+      {"layer_norm", [&] { return layer_norm(flat_, norm, flat_, alone()); }},
+      {"Linear::create",
+       [] {
+         return as_status(Linear::create({.in_features = 0, .out_features = 1},
+                                         RandomStream(Seed{1}, 1)));
+       }},
+      {"Linear::forward_into",
+       [&] { return linear_step.forward_into(rows_, {}, "x", alone()); }},
+      {"merge_heads",
+       [&] {
+         return as_status(merge_heads(TensorView<const float, 4>(
+             x_.data(), {2, 3, 2, 2}, {24, 8, 4, 1})));
+       }},
+      {"NamedAxes::check",
+       [] {
+         return NamedAxes({2}, {1}, {Axis::Lq}).check(kShape, "test", "bias");
+       }},
+      {"Offsets::check", [&] { return Offsets(offsets).check(3, 3, "test"); }},
+      {"QueryStart::check",
+       [&] { return QueryStart(offsets.view()).check({.B = 3}); }},
+      {"scores", [&] { return scores(x_, x_, 1, other_, alone()); }},
+      {"softmax",
+       [&] { return softmax(s_, EmptyRow::zero, s_, wrong_lse, alone()); }},
+      {"split_heads", [&] { return as_status(split_heads(whole, 3)); }},
+      {"view_blhd", [&] { return as_status(view_blhd(elements, 1, 2, 2, 2)); }},
+      {"view_bhld", [&] { return as_status(view_bhld(elements, 1, 2, 2, 2)); }},
+      {"weigh",
+       [&] {
+         return weigh(s_, x_, bound, lse, EmptyRow::zero, other_, alone());
+       }},
+      {"with_threads", [] { return as_status(Executor::with_threads(0)); }},
+  });
+}
+
+// A default argument of many calls.
+TEST(ExecutorFailuresTest, TheDefaultAllocatesNothing) {
+  const std::size_t before = testing_support::allocations;
+  const Executor& executor = Executor::default_executor();
+  EXPECT_EQ(testing_support::allocations, before);
+  EXPECT_GT(executor.threads(), 0u);
+}
+
+// What tells that there is no memory needs none.
+TEST(ExhaustedTest, SizesBeyondAllMemoryAllocateNothing) {
+  constexpr std::size_t kMost = ~std::size_t{0};
+  const std::size_t before = testing_support::allocations;
+  const auto overflowing = Tensor<float, 2>::create({kMost, 9});
+  const auto workspace = Workspace::create(kMost);
+  const Error copy = workspace.error();
+  EXPECT_EQ(testing_support::allocations, before);
+  EXPECT_EQ(overflowing.error().code(), ErrorCode::out_of_memory);
+  EXPECT_EQ(copy.code(), ErrorCode::out_of_memory);
+  EXPECT_EQ(copy.bytes_needed(), kMost);
+}
+
+}  // namespace
+}  // namespace headwise
