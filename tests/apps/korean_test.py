@@ -117,6 +117,20 @@ class ReportTest(KoreanTest):
         self.assert_korean(self.korean("stats", "--model", "tiny", "so"),
                            "tiny: 토큰 ", "레이어", "헤드")
 
+    def test_bench(self):
+        self.assertIn("인과 마스크", self.korean("bench", "--list"))
+        heading = self.korean("bench", "--workload", "seed", "--rounds",
+                              "1").splitlines()[:2]
+        self.assertTrue(heading[0].endswith(", 스레드 1개"), heading)
+        self.assert_korean(heading[1], "워크로드", "중앙값 ms")
+
+    def test_notes_in_a_picture(self):
+        self.korean("view", "--model", "tiny", "heads matter", "--sort",
+                    "previous", "--svg", "heads.svg")
+        picture = (self.folder / "heads.svg").read_text("utf-8")
+        self.assertIn(">이전 토큰 0.", picture)
+        self.assertNotIn("previous", picture)
+
     def test_train_on_generated_sequences(self):
         text = self.korean("train", "--steps", "2", "--out", "run")
         self.assert_korean(text, "손실: * 어텐션, o 균등 어텐션 가중치",
