@@ -18,18 +18,18 @@ namespace headwise::cli {
 namespace {
 
 int report(const Outcome& outcome) {
-  if (!outcome) {
+  if (outcome) {
     return static_cast<int>(Exit::ok);
   }
   // A message may quote a file, and files may hold lines of any length.
   constexpr std::size_t kColumns = 2000;
-  std::cerr << "headwise: " << cut_to(error_text(outcome->error), kColumns)
-            << '\n';
-  if (outcome->exit == Exit::usage) {
+  std::cerr << "headwise: "
+            << cut_to(error_text(outcome.error().error), kColumns) << '\n';
+  if (outcome.error().exit == Exit::usage) {
     std::cerr << say({"Try headwise --help, or headwise COMMAND --help.\n",
                       "도움말: headwise --help 또는 headwise 명령 --help\n"});
   }
-  return static_cast<int>(outcome->exit);
+  return static_cast<int>(outcome.error().exit);
 }
 
 int run(const std::vector<std::string>& arguments) {
@@ -38,7 +38,7 @@ int run(const std::vector<std::string>& arguments) {
   const HeadwiseProgram program(chosen);
   const Program::Parsed parsed = program.parse(arguments);
   if (parsed.error) {
-    return report(failure_of(*parsed.error));
+    return report(*parsed.error);
   }
   if (parsed.text || !chosen) {
     return report(print(std::cout, parsed.text.value_or(program.help())));
@@ -59,9 +59,9 @@ int main(int argc, char** argv) {
   try {
     return cli::run({argv + 1, argv + argc});
   } catch (const std::bad_alloc&) {
-    return cli::report(cli::failure_of(headwise::ErrorCode::out_of_memory));
+    return cli::report(headwise::Error(headwise::ErrorCode::out_of_memory));
   } catch (const std::exception& unexpected) {
-    return cli::report(cli::failure_of(
-        {headwise::ErrorCode::bad_data, {.given = unexpected.what()}}));
+    return cli::report(headwise::Error(headwise::ErrorCode::bad_data,
+                                       {.given = unexpected.what()}));
   }
 }

@@ -35,7 +35,7 @@ int run(std::span<char* const> arguments) {
     return fail(executor.error().message());
   }
   const Outcome outcome = serve(std::cin, std::cout, *executor);
-  return outcome ? fail(outcome->error.message()) : 0;
+  return outcome ? 0 : fail(outcome.error().error.message());
 }
 
 }  // namespace

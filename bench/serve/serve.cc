@@ -164,9 +164,7 @@ Outcome serve(std::istream& in, std::ostream& out, const Executor& executor) {
     } catch (const std::bad_alloc&) {
       text = "error out of memory\n";
     }
-    if (Outcome failed = print(out, text)) {
-      return failed;
-    }
+    HEADWISE_TRY(print(out, text));
   }
   return {};
 }

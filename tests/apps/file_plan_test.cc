@@ -35,12 +35,13 @@ class FilePlanTest : public testing::Test {
     return said_of(plan, exit);
   }
   static std::string said_of(const FilePlan& plan, Exit exit = Exit::usage) {
-    const Outcome failed = plan.check();
-    if (!failed) {
+    const Outcome checked = plan.check();
+    if (checked) {
       return "";
     }
-    EXPECT_EQ(failed->exit, exit) << failed->error.message();
-    return failed->error.message();
+    const Failure& failure = checked.error();
+    EXPECT_EQ(failure.exit, exit) << failure.error.message();
+    return failure.error.message();
   }
 
   TempFolder folder_;

@@ -185,16 +185,12 @@ Outcome run_workloads(const BenchFlags& flags, const Measure& measure_one,
   bool headed = false;
   for (const Workload& workload : chosen_workloads(flags)) {
     const auto result = measure_one(workload);
-    if (!result) {
-      return failure_of(result.error());
-    }
+    HEADWISE_TRY(result);
     const std::string text =
         flags.json ? result_as_json(*result)
                    : (headed ? "" : heading(*result)) + result_as_text(*result);
     headed = true;
-    if (Outcome failed = print(out, text)) {
-      return failed;
-    }
+    HEADWISE_TRY(print(out, text));
   }
   return {};
 }
@@ -220,13 +216,9 @@ Outcome run_bench(const BenchFlags& flags, const Streams& streams) {
     return usage("--dtype is for --device cuda");
   }
   const auto executor = Executor::with_threads(flags.threads);
-  if (!executor) {
-    return failure_of(executor.error());
-  }
+  HEADWISE_TRY(executor);
   const auto peak = PeakMeter::create(executor->threads());
-  if (!peak) {
-    return failure_of(peak.error());
-  }
+  HEADWISE_TRY(peak);
   return run_workloads(
       flags,
       [&](const Workload& workload) {

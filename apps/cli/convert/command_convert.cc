@@ -56,14 +56,6 @@ Error in_option_words(const Error& error) {
   return {error.code(), std::move(said)};
 }
 
-// Whether the error is the disk's or the memory's, not the tensors'.
-Outcome failure_of_writing(const Error& error) {
-  return error.code() == ErrorCode::io_error ||
-                 error.code() == ErrorCode::out_of_memory
-             ? failure_to_write(error)
-             : failure_of(error);
-}
-
 // "out.npz: layers 0-5, bert to keras; 55 other tensors carried over"
 std::string summary(const ConvertFlags& flags,
                     const ConvertedParams& converted) {
@@ -97,15 +89,17 @@ Outcome run_convert(const ConvertFlags& flags, const Streams& streams) {
   FilePlan files;
   // IN may be OUT: it is read into memory first.
   files.output("OUT", flags.out);
-  if (Outcome failed = files.check()) {
-    return failed;
-  }
+  HEADWISE_TRY(files.check());
   const auto converted = convert_params(flags.in, flags.options);
   if (!converted) {
-    return failure_of(in_option_words(converted.error()));
+    return in_option_words(converted.error());
   }
   if (const Status s = write_params(flags.out, *converted); !s) {
-    return failure_of_writing(s.error());
+    // The disk's fault or the memory's, else that of the tensors.
+    return s.error().code() == ErrorCode::io_error ||
+                   s.error().code() == ErrorCode::out_of_memory
+               ? failure_to_write(s.error())
+               : failure_of(s.error());
   }
   return files.print_summary(streams, summary(flags, *converted));
 }

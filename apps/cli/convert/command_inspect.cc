@@ -34,9 +34,7 @@ struct InspectFlags {
 
 Outcome run_inspect(const InspectFlags& flags, const Streams& streams) {
   const auto inspection = inspect_params(flags.path, flags.layout_of);
-  if (!inspection) {
-    return failure_of(inspection.error());
-  }
+  HEADWISE_TRY(inspection);
   return print(streams.out, flags.json
                                 ? inspect_json(*inspection)
                                 : inspect_text(*inspection, flags.tensors));

@@ -157,9 +157,7 @@ Outcome write_labels(const ClassifyFlags& flags, const LabelledLines& lines,
                      const Streams& streams) {
   if (!flags.out.empty()) {
     const std::string columns = label_columns(lines, flags.all);
-    if (Status s = write_file_atomically(flags.out, columns); !s) {
-      return failure_to_write(s.error());
-    }
+    HEADWISE_TRY(written(write_file_atomically(flags.out, columns)));
   }
   if (flags.json) {
     return print(streams.out, label_json(lines));
@@ -169,42 +167,23 @@ Outcome write_labels(const ClassifyFlags& flags, const LabelledLines& lines,
 }
 
 Outcome run_classify(const ClassifyFlags& flags, const Streams& streams) {
-  if (Outcome wrong = check_flags(flags)) {
-    return wrong;
-  }
-  if (Outcome failed = files_of(flags).check()) {
-    return failed;
-  }
+  HEADWISE_TRY(check_flags(flags));
+  HEADWISE_TRY(files_of(flags).check());
   const auto text = read_text("classify", flags.texts);
-  if (!text) {
-    return failure_of(text.error());
-  }
+  HEADWISE_TRY(text);
   std::vector<std::string_view> texts = text_lines(*text);
-  if (Status s = check_lines({.file = name_of_text(flags.texts)}, texts,
-                             "one text a line");
-      !s) {
-    return failure_of(s.error());
-  }
+  HEADWISE_TRY(check_lines({.file = name_of_text(flags.texts)}, texts,
+                           "one text a line"));
   const auto executor = executor_with(flags.threads);
-  if (!executor) {
-    return failure_of(executor.error());
-  }
+  HEADWISE_TRY(executor);
   const auto encoder = read_model(flags.model);
-  if (!encoder) {
-    return failure_of(encoder.error());
-  }
+  HEADWISE_TRY(encoder);
   const auto probe = read_classifier(flags, *encoder);
-  if (!probe) {
-    return failure_of(probe.error());
-  }
+  HEADWISE_TRY(probe);
   const auto lines =
       classify(flags, *encoder, *probe, std::move(texts), *executor);
-  if (!lines) {
-    return failure_of(lines.error());
-  }
-  if (Outcome failed = write_labels(flags, *lines, streams)) {
-    return failed;
-  }
+  HEADWISE_TRY(lines);
+  HEADWISE_TRY(write_labels(flags, *lines, streams));
   streams.err << summary(flags, *encoder, *lines) << std::flush;
   return {};
 }

@@ -101,42 +101,27 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
     return usage("expected --out FILE.npy, or --json");
   }
   const FilePlan files = files_of(flags);
-  if (Outcome failed = files.check()) {
-    return failed;
-  }
+  HEADWISE_TRY(files.check());
   const auto text = read_text("sentences", flags.sentences);
-  if (!text) {
-    return failure_of(text.error());
-  }
+  HEADWISE_TRY(text);
   const std::vector<std::string_view> sentences = text_lines(*text);
-  if (Status s = check_lines({"sentences", name_of_text(flags.sentences)},
-                             sentences, "one sentence a line");
-      !s) {
-    return failure_of(s.error());
-  }
+  HEADWISE_TRY(check_lines({"sentences", name_of_text(flags.sentences)},
+                           sentences, "one sentence a line"));
   const auto executor = executor_with(flags.threads);
-  if (!executor) {
-    return failure_of(executor.error());
-  }
+  HEADWISE_TRY(executor);
   const auto model = read_model(flags.model);
-  if (!model) {
-    return failure_of(model.error());
-  }
+  HEADWISE_TRY(model);
   const auto begin = std::chrono::steady_clock::now();
   const auto done = [&] {
     ProgressBar bar{"encode", "sentences"};
     return model->encode(sentences,
                          {.progress = bar.progress(), .executor = &*executor});
   }();
-  if (!done) {
-    return failure_of(done.error());
-  }
+  HEADWISE_TRY(done);
   const std::chrono::duration<double> took =
       std::chrono::steady_clock::now() - begin;
   if (!flags.out.empty()) {
-    if (Status s = write_npy(flags.out, done->embeddings); !s) {
-      return failure_to_write(s.error());
-    }
+    HEADWISE_TRY(written(write_npy(flags.out, done->embeddings)));
   }
   return flags.json
              ? print(streams.out, json_lines(sentences, *done))

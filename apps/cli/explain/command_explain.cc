@@ -58,38 +58,32 @@ std::string examples_table() {
   return text.substr(0, text.size() - 1);
 }
 
-Failure no_such_step(const ExplainedJob& job, const std::string& name) {
+Error no_such_step(const ExplainedJob& job, const std::string& name) {
   std::vector<std::string> names;
   std::string list;
   for (const TracedStep& step : job.steps) {
     names.push_back(step.name);
     list += (list.empty() ? "" : ", ") + step.name;
   }
-  return failure_of({ErrorCode::invalid_argument,
-                     {.argument = "--step " + name,
-                      .given = "is no step of this job",
-                      .expected = "one of " + list,
-                      .hint = did_you_mean(closest(name, names))}});
+  return {ErrorCode::invalid_argument,
+          {.argument = "--step " + name,
+           .given = "is no step of this job",
+           .expected = "one of " + list,
+           .hint = did_you_mean(closest(name, names))}};
 }
 
 // The files that were asked for beside the printed steps.
 Outcome write_files(const ExplainFlags& flags, const ExplainedJob& job,
                     const TracedStep& out_step) {
   if (!flags.out.empty()) {
-    if (Status s = write_npy(flags.out, out_step.view()); !s) {
-      return failure_to_write(s.error());
-    }
+    HEADWISE_TRY(written(write_npy(flags.out, out_step.view())));
   }
   if (flags.heads.empty()) {
     return {};
   }
   const auto picture = explain_picture(job, flags.sequence, language());
-  if (!picture) {
-    return failure_of(picture.error());
-  }
-  if (Status s = write_file_atomically(flags.heads, *picture); !s) {
-    return failure_to_write(s.error());
-  }
+  HEADWISE_TRY(picture);
+  HEADWISE_TRY(written(write_file_atomically(flags.heads, *picture)));
   return {};
 }
 
@@ -113,9 +107,7 @@ Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
     return usage("--shapes-only computes nothing: leave --out and --heads out");
   }
   const FilePlan files = files_of(flags);
-  if (Outcome failed = files.check()) {
-    return failed;
-  }
+  HEADWISE_TRY(files.check());
   const auto job = [&] {
     if (!flags.model.empty() || flags.sentence) {
       return run_model_job(flags);
@@ -123,9 +115,7 @@ Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
     ProgressBar bar{"padding", "sequences"};
     return run_job(flags, bar.progress());
   }();
-  if (!job) {
-    return failure_of(job.error());
-  }
+  HEADWISE_TRY(job);
   const TracedStep* step = nullptr;
   if (!flags.step.empty()) {
     step = job->find(flags.step);
@@ -133,10 +123,8 @@ Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
       return no_such_step(*job, flags.step);
     }
   }
-  if (Outcome failed = write_files(
-          flags, *job, step != nullptr ? *step : job->steps.back())) {
-    return failed;
-  }
+  HEADWISE_TRY(
+      write_files(flags, *job, step != nullptr ? *step : job->steps.back()));
   if (flags.json) {
     return print(streams.out, explain_json(*job, step, language()));
   }

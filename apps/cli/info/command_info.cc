@@ -13,9 +13,7 @@ namespace {
 
 Outcome run_info(const Streams& streams) {
   const auto in_use = current_target();
-  if (!in_use) {
-    return failure_of(in_use.error());
-  }
+  HEADWISE_TRY(in_use);
   std::string targets;
   for (const std::string& target : available_targets()) {
     targets += (targets.empty() ? "" : " ") + target;

@@ -82,22 +82,16 @@ Result<SentenceImportance> start(const ImportanceFlags& flags,
 }
 
 Outcome take_steps(SentenceImportance& run, Journal& journal) {
-  if (Status s = run.resume(journal); !s) {
-    return failure_of(s.error());
-  }
+  HEADWISE_TRY(run.resume(journal));
   ProgressBar bar{"importance", "batches"};
   const Progress progress = bar.progress();
   while (run.done() < run.steps()) {
-    if (Status s = run.step(); !s) {
-      return failure_of(s.error());
-    }
+    HEADWISE_TRY(run.step());
     if (progress) {
       progress(run.done(), run.steps());
     }
     if (journal.due()) {
-      if (Status s = run.keep_in(journal); !s) {
-        return failure_to_write(s.error());
-      }
+      HEADWISE_TRY(written(run.keep_in(journal)));
     }
   }
   return {};
@@ -143,13 +137,9 @@ std::string summary(const ImportanceFlags& flags, const ImportanceFile& file) {
 
 Outcome write_results(const ImportanceFlags& flags, const ImportanceFile& file,
                       const FilePlan& files, const Streams& streams) {
-  if (Status s = write_importance(flags.out, file); !s) {
-    return failure_to_write(s.error());
-  }
+  HEADWISE_TRY(written(write_importance(flags.out, file)));
   if (!flags.svg.empty()) {
-    if (Status s = write_svg(flags.svg, file); !s) {
-      return failure_to_write(s.error());
-    }
+    HEADWISE_TRY(written(write_svg(flags.svg, file)));
   }
   return flags.json ? print(streams.out, importance_json(file))
                     : files.print_summary(streams, summary(flags, file));
@@ -170,26 +160,16 @@ FilePlan files_of(const ImportanceFlags& flags) {
 
 Outcome run_importance(const ImportanceFlags& flags, const Streams& streams) {
   const FilePlan files = files_of(flags);
-  if (Outcome failed = files.check()) {
-    return failed;
-  }
+  HEADWISE_TRY(files.check());
   const auto executor = executor_with(flags.threads);
-  if (!executor) {
-    return failure_of(executor.error());
-  }
+  HEADWISE_TRY(executor);
   auto run = start(flags, *executor);
-  if (!run) {
-    return failure_of(run.error());
-  }
+  HEADWISE_TRY(run);
   Journal journal = run->journal(flags.out);
-  if (Outcome failed = take_steps(*run, journal)) {
-    return failed;
-  }
-  const Outcome written = write_results(flags, run->result(), files, streams);
-  if (!written) {
-    journal.remove();
-  }
-  return written;
+  HEADWISE_TRY(take_steps(*run, journal));
+  HEADWISE_TRY(write_results(flags, run->result(), files, streams));
+  journal.remove();
+  return {};
 }
 
 void add_options(const Arguments& command, ImportanceFlags& flags) {

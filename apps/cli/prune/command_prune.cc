@@ -211,9 +211,7 @@ FilePlan files_of(const PruneFlags& flags) {
 }
 
 Outcome check_files(const PruneFlags& flags, const FilePlan& files) {
-  if (Outcome failed = files.check()) {
-    return failed;
-  }
+  HEADWISE_TRY(files.check());
   return flags.out.empty() ? Outcome()
                            : check_model_out({.folder = flags.out,
                                               .source = flags.model,
@@ -224,16 +222,10 @@ Outcome check_files(const PruneFlags& flags, const FilePlan& files) {
 Outcome run_curve(const PruneJob& job, const FilePlan& files,
                   const Streams& streams) {
   const auto curve = measure_curve(job);
-  if (!curve) {
-    return failure_of(curve.error());
-  }
+  HEADWISE_TRY(curve);
   const auto picture = curve_picture(job, *curve);
-  if (!picture) {
-    return failure_of(picture.error());
-  }
-  if (Status s = write_file_atomically(job.flags().curve, *picture); !s) {
-    return failure_to_write(s.error());
-  }
+  HEADWISE_TRY(picture);
+  HEADWISE_TRY(written(write_file_atomically(job.flags().curve, *picture)));
   return job.flags().json
              ? print(streams.out, curve_json(job, *curve))
              : files.print_summary(streams, curve_text(job, *curve));
@@ -244,38 +236,23 @@ Outcome run_prune(const PruneFlags& flags, const Streams& streams) {
     recover_model(flags.out);  // before the files are looked at
   }
   const FilePlan files = files_of(flags);
-  if (Outcome failed = check_files(flags, files)) {
-    return failed;
-  }
+  HEADWISE_TRY(check_files(flags, files));
   const auto executor = executor_with(flags.threads);
-  if (!executor) {
-    return failure_of(executor.error());
-  }
+  HEADWISE_TRY(executor);
   const auto job = PruneJob::create(flags, *executor);
-  if (!job) {
-    return failure_of(job.error());
-  }
+  HEADWISE_TRY(job);
   if (!flags.curve.empty()) {
     return run_curve(*job, files, streams);
   }
   const auto count = heads_to_remove(*job);
-  if (!count) {
-    return failure_of(count.error());
-  }
+  HEADWISE_TRY(count);
   const auto pruned = pruned_model(*job, *count);
-  if (!pruned) {
-    return failure_of(pruned.error());
-  }
-  if (Status s = write_pruned(
-          flags.model, flags.out, pruned->encoder.encoder(),
-          {.full_size = flags.full_size(), .keep_other_files = flags.force});
-      !s) {
-    return failure_to_write(s.error());
-  }
+  HEADWISE_TRY(pruned);
+  HEADWISE_TRY(written(write_pruned(
+      flags.model, flags.out, pruned->encoder.encoder(),
+      {.full_size = flags.full_size(), .keep_other_files = flags.force})));
   const auto report = report_of_folder(*job, *pruned);
-  if (!report) {
-    return failure_of(report.error());
-  }
+  HEADWISE_TRY(report);
   return print(streams.out, flags.json ? json_of(*report) : text_of(*report));
 }
 

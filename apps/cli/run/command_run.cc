@@ -148,9 +148,7 @@ Outcome check_output_flags(const RunFlags& flags) {
 Outcome check_flags(const RunFlags& flags) {
   for (const auto check :
        {check_layer_flags, check_scoring_flags, check_output_flags}) {
-    if (Outcome failed = check(flags)) {
-      return failed;
-    }
+    HEADWISE_TRY(check(flags));
   }
   return {};
 }
@@ -174,23 +172,15 @@ FilePlan files_of(const RunFlags& flags) {
 }
 
 Outcome run_run(const RunFlags& flags, const Streams&) {
-  if (Outcome failed = check_flags(flags)) {
-    return failed;
-  }
-  if (Outcome failed = files_of(flags).check()) {
-    return failed;
-  }
+  HEADWISE_TRY(check_flags(flags));
+  HEADWISE_TRY(files_of(flags).check());
   const auto arrays = read_inputs(flags);
-  if (!arrays) {
-    return failure_of(arrays.error());
-  }
+  HEADWISE_TRY(arrays);
   const std::size_t heads_axis = flags.heads_first() ? 1 : 2;
   const auto operation = OperationInputs::read(
       flags.operation, arrays->batched,
       flags.num_heads.value_or(arrays->query.shape[heads_axis]));
-  if (!operation) {
-    return failure_of(operation.error());
-  }
+  HEADWISE_TRY(operation);
   AttentionOptions options = operation->options();
   if (!flags.attn_weights.empty() || !flags.d_attn_weights.empty()) {
     options.attn_weights = kForms.at(flags.form);
@@ -200,10 +190,9 @@ Outcome run_run(const RunFlags& flags, const Streams&) {
                           : run_operation(flags, *arrays, options,
                                           operation->operation_options());
   if (!result) {
-    return failure_of(in_option_words(result.error(), flags.operation));
+    return in_option_words(result.error(), flags.operation);
   }
-  const Status s = write_results(flags, *result, arrays->batched);
-  return s ? Outcome() : failure_to_write(s.error());
+  return written(write_results(flags, *result, arrays->batched));
 }
 
 constexpr const char* kNpy = "F.npy";

@@ -116,9 +116,7 @@ Outcome FilePlan::check() const {
   for (const auto check : {&FilePlan::check_printed, &FilePlan::check_outputs,
                            &FilePlan::check_inputs, &FilePlan::check_folders,
                            &FilePlan::check_writable}) {
-    if (Outcome failed = (this->*check)()) {
-      return failed;
-    }
+    HEADWISE_TRY((this->*check)());
   }
   return {};
 }
@@ -224,9 +222,7 @@ Outcome FilePlan::check_replaced(const Entry& folder) const {
 
 Outcome FilePlan::check_folders() const {
   for (const Entry& folder : replaced_) {
-    if (Outcome failed = check_replaced(folder)) {
-      return failed;
-    }
+    HEADWISE_TRY(check_replaced(folder));
   }
   for (const Entry& folder : folders_) {
     for (const Entry& source : sources_) {

@@ -6,7 +6,7 @@
 //   FilePlan plan;
 //   plan.input("--data", flags.data);
 //   plan.output("--out", flags.out);
-//   if (Outcome failed = plan.check()) { .. }
+//   HEADWISE_TRY(plan.check());
 //
 // An empty path is an option that was not given. A file that a command may both
 // read and replace (a journal, the checkpoint that it resumes from) is given as

@@ -65,4 +65,8 @@ Failure failure_to_write(const Error& error) {
   return {Exit::out_of_resources, {error.code(), std::move(details)}};
 }
 
+Outcome written(const Status& s) {
+  return s ? Outcome() : failure_to_write(s.error());
+}
+
 }  // namespace headwise::cli

@@ -2,9 +2,11 @@
 // error_text.h makes a line of text of an error.
 #pragma once
 
+#include <cassert>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "headwise/base/result.h"
 
@@ -22,8 +24,6 @@ struct Failure {
   Exit exit;
   Error error;
 };
-using Outcome = std::optional<Failure>;  // no value: success
-
 // An error about a typed option: `--window is 3, expected two whole numbers`.
 Error option_error(std::string_view option, std::string given,
                    std::string expected = {},
@@ -43,5 +43,29 @@ Failure usage(std::string_view option, std::string given, std::string expected);
 // An error about a file that was to be written, without the name of the
 // function.
 Failure failure_to_write(const Error& error);
+
+// Contextually true on success, as a Status is: HEADWISE_TRY passes on an
+// Outcome, a Status or a Result.
+class [[nodiscard]] Outcome {
+ public:
+  Outcome() = default;  // success
+  // NOLINTNEXTLINE(google-explicit-constructor): `return usage(..)`
+  Outcome(Failure failure) : failure_(std::move(failure)) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): `return result.error()`
+  Outcome(const Error& error) : failure_(failure_of(error)) {}
+
+  explicit operator bool() const { return !failure_; }
+  // Only after a failure.
+  const Failure& error() const {
+    assert(failure_);
+    return *failure_;
+  }
+
+ private:
+  std::optional<Failure> failure_;
+};
+
+// Of writing a file.
+Outcome written(const Status& s);
 
 }  // namespace headwise::cli

@@ -151,9 +151,7 @@ void add_options(const Arguments& command, Flags& flags) {
 }
 
 Outcome run_train(const Flags& flags, const Streams& streams) {
-  if (Outcome misplaced = misplaced_option(flags)) {
-    return misplaced;
-  }
+  HEADWISE_TRY(misplaced_option(flags));
   return flags.has_model() ? run_sentences(flags.model, streams)
                            : run_task(flags.task, streams);
 }

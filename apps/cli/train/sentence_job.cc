@@ -123,22 +123,14 @@ Result<Answers> SentenceJob::measure(const SentenceEncoder& encoder,
 
 Outcome SentenceJob::train_classifier() {
   const auto encoder = read_model(flags_.model);
-  if (!encoder) {
-    return failure_of(encoder.error());
-  }
+  HEADWISE_TRY(encoder);
   report_.max_tokens =
       settings_of(flags_, {}, encoder->settings().max_tokens).max_tokens;
-  if (const Status s = count_cut(*encoder); !s) {
-    return failure_of(s.error());
-  }
+  HEADWISE_TRY(count_cut(*encoder));
   const auto probe = classifier_of(*encoder);
-  if (!probe) {
-    return failure_of(probe.error());
-  }
+  HEADWISE_TRY(probe);
   auto after = measure(*encoder, *probe);
-  if (!after) {
-    return failure_of(after.error());
-  }
+  HEADWISE_TRY(after);
   report_.steps = ProbeTraining{}.steps;
   report_.compared_with = "always the commonest label";
   report_.before = most_common_label_answers(data_);
@@ -173,9 +165,7 @@ Outcome SentenceJob::take_steps(ClassifierRun& run) {
   ProgressBar bar("train", "steps");
   const Progress progress = bar.progress();
   while (run.steps() < run.total_steps()) {
-    if (Status s = run.step(executor_); !s) {
-      return failure_of(s.error());
-    }
+    HEADWISE_TRY(run.step(executor_));
     if (progress) {
       bar.set_note(say({"loss={:.3f}", "손실={:.3f}"}, run.losses().back()));
       progress(run.steps(), run.total_steps());
@@ -185,16 +175,11 @@ Outcome SentenceJob::take_steps(ClassifierRun& run) {
       continue;
     }
     // Only now, so that a run that fails earlier leaves no folder.
-    Status s = make_out_folder(flags_.out);
-    s = s ? run.write_checkpoint_to(checkpoint_path(flags_.out)) : s;
-    if (!s) {
-      return failure_to_write(s.error());
-    }
+    HEADWISE_TRY(written(make_out_folder(flags_.out)));
+    HEADWISE_TRY(written(run.write_checkpoint_to(checkpoint_path(flags_.out))));
     has_checkpoint_ = true;
     if (flags_.json) {
-      if (Outcome failed = print(streams_.out, json_of_step(run))) {
-        return failed;
-      }
+      HEADWISE_TRY(print(streams_.out, json_of_step(run)));
     }
   }
   return {};
@@ -205,32 +190,22 @@ Outcome SentenceJob::train_all() {
   const std::string path = checkpoint_path(flags_.resume);
   if (!flags_.resume.empty()) {
     auto read = read_checkpoint(path);
-    if (!read) {
-      return failure_of(read.error());
-    }
+    HEADWISE_TRY(read);
     checkpoint = *std::move(read);
   }
   auto encoder = read_model(flags_.model, BertUse::training);
-  if (!encoder) {
-    return failure_of(encoder.error());
-  }
+  HEADWISE_TRY(encoder);
   auto run = start(*std::move(encoder), checkpoint);
-  if (!run) {
-    return failure_of(run.error());
-  }
+  HEADWISE_TRY(run);
   if (!flags_.resume.empty()) {
     if (Status s = run->resume(checkpoint, path); !s) {
-      return failure_of(error_of_argument(s.error()));
+      return error_of_argument(s.error());
     }
     checkpoint = {};
   }
-  if (Outcome failed = take_steps(*run)) {
-    return failed;
-  }
+  HEADWISE_TRY(take_steps(*run));
   auto after = measure(run->encoder(), run->probe());
-  if (!after) {
-    return failure_of(after.error());
-  }
+  HEADWISE_TRY(after);
   report_.steps = run->steps();
   report_.epoch_losses = run->epoch_losses();
   report_.after = *std::move(after);
@@ -245,9 +220,7 @@ Outcome SentenceJob::train_all() {
 
 Outcome SentenceJob::finish(ModelChanges changes) {
   changes.keep_other_files = flags_.force;
-  if (Status s = write_model(flags_.model, flags_.out, changes); !s) {
-    return failure_to_write(s.error());
-  }
+  HEADWISE_TRY(written(write_model(flags_.model, flags_.out, changes)));
   return print(streams_.out, flags_.json ? json_of(flags_, data_, report_)
                                          : text_of(flags_, data_, report_));
 }
@@ -288,9 +261,7 @@ FilePlan files_of(const SentenceFlags& flags) {
 
 Outcome check_files(const SentenceFlags& flags) {
   recover_model(flags.out);
-  if (Outcome failed = files_of(flags).check()) {
-    return failed;
-  }
+  HEADWISE_TRY(files_of(flags).check());
   return check_model_out({.folder = flags.out,
                           .source = flags.model,
                           .force = flags.force,
@@ -300,20 +271,12 @@ Outcome check_files(const SentenceFlags& flags) {
 }  // namespace
 
 Outcome run_sentences(const SentenceFlags& flags, const Streams& streams) {
-  if (Outcome wrong = wrong_values(flags)) {
-    return wrong;
-  }
-  if (Outcome failed = check_files(flags)) {
-    return failed;
-  }
+  HEADWISE_TRY(wrong_values(flags));
+  HEADWISE_TRY(check_files(flags));
   const auto executor = executor_with(flags.threads);
-  if (!executor) {
-    return failure_of(executor.error());
-  }
+  HEADWISE_TRY(executor);
   auto data = read_sentence_data(flags);
-  if (!data) {
-    return failure_of(data.error());
-  }
+  HEADWISE_TRY(data);
   SentenceJob job(flags, streams, *executor, *std::move(data));
   return flags.trains_all() ? job.train_all() : job.train_classifier();
 }

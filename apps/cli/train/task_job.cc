@@ -46,9 +46,7 @@ Outcome train(const TaskFlags& flags, const Executor& executor, TaskRun& run,
   const Progress progress = bar.progress();
   bool has_begun = false;  // a run that fails earlier leaves no folder
   while (run.steps() < flags.steps) {
-    if (Status s = run.step(executor); !s) {
-      return failure_of(s.error());
-    }
+    HEADWISE_TRY(run.step(executor));
     if (progress) {
       bar.set_note(say({"loss={:.3f}", "손실={:.3f}"}, run.losses().back()));
       progress(run.steps(), flags.steps);
@@ -56,16 +54,13 @@ Outcome train(const TaskFlags& flags, const Executor& executor, TaskRun& run,
     if (run.steps() % kStepsPerCheckpoint != 0 && run.steps() != flags.steps) {
       continue;
     }
-    Status s = has_begun ? ok() : begin_results(flags);
-    has_begun = true;
-    s = s ? run.write_checkpoint_to(checkpoint_path(flags.out)) : s;
-    if (!s) {
-      return failure_to_write(s.error());
+    if (!has_begun) {
+      HEADWISE_TRY(written(begin_results(flags)));
+      has_begun = true;
     }
+    HEADWISE_TRY(written(run.write_checkpoint_to(checkpoint_path(flags.out))));
     if (flags.json) {
-      if (Outcome failed = print(streams.out, json_of_step(run))) {
-        return failed;
-      }
+      HEADWISE_TRY(print(streams.out, json_of_step(run)));
     }
   }
   return {};
@@ -111,34 +106,21 @@ std::string text_of(const TaskRun& run, const Report& report) {
 }  // namespace
 
 Outcome run_task(const TaskFlags& flags, const Streams& streams) {
-  if (Outcome failed = files_of(flags).check()) {
-    return failed;
-  }
-  if (Outcome failed = check_earlier_result(flags)) {
-    return failed;
-  }
+  HEADWISE_TRY(files_of(flags).check());
+  HEADWISE_TRY(check_earlier_result(flags));
   auto executor = executor_with(flags.threads);
-  if (!executor) {
-    return failure_of(executor.error());
-  }
+  HEADWISE_TRY(executor);
   auto run = start_run(flags);
-  if (!run) {
-    return failure_of(run.error());
-  }
+  HEADWISE_TRY(run);
   const auto start = std::chrono::steady_clock::now();
-  if (Outcome failed = train(flags, *executor, *run, streams)) {
-    return failed;
-  }
+  HEADWISE_TRY(train(flags, *executor, *run, streams));
   const std::chrono::duration<double> taken =
       std::chrono::steady_clock::now() - start;
   auto score = run->score(*executor);
   auto uniform = run->uniform_score(*executor);
-  if (!score || !uniform) {
-    return failure_of(score ? uniform.error() : score.error());
-  }
-  if (Status s = write_results(*run, flags.out); !s) {
-    return failure_to_write(s.error());
-  }
+  HEADWISE_TRY(score);
+  HEADWISE_TRY(uniform);
+  HEADWISE_TRY(written(write_results(*run, flags.out)));
   const Report report{taken.count(), *std::move(score), *std::move(uniform),
                       explain_command(*run, flags.out)};
   return print(streams.out,

@@ -48,20 +48,12 @@ Outcome run_stats(const StatsFlags& flags, const Streams& streams) {
   FilePlan files;
   plan_inputs(files, flags.seen);
   files.printed("stats");
-  if (Outcome failed = files.check()) {
-    return failed;
-  }
+  HEADWISE_TRY(files.check());
   const auto heads = read_viewed_heads(flags.seen);
-  if (!heads) {
-    return failure_of(heads.error());
-  }
-  if (Status s = check_sort(flags.sort, (*heads)->text().cross); !s) {
-    return failure_of(s.error());
-  }
+  HEADWISE_TRY(heads);
+  HEADWISE_TRY(check_sort(flags.sort, (*heads)->text().cross));
   auto stats = compute_head_stats(**heads, flags.seen.operation);
-  if (!stats) {
-    return failure_of(stats.error());
-  }
+  HEADWISE_TRY(stats);
   if (!flags.sort.empty()) {
     sort_by(flags.sort, stats->lines);
   }

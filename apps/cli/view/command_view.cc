@@ -86,11 +86,11 @@ std::string title_of(const ViewFlags& flags, const ViewedText& text) {
 }
 
 // What the library said, in the words of the command line.
-Failure failed(const Error& error, const ViewFlags& flags) {
+Error in_words_of(const ViewFlags& flags, const Error& error) {
   const Error said = in_option_words(error, flags.seen.operation);
   ErrorDetails details = said.details();
   if (details.operation != "view_page") {
-    return failure_of(said);
+    return said;
   }
   const bool of_file =
       !flags.seen.query.empty() && (details.argument.starts_with("query[") ||
@@ -100,7 +100,7 @@ Failure failed(const Error& error, const ViewFlags& flags) {
   }
   details.operation = of_file ? "" : "view";
   details.argument.insert(0, of_file ? "--" : "");
-  return failure_of({said.code(), std::move(details)});
+  return {said.code(), std::move(details)};
 }
 
 Result<std::string> make_page(const ViewFlags& flags,
@@ -144,11 +144,9 @@ Outcome write_page(const ViewFlags& flags, const std::string& path,
                    const ViewedHeads& heads, const Streams& streams) {
   const auto page = make_page(flags, heads);
   if (!page) {
-    return failed(page.error(), flags);
+    return in_words_of(flags, page.error());
   }
-  if (Status s = write_file_atomically(path, *page); !s) {
-    return failure_to_write(s.error());
-  }
+  HEADWISE_TRY(written(write_file_atomically(path, *page)));
   const ViewedText& text = heads.text();
   std::string said =
       say({"{}: {} layer{}, {} queries, {} keys, {:.1f} MB\n",
@@ -167,29 +165,20 @@ Outcome write_page(const ViewFlags& flags, const std::string& path,
 using Draw = std::function<Result<std::string>(double zoom)>;
 
 Outcome write_pictures(const ViewFlags& flags, const Draw& draw) {
-  const auto write = [](const std::string& path, const auto& bytes) -> Outcome {
-    const Status s = write_file_atomically(path, bytes);
-    return s ? Outcome() : failure_to_write(s.error());
-  };
   if (!flags.svg.empty()) {
     const auto svg = draw(1);
-    if (!svg) {
-      return failure_of(svg.error());
-    }
-    if (Outcome failed = write(flags.svg, *svg)) {
-      return failed;
-    }
+    HEADWISE_TRY(svg);
+    HEADWISE_TRY(written(write_file_atomically(flags.svg, *svg)));
   }
   if (flags.png.empty()) {
     return {};
   }
   constexpr double kZoom = 2;  // sharp on screens of today
   const auto svg = draw(kZoom);
-  if (!svg) {
-    return failure_of(svg.error());
-  }
+  HEADWISE_TRY(svg);
   const auto png = svg_to_png(*svg, kZoom);
-  return png ? write(flags.png, *png) : failure_of(png.error());
+  HEADWISE_TRY(png);
+  return written(write_file_atomically(flags.png, *png));
 }
 
 // Pictures and JSON.
@@ -198,26 +187,22 @@ Outcome write_heads(const ViewFlags& flags, const ViewedHeads& heads,
   std::optional<HeadName> whole;
   if (!flags.head.empty()) {
     const auto name = parse_head(flags.head);
-    if (!name) {
-      return failure_of(name.error());
-    }
+    HEADWISE_TRY(name);
     whole = *name;
   }
   const auto drawn =
       compute_heads(heads, flags.seen.sequence.value_or(0), whole);
   if (!drawn) {
     return drawn.error().code() == ErrorCode::invalid_argument
-               ? failure_of(drawn.error())
-               : failed(drawn.error(), flags);
+               ? drawn.error()
+               : in_words_of(flags, drawn.error());
   }
   if (flags.pictures()) {
     const PictureWords words = {title_of(flags, heads.text()), flags.sort,
                                 language()};
-    if (Outcome failed = write_pictures(flags, [&](double zoom) {
-          return view_picture(heads.text(), *drawn, whole, words, zoom);
-        })) {
-      return failed;
-    }
+    HEADWISE_TRY(write_pictures(flags, [&](double zoom) {
+      return view_picture(heads.text(), *drawn, whole, words, zoom);
+    }));
   }
   return flags.json ? print(streams.out, view_json(heads.text(), *drawn, whole))
                     : Outcome();
@@ -226,29 +211,21 @@ Outcome write_heads(const ViewFlags& flags, const ViewedHeads& heads,
 // A page that --out asked for is there, opened or not.
 Outcome show_page(const ViewFlags& flags, const std::string& path,
                   const Streams& streams) {
-  Outcome failed = open_page(path);
-  if (!failed || flags.out.empty()) {
-    return failed;
+  const Outcome opened = open_page(path);
+  if (opened || flags.out.empty()) {
+    return opened;
   }
-  streams.err << "headwise: " << error_text(failed->error) << '\n'
+  streams.err << "headwise: " << error_text(opened.error().error) << '\n'
               << std::flush;
   return {};
 }
 
 Outcome run_view(const ViewFlags& flags, const Streams& streams) {
-  if (Outcome failed = check_flags(flags)) {
-    return failed;
-  }
-  if (Outcome failed = files_of(flags).check()) {
-    return failed;
-  }
+  HEADWISE_TRY(check_flags(flags));
+  HEADWISE_TRY(files_of(flags).check());
   const auto heads = read_viewed_heads(flags.seen);
-  if (!heads) {
-    return failure_of(heads.error());
-  }
-  if (Status s = check_sort(flags.sort, (*heads)->text().cross); !s) {
-    return failure_of(s.error());
-  }
+  HEADWISE_TRY(heads);
+  HEADWISE_TRY(check_sort(flags.sort, (*heads)->text().cross));
   std::string path = flags.out;
   if (flags.page()) {
     if (path.empty()) {
@@ -258,14 +235,10 @@ Outcome run_view(const ViewFlags& flags, const Streams& streams) {
       }
       path = *std::move(made);
     }
-    if (Outcome failed = write_page(flags, path, **heads, streams)) {
-      return failed;
-    }
+    HEADWISE_TRY(write_page(flags, path, **heads, streams));
   }
   if (flags.pictures() || flags.json) {
-    if (Outcome failed = write_heads(flags, **heads, streams)) {
-      return failed;
-    }
+    HEADWISE_TRY(write_heads(flags, **heads, streams));
   }
   return flags.open ? show_page(flags, path, streams) : Outcome();
 }
