@@ -189,7 +189,7 @@ TEST(SafetensorsTest, FileComesThroughAPipe) {
   testing_support::ErrorParts parts = {.code = ErrorCode::bad_data,
                                        .operation = "open_safetensors",
                                        .file = pipe};
-  for (const std::uint16_t size : {500, 3}) {
+  for (const std::uint16_t size : {std::uint16_t{500}, std::uint16_t{3}}) {
     parts.byte = size;
     EXPECT_THAT(read_through_pipe({whole.begin(), whole.begin() + size}),
                 HasError(parts));
