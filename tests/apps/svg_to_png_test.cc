@@ -71,7 +71,9 @@ TEST(SvgToPngTest, TheCellsOfAnImageStaySharp) {
                          .map = {kWeights.data(), {2, 2}},
                          .note = ""};
   const std::string svg =
-      heads_grid_svg({.heads = {&head, 1}, .zoom = kZoom}).value();
+      heads_grid_svg(
+          {.heads = {&head, 1}, .title = "", .subtitle = "", .zoom = kZoom})
+          .value();
   const PngPixels pixels = png_pixels(svg_to_png(svg, kZoom).value());
   const auto pixel_of = [&](const std::string& attribute) {
     return static_cast<std::size_t>(kZoom * of_image(svg, attribute));

@@ -22,15 +22,16 @@ double memory_of(std::size_t size, const Work& work) {
 
 // `start`, then what `piece` gives of 0, 1, 2, .. as often as there is room.
 template <class Piece>
-std::string repeated(std::string start, std::string_view between,
+std::string repeated(std::string_view start, std::string_view between,
                      const Piece& piece) {
-  for (std::size_t n = 0; start.size() < kCostlyFileBytes; ++n) {
+  std::string text(start);
+  for (std::size_t n = 0; text.size() < kCostlyFileBytes; ++n) {
     if (n > 0) {
-      start += between;
+      text += between;
     }
-    start += piece(n);
+    text += piece(n);
   }
-  return start;
+  return text;
 }
 
 // A text of few characters for each number, all of them letters of JSON.
