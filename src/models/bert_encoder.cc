@@ -175,7 +175,7 @@ Status check_call(const BertParams& params, const RaggedTokens& ids,
   HEADWISE_TRY(check_gates(params, options.head_gates));
   for (std::size_t b = 0; b < ids.size(); ++b) {
     if (ids[b].size() > config.max_positions) {
-      return argument_error(kOperation, "ids[" + std::to_string(b) + "]",
+      return argument_error(kOperation, "tokens[" + std::to_string(b) + "]",
                             "has " + std::to_string(ids[b].size()) + " tokens",
                             "at most " + std::to_string(config.max_positions),
                             ErrorCode::out_of_range);

@@ -38,7 +38,7 @@ Result<SentencesSaved> SentenceEncoder::forward_for_backward(
     std::vector<std::size_t> lengths;
     for (std::size_t n = 0; n < ids.size(); ++n) {
       if (ids[n].empty()) {
-        return argument_error(kOperation, "ids[" + std::to_string(n) + "]",
+        return argument_error(kOperation, "tokens[" + std::to_string(n) + "]",
                               "has no tokens", "at least 1");
       }
       lengths.push_back(ids[n].size());

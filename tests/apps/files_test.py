@@ -375,8 +375,8 @@ class ModelFolderTest(FilesTest):
         self.put_text("mine", "thesis/chapter.md")
         for call in (self.prune(out="thesis"), self.train(out="thesis"),
                      self.train("--train", "all", out="thesis")):
-            self.refused("--out is thesis, which holds chapter.md, no file of "
-                         "a model: expected another folder, or --force", *call)
+            self.refused("--out is thesis, which holds chapter.md (no file of "
+                         "a model), expected another folder, or --force", *call)
         self.succeed(*self.prune("--remove", "1", "--force", out="thesis"))
         self.assertEqual(self.bytes_of("thesis/chapter.md"), b"mine")
         self.embeddings("thesis")
@@ -404,13 +404,13 @@ class ModelFolderTest(FilesTest):
     def test_an_earlier_result_is_kept(self):
         self.succeed(*self.train())
         for more in ((), ("--train", "all")):
-            self.refused("--out is trained, which holds an earlier model: "
+            self.refused("--out is trained, which holds an earlier model, "
                          "expected another folder, or --force",
                          *self.train(*more))
         self.succeed("train", "--steps", "2", "--task", "reverse", "--out",
                      "run")
         self.refused("--out is run, which holds the checkpoint.npz of an "
-                     "earlier run: expected another folder, --resume to "
+                     "earlier run, expected another folder, --resume to "
                      "continue that run, or --force to replace it", "train",
                      "--steps", "2", "--out", "run")
         self.succeed("train", "--steps", "3", "--resume", "run", "--out",

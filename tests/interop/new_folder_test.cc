@@ -143,7 +143,7 @@ TEST_F(NewFolderTest, AFolderThatCannotBeMadeIsNamed) {
     const auto fresh = NewFolder::create("test", folder_ / name);
     EXPECT_THAT(fresh, HasError({.code = ErrorCode::io_error,
                                  .operation = "test",
-                                 .file = place() + "/a",
+                                 .file = folder_ / name,
                                  .system_error = ENOTDIR}))
         << name;
   }

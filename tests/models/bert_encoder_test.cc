@@ -180,9 +180,9 @@ TEST_P(BertEncoderTest, IdsAndLengthsAndLayersAreChecked) {
                      .expected = {std::move(expected)}});
   };
   EXPECT_THAT(encoder.forward({{1}, {2, 14}}),
-              is_beyond("ids[1][1]", "14", "14"));
+              is_beyond("tokens[1][1]", "14", "13"));
   EXPECT_THAT(encoder.forward({{1}, std::vector<TokenId>(10, 1)}),
-              is_beyond("ids[1]", "10", "9"));
+              is_beyond("tokens[1]", "10", "9"));
   EXPECT_THAT(encoder.forward({{1}}, {.before_layer = 3}),
               is_beyond("before_layer", "3", "2"));
 }

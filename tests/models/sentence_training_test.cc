@@ -224,7 +224,7 @@ TEST_F(SentenceTrainingTest, WhatDoesNotFitIsNamed) {
                      .expected = std::move(expected)});
   };
   EXPECT_THAT(encoder.forward_for_backward({{2, 3}, {}}),
-              is_refused(ErrorCode::invalid_argument, "ids[1]", {"no"}, {"1"}));
+              is_refused(ErrorCode::invalid_argument, "tokens[1]", {"no"}, {"1"}));
   EXPECT_EQ(encoder.forward_for_backward({{14}}).error().code(),
             ErrorCode::out_of_range);
   auto saved = encoder.forward_for_backward({{2, 3}}).value();

@@ -154,7 +154,7 @@ TEST(TokenizerJsonTest, WhatIsNoVocabularyIsNamed) {
                                     {"true", "bool"},
                                     {"[0]", "array"},
                                     {"{}", "object"},
-                                    {"0.5", "64"}}) {
+                                    {"0.5", "point"}}) {
     EXPECT_THAT(of_vocab("{\"a\": " + std::string(value) + "}"),
                 is_bad("model.vocab.a", kind, {"number"}));
   }

@@ -80,6 +80,7 @@ class StepFailuresTest : public testing::Test {
   Tensor<float, 4> other_ = filled<float, 4>({2, 2, 3, 4}, 0);  // of no scores
   Tensor<float, 3> rows_ = uniform<3>({1, 3, 4}, 4);
   Tensor<float, 2> flat_ = filled<float, 2>({3, 4}, 0);
+  Tensor<float, 2> d_flat_ = filled<float, 2>({3, 4}, 0);
   Tensor<float, 2> narrow_ = filled<float, 2>({3, 3}, 0);
   Tensor<bool, 2> dense_mask_ = filled<bool, 2>({3, 3}, true);
   Tensor<TokenId, 2> ids_ = tensor_of<TokenId, 2>({1, 3}, {1, 2, 1});
@@ -124,7 +125,7 @@ TEST_F(StepFailuresTest, EveryAllocationMayFail) {
        {"layer_norm_backward",
         [&] {
           return as_status(
-              layer_norm_backward(flat_, norm, flat_, flat_, {}, alone()));
+              layer_norm_backward(flat_, norm, flat_, d_flat_, {}, alone()));
         }},
        {"Linear::create",
         [] {

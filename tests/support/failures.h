@@ -9,14 +9,20 @@
 #include <vector>
 
 #include "headwise/base/result.h"
+#include "headwise/run/executor.h"
 #include "support/allocations.h"
 
 namespace headwise::testing_support {
+
+// oneTBB's own beginning must not fail: every later call of it would wait for
+// ever.
+inline void begin_threads() { Executor::default_executor().threads(); }
 
 // Calls `work` until no allocation of it fails; how many did. Of work that is
 // slow only each `step`th does.
 template <class Work>
 long failures_of(const Work& work, long step = 1) {
+  begin_threads();
   for (long nth = 1;; nth += step) {
     failing_allocation() = nth;
     const auto result = work();
@@ -38,6 +44,7 @@ long failures_of(const Work& work, long step = 1) {
 // it returns out_of_memory.
 template <class Work>
 long failures_of_an_error(const Work& work) {
+  begin_threads();
   const auto own = work();
   EXPECT_FALSE(own);
   if (own) {

@@ -114,7 +114,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "{s} 값 {0}에 이전 모델이 있습니다"},
     {"is {}, which holds the {} of an earlier run",
      "{s} 값 {0}에 이전 실행의 {1:이/가} 있습니다"},
-    {"is {}, which holds {}, no file of a model",
+    {"is {}, which holds {} (no file of a model)",
      "{s} 값 {0}에 모델의 파일이 아닌 {1:이/가} 있습니다"},
     {"is {}, which was pruned; no head of that layer is left",
      "{s} 값이 {0}이지만 이 헤드는 제거되었고, 그 레이어에는 남은 헤드가 "

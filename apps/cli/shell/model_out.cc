@@ -15,7 +15,7 @@ Outcome check_model_out(const ModelOut& out) {
   }
   if (folder->foreign) {
     return usage("--out",
-                 fmt::format("is {}, which holds {}, no file of a model",
+                 fmt::format("is {}, which holds {} (no file of a model)",
                              out.folder, *folder->foreign),
                  "another folder, or --force to write beside such files");
   }

@@ -380,7 +380,10 @@ TEST(HeadsSvgTest, MoreKeysThanAnImageHoldsAreAnError) {
   picture.query_labels.resize(1);
   picture.key_labels.resize(1000001);
   EXPECT_THAT(heads_svg(picture),
-              IsRefused(ErrorCode::unsupported, "image", "1 x 1000001", ""));
+              HasError({.code = ErrorCode::unsupported,
+                        .operation = "heads_svg",
+                        .argument = "image",
+                        .given = {"1 x 1000001"}}));
 }
 
 }  // namespace
