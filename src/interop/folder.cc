@@ -111,14 +111,16 @@ Status check_regular_file(std::string_view operation, const std::string& path) {
 Status make_folder(std::string_view operation, const std::string& path) {
   constexpr mode_t kAsTheUmaskSays = 0777;
   HEADWISE_TRY(check_path(operation, path));
-  for (std::size_t end = 0; end < path.size();) {
-    end = std::min(path.find('/', end + 1), path.size());
-    const std::string part = path.substr(0, end);
+  // Errors name the folder without the slashes that end it.
+  const std::string folder = path.substr(0, path.find_last_not_of('/') + 1);
+  for (std::size_t end = 0; end < folder.size();) {
+    end = std::min(folder.find('/', end + 1), folder.size());
+    const std::string part = folder.substr(0, end);
     if (::mkdir(part.c_str(), kAsTheUmaskSays) != 0 && errno != EEXIST) {
       return io_error({std::string(operation), part}, errno);
     }
   }
-  return check_folder(operation, path);
+  return check_folder(operation, folder.empty() ? path : folder);
 }
 
 Status remove_file(std::string_view operation, const std::string& path) {

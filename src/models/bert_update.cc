@@ -137,6 +137,32 @@ void view_linear(const Linear& linear, const std::string& name, Views& views) {
   views.emplace(joined(name, kBias), linear.bias());
 }
 
+Status check_kept(const KeptAttention& kept, const BertConfig& config) {
+  if (kept.layer >= config.num_layers) {
+    return value_error(kOperation, "layer", std::to_string(kept.layer),
+                       "0 to " + std::to_string(config.num_layers - 1),
+                       ErrorCode::out_of_range);
+  }
+  const MultiHeadAttentionConfig& attention = kept.attention.config();
+  const std::vector<std::size_t>& heads = kept.kept_heads;
+  HEADWISE_TRY(check_shape(
+      kOperation, "attention",
+      Extents<3>{*attention.query_dim, attention.embed_dim,
+                 attention.num_heads},
+      "(hidden_size, hidden_size, heads)",
+      Extents<3>{config.hidden_size, config.hidden_size, heads.size()}));
+  for (std::size_t n = 0; n < heads.size(); ++n) {
+    if (heads[n] >= config.num_heads || (n != 0 && heads[n] <= heads[n - 1])) {
+      return value_error(kOperation, "kept_heads[" + std::to_string(n) + "]",
+                         std::to_string(heads[n]),
+                         "ascending numbers below num_heads = " +
+                             std::to_string(config.num_heads),
+                         ErrorCode::out_of_range);
+    }
+  }
+  return ok();
+}
+
 }  // namespace
 
 void add_to_each_row(TensorView<float, 2> place,
@@ -218,40 +244,21 @@ Views BertEncoder::attention_params() const {
   return views;
 }
 
-Status BertEncoder::replace_attention(std::size_t layer,
-                                      MultiHeadAttention attention,
-                                      std::vector<std::size_t> kept_heads) {
+Status BertEncoder::replace_attention(std::span<KeptAttention> layers) {
   return catching_out_of_memory([&]() -> Status {
-    BertConfig& encoder = state_->config;
-    std::vector<BertLayer>& layers = state_->layers;
-    if (layer >= layers.size()) {
-      return value_error(kOperation, "layer", std::to_string(layer),
-                         "0 to " + std::to_string(layers.size() - 1),
-                         ErrorCode::out_of_range);
+    for (const KeptAttention& kept : layers) {
+      HEADWISE_TRY(check_kept(kept, state_->config));
     }
-    const MultiHeadAttentionConfig& config = attention.config();
-    HEADWISE_TRY(check_shape(
-        kOperation, "attention",
-        Extents<3>{*config.query_dim, config.embed_dim, config.num_heads},
-        "(hidden_size, hidden_size, heads)",
-        Extents<3>{encoder.hidden_size, encoder.hidden_size,
-                   kept_heads.size()}));
-    for (std::size_t n = 0; n < kept_heads.size(); ++n) {
-      if (kept_heads[n] >= encoder.num_heads ||
-          (n != 0 && kept_heads[n] <= kept_heads[n - 1])) {
-        return value_error(kOperation, "kept_heads[" + std::to_string(n) + "]",
-                           std::to_string(kept_heads[n]),
-                           "ascending numbers below num_heads = " +
-                               std::to_string(encoder.num_heads),
-                           ErrorCode::out_of_range);
-      }
+    auto& heads = state_->config.kept_heads;
+    if (heads.empty() && !layers.empty()) {
+      heads.assign(state_->layers.size(), heads_in(state_->config, 0));
     }
-    if (encoder.kept_heads.empty()) {
-      encoder.kept_heads.assign(layers.size(), heads_in(encoder, 0));
+    for (KeptAttention& kept : layers) {  // nothing fails from here on
+      MultiHeadAttention& attention = state_->layers[kept.layer].attention;
+      kept.attention.share_memory_with(attention);
+      attention = std::move(kept.attention);
+      heads[kept.layer] = std::move(kept.kept_heads);
     }
-    attention.share_memory_with(layers[layer].attention);
-    layers[layer].attention = std::move(attention);
-    encoder.kept_heads[layer] = std::move(kept_heads);
     return ok();
   });
 }

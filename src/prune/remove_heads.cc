@@ -278,12 +278,7 @@ Status remove_heads(BertEncoder& encoder, std::span<const HeadId> heads,
     for (const HeadId& id : heads) {
       by_layer[id.layer].push_back(id.head);
     }
-    struct Change {
-      std::size_t layer;
-      MultiHeadAttention attention;
-      std::vector<std::size_t> kept;
-    };
-    std::vector<Change> changes;
+    std::vector<KeptAttention> changes;
     for (const auto& [n, numbers] : by_layer) {
       const auto places = places_of(encoder, n, numbers);
       HEADWISE_TRY(places);
@@ -296,11 +291,7 @@ Status remove_heads(BertEncoder& encoder, std::span<const HeadId> heads,
       }
       changes.push_back({n, *std::move(left), std::move(kept)});
     }
-    for (Change& change : changes) {
-      HEADWISE_TRY(encoder.replace_attention(
-          change.layer, std::move(change.attention), change.kept));
-    }
-    return ok();
+    return encoder.replace_attention(changes);
   });
 }
 

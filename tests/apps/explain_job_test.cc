@@ -314,7 +314,7 @@ TEST(JobTest, OptionsThatContradictAreRefused) {
   EXPECT_THAT(error_of(flags), contradicts({"--target-tokens", "--tokens"}));
   flags.target_tokens = flags.tokens = "-";
   EXPECT_THAT(error_of(flags),
-              contradicts({"--target-tokens", "--tokens", "-", "file"}));
+              is_refused("--tokens and --target-tokens", "-", {"file"}));
   flags = {};
   flags.example = "unbatched";
   flags.mask_kind = "padding";
@@ -338,11 +338,12 @@ TEST(JobTest, IdsOutsideTheVocabularyAreNamedWithTheirSide) {
   put_text(folder / "good", "[[1], [2, 3]]");
   put_text(folder / "large", "[[1], [2, 100]]");
   put_text(folder / "negative", "[[-4], [2]]");
-  const auto is_beyond = [](std::string source, std::string argument,
-                            std::string given) {
+  const auto is_beyond = [](std::string option, std::string file,
+                            std::string argument, std::string given) {
     return HasError({.code = ErrorCode::out_of_range,
-                     .operation = std::move(source),
+                     .operation = std::move(option),
                      .argument = std::move(argument),
+                     .file = std::move(file),
                      .given = {std::move(given)},
                      .expected = {"99"}});
   };
@@ -352,16 +353,16 @@ TEST(JobTest, IdsOutsideTheVocabularyAreNamedWithTheirSide) {
     flags.target_tokens.clear();
     flags.tokens = folder / "large";
     EXPECT_THAT(error_of(flags),
-                is_beyond("--tokens: " + flags.tokens, "tokens[1][1]", "100"));
+                is_beyond("--tokens", flags.tokens, "tokens[1][1]", "100"));
     flags.tokens = folder / "negative";
     EXPECT_THAT(error_of(flags),
-                is_beyond("--tokens: " + flags.tokens, "tokens[0][0]", "-4"));
+                is_beyond("--tokens", flags.tokens, "tokens[0][0]", "-4"));
     flags.target_tokens = folder / "good";
     EXPECT_THAT(error_of(flags),
-                is_beyond("--tokens: " + flags.tokens, "tokens[0][0]", "-4"));
+                is_beyond("--tokens", flags.tokens, "tokens[0][0]", "-4"));
     std::swap(flags.tokens, flags.target_tokens);
     EXPECT_THAT(error_of(flags),
-                is_beyond("--target-tokens: " + flags.target_tokens,
+                is_beyond("--target-tokens", flags.target_tokens,
                           "tokens[0][0]", "-4"));
   }
 }

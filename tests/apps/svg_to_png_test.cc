@@ -6,6 +6,8 @@
 #include <array>
 #include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "headwise/inspect/heads_grid_svg.h"
 #include "support/errors.h"
@@ -95,9 +97,12 @@ TEST(SvgToPngTest, TheCellsOfAnImageStaySharp) {
 }
 
 // The picture is refused, and the error names these values.
-auto IsRefused(ErrorCode code, std::vector<std::string> given) {
-  return HasError(
-      {.code = code, .operation = "svg_to_png", .given = std::move(given)});
+auto IsRefused(ErrorCode code, std::vector<std::string> given,
+               std::vector<std::string> expected = {}) {
+  return HasError({.code = code,
+                   .operation = "svg_to_png",
+                   .given = std::move(given),
+                   .expected = std::move(expected)});
 }
 
 TEST(SvgToPngTest, WhatIsNoSvgIsAnError) {
@@ -116,21 +121,29 @@ TEST(SvgToPngTest, WhatIsNoSvgIsAnError) {
 TEST(SvgToPngTest, LargerThanCairoDrawsIsAnError) {
   EXPECT_TRUE(svg_to_png(empty_svg("32767", "1"), 1));
   EXPECT_THAT(svg_to_png(empty_svg("20000", "10"), 2),
-              IsRefused(ErrorCode::out_of_range, {"40000 x 20", "32767"}));
-  EXPECT_THAT(svg_to_png(empty_svg("20000", "20000"), 1),
-              IsRefused(ErrorCode::out_of_range, {"268435456"}));
+              IsRefused(ErrorCode::out_of_range, {"40000 x 20"}, {"32767"}));
+  EXPECT_THAT(
+      svg_to_png(empty_svg("20000", "20000"), 1),
+      IsRefused(ErrorCode::out_of_range, {"20000 x 20000"}, {"268435456"}));
   EXPECT_THAT(svg_to_png(kHalfRed, 1e300),
               IsRefused(ErrorCode::out_of_range, {}));
 }
 
 TEST(SvgToPngTest, ZoomIsANumberAboveZero) {
-  for (const double zoom : {0.0, -1.0, std::numeric_limits<double>::infinity(),
-                            std::numeric_limits<double>::quiet_NaN()}) {
-    EXPECT_THAT(svg_to_png(kHalfRed, zoom),
-                IsRefused(ErrorCode::invalid_argument, {"zoom"}));
+  const auto is_refused = [](std::string given) {
+    return HasError({.code = ErrorCode::invalid_argument,
+                     .operation = "svg_to_png",
+                     .argument = "zoom",
+                     .given = {std::move(given)},
+                     .expected = {"0"}});
+  };
+  for (const auto& [zoom, given] :
+       {std::pair{0.0, "0"},
+        {-1.0, "-1"},
+        {std::numeric_limits<double>::infinity(), "inf"},
+        {std::numeric_limits<double>::quiet_NaN(), "nan"}}) {
+    EXPECT_THAT(svg_to_png(kHalfRed, zoom), is_refused(given));
   }
-  EXPECT_THAT(svg_to_png(kHalfRed, 0),
-              IsRefused(ErrorCode::invalid_argument, {"zoom", "0"}));
 }
 
 TEST(SvgToPngTest, AnImageLongerThanAnAttributeMayBeUsually) {

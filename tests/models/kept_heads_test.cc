@@ -265,24 +265,25 @@ TEST_P(PrunedModelTest, AnotherAttentionTakesAHeadAway) {
                heads.size())
         .value();
   };
-  EXPECT_THAT(encoder.replace_attention(2, attention({1}), {1}),
-              HasError({.code = ErrorCode::out_of_range,
-                        .operation = "bert_encoder",
-                        .argument = "layer",
-                        .given = {"2"},
-                        .expected = {"0 to 1"}}));
-  EXPECT_EQ(encoder.replace_attention(0, attention({1}), {3}).error().code(),
-            ErrorCode::out_of_range);
-  EXPECT_EQ(encoder.replace_attention(0, attention({1}), {0, 1}).error().code(),
-            ErrorCode::shape_mismatch);
+  const auto replace = [&](std::size_t layer,
+                           const std::vector<std::size_t>& heads,
+                           std::vector<std::size_t> numbers) {
+    KeptAttention kept{layer, attention(heads), std::move(numbers)};
+    return encoder.replace_attention({&kept, 1});
+  };
+  EXPECT_THAT(replace(2, {1}, {1}), HasError({.code = ErrorCode::out_of_range,
+                                              .operation = "bert_encoder",
+                                              .argument = "layer",
+                                              .given = {"2"},
+                                              .expected = {"0 to 1"}}));
+  EXPECT_EQ(replace(0, {1}, {3}).error().code(), ErrorCode::out_of_range);
+  EXPECT_EQ(replace(0, {1}, {0, 1}).error().code(), ErrorCode::shape_mismatch);
   for (const std::vector<std::size_t>& heads :
        {std::vector<std::size_t>{1, 1}, std::vector<std::size_t>{2, 0}}) {
-    EXPECT_EQ(
-        encoder.replace_attention(0, attention(heads), heads).error().code(),
-        ErrorCode::out_of_range);
+    EXPECT_EQ(replace(0, heads, heads).error().code(), ErrorCode::out_of_range);
   }
   EXPECT_TRUE(encoder.config().kept_heads.empty());
-  ASSERT_TRUE(encoder.replace_attention(0, attention({1}), {1}));
+  ASSERT_TRUE(replace(0, {1}, {1}));
   EXPECT_EQ(encoder.config().kept_heads, (KeptHeads{{1}, {0, 1, 2}}));
   expect_hidden_in_double(encoder, {{0, 1, 0}, {1, 1, 1}});
   const auto views = encoder.attention_params();

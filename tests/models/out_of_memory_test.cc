@@ -156,10 +156,10 @@ TEST(OutOfMemoryTest, EveryAllocationOfAnErrorOfAModelMayFail) {
               model.forward_for_backward(unknown, {.executor = &alone}));
         }},
        {"replace_attention", [&] {
-          return model.encoder().replace_attention(
-              0, too_wide(), not_counted([] {
-                return std::vector<std::size_t>{0, 1};
-              }));
+          auto kept = not_counted([&] {
+            return KeptAttention{0, too_wide(), {0, 1}};
+          });
+          return model.encoder().replace_attention({&kept, 1});
         }}});
 }
 
@@ -171,14 +171,14 @@ TEST(OutOfMemoryTest, EveryAllocationOfReplacingAttentionMayFail) {
   SentenceEncoder model =
       SentenceEncoder::read(folder.path(), {.use = BertUse::training}).value();
   const auto replace = [&] {
-    auto attention = not_counted([] {
-      return MultiHeadAttention::create({.embed_dim = 12, .num_heads = 3},
-                                        Seed{1})
-          .value();
+    auto kept = not_counted([] {
+      return KeptAttention{
+          1,
+          MultiHeadAttention::create({.embed_dim = 12, .num_heads = 3}, Seed{1})
+              .value(),
+          {0, 1, 2}};
     });
-    auto heads = not_counted([] { return std::vector<std::size_t>{0, 1, 2}; });
-    return model.encoder().replace_attention(1, std::move(attention),
-                                             std::move(heads));
+    return model.encoder().replace_attention({&kept, 1});
   };
   EXPECT_GT(failures_of(replace), 0);
 }

@@ -79,14 +79,17 @@ class KnownModel {
         },
         .means = [this](std::size_t begin, std::size_t end,
                         HeadGateSpan gates) -> Result<HeadMeans> {
-          return HeadMeans{
-              by_layer(begin, end,
-                       [&](std::size_t x, std::size_t h) {
-                         return entropy(x, h, flat(gates));
-                       }),
+          auto entropies =
+              by_layer(begin, end, [&](std::size_t x, std::size_t h) {
+                return entropy(x, h, flat(gates));
+              });
+          HEADWISE_TRY(entropies);
+          auto largest_weights =
               by_layer(begin, end, [&](std::size_t x, std::size_t h) {
                 return largest(x, h, flat(gates));
-              })};
+              });
+          HEADWISE_TRY(largest_weights);
+          return HeadMeans{*std::move(entropies), *std::move(largest_weights)};
         }};
   }
 
@@ -184,19 +187,21 @@ class KnownModel {
   }
 
   template <class Of>
-  std::vector<Tensor<float, 2>> by_layer(std::size_t begin, std::size_t end,
-                                         const Of& of) const {
+  Result<std::vector<Tensor<float, 2>>> by_layer(std::size_t begin,
+                                                 std::size_t end,
+                                                 const Of& of) const {
     std::vector<Tensor<float, 2>> layers;
     std::size_t first = 0;
     for (const auto& layer : heads) {
-      auto& made = layers.emplace_back(
-          Tensor<float, 2>::create({end - begin, layer.size()}).value());
+      auto made = Tensor<float, 2>::create({end - begin, layer.size()});
+      HEADWISE_TRY(made);
       for (std::size_t x = begin; x < end; ++x) {
         for (std::size_t at = 0; at < layer.size(); ++at) {
-          made(x - begin, at) = static_cast<float>(of(x, first + at));
+          (*made)(x - begin, at) = static_cast<float>(of(x, first + at));
         }
       }
       first += layer.size();
+      layers.push_back(*std::move(made));
     }
     return layers;
   }

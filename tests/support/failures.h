@@ -19,9 +19,12 @@ namespace headwise::testing_support {
 inline void begin_threads() { Executor::default_executor().threads(); }
 
 // Calls `work` until no allocation of it fails; how many did. Of work that is
-// slow only each `step`th does.
+// slow only each `step`th does. What it does without the memory that failed
+// (std::stable_sort() can), `undo` takes back.
 template <class Work>
-long failures_of(const Work& work, long step = 1) {
+long failures_of(
+    const Work& work, long step = 1,
+    const std::function<void()>& undo = [] {}) {
   begin_threads();
   for (long nth = 1;; nth += step) {
     failing_allocation() = nth;
@@ -32,7 +35,8 @@ long failures_of(const Work& work, long step = 1) {
       EXPECT_TRUE(result) << result.error().message();
       return nth - 1;
     }
-    if (result) {  // something else did without that memory
+    if (result) {
+      undo();
       continue;
     }
     EXPECT_EQ(result.error().code(), ErrorCode::out_of_memory);

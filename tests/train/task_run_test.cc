@@ -270,7 +270,8 @@ TEST(TaskRunTest, ALossThatIsNotFiniteStopsItWithTheStepAndTheFirst) {
   s = overflowing.step(executor);
   EXPECT_THAT(s, HasError({.code = ErrorCode::out_of_range,
                            .operation = "train: step 1",
-                           .given = {"embedding.weight"}}));
+                           .argument = "embedding.weight",
+                           .given = {"inf"}}));
 }
 
 TEST(TaskRunTest, SequencesThatScoresAreTakenOnAreNotTrainedOn) {

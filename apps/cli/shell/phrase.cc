@@ -1,5 +1,7 @@
 #include "phrase.h"
 
+#include <algorithm>
+
 #include "korean_particle.h"
 #include "korean_phrases.h"
 
@@ -111,8 +113,13 @@ std::optional<std::string> korean_phrase(std::string_view text,
 }
 
 std::string korean_parts(std::string_view text, std::string_view separator) {
-  if (auto whole = korean_phrase(text)) {
-    return *std::move(whole);
+  // A separator may be a phrase's own word. One within a value ends that part.
+  const Match whole = best_match(text);
+  if (whole.phrase != nullptr &&
+      std::ranges::none_of(whole.values, [&](std::string_view value) {
+        return value.find(separator) != std::string_view::npos;
+      })) {
+    return filled(whole.phrase->ko, whole.values, "");
   }
   const std::size_t end = text.find(separator);
   if (end == std::string_view::npos) {

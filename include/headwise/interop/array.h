@@ -138,8 +138,10 @@ Result<Tensor<std::int64_t, Rank>> to_int64(const Array& array,
 Status check_finite(const AnyView& view, std::string_view operation,
                     std::string_view name);
 inline Status check_finite(const Array& array, std::string_view operation,
-                           std::string_view name) {
+                           std::string_view name) try {
   return check_finite(array.view(), operation, name);
+} catch (const std::bad_alloc&) {
+  return Error{ErrorCode::out_of_memory};
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -77,6 +77,13 @@ struct BertLayer {
   LayerNormParams output_norm;
 };
 
+// The attention of a layer of which heads were removed.
+struct KeptAttention {
+  std::size_t layer;
+  MultiHeadAttention attention;
+  std::vector<std::size_t> kept_heads;  // their numbers, ascending
+};
+
 // What the encoder will be used for.
 enum class BertUse { inference, training };
 
@@ -195,11 +202,9 @@ class BertEncoder {
   // Only the parameters of attention.
   std::map<std::string, AnyView> attention_params() const;
 
-  // Replaces the attention of a layer with one that has fewer heads.
-  // `kept_heads` are the numbers of those that remain. Errors: shape_mismatch,
-  // out_of_range.
-  Status replace_attention(std::size_t layer, MultiHeadAttention attention,
-                           std::vector<std::size_t> kept_heads);
+  // Replaces the attention of these layers, which are moved from; after an
+  // error nothing has changed. Errors: shape_mismatch, out_of_range.
+  Status replace_attention(std::span<KeptAttention> layers);
 
  private:
   struct State;
