@@ -163,8 +163,8 @@ Result<ImportanceFile> parse(std::string_view text, const std::string& path) {
   Reader reader(path, json);
   if (const Json* const format = json.find("format");
       format == nullptr || *format != Json(kFormat)) {
-    return reader.fault("is not a file of scores",
-                        "what headwise importance --out writes");
+    return reader.fault("is not a score file",
+                        "the output of headwise importance --out");
   }
   ImportanceFile file;
   int version = 0;

@@ -116,7 +116,7 @@ class RoundTripTest(ParamsCase):
             self.convert(self.minilm(), "d.safetensors", "--to",
                          "distilbert"),
             "d.safetensors: layers 0-5, bert to distilbert; 56 other tensors "
-            "carried over\n")
+            "copied unchanged\n")
         self.convert("d.safetensors", "back.safetensors", "--to", "bert")
         after, kept = read_safetensors(self.folder / "back.safetensors")
         self.assert_same(after, before)
@@ -148,7 +148,7 @@ class ConvertTest(ParamsCase):
         text = self.convert("m.safetensors", "o.safetensors", "--to",
                             "distilbert")
         self.assertEqual(text, "o.safetensors: layers 0-1, bert to distilbert; "
-                         "4 other tensors carried over\n")
+                         "4 other tensors copied unchanged\n")
         got, metadata = read_safetensors(self.folder / "o.safetensors")
         self.assertEqual(metadata, {"format": "pt", "note": "é"})
         want = dict(others())
@@ -177,7 +177,7 @@ class ConvertTest(ParamsCase):
         text = self.convert("m.safetensors", "o.safetensors", "--to",
                             "headwise", "--layer", "1")
         self.assertEqual(text, "o.safetensors: layer 1, bert to headwise; 4 "
-                         "other tensors carried over; 1 other layer left out\n")
+                         "other tensors copied unchanged; 1 other layer left out\n")
         got = read_tensors(self.folder / "o.safetensors")
         self.assertEqual(got["w_q.weight"], self.tensors[
             "encoder.layer.1.attention.self.query.weight"])
@@ -307,7 +307,7 @@ class ConvertTest(ParamsCase):
             self.put(f"layer/{name}.weight.npy", 6, 6)
         text = self.convert("layer", "o.npz", "--to", "headwise")
         self.assertEqual(text, "o.npz: layer 0, headwise to headwise; 0 other "
-                         "tensors carried over\n")
+                         "tensors copied unchanged\n")
         for name, (_, _, data) in read_npz(self.folder / "o.npz").items():
             self.assertTrue((self.folder / "layer" / f"{name}.npy"
                              ).read_bytes().endswith(data))

@@ -70,6 +70,9 @@ class ImportanceTest(ScoresTest):
                                   for l, h in HEADS)
                 self.assertEqual(file["order"], [id for _, id in by_score])
                 self.assertIn(f"{method} of 4 heads", printed)
+                self.assertEqual(
+                    " loss of 8 examples" in printed,
+                    method in ("gradient", "fisher", "ablation"), printed)
 
     def test_gradient_scores_of_a_layer_have_the_length_one(self):
         for layer in self.scores()[0]["scores"]:
@@ -381,11 +384,11 @@ class PruneTest(ScoresTest):
                 order=[[0, 0], [0, 1], [1, 0]])
         refused("scores[1][0] is null, expected a finite number",
                 scores=[[1, 2], [None, 3]])
-        refused("is not a file of scores",
+        refused("is not a score file",
                 json.dumps(good).replace('"scores"', '"scores').encode()
                 .decode())
-        refused("is not a file of scores", "{}")
-        refused("is not a file of scores",
+        refused("is not a score file", "{}")
+        refused("is not a score file",
                 json.dumps({**good, "scores": [[1, 2], [3, 4]]})
                 .replace("4", "NaN"))
         refused("scores[1] has 1 scores, expected 2", scores=[[1, 2], [3]])
@@ -401,7 +404,7 @@ class PruneTest(ScoresTest):
             self.fail_with(USAGE, message, "prune", "--model", model, "--scores",
                            "scores.json", *arguments)
 
-        refused("--keep is 5, expected at most the 4 heads there are", "--keep",
+        refused("--keep is 5, expected at most 4, the number of heads", "--keep",
                 "5", "--out", "o")
         refused("--remove is 101%", "--remove", "101%", "--out", "o")
         refused("--remove is 5,", "--remove", "5", "--out", "o")
@@ -414,7 +417,7 @@ class PruneTest(ScoresTest):
         refused("--max-drop needs --data", "--max-drop", "1%", "--out", "o")
         refused("--max-drop is 1,", "--max-drop", "1", "--data", "data.tsv",
                 "--out", "o")
-        refused("--max-drop needs an accuracy: --data has no labels",
+        refused("--max-drop needs an accuracy, but --data has no labels",
                 "--max-drop", "1%", "--data", "lines.txt", "--out", "o")
         refused("--correct needs --data", "--correct", "--keep", "1", "--out",
                 "o")

@@ -134,7 +134,7 @@ class ReportTest(KoreanTest):
     def test_train_on_generated_sequences(self):
         text = self.korean("train", "--steps", "2", "--out", "run")
         self.assert_korean(text, "손실: * 어텐션, o 균등 어텐션 가중치",
-                           "정확도", "직접 보려면:\n  headwise explain ")
+                           "정확도", "헤드마다 어디에 주목하는지 보려면")
         self.assertIn("과제 recall의 손실",
                       (self.folder / "run" / "curve.svg").read_text("utf-8"))
 
@@ -178,7 +178,7 @@ class ReportTest(KoreanTest):
         told = json.loads(self.korean("prune", "--model", "model", "--scores",
                                       "scores.json", "--remove", "1", "--out",
                                       "out", "--json"))
-        self.assertEqual(told["accuracy_not_measured"], "there is no --data")
+        self.assertEqual(told["accuracy_not_measured"], "no --data given")
 
 
 if __name__ == "__main__":

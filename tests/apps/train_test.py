@@ -62,6 +62,7 @@ class TrainTest(CliTest):
                                     "a folder's")
                 self.assertIn("loss: * attention, o uniform", text)
                 self.assertIn("accuracy", text)
+                self.assertIn("To see what each head attends to", text)
                 words = shlex.split(text.splitlines()[-1])
                 self.assertEqual(words[:2], ["headwise", "explain"])
                 shown = self.succeed(*words[1:])

@@ -236,7 +236,7 @@ std::vector<std::string> names_and_all() {
 void add_options(const Arguments& command, BenchFlags& flags) {
   command
       .add_option("--workload", flags.workloads,
-                  "workloads to measure, from --list (default: all)")
+                  "workloads to measure: names from --list, or all")
       .type_name("NAME")
       .check(one_of(names_and_all()));
   command.add_count(

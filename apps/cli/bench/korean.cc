@@ -19,8 +19,8 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"number of threads, at most the number of processors (default 1)",
      "스레드 수, 최대 프로세서 수까지(기본값 1)"},
     {"print one JSON object per line", "한 줄에 JSON 객체 하나를 출력합니다"},
-    {"workloads to measure, from --list (default: all)",
-     "측정할 워크로드. --list의 이름(기본값: 전부)"},
+    {"workloads to measure: names from --list, or all",
+     "측정할 워크로드: --list의 이름 또는 all(전부)"},
 });
 static_assert(is_sorted(kTexts), "sort the rows by their English");
 

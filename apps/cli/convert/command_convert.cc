@@ -56,18 +56,18 @@ Error in_option_words(const Error& error) {
   return {error.code(), std::move(said)};
 }
 
-// "out.npz: layers 0-5, bert to keras; 55 other tensors carried over"
+// "out.npz: layers 0-5, bert to keras; 55 other tensors copied unchanged"
 std::string summary(const ConvertFlags& flags,
                     const ConvertedParams& converted) {
   const std::size_t others = converted.other_names.size();
-  std::string text =
-      say({"{}: layer{} {}, {} to {}; {} other tensor{} {}",
-           "{0}: 레이어 {2}, {3} -> {4}; 다른 텐서 {5}개 {7}"},
-          flags.out, converted.layers.size() == 1 ? "" : "s",
-          ranges_text(converted.layers), converted.from.layout->name,
-          flags.options.to, others, others == 1 ? "" : "s",
-          flags.options.attention_only ? say({"left out", "제외"})
-                                       : say({"carried over", "그대로 복사"}));
+  std::string text = say(
+      {"{}: layer{} {}, {} to {}; {} other tensor{} {}",
+       "{0}: 레이어 {2}, {3} -> {4}; 다른 텐서 {5}개 {7}"},
+      flags.out, converted.layers.size() == 1 ? "" : "s",
+      ranges_text(converted.layers), converted.from.layout->name,
+      flags.options.to, others, others == 1 ? "" : "s",
+      flags.options.attention_only ? say({"left out", "제외"})
+                                   : say({"copied unchanged", "그대로 복사"}));
   if (const std::size_t left =
           converted.from.layers.size() - converted.layers.size();
       left > 0) {

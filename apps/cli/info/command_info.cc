@@ -18,28 +18,28 @@ Outcome run_info(const Streams& streams) {
   for (const std::string& target : available_targets()) {
     targets += (targets.empty() ? "" : " ") + target;
   }
-  return print(streams.out,
-               say({"version: {}\n"
-                    "compiler: {}\n"
-                    "instruction sets: {}\n"
-                    "in use: {}, {}\n"
-                    "threads: {}\n",
-                    "버전: {}\n"
-                    "컴파일러: {}\n"
-                    "명령어 집합: {}\n"
-                    "사용 중: {}, {}\n"
-                    "스레드: {}\n"},
-                   version(), HEADWISE_COMPILER, targets, *in_use,
-                   promises_same_bits(*in_use)
-                       ? say({"the same bits as every other with fused "
-                              "multiply-add",
-                              "융합 곱셈-덧셈(FMA)을 쓰는 다른 명령어 집합과 "
-                              "결과 비트가 같습니다"})
-                       : say({"without fused multiply-add: the same bits are "
-                              "not promised",
-                              "융합 곱셈-덧셈(FMA)이 없어 같은 결과 비트를 "
-                              "보장하지 않습니다"}),
-                   Executor::default_executor().threads()));
+  return print(
+      streams.out,
+      say({"version: {}\n"
+           "compiler: {}\n"
+           "instruction sets: {}\n"
+           "in use: {}, {}\n"
+           "threads: {}\n",
+           "버전: {}\n"
+           "컴파일러: {}\n"
+           "명령어 집합: {}\n"
+           "사용 중: {}, {}\n"
+           "스레드: {}\n"},
+          version(), HEADWISE_COMPILER, targets, *in_use,
+          promises_same_bits(*in_use)
+              ? say({"same bits as every other instruction set with "
+                     "fused multiply-add",
+                     "융합 곱셈-덧셈(FMA)을 쓰는 다른 명령어 집합과 "
+                     "결과 비트가 같습니다"})
+              : say({"without fused multiply-add: same bits not guaranteed",
+                     "융합 곱셈-덧셈(FMA)이 없어 같은 결과 비트를 "
+                     "보장하지 않습니다"}),
+          Executor::default_executor().threads()));
 }
 
 }  // namespace

@@ -105,11 +105,19 @@ std::string loss_name(const ImportanceFile& file) {
                                        : say({"embedding", "임베딩"});
 }
 
+// The others look at attention weights, or at nothing.
+bool uses_loss(const ImportanceFile& file) {
+  return file.method == "gradient" || file.method == "fisher" ||
+         file.method == "ablation";
+}
+
 Status write_svg(const std::string& path, const ImportanceFile& file) {
   HeadScores picture{
       .title = file.method,
-      .subtitle = say({"{} loss of {} examples", "예제 {1}개의 {0} 손실"},
-                      loss_name(file), file.examples),
+      .subtitle = uses_loss(file)
+                      ? say({"{} loss of {} examples", "예제 {1}개의 {0} 손실"},
+                            loss_name(file), file.examples)
+                      : say({"{} examples", "예제 {}개"}, file.examples),
       .language = language()};
   for (std::size_t n = 0; n < file.heads.size(); ++n) {
     auto& layer = picture.scores.emplace_back(file.num_heads, kPrunedHead);
@@ -121,12 +129,22 @@ Status write_svg(const std::string& path, const ImportanceFile& file) {
   return svg ? write_file_atomically(path, *svg) : Status(svg.error());
 }
 
+std::string measured_text(const ImportanceFile& file) {
+  const std::size_t heads = file.importance.order.size();
+  return uses_loss(file)
+             ? say({"{} of {} heads, {} loss of {} examples of at most {} "
+                    "tokens\n",
+                    "헤드 {1}개의 {0}: 예제 {3}개(최대 토큰 {4}개)의 {2} "
+                    "손실\n"},
+                   file.method, heads, loss_name(file), file.examples,
+                   file.max_tokens)
+             : say({"{} of {} heads, {} examples of at most {} tokens\n",
+                    "헤드 {1}개의 {0}: 예제 {2}개(최대 토큰 {3}개)\n"},
+                   file.method, heads, file.examples, file.max_tokens);
+}
+
 std::string summary(const ImportanceFlags& flags, const ImportanceFile& file) {
-  return say({"{} of {} heads, {} loss of {} examples of at most {} tokens\n",
-              "헤드 {1}개의 {0}: 예제 {3}개(최대 토큰 {4}개)의 {2} 손실\n"},
-             file.method, file.importance.order.size(), loss_name(file),
-             file.examples, file.max_tokens) +
-         table_of(file) +
+  return measured_text(file) + table_of(file) +
          say({"{}: scores, for\n", "{}: 점수. 이어서 실행할 명령:\n"},
              shown(flags.out)) +
          fmt::format(
@@ -190,7 +208,7 @@ void add_options(const Arguments& command, ImportanceFlags& flags) {
   command
       .add_option("--iterative", flags.iterative,
                   "turn off this share of all heads, score the rest again, and "
-                  "repeat (Michel et al.: 0.1)")
+                  "repeat (0 to 1, such as 0.1)")
       .type_name("SHARE")
       .check(number_between(1e-6, 1, "a share above 0 and at most 1"))
       .advanced();

@@ -41,11 +41,12 @@ constexpr CommandHelp kHelp = {
   headwise prune --model topics --scores scores.json --data test.tsv \
       --curve curve.svg --random 10)",
     .footer =
-        R"(Heads are removed in the order of their scores (headwise importance). Every
-headwise command takes DIR as a model; transformers and other programs need
---export full-size. The constant part of a removed head's output goes into the
-output bias. Accuracy is that of the model's classifier (headwise train --model)
-on --data; without labels the report says how far the embeddings move.
+        R"(Heads are removed from the lowest score to the highest (headwise importance).
+Every headwise command takes DIR as a model; transformers and other programs
+need --export full-size. The constant part of a removed head's output goes into
+the output bias. Accuracy is measured on --data with the model's classifier
+(headwise train --model); without labels the report says how far the embeddings
+move.
 To resume an interrupted --max-drop or --curve, run the same command again.)"};
 
 // ---- How many. ----
@@ -262,7 +263,7 @@ void add_amounts(const Arguments& amounts, PruneFlags& flags) {
                    "remove this number or share of all heads");
   amounts.add_text("--max-drop", flags.max_drop, "P%",
                    "remove as many heads as possible while accuracy on --data "
-                   "drops by at most this many points");
+                   "drops by at most this many percentage points");
 }
 
 void add_files(const Arguments& command, PruneFlags& flags) {
@@ -276,7 +277,8 @@ void add_files(const Arguments& command, PruneFlags& flags) {
                    "texts to measure accuracy on, one per line: "
                    "label<TAB>text, or text alone");
   command.add_text("--out", flags.out, "DIR",
-                   "write the pruned model to this folder");
+                   "write the pruned model to this folder; a model already "
+                   "there is replaced");
   command.add_choice("--export", flags.export_as, {"pruned", "full-size"},
                      "pruned (default): without the removed heads, for "
                      "headwise; full-size: removed heads are zeros, so "
@@ -284,7 +286,7 @@ void add_files(const Arguments& command, PruneFlags& flags) {
                      "or faster");
   command.add_text("--curve", flags.curve, "FILE.svg",
                    "instead of writing a model, plot the accuracy as heads are "
-                   "removed, in tenths");
+                   "removed in steps of 10%");
 }
 
 void add_options(const Arguments& command, PruneFlags& flags) {
@@ -292,8 +294,8 @@ void add_options(const Arguments& command, PruneFlags& flags) {
   add_amounts(command.under("Number of heads"), flags);
   command
       .add_flag("--correct", flags.correct,
-                "fit the output projections to the outputs of the whole model "
-                "on --data, by least squares")
+                "fit the output projections to the outputs of the unpruned "
+                "model on --data, by least squares")
       .advanced();
   command
       .add_flag(
@@ -301,8 +303,9 @@ void add_options(const Arguments& command, PruneFlags& flags) {
           "do not add the constant part of removed heads to the output bias")
       .advanced();
   command
-      .add_number("--random", flags.random,
-                  "with --curve: number of random orders for comparison")
+      .add_number(
+          "--random", flags.random,
+          "with --curve: number of random orders for comparison (default 0)")
       .advanced();
   command
       .add_number("--seed", flags.seed, "seed of the random orders (default 0)")
@@ -311,7 +314,7 @@ void add_options(const Arguments& command, PruneFlags& flags) {
                     "maximum tokens per text (default: the model's limit)");
   add_threads_option(command, flags.threads);
   command.add_flag("--force", flags.force,
-                   "write to --out even if it holds other files, which stay");
+                   "write to --out even if it holds other files (kept)");
   command.add_flag("--json", flags.json, "print JSON");
 }
 

@@ -48,7 +48,7 @@ Result<std::size_t> count_to_remove(const PruneFlags& flags,
                ? Result<std::size_t>(total - *flags.keep)
                : unexpected(
                      "--keep", std::to_string(*flags.keep),
-                     fmt::format("at most the {} heads there are", total));
+                     fmt::format("at most {}, the number of heads", total));
   }
   const auto amount = amount_of(flags.remove);
   const std::string expected = fmt::format(

@@ -75,14 +75,14 @@ std::string curve_text(const PruneJob& job,
                             say({"change in points", "변화(%p)"})}};
   if (job.flags().random != 0) {
     rows.front().push_back(
-        say({"mean of {} random orders, then lowest to highest",
+        say({"mean over random orders ({}), then lowest to highest",
              "무작위 순서 {}개의 평균, 그리고 최저와 최고"},
             job.flags().random));
   }
   for (const CurvePoint& point : curve) {
     rows.push_back(row_of(curve.front(), point));
   }
-  return table_text(rows) + say({"{}: accuracy curve\n", "{}: 그래프\n"},
+  return table_text(rows) + say({"{}: accuracy curve\n", "{}: 정확도 곡선\n"},
                                 shown(job.flags().curve));
 }
 

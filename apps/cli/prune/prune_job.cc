@@ -81,7 +81,7 @@ Result<PruneJob> PruneJob::create(const PruneFlags& flags,
   const std::optional<Error> why_not = job.why_no_accuracy();
   if (why_not && (!flags.curve.empty() || !flags.max_drop.empty())) {
     return usage_error(fmt::format(
-        "{} needs an accuracy: {}",
+        "{} needs an accuracy, but {}",
         flags.curve.empty() ? "--max-drop" : "--curve", why_not->message()));
   }
   if (!why_not) {
@@ -108,14 +108,14 @@ ConstantPart PruneJob::constant() const {
 
 std::optional<Error> PruneJob::why_no_accuracy() const {
   if (!text_) {
-    return usage_error("there is no --data");
+    return usage_error("no --data given");
   }
   if (!text_->labelled()) {
     return usage_error("--data has no labels");
   }
   if (!model_.probe) {
     return usage_error(
-        "the model has no classifier, which headwise train --model gives it");
+        "the model has no classifier; train one with headwise train --model");
   }
   return {};
 }

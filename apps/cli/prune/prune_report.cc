@@ -41,10 +41,18 @@ std::string accuracy_line(const PruneReport& report) {
       report.after->right.size(), 100 * by.change, 100 * by.low, 100 * by.high);
 }
 
+// Two significant digits where two decimals would have fewer.
+std::string ratio_text(double ratio) {
+  constexpr double kSmall = 0.1;
+  return ratio < kSmall ? fmt::format("{:.2g}", ratio)
+                        : fmt::format("{:.2f}", ratio);
+}
+
 std::string time_line(std::string_view name, const BeforeAndAfter& time) {
-  return say({"{:<12}{:.2f} ms before, {:.2f} ms after: {:.2f} of the time{}\n",
-              "{:<12}이전 {:.2f}ms, 이후 {:.2f}ms: 시간 {:.2f}배{}\n"},
-             name, 1e3 * time.before, 1e3 * time.after, time.ratio(),
+  return say({"{:<12}{:.2f} ms before, {:.2f} ms after: {} of the time{}\n",
+              "{:<12}이전 {:.2f} ms, 이후 {:.2f} ms: 시간 {}배{}\n"},
+             name, 1e3 * time.before, 1e3 * time.after,
+             ratio_text(time.ratio()),
              time.ratio() < kWon ? "" : say({", no gain", ", 이득 없음"}));
 }
 

@@ -153,7 +153,7 @@ Result<ClassifierRun> SentenceJob::start(SentenceEncoder encoder,
   report_.cut = examples->cut;
   auto before = measure(encoder, *probe);
   HEADWISE_TRY(before);
-  report_.compared_with = "the classifier alone, on the source's encoder";
+  report_.compared_with = "classifier only, encoder unchanged";
   report_.before = *std::move(before);
   return ClassifierRun::create(settings, std::move(encoder), *std::move(probe),
                                *std::move(examples));

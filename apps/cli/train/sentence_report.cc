@@ -70,7 +70,7 @@ std::string measured_text(const SentenceFlags& flags,
 // What `before` is the accuracy of.
 std::string baseline_text(const SentenceFlags& flags) {
   return flags.trains_all()
-             ? say({"the classifier alone, encoder unchanged",
+             ? say({"classifier only, encoder unchanged",
                     "인코더는 그대로 두고 분류기만 학습"})
              : say({"always the most common label", "항상 가장 흔한 레이블"});
 }

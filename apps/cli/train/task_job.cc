@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <chrono>
+#include <numeric>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "headwise/train/task_run.h"
 #include "out_folder.h"
@@ -79,28 +81,45 @@ std::string json_of(const TaskRun& run, const Report& report) {
                         {"explain", report.explain}});
 }
 
+// What the heads do, if they have learned it, and how to see it.
+std::string heads_text(const TaskWords& words, const Report& report) {
+  constexpr double kLearned = 0.5;
+  const std::vector<double>& shares = report.score.on_answer;
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  if (sum > kLearned * static_cast<double>(shares.size())) {
+    return say({"The heads divide the questions among them: {}, in one head or "
+                "another.\n"
+                "To see what each head attends to:\n  {}\n",
+                "헤드들이 질문을 나누어 맡습니다. 어느 헤드에서는 {}.\n"
+                "헤드마다 어디에 주목하는지 보려면:\n  {}\n"},
+               say(words.pattern), report.explain);
+  }
+  return say({"To see what each head attends to (in a trained model, {}):\n"
+              "  {}\n",
+              "헤드마다 어디에 주목하는지 보려면(학습이 끝난 모델에서는 {}):\n"
+              "  {}\n"},
+             say(words.pattern), report.explain);
+}
+
 std::string text_of(const TaskRun& run, const Report& report) {
   const TaskScore& score = report.score;
   const TaskWords& words = words_of(run.settings().task);
-  return say(
-      {"{}: {}.\n\n{}\n"
-       "After {} steps ({:.1f} s), on sequences not trained on:\n"
-       "  attention                  accuracy {:.3f}, loss {:.3f}\n"
-       "  uniform attention weights  accuracy {:.3f}, loss {:.3f}\n"
-       "Attention weight on the key that holds the answer, per head: {:.2f}\n"
-       "The heads divide the questions among them: {}, in one head or another. "
-       "To see it:\n  {}\n",
-       "{}: {}.\n\n{}\n"
-       "{}스텝({:.1f}초) 뒤, 학습에 쓰지 않은 시퀀스에서:\n"
-       "  어텐션              정확도 {:.3f}, 손실 {:.3f}\n"
-       "  균등 어텐션 가중치  정확도 {:.3f}, 손실 {:.3f}\n"
-       "정답이 있는 키의 어텐션 가중치(헤드별): {:.2f}\n"
-       "헤드들이 질문을 나누어 맡습니다. 어느 헤드에서는 {}. 직접 보려면:\n"
-       "  {}\n"},
-      name_of(run.settings().task), say(words.about),
-      curve_text(curve_of(run), kColumns), run.steps(), report.seconds,
-      score.accuracy, score.loss, report.uniform.accuracy, report.uniform.loss,
-      fmt::join(score.on_answer, " "), say(words.pattern), report.explain);
+  return say({"{}: {}.\n\n{}\n"
+              "After {} steps ({:.1f} s), on sequences not trained on:\n"
+              "  attention                  accuracy {:.3f}, loss {:.3f}\n"
+              "  uniform attention weights  accuracy {:.3f}, loss {:.3f}\n"
+              "Attention weight on the key that holds the answer, per head: "
+              "{:.2f}\n",
+              "{}: {}.\n\n{}\n"
+              "{}스텝({:.1f}초) 뒤, 학습에 쓰지 않은 시퀀스에서:\n"
+              "  어텐션              정확도 {:.3f}, 손실 {:.3f}\n"
+              "  균등 어텐션 가중치  정확도 {:.3f}, 손실 {:.3f}\n"
+              "정답이 있는 키의 어텐션 가중치(헤드별): {:.2f}\n"},
+             name_of(run.settings().task), say(words.about),
+             curve_text(curve_of(run), kColumns), run.steps(), report.seconds,
+             score.accuracy, score.loss, report.uniform.accuracy,
+             report.uniform.loss, fmt::join(score.on_answer, " ")) +
+         heads_text(words, report);
 }
 
 }  // namespace
