@@ -58,7 +58,7 @@ std::string numbers_text(std::span<const std::size_t> numbers) {
   return text;
 }
 
-// "\"\" or \"bert.\", as the layout bert has them"
+// "a prefix of the layout bert: \"\" or \"bert.\""
 std::string prefixes_text(const Layout& layout) {
   std::string text;
   for (const std::string_view prefix : layout.prefixes) {
@@ -66,7 +66,7 @@ std::string prefixes_text(const Layout& layout) {
     text += prefix;
     text += '"';
   }
-  return text + ", as the layout " + std::string(layout.name) + " has them";
+  return "a prefix of the layout " + std::string(layout.name) + ": " + text;
 }
 
 // What every step of a conversion needs to know.
@@ -119,22 +119,21 @@ Result<std::string_view> choose_prefix(const Conversion& conversion,
 Result<std::vector<std::size_t>> choose_layers(const Conversion& conversion,
                                                const LayoutMatch& match) {
   const ConvertOptions& options = conversion.options;
-  const auto one_of_them = [&] {
-    return "one of " + numbers_text(match.layers) + " as in " + conversion.path;
-  };
   if (options.layer) {
     if (std::ranges::find(match.layers, *options.layer) == match.layers.end()) {
-      return wrong_option(ErrorCode::out_of_range, "layer",
-                          "is " + std::to_string(*options.layer),
-                          one_of_them());
+      return wrong_option(
+          ErrorCode::out_of_range, "layer",
+          "is " + std::to_string(*options.layer),
+          "one of " + numbers_text(match.layers) + " as in " + conversion.path);
     }
     return std::vector<std::size_t>{*options.layer};
   }
   if (match.layers.size() > 1 && !has_numbers(conversion.to)) {
-    return wrong_option(ErrorCode::invalid_argument, "layer", "is not given",
-                        one_of_them() + ": names of the layout " +
-                            std::string(conversion.to.name) +
-                            " hold no number");
+    ErrorDetails is{.operation = std::string(kOperation), .argument = "layer"};
+    is.given = "is required, because the layout " +
+               std::string(conversion.to.name) + " holds one layer";
+    is.hint = conversion.path + " has layers " + numbers_text(match.layers);
+    return Error(ErrorCode::invalid_argument, std::move(is));
   }
   return match.layers;
 }

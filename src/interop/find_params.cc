@@ -64,8 +64,9 @@ Error why_not(std::string_view operation, const std::string& path) {
     return file->subject().bad_data(std::string(kWhyNoPytorch));
   }
   return file->subject().bad_data(
-      *got == 0 ? "is empty" : "has a name that no file of parameters has",
-      ".safetensors, .safetensors.index.json, .npz, .npy, or a folder of such");
+      *got == 0 ? "is empty" : "is not a parameter file",
+      "a .safetensors, .safetensors.index.json, .npz or .npy file, or a folder "
+      "of such files");
 }
 
 }  // namespace

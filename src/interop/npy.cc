@@ -44,13 +44,13 @@ class NpyReader {
   }
 
  private:
-  // Exactly `bytes`, or an error that says what they would have been.
-  Status read_all(std::span<std::byte> bytes, const char* what) {
+  // Exactly `bytes`, or an error at the end of the file.
+  Status read_all(std::span<std::byte> bytes, const char* given) {
     const Result<std::size_t> got = source_.read(bytes);
     HEADWISE_TRY(got);
     taken_ += *got;
     if (*got != bytes.size()) {
-      return subject_.bad_data(std::string("ends in ") + what, {}, taken_);
+      return subject_.bad_data(given, {}, taken_);
     }
     return ok();
   }
@@ -59,7 +59,7 @@ class NpyReader {
   Result<std::size_t> read_number(std::size_t bytes) {
     std::array<std::byte, 4> digits{};
     const std::span<std::byte> used = std::span(digits).first(bytes);
-    HEADWISE_TRY(read_all(used, "its beginning"));
+    HEADWISE_TRY(read_all(used, "is not a .npy file: it ends"));
     std::size_t number = 0;
     for (std::size_t i = bytes; i-- > 0;) {
       number = number << 8 | std::to_integer<std::size_t>(digits[i]);
@@ -69,7 +69,7 @@ class NpyReader {
 
   Result<std::string> read_header_text() {
     std::array<std::byte, 8> start{};
-    HEADWISE_TRY(read_all(start, "its beginning"));
+    HEADWISE_TRY(read_all(start, "is not a .npy file: it ends"));
     if (std::memcmp(start.data(), kMagic.data(), kMagic.size()) != 0) {
       return subject_.bad_data("is not a .npy file",
                                "\\x93NUMPY at its beginning");
@@ -90,8 +90,8 @@ class NpyReader {
           "at most " + std::to_string(kMaxHeaderBytes));
     }
     std::string text(*length, ' ');
-    HEADWISE_TRY(
-        read_all(std::as_writable_bytes(std::span(text)), "its header"));
+    HEADWISE_TRY(read_all(std::as_writable_bytes(std::span(text)),
+                          "ends in its header"));
     return text;
   }
 

@@ -122,7 +122,7 @@ Result<RaggedTokens> parse_lines(std::string_view text, std::string_view name) {
             .of_entry("line " + std::to_string(tokens.size()))
             .bad_data("has \"" + std::string(word.substr(0, 40)) +
                           "\", which is not a token id",
-                      "whole numbers parted by spaces");
+                      "whole numbers separated by spaces");
       }
       sequence.push_back(id);
       line.remove_prefix(word.size());

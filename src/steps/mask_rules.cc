@@ -91,7 +91,8 @@ struct Window {
           std::pair("mask.window.right", right)}) {
       if (count && *count < 0) {
         return value_error(call.operation, argument, std::to_string(*count),
-                           "a whole number from 0 on", ErrorCode::out_of_range);
+                           "a whole number, 0 or greater",
+                           ErrorCode::out_of_range);
       }
     }
     return ok();

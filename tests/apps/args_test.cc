@@ -52,13 +52,13 @@ TEST(ChecksTest, WholeNumbersAreTakenAsTheyStand) {
 
 TEST(ChecksTest, WhatIsNoSuchNumberIsSaidSo) {
   EXPECT_EQ(said(at_least_one(), "0"),
-            "is 0, expected a whole number from 1 on");
+            "is 0, expected a whole number, 1 or greater");
   EXPECT_EQ(said(at_least_one(), "-1"),
-            "is -1, expected a whole number from 1 on");
+            "is -1, expected a whole number, 1 or greater");
   EXPECT_EQ(said(natural_number(), "-1"),
-            "is -1, expected a whole number from 0 on");
+            "is -1, expected a whole number, 0 or greater");
   EXPECT_EQ(said(natural_number(), ""),
-            "is empty, expected a whole number from 0 on");
+            "is empty, expected a whole number, 0 or greater");
   EXPECT_EQ(said(whole_number(), "1.5"), "is 1.5, expected a whole number");
   EXPECT_EQ(said(natural_number(), "18446744073709551616"),
             "is 18446744073709551616, expected a number that fits 64 bits");
@@ -128,9 +128,9 @@ TEST(ParseErrorTest, NamesTheOptionWhatWasGivenAndWhatWasExpected) {
       {{"explain", "--json=yes"}, "--json has a value, expected none"},
       {{"explain", "--causal=yes"}, "--causal has a value, expected none"},
       {{"explain", "--num-heads", "0"},
-       "--num-heads is 0, expected a whole number from 1 on"},
+       "--num-heads is 0, expected a whole number, 1 or greater"},
       {{"explain", "--seed", "-1"},
-       "--seed is -1, expected a whole number from 0 on"},
+       "--seed is -1, expected a whole number, 0 or greater"},
       {{"explain", "--dropout", "2"},
        "--dropout is 2, expected a number from 0 to 1"},
       {{"explain", "--scale", "nan"},

@@ -119,7 +119,7 @@ class BenchTest(cli_case.CliTest):
                 ("--workload is bret, expected one of bert, ", "--workload",
                  "bret"),
                 ("; did you mean bert?", "--workload", "bret"),
-                ("--threads is 0, expected a whole number from 1 on",
+                ("--threads is 0, expected a whole number, 1 or greater",
                  "--workload", "seed", "--threads", "0"),
                 ("--rounds is -1, expected", "--list", "--rounds", "-1"),
                 ("expected either --workload or --list",),

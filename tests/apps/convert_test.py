@@ -170,9 +170,9 @@ class ConvertTest(ParamsCase):
         self.assertEqual(len(read_npz(self.folder / "o.npz")), 16)
 
     def test_one_layer_alone(self):
-        self.fail_with(USAGE, "--layer is not given, expected one of 0 1 as "
-                       "in m.safetensors: names of the layout headwise hold "
-                       "no number", "convert", "m.safetensors",
+        self.fail_with(USAGE, "--layer is required, because the layout "
+                       "headwise holds one layer; m.safetensors has layers "
+                       "0 1", "convert", "m.safetensors",
                        "o.safetensors", "--to", "headwise")
         text = self.convert("m.safetensors", "o.safetensors", "--to",
                             "headwise", "--layer", "1")
@@ -215,8 +215,8 @@ class ConvertTest(ParamsCase):
                          "--attention-only", "--prefix", prefix)
             self.assert_same(read_tensors(self.folder / "o.safetensors"),
                              bert(prefix=prefix))
-        self.fail_with(USAGE, '--prefix is "x.", expected "" or "bert.", as '
-                       "the layout bert has them", "convert", "p.safetensors",
+        self.fail_with(USAGE, '--prefix is "x.", expected a prefix of the '
+                       'layout bert: "" or "bert."', "convert", "p.safetensors",
                        "o.safetensors", "--to", "bert", "--prefix", "x.")
 
     def test_heads(self):
@@ -399,7 +399,7 @@ class ConvertTest(ParamsCase):
                 ("did you mean bert?", *pair, "--to", "brt"),
                 ("OUT is o.pt, expected a name that ends in .safetensors or "
                  ".npz", "convert", "m.safetensors", "o.pt", "--to", "bert"),
-                ("--heads is 0, expected a whole number from 1 on", *pair,
+                ("--heads is 0, expected a whole number, 1 or greater", *pair,
                  "--to", "bert", "--heads", "0"),
                 ("--as-layer is given for several layers", *pair, "--to", "bert",
                  "--as-layer", "1"),

@@ -82,7 +82,7 @@ class TinyModelTest(CliTest):
         call = ("encode", "--model", "tiny", "--json")
         self.fail_with(BAD_INPUT, "standard input is empty, expected one "
                        "sentence a line", *call)
-        self.fail_with(BAD_INPUT, "sentences: standard input: line 2 is not "
+        self.fail_with(BAD_INPUT, "FILE: standard input: line 2 is not "
                        "UTF-8 text: its byte 3 (0xff)",
                        *call, stdin=b"so\nso \xff\n")
         self.fail_with(BAD_INPUT, "none.txt: No such file", *call,

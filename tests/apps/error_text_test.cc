@@ -29,9 +29,9 @@ TEST(ErrorTextTest, EnglishIsTheMessage) {
 }
 
 TEST(ErrorTextTest, AnArgumentWhatWasGivenAndWhatWasExpected) {
-  EXPECT_EQ(
-      korean(option_error("--num-heads", "is 0", "a whole number from 1 on")),
-      "--num-heads 값이 0입니다. 1 이상의 정수여야 합니다");
+  EXPECT_EQ(korean(option_error("--num-heads", "is 0",
+                                "a whole number, 1 or greater")),
+            "--num-heads 값이 0입니다. 1 이상의 정수여야 합니다");
   EXPECT_EQ(
       korean({.operation = "attention",
               .argument = "mask.key_lengths[0]",

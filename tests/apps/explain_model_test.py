@@ -179,7 +179,7 @@ class TinyModelTest(CliTest):
                 ("a sentence needs --model DIR", "explain", ""),
                 ("--layer is 2, expected 0 to 1: tiny has 2 layers", *model,
                  SENTENCE, "--layer", "2"),
-                ("--step scors is no step of this job", *model, SENTENCE,
+                ("--step scors is not a step of this run", *model, SENTENCE,
                  "--step", "scors"),
                 ("--layer needs --params or --model", "explain", "--layer",
                  "0"),

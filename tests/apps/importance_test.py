@@ -419,6 +419,8 @@ class PruneTest(ScoresTest):
                 "--out", "o")
         refused("--max-drop needs an accuracy, but --data has no labels",
                 "--max-drop", "1%", "--data", "lines.txt", "--out", "o")
+        refused("--random needs --curve FILE", "--random", "3", "--keep", "1",
+                "--out", "o")
         refused("--correct needs --data", "--correct", "--keep", "1", "--out",
                 "o")
         self.assertFalse((self.folder / "o").exists())

@@ -333,13 +333,13 @@ class InspectTest(ParamsCase):
                 ("none.pt", "none.pt is empty"),
                 ("none.safetensors", "none.safetensors ends in the length of its header at byte 0"),
                 ("none.npz", "none.npz is empty"),
-                ("none.npy", "none.npy ends in its beginning"),
-                ("notes.txt", "notes.txt has a name that no file of "
-                 "parameters has, expected .safetensors, .safetensors.index.json, "
-                 ".npz, .npy, or a folder"),
+                ("none.npy", "none.npy is not a .npy file: it ends at byte"),
+                ("notes.txt", "notes.txt is not a parameter file, "
+                 "expected a .safetensors, .safetensors.index.json, .npz or "
+                 ".npy file, or a folder of such files"),
                 ("text.safetensors", "text.safetensors has a header of"),
                 ("text.npz", "text.npz cannot be read as a zip archive"),
-                ("text.npy", "text.npy ends in its beginning"),
+                ("text.npy", "text.npy is not a .npy file: it ends at byte"),
                 ("fifo", "fifo is not a regular file or a folder"),
                 ("/dev/null", "/dev/null is not a regular file")):
             with self.subTest(path):

@@ -114,10 +114,10 @@ class MessagesTest(CliTest):
         self.model()
         self.put_text(b"heads\nmat\xffter\n", "lines.txt")
         self.fail_with(
-            BAD_INPUT, "sentences: lines.txt: line 2 is not UTF-8 text: its byte 3 "
+            BAD_INPUT, "FILE: lines.txt: line 2 is not UTF-8 text: its byte 3 "
             "(0xff)", "encode", "--model", "tiny", "lines.txt", "--json")
         self.fail_with(
-            BAD_INPUT, "sentences: standard input: line 2 is not UTF-8 text",
+            BAD_INPUT, "FILE: standard input: line 2 is not UTF-8 text",
             "encode", "--model", "tiny", "--json", stdin=b"heads\nmat\xffter\n")
         self.fail_with(
             BAD_INPUT, "text: standard input is not UTF-8 text: its byte 1", "view",

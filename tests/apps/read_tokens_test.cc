@@ -13,10 +13,11 @@ using testing_support::HasError;
 TEST(ReadTokensTest, NamesAFileThatCannotBeRead) {
   for (const auto& [path, reason] :
        {std::pair("/nonexistent/tokens", ENOENT), {"/", EISDIR}}) {
-    EXPECT_THAT(read_tokens(path), HasError({.code = ErrorCode::io_error,
-                                             .operation = "tokens",
-                                             .file = path,
-                                             .system_error = reason}));
+    EXPECT_THAT(read_tokens("--tokens", path),
+                HasError({.code = ErrorCode::io_error,
+                          .operation = "--tokens",
+                          .file = path,
+                          .system_error = reason}));
   }
 }
 

@@ -16,11 +16,11 @@ class RunRefusesTest(RunCase):
                  "(2, 4, 6)", "--bias", "m.npy", "--bias-axes", "B,H,Lkv"),
                 (BAD_INPUT, "expected one axis for each name in --bias-axes",
                  "--bias", "m.npy", "--bias-axes", "B,Lkv"),
-                (USAGE, "--bias-axes is B,X, expected names out of", "--bias",
+                (USAGE, "--bias-axes is B,X, expected names from B,", "--bias",
                  "m.npy", "--bias-axes", "B,X"),
                 (USAGE, "--bias-axes is B,B,Lkv, expected each name once",
                  "--bias", "m.npy", "--bias-axes", "B,B,Lkv"),
-                (USAGE, "expected --bias too", "--bias-axes", "B"),
+                (USAGE, "--bias-axes needs --bias", "--bias-axes", "B"),
                 (BAD_INPUT, "--bias: i.npy holds bool elements", "--bias", "i.npy",
                  "--bias-axes", "B,Lq,Lkv"),
                 (USAGE, "--softcap is 0, expected a number from 1e-37 to "
@@ -84,11 +84,11 @@ class RunRefusesTest(RunCase):
                  "(2, 4, 6)", "--mask", "m.npy", "--mask-axes", "B,H,Lkv"),
                 (BAD_INPUT, "expected one axis for each name in --mask-axes",
                  "--mask", "m.npy", "--mask-axes", "B,Lkv"),
-                (USAGE, "--mask-axes is B,X, expected names out of", "--mask",
+                (USAGE, "--mask-axes is B,X, expected names from B,", "--mask",
                  "m.npy", "--mask-axes", "B,X"),
                 (USAGE, "--mask-axes is B,B,Lkv, expected each name once",
                  "--mask", "m.npy", "--mask-axes", "B,B,Lkv"),
-                (USAGE, "expected --mask too", "--mask-axes", "B"),
+                (USAGE, "--mask-axes needs --mask", "--mask-axes", "B"),
                 (BAD_INPUT, "--mask: f.npy holds float32 elements, expected bool or "
                  "integers", "--mask", "f.npy", "--mask-axes", "B,Lq,Lkv"),
                 (BAD_INPUT, "--key-lengths[0] is 7, expected 0 to Lkv = 6",
@@ -101,8 +101,8 @@ class RunRefusesTest(RunCase):
                  "integers", "--key-lengths", "b.npy"),
                 (BAD_INPUT, "--key-padding has shape (2, 3, 6), expected "
                  "(B, Lkv)", "--key-padding", "m.npy"),
-                *((USAGE, f"--window is {window}, expected two whole numbers "
-                   "from 0 on, or inf for no limit, such as 128,0 or 128,inf",
+                *((USAGE, f"--window is {window}, expected two whole numbers, "
+                   "each 0 or greater, or inf for no limit, such as 128,0 or 128,inf",
                    "--window", window)
                   for window in ("4", "-1,0", "0,-1", "1,2,3", "1,", ",1",
                                  "1.5,2", "1, 2", "inf", "none,0",
@@ -124,8 +124,7 @@ class RunRefusesTest(RunCase):
                 (BAD_INPUT, "--query-documents[1, 1] is 1, expected at "
                  "least the 2 before it", "--documents", "d.npy",
                  "--query-documents", "dq.npy"),
-                (USAGE, "--query-documents is d.npy, expected --documents "
-                 "too", "--query-documents", "d.npy"),
+                (USAGE, "--query-documents needs --documents", "--query-documents", "d.npy"),
                 (BAD_INPUT, "--keep-mask has shape (2, 3, 6), expected "
                  "(B, H, Lq, Lkv)", "--keep-mask", "m.npy"),
                 (BAD_INPUT, "--keep-mask has shape (2, 3, 3, 6), expected "

@@ -242,7 +242,7 @@ class Refuses(StatsTest):
                  ("--model", "tiny", "text", "--causal")),
                 ("--query cannot be used with --model",
                  ("--model", "tiny", "text", *tensors)),
-                ("--json and --csv exclude each other", (*tensors, "--json", "--csv")),
+                ("--json and --csv cannot be used together", (*tensors, "--json", "--csv")),
                 ("--layers is 0-2, expected numbers from 0 to 1",
                  ("--model", "tiny", "text", "--layers", "0-2")),
                 ("--layers is 1,, expected", ("--model", "tiny", "a", "--layers", "1,")),

@@ -279,18 +279,16 @@ class TrainModelTest(CliTest):
     def test_options_of_the_other_form(self):
         for option, value in (("--task", "recall"), ("--scoring", "dot"),
                               ("--steps", "3")):
-            self.fail_with(USAGE, f"{option} is for the tasks, expected no such "
-                           "option with --model", *self.call(option, value))
+            self.fail_with(USAGE, f"{option} cannot be used with --model", *self.call(option, value))
         for option, value in (("--data", "data.tsv"), ("--test", "test.tsv"),
                               ("--train", "all"), ("--max-tokens", "3"),
                               ("--batch", "3"), ("--epochs", "3")):
-            self.fail_with(USAGE, f"{option} is given, expected --model DIR "
-                           "too", "train", option, value, "--out", "out")
+            self.fail_with(USAGE, f"{option} needs --model DIR", "train", option, value, "--out", "out")
         for option, value in (("--batch", "3"), ("--epochs", "3"),
                               ("--learning-rate", "1"), ("--seed", "3"),
                               ("--resume", "out")):
-            self.fail_with(USAGE, f"{option} is given with --model, expected "
-                           "--train all too", *self.call(option, value))
+            self.fail_with(USAGE, f"{option} needs --train all when --model "
+                           "is used", *self.call(option, value))
         self.assertFalse((self.folder / "out").exists())
 
     def test_wrong_usage(self):
@@ -303,8 +301,8 @@ class TrainModelTest(CliTest):
         self.fail_with(USAGE, "--max-tokens is 1, expected at least 2",
                        *self.call("--max-tokens", "1"))
         for option in ("--batch", "--epochs"):
-            self.fail_with(USAGE, f"{option} is 0, expected a whole number "
-                           "from 1 on", *self.call("--train", "all", option, "0"))
+            self.fail_with(USAGE, f"{option} is 0, expected a whole number, "
+                           "1 or greater", *self.call("--train", "all", option, "0"))
         self.fail_with(USAGE, "--data and --test are both standard input",
                        "train", "--model", "tiny", "--data", "-", "--test", "-",
                        "--out", "out")

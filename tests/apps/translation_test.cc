@@ -70,6 +70,7 @@ TEST(TranslationTest, HelpSpeaksTheLanguageOfTheRun) {
     EXPECT_NE(help.find(text), std::string::npos) << text;
   }
   EXPECT_NE(help_of("encode").find("--model DIR 필수"), std::string::npos);
+  EXPECT_NE(help_of("encode").find("\n  FILE|-  "), std::string::npos);
 }
 
 TEST(TranslationTest, UnknownTextsStayAsTheyAre) {

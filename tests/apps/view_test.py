@@ -337,7 +337,7 @@ class Refuses(ViewTest):
         self.put("large.npy", 2, 2, 3, 4, values=[7e4] * 48)
         self.put("empty.npy", 2, 1, 0, 4)
         for message, arguments in [
-                ("--sequence is 2, expected less than the batch's 2",
+                ("--sequence is 2, expected 0 to 1",
                  ("--query", "q.npy", "--sequence", "2")),
                 ("expected a finite number",
                  ("--query", "nan.npy", "--sequence", "1")),

@@ -53,12 +53,12 @@ TEST(MaskErrorsTest, ALengthBeyondTheKeysOrBelowZeroNamesItsPlace) {
 }
 
 TEST(MaskErrorsTest, AWindowHasNoNegativeSide) {
-  EXPECT_EQ(
-      error_of(window(-1, 2), ErrorCode::out_of_range),
-      "attention: mask.window.left is -1, expected a whole number from 0 on");
-  EXPECT_EQ(
-      error_of(window(std::nullopt, -5), ErrorCode::out_of_range),
-      "attention: mask.window.right is -5, expected a whole number from 0 on");
+  EXPECT_EQ(error_of(window(-1, 2), ErrorCode::out_of_range),
+            "attention: mask.window.left is -1, expected a whole number, 0 or "
+            "greater");
+  EXPECT_EQ(error_of(window(std::nullopt, -5), ErrorCode::out_of_range),
+            "attention: mask.window.right is -5, expected a whole number, 0 or "
+            "greater");
   EXPECT_EQ(error_of(window(0, 0), ErrorCode::out_of_range), "no error");
 }
 

@@ -122,8 +122,8 @@ void add_layout_options(const Arguments& layout, ConvertFlags& flags) {
       .required();
   layout
       .add_option("--prefix", flags.options.prefix,
-                  "prefix of the names in OUT that the layout knows, such as "
-                  "bert. or \"\" (default: as in IN)")
+                  "prefix of the names in OUT, one of those the layout knows, "
+                  "such as bert. or \"\" (default: as in IN)")
       .type_name("TEXT")
       .advanced();
   layout

@@ -55,8 +55,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "OUT에서 그 레이어의 번호(기본값: IN과 같음)"},
     {"only this layer (default: all)", "이 레이어만(기본값: 전부)"},
     {"output file, .safetensors or .npz", "출력 파일. .safetensors 또는 .npz"},
-    {"prefix of the names in OUT that the layout knows, such as bert. or \"\" "
-     "(default: as in IN)",
+    {"prefix of the names in OUT, one of those the layout knows, such as bert. "
+     "or \"\" (default: as in IN)",
      "OUT에서 이름 앞에 붙일 접두사. 레이아웃에 있는 것만 됩니다. 예: bert. "
      "또는 \"\" (기본값: IN과 같음)"},
 });

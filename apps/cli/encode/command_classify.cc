@@ -169,7 +169,7 @@ Outcome write_labels(const ClassifyFlags& flags, const LabelledLines& lines,
 Outcome run_classify(const ClassifyFlags& flags, const Streams& streams) {
   HEADWISE_TRY(check_flags(flags));
   HEADWISE_TRY(files_of(flags).check());
-  const auto text = read_text("classify", flags.texts);
+  const auto text = read_text("FILE", flags.texts);
   HEADWISE_TRY(text);
   std::vector<std::string_view> texts = text_lines(*text);
   HEADWISE_TRY(check_lines({.file = name_of_text(flags.texts)}, texts,
@@ -197,9 +197,8 @@ void add_options(const Arguments& command, ClassifyFlags& flags) {
                    "one text per line (default -: standard input)");
   command.add_text("--out", flags.out, "FILE.tsv",
                    "write the result to this file (default: print it)");
-  command.add_flag(
-      "--all", flags.all,
-      "add a header line, and a column with the probability of each label");
+  command.add_flag("--all", flags.all,
+                   "add a header line and one probability column per label");
   command.add_flag(
       "--json", flags.json,
       "print one JSON object per line, with the probabilities of all labels");

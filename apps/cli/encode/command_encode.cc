@@ -102,11 +102,11 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
   }
   const FilePlan files = files_of(flags);
   HEADWISE_TRY(files.check());
-  const auto text = read_text("sentences", flags.sentences);
+  const auto text = read_text("FILE", flags.sentences);
   HEADWISE_TRY(text);
   const std::vector<std::string_view> sentences = text_lines(*text);
-  HEADWISE_TRY(check_lines({"sentences", name_of_text(flags.sentences)},
-                           sentences, "one sentence a line"));
+  HEADWISE_TRY(check_lines({"FILE", name_of_text(flags.sentences)}, sentences,
+                           "one sentence a line"));
   const auto executor = executor_with(flags.threads);
   HEADWISE_TRY(executor);
   const auto model = read_model(flags.model);

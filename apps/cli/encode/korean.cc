@@ -16,11 +16,12 @@ constexpr auto kTexts = std::to_array<Translation>({
      "학습합니다:\nheadwise train --model MODEL --data examples.tsv --out DIR"},
     {"a model folder with a classifier, from headwise train --model",
      "headwise train --model이 저장한, 분류기가 있는 모델 폴더"},
-    {"add a header line, and a column with the probability of each label",
-     "제목 줄과 레이블마다의 확률 열을 더합니다"},
+    {"add a header line and one probability column per label",
+     "헤더 줄과 레이블별 확률 열을 추가합니다"},
     {"maximum tokens per text; longer texts are cut (default and maximum: the "
      "model's limit)",
-     "텍스트의 최대 토큰 수. 넘으면 자릅니다(기본값이자 최댓값: 모델의 값)"},
+     "텍스트의 최대 토큰 수. 넘으면 자릅니다(기본값이자 최댓값: 모델의 최대 "
+     "토큰 수)"},
     {"one sentence per line (default -: standard input)",
      "한 줄에 문장 하나(기본값 -: 표준 입력)"},
     {"one text per line (default -: standard input)",
@@ -32,7 +33,7 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"turn sentences into embeddings with a model",
      "모델로 문장을 임베딩으로 변환합니다"},
     {"write the embeddings: (sentences, size)",
-     "임베딩 (sentences, size)를 저장합니다"},
+     "임베딩 (문장 수, 임베딩 크기)를 저장합니다"},
     {"write the result to this file (default: print it)",
      "결과를 이 파일에 저장합니다(기본값: 출력)"},
 });

@@ -67,7 +67,7 @@ Error no_such_step(const ExplainedJob& job, const std::string& name) {
   }
   return {ErrorCode::invalid_argument,
           {.argument = "--step " + name,
-           .given = "is no step of this job",
+           .given = "is not a step of this run",
            .expected = "one of " + list,
            .hint = did_you_mean(closest(name, names))}};
 }
@@ -106,6 +106,10 @@ Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
   if (flags.shapes_only && !(flags.out.empty() && flags.heads.empty())) {
     return usage("--shapes-only computes nothing: leave --out and --heads out");
   }
+  if (flags.model.empty() && flags.heads.empty() &&
+      std::ranges::find(flags.given, "--sequence") != flags.given.end()) {
+    return usage("--sequence needs --heads FILE");
+  }
   const FilePlan files = files_of(flags);
   HEADWISE_TRY(files.check());
   const auto job = [&] {
@@ -136,7 +140,7 @@ Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
 void add_input_options(const Arguments& input, ExplainFlags& flags) {
   input.add_text("--model", flags.model, "DIR",
                  "a BERT-family model folder (config.json, vocab.txt, "
-                 "model.safetensors); shows its layer --layer");
+                 "model.safetensors); --layer selects the layer");
   input
       .add_choice("--example", flags.example, example_names(),
                   "a built-in example, listed below (default: the first)")

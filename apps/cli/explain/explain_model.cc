@@ -34,8 +34,8 @@ Status check_options(const ExplainFlags& flags) {
   });
   if (other != flags.given.end()) {
     return usage_error(
-        fmt::format("{} cannot be used with --model: its folder says what the "
-                    "layers are",
+        fmt::format("{} cannot be used with --model: the model folder defines "
+                    "the layers and masks, and the text gives the tokens",
                     *other));
   }
   if (!flags.sentence) {

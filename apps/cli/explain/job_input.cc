@@ -35,14 +35,14 @@ Result<JobInput> from_example(const Example& example) {
 
 Result<JobInput> from_files(const ExplainFlags& flags) {
   JobInput input;
-  auto tokens = read_tokens(flags.tokens);
+  auto tokens = read_tokens("--tokens", flags.tokens);
   HEADWISE_TRY(tokens);
   if (flags.target_tokens.empty()) {
     input.queries = *std::move(tokens);
     input.query_source = {"--tokens", name_of_text(flags.tokens)};
     return input;
   }
-  auto target = read_tokens(flags.target_tokens);
+  auto target = read_tokens("--target-tokens", flags.target_tokens);
   HEADWISE_TRY(target);
   if (target->size() != tokens->size()) {
     return option_error(

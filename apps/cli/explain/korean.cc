@@ -22,11 +22,11 @@ constexpr auto kTexts = std::to_array<Translation>({
      "valid-lengths    벡터, 헤드 5개, 유효 길이를 넘는 키는 마스킹합니다"},
     {"Input", "입력"},
     {"a BERT-family model folder (config.json, vocab.txt, model.safetensors); "
-     "shows its layer --layer",
-     "BERT 계열 모델 폴더(config.json, vocab.txt, model.safetensors). 그중 "
-     "--layer 레이어를 보여 줍니다"},
+     "--layer selects the layer",
+     "BERT 계열 모델 폴더(config.json, vocab.txt, model.safetensors). 레이어는 "
+     "--layer로 고릅니다"},
     {"a built-in example, listed below (default: the first)",
-     "내장 예제. 아래 목록 참고(기본값: 첫째)"},
+     "내장 예제. 아래 목록 참고(기본값: 첫 번째 예제)"},
     {"draw every head of one sequence as a heat map",
      "시퀀스 하나의 모든 헤드를 히트맵으로 그립니다"},
     {"layer of --params or --model (default 0)",

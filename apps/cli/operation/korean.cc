@@ -25,7 +25,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "곱합니다"},
     {"(B, Lkv): non-decreasing document ids; a query attends to its own "
      "document",
-     "(B, Lkv): 줄어들지 않는 문서 id. 쿼리는 같은 문서의 키만 봅니다"},
+     "(B, Lkv): 오름차순(중복 가능) 문서 id. 쿼리는 같은 문서의 키만 봅니다"},
     {"(B, Lkv): true or 1 = may attend, 0 = padding",
      "(B, Lkv): true 또는 1 = 어텐션 가능, 0 = 패딩"},
     {"(B, Lq): document ids of the queries (default: --documents)",
@@ -62,15 +62,14 @@ constexpr auto kTexts = std::to_array<Translation>({
      "볼 수 있는 키가 없는 쿼리의 결과(기본값 zero)"},
     {"query i attends to LEFT keys before i + query start and RIGHT after it; "
      "inf: no limit",
-     "쿼리 i는 i + query start의 앞 LEFT개와 뒤 RIGHT개 키를 봅니다. inf: "
+     "쿼리 i는 i + --query-start의 앞 LEFT개와 뒤 RIGHT개 키를 봅니다. inf: "
      "전부"},
     {"query i attends to keys up to i + query start",
-     "쿼리 i는 키 i + query start까지만 봅니다"},
+     "쿼리 i는 키 i + --query-start까지만 봅니다"},
     {"replace scores by X * tanh(score / X), before any bias",
      "바이어스를 더하기 전에 점수를 X * tanh(점수 / X)로 바꿉니다"},
     {"seed of the dropout mask (default 0)", "드롭아웃의 시드(기본값 0)"},
-    {"values added to the scores; -inf masks",
-     "점수에 더할 실수. -inf면 마스킹"},
+    {"values added to the scores; -inf masks", "점수에 더할 값. -inf면 마스킹"},
 });
 static_assert(is_sorted(kTexts), "sort the rows by their English");
 

@@ -1,5 +1,7 @@
 #include "operation_inputs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -45,8 +47,8 @@ Result<Mask> parse_window(const std::string& text) {
       parse_side(sides.substr(std::min(comma + 1, sides.size())));
   if (!left || !right) {
     return bad_option("--window", text,
-                      "two whole numbers from 0 on, or inf for no limit, such "
-                      "as 128,0 or 128,inf");
+                      "two whole numbers, each 0 or greater, or inf for no "
+                      "limit, such as 128,0 or 128,inf");
   }
   return window(*left, *right);
 }
@@ -57,9 +59,9 @@ Status read_over_scores(const FileOption& file, const std::string& axes_text,
                         NamedAxes& axes, std::optional<Tensor<T, 1>>& place) {
   const std::string option(file.option);
   if (file.path.empty()) {
-    return axes_text.empty() ? ok()
-                             : Status(bad_option(option + "-axes", axes_text,
-                                                 option + " too"));
+    return axes_text.empty()
+               ? ok()
+               : Status(usage_error(fmt::format("{0}-axes needs {0}", option)));
   }
   Result<Array> array = read_file_of(option, file.path);
   HEADWISE_TRY(array);
@@ -87,7 +89,7 @@ Status read_offsets_of(std::string_view option, const std::string& path,
 
 Status OperationInputs::read_offsets() {
   if (flags_.offsets.empty() && !flags_.query_offsets.empty()) {
-    return bad_option("--query-offsets", flags_.query_offsets, "--offsets too");
+    return usage_error("--query-offsets needs --offsets");
   }
   HEADWISE_TRY(read_offsets_of("--offsets", flags_.offsets, offsets_));
   return read_offsets_of("--query-offsets", flags_.query_offsets,
@@ -153,8 +155,7 @@ Status OperationInputs::read_key_lengths(bool batched) {
 
 Status OperationInputs::read_documents(bool batched) {
   if (flags_.documents.empty() && !flags_.query_documents.empty()) {
-    return bad_option("--query-documents", flags_.query_documents,
-                      "--documents too");
+    return usage_error("--query-documents needs --documents");
   }
   HEADWISE_TRY(read_tensor({"--documents", flags_.documents}, "(B, Lkv)",
                            batched, documents_));

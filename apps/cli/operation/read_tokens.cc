@@ -5,8 +5,9 @@
 
 namespace headwise::cli {
 
-Result<RaggedTokens> read_tokens(const std::string& path) {
-  const auto text = read_text("tokens", path);
+Result<RaggedTokens> read_tokens(std::string_view option,
+                                 const std::string& path) {
+  const auto text = read_text(option, path);
   HEADWISE_TRY(text);
   return parse_tokens(*text, name_of_text(path));
 }

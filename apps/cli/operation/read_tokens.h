@@ -2,13 +2,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "headwise/base/result.h"
 #include "headwise/steps/tokens.h"
 
 namespace headwise::cli {
 
-// Errors: io_error; those of parse_tokens().
-Result<RaggedTokens> read_tokens(const std::string& path);
+// `option` names the file. Errors: io_error, about the option; those of
+// parse_tokens().
+Result<RaggedTokens> read_tokens(std::string_view option,
+                                 const std::string& path);
 
 }  // namespace headwise::cli

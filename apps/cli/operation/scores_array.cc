@@ -26,7 +26,7 @@ Result<std::vector<Axis>> parse_axes(std::string_view option,
     const auto name = kNames.find(rest.substr(0, comma));
     if (name == kNames.end()) {
       return bad_option(option, std::string(text),
-                        "names out of B, H, Lq, Lkv and 1, parted by commas, "
+                        "names from B, H, Lq, Lkv and 1, separated by commas, "
                         "such as B,1,Lkv");
     }
     if (name->second != Axis::one &&

@@ -30,6 +30,9 @@ Status check_options(const PruneFlags& flags) {
         "--curve is for every number of heads: leave --keep, --remove and "
         "--max-drop out");
   }
+  if (flags.curve.empty() && flags.random != 0) {
+    return usage_error("--random needs --curve FILE");
+  }
   if (!flags.curve.empty() && !flags.export_as.empty()) {
     return usage_error("--export needs --out DIR");
   }

@@ -86,11 +86,13 @@ Outcome check_layer_flags(const RunFlags& flags) {
   }
   if (!flags.is_layer() && flags.num_heads) {
     return usage(
-        "--num-heads is for --params; without it the tensors say how many");
+        "--num-heads needs --params; otherwise the tensor shapes give the "
+        "number of heads");
   }
   if (!flags.is_layer() && flags.num_kv_heads) {
     return usage(
-        "--num-kv-heads is for --params; without it the tensors say how many");
+        "--num-kv-heads needs --params; otherwise the tensor shapes give the "
+        "number of heads");
   }
   if (const std::string given = flags.layer.given();
       !flags.is_layer() && !given.empty()) {

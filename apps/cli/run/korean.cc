@@ -14,9 +14,10 @@ constexpr auto kTexts = std::to_array<Translation>({
      "Lkv keys\n(with --offsets those of the longest sequence), D and Dv the "
      "head sizes of\nquery/key and value, E the size of a token's vector. "
      "Without B: one sequence.",
-     "축: B 시퀀스, Hq = H 쿼리 헤드, Hkv 키와 밸류의 헤드, Lq 쿼리, "
-     "Lkv\n키(--offsets를 쓰면 가장 긴 시퀀스 기준), D 헤드의 크기, Dv 밸류 "
-     "헤드의 크기, E\n토큰 벡터의 크기. B가 없으면 시퀀스 하나입니다."},
+     "축: B는 시퀀스 수, Hq = H는 쿼리 헤드 수, Hkv는 키·밸류 헤드 수, Lq는 "
+     "쿼리 수,\nLkv는 키 수(--offsets를 쓰면 가장 긴 시퀀스 기준), D는 쿼리·키 "
+     "헤드의 크기, Dv는\n밸류 헤드의 크기, E는 토큰 벡터의 크기입니다. B가 "
+     "없으면 시퀀스가 하나입니다."},
     {"Gradients", "그래디언트"},
     {"gradient of the loss with respect to the attention weights, with the "
      "shape of --attn-weights",

@@ -194,7 +194,9 @@ void Program::add_help_command() {
                               "  headwise help\n"
                               "  headwise help explain\n"
                               "  headwise help explain --all");
-  command.add_option("COMMAND", help_topic_, "default: list the commands")
+  command
+      .add_option("COMMAND", help_topic_,
+                  "command to explain (default: list the commands)")
       .type_name("");
   command.add_flag("--all", help_all_, "print every option");
 }

@@ -61,11 +61,11 @@ Check whole_from(T low, std::string_view expected) {
 }  // namespace
 
 Check at_least_one() {
-  return whole_from<std::size_t>(1, "a whole number from 1 on");
+  return whole_from<std::size_t>(1, "a whole number, 1 or greater");
 }
 
 Check natural_number() {
-  return whole_from<std::uint64_t>(0, "a whole number from 0 on");
+  return whole_from<std::uint64_t>(0, "a whole number, 0 or greater");
 }
 
 Check whole_number() {

@@ -85,8 +85,7 @@ class HelpText : public CLI::Formatter {
   }
   std::string make_option(const CLI::Option* option,
                           bool is_positional) const override {
-    const std::string name = "  " + make_option_name(option, is_positional) +
-                             make_option_opts(option);
+    const std::string name = "  " + name_in_list(option, is_positional);
     const std::size_t columns = columns_of(name);
     std::string text =
         name + (columns < kTextColumn ? std::string(kTextColumn - columns, ' ')
@@ -142,6 +141,14 @@ class HelpText : public CLI::Formatter {
   }
 
  private:
+  // A positional with a type is listed by its type: "TEXT|-".
+  std::string name_in_list(const CLI::Option* option,
+                           bool is_positional) const {
+    const std::string opts = make_option_opts(option);
+    return is_positional && !option->get_type_name().empty()
+               ? opts.substr(1)
+               : make_option_name(option, is_positional) + opts;
+  }
   std::string make_options(const CLI::App* app, bool all) const {
     std::string text;
     for (const std::string& group : app->get_groups()) {

@@ -22,7 +22,8 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"Usage", "사용법"},
     {"a BERT-family model folder: config.json, vocab.txt, model.safetensors",
      "BERT 계열 모델 폴더(config.json, vocab.txt, model.safetensors)"},
-    {"default: list the commands", "도움말을 볼 명령(기본값: 명령 목록)"},
+    {"command to explain (default: list the commands)",
+     "도움말을 볼 명령(기본값: 명령 목록)"},
     {"language of help and messages (default: from LC_ALL, LC_MESSAGES or "
      "LANG)",
      "도움말과 메시지의 언어(기본값: LC_ALL, LC_MESSAGES, LANG에서 결정)"},

@@ -17,7 +17,8 @@ Outcome check_model_out(const ModelOut& out) {
     return usage("--out",
                  fmt::format("is {}, which holds {} (no file of a model)",
                              out.folder, *folder->foreign),
-                 "another folder, or --force to write beside such files");
+                 "another folder, or --force to keep those files and write the "
+                 "model next to them");
   }
   if (!out.replaces_models && folder->has_files) {
     return usage("--out",

@@ -61,17 +61,28 @@ Error mismatch_error(const CLI::App& command, const std::string& what) {
   return option_error(name, "was given more than once", "once");
 }
 
-Error with_closest(const Error& error, std::string_view name,
-                   const std::vector<std::string>& known) {
+Error with_hint(const Error& error, std::string hint) {
   ErrorDetails details = error.details();
-  details.hint = did_you_mean(closest(name, known));
+  details.hint = std::move(hint);
   return {error.code(), std::move(details)};
+}
+
+// The only command that begins with the word, else the closest: "prun" is as
+// close to "run" as to "prune".
+std::string meant_command(std::string_view word,
+                          const std::vector<std::string>& known) {
+  const auto begins = [&](std::string_view name) {
+    return name.starts_with(word);
+  };
+  return std::ranges::count_if(known, begins) == 1
+             ? *std::ranges::find_if(known, begins)
+             : closest(word, known);
 }
 
 Error unknown_option(std::string_view name,
                      const std::vector<std::string>& known) {
-  return with_closest(usage_error(fmt::format("unknown option {}", name)), name,
-                      known);
+  return with_hint(usage_error(fmt::format("unknown option {}", name)),
+                   did_you_mean(closest(name, known)));
 }
 
 Error extras_error(const CLI::App& command) {
@@ -112,9 +123,9 @@ const std::string* unknown_command(const CLI::App& app,
 }
 
 Error unknown_command_error(const CLI::App& app, const std::string& name) {
-  return with_closest(usage_error(fmt::format("unknown command {}",
-                                              name.empty() ? "\"\"" : name)),
-                      name, command_names(app));
+  return with_hint(usage_error(fmt::format("unknown command {}",
+                                           name.empty() ? "\"\"" : name)),
+                   did_you_mean(meant_command(name, command_names(app))));
 }
 
 void refuse(Error error) { throw Refused(std::move(error)); }

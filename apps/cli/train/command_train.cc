@@ -56,13 +56,14 @@ Outcome misplaced_option(const Flags& flags) {
     const bool of_all = is_one_of(
         name, {"--batch", "--epochs", "--learning-rate", "--seed", "--resume"});
     if (of_task && flags.has_model()) {
-      return usage(name, "is for the tasks", "no such option with --model");
+      return usage(fmt::format("{} cannot be used with --model", name));
     }
     if (of_model && !flags.has_model()) {
-      return usage(name, "is given", "--model DIR too");
+      return usage(name + " needs --model DIR");
     }
     if (of_all && flags.has_model() && !flags.model.trains_all()) {
-      return usage(name, "is given with --model", "--train all too");
+      return usage(
+          fmt::format("{} needs --train all when --model is used", name));
     }
   }
   return {};

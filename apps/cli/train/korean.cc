@@ -15,7 +15,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "AdamW의 학습률(기본값 0.003, --train all은 2e-05)"},
     {"maximum tokens per text; longer texts are cut (default: the model's "
      "limit)",
-     "텍스트의 최대 토큰 수. 넘으면 자릅니다(기본값: 모델의 값)"},
+     "텍스트의 최대 토큰 수. 넘으면 자릅니다(기본값: 모델의 최대 토큰 수)"},
     {"measure accuracy on these examples (default: --data)",
      "정확도를 측정할 예제(기본값: --data의 예제)"},
     {"number of training steps, including those before --resume (default 400)",
@@ -35,8 +35,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "인코더-디코더로 시퀀스를 거꾸로 출력하기"},
     {"resume from the checkpoint in this folder; the result has the same bits "
      "as an uninterrupted run",
-     "이 폴더의 체크포인트에서 이어서 학습합니다. 결과 비트는 중단하지 않은 "
-     "것과 같습니다"},
+     "이 폴더의 체크포인트에서 이어서 학습합니다. 결과는 중단 없이 학습했을 "
+     "때와 비트 단위까지 같습니다"},
     {"seed of the parameters, the sequences and the order of examples (default "
      "0)",
      "파라미터, 시퀀스, 예제 순서의 시드(기본값 0)"},

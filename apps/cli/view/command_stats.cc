@@ -43,7 +43,7 @@ struct StatsFlags {
 
 Outcome run_stats(const StatsFlags& flags, const Streams& streams) {
   if (flags.json && flags.csv) {
-    return usage("--json and --csv exclude each other");
+    return usage("--json and --csv cannot be used together");
   }
   FilePlan files;
   plan_inputs(files, flags.seen);
@@ -77,7 +77,7 @@ void add_options(const Arguments& command, StatsFlags& flags) {
   command
       .add_choice("--sort", flags.sort, statistic_names(),
                   "sort by this statistic, largest first")
-      .type_name("NUMBER");
+      .type_name("NAME");
   command.add_flag("--json", flags.json, "print JSON");
   command.add_flag("--csv", flags.csv, "print comma-separated values");
 }

@@ -36,7 +36,7 @@ constexpr CommandHelp kHelp = {
         R"(  headwise view --model all-MiniLM-L6-v2 "The cat sat on the mat." --open
   headwise view --model all-MiniLM-L6-v2 "Heads matter." --out page.html
   headwise view --model all-MiniLM-L6-v2 - --png heads.png < page.txt
-  headwise view --model all-MiniLM-L6-v2 "Heads matter." --head 0.3 --svg head.svg
+  headwise view --model all-MiniLM-L6-v2 "Heads matter." --head 0.3 --svg h.svg
   headwise view --query q.npy --key k.npy --causal --out page.html)"};
 
 Outcome check_flags(const ViewFlags& flags) {
@@ -254,19 +254,21 @@ void add_output_options(const Arguments& output, ViewFlags& flags) {
       .add_flag("--no-elements", flags.no_elements,
                 "leave the components of queries and keys out of the page")
       .advanced();
-  output.add_text("--svg", flags.svg, "FILE.svg", "draw all heads, or --head");
-  output.add_text("--png", flags.png, "FILE.png", "the same as PNG");
-  output.add_flag(
-      "--json", flags.json,
-      "print the statistics of each head; with --head its attention "
-      "weights");
+  output.add_text("--svg", flags.svg, "FILE.svg",
+                  "write a picture of all heads, or of --head");
+  output.add_text("--png", flags.png, "FILE.png",
+                  "write the same picture as PNG");
+  output.add_flag("--json", flags.json,
+                  "print the statistics of each head; with --head also its "
+                  "attention weights");
   output.add_text("--head", flags.head, "LAYER.HEAD",
                   "only this head, such as 0.3");
   output
       .add_choice("--sort", flags.sort, statistic_names(),
                   "sort the heads of the picture by this statistic, largest "
-                  "first")
-      .type_name("NUMBER")
+                  "first: entropy, distance, largest, first, previous, self, "
+                  "next or separator")
+      .type_name("NAME")
       .advanced();
   output
       .add_text("--title", flags.title, "TEXT",

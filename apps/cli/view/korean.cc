@@ -27,13 +27,12 @@ constexpr auto kTexts = std::to_array<Translation>({
      "가장 큰 어텐션 가중치\n  first, previous, self, next, separator   그 "
      "키가 받는 비율\n크로스 어텐션에는 distance, previous, self, next가 "
      "없습니다."},
-    {"draw all heads, or --head", "모든 헤드를, 또는 --head의 헤드를 그립니다"},
     {"leave the components of queries and keys out of the page",
      "쿼리와 키의 성분을 페이지에서 뺍니다"},
     {"maximum tokens; longer texts are cut (default: the limit set in the "
      "model folder; at most: the model's positions)",
      "텍스트의 최대 토큰 수. 넘으면 자릅니다(기본값: 모델 폴더의 설정, 최대: "
-     "모델의 위치 수)"},
+     "모델의 위치 임베딩 수)"},
     {"one token per line, one for each query (default: their numbers)",
      "한 줄에 토큰 하나, 쿼리와 같은 개수(기본값: 번호)"},
     {"only these layers, such as 0,2-4 (default: all)",
@@ -42,8 +41,9 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"open the page in the browser (without --out: a temporary file)",
      "페이지를 브라우저에서 엽니다. --out이 없으면 임시 파일에 저장합니다"},
     {"print comma-separated values", "쉼표로 구분한 값(CSV)을 출력합니다"},
-    {"print the statistics of each head; with --head its attention weights",
-     "헤드마다의 통계를 출력합니다. --head를 주면 그 헤드의 어텐션 가중치도 "
+    {"print the statistics of each head; with --head also its attention "
+     "weights",
+     "헤드별 통계를 출력합니다. --head를 주면 그 헤드의 어텐션 가중치도 "
      "출력합니다"},
     {"print what each head does, in numbers",
      "헤드마다 하는 일을 숫자로 보여 줍니다"},
@@ -51,17 +51,21 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"show every head as a page, a picture or JSON",
      "모든 헤드를 페이지, 그림, JSON으로 보여 줍니다"},
     {"sort by this statistic, largest first", "이 통계가 큰 순서로 정렬합니다"},
-    {"sort the heads of the picture by this statistic, largest first",
-     "그림의 헤드를 이 통계가 큰 순서로 정렬합니다"},
-    {"the same as PNG", "같은 그림을 PNG로"},
+    {"sort the heads of the picture by this statistic, largest first: entropy, "
+     "distance, largest, first, previous, self, next or separator",
+     "그림의 헤드를 이 통계가 큰 순서로 정렬합니다: entropy, distance, "
+     "largest, first, previous, self, next, separator"},
     {"the same for the keys (default if there are as many keys as queries: "
      "--query-tokens)",
      "키의 토큰(개수가 쿼리와 같을 때의 기본값: --query-tokens)"},
     {"title of the page and the picture", "페이지와 그림의 제목"},
     {"what the model reads; -: standard input",
      "모델이 읽을 텍스트. -: 표준 입력"},
+    {"write a picture of all heads, or of --head",
+     "모든 헤드 또는 --head의 그림을 저장합니다"},
     {"write the page: one file that opens in any browser, without a network",
      "페이지를 저장합니다: 네트워크 없이 모든 브라우저에서 열리는 파일 하나"},
+    {"write the same picture as PNG", "같은 그림을 PNG로 저장합니다"},
 });
 static_assert(is_sorted(kTexts), "sort the rows by their English");
 

@@ -106,7 +106,7 @@ std::string stats_json(const ViewedText& seen, const HeadStats& stats) {
     json["tokens"] = seen.query_labels;
     json["cut_tokens"] = seen.cut_tokens;
   }
-  json["units"] = {{"entropy", "nats"}, {"distance", "keys"}};
+  json["units"] = {{"entropy", "nats"}, {"distance", "tokens"}};
   json["heads"] = Json::array();
   for (const HeadLine& line : stats.lines) {
     Json head = {{"layer", line.layer},

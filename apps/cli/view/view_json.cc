@@ -45,7 +45,7 @@ std::string view_json(const ViewedText& text, const DrawnHeads& drawn,
   }
   json["query_tokens"] = text.query_labels;
   json["key_tokens"] = text.key_labels;
-  json["units"] = {{"entropy", "nats"}, {"distance", "keys"}};
+  json["units"] = {{"entropy", "nats"}, {"distance", "tokens"}};
   json["heads"] = Json::array();
   json["pruned"] = Json::array();
   for (const DrawnHead& head : drawn.heads) {

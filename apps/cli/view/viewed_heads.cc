@@ -31,8 +31,8 @@ Status check_model_options(const ViewedFlags& flags) {
   const auto other = std::ranges::find_if(flags.given, is_of_tensors);
   if (other != flags.given.end()) {
     return usage_error(
-        fmt::format("{} cannot be used with --model: its folder says what the "
-                    "layers are",
+        fmt::format("{} cannot be used with --model: the model folder defines "
+                    "the layers and masks, and the text gives the tokens",
                     *other));
   }
   if (!flags.text) {

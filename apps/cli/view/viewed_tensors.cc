@@ -194,7 +194,8 @@ Result<AttentionShape> ViewedTensors::shape() const {
   AttentionShape sizes = spec->shape;
   if (sequence_ >= sizes.B) {
     return option_error("--sequence", fmt::format("is {}", sequence_),
-                        fmt::format("less than the batch's {}", sizes.B),
+                        sizes.B == 0 ? "less than the batch's 0"
+                                     : fmt::format("0 to {}", sizes.B - 1),
                         ErrorCode::out_of_range);
   }
   const SequencePlace place = sizes.sequence(sequence_);
