@@ -57,7 +57,7 @@ NAMES = set("""
     ablation additive al alibi auto bert bias bool bottom-right cividis
     classify clone cls confidence cpu cuda distance distilbert dot download
     dtype encoder-decoder entropy et explain false first fisher flax full-size
-    git gradient headwise huggingface-cli id importance inf ink kdim keras key
+    git gradient headwise hidden huggingface-cli id importance inf ink kdim keras key
     kv largest librsvg ln log-sum-exp masked max mean ms nan next none null
     offsets output prediction previous query random reverse rows self
     self-attention separator shape single-head start stream torch torch-mha

@@ -120,7 +120,7 @@ std::string result_as_json(const BenchResult& result) {
 
 std::string result_as_text(const BenchResult& result) {
   return fmt::format(
-      "{:<20}{:>12.3f}{:>12.3f}{:>10.1f}{:>10.1f}{:>8.1f}%"
+      "{:<20}{:>11.3f}{:>11.3f}{:>9.1f}{:>13.1f}{:>7.1f}%"
       "{:>8.1f}\n",
       result.workload, result.seconds_median * 1e3, result.seconds_min * 1e3,
       result.gflops, result.fma_peak_gflops, result.peak_fraction * 100,
@@ -131,11 +131,12 @@ std::string result_as_text(const BenchResult& result) {
 std::string heading(const BenchResult& result) {
   return say({"{}, {}, {} thread{}\n", "{}, {}, 스레드 {}개\n"}, result.cpu,
              result.target, result.threads, result.threads == 1 ? "" : "s") +
-         fmt::format(
-             "{:<20}{:>12}{:>12}{:>10}{:>10}{:>9}{:>8}\n",
-             say({"workload", "워크로드"}), say({"median ms", "중앙값 ms"}),
-             say({"min ms", "최소 ms"}), "GFLOP/s", say({"peak", "최대 성능"}),
-             say({"share", "비율"}), "GB/s");
+         fmt::format("{:<20}{:>11}{:>11}{:>9}{:>13}{:>8}{:>8}\n",
+                     say({"workload", "워크로드"}),
+                     say({"median ms", "중앙값 ms"}),
+                     say({"min ms", "최소 ms"}), "GFLOP/s",
+                     say({"peak GFLOP/s", "최대 GFLOP/s"}),
+                     say({"share", "비율"}), "GB/s");
 }
 
 std::string result_as_json(const DeviceBenchResult& result) {

@@ -11,6 +11,7 @@
 #include "shell/error_text.h"
 #include "shell/output.h"
 #include "shell/say.h"
+#include "shell/terminal_text.h"
 #include "tensor_groups.h"
 
 namespace headwise::cli {
@@ -165,6 +166,9 @@ std::string shape_text_of(const std::vector<std::size_t>& shape) {
 class Table {
  public:
   explicit Table(const std::vector<TensorGroup>& groups) {
+    const auto [name, type, shape, bytes] = words();
+    fit({columns_of(name), columns_of(type), columns_of(shape),
+         columns_of(bytes)});
     for (const TensorGroup& group : groups) {
       for (const TensorRow& row : group.rows) {
         const std::size_t indent = group.numbers.empty() ? 2 : 4;
@@ -180,8 +184,8 @@ class Table {
   }
 
   std::string heading() const {
-    return line(say({"  name", "  이름"}), say({"type", "형"}),
-                say({"shape", "모양"}), say({"bytes", "크기"}));
+    const auto [name, type, shape, bytes] = words();
+    return line(name, type, shape, bytes);
   }
   std::string row(std::string_view indent, const TensorRow& row) const {
     return line(std::string(indent) + one_line(row.name), name_of(row.dtype),
@@ -190,6 +194,11 @@ class Table {
 
  private:
   using Widths = std::array<std::size_t, 4>;
+
+  static std::array<std::string, 4> words() {
+    return {say({"  name", "  이름"}), say({"type", "자료형"}),
+            say({"shape", "모양"}), say({"bytes", "바이트"})};
+  }
 
   void fit(const Widths& widths) {
     for (std::size_t column = 0; column < widths.size(); ++column) {
@@ -203,7 +212,7 @@ class Table {
                        type, widths_[1], shape, widths_[2], bytes, widths_[3]);
   }
 
-  Widths widths_ = {6, 4, 5, 5};  // those of the heading
+  Widths widths_{};
 };
 
 std::string tensors_text(const std::vector<TensorGroup>& groups) {

@@ -12,7 +12,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::array kTicks = {0.0, 0.01, 0.1, 0.25, 0.5, 1.0};
+constexpr std::array kTicks = {0.0, 0.1, 0.25, 0.5, 1.0};
 constexpr std::array kTicksOfShares = {0.0, 0.1, 0.4, 1.0};
 
 // With three digits.

@@ -79,7 +79,7 @@ TEST(HeadsGridSvgTest, ColoursAreTheRootOfTheWeight) {
   EXPECT_EQ(pixels.at(0, 0), heat_colour(1));
   EXPECT_EQ(pixels.at(95, 0), heat_colour(0));
   EXPECT_EQ(pixels.at(95, 95), heat_colour(0.5));
-  for (const char* tick : {"0.01", "0.25", "1"}) {
+  for (const char* tick : {"0.1", "0.25", "1"}) {
     EXPECT_THAT(grid.draw(), HasSubstr(">" + std::string(tick) + "</text>"));
   }
   EXPECT_THAT(grid.draw(), Not(HasSubstr(">40%</text>")));

@@ -1,12 +1,14 @@
 // The grid's filter: "previous > 0.5", "entropy < 2 and layer = 3".
 {
-  const TERM = /^\s*([^\s<>=!]+)\s*(<=|>=|!=|=|<|>)\s*(-?\d+(?:\.\d+)?(?:e-?\d+)?)\s*$/i;
+  const TERM = /^([^<>=!]+)(<=|>=|!=|=|<|>)\s*(-?\d+(?:\.\d+)?(?:e-?\d+)?)\s*$/i;
   const COMPARE = {
     '<': (a, b) => a < b, '>': (a, b) => a > b, '<=': (a, b) => a <= b,
     '>=': (a, b) => a >= b, '=': (a, b) => a === b, '!=': (a, b) => a !== b,
   };
 
-  // The names that an expression may use -> the value for a head.
+  const withoutSpaces = name => name.replace(/\s/g, '');
+
+  // The names that an expression may use, without spaces -> the value for a head.
   function getters() {
     const found = new Map([
       ['layer', head => head.layer], ['head', head => head.number],
@@ -15,7 +17,7 @@
     for (const {name} of headwise.page.statistics) {
       const get = head => headwise.grid.value(head, name);
       found.set(name, get);
-      found.set(headwise.t('statistic.' + name).replace(/\s/g, ''), get);
+      found.set(withoutSpaces(headwise.t('statistic.' + name)), get);
     }
     return found;
   }
@@ -27,7 +29,8 @@
     if (text.trim() === '') return {matches: () => true};
     for (const part of text.split(/\s+and\s+|&&?|,/i)) {
       const found = TERM.exec(part);
-      const get = found && (names.get(found[1]) || names.get(found[1].toLowerCase()));
+      const name = found && withoutSpaces(found[1]);
+      const get = found && (names.get(name) || names.get(name.toLowerCase()));
       if (!get) return {wrong: part.trim()};
       terms.push({get, compare: COMPARE[found[2]], value: Number(found[3])});
     }

@@ -118,14 +118,14 @@
   function notes(shown) {
     const t = headwise.t;
     const {state, page} = headwise;
-    const {sort} = state.get();
+    const {sort, table} = state.get();
     const {all, kept} = headwise.heads;
     const gone = all.length - kept.length;
     const statistic = sort || 'entropy';
     return make('p', {class: 'note', id: 'grid-note'},
         t('grid.count', shown.filter(head => !head.pruned).length, kept.length), ' ',
         gone > 0 && t('grid.gone', gone) + ' ',
-        page.statistics.some(({name}) => name === statistic) ?
+        !table && page.statistics.some(({name}) => name === statistic) ?
           [t('grid.number_is', t('statistic.' + statistic)), ' ',
            t('about.' + statistic)] : null);
   }

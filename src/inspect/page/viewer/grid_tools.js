@@ -7,7 +7,8 @@
     const {filter} = headwise.state.get();
     const {wrong} = headwise.expression.parse(filter);
     const {statistics} = headwise.page;
-    const example = statistics.some(({name}) => name === 'previous') ? 'previous' : 'first';
+    const example = t(statistics.some(({name}) => name === 'previous') ?
+      'statistic.previous' : 'statistic.first');
     return make('span', {class: 'field'},
         make('label', {for: 'filter'}, t('grid.filter')),
         make('input', {

@@ -97,7 +97,10 @@
         state.get().view === 'head' ? 'cells' : `head-${layer}-${head}`;
     const node = document.getElementById(wanted) ||
         (moved ? document.getElementById('view-title') : null);
-    if (node && node !== document.activeElement) node.focus({preventScroll: !moved});
+    if (node && node !== document.activeElement) {
+      // Among many cards, the focused one is scrolled to.
+      node.focus({preventScroll: !(moved && state.get().view === 'grid')});
+    }
   }
 
   function changed(names) {
@@ -109,6 +112,7 @@
       headwise.pick.tell();
       return;
     }
+    if (names.has('view')) window.scrollTo(0, 0);
     draw(names.has('view') && document.activeElement !== document.body);
   }
 

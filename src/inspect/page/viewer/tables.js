@@ -12,10 +12,12 @@
                         role: 'region', 'aria-label': name}, table);
   }
 
-  function table(caption, head, body, foot) {
-    return scrolled(caption, make('table', {}, make('caption', {}, caption),
-        make('thead', {}, make('tr', {}, head.map(
-            text => make('th', {scope: 'col'}, text)))),
+  // `titled`: the caption is already seen above the table.
+  function table(caption, head, body, foot, titled) {
+    return scrolled(caption, make('table', {},
+        make('caption', {class: titled ? 'hidden' : null}, caption),
+        make('thead', {}, make('tr', {}, head.map((text, n) =>
+            make('th', {scope: 'col', class: n > 0 ? 'number' : null}, text)))),
         make('tbody', {}, body.map(([name, ...cells]) => make('tr', {},
             make('th', {scope: 'row'}, name),
             cells.map(text => make('td', {class: 'number'}, text))))),
@@ -112,13 +114,16 @@
     const {t, page, numbers} = headwise;
     const {queries, keys, rows, least} = await headwise.lines.data(head);
     const found = [];
-    queries.forEach((query, r) => keys.forEach((key, c) => {
-      if (rows[r][c] > 0 && rows[r][c] >= least) found.push([query, key, rows[r][c]]);
-    }));
+    for (let r = 0; r < queries.length; ++r) {
+      const near = keys.filter((_, c) => rows[r][c] > 0 && rows[r][c] >= least);
+      if (near.length === 0) continue;
+      const {values, errors} = await headwise.weights.known(head, queries.slice(r, r + 1), near);
+      near.forEach((key, c) => found.push([queries[r], key, numbers.known(values[c], errors[c])]));
+    }
     return table(t('tables.lines', numbers.text(least)),
         [t('axis.query'), t('axis.key'), t('legend.weight')],
         found.map(([query, key, weight]) => [named(query, page.query_tokens),
-          named(key, page.key_tokens), numbers.known(weight, headwise.exact.codingError(weight))]));
+          named(key, page.key_tokens), weight]));
   }
 
   async function fillTwo(node, a, b, shown) {
@@ -143,7 +148,7 @@
     const {t, numbers} = headwise;
     return table(t('elements.title'), [t('elements.component'), 'q', 'k', 'q \u00d7 k'],
         found.products.map((product, d) => [String(d), numbers.text(found.q[d]),
-          numbers.text(found.k[d]), numbers.text(product)]));
+          numbers.text(found.k[d]), numbers.text(product)]), null, true);
   }
 
   headwise.tables = {scrolled, heads, head, elements};

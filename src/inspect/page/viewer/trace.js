@@ -10,11 +10,17 @@
   const columns = () => ['trace.step', 'trace.layer', 'trace.formula', 'trace.shape',
     'trace.min', 'trace.max', 'trace.not_finite'].map(name => headwise.t(name));
 
+  // In the page's language, as "hidden" has words in it.
+  function formula({step, layer, formula: text}) {
+    if (step !== 'hidden') return headwise.tokens.visible(text);
+    return layer > 0 ? headwise.t('trace.hidden', layer - 1) : headwise.t('trace.hidden_first');
+  }
+
   function cells(step) {
     const n = headwise.numbers.text;
     const {visible} = headwise.tokens;
     return [visible(step.step), step.layer === null ? '\u2013' : String(step.layer),
-      visible(step.formula),
+      formula(step),
       shape(step), n(step.min), n(step.max), String(step.not_finite)];
   }
 
@@ -33,8 +39,8 @@
         make('p', {class: 'note'}, t('trace.axes')),
         headwise.tables.scrolled(t('trace.title'), make('table', {},
             make('caption', {class: 'hidden'}, t('trace.title')),
-            make('thead', {}, make('tr', {}, columns().map(
-                name => make('th', {scope: 'col'}, name)))),
+            make('thead', {}, make('tr', {}, columns().map((name, n) =>
+                make('th', {scope: 'col', class: n > 3 ? 'number' : null}, name)))),
             make('tbody', {}, rows)), true));
   }
 

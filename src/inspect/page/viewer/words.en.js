@@ -154,8 +154,10 @@ headwise.wordTables.en = {
   'trace.shape': 'shape',
   'trace.min': 'min',
   'trace.max': 'max',
-  'trace.not_finite': 'NaN or infinite',
+  'trace.not_finite': 'NaN/infinite count',
   'trace.scalar': 'scalar',
+  'trace.hidden': 'hidden = output of layer {0}',
+  'trace.hidden_first': 'hidden = input of this layer',
 
   'tables.heads': 'Heads and their statistics',
   'tables.head': 'head',

@@ -78,8 +78,8 @@ headwise.wordTables.ko = {
   'special.renormalise': '행의 합을 1로 맞추기',
   'special.about': '보이는 토큰이 받는 어텐션의 합으로 각 행을 나눕니다.',
 
-  'zoom.label': '확대',
-  'zoom.all': '전체 {0}',
+  'zoom.label': '배율',
+  'zoom.all': '전체 {0}개',
   'zoom.cells': '토큰 {0}개',
   'zoom.window': '쿼리 {0}\u2013{1} (전체 {2}개), 키 {3}\u2013{4} (전체 {5}개).',
   'zoom.pooled': '한 칸은 어텐션 가중치 {0} \u00d7 {1}개를 풀링한 값입니다({2}).',
@@ -154,6 +154,8 @@ headwise.wordTables.ko = {
   'trace.max': '최댓값',
   'trace.not_finite': 'NaN/무한대 개수',
   'trace.scalar': '스칼라',
+  'trace.hidden': 'hidden = 레이어 {0}의 출력',
+  'trace.hidden_first': 'hidden = 이 레이어의 입력',
 
   'tables.heads': '헤드별 통계',
   'tables.head': '헤드',

@@ -31,6 +31,17 @@ class Overview(PageCase):
         self.assertEqual(self.order(page), expected)
         self.assertIn(f"{len(expected)} of 7 heads", page.inner_text("#grid-note"))
 
+    def test_an_expression_takes_names_with_spaces(self):
+        page = self.open("small", "#lang=ko")
+        self.assertEqual(page.get_attribute("#filter", "placeholder"), "이전 토큰 > 0.5")
+        page.fill("#filter", "자기 자신 > 0.5")
+        self.keys(page, "Enter")
+        expected = [f"{layer['number']}.{head['number']}"
+                    for layer in cases["small"].page["layers"] for head in layer["heads"]
+                    if not head["pruned"] and head["pooled"]["self"] > 0.5]
+        self.assertGreater(len(expected), 0)
+        self.assertEqual(self.order(page), expected)
+
     def test_a_filter_that_cannot_be_read_says_so(self):
         page = self.open("small", "#filter=previously+%3E+x")
         self.assertIn("previously > x", page.inner_text("#filter-wrong"))
