@@ -279,11 +279,13 @@ class TrainModelTest(CliTest):
     def test_options_of_the_other_form(self):
         for option, value in (("--task", "recall"), ("--scoring", "dot"),
                               ("--steps", "3")):
-            self.fail_with(USAGE, f"{option} cannot be used with --model", *self.call(option, value))
+            self.fail_with(USAGE, f"{option} cannot be used with --model",
+                           *self.call(option, value))
         for option, value in (("--data", "data.tsv"), ("--test", "test.tsv"),
                               ("--train", "all"), ("--max-tokens", "3"),
                               ("--batch", "3"), ("--epochs", "3")):
-            self.fail_with(USAGE, f"{option} needs --model DIR", "train", option, value, "--out", "out")
+            self.fail_with(USAGE, f"{option} needs --model DIR", "train",
+                           option, value, "--out", "out")
         for option, value in (("--batch", "3"), ("--epochs", "3"),
                               ("--learning-rate", "1"), ("--seed", "3"),
                               ("--resume", "out")):
