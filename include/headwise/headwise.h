@@ -25,6 +25,7 @@
 #include "headwise/steps/offsets.h"
 #include "headwise/steps/head_groups.h"
 #include "headwise/steps/heads.h"
+#include "headwise/steps/rotary.h"
 #include "headwise/steps/scores.h"
 #include "headwise/steps/query_start.h"
 #include "headwise/steps/call_context.h"
