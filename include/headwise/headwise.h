@@ -26,6 +26,7 @@
 #include "headwise/steps/head_groups.h"
 #include "headwise/steps/heads.h"
 #include "headwise/steps/rotary.h"
+#include "headwise/steps/rotate_heads.h"
 #include "headwise/steps/scores.h"
 #include "headwise/steps/query_start.h"
 #include "headwise/steps/call_context.h"

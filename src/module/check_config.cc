@@ -170,6 +170,15 @@ constexpr std::array<InputSize, 3> kInputSizes{
 
 }  // namespace
 
+Status check_rotary(const std::optional<Rotary>& rotary, std::size_t head_dim) {
+  return !rotary || rotary->rotary_dim() <= head_dim
+             ? ok()
+             : Status(value_error(
+                   kOperation, "rotary.rotary_dim",
+                   std::to_string(rotary->rotary_dim()),
+                   "at most head_dim = " + std::to_string(head_dim)));
+}
+
 std::string_view open_size(const MultiHeadAttentionConfig& config) {
   for (const InputSize& size : kInputSizes) {
     if (config.*size.in_config == kOpenSize) {
@@ -248,6 +257,7 @@ Result<MultiHeadAttentionConfig> complete_config(
     config.v_head_dim = v_head_dim;
   }
   config.v_head_dim = config.v_head_dim.value_or(*config.head_dim);
+  HEADWISE_TRY(check_rotary(config.rotary, *config.head_dim));
   for (const std::size_t dim : {*config.head_dim, *config.v_head_dim}) {
     HEADWISE_TRY(check_features(config.num_heads, dim));
   }
@@ -280,6 +290,7 @@ Result<std::size_t> check_params(const MultiHeadAttentionParams& params,
         kOperation, "head_dim", std::to_string(*heads.head_dim),
         "the rows of w_q.weight / num_heads = " + std::to_string(head_dim));
   }
+  HEADWISE_TRY(check_rotary(heads.rotary, head_dim));
   HEADWISE_TRY(check_shape(
       kOperation, "w_k.weight",
       Extents<2>{params.w_k.out_features(), params.w_k.in_features()},

@@ -18,6 +18,9 @@ std::size_t kv_heads_of(const Heads& heads) {
                                          : heads.kv_group_sizes.size());
 }
 
+// Errors: invalid_argument for a rotary_dim above head_dim.
+Status check_rotary(const std::optional<Rotary>& rotary, std::size_t head_dim);
+
 // The first input size that is open: "kdim"; empty: none.
 std::string_view open_size(const MultiHeadAttentionConfig& config);
 

@@ -4,6 +4,7 @@
 
 #include "headwise/attention/backward.h"
 #include "headwise/steps/head_gates.h"
+#include "headwise/steps/rotate_heads.h"
 #include "module/layer_call.h"
 #include "module/layer_moves.h"
 #include "module/layer_run.h"
@@ -105,7 +106,7 @@ Result<std::optional<Tensor<float, 3>>> context_gradient(
     d_context = std::move(back->x);
     gradients.w_o = std::move(back->params);
   }
-  if (run.head_gates.data() == nullptr) {
+  if (run.layer_options.head_gates.data() == nullptr) {
     return d_context;
   }
   if (!d_context) {
@@ -115,10 +116,10 @@ Result<std::optional<Tensor<float, 3>>> context_gradient(
   }
   const std::size_t heads = layer.config.num_heads;
   const auto d_gated = w_o ? std::as_const(*d_context).view() : d_output;
-  auto d_gates = gate_heads_backward(in_heads(context_of(layer, saved), heads),
-                                     run.head_gates, in_heads(d_gated, heads),
-                                     in_heads(d_context->view(), heads),
-                                     offsets, executor);
+  auto d_gates = gate_heads_backward(
+      in_heads(context_of(layer, saved), heads), run.layer_options.head_gates,
+      in_heads(d_gated, heads), in_heads(d_context->view(), heads), offsets,
+      executor);
   HEADWISE_TRY(d_gates);
   gradients.head_gates = *std::move(d_gates);
   return d_context;
@@ -199,6 +200,14 @@ Result<MultiHeadAttentionGradients> differentiate_layer(
        in_heads(*d_context ? (*d_context)->view() : d_output, Hq),
        d_attn_weights},
       views_of(*d_heads, spec), run.options, operation_options_of(layer)));
+  if (layer.config.rotary) {
+    HEADWISE_TRY(rotate_heads_back(
+        *layer.config.rotary,
+        {in_heads(d_heads->projected.query.view(), spec.shape.Hq),
+         in_heads(d_heads->projected.key.view(), spec.shape.Hkv)},
+        spec.shape, run.options.query_start, run.layer_options.positions,
+        executor_of(run)));
+  }
   const Projected& d_projected = d_heads->projected;
   HEADWISE_TRY(differentiate_projections(layer, saved, d_projected.query.view(),
                                          d_projected.key.view(),

@@ -35,8 +35,25 @@ Status check_output(const LayerState& layer, const LayerCall& call) {
   return ok();
 }
 
+namespace {
+
+Status check_positions(const LayerState& layer, const HeadPositions& given) {
+  for (const auto& [name, positions] :
+       {std::pair("query_positions", given.query_positions.data()),
+        std::pair("key_positions", given.key_positions.data())}) {
+    if (positions != nullptr && !layer.config.rotary) {
+      return value_error(kLayerOperation, name, "given",
+                         "a layer with rotary positions");
+    }
+  }
+  return ok();
+}
+
+}  // namespace
+
 Status check_layer_options(const LayerState& layer,
                            const LayerOptions& options) {
+  HEADWISE_TRY(check_positions(layer, options.positions));
   return options.head_gates.data() == nullptr
              ? ok()
              : check_head_gates(kLayerOperation, options.head_gates,

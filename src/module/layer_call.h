@@ -21,7 +21,8 @@ Status check_inputs(const LayerState& layer, const LayerInputs& inputs);
 // shape_mismatch.
 Status check_output(const LayerState& layer, const LayerCall& call);
 
-// Errors: those of check_head_gates().
+// Errors: those of check_head_gates(); invalid_argument for positions that the
+// layer does not take.
 Status check_layer_options(const LayerState& layer,
                            const LayerOptions& options);
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "headwise/steps/head_gates.h"
+#include "headwise/steps/rotate_heads.h"
 #include "module/layer_call.h"
 #include "module/layer_moves.h"
 #include "module/layer_run.h"
@@ -122,6 +123,30 @@ Result<GatedHeads> attend_and_gate(const PlannedCall& plan,
   return GatedHeads{*std::move(attended), std::move(ungated)};
 }
 
+// The heads of what was projected, queries and keys rotated where the layer has
+// rotary positions.
+Result<SplitHeads> heads_of(const LayerState& layer, const LayerCall& call,
+                            const AttentionOptions& options,
+                            const AttentionShape& shape, Projected& projected) {
+  const TensorView<const float, 3> values =
+      layer.params->w_v ? std::as_const(projected.value).view()
+                        : call.inputs.value;
+  auto heads = split(projected, values, shape);
+  HEADWISE_TRY(heads);
+  trace_heads(call.trace, projected, values, *heads);
+  if (layer.config.rotary) {
+    HEADWISE_TRY(rotate_heads(*layer.config.rotary,
+                              {in_heads(projected.query.view(), shape.Hq),
+                               in_heads(projected.key.view(), shape.Hkv)},
+                              shape, options.query_start,
+                              call.layer_options.positions, executor_of(call)));
+    trace_rotated(call.trace, *heads);
+  }
+  HEADWISE_TRY(trace_operation(call.trace, *heads, options,
+                               operation_options_of(layer)));
+  return heads;
+}
+
 Result<LayerRun> run_heads(const LayerState& layer, const LayerCall& call,
                            AttentionOptions options) {
   const auto plan = plan_of(layer, call.inputs, options);
@@ -136,13 +161,8 @@ Result<LayerRun> run_heads(const LayerState& layer, const LayerCall& call,
       project_inputs(*layer.params, call.inputs, shape, ends, executor_of(call),
                      std::move(memory.projected));
   HEADWISE_TRY(projected);
-  const TensorView<const float, 3> values =
-      layer.params->w_v ? std::as_const(projected->value).view()
-                        : call.inputs.value;
-  const auto heads = split(*projected, values, shape);
+  const auto heads = heads_of(layer, call, options, shape, *projected);
   HEADWISE_TRY(heads);
-  HEADWISE_TRY(trace_heads(call.trace, *projected, values, *heads, options,
-                           operation_options_of(layer)));
   auto gated = attend_and_gate(*plan, *heads, call, memory);
   HEADWISE_TRY(gated);
   Attended& attended = gated->attended;
@@ -158,7 +178,7 @@ Result<LayerRun> run_heads(const LayerState& layer, const LayerCall& call,
     return LayerRun{.result = std::move(result)};
   }
   return LayerRun{.options = std::move(options),
-                  .head_gates = call.layer_options.head_gates,
+                  .layer_options = call.layer_options,
                   .projected = *std::move(projected),
                   .merged = std::move(attended.merged),
                   .ungated = std::move(gated->ungated),

@@ -30,12 +30,6 @@ constexpr LinearNames kWvNames{"w_v.weight", "w_v.bias"};
 constexpr LinearNames kWoNames{"w_o.weight", "w_o.bias"};
 constexpr std::string_view kWScoreName = "w_score.weight";
 
-// Backward passes compare ids to refuse what was saved with other parameters.
-void give_new_id(LayerState& layer) {
-  static std::atomic<std::uint64_t> last_id = 0;
-  layer.params_id = ++last_id;
-}
-
 // A linear map of the hidden layer to one score.
 Result<Tensor<float, 2>> draw_score_weight(std::size_t num_heads,
                                            std::size_t head_dim,
@@ -115,6 +109,11 @@ Result<MultiHeadAttentionParams> draw_params(
     params.w_score = *std::move(w_score);
   }
   return params;
+}
+
+void give_new_id(LayerState& layer) {
+  static std::atomic<std::uint64_t> last_id = 0;
+  layer.params_id = ++last_id;
 }
 
 void set_params(LayerState& layer, MultiHeadAttentionParams params) {

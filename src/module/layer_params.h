@@ -16,6 +16,10 @@ namespace headwise::inline HEADWISE_ABI {
 Result<MultiHeadAttentionParams> draw_params(
     const MultiHeadAttentionConfig& config, Seed seed);
 
+// Backward passes compare ids to refuse what was saved by a layer that has
+// since changed.
+void give_new_id(LayerState& layer);
+
 // Gives the parameters an id that no other parameters have.
 void set_params(LayerState& layer, MultiHeadAttentionParams params);
 

@@ -21,8 +21,8 @@ struct LayerCall {
 };
 
 struct LayerRun {
-  AttentionOptions options{};               // options_of() the call
-  TensorView<const float, 1> head_gates{};  // no view: none
+  AttentionOptions options{};  // options_of() the call
+  LayerOptions layer_options{};
   Projected projected{};
   // The input of w_o, (B, Lq, H * Dv); without a w_o moved to the output.
   Tensor<float, 3> merged{};

@@ -14,30 +14,43 @@ void tell(TraceSink& trace, std::string_view name,
   trace.on_step(name, {axes.begin(), axes.size()}, tensor);
 }
 
-void trace_projected(TraceSink& trace, const Projected& projected,
-                     TensorView<const float, 3> value,
-                     const SplitHeads& heads) {
-  const bool grouped = heads.key.extent(2) != heads.query.extent(2);
-  const std::string_view kv = grouped ? "Hkv" : "H";
-  tell(trace, "q", {"B", "Lq", "H*D"}, projected.query.view());
-  tell(trace, "k", {"B", "Lkv", grouped ? "Hkv*D" : "H*D"},
-       projected.key.view());
-  tell(trace, "v", {"B", "Lkv", grouped ? "Hkv*Dv" : "H*Dv"}, value);
-  tell(trace, "q_heads", {"B", "H", "Lq", "D"}, as_bhld(heads.query));
-  tell(trace, "k_heads", {"B", kv, "Lkv", "D"}, as_bhld(heads.key));
-  tell(trace, "v_heads", {"B", kv, "Lkv", "Dv"}, as_bhld(heads.value));
+// The axis of key and value heads has a name of its own if there are fewer.
+std::string_view kv_axis(const SplitHeads& heads) {
+  return heads.key.extent(2) != heads.query.extent(2) ? "Hkv" : "H";
 }
 
 }  // namespace
 
-Status trace_heads(TraceSink* trace, const Projected& projected,
-                   TensorView<const float, 3> value, const SplitHeads& heads,
-                   const AttentionOptions& options,
-                   const OperationOptions& operation_options) {
+void trace_heads(TraceSink* trace, const Projected& projected,
+                 TensorView<const float, 3> value, const SplitHeads& heads) {
+  if (trace == nullptr) {
+    return;
+  }
+  const std::string_view kv = kv_axis(heads);
+  const bool grouped = kv == "Hkv";
+  tell(*trace, "q", {"B", "Lq", "H*D"}, projected.query.view());
+  tell(*trace, "k", {"B", "Lkv", grouped ? "Hkv*D" : "H*D"},
+       projected.key.view());
+  tell(*trace, "v", {"B", "Lkv", grouped ? "Hkv*Dv" : "H*Dv"}, value);
+  tell(*trace, "q_heads", {"B", "H", "Lq", "D"}, as_bhld(heads.query));
+  tell(*trace, "k_heads", {"B", kv, "Lkv", "D"}, as_bhld(heads.key));
+  tell(*trace, "v_heads", {"B", kv, "Lkv", "Dv"}, as_bhld(heads.value));
+}
+
+void trace_rotated(TraceSink* trace, const SplitHeads& heads) {
+  if (trace != nullptr) {
+    tell(*trace, "q_rotated", {"B", "H", "Lq", "D"}, as_bhld(heads.query));
+    tell(*trace, "k_rotated", {"B", kv_axis(heads), "Lkv", "D"},
+         as_bhld(heads.key));
+  }
+}
+
+Status trace_operation(TraceSink* trace, const SplitHeads& heads,
+                       const AttentionOptions& options,
+                       const OperationOptions& operation_options) {
   if (trace == nullptr) {
     return ok();
   }
-  trace_projected(*trace, projected, value, heads);
   const auto steps = stepwise_attention(heads.query, heads.key, heads.value,
                                         options, operation_options, trace);
   return steps ? ok() : Status(steps.error());

@@ -9,13 +9,16 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// The projections, and the steps of the operation. These are computed again
-// step by step next to the result, so that a trace changes no bit of it.
-// `value`: as for split().
-Status trace_heads(TraceSink* trace, const Projected& projected,
-                   TensorView<const float, 3> value, const SplitHeads& heads,
-                   const AttentionOptions& options,
-                   const OperationOptions& operation_options);
+// The projections and the heads. `value`: as for split().
+void trace_heads(TraceSink* trace, const Projected& projected,
+                 TensorView<const float, 3> value, const SplitHeads& heads);
+// Queries and keys after their rotation.
+void trace_rotated(TraceSink* trace, const SplitHeads& heads);
+// The steps of the operation. They are computed again step by step next to the
+// result, so that a trace changes no bit of it.
+Status trace_operation(TraceSink* trace, const SplitHeads& heads,
+                       const AttentionOptions& options,
+                       const OperationOptions& operation_options);
 
 // (B, Lq, H, Dv)
 void trace_gated(TraceSink* trace, TensorView<const float, 4> gated);

@@ -44,7 +44,8 @@ MultiHeadAttentionConfig config_of(const MultiHeadAttentionParams& params,
       .v_head_dim = v_head_dim,
       .out_proj = params.w_o.has_value(),
       .value_proj = params.w_v.has_value(),
-      .scoring = params.w_score ? Scoring::additive : Scoring::dot};
+      .scoring = params.w_score ? Scoring::additive : Scoring::dot,
+      .rotary = std::move(heads.rotary)};
 }
 
 }  // namespace
@@ -116,6 +117,15 @@ Status MultiHeadAttention::fix_sizes(const InputSizes& sizes) try {
     state_->config = *std::move(config);
     set_params(*state_, *std::move(params));
   }
+  return ok();
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Status MultiHeadAttention::set_rotary(std::optional<Rotary> rotary) try {
+  HEADWISE_TRY(check_rotary(rotary, *state_->config.head_dim));
+  state_->config.rotary = std::move(rotary);
+  give_new_id(*state_);
   return ok();
 } catch (...) {
   return caught_out_of_memory();

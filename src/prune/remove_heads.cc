@@ -267,7 +267,8 @@ Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
             .kv_group_sizes = even ? std::vector<std::size_t>() : kept.of_group,
             .vdim =
                 config.value_proj ? std::optional<std::size_t>() : config.vdim,
-            .dropout = config.dropout});
+            .dropout = config.dropout,
+            .rotary = config.rotary});
   });
 }
 

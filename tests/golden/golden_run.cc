@@ -10,6 +10,7 @@
 #include "headwise/attention/stepwise.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/steps/embedding.h"
+#include "headwise/steps/rotary.h"
 #include "support/recorded_trace.h"
 #include "support/tensors.h"
 
@@ -471,6 +472,57 @@ std::vector<Computed> compute_jax(const GoldenCase& golden) {
   return all;
 }
 
+// ---- rope: (B, H, L, D), rotated by position. ----
+
+std::vector<Computed> compute_rope(const GoldenCase& golden) {
+  const auto& options = golden.options();
+  const Rotary rotary =
+      Rotary::create({.rotary_dim = options.at("rotary_dim").get<std::size_t>(),
+                      .base = options.at("theta").get<double>(),
+                      .layout = options.at("style") == "interleaved"
+                                    ? RotaryLayout::interleaved
+                                    : RotaryLayout::halves})
+          .value();
+  auto q = golden.floats<4>("q");  // (B, H, L, D)
+  auto k = golden.floats<4>("k");
+  const auto v = golden.floats<4>("v");
+  const auto positions = golden.ints<2>("positions");
+  const RotaryPositions at{.positions = positions};
+  rotary.rotate(as_blhd(q), as_blhd(q), at).value();
+  rotary.rotate(as_blhd(k), as_blhd(k), at).value();
+  AttentionOptions call{.scale = scale_of(golden, q.extent(3))};
+  if (!options.at("causal").is_null()) {
+    call.mask = causal();
+  }
+  auto all = compute_operation(
+      {as_blhd(view_of(q)), as_blhd(view_of(k)), as_blhd(view_of(v))}, call,
+      true);
+  add_operation_gradients(golden, as_blhd(view_of(q)), as_blhd(view_of(k)),
+                          as_blhd(view_of(v)), call, true, all.front());
+  for (const auto& [name, extents] :
+       {std::pair("grad_q", q.extents()), {"grad_k", k.extents()}}) {
+    Got& got = all.front().tensors.at(name);
+    const TensorView<float, 4> gradient(got.elements.data(), extents);
+    rotary.rotate_back(as_blhd(gradient), as_blhd(gradient), at).value();
+  }
+  const auto [B, L] = positions.extents();
+  auto cos = Tensor<float, 3>::create({B, L, rotary.rotary_dim() / 2}).value();
+  auto sin = Tensor<float, 3>::create(cos.extents()).value();
+  for (std::size_t n = 0; n < B * L; ++n) {
+    const std::size_t pairs = cos.extent(2);
+    rotary
+        .angles(positions.data()[n], {cos.data() + n * pairs, pairs},
+                {sin.data() + n * pairs, pairs})
+        .value();
+  }
+  all.push_back({"rotation",
+                 {{"q_rotated", got_of(q)},
+                  {"k_rotated", got_of(k)},
+                  {"cos", got_of(cos)},
+                  {"sin", got_of(sin)}}});
+  return all;
+}
+
 }  // namespace
 
 std::vector<Computed> compute(const GoldenCase& golden) {
@@ -489,6 +541,9 @@ std::vector<Computed> compute(const GoldenCase& golden) {
   }
   if (kind == "jax_dpa") {
     return compute_jax(golden);
+  }
+  if (kind == "rope") {
+    return compute_rope(golden);
   }
   if (kind == "additive") {
     return compute_additive(golden);

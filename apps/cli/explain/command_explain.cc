@@ -94,6 +94,7 @@ FilePlan files_of(const ExplainFlags& flags) {
   plan.input("--target-tokens", flags.target_tokens);
   plan.input("--params", flags.params);
   plan_inputs(plan, flags.operation);
+  plan_inputs(plan, flags.rotary);
   plan.output("--out", flags.out);
   plan.output("--heads", flags.heads);
   if (flags.json) {
@@ -214,6 +215,7 @@ void add_options(const Arguments& command, ExplainFlags& flags) {
   add_layer_options(command.under("Layer"), flags);
   add_output_options(command.under("Output"), flags);
   add_operation_options(command, flags.operation);
+  add_rotary_options(command, flags.rotary);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "operation/layer_choice.h"
 #include "operation/operation_flags.h"
+#include "operation/rotary_flags.h"
 
 namespace headwise::cli {
 
@@ -26,6 +27,7 @@ struct ExplainFlags {
   std::optional<std::size_t> num_kv_heads;
   std::string mask_kind;
   OperationFlags operation;
+  RotaryFlags rotary;
   std::uint64_t seed = 0;
   std::string params;
   LayerFlags layer;

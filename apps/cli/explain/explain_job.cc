@@ -13,6 +13,7 @@
 #include "operation/layer_params.h"
 #include "operation/operation_inputs.h"
 #include "operation/option_errors.h"
+#include "operation/rotary_inputs.h"
 #include "shell/outcome.h"
 
 namespace headwise::cli {
@@ -160,6 +161,7 @@ class Runner {
     return list_steps({.batched = input_.batched,
                        .from_tokens = job.from_tokens,
                        .cross = job.cross,
+                       .rotary = config_.rotary.has_value(),
                        .softcap = spec->softcap.has_value(),
                        .bias = spec->bias.given(),
                        .alibi = spec->alibi.given(),
@@ -180,6 +182,7 @@ class Runner {
   }
 
   Result<std::vector<TracedStep>> run(const OperationInputs& operation,
+                                      const RotaryInputs& rotary,
                                       const Progress& progress) {
     AttentionOptions options = operation.options();
     HEADWISE_TRY(input_.vectors ? report_vectors() : embed(progress));
@@ -191,8 +194,10 @@ class Runner {
                      ? Result<MultiHeadAttention>(std::move(files_->layer))
                      : MultiHeadAttention::create(config_, Seed{flags_.seed});
     HEADWISE_TRY(layer);
+    HEADWISE_TRY(layer->set_rotary(config_.rotary));
     const auto result =
-        layer->forward(query_, key_, value_, options, {}, &trace_);
+        layer->forward(query_, key_, value_, options,
+                       {.positions = rotary.positions()}, &trace_);
     HEADWISE_TRY(result);
     return std::vector<TracedStep>(trace_.steps().begin(),
                                    trace_.steps().end());
@@ -366,8 +371,13 @@ Result<ExplainedJob> run_job(const ExplainFlags& flags,
   HEADWISE_TRY(input);
   auto files = read_files(flags, *input);
   HEADWISE_TRY(files);
-  const auto config = config_of(flags, *input, *files);
+  auto config = config_of(flags, *input, *files);
   HEADWISE_TRY(config);
+  const auto rotary = RotaryInputs::read(flags.rotary, input->batched);
+  HEADWISE_TRY(rotary);
+  auto rotation = rotary->rotary(*config->head_dim);
+  HEADWISE_TRY(rotation);
+  config->rotary = *std::move(rotation);
   if (config->scoring == Scoring::additive && flags.operation.scale) {
     return usage_error(
         "--scale is for --scoring dot; additive scores have none");
@@ -383,9 +393,9 @@ Result<ExplainedJob> run_job(const ExplainFlags& flags,
     return job;
   }
   auto steps = flags.shapes_only ? runner.shapes(*job, *operation)
-                                 : runner.run(*operation, progress);
+                                 : runner.run(*operation, *rotary, progress);
   if (!steps) {
-    return in_option_words(steps.error(), flags.operation);
+    return in_option_words(in_rotary_words(steps.error()), flags.operation);
   }
   job->steps = *std::move(steps);
   return job;

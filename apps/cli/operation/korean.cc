@@ -26,15 +26,23 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"(B, Lkv): non-decreasing document ids; a query attends to its own "
      "document",
      "(B, Lkv): 오름차순(중복 가능) 문서 id. 쿼리는 같은 문서의 키만 봅니다"},
+    {"(B, Lkv): positions of the keys (default: row numbers)",
+     "(B, Lkv): 키의 위치(기본값: 행 번호)"},
     {"(B, Lkv): true or 1 = may attend, 0 = padding",
      "(B, Lkv): true 또는 1 = 어텐션 가능, 0 = 패딩"},
     {"(B, Lq): document ids of the queries (default: --documents)",
      "(B, Lq): 쿼리의 문서 id(기본값: --documents와 같음)"},
+    {"(B, Lq): positions of the queries (default: row numbers from "
+     "--query-start)",
+     "(B, Lq): 쿼리의 위치(기본값: --query-start부터의 행 번호)"},
     {"(H): subtract slope * distance from the scores; auto: the usual slopes",
      "(H): 점수에서 기울기 * 거리를 뺍니다. auto: 표준 기울기"},
+    {"(positions, N/2) each: your own cosines and sines",
+     "각각 (위치 수, N/2): 직접 만든 코사인과 사인"},
     {"Dropout", "드롭아웃"},
     {"Layer", "레이어"},
     {"Masks (they can be combined)", "마스크(함께 쓸 수 있음)"},
+    {"Rotary positions", "로터리 위치"},
     {"Scores", "점수"},
     {"Tensors", "텐서"},
     {"axes of --bias, such as H,Lq,Lkv or B,1,Lkv (default: B,H,Lq,Lkv)",
@@ -49,6 +57,14 @@ constexpr auto kTexts = std::to_array<Translation>({
      "어텐션 가중치를 확률 P로 드롭아웃합니다"},
     {"factor on q.k (default 1/sqrt(D))",
      "q.k에 곱할 스케일(기본값 1/sqrt(D))"},
+    {"features of a head that rotate, an even number (default: all)",
+     "헤드에서 회전할 특징의 개수, 짝수(기본값: 전부)"},
+    {"for longer sequences: linear:F, ntk:F, "
+     "yarn:F,ORIGINAL[,beta_fast,beta_slow,truncate,attention_factor] or "
+     "llama3:F,LOW,HIGH,ORIGINAL",
+     "더 긴 시퀀스를 위한 스케일링: linear:F, ntk:F, "
+     "yarn:F,ORIGINAL[,beta_fast,beta_slow,truncate,attention_factor] 또는 "
+     "llama3:F,LOW,HIGH,ORIGINAL"},
     {"how queries and keys are compared: q.k, or w . tanh(q + k) (default: "
      "dot, or as the parameters require)",
      "쿼리와 키의 비교 방식: q.k 또는 w . tanh(q + k) (기본값: dot 또는 "
@@ -68,8 +84,14 @@ constexpr auto kTexts = std::to_array<Translation>({
      "쿼리 i는 키 i + --query-start까지만 봅니다"},
     {"replace scores by X * tanh(score / X), before any bias",
      "바이어스를 더하기 전에 점수를 X * tanh(점수 / X)로 바꿉니다"},
+    {"rotate queries and keys by their positions; frequencies are powers of "
+     "this base (default 10000)",
+     "쿼리와 키를 위치에 따라 회전합니다. 주파수는 이 밑의 "
+     "거듭제곱입니다(기본값 10000)"},
     {"seed of the dropout mask (default 0)", "드롭아웃의 시드(기본값 0)"},
     {"values added to the scores; -inf masks", "점수에 더할 값. -inf면 마스킹"},
+    {"which features are a pair: p and p + N/2 (default), or 2p and 2p + 1",
+     "짝이 되는 특징: p와 p + N/2(기본값), 또는 2p와 2p + 1"},
 });
 static_assert(is_sorted(kTexts), "sort the rows by their English");
 

@@ -24,4 +24,14 @@ void plan_inputs(FilePlan& plan, const OperationFlags& flags) {
   }
 }
 
+void plan_inputs(FilePlan& plan, const RotaryFlags& flags) {
+  const std::size_t comma = flags.tables.find(',');
+  plan.input("--rotary-tables", flags.tables.substr(0, comma));
+  if (comma != std::string::npos) {
+    plan.input("--rotary-tables", flags.tables.substr(comma + 1));
+  }
+  plan.input("--query-positions", flags.query_positions);
+  plan.input("--key-positions", flags.key_positions);
+}
+
 }  // namespace headwise::cli

@@ -164,6 +164,7 @@ FilePlan files_of(const RunFlags& flags) {
   plan.input("--d-output", flags.d_output);
   plan.input("--d-attn-weights", flags.d_attn_weights);
   plan_inputs(plan, flags.operation);
+  plan_inputs(plan, flags.rotary);
   plan.output("--out", flags.out);
   plan.output("--attn-weights", flags.attn_weights);
   plan.output("--lse", flags.lse);
@@ -187,12 +188,15 @@ Outcome run_run(const RunFlags& flags, const Streams&) {
   if (!flags.attn_weights.empty() || !flags.d_attn_weights.empty()) {
     options.attn_weights = kForms.at(flags.form);
   }
-  const auto result = flags.is_layer()
-                          ? run_layer(flags, *arrays, options)
-                          : run_operation(flags, *arrays, options,
-                                          operation->operation_options());
+  const auto rotary =
+      RotaryInputs::read(flags.rotary, arrays->batched || flags.ragged());
+  HEADWISE_TRY(rotary);
+  const auto result =
+      flags.is_layer() ? run_layer(flags, *arrays, options, *rotary)
+                       : run_operation(flags, *arrays, options,
+                                       operation->operation_options(), *rotary);
   if (!result) {
-    return in_option_words(result.error(), flags.operation);
+    return in_option_words(in_rotary_words(result.error()), flags.operation);
   }
   return written(write_results(flags, *result, arrays->batched));
 }
@@ -270,6 +274,7 @@ void add_options(const Arguments& command, RunFlags& flags) {
   add_output_options(command.under("Output"), flags);
   add_gradient_options(command.under("Gradients"), flags);
   add_operation_options(command, flags.operation);
+  add_rotary_options(command, flags.rotary);
 }
 
 }  // namespace

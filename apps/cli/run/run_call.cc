@@ -1,8 +1,11 @@
 #include "run_call.h"
 
+#include <optional>
+
 #include "headwise/attention/backward.h"
 #include "headwise/attention/forward.h"
 #include "headwise/steps/offsets.h"
+#include "headwise/steps/rotate_heads.h"
 #include "operation/layer_params.h"
 #include "run_gradients.h"
 
@@ -34,10 +37,42 @@ struct Operands {
   TensorView<const float, 4> softmax_rows;
 };
 
+// The rotation of the queries and keys of a call, where one is asked for.
+struct Rotation {
+  std::optional<Rotary> rotary;
+  AttentionShape shape;
+  QueryStart query_start;
+  HeadPositions positions;
+  const Executor& executor;
+
+  Status rotate(const QueriesAndKeys& heads) const {
+    return rotary ? rotate_heads(*rotary, heads, shape, query_start, positions,
+                                 executor)
+                  : ok();
+  }
+  Status rotate_back(const QueriesAndKeys& gradients) const {
+    return rotary ? rotate_heads_back(*rotary, gradients, shape, query_start,
+                                      positions, executor)
+                  : ok();
+  }
+};
+
+Result<Rotation> rotation_of(const RotaryInputs& inputs,
+                             const AttentionShape& tensors,
+                             const AttentionOptions& options,
+                             const OperationOptions& operation_options) {
+  auto rotary = inputs.rotary(tensors.D);
+  HEADWISE_TRY(rotary);
+  auto spec = AttentionSpec::create(tensors, options, operation_options, "run");
+  HEADWISE_TRY(spec);
+  return Rotation{*std::move(rotary), std::move(spec->shape),
+                  options.query_start, inputs.positions(), *spec->executor};
+}
+
 Result<std::vector<NamedGradient>> operation_gradients(
     const RunFlags& flags, const Operands& in, const RunResult& result,
     bool batched, const AttentionOptions& options,
-    const OperationOptions& operation_options) {
+    const OperationOptions& operation_options, const Rotation& rotation) {
   const auto& shape = result.output_by_heads.extents();
   auto files = read_upstream(flags, batched, {shape.begin(), shape.end()},
                              result.attn_weights.extents());
@@ -70,6 +105,8 @@ Result<std::vector<NamedGradient>> operation_gradients(
        d_bias->by_scores, sloped ? *d_alibi : TensorView<float, 1>(),
        additive ? *d_score_weight : TensorView<float, 2>()},
       options, operation_options));
+  HEADWISE_TRY(
+      rotation.rotate_back({as_extents(*d_query), as_extents(*d_key)}));
   std::vector<NamedGradient> gradients;
   gradients.push_back(named("d_query", *std::move(d_query), batched));
   gradients.push_back(named("d_key", *std::move(d_key), batched));
@@ -115,8 +152,10 @@ struct LayerOperands {
 
 Result<RunResult> run_layer_forward(const MultiHeadAttention& layer,
                                     const LayerOperands& in,
-                                    const AttentionOptions& options) {
-  auto result = layer.forward(in.query, in.key, in.value, options);
+                                    const AttentionOptions& options,
+                                    const LayerOptions& layer_options) {
+  auto result =
+      layer.forward(in.query, in.key, in.value, options, layer_options);
   HEADWISE_TRY(result);
   return RunResult{{},
                    std::move(result->output),
@@ -127,8 +166,10 @@ Result<RunResult> run_layer_forward(const MultiHeadAttention& layer,
 Result<RunResult> run_layer_both_ways(const RunFlags& flags,
                                       const MultiHeadAttention& layer,
                                       const LayerOperands& in, bool batched,
-                                      const AttentionOptions& options) {
-  auto saved = layer.forward_for_backward(in.query, in.key, in.value, options);
+                                      const AttentionOptions& options,
+                                      const LayerOptions& layer_options) {
+  auto saved = layer.forward_for_backward(in.query, in.key, in.value, options,
+                                          layer_options);
   HEADWISE_TRY(saved);
   const auto& shape = saved->result().output.extents();
   const auto files = read_upstream(flags, batched, {shape.begin(), shape.end()},
@@ -155,7 +196,8 @@ Result<RunResult> run_layer_both_ways(const RunFlags& flags,
 Result<RunResult> run_operation(const RunFlags& flags,
                                 const InputArrays& arrays,
                                 const AttentionOptions& options,
-                                const OperationOptions& operation_options) {
+                                const OperationOptions& operation_options,
+                                const RotaryInputs& rotary) {
   HEADWISE_TRY(check_inputs(flags, arrays));
   auto query = to_float<4>(arrays.query, "run", "--query");
   auto key = to_float<4>(arrays.key, "run", "--key");
@@ -174,6 +216,12 @@ Result<RunResult> run_operation(const RunFlags& flags,
   if (options.offsets.ragged()) {
     HEADWISE_TRY(options.offsets.check(Lq, k.extent(1), "run"));
   }
+  const auto tensors = attention_shape(q.extents(), k.extents(), v.extents());
+  HEADWISE_TRY(tensors);
+  const auto rotation =
+      rotation_of(rotary, *tensors, options, operation_options);
+  HEADWISE_TRY(rotation);
+  HEADWISE_TRY(rotation->rotate({as_extents(*query), as_extents(*key)}));
 
   auto output =
       Tensor<float, 4>::create(flags.heads_first() ? Extents<4>{B, H, Lq, Dv}
@@ -193,19 +241,19 @@ Result<RunResult> run_operation(const RunFlags& flags,
   RunResult result{
       *std::move(output), {}, *std::move(attn_weights), *std::move(lse)};
   if (!flags.d_output.empty()) {
-    auto gradients =
-        operation_gradients(flags, {*query, *key, *value, *rows}, result,
-                            arrays.batched, options, operation_options);
+    auto gradients = operation_gradients(flags, {*query, *key, *value, *rows},
+                                         result, arrays.batched, options,
+                                         operation_options, *rotation);
     HEADWISE_TRY(gradients);
     result.gradients = *std::move(gradients);
   }
-  return with_keep_mask(flags, std::move(result),
-                        attention_shape(q.extents(), k.extents(), v.extents()),
-                        options, operation_options);
+  return with_keep_mask(flags, std::move(result), *tensors, options,
+                        operation_options);
 }
 
 Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
-                            const AttentionOptions& options) {
+                            const AttentionOptions& options,
+                            const RotaryInputs& rotary) {
   auto files = read_layer(flags.params, {.num_heads = flags.num_heads,
                                          .num_kv_heads = flags.num_kv_heads,
                                          .scoring = flags.operation.scoring,
@@ -213,6 +261,10 @@ Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
                                          .choice = flags.layer.choice()});
   HEADWISE_TRY(files);
   HEADWISE_TRY(check_layer_inputs(flags, arrays, files->layer.config()));
+  auto rotation = rotary.rotary(*files->layer.config().head_dim);
+  HEADWISE_TRY(rotation);
+  HEADWISE_TRY(files->layer.set_rotary(*std::move(rotation)));
+  const LayerOptions layer_options = {.positions = rotary.positions()};
   const auto query = to_float<3>(arrays.query, "run", "--query");
   const auto key = to_float<3>(arrays.key, "run", "--key");
   const auto value = to_float<3>(arrays.value, "run", "--value");
@@ -223,19 +275,20 @@ Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
   const MultiHeadAttentionConfig& config = files->layer.config();
   auto kv_groups = HeadGroups::create(config.kv_group_sizes);
   HEADWISE_TRY(kv_groups);
-  return with_keep_mask(flags,
-                        flags.d_output.empty()
-                            ? run_layer_forward(files->layer, in, options)
-                            : run_layer_both_ways(flags, files->layer, in,
-                                                  arrays.batched, options),
-                        AttentionShape{.B = in.query.extent(0),
-                                       .Hq = config.num_heads,
-                                       .Hkv = *config.num_kv_heads,
-                                       .Lq = in.query.extent(1),
-                                       .Lkv = in.key.extent(1),
-                                       .D = *config.head_dim,
-                                       .Dv = *config.v_head_dim},
-                        options, {.kv_groups = *std::move(kv_groups)});
+  return with_keep_mask(
+      flags,
+      flags.d_output.empty()
+          ? run_layer_forward(files->layer, in, options, layer_options)
+          : run_layer_both_ways(flags, files->layer, in, arrays.batched,
+                                options, layer_options),
+      AttentionShape{.B = in.query.extent(0),
+                     .Hq = config.num_heads,
+                     .Hkv = *config.num_kv_heads,
+                     .Lq = in.query.extent(1),
+                     .Lkv = in.key.extent(1),
+                     .D = *config.head_dim,
+                     .Dv = *config.v_head_dim},
+      options, {.kv_groups = *std::move(kv_groups)});
 }
 
 }  // namespace headwise::cli

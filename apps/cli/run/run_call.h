@@ -9,6 +9,7 @@
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
+#include "operation/rotary_inputs.h"
 #include "run_flags.h"
 #include "run_inputs.h"
 
@@ -36,8 +37,10 @@ struct RunResult {
 Result<RunResult> run_operation(const RunFlags& flags,
                                 const InputArrays& arrays,
                                 const AttentionOptions& options,
-                                const OperationOptions& operation_options);
+                                const OperationOptions& operation_options,
+                                const RotaryInputs& rotary);
 Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
-                            const AttentionOptions& options);
+                            const AttentionOptions& options,
+                            const RotaryInputs& rotary);
 
 }  // namespace headwise::cli

@@ -8,6 +8,7 @@
 
 #include "operation/layer_choice.h"
 #include "operation/operation_flags.h"
+#include "operation/rotary_flags.h"
 
 namespace headwise::cli {
 
@@ -21,6 +22,7 @@ struct RunFlags {
   std::optional<std::size_t> num_kv_heads;
   std::string layout;
   OperationFlags operation;
+  RotaryFlags rotary;
   std::string form = "per-head";
   std::string out;
   std::string attn_weights;

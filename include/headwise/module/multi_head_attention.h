@@ -5,7 +5,9 @@
 //                            split(w_v value)))
 //   output = w_o output                            unless !out_proj
 //
-// If !value_proj, split(value) instead of split(w_v value).
+// If !value_proj, split(value) instead of split(w_v value). With `.rotary` the
+// queries and keys of the heads are rotated by their positions before the
+// scores (steps/rotary.h).
 //
 //   query   (B, Lq, query_dim)   in   or (Lq, query_dim), and so on, unbatched
 //   key     (B, Lkv, kdim)       in   in self-attention the same tensor
@@ -56,6 +58,8 @@
 #include "headwise/base/tensor.h"
 #include "headwise/run/trace_sink.h"
 #include "headwise/steps/projection.h"
+#include "headwise/steps/rotary.h"
+#include "headwise/steps/rotate_heads.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -89,13 +93,15 @@ struct MultiHeadAttentionConfig {
   // num_kv_heads * v_head_dim, as in d2l's additive attention.
   bool value_proj = true;
   Scoring scoring = Scoring::dot;
+  // Rotates queries and keys; its rotary_dim is at most head_dim.
+  std::optional<Rotary> rotary{};
 };
 
 // The same configuration with every missing size filled in. Errors:
 // invalid_argument for a size of 0, num_heads that does not divide embed_dim,
 // num_kv_heads that does not divide num_heads, groups that do not add up to
 // num_heads, a vdim that num_kv_heads does not divide if there is no value
-// projection, dropout outside [0, 1].
+// projection, dropout outside [0, 1], a rotary_dim above head_dim.
 Result<MultiHeadAttentionConfig> complete_config(
     MultiHeadAttentionConfig config);
 
@@ -118,6 +124,7 @@ struct HeadCounts {
   // Must be the rows of w_q.weight / num_heads, which is the default.
   std::optional<std::size_t> head_dim{};
   double dropout = 0;
+  std::optional<Rotary> rotary{};
 };
 
 // Sizes of the inputs. Sizes that are not open may be left out.
@@ -132,6 +139,12 @@ struct LayerOptions {
   // (num_heads): a factor on the context of each head (steps/head_gates.h). The
   // view must outlive the call and its backward pass.
   TensorView<const float, 1> head_gates{};
+  // In a layer with rotary positions: where queries and keys stand, if not at
+  // their rows (steps/rotate_heads.h). The views must outlive the call and its
+  // backward pass.
+  HeadPositions positions{};
+};
+TensorView<const std::int64_t, 2> key_positions{};
 };
 
 // Rank 3 with a batch, 2 without: then there is no B below.
@@ -216,6 +229,11 @@ class MultiHeadAttention {
   // has changed: invalid_argument for an open size that is missing or 0, or a
   // size that differs from one already fixed; out_of_memory.
   Status fix_sizes(const InputSizes& sizes);
+
+  // From now on queries and keys are rotated in this way, or, with no value, no
+  // longer; for a layer that was read from a file. Errors, after which nothing
+  // has changed: invalid_argument for a rotary_dim above head_dim.
+  Status set_rotary(std::optional<Rotary> rotary);
 
   // Calls change nothing and may run at the same time. The layer keeps the
   // memory of at most 16 of them for later calls. `trace`, if given, receives

@@ -69,6 +69,14 @@ std::string FormulaParts::hidden() const {
          (pass_.hidden->token_types ? " + token_type[0,:]" : "") + ")";
 }
 
+std::string_view FormulaParts::queries() const {
+  return first_of({"q_rotated"}, "q_heads");
+}
+
+std::string_view FormulaParts::keys() const {
+  return first_of({"k_rotated"}, "k_heads");
+}
+
 std::string_view FormulaParts::scores_before(std::string_view step) const {
   constexpr std::array<std::string_view, 6> kOrder = {
       "scores",       "capped_scores", "biased_scores",

@@ -36,6 +36,9 @@ class FormulaParts {
                         bool bias) const;
   // The formula of the step "hidden".
   std::string hidden() const;
+  // The queries and keys that are compared.
+  std::string_view queries() const;
+  std::string_view keys() const;
   // The scores that `step` takes: those of the last step before it.
   std::string_view scores_before(std::string_view step) const;
   // The mask of the scores: all masks combined, or the only one.

@@ -113,6 +113,10 @@ std::vector<TracedStep> list_steps(const JobShape& job) {
   list.add("q_heads", {"B", "H", "Lq", "D"});
   list.add("k_heads", {"B", kv, "Lkv", "D"});
   list.add("v_heads", {"B", kv, "Lkv", "Dv"});
+  if (job.rotary) {
+    list.add("q_rotated", {"B", "H", "Lq", "D"});
+    list.add("k_rotated", {"B", kv, "Lkv", "D"});
+  }
   for (const auto& [taken, name] : {std::pair(true, "scores"),
                                     {job.softcap, "capped_scores"},
                                     {job.bias, "biased_scores"},

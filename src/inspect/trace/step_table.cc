@@ -22,12 +22,19 @@ struct Step {
 Text text(std::string_view words) { return Text(words); }
 
 Text scores(const Parts& of) {
-  const Text query = of.at("q_heads", "h,i,d");
-  const Text key = of.at_kv_head("k_heads", "d");
+  const Text query = of.at(of.queries(), "h,i,d");
+  const Text key = of.at_kv_head(of.keys(), "d");
   return of.at("scores", "h,i,j") + " = " +
          (of.pass().additive
               ? "sum_d w_score.weight[h,d] * tanh(" + query + " + " + key + ")"
               : "scale * sum_d " + query + " * " + key);
+}
+
+Text rotated(const Parts& of, std::string_view step, std::string_view heads,
+             std::string_view row) {
+  const Text all = "h," + text(row) + ",:";
+  return of.at(step, all) + " = rotate(" + of.at(heads, all) +
+         "): x1 * cos - x2 * sin, x2 * cos + x1 * sin";
 }
 
 Text value_projection(const Parts& of) {
@@ -109,6 +116,16 @@ constexpr std::array kSteps = {
     Step{"v_heads", &StepWords::v_heads,
          [](const Parts& of) {
            return of.at("v_heads", "h,j,d") + " = " + of.at("v", "j,h*Dv+d");
+         }},
+
+    // Rotary positions.
+    Step{"q_rotated", &StepWords::q_rotated,
+         [](const Parts& of) {
+           return rotated(of, "q_rotated", "q_heads", "i");
+         }},
+    Step{"k_rotated", &StepWords::k_rotated,
+         [](const Parts& of) {
+           return rotated(of, "k_rotated", "k_heads", "j");
          }},
 
     // Scores.

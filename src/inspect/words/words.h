@@ -28,6 +28,8 @@ struct StepWords {
   Word q_heads;
   Word k_heads;
   Word v_heads;
+  Word q_rotated;
+  Word k_rotated;
   Word scores;
   Word additive_scores;
   Word capped_scores;

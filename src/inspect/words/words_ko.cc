@@ -21,6 +21,9 @@ constexpr Words kKoreanWords = {
          .q_heads = "쿼리를 헤드별로 나눕니다(복사 없는 뷰)",
          .k_heads = "키를 헤드별로 나눕니다(복사 없는 뷰)",
          .v_heads = "밸류를 헤드별로 나눕니다(복사 없는 뷰)",
+         .q_rotated = "쿼리의 특징을 두 개씩 짝지어 위치에 비례하는 각도만큼 "
+                      "회전합니다",
+         .k_rotated = "키도 같은 방식으로 회전합니다",
          .scores = "모든 쿼리와 모든 키의 내적에 스케일을 적용합니다",
          .additive_scores = "모든 쿼리와 모든 키를 은닉층 하나로 비교합니다",
          .capped_scores =

@@ -1,0 +1,36 @@
+// The options of rotary positions, the same in every command, as they are
+// typed.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace headwise::cli {
+
+class Arguments;
+
+// An empty string is an option that was not given.
+struct RotaryFlags {
+  std::optional<double> base;
+  std::optional<std::size_t> dim;
+  std::string layout;
+  std::string scaling;
+  std::string tables;
+  std::string query_positions;
+  std::string key_positions;
+
+  // The first option that asks for rotary positions; empty: none does.
+  std::string asked_for() const {
+    return base               ? "--rotary-base"
+           : dim              ? "--rotary-dim"
+           : !layout.empty()  ? "--rotary-layout"
+           : !scaling.empty() ? "--rotary-scaling"
+           : !tables.empty()  ? "--rotary-tables"
+                              : "";
+  }
+};
+
+void add_rotary_options(const Arguments& command, RotaryFlags& flags);
+
+}  // namespace headwise::cli

@@ -1,0 +1,161 @@
+"""Rotary positions in `headwise run` and `headwise explain`."""
+import math
+
+import cli_case
+from cli_case import BAD_INPUT, USAGE, read_npy
+from run_case import RunCase
+
+B, H, HKV, L, D = 2, 4, 2, 5, 8
+
+
+def rotated(values, heads, position, *, base=10000, dim=D, pairs="halves",
+            back=False):
+    """(B, H, L, D) `values`; `position(b, l)` says where a token stands."""
+    values = list(values)
+    half = dim // 2
+    for b in range(B):
+        for h in range(heads):
+            for row in range(L):
+                at = ((b * heads + h) * L + row) * D
+                for p in range(half):
+                    angle = position(b, row) * base ** (-2 * p / dim)
+                    cos, sin = math.cos(angle), math.sin(angle)
+                    sin = -sin if back else sin
+                    i, j = ((at + p, at + p + half) if pairs == "halves"
+                            else (at + 2 * p, at + 2 * p + 1))
+                    x, y = values[i], values[j]
+                    values[i] = x * cos - y * sin
+                    values[j] = y * cos + x * sin
+    return values
+
+
+class RotaryCase(RunCase):
+    def setUp(self):
+        super().setUp()
+        call = self.inputs(q=(B, H, L, D), k=(B, HKV, L, D), v=(B, HKV, L, D))
+        self.call = call[:call.index("--out")]
+
+    def rotate_files(self, of_queries, of_keys, **options):
+        """q.npy and k.npy rotated by the formula, as rq.npy and rk.npy."""
+        for name, heads, position in (("q", H, of_queries),
+                                      ("k", HKV, of_keys)):
+            shape, values = read_npy(self.folder / f"{name}.npy")
+            self.put(f"r{name}.npy", *shape,
+                     values=rotated(values, heads, position, **options))
+        return [{"q.npy": "rq.npy", "k.npy": "rk.npy"}.get(word, word)
+                for word in self.call]
+
+    def same(self, one, other, within=2e-6):
+        (shape, a), (also, b) = (read_npy(self.folder / f)
+                                 for f in (one, other))
+        self.assertEqual(shape, also)
+        for x, y in zip(a, b):
+            self.assertAlmostEqual(x, y, delta=within)
+
+
+class RunTest(RotaryCase):
+    def compare(self, given, plain, *also):
+        self.succeed(*given, "--out", "o.npy", *also)
+        self.succeed(*plain, "--out", "p.npy", *also)
+        self.same("o.npy", "p.npy")
+
+    def test_the_operation_on_rotated_heads(self):
+        for words, options in (
+                (("--rotary-base", "500"), {"base": 500}),
+                (("--rotary-dim", "4"), {"dim": 4}),
+                (("--rotary-layout", "interleaved"), {"pairs": "interleaved"})):
+            plain = self.rotate_files(lambda b, l: l + 3, lambda b, l: l,
+                                      **options)
+            self.compare([*self.call, *words], plain, "--causal",
+                         "--query-start", "3")
+
+    def test_positions(self):
+        self.put("qp.npy", B, L, descr="<i8", values=range(10, 20))
+        self.put("kp.npy", B, L, descr="<i8", values=[7] * 10)
+        plain = self.rotate_files(lambda b, l: 10 + 5 * b + l, lambda b, l: 7)
+        self.compare([*self.call, "--rotary-base", "10000",
+                      "--query-positions", "qp.npy", "--key-positions",
+                      "kp.npy"], plain)
+
+    def test_tables(self):
+        half = D // 2
+        angles = [n * 100 ** (-2 * p / D)
+                  for n in range(L) for p in range(half)]
+        self.put("cos.npy", L, half, values=map(math.cos, angles))
+        self.put("sin.npy", L, half, values=map(math.sin, angles))
+        plain = self.rotate_files(lambda b, l: l, lambda b, l: l, base=100)
+        self.compare([*self.call, "--rotary-tables", "cos.npy,sin.npy"], plain)
+        self.refuse(BAD_INPUT, "--query-start is 5, expected", *self.call,
+                    "--rotary-tables", "cos.npy,sin.npy", "--query-start", "5",
+                    "--out", "other.npy")
+
+    def test_gradients_turn_back(self):
+        self.put("d.npy", B, H, L, D)
+        self.succeed(*self.call, "--rotary-base", "10000", "--out", "o.npy",
+                     "--d-output", "d.npy", "--grad-dir", "g")
+        plain = self.rotate_files(lambda b, l: l, lambda b, l: l)
+        self.succeed(*plain, "--out", "p.npy", "--d-output", "d.npy",
+                     "--grad-dir", "plain")
+        for name, heads in (("d_query", H), ("d_key", HKV)):
+            shape, values = read_npy(self.folder / f"plain/{name}.npy")
+            self.put(f"{name}.npy", *shape,
+                     values=rotated(values, heads, lambda b, l: l, back=True))
+            self.same(f"g/{name}.npy", f"{name}.npy", 1e-5)
+        self.same("g/d_value.npy", "plain/d_value.npy", 1e-5)
+
+    def test_scaling_changes_the_output(self):
+        outputs = set()
+        for rule in ("linear:4", "ntk:4", "yarn:4,32", "yarn:4,32,32,1,false",
+                     "yarn:4,32,32,1,true,1.5", "llama3:8,1,4,32"):
+            self.succeed(*self.call, "--rotary-scaling", rule, "--out",
+                         "o.npy")
+            outputs.add((self.folder / "o.npy").read_bytes())
+        self.assertEqual(len(outputs), 6)
+
+    def test_what_is_wrong_is_named(self):
+        self.put("short.npy", B, L - 1, descr="<i8")
+        self.put("negative.npy", B, L, descr="<i8", values=[-2] * 10)
+        self.put("c.npy", L, D)
+        on = ("--rotary-base", "10000")
+        for code, message, words in (
+                (BAD_INPUT, "--rotary-dim is 3, expected an even number",
+                 ("--rotary-dim", "3")),
+                (BAD_INPUT, "--rotary-dim rotates 10 features, expected at "
+                 "most the head size, 8", ("--rotary-dim", "10")),
+                (USAGE, "--rotary-base", ("--rotary-base", "0.5")),
+                (BAD_INPUT, "--rotary-scaling is cubic:3, expected linear:F",
+                 ("--rotary-scaling", "cubic:3")),
+                (BAD_INPUT, "--rotary-scaling is yarn:4, expected linear:F",
+                 ("--rotary-scaling", "yarn:4")),
+                (BAD_INPUT, "--rotary-scaling.factor is 0.5, expected",
+                 ("--rotary-scaling", "linear:0.5")),
+                (USAGE, "--query-positions needs --rotary-base",
+                 ("--query-positions", "short.npy")),
+                (BAD_INPUT, "--query-positions has shape (2, 4), expected",
+                 (*on, "--query-positions", "short.npy")),
+                (BAD_INPUT, "--key-positions[0][0] is -2, expected 0 to "
+                 "2147483647", (*on, "--key-positions", "negative.npy")),
+                (BAD_INPUT, "--rotary-tables is c.npy, expected two files",
+                 ("--rotary-tables", "c.npy")),
+                (BAD_INPUT, "--rotary-tables rotates 16 features, expected at "
+                 "most the head size, 8", ("--rotary-tables", "c.npy,c.npy")),
+                (USAGE, "--rotary-base cannot be used with --rotary-tables",
+                 (*on, "--rotary-tables", "c.npy,c.npy"))):
+            self.refuse(code, message, *self.call, "--out", "o.npy", *words)
+
+
+class ExplainTest(cli_case.CliTest):
+    def test_the_rotation_is_a_step(self):
+        small = ("explain", "--embed-dim", "16", "--num-heads", "2",
+                 "--rotary-base", "10000")
+        shown = self.succeed(*small)
+        self.assertIn("q_rotated: rotate each pair of features", shown)
+        self.assertIn("q_rotated[b,h,i,:] = rotate(q_heads[b,h,i,:])", shown)
+        self.assertIn("sum_d q_rotated[b,h,i,d] * k_rotated[b,h,j,d]", shown)
+        self.assertIn("k_rotated", self.succeed(*small, "--shapes-only"))
+        self.assertIn("회전합니다", self.succeed(*small, "--lang", "ko"))
+        self.assertNotIn("rotated", self.succeed(*small[:-2]))
+
+
+if __name__ == "__main__":
+    cli_case.main()
