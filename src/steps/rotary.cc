@@ -58,18 +58,20 @@ std::int64_t position_of(const RotaryPositions& at, std::size_t b,
              : at.start + static_cast<std::int64_t>(l);
 }
 
+Error start_error(std::int64_t start, std::size_t rows, std::uint64_t most) {
+  return value_error(kOperation, "positions.start", std::to_string(start),
+                     rows <= most ? "0 to " + std::to_string(most - rows)
+                                  : "at most " + std::to_string(most) + " rows",
+                     ErrorCode::out_of_range);
+}
+
 Error position_error(const RotaryPositions& at, std::size_t b, std::size_t l,
                      std::uint64_t most) {
-  const std::string expected = "0 to " + std::to_string(most - 1);
-  if (at.positions.data() == nullptr) {
-    return value_error(kOperation, "positions.start", std::to_string(at.start),
-                       expected + " less the last row, " + std::to_string(l),
-                       ErrorCode::out_of_range);
-  }
   return value_error(
       kOperation,
       "positions[" + std::to_string(b) + "][" + std::to_string(l) + "]",
-      std::to_string(at.positions(b, l)), expected, ErrorCode::out_of_range);
+      std::to_string(at.positions(b, l)), "0 to " + std::to_string(most - 1),
+      ErrorCode::out_of_range);
 }
 
 bool are_shared(const RotaryPositions& at) {
@@ -84,7 +86,7 @@ Status check_positions(const RotaryPositions& at, std::size_t B, std::size_t L,
   } else if (L != 0 &&
              (at.start < 0 || static_cast<std::uint64_t>(at.start) >= most ||
               most - static_cast<std::uint64_t>(at.start) < L)) {
-    return position_error(at, 0, L - 1, most);
+    return start_error(at.start, L, most);
   }
   const std::size_t sequences =
       are_shared(at) ? std::min<std::size_t>(B, 1) : B;

@@ -25,9 +25,9 @@ double natural_log(double x) {
 Status check_at_least(std::string_view argument, double given, double least) {
   return std::isfinite(given) && given >= least
              ? ok()
-             : Status(
-                   value_error(kOperation, argument, number_text(given),
-                               "a number from " + number_text(least) + " on"));
+             : Status(value_error(
+                   kOperation, argument, number_text(given),
+                   "a number, " + number_text(least) + " or greater"));
 }
 
 Status check_length(std::string_view argument, std::size_t length) {
@@ -161,7 +161,7 @@ Result<RotaryFrequencies> rotary_frequencies(const RotaryConfig& config) {
   if (config.rotary_dim == 0 || config.rotary_dim % 2 != 0) {
     return value_error(kOperation, "rotary_dim",
                        std::to_string(config.rotary_dim),
-                       "an even number from 2 on");
+                       "an even number, 2 or greater");
   }
   HEADWISE_TRY(check_at_least("base", config.base, 1));
   return std::visit(Scale{config, natural_log(config.base)}, config.scaling);

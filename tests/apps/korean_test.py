@@ -161,7 +161,7 @@ class ReportTest(KoreanTest):
         text = self.korean(*prune, "--data", "data.tsv", "--curve", "curve.svg",
                            "--random", "2")
         self.assert_korean(text, "제거", "변화(%p)", "무작위 순서 2개의 평균",
-                           "curve.svg: 그래프\n")
+                           "curve.svg: 정확도 곡선\n")
         picture = (self.folder / "curve.svg").read_text("utf-8")
         for said in ("헤드 제거에 따른 정확도", "무작위 순서 2개", "95% 신뢰 구간"):
             self.assertIn(said, picture)

@@ -105,8 +105,8 @@ class RunTest(RotaryCase):
 
     def test_scaling_changes_the_output(self):
         outputs = set()
-        for rule in ("linear:4", "ntk:4", "yarn:4,32", "yarn:4,32,32,1,false",
-                     "yarn:4,32,32,1,true,1.5", "llama3:8,1,4,32"):
+        for rule in ("linear:4", "ntk:4", "yarn:4,4096", "yarn:4,4096,32,1,false",
+                     "yarn:4,4096,32,1,true,1.5", "llama3:8,1,4,32"):
             self.succeed(*self.call, "--rotary-scaling", rule, "--out",
                          "o.npy")
             outputs.add((self.folder / "o.npy").read_bytes())
@@ -118,16 +118,16 @@ class RunTest(RotaryCase):
         self.put("c.npy", L, D)
         on = ("--rotary-base", "10000")
         for code, message, words in (
-                (BAD_INPUT, "--rotary-dim is 3, expected an even number",
+                (USAGE, "--rotary-dim is 3, expected an even number",
                  ("--rotary-dim", "3")),
-                (BAD_INPUT, "--rotary-dim rotates 10 features, expected at "
+                (USAGE, "--rotary-dim rotates 10 features, expected at "
                  "most the head size, 8", ("--rotary-dim", "10")),
                 (USAGE, "--rotary-base", ("--rotary-base", "0.5")),
-                (BAD_INPUT, "--rotary-scaling is cubic:3, expected linear:F",
+                (USAGE, "--rotary-scaling is cubic:3, expected linear:F",
                  ("--rotary-scaling", "cubic:3")),
-                (BAD_INPUT, "--rotary-scaling is yarn:4, expected linear:F",
+                (USAGE, "--rotary-scaling is yarn:4, expected linear:F",
                  ("--rotary-scaling", "yarn:4")),
-                (BAD_INPUT, "--rotary-scaling.factor is 0.5, expected",
+                (USAGE, "--rotary-scaling.factor is 0.5, expected",
                  ("--rotary-scaling", "linear:0.5")),
                 (USAGE, "--query-positions needs --rotary-base",
                  ("--query-positions", "short.npy")),
@@ -135,7 +135,7 @@ class RunTest(RotaryCase):
                  (*on, "--query-positions", "short.npy")),
                 (BAD_INPUT, "--key-positions[0][0] is -2, expected 0 to "
                  "2147483647", (*on, "--key-positions", "negative.npy")),
-                (BAD_INPUT, "--rotary-tables is c.npy, expected two files",
+                (USAGE, "--rotary-tables is c.npy, expected two files",
                  ("--rotary-tables", "c.npy")),
                 (BAD_INPUT, "--rotary-tables rotates 16 features, expected at "
                  "most the head size, 8", ("--rotary-tables", "c.npy,c.npy")),

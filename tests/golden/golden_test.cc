@@ -159,8 +159,8 @@ TEST_F(FixturesTest, EveryCaseOfTheseKindsIsComparedOrSaysWhatItWaitsFor) {
       continue;
     }
     const GoldenCase golden(entry.path());
-    for (const char* kind :
-         {"token_mha", "step_mha", "d2l_mha", "sdpa", "jax_dpa", "additive"}) {
+    for (const char* kind : {"token_mha", "step_mha", "d2l_mha", "sdpa",
+                             "jax_dpa", "additive", "rope"}) {
       if (golden.kind() == kind) {
         there.insert(golden.name());
       }

@@ -59,12 +59,11 @@ constexpr auto kTexts = std::to_array<Translation>({
      "q.k에 곱할 스케일(기본값 1/sqrt(D))"},
     {"features of a head that rotate, an even number (default: all)",
      "헤드에서 회전할 특징의 개수, 짝수(기본값: 전부)"},
-    {"for longer sequences: linear:F, ntk:F, "
-     "yarn:F,ORIGINAL[,beta_fast,beta_slow,truncate,attention_factor] or "
+    {"for longer sequences: linear:F, ntk:F, yarn:F,ORIGINAL (then "
+     "BETA_FAST,BETA_SLOW,TRUNCATE,FACTOR if given) or "
      "llama3:F,LOW,HIGH,ORIGINAL",
-     "더 긴 시퀀스를 위한 스케일링: linear:F, ntk:F, "
-     "yarn:F,ORIGINAL[,beta_fast,beta_slow,truncate,attention_factor] 또는 "
-     "llama3:F,LOW,HIGH,ORIGINAL"},
+     "더 긴 시퀀스를 위한 스케일링: linear:F, ntk:F, yarn:F,ORIGINAL(이어서 "
+     "BETA_FAST,BETA_SLOW,TRUNCATE,FACTOR도 가능), llama3:F,LOW,HIGH,ORIGINAL"},
     {"how queries and keys are compared: q.k, or w . tanh(q + k) (default: "
      "dot, or as the parameters require)",
      "쿼리와 키의 비교 방식: q.k 또는 w . tanh(q + k) (기본값: dot 또는 "

@@ -11,12 +11,11 @@ void add_rotary_options(const Arguments& command, RotaryFlags& flags) {
                   "rotate queries and keys by their positions; frequencies are "
                   "powers of this base (default 10000)")
       .type_name("X")
-      .check(number_between(1, 1e300, "a number from 1 on"));
+      .check(number_between(1, 1e300, "a number, 1 or greater"));
   rotary
-      .add_option("--rotary-dim", flags.dim,
-                  "features of a head that rotate, an even number (default: "
-                  "all)")
-      .type_name("N")
+      .add_count("--rotary-dim", flags.dim,
+                 "features of a head that rotate, an even number (default: "
+                 "all)")
       .advanced();
   rotary
       .add_choice("--rotary-layout", flags.layout, {"halves", "interleaved"},
@@ -25,9 +24,9 @@ void add_rotary_options(const Arguments& command, RotaryFlags& flags) {
       .advanced();
   rotary
       .add_text("--rotary-scaling", flags.scaling, "RULE",
-                "for longer sequences: linear:F, ntk:F, "
-                "yarn:F,ORIGINAL[,beta_fast,beta_slow,truncate,"
-                "attention_factor] or llama3:F,LOW,HIGH,ORIGINAL")
+                "for longer sequences: linear:F, ntk:F, yarn:F,ORIGINAL (then "
+                "BETA_FAST,BETA_SLOW,TRUNCATE,FACTOR if given) or "
+                "llama3:F,LOW,HIGH,ORIGINAL")
       .advanced();
   rotary
       .add_text("--rotary-tables", flags.tables, "COS.npy,SIN.npy",

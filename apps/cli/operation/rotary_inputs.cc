@@ -127,7 +127,7 @@ Status check_tables_alone(const RotaryFlags& flags) {
         {!flags.scaling.empty(), kScaling}}) {
     if (!flags.tables.empty() && given) {
       return usage_error(fmt::format(
-          "{} cannot be used with --rotary-tables, which has every angle",
+          "{} cannot be used with --rotary-tables, which gives the angles",
           option));
     }
   }
@@ -204,9 +204,11 @@ Result<std::optional<Rotary>> RotaryInputs::rotary(std::size_t head_dim) const {
     return in_rotary_words(made.error());
   }
   if (made->rotary_dim() > head_dim) {
-    return option_error(cos_ ? "--rotary-tables" : "--rotary-dim",
-                        fmt::format("rotates {} features", made->rotary_dim()),
-                        fmt::format("at most the head size, {}", head_dim));
+    return option_error(
+        cos_ ? "--rotary-tables" : "--rotary-dim",
+        fmt::format("rotates {} features", made->rotary_dim()),
+        fmt::format("at most the head size, {}", head_dim),
+        cos_ ? ErrorCode::shape_mismatch : ErrorCode::invalid_argument);
   }
   return std::optional<Rotary>(*std::move(made));
 }

@@ -221,7 +221,8 @@ Result<RunResult> run_operation(const RunFlags& flags,
   const auto rotation =
       rotation_of(rotary, *tensors, options, operation_options);
   HEADWISE_TRY(rotation);
-  HEADWISE_TRY(rotation->rotate({as_extents(*query), as_extents(*key)}));
+  HEADWISE_TRY(
+      rotation->rotate({as_extents(query->view()), as_extents(key->view())}));
 
   auto output =
       Tensor<float, 4>::create(flags.heads_first() ? Extents<4>{B, H, Lq, Dv}

@@ -65,6 +65,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"another folder, or --force to replace it",
      "다른 폴더를 주거나, 바꾸려면 --force를 주어야 합니다."},
     {"are both -", "{s:이/가} 모두 -입니다"},
+    {"at most the head size, {}", "헤드 크기 {0} 이하"},
     {"at most {} a side", "한 변이 {0} 이하"},
     {"at most {} for one head; the picture of all heads shows it in cells",
      "헤드 하나에서는 {0} 이하여야 합니다. 모든 헤드의 그림은 칸으로 나누어 "
@@ -125,6 +126,10 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "{s} 값 {0:은/는} {1}의 파일이 됩니다"},
     {"is {}, which {} reads", "{s} 값 {0:은/는} {1:이/가} 읽는 파일입니다"},
     {"layers", "레이어"},
+    {"linear:F, ntk:F, yarn:F,ORIGINAL or llama3:F,LOW,HIGH,ORIGINAL with "
+     "numbers",
+     "linear:F, ntk:F, yarn:F,ORIGINAL, llama3:F,LOW,HIGH,ORIGINAL 중 하나여야 "
+     "합니다(대문자 자리는 수)."},
     {"more than the {} that {} has", "{1}의 {0}보다 큰 수"},
     {"names from B, H, Lq, Lkv and 1, separated by commas, such as {}",
      "B, H, Lq, Lkv, 1에서 고른 이름을 쉼표로 구분한 것이어야 합니다(예: "
@@ -148,6 +153,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "다음과 같이 주어야 합니다: headwise {0} --model DIR \"문장\"."},
     {"points of accuracy from 0% to 100%, such as 1%",
      "0%에서 100% 사이의 정확도 차이(예: 1%)"},
+    {"rotates {} features", "{s:이/가} 특징 {0}개를 회전합니다"},
     {"sequences", "시퀀스"},
     {"shows {} queries and {} keys",
      "{s:이/가} 보여 줄 것이 쿼리 {0}개와 키 {1}개입니다"},
@@ -175,6 +181,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"there is no xdg-open on this machine", "이 컴퓨터에 xdg-open이 없습니다"},
     {"this is no SVG", "SVG가 아닙니다"},
     {"train one with: {}", "이렇게 학습할 수 있습니다: {0}"},
+    {"two files, COS.npy,SIN.npy", "파일 두 개 COS.npy,SIN.npy"},
     {"two whole numbers, each 0 or greater, or inf for no limit, such as 128,0 "
      "or 128,inf",
      "0 이상의 정수 두 개 또는 제한 없음을 뜻하는 inf(예: 128,0 또는 128,inf)"},
@@ -204,6 +211,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "masks, and the text gives the tokens",
      "{0:은/는} --model과 함께 쓸 수 없습니다. 레이어와 마스크는 모델 폴더가, "
      "토큰은 텍스트가 정합니다"},
+    {"{} cannot be used with --rotary-tables, which gives the angles",
+     "{0:은/는} --rotary-tables와 함께 쓸 수 없습니다. 각도는 표가 정합니다"},
     {"{} computes nothing: leave {} and {} out",
      "{0:은/는} 계산하지 않으므로 {1:과/와} {2:을/를} 빼야 합니다"},
     {"{} is for --scoring dot; additive scores have none",

@@ -144,8 +144,6 @@ struct LayerOptions {
   // backward pass.
   HeadPositions positions{};
 };
-TensorView<const std::int64_t, 2> key_positions{};
-};
 
 // Rank 3 with a batch, 2 without: then there is no B below.
 template <std::size_t Rank>

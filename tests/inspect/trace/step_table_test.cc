@@ -54,7 +54,7 @@ TEST(StepTableTest, NamesAreThereOnce) {
   const std::set<std::string_view> names(step_names().begin(),
                                          step_names().end());
   EXPECT_EQ(names.size(), step_names().size());
-  EXPECT_EQ(names.size(), 35u);
+  EXPECT_EQ(names.size(), 37u);
   EXPECT_THAT(names, Contains("attn_weights"));
 }
 
@@ -147,6 +147,15 @@ TEST(StepFormulaTest, GroupsOfHeadsAndDroppedWeightsAreNamed) {
             "v_heads[b,h,j,d]");
   EXPECT_EQ(formula("merged", {"context", "gated"}),
             "merged[b,i,h*Dv+d] = gated[b,h,i,d]");
+}
+
+TEST(StepFormulaTest, ScoresCompareWhatWasRotated) {
+  EXPECT_EQ(formula("scores", {"q_rotated", "k_rotated"}, {.group = 2}),
+            "scores[b,h,i,j] = scale * sum_d q_rotated[b,h,i,d] * "
+            "k_rotated[b,floor(h/2),j,d]");
+  EXPECT_EQ(formula("k_rotated", {}),
+            "k_rotated[b,h,j,:] = rotate(k_heads[b,h,j,:]): x1 * cos - x2 * "
+            "sin, x2 * cos + x1 * sin");
 }
 
 TEST(StepFormulaTest, UnbatchedStepsHaveNoAxisOfSequences) {
