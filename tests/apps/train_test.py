@@ -133,8 +133,8 @@ class TrainTest(CliTest):
                        "reverse", "train", "--task", "sort", "--out", "run")
         self.fail_with(USAGE, "--scoring is sum, expected one of dot, "
                        "additive", "train", "--scoring", "sum", "--out", "run")
-        self.fail_with(USAGE, "--steps is 0, expected a whole number from 1 "
-                       "on", "train", "--steps", "0", "--out", "run")
+        self.fail_with(USAGE, "--steps is 0, expected a whole number, 1 or "
+                       "greater", "train", "--steps", "0", "--out", "run")
         self.train("--steps", "2")
         self.fail_with(USAGE, "--steps is 2, expected more than the 2 that "
                        "run/checkpoint.npz has", "train", "--steps", "2",

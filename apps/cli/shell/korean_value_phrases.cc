@@ -11,6 +11,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"(elements) of the steps before = {}", "이전 스텝의 원소 수 {0}"},
     {"(embed_dim, rows of w_v.weight) = {}",
      "(embed_dim, w_v.weight의 행 수) = {0}"},
+    {"(positions, rotary_dim / 2) = {}", "(위치 수, rotary_dim / 2) = {0}"},
     {"(rows of w_q.weight, kdim) = {}", "(w_q.weight의 행 수, kdim) = {0}"},
     {"0 where num_heads is 0", "num_heads가 0이면 0"},
     {"B + 1 numbers, the first 0", "0으로 시작하는 B + 1개의 수"},
