@@ -24,6 +24,8 @@
 #include "headwise/steps/merge.h"
 #include "headwise/steps/padding.h"
 #include "headwise/steps/projection.h"
+#include "headwise/steps/rotary.h"
+#include "headwise/steps/rotate_heads.h"
 #include "headwise/steps/scores.h"
 #include "headwise/steps/softmax.h"
 #include "headwise/steps/weigh.h"
@@ -84,6 +86,8 @@ class StepFailuresTest : public testing::Test {
   Tensor<float, 2> narrow_ = filled<float, 2>({3, 3}, 0);
   Tensor<bool, 2> dense_mask_ = filled<bool, 2>({3, 3}, true);
   Tensor<TokenId, 2> ids_ = tensor_of<TokenId, 2>({1, 3}, {1, 2, 1});
+  Rotary rotary_ = Rotary::create({.rotary_dim = 4}).value();
+  std::vector<std::int64_t> starts_ = {1, 2};
   Tensor<float, 1> gates_ = filled<float, 1>({2}, 1);
   Tensor<float, 1> nan_ = filled<float, 1>({2}, kNaN);
 };
@@ -153,6 +157,19 @@ TEST_F(StepFailuresTest, EveryAllocationMayFail) {
        {"Tensor::create",
         [] {
           return as_status(Tensor<float, 2>::create({3, 4}));
+        }},
+       {"Rotary::create",
+        [] {
+          return as_status(Rotary::create(
+              {.rotary_dim = 4,
+               .scaling = YarnScaling{.factor = 2, .original_length = 8}}));
+        }},
+       {"Rotary::from_tables",
+        [&] { return as_status(Rotary::from_tables(flat_, flat_)); }},
+       {"rotate_heads",
+        [&] {
+          return rotate_heads(rotary_, {y_, y_}, kShape, QueryStart(starts_),
+                              {}, alone());
         }},
        {"Tensor::clone", [&] { return as_status(x_.clone()); }},
        {"Workspace::create",
@@ -260,6 +277,18 @@ TEST_F(StepFailuresTest, EveryAllocationOfAnErrorMayFail) {
       {"Offsets::check", [&] { return Offsets(offsets).check(3, 3, "test"); }},
       {"QueryStart::check",
        [&] { return QueryStart(offsets.view()).check({.B = 3}); }},
+      {"Rotary::create",
+       [] { return as_status(Rotary::create({.rotary_dim = 3})); }},
+      {"Rotary::from_tables",
+       [&] { return as_status(Rotary::from_tables(flat_, narrow_)); }},
+      {"rotate",
+       [&] { return rotary_.rotate(x_, y_, {.start = -1}, alone()); }},
+      {"rotate_back", [&] { return rotary_.rotate_back(x_, s_, {}, alone()); }},
+      {"rotate_heads",
+       [&] {
+         return rotate_heads(rotary_, {y_, y_}, kShape, QueryStart(-1), {},
+                             alone());
+       }},
       {"scores", [&] { return scores(x_, x_, 1, other_, alone()); }},
       {"softmax",
        [&] { return softmax(s_, EmptyRow::zero, s_, wrong_lse, alone()); }},
