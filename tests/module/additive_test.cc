@@ -29,15 +29,15 @@ using testing_support::uniform;
 using testing_support::view_of;
 
 // d2l's: one head over a hidden layer, the values as they are.
-constexpr MultiHeadAttentionConfig kD2l = {.embed_dim = 8,
-                                           .num_heads = 1,
-                                           .bias = false,
-                                           .query_dim = 5,
-                                           .kdim = 7,
-                                           .vdim = 4,
-                                           .out_proj = false,
-                                           .value_proj = false,
-                                           .scoring = Scoring::additive};
+const MultiHeadAttentionConfig kD2l = {.embed_dim = 8,
+                                       .num_heads = 1,
+                                       .bias = false,
+                                       .query_dim = 5,
+                                       .kdim = 7,
+                                       .vdim = 4,
+                                       .out_proj = false,
+                                       .value_proj = false,
+                                       .scoring = Scoring::additive};
 
 TEST(AdditiveLayerTest, HasAScoreWeightOfItsOwnAndTheSameProjections) {
   MultiHeadAttentionConfig config = {

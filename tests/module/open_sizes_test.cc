@@ -15,11 +15,11 @@ using testing_support::same_bits;
 using testing_support::same_params;
 using testing_support::uniform;
 
-constexpr MultiHeadAttentionConfig kOpen = {.embed_dim = 8,
-                                            .num_heads = 2,
-                                            .query_dim = kOpenSize,
-                                            .kdim = kOpenSize,
-                                            .vdim = kOpenSize};
+const MultiHeadAttentionConfig kOpen = {.embed_dim = 8,
+                                        .num_heads = 2,
+                                        .query_dim = kOpenSize,
+                                        .kdim = kOpenSize,
+                                        .vdim = kOpenSize};
 constexpr InputSizes kSizes = {.query_dim = 5, .kdim = 6, .vdim = 7};
 
 TEST(OpenSizesTest, FixSizesFixesThem) {
