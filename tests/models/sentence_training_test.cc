@@ -223,8 +223,9 @@ TEST_F(SentenceTrainingTest, WhatDoesNotFitIsNamed) {
                      .given = std::move(given),
                      .expected = std::move(expected)});
   };
-  EXPECT_THAT(encoder.forward_for_backward({{2, 3}, {}}),
-              is_refused(ErrorCode::invalid_argument, "tokens[1]", {"no"}, {"1"}));
+  EXPECT_THAT(
+      encoder.forward_for_backward({{2, 3}, {}}),
+      is_refused(ErrorCode::invalid_argument, "tokens[1]", {"no"}, {"1"}));
   EXPECT_EQ(encoder.forward_for_backward({{14}}).error().code(),
             ErrorCode::out_of_range);
   auto saved = encoder.forward_for_backward({{2, 3}}).value();
