@@ -30,7 +30,7 @@ class JsonEvents {
   }
   // With a point or an exponent, or beyond 2^64.
   virtual bool number_float(double /*value*/, const std::string& /*text*/) {
-    return unexpected("a number that is no integer of 64 bits");
+    return unexpected("a number that does not fit in a 64-bit integer");
   }
   virtual bool string(std::string& /*value*/) { return unexpected("a text"); }
   virtual bool start_object(std::size_t /*elements*/) {

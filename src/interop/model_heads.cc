@@ -48,7 +48,7 @@ ModelHeads read_model_heads(const std::string& file) try {
   const std::string path = config_path(file);
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    return no_heads("there is no config.json next to it");
+    return no_heads("its folder has no config.json");
   }
   auto input = InputFile::open(kOperation, path);
   if (!input) {

@@ -47,7 +47,7 @@ Status check_group_sizes(std::size_t num_heads, std::size_t num_kv_heads,
       return value_error(
           kOperation, name, std::to_string(sizes[g]),
           "at most " + std::to_string(left) +
-              ", what is left of num_heads = " + std::to_string(num_heads));
+              ", the rest of num_heads = " + std::to_string(num_heads));
     }
     left -= sizes[g];
   }
@@ -118,7 +118,7 @@ Status check_divided(std::size_t vdim, std::size_t num_kv_heads) {
   return value_error(
       kOperation, "vdim", vdim == kOpenSize ? "open" : std::to_string(vdim),
       "a multiple of num_kv_heads = " + std::to_string(num_kv_heads) +
-          " where there is no value projection");
+          " without a value projection");
 }
 
 Status check_rows(std::string_view name, const Linear& linear,
@@ -252,7 +252,7 @@ Result<MultiHeadAttentionConfig> complete_config(
       return value_error(kOperation, "v_head_dim",
                          std::to_string(*config.v_head_dim),
                          "vdim / num_kv_heads = " + std::to_string(v_head_dim) +
-                             " where there is no value projection");
+                             " without a value projection");
     }
     config.v_head_dim = v_head_dim;
   }

@@ -211,8 +211,8 @@ class TokensTest(CliTest):
                  "to vocab_size - 1 = 99"),
                 ("[[1], [100]]", "tokens[1][0] is 100, "
                  "expected 0 to vocab_size - 1 = 99"),
-                ("[[1.5]]", "[0][0] holds a number that is "
-                 "no integer of 64 bits, expected a whole number"),
+                ("[[1.5]]", "[0][0] holds a number that does "
+                 "not fit in a 64-bit integer, expected a whole number"),
                 ("", "is empty"),
                 ("5 x", 'line 1 has "x", which is not a token id'),
                 (b"5 \xff\xfe", "is not a token id")):

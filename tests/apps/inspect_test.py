@@ -145,7 +145,7 @@ class InspectTest(ParamsCase):
             return self.inspect("model")["layers"][0]
 
         for config, why in (
-                (None, "there is no config.json next to it"),
+                (None, "its folder has no config.json"),
                 (b"{", "config.json is not a JSON object"),
                 (b"[" * 100000, "config.json is not a JSON object"),
                 (b"[1]", "config.json is not a JSON object"),

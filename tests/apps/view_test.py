@@ -188,7 +188,7 @@ class Opened(ViewTest):
 
     def test_without_a_display_the_page_is_there_all_the_same(self):
         done = self.view("--out", "page.html", "--open", env=NO_DISPLAY)
-        self.assertIn("there is no display here", done.stderr.decode())
+        self.assertIn("no display was found", done.stderr.decode())
         self.assertIn("open page.html in a browser", done.stderr.decode())
         self.assertTrue(self.page())
 

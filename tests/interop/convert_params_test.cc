@@ -84,7 +84,7 @@ TEST(InspectParamsTest, FindsLayoutLayersAndSizes) {
   ASSERT_EQ(found->layers.size(), 2u);
   EXPECT_FALSE(found->layers[0].shapes.num_heads);
   EXPECT_EQ(found->layers[0].why_no_heads->message(),
-            "there is no config.json next to it");
+            "its folder has no config.json");
   EXPECT_EQ(found->attention_parameters, 2u * 4 * (16 + 4));
   EXPECT_EQ(found->parameters, found->attention_parameters + 16);
   EXPECT_EQ(found->files.front().sha256.size(), 64u);

@@ -212,16 +212,16 @@ TEST(AdditiveLayerTest, WhatDoesNotFitIsAnError) {
   config.num_heads = 4;
   EXPECT_EQ(message_of(config),
             "multi_head_attention: vdim is 5, expected a multiple of "
-            "num_kv_heads = 4 where there is no value projection");
+            "num_kv_heads = 4 without a value projection");
   config.vdim = 8;
   config.v_head_dim = 3;
   EXPECT_EQ(message_of(config),
             "multi_head_attention: v_head_dim is 3, expected vdim / "
-            "num_kv_heads = 2 where there is no value projection");
+            "num_kv_heads = 2 without a value projection");
   config.vdim = kOpenSize;
   EXPECT_EQ(message_of(config),
             "multi_head_attention: vdim is open, expected a multiple "
-            "of num_kv_heads = 4 where there is no value projection");
+            "of num_kv_heads = 4 without a value projection");
 }
 
 TEST(AdditiveLayerTest, ParametersThatDoNotFitAreAnError) {

@@ -168,10 +168,10 @@ TEST(UnevenLayerTest, SizesThatDoNotAddUpAreErrors) {
       {{7}, "kv_group_sizes has 1 sizes, expected num_kv_heads = 2"},
       {{0, 7}, "kv_group_sizes[0] is 0, expected at least 1"},
       {{3, 5},
-       "kv_group_sizes[1] is 5, expected at most 4, what is left of num_heads "
+       "kv_group_sizes[1] is 5, expected at most 4, the rest of num_heads "
        "= 7"},
       {{8, kHuge},
-       "kv_group_sizes[0] is 8, expected at most 7, what is left of num_heads "
+       "kv_group_sizes[0] is 8, expected at most 7, the rest of num_heads "
        "= 7"},
       {{3, 3}, "kv_group_sizes has the sum 6, expected num_heads = 7"}};
   const auto layer = layer_of(config_of());

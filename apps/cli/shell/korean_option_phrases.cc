@@ -138,6 +138,9 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "{s:을/를} 읽으려면 {0} N이 필요합니다. 파일에 레이어의 헤드 수가 "
      "없습니다"},
     {"no --data given", "--data가 없습니다"},
+    {"no display was found (DISPLAY, WAYLAND_DISPLAY and BROWSER are not set)",
+     "화면이 없습니다(DISPLAY, WAYLAND_DISPLAY, BROWSER가 설정되어 있지 "
+     "않습니다)"},
     {"not found", "찾지 못했습니다"},
     {"numbers from 0 to {}, such as 0 or 0,2-4",
      "0에서 {0} 사이의 번호(예: 0 또는 0,2-4)"},
@@ -174,11 +177,6 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "그림에 픽셀 단위의 너비와 높이가 없습니다"},
     {"the picture has {} x {} pixels", "그림이 {0} x {1}픽셀입니다"},
     {"the {} of --query", "--query의 값 {0}"},
-    {"there is no display here (DISPLAY, WAYLAND_DISPLAY and BROWSER are not "
-     "set)",
-     "화면이 없습니다(DISPLAY, WAYLAND_DISPLAY, BROWSER가 설정되어 있지 "
-     "않습니다)"},
-    {"there is no xdg-open on this machine", "이 컴퓨터에 xdg-open이 없습니다"},
     {"this is no SVG", "SVG가 아닙니다"},
     {"train one with: {}", "이렇게 학습할 수 있습니다: {0}"},
     {"two files, COS.npy,SIN.npy", "파일 두 개 COS.npy,SIN.npy"},
@@ -198,6 +196,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"without --query-offsets it has as many rows as --query",
      "--query-offsets를 주지 않으면 --query와 행 수가 같아야 합니다"},
     {"xdg-open found no browser", "xdg-open이 브라우저를 찾지 못했습니다"},
+    {"xdg-open is not installed", "xdg-open이 설치되어 있지 않습니다"},
     {"{} and {} are both standard input",
      "{0:과/와} {1:이/가} 모두 표준 입력입니다"},
     {"{} and {} cannot be used together",

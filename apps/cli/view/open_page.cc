@@ -63,14 +63,14 @@ int run(const char* program, const std::string& argument) {
 Outcome open_page(const std::string& path) {
   if (!is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") && !is_set("BROWSER")) {
     return cannot(path,
-                  "there is no display here (DISPLAY, WAYLAND_DISPLAY "
+                  "no display was found (DISPLAY, WAYLAND_DISPLAY "
                   "and BROWSER are not set)");
   }
   switch (run("xdg-open", path)) {
     case 0:
       return {};
     case -1:
-      return cannot(path, "there is no xdg-open on this machine");
+      return cannot(path, "xdg-open is not installed");
     default:
       return cannot(path, "xdg-open found no browser");
   }

@@ -15,7 +15,7 @@ namespace headwise::inline HEADWISE_ABI {
 struct ModelHeads {
   std::optional<std::size_t> num_heads{};
   std::optional<std::size_t> num_kv_heads{};
-  // Why there is no num_heads: "there is no config.json next to it".
+  // Why there is no num_heads: "its folder has no config.json".
   std::optional<Error> why_not{};
 };
 
