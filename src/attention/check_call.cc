@@ -261,12 +261,14 @@ Result<AttentionSpec> backward_spec(const BackwardInputsOf<T>& inputs,
   return spec;
 }
 
-template Result<AttentionSpec> backward_spec(const BackwardInputsOf<float>&,
-                                             const AttentionGradientsOf<float>&,
-                                             const AttentionOptions&,
-                                             const OperationOptions&);
-template Result<AttentionSpec> backward_spec(
-    const BackwardInputsOf<double>&, const AttentionGradientsOf<double>&,
-    const AttentionOptions&, const OperationOptions&);
+#define HEADWISE_BACKWARD_SPEC(T)                                 \
+  template Result<AttentionSpec> backward_spec(                   \
+      const BackwardInputsOf<T>&, const AttentionGradientsOf<T>&, \
+      const AttentionOptions&, const OperationOptions&);
+HEADWISE_BACKWARD_SPEC(float)
+HEADWISE_BACKWARD_SPEC(double)
+HEADWISE_BACKWARD_SPEC(BFloat16)
+HEADWISE_BACKWARD_SPEC(Float16)
+#undef HEADWISE_BACKWARD_SPEC
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -14,7 +14,7 @@ namespace {
 Status check_device_options(const OperationOptions& options) {
   if (options.device.kind != Device::Kind::cuda) {
     return value_error("attention", "device", "cpu",
-                       "Device::cuda(stream) for 16-bit tensors");
+                       "Device::cuda(stream); AttentionPlan is for the CPU");
   }
   if (options.score_weight.data() != nullptr) {
     return value_error("attention", "score_weight", "given",
@@ -120,46 +120,7 @@ Status DeviceAttentionPlan<T>::run_backward(
   return caught_out_of_memory();
 }
 
-template <DeviceElement T>
-Status attention(TensorView<const T, 4> query, TensorView<const T, 4> key,
-                 TensorView<const T, 4> value,
-                 const AttentionOutputsOf<T>& outputs,
-                 const AttentionOptions& options,
-                 const OperationOptions& operation_options) {
-  const auto shape =
-      attention_shape(query.extents(), key.extents(), value.extents());
-  HEADWISE_TRY(shape);
-  const auto plan =
-      DeviceAttentionPlan<T>::create(*shape, options, operation_options);
-  HEADWISE_TRY(plan);
-  return plan->run({query, key, value}, outputs);
-}
-
-template <DeviceElement T>
-Status attention_backward(const BackwardInputsOf<T>& inputs,
-                          const AttentionGradientsOf<T>& gradients,
-                          const AttentionOptions& options,
-                          const OperationOptions& operation_options) {
-  const auto shape = attention_shape(
-      inputs.query.extents(), inputs.key.extents(), inputs.value.extents());
-  HEADWISE_TRY(shape);
-  const auto plan =
-      DeviceAttentionPlan<T>::create(*shape, options, operation_options);
-  HEADWISE_TRY(plan);
-  return plan->run_backward(inputs, gradients);
-}
-
-#define HEADWISE_DEVICE_TYPE(T)                                                \
-  template class DeviceAttentionPlan<T>;                                       \
-  template Status attention(TensorView<const T, 4>, TensorView<const T, 4>,    \
-                            TensorView<const T, 4>,                            \
-                            const AttentionOutputsOf<T>&,                      \
-                            const AttentionOptions&, const OperationOptions&); \
-  template Status attention_backward(                                          \
-      const BackwardInputsOf<T>&, const AttentionGradientsOf<T>&,              \
-      const AttentionOptions&, const OperationOptions&);
-HEADWISE_DEVICE_TYPE(BFloat16)
-HEADWISE_DEVICE_TYPE(Float16)
-#undef HEADWISE_DEVICE_TYPE
+template class DeviceAttentionPlan<BFloat16>;
+template class DeviceAttentionPlan<Float16>;
 
 }  // namespace headwise::inline HEADWISE_ABI

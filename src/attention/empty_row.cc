@@ -20,8 +20,9 @@ float uniform_share(const AttentionSpec& spec, const RowIndex& row,
 namespace {
 
 // The mean of all values: a chain for each block of keys, added in order.
+template <class T>
 float mean_value(const AttentionSpec& spec, const RowIndex& row,
-                 TensorView<const float, 4> value, std::size_t c) {
+                 TensorView<const T, 4> value, std::size_t c) {
   const SequencePlace place = spec.shape.sequence(row.b);
   const std::size_t Lkv = place.Lkv;
   const std::size_t g = spec.shape.kv_head(row.h);
@@ -30,8 +31,8 @@ float mean_value(const AttentionSpec& spec, const RowIndex& row,
     const std::size_t end = std::min(first + kernels::kKeyBlock, Lkv);
     float block = 0;
     for (std::size_t j = first; j < end; ++j) {
-      block = std::fma(uniform_share(spec, row, j),
-                       value(place.batch, place.first_key + j, g, c), block);
+      const T v = value(place.batch, place.first_key + j, g, c);
+      block = std::fma(uniform_share(spec, row, j), widened(v), block);
     }
     sum += block;
   }
@@ -42,13 +43,16 @@ float mean_value(const AttentionSpec& spec, const RowIndex& row,
 }  // namespace
 
 float empty_output(const AttentionSpec& spec, const RowIndex& row,
-                   TensorView<const float, 4> value, std::size_t c) {
+                   const NumberView<const void>& value, std::size_t c) {
   if (spec.empty_rows == EmptyRow::nan) {
     return kNaN;
   }
-  const bool uniform = spec.empty_rows == EmptyRow::uniform &&
-                       spec.shape.sequence(row.b).Lkv != 0;
-  return uniform ? mean_value(spec, row, value, c) : 0;
+  if (spec.empty_rows == EmptyRow::zero ||
+      spec.shape.sequence(row.b).Lkv == 0) {
+    return 0;
+  }
+  return value.visit(
+      [&](const auto& values) { return mean_value(spec, row, values, c); });
 }
 
 float empty_weight(const AttentionSpec& spec, const RowIndex& row,

@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
+#include "attention/number_view.h"
 #include "headwise/attention/spec.h"
-#include "headwise/base/tensor_view.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -22,7 +22,7 @@ float uniform_share(const AttentionSpec& spec, const RowIndex& row,
 
 // Feature c of the row's output; value is (B, Lkv, Hkv, Dv).
 float empty_output(const AttentionSpec& spec, const RowIndex& row,
-                   TensorView<const float, 4> value, std::size_t c);
+                   const NumberView<const void>& value, std::size_t c);
 
 // The row's attention weight of key j, in the form that was asked for.
 float empty_weight(const AttentionSpec& spec, const RowIndex& row,

@@ -4,9 +4,9 @@
 
 #include <cstddef>
 
+#include "attention/call_views.h"
 #include "attention/schedule.h"
 #include "headwise/attention/spec.h"
-#include "headwise/attention/tensors.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -14,8 +14,8 @@ namespace headwise::inline HEADWISE_ABI {
 struct KernelCall {
   const AttentionSpec& spec;
   const Schedule& schedule;
-  const AttentionInputsOf<float>& inputs;
-  const AttentionOutputs& outputs;
+  const CallInputs& inputs;
+  const CallOutputs& outputs;
 };
 
 // Bytes that a kernel computes in; the largest std::size_t if they overflow.

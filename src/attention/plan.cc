@@ -33,19 +33,22 @@ Status AttentionPlan::set_offsets(const Offsets& offsets) {
   return call_->set_offsets(offsets);
 }
 
-Status AttentionPlan::run(TensorView<const float, 4> query,
-                          TensorView<const float, 4> key,
-                          TensorView<const float, 4> value,
-                          const AttentionOutputs& outputs,
-                          Workspace& workspace) const {
-  return call_->run({query, key, value}, outputs, workspace);
-}
-
-Status AttentionPlan::run(TensorView<const float, 4> query,
-                          TensorView<const float, 4> key,
-                          TensorView<const float, 4> value,
-                          const AttentionOutputs& outputs) const {
-  return call_->run({query, key, value}, outputs);
-}
+#define HEADWISE_RUN(T)                                                   \
+  Status AttentionPlan::run(                                              \
+      TensorView<const T, 4> query, TensorView<const T, 4> key,           \
+      TensorView<const T, 4> value, const AttentionOutputsOf<T>& outputs, \
+      Workspace& workspace) const {                                       \
+    return call_->run<T>({query, key, value}, outputs, workspace);        \
+  }                                                                       \
+  Status AttentionPlan::run(TensorView<const T, 4> query,                 \
+                            TensorView<const T, 4> key,                   \
+                            TensorView<const T, 4> value,                 \
+                            const AttentionOutputsOf<T>& outputs) const { \
+    return call_->run<T>({query, key, value}, outputs);                   \
+  }
+HEADWISE_RUN(float)
+HEADWISE_RUN(BFloat16)
+HEADWISE_RUN(Float16)
+#undef HEADWISE_RUN
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -44,10 +44,19 @@ Result<PlannedCall> PlannedCall::create(
   return caught_out_of_memory();
 }
 
-Status PlannedCall::run(const AttentionInputsOf<float>& inputs,
-                        const AttentionOutputs& outputs,
+template <class T>
+Status PlannedCall::run(const AttentionInputsOf<T>& inputs,
+                        const AttentionOutputsOf<T>& outputs,
                         Workspace& workspace) const try {
   HEADWISE_TRY(check_forward(spec_, inputs, outputs));
+  return run_checked(CallInputs(inputs), CallOutputs(outputs), workspace);
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Status PlannedCall::run_checked(const CallInputs& inputs,
+                                const CallOutputs& outputs,
+                                Workspace& workspace) const {
   if (workspace.bytes() < workspace_bytes_) {
     return value_error("attention", "workspace",
                        std::to_string(workspace.bytes()) + " bytes",
@@ -63,17 +72,27 @@ Status PlannedCall::run(const AttentionInputsOf<float>& inputs,
     clear_beyond_sequences(spec_.shape, outputs.attn_weights);
   }
   return ok();
-} catch (...) {
-  return caught_out_of_memory();
 }
 
-Status PlannedCall::run(const AttentionInputsOf<float>& inputs,
-                        const AttentionOutputs& outputs) const try {
+template <class T>
+Status PlannedCall::run(const AttentionInputsOf<T>& inputs,
+                        const AttentionOutputsOf<T>& outputs) const try {
   auto workspace = Workspace::create(workspace_bytes_);
   HEADWISE_TRY(workspace);
   return run(inputs, outputs, *workspace);
 } catch (...) {
   return caught_out_of_memory();
 }
+
+#define HEADWISE_RUN(T)                                                      \
+  template Status PlannedCall::run(const AttentionInputsOf<T>&,              \
+                                   const AttentionOutputsOf<T>&, Workspace&) \
+      const;                                                                 \
+  template Status PlannedCall::run(const AttentionInputsOf<T>&,              \
+                                   const AttentionOutputsOf<T>&) const;
+HEADWISE_RUN(float)
+HEADWISE_RUN(BFloat16)
+HEADWISE_RUN(Float16)
+#undef HEADWISE_RUN
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "attention/call_views.h"
 #include "attention/schedule.h"
 #include "headwise/attention/spec.h"
 #include "headwise/attention/tensors.h"
@@ -25,13 +26,20 @@ class PlannedCall {
   Status set_offsets(const Offsets& offsets) {
     return spec_.set_offsets(offsets);
   }
-  Status run(const AttentionInputsOf<float>& inputs,
-             const AttentionOutputs& outputs, Workspace& workspace) const;
-  Status run(const AttentionInputsOf<float>& inputs,
-             const AttentionOutputs& outputs) const;
+  // T is float, BFloat16 or Float16.
+  template <class T>
+  Status run(const AttentionInputsOf<T>& inputs,
+             const AttentionOutputsOf<T>& outputs, Workspace& workspace) const;
+  template <class T>
+  Status run(const AttentionInputsOf<T>& inputs,
+             const AttentionOutputsOf<T>& outputs) const;
 
  private:
   explicit PlannedCall(AttentionSpec spec);
+
+  // With tensors that were checked.
+  Status run_checked(const CallInputs& inputs, const CallOutputs& outputs,
+                     Workspace& workspace) const;
 
   AttentionSpec spec_;
   Schedule schedule_;

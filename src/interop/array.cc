@@ -1,6 +1,5 @@
 #include "headwise/interop/array.h"
 
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -9,35 +8,11 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "headwise/base/half.h"
 #include "interop/gather.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
-
-// The bits of a 16-bit type, and their value.
-struct Half {
-  std::uint16_t bits;
-};
-struct Bfloat {
-  std::uint16_t bits;
-};
-
-float widened(Bfloat number) {
-  return std::bit_cast<float>(std::uint32_t{number.bits} << 16);
-}
-
-// Exact: every float16 is a float32.
-float widened(Half number) {
-  const std::uint32_t sign = (number.bits & 0x8000u) << 16;
-  const std::uint32_t exponent = (number.bits >> 10) & 0x1fu;
-  const std::uint32_t fraction = number.bits & 0x3ffu;
-  if (exponent == 0) {  // zero, or a multiple of 2^-24
-    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | sign);
-  }
-  const std::uint32_t wide = exponent == 31 ? 255 : exponent + (127 - 15);
-  return std::bit_cast<float>(sign | (wide << 23) | (fraction << 13));
-}
 
 float rounded(float number) { return number; }
 // A float64 beyond float32's range becomes infinity; the conversion of the
@@ -50,8 +25,8 @@ float rounded(double number) {
   }
   return static_cast<float>(number);
 }
-float rounded(Half number) { return widened(number); }
-float rounded(Bfloat number) { return widened(number); }
+float rounded(Float16 number) { return widened(number); }
+float rounded(BFloat16 number) { return widened(number); }
 
 template <class T>
 T element(const std::byte* data, std::size_t index) {
@@ -83,9 +58,9 @@ Status with_type(DType dtype, const Visit& visit) {
     case DType::uint64:
       return visit(std::uint64_t{});
     case DType::float16:
-      return visit(Half{});
+      return visit(Float16{});
     case DType::bfloat16:
-      return visit(Bfloat{});
+      return visit(BFloat16{});
     case DType::float32:
       return visit(float{});
     case DType::float64:

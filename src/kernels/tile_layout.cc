@@ -13,6 +13,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/exp2-inl.h"
+#include "kernels/half-inl.h"
 #include "kernels/mask_word-inl.h"
 #include "kernels/transpose-inl.h"
 
@@ -60,8 +61,10 @@ HWY_INLINE std::array<T*, kLanes> rows_from(D /*d*/, const Rows<T>& rows,
   return row;
 }
 
-void pack_queries(const Rows<const float>& q, std::size_t D, float factor,
-                  std::size_t lanes, float* HWY_RESTRICT q_t) {
+template <class T>
+HWY_INLINE void pack_queries(const Rows<const T>& q, std::size_t D,
+                             float factor, std::size_t lanes,
+                             float* HWY_RESTRICT q_t) {
   const std::size_t squares = square_columns(D, q.stride);
   for_each_vector(q.count, [&](auto d, std::size_t n) HWY_ATTR {
     const auto row = rows_from(d, q, n);
@@ -81,42 +84,64 @@ void pack_queries(const Rows<const float>& q, std::size_t D, float factor,
     }
     for (; at < D; ++at) {
       for (std::size_t lane = 0; lane < hn::MaxLanes(d); ++lane) {
-        q_t[at * lanes + n + lane] =
-            row[lane][static_cast<std::ptrdiff_t>(at) * q.stride] * factor;
+        const T x = row[lane][static_cast<std::ptrdiff_t>(at) * q.stride];
+        q_t[at * lanes + n + lane] = widened(x) * factor;
       }
     }
   });
 }
 
 // Prefetches a row of `columns` contiguous elements.
-HWY_INLINE void prefetch_row(const float* row, std::size_t columns) {
-  constexpr std::size_t kLine = 16;
+template <class T>
+HWY_INLINE void prefetch_row(const T* row, std::size_t columns) {
+  constexpr std::size_t kLine = 64 / sizeof(T);
   for (std::size_t c = 0; c < columns; c += kLine) {
     hwy::Prefetch(row + c);
   }
 }
 
-void pack_keys(const Rows<const float>& k, std::size_t D,
-               float* HWY_RESTRICT keys) {
+// Contiguous elements, in float32.
+HWY_INLINE void copy_widened(const float* from, std::size_t count,
+                             float* HWY_RESTRICT to) {
+  std::memcpy(to, from, count * sizeof(float));
+}
+template <class T>
+HWY_INLINE void copy_widened(const T* from, std::size_t count,
+                             float* HWY_RESTRICT to) {
+  const Lane d;
+  std::size_t at = 0;
+  for (; at + kLanes <= count; at += kLanes) {
+    hn::StoreU(load_widened(d, from + at), d, to + at);
+  }
+  for (; at < count; ++at) {
+    to[at] = widened(from[at]);
+  }
+}
+
+template <class T>
+HWY_INLINE void pack_keys(const Rows<const T>& k, std::size_t D,
+                          float* HWY_RESTRICT keys) {
   for (std::size_t n = 0; n < k.count; ++n, keys += D) {
     if (k.stride == 1) {
       prefetch_row(k.row(std::min(n + kAhead, k.count - 1)), D);
-      std::memcpy(keys, k.row(n), D * sizeof(float));
+      copy_widened(k.row(n), D, keys);
       continue;
     }
     for (std::size_t at = 0; at < D; ++at) {
-      keys[at] = k.at(n, at);
+      keys[at] = widened(k.at(n, at));
     }
   }
 }
 
-bool pack_rows(const Rows<const float>& x, std::size_t columns,
-               std::size_t size, float* HWY_RESTRICT rows) {
+template <class T>
+HWY_INLINE bool pack_rows(const Rows<const T>& x, std::size_t columns,
+                          std::size_t size, float* HWY_RESTRICT rows) {
   const Lane d;
   // x * 0 is NaN if x is not finite, and the bits of a NaN survive an OR.
   auto poison = hn::Zero(d);
   for (std::size_t n = 0; n < x.count; ++n, rows += size) {
-    pack_keys({x.row(n), 1, x.row_stride, x.stride}, columns, rows);
+    pack_keys(Rows<const T>{x.row(n), 1, x.row_stride, x.stride}, columns,
+              rows);
     std::fill(rows + columns, rows + size, 0.0f);
     for (std::size_t at = 0; at < size; at += kLanes) {
       poison = hn::Or(poison, hn::Mul(hn::Load(d, rows + at), hn::Zero(d)));
@@ -125,8 +150,9 @@ bool pack_rows(const Rows<const float>& x, std::size_t columns,
   return hn::AllFalse(d, hn::IsNaN(poison));
 }
 
-bool pack_values(const Rows<const float>& v, std::size_t Dv,
-                 float* HWY_RESTRICT values) {
+template <class T>
+HWY_INLINE bool pack_values(const Rows<const T>& v, std::size_t Dv,
+                            float* HWY_RESTRICT values) {
   const hn::CappedTag<float, kValuePanel> d;
   constexpr std::size_t kStep = hn::MaxLanes(d);
   const std::size_t panel = value_panel_size(v.count);
@@ -136,13 +162,13 @@ bool pack_values(const Rows<const float>& v, std::size_t Dv,
   float tail_poison = 0;
   for (std::size_t n = 0; n < v.count; ++n, values += kValuePanel) {
     float* to = values;
-    const float* from = v.row(n);
+    const T* from = v.row(n);
     if (v.stride == 1) {
       prefetch_row(v.row(std::min(n + kAhead, v.count - 1)), Dv);
     }
     for (std::size_t p = 0; p < whole; ++p, to += panel, from += kValuePanel) {
       for (std::size_t c = 0; c < kValuePanel; c += kStep) {
-        const auto x = hn::LoadU(d, from + c);
+        const auto x = load_widened(d, from + c);
         poison = hn::Or(poison, hn::Mul(x, zero));
         hn::Store(x, d, to + c);
       }
@@ -150,7 +176,7 @@ bool pack_values(const Rows<const float>& v, std::size_t Dv,
     for (std::size_t first = whole * kValuePanel; first < Dv;
          first += kValuePanel, to += panel) {
       for (std::size_t c = 0; c < kValuePanel; ++c) {
-        to[c] = first + c < Dv ? v.at(n, first + c) : 0.0f;
+        to[c] = first + c < Dv ? widened(v.at(n, first + c)) : 0.0f;
         tail_poison += to[c] * 0.0f;
       }
     }
@@ -164,16 +190,42 @@ HWY_INLINE hn::Vec<D> one_nan(D d, hn::Vec<D> x) {
   return hn::IfThenElse(hn::IsNaN(x), nan, x);
 }
 
+// Writes four columns of the first `live` rows, which v holds as load_squares
+// returns them.
+template <class D>
+HWY_INLINE void store_four(D d, hn::Vec<D> v, std::size_t r, std::size_t live,
+                           float* const* rows, std::size_t column) {
+  if (live == hn::MaxLanes(d)) {
+    store_squares(d, v, rows + r, column);
+    return;
+  }
+  alignas(64) float vector[hn::MaxLanes(D())];
+  hn::Store(v, d, vector);
+  for (std::size_t lane = r; lane < live; lane += kSquare) {
+    std::memcpy(rows[lane] + column, vector + lane - r,
+                kSquare * sizeof(float));
+  }
+}
+template <class D, class T>
+HWY_INLINE void store_four(D d, hn::Vec<D> v, std::size_t r, std::size_t live,
+                           T* const* rows, std::size_t column) {
+  alignas(64) T vector[hn::MaxLanes(D())];
+  store_narrowed(v, d, vector);
+  for (std::size_t lane = r; lane < live; lane += kSquare) {
+    std::memcpy(rows[lane] + column, vector + lane - r, kSquare * sizeof(T));
+  }
+}
+
 // Writes the tile's columns as rows. column(d, c, n) is the vector of column c
 // for the queries from n on.
-template <class Column>
-HWY_INLINE void store_columns(std::size_t columns, const Rows<float>& rows,
+template <class T, class Column>
+HWY_INLINE void store_columns(std::size_t columns, const Rows<T>& rows,
                               const Column& column) {
   const std::size_t squares = square_columns(columns, rows.stride);
   for_each_vector(rows.count, [&](auto d, std::size_t n) HWY_ATTR {
     const std::size_t live = std::min(hn::MaxLanes(d), rows.count - n);
     const auto row = rows_from(d, rows, n);
-    alignas(64) float vector[kLanes];
+    alignas(64) T vector[kLanes];
     std::size_t at = 0;
     if constexpr (kHasSquares) {
       for (; at < squares; at += kSquare) {
@@ -183,20 +235,12 @@ HWY_INLINE void store_columns(std::size_t columns, const Rows<float>& rows,
         }
         transpose_squares(d, v);
         for (std::size_t r = 0; r < kSquare; ++r) {
-          if (live == hn::MaxLanes(d)) {
-            store_squares(d, v[r], row.data() + r, at);
-            continue;
-          }
-          hn::Store(v[r], d, vector);
-          for (std::size_t lane = r; lane < live; lane += kSquare) {
-            std::memcpy(row[lane] + at, vector + lane - r,
-                        kSquare * sizeof(float));
-          }
+          store_four(d, v[r], r, live, row.data(), at);
         }
       }
     }
     for (; at < columns; ++at) {
-      hn::Store(column(d, at, n), d, vector);
+      store_narrowed(column(d, at, n), d, vector);
       for (std::size_t lane = 0; lane < live; ++lane) {
         row[lane][static_cast<std::ptrdiff_t>(at) * rows.stride] = vector[lane];
       }
@@ -204,16 +248,19 @@ HWY_INLINE void store_columns(std::size_t columns, const Rows<float>& rows,
   });
 }
 
-void store(const float* context, const float* sum, std::size_t Dv,
-           std::size_t lanes, const Rows<float>& output) {
+template <class T>
+HWY_INLINE void store(const float* context, const float* sum, std::size_t Dv,
+                      std::size_t lanes, const Rows<T>& output) {
   store_columns(Dv, output, [=](auto d, std::size_t c, std::size_t n) HWY_ATTR {
     return one_nan(
         d, hn::Div(hn::Load(d, context + c * lanes + n), hn::Load(d, sum + n)));
   });
 }
 
-void store_scaled(const float* tile, float factor, std::size_t columns,
-                  std::size_t lanes, const Rows<float>& rows) {
+template <class T>
+HWY_INLINE void store_scaled(const float* tile, float factor,
+                             std::size_t columns, std::size_t lanes,
+                             const Rows<T>& rows) {
   store_columns(
       columns, rows, [=](auto d, std::size_t c, std::size_t n) HWY_ATTR {
         return one_nan(
@@ -221,21 +268,26 @@ void store_scaled(const float* tile, float factor, std::size_t columns,
       });
 }
 
-void store_rows(const float* rows, float factor, std::size_t columns,
-                std::size_t size, const Rows<float>& to) {
+template <class T>
+HWY_INLINE void store_rows(const float* rows, float factor, std::size_t columns,
+                           std::size_t size, const Rows<T>& to) {
   const Lane d;
-  alignas(64) float vector[kLanes];
+  const auto scaled = [&](const float* from) HWY_ATTR {
+    return one_nan(d, hn::Mul(hn::LoadU(d, from), hn::Set(d, factor)));
+  };
+  alignas(64) float last[kLanes] = {};
+  alignas(64) T vector[kLanes];
   for (std::size_t n = 0; n < to.count; ++n, rows += size) {
     for (std::size_t at = 0; at < columns; at += kLanes) {
-      const auto x =
-          one_nan(d, hn::Mul(hn::Load(d, rows + at), hn::Set(d, factor)));
-      if (to.stride == 1 && at + kLanes <= columns) {
-        hn::StoreU(x, d, to.row(n) + at);
+      const std::size_t live = std::min(kLanes, columns - at);
+      if (to.stride == 1 && live == kLanes) {
+        store_narrowed(scaled(rows + at), d, to.row(n) + at);
         continue;
       }
-      hn::Store(x, d, vector);
-      for (std::size_t c = at; c < std::min(at + kLanes, columns); ++c) {
-        to.at(n, c) = vector[c - at];
+      std::copy_n(rows + at, live, last);
+      store_narrowed(scaled(last), d, vector);
+      for (std::size_t c = 0; c < live; ++c) {
+        to.at(n, at + c) = vector[c];
       }
     }
   }
@@ -282,10 +334,48 @@ void stream_weights(const float* p, const MaskWord* allowed,
   hwy::FlushStream();
 }
 
+// The functions above for rows of any type.
 const TileLayout* layout() {
+  using Read = NumberRows<const void>;
+  using Written = NumberRows<void>;
   static constexpr TileLayout kLayout = {
-      pack_queries, pack_keys,  pack_rows,     pack_values,   store,
-      store_scaled, store_rows, store_weights, stream_weights};
+      [](const Read& q, std::size_t D, float factor, std::size_t lanes,
+         float* q_t) HWY_ATTR {
+        q.visit([=](const auto& rows)
+                    HWY_ATTR { pack_queries(rows, D, factor, lanes, q_t); });
+      },
+      [](const Read& k, std::size_t D, float* keys) HWY_ATTR {
+        k.visit([=](const auto& rows) HWY_ATTR { pack_keys(rows, D, keys); });
+      },
+      [](const Read& x, std::size_t columns, std::size_t size, float* to)
+          HWY_ATTR {
+            return x.visit([=](const auto& rows) HWY_ATTR {
+              return pack_rows(rows, columns, size, to);
+            });
+          },
+      [](const Read& v, std::size_t Dv, float* values) HWY_ATTR {
+        return v.visit([=](const auto& rows)
+                           HWY_ATTR { return pack_values(rows, Dv, values); });
+      },
+      [](const float* context, const float* sum, std::size_t Dv,
+         std::size_t lanes, const Written& output) HWY_ATTR {
+        output.visit([=](const auto& rows)
+                         HWY_ATTR { store(context, sum, Dv, lanes, rows); });
+      },
+      [](const float* tile, float factor, std::size_t columns,
+         std::size_t lanes, const Written& to) HWY_ATTR {
+        to.visit([=](const auto& rows) HWY_ATTR {
+          store_scaled(tile, factor, columns, lanes, rows);
+        });
+      },
+      [](const float* from, float factor, std::size_t columns, std::size_t size,
+         const Written& to) HWY_ATTR {
+        to.visit([=](const auto& rows) HWY_ATTR {
+          store_rows(from, factor, columns, size, rows);
+        });
+      },
+      store_weights,
+      stream_weights};
   return &kLayout;
 }
 

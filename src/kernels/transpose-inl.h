@@ -13,6 +13,7 @@
 #include <cstddef>
 
 #include "headwise/version.h"
+#include "kernels/half-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headwise::inline HEADWISE_ABI::kernels {
@@ -25,19 +26,20 @@ constexpr bool kHasSquares = HWY_TARGET != HWY_SCALAR;
 
 #if HWY_TARGET == HWY_SCALAR
 // Declared for code that is compiled but never reached.
-template <class D>
-hn::Vec<D> load_squares(D d, const float* const* rows, std::size_t column);
+template <class D, class T>
+hn::Vec<D> load_squares(D d, const T* const* rows, std::size_t column);
 template <class D>
 void store_squares(D d, hn::Vec<D> v, float* const* rows, std::size_t column);
 template <class D>
 void transpose_squares(D d, hn::Vec<D> (&v)[kSquare]);
 #else
-// Four columns of the rows 0, 4, 8, ...: one row per block of 128 bits.
-template <class D>
-HWY_INLINE hn::Vec<D> load_squares(D d, const float* const* rows,
+// Four columns of the rows 0, 4, 8, ..., in float32: one row per block of 128
+// bits.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> load_squares(D d, const T* const* rows,
                                    std::size_t column) {
   if constexpr (hn::MaxLanes(D()) <= kSquare) {
-    return hn::LoadU(d, *rows + column);
+    return load_widened(d, *rows + column);
   } else {
     const hn::Half<D> half;
     return hn::Combine(d, load_squares(half, rows + hn::MaxLanes(half), column),

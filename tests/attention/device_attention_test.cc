@@ -25,8 +25,8 @@ std::string refusal(const OperationOptions& operation_options,
 
 TEST(DeviceTest, NamesWhatItCannotTake) {
   EXPECT_EQ(refusal({}),
-            "attention: device is cpu, expected Device::cuda(stream) for "
-            "16-bit tensors");
+            "attention: device is cpu, expected Device::cuda(stream); "
+            "AttentionPlan is for the CPU");
   const std::vector<float> score_weight(16);
   EXPECT_EQ(refusal({.score_weight = {score_weight.data(), {2, 8}},
                      .device = Device::cuda()}),

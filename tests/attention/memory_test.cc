@@ -219,9 +219,10 @@ TEST(BackwardMemoryTest, OfARaggedBatchFollowsItsRows) {
           {.alibi = slopes, .offsets = offsets, .executor = &executor},
           {.score_weight = score_weight})
           .value();
-  const std::size_t bytes =
-      backward_workspace_bytes(spec, backward_schedule_of(spec),
-                               {.alibi = slopes, .score_weight = score_weight});
+  const std::size_t bytes = backward_workspace_bytes(
+      spec, backward_schedule_of(spec),
+      CallGradients(
+          AttentionGradients{.alibi = slopes, .score_weight = score_weight}));
   EXPECT_LT(bytes, kRows * 500);
 }
 

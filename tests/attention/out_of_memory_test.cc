@@ -167,11 +167,15 @@ TEST_F(AttentionFailuresTest, EveryAllocationOfAnErrorMayFail) {
              DeviceAttentionPlan<BFloat16>::create(kShape, plain, {}));
        }},
       {"attention of 16 bits",
-       [&] { return attention<BFloat16>(half, half, half, {}, plain, {}); }},
+       [&] {
+         return attention(half, half, half, AttentionOutputsOf<BFloat16>(),
+                          plain);
+       }},
       {"attention_backward of 16 bits",
        [&] {
-         return attention_backward<BFloat16>({half, half, half, half, {}, half},
-                                             {}, plain, {});
+         return attention_backward(
+             BackwardInputsOf<BFloat16>{half, half, half, half, {}, half}, {},
+             plain);
        }},
       {"reference_attention",
        [&] { return reference_attention<float>(x_, x_, narrow, {y_}, plain); }},

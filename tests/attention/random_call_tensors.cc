@@ -3,49 +3,61 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/for_number_type.h"
+#include "support/half_tensors.h"
+
 namespace headwise::testing_support {
 
-StridedTensor::StridedTensor(const Extents<4>& blhd, Layout layout)
+template <class T>
+StridedTensor<T>::StridedTensor(const Tensor<float, 4>& from, Layout layout)
     : gap_(layout == Layout::with_gaps ? 2 : 1) {
-  const auto [B, L, H, D] = blhd;
+  const auto [B, L, H, D] = from.extents();
   const bool heads_first = layout == Layout::heads_first;
-  memory_.assign(B * L * H * D * gap_, kGap);
+  memory_.assign(B * L * H * D * gap_, narrowed<T>(kGap));
   Strides<4> strides =
-      row_major<4>(heads_first ? Extents<4>{B, H, L, D} : blhd);
+      row_major<4>(heads_first ? Extents<4>{B, H, L, D} : from.extents());
   if (heads_first) {
     std::swap(strides[1], strides[2]);
   }
   for (std::ptrdiff_t& stride : strides) {
     stride *= static_cast<std::ptrdiff_t>(gap_);
   }
-  float* first = memory_.data();
+  T* first = memory_.data();
   if (layout == Layout::backwards && L > 0) {
     first += static_cast<std::ptrdiff_t>(L - 1) * strides[1];
     strides[1] = -strides[1];
   }
-  view_ = {first, blhd, strides};
-}
-
-void StridedTensor::fill(const Tensor<float, 4>& from) {
-  const auto [B, L, H, D] = from.extents();
+  view_ = {first, from.extents(), strides};
   for (std::size_t b = 0; b < B; ++b) {
     for (std::size_t l = 0; l < L; ++l) {
       for (std::size_t h = 0; h < H; ++h) {
         for (std::size_t d = 0; d < D; ++d) {
-          view_(b, l, h, d) = from(b, l, h, d);
+          view_(b, l, h, d) = narrowed<T>(from(b, l, h, d));
         }
       }
     }
   }
 }
 
-bool StridedTensor::gaps_untouched() const {
+template <class T>
+Tensor<float, 4> StridedTensor<T>::copy() const {
+  return widened_to_float(copy_of(view_));
+}
+
+template <class T>
+bool StridedTensor<T>::gaps_untouched() const {
+  const float gap = headwise::widened(narrowed<T>(kGap));
   for (std::size_t n = 1; gap_ == 2 && n < memory_.size(); n += 2) {
-    if (memory_[n] != kGap) {
+    if (headwise::widened(memory_[n]) != gap) {
       return false;
     }
   }
   return true;
+}
+
+Tensor<float, 4> rounded_to(DType dtype, const Tensor<float, 4>& x) {
+  return for_number_type(
+      dtype, [&](auto number) { return rounded_to<decltype(number)>(x); });
 }
 
 RandomCallTensors::RandomCallTensors(const RandomCall& call)
@@ -68,6 +80,9 @@ RandomCallTensors::RandomCallTensors(const RandomCall& call)
     cut_into_sequences();
   }
   inputs_ = random_inputs(tensors_, call.stream, kRanges[call.range]);
+  for (Tensor<float, 4>* x : {&inputs_.query, &inputs_.key, &inputs_.value}) {
+    *x = rounded_to(call.dtype, *x);
+  }
   draw_masks();
   draw_documents();
   const AttentionShape& s = padded_;
@@ -226,80 +241,95 @@ OperationOptions RandomCallTensors::operation_options() const {
   return options;
 }
 
-StridedTensor::Layout RandomCallTensors::layout(std::size_t turn) const {
-  return call_.has(Feature::strided) ? static_cast<StridedTensor::Layout>(
-                                           (call_.stream / 32 + turn) % 4)
-                                     : StridedTensor::Layout::in_order;
+Layout RandomCallTensors::layout(std::size_t turn) const {
+  return call_.has(Feature::strided)
+             ? static_cast<Layout>((call_.stream / 32 + turn) % 4)
+             : Layout::in_order;
 }
 
-Result<Outputs<float>> RandomCallTensors::attend(bool& gaps_untouched) const {
-  StridedTensor query(inputs_.query.extents(), layout(0));
-  StridedTensor key(inputs_.key.extents(), layout(1));
-  StridedTensor value(inputs_.value.extents(), layout(2));
-  query.fill(inputs_.query);
-  key.fill(inputs_.key);
-  value.fill(inputs_.value);
+Result<Outputs<float>> RandomCallTensors::attend_in(
+    DType dtype, bool& gaps_untouched) const {
+  return for_number_type(dtype, [&](auto number) {
+    return attend_as<decltype(number)>(gaps_untouched);
+  });
+}
+
+Result<Gradients<float>> RandomCallTensors::differentiate_in(
+    DType dtype, DType output_dtype, const Upstream<float>& upstream,
+    bool& gaps_untouched) const {
+  return for_number_type(dtype, [&](auto number) {
+    return differentiate_as<decltype(number)>(output_dtype, upstream,
+                                              gaps_untouched);
+  });
+}
+
+template <class T>
+Result<Outputs<float>> RandomCallTensors::attend_as(
+    bool& gaps_untouched) const {
+  const StridedTensor<T> query(inputs_.query, layout(0));
+  const StridedTensor<T> key(inputs_.key, layout(1));
+  const StridedTensor<T> value(inputs_.value, layout(2));
   auto out = outputs<float>(options().attn_weights);
-  StridedTensor output(out.output.extents(), layout(3));
-  output.fill(out.output);
+  const StridedTensor<T> output(out.output, layout(3));
   const Status s =
       attention(query.view(), key.view(), value.view(),
-                {output.view(), out.attn_weights.view(), out.lse.view()},
+                AttentionOutputsOf<T>{output.view(), out.attn_weights, out.lse},
                 options(), operation_options());
   if (!s) {
     return s.error();
   }
-  out.output = copy_of(output.view());
+  out.output = output.copy();
   gaps_untouched = output.gaps_untouched();
   return out;
 }
 
-Result<Gradients<float>> RandomCallTensors::differentiate(
-    const Upstream<float>& upstream, bool& gaps_untouched) const {
-  const auto strided = [&](const Tensor<float, 4>& from, std::size_t turn) {
-    StridedTensor to(from.extents(), layout(turn));
-    to.fill(from);
-    return to;
-  };
-  const StridedTensor query = strided(inputs_.query, 0);
-  const StridedTensor key = strided(inputs_.key, 1);
-  const StridedTensor value = strided(inputs_.value, 2);
+template <class T>
+Result<Gradients<float>> RandomCallTensors::differentiate_as(
+    DType output_dtype, const Upstream<float>& upstream,
+    bool& gaps_untouched) const {
+  const StridedTensor<T> query(inputs_.query, layout(0));
+  const StridedTensor<T> key(inputs_.key, layout(1));
+  const StridedTensor<T> value(inputs_.value, layout(2));
   const AttentionOptions asked = options();
   const OperationOptions of_operation = operation_options();
   auto out = outputs<float>(asked.attn_weights);
-  const StridedTensor output = strided(out.output, 3);
+  const StridedTensor<T> written(out.output, layout(3));
   auto rows =
       Tensor<float, 4>::create({tensors_.B, tensors_.Hq, tensors_.Lq, 2})
           .value();
-  const Status forward = attention(query.view(), key.view(), value.view(),
-                                   {.output = output.view(),
-                                    .attn_weights = out.attn_weights.view(),
-                                    .softmax_rows = rows},
-                                   asked, of_operation);
+  const Status forward =
+      attention(query.view(), key.view(), value.view(),
+                AttentionOutputsOf<T>{.output = written.view(),
+                                      .attn_weights = out.attn_weights,
+                                      .softmax_rows = rows},
+                asked, of_operation);
   if (!forward) {
     return forward.error();
   }
+  const StridedTensor<T> output(rounded_to(output_dtype, written.copy()),
+                                layout(3));
   auto gradients = gradients_for(inputs_, asked, of_operation);
-  const StridedTensor d_output = strided(upstream.d_output, 1);
-  const StridedTensor d_query = strided(gradients.query, 2);
-  const StridedTensor d_key = strided(gradients.key, 3);
-  const StridedTensor d_value = strided(gradients.value, 0);
-  AttentionGradients wanted = gradients.views();
-  wanted.query = d_query.view();
-  wanted.key = d_key.view();
-  wanted.value = d_value.view();
-  BackwardInputs inputs = {query.view(),  key.view(),    value.view(),
-                           output.view(), view_of(rows), d_output.view()};
+  const StridedTensor<T> d_output(upstream.d_output, layout(1));
+  const StridedTensor<T> d_query(gradients.query, layout(2));
+  const StridedTensor<T> d_key(gradients.key, layout(3));
+  const StridedTensor<T> d_value(gradients.value, layout(0));
+  const AttentionGradients others = gradients.views();
+  BackwardInputsOf<T> inputs = {query.view(),  key.view(),    value.view(),
+                                output.view(), view_of(rows), d_output.view()};
   if (upstream.d_attn_weights.size() != 0) {
     inputs.d_attn_weights = upstream.d_attn_weights;
   }
-  if (const Status s = attention_backward(inputs, wanted, asked, of_operation);
-      !s) {
+  const Status s = attention_backward(
+      inputs,
+      AttentionGradientsOf<T>{d_query.view(), d_key.view(), d_value.view(),
+                              others.bias, others.alibi, others.score_weight},
+      asked, of_operation);
+  if (!s) {
     return s.error();
   }
-  gradients.query = copy_of(d_query.view());
-  gradients.key = copy_of(d_key.view());
-  gradients.value = copy_of(d_value.view());
+  gradients.query = d_query.copy();
+  gradients.key = d_key.copy();
+  gradients.value = d_value.copy();
   gaps_untouched = d_query.gaps_untouched() && d_key.gaps_untouched() &&
                    d_value.gaps_untouched();
   return gradients;

@@ -11,25 +11,30 @@
 
 namespace headwise::testing_support {
 
-// (B, L, H, D) elements in one of several layouts.
+enum class Layout { in_order, heads_first, with_gaps, backwards };
+
+// (B, L, H, D) elements of T, float or 16 bits, in one of several layouts.
+template <class T>
 class StridedTensor {
  public:
   // What stands in the gaps: an input's are not read, an output's not written.
-  static constexpr float kGap = 1e30f;
+  static constexpr float kGap = 30000;
 
-  enum class Layout { in_order, heads_first, with_gaps, backwards };
+  // The elements of `from`, rounded to T.
+  StridedTensor(const Tensor<float, 4>& from, Layout layout);
 
-  StridedTensor(const Extents<4>& blhd, Layout layout);
-
-  TensorView<float, 4> view() const { return view_; }
-  void fill(const Tensor<float, 4>& from);
+  TensorView<T, 4> view() const { return view_; }
+  Tensor<float, 4> copy() const;
   bool gaps_untouched() const;
 
  private:
-  std::vector<float> memory_;
+  std::vector<T> memory_;
   std::size_t gap_;
-  TensorView<float, 4> view_;
+  TensorView<T, 4> view_;
 };
+
+// Each element to the nearest number of that type.
+Tensor<float, 4> rounded_to(DType dtype, const Tensor<float, 4>& x);
 
 class RandomCallTensors {
  public:
@@ -41,12 +46,24 @@ class RandomCallTensors {
   // Views of this object's tensors and executor.
   AttentionOptions options() const;
   OperationOptions operation_options() const;
-  // The call itself, with the inputs and the output in the call's layouts.
-  // `gaps_untouched` becomes whether the output's gaps are as they were.
-  Result<Outputs<float>> attend(bool& gaps_untouched) const;
+  // The call itself, on float tensors with the inputs and the output in the
+  // call's layouts. `gaps_untouched` becomes whether the output's gaps are as
+  // they were.
+  Result<Outputs<float>> attend(bool& gaps_untouched) const {
+    return attend_in(DType::float32, gaps_untouched);
+  }
   // The same for the backward pass behind it.
   Result<Gradients<float>> differentiate(const Upstream<float>& upstream,
-                                         bool& gaps_untouched) const;
+                                         bool& gaps_untouched) const {
+    return differentiate_in(DType::float32, DType::float32, upstream,
+                            gaps_untouched);
+  }
+  // The same on tensors of another type; the result is widened.
+  Result<Outputs<float>> attend_in(DType dtype, bool& gaps_untouched) const;
+  // The backward pass takes the output rounded to `output_dtype`.
+  Result<Gradients<float>> differentiate_in(DType dtype, DType output_dtype,
+                                            const Upstream<float>& upstream,
+                                            bool& gaps_untouched) const;
 
   // Results for tensors of T, every element 42.
   template <class T>
@@ -66,7 +83,13 @@ class RandomCallTensors {
   void draw_documents();
   Mask mask() const;
   Bias bias() const;
-  StridedTensor::Layout layout(std::size_t turn) const;
+  Layout layout(std::size_t turn) const;
+  template <class T>
+  Result<Outputs<float>> attend_as(bool& gaps_untouched) const;
+  template <class T>
+  Result<Gradients<float>> differentiate_as(DType output_dtype,
+                                            const Upstream<float>& upstream,
+                                            bool& gaps_untouched) const;
   // Uniform in [low, high], another sequence for each `part` < 32.
   std::vector<std::int64_t> integers(std::size_t count, std::uint32_t part,
                                      std::int64_t low, std::int64_t high) const;

@@ -25,12 +25,15 @@ using testing_support::Outputs;
 using testing_support::random_call;
 using testing_support::RandomCall;
 using testing_support::RandomCallTensors;
+using testing_support::rounded_to;
+using testing_support::same_bits;
 using testing_support::widened;
 
 // Compares one call, row by row; the first element that is too far away.
 class Comparison {
  public:
-  explicit Comparison(const RandomCall& call) : tensors_(call) {}
+  explicit Comparison(const RandomCall& call)
+      : dtype_(call.dtype), tensors_(call) {}
 
   // Empty: all is well.
   std::string run() {
@@ -43,6 +46,9 @@ class Comparison {
     }
     if (!gaps_untouched_) {
       return "what stands between the elements of the output was written";
+    }
+    if (auto same = same_rounded(*got); !same) {
+      return same.message();
     }
     want_ = reference(in, options, form_);
     per_head_ = reference(in, options, AttnWeights::per_head);
@@ -67,6 +73,28 @@ class Comparison {
   }
 
  private:
+  // A call on 16-bit tensors gives what the same numbers give as floats, each
+  // element of the output rounded once.
+  testing::AssertionResult same_rounded(const Outputs<float>& of_floats) {
+    if (dtype_ == DType::float32) {
+      return testing::AssertionSuccess();
+    }
+    const auto got = tensors_.attend_in(dtype_, gaps_untouched_);
+    if (!got) {
+      return testing::AssertionFailure() << got.error().message();
+    }
+    if (!gaps_untouched_) {
+      return testing::AssertionFailure()
+             << "what stands between the elements of the output was written";
+    }
+    return same_bits(
+               *got,
+               Outputs<float>{rounded_to(dtype_, of_floats.output),
+                              testing_support::clone(of_floats.attn_weights),
+                              testing_support::clone(of_floats.lse)})
+           << " of " << name_of(dtype_);
+  }
+
   Outputs<double> reference(const testing_support::Inputs<double>& in,
                             AttentionOptions options, AttnWeights form) {
     options.attn_weights = form;
@@ -129,6 +157,7 @@ class Comparison {
     failure_ = text.str();
   }
 
+  DType dtype_;
   RandomCallTensors tensors_;
   AttnWeights form_ = AttnWeights::none;
   bool gaps_untouched_ = false;

@@ -40,8 +40,8 @@ TEST(HalfTest, EveryFloat16IsWidenedExactlyAndComesBack) {
 
 // Between two neighbours the nearer one, in the middle the even one.
 template <class T>
-void expect_rounding(std::uint16_t last) {
-  for (std::uint32_t bits = 0; bits < last; ++bits) {
+void expect_rounding(std::uint16_t first, std::uint16_t last) {
+  for (std::uint32_t bits = first; bits < last; ++bits) {
     const T low{static_cast<std::uint16_t>(bits)};
     const T high{static_cast<std::uint16_t>(bits + 1)};
     const float middle = widened(low) + (widened(high) - widened(low)) / 2;
@@ -54,9 +54,21 @@ void expect_rounding(std::uint16_t last) {
   }
 }
 
-TEST(HalfTest, Float16RoundsToNearestEven) { expect_rounding<Float16>(0x7bff); }
+TEST(HalfTest, Float16RoundsToNearestEven) {
+  expect_rounding<Float16>(0, 0x7bff);
+}
 TEST(HalfTest, BFloat16RoundsToNearestEven) {
-  expect_rounding<BFloat16>(0x7f7f);
+  constexpr std::uint16_t kSmallestNormal = 0x80;
+  expect_rounding<BFloat16>(kSmallestNormal, 0x7f7f);
+}
+
+TEST(HalfTest, ADenormalFloat32IsABFloat16OfZeroWithItsSign) {
+  for (const float x :
+       {0.0F, std::numeric_limits<float>::denorm_min(), 0x1p-127F,
+        std::nextafter(std::numeric_limits<float>::min(), 0.0F)}) {
+    EXPECT_EQ(narrowed<BFloat16>(x).bits, 0) << x;
+    EXPECT_EQ(narrowed<BFloat16>(-x).bits, 0x8000) << x;
+  }
 }
 
 TEST(HalfTest, WhatIsTooLargeIsInfinite) {

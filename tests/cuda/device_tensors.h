@@ -248,7 +248,7 @@ Result<DeviceResult> attend_on_device(
   const DeviceArray<float> on_device_weights(weights.data(), weights.size());
   const bool returned = options.attn_weights != AttnWeights::none;
   const DeviceOptions on_device(tensors_of(in), options, operation_options);
-  const Status s = attention<T>(
+  const Status s = attention(
       q.view(), k.view(), v.view(),
       AttentionOutputsOf<T>{
           .output = output.view(),
@@ -301,15 +301,15 @@ Result<DeviceGradientResult> differentiate_on_device(
   const DeviceArray<float> d_alibi(alibi.data(), alibi.size());
   const DeviceOptions on_device(tensors_of(in), options, operation_options);
   if (Status s =
-          attention<T>(q.view(), k.view(), v.view(),
-                       AttentionOutputsOf<T>{
-                           .output = output.view(),
-                           .softmax_rows = {softmax_rows.data(), rows_extents}},
-                       on_device.get(), on_device.operation_options());
+          attention(q.view(), k.view(), v.view(),
+                    AttentionOutputsOf<T>{
+                        .output = output.view(),
+                        .softmax_rows = {softmax_rows.data(), rows_extents}},
+                    on_device.get(), on_device.operation_options());
       !s) {
     return s.error();
   }
-  if (Status s = attention_backward<T>(
+  if (Status s = attention_backward(
           BackwardInputsOf<T>{
               .query = q.view(),
               .key = k.view(),

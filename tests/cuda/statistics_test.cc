@@ -60,13 +60,12 @@ DeviceStatistics statistics_on_device(const Inputs<float>& in,
   OnDevice<float, 4> largest({B, Hq, map_size(Lq), map_size(Lkv)});
   const testing_support::DeviceOptions on_device(
       testing_support::tensors_of(in), options, {.statistics = statistics});
-  attention<BFloat16>(
-      q.view(), k.view(), v.view(),
-      AttentionOutputsOf<BFloat16>{
-          .output = output.view(),
-          .statistics = {rows.view(), top_keys.view(), top_weights.view(),
-                         columns.view(), mean.view(), largest.view()}},
-      on_device.get(), on_device.operation_options())
+  attention(q.view(), k.view(), v.view(),
+            AttentionOutputsOf<BFloat16>{
+                .output = output.view(),
+                .statistics = {rows.view(), top_keys.view(), top_weights.view(),
+                               columns.view(), mean.view(), largest.view()}},
+            on_device.get(), on_device.operation_options())
       .value();
   testing_support::expect_cuda(cudaDeviceSynchronize());
   return {rows.copy(),    top_keys.copy(), top_weights.copy(),

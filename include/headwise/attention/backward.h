@@ -41,6 +41,7 @@
 
 #include "headwise/attention/spec.h"
 #include "headwise/attention/tensors.h"
+#include "headwise/base/half.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/steps/named_axes.h"
@@ -81,6 +82,17 @@ Status attention_backward(const BackwardInputs& inputs,
                           const AttentionGradients& gradients,
                           const AttentionOptions& options = {},
                           const OperationOptions& operation_options = {});
+// The same of 16-bit tensors, on the CPU or on a GPU (attention/forward.h). The
+// gradients of query, key and value are rounded once to their type; Delta is
+// computed from the output as it was returned.
+#define HEADWISE_BACKWARD(T)                                          \
+  Status attention_backward(const BackwardInputsOf<T>& inputs,        \
+                            const AttentionGradientsOf<T>& gradients, \
+                            const AttentionOptions& options = {},     \
+                            const OperationOptions& operation_options = {});
+HEADWISE_BACKWARD(BFloat16)
+HEADWISE_BACKWARD(Float16)
+#undef HEADWISE_BACKWARD
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -7,6 +7,9 @@
 //   value   (B, Lkv, Hkv, Dv)  in
 //   output  (B, Lq, Hq, Dv)    out
 //
+// attention() and attention_backward() take such tensors too; a plan keeps what
+// they prepare for each call.
+//
 // All options of the CPU except additive scores and kv_groups. In device
 // memory: the tensors, and what has an element per pair or per key: dense
 // masks, key padding, bias, keep mask and separators. In host memory, and read
@@ -88,31 +91,8 @@ class HEADWISE_EXPORT DeviceAttentionPlan {
   std::unique_ptr<DeviceBackend> backend_;
 };
 
-// The same, each in one call.
-template <DeviceElement T>
-HEADWISE_EXPORT Status attention(TensorView<const T, 4> query,
-                                 TensorView<const T, 4> key,
-                                 TensorView<const T, 4> value,
-                                 const AttentionOutputsOf<T>& outputs,
-                                 const AttentionOptions& options,
-                                 const OperationOptions& operation_options);
-template <DeviceElement T>
-HEADWISE_EXPORT Status attention_backward(
-    const BackwardInputsOf<T>& inputs, const AttentionGradientsOf<T>& gradients,
-    const AttentionOptions& options, const OperationOptions& operation_options);
-
-#define HEADWISE_DEVICE_TYPE(T)                                               \
-  extern template class DeviceAttentionPlan<T>;                               \
-  extern template Status attention(                                           \
-      TensorView<const T, 4>, TensorView<const T, 4>, TensorView<const T, 4>, \
-      const AttentionOutputsOf<T>&, const AttentionOptions&,                  \
-      const OperationOptions&);                                               \
-  extern template Status attention_backward(                                  \
-      const BackwardInputsOf<T>&, const AttentionGradientsOf<T>&,             \
-      const AttentionOptions&, const OperationOptions&);
-HEADWISE_DEVICE_TYPE(BFloat16)
-HEADWISE_DEVICE_TYPE(Float16)
-#undef HEADWISE_DEVICE_TYPE
+extern template class DeviceAttentionPlan<BFloat16>;
+extern template class DeviceAttentionPlan<Float16>;
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -10,6 +10,11 @@
 //   value   (B, Lkv, Hkv, Dv)  in      OperationOptions::kv_groups says more
 //   output  (B, Lq, Hq, Dv)    out
 //
+// These four are all float, all BFloat16 or all Float16. A 16-bit call gives
+// the result of the float call on the same numbers, with each element of the
+// output rounded once, to nearest even (docs/arithmetic.md). Everything else is
+// float in every call.
+//
 // The tensors may have any strides. For data in the order (B, H, L, D) use
 // view_bhld() (base/layout.h) or as_blhd(). A row's bits depend neither on the
 // batch it is in nor on the number of threads.
@@ -32,6 +37,8 @@
 #pragma once
 
 #include "headwise/attention/spec.h"
+#include "headwise/attention/tensors.h"
+#include "headwise/base/half.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/version.h"
@@ -56,6 +63,26 @@ Status attention(TensorView<const float, 4> query,
                  const AttentionOutputs& outputs,
                  const AttentionOptions& options = {},
                  const OperationOptions& operation_options = {});
+
+// The same of 16-bit tensors. OperationOptions::device says whether they are in
+// the CPU's memory or on a GPU (attention/device_attention.h).
+#define HEADWISE_ATTENTION(T)                                                \
+  Status attention(TensorView<const T, 4> query, TensorView<const T, 4> key, \
+                   TensorView<const T, 4> value, TensorView<T, 4> output,    \
+                   const AttentionOptions& options = {},                     \
+                   const OperationOptions& operation_options = {});          \
+  Status attention(TensorView<const T, 3> query, TensorView<const T, 3> key, \
+                   TensorView<const T, 3> value, TensorView<T, 3> output,    \
+                   const AttentionOptions& options = {},                     \
+                   const OperationOptions& operation_options = {});          \
+  Status attention(TensorView<const T, 4> query, TensorView<const T, 4> key, \
+                   TensorView<const T, 4> value,                             \
+                   const AttentionOutputsOf<T>& outputs,                     \
+                   const AttentionOptions& options = {},                     \
+                   const OperationOptions& operation_options = {});
+HEADWISE_ATTENTION(BFloat16)
+HEADWISE_ATTENTION(Float16)
+#undef HEADWISE_ATTENTION
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -12,6 +12,8 @@
 #include <memory>
 
 #include "headwise/attention/spec.h"
+#include "headwise/attention/tensors.h"
+#include "headwise/base/half.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/workspace.h"
@@ -56,6 +58,18 @@ class AttentionPlan {
   Status run(TensorView<const float, 4> query, TensorView<const float, 4> key,
              TensorView<const float, 4> value,
              const AttentionOutputs& outputs) const;
+  // The same of 16-bit tensors (attention/forward.h), with the same plan.
+#define HEADWISE_RUN(T)                                                  \
+  Status run(TensorView<const T, 4> query, TensorView<const T, 4> key,   \
+             TensorView<const T, 4> value,                               \
+             const AttentionOutputsOf<T>& outputs, Workspace& workspace) \
+      const;                                                             \
+  Status run(TensorView<const T, 4> query, TensorView<const T, 4> key,   \
+             TensorView<const T, 4> value,                               \
+             const AttentionOutputsOf<T>& outputs) const;
+  HEADWISE_RUN(BFloat16)
+  HEADWISE_RUN(Float16)
+#undef HEADWISE_RUN
 
   const AttentionSpec& spec() const;
 

@@ -1,6 +1,9 @@
 // 16-bit floating-point numbers, for storage: bfloat16 (8 bits of exponent, 7
 // of fraction) and float16 (IEEE binary16). Widening is exact, narrowing rounds
-// to nearest even.
+// to nearest even; NaN stays NaN, and what is too large becomes infinite. A
+// denormal float32 becomes a zero of its sign, as in all arithmetic here;
+// denormal float16 numbers are exact both ways. The results do not depend on
+// whether the processor flushes denormal numbers to zero.
 #pragma once
 
 #include <bit>
@@ -12,11 +15,12 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
+// Uninitialised by default, as float is.
 struct BFloat16 {
-  std::uint16_t bits = 0;
+  std::uint16_t bits;
 };
 struct Float16 {
-  std::uint16_t bits = 0;
+  std::uint16_t bits;
 };
 
 constexpr float widened(BFloat16 x) {
@@ -26,19 +30,27 @@ constexpr float widened(BFloat16 x) {
 constexpr float widened(Float16 x) {
   const std::uint32_t sign = std::uint32_t{x.bits & 0x8000U} << 16;
   const std::uint32_t magnitude = x.bits & 0x7fffU;
-  // A multiplication changes the exponent's bias from 15 to 127, which also
-  // handles subnormal numbers; for infinity and NaN its bits stay all set.
-  const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112F;
+  if (magnitude < 0x400U) {  // 0 or denormal: a multiple of 2^-24
+    const float exact = static_cast<float>(magnitude) * 0x1p-24F;
+    return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(exact));
+  }
+  // The exponent's bias changes from 15 to 127.
   const std::uint32_t bits = magnitude >= 0x7c00U
                                  ? (magnitude << 13) | 0x7f800000U
-                                 : std::bit_cast<std::uint32_t>(scaled);
+                                 : (magnitude << 13) + 0x38000000U;
   return std::bit_cast<float>(sign | bits);
 }
+
+// For templates.
+constexpr float widened(float x) { return x; }
 
 constexpr BFloat16 narrowed_to_bfloat16(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   if ((bits & 0x7fffffffU) > 0x7f800000U) {
     return {static_cast<std::uint16_t>((bits >> 16) | 0x40U)};  // a quiet NaN
+  }
+  if ((bits & 0x7f800000U) == 0) {  // 0 or denormal
+    return {static_cast<std::uint16_t>((bits >> 16) & 0x8000U)};
   }
   const std::uint32_t half_up = 0x7fffU + ((bits >> 16) & 1U);
   return {static_cast<std::uint16_t>((bits + half_up) >> 16)};
@@ -67,6 +79,10 @@ constexpr Float16 narrowed_to_float16(float x) {
 
 template <class T>
 constexpr T narrowed(float x);
+template <>
+constexpr float narrowed<float>(float x) {
+  return x;
+}
 template <>
 constexpr BFloat16 narrowed<BFloat16>(float x) {
   return narrowed_to_bfloat16(x);

@@ -47,7 +47,7 @@ struct WorkerMemory {
 // All memory of a call.
 struct Memory {
   Memory(const AttentionSpec& spec, const BackwardSchedule& schedule,
-         const AttentionGradients& gradients, Arena& arena)
+         const CallGradients& gradients, Arena& arena)
       : order(arena.take<std::size_t>(spec.shape.B)),
         d_slopes(gradients.alibi.data() == nullptr
                      ? nullptr
@@ -70,7 +70,7 @@ struct Memory {
 
   // A worker that goes through the heads of a bias needs its own, too.
   static std::size_t own_heads(const BackwardSchedule& schedule,
-                               const AttentionGradients& gradients) {
+                               const CallGradients& gradients) {
     return schedule.whole_heads || gradients.bias.data() != nullptr ? 1 : 0;
   }
 
@@ -85,7 +85,7 @@ struct Memory {
 class Call {
  public:
   Call(const AttentionSpec& spec, const BackwardSchedule& schedule,
-       const BackwardInputs& inputs, const AttentionGradients& gradients,
+       const BackwardCallInputs& inputs, const CallGradients& gradients,
        const Memory& memory)
       : spec_(spec),
         schedule_(schedule),
@@ -275,8 +275,8 @@ class Call {
 
   const AttentionSpec& spec_;
   const BackwardSchedule& schedule_;
-  const BackwardInputs& inputs_;
-  const AttentionGradients& gradients_;
+  const BackwardCallInputs& inputs_;
+  const CallGradients& gradients_;
   const Memory& memory_;
   BlockShares shares_;
 };
@@ -298,15 +298,14 @@ BackwardSchedule backward_schedule_of(const AttentionSpec& spec) {
 
 std::size_t backward_workspace_bytes(const AttentionSpec& spec,
                                      const BackwardSchedule& schedule,
-                                     const AttentionGradients& gradients) {
+                                     const CallGradients& gradients) {
   return bytes_taken<Memory>(spec, schedule, gradients);
 }
 
 void backward_kernel(const AttentionSpec& spec,
                      const BackwardSchedule& schedule,
-                     const BackwardInputs& inputs,
-                     const AttentionGradients& gradients,
-                     std::byte* workspace) {
+                     const BackwardCallInputs& inputs,
+                     const CallGradients& gradients, std::byte* workspace) {
   Arena arena(workspace);
   const Memory memory(spec, schedule, gradients, arena);
   Call(spec, schedule, inputs, gradients, memory).run();

@@ -32,7 +32,7 @@ Range broadcast(std::size_t extent, std::size_t n, std::size_t size) {
 
 class Sum {
  public:
-  Sum(const AttentionSpec& spec, const BackwardInputs& inputs,
+  Sum(const AttentionSpec& spec, const BackwardCallInputs& inputs,
       const TensorView<float, 4>& d_bias, std::size_t task)
       : spec_(spec), inputs_(inputs), d_bias_(d_bias) {
     const std::size_t ranges = query_ranges(spec, d_bias);
@@ -134,7 +134,7 @@ class Sum {
   }
 
   const AttentionSpec& spec_;
-  const BackwardInputs& inputs_;
+  const BackwardCallInputs& inputs_;
   const TensorView<float, 4>& d_bias_;
   std::size_t b_;
   std::size_t h_;
@@ -150,7 +150,7 @@ std::size_t bias_tasks(const AttentionSpec& spec,
              : d_bias.extent(0) * d_bias.extent(1) * query_ranges(spec, d_bias);
 }
 
-void bias_gradient(const AttentionSpec& spec, const BackwardInputs& inputs,
+void bias_gradient(const AttentionSpec& spec, const BackwardCallInputs& inputs,
                    const TensorView<float, 4>& d_bias, std::size_t task,
                    GradientHead& head, GradientBlock& block,
                    const GradientScratch& scratch) {

@@ -7,7 +7,6 @@
 
 #include "attention/backward/gradient_block.h"
 #include "attention/backward/gradient_head.h"
-#include "headwise/attention/backward.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -17,7 +16,7 @@ std::size_t bias_tasks(const AttentionSpec& spec,
                        const TensorView<float, 4>& d_bias);
 
 // Computes the task's elements in the memory given.
-void bias_gradient(const AttentionSpec& spec, const BackwardInputs& inputs,
+void bias_gradient(const AttentionSpec& spec, const BackwardCallInputs& inputs,
                    const TensorView<float, 4>& d_bias, std::size_t task,
                    GradientHead& head, GradientBlock& block,
                    const GradientScratch& scratch);

@@ -24,13 +24,13 @@ std::uint64_t low_bits(std::size_t count) {
   return (std::uint64_t{1} << count) - 1;
 }
 
-kernels::Rows<const float> rows_of(TensorView<const float, 4> tensor,
-                                   const SequencePlace& place,
-                                   const QueryRange& range,
-                                   const GradientBlock::Part& part) {
-  return {&tensor(place.batch, place.first_query + range.first + part.first,
-                  range.h, 0),
-          part.queries, tensor.stride(1), tensor.stride(3)};
+template <class Void>
+kernels::NumberRows<Void> rows_of(const NumberView<Void>& tensor,
+                                  const SequencePlace& place,
+                                  const QueryRange& range,
+                                  const GradientBlock::Part& part) {
+  return tensor.rows(place.batch, place.first_query + range.first + part.first,
+                     range.h, part.queries);
 }
 
 }  // namespace
@@ -84,7 +84,8 @@ kernels::SavedRows GradientBlock::saved_rows(std::size_t n) const {
   return {max_ + first, reciprocal_ + first, delta_ + first};
 }
 
-void GradientBlock::begin(const QueryRange& range, const BackwardInputs& inputs,
+void GradientBlock::begin(const QueryRange& range,
+                          const BackwardCallInputs& inputs,
                           const GradientScratch& own) {
   inputs_ = &inputs;
   range_ = range;
@@ -103,8 +104,8 @@ void GradientBlock::begin(const QueryRange& range, const BackwardInputs& inputs,
                         row_size(Dv), d_output_);
   for (std::size_t n = 0; n < parts(); ++n) {
     const Part own_part = part(n);
-    const auto pack = [&](TensorView<const float, 4> tensor, std::size_t size,
-                          float factor, float* to) {
+    const auto pack = [&](const NumberView<const void>& tensor,
+                          std::size_t size, float factor, float* to) {
       layout_.pack_queries(rows_of(tensor, place_, range, own_part), size,
                            factor, own_part.lanes, to);
     };
@@ -132,7 +133,11 @@ void GradientBlock::load_rows(TensorView<const float, 4> softmax_rows) {
     const std::size_t row = place_.first_query + range_.first + n;
     const float sum = softmax_rows(place_.batch, range_.h, row, 1);
     const std::uint64_t bit = std::uint64_t{1} << n;
-    if (!has_gradient(spec_, *inputs_, range_.b, range_.h, range_.first + n)) {
+    const bool has = inputs_->d_output.visit([&](const auto& d_output) {
+      return has_gradient(spec_, d_output, inputs_->d_attn_weights, range_.b,
+                          range_.h, range_.first + n);
+    });
+    if (!has) {
       left_out_ |= bit;
       continue;
     }
@@ -198,8 +203,9 @@ void GradientBlock::load_given(const Tile& tile, std::size_t n, bool masked,
   const auto factor =
       static_cast<float>(mean ? 1 / static_cast<double>(spec_.shape.Hq) : 1.0);
   layout_.pack_queries(
-      {&all(tile.b, mean ? 0 : tile.h, tile.first_query, tile.first_key),
-       tile.queries, all.stride(2), all.stride(3)},
+      kernels::Rows<const float>{
+          &all(tile.b, mean ? 0 : tile.h, tile.first_query, tile.first_key),
+          tile.queries, all.stride(2), all.stride(3)},
       tile.keys, factor, own_part.lanes, own.given);
   const kernels::DropoutTile& dropout = kernels::dropout_tile();
   if (spec_.attn_weights == AttnWeights::after_dropout &&
@@ -392,9 +398,9 @@ void GradientBlock::add_operands(const GradientHead& head, std::size_t block,
   }
 }
 
-void GradientBlock::finish(const AttentionGradients& gradients,
+void GradientBlock::finish(const CallGradients& gradients,
                            const BlockShares& shares) const {
-  if (gradients.query.data() != nullptr) {
+  if (gradients.query.given()) {
     store_query(gradients.query);
   }
   for (std::size_t n = 0; shares.slopes.data() != nullptr && n < range_.count;
@@ -407,24 +413,18 @@ void GradientBlock::finish(const AttentionGradients& gradients,
   }
 }
 
-void GradientBlock::store_query(TensorView<float, 4> d_query) const {
+void GradientBlock::store_query(const NumberView<void>& d_query) const {
   const std::size_t D = spec_.shape.D;
-  const auto rows_from = [&](const Part& some) {
-    return kernels::Rows<float>{
-        &d_query(place_.batch, place_.first_query + range_.first + some.first,
-                 range_.h, 0),
-        some.queries, d_query.stride(1), d_query.stride(3)};
-  };
   if (spec_.additive()) {
     layout_.store_rows(d_query_, 1, D, row_size(D),
-                       rows_from({0, range_.count, 0}));
+                       rows_of(d_query, place_, range_, {0, range_.count, 0}));
     return;
   }
   for (std::size_t n = 0; n < parts(); ++n) {
     const Part own_part = part(n);
     layout_.store_scaled(d_query_ + own_part.first * kernels::value_columns(D),
                          static_cast<float>(spec_.scale), D, own_part.lanes,
-                         rows_from(own_part));
+                         rows_of(d_query, place_, range_, own_part));
   }
 }
 

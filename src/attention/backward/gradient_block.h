@@ -9,7 +9,6 @@
 #include "attention/backward/gradient_head.h"
 #include "attention/forward/query_tile.h"
 #include "attention/forward/tile_scores.h"
-#include "headwise/attention/backward.h"
 #include "kernels/gradient_tile.h"
 #include "run/arena.h"
 #include "steps/tile.h"
@@ -73,7 +72,7 @@ class GradientBlock {
   GradientBlock(const AttentionSpec& spec, Arena& arena);
 
   // Takes at most kQueryBlock queries of a row of blocks.
-  void begin(const QueryRange& range, const BackwardInputs& inputs,
+  void begin(const QueryRange& range, const BackwardCallInputs& inputs,
              const GradientScratch& own);
   // Where returned attention weights have a gradient: adds it to Delta, before
   // the first block is taken.
@@ -88,8 +87,7 @@ class GradientBlock {
             const GradientScratch& own);
   // Writes the queries' gradients and the block's shares, where they are
   // wanted.
-  void finish(const AttentionGradients& gradients,
-              const BlockShares& shares) const;
+  void finish(const CallGradients& gradients, const BlockShares& shares) const;
 
   std::size_t parts() const;
   Part part(std::size_t n) const;
@@ -116,7 +114,7 @@ class GradientBlock {
   // What follows from the gradients of the plain scores, own.d_scores.
   void add_operands(const GradientHead& head, std::size_t block,
                     const Gradients& found, const GradientScratch& own);
-  void store_query(TensorView<float, 4> d_query) const;
+  void store_query(const NumberView<void>& d_query) const;
   void store_share(TensorView<float, 4> score_weight) const;
 
   const AttentionSpec& spec_;
@@ -125,7 +123,7 @@ class GradientBlock {
   const kernels::AdditiveTile& additive_loops_;
   const kernels::TileLayout& layout_;
   TileScores tile_scores_;
-  const BackwardInputs* inputs_ = nullptr;
+  const BackwardCallInputs* inputs_ = nullptr;
   QueryRange range_{};
   SequencePlace place_{};
   // The queries see no key outside [begin, end).

@@ -12,11 +12,11 @@ std::size_t most_blocks(const AttentionShape& shape) {
   return key_blocks(shape.Lkv) + 1;
 }
 
-template <class T>
-kernels::Rows<T> rows_of(TensorView<T, 4> tensor, const SequencePlace& place,
-                         std::size_t g, std::size_t first, std::size_t count) {
-  return {&tensor(place.batch, place.first_key + first, g, 0), count,
-          tensor.stride(1), tensor.stride(3)};
+template <class Void>
+kernels::NumberRows<Void> rows_of(const NumberView<Void>& tensor,
+                                  const SequencePlace& place, std::size_t g,
+                                  std::size_t first, std::size_t count) {
+  return tensor.rows(place.batch, place.first_key + first, g, count);
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ void GradientHead::begin(const AttentionSpec& spec, std::size_t b,
                   std::min(place_.Lkv, spec.mask.visible_end(b, 0, place_.Lq)));
 }
 
-void GradientHead::pack(const BackwardInputs& inputs, std::size_t block) {
+void GradientHead::pack(const BackwardCallInputs& inputs, std::size_t block) {
   const kernels::TileLayout& layout = kernels::tile_layout();
   const auto keys =
       rows_of(inputs.key, place_, g_, first_key(block), count(block));
@@ -72,31 +72,32 @@ void GradientHead::pack(const BackwardInputs& inputs, std::size_t block) {
   std::fill_n(d_values(block), count(block) * row_size(Dv_), 0.0f);
 }
 
-void GradientHead::store(const AttentionGradients& gradients, float scale,
+void GradientHead::store(const CallGradients& gradients, float scale,
                          std::size_t block) const {
   const kernels::TileLayout& layout = kernels::tile_layout();
-  if (gradients.key.data() != nullptr) {
+  if (gradients.key.given()) {
     layout.store_rows(
         d_keys(block), scale, D_, row_size(D_),
         rows_of(gradients.key, place_, g_, first_key(block), count(block)));
   }
-  if (gradients.value.data() != nullptr) {
+  if (gradients.value.given()) {
     layout.store_rows(
         d_values(block), 1, Dv_, row_size(Dv_),
         rows_of(gradients.value, place_, g_, first_key(block), count(block)));
   }
 }
 
-void GradientHead::clear_others(const AttentionGradients& gradients) const {
-  for (const TensorView<float, 4>& gradient :
-       {gradients.key, gradients.value}) {
+void GradientHead::clear_others(const CallGradients& gradients) const {
+  const auto clear = [&](const auto& gradient) {
     for (std::size_t j = 0; gradient.data() != nullptr && j < place_.Lkv; ++j) {
       for (std::size_t c = 0;
            (j < begin_ || j >= end_) && c < gradient.extent(3); ++c) {
-        gradient(place_.batch, place_.first_key + j, g_, c) = 0;
+        gradient(place_.batch, place_.first_key + j, g_, c) = {};
       }
     }
-  }
+  };
+  gradients.key.visit(clear);
+  gradients.value.visit(clear);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "attention/call_views.h"
 #include "attention/forward/packed_head.h"
-#include "headwise/attention/backward.h"
+#include "headwise/attention/spec.h"
 #include "kernels/gradient_tile.h"
 #include "kernels/tile_layout.h"
 #include "run/arena.h"
@@ -21,12 +22,12 @@ class GradientHead {
   // Takes key head g of sequence b; then pack() takes its blocks, in any order.
   void begin(const AttentionSpec& spec, std::size_t b, std::size_t g);
   // Copies the block's keys and values; its sums become 0.
-  void pack(const BackwardInputs& inputs, std::size_t block);
+  void pack(const BackwardCallInputs& inputs, std::size_t block);
   // Writes the gradients of the block's keys and values.
-  void store(const AttentionGradients& gradients, float scale,
+  void store(const CallGradients& gradients, float scale,
              std::size_t block) const;
   // Writes 0 to those that are in no block.
-  void clear_others(const AttentionGradients& gradients) const;
+  void clear_others(const CallGradients& gradients) const;
 
   // Blocks that hold every key that any query may attend to: 128 keys each,
   // aligned where the sequence's keys begin. Where a uniform row reads all

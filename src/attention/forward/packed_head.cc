@@ -15,9 +15,8 @@ PackedHead::PackedHead(const AttentionShape& shape, Arena& arena)
       values_(arena.take<float>(key_blocks(shape.Lkv), block_size_)),
       not_finite_(arena.take<bool>(key_blocks(shape.Lkv))) {}
 
-void PackedHead::pack(const AttentionSpec& spec,
-                      const AttentionInputsOf<float>& inputs, std::size_t b,
-                      std::size_t g) {
+void PackedHead::pack(const AttentionSpec& spec, const CallInputs& inputs,
+                      std::size_t b, std::size_t g) {
   const kernels::TileLayout& layout = kernels::tile_layout();
   const SequencePlace place = spec.shape.sequence(b);
   first_ = spec.mask.first_key(b);
@@ -26,16 +25,17 @@ void PackedHead::pack(const AttentionSpec& spec,
   const std::size_t begin =
       std::max(first_, spec.mask.visible_begin(b, 0, place.Lq));
   first_block_ = (begin - first_) / kKeyBlock;
-  const auto rows_of = [&](TensorView<const float, 4> tensor,
+  const auto rows_of = [&](const NumberView<const void>& tensor,
                            std::size_t block) {
-    return kernels::Rows<const float>{
-        &tensor(place.batch, place.first_key + first_key(block), g, 0),
-        count(block), tensor.stride(1), tensor.stride(3)};
+    return tensor.rows(place.batch, place.first_key + first_key(block), g,
+                       count(block));
   };
   const bool side_by_side =
-      inputs.key.stride(3) == 1 &&
+      inputs.key.dtype() == DType::float32 && inputs.key.stride(3) == 1 &&
       inputs.key.stride(1) == static_cast<std::ptrdiff_t>(D_);
-  rows_ = side_by_side && first_ < end_ ? rows_of(inputs.key, 0).data : keys_;
+  rows_ = side_by_side && first_ < end_
+              ? static_cast<const float*>(rows_of(inputs.key, 0).data)
+              : keys_;
   for (std::size_t block = first_block_; block < end_block(); ++block) {
     if (!side_by_side) {
       layout.pack_keys(rows_of(inputs.key, block), D_,

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "attention/call_views.h"
 #include "headwise/attention/spec.h"
-#include "headwise/attention/tensors.h"
 #include "kernels/attention_tile.h"
 #include "run/arena.h"
 
@@ -21,10 +21,10 @@ class PackedHead {
   // Room for one head of the largest sequence.
   PackedHead(const AttentionShape& shape, Arena& arena);
 
-  // Takes key head g of sequence b. Contiguous keys stay where they are,
-  // everything else is copied.
-  void pack(const AttentionSpec& spec, const AttentionInputsOf<float>& inputs,
-            std::size_t b, std::size_t g);
+  // Takes key head g of sequence b. Contiguous float32 keys stay where they
+  // are, everything else is copied.
+  void pack(const AttentionSpec& spec, const CallInputs& inputs, std::size_t b,
+            std::size_t g);
 
   // The blocks [first_block, end_block) hold every key that any query may
   // attend to.

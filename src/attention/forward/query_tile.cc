@@ -76,8 +76,7 @@ QueryTile::QueryTile(const AttentionSpec& spec, const BlockScores* scores,
       state_{arena.take<float>(kMaxQueryLanes),
              arena.take<float>(kMaxQueryLanes)} {}
 
-void QueryTile::begin(const QueryRange& range,
-                      const AttentionInputsOf<float>& inputs) {
+void QueryTile::begin(const QueryRange& range, const CallInputs& inputs) {
   range_ = range;
   place_ = spec_.shape.sequence(range.b);
   const std::size_t vector = loops_.vector_lanes;
@@ -85,10 +84,9 @@ void QueryTile::begin(const QueryRange& range,
   visible_begin_ = spec_.mask.visible_begin(range.b, range.first, range.count);
   visible_end_ = spec_.mask.visible_end(range.b, range.first, range.count);
   tile_scores_.begin(range.h);
-  const TensorView<const float, 4>& query = inputs.query;
   layout_.pack_queries(
-      {&query(place_.batch, place_.first_query + range.first, range.h, 0),
-       range.count, query.stride(1), query.stride(3)},
+      inputs.query.rows(place_.batch, place_.first_query + range.first, range.h,
+                        range.count),
       spec_.shape.D, tile_scores_.query_factor(), lanes_, q_t_);
   std::fill_n(state_.max, lanes_, kMinusInf);
   std::fill_n(state_.sum, lanes_, 0.0f);
@@ -163,15 +161,14 @@ void QueryTile::take(const PackedHead& head, std::size_t block) {
   first_ = false;
 }
 
-void QueryTile::finish(const AttentionInputsOf<float>& inputs,
-                       const AttentionOutputs& outputs, const PackedHead& head,
+void QueryTile::finish(const CallInputs& inputs, const CallOutputs& outputs,
+                       const PackedHead& head,
                        const kernels::Rows<float>& attn_weights) {
-  const TensorView<float, 4>& output = outputs.output;
   if (spec_.shape.Dv != 0) {
     layout_.store(
         context_, state_.sum, spec_.shape.Dv, lanes_,
-        {&output(place_.batch, place_.first_query + range_.first, range_.h, 0),
-         range_.count, output.stride(1), output.stride(3)});
+        outputs.output.rows(place_.batch, place_.first_query + range_.first,
+                            range_.h, range_.count));
   }
   if (outputs.lse.data() != nullptr) {
     store_lse(outputs.lse);
@@ -185,7 +182,7 @@ void QueryTile::finish(const AttentionInputsOf<float>& inputs,
   for (const TileStatistics& statistics : statistics_) {
     statistics.finish(range_.h, state_, outputs.statistics);
   }
-  finish_empty_rows(inputs.value, output, attn_weights);
+  finish_empty_rows(inputs.value, outputs.output, attn_weights);
 }
 
 void QueryTile::store_lse(TensorView<float, 3> lse) const {
@@ -209,18 +206,21 @@ void QueryTile::store_softmax_rows(TensorView<float, 4> rows) const {
   }
 }
 
-void QueryTile::finish_empty_rows(TensorView<const float, 4> value,
-                                  TensorView<float, 4> output,
+void QueryTile::finish_empty_rows(const NumberView<const void>& value,
+                                  const NumberView<void>& output,
                                   const kernels::Rows<float>& weights) const {
   for (std::size_t n = 0; n < range_.count; ++n) {
     if (state_.sum[n] != 0) {
       continue;
     }
     const RowIndex row{range_.b, range_.h, range_.first + n};
-    for (std::size_t c = 0; c < spec_.shape.Dv; ++c) {
-      output(place_.batch, place_.first_query + row.i, row.h, c) =
-          empty_output(spec_, row, value, c);
-    }
+    output.visit([&](const auto& to) {
+      using T = typename std::decay_t<decltype(to)>::value_type;
+      for (std::size_t c = 0; c < spec_.shape.Dv; ++c) {
+        to(place_.batch, place_.first_query + row.i, row.h, c) =
+            narrowed<T>(empty_output(spec_, row, value, c));
+      }
+    });
     for (std::size_t j = 0; weights.data != nullptr && j < place_.Lkv; ++j) {
       weights.at(n, j) = empty_weight(spec_, row, j);
     }

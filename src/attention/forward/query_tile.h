@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <span>
 
+#include "attention/call_views.h"
 #include "attention/forward/packed_head.h"
 #include "attention/forward/tile_scores.h"
 #include "attention/forward/tile_statistics.h"
 #include "headwise/attention/spec.h"
-#include "headwise/attention/tensors.h"
 #include "kernels/attention_tile.h"
 #include "kernels/tile_layout.h"
 #include "run/arena.h"
@@ -55,15 +55,14 @@ class QueryTile {
  public:
   QueryTile(const AttentionSpec& spec, const BlockScores* scores, Arena& arena);
 
-  void begin(const QueryRange& range, const AttentionInputsOf<float>& inputs);
+  void begin(const QueryRange& range, const CallInputs& inputs);
   // The tile takes blocks in their order; those in which it may attend to
   // nothing change nothing.
   void take(const PackedHead& head, std::size_t block);
   // `attn_weights` (range.count, Lkv): where the range's attention weights go;
   // no data: they are not wanted.
-  void finish(const AttentionInputsOf<float>& inputs,
-              const AttentionOutputs& outputs, const PackedHead& head,
-              const kernels::Rows<float>& attn_weights);
+  void finish(const CallInputs& inputs, const CallOutputs& outputs,
+              const PackedHead& head, const kernels::Rows<float>& attn_weights);
   // Then: adds the rows to the statistics over several rows.
   void add_to(const PackedHead& head, const RowsTogether& together);
 
@@ -82,8 +81,8 @@ class QueryTile {
                      const kernels::Rows<float>& weights);
   void store_lse(TensorView<float, 3> lse) const;
   void store_softmax_rows(TensorView<float, 4> rows) const;
-  void finish_empty_rows(TensorView<const float, 4> value,
-                         TensorView<float, 4> output,
+  void finish_empty_rows(const NumberView<const void>& value,
+                         const NumberView<void>& output,
                          const kernels::Rows<float>& weights) const;
 
   const AttentionSpec& spec_;

@@ -5,16 +5,16 @@
 #include <cstddef>
 #include <span>
 
+#include "attention/call_views.h"
 #include "attention/forward/packed_head.h"
 #include "attention/forward/query_tile.h"
 #include "headwise/attention/spec.h"
-#include "headwise/attention/tensors.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
 // Where a range's attention weights go; no data: they are not wanted.
 inline kernels::Rows<float> weights_of(const AttentionSpec& spec,
-                                       const AttentionOutputs& outputs,
+                                       const CallOutputs& outputs,
                                        const QueryRange& range) {
   const TensorView<float, 4>& all = outputs.attn_weights;
   if (spec.attn_weights == AttnWeights::none || spec.shape.Lkv == 0 ||
@@ -27,9 +27,8 @@ inline kernels::Rows<float> weights_of(const AttentionSpec& spec,
 
 // Tile n takes the queries range_of(n).
 template <class RangeOf>
-void run_tiles(const AttentionSpec& spec,
-               const AttentionInputsOf<float>& inputs,
-               const AttentionOutputs& outputs, const PackedHead& head,
+void run_tiles(const AttentionSpec& spec, const CallInputs& inputs,
+               const CallOutputs& outputs, const PackedHead& head,
                std::span<QueryTile> tiles, const RangeOf& range_of) {
   for (std::size_t n = 0; n < tiles.size(); ++n) {
     tiles[n].begin(range_of(n), inputs);

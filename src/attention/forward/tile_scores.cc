@@ -23,8 +23,8 @@ void TileScores::begin(std::size_t h) {
   }
   const TensorView<const float, 2>& all = spec_.score_weight;
   kernels::tile_layout().pack_rows(
-      {&all(h, 0), 1, all.stride(0), all.stride(1)}, spec_.shape.D,
-      kernels::row_size(spec_.shape.D), score_weight_);
+      kernels::Rows<const float>{&all(h, 0), 1, all.stride(0), all.stride(1)},
+      spec_.shape.D, kernels::row_size(spec_.shape.D), score_weight_);
 }
 
 void TileScores::compute(const float* q_t, const float* keys, std::size_t count,

@@ -181,8 +181,8 @@ class Call {
 
   const AttentionSpec& spec_;
   const Schedule& schedule_;
-  const AttentionInputsOf<float>& inputs_;
-  const AttentionOutputs& outputs_;
+  const CallInputs& inputs_;
+  const CallOutputs& outputs_;
   const Memory& memory_;
 };
 

@@ -56,7 +56,7 @@ class Gradients {
 
  private:
   void add_row(std::size_t b, std::size_t h, std::size_t i) {
-    if (!has_gradient(spec_, in_, b, h, i)) {
+    if (!has_gradient(spec_, in_.d_output, in_.d_attn_weights, b, h, i)) {
       return;
     }
     const SequencePlace place = spec_.shape.sequence(b);

@@ -141,7 +141,7 @@ Result<AttentionStatistics> attention_statistics(
   HEADWISE_TRY(statistics);
   AttentionOutputs all = outputs;
   all.statistics = statistics->views();
-  HEADWISE_TRY(call->run({query, key, value}, all));
+  HEADWISE_TRY(call->run<float>({query, key, value}, all));
   if (operation_options.statistics.rows) {
     auto pooled = pool_statistics(statistics->rows, call->spec());
     HEADWISE_TRY(pooled);

@@ -224,8 +224,8 @@ class Call {
 
   const AttentionSpec& spec_;
   const Schedule& schedule_;
-  const AttentionInputsOf<float>& inputs_;
-  const AttentionOutputs& outputs_;
+  const CallInputs& inputs_;
+  const CallOutputs& outputs_;
   const Memory& memory_;
   std::size_t largest_group_;  // query heads of a key head
 };

@@ -1,0 +1,74 @@
+// The tensors of a call as the kernels take them, whatever its type
+// (headwise/attention/tensors.h says what each is).
+#pragma once
+
+#include "attention/number_view.h"
+#include "headwise/attention/tensors.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+struct CallInputs {
+  template <class T>
+  explicit CallInputs(const AttentionInputsOf<T>& of)
+      : query(of.query), key(of.key), value(of.value) {}
+
+  NumberView<const void> query;
+  NumberView<const void> key;
+  NumberView<const void> value;
+};
+
+struct CallOutputs {
+  template <class T>
+  explicit CallOutputs(const AttentionOutputsOf<T>& of)
+      : output(of.output),
+        attn_weights(of.attn_weights),
+        lse(of.lse),
+        softmax_rows(of.softmax_rows),
+        statistics(of.statistics) {}
+
+  NumberView<void> output;
+  TensorView<float, 4> attn_weights;
+  TensorView<float, 3> lse;
+  TensorView<float, 4> softmax_rows;
+  StatisticsViews statistics;
+};
+
+struct BackwardCallInputs {
+  template <class T>
+  explicit BackwardCallInputs(const BackwardInputsOf<T>& of)
+      : query(of.query),
+        key(of.key),
+        value(of.value),
+        output(of.output),
+        softmax_rows(of.softmax_rows),
+        d_output(of.d_output),
+        d_attn_weights(of.d_attn_weights) {}
+
+  NumberView<const void> query;
+  NumberView<const void> key;
+  NumberView<const void> value;
+  NumberView<const void> output;
+  TensorView<const float, 4> softmax_rows;
+  NumberView<const void> d_output;
+  TensorView<const float, 4> d_attn_weights;
+};
+
+struct CallGradients {
+  template <class T>
+  explicit CallGradients(const AttentionGradientsOf<T>& of)
+      : query(of.query),
+        key(of.key),
+        value(of.value),
+        bias(of.bias),
+        alibi(of.alibi),
+        score_weight(of.score_weight) {}
+
+  NumberView<void> query;
+  NumberView<void> key;
+  NumberView<void> value;
+  TensorView<float, 4> bias;
+  TensorView<float, 1> alibi;
+  TensorView<float, 2> score_weight;
+};
+
+}  // namespace headwise::inline HEADWISE_ABI
