@@ -19,16 +19,17 @@ Status check_inputs(const LayerState& layer, const LayerInputs& inputs) {
                      "(B, Lkv, vdim)", {{B, Lkv, *config.vdim}});
 }
 
-Status check_output(const LayerState& layer, const LayerCall& call) {
-  if (call.options.attn_weights != AttnWeights::none) {
+Status check_output(const LayerState& layer, const AttentionOptions& options,
+                    const Extents<3>& query, const UntypedView& output) {
+  if (options.attn_weights != AttnWeights::none) {
     return value_error(kLayerOperation, "attn_weights", "asked for",
                        "none: forward() returns them");
   }
-  const auto [B, Lq, query_dim] = call.inputs.query.extents();
-  HEADWISE_TRY(check_shape(kLayerOperation, "output", call.output.extents(),
+  const auto [B, Lq, query_dim] = query;
+  HEADWISE_TRY(check_shape(kLayerOperation, "output", output.extents(),
                            "(B, Lq, embed_dim)",
                            {{B, Lq, layer.config.embed_dim}}));
-  if (call.output.stride(2) != 1) {
+  if (output.strides()[2] != 1) {
     return value_error(kLayerOperation, "output", "strided",
                        "contiguous features");
   }

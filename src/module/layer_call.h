@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "attention/planned_call.h"
+#include "base/untyped_view.h"
 #include "headwise/base/result.h"
 #include "headwise/module/multi_head_attention.h"
 #include "module/layer_moves.h"
@@ -19,7 +20,8 @@ Status check_inputs(const LayerState& layer, const LayerInputs& inputs);
 
 // For an output in the caller's memory. Errors: invalid_argument,
 // shape_mismatch.
-Status check_output(const LayerState& layer, const LayerCall& call);
+Status check_output(const LayerState& layer, const AttentionOptions& options,
+                    const Extents<3>& query, const UntypedView& output);
 
 // Errors: those of check_head_gates(); invalid_argument for positions that the
 // layer does not take.

@@ -15,11 +15,13 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-struct LayerInputs {
-  TensorView<const float, 3> query;  // (B, Lq, query_dim)
-  TensorView<const float, 3> key;    // (B, Lkv, kdim)
-  TensorView<const float, 3> value;  // (B, Lkv, vdim)
+template <class T>
+struct LayerInputsOf {
+  TensorView<const T, 3> query;  // (B, Lq, query_dim)
+  TensorView<const T, 3> key;    // (B, Lkv, kdim)
+  TensorView<const T, 3> value;  // (B, Lkv, vdim)
 };
+using LayerInputs = LayerInputsOf<float>;
 
 struct SplitHeads {
   TensorView<const float, 4> query;  // (B, Lq, H, D)

@@ -55,7 +55,7 @@ Status update_linear(
   return s;
 }
 
-// `Gradients` is MultiHeadAttentionGradients, const or not.
+// `Gradients` is MultiHeadAttentionParamGradients, const or not.
 template <class Gradients, class Show>
 void show_gradients(Gradients& gradients, const Show& show) {
   const auto show_linear = [&](auto& linear, const LinearNames& names) {
@@ -138,12 +138,12 @@ Status update_params(
                         : ok();
 }
 
-void MultiHeadAttentionGradients::for_each(
+void MultiHeadAttentionParamGradients::for_each(
     FunctionRef<void(std::string_view, std::span<float>)> show) {
   show_gradients(*this, show);
 }
 
-void MultiHeadAttentionGradients::for_each(
+void MultiHeadAttentionParamGradients::for_each(
     FunctionRef<void(std::string_view, std::span<const float>)> show) const {
   show_gradients(*this, show);
 }

@@ -1,6 +1,7 @@
 #include "headwise/module/multi_head_attention.h"
 
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "module/layer_params.h"
 #include "module/layer_run.h"
 #include "module/layer_state.h"
+#include "module/widened_inputs.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -50,14 +52,14 @@ MultiHeadAttentionConfig config_of(const MultiHeadAttentionParams& params,
 
 }  // namespace
 
-struct MultiHeadAttentionSaved::State {
-  LayerInputs inputs;
-  LayerRun run;  // its result is result_
+struct detail::SavedLayer {
+  WidenedInputs inputs;
+  LayerRun run;  // its result is in MultiHeadAttentionSavedOf
   std::uint64_t params_id;
 };
 
-void MultiHeadAttentionSaved::Delete::operator()(State* state) const {
-  delete state;
+void detail::DeleteSavedLayer::operator()(SavedLayer* saved) const {
+  delete saved;
 }
 
 void MultiHeadAttention::Delete::operator()(State* state) const {
@@ -152,109 +154,217 @@ Status MultiHeadAttention::update(
 
 // ---- The forward pass. ----
 
-Result<MultiHeadAttentionResult<3>> MultiHeadAttention::forward(
-    TensorView<const float, 3> query, TensorView<const float, 3> key,
-    TensorView<const float, 3> value, const AttentionOptions& options,
-    const LayerOptions& layer_options, TraceSink* trace) const try {
-  auto run = run_layer(*state_, {.inputs = {query, key, value},
-                                 .options = options,
-                                 .layer_options = layer_options,
-                                 .trace = trace});
-  HEADWISE_TRY(run);
-  return std::move(run->result);
-} catch (...) {
-  return caught_out_of_memory();
+namespace {
+
+const Executor& executor_of(const AttentionOptions& options) {
+  return options.executor ? *options.executor : Executor::default_executor();
 }
 
-Result<MultiHeadAttentionResult<2>> MultiHeadAttention::forward(
-    TensorView<const float, 2> query, TensorView<const float, 2> key,
-    TensorView<const float, 2> value, const AttentionOptions& options,
-    const LayerOptions& layer_options, TraceSink* trace) const try {
+// The result with its output in the type of the inputs.
+template <class T, std::size_t Rank>
+Result<MultiHeadAttentionResult<Rank, T>> narrow_result(
+    MultiHeadAttentionResult<Rank> result, const Executor& executor) {
+  auto output = narrow<T>(std::move(result.output), executor);
+  HEADWISE_TRY(output);
+  return MultiHeadAttentionResult<Rank, T>{*std::move(output),
+                                           std::move(result.attn_weights),
+                                           std::move(result.lse)};
+}
+
+template <class T>
+Result<MultiHeadAttentionResult<3, T>> forward_of(
+    const LayerState& layer, const LayerInputsOf<T>& in,
+    const AttentionOptions& options, const LayerOptions& layer_options,
+    TraceSink* trace) {
+  const Executor& executor = executor_of(options);
+  const auto inputs = WidenedInputs::create(in, executor);
+  HEADWISE_TRY(inputs);
+  auto run = run_layer(layer, {.inputs = inputs->views(),
+                               .options = options,
+                               .layer_options = layer_options,
+                               .trace = trace});
+  HEADWISE_TRY(run);
+  return narrow_result<T>(std::move(run->result), executor);
+}
+
+// Of a batch of one.
+template <class T>
+Result<MultiHeadAttentionResult<2, T>> forward_unbatched(
+    const LayerState& layer, const LayerInputsOf<T>& in,
+    const AttentionOptions& options, const LayerOptions& layer_options,
+    TraceSink* trace) {
   if (options.offsets.ragged() && options.attn_weights != AttnWeights::none) {
     return argument_error(
         kLayerOperation, "attn_weights", "have an axis B in a ragged batch",
         "query, key and value of shape (1, rows, E)", ErrorCode::unsupported);
   }
-  auto batched = forward(as_batch_of_one(query), as_batch_of_one(key),
-                         as_batch_of_one(value), options, layer_options, trace);
+  auto batched = forward_of(layer, in, options, layer_options, trace);
   HEADWISE_TRY(batched);
-  MultiHeadAttentionResult<2> result{std::move(batched->output).without_batch(),
-                                     {},
-                                     std::move(batched->lse).without_batch()};
+  MultiHeadAttentionResult<2, T> result{
+      std::move(batched->output).without_batch(),
+      {},
+      std::move(batched->lse).without_batch()};
   if (options.attn_weights != AttnWeights::none) {
     result.attn_weights = std::move(batched->attn_weights).without_batch();
   }
   return result;
-} catch (...) {
-  return caught_out_of_memory();
 }
 
-Status MultiHeadAttention::forward_into(TensorView<const float, 3> query,
-                                        TensorView<const float, 3> key,
-                                        TensorView<const float, 3> value,
-                                        TensorView<float, 3> output,
-                                        const AttentionOptions& options,
-                                        const LayerOptions& layer_options) const
-    try {
-  const LayerCall call{.inputs = {query, key, value},
-                       .options = options,
-                       .layer_options = layer_options,
-                       .output = output};
-  HEADWISE_TRY(check_output(*state_, call));
-  HEADWISE_TRY(run_layer(*state_, call));
+template <class T>
+Status forward_to(const LayerState& layer, const LayerInputsOf<T>& in,
+                  TensorView<T, 3> output, const AttentionOptions& options,
+                  const LayerOptions& layer_options) {
+  HEADWISE_TRY(check_output(layer, options, in.query.extents(), output));
+  const Executor& executor = executor_of(options);
+  const auto inputs = WidenedInputs::create(in, executor);
+  HEADWISE_TRY(inputs);
+  LayerCall call{.inputs = inputs->views(),
+                 .options = options,
+                 .layer_options = layer_options};
+  if constexpr (std::is_same_v<T, float>) {
+    call.output = output;
+  }
+  const auto run = run_layer(layer, call);
+  HEADWISE_TRY(run);
+  if constexpr (!std::is_same_v<T, float>) {
+    narrow_into<T>(run->result.output.view(), output, executor);
+  }
   return ok();
-} catch (...) {
-  return caught_out_of_memory();
 }
 
 // ---- The backward pass. ----
 
-Result<MultiHeadAttentionSaved> MultiHeadAttention::forward_for_backward(
-    TensorView<const float, 3> query, TensorView<const float, 3> key,
-    TensorView<const float, 3> value, const AttentionOptions& options,
-    const LayerOptions& layer_options) const try {
-  const LayerInputs inputs{query, key, value};
-  auto run = run_layer(*state_, {.inputs = inputs,
-                                 .options = options,
-                                 .layer_options = layer_options,
-                                 .for_backward = true});
-  HEADWISE_TRY(run);
-  MultiHeadAttentionSaved saved;
-  saved.result_ = std::move(run->result);
-  saved.state_.reset(new MultiHeadAttentionSaved::State{inputs, *std::move(run),
-                                                        state_->params_id});
-  return saved;
-} catch (...) {
-  return caught_out_of_memory();
-}
-
-Result<MultiHeadAttentionGradients> MultiHeadAttention::backward(
-    MultiHeadAttentionSaved& saved, TensorView<const float, 3> d_output,
-    TensorView<const float, 4> d_attn_weights) const try {
-  if (!saved.state_) {
+Status check_saved(const LayerState& layer, const detail::SavedLayer* saved) {
+  if (saved == nullptr) {
     return value_error(kLayerOperation, "saved", "used already",
                        "one of forward_for_backward() for each backward()");
   }
-  MultiHeadAttentionSaved::State& kept = *saved.state_;
-  if (!state_->params || kept.params_id != state_->params_id) {
+  if (!layer.params || saved->params_id != layer.params_id) {
     return value_error(kLayerOperation, "saved",
                        "of another layer or of parameters since changed",
                        "one of this layer with its present parameters");
   }
-  const Tensor<float, 3>& output = saved.result().output;
+  return ok();
+}
+
+template <class T>
+Result<MultiHeadAttentionGradientsOf<T>> narrow_gradients(
+    MultiHeadAttentionGradients gradients, const Executor& executor) {
+  auto query = narrow<T>(std::move(gradients.query), executor);
+  auto key = narrow<T>(std::move(gradients.key), executor);
+  auto value = narrow<T>(std::move(gradients.value), executor);
+  HEADWISE_TRY(query);
+  HEADWISE_TRY(key);
+  HEADWISE_TRY(value);
+  MultiHeadAttentionParamGradients& of_params = gradients;
+  return MultiHeadAttentionGradientsOf<T>{std::move(of_params),
+                                          *std::move(query), *std::move(key),
+                                          *std::move(value)};
+}
+
+}  // namespace
+
+template <class T>
+Result<MultiHeadAttentionSavedOf<T>> MultiHeadAttention::save(
+    TensorView<const T, 3> query, TensorView<const T, 3> key,
+    TensorView<const T, 3> value, const AttentionOptions& options,
+    const LayerOptions& layer_options) const {
+  const Executor& executor = executor_of(options);
+  auto inputs =
+      WidenedInputs::create(LayerInputsOf<T>{query, key, value}, executor);
+  HEADWISE_TRY(inputs);
+  auto run = run_layer(*state_, {.inputs = inputs->views(),
+                                 .options = options,
+                                 .layer_options = layer_options,
+                                 .for_backward = true});
+  HEADWISE_TRY(run);
+  auto result = narrow_result<T>(std::move(run->result), executor);
+  HEADWISE_TRY(result);
+  MultiHeadAttentionSavedOf<T> saved;
+  saved.result_ = *std::move(result);
+  saved.state_.reset(new detail::SavedLayer{*std::move(inputs), *std::move(run),
+                                            state_->params_id});
+  return saved;
+}
+
+template <class T>
+Result<MultiHeadAttentionGradientsOf<T>> MultiHeadAttention::differentiate(
+    MultiHeadAttentionSavedOf<T>& saved, TensorView<const T, 3> d_output,
+    TensorView<const float, 4> d_attn_weights) const {
+  HEADWISE_TRY(check_saved(*state_, saved.state_.get()));
+  const TensorView<const T, 3> output = saved.result().output.view();
   HEADWISE_TRY(check_shape(kLayerOperation, "d_output", d_output.extents(),
                            "(B, Lq, E)", output.extents()));
-  auto gradients =
-      differentiate_layer(*state_, {kept.inputs, kept.run, output.view()},
-                          d_output, d_attn_weights);
-  if (gradients) {
-    state_->memory->give(
-        {std::move(kept.run.projected), std::move(kept.run.merged), {}});
-    saved.state_.reset();
-  }
-  return gradients;
-} catch (...) {
-  return caught_out_of_memory();
+  detail::SavedLayer& kept = *saved.state_;
+  const Executor& executor = executor_of(kept.run.options);
+  const auto wide_output = Widened::create(output, executor);
+  HEADWISE_TRY(wide_output);
+  const auto wide_d_output = Widened::create(d_output, executor);
+  HEADWISE_TRY(wide_d_output);
+  auto gradients = differentiate_layer(
+      *state_, {kept.inputs.views(), kept.run, wide_output->view()},
+      wide_d_output->view(), d_attn_weights);
+  HEADWISE_TRY(gradients);
+  auto narrowed = narrow_gradients<T>(*std::move(gradients), executor);
+  HEADWISE_TRY(narrowed);
+  state_->memory->give(
+      {std::move(kept.run.projected), std::move(kept.run.merged), {}});
+  saved.state_.reset();
+  return narrowed;
 }
+
+// ---- Each of them for each type. ----
+
+#define HEADWISE_LAYER(T)                                                      \
+  Result<MultiHeadAttentionResult<3, T>> MultiHeadAttention::forward(          \
+      TensorView<const T, 3> query, TensorView<const T, 3> key,                \
+      TensorView<const T, 3> value, const AttentionOptions& options,           \
+      const LayerOptions& layer_options, TraceSink* trace) const try {         \
+    return forward_of<T>(*state_, {query, key, value}, options, layer_options, \
+                         trace);                                               \
+  } catch (...) {                                                              \
+    return caught_out_of_memory();                                             \
+  }                                                                            \
+  Result<MultiHeadAttentionResult<2, T>> MultiHeadAttention::forward(          \
+      TensorView<const T, 2> query, TensorView<const T, 2> key,                \
+      TensorView<const T, 2> value, const AttentionOptions& options,           \
+      const LayerOptions& layer_options, TraceSink* trace) const try {         \
+    return forward_unbatched<T>(*state_,                                       \
+                                {as_batch_of_one(query), as_batch_of_one(key), \
+                                 as_batch_of_one(value)},                      \
+                                options, layer_options, trace);                \
+  } catch (...) {                                                              \
+    return caught_out_of_memory();                                             \
+  }                                                                            \
+  Status MultiHeadAttention::forward_into(                                     \
+      TensorView<const T, 3> query, TensorView<const T, 3> key,                \
+      TensorView<const T, 3> value, TensorView<T, 3> output,                   \
+      const AttentionOptions& options, const LayerOptions& layer_options)      \
+      const try {                                                              \
+    return forward_to<T>(*state_, {query, key, value}, output, options,        \
+                         layer_options);                                       \
+  } catch (...) {                                                              \
+    return caught_out_of_memory();                                             \
+  }                                                                            \
+  Result<MultiHeadAttentionSavedOf<T>>                                         \
+  MultiHeadAttention::forward_for_backward(                                    \
+      TensorView<const T, 3> query, TensorView<const T, 3> key,                \
+      TensorView<const T, 3> value, const AttentionOptions& options,           \
+      const LayerOptions& layer_options) const try {                           \
+    return save<T>(query, key, value, options, layer_options);                 \
+  } catch (...) {                                                              \
+    return caught_out_of_memory();                                             \
+  }                                                                            \
+  Result<MultiHeadAttentionGradientsOf<T>> MultiHeadAttention::backward(       \
+      MultiHeadAttentionSavedOf<T>& saved, TensorView<const T, 3> d_output,    \
+      TensorView<const float, 4> d_attn_weights) const try {                   \
+    return differentiate<T>(saved, d_output, d_attn_weights);                  \
+  } catch (...) {                                                              \
+    return caught_out_of_memory();                                             \
+  }
+HEADWISE_LAYER(float)
+HEADWISE_LAYER(BFloat16)
+HEADWISE_LAYER(Float16)
+#undef HEADWISE_LAYER
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -11,6 +11,7 @@
 #include "kernels/gemm.h"
 #include "run/large_pages.h"
 #include "steps/project.h"
+#include "steps/widen.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -43,6 +44,37 @@ Result<Linear> Linear::from_params(Tensor<float, 2> weight,
                              {{weight.extent(0)}}));
   }
   return pack(std::move(weight), std::move(bias));
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+namespace {
+
+template <class T>
+Result<Linear> from_halves(TensorView<const T, 2> weight,
+                           TensorView<const T, 1> bias) {
+  const Executor& executor = Executor::default_executor();
+  auto wide_weight = widen(as_batch_of_one(weight), executor);
+  HEADWISE_TRY(wide_weight);
+  auto wide_bias = widen(as_batch_of_one(as_batch_of_one(bias)), executor);
+  HEADWISE_TRY(wide_bias);
+  return Linear::from_params(
+      (*std::move(wide_weight)).without_batch(),
+      (*std::move(wide_bias)).without_batch().without_batch());
+}
+
+}  // namespace
+
+Result<Linear> Linear::from_params(TensorView<const BFloat16, 2> weight,
+                                   TensorView<const BFloat16, 1> bias) try {
+  return from_halves(weight, bias);
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Result<Linear> Linear::from_params(TensorView<const Float16, 2> weight,
+                                   TensorView<const Float16, 1> bias) try {
+  return from_halves(weight, bias);
 } catch (...) {
   return caught_out_of_memory();
 }

@@ -11,6 +11,7 @@
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/module/optimizer.h"
 #include "support/failures.h"
+#include "support/half_tensors.h"
 #include "support/tensors.h"
 
 namespace headwise {
@@ -89,6 +90,30 @@ TEST(OutOfMemoryTest, EveryAllocationOfALayerMayFail) {
     EXPECT_TRUE(gradients || !was_served);
   }
   EXPECT_GT(failed, 10);
+}
+
+TEST(OutOfMemoryTest, EveryAllocationOfASixteenBitCallMayFail) {
+  const MultiHeadAttention layer = layer_of(kConfig);
+  const auto x =
+      testing_support::narrowed_to<BFloat16>(uniform<3>({2, 3, 4}, 1));
+  auto output = testing_support::clone(x);
+  const AttentionOptions options = {.executor = &alone()};
+  EXPECT_GT(failures_of([&] { return layer.forward(x, x, x, options); }), 5);
+  EXPECT_GT(
+      failures_of([&] { return layer.forward_into(x, x, x, output, options); }),
+      5);
+  EXPECT_GT(
+      failures_of([&] { return layer.forward_for_backward(x, x, x, options); }),
+      5);
+  // What was saved can be used again after a failure.
+  auto saved = layer.forward_for_backward(x, x, x, options).value();
+  for (long nth = 1; nth < 5; ++nth) {
+    failing_allocation() = nth;
+    const auto gradients = layer.backward(saved, x);
+    failing_allocation() = 0;
+    EXPECT_FALSE(gradients);
+  }
+  EXPECT_TRUE(layer.backward(saved, x));
 }
 
 TEST(OutOfMemoryTest, SizesThatCannotBeFixedStayOpen) {

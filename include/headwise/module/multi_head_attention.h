@@ -14,6 +14,11 @@
 //   value   (B, Lkv, vdim)       in
 //   output  (B, Lq, embed_dim)   out  num_heads * v_head_dim if !out_proj
 //
+// Query, key, value and output may also be BFloat16 or Float16. The layer
+// computes in float all the same: it widens its inputs, in memory of their
+// size in float, and rounds each element of the output once. Its parameters
+// are float; Linear::from_params() takes 16-bit ones.
+//
 //   w_q.weight  (num_heads * head_dim, query_dim)     w_q.bias  (out features)
 //   w_k.weight  (num_kv_heads * head_dim, kdim)       w_k.bias
 //   w_v.weight  (num_kv_heads * v_head_dim, vdim)     w_v.bias
@@ -53,6 +58,7 @@
 
 #include "headwise/attention/spec.h"
 #include "headwise/base/function_ref.h"
+#include "headwise/base/half.h"
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
@@ -145,42 +151,48 @@ struct LayerOptions {
   HeadPositions positions{};
 };
 
-// Rank 3 with a batch, 2 without: then there is no B below.
-template <std::size_t Rank>
+// Rank 3 with a batch, 2 without: then there is no B below. T is the type of
+// query, key and value.
+template <std::size_t Rank, class T = float>
 struct MultiHeadAttentionResult {
-  Tensor<float, Rank> output;            // (B, Lq, embed_dim)
+  Tensor<T, Rank> output;                // (B, Lq, embed_dim)
   Tensor<float, Rank + 1> attn_weights;  // as options.attn_weights says
   Tensor<float, Rank> lse;               // (B, num_heads, Lq), natural log
 };
 
+namespace detail {
+struct SavedLayer;
+struct DeleteSavedLayer {
+  void operator()(SavedLayer* saved) const;
+};
+}  // namespace detail
+
 // What a forward pass in training keeps for its backward pass. It can be used
 // for one backward pass, and be moved but not copied.
-class MultiHeadAttentionSaved {
+template <class T>
+class MultiHeadAttentionSavedOf {
  public:
-  const MultiHeadAttentionResult<3>& result() const { return result_; }
+  const MultiHeadAttentionResult<3, T>& result() const { return result_; }
   // Call this after the backward pass, which needs the result.
-  MultiHeadAttentionResult<3> take_result() && { return std::move(result_); }
+  MultiHeadAttentionResult<3, T> take_result() && { return std::move(result_); }
 
  private:
   friend class MultiHeadAttention;
-  struct State;
-  struct Delete {
-    void operator()(State* state) const;
-  };
 
-  MultiHeadAttentionResult<3> result_;
-  std::unique_ptr<State, Delete> state_;  // null after the backward pass
+  MultiHeadAttentionResult<3, T> result_;
+  // Null after the backward pass.
+  std::unique_ptr<detail::SavedLayer, detail::DeleteSavedLayer> state_;
 };
+using MultiHeadAttentionSaved = MultiHeadAttentionSavedOf<float>;
 
+// The gradients of what is float in every layer.
+//
 // Example:
 //   std::map<std::string_view, std::span<const float>> by_name;
 //   gradients.for_each([&](std::string_view name, std::span<const float> g) {
 //     by_name[name] = g;
 //   });
-struct MultiHeadAttentionGradients {
-  Tensor<float, 3> query;  // (B, Lq, query_dim)
-  Tensor<float, 3> key;    // (B, Lkv, kdim)
-  Tensor<float, 3> value;  // (B, Lkv, vdim)
+struct MultiHeadAttentionParamGradients {
   LinearGradients w_q;
   LinearGradients w_k;
   LinearGradients w_v;  // empty without one
@@ -202,6 +214,15 @@ struct MultiHeadAttentionGradients {
       FunctionRef<void(std::string_view name, std::span<const float> gradient)>
           show) const;
 };
+
+// And those of the inputs, which have their type.
+template <class T>
+struct MultiHeadAttentionGradientsOf : MultiHeadAttentionParamGradients {
+  Tensor<T, 3> query;  // (B, Lq, query_dim)
+  Tensor<T, 3> key;    // (B, Lkv, kdim)
+  Tensor<T, 3> value;  // (B, Lkv, vdim)
+};
+using MultiHeadAttentionGradients = MultiHeadAttentionGradientsOf<float>;
 
 // A layer that was moved from can only be destroyed or assigned to.
 class MultiHeadAttention {
@@ -281,6 +302,34 @@ class MultiHeadAttention {
       MultiHeadAttentionSaved& saved, TensorView<const float, 3> d_output,
       TensorView<const float, 4> d_attn_weights = {}) const;
 
+  // The same for inputs of 16 bits.
+#define HEADWISE_LAYER(T)                                                    \
+  Result<MultiHeadAttentionResult<3, T>> forward(                            \
+      TensorView<const T, 3> query, TensorView<const T, 3> key,              \
+      TensorView<const T, 3> value, const AttentionOptions& options = {},    \
+      const LayerOptions& layer_options = {}, TraceSink* trace = nullptr)    \
+      const;                                                                 \
+  Result<MultiHeadAttentionResult<2, T>> forward(                            \
+      TensorView<const T, 2> query, TensorView<const T, 2> key,              \
+      TensorView<const T, 2> value, const AttentionOptions& options = {},    \
+      const LayerOptions& layer_options = {}, TraceSink* trace = nullptr)    \
+      const;                                                                 \
+  Status forward_into(TensorView<const T, 3> query,                          \
+                      TensorView<const T, 3> key,                            \
+                      TensorView<const T, 3> value, TensorView<T, 3> output, \
+                      const AttentionOptions& options = {},                  \
+                      const LayerOptions& layer_options = {}) const;         \
+  Result<MultiHeadAttentionSavedOf<T>> forward_for_backward(                 \
+      TensorView<const T, 3> query, TensorView<const T, 3> key,              \
+      TensorView<const T, 3> value, const AttentionOptions& options = {},    \
+      const LayerOptions& layer_options = {}) const;                         \
+  Result<MultiHeadAttentionGradientsOf<T>> backward(                         \
+      MultiHeadAttentionSavedOf<T>& saved, TensorView<const T, 3> d_output,  \
+      TensorView<const float, 4> d_attn_weights = {}) const;
+  HEADWISE_LAYER(BFloat16)
+  HEADWISE_LAYER(Float16)
+#undef HEADWISE_LAYER
+
   // Passes each parameter's elements to `change`, which may write them, in the
   // order "w_q.weight", "w_q.bias", the same for w_k, w_v and w_o,
   // "w_score.weight"; a parameter that the layer does not have is left out. The
@@ -306,6 +355,16 @@ class MultiHeadAttention {
 
   explicit MultiHeadAttention(std::unique_ptr<State, Delete> state)
       : state_(std::move(state)) {}
+
+  template <class T>
+  Result<MultiHeadAttentionSavedOf<T>> save(
+      TensorView<const T, 3> query, TensorView<const T, 3> key,
+      TensorView<const T, 3> value, const AttentionOptions& options,
+      const LayerOptions& layer_options) const;
+  template <class T>
+  Result<MultiHeadAttentionGradientsOf<T>> differentiate(
+      MultiHeadAttentionSavedOf<T>& saved, TensorView<const T, 3> d_output,
+      TensorView<const float, 4> d_attn_weights) const;
 
   std::unique_ptr<State, Delete> state_;
 };

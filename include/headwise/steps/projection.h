@@ -39,6 +39,7 @@
 #include <utility>
 
 #include "headwise/base/function_ref.h"
+#include "headwise/base/half.h"
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
@@ -72,6 +73,12 @@ class Linear {
   // out_of_memory.
   static Result<Linear> from_params(Tensor<float, 2> weight,
                                     Tensor<float, 1> bias = {});
+
+  // The same of 16-bit parameters, which are widened.
+  static Result<Linear> from_params(TensorView<const BFloat16, 2> weight,
+                                    TensorView<const BFloat16, 1> bias = {});
+  static Result<Linear> from_params(TensorView<const Float16, 2> weight,
+                                    TensorView<const Float16, 1> bias = {});
 
   // The same projection in half of the memory, only for forward(): weight() and
   // bias() are then empty views, the backward passes return an error

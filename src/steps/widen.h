@@ -1,0 +1,64 @@
+// Whole tensors of 16 bits as float32, and back: each element exactly, or
+// rounded once (docs/arithmetic.md, "16-bit tensors"). For T = float nothing is
+// copied.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include "headwise/base/half.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/base/tensor_view.h"
+#include "headwise/run/executor.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+// Errors: out_of_memory. T is BFloat16 or Float16.
+template <class T>
+Result<Tensor<float, 3>> widen(TensorView<const T, 3> x,
+                               const Executor& executor);
+// x is in C order, and `to` has its extents.
+template <class T>
+void narrow_into(TensorView<const float, 3> x, TensorView<T, 3> to,
+                 const Executor& executor);
+
+// A tensor of any type as float32: itself, or a copy.
+class Widened {
+ public:
+  template <class T>
+  static Result<Widened> create(TensorView<const T, 3> x,
+                                const Executor& executor) {
+    Widened made;
+    if constexpr (std::is_same_v<T, float>) {
+      made.view_ = x;
+    } else {
+      auto copy = widen(x, executor);
+      HEADWISE_TRY(copy);
+      made.copy_ = *std::move(copy);
+      made.view_ = std::as_const(made.copy_).view();
+    }
+    return made;
+  }
+  TensorView<const float, 3> view() const { return view_; }
+
+ private:
+  Tensor<float, 3> copy_;
+  TensorView<const float, 3> view_;
+};
+
+// The other way round. Errors: out_of_memory.
+template <class T>
+Result<Tensor<T, 3>> narrow(Tensor<float, 3> x, const Executor& executor) {
+  if constexpr (std::is_same_v<T, float>) {
+    return x;
+  } else {
+    auto narrowed = Tensor<T, 3>::create_unset(x.extents());
+    HEADWISE_TRY(narrowed);
+    narrow_into<T>(std::as_const(x).view(), narrowed->view(), executor);
+    return narrowed;
+  }
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
