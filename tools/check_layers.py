@@ -36,7 +36,13 @@ RANKS = {
 # Rooms that are divided, and the ranks of their own folders; files beside those
 # folders have rank 0.
 INNER_RANKS = {
-    "attention": {"forward": 1, "reference": 1, "statistics": 2, "backward": 2},
+    "attention": {
+        "few_rows": 1,
+        "forward": 1,
+        "reference": 1,
+        "statistics": 2,
+        "backward": 2,
+    },
     "inspect": {"words": 1, "trace": 2, "pictures": 2, "page": 3},
 }
 

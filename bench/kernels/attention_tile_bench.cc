@@ -7,8 +7,10 @@
 #include "kernel_loop.h"
 #include "kernels/attention_tile.h"
 
-namespace headwise::kernels {
+namespace headwise {
 namespace {
+
+using namespace kernels;  // NOLINT(google-build-using-namespace): its loops
 
 struct Tile {
   explicit Tile(std::size_t head_size)
@@ -47,7 +49,7 @@ void softmax(Tile& t) {
 }
 void weigh(Tile& t) {
   t.loops.weigh(t.scores.data(), t.values.data(), kKeyBlock, kKeyBlock, t.D,
-                t.lanes, t.max.data(), t.sum.data(), t.state(),
+                t.lanes, {t.max.data(), t.sum.data(), t.state(), false},
                 t.context.data());
 }
 
@@ -114,4 +116,4 @@ void add_attention_tile(const std::string& target) {
   add_elements("softmax/plain", pairs, on_tile(kAnySize, plain_softmax));
 }
 
-}  // namespace headwise::kernels
+}  // namespace headwise

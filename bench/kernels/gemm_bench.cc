@@ -6,8 +6,10 @@
 #include "kernel_loop.h"
 #include "kernels/gemm.h"
 
-namespace headwise::kernels {
+namespace headwise {
 namespace {
+
+using namespace kernels;  // NOLINT(google-build-using-namespace): its loops
 
 struct Projection {
   Projection(std::size_t row_count, std::size_t embed_dim)
@@ -78,4 +80,4 @@ void add_gemm(const std::string& target) {
   }
 }
 
-}  // namespace headwise::kernels
+}  // namespace headwise

@@ -7,21 +7,28 @@
 #include "bench/bench_peak.h"
 #include "headwise/base/random.h"
 
-namespace headwise::kernels {
+namespace headwise {
 namespace {
 
-// How many floating-point operations the processor could have done meanwhile.
-double possible_operations(benchmark::State& state, const Prepare& prepare) {
+// How much of what `rate` counts, in 10^9 a second, could have been done
+// meanwhile.
+double possible(benchmark::State& state, const Prepare& prepare,
+                double (cli::PeakMeter::*rate)() const) {
   static const cli::PeakMeter kMeter = cli::PeakMeter::create(1).value();
   const std::function<void()> loop = prepare();
-  const double before = kMeter.fma_gflops();
+  const double before = (kMeter.*rate)();
   const double start = cli::thread_seconds();
   for ([[maybe_unused]] auto _ : state) {
     loop();
     benchmark::ClobberMemory();
   }
   const double seconds = cli::thread_seconds() - start;
-  return seconds * 1e9 * (before + kMeter.fma_gflops()) / 2;
+  return seconds * 1e9 * (before + (kMeter.*rate)()) / 2;
+}
+
+// How many floating-point operations the processor could have done meanwhile.
+double possible_operations(benchmark::State& state, const Prepare& prepare) {
+  return possible(state, prepare, &cli::PeakMeter::fma_gflops);
 }
 
 }  // namespace
@@ -52,10 +59,23 @@ void add_elements(const std::string& name, double elements, Prepare prepare) {
       });
 }
 
+void add_bytes(const std::string& name, double bytes, Prepare prepare) {
+  benchmark::RegisterBenchmark(
+      name.c_str(),
+      [bytes, prepare = std::move(prepare)](benchmark::State& state) {
+        const double most =
+            possible(state, prepare, &cli::PeakMeter::read_gb_s);
+        const double done = bytes * static_cast<double>(state.iterations());
+        state.counters["bytes"] =
+            benchmark::Counter(done, benchmark::Counter::kIsRate);
+        state.counters["share"] = done / most;
+      });
+}
+
 Tensor<float, 1> drawn(std::size_t count, std::uint32_t stream) {
   Tensor<float, 1> tensor = Tensor<float, 1>::create({count}).value();
   RandomStream(Seed{7}, stream).fill_normal(tensor.elements());
   return tensor;
 }
 
-}  // namespace headwise::kernels
+}  // namespace headwise

@@ -9,7 +9,7 @@
 
 #include "headwise/base/tensor.h"
 
-namespace headwise::kernels {
+namespace headwise {
 
 // Prepares memory and returns the loop over it; called when the benchmark is
 // chosen.
@@ -24,6 +24,10 @@ void add_products(const std::string& name, double multiply_adds,
 // processor could have done meanwhile, an element.
 void add_elements(const std::string& name, double elements, Prepare prepare);
 
+// A loop over memory: bytes a second, and their share of what this thread reads
+// when it does nothing else.
+void add_bytes(const std::string& name, double bytes, Prepare prepare);
+
 // Normal numbers, always the same.
 Tensor<float, 1> drawn(std::size_t count, std::uint32_t stream);
 
@@ -32,6 +36,7 @@ Tensor<float, 1> drawn(std::size_t count, std::uint32_t stream);
 // they stand for.
 void add_attention_tile(const std::string& target);
 void add_tile_layout(const std::string& target);
+void add_row_tile(const std::string& target);
 void add_gemm(const std::string& target);
 
-}  // namespace headwise::kernels
+}  // namespace headwise

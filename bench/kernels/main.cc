@@ -12,9 +12,10 @@ int main(int argc, char** argv) {
                  target.error().message().c_str());
     return 2;
   }
-  headwise::kernels::add_attention_tile(*target);
-  headwise::kernels::add_tile_layout(*target);
-  headwise::kernels::add_gemm(*target);
+  headwise::add_attention_tile(*target);
+  headwise::add_tile_layout(*target);
+  headwise::add_row_tile(*target);
+  headwise::add_gemm(*target);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) {
     return 2;

@@ -7,8 +7,10 @@
 #include "kernels/attention_tile.h"
 #include "kernels/tile_layout.h"
 
-namespace headwise::kernels {
+namespace headwise {
 namespace {
+
+using namespace kernels;  // NOLINT(google-build-using-namespace): its loops
 
 struct Layout {
   explicit Layout(std::size_t head_size)
@@ -92,4 +94,4 @@ void add_tile_layout(const std::string& target) {
                on_rows(kAnySize, store_weights));
 }
 
-}  // namespace headwise::kernels
+}  // namespace headwise

@@ -1,5 +1,5 @@
-// The kernels that AttentionPlan runs on the CPU: forward/ and statistics/
-// define them.
+// The kernels that AttentionPlan runs on the CPU: forward/, few_rows/
+// and statistics/ define them.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +21,15 @@ struct KernelCall {
 // Bytes that a kernel computes in; the largest std::size_t if they overflow.
 std::size_t forward_workspace_bytes(const AttentionSpec& spec,
                                     const Schedule& schedule);
+std::size_t few_rows_workspace_bytes(const AttentionSpec& spec,
+                                     const Schedule& schedule);
 std::size_t statistics_workspace_bytes(const AttentionSpec& spec,
                                        const Schedule& schedule);
 
 // `workspace` has that many bytes, on a 64-byte boundary. Allocates nothing.
 void forward_kernel(const KernelCall& call, std::byte* workspace);
+// The same for few queries.
+void few_rows_kernel(const KernelCall& call, std::byte* workspace);
 // The same with statistics.
 void statistics_kernel(const KernelCall& call, std::byte* workspace);
 

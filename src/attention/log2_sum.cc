@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/logarithm.h"
+#include "headwise/steps/softmax.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -13,6 +14,13 @@ float log2_sum(float x) {
   constexpr double kLog2E = 0x1.71547652b82fep+0;
   const SplitLogarithm log = split_logarithm(static_cast<double>(x));
   return static_cast<float>(log.exponent + log.ln_m * kLog2E);
+}
+
+float lse_of(float max, float sum) {
+  constexpr float kLn2 = 0x1.62e43p-1f;
+  return sum == 0          ? kMinusInf
+         : std::isnan(sum) ? kNaN
+                           : kLn2 * (max + log2_sum(sum));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

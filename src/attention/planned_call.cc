@@ -22,6 +22,9 @@ std::size_t bytes_of(const AttentionSpec& spec, const Schedule& schedule) {
   if (has_no_query(spec)) {
     return 0;
   }
+  if (schedule.few_rows()) {
+    return few_rows_workspace_bytes(spec, schedule);
+  }
   return spec.statistics.any() ? statistics_workspace_bytes(spec, schedule)
                                : forward_workspace_bytes(spec, schedule);
 }
@@ -65,8 +68,9 @@ Status PlannedCall::run_checked(const CallInputs& inputs,
   if (has_no_query(spec_)) {
     return ok();
   }
-  const auto kernel =
-      spec_.statistics.any() ? statistics_kernel : forward_kernel;
+  const auto kernel = schedule_.few_rows()     ? few_rows_kernel
+                      : spec_.statistics.any() ? statistics_kernel
+                                               : forward_kernel;
   kernel({spec_, schedule_, inputs, outputs}, workspace.data());
   if (spec_.shape.offsets.ragged() && spec_.attn_weights != AttnWeights::none) {
     clear_beyond_sequences(spec_.shape, outputs.attn_weights);

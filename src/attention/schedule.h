@@ -10,15 +10,26 @@ namespace headwise::inline HEADWISE_ABI {
 
 struct Schedule {
   enum class Split {
-    key_heads,      // a task packs and runs one key head
-    tiles,          // few key heads: all are packed first, a task is some tiles
-    tiles_of_heads  // a task is a tile of every head in turn: their mean
+    key_heads,  // a task packs and runs one key head
+    tiles,      // few key heads: all are packed first, a task is some tiles
+    tiles_of_heads,  // a task is a tile of every head in turn: their mean
+    rows_of_heads,   // few queries: a task is one key head's rows
+    rows_of_blocks   // and few key heads: a task is some blocks of keys
   };
   Split split;
   std::size_t workers;
   std::size_t tiles_at_once;  // read a block of keys while it is in the cache
+  // Of each head, those whose results are kept before they are folded.
+  std::size_t blocks_at_once = 0;
+
+  // Whether the call has few queries, which read keys that are not packed.
+  bool few_rows() const {
+    return split == Split::rows_of_heads || split == Split::rows_of_blocks;
+  }
 };
 
 Schedule schedule_of(const AttentionSpec& spec);
+// That of a call with few queries.
+Schedule schedule_of_rows(const AttentionSpec& spec);
 
 }  // namespace headwise::inline HEADWISE_ABI

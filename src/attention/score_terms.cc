@@ -1,6 +1,7 @@
 #include "attention/score_terms.h"
 
 #include "attention/log2_domain.h"
+#include "kernels/row_tile.h"
 #include "kernels/score_terms.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -26,6 +27,30 @@ void apply_score_terms(const AttentionSpec& spec, const Tile& tile,
     terms.add_alibi(times_log2e(by),
                     spec.alibi.offset(tile.b, tile.first_query, tile.first_key),
                     tile.keys, lanes, scores);
+  }
+}
+
+// With the roles of keys and queries exchanged, for which distances are the
+// same.
+void apply_score_terms_to_row(const AttentionSpec& spec, const Tile& tile,
+                              float* scores) {
+  const kernels::ScoreTerms& terms = kernels::score_terms();
+  const std::size_t lanes = kernels::whole_lines(tile.keys);
+  if (spec.softcap) {
+    terms.softcap(times_log2e(*spec.softcap), 1, lanes, scores);
+  }
+  if (spec.bias.given()) {
+    terms.add_bias(
+        {&spec.bias(tile.b, tile.h, tile.first_query, tile.first_key),
+         spec.bias.key_stride(), spec.bias.query_stride(), tile.keys, 1},
+        lanes, scores);
+  }
+  if (spec.alibi.given()) {
+    const auto by = static_cast<double>(spec.alibi.slope(tile.h));
+    terms.add_alibi(
+        times_log2e(by),
+        -spec.alibi.offset(tile.b, tile.first_query, tile.first_key), 1, lanes,
+        scores);
   }
 }
 

@@ -15,5 +15,9 @@ namespace headwise::inline HEADWISE_ABI {
 void apply_score_terms(const AttentionSpec& spec, const Tile& tile,
                        std::size_t lanes, float* scores,
                        float* slope = nullptr);
+// The same for a tile of one query: scores (tile.keys), rounded up to whole
+// vectors, one key a lane.
+void apply_score_terms_to_row(const AttentionSpec& spec, const Tile& tile,
+                              float* scores);
 
 }  // namespace headwise::inline HEADWISE_ABI

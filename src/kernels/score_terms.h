@@ -20,7 +20,7 @@ struct BiasTile {
   const float* data;
   std::ptrdiff_t query_stride;
   std::ptrdiff_t key_stride;
-  std::size_t queries;  // at least 1, at most 64
+  std::size_t queries;  // at least 1; at most 64 where there are words
   std::size_t keys;
 };
 

@@ -76,6 +76,15 @@ TileKind classify(const BoundMask& mask, const Tile& tile) {
   return by_bias == TileKind::full ? all : by_bias;
 }
 
+bool same_for_all_heads(const BoundMask& mask) {
+  constexpr std::size_t kHeads = 1;
+  const auto differ = [](const StoredMaskRule& rule) {
+    return rule.type->varies(rule, true)[kHeads];
+  };
+  return std::ranges::none_of(mask.rules(), differ) &&
+         (!mask.bias().given() || mask.bias().strides()[kHeads] == 0);
+}
+
 void fill_words(const BoundMask& mask, const Tile& tile,
                 std::span<std::uint64_t> allowed) {
   assert(tile.queries <= 64 && tile.keys <= kTileKeys);

@@ -15,6 +15,9 @@ namespace headwise::inline HEADWISE_ABI {
 // round.
 TileKind classify(const BoundMask& mask, const Tile& tile);
 
+// Whether what a query may attend to is the same for all heads.
+bool same_for_all_heads(const BoundMask& mask);
+
 // allowed[k]: bit n is may_attend(b, h, first_query + n, first_key + k).
 // `allowed` has at least `keys` words.
 void fill_words(const BoundMask& mask, const Tile& tile,

@@ -21,12 +21,14 @@ using testing_support::contract_exp2;
 using testing_support::contract_tanh;
 using testing_support::every_options;
 using testing_support::EveryMask;
+using testing_support::filled;
 using testing_support::groups_of;
 using testing_support::Inputs;
 using testing_support::kFusedTargets;
 using testing_support::kShapes;
 using testing_support::OptionsCase;
 using testing_support::Outputs;
+using testing_support::outputs_for;
 using testing_support::random_inputs;
 using testing_support::same_bits;
 using testing_support::target_name;
@@ -44,8 +46,94 @@ class ContractTest : public TargetTest {
     const Outputs<float> want = Contract(in, options, operation_options).run();
     EXPECT_TRUE(same_bits(got.output, want.output)) << name;
     EXPECT_TRUE(same_bits(got.attn_weights, want.attn_weights)) << name;
+    if (options.attn_weights == AttnWeights::per_head && is_few(in)) {
+      AttentionOptions plain = options;
+      plain.attn_weights = AttnWeights::none;
+      const Outputs<float> few = attend(in, plain, operation_options);
+      EXPECT_TRUE(same_bits(few.output, want.output)) << name << ", few";
+      EXPECT_TRUE(same_bits(few.lse, got.lse)) << name << ", few";
+    }
+  }
+
+  // Whether the queries are so few that keys are not packed, unless attention
+  // weights are wanted.
+  static bool is_few(const Inputs<float>& in) {
+    return in.query.extent(1) <= 16;
+  }
+
+  struct Rows {
+    Outputs<float> outputs;
+    Tensor<float, 4> softmax_rows;
+  };
+  static Rows rows_of(const Inputs<float>& in, const AttentionOptions& options,
+                      const OperationOptions& operation_options) {
+    const auto [B, Lq, Hq, D] = in.query.extents();
+    Rows rows = {outputs_for(in, options.attn_weights),
+                 filled<float, 4>({B, Hq, Lq, 2}, 42)};
+    AttentionOutputs views = rows.outputs.views();
+    views.softmax_rows = rows.softmax_rows;
+    EXPECT_TRUE(attention(in.query, in.key, in.value, views, options,
+                          operation_options));
+    return rows;
   }
 };
+
+// Some keys and values are no numbers: a few for all rows, most behind masks.
+Inputs<float> with_some_poison(const Inputs<float>& clean) {
+  Inputs<float> in = testing_support::clone(clean);
+  const float kPoisons[] = {kNaN, -kMinusInf, kMinusInf};
+  std::size_t turn = 0;
+  for (Tensor<float, 4>* tensor : {&in.key, &in.value}) {
+    for (std::size_t n = 61; n < tensor->size(); n += 977) {
+      tensor->data()[n] = kPoisons[turn++ % 3];
+    }
+  }
+  return in;
+}
+
+// Few queries read keys as they are; where attention weights are wanted, the
+// same queries take the way of many.
+TEST_P(ContractTest, OfFewQueriesIsThatOfPackedKeys) {
+  for (const AttentionShape& shape : {AttentionShape{2, 6, 2, 3, 300, 9, 21},
+                                      {1, 4, 1, 1, 1500, 17, 16},
+                                      {1, 5, 1, 16, 1100, 16, 90},
+                                      {3, 2, 2, 2, 70, 64, 128}}) {
+    const Inputs<float> clean = random_inputs(shape, 890);
+    const Inputs<float> poisoned = with_some_poison(clean);
+    const EveryMask every_mask(shape, true);
+    for (const OptionsCase& c : every_options(every_mask)) {
+      if (c.options.attn_weights != AttnWeights::per_head) {
+        continue;
+      }
+      for (const Inputs<float>* in : {&clean, &poisoned}) {
+        const Rows want = rows_of(*in, c.options, c.operation_options);
+        for (const std::size_t threads : {1u, 2u, 3u}) {
+          const Executor executor = Executor::with_threads(threads).value();
+          AttentionOptions options = c.options;
+          options.attn_weights = AttnWeights::none;
+          options.executor = &executor;
+          const Rows got = rows_of(*in, options, c.operation_options);
+          EXPECT_TRUE(same_bits(got.outputs.output, want.outputs.output) &&
+                      same_bits(got.outputs.lse, want.outputs.lse) &&
+                      same_bits(got.softmax_rows, want.softmax_rows))
+              << c.name << ", Lkv " << shape.Lkv << ", " << threads
+              << " threads" << (in == &clean ? "" : ", poisoned");
+        }
+      }
+    }
+  }
+}
+
+TEST_P(ContractTest, OfFewQueriesIsThatOfPackedKeysInUnevenGroups) {
+  const AttentionShape shape = {2, 7, 2, 2, 1300, 9, 40};
+  const Inputs<float> in = random_inputs(shape, 895);
+  const OperationOptions groups = {.kv_groups = groups_of({2, 5})};
+  const Rows want =
+      rows_of(in, {.attn_weights = AttnWeights::per_head}, groups);
+  const Rows got = rows_of(in, {}, groups);
+  EXPECT_TRUE(same_bits(got.outputs.output, want.outputs.output));
+  EXPECT_TRUE(same_bits(got.softmax_rows, want.softmax_rows));
+}
 
 TEST_P(ContractTest, HoldsForEveryMaskAndOption) {
   for (const AttentionShape& shape : kShapes) {
@@ -85,9 +173,12 @@ TEST_P(ContractTest, HoldsForUnevenGroups) {
 TEST_P(ContractTest, HoldsForEveryHeadSize) {
   for (const std::size_t D : {1u, 2u, 7u, 8u, 63u, 64u, 65u, 257u}) {
     for (const std::size_t Dv : {1u, 4u, 8u, 9u, 129u}) {
-      const AttentionShape shape{1, 1, 1, 20, 130, D, Dv};
-      expect_contract(random_inputs(shape, 820), {},
-                      "D " + std::to_string(D) + ", Dv " + std::to_string(Dv));
+      for (const std::size_t Lq : {3u, 20u}) {
+        const AttentionShape shape{1, 1, 1, Lq, 130, D, Dv};
+        expect_contract(
+            random_inputs(shape, 820), {},
+            "D " + std::to_string(D) + ", Dv " + std::to_string(Dv));
+      }
     }
   }
 }

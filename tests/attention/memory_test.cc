@@ -113,10 +113,30 @@ TEST(WorkspaceTest, ItGrowsWithTheLengthAndNotWithItsSquare) {
   EXPECT_LT(bytes(65536), 33 * bytes(2048));
 }
 
+TEST(WorkspaceTest, OfFewQueriesItDoesNotGrowWithTheKeys) {
+  for (const std::size_t threads : {1u, 2u}) {
+    const Executor executor = Executor::with_threads(threads).value();
+    const auto bytes = [&](std::size_t Lkv) {
+      return AttentionPlan::create({.B = 1,
+                                    .Hq = 4,
+                                    .Hkv = 1,
+                                    .Lq = 2,
+                                    .Lkv = Lkv,
+                                    .D = 64,
+                                    .Dv = 64},
+                                   {.executor = &executor})
+          .value()
+          .workspace_bytes();
+    };
+    EXPECT_EQ(bytes(1'000'000), bytes(10'000)) << threads << " threads";
+  }
+}
+
 TEST(WorkspaceTest, SizesBeyondAllMemoryAreAnErrorOfTheRunNotAnOverflow) {
   const std::size_t huge = std::size_t{1} << 60;
   const auto plan = AttentionPlan::create(
-      {.B = 1, .Hq = 1, .Hkv = 1, .Lq = 1, .Lkv = huge, .D = 64, .Dv = 64}, {});
+      {.B = 1, .Hq = 1, .Hkv = 1, .Lq = 20, .Lkv = huge, .D = 64, .Dv = 64},
+      {});
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->workspace_bytes(), std::numeric_limits<std::size_t>::max());
   const auto workspace = Workspace::create(plan->workspace_bytes());

@@ -96,7 +96,7 @@ const std::vector<Workload>& workloads() {
       {.name = "heads_map",
        .shape = self(1, 12, 4096, 64),
        .statistics = {.top_keys = 8, .columns = true, .map = true}},
-      {.name = "decode", .shape = {8, 32, 8, 1, 4096, 128, 128}},
+      {.name = "decode_plain", .shape = {8, 32, 8, 1, 4096, 128, 128}},
       {.name = "seed", .shape = self(10, 8, 20, 64)},
       {.name = "module", .shape = self(8, 12, 512, 64), .embed_dim = 768},
       {.name = "module_attn_weights",

@@ -186,13 +186,9 @@ void QueryTile::finish(const CallInputs& inputs, const CallOutputs& outputs,
 }
 
 void QueryTile::store_lse(TensorView<float, 3> lse) const {
-  constexpr float kLn2 = 0x1.62e43p-1f;
   for (std::size_t n = 0; n < range_.count; ++n) {
-    const float sum = state_.sum[n];
     lse(place_.batch, range_.h, place_.first_query + range_.first + n) =
-        sum == 0          ? kMinusInf
-        : std::isnan(sum) ? kNaN
-                          : kLn2 * (state_.max[n] + log2_sum(sum));
+        lse_of(state_.max[n], state_.sum[n]);
   }
 }
 

@@ -11,10 +11,26 @@ namespace {
 // Queries that read a block of keys while it is in the second-level cache.
 constexpr std::size_t kQueriesAtOnce = 192;
 
+// Up to this number of queries their rows read the keys as they are; for more
+// queries it pays to pack them.
+constexpr std::size_t kFewQueries = 16;
+
+bool has_few_rows(const AttentionSpec& spec) {
+  return spec.shape.Lq <= kFewQueries && !spec.additive() &&
+         !spec.dropout.active() && !spec.statistics.any() &&
+         spec.attn_weights == AttnWeights::none;
+}
+
+// Blocks of a head that keep a worker busy between two folds.
+constexpr std::size_t kBlocksOfAWorker = 32;
+
 }  // namespace
 
 Schedule schedule_of(const AttentionSpec& spec) {
   const AttentionShape& shape = spec.shape;
+  if (has_few_rows(spec)) {
+    return schedule_of_rows(spec);
+  }
   const std::size_t workers = workers_for(spec);
   if (spec.attn_weights == AttnWeights::mean) {
     return {Schedule::Split::tiles_of_heads, workers, 1};
@@ -30,6 +46,19 @@ Schedule schedule_of(const AttentionSpec& spec) {
   return {
       Schedule::Split::tiles, workers,
       std::clamp<std::size_t>(tiles / (kTasksOfAWorker * workers), 1, most)};
+}
+
+Schedule schedule_of_rows(const AttentionSpec& spec) {
+  constexpr std::size_t kFewBlocks = 8;
+  const AttentionShape& shape = spec.shape;
+  const std::size_t workers = workers_for(spec);
+  if (heads_suffice(spec, workers) || key_blocks(shape.Lkv) < kFewBlocks) {
+    return {Schedule::Split::rows_of_heads, workers, 0};
+  }
+  const std::size_t heads = shape.B * shape.Hkv;
+  const std::size_t blocks = kBlocksOfAWorker * workers / heads;
+  return {Schedule::Split::rows_of_blocks, workers, 0,
+          std::max(kFewBlocks, blocks / 2 * 2)};
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

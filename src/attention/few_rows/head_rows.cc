@@ -1,0 +1,208 @@
+#include "attention/few_rows/head_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "attention/empty_row.h"
+#include "attention/log2_domain.h"
+#include "attention/log2_sum.h"
+#include "attention/score_terms.h"
+#include "steps/mask_tile.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+using kernels::kKeyBlock;
+using kernels::kRowsAtOnce;
+using kernels::whole_lines;
+
+std::size_t most_rows(const AttentionShape& shape) {
+  return shape.largest_group() * shape.Lq;
+}
+
+RowResults::RowResults(const AttentionSpec& spec, Arena& arena)
+    : max(arena.take<float>(whole_lines(most_rows(spec.shape)))),
+      sum(arena.take<float>(whole_lines(most_rows(spec.shape)))),
+      context(arena.take<float>(most_rows(spec.shape),
+                                whole_lines(spec.shape.Dv))) {}
+
+RowScratch::RowScratch(const AttentionSpec& spec, Arena& arena)
+    : scores(arena.take<float>(kRowsAtOnce, kKeyBlock)),
+      words(arena.take<kernels::MaskWord>(kKeyBlock)),
+      key_words(arena.take<kernels::KeyWords>(most_rows(spec.shape))) {}
+
+HeadRows::HeadRows(const AttentionSpec& spec, Arena& arena)
+    : spec_(spec),
+      loops_(kernels::row_tile()),
+      heads_see_the_same_(same_for_all_heads(spec.mask)),
+      has_terms_(spec.softcap || spec.bias.given() || spec.alibi.given()),
+      q_(arena.take<float>(most_rows(spec.shape), whole_lines(spec.shape.D))),
+      state_(spec, arena) {}
+
+void HeadRows::begin(std::size_t b, std::size_t g,
+                     const NumberView<const void>& query) {
+  b_ = b;
+  place_ = spec_.shape.sequence(b);
+  first_head_ = spec_.shape.first_query_head(g);
+  rows_ = spec_.shape.group_size(g) * place_.Lq;
+  first_ = spec_.mask.first_key(b);
+  end_ = std::max(
+      first_, std::min(place_.Lkv, spec_.mask.visible_end(b, 0, place_.Lq)));
+  const std::size_t begin =
+      std::max(first_, spec_.mask.visible_begin(b, 0, place_.Lq));
+  first_block_ = (begin - first_) / kKeyBlock;
+  const std::size_t D = spec_.shape.D;
+  for (std::size_t row = 0; row < rows_; row += place_.Lq) {
+    const std::size_t h = first_head_ + row / place_.Lq;
+    loops_.pack_rows(query.rows(place_.batch, place_.first_query, h, place_.Lq),
+                     D, times_log2e(spec_.scale), q_ + row * whole_lines(D));
+  }
+  std::fill_n(state_.max, whole_lines(rows_), kMinusInf);
+  std::fill_n(state_.sum, whole_lines(rows_), 0.0f);
+}
+
+std::size_t HeadRows::end_block() const {
+  return (end_ - first_ + kKeyBlock - 1) / kKeyBlock;
+}
+
+void HeadRows::turn_words(const RowScratch& scratch, const Tile& tile,
+                          TileKind kind) const {
+  const std::size_t first = (tile.h - first_head_) * place_.Lq;
+  for (std::size_t i = 0; i < place_.Lq; ++i) {
+    kernels::KeyWords& row = scratch.key_words[first + i];
+    row.fill(kind == TileKind::full ? ~kernels::MaskWord{0} : 0);
+    for (std::size_t k = 0; kind == TileKind::partial && k < tile.keys; ++k) {
+      row[k / 64] |= (scratch.words[k] >> i & 1) << (k % 64);
+    }
+  }
+}
+
+HeadRows::Seen HeadRows::mask(Tile tile, const RowScratch& scratch) const {
+  if (spec_.mask.allows_all()) {
+    return {true, false};
+  }
+  Seen seen = {true, true};
+  for (std::size_t row = 0; row < rows_; row += place_.Lq) {
+    if (row != 0 && heads_see_the_same_) {
+      std::copy_n(scratch.key_words, place_.Lq, scratch.key_words + row);
+      continue;
+    }
+    tile.h = first_head_ + row / place_.Lq;
+    const TileKind kind = classify(spec_.mask, tile);
+    if (kind == TileKind::partial) {
+      fill_words(spec_.mask, tile, {scratch.words, kKeyBlock});
+    }
+    seen.everything = seen.everything && kind == TileKind::full;
+    seen.nothing = seen.nothing && kind == TileKind::empty;
+    turn_words(scratch, tile, kind);
+  }
+  return seen;
+}
+
+void HeadRows::score(const RowBlock& keys, const kernels::StoredTile& loops,
+                     const Tile& tile, std::size_t first, std::size_t count,
+                     const kernels::KeyWords* allowed,
+                     const RowScratch& scratch, float* max) const {
+  const std::size_t D = spec_.shape.D;
+  float* scores = scratch.scores;
+  for (const kernels::KeyPanel& panel : keys.panels) {
+    loops.score(q_ + first * whole_lines(D), count, panel, D, scores);
+    scores += panel.width;
+  }
+  for (std::size_t r = 0; has_terms_ && r < count; ++r) {
+    Tile row = tile;
+    row.h = first_head_ + (first + r) / place_.Lq;
+    row.first_query = (first + r) % place_.Lq;
+    row.queries = 1;
+    apply_score_terms_to_row(spec_, row, scratch.scores + r * kKeyBlock);
+  }
+  loops_.softmax(count, tile.keys, allowed, scratch.scores, max);
+}
+
+void HeadRows::attend(std::size_t block, RowBlocks& blocks,
+                      const RowScratch& scratch,
+                      const RowResults& result) const {
+  const std::size_t first_key = first_ + block * kKeyBlock;
+  const std::size_t keys = std::min(kKeyBlock, end_ - first_key);
+  const Tile tile = {b_, first_head_, 0, place_.Lq, first_key, keys};
+  const Seen seen = mask(tile, scratch);
+  if (seen.nothing) {
+    std::fill_n(result.sum, whole_lines(rows_), 0.0f);
+    return;
+  }
+  const kernels::StoredTile& loops = blocks.value_loops();
+  const RowBlock read = blocks.block(first_key, keys, end_);
+  const bool select = !seen.everything && !blocks.all_finite(read);
+  const std::size_t Dv = spec_.shape.Dv;
+  // As even as possible: a pass for one row costs nearly that for four.
+  const std::size_t passes = (rows_ + kRowsAtOnce - 1) / kRowsAtOnce;
+  for (std::size_t pass = 0; pass < passes; ++pass) {
+    const std::size_t first = rows_ * pass / passes;
+    const std::size_t count = rows_ * (pass + 1) / passes - first;
+    const kernels::KeyWords* allowed =
+        seen.everything ? nullptr : scratch.key_words + first;
+    score(read, blocks.key_loops(), tile, first, count, allowed, scratch,
+          result.max + first);
+    float* const context = result.context + first * whole_lines(Dv);
+    if (!select) {
+      loops.weigh(scratch.scores, count, read.values.data(), read.values.size(),
+                  Dv, result.sum + first, context);
+      continue;
+    }
+    for (std::size_t r = 0; r < count; ++r) {
+      loops.weigh_allowed(scratch.scores + r * kKeyBlock, allowed[r],
+                          read.values.data(), read.values.size(), Dv,
+                          result.sum + first + r,
+                          context + r * whole_lines(Dv));
+    }
+  }
+}
+
+void HeadRows::fold(const RowResults& result) {
+  loops_.fold(rows_, spec_.shape.Dv,
+              {result.max, result.sum, {state_.max, state_.sum}, false},
+              result.context, state_.context);
+}
+
+void HeadRows::finish(const NumberView<const void>& value,
+                      const CallOutputs& outputs) const {
+  for (std::size_t row = 0; row < rows_; row += place_.Lq) {
+    finish_head(row / place_.Lq, value, outputs);
+  }
+}
+
+void HeadRows::finish_head(std::size_t head,
+                           const NumberView<const void>& value,
+                           const CallOutputs& outputs) const {
+  const std::size_t first = head * place_.Lq;
+  const std::size_t h = first_head_ + head;
+  const std::size_t Dv = spec_.shape.Dv;
+  loops_.store(
+      state_.context + first * whole_lines(Dv), state_.sum + first, Dv,
+      outputs.output.rows(place_.batch, place_.first_query, h, place_.Lq));
+  for (std::size_t i = 0; i < place_.Lq; ++i) {
+    const float max = state_.max[first + i];
+    const float sum = state_.sum[first + i];
+    const std::size_t row = place_.first_query + i;
+    if (sum == 0) {
+      outputs.output.visit([&](const auto& output) {
+        using T = typename std::decay_t<decltype(output)>::value_type;
+        for (std::size_t c = 0; c < Dv; ++c) {
+          output(place_.batch, row, h, c) =
+              narrowed<T>(empty_output(spec_, {b_, h, i}, value, c));
+        }
+      });
+    }
+    if (outputs.lse.data() != nullptr) {
+      outputs.lse(place_.batch, h, row) = lse_of(max, sum);
+    }
+    if (outputs.softmax_rows.data() != nullptr) {
+      // The maximum of such a row may be any NaN, or a number.
+      const bool is_nan = std::isnan(sum);
+      outputs.softmax_rows(place_.batch, h, row, 0) = is_nan ? kNaN : max;
+      outputs.softmax_rows(place_.batch, h, row, 1) = is_nan ? kNaN : sum;
+    }
+  }
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

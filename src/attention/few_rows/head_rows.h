@@ -1,0 +1,93 @@
+// The query rows that read one head of keys, for few queries: a row of scores
+// for each query of each head of the group. Blocks of keys are taken one by
+// one; their results are folded in order.
+#pragma once
+
+#include <cstddef>
+
+#include "attention/call_views.h"
+#include "attention/few_rows/row_blocks.h"
+#include "headwise/attention/spec.h"
+#include "kernels/row_tile.h"
+#include "run/arena.h"
+#include "steps/tile.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+// The most rows that read a head of keys.
+std::size_t most_rows(const AttentionShape& shape);
+
+// What one block of keys gives the rows, or several blocks folded.
+struct RowResults {
+  RowResults(const AttentionSpec& spec, Arena& arena);
+
+  float* max;      // (rows)
+  float* sum;      // (rows)
+  float* context;  // (rows, whole_lines(Dv))
+};
+
+// What a worker computes a block in.
+struct RowScratch {
+  RowScratch(const AttentionSpec& spec, Arena& arena);
+
+  float* scores;                 // (kRowsAtOnce, kKeyBlock)
+  kernels::MaskWord* words;      // (kKeyBlock), of a head's queries
+  kernels::KeyWords* key_words;  // (rows)
+};
+
+class HeadRows {
+ public:
+  HeadRows(const AttentionSpec& spec, Arena& arena);
+
+  // Takes the rows of key head g of sequence b.
+  void begin(std::size_t b, std::size_t g, const NumberView<const void>& query);
+
+  // The blocks [first_block, end_block) hold every key that a row may see.
+  std::size_t first_block() const { return first_block_; }
+  std::size_t end_block() const;
+
+  // The result of one block; `blocks` has begun the same head. Changes nothing
+  // of the rows.
+  void attend(std::size_t block, RowBlocks& blocks, const RowScratch& scratch,
+              const RowResults& result) const;
+  // Adds the result of the next block.
+  void fold(const RowResults& result);
+  // `value` is only read for EmptyRow::uniform.
+  void finish(const NumberView<const void>& value,
+              const CallOutputs& outputs) const;
+
+ private:
+  struct Seen {
+    bool everything;  // by every row
+    bool nothing;
+  };
+  // Which keys of the tile each row sees, as words in the scratch.
+  Seen mask(Tile tile, const RowScratch& scratch) const;
+  void turn_words(const RowScratch& scratch, const Tile& tile,
+                  TileKind kind) const;
+  // p of the rows [first, first + count) and the block's max.
+  void score(const RowBlock& keys, const kernels::StoredTile& loops,
+             const Tile& tile, std::size_t first, std::size_t count,
+             const kernels::KeyWords* allowed, const RowScratch& scratch,
+             float* max) const;
+  void finish_head(std::size_t head, const NumberView<const void>& value,
+                   const CallOutputs& outputs) const;
+
+  const AttentionSpec& spec_;
+  const kernels::RowTile& loops_;
+  bool heads_see_the_same_;
+  bool has_terms_;
+  std::size_t b_ = 0;
+  std::size_t first_head_ = 0;
+  std::size_t rows_ = 0;
+  SequencePlace place_{};
+  // The key that blocks are aligned at, and where the last one that a row sees
+  // ends.
+  std::size_t first_ = 0;
+  std::size_t end_ = 0;
+  std::size_t first_block_ = 0;
+  float* q_;  // (rows, whole_lines(D))
+  RowResults state_;
+};
+
+}  // namespace headwise::inline HEADWISE_ABI

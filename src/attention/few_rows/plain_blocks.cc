@@ -1,0 +1,86 @@
+#include "attention/few_rows/plain_blocks.h"
+
+#include <algorithm>
+
+#include "kernels/tile_layout.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+using kernels::kKeyBlock;
+using kernels::kPanelKeys;
+using kernels::stored_tile;
+using kernels::StoredType;
+
+namespace {
+
+const kernels::StoredTile& loops_of(DType dtype) {
+  return stored_tile(dtype == DType::bfloat16  ? StoredType::bfloat16
+                     : dtype == DType::float16 ? StoredType::float16
+                                               : StoredType::float32);
+}
+
+}  // namespace
+
+PlainBlocks::PlainBlocks(const AttentionSpec& spec, Arena& arena)
+    : spec_(spec),
+      panel_loops_(stored_tile(StoredType::float32)),
+      loops_(&panel_loops_) {
+  for (float*& memory : panel_memory_) {
+    memory = arena.take<float>(spec.shape.D, kPanelKeys);
+  }
+  value_memory_ = arena.take<float>(kKeyBlock, spec.shape.Dv);
+}
+
+void PlainBlocks::read(const NumberView<const void>& key,
+                       const NumberView<const void>& value) {
+  key_ = key;
+  value_ = value;
+  loops_ = value.stride(3) == 1 ? &loops_of(value.dtype()) : &panel_loops_;
+}
+
+void PlainBlocks::begin(std::size_t b, std::size_t g) {
+  place_ = spec_.shape.sequence(b);
+  g_ = g;
+}
+
+kernels::NumberRows<const void> PlainBlocks::keys(std::size_t first,
+                                                  std::size_t end) const {
+  if (first >= end) {
+    return {nullptr, key_.dtype(), 0, 0, 1};
+  }
+  return key_.rows(place_.batch, place_.first_key + first, g_,
+                   std::min(kPanelKeys, end - first));
+}
+
+kernels::ValueRows PlainBlocks::values(std::size_t first,
+                                       std::size_t count) const {
+  const kernels::NumberRows<const void> rows =
+      value_.rows(place_.batch, place_.first_key + first, g_, count);
+  if (rows.stride == 1) {
+    return {rows.data, nullptr, count, rows.row_stride};
+  }
+  kernels::tile_layout().pack_keys(rows, spec_.shape.Dv, value_memory_);
+  return {value_memory_, nullptr, count,
+          static_cast<std::ptrdiff_t>(spec_.shape.Dv)};
+}
+
+RowBlock PlainBlocks::block(std::size_t first, std::size_t count,
+                            std::size_t end) {
+  const std::size_t block_end = first + count;
+  const std::size_t panels = (count + kPanelKeys - 1) / kPanelKeys;
+  for (std::size_t n = 0; n < panels; ++n) {
+    const std::size_t from = first + n * kPanelKeys;
+    const kernels::NumberRows<const void> rows = keys(from, block_end);
+    kernels::row_tile().pack_panel(
+        rows, spec_.shape.D, keys(from + kPanelKeys, end), panel_memory_[n]);
+    panels_[n] = {panel_memory_[n], nullptr, kernels::panel_width(rows.count)};
+  }
+  values_ = values(first, count);
+  return {{panels_.data(), panels}, {&values_, 1}};
+}
+
+bool PlainBlocks::all_finite(const RowBlock& block) const {
+  return loops_->all_finite(block.values.front(), spec_.shape.Dv);
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
