@@ -1,13 +1,110 @@
 """`headwise run`: its numbers against plain loops."""
 import math
+import struct
 import unittest
 
 import cli_case
+import params_case
 from cli_case import read_npy
 from run_case import RunCase
 
 
+def rounded(x, dtype):
+    """The nearest number of that type, ties to even."""
+    if dtype == "float16":
+        return struct.unpack("<e", struct.pack("<e", x))[0]
+    bits, = struct.unpack("<I", struct.pack("<f", x))
+    bits += 0x7fff + (bits >> 16 & 1)
+    return struct.unpack("<f", struct.pack("<I", bits & 0xffff0000))[0]
+
+
+def half_bytes(x, dtype):
+    if dtype == "float16":
+        return struct.pack("<e", x)
+    return struct.pack("<f", x)[2:]
+
+
 class RunTest(RunCase):
+    def test_16_bit_tensors(self):
+        call = self.inputs()
+        self.put("g.npy", 2, 4, 3, 7)
+        gradients = ("--d-output", "g.npy", "--grad-dir", "grad")
+        results = ("o.npy", "grad/d_query.npy", "grad/d_key.npy",
+                   "grad/d_value.npy")
+        shapes = {"q.npy": (2, 4, 3, 5), "k.npy": (2, 2, 6, 5),
+                  "v.npy": (2, 2, 6, 7), "g.npy": (2, 4, 3, 7)}
+        given = {name: read_npy(self.folder / name)[1] for name in shapes}
+        for dtype, step in (("bfloat16", 2**-8), ("float16", 2**-11)):
+            self.succeed(*call, *gradients, "--dtype", dtype)
+            got = {name: read_npy(self.folder / name) for name in results}
+            for name, (_, values) in got.items():
+                for x in values:
+                    self.assertEqual(x, rounded(x, dtype), name)
+            # The same numbers as float32: near, but not rounded.
+            for name, shape in shapes.items():
+                self.put(name, *shape,
+                         values=[rounded(x, dtype) for x in given[name]])
+            self.succeed(*call, *gradients)
+            _, want = read_npy(self.folder / "o.npy")
+            self.assertEqual([rounded(x, dtype) for x in want],
+                             list(got["o.npy"][1]))
+            for name in results[1:]:
+                _, want = read_npy(self.folder / name)
+                for x, y in zip(got[name][1], want):
+                    self.assertLess(abs(x - y), 4 * step)
+            # Read from 16-bit files, one of them with a tensor too many.
+            tensors = {name[0]: (dtype, shapes[name], b"".join(
+                half_bytes(rounded(x, dtype), dtype) for x in given[name]))
+                       for name in shapes}
+            self.put_half("q.safetensors", {"query": tensors["q"],
+                                            "other": tensors["k"]})
+            self.put_half("k.safetensors", {"any": tensors["k"]})
+            self.put_half("v.safetensors", {"any": tensors["v"]})
+            self.succeed("run", "--query", "q.safetensors", "--key",
+                         "k.safetensors", "--value", "v.safetensors", "--out",
+                         "o.npy", "--dtype", dtype)
+            self.assertEqual(read_npy(self.folder / "o.npy"), got["o.npy"])
+            for name, shape in shapes.items():
+                self.put(name, *shape, values=given[name])
+
+    def put_half(self, name, tensors):
+        (self.folder / name).write_bytes(
+            params_case.safetensors_bytes(tensors))
+
+    def test_a_layer_on_16_bit_tensors(self):
+        for name, shape in (("x", (2, 3, 4)), ("w_q", (4, 4)), ("w_k", (4, 4)),
+                            ("w_v", (4, 4)), ("w_o", (4, 4))):
+            path = name if name == "x" else f"layer/{name}.weight"
+            self.put(path + ".npy", *shape)
+        self.put("g.npy", 2, 3, 4)
+        call = ("run", "--query", "x.npy", "--key", "x.npy", "--value",
+                "x.npy", "--params", "layer", "--num-heads", "2", "--out",
+                "o.npy", "--d-output", "g.npy", "--grad-dir", "grad")
+        results = ("o.npy", "grad/d_query.npy", "grad/d_w_q.weight.npy")
+        self.succeed(*call, "--dtype", "bfloat16")
+        got = [read_npy(self.folder / name)[1] for name in results]
+        for name in ("x.npy", "g.npy"):
+            shape, values = read_npy(self.folder / name)
+            self.put(name, *shape,
+                     values=[rounded(x, "bfloat16") for x in values])
+        self.succeed(*call)
+        want = [list(read_npy(self.folder / name)[1]) for name in results]
+        for n in range(2):
+            self.assertEqual(list(got[n]),
+                             [rounded(x, "bfloat16") for x in want[n]])
+        self.assertEqual(list(got[2]), want[2])
+
+    def test_refuses_files_of_16_bit_tensors_that_it_cannot_tell_apart(self):
+        self.inputs()
+        one = ("float16", (1,), b"ab")
+        self.put_half("q.safetensors", {"a": one, "b": one})
+        self.refuse(cli_case.BAD_INPUT,
+                    "--query: q.safetensors has 2 tensors, expected one "
+                    "tensor, or one of them with the name query", "run",
+                    "--query", "q.safetensors", "--key", "k.npy", "--value",
+                    "v.npy", "--out", "o.npy")
+        self.refuse(cli_case.USAGE, "--dtype", *self.inputs("--dtype", "int8"))
+
     def test_the_operation(self):
         files = ("--attn-weights", "a.npy", "--lse", "l.npy")
         lengths = (4, 0)

@@ -60,6 +60,17 @@ Status remove_padding(const std::vector<std::int64_t>& offsets,
   return ok();
 }
 
+// The tensor in bfloat16; its memory is given back.
+Status narrow(Tensor<float, 4>& from, Tensor<BFloat16, 4>& to) {
+  auto narrowed = Tensor<BFloat16, 4>::create_unset(from.extents());
+  HEADWISE_TRY(narrowed);
+  std::ranges::transform(from.elements(), narrowed->data(),
+                         narrowed_to_bfloat16);
+  to = *std::move(narrowed);
+  from = {};
+  return ok();
+}
+
 }  // namespace
 
 Result<RaggedTensors> without_padding(
@@ -178,7 +189,20 @@ Result<BenchCase> BenchCase::create(Workload workload, BenchInputs inputs,
   if (created.workload_.backward) {
     HEADWISE_TRY(created.make_backward());
   }
+  if (created.workload_.bfloat16) {
+    HEADWISE_TRY(created.make_bfloat16());
+  }
   return created;
+}
+
+Status BenchCase::make_bfloat16() {
+  HEADWISE_TRY(narrow(inputs_.query, bfloat16_.query));
+  HEADWISE_TRY(narrow(inputs_.key, bfloat16_.key));
+  HEADWISE_TRY(narrow(inputs_.value, bfloat16_.value));
+  auto output = Tensor<BFloat16, 4>::create(output_.extents());
+  HEADWISE_TRY(output);
+  bfloat16_.output = *std::move(output);
+  return ok();
 }
 
 Status BenchCase::make_backward() {
@@ -216,6 +240,11 @@ Status BenchCase::run() {
   if (workload_.backward) {
     return run_backward();
   }
+  if (workload_.bfloat16) {
+    return plan_->run(as_blhd(bfloat16_.query), as_blhd(bfloat16_.key),
+                      as_blhd(bfloat16_.value),
+                      {.output = as_blhd(bfloat16_.output)}, *workspace_);
+  }
   if (plan_ && workload_.ragged) {
     return plan_->run(ragged_.query, ragged_.key, ragged_.value,
                       {.output = ragged_.output}, *workspace_);
@@ -248,6 +277,10 @@ std::vector<BenchCase::Output> BenchCase::outputs() {
           std::copy_n(&ragged_.output(0, n, h, 0), output_.extent(3),
                       &output_(b, h, l, 0));
         });
+  }
+  if (workload_.bfloat16) {
+    std::ranges::transform(bfloat16_.output.elements(), output_.data(),
+                           [](BFloat16 x) { return widened(x); });
   }
   std::vector<Output> outputs = {
       {"out", plan_ ? output_.elements() : layer_result_.output.elements()}};

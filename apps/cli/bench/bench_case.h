@@ -9,10 +9,19 @@
 #include "bench_workload.h"
 #include "headwise/attention/plan.h"
 #include "headwise/attention/statistics.h"
+#include "headwise/base/half.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"
 
 namespace headwise::cli {
+
+// Query, key, value and output of a workload in bfloat16, (B, H, L, D).
+struct Bfloat16Tensors {
+  Tensor<BFloat16, 4> query{};
+  Tensor<BFloat16, 4> key{};
+  Tensor<BFloat16, 4> value{};
+  Tensor<BFloat16, 4> output{};
+};
 
 // What the workload reads: query, key and value of attention, or x and the
 // layer.
@@ -105,6 +114,7 @@ class BenchCase {
     return options;
   }
   Status make_backward();
+  Status make_bfloat16();
   Status run_backward();
 
   Workload workload_;
@@ -114,6 +124,7 @@ class BenchCase {
   const Executor* executor_ = nullptr;
   std::optional<Workspace> workspace_;
   Tensor<float, 4> output_;  // (B, Hq, Lq, Dv)
+  Bfloat16Tensors bfloat16_;
   RaggedTensors ragged_;
   BackwardTensors backward_;
   Tensor<float, 4> attn_weights_;

@@ -87,6 +87,10 @@ constexpr auto kTexts = std::to_array<Translation>({
      "this base (default 10000)",
      "쿼리와 키를 위치에 따라 회전합니다. 주파수는 이 밑의 "
      "거듭제곱입니다(기본값 10000)"},
+    {"round the tensors to this type (default: float32) and compute with it; "
+     "outputs are float32. 16-bit tensors are read from .safetensors files",
+     "텐서를 이 자료형으로 반올림해 계산합니다(기본값: float32). 출력은 "
+     "float32입니다. 16비트 텐서는 .safetensors 파일에서 읽습니다"},
     {"seed of the dropout mask (default 0)", "드롭아웃의 시드(기본값 0)"},
     {"values added to the scores; -inf masks", "점수에 더할 값. -inf면 마스킹"},
     {"which features are a pair: p and p + N/2 (default), or 2p and 2p + 1",

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
+#include "headwise/interop/file_subject.h"
 #include "headwise/interop/npy.h"
+#include "headwise/interop/safetensors.h"
 #include "shell/error_of_option.h"
 #include "shell/outcome.h"
 
@@ -99,8 +102,36 @@ Error in_option_words(const Error& error, const OperationFlags& flags) {
           std::move(details)};
 }
 
+namespace {
+
+// "--d-output" -> "d_output"
+std::string tensor_name(std::string_view option) {
+  std::string name(option.substr(option.find_first_not_of('-')));
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+// The only tensor of the file, or the one with the option's name.
+Result<Array> read_tensor_of(std::string_view option, const std::string& path) {
+  const auto file = open_safetensors(path);
+  HEADWISE_TRY(file);
+  const std::string name = tensor_name(option);
+  if (file->tensors().size() == 1) {
+    return file->array(file->tensors().begin()->first);
+  }
+  if (!file->tensors().contains(name)) {
+    return FileSubject{.operation = "open_safetensors", .file = path}.bad_data(
+        fmt::format("has {} tensors", file->tensors().size()),
+        fmt::format("one tensor, or one of them with the name {}", name));
+  }
+  return file->array(name);
+}
+
+}  // namespace
+
 Result<Array> read_file_of(std::string_view option, const std::string& path) {
-  auto array = read_npy(path);
+  auto array = path.ends_with(".safetensors") ? read_tensor_of(option, path)
+                                              : read_npy(path);
   return array ? std::move(array) : error_of_option(option, array.error());
 }
 

@@ -23,7 +23,9 @@ Error wrong_rank(std::string_view option, const Array& array,
 // `--key-lengths[0] is 7, expected 0 to Lkv = 6`.
 Error in_option_words(const Error& error, const OperationFlags& flags);
 
-// read_npy(), whose errors then begin with the option.
+// The array of a .npy file; of a .safetensors file its only tensor, or the one
+// with the option's name: d_output for --d-output. Errors of the readers, which
+// then begin with the option; bad_data for a file without such a tensor.
 Result<Array> read_file_of(std::string_view option, const std::string& path);
 
 }  // namespace headwise::cli

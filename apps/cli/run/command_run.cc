@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "headwise/interop/npy.h"
+#include "operation/number_type.h"
 #include "operation/operation_inputs.h"
 #include "operation/option_errors.h"
 #include "operation/planned_inputs.h"
@@ -211,6 +212,7 @@ void add_tensor_options(const Arguments& tensors, RunFlags& flags) {
   tensors.add_text("--value", flags.value, kNpy, "(B, Hkv, Lkv, Dv)")
       .required();
   add_layout_option(tensors, flags.layout);
+  add_dtype_option(tensors, flags.dtype);
   add_ragged_options(tensors, flags.operation);
 }
 

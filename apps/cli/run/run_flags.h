@@ -21,6 +21,7 @@ struct RunFlags {
   std::optional<std::size_t> num_heads;
   std::optional<std::size_t> num_kv_heads;
   std::string layout;
+  std::string dtype;
   OperationFlags operation;
   RotaryFlags rotary;
   std::string form = "per-head";

@@ -1,5 +1,6 @@
 #include "viewed_flags.h"
 
+#include "operation/number_type.h"
 #include "operation/planned_inputs.h"
 #include "shell/args.h"
 
@@ -28,6 +29,7 @@ void add_tensor_options(const Arguments& tensors, ViewedFlags& flags) {
                    "B, Hq, Lq, D)");
   tensors.add_text("--key", flags.key, kNpy, "(B, Hkv, Lkv, D), like --query");
   add_layout_option(tensors, flags.layout);
+  add_dtype_option(tensors, flags.dtype);
   tensors
       .add_text("--separators", flags.separators, kNpy,
                 "(B, Lkv): true or 1 = a separator, such as [SEP]")

@@ -20,6 +20,7 @@ struct ViewedFlags {
   std::string query;
   std::string key;
   std::string layout;
+  std::string dtype;
   std::string query_tokens;
   std::string key_tokens;
   std::string separators;

@@ -10,6 +10,7 @@
 #include "headwise/interop/file_subject.h"
 #include "headwise/steps/scores.h"
 #include "headwise/train/labelled_text.h"
+#include "operation/number_type.h"
 #include "operation/operation_inputs.h"
 #include "operation/option_errors.h"
 #include "operation/read_tensor.h"
@@ -67,6 +68,7 @@ Result<Layers> read_layers(std::string_view option, const std::string& path,
   }
   auto all = tensor_of<float, 5>({option, path}, *array);
   HEADWISE_TRY(all);
+  round_to(flags.dtype, all->elements());
   layers.all = *std::move(all);
   return layers;
 }
