@@ -62,7 +62,8 @@ HWY_INLINE void with_rows(std::size_t rows, const Body& body) {
 // half the work of widening them in order. What is computed of both is put in
 // order where it is stored.
 template <class T, std::size_t kCount>
-constexpr bool kPaired = std::is_same_v<T, BFloat16>&& kCount % 2 == 0;
+constexpr bool kPaired =
+    std::is_same_v<T, BFloat16>&& kCount % 2 == 0 && kLanes > 1;
 
 template <class T, std::size_t kCount>
 HWY_INLINE void load_vectors(const T* from, Vector (&to)[kCount]) {
@@ -85,11 +86,11 @@ HWY_INLINE void load_vectors(const T* from, Vector (&to)[kCount]) {
 // Puts what was computed of two such vectors in order.
 template <class T, std::size_t kCount>
 HWY_INLINE void order_pairs(float* x) {
-  const Lane d;
-  for (std::size_t v = 0; kPaired<T, kCount> && v < kCount; v += 2) {
-    float* pair = x + v * kLanes;
-    const Vector even = hn::LoadU(d, pair);
-    hn::StoreInterleaved2(even, hn::LoadU(d, pair + kLanes), d, pair);
+  if constexpr (kPaired<T, kCount>) {
+    const Lane d;
+    for (std::size_t v = 0; v < kCount; v += 2, x += 2 * kLanes) {
+      hn::StoreInterleaved2(hn::LoadU(d, x), hn::LoadU(d, x + kLanes), d, x);
+    }
   }
 }
 
