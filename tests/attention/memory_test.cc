@@ -11,6 +11,7 @@
 #include "attention/backward_call.h"
 #include "headwise/attention/plan.h"
 #include "support/allocations.h"
+#include "support/half_tensors.h"
 #include "support/tensors.h"
 
 namespace headwise {
@@ -26,6 +27,7 @@ using testing_support::gradients_for;
 using testing_support::Inputs;
 using testing_support::kShapes;
 using testing_support::kSmall;
+using testing_support::narrowed_to;
 using testing_support::Outputs;
 using testing_support::outputs_for;
 using testing_support::random_inputs;
@@ -37,6 +39,12 @@ TEST(WorkspaceTest, ARunAllocatesNothingAndHasTheBitsOfOneCall) {
   const Executor executor = Executor::with_threads(1).value();
   for (const AttentionShape& shape : kShapes) {
     const Inputs<float> in = random_inputs(shape, 1100);
+    const Inputs<BFloat16> half = {narrowed_to<BFloat16>(in.query),
+                                   narrowed_to<BFloat16>(in.key),
+                                   narrowed_to<BFloat16>(in.value)};
+    auto half_output =
+        Tensor<BFloat16, 4>::create({shape.B, shape.Lq, shape.Hq, shape.Dv})
+            .value();
     const EveryMask every_mask(shape, true);
     for (auto [name, options, operation_options] : every_options(every_mask)) {
       options.executor = &executor;
@@ -53,6 +61,12 @@ TEST(WorkspaceTest, ARunAllocatesNothingAndHasTheBitsOfOneCall) {
         EXPECT_TRUE(same_bits(out, attend(in, options, operation_options)))
             << name;
       }
+      const std::size_t before = allocations;
+      EXPECT_TRUE(plan.run(
+          half.query, half.key, half.value,
+          AttentionOutputsOf<BFloat16>{half_output, out.attn_weights, out.lse},
+          workspace));
+      EXPECT_EQ(allocations, before) << name << ", bfloat16";
     }
   }
 }
