@@ -56,6 +56,15 @@ Status check_ids(TensorView<const std::int64_t, 2> ids, bool shared,
   return ok();
 }
 
+Status check_side(std::string_view argument, std::optional<std::int64_t> keys,
+                  const MaskCall& call) {
+  return !keys || *keys >= 0
+             ? ok()
+             : Status(value_error(
+                   call.operation, argument, std::to_string(*keys),
+                   "a whole number, 0 or greater", ErrorCode::out_of_range));
+}
+
 // ---- The rules ----
 
 struct Causal {
@@ -86,16 +95,8 @@ struct Window {
     return {starts_differ, false, true, true};
   }
   Status check(const MaskCall& call) const {
-    for (const auto& [argument, count] :
-         {std::pair("mask.window.left", left),
-          std::pair("mask.window.right", right)}) {
-      if (count && *count < 0) {
-        return value_error(call.operation, argument, std::to_string(*count),
-                           "a whole number, 0 or greater",
-                           ErrorCode::out_of_range);
-      }
-    }
-    return ok();
+    HEADWISE_TRY(check_side("mask.window.left", left, call));
+    return check_side("mask.window.right", right, call);
   }
   Interval keys(const QueryRow& query) const {
     // A side whose end no number can hold has no end.
@@ -108,6 +109,35 @@ struct Window {
 
   std::optional<std::int64_t> left;  // none: no limit on that side
   std::optional<std::int64_t> right;
+};
+
+// A window that also sees the first keys: what a rolling cache keeps.
+struct WindowAndFirst {
+  static constexpr MaskWords kWords = {
+      "window_and_first_mask",
+      "window mask: True where the key is near the query or among the first",
+      "윈도우 마스크: 키가 쿼리 주변의 윈도우 안에 있거나 처음 몇 개에 속하면 "
+      "True입니다",
+      "window_and_first_mask[0,0,i,j] = (p - left <= j or j < keep_first) and "
+      "j <= p + right, p = i + query_start",
+      "window_and_first_mask[0,0,i,j] = (p - left <= j 또는 j < keep_first) "
+      "그리고 j <= p + right, p = i + query_start"};
+  static constexpr bool kMovesOn = true;
+
+  std::array<bool, 4> varies(bool starts_differ) const {
+    return window.varies(starts_differ);
+  }
+  Status check(const MaskCall& call) const {
+    HEADWISE_TRY(window.check(call));
+    return check_side("mask.window.keep_first", keep_first, call);
+  }
+  std::array<Interval, 2> keys(const QueryRow& query) const {
+    const Interval near = window.keys(query);
+    return {{{kBeforeAllKeys, std::min(keep_first, near.end)}, near}};
+  }
+
+  Window window;
+  std::int64_t keep_first;
 };
 
 struct KeyLengths {
@@ -276,8 +306,8 @@ struct RuleList {
   template <class Rule>
   static constexpr bool kHas = (std::is_same_v<Rule, Rules> || ...);
 };
-using AllRules = RuleList<KeyPadding, Causal, Window, KeyStarts, Documents,
-                          KeyLengths, Dense>;
+using AllRules = RuleList<KeyPadding, Causal, Window, WindowAndFirst, KeyStarts,
+                          Documents, KeyLengths, Dense>;
 
 }  // namespace
 
@@ -301,9 +331,11 @@ Mask listed(const Rule& rule) {
 
 Mask causal() { return listed(Causal{}); }
 
-Mask window(std::optional<std::int64_t> left,
-            std::optional<std::int64_t> right) {
-  return listed(Window{left, right});
+Mask window(std::optional<std::int64_t> left, std::optional<std::int64_t> right,
+            std::int64_t keep_first) {
+  // Without first keys it is one interval, which is faster.
+  return keep_first == 0 ? listed(Window{left, right})
+                         : listed(WindowAndFirst{{left, right}, keep_first});
 }
 
 Mask key_lengths(TensorView<const std::int64_t, 1> lengths) {

@@ -110,16 +110,18 @@ struct MaskTable {
     // Exact for any numbers that a window or a query start may hold.
     using Wide = long double;
     const auto windowed = [=](std::optional<std::int64_t> left,
-                              std::optional<std::int64_t> right) {
+                              std::optional<std::int64_t> right,
+                              std::int64_t first = 0) {
       const auto text = [](std::optional<std::int64_t> keys) {
         return keys ? std::to_string(*keys) : "none";
       };
       return Entry{
-          "window " + text(left) + ", " + text(right), window(left, right),
+          "window " + text(left) + ", " + text(right) + ", " + text(first),
+          window(left, right, first),
           [=](std::size_t b, std::size_t, std::size_t i, std::size_t j) {
             const Wide p =
                 static_cast<Wide>(n(i)) + static_cast<Wide>(start(b));
-            return (!left ||
+            return (!left || n(j) < first ||
                     p - static_cast<Wide>(*left) <= static_cast<Wide>(j)) &&
                    (!right ||
                     static_cast<Wide>(j) <= p + static_cast<Wide>(*right));
@@ -137,6 +139,10 @@ struct MaskTable {
         windowed(far - 2, 0),
         windowed(0, far - 1),
         windowed(farthest, farthest),
+        windowed(0, 0, 1),
+        windowed(2, 1, 3),
+        windowed(1, std::nullopt, 2),
+        windowed(3, 0, farthest),
         {"key_starts", key_starts(starts),
          [=, this](std::size_t b, std::size_t, std::size_t, std::size_t j) {
            return n(j) >= starts(b);

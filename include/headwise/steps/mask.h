@@ -8,6 +8,7 @@
 //   mask                     allows key j for query i of sequence b when
 //   causal()                 j <= p, where p = i + query_start
 //   window(left, right)      p - left <= j <= p + right
+//   window(left, right, n)   (p - left <= j or j < n) and j <= p + right
 //   key_lengths(n), (B)      j < n[b]
 //   key_lengths(n), (B, Lq)  j < n[b,i]          (d2l's valid_lens)
 //   key_starts(n), (B)       j >= n[b]           (padding on the left)
@@ -105,9 +106,12 @@ class Mask {
 
 Mask causal();
 // A query sees the key at its position, `left` keys before it and `right` keys
-// after it. std::nullopt: all keys on that side.
-Mask window(std::optional<std::int64_t> left,
-            std::optional<std::int64_t> right);
+// after it. std::nullopt: all keys on that side. With `keep_first` it also sees
+// the first keys of the sequence, but none beyond its right side: what remains
+// in a rolling cache (decode/kv_cache.h). Source: Xiao et al. 2023,
+// arXiv:2309.17453, section 3.2.
+Mask window(std::optional<std::int64_t> left, std::optional<std::int64_t> right,
+            std::int64_t keep_first = 0);
 Mask key_lengths(TensorView<const std::int64_t, 1> lengths);
 Mask key_lengths(TensorView<const std::int64_t, 2> lengths);
 // For sequences padded on the left. Positions still include the padding.
