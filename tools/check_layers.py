@@ -24,6 +24,7 @@ RANKS = {
     "steps": 2,
     "attention": 3,
     "cuda": 4,
+    "decode": 4,
     "module": 5,
     "json": 5,
     "inspect": 6,

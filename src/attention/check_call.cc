@@ -164,7 +164,7 @@ class TensorCheck {
   std::string_view axes(const CallTensorRow& row) const {
     const bool other = row.sizes[1] == Size::weight_heads
                            ? spec_.attn_weights == AttnWeights::mean
-                           : spec_.shape.offsets.ragged();
+                           : spec_.shape.has_query_rows();
     return other && !row.other_axes.empty() ? row.other_axes : row.axes;
   }
 
@@ -222,16 +222,31 @@ Status check_longest(std::string_view operation, const AttentionShape& shape,
 Status check_call(std::string_view operation, const AttentionSpec& spec,
                   const CallTypes& types, std::span<const CallArgument> inputs,
                   std::span<const CallArgument> outputs) {
-  const TensorCheck check(operation, spec, types);
-  for (const CallArgument& input : inputs) {
-    HEADWISE_TRY(check.input(input));
-  }
+  HEADWISE_TRY(check_inputs(operation, spec, types, inputs));
   const auto rows_of = [&](CallTensor tensor) {
     const auto at = std::ranges::find(inputs, tensor, &CallArgument::tensor);
     return at->view.extents()[1];
   };
   HEADWISE_TRY(check_offsets(operation, spec.shape, rows_of(CallTensor::query),
                              rows_of(CallTensor::key)));
+  return check_outputs(operation, spec, types, inputs, outputs);
+}
+
+Status check_inputs(std::string_view operation, const AttentionSpec& spec,
+                    const CallTypes& types,
+                    std::span<const CallArgument> inputs) {
+  const TensorCheck check(operation, spec, types);
+  for (const CallArgument& input : inputs) {
+    HEADWISE_TRY(check.input(input));
+  }
+  return ok();
+}
+
+Status check_outputs(std::string_view operation, const AttentionSpec& spec,
+                     const CallTypes& types,
+                     std::span<const CallArgument> inputs,
+                     std::span<const CallArgument> outputs) {
+  const TensorCheck check(operation, spec, types);
   for (const CallArgument& output : outputs) {
     HEADWISE_TRY(check.output(output));
   }

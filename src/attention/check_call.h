@@ -42,6 +42,16 @@ Status check_call(std::string_view operation, const AttentionSpec& spec,
                   const CallTypes& types, std::span<const CallArgument> inputs,
                   std::span<const CallArgument> outputs);
 
+// Two parts of it: the inputs, and the outputs with the memory that they may
+// not share.
+Status check_inputs(std::string_view operation, const AttentionSpec& spec,
+                    const CallTypes& types,
+                    std::span<const CallArgument> inputs);
+Status check_outputs(std::string_view operation, const AttentionSpec& spec,
+                     const CallTypes& types,
+                     std::span<const CallArgument> inputs,
+                     std::span<const CallArgument> outputs);
+
 // Whether no sequence is longer than those of `shape`. Errors: out_of_range.
 Status check_longest(std::string_view operation, const AttentionShape& shape,
                      const Offsets& offsets);

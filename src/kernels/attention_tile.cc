@@ -105,8 +105,25 @@ HWY_INLINE void join(const Fold& fold,
   }
 }
 
-template <bool kSelect>
-HWY_INLINE void weigh_any(const float* p, const float* values, std::size_t rows,
+// Where the values of a block are: those of one feature `step` apart, 8
+// features side by side, then the next 8 `panel` further on.
+struct Values {
+  const float* data;
+  std::size_t step;
+  std::size_t panel;
+};
+
+// Columns that are weighed at once. A single vector of queries leaves registers
+// for a whole line of values that are rows.
+template <class Tile>
+constexpr std::size_t columns_at_once(bool rows) {
+  return rows && kBroadcasts == 8 && Tile::kLanesHere == kLanes
+             ? 2 * kBroadcasts
+             : kBroadcasts;
+}
+
+template <bool kSelect, bool kRows>
+HWY_INLINE void weigh_any(const float* p, const Values& values,
                           const MaskWord* allowed, std::size_t count,
                           std::size_t Dv8, std::size_t queries,
                           const Fold& fold, float* context) {
@@ -118,28 +135,51 @@ HWY_INLINE void weigh_any(const float* p, const float* values, std::size_t rows,
       folds[v] = fold_of(Lane(), fold, v * kLanes);
     }
     constexpr std::size_t kStep = kBroadcasts;
-    for (std::size_t c = 0; c < Dv8; c += kStep) {
+    constexpr std::size_t kMost = columns_at_once<Tile>(kRows);
+    alignas(64) float block[kMost * Tile::kLanesHere];
+    std::size_t c = 0;
+    for (; kMost != kStep && c + kMost <= Dv8; c += kMost) {
+      chains<Tile, kMost, kSelect>(p, values.data + c, values.step, 1, count,
+                                   allowed, block);
+      join(fold, folds, kMost, block, context + c * Tile::kLanesHere);
+    }
+    for (; c < Dv8; c += kStep) {
       const float* panel =
-          values + c / kValuePanel * value_panel_size(rows) + c % kValuePanel;
-      alignas(64) float block[kStep * Tile::kLanesHere];
-      chains<Tile, kStep, kSelect>(p, panel, kValuePanel, 1, count, allowed,
+          values.data + c / kValuePanel * values.panel + c % kValuePanel;
+      chains<Tile, kStep, kSelect>(p, panel, values.step, 1, count, allowed,
                                    block);
       join(fold, folds, kStep, block, context + c * Tile::kLanesHere);
     }
   });
 }
 
+Values in_panels(const float* values, std::size_t rows) {
+  return {values, kValuePanel, value_panel_size(rows)};
+}
+
 void weigh(const float* p, const float* values, std::size_t rows,
            std::size_t count, std::size_t Dv8, std::size_t queries,
            const Fold& fold, float* context) {
-  weigh_any<false>(p, values, rows, nullptr, count, Dv8, queries, fold,
-                   context);
+  weigh_any<false, false>(p, in_panels(values, rows), nullptr, count, Dv8,
+                          queries, fold, context);
 }
 
 void weigh_allowed(const float* p, const float* values, std::size_t rows,
                    const MaskWord* allowed, std::size_t count, std::size_t Dv8,
                    std::size_t queries, const Fold& fold, float* context) {
-  weigh_any<true>(p, values, rows, allowed, count, Dv8, queries, fold, context);
+  weigh_any<true, false>(p, in_panels(values, rows), allowed, count, Dv8,
+                         queries, fold, context);
+}
+
+void weigh_rows(const float* p, const float* values, std::size_t stride,
+                const MaskWord* allowed, std::size_t count, std::size_t Dv,
+                std::size_t queries, const Fold& fold, float* context) {
+  const Values rows = {values, stride, kValuePanel};
+  if (allowed == nullptr) {
+    weigh_any<false, true>(p, rows, nullptr, count, Dv, queries, fold, context);
+  } else {
+    weigh_any<true, true>(p, rows, allowed, count, Dv, queries, fold, context);
+  }
 }
 
 void fold(std::size_t lanes, const Fold& fold) {
@@ -156,8 +196,8 @@ void fold(std::size_t lanes, const Fold& fold) {
 
 const AttentionTile* tile() {
   static constexpr AttentionTile kTile = {
-      kVectors * kLanes, kLanes, score,         mask,
-      softmax,           weigh,  weigh_allowed, fold};
+      kVectors * kLanes, kLanes,     score, mask, softmax, weigh,
+      weigh_allowed,     weigh_rows, fold};
   return &kTile;
 }
 

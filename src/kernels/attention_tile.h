@@ -83,6 +83,11 @@ struct AttentionTile {
                         const MaskWord* allowed, std::size_t count,
                         std::size_t Dv8, std::size_t queries, const Fold& fold,
                         float* context);
+  // The same for values that are rows, `stride` apart: Dv is a multiple of 8.
+  // `allowed` null: every value is read.
+  void (*weigh_rows)(const float* p, const float* values, std::size_t stride,
+                     const MaskWord* allowed, std::size_t count, std::size_t Dv,
+                     std::size_t queries, const Fold& fold, float* context);
   // Folds the block into M and sum; after weigh.
   void (*fold)(std::size_t lanes, const Fold& fold);
 };

@@ -45,9 +45,20 @@ class Offsets {
           TensorView<const std::int64_t, 1> key_offsets)
       : query(query_offsets), key(key_offsets), given_(true) {}
 
+  // Ragged keys of a batch of queries (B, Lq, Hq, D), as in a cache: the same
+  // number of queries for each sequence.
+  static Offsets with_batched_queries(
+      TensorView<const std::int64_t, 1> query_offsets,
+      TensorView<const std::int64_t, 1> key_offsets) {
+    Offsets offsets(query_offsets, key_offsets);
+    offsets.batched_queries_ = true;
+    return offsets;
+  }
+
   // Whether offsets were given. An empty view is a mistake that check()
   // reports, not a padded batch.
   bool ragged() const { return given_; }
+  bool batched_queries() const { return batched_queries_; }
   // Number of sequences; only for a ragged batch.
   std::size_t sequences() const { return query.extent(0) - 1; }
 
@@ -58,6 +69,7 @@ class Offsets {
 
  private:
   bool given_ = false;
+  bool batched_queries_ = false;
 };
 
 // The length of the longest sequence.

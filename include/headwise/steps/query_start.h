@@ -43,6 +43,8 @@ class QueryStart {
   // Errors: shape_mismatch if there is not one number per sequence,
   // out_of_range beyond +-2^62.
   Status check(const AttentionShape& shape) const;
+  // Whether it is anything but 0 for every sequence.
+  bool given() const { return kind_ != Kind::number || start_ != 0; }
   bool differs_by_sequence() const { return kind_ == Kind::per_sequence; }
   // The number for sequence b, in a call with these sizes.
   std::int64_t of(std::size_t b, const AttentionShape& shape) const;

@@ -43,15 +43,20 @@ struct AttentionShape {
     }
     const auto first_query = static_cast<std::size_t>(offsets.query(b));
     const auto first_key = static_cast<std::size_t>(offsets.key(b));
-    return {0, first_query,
+    const bool batched = offsets.batched_queries();
+    return {batched ? b : 0, batched ? 0 : first_query,
             static_cast<std::size_t>(offsets.query(b + 1)) - first_query,
             first_key,
             static_cast<std::size_t>(offsets.key(b + 1)) - first_key};
   }
+  // Whether the queries of all sequences follow one another on one axis.
+  bool has_query_rows() const {
+    return offsets.ragged() && !offsets.batched_queries();
+  }
   // The extents of the tensors along the batch axis and the axes of rows.
-  std::size_t batches() const { return offsets.ragged() ? 1 : B; }
+  std::size_t batches() const { return has_query_rows() ? 1 : B; }
   std::size_t query_rows() const {
-    return offsets.ragged() ? static_cast<std::size_t>(offsets.query(B)) : Lq;
+    return has_query_rows() ? static_cast<std::size_t>(offsets.query(B)) : Lq;
   }
   std::size_t key_rows() const {
     return offsets.ragged() ? static_cast<std::size_t>(offsets.key(B)) : Lkv;

@@ -7,17 +7,19 @@ namespace headwise::inline HEADWISE_ABI {
 using kernels::kKeyBlock;
 
 PackedHead::PackedHead(const AttentionShape& shape, Arena& arena)
+    : PackedHead(shape, shape.Lkv, arena) {}
+
+PackedHead::PackedHead(const AttentionShape& shape, std::size_t keys,
+                       Arena& arena)
     : D_(shape.D),
       Dv_(shape.Dv),
       block_size_(kernels::value_columns(shape.Dv) / kernels::kValuePanel *
                   kernels::value_panel_size(kKeyBlock)),
-      keys_(arena.take<float>(shape.Lkv, D_)),
-      values_(arena.take<float>(key_blocks(shape.Lkv), block_size_)),
-      not_finite_(arena.take<bool>(key_blocks(shape.Lkv))) {}
+      keys_(arena.take<float>(keys, D_)),
+      values_(arena.take<float>(key_blocks(keys), block_size_)),
+      not_finite_(arena.take<bool>(key_blocks(keys))) {}
 
-void PackedHead::pack(const AttentionSpec& spec, const CallInputs& inputs,
-                      std::size_t b, std::size_t g) {
-  const kernels::TileLayout& layout = kernels::tile_layout();
+void PackedHead::find_range(const AttentionSpec& spec, std::size_t b) {
   const SequencePlace place = spec.shape.sequence(b);
   first_ = spec.mask.first_key(b);
   end_ = std::max(first_,
@@ -25,6 +27,29 @@ void PackedHead::pack(const AttentionSpec& spec, const CallInputs& inputs,
   const std::size_t begin =
       std::max(first_, spec.mask.visible_begin(b, 0, place.Lq));
   first_block_ = (begin - first_) / kKeyBlock;
+}
+
+void PackedHead::pack_blocks_of(const AttentionSpec& spec,
+                                const RowSource& rows, std::size_t b) {
+  find_range(spec, b);
+  source_ = &rows;
+  packed_block_ = kNoBlock;
+}
+
+void PackedHead::pack_block(std::size_t block) const {
+  const RowSource::Packed packed =
+      source_->pack(first_key(block), count(block), keys_, values_);
+  rows_ = packed.keys;
+  not_finite_[0] = !packed.all_finite;
+  packed_block_ = block;
+}
+
+void PackedHead::pack(const AttentionSpec& spec, const CallInputs& inputs,
+                      std::size_t b, std::size_t g) {
+  const kernels::TileLayout& layout = kernels::tile_layout();
+  const SequencePlace place = spec.shape.sequence(b);
+  find_range(spec, b);
+  source_ = nullptr;
   const auto rows_of = [&](const NumberView<const void>& tensor,
                            std::size_t block) {
     return tensor.rows(place.batch, place.first_key + first_key(block), g,

@@ -16,15 +16,40 @@ constexpr std::size_t key_blocks(std::size_t keys) {
   return (keys + kernels::kKeyBlock - 1) / kernels::kKeyBlock;
 }
 
+// The rows of a head that are in no tensor, such as those of a cache.
+class RowSource {
+ public:
+  RowSource() = default;
+  RowSource(const RowSource&) = default;
+  RowSource& operator=(const RowSource&) = default;
+  virtual ~RowSource() = default;
+
+  struct Packed {
+    const float* keys;  // rows of D: in `keys`, or where they are
+    bool all_finite;    // every value
+  };
+  // Packs the keys [first, first + count) of the sequence as rows of D, and
+  // their values in panels (kernels/tile_layout.h, pack_values).
+  virtual Packed pack(std::size_t first, std::size_t count, float* keys,
+                      float* values) const = 0;
+};
+
 class PackedHead {
  public:
   // Room for one head of the largest sequence.
   PackedHead(const AttentionShape& shape, Arena& arena);
+  // Room for this number of keys, at most a block: for pack_blocks_of().
+  PackedHead(const AttentionShape& shape, std::size_t keys, Arena& arena);
 
   // Takes key head g of sequence b. Contiguous float32 keys stay where they
   // are, everything else is copied.
   void pack(const AttentionSpec& spec, const CallInputs& inputs, std::size_t b,
             std::size_t g);
+  // Takes a head of sequence b from `rows`, which must outlive its use. A block
+  // is packed when it is asked for and is there until another one is. Such a
+  // head serves one thread.
+  void pack_blocks_of(const AttentionSpec& spec, const RowSource& rows,
+                      std::size_t b);
 
   // The blocks [first_block, end_block) hold every key that any query may
   // attend to.
@@ -40,16 +65,35 @@ class PackedHead {
   }
   // Of a block: its keys, D apart.
   const float* keys(std::size_t block) const {
-    return rows_ + block * kernels::kKeyBlock * D_;
+    const std::size_t place = place_of(block);
+    return rows_ + place * kernels::kKeyBlock * D_;
   }
   // Of a block: its values in panels of 8 columns, (count, 8) each.
   const float* values(std::size_t block) const {
-    return values_ + block * block_size_;
+    return values_ + place_of(block) * block_size_;
   }
   // Whether a value of the block is NaN or infinite.
-  bool not_finite(std::size_t block) const { return not_finite_[block]; }
+  bool not_finite(std::size_t block) const {
+    return not_finite_[place_of(block)];
+  }
 
  private:
+  static constexpr std::size_t kNoBlock = ~std::size_t{0};
+
+  // Sets the keys that any query of sequence b may attend to.
+  void find_range(const AttentionSpec& spec, std::size_t b);
+  // Where the block is in the memory.
+  std::size_t place_of(std::size_t block) const {
+    if (source_ == nullptr) {
+      return block;
+    }
+    if (block != packed_block_) {
+      pack_block(block);
+    }
+    return 0;
+  }
+  void pack_block(std::size_t block) const;
+
   std::size_t D_;
   std::size_t Dv_;
   std::size_t block_size_;  // floats of a block's values
@@ -59,9 +103,12 @@ class PackedHead {
   std::size_t end_ = 0;
   std::size_t first_block_ = 0;
   float* keys_;
-  const float* rows_ = nullptr;  // the keys: packed, or where they were given
+  // The keys: packed, or where they were given.
+  mutable const float* rows_ = nullptr;
   float* values_;
   bool* not_finite_;
+  const RowSource* source_ = nullptr;  // null: all blocks are packed
+  mutable std::size_t packed_block_ = kNoBlock;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -18,10 +18,8 @@ using kernels::kMaxQueryLanes;
 
 namespace {
 
-// Up to this number of keys the p of all blocks are kept for the attention
-// weights; beyond, they are computed again from the same scores.
-constexpr std::size_t kKeptKeys = 1024;
-// The same for the sums of columns, which write nothing of that size.
+// As BlockScores::kKeptKeys for the sums of columns, which write nothing of
+// that size.
 constexpr std::size_t kKeptKeysOfColumns = 8192;
 
 // Whether attention weights are better not written through the caches: there

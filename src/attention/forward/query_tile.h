@@ -29,6 +29,10 @@ struct QueryRange {
 // blocks where the attention weights are made of them in the end.
 class BlockScores {
  public:
+  // Up to this number of keys the p of all blocks are kept for the attention
+  // weights; beyond, they are computed again from the same scores.
+  static constexpr std::size_t kKeptKeys = 1024;
+
   BlockScores(const AttentionSpec& spec, Arena& arena);
 
   // Whether the p of every block are kept; a tile then must be finished before

@@ -11,20 +11,19 @@ namespace {
 // Queries that read a block of keys while it is in the second-level cache.
 constexpr std::size_t kQueriesAtOnce = 192;
 
-// Up to this number of queries their rows read the keys as they are; for more
-// queries it pays to pack them.
-constexpr std::size_t kFewQueries = 16;
+// Blocks of a head that keep a worker busy between two folds.
+constexpr std::size_t kBlocksOfAWorker = 32;
+
+// The least number of blocks of which some are a task.
+constexpr std::size_t kFewBlocks = 8;
+
+}  // namespace
 
 bool has_few_rows(const AttentionSpec& spec) {
   return spec.shape.Lq <= kFewQueries && !spec.additive() &&
          !spec.dropout.active() && !spec.statistics.any() &&
          spec.attn_weights == AttnWeights::none;
 }
-
-// Blocks of a head that keep a worker busy between two folds.
-constexpr std::size_t kBlocksOfAWorker = 32;
-
-}  // namespace
 
 Schedule schedule_of(const AttentionSpec& spec) {
   const AttentionShape& shape = spec.shape;
@@ -49,13 +48,18 @@ Schedule schedule_of(const AttentionSpec& spec) {
 }
 
 Schedule schedule_of_rows(const AttentionSpec& spec) {
-  constexpr std::size_t kFewBlocks = 8;
-  const AttentionShape& shape = spec.shape;
   const std::size_t workers = workers_for(spec);
-  if (heads_suffice(spec, workers) || key_blocks(shape.Lkv) < kFewBlocks) {
-    return {Schedule::Split::rows_of_heads, workers, 0};
-  }
-  const std::size_t heads = shape.B * shape.Hkv;
+  return heads_suffice(spec, workers) || key_blocks(spec.shape.Lkv) < kFewBlocks
+             ? schedule_of_heads(workers)
+             : schedule_of_blocks(spec, workers);
+}
+
+Schedule schedule_of_heads(std::size_t workers) {
+  return {Schedule::Split::rows_of_heads, workers, 0};
+}
+
+Schedule schedule_of_blocks(const AttentionSpec& spec, std::size_t workers) {
+  const std::size_t heads = spec.shape.B * spec.shape.Hkv;
   const std::size_t blocks = kBlocksOfAWorker * workers / heads;
   return {Schedule::Split::rows_of_blocks, workers, 0,
           std::max(kFewBlocks, blocks / 2 * 2)};

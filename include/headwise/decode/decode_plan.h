@@ -1,0 +1,80 @@
+// A step of a model that generates text: adds the new tokens of some sequences
+// to a cache and attends to everything those sequences hold then.
+//
+//   query   (B, L, Hq, D)    in      or (1, rows, Hq, D) etc. with offsets
+//   key     (B, L, Hkv, D)   in      of the new tokens: appended
+//   value   (B, L, Hkv, Dv)  in      likewise
+//   output  (B, L, Hq, Dv)   out
+//
+// A call is a token of each sequence, a prompt, or a chunk of one; sequences of
+// any lengths, and calls of different numbers of tokens, may be mixed. Queries
+// are the last tokens of their sequence: query 0 stands at the length before
+// the call, which masks, ALiBi and dropout use as query_start. Causality is a
+// mask, causal(), as everywhere.
+//
+// A row has the bits of attention() on the numbers that the cache holds,
+// however the tokens came there (docs/arithmetic.md, "Caches").
+//
+// Example:
+//   DecodePlan plan = DecodePlan::create(cache, 32, 512,
+//                                        {.mask = causal()}).value();
+//   Workspace workspace = Workspace::create(plan.workspace_bytes()).value();
+//   Status s = plan.run(ids, q, k, v, {.output = out}, workspace);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "headwise/attention/spec.h"
+#include "headwise/attention/tensors.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor_view.h"
+#include "headwise/decode/kv_cache.h"
+#include "headwise/run/workspace.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+struct DecodePlanState;
+
+class DecodePlan {
+ public:
+  // A plan for `num_heads` query heads and at most `max_queries` new tokens per
+  // run, over all sequences. The cache and the views in the options must
+  // outlive the plan; what they hold is read, and masks and biases are checked,
+  // in each run. Errors: those of AttentionSpec::create; invalid_argument for a
+  // query_start or offsets, which the cache knows, and for max_queries of 0;
+  // unsupported for EmptyRow::uniform, AttnWeights::mean and statistics.
+  static Result<DecodePlan> create(
+      KvCache& cache, std::size_t num_heads, std::size_t max_queries,
+      const AttentionOptions& options,
+      const OperationOptions& operation_options = {});
+  DecodePlan(DecodePlan&&) noexcept;
+  DecodePlan& operator=(DecodePlan&&) noexcept;
+  ~DecodePlan();
+
+  // The size of the memory that a run needs. It does not grow with the lengths.
+  std::size_t workspace_bytes() const;
+
+  // Appends key and value as KvCache::append() does, then writes the outputs
+  // that have a view. Allocates nothing. attn_weights is (B, Hq, longest L,
+  // longest length), with 0 where a sequence has no query or key. Errors: those
+  // of KvCache::append() and of AttentionPlan::run(), out_of_range for more
+  // than max_queries tokens; then nothing was appended and no output was
+  // written.
+  Status run(std::span<const SequenceId> ids, TensorView<const float, 4> query,
+             TensorView<const float, 4> key, TensorView<const float, 4> value,
+             const AttentionOutputs& outputs, Workspace& workspace,
+             TensorView<const std::int64_t, 1> offsets = {}) const;
+
+ private:
+  explicit DecodePlan(std::unique_ptr<DecodePlanState> state);
+
+  std::unique_ptr<DecodePlanState> state_;
+};
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

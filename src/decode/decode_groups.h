@@ -1,0 +1,18 @@
+// Calls of few queries on a cache whose values are in the keys: the rows of all
+// query heads of a group are the lanes of a tile.
+#pragma once
+
+#include <cstddef>
+
+#include "decode/decode_call.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+// Whether this path serves the call.
+bool reads_groups(const DecodeCall& call);
+// The most bytes for calls like `spec`, of any lengths.
+std::size_t decode_groups_bytes(const AttentionSpec& spec,
+                                const KvCacheOptions& options);
+void decode_groups(const DecodeCall& call, std::byte* workspace);
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,29 @@
+#include "decode/decode_kernel.h"
+
+#include <algorithm>
+
+#include "decode/decode_groups.h"
+#include "decode/decode_rows.h"
+#include "decode/decode_tiles.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+std::size_t decode_workspace_bytes(const AttentionSpec& spec,
+                                   const KvCacheOptions& options,
+                                   std::size_t max_queries) {
+  return std::max({decode_tiles_bytes(spec, options),
+                   decode_rows_bytes(spec, options, max_queries),
+                   decode_groups_bytes(spec, options)});
+}
+
+void decode_kernel(const DecodeCall& call, std::byte* workspace) {
+  if (reads_stored_rows(call)) {
+    decode_rows(call, workspace);
+  } else if (reads_groups(call)) {
+    decode_groups(call, workspace);
+  } else {
+    decode_tiles(call, workspace);
+  }
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,267 @@
+#include "headwise/decode/decode_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "attention/check_call.h"
+#include "attention/ragged_weights.h"
+#include "base/check.h"
+#include "base/memory_overlap.h"
+#include "base/out_of_memory.h"
+#include "decode/cache_state.h"
+#include "decode/decode_kernel.h"
+#include "headwise/kernels/targets.h"
+#include "run/arena.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+struct DecodePlanState {
+  CacheState* cache;
+  std::size_t num_heads;
+  std::size_t max_queries;
+  AttentionOptions options;  // with the window of the cache
+  OperationOptions operation_options;
+  std::size_t kernel_bytes;
+  std::size_t workspace_bytes;
+};
+
+namespace {
+
+constexpr std::string_view kOperation = "decode";
+
+// The numbers of a run that the spec looks at.
+struct RunNumbers {
+  RunNumbers(std::size_t sequences, Arena& arena)
+      : queries(arena.take<std::int64_t>(sequences + 1)),
+        keys(arena.take<std::int64_t>(sequences + 1)),
+        starts(arena.take<std::int64_t>(sequences)) {}
+
+  std::int64_t* queries;  // offsets (B + 1)
+  std::int64_t* keys;     // offsets (B + 1)
+  std::int64_t* starts;   // the lengths before the run (B)
+};
+
+// ---- The plan ----
+
+Status check_options(const AttentionOptions& options,
+                     const OperationOptions& operation_options) {
+  if (options.offsets.ragged()) {
+    return value_error(kOperation, "offsets", "given",
+                       "none: they are an argument of each run");
+  }
+  if (options.query_start.given()) {
+    return value_error(kOperation, "query_start", "given",
+                       "none: queries begin at the length of their sequence");
+  }
+  if (options.empty_rows == EmptyRow::uniform) {
+    return value_error(kOperation, "empty_rows", "uniform",
+                       "zero or nan with a cache", ErrorCode::unsupported);
+  }
+  if (options.attn_weights == AttnWeights::mean) {
+    return value_error(kOperation, "attn_weights", "mean",
+                       "none, per_head or after_dropout with a cache",
+                       ErrorCode::unsupported);
+  }
+  if (operation_options.statistics.any()) {
+    return value_error(kOperation, "statistics", "asked for",
+                       "none with a cache", ErrorCode::unsupported);
+  }
+  return ok();
+}
+
+// A spec without what must fit the lengths of a run.
+Result<AttentionSpec> spec_of_any_run(const DecodePlanState& plan) {
+  const KvCacheOptions& cache = plan.cache->options;
+  AttentionOptions options = plan.options;
+  options.mask = {};
+  options.bias = {};
+  options.dropout.sequence_ids = {};
+  options.dropout.training |= options.dropout.keep_mask.data() != nullptr;
+  options.dropout.keep_mask = {};
+  return AttentionSpec::create({.B = 1,
+                                .Hq = plan.num_heads,
+                                .Hkv = cache.num_kv_heads,
+                                .Lq = 1,
+                                .Lkv = 1,
+                                .D = cache.head_dim,
+                                .Dv = cache.v_head_dim},
+                               options, plan.operation_options, kOperation);
+}
+
+// ---- A run ----
+
+struct Run {
+  const DecodePlanState& plan;
+  NewTokens tokens;
+  TensorView<const float, 4> query;
+  const AttentionOutputs& outputs;
+};
+
+Status check_rows(const Run& run) {
+  const TensorView<const float, 4>& key = run.tokens.key;
+  const std::size_t rows =
+      run.tokens.ragged() ? key.extent(1) : key.extent(0) * key.extent(1);
+  return rows <= run.plan.max_queries
+             ? ok()
+             : Status(argument_error(
+                   kOperation, "key", "has " + std::to_string(rows) + " tokens",
+                   "at most the plan's " + std::to_string(run.plan.max_queries),
+                   ErrorCode::out_of_range));
+}
+
+// Where queries and keys are; after the tokens were checked.
+void fill(const Run& run, const RunNumbers& numbers) {
+  const SequencePages& sequences = run.plan.cache->sequences;
+  numbers.queries[0] = 0;
+  numbers.keys[0] = 0;
+  for (std::size_t n = 0; n < run.tokens.ids.size(); ++n) {
+    const auto count = static_cast<std::int64_t>(run.tokens.count(n));
+    const auto length =
+        static_cast<std::int64_t>(sequences.length(run.tokens.ids[n].slot));
+    numbers.starts[n] = length;
+    numbers.queries[n + 1] = numbers.queries[n] + count;
+    numbers.keys[n + 1] = numbers.keys[n] + length + count;
+  }
+}
+
+Result<AttentionSpec> spec_of(const Run& run, const RunNumbers& numbers) {
+  const DecodePlanState& plan = run.plan;
+  const KvCacheOptions& cache = plan.cache->options;
+  const std::size_t B = run.tokens.ids.size();
+  const TensorView<const std::int64_t, 1> queries(numbers.queries, {B + 1});
+  const TensorView<const std::int64_t, 1> keys(numbers.keys, {B + 1});
+  AttentionOptions options = plan.options;
+  options.offsets = run.tokens.ragged()
+                        ? Offsets(queries, keys)
+                        : Offsets::with_batched_queries(queries, keys);
+  options.query_start = TensorView<const std::int64_t, 1>(numbers.starts, {B});
+  return AttentionSpec::create(
+      {.B = 1,
+       .Hq = plan.num_heads,
+       .Hkv = cache.num_kv_heads,
+       .Lq = static_cast<std::size_t>(numbers.queries[B]),
+       .Lkv = static_cast<std::size_t>(numbers.keys[B]),
+       .D = cache.head_dim,
+       .Dv = cache.v_head_dim},
+      options, plan.operation_options, kOperation);
+}
+
+// The query, the outputs, and that these have memory of their own.
+Status check_tensors(const Run& run, const AttentionSpec& spec) {
+  const AttentionOutputs& outputs = run.outputs;
+  const std::array<CallArgument, 4> read = {{
+      {CallTensor::query, false, run.query},
+      {CallTensor::score_weight, true, spec.score_weight},
+      {CallTensor::bias, true, view_of(spec.bias)},
+      {CallTensor::alibi, true, spec.alibi.slopes()},
+  }};
+  const std::array<CallArgument, 10> written = {{
+      {CallTensor::output, false, outputs.output},
+      {CallTensor::attn_weights, false, outputs.attn_weights},
+      {CallTensor::lse, false, outputs.lse},
+      {CallTensor::softmax_rows, false, outputs.softmax_rows},
+      {CallTensor::rows, false, outputs.statistics.rows},
+      {CallTensor::top_keys, false, outputs.statistics.top_keys},
+      {CallTensor::top_weights, false, outputs.statistics.top_weights},
+      {CallTensor::columns, false, outputs.statistics.columns},
+      {CallTensor::map_mean, false, outputs.statistics.map_mean},
+      {CallTensor::map_largest, false, outputs.statistics.map_largest},
+  }};
+  const CallTypes types = call_types<float>();
+  HEADWISE_TRY(check_inputs(kOperation, spec, types, read));
+  HEADWISE_TRY(check_outputs(kOperation, spec, types, read, written));
+  return check_overlap(kOperation,
+                       {{"output", Footprint(outputs.output)},
+                        {"attn_weights", Footprint(outputs.attn_weights)},
+                        {"lse", Footprint(outputs.lse)},
+                        {"softmax_rows", Footprint(outputs.softmax_rows)}},
+                       {{"key", Footprint(run.tokens.key)},
+                        {"value", Footprint(run.tokens.value)}});
+}
+
+Status run_in(const Run& run, Workspace& workspace) {
+  const DecodePlanState& plan = run.plan;
+  CacheState& cache = *plan.cache;
+  if (workspace.bytes() < plan.workspace_bytes) {
+    return value_error(kOperation, "workspace",
+                       std::to_string(workspace.bytes()) + " bytes",
+                       std::to_string(plan.workspace_bytes) + " or more");
+  }
+  HEADWISE_TRY(cache.check(run.tokens, kOperation));
+  HEADWISE_TRY(check_rows(run));
+  Arena arena(workspace.data());
+  std::byte* const memory = arena.take<std::byte>(plan.kernel_bytes);
+  const RunNumbers numbers(run.tokens.ids.size(), arena);
+  fill(run, numbers);
+  const auto spec = spec_of(run, numbers);
+  HEADWISE_TRY(spec);
+  HEADWISE_TRY(check_tensors(run, *spec));
+
+  cache.append(run.tokens, *spec->executor);
+  if (spec->shape.B == 0 || spec->shape.Lq == 0) {
+    return ok();
+  }
+  const CallInputs inputs(AttentionInputsOf<float>{run.query, {}, {}});
+  const CallOutputs outputs(run.outputs);
+  decode_kernel({*spec, cache, run.tokens.ids, inputs, outputs}, memory);
+  if (spec->attn_weights != AttnWeights::none) {
+    clear_beyond_sequences(spec->shape, run.outputs.attn_weights);
+  }
+  return ok();
+}
+
+}  // namespace
+
+Result<DecodePlan> DecodePlan::create(
+    KvCache& cache, std::size_t num_heads, std::size_t max_queries,
+    const AttentionOptions& options,
+    const OperationOptions& operation_options) try {
+  HEADWISE_TRY(check_target());
+  HEADWISE_TRY(check_at_least_one(kOperation, "max_queries", max_queries));
+  HEADWISE_TRY(check_options(options, operation_options));
+  auto plan = std::make_unique<DecodePlanState>(
+      DecodePlanState{cache.state_.get(), num_heads, max_queries, options,
+                      operation_options, 0, 0});
+  if (const auto& rolling = plan->cache->options.window) {
+    plan->options.mask =
+        plan->options.mask &
+        window(rolling->left, std::nullopt, rolling->keep_first);
+  }
+  const auto spec = spec_of_any_run(*plan);
+  HEADWISE_TRY(spec);
+  plan->kernel_bytes =
+      decode_workspace_bytes(*spec, plan->cache->options, max_queries);
+  Arena arena(nullptr);
+  arena.take<std::byte>(plan->kernel_bytes);
+  const RunNumbers numbers(plan->cache->options.max_sequences, arena);
+  plan->workspace_bytes = arena.bytes();
+  return DecodePlan(std::move(plan));
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+DecodePlan::DecodePlan(std::unique_ptr<DecodePlanState> state)
+    : state_(std::move(state)) {}
+DecodePlan::DecodePlan(DecodePlan&&) noexcept = default;
+DecodePlan& DecodePlan::operator=(DecodePlan&&) noexcept = default;
+DecodePlan::~DecodePlan() = default;
+
+std::size_t DecodePlan::workspace_bytes() const {
+  return state_->workspace_bytes;
+}
+
+Status DecodePlan::run(std::span<const SequenceId> ids,
+                       TensorView<const float, 4> query,
+                       TensorView<const float, 4> key,
+                       TensorView<const float, 4> value,
+                       const AttentionOutputs& outputs, Workspace& workspace,
+                       TensorView<const std::int64_t, 1> offsets) const try {
+  return run_in({*state_, {ids, key, value, offsets}, query, outputs},
+                workspace);
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,78 @@
+#include "decode/decode_rows.h"
+
+#include <algorithm>
+
+#include "attention/few_rows/run_rows.h"
+#include "attention/schedule.h"
+#include "attention/tasks.h"
+#include "decode/stored_blocks.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+struct Memory {
+  Memory(const AttentionSpec& spec, const Schedule& schedule, Arena& arena)
+      : rows(spec, schedule, arena),
+        stored(arena.take<StoredBlocks>(schedule.workers)),
+        blocks(arena.take<RowBlocks*>(schedule.workers)) {}
+
+  RowMemory rows;
+  StoredBlocks* stored;
+  RowBlocks** blocks;
+};
+
+// Whether blocks of keys begin where panels do.
+bool begins_with_panels(const DecodeCall& call) {
+  for (std::size_t b = 0; b < call.ids.size(); ++b) {
+    if (call.spec.mask.first_key(b) % call.cache.cells.layout().panel_width !=
+        0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool reads_stored_rows(const DecodeCall& call) {
+  return !call.cache.options.value_is_key_prefix && has_few_rows(call.spec) &&
+         begins_with_panels(call);
+}
+
+std::size_t decode_rows_bytes(const AttentionSpec& spec,
+                              const KvCacheOptions& options,
+                              std::size_t max_queries) {
+  AttentionSpec few = spec;
+  few.shape.Lq = std::min(max_queries, kFewQueries);
+  few.shape.B = options.max_sequences;
+  const std::size_t workers =
+      std::max<std::size_t>(spec.executor->threads(), 1);
+  std::size_t most = bytes_taken<Memory>(few, schedule_of_heads(workers));
+  // A task is some blocks only where there are few heads.
+  for (few.shape.B = 1;
+       few.shape.B <= options.max_sequences &&
+       few.shape.B * options.num_kv_heads < kTasksOfAWorker * workers;
+       ++few.shape.B) {
+    most = std::max(most,
+                    bytes_taken<Memory>(few, schedule_of_blocks(few, workers)));
+  }
+  return most;
+}
+
+void decode_rows(const DecodeCall& call, std::byte* workspace) {
+  const Schedule schedule = schedule_of_rows(call.spec);
+  Arena arena(workspace);
+  const Memory memory(call.spec, schedule, arena);
+  for (std::size_t n = 0; n < schedule.workers; ++n) {
+    memory.blocks[n] = std::construct_at(memory.stored + n, call);
+  }
+  run_rows({call.spec,
+            schedule,
+            call.inputs.query,
+            call.inputs.value,
+            call.outputs,
+            {memory.blocks, schedule.workers}},
+           memory.rows);
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

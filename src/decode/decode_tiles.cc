@@ -1,0 +1,124 @@
+#include "decode/decode_tiles.h"
+
+#include <algorithm>
+
+#include "attention/forward/packed_head.h"
+#include "attention/forward/query_tile.h"
+#include "attention/forward/run_tiles.h"
+#include "attention/forward/tiling.h"
+#include "attention/tasks.h"
+#include "decode/stored_head.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// Tiles that read a block of keys once it is packed.
+constexpr std::size_t kTilesAtOnce = 8;
+
+std::size_t tiles_at_once(const AttentionSpec& spec) {
+  return BlockScores::kept(spec) ? 1 : kTilesAtOnce;
+}
+
+// What one worker computes in.
+struct WorkerMemory {
+  WorkerMemory(const AttentionSpec& spec, const KvCacheOptions& options,
+               Arena& arena)
+      : heads(make_array<PackedHead>(arena, 1, spec.shape, kernels::kKeyBlock)),
+        values(StoredHead::take_memory(options, arena)),
+        scores(make_array<BlockScores>(arena, 1, spec)),
+        tiles(make_array<QueryTile>(arena, tiles_at_once(spec), spec,
+                                    scores.data())) {}
+
+  std::span<PackedHead> heads;
+  float* values;
+  std::span<BlockScores> scores;
+  std::span<QueryTile> tiles;
+};
+
+struct Memory {
+  Memory(const AttentionSpec& spec, const KvCacheOptions& options,
+         std::size_t count, Arena& arena)
+      : workers(make_array<WorkerMemory>(arena, count, spec, options)) {}
+
+  std::span<WorkerMemory> workers;
+};
+
+class TiledCall {
+ public:
+  TiledCall(const DecodeCall& call, std::size_t workers, const Memory& memory)
+      : call_(call), spec_(call.spec), workers_(workers), memory_(memory) {
+    const AttentionShape& shape = spec_.shape;
+    const std::size_t tiles =
+        Tiling(0, shape.Lq).count() * shape.largest_group();
+    // With few heads a smaller step gives every worker some.
+    const std::size_t most = tiles_at_once(spec_);
+    step_ = std::clamp<std::size_t>(
+        tiles * shape.B * shape.Hkv / (kTasksOfAWorker * workers), 1, most);
+    steps_ = (tiles + step_ - 1) / step_;
+  }
+
+  void run() const {
+    const AttentionShape& shape = spec_.shape;
+    const std::size_t heads = shape.B * shape.Hkv;
+    // The last queries first: under a causal mask they have most to do.
+    for_each_task(*spec_.executor, workers_, heads * steps_,
+                  [&](std::size_t worker, std::size_t task) {
+                    const std::size_t b = task % heads / shape.Hkv;
+                    run_step(memory_.workers[worker], b, task % shape.Hkv,
+                             steps_ - 1 - task / heads);
+                  });
+  }
+
+ private:
+  // Some tiles of one key head, those of its query heads side by side.
+  void run_step(WorkerMemory& own, std::size_t b, std::size_t g,
+                std::size_t step) const {
+    const std::size_t first_head = spec_.shape.first_query_head(g);
+    const std::size_t group = spec_.shape.group_size(g);
+    const Tiling tiling(0, spec_.shape.sequence(b).Lq);
+    const std::size_t all = tiling.count() * group;
+    const std::size_t first = step * step_;
+    if (first >= all) {
+      return;
+    }
+    const StoredHead rows(call_.cache, call_.ids[b].slot, g, own.values);
+    PackedHead& head = own.heads.front();
+    head.pack_blocks_of(spec_, rows, b);
+    const auto range_of = [&](std::size_t n) {
+      return tiling.range(b, first_head + (first + n) % group,
+                          (first + n) / group);
+    };
+    run_tiles(spec_, call_.inputs, call_.outputs, head,
+              own.tiles.first(std::min(step_, all - first)), range_of);
+  }
+
+  const DecodeCall& call_;
+  const AttentionSpec& spec_;
+  std::size_t workers_;
+  const Memory& memory_;
+  std::size_t step_;   // tiles of a task
+  std::size_t steps_;  // tasks of the largest key head
+};
+
+}  // namespace
+
+std::size_t decode_tiles_bytes(const AttentionSpec& spec,
+                               const KvCacheOptions& options) {
+  const std::size_t workers =
+      std::max<std::size_t>(spec.executor->threads(), 1);
+  // Only attention weights of up to kKeptKeys keys take more than others.
+  AttentionSpec any = spec;
+  any.shape.Lkv = BlockScores::kKeptKeys;
+  const std::size_t kept = bytes_taken<Memory>(any, options, workers);
+  any.shape.Lkv = BlockScores::kKeptKeys + 1;
+  return std::max(kept, bytes_taken<Memory>(any, options, workers));
+}
+
+void decode_tiles(const DecodeCall& call, std::byte* workspace) {
+  const std::size_t workers = workers_for(call.spec);
+  Arena arena(workspace);
+  const Memory memory(call.spec, call.cache.options, workers, arena);
+  TiledCall(call, workers, memory).run();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,16 @@
+// Calls of many queries, or with options that only tiles serve: a block of
+// stored keys is packed once for several tiles of queries.
+#pragma once
+
+#include <cstddef>
+
+#include "decode/decode_call.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+// The most bytes for calls like `spec`, of any lengths.
+std::size_t decode_tiles_bytes(const AttentionSpec& spec,
+                               const KvCacheOptions& options);
+void decode_tiles(const DecodeCall& call, std::byte* workspace);
+
+}  // namespace headwise::inline HEADWISE_ABI

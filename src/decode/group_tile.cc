@@ -1,0 +1,140 @@
+#include "decode/group_tile.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attention/empty_row.h"
+#include "attention/log2_domain.h"
+#include "attention/log2_sum.h"
+#include "attention/score_terms.h"
+#include "steps/mask_tile.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+using kernels::kKeyBlock;
+using kernels::kMaxQueryLanes;
+using kernels::MaskWord;
+
+GroupTile::GroupTile(const AttentionSpec& spec, Arena& arena)
+    : spec_(spec),
+      loops_(kernels::attention_tile()),
+      layout_(kernels::tile_layout()),
+      rows_(arena.take<float>(kMaxQueryLanes, spec.shape.D)),
+      q_t_(arena.take<float>(spec.shape.D, kMaxQueryLanes)),
+      context_(arena.take<float>(kernels::value_columns(spec.shape.Dv),
+                                 kMaxQueryLanes)),
+      p_(arena.take<float>(kKeyBlock, kMaxQueryLanes)),
+      max_(arena.take<float>(kMaxQueryLanes)),
+      sum_(arena.take<float>(kMaxQueryLanes)),
+      state_{arena.take<float>(kMaxQueryLanes),
+             arena.take<float>(kMaxQueryLanes)},
+      words_(arena.take<MaskWord>(kKeyBlock)),
+      allowed_(arena.take<MaskWord>(kKeyBlock)) {}
+
+bool GroupTile::serves(const AttentionSpec& spec) {
+  return !spec.bias.given() && !spec.alibi.given() &&
+         spec.shape.Dv % kernels::kValuePanel == 0;
+}
+
+void GroupTile::begin(std::size_t b, std::size_t g, std::size_t first,
+                      std::size_t count, const NumberView<const void>& query) {
+  b_ = b;
+  place_ = spec_.shape.sequence(b);
+  first_head_ = spec_.shape.first_query_head(g);
+  first_ = first;
+  count_ = count;
+  const std::size_t vector = loops_.vector_lanes;
+  lanes_ = (count + vector - 1) / vector * vector;
+  const std::size_t D = spec_.shape.D;
+  for (std::size_t n = 0; n < count; ++n) {
+    layout_.pack_keys(query.rows(place_.batch, place_.first_query + query_of(n),
+                                 head_of(n), 1),
+                      D, rows_ + n * D);
+  }
+  layout_.pack_queries(
+      kernels::Rows<const float>{rows_, count, static_cast<std::ptrdiff_t>(D),
+                                 1},
+      D, times_log2e(spec_.scale), lanes_, q_t_);
+  std::fill_n(state_.max, lanes_, kMinusInf);
+  std::fill_n(state_.sum, lanes_, 0.0f);
+  empty_ = true;
+}
+
+// Head by head, as the mask has them.
+TileKind GroupTile::mask_words(Tile tile) {
+  bool everything = true;
+  bool nothing = true;
+  std::fill_n(allowed_, tile.keys, MaskWord{0});
+  for (std::size_t n = 0; n < count_; n += tile.queries) {
+    tile.h = head_of(n);
+    tile.first_query = query_of(n);
+    tile.queries = std::min(count_ - n, place_.Lq - tile.first_query);
+    const TileKind kind = classify(spec_.mask, tile);
+    everything = everything && kind == TileKind::full;
+    nothing = nothing && kind == TileKind::empty;
+    const MaskWord all = (MaskWord{1} << tile.queries) - 1;
+    if (kind == TileKind::partial) {
+      fill_words(spec_.mask, tile, {words_, kKeyBlock});
+    }
+    for (std::size_t k = 0; kind != TileKind::empty && k < tile.keys; ++k) {
+      allowed_[k] |= (kind == TileKind::full ? all : words_[k] & all) << n;
+    }
+  }
+  return tile_kind(everything, nothing);
+}
+
+void GroupTile::take(const PackedHead& head, std::size_t block) {
+  const Tile tile = {b_, 0, 0, 0, head.first_key(block), head.count(block)};
+  const TileKind kind =
+      spec_.mask.allows_all() ? TileKind::full : mask_words(tile);
+  if (kind == TileKind::empty) {
+    return;
+  }
+  const std::size_t D = spec_.shape.D;
+  loops_.score(q_t_, head.keys(block), D, tile.keys, D, count_, p_);
+  apply_score_terms(spec_, tile, lanes_, p_);
+  if (kind == TileKind::partial) {
+    loops_.mask(allowed_, tile.keys, lanes_, p_);
+  }
+  loops_.softmax(tile.keys, lanes_, p_, max_, sum_);
+  const kernels::Fold fold{max_, sum_, state_, empty_};
+  const bool selects = kind == TileKind::partial && head.not_finite(block);
+  loops_.weigh_rows(p_, head.keys(block), D, selects ? allowed_ : nullptr,
+                    tile.keys, spec_.shape.Dv, count_, fold, context_);
+  loops_.fold(lanes_, fold);
+  empty_ = false;
+}
+
+void GroupTile::finish(const CallOutputs& outputs) {
+  for (std::size_t n = 0; n < count_; ++n) {
+    finish_row(n, outputs);
+  }
+}
+
+void GroupTile::finish_row(std::size_t n, const CallOutputs& outputs) {
+  const std::size_t Dv = spec_.shape.Dv;
+  const std::size_t h = head_of(n);
+  const std::size_t row = place_.first_query + query_of(n);
+  const float max = state_.max[n];
+  const float sum = state_.sum[n];
+  outputs.output.visit([&](const auto& output) {
+    using T = typename std::decay_t<decltype(output)>::value_type;
+    for (std::size_t c = 0; c < Dv; ++c) {
+      const float x = context_[c * lanes_ + n] / sum;
+      output(place_.batch, row, h, c) = narrowed<T>(
+          sum == 0        ? empty_output(spec_, {b_, h, query_of(n)}, {}, c)
+          : std::isnan(x) ? kNaN
+                          : x);
+    }
+  });
+  if (outputs.lse.data() != nullptr) {
+    outputs.lse(place_.batch, h, row) = lse_of(max, sum);
+  }
+  if (outputs.softmax_rows.data() != nullptr) {
+    const bool is_nan = std::isnan(sum);
+    outputs.softmax_rows(place_.batch, h, row, 0) = is_nan ? kNaN : max;
+    outputs.softmax_rows(place_.batch, h, row, 1) = is_nan ? kNaN : sum;
+  }
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,68 @@
+// A tile whose lanes are the rows of several query heads that read one key
+// head, each with its few queries. Where many heads share a key, as in latent
+// attention, lanes are full though every sequence has a single query.
+#pragma once
+
+#include <cstddef>
+
+#include "attention/call_views.h"
+#include "attention/forward/packed_head.h"
+#include "headwise/attention/spec.h"
+#include "kernels/attention_tile.h"
+#include "kernels/tile_layout.h"
+#include "run/arena.h"
+#include "steps/tile.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+class GroupTile {
+ public:
+  // Values are the first features of the keys, which are rows.
+  GroupTile(const AttentionSpec& spec, Arena& arena);
+
+  // Whether a tile may have rows of several heads, where nothing but the mask
+  // tells heads apart, and values that are whole vectors.
+  static bool serves(const AttentionSpec& spec);
+  // The most rows of a tile.
+  static std::size_t most_rows() {
+    return kernels::attention_tile().query_lanes;
+  }
+
+  // The rows [first, first + count) of key head g of sequence b; row n is query
+  // n % Lq of query head n / Lq of the group.
+  void begin(std::size_t b, std::size_t g, std::size_t first, std::size_t count,
+             const NumberView<const void>& query);
+  // Takes the next block.
+  void take(const PackedHead& head, std::size_t block);
+  void finish(const CallOutputs& outputs);
+
+ private:
+  std::size_t head_of(std::size_t n) const {
+    return first_head_ + (first_ + n) / place_.Lq;
+  }
+  std::size_t query_of(std::size_t n) const { return (first_ + n) % place_.Lq; }
+  TileKind mask_words(Tile tile);
+  void finish_row(std::size_t n, const CallOutputs& outputs);
+
+  const AttentionSpec& spec_;
+  const kernels::AttentionTile& loops_;
+  const kernels::TileLayout& layout_;
+  std::size_t b_ = 0;
+  SequencePlace place_{};
+  std::size_t first_head_ = 0;
+  std::size_t first_ = 0;  // row
+  std::size_t count_ = 0;  // rows
+  std::size_t lanes_ = 0;
+  bool empty_ = true;  // no block was taken yet
+  float* rows_;        // (lanes, D): queries on their way to q_t
+  float* q_t_;         // (D, lanes)
+  float* context_;     // (Dv8, lanes)
+  float* p_;           // (kKeyBlock, lanes)
+  float* max_;         // (lanes), of a block
+  float* sum_;         // (lanes), of a block
+  kernels::RowState state_;
+  kernels::MaskWord* words_;    // (kKeyBlock), of one head
+  kernels::MaskWord* allowed_;  // (kKeyBlock), of all rows
+};
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,320 @@
+#include "headwise/decode/kv_cache.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
+#include "decode/cache_state.h"
+#include "headwise/base/checked_product.h"
+#include "headwise/kernels/targets.h"
+#include "run/float_environment.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr std::string_view kOperation = "kv_cache";
+// Of a contiguous cache.
+constexpr std::size_t kContiguousPage = 128;
+
+Status check_page_size(std::size_t size) {
+  const bool known =
+      size == 0 || size == 16 || size == 32 || size % kernels::kPanelKeys == 0;
+  return known
+             ? ok()
+             : Status(value_error(kOperation, "page_size", std::to_string(size),
+                                  "16, 32, a multiple of 64, or 0 for a "
+                                  "contiguous cache"));
+}
+
+Status check_dtype(DType dtype) {
+  switch (dtype) {
+    case DType::float32:
+    case DType::bfloat16:
+    case DType::float16:
+    case DType::int8:
+      return ok();
+    default:
+      return value_error(kOperation, "dtype", name_of(dtype),
+                         "float32, bfloat16, float16 or int8");
+  }
+}
+
+Status check_window(const std::optional<RollingWindow>& window) {
+  if (!window) {
+    return ok();
+  }
+  for (const auto& [argument, keys] :
+       {std::pair("window.left", window->left),
+        std::pair("window.keep_first", window->keep_first)}) {
+    if (keys < 0) {
+      return value_error(kOperation, argument, std::to_string(keys),
+                         "a whole number, 0 or greater",
+                         ErrorCode::out_of_range);
+    }
+  }
+  return ok();
+}
+
+// `options` has v_head_dim filled in.
+Status check_options(const KvCacheOptions& options) {
+  for (const auto& [argument, size] :
+       {std::pair("num_kv_heads", options.num_kv_heads),
+        std::pair("head_dim", options.head_dim),
+        std::pair("max_tokens", options.max_tokens),
+        std::pair("max_sequences", options.max_sequences)}) {
+    HEADWISE_TRY(check_at_least_one(kOperation, argument, size));
+  }
+  if (options.value_is_key_prefix && options.v_head_dim > options.head_dim) {
+    return value_error(
+        kOperation, "v_head_dim", std::to_string(options.v_head_dim),
+        "at most head_dim = " + std::to_string(options.head_dim));
+  }
+  HEADWISE_TRY(check_dtype(options.dtype));
+  HEADWISE_TRY(check_page_size(options.page_size));
+  return check_window(options.window);
+}
+
+// The pages of the cache. Errors: out_of_memory for more than can be numbered.
+Result<SequencePages::Sizes> sizes_of(const KvCacheOptions& options) {
+  const bool contiguous = options.page_size == 0;
+  const std::size_t page = contiguous ? kContiguousPage : options.page_size;
+  const std::size_t tokens =
+      contiguous
+          ? std::max<std::size_t>(options.max_tokens / options.max_sequences, 1)
+          : options.max_tokens;
+  const std::size_t pages = tokens / page + (tokens % page != 0 ? 1 : 0);
+  const std::size_t regions = contiguous ? options.max_sequences : 1;
+  constexpr std::size_t kMost = std::numeric_limits<PageNumber>::max();
+  // The numbers of a cell, and the entries of all tables of pages.
+  const auto numbers = checked_product(std::array<std::size_t, 3>{
+      page, options.head_dim + options.v_head_dim, 2 * sizeof(float)});
+  const auto entries =
+      checked_product(std::array<std::size_t, 2>{pages, options.max_sequences});
+  if (!numbers || !entries || *entries > kMost || options.head_dim > kMost ||
+      options.v_head_dim > kMost) {
+    return Error::no_memory_for(~std::uint64_t{0});
+  }
+  return SequencePages::Sizes{page, options.max_sequences, regions, pages,
+                              options.window};
+}
+
+}  // namespace
+
+Result<KvCache> KvCache::create(const KvCacheOptions& wanted) try {
+  HEADWISE_TRY(check_target());
+  KvCacheOptions options = wanted;
+  if (options.v_head_dim == 0) {
+    options.v_head_dim = options.head_dim;
+  }
+  HEADWISE_TRY(check_options(options));
+  const auto sizes = sizes_of(options);
+  HEADWISE_TRY(sizes);
+  SequencePages sequences(*sizes);
+  auto cells = Cells::create(options, sequences.pool(), sizes->page_size,
+                             options.page_size == 0);
+  HEADWISE_TRY(cells);
+  return KvCache(std::make_unique<CacheState>(options, std::move(sequences),
+                                              *std::move(cells)));
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+KvCache::KvCache(std::unique_ptr<CacheState> state)
+    : state_(std::move(state)) {}
+KvCache::KvCache(KvCache&&) noexcept = default;
+KvCache& KvCache::operator=(KvCache&&) noexcept = default;
+KvCache::~KvCache() = default;
+
+const KvCacheOptions& KvCache::options() const { return state_->options; }
+
+std::size_t KvCache::sequences() const { return state_->sequences.count(); }
+std::size_t KvCache::pages() const { return state_->sequences.pool().pages(); }
+std::size_t KvCache::free_pages() const {
+  return state_->sequences.pool().free_pages();
+}
+std::size_t KvCache::bytes() const { return state_->cells.bytes(); }
+
+namespace {
+
+Error no_free_sequence(const KvCacheOptions& options) {
+  return value_error(kOperation, "max_sequences",
+                     std::to_string(options.max_sequences),
+                     "more: the cache has this number of sequences already",
+                     ErrorCode::out_of_range);
+}
+
+}  // namespace
+
+Result<SequenceId> KvCache::add() try {
+  const auto id = state_->sequences.add();
+  return id ? Result<SequenceId>(*id) : no_free_sequence(state_->options);
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Status KvCache::append(std::span<const SequenceId> ids,
+                       TensorView<const float, 4> key,
+                       TensorView<const float, 4> value,
+                       TensorView<const std::int64_t, 1> offsets) try {
+  const NewTokens tokens{ids, key, value, offsets};
+  HEADWISE_TRY(state_->check(tokens, kOperation));
+  state_->append(tokens, Executor::default_executor());
+  return ok();
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Status KvCache::truncate(SequenceId id, std::size_t length) try {
+  SequencePages& sequences = state_->sequences;
+  if (!sequences.exists(id)) {
+    return unknown_sequence(kOperation, "id");
+  }
+  const std::size_t longest = sequences.length(id.slot);
+  if (length > longest) {
+    return value_error(kOperation, "length", std::to_string(length),
+                       "at most the sequence's " + std::to_string(longest),
+                       ErrorCode::out_of_range);
+  }
+  const SequencePages::Lengths allowed = sequences.truncated_lengths(id.slot);
+  if (!allowed.allow(length)) {
+    return value_error(kOperation, "length", std::to_string(length),
+                       "at most " + std::to_string(allowed.kept) + ", or " +
+                           std::to_string(allowed.first) +
+                           " or more: the window gave back the tokens between",
+                       ErrorCode::out_of_range);
+  }
+  sequences.truncate(id.slot, length);
+  return ok();
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Result<SequenceId> KvCache::fork(SequenceId id) try {
+  SequencePages& sequences = state_->sequences;
+  if (!sequences.exists(id)) {
+    return unknown_sequence(kOperation, "id");
+  }
+  const auto copy = [&](PageNumber from, PageNumber to) {
+    state_->cells.copy(from, to);
+  };
+  const auto child = sequences.fork(id.slot, copy);
+  return child ? Result<SequenceId>(*child) : no_free_sequence(state_->options);
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Status KvCache::erase(SequenceId id) try {
+  if (!state_->sequences.exists(id)) {
+    return unknown_sequence(kOperation, "id");
+  }
+  state_->sequences.erase(id.slot);
+  return ok();
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Result<std::size_t> KvCache::length(SequenceId id) const try {
+  if (!state_->sequences.exists(id)) {
+    return unknown_sequence(kOperation, "id");
+  }
+  return state_->sequences.length(id.slot);
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+// ---- Reading back ----
+
+namespace {
+
+// Writes the keys and the values of one token, those that are wanted.
+class TokenReader {
+ public:
+  // Errors: out_of_memory.
+  static Result<TokenReader> create(const CacheState& state) {
+    auto rows = Tensor<float, 1>::create_unset(
+        {state.options.head_dim + state.options.v_head_dim});
+    HEADWISE_TRY(rows);
+    return TokenReader(state, *std::move(rows));
+  }
+
+  void read(std::uint32_t slot, std::size_t token, std::size_t n,
+            TensorView<float, 3> key, TensorView<float, 3> value) {
+    const SequencePages& sequences = state_.sequences;
+    const KvCacheOptions& options = state_.options;
+    for (std::size_t g = 0; g < options.num_kv_heads; ++g) {
+      state_.cells.load(sequences.page_of(slot, token), g,
+                        token % sequences.page_size(), 1, rows_.data(),
+                        rows_.data() + options.head_dim);
+      for (std::size_t d = 0; key.data() != nullptr && d < options.head_dim;
+           ++d) {
+        key(n, g, d) = rows_(d);
+      }
+      for (std::size_t d = 0; value.data() != nullptr && d < options.v_head_dim;
+           ++d) {
+        value(n, g, d) = rows_(options.head_dim + d);
+      }
+    }
+  }
+
+ private:
+  TokenReader(const CacheState& state, Tensor<float, 1> rows)
+      : state_(state), rows_(std::move(rows)) {}
+
+  const CacheState& state_;
+  Tensor<float, 1> rows_;
+};
+
+}  // namespace
+
+Status KvCache::read(SequenceId id, std::size_t first, TensorView<float, 3> key,
+                     TensorView<float, 3> value) const try {
+  const SequencePages& sequences = state_->sequences;
+  const KvCacheOptions& options = state_->options;
+  if (!sequences.exists(id)) {
+    return unknown_sequence(kOperation, "id");
+  }
+  const std::size_t count =
+      key.data() != nullptr ? key.extent(0) : value.extent(0);
+  const std::size_t heads = options.num_kv_heads;
+  if (key.data() != nullptr) {
+    HEADWISE_TRY(check_shape(kOperation, "key", key.extents(), "(L, Hkv, D)",
+                             {{count, heads, options.head_dim}}));
+  }
+  if (value.data() != nullptr) {
+    HEADWISE_TRY(check_shape(kOperation, "value", value.extents(),
+                             "(L, Hkv, Dv)",
+                             {{count, heads, options.v_head_dim}}));
+  }
+  const std::size_t length = sequences.length(id.slot);
+  if (first > length || count > length - first) {
+    return value_error(
+        kOperation, "first",
+        std::to_string(first) + " for " + std::to_string(count) + " tokens",
+        "tokens below the length, " + std::to_string(length),
+        ErrorCode::out_of_range);
+  }
+  for (std::size_t n = 0; n < count; ++n) {
+    if (!sequences.holds(id.slot, first + n)) {
+      return value_error(kOperation, "first", std::to_string(first),
+                         "tokens that the cache still holds: the window gave "
+                         "back token " +
+                             std::to_string(first + n),
+                         ErrorCode::out_of_range);
+    }
+  }
+  auto reader = TokenReader::create(*state_);
+  HEADWISE_TRY(reader);
+  const FloatEnvironment environment;
+  for (std::size_t n = 0; n < count; ++n) {
+    reader->read(id.slot, first + n, n, key, value);
+  }
+  return ok();
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

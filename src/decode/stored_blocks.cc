@@ -1,0 +1,44 @@
+#include "decode/stored_blocks.h"
+
+#include <algorithm>
+
+namespace headwise::inline HEADWISE_ABI {
+
+StoredBlocks::StoredBlocks(const DecodeCall& call)
+    : cache_(call.cache),
+      ids_(call.ids),
+      loops_(kernels::stored_tile(call.cache.cells.layout().type)) {}
+
+void StoredBlocks::begin(std::size_t b, std::size_t g) {
+  slot_ = ids_[b].slot;
+  g_ = g;
+}
+
+RowBlock StoredBlocks::block(std::size_t first, std::size_t count,
+                             std::size_t /*end*/) {
+  const SequencePages& sequences = cache_.sequences;
+  const Cells& cells = cache_.cells;
+  const std::size_t page_size = sequences.page_size();
+  const std::size_t width = cells.layout().panel_width;
+  std::size_t panels = 0;
+  std::size_t parts = 0;
+  finite_ = true;
+  for (std::size_t n = 0; n < count;) {
+    const std::size_t place = (first + n) % page_size;
+    const std::size_t some = std::min(count - n, page_size - place);
+    // A page that a rolling window gave back is hidden by the mask. The last
+    // page stands for it, whose contents are then never read as values.
+    const bool held = sequences.holds(slot_, first + n);
+    const PageNumber page = sequences.page_of(
+        slot_, held ? first + n : sequences.length(slot_) - 1);
+    finite_ = finite_ && held && !cells.not_finite(page, g_);
+    for (std::size_t k = 0; k < some; k += width) {
+      panels_[panels++] = cells.panel(page, g_, (place + k) / width);
+    }
+    values_[parts++] = cells.values(page, g_, place, some);
+    n += some;
+  }
+  return {{panels_.data(), panels}, {values_.data(), parts}};
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
