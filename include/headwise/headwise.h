@@ -25,6 +25,7 @@
 #include "headwise/steps/offsets.h"
 #include "headwise/steps/head_groups.h"
 #include "headwise/steps/heads.h"
+#include "headwise/steps/norm_heads.h"
 #include "headwise/steps/rotary.h"
 #include "headwise/steps/rotate_heads.h"
 #include "headwise/steps/scores.h"

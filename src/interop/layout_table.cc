@@ -24,6 +24,10 @@ constexpr std::array kHeadwise = {
     LayoutRow{"w_v.bias", "w_v.bias", bias, kOptional},
     LayoutRow{"w_o.bias", "w_o.bias", bias, kOptional},
     LayoutRow{"w_score.weight", "w_score.weight", weight, kOptional},
+    LayoutRow{"q_norm.weight", "q_norm.weight", bias, kOptional},
+    LayoutRow{"k_norm.weight", "k_norm.weight", bias, kOptional},
+    LayoutRow{"q_norm.bias", "q_norm.bias", bias, kOptional},
+    LayoutRow{"k_norm.bias", "k_norm.bias", bias, kOptional},
 };
 
 constexpr std::array kTorchMha = {
@@ -119,10 +123,8 @@ constexpr std::array kFlax = {
     LayoutRow{"key/bias", "w_k.bias", head_bias, kOptional},
     LayoutRow{"value/bias", "w_v.bias", head_bias, kOptional},
     LayoutRow{"out/bias", "w_o.bias", bias, kOptional},
-};
-constexpr std::array kFlaxRefused = {
-    RefusedTensor{"query_ln/scale", "a norm of the queries (normalize_qk)"},
-    RefusedTensor{"key_ln/scale", "a norm of the keys (normalize_qk)"},
+    LayoutRow{"query_ln/scale", "q_norm.weight", bias, kOptional},
+    LayoutRow{"key_ln/scale", "k_norm.weight", bias, kOptional},
 };
 
 constexpr std::array kLayouts = {
@@ -134,7 +136,7 @@ constexpr std::array kLayouts = {
     Layout{"d2l", kNoPrefix, kD2l, {}},
     Layout{"d2l-dense", kParamsPrefixes, kD2lDense, {}},
     Layout{"keras", kNoPrefix, kKeras, {}},
-    Layout{"flax", kParamsPrefixes, kFlax, kFlaxRefused},
+    Layout{"flax", kParamsPrefixes, kFlax, {}, QkNorm{NormKind::layer}},
 };
 
 }  // namespace

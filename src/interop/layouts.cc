@@ -81,6 +81,7 @@ class LayerTaker {
   Result<LayerParams> take(std::size_t number, const LayerShapes& said) {
     layer_.num_heads = said.num_heads;
     layer_.num_kv_heads = said.num_kv_heads;
+    layer_.qk_norm = match_.layout->qk_norm;
     for (const LayoutRow& row : match_.layout->rows) {
       const std::string name = name_in(match_.prefix, row.name, number);
       const auto shape = shapes_.find(name);

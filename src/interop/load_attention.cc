@@ -67,6 +67,18 @@ Status check_names(const std::string& path, const NamedArrays& arrays) {
     return file_at(path).bad_data("has w_o.bias and no w_o.weight",
                                   "both or neither");
   }
+  // Of a norm both sides, and no bias without a weight.
+  for (const auto& [there, missing] :
+       {std::pair<std::string, std::string>{"q_norm.weight", "k_norm.weight"},
+        {"k_norm.weight", "q_norm.weight"},
+        {"q_norm.bias", "k_norm.bias"},
+        {"k_norm.bias", "q_norm.bias"},
+        {"q_norm.bias", "q_norm.weight"}}) {
+    if (arrays.contains(there) && !arrays.contains(missing)) {
+      return file_at(path).bad_data("has " + there + " and no " + missing,
+                                    "both or neither");
+    }
+  }
   return ok();
 }
 
@@ -106,6 +118,53 @@ Result<std::size_t> head_count(const std::string& path, const LayerParams& read,
            "a number: the file does not say how many heads the layer has"}};
 }
 
+Result<std::optional<QkNorm>> norm_kind(const std::string& path,
+                                        const LayerParams& read,
+                                        const LoadAttentionOptions& options) {
+  if (!read.params.contains("q_norm.weight")) {
+    return options.qk_norm
+               ? Result<std::optional<QkNorm>>(file_at(path).bad_data(
+                     "has no q_norm.weight, which a norm of queries needs"))
+               : std::optional<QkNorm>();
+  }
+  if (options.qk_norm || read.qk_norm) {
+    return options.qk_norm ? options.qk_norm : read.qk_norm;
+  }
+  return Error{ErrorCode::invalid_argument,
+               {.operation = "load_attention",
+                .argument = "qk_norm",
+                .file = path,
+                .given = "is not given",
+                .expected = "rms or layer: the file does not say which norm "
+                            "q_norm.weight is of"}};
+}
+
+// (D), (H * D) or, as some models have it, (H, D).
+Result<Tensor<float, 1>> norm_param(const NamedArrays& arrays,
+                                    const std::string& path,
+                                    const std::string& name) {
+  Array array = arrays.at(name);
+  if (array.shape.size() == 2) {
+    array.shape = {array.shape[0] * array.shape[1]};
+  }
+  auto param = to_float<1>(array, kReader, name);
+  return param ? std::move(param) : file_at(path).blame(param.error());
+}
+
+Result<HeadNormParams> norm_of(const NamedArrays& arrays,
+                               const std::string& path,
+                               const std::string& name) {
+  auto weight = norm_param(arrays, path, name + ".weight");
+  HEADWISE_TRY(weight);
+  HeadNormParams norm{*std::move(weight)};
+  if (arrays.contains(name + ".bias")) {
+    auto bias = norm_param(arrays, path, name + ".bias");
+    HEADWISE_TRY(bias);
+    norm.bias = *std::move(bias);
+  }
+  return norm;
+}
+
 Result<MultiHeadAttentionParams> params_of(const NamedArrays& arrays,
                                            const std::string& path) {
   auto w_q = linear_of(arrays, path, "w_q");
@@ -126,6 +185,14 @@ Result<MultiHeadAttentionParams> params_of(const NamedArrays& arrays,
     HEADWISE_TRY(w_score);
     params.w_score = *std::move(w_score);
   }
+  for (const auto& [name, place] :
+       {std::pair("q_norm", &params.q_norm), {"k_norm", &params.k_norm}}) {
+    if (arrays.contains(std::string(name) + ".weight")) {
+      auto norm = norm_of(arrays, path, name);
+      HEADWISE_TRY(norm);
+      *place = *std::move(norm);
+    }
+  }
   return params;
 }
 
@@ -134,7 +201,8 @@ Result<LayerParams> read_checked(const std::string& path,
                                  WithEmbedding with_embedding) {
   ParamNames names{{"w_q.weight", "w_k.weight"},
                    {"w_v.weight", "w_q.bias", "w_k.bias", "w_v.bias",
-                    "w_o.weight", "w_o.bias", "w_score.weight"}};
+                    "w_o.weight", "w_o.bias", "w_score.weight", "q_norm.weight",
+                    "q_norm.bias", "k_norm.weight", "k_norm.bias"}};
   auto& list =
       with_embedding == WithEmbedding::yes ? names.required : names.optional;
   list.emplace(list.begin(), kEmbedding);
@@ -161,11 +229,17 @@ Result<MultiHeadAttention> layer_of(const std::string& path,
                                     std::optional<std::size_t> vdim) {
   const auto num_heads = head_count(path, read, options);
   HEADWISE_TRY(num_heads);
+  const auto qk_norm = norm_kind(path, read, options);
+  HEADWISE_TRY(qk_norm);
   auto params = params_of(read.params, path);
   HEADWISE_TRY(params);
   auto layer = MultiHeadAttention::from_params(
-      *std::move(params), *num_heads,
-      options.num_kv_heads ? options.num_kv_heads : read.num_kv_heads, vdim);
+      *std::move(params),
+      {.num_heads = *num_heads,
+       .num_kv_heads =
+           options.num_kv_heads ? options.num_kv_heads : read.num_kv_heads,
+       .vdim = vdim,
+       .qk_norm = *qk_norm});
   return layer ? std::move(layer) : file_at(path).blame(layer.error());
 }
 

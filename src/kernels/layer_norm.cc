@@ -76,6 +76,10 @@ struct Moments {
 
 HWY_INLINE Moments moments_of(const float* x, const LayerNormTerms& terms) {
   const auto E = static_cast<float>(terms.E);
+  if (!terms.centred) {
+    const float square = row_sum(terms.E, Differences<true>{x, 0}) / E;
+    return {0, 1 / std::sqrt(square + terms.eps)};
+  }
   const float rough = row_sum(terms.E, Differences<false>{x, 0}) / E;
   // Removes the first sum's error: equal elements are equal to their mean.
   const float mean = rough + row_sum(terms.E, Differences<false>{x, rough}) / E;
@@ -201,7 +205,8 @@ void gradient(const LayerNormTerms& terms, const float* x, const float* d_y,
   }
   const RowBackward row{x, d_y, terms.weight, moments_of(x, terms)};
   const auto count = static_cast<float>(E);
-  const float mean_g = row_sum(E, Gradients{row}) / count;
+  const float mean_g =
+      terms.centred ? row_sum(E, Gradients{row}) / count : 0.0f;
   const float mean_gz = row_sum(E, GradientsAlongZ{row}) / count;
   const WriteGradients write{row, mean_g, mean_gz, to};
   std::size_t e = 0;

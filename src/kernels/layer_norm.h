@@ -1,7 +1,7 @@
-// The inner loops of layer normalisation, forward or backward for one row, with
-// the order of sums of docs/arithmetic.md. There is no fused multiply-add, so
-// that every instruction set gives the same bits. Nothing is checked or
-// allocated; any alignment.
+// The inner loops of layer normalisation and of the RMS norm, forward or
+// backward for one row, with the order of sums of docs/arithmetic.md. There is
+// no fused multiply-add, so that every instruction set gives the same bits.
+// Nothing is checked or allocated; any alignment.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,8 @@ struct LayerNormTerms {
   const float* bias;    // (E)
   float eps;
   std::size_t E;  // at least 1
+  // false: an RMS norm, which takes 0 for the mean.
+  bool centred = true;
 };
 
 struct LayerNormGradientRow {

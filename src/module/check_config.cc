@@ -10,6 +10,7 @@
 #include "base/out_of_memory.h"
 #include "headwise/base/checked_product.h"
 #include "headwise/module/multi_head_attention.h"
+#include "module/check_norms.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -82,6 +83,10 @@ Status check_no_heads(const MultiHeadAttentionParams& params,
   if (!params.w_v || !params.w_o) {
     return value_error(kOperation, "num_heads", "0",
                        "at least 1 in a layer without w_v or w_o");
+  }
+  if (params.q_norm || params.k_norm) {
+    return value_error(kOperation, params.q_norm ? "q_norm" : "k_norm", "given",
+                       "no norm where num_heads is 0");
   }
   struct Features {
     std::string_view name;
@@ -257,6 +262,7 @@ Result<MultiHeadAttentionConfig> complete_config(
     config.v_head_dim = v_head_dim;
   }
   config.v_head_dim = config.v_head_dim.value_or(*config.head_dim);
+  HEADWISE_TRY(check_qk_norm(config.qk_norm));
   HEADWISE_TRY(check_rotary(config.rotary, *config.head_dim));
   for (const std::size_t dim : {*config.head_dim, *config.v_head_dim}) {
     HEADWISE_TRY(check_features(config.num_heads, dim));
@@ -290,6 +296,7 @@ Result<std::size_t> check_params(const MultiHeadAttentionParams& params,
         kOperation, "head_dim", std::to_string(*heads.head_dim),
         "the rows of w_q.weight / num_heads = " + std::to_string(head_dim));
   }
+  HEADWISE_TRY(check_norms(params, heads, head_dim));
   HEADWISE_TRY(check_rotary(heads.rotary, head_dim));
   HEADWISE_TRY(check_shape(
       kOperation, "w_k.weight",

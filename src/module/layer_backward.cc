@@ -4,6 +4,7 @@
 
 #include "headwise/attention/backward.h"
 #include "headwise/steps/head_gates.h"
+#include "headwise/steps/norm_heads.h"
 #include "headwise/steps/rotate_heads.h"
 #include "module/layer_call.h"
 #include "module/layer_moves.h"
@@ -155,6 +156,53 @@ Status differentiate_projections(const LayerState& layer, const SavedRun& saved,
   return ok();
 }
 
+// Queries, keys and values as they were compared.
+Result<SplitHeads> compared_heads(const LayerState& layer, const LayerRun& run,
+                                  TensorView<const float, 3> values,
+                                  const AttentionShape& shape) {
+  auto heads = split(run.projected, values, shape);
+  if (heads && layer.config.qk_norm) {
+    heads->query = in_heads(run.normed.query.view(), shape.Hq);
+    heads->key = in_heads(run.normed.key.view(), shape.Hkv);
+  }
+  return heads;
+}
+
+// From the gradients by the queries and keys that were compared to those by
+// what was projected, in place: back through the rotation and the norms, whose
+// own gradients go to `gradients`.
+Status through_rotation_and_norms(const LayerState& layer, const LayerRun& run,
+                                  const AttentionShape& shape,
+                                  Projected& d_projected,
+                                  MultiHeadAttentionGradients& gradients) {
+  const QueriesAndKeys d_heads{in_heads(d_projected.query.view(), shape.Hq),
+                               in_heads(d_projected.key.view(), shape.Hkv)};
+  const Executor& executor = executor_of(run);
+  if (layer.config.rotary) {
+    HEADWISE_TRY(rotate_heads_back(*layer.config.rotary, d_heads, shape,
+                                   run.options.query_start,
+                                   run.layer_options.positions, executor));
+  }
+  if (!layer.config.qk_norm) {
+    return ok();
+  }
+  const QkNorm& norm = *layer.config.qk_norm;
+  const Offsets& offsets = run.options.offsets;
+  auto of_query = norm_heads_backward(
+      norm, *layer.params->q_norm,
+      in_heads(run.projected.query.view(), shape.Hq), d_heads.query,
+      d_heads.query, offsets.query, executor);
+  HEADWISE_TRY(of_query);
+  auto of_key =
+      norm_heads_backward(norm, *layer.params->k_norm,
+                          in_heads(run.projected.key.view(), shape.Hkv),
+                          d_heads.key, d_heads.key, offsets.key, executor);
+  HEADWISE_TRY(of_key);
+  gradients.q_norm = *std::move(of_query);
+  gradients.k_norm = *std::move(of_key);
+  return ok();
+}
+
 // The output of a layer without heads is the bias: nothing else has a gradient.
 Result<MultiHeadAttentionGradients> differentiate_without_heads(
     const LayerState& layer, const SavedRun& saved,
@@ -186,7 +234,7 @@ Result<MultiHeadAttentionGradients> differentiate_layer(
   const AttentionSpec& spec = plan->spec();
   const TensorView<const float, 3> values =
       layer.params->w_v ? run.projected.value.view() : saved.inputs.value;
-  const auto heads = split(run.projected, values, spec.shape);
+  const auto heads = compared_heads(layer, run, values, spec.shape);
   HEADWISE_TRY(heads);
   auto d_heads = make_gradients(run.projected, values, spec);
   HEADWISE_TRY(d_heads);
@@ -200,15 +248,9 @@ Result<MultiHeadAttentionGradients> differentiate_layer(
        in_heads(*d_context ? (*d_context)->view() : d_output, Hq),
        d_attn_weights},
       views_of(*d_heads, spec), run.options, operation_options_of(layer)));
-  if (layer.config.rotary) {
-    HEADWISE_TRY(rotate_heads_back(
-        *layer.config.rotary,
-        {in_heads(d_heads->projected.query.view(), spec.shape.Hq),
-         in_heads(d_heads->projected.key.view(), spec.shape.Hkv)},
-        spec.shape, run.options.query_start, run.layer_options.positions,
-        executor_of(run)));
-  }
-  const Projected& d_projected = d_heads->projected;
+  Projected& d_projected = d_heads->projected;
+  HEADWISE_TRY(through_rotation_and_norms(layer, run, spec.shape, d_projected,
+                                          gradients));
   HEADWISE_TRY(differentiate_projections(layer, saved, d_projected.query.view(),
                                          d_projected.key.view(),
                                          d_projected.value.view(), gradients));

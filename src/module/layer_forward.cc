@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "headwise/steps/head_gates.h"
+#include "headwise/steps/norm_heads.h"
 #include "headwise/steps/rotate_heads.h"
 #include "module/layer_call.h"
 #include "module/layer_moves.h"
@@ -123,23 +124,56 @@ Result<GatedHeads> attend_and_gate(const PlannedCall& plan,
   return GatedHeads{*std::move(attended), std::move(ungated)};
 }
 
-// The heads of what was projected, queries and keys rotated where the layer has
-// rotary positions.
+// Queries or keys after their norm: in new memory where the backward pass needs
+// them as they were projected, too, and otherwise in place.
+Result<TensorView<float, 4>> normalized(const LayerState& layer,
+                                        const LayerCall& call,
+                                        const HeadNormParams& params,
+                                        TensorView<float, 4> heads,
+                                        Tensor<float, 3>& memory) {
+  TensorView<float, 4> to = heads;
+  if (call.for_backward) {
+    const auto [B, L, H, D] = heads.extents();
+    auto made = Tensor<float, 3>::create_unset({B, L, H * D});
+    HEADWISE_TRY(made);
+    memory = *std::move(made);
+    to = in_heads(memory.view(), H);
+  }
+  HEADWISE_TRY(
+      norm_heads(*layer.config.qk_norm, params, heads, to, executor_of(call)));
+  return to;
+}
+
+// What the operation compares: the heads of what was projected, queries and
+// keys normalised and rotated where the layer does so.
 Result<SplitHeads> heads_of(const LayerState& layer, const LayerCall& call,
                             const AttentionOptions& options,
-                            const AttentionShape& shape, Projected& projected) {
+                            const AttentionShape& shape, Projected& projected,
+                            NormedHeads& normed) {
   const TensorView<const float, 3> values =
       layer.params->w_v ? std::as_const(projected.value).view()
                         : call.inputs.value;
   auto heads = split(projected, values, shape);
   HEADWISE_TRY(heads);
   trace_heads(call.trace, projected, values, *heads);
+  QueriesAndKeys compared{in_heads(projected.query.view(), shape.Hq),
+                          in_heads(projected.key.view(), shape.Hkv)};
+  if (layer.config.qk_norm) {
+    const auto query = normalized(layer, call, *layer.params->q_norm,
+                                  compared.query, normed.query);
+    const auto key = normalized(layer, call, *layer.params->k_norm,
+                                compared.key, normed.key);
+    HEADWISE_TRY(query);
+    HEADWISE_TRY(key);
+    compared = {*query, *key};
+    heads->query = *query;
+    heads->key = *key;
+    trace_normed(call.trace, *heads);
+  }
   if (layer.config.rotary) {
-    HEADWISE_TRY(rotate_heads(*layer.config.rotary,
-                              {in_heads(projected.query.view(), shape.Hq),
-                               in_heads(projected.key.view(), shape.Hkv)},
-                              shape, options.query_start,
-                              call.layer_options.positions, executor_of(call)));
+    HEADWISE_TRY(rotate_heads(*layer.config.rotary, compared, shape,
+                              options.query_start, call.layer_options.positions,
+                              executor_of(call)));
     trace_rotated(call.trace, *heads);
   }
   HEADWISE_TRY(trace_operation(call.trace, *heads, options,
@@ -161,7 +195,8 @@ Result<LayerRun> run_heads(const LayerState& layer, const LayerCall& call,
       project_inputs(*layer.params, call.inputs, shape, ends, executor_of(call),
                      std::move(memory.projected));
   HEADWISE_TRY(projected);
-  const auto heads = heads_of(layer, call, options, shape, *projected);
+  NormedHeads normed;
+  const auto heads = heads_of(layer, call, options, shape, *projected, normed);
   HEADWISE_TRY(heads);
   auto gated = attend_and_gate(*plan, *heads, call, memory);
   HEADWISE_TRY(gated);
@@ -180,6 +215,7 @@ Result<LayerRun> run_heads(const LayerState& layer, const LayerCall& call,
   return LayerRun{.options = std::move(options),
                   .layer_options = call.layer_options,
                   .projected = *std::move(projected),
+                  .normed = std::move(normed),
                   .merged = std::move(attended.merged),
                   .ungated = std::move(gated->ungated),
                   .softmax_rows = std::move(attended.softmax_rows),

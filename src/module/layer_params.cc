@@ -1,5 +1,6 @@
 #include "module/layer_params.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdint>
@@ -19,16 +20,18 @@ enum ParamStream : std::uint32_t {
   kWScore = 5
 };
 
-// The names of a projection's parameters.
-struct LinearNames {
+// The names of the parameters of a projection or a norm.
+struct ParamPair {
   std::string_view weight;
   std::string_view bias;
 };
-constexpr LinearNames kWqNames{"w_q.weight", "w_q.bias"};
-constexpr LinearNames kWkNames{"w_k.weight", "w_k.bias"};
-constexpr LinearNames kWvNames{"w_v.weight", "w_v.bias"};
-constexpr LinearNames kWoNames{"w_o.weight", "w_o.bias"};
+constexpr ParamPair kWqNames{"w_q.weight", "w_q.bias"};
+constexpr ParamPair kWkNames{"w_k.weight", "w_k.bias"};
+constexpr ParamPair kWvNames{"w_v.weight", "w_v.bias"};
+constexpr ParamPair kWoNames{"w_o.weight", "w_o.bias"};
 constexpr std::string_view kWScoreName = "w_score.weight";
+constexpr ParamPair kQNormNames{"q_norm.weight", "q_norm.bias"};
+constexpr ParamPair kKNormNames{"k_norm.weight", "k_norm.bias"};
 
 // A linear map of the hidden layer to one score.
 Result<Tensor<float, 2>> draw_score_weight(std::size_t num_heads,
@@ -42,8 +45,28 @@ Result<Tensor<float, 2>> draw_score_weight(std::size_t num_heads,
   return weight;
 }
 
+// Its factor is 1 and its bias 0.
+Result<HeadNormParams> first_norm(const QkNorm& norm, std::size_t heads,
+                                  std::size_t head_dim) {
+  const std::size_t count = norm_params(norm.over, heads, head_dim);
+  auto weight = Tensor<float, 1>::create({count});
+  auto bias = Tensor<float, 1>::create({norm.bias ? count : 0});
+  HEADWISE_TRY(weight);
+  HEADWISE_TRY(bias);
+  std::ranges::fill(weight->elements(), norm.plus_one ? 0.0f : 1.0f);
+  return HeadNormParams{*std::move(weight), *std::move(bias)};
+}
+
+Status update_norm(
+    HeadNormParams& norm, const ParamPair& names,
+    FunctionRef<Status(std::string_view, std::span<float>)> change) {
+  HEADWISE_TRY(change(names.weight, norm.weight.elements()));
+  return norm.bias.size() == 0 ? ok()
+                               : change(names.bias, norm.bias.elements());
+}
+
 Status update_linear(
-    Linear& linear, const LinearNames& names,
+    Linear& linear, const ParamPair& names,
     FunctionRef<Status(std::string_view, std::span<float>)> change) {
   Status s = ok();
   linear.update([&](std::span<float> weight, std::span<float> bias) {
@@ -58,23 +81,27 @@ Status update_linear(
 // `Gradients` is MultiHeadAttentionParamGradients, const or not.
 template <class Gradients, class Show>
 void show_gradients(Gradients& gradients, const Show& show) {
-  const auto show_linear = [&](auto& linear, const LinearNames& names) {
-    show(names.weight, linear.weight.elements());
-    if (linear.bias.size() != 0) {
-      show(names.bias, linear.bias.elements());
+  const auto show_pair = [&](auto& pair, const ParamPair& names) {
+    show(names.weight, pair.weight.elements());
+    if (pair.bias.size() != 0) {
+      show(names.bias, pair.bias.elements());
     }
   };
-  show_linear(gradients.w_q, kWqNames);
-  show_linear(gradients.w_k, kWkNames);
+  show_pair(gradients.w_q, kWqNames);
+  show_pair(gradients.w_k, kWkNames);
   // Without heads its weight has no rows, but it has columns.
   if (gradients.w_v.weight.extents() != Extents<2>{}) {
-    show_linear(gradients.w_v, kWvNames);
+    show_pair(gradients.w_v, kWvNames);
   }
   if (gradients.w_o) {
-    show_linear(*gradients.w_o, kWoNames);
+    show_pair(*gradients.w_o, kWoNames);
   }
   if (gradients.w_score.size() != 0) {
     show(kWScoreName, gradients.w_score.elements());
+  }
+  if (gradients.q_norm) {
+    show_pair(*gradients.q_norm, kQNormNames);
+    show_pair(*gradients.k_norm, kKNormNames);
   }
 }
 
@@ -108,6 +135,14 @@ Result<MultiHeadAttentionParams> draw_params(
     HEADWISE_TRY(w_score);
     params.w_score = *std::move(w_score);
   }
+  if (config.qk_norm) {
+    auto q_norm = first_norm(*config.qk_norm, num_heads, *config.head_dim);
+    auto k_norm = first_norm(*config.qk_norm, num_kv_heads, *config.head_dim);
+    HEADWISE_TRY(q_norm);
+    HEADWISE_TRY(k_norm);
+    params.q_norm = *std::move(q_norm);
+    params.k_norm = *std::move(k_norm);
+  }
   return params;
 }
 
@@ -134,8 +169,14 @@ Status update_params(
   if (params.w_o) {
     HEADWISE_TRY(update_linear(*params.w_o, kWoNames, change));
   }
-  return params.w_score ? change(kWScoreName, params.w_score->elements())
-                        : ok();
+  if (params.w_score) {
+    HEADWISE_TRY(change(kWScoreName, params.w_score->elements()));
+  }
+  if (params.q_norm) {
+    HEADWISE_TRY(update_norm(*params.q_norm, kQNormNames, change));
+    HEADWISE_TRY(update_norm(*params.k_norm, kKNormNames, change));
+  }
+  return ok();
 }
 
 void MultiHeadAttentionParamGradients::for_each(

@@ -20,10 +20,19 @@ struct LayerCall {
   bool output_only() const { return output.data() != nullptr; }
 };
 
+// Queries and keys as they are compared: normalised, and rotated where the
+// layer has rotary positions.
+struct NormedHeads {
+  Tensor<float, 3> query{};  // (B, Lq, H * D)
+  Tensor<float, 3> key{};    // (B, Lkv, Hkv * D)
+};
+
 struct LayerRun {
   AttentionOptions options{};  // options_of() the call
   LayerOptions layer_options{};
   Projected projected{};
+  // Where the layer has a norm and the backward pass needs `projected`, too.
+  NormedHeads normed{};
   // The input of w_o, (B, Lq, H * Dv); without a w_o moved to the output.
   Tensor<float, 3> merged{};
   // The context before the gates; empty where they change nothing.

@@ -19,6 +19,15 @@ std::string_view kv_axis(const SplitHeads& heads) {
   return heads.key.extent(2) != heads.query.extent(2) ? "Hkv" : "H";
 }
 
+// Queries and keys after a step of that name.
+void tell_both(TraceSink* trace, std::string_view query, std::string_view key,
+               const SplitHeads& heads) {
+  if (trace != nullptr) {
+    tell(*trace, query, {"B", "H", "Lq", "D"}, as_bhld(heads.query));
+    tell(*trace, key, {"B", kv_axis(heads), "Lkv", "D"}, as_bhld(heads.key));
+  }
+}
+
 }  // namespace
 
 void trace_heads(TraceSink* trace, const Projected& projected,
@@ -37,12 +46,12 @@ void trace_heads(TraceSink* trace, const Projected& projected,
   tell(*trace, "v_heads", {"B", kv, "Lkv", "Dv"}, as_bhld(heads.value));
 }
 
+void trace_normed(TraceSink* trace, const SplitHeads& heads) {
+  tell_both(trace, "q_normed", "k_normed", heads);
+}
+
 void trace_rotated(TraceSink* trace, const SplitHeads& heads) {
-  if (trace != nullptr) {
-    tell(*trace, "q_rotated", {"B", "H", "Lq", "D"}, as_bhld(heads.query));
-    tell(*trace, "k_rotated", {"B", kv_axis(heads), "Lkv", "D"},
-         as_bhld(heads.key));
-  }
+  tell_both(trace, "q_rotated", "k_rotated", heads);
 }
 
 Status trace_operation(TraceSink* trace, const SplitHeads& heads,

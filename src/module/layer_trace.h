@@ -12,6 +12,8 @@ namespace headwise::inline HEADWISE_ABI {
 // The projections and the heads. `value`: as for split().
 void trace_heads(TraceSink* trace, const Projected& projected,
                  TensorView<const float, 3> value, const SplitHeads& heads);
+// Queries and keys after their norm.
+void trace_normed(TraceSink* trace, const SplitHeads& heads);
 // Queries and keys after their rotation.
 void trace_rotated(TraceSink* trace, const SplitHeads& heads);
 // The steps of the operation. They are computed again step by step next to the

@@ -29,6 +29,9 @@ Result<LayerState> new_layer(MultiHeadAttentionConfig config, Seed seed) {
 
 MultiHeadAttentionConfig config_of(const MultiHeadAttentionParams& params,
                                    HeadCounts heads, std::size_t v_head_dim) {
+  if (params.q_norm) {
+    heads.qk_norm->bias = params.q_norm->bias.size() != 0;
+  }
   const std::size_t num_heads = heads.num_heads;
   const std::size_t kv_heads = kv_heads_of(heads);
   return {
@@ -47,6 +50,7 @@ MultiHeadAttentionConfig config_of(const MultiHeadAttentionParams& params,
       .out_proj = params.w_o.has_value(),
       .value_proj = params.w_v.has_value(),
       .scoring = params.w_score ? Scoring::additive : Scoring::dot,
+      .qk_norm = params.q_norm ? heads.qk_norm : std::nullopt,
       .rotary = std::move(heads.rotary)};
 }
 

@@ -51,6 +51,12 @@ Status check(const MultiHeadAttention& layer,
                        "one whose output does not depend on its heads' number",
                        ErrorCode::unsupported);
   }
+  if (config.qk_norm && config.qk_norm->over == NormOver::projection &&
+      !heads.empty()) {
+    return value_error(kOperation, "layer", "with a norm over the projection",
+                       "one whose norms are those of heads",
+                       ErrorCode::unsupported);
+  }
   std::vector<bool> seen(config.num_heads);
   for (const std::size_t h : heads) {
     if (h >= config.num_heads) {
@@ -191,6 +197,44 @@ Result<Tensor<float, 2>> score_rows(const Tensor<float, 2>& w_score,
   return rows;
 }
 
+// A norm's parameters of the kept heads.
+Result<HeadNormParams> norm_of(const HeadNormParams& norm, NormOver over,
+                               const std::vector<std::size_t>& heads,
+                               std::size_t size) {
+  const auto kept = [&](const Tensor<float, 1>& params) {
+    const bool own = over == NormOver::each_head && params.size() != 0;
+    auto left = Tensor<float, 1>::create_unset(
+        {own ? heads.size() * size : params.size()});
+    for (std::size_t n = 0; left && n < left->size(); ++n) {
+      (*left)(n) = params(own ? heads[n / size] * size + n % size : n);
+    }
+    return left;
+  };
+  auto weight = kept(norm.weight);
+  auto bias = kept(norm.bias);
+  HEADWISE_TRY(weight);
+  HEADWISE_TRY(bias);
+  return HeadNormParams{*std::move(weight), *std::move(bias)};
+}
+
+// The norms of the layer, if it has any and keeps a head.
+Status add_norms(const MultiHeadAttention& layer, const Kept& kept,
+                 MultiHeadAttentionParams& left) {
+  const MultiHeadAttentionConfig& config = layer.config();
+  if (!config.qk_norm || kept.query.empty()) {
+    return ok();
+  }
+  const MultiHeadAttentionParams& params = *layer.params();
+  const NormOver over = config.qk_norm->over;
+  auto q_norm = norm_of(*params.q_norm, over, kept.query, *config.head_dim);
+  auto k_norm = norm_of(*params.k_norm, over, kept.kv, *config.head_dim);
+  HEADWISE_TRY(q_norm);
+  HEADWISE_TRY(k_norm);
+  left.q_norm = *std::move(q_norm);
+  left.k_norm = *std::move(k_norm);
+  return ok();
+}
+
 // The positions of the heads with these numbers among those that a layer has.
 Result<std::vector<std::size_t>> places_of(
     const BertEncoder& encoder, std::size_t layer,
@@ -256,9 +300,11 @@ Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
       HEADWISE_TRY(w_score);
       left.w_score = *std::move(w_score);
     }
+    HEADWISE_TRY(add_norms(layer, kept, left));
     const bool even =
         std::ranges::adjacent_find(kept.of_group, std::not_equal_to<>()) ==
         kept.of_group.end();
+    const auto qk_norm = left.q_norm ? config.qk_norm : std::nullopt;
     return MultiHeadAttention::from_params(
         std::move(left),
         HeadCounts{
@@ -268,6 +314,7 @@ Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
             .vdim =
                 config.value_proj ? std::optional<std::size_t>() : config.vdim,
             .dropout = config.dropout,
+            .qk_norm = qk_norm,
             .rotary = config.rotary});
   });
 }

@@ -1,4 +1,4 @@
-// What layer normalisation and its backward pass are given, checked.
+// What norms and their backward passes are given, checked.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,11 @@
 #include "kernels/layer_norm.h"
 
 namespace headwise::inline HEADWISE_ABI {
+
+// Errors: invalid_argument for an eps that is not a positive number in
+// binary32.
+Status check_norm_eps(std::string_view operation, double eps,
+                      std::string_view name = "eps");
 
 // Views of `params` that rows of E features can be normalised by. Errors:
 // shape_mismatch; invalid_argument for the eps.

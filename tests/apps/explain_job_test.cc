@@ -85,6 +85,19 @@ TEST(ListStepsTest, EqualsWhatAdditiveScoringReports) {
             formula_of(job_of(small()), *job.find("attn_weights")));
 }
 
+TEST(ListStepsTest, EqualsWhatNormsAndRotationsReport) {
+  ExplainFlags flags = small();
+  flags.num_heads = 4;
+  flags.num_kv_heads = 2;
+  for (const char* kind : {"rms", "layer"}) {
+    flags.qk_norm.kind = kind;
+    flags.rotary.base.reset();
+    expect_same_steps(flags, kind);
+    flags.rotary.base = 100;
+    expect_same_steps(flags, std::string(kind) + ", rotated");
+  }
+}
+
 TEST(ListStepsTest, EqualsWhatEveryMaskReports) {
   const TempFolder folder;
   put_array<bool>(folder / "dense.npy", {5, 1, 10});

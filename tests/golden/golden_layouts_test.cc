@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstring>
 #include <filesystem>
+#include <span>
 #include <string>
-#include <tuple>
+#include <string_view>
 #include <utility>
 
 #include "golden/fixtures.h"
@@ -59,17 +61,29 @@ Linear linear_of(const NamedArrays& params, const std::string& name) {
       .value();
 }
 
-MultiHeadAttention layer_of(const NamedArrays& params, bool out_proj,
+MultiHeadAttention layer_of(const LayerParams& layer, bool out_proj,
                             std::size_t num_heads,
                             std::optional<std::size_t> num_kv_heads) {
+  const NamedArrays& params = layer.params;
   MultiHeadAttentionParams made{linear_of(params, "w_q"),
                                 linear_of(params, "w_k"),
                                 linear_of(params, "w_v")};
   if (out_proj) {
     made.w_o = linear_of(params, "w_o");
   }
-  return MultiHeadAttention::from_params(std::move(made), num_heads,
-                                         num_kv_heads)
+  std::optional<QkNorm> qk_norm;
+  if (params.contains("q_norm.weight")) {
+    const auto norm = [&](const char* name) {
+      return HeadNormParams{to_float<1>(params.at(name), "test", name).value()};
+    };
+    qk_norm = layer.qk_norm;
+    made.q_norm = norm("q_norm.weight");
+    made.k_norm = norm("k_norm.weight");
+  }
+  return MultiHeadAttention::from_params(std::move(made),
+                                         {.num_heads = num_heads,
+                                          .num_kv_heads = num_kv_heads,
+                                          .qk_norm = qk_norm})
       .value();
 }
 
@@ -123,7 +137,7 @@ TEST_P(LayoutGoldenTest, GivesTheLibrarysOutputAndIsWrittenAsItWasRead) {
   expect_written_as_read(arrays, *match, params, test.number, num_heads);
 
   const MultiHeadAttention layer =
-      layer_of(params.params, test.mask == nullptr, num_heads, num_kv_heads);
+      layer_of(params, test.mask == nullptr, num_heads, num_kv_heads);
   const auto query = golden.floats<3>(test.query);
   const auto key = golden.floats<3>(test.key);
   const auto value = golden.floats<3>(test.value);
@@ -187,6 +201,7 @@ INSTANTIATE_TEST_SUITE_P(
         flax_self("flax_linen_self"), flax("flax_linen_cross"),
         flax("flax_linen_no_bias"), flax_self("flax_nnx_self"),
         flax("flax_nnx_cross"), flax("flax_nnx_no_bias"),
+        flax("flax_linen_normalize_qk"), flax("flax_nnx_normalize_qk"),
         d2l("d2l_h100", "torch.safetensors", "d2l", "output_none_torch"),
         d2l("d2l_h100", "jax_flax.npz", "d2l-dense", "output_none_jax"),
         d2l("d2l_sizes", "keras.npz", "d2l-dense", "output_valid1d_tensorflow",
@@ -205,19 +220,75 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 TEST_F(FixturesTest, LayersWithoutCounterpartAreRefused) {
-  for (const auto& [folder, file, said] :
-       {std::tuple{"torch_mha_bias_kv", "state_dict.safetensors",
-                   "state_dict.safetensors: bias_k is one more key of all "
-                   "sequences (add_bias_kv), which has no counterpart here"},
-        {"flax_linen_normalize_qk", "flax.npz",
-         "flax.npz: params/query_ln/scale is a norm of the queries "
-         "(normalize_qk), which has no counterpart here"}}) {
-    const auto match = find_layout(
-        shapes_of(arrays_of(fixtures() / folder / file)), {"", file});
-    ASSERT_FALSE(match);
-    EXPECT_EQ(match.error().message(), said);
+  const char* const file = "state_dict.safetensors";
+  const auto match =
+      find_layout(shapes_of(arrays_of(fixtures() / "torch_mha_bias_kv" / file)),
+                  {"", file});
+  ASSERT_FALSE(match);
+  EXPECT_EQ(match.error().message(),
+            "state_dict.safetensors: bias_k is one more key of all sequences "
+            "(add_bias_kv), which has no counterpart here");
+}
+
+// ---- Norms of queries and keys, there and back. ----
+
+Array flat(Array array) {
+  array.shape = {array.data.size() / sizeof(float)};
+  return array;
+}
+
+class NormalizedQkTest : public FixturesTest,
+                         public testing::WithParamInterface<const char*> {};
+
+TEST_P(NormalizedQkTest, GradientsAreThoseOfTheLibrary) {
+  const auto folder = fixtures() / GetParam();
+  const GoldenCase golden(folder);
+  const NamedArrays arrays = arrays_of(folder / "flax.npz");
+  const auto match = find_layout(shapes_of(arrays), {"", "flax.npz"});
+  ASSERT_TRUE(match) << match.error().message();
+  const LayerParams params = take(arrays, *match, 0);
+  const auto layer = layer_of(params, true, 3, 3);
+  const auto query = golden.floats<3>("inputs_q");
+  const auto key = golden.floats<3>("inputs_k");
+  const auto value = golden.floats<3>("inputs_v");
+  auto saved =
+      layer
+          .forward_for_backward(query, key, value,
+                                {.attn_weights = AttnWeights::per_head})
+          .value();
+  const auto d_output = golden.floats<3>("grad_output");
+  const auto gradients = layer.backward(saved, d_output).value();
+  EXPECT_TRUE(golden.matches("weights", got_of(saved.result().attn_weights)));
+  EXPECT_TRUE(golden.matches("grad_inputs_q", got_of(gradients.query)));
+  EXPECT_TRUE(golden.matches("grad_inputs_k", got_of(gradients.key)));
+  EXPECT_TRUE(golden.matches("grad_inputs_v", got_of(gradients.value)));
+  // Laid out as the library lays out the parameters.
+  LayerParams by_name{.num_heads = 3};
+  gradients.for_each([&](std::string_view name, std::span<const float> from) {
+    Array array{DType::float32, params.params.at(std::string(name)).shape, {}};
+    array.data.resize(from.size_bytes());
+    std::memcpy(array.data.data(), from.data(), from.size_bytes());
+    by_name.params.emplace(name, std::move(array));
+  });
+  const auto as_saved = lay_out(by_name, 0, *match->layout, "").value();
+  EXPECT_EQ(as_saved.size(), 10u);
+  for (const auto& [name, array] : as_saved) {
+    std::string tensor = "grad_" + name;
+    std::ranges::replace(tensor, '/', '.');
+    const auto elements = to_float<1>(flat(array), "test", name).value();
+    EXPECT_TRUE(golden.matches(
+        tensor,
+        {array.shape, {elements.data(), elements.data() + elements.size()}}))
+        << tensor;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Flax, NormalizedQkTest,
+                         testing::Values("flax_linen_normalize_qk",
+                                         "flax_nnx_normalize_qk"),
+                         [](const auto& test) {
+                           return std::string(test.param);
+                         });
 
 }  // namespace
 }  // namespace headwise::testing_support

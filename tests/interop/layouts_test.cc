@@ -150,6 +150,21 @@ TEST(LayoutsTest, HeadwiseHoldsAdditiveScoringToo) {
   expect_equal(lay_out(*layer, 0, layout("headwise")).value(), tensors);
 }
 
+TEST(LayoutsTest, NormsOfQueriesAndKeysGoThereAndBack) {
+  LayerParams layer = layer_of();
+  layer.params.emplace("q_norm.weight", counted({2}, 7));
+  layer.params.emplace("k_norm.weight", counted({2}, 9));
+  for (const char* name : {"headwise", "flax"}) {
+    const auto taken = take(lay_out(layer, 0, layout(name)).value());
+    ASSERT_TRUE(taken) << taken.error().message();
+    expect_equal(taken->params, layer.params);
+    const bool says = std::string_view(name) == "flax";
+    EXPECT_EQ(taken->qk_norm.has_value(), says);
+    EXPECT_TRUE(!says || taken->qk_norm->kind == NormKind::layer);
+  }
+  EXPECT_FALSE(lay_out(layer, 0, layout("torch-mha")));
+}
+
 TEST(LayoutsTest, NamesMayHaveAPrefix) {
   for (const auto& [name, prefix] : {std::pair{"bert", "bert."},
                                      {"distilbert", "distilbert."},

@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "headwise/base/any_view.h"
 #include "headwise/interop/layouts.h"
@@ -53,6 +54,16 @@ std::map<std::string, AnyView> views_of(const MultiHeadAttention& layer) {
   }
   if (params.w_score) {
     views.emplace("w_score.weight", params.w_score->view());
+  }
+  for (const auto& [name, norm] :
+       {std::pair(std::string("q_norm"), &params.q_norm),
+        {"k_norm", &params.k_norm}}) {
+    if (*norm) {
+      views.emplace(name + ".weight", (*norm)->weight);
+    }
+    if (*norm && (*norm)->bias.size() != 0) {
+      views.emplace(name + ".bias", (*norm)->bias);
+    }
   }
   return views;
 }
@@ -210,6 +221,56 @@ TEST(LoadAttentionFileTest, ParametersThatMakeNoLayerAreBadData) {
       load_attention(put_npz(folder, views_of(layer)), {.num_heads = 5});
   ASSERT_FALSE(five);
   EXPECT_EQ(five.error().code(), ErrorCode::bad_data);
+}
+
+TEST(LoadAttentionFileTest, ANormIsOfTheKindThatTheOptionsSay) {
+  const TempFolder folder;
+  for (const QkNorm& norm :
+       {QkNorm{.eps = 1e-3, .over = NormOver::projection, .plus_one = true},
+        QkNorm{.kind = NormKind::layer,
+        .over = NormOver::each_head,
+        .bias = true}}) {
+    const auto layer =
+        original({.embed_dim = kEmbed, .num_heads = kHeads, .qk_norm = norm});
+    auto views = views_of(layer);
+    const std::string path = put_npz(folder, views, "normed.npz");
+    QkNorm said = norm;
+    said.bias = false;  // the file says it
+    const auto loaded =
+        load_attention(path, {.num_heads = kHeads, .qk_norm = said}).value();
+    EXPECT_EQ(loaded.config().qk_norm->bias, norm.bias);
+    EXPECT_EQ(loaded.config().qk_norm->eps, norm.eps);
+    const auto x = uniform<3>({1, 4, kEmbed}, 230);
+    EXPECT_TRUE(same_bits(loaded.forward(x, x, x).value().output,
+                          layer.forward(x, x, x).value().output));
+    EXPECT_THAT(load_attention(path, {.num_heads = kHeads}),
+                HasError({.code = ErrorCode::invalid_argument,
+                          .operation = "load_attention",
+                          .argument = "qk_norm",
+                          .file = path,
+                          .expected = {"rms or layer"}}));
+    // Some models keep (H, D).
+    const std::vector<std::size_t> by_head = {
+        views.at("q_norm.weight").extents()[0] / 2, 2};
+    views.at("q_norm.weight") =
+        AnyView(views.at("q_norm.weight").data(), DType::float32, by_head);
+    EXPECT_TRUE(load_attention(put_npz(folder, views, "by_head.npz"),
+                               {.num_heads = kHeads, .qk_norm = said}));
+    views.erase("q_norm.weight");
+    const std::string half = put_npz(folder, views, "half.npz");
+    EXPECT_THAT(load_attention(half, {.num_heads = kHeads, .qk_norm = said}),
+                HasError({.code = ErrorCode::bad_data,
+                          .operation = "read_params",
+                          .file = half,
+                          .given = {"k_norm.weight", "no q_norm.weight"}}));
+  }
+  const auto plain = original();
+  const std::string path = put_npz(folder, views_of(plain), "plain.npz");
+  EXPECT_THAT(load_attention(path, {.num_heads = kHeads, .qk_norm = QkNorm{}}),
+              HasError({.code = ErrorCode::bad_data,
+                        .operation = "read_params",
+                        .file = path,
+                        .given = {"no q_norm.weight"}}));
 }
 
 TEST(LoadAttentionFileTest, AnEmbeddingComesWithTheLayer) {

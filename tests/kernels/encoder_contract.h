@@ -1,6 +1,6 @@
-// Layer normalisation and GELU, there and back, as docs/arithmetic.md writes
-// them, in scalar code: what every kernel's bits are held against. Nothing is
-// shared with the kernels.
+// Layer normalisation, RMS norms and GELU, there and back, as
+// docs/arithmetic.md writes them, in scalar code: what every kernel's bits are
+// held against. Nothing is shared with the kernels.
 #pragma once
 
 #include <algorithm>
@@ -45,14 +45,15 @@ struct ContractMoments {
   float rate;
 };
 
+// An RMS norm takes +0 for the mean.
 inline ContractMoments contract_moments(const float* x, std::size_t E,
-                                        double eps) {
+                                        double eps, bool centred = true) {
   const auto count = static_cast<float>(E);
   const auto from = [&](float start) {
     return [=](std::size_t i) { return x[i] - start; };
   };
   const float rough = contract_sum(E, from(0)) / count;
-  const float mean = rough + contract_sum(E, from(rough)) / count;
+  const float mean = centred ? rough + contract_sum(E, from(rough)) / count : 0;
   const auto d = from(mean);
   const float var =
       contract_sum(E, [&](std::size_t i) { return d(i) * d(i); }) / count;
@@ -62,12 +63,14 @@ inline ContractMoments contract_moments(const float* x, std::size_t E,
 inline float contract_nan(float x) { return std::isnan(x) ? kNaN : x; }
 
 inline Tensor<float, 2> contract_layer_norm(TensorView<const float, 2> x,
-                                            const LayerNormParams& params) {
+                                            const LayerNormParams& params,
+                                            bool centred = true) {
   const FloatEnvironment environment;
   const auto [N, E] = x.extents();
   auto y = Tensor<float, 2>::create({N, E}).value();
   for (std::size_t n = 0; n < N; ++n) {
-    const auto [mean, rate] = contract_moments(&x(n, 0), E, params.eps);
+    const auto [mean, rate] =
+        contract_moments(&x(n, 0), E, params.eps, centred);
     for (std::size_t i = 0; i < E; ++i) {
       const float scaled = (x(n, i) - mean) * rate * params.weight(i);
       y(n, i) = contract_nan(scaled + params.bias(i));
@@ -82,10 +85,16 @@ struct ContractLayerNormGradients {
   Tensor<float, 1> bias;
 };
 
+struct ContractNorm {
+  bool centred = true;              // false: an RMS norm
+  std::size_t rows_of_block = 128;  // more where a token has several rows
+};
+
 // `offsets`: where each sequence begins, and at last the number of rows.
 inline ContractLayerNormGradients contract_layer_norm_backward(
     TensorView<const float, 2> x, const LayerNormParams& params,
-    TensorView<const float, 2> d_y, const std::vector<std::int64_t>& offsets) {
+    TensorView<const float, 2> d_y, const std::vector<std::int64_t>& offsets,
+    const ContractNorm& norm = {}) {
   const FloatEnvironment environment;
   const auto [N, E] = x.extents();
   const auto count = static_cast<float>(E);
@@ -97,7 +106,8 @@ inline ContractLayerNormGradients contract_layer_norm_backward(
     for (std::int64_t n = offsets[s]; n < offsets[s + 1]; ++n) {
       const float* d_row = &d_y(n, 0);
       if (std::any_of(d_row, d_row + E, [](float d) { return d != 0; })) {
-        const auto [mean, rate] = contract_moments(&x(n, 0), E, params.eps);
+        const auto [mean, rate] =
+            contract_moments(&x(n, 0), E, params.eps, norm.centred);
         for (std::size_t i = 0; i < E; ++i) {
           z[i] = (x(n, i) - mean) * rate;
           g[i] = d_row[i] * params.weight(i);
@@ -106,14 +116,16 @@ inline ContractLayerNormGradients contract_layer_norm_backward(
         }
         const auto of_g = [&](std::size_t i) { return g[i]; };
         const auto of_gz = [&](std::size_t i) { return g[i] * z[i]; };
-        const float a = contract_sum(E, of_g) / count;
+        const float a = norm.centred ? contract_sum(E, of_g) / count : 0;
         const float b = contract_sum(E, of_gz) / count;
         for (std::size_t i = 0; i < E; ++i) {
           const float centred = g[i] - a;
           d_x(n, i) = contract_nan((centred - z[i] * b) * rate);
         }
       }
-      if ((n - offsets[s]) % 128 == 127 || n + 1 == offsets[s + 1]) {
+      const auto in_block =
+          static_cast<std::size_t>(n - offsets[s]) % norm.rows_of_block;
+      if (in_block + 1 == norm.rows_of_block || n + 1 == offsets[s + 1]) {
         for (std::size_t i = 0; i < E; ++i) {
           weight(i) += std::exchange(block_weight[i], 0.0f);
           bias(i) += std::exchange(block_bias[i], 0.0f);

@@ -252,7 +252,11 @@ TEST(GradientsByNameTest, TheyHaveTheNamesAndTheOrderOfTheParameters) {
         {.embed_dim = 8, .num_heads = 2, .bias = false},
         {.embed_dim = 8, .num_heads = 2, .out_proj = false},
         {.embed_dim = 8, .num_heads = 2, .value_proj = false},
-        {.embed_dim = 8, .num_heads = 2, .scoring = Scoring::additive}}) {
+        {.embed_dim = 8, .num_heads = 2, .scoring = Scoring::additive},
+        {.embed_dim = 8, .num_heads = 2, .qk_norm = QkNorm{}},
+        {.embed_dim = 8,
+        .num_heads = 2,
+        .qk_norm = QkNorm{.kind = NormKind::layer, .bias = true}}}) {
     auto layer = MultiHeadAttention::create(config, Seed{3}).value();
     const LayerCall call = random_layer_call(layer, 1, 2, 2, 4800);
     auto saved = layer

@@ -3,25 +3,31 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "headwise/attention/reference.h"
 #include "headwise/module/multi_head_attention.h"
+#include "module/layer.h"
 #include "module/random_layer_call.h"
+#include "steps/wide_norm.h"
 #include "support/tensors.h"
 
 namespace headwise {
 namespace {
 
 using testing_support::all_near;
+using testing_support::draw_norms;
 using testing_support::gradients_of;
 using testing_support::LayerCall;
 using testing_support::random_layer_call;
 using testing_support::uniform;
 using testing_support::view_of;
 using testing_support::widened;
+using testing_support::WideNorm;
+using testing_support::WideNormGradients;
 
 using Wide = Tensor<double, 3>;
 
@@ -68,6 +74,37 @@ WideLinear differentiated(const Wide& x, const Wide& d_y,
   return d;
 }
 
+// The norm of heads in binary64; it looks at `params`.
+struct NormedHeads {
+  const QkNorm& norm;
+  const HeadNormParams& params;
+  Tensor<double, 4> x;
+
+  NormedHeads(const QkNorm& of, const HeadNormParams& with, const Wide& from,
+              std::size_t H)
+      : norm(of), params(with), x(by_heads(from, H)) {}
+
+  static Tensor<double, 4> by_heads(const Wide& from, std::size_t H) {
+    const auto [B, L, features] = from.extents();
+    auto x = Tensor<double, 4>::create({B, L, H, features / H}).value();
+    std::ranges::copy(from.elements(), x.data());
+    return x;
+  }
+  Wide forward() const {
+    const auto y = WideNorm(norm, params, x).forward();
+    Wide merged = zeros({x.extent(0), x.extent(1), x.extent(2) * x.extent(3)});
+    std::ranges::copy(y.elements(), merged.data());
+    return merged;
+  }
+  // Writes the gradient by x over that by y.
+  WideNormGradients backward(Wide& d) const {
+    auto gradients =
+        WideNorm(norm, params, x).backward(by_heads(d, x.extent(2)));
+    std::ranges::copy(gradients.x.elements(), d.data());
+    return gradients;
+  }
+};
+
 // (B, L, H * D) as (B, L, H, D).
 template <class T>
 TensorView<T, 4> heads(TensorView<T, 3> x, std::size_t H) {
@@ -105,6 +142,16 @@ void expect_linear(const LinearGradients& got, const WideLinear& want,
   }
 }
 
+void expect_norm(const HeadNormGradients& got, const WideNormGradients& want,
+                 const std::string& name) {
+  expect_near(got.weight, want.weight, name + ".weight");
+  if (got.bias.size() != 0) {
+    // That of k_norm is 0 but for rounding, as w_k.bias above.
+    expect_near(got.bias, want.bias, name + ".bias",
+                4 * largest_of(want.weight));
+  }
+}
+
 // The chain rule through the layer, in binary64.
 void expect_gradients(const MultiHeadAttention& layer, const LayerCall& call,
                       const AttentionOptions& options,
@@ -125,8 +172,16 @@ void expect_gradients(const MultiHeadAttention& layer, const LayerCall& call,
   const Wide query = widened(call.query);
   const Wide key = widened(call.key);
   const Wide value = widened(call.value);
-  const Wide q = projected(query, params.w_q);
-  const Wide k = projected(key, params.w_k);
+  Wide q = projected(query, params.w_q);
+  Wide k = projected(key, params.w_k);
+  std::optional<NormedHeads> q_norm;
+  std::optional<NormedHeads> k_norm;
+  if (config.qk_norm) {
+    q_norm.emplace(*config.qk_norm, *params.q_norm, q, H);
+    k_norm.emplace(*config.qk_norm, *params.k_norm, k, Hkv);
+    q = q_norm->forward();
+    k = k_norm->forward();
+  }
   const Wide v =
       params.w_v ? projected(value, *params.w_v) : widened(call.value);
   const auto [B, Lq, width] = q.extents();
@@ -163,6 +218,10 @@ void expect_gradients(const MultiHeadAttention& layer, const LayerCall& call,
        .score_weight = d_score_weight.size() == 0 ? TensorView<double, 2>()
                                                   : d_score_weight},
       options, operation_options));
+  if (config.qk_norm) {
+    expect_norm(*got.q_norm, q_norm->backward(d_q), name + ": q_norm");
+    expect_norm(*got.k_norm, k_norm->backward(d_k), name + ": k_norm");
+  }
   const WideLinear of_q = differentiated(query, d_q, params.w_q);
   const WideLinear of_k = differentiated(key, d_k, params.w_k);
   expect_near(got.query, of_q.x, name + ": query");
@@ -219,9 +278,26 @@ TEST(LayerBackwardTest, IsTheChainRuleForEveryKindOfLayer) {
         .vdim = 4,
         .out_proj = false,
         .value_proj = false,
-        .scoring = Scoring::additive}}};
+        .scoring = Scoring::additive}},
+      {"RMS norm",
+       {.embed_dim = 32,
+        .num_heads = 4,
+        .num_kv_heads = 2,
+        .qk_norm = QkNorm{}}},
+      {"RMS norm over the projection, 1 + w",
+       {.embed_dim = 32,
+        .num_heads = 4,
+        .num_kv_heads = 2,
+        .qk_norm = QkNorm{.over = NormOver::projection, .plus_one = true}}},
+      {"layer norm of each head",
+       {.embed_dim = 32,
+        .num_heads = 2,
+        .qk_norm = QkNorm{.kind = NormKind::layer,
+                          .over = NormOver::each_head,
+                          .bias = true}}}};
   for (const auto& [name, config] : layers) {
-    const auto layer = MultiHeadAttention::create(config, Seed{3}).value();
+    auto layer = MultiHeadAttention::create(config, Seed{3}).value();
+    draw_norms(layer);
     // The second is more than one block of queries and of keys.
     for (const auto& [Lq, Lkv] : {std::pair{5u, 7u}, {150u, 131u}}) {
       LayerCall call =

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <optional>
+#include <span>
+#include <string_view>
 
 #include "headwise/module/multi_head_attention.h"
 #include "support/tensors.h"
@@ -12,6 +15,19 @@ namespace headwise::testing_support {
 
 inline MultiHeadAttention layer_of(const MultiHeadAttentionConfig& config) {
   return MultiHeadAttention::create(config, Seed{7}).value();
+}
+
+// The norms of a layer begin as ones, which no test would miss.
+inline void draw_norms(MultiHeadAttention& layer) {
+  std::uint32_t stream = 3900;
+  const Status s =
+      layer.update([&](std::string_view name, std::span<float> values) {
+        if (name.substr(1).starts_with("_norm.")) {
+          RandomStream(Seed{2024}, stream++).fill_uniform(values, 0.5, 1.5);
+        }
+        return ok();
+      });
+  EXPECT_TRUE(s);
 }
 
 // Self-attention.
@@ -36,6 +52,18 @@ inline testing::AssertionResult same_params(const Linear& a, const Linear& b) {
   return same_bits({a.weight().data(), a.weight().size()},
                    {b.weight().data(), b.weight().size()});
 }
+inline testing::AssertionResult same_params(
+    const std::optional<HeadNormParams>& a,
+    const std::optional<HeadNormParams>& b) {
+  if (a.has_value() != b.has_value()) {
+    return testing::AssertionFailure() << "not the same norms";
+  }
+  if (!a) {
+    return testing::AssertionSuccess();
+  }
+  const auto weight = same_bits(a->weight, b->weight);
+  return weight ? same_bits(a->bias, b->bias) : weight;
+}
 inline testing::AssertionResult same_params(const MultiHeadAttention& a,
                                             const MultiHeadAttention& b) {
   if (!a.params() || !b.params()) {
@@ -59,6 +87,13 @@ inline testing::AssertionResult same_params(const MultiHeadAttention& a,
       if (auto r = same_params(*of_a, *of_b); !r) {
         return r;
       }
+    }
+  }
+  for (const auto member :
+       {&MultiHeadAttentionParams::q_norm, &MultiHeadAttentionParams::k_norm}) {
+    if (auto r = same_params((*a.params()).*member, (*b.params()).*member);
+        !r) {
+      return r;
     }
   }
   const auto& w_a = a.params()->w_score;

@@ -49,7 +49,10 @@ Linear linear(std::size_t in, std::size_t out) {
 
 TEST(OutOfMemoryTest, EveryAllocationOfALayerMayFail) {
   const MultiHeadAttentionConfig config = {
-      .embed_dim = 4, .num_heads = 2, .dropout = 0.5};
+      .embed_dim = 4,
+      .num_heads = 2,
+      .dropout = 0.5,
+      .qk_norm = QkNorm{.kind = NormKind::layer, .plus_one = true}};
   const auto create = [&] {
     return MultiHeadAttention::create(config, Seed{1});
   };

@@ -103,6 +103,13 @@ inline MultiHeadAttention contexts_of(const MultiHeadAttention& layer) {
   if (params.w_score) {
     without.w_score = clone(*params.w_score);
   }
+  if (params.q_norm) {
+    const auto norm = [](const HeadNormParams& of) {
+      return HeadNormParams{clone(of.weight), clone(of.bias)};
+    };
+    without.q_norm = norm(*params.q_norm);
+    without.k_norm = norm(*params.k_norm);
+  }
   const MultiHeadAttentionConfig& config = layer.config();
   return MultiHeadAttention::from_params(
              std::move(without),
@@ -110,7 +117,8 @@ inline MultiHeadAttention contexts_of(const MultiHeadAttention& layer) {
                         .num_kv_heads = config.num_kv_heads,
                         .kv_group_sizes = config.kv_group_sizes,
                         .vdim = params.w_v ? std::optional<std::size_t>()
-                                           : config.vdim})
+                                           : config.vdim,
+                        .qk_norm = config.qk_norm})
       .value();
 }
 

@@ -20,6 +20,7 @@ namespace {
 using testing::ElementsAre;
 using testing_support::all_near;
 using testing_support::contexts_of;
+using testing_support::draw_norms;
 using testing_support::filled;
 using testing_support::gates_without;
 using testing_support::HasError;
@@ -81,6 +82,16 @@ std::vector<Form> forms() {
   form.config.num_heads = 8;
   form.config.value_proj = false;
   all.push_back(form);
+  form = {"NormOfAllHeads", six(3), {1, 2, 3}};
+  form.config.qk_norm = QkNorm{};
+  all.push_back(form);
+  form = {"NormOfEachHead", six(3), {1, 2, 3}};
+  form.config.qk_norm = QkNorm{
+      .kind = NormKind::layer, .over = NormOver::each_head, .bias = true};
+  all.push_back(form);
+  form.name = "NormOfEachHeadAllGone";
+  form.gone = {0, 1, 2, 3, 4, 5};
+  all.push_back(form);
   return all;
 }
 
@@ -112,6 +123,8 @@ struct Inputs {
 
 class RemoveHeadsTest : public testing::TestWithParam<Form> {
  protected:
+  void SetUp() override { draw_norms(whole_); }
+
   MultiHeadAttention without(const Heads& heads,
                              ConstantPart constant = ConstantPart::dropped) {
     auto left = remove_heads(whole_, heads, constant);
@@ -137,7 +150,8 @@ TEST_P(RemoveHeadsTest, WhatTheHeadsAlwaysAddedIsInTheBias) {
   const auto gates = gates_without(config_.num_heads, gone_);
   const auto gated = inputs_.forward(whole_, {}, {.head_gates = gates.view()});
   auto want = testing_support::widened(gated.output);
-  const auto& [w_q, w_k, w_v, w_o, w_score] = *whole_.params();
+  const std::optional<Linear>& w_v = whole_.params()->w_v;
+  const std::optional<Linear>& w_o = whole_.params()->w_o;
   const std::size_t Dv = *config_.v_head_dim;
   for (std::size_t n = 0; w_v && w_v->has_bias() && n < want.size(); ++n) {
     for (const std::size_t h : gone_) {
@@ -267,6 +281,15 @@ TEST_P(RemoveHeadsTest, GradientsAreThoseOfGatesOfZero) {
   EXPECT_TRUE(all_near(got.w_o->bias, want.w_o->bias, 1e-5));
   if (config_.scoring == Scoring::additive && !left_.empty()) {
     EXPECT_TRUE(all_near(got.w_score, picked(want.w_score, 0, left_), 1e-5));
+  }
+  if (got.q_norm && config_.qk_norm->over == NormOver::each_head) {
+    EXPECT_TRUE(all_near(got.q_norm->weight,
+                         picked(want.q_norm->weight, 0, left_, 4), 1e-5));
+    EXPECT_TRUE(
+        all_near(got.k_norm->bias, picked(want.k_norm->bias, 0, kv, 4), 1e-5));
+  } else if (got.q_norm) {
+    EXPECT_TRUE(all_near(got.q_norm->weight, want.q_norm->weight, 1e-5));
+    EXPECT_TRUE(all_near(got.k_norm->weight, want.k_norm->weight, 1e-5));
   }
 }
 
@@ -399,6 +422,13 @@ TEST(RemovedHeadsTest, LayersThatCannotLoseAHeadAreErrors) {
   EXPECT_THAT(remove_heads(shared, Heads{0, 1}),
               IsRefused(ErrorCode::unsupported, "layer", {"w_v"}));
   EXPECT_TRUE(remove_heads(shared, Heads{0, 3}));
+  const auto joint =
+      layer_of({.embed_dim = 12,
+                .num_heads = 4,
+                .qk_norm = QkNorm{.over = NormOver::projection}});
+  EXPECT_THAT(remove_heads(joint, Heads{1}),
+              IsRefused(ErrorCode::unsupported, "layer", {"projection"}));
+  EXPECT_TRUE(remove_heads(joint, {}));
 }
 
 TEST(RemovedHeadsTest, WhatWasKeptForInferenceAloneIsAnError) {

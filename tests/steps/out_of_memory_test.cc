@@ -22,6 +22,7 @@
 #include "headwise/steps/layer_norm.h"
 #include "headwise/steps/mask.h"
 #include "headwise/steps/merge.h"
+#include "headwise/steps/norm_heads.h"
 #include "headwise/steps/padding.h"
 #include "headwise/steps/projection.h"
 #include "headwise/steps/rotary.h"
@@ -54,6 +55,7 @@ const Executor& alone() {
 
 const AttentionShape kShape = {
     .B = 2, .Hq = 2, .Hkv = 2, .Lq = 3, .Lkv = 3, .D = 4, .Dv = 4};
+const QkNorm kNorm = {.plus_one = true};
 const CallContext kContext = {kShape, QueryStart(0), "test"};
 
 class StepFailuresTest : public testing::Test {
@@ -87,6 +89,7 @@ class StepFailuresTest : public testing::Test {
   Tensor<bool, 2> dense_mask_ = filled<bool, 2>({3, 3}, true);
   Tensor<TokenId, 2> ids_ = tensor_of<TokenId, 2>({1, 3}, {1, 2, 1});
   Rotary rotary_ = Rotary::create({.rotary_dim = 4}).value();
+  HeadNormParams norm_params_ = {filled<float, 1>({4}, 0)};
   std::vector<std::int64_t> starts_ = {1, 2};
   Tensor<float, 1> gates_ = filled<float, 1>({2}, 1);
   Tensor<float, 1> nan_ = filled<float, 1>({2}, kNaN);
@@ -152,6 +155,13 @@ TEST_F(StepFailuresTest, EveryAllocationMayFail) {
         [&] {
           return as_status(
               linear_step.backward_params(rows_, rows_, {}, alone()));
+        }},
+       {"norm_heads",
+        [&] { return norm_heads(kNorm, norm_params_, x_, y_, alone()); }},
+       {"norm_heads_backward",
+        [&] {
+          return as_status(norm_heads_backward(kNorm, norm_params_, x_, x_, y_,
+                                               {}, alone()));
         }},
        {"pad", [&] { return as_status(pad(tokens)); }},
        {"Tensor::create",
@@ -258,6 +268,13 @@ TEST_F(StepFailuresTest, EveryAllocationOfAnErrorMayFail) {
        [&] { return as_status(HeadGroups::create(empty_group)); }},
       {"HeadGroups::check", [&] { return groups.check(4, 2, "test"); }},
       {"layer_norm", [&] { return layer_norm(flat_, norm, flat_, alone()); }},
+      {"norm_heads",
+       [&] { return norm_heads({.eps = 0}, norm_params_, x_, y_, alone()); }},
+      {"norm_heads_backward",
+       [&] {
+         return as_status(
+             norm_heads_backward(kNorm, norm_params_, s_, s_, s_, {}, alone()));
+       }},
       {"Linear::create",
        [] {
          return as_status(Linear::create({.in_features = 0, .out_features = 1},

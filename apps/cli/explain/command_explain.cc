@@ -188,7 +188,8 @@ void add_layer_options(const Arguments& layer, ExplainFlags& flags) {
       "--params", flags.params, "DIR|FILE",
       "read the parameters from a folder of .npy files, a .npz or a "
       ".safetensors: w_q.weight, w_q.bias, the same for w_k, w_v and w_o, "
-      "w_score.weight for additive scoring, and embedding.weight");
+      "w_score.weight for additive scoring, q_norm.weight and k_norm.weight "
+      "for --qk-norm, and embedding.weight");
   add_layer_choice(layer, flags.layer, "--params or --model");
 }
 
@@ -215,6 +216,7 @@ void add_options(const Arguments& command, ExplainFlags& flags) {
   add_layer_options(command.under("Layer"), flags);
   add_output_options(command.under("Output"), flags);
   add_operation_options(command, flags.operation);
+  add_qk_norm_options(command, flags.qk_norm);
   add_rotary_options(command, flags.rotary);
 }
 

@@ -9,6 +9,7 @@
 
 #include "operation/layer_choice.h"
 #include "operation/operation_flags.h"
+#include "operation/qk_norm_flags.h"
 #include "operation/rotary_flags.h"
 
 namespace headwise::cli {
@@ -27,6 +28,7 @@ struct ExplainFlags {
   std::optional<std::size_t> num_kv_heads;
   std::string mask_kind;
   OperationFlags operation;
+  QkNormFlags qk_norm;
   RotaryFlags rotary;
   std::uint64_t seed = 0;
   std::string params;

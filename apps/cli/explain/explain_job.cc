@@ -44,6 +44,9 @@ Result<MultiHeadAttentionConfig> config_of(
   if (flags.operation.additive()) {
     config.scoring = Scoring::additive;
   }
+  const auto qk_norm = flags.qk_norm.norm();
+  HEADWISE_TRY(qk_norm);
+  config.qk_norm = *qk_norm;
   if (input.vectors) {
     config.query_dim = input.vectors->query.extent(2);
     config.kdim = input.vectors->key.extent(2);
@@ -57,6 +60,8 @@ Result<std::optional<LayerFromFiles>> read_files(const ExplainFlags& flags,
   if (flags.params.empty()) {
     return std::optional<LayerFromFiles>{};
   }
+  const auto qk_norm = flags.qk_norm.norm();
+  HEADWISE_TRY(qk_norm);
   auto files = read_layer(
       flags.params, {.num_heads = flags.num_heads,
                      .num_kv_heads = input.num_kv_heads,
@@ -65,6 +70,7 @@ Result<std::optional<LayerFromFiles>> read_files(const ExplainFlags& flags,
                                                : std::optional(input.num_heads),
                      .scoring = flags.operation.scoring,
                      .vdim = input.vectors ? input.vectors->value.extent(2) : 0,
+                     .qk_norm = *qk_norm,
                      .with_embedding = !input.vectors,
                      .choice = flags.layer.choice()});
   HEADWISE_TRY(files);
@@ -109,6 +115,7 @@ class Runner {
     job.out_proj = config_.out_proj;
     job.value_proj = config_.value_proj;
     job.additive = config_.scoring == Scoring::additive;
+    job.qk_norm = config_.qk_norm;
     job.biased = biased();
     job.vocab_size = files_ && files_->embedding
                          ? files_->embedding->vocab_size()
@@ -161,6 +168,7 @@ class Runner {
     return list_steps({.batched = input_.batched,
                        .from_tokens = job.from_tokens,
                        .cross = job.cross,
+                       .qk_norm = config_.qk_norm.has_value(),
                        .rotary = config_.rotary.has_value(),
                        .softcap = spec->softcap.has_value(),
                        .bias = spec->bias.given(),

@@ -42,7 +42,8 @@ struct ExplainedJob {
   bool batched = true;
   bool out_proj = true;
   bool value_proj = true;
-  bool additive = false;           // scoring
+  bool additive = false;  // scoring
+  std::optional<QkNorm> qk_norm{};
   std::set<std::string> biased{};  // of q, k, v and output: those with a bias
   std::size_t batch = 0;
   std::size_t query_length = 0;  // of the longest sequence

@@ -38,10 +38,11 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"print the whole tensor of one step", "한 단계의 텐서 전체를 출력합니다"},
     {"read the parameters from a folder of .npy files, a .npz or a "
      ".safetensors: w_q.weight, w_q.bias, the same for w_k, w_v and w_o, "
-     "w_score.weight for additive scoring, and embedding.weight",
+     "w_score.weight for additive scoring, q_norm.weight and k_norm.weight for "
+     "--qk-norm, and embedding.weight",
      "파라미터 파일: w_q.weight, w_q.bias와 w_k, w_v, w_o의 같은 이름, 가산 "
-     "점수의 w_score.weight, embedding.weight. .npy 폴더, .npz 또는 "
-     ".safetensors"},
+     "점수의 w_score.weight, --qk-norm의 q_norm.weight와 k_norm.weight, "
+     "embedding.weight. .npy 폴더, .npz 또는 .safetensors"},
     {"rows of the embedding (default 100)", "임베딩의 행 수(기본값 100)"},
     {"run multi-head attention and show every step",
      "멀티 헤드 어텐션을 실행하며 모든 단계를 보여 줍니다"},

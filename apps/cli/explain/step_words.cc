@@ -17,6 +17,7 @@ StepContext context_of(const ExplainedJob& job, Language language) {
                       .output_bias = biased("output"),
                       .value_proj = job.value_proj,
                       .out_proj = job.out_proj,
+                      .qk_norm = job.qk_norm.value_or(QkNorm{}),
                       .language = language};
   if (job.sentence) {
     context.hidden = {.layer = job.sentence->layer,

@@ -45,6 +45,8 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"Rotary positions", "로터리 위치"},
     {"Scores", "점수"},
     {"Tensors", "텐서"},
+    {"added to the mean square or the variance (default 1e-6)",
+     "제곱의 평균이나 분산에 더할 값(기본값 1e-6)"},
     {"axes of --bias, such as H,Lq,Lkv or B,1,Lkv (default: B,H,Lq,Lkv)",
      "--bias의 축. 예: H,Lq,Lkv 또는 B,1,Lkv (기본값: B,H,Lq,Lkv)"},
     {"axes of --mask, such as B,1,Lkv or Lq,Lkv (default: B,H,Lq,Lkv)",
@@ -72,6 +74,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "with the last key; F.npy: (B), one number per sequence",
      "키를 기준으로 한 쿼리 0의 위치(기본값 0). bottom-right: 마지막 쿼리를 "
      "마지막 키에 맞춤. F.npy: (B), 시퀀스마다 하나"},
+    {"multiply by 1 + weight, as Gemma does",
+     "Gemma처럼 1 + 가중치를 곱합니다"},
     {"number of threads (default: all)", "사용할 스레드 수(기본값: 전부)"},
     {"output of a query without any key (default zero)",
      "볼 수 있는 키가 없는 쿼리의 결과(기본값 zero)"},
@@ -93,8 +97,16 @@ constexpr auto kTexts = std::to_array<Translation>({
      "float32입니다. 16비트 텐서는 .safetensors 파일에서 읽습니다"},
     {"seed of the dropout mask (default 0)", "드롭아웃의 시드(기본값 0)"},
     {"values added to the scores; -inf masks", "점수에 더할 값. -inf면 마스킹"},
+    {"what is normalised: a head's features with weights for all heads "
+     "(default) or for each head, or all heads at once",
+     "정규화할 범위: 헤드의 특징(가중치는 모든 헤드 공통, 기본값), 헤드마다 "
+     "다른 가중치, 또는 모든 헤드를 한꺼번에"},
     {"which features are a pair: p and p + N/2 (default), or 2p and 2p + 1",
      "짝이 되는 특징: p와 p + N/2(기본값), 또는 2p와 2p + 1"},
+    {"which norm q_norm.weight and k_norm.weight are of: queries and keys are "
+     "normalised before the scores",
+     "q_norm.weight와 k_norm.weight가 어느 정규화의 것인지 정합니다. 쿼리와 "
+     "키를 점수 계산 전에 정규화합니다"},
 });
 static_assert(is_sorted(kTexts), "sort the rows by their English");
 

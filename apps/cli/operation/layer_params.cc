@@ -17,6 +17,7 @@ namespace {
 std::string_view option_of(std::string_view argument) {
   return argument == "num_heads"      ? "--num-heads"
          : argument == "num_kv_heads" ? "--num-kv-heads"
+         : argument == "qk_norm"      ? "--qk-norm"
                                       : "";
 }
 
@@ -26,6 +27,13 @@ Error in_options(const Error& error, const std::string& path) {
   const std::string_view option = option_of(details.argument);
   if (option.empty() || details.operation != "load_attention") {
     return error;
+  }
+  if (details.argument == "qk_norm") {
+    return option_error(
+        "--params " + path,
+        fmt::format("needs {} rms or {} layer: the file does not say which "
+                    "norm q_norm.weight is of",
+                    option, option));
   }
   if (error.code() == ErrorCode::invalid_argument) {
     return option_error(
@@ -61,7 +69,8 @@ Result<LayerFromFiles> load(const std::string& path,
       .num_heads = wanted.num_heads,
       .num_kv_heads = wanted.num_kv_heads,
       .default_num_heads = wanted.otherwise_num_heads,
-      .vdim = wanted.vdim};
+      .vdim = wanted.vdim,
+      .qk_norm = wanted.qk_norm};
   if (!wanted.with_embedding) {
     auto layer = load_attention(path, options);
     HEADWISE_TRY(layer);

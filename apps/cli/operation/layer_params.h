@@ -23,8 +23,9 @@ struct LayerWanted {
   std::optional<std::size_t> num_kv_heads;
   // If neither --num-heads nor the files say it.
   std::optional<std::size_t> otherwise_num_heads{};
-  std::string scoring;   // as typed: dot, additive, empty
-  std::size_t vdim = 0;  // of the values; with an embedding, its own
+  std::string scoring;              // as typed: dot, additive, empty
+  std::size_t vdim = 0;             // of the values; with an embedding, its own
+  std::optional<QkNorm> qk_norm{};  // as asked for
   bool with_embedding = false;
   LayerChoice choice{};
 };

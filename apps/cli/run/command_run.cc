@@ -95,9 +95,11 @@ Outcome check_layer_flags(const RunFlags& flags) {
         "--num-kv-heads needs --params; otherwise the tensor shapes give the "
         "number of heads");
   }
-  if (const std::string given = flags.layer.given();
-      !flags.is_layer() && !given.empty()) {
-    return usage(given + " needs --params");
+  for (const std::string& given :
+       {flags.layer.given(), flags.qk_norm.given()}) {
+    if (!flags.is_layer() && !given.empty()) {
+      return usage(given + " needs --params");
+    }
   }
   if (flags.num_kv_heads && *flags.num_heads % *flags.num_kv_heads != 0) {
     return usage(
@@ -220,8 +222,9 @@ void add_layer_options(const Arguments& layer, RunFlags& flags) {
   layer.add_text("--params", flags.params, "DIR|FILE",
                  "run a layer with the parameters in a folder of .npy files, "
                  "a .npz or a .safetensors: w_q.weight, w_q.bias, the same "
-                 "for w_k, w_v and w_o, and w_score.weight for additive "
-                 "scoring; query, key and value are then (B, L, E)");
+                 "for w_k, w_v and w_o, w_score.weight for additive scoring, "
+                 "and q_norm.weight and k_norm.weight for --qk-norm; query, "
+                 "key and value are then (B, L, E)");
   add_layer_choice(layer, flags.layer);
   layer.add_count("--num-heads", flags.num_heads, "number of heads");
   layer
@@ -276,6 +279,7 @@ void add_options(const Arguments& command, RunFlags& flags) {
   add_output_options(command.under("Output"), flags);
   add_gradient_options(command.under("Gradients"), flags);
   add_operation_options(command, flags.operation);
+  add_qk_norm_options(command, flags.qk_norm);
   add_rotary_options(command, flags.rotary);
 }
 

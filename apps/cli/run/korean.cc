@@ -30,12 +30,13 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"per head (default), their mean (B, Lq, Lkv), or after dropout",
      "헤드별(기본값), 헤드의 평균 (B, Lq, Lkv) 또는 드롭아웃을 적용한 값"},
     {"run a layer with the parameters in a folder of .npy files, a .npz or a "
-     ".safetensors: w_q.weight, w_q.bias, the same for w_k, w_v and w_o, and "
-     "w_score.weight for additive scoring; query, key and value are then (B, "
-     "L, E)",
+     ".safetensors: w_q.weight, w_q.bias, the same for w_k, w_v and w_o, "
+     "w_score.weight for additive scoring, and q_norm.weight and k_norm.weight "
+     "for --qk-norm; query, key and value are then (B, L, E)",
      "레이어를 실행합니다: w_q.weight, w_q.bias와 w_k, w_v, w_o의 같은 이름, "
-     "가산 점수의 w_score.weight. .npy 폴더, .npz 또는 .safetensors. 이때 "
-     "쿼리, 키, 밸류는 (B, L, E)입니다"},
+     "가산 점수의 w_score.weight, --qk-norm의 q_norm.weight와 k_norm.weight. "
+     ".npy 폴더, .npz 또는 .safetensors. 이때 쿼리, 키, 밸류는 (B, L, "
+     "E)입니다"},
     {"run attention on your own tensors (.npy)",
      "내 텐서(.npy)로 어텐션을 계산합니다"},
     {"write the attention weights (B, H, Lq, Lkv)",

@@ -368,10 +368,13 @@ Result<RunResult> run_operation(const RunFlags& flags,
 Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
                             const AttentionOptions& options,
                             const RotaryInputs& rotary) {
+  const auto qk_norm = flags.qk_norm.norm();
+  HEADWISE_TRY(qk_norm);
   auto files = read_layer(flags.params, {.num_heads = flags.num_heads,
                                          .num_kv_heads = flags.num_kv_heads,
                                          .scoring = flags.operation.scoring,
                                          .vdim = arrays.value.shape.back(),
+                                         .qk_norm = *qk_norm,
                                          .choice = flags.layer.choice()});
   HEADWISE_TRY(files);
   HEADWISE_TRY(check_layer_inputs(flags, arrays, files->layer.config()));

@@ -8,6 +8,7 @@
 
 #include "operation/layer_choice.h"
 #include "operation/operation_flags.h"
+#include "operation/qk_norm_flags.h"
 #include "operation/rotary_flags.h"
 
 namespace headwise::cli {
@@ -23,6 +24,7 @@ struct RunFlags {
   std::string layout;
   std::string dtype;
   OperationFlags operation;
+  QkNormFlags qk_norm;
   RotaryFlags rotary;
   std::string form = "per-head";
   std::string out;

@@ -90,7 +90,7 @@ Result<std::vector<NamedGradient>> named_gradients(
   named_ones.push_back(named("d_query", std::move(gradients.query), batched));
   named_ones.push_back(named("d_key", std::move(gradients.key), batched));
   named_ones.push_back(named("d_value", std::move(gradients.value), batched));
-  const auto add = [&](const std::string& name, LinearGradients params) {
+  const auto add = [&](const std::string& name, auto params) {
     named_ones.push_back(
         named("d_" + name + ".weight", std::move(params.weight), true));
     if (params.bias.size() != 0) {
@@ -109,6 +109,10 @@ Result<std::vector<NamedGradient>> named_gradients(
   if (gradients.w_score.size() != 0) {
     named_ones.push_back(
         named("d_w_score.weight", std::move(gradients.w_score), true));
+  }
+  if (gradients.q_norm) {
+    add("q_norm", *std::move(gradients.q_norm));
+    add("k_norm", *std::move(gradients.k_norm));
   }
   if (bias.given()) {
     const auto [B, H, Lq, Lkv] = gradients.bias.extents();
@@ -130,7 +134,8 @@ std::vector<std::string> gradient_files() {
   for (const char* of :
        {"query", "key", "value", "bias", "alibi", "score_weight", "w_q.weight",
         "w_q.bias", "w_k.weight", "w_k.bias", "w_v.weight", "w_v.bias",
-        "w_o.weight", "w_o.bias", "w_score.weight"}) {
+        "w_o.weight", "w_o.bias", "w_score.weight", "q_norm.weight",
+        "q_norm.bias", "k_norm.weight", "k_norm.bias"}) {
     names.push_back(fmt::format("d_{}.npy", of));
   }
   return names;

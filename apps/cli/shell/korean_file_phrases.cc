@@ -45,8 +45,6 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"a name that ends in .safetensors or .npz",
      ".safetensors나 .npz로 끝나는 이름"},
     {"a negative number", "음수"},
-    {"a norm of the keys (normalize_qk)", "키의 정규화(normalize_qk)"},
-    {"a norm of the queries (normalize_qk)", "쿼리의 정규화(normalize_qk)"},
     {"a number beyond 2^63 - 1", "2^63 - 1보다 큰 수"},
     {"a number that does not fit in a 64-bit integer",
      "64비트 정수로 나타낼 수 없는 수"},
@@ -140,6 +138,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "{s}에 model.safetensors, model.safetensors.index.json, NAME.npy 파일이 "
      "모두 없습니다. pytorch_model.bin은 {*0}"},
     {"has no name", "{s}에 이름이 없습니다"},
+    {"has no q_norm.weight, which a norm of queries needs",
+     "{s}에 쿼리의 정규화에 필요한 q_norm.weight가 없습니다"},
     {"has no size or no method of compression",
      "{s}에 크기나 압축 방식이 없습니다"},
     {"has no tensor {}", "{s}에 텐서 {0:이/가} 없습니다"},
@@ -159,6 +159,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"has version {} of the .npy format", "{s}의 .npy 형식 버전이 {0}입니다"},
     {"has w_o.bias and no w_o.weight",
      "{s}에 w_o.bias만 있고 w_o.weight가 없습니다"},
+    {"has {} and no {}", "{s}에 {0:이/가} 있고 {1:은/는} 없습니다"},
     {"has {} bytes", "{s:은/는} {0}바이트입니다"},
     {"has {} bytes of data", "{s}의 데이터가 {0}바이트입니다"},
     {"has {} lines", "{s:은/는} {0}줄입니다"},
@@ -255,6 +256,9 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "파일 크기 {0}바이트에 들어가는 헤더"},
     {"raw bytes (bfloat16 is written so: save it as float32)",
      "바이트열(bfloat16이면 float32로 저장하세요)"},
+    {"rms or layer: the file does not say which norm q_norm.weight is of",
+     "rms 또는 layer여야 합니다(파일에 q_norm.weight가 어느 정규화의 것인지 "
+     "없습니다)."},
     {"says {}, which does not divide the {} features of queries and {} of keys",
      "{s} 값 {0:은/는} 쿼리의 특징 수 {1:과/와} 키의 특징 수 {2:을/를} 나누지 "
      "못합니다"},

@@ -15,6 +15,7 @@
 
 #include "headwise/inspect/language.h"
 #include "headwise/inspect/trace.h"
+#include "headwise/steps/norm_heads.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -39,6 +40,7 @@ struct StepContext {
   bool output_bias = true;
   bool value_proj = true;  // false: the values are used as given
   bool out_proj = true;    // false: the merged heads are the output
+  QkNorm qk_norm{};        // what "q_normed" and "k_normed" are
   // Not given: "hidden" is the input of the layer.
   std::optional<HiddenStates> hidden{};
   Language language = Language::en;

@@ -80,6 +80,7 @@ struct JobShape {
   bool from_tokens = true;   // lengths, padded and embedded come first
   bool from_hidden = false;  // the only input is "hidden", as in a model
   bool cross = false;        // keys and values from a second sequence
+  bool qk_norm = false;
   bool rotary = false;
   bool softcap = false;
   bool bias = false;  // on the scores

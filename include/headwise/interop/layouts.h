@@ -11,7 +11,8 @@
 //   d2l-dense        W_q/kernel (in, out): TensorFlow, JAX
 //   keras            query/kernel (in, H, d), attention_output/kernel (H, d,
 //                    out), arrays by the paths of the variables
-//   flax             query/kernel (in, H, d), out/kernel (H, d, out)
+//   flax             query/kernel (in, H, d), out/kernel (H, d, out); with
+//                    normalize_qk query_ln/scale (d), key_ln/scale (d)
 //
 // A layout is detected from names and shapes. Elements are moved, never
 // computed: a layer that is converted from a layout and back has the same bits,
@@ -43,6 +44,7 @@
 #include "headwise/interop/array.h"
 #include "headwise/interop/file_subject.h"
 #include "headwise/interop/npz.h"
+#include "headwise/steps/norm_heads.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -53,7 +55,7 @@ enum class ParamForm {
   transposed,    // (in, out)
   head_outputs,  // (in, H, d), out = H * d
   head_inputs,   // (H, d, out), in = H * d
-  bias,          // (out), as here
+  bias,          // (out), as here; also the parameters of a norm
   head_bias,     // (H, d)
 };
 
@@ -81,6 +83,8 @@ struct Layout {
                                                // the one that is written
   std::span<const LayoutRow> rows;
   std::span<const RefusedTensor> refused;
+  // What q_norm.weight and k_norm.weight are of; no value: files do not say it.
+  std::optional<QkNorm> qk_norm{};
 };
 
 std::span<const Layout> layouts();
@@ -122,6 +126,7 @@ struct LayerParams {
   // If the shapes of the layout, or else the file, say it.
   std::optional<std::size_t> num_heads{};
   std::optional<std::size_t> num_kv_heads{};
+  std::optional<QkNorm> qk_norm{};  // that of the layout
 };
 
 // The parameters of the layer with this number. `read` returns a tensor by its

@@ -6,14 +6,18 @@
 // that has w_score.weight and no w_o.weight may also lack w_v.weight: the
 // values are then used without a projection.
 //
+// A file with q_norm.weight and k_norm.weight normalises queries and keys.
+// Which norm it is comes from the options or from the layout; no other file
+// says it.
+//
 // The number of heads comes from the options, from the shapes, from the file
 // (num_heads next to the parameters) or from the config.json next to it.
 //
 // Errors: those of read_layer_params(). invalid_argument, with the path of the
 // option as the argument, for a file of several layers if `layer` is not given,
-// and if nothing says how many heads there are. shape_mismatch for a number of
-// heads that differs from the file's. bad_data for parameters that do not form
-// a layer.
+// and if nothing says how many heads there are or which norm. shape_mismatch
+// for a number of heads that differs from the file's. bad_data for parameters
+// that do not form a layer.
 //   load_attention: m.npz: num_heads is not given, expected a number: the file
 //   does not say how many heads the layer has
 //
@@ -44,6 +48,9 @@ struct LoadAttentionOptions {
   std::optional<std::size_t> default_num_heads{};
   // For a layer without w_v and w_o: the size of the values.
   std::optional<std::size_t> vdim{};
+  // The norm of queries and keys, whose `bias` the file says. It is an error if
+  // the file has no parameters for it.
+  std::optional<QkNorm> qk_norm{};
 };
 
 // An embedding.weight in the file is ignored.

@@ -5,9 +5,9 @@
 //                            split(w_v value)))
 //   output = w_o output                            unless !out_proj
 //
-// If !value_proj, split(value) instead of split(w_v value). With `.rotary` the
-// queries and keys of the heads are rotated by their positions before the
-// scores (steps/rotary.h).
+// If !value_proj, split(value) instead of split(w_v value). With `.qk_norm` the
+// queries and keys of the heads are normalised (steps/norm_heads.h); with
+// `.rotary` they are then rotated by their positions (steps/rotary.h).
 //
 //   query   (B, Lq, query_dim)   in   or (Lq, query_dim), and so on, unbatched
 //   key     (B, Lkv, kdim)       in   in self-attention the same tensor
@@ -24,6 +24,11 @@
 //   w_v.weight  (num_kv_heads * v_head_dim, vdim)     w_v.bias
 //   w_o.weight  (embed_dim, num_heads * v_head_dim)   w_o.bias
 //   w_score.weight  (num_heads, head_dim)             additive scoring only
+//   q_norm.weight   (head_dim)                        q_norm.bias  as many
+//   k_norm.weight   (head_dim)                        k_norm.bias
+//
+// q_norm and k_norm are those of `.qk_norm`; unless its `over` is
+// NormOver::head they have num_heads and num_kv_heads times as many elements.
 //
 // With `.scoring = Scoring::additive` (Bahdanau) the score of query i and key j
 // is w_score . tanh(q[i] + k[j]) in each head instead of scale * q[i] . k[j];
@@ -63,6 +68,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/run/trace_sink.h"
+#include "headwise/steps/norm_heads.h"
 #include "headwise/steps/projection.h"
 #include "headwise/steps/rotary.h"
 #include "headwise/steps/rotate_heads.h"
@@ -99,6 +105,8 @@ struct MultiHeadAttentionConfig {
   // num_kv_heads * v_head_dim, as in d2l's additive attention.
   bool value_proj = true;
   Scoring scoring = Scoring::dot;
+  // Normalises queries and keys, before their rotation.
+  std::optional<QkNorm> qk_norm{};
   // Rotates queries and keys; its rotary_dim is at most head_dim.
   std::optional<Rotary> rotary{};
 };
@@ -107,7 +115,9 @@ struct MultiHeadAttentionConfig {
 // invalid_argument for a size of 0, num_heads that does not divide embed_dim,
 // num_kv_heads that does not divide num_heads, groups that do not add up to
 // num_heads, a vdim that num_kv_heads does not divide if there is no value
-// projection, dropout outside [0, 1], a rotary_dim above head_dim.
+// projection, dropout outside [0, 1], a norm with an eps that is not a positive
+// number in binary32 or with a bias if it is an RMS norm, a rotary_dim above
+// head_dim.
 Result<MultiHeadAttentionConfig> complete_config(
     MultiHeadAttentionConfig config);
 
@@ -117,6 +127,9 @@ struct MultiHeadAttentionParams {
   std::optional<Linear> w_v{};                // none: values are not projected
   std::optional<Linear> w_o{};                // none: no output projection
   std::optional<Tensor<float, 2>> w_score{};  // given: additive scoring
+  // Both, or none: queries and keys are not normalised.
+  std::optional<HeadNormParams> q_norm{};
+  std::optional<HeadNormParams> k_norm{};
 };
 
 // What the shapes of the parameters do not say about a layer.
@@ -130,6 +143,8 @@ struct HeadCounts {
   // Must be the rows of w_q.weight / num_heads, which is the default.
   std::optional<std::size_t> head_dim{};
   double dropout = 0;
+  // Must be given if there are q_norm and k_norm, which say its `bias`.
+  std::optional<QkNorm> qk_norm{};
   std::optional<Rotary> rotary{};
 };
 
@@ -205,6 +220,8 @@ struct MultiHeadAttentionParamGradients {
   // For LayerOptions::head_gates, per sequence: (B, num_heads). Empty without
   // them.
   Tensor<float, 2> head_gates{};
+  std::optional<HeadNormGradients> q_norm{};
+  std::optional<HeadNormGradients> k_norm{};
 
   // Calls `show` with the gradient of each parameter, with the names and in the
   // order of MultiHeadAttention::update(). The names are string literals.
@@ -228,8 +245,8 @@ using MultiHeadAttentionGradients = MultiHeadAttentionGradientsOf<float>;
 class MultiHeadAttention {
  public:
   // Draws parameters with the distribution of PyTorch's nn.Linear, from a
-  // generator that gives the same numbers on every machine. Errors: those of
-  // complete_config().
+  // generator that gives the same numbers on every machine; norms begin with
+  // the factor 1 and the bias 0. Errors: those of complete_config().
   static Result<MultiHeadAttention> create(
       const MultiHeadAttentionConfig& config, Seed seed);
   // Sizes come from the parameters. A layer may have no heads, as after pruning
@@ -332,7 +349,8 @@ class MultiHeadAttention {
 
   // Passes each parameter's elements to `change`, which may write them, in the
   // order "w_q.weight", "w_q.bias", the same for w_k, w_v and w_o,
-  // "w_score.weight"; a parameter that the layer does not have is left out. The
+  // "w_score.weight", "q_norm.weight", "q_norm.bias", the same for k_norm; a
+  // parameter that the layer does not have is left out. The
   // names are string literals. No other call may run meanwhile, and backward()
   // refuses what was saved before. The first error of `change` ends the update
   // and is returned; an exception of `change` reaches the caller. What `change`

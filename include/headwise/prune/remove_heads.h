@@ -4,6 +4,7 @@
 //   w_k, w_v  lose the rows of a key/value head once all query heads of its
 //             group are removed
 //   w_score   loses the head's row, in a layer with additive scoring
+//   q_norm, k_norm  lose the head's parameters where each head has its own
 //
 // The remaining rows and columns keep their bits. Groups may then have
 // different numbers of query heads, and a layer may have no heads at all. The
@@ -23,8 +24,9 @@
 //
 // Errors: out_of_range for a head that does not exist; invalid_argument for one
 // that is given twice; unsupported for a layer without w_o, for a layer without
-// w_v that would lose a key/value head, and for a layer that was kept only for
-// inference or has open sizes; out_of_memory.
+// w_v that would lose a key/value head, for a layer with a norm over the whole
+// projection, which the features of a removed head are part of, and for a layer
+// that was kept only for inference or has open sizes; out_of_memory.
 //
 // Source: Michel, Levy & Neubig 2019, arXiv:1905.10650.
 //

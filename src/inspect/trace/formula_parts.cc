@@ -69,12 +69,20 @@ std::string FormulaParts::hidden() const {
          (pass_.hidden->token_types ? " + token_type[0,:]" : "") + ")";
 }
 
+std::string_view FormulaParts::queries_before_rotation() const {
+  return first_of({"q_normed"}, "q_heads");
+}
+
+std::string_view FormulaParts::keys_before_rotation() const {
+  return first_of({"k_normed"}, "k_heads");
+}
+
 std::string_view FormulaParts::queries() const {
-  return first_of({"q_rotated"}, "q_heads");
+  return first_of({"q_rotated"}, queries_before_rotation());
 }
 
 std::string_view FormulaParts::keys() const {
-  return first_of({"k_rotated"}, "k_heads");
+  return first_of({"k_rotated"}, keys_before_rotation());
 }
 
 std::string_view FormulaParts::scores_before(std::string_view step) const {

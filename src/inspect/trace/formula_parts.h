@@ -36,6 +36,9 @@ class FormulaParts {
                         bool bias) const;
   // The formula of the step "hidden".
   std::string hidden() const;
+  // The queries and keys that are rotated.
+  std::string_view queries_before_rotation() const;
+  std::string_view keys_before_rotation() const;
   // The queries and keys that are compared.
   std::string_view queries() const;
   std::string_view keys() const;

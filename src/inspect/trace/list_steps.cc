@@ -113,6 +113,10 @@ std::vector<TracedStep> list_steps(const JobShape& job) {
   list.add("q_heads", {"B", "H", "Lq", "D"});
   list.add("k_heads", {"B", kv, "Lkv", "D"});
   list.add("v_heads", {"B", kv, "Lkv", "Dv"});
+  if (job.qk_norm) {
+    list.add("q_normed", {"B", "H", "Lq", "D"});
+    list.add("k_normed", {"B", kv, "Lkv", "D"});
+  }
   if (job.rotary) {
     list.add("q_rotated", {"B", "H", "Lq", "D"});
     list.add("k_rotated", {"B", kv, "Lkv", "D"});

@@ -37,6 +37,23 @@ Text rotated(const Parts& of, std::string_view step, std::string_view heads,
          "): x1 * cos - x2 * sin, x2 * cos + x1 * sin";
 }
 
+// "(x - mean(x)) / sqrt(var(x) + eps) * q_norm.weight + q_norm.bias".
+Text normed(const Parts& of, char side, std::string_view row) {
+  const QkNorm& norm = of.pass().qk_norm;
+  const bool joint = norm.over == NormOver::projection;
+  const Text name = Text(1, side) + "_norm";
+  const Text own = norm.over == NormOver::each_head ? "[h,:]" : "";
+  const Text weight = name + ".weight" + own;
+  const Text all = (joint ? ":," : "h,") + text(row) + ",:";
+  const Text x = joint ? of.at(Text(1, side), text(row) + ",:")
+                       : of.at(Text(1, side) + "_heads", all);
+  return of.at(Text(1, side) + "_normed", all) + " = " +
+         (norm.kind == NormKind::rms ? "x / sqrt(mean(x^2) + eps)"
+                                     : "(x - mean(x)) / sqrt(var(x) + eps)") +
+         " * " + (norm.plus_one ? "(1 + " + weight + ")" : weight) +
+         (norm.bias ? " + " + name + ".bias" + own : "") + ", x = " + x;
+}
+
 Text value_projection(const Parts& of) {
   const std::string_view input = of.kv_input("value");
   return "v = " + (of.pass().value_proj
@@ -118,14 +135,20 @@ constexpr std::array kSteps = {
            return of.at("v_heads", "h,j,d") + " = " + of.at("v", "j,h*Dv+d");
          }},
 
+    // Norms of queries and keys.
+    Step{"q_normed", &StepWords::q_normed,
+         [](const Parts& of) { return normed(of, 'q', "i"); }},
+    Step{"k_normed", &StepWords::k_normed,
+         [](const Parts& of) { return normed(of, 'k', "j"); }},
+
     // Rotary positions.
     Step{"q_rotated", &StepWords::q_rotated,
          [](const Parts& of) {
-           return rotated(of, "q_rotated", "q_heads", "i");
+           return rotated(of, "q_rotated", of.queries_before_rotation(), "i");
          }},
     Step{"k_rotated", &StepWords::k_rotated,
          [](const Parts& of) {
-           return rotated(of, "k_rotated", "k_heads", "j");
+           return rotated(of, "k_rotated", of.keys_before_rotation(), "j");
          }},
 
     // Scores.

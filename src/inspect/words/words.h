@@ -28,6 +28,8 @@ struct StepWords {
   Word q_heads;
   Word k_heads;
   Word v_heads;
+  Word q_normed;
+  Word k_normed;
   Word q_rotated;
   Word k_rotated;
   Word scores;

@@ -21,6 +21,8 @@ constexpr Words kEnglishWords = {
          .q_heads = "split the queries into heads (a view, no copy)",
          .k_heads = "split the keys into heads (a view, no copy)",
          .v_heads = "split the values into heads (a view, no copy)",
+         .q_normed = "normalise the features of the queries and scale them",
+         .k_normed = "normalise the keys in the same way",
          .q_rotated = "rotate each pair of features of the queries by an angle "
                       "that grows with the position",
          .k_rotated = "rotate the keys in the same way",

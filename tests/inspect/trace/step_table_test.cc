@@ -158,6 +158,30 @@ TEST(StepFormulaTest, ScoresCompareWhatWasRotated) {
             "sin, x2 * cos + x1 * sin");
 }
 
+TEST(StepFormulaTest, NormsSayWhatTheyNormaliseAndWhatIsRotatedAfterThem) {
+  EXPECT_EQ(formula("q_normed", {}),
+            "q_normed[b,h,i,:] = x / sqrt(mean(x^2) + eps) * q_norm.weight, "
+            "x = q_heads[b,h,i,:]");
+  EXPECT_EQ(formula("k_normed", {},
+                    {.qk_norm = {.kind = NormKind::layer,
+                                 .over = NormOver::each_head,
+                                 .bias = true}}),
+            "k_normed[b,h,j,:] = (x - mean(x)) / sqrt(var(x) + eps) * "
+            "k_norm.weight[h,:] + k_norm.bias[h,:], x = k_heads[b,h,j,:]");
+  EXPECT_EQ(
+      formula("k_normed", {},
+              {.batched = false,
+               .qk_norm = {.over = NormOver::projection, .plus_one = true}}),
+      "k_normed[:,j,:] = x / sqrt(mean(x^2) + eps) * (1 + "
+      "k_norm.weight), x = k[j,:]");
+  EXPECT_EQ(formula("scores", {"q_normed", "k_normed"}),
+            "scores[b,h,i,j] = scale * sum_d q_normed[b,h,i,d] * "
+            "k_normed[b,h,j,d]");
+  EXPECT_EQ(formula("q_rotated", {"q_normed"}),
+            "q_rotated[b,h,i,:] = rotate(q_normed[b,h,i,:]): x1 * cos - x2 * "
+            "sin, x2 * cos + x1 * sin");
+}
+
 TEST(StepFormulaTest, UnbatchedStepsHaveNoAxisOfSequences) {
   EXPECT_EQ(formula("scores", {}, {.batched = false, .group = 2}),
             "scores[h,i,j] = scale * sum_d q_heads[h,i,d] * "
