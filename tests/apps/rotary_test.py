@@ -1,5 +1,7 @@
 """Rotary positions in `headwise run` and `headwise explain`."""
+import json
 import math
+import re
 
 import cli_case
 from cli_case import BAD_INPUT, USAGE, read_npy
@@ -142,6 +144,91 @@ class RunTest(RotaryCase):
                 (USAGE, "--rotary-base cannot be used with --rotary-tables",
                  (*on, "--rotary-tables", "c.npy,c.npy"))):
             self.refuse(code, message, *self.call, "--out", "o.npy", *words)
+
+
+class ViewTest(RotaryCase):
+    """Of the tensors of two layers; heads before rows, and rows before heads."""
+
+    def setUp(self):
+        super().setUp()
+        self.rotate_files(lambda b, l: l + 2, lambda b, l: l, base=300)
+        for name, heads in (("q", H), ("k", HKV), ("rq", H), ("rk", HKV)):
+            _, values = read_npy(self.folder / f"{name}.npy")
+            self.put(f"layers_{name}.npy", 2, B, heads, L, D,
+                     values=[*values, *(v / 2 for v in values)])
+
+    def both(self, *arguments, query="q", key="k", rotary=()):
+        """JSON of the tensors, rotated here or by the command."""
+        tensors = lambda q, k: ("--query", f"{q}.npy", "--key", f"{k}.npy")
+        rotated_here = json.loads(self.succeed(
+            *arguments, *tensors(f"r{query}", f"r{key}"), "--query-start", "2"))
+        by_option = json.loads(self.succeed(
+            *arguments, *tensors(query, key), "--query-start", "2",
+            "--rotary-base", "300", *rotary))
+        return by_option, rotated_here
+
+    def near(self, one, other):
+        if isinstance(one, (list, dict)):
+            self.assertEqual(len(one), len(other))
+            pairs = zip(one, other) if isinstance(one, list) else (
+                (one[name], other[name]) for name in one)
+            for a, b in pairs:
+                self.near(a, b)
+        elif isinstance(one, float):
+            self.assertAlmostEqual(one, other, delta=2e-5)
+        else:
+            self.assertEqual(one, other)
+
+    def test_statistics_and_weights_are_those_of_rotated_heads(self):
+        self.near(*self.both("stats", "--json", "--causal"))
+        self.near(*self.both("view", "--json", "--head", "0.3"))
+        plain = json.loads(self.succeed("stats", "--json", "--query", "q.npy",
+                                        "--key", "k.npy", "--causal",
+                                        "--query-start", "2"))
+        turned, _ = self.both("stats", "--json", "--causal")
+        self.assertNotEqual(plain, turned)
+
+    def test_every_layer_is_rotated(self):
+        layers = {name: f"layers_{name}.npy" for name in ("q", "k", "rq", "rk")}
+        for name, file in layers.items():
+            (self.folder / file).rename(self.folder / f"{name}.npy")
+        self.near(*self.both("stats", "--json"))
+        self.near(*self.both("view", "--json", "--head", "1.2"))
+        self.near(*self.both("stats", "--json", "--layers", "1"))
+
+    def test_positions_of_files(self):
+        self.put("qp.npy", B, L, descr="<i8", values=[2, 3, 4, 5, 6] * B)
+        self.near(*self.both("stats", "--json",
+                             rotary=("--query-positions", "qp.npy")))
+
+    def test_the_page_lists_the_rotation(self):
+        self.run_it("view", "--query", "q.npy", "--key", "k.npy", "--out",
+                    "page.html", "--rotary-base", "300")
+        page = json.loads(re.search(
+            r'<script type="application/json" id="page">(.*?)</script>',
+            (self.folder / "page.html").read_text("utf-8"), re.S).group(1))
+        steps = {step["step"]: step for step in page["trace"]}
+        self.assertEqual(list(steps)[:4],
+                         ["q_heads", "k_heads", "q_rotated", "k_rotated"])
+        self.assertEqual(steps["k_rotated"]["shape"], [B, HKV, L, D])
+        self.assertIn("rotate(k_heads[b,h,j,:])", steps["k_rotated"]["formula"])
+        self.assertIn("q_rotated[b,h,i,d] * k_rotated[b,floor(h/2),j,d]",
+                      steps["scores"]["formula"])
+
+    def test_what_is_wrong_is_named(self):
+        tensors = ("--query", "q.npy", "--key", "k.npy")
+        self.put("negative.npy", B, L, descr="<i8", values=[-2] * 10)
+        for command in (("stats",), ("view", "--json")):
+            self.refuse(USAGE, "--rotary-dim is 3, expected an even number",
+                        *command, *tensors, "--rotary-dim", "3")
+            self.refuse(USAGE, "--rotary-dim rotates 10 features, expected at "
+                        "most the head size, 8", *command, *tensors,
+                        "--rotary-dim", "10")
+            self.refuse(BAD_INPUT, "--key-positions[0][0] is -2, expected 0 to "
+                        "2147483647", *command, *tensors, "--rotary-base", "9",
+                        "--key-positions", "negative.npy")
+            self.refuse(USAGE, "--rotary-base cannot be used with --model",
+                        *command, "--model", "m", "a", "--rotary-base", "9")
 
 
 class ExplainTest(cli_case.CliTest):

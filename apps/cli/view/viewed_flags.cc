@@ -48,6 +48,7 @@ void add_viewed_options(const Arguments& command, ViewedFlags& flags) {
   add_sentence_options(command.under("A model and a text"), flags);
   add_tensor_options(command.under("Tensors"), flags);
   add_weight_options(command, flags.operation);
+  add_rotary_options(command, flags.rotary);
 }
 
 void plan_inputs(FilePlan& plan, const ViewedFlags& flags) {
@@ -62,6 +63,7 @@ void plan_inputs(FilePlan& plan, const ViewedFlags& flags) {
   plan.input("--separators", flags.separators);
   plan.input("--query-lengths", flags.query_lengths);
   plan_inputs(plan, flags.operation);
+  plan_inputs(plan, flags.rotary);
 }
 
 }  // namespace headwise::cli

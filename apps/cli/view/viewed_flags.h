@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "operation/operation_flags.h"
+#include "operation/rotary_flags.h"
 
 namespace headwise::cli {
 
@@ -29,6 +30,7 @@ struct ViewedFlags {
   std::optional<std::size_t> sequence;
   std::optional<std::size_t> max_tokens;
   OperationFlags operation;
+  RotaryFlags rotary;
   std::vector<std::string> given;  // every option that was typed, by its name
 
   std::string command;  // "view": begins the messages

@@ -14,6 +14,7 @@
 #include "operation/operation_inputs.h"
 #include "operation/option_errors.h"
 #include "operation/read_tensor.h"
+#include "operation/rotary_inputs.h"
 #include "shell/outcome.h"
 #include "shell/read_text.h"
 #include "viewed_heads.h"
@@ -28,6 +29,13 @@ struct Layers {
 
   std::size_t count() const { return all.extent(0); }
   // (B, L, H, D)
+  TensorView<float, 4> layer(std::size_t n, bool heads_first) {
+    const auto& extents = all.extents();
+    const TensorView<float, 4> one(
+        all.size() == 0 ? nullptr : &all(n, 0, 0, 0, 0),
+        {extents[1], extents[2], extents[3], extents[4]});
+    return heads_first ? as_blhd(one) : one;
+  }
   TensorView<const float, 4> layer(std::size_t n, bool heads_first) const {
     const auto& extents = all.extents();
     const TensorView<const float, 4> one(
@@ -114,6 +122,7 @@ class ViewedTensors : public ViewedHeads {
 
  private:
   Status read_statistics(const ViewedFlags& flags);
+  Status rotate(const ViewedFlags& flags);
   Status read_labels(const ViewedFlags& flags, const AttentionShape& shape);
   Result<AttentionSpec> spec() const;  // of the first layer
   Result<AttentionShape> shape() const;
@@ -124,6 +133,7 @@ class ViewedTensors : public ViewedHeads {
   std::string command_;  // begins the messages
   bool heads_first_ = true;
   std::size_t sequence_ = 0;
+  bool rotated_ = false;
   std::optional<OperationInputs> operation_;
   std::optional<Tensor<bool, 2>> separators_;
   std::optional<Tensor<std::int64_t, 1>> query_lengths_;
@@ -134,6 +144,29 @@ Status ViewedTensors::read_statistics(const ViewedFlags& flags) {
                            true, query_lengths_));
   return read_tensor({"--separators", flags.separators}, "(B, Lkv)",
                      key_.batched, separators_);
+}
+
+// Rotates the queries and keys of every layer that is shown.
+Status ViewedTensors::rotate(const ViewedFlags& flags) {
+  const auto inputs = RotaryInputs::read(
+      flags.rotary, query_.batched || !flags.operation.offsets.empty());
+  HEADWISE_TRY(inputs);
+  const auto rotary = inputs->rotary(query_.all.extent(4));
+  HEADWISE_TRY(rotary);
+  if (!*rotary) {
+    return ok();
+  }
+  rotated_ = true;
+  const auto checked = spec();
+  HEADWISE_TRY(checked);
+  for (const std::size_t number : layers_) {
+    HEADWISE_TRY(rotate_heads(
+        **rotary,
+        {query_.layer(number, heads_first_), key_.layer(number, heads_first_)},
+        checked->shape, options().query_start, inputs->positions(),
+        *checked->executor));
+  }
+  return ok();
 }
 
 // Of the keys, or else of the queries: a token a line, or their numbers.
@@ -247,6 +280,7 @@ std::vector<TracedStep> ViewedTensors::list() const {
   const auto checked = spec();
   std::vector<TracedStep> steps =
       list_steps({.from_tokens = false,
+                  .rotary = rotated_,
                   .softcap = given.softcap.has_value(),
                   .bias = given.bias.given(),
                   .alibi = given.alibi.data() != nullptr,
@@ -303,6 +337,9 @@ Result<std::unique_ptr<ViewedHeads>> ViewedTensors::read(
   const auto shape = seen->shape();
   if (!shape) {
     return in_option_words(shape.error(), flags.operation);
+  }
+  if (const Status rotated = seen->rotate(flags); !rotated) {
+    return in_option_words(in_rotary_words(rotated.error()), flags.operation);
   }
   HEADWISE_TRY(seen->read_labels(flags, *shape));
   std::unique_ptr<ViewedHeads> heads = std::move(seen);
