@@ -27,6 +27,8 @@ class BenchTest(cli_case.CliTest):
             self.assertIn(name, by_name)
         for field, none, names in (("bias", False, {"bias": True}),
                                    ("ragged", False, {"ragged": True}),
+                                   ("rotary", False,
+                                    {"gpt_layer_rotary": True}),
                                    ("window", None, {"window": 1023})):
             for name, one in by_name.items():
                 self.assertEqual(one[field], names.get(name, none), name)
@@ -47,6 +49,8 @@ class BenchTest(cli_case.CliTest):
                 ("window", 4 * 8 * (1024 * 1025 / 2 + 7168 * 1024) * 64e-9),
                 ("gqa_causal", by_name["gpt_causal"]["gflop"]),
                 ("module", (4 * pairs * 64 + 8 * 8 * 512 * 768**2) * 1e-9),
+                ("gpt_layer", by_name["gpt_causal"]["gflop"] +
+                 8 * 2048 * 4096**2 * 1e-9),
                 ("layer_768",
                  (4 * layer_pairs * 64 + 8 * tokens * 768 * 768) * 1e-9),
                 ("layer_768_half",

@@ -112,6 +112,11 @@ Result<BenchInputs> draw_inputs(const Workload& workload) {
                                            .head_dim = workload.shape.D},
                                           kSeed);
   HEADWISE_TRY(layer);
+  if (workload.rotary) {
+    const auto rotary = Rotary::create({.rotary_dim = workload.shape.D});
+    HEADWISE_TRY(rotary);
+    HEADWISE_TRY(layer->set_rotary(*rotary));
+  }
   inputs.layer = *std::move(layer);
   return inputs;
 }

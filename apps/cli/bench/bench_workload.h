@@ -22,6 +22,7 @@ struct Workload {
   // The layer on (B, L, E), of Hq heads of D; Hq D is less than E where heads
   // were pruned. 0: attention.
   std::size_t embed_dim = 0;
+  bool rotary = false;    // the layer rotates queries and keys
   bool bfloat16 = false;  // query, key, value and output; else float32
   std::vector<std::int64_t> lengths{};  // keys of each sequence; empty: all
   bool ragged = false;    // the lengths are those of the queries too, unpadded

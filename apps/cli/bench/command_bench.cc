@@ -58,6 +58,7 @@ std::string described(const Workload& workload) {
     text += workload.ragged ? say({", ragged", ", 이어 붙인 배치"})
                             : say({", padded", ", 패딩"});
   }
+  text += workload.rotary ? say({", rotary positions", ", 로터리 위치"}) : "";
   text += workload.bias ? say({", bias", ", 바이어스"}) : "";
   text += workload.attn_weights
               ? say({", attention weights", ", 어텐션 가중치"})
@@ -81,6 +82,7 @@ std::string listed_as_json(const Workload& workload) {
                      {"Lkv", shape.Lkv},
                      {"D", shape.D},
                      {"embed_dim", workload.embed_dim},
+                     {"rotary", workload.rotary},
                      {"causal", workload.causal},
                      {"window", workload.window},
                      {"attn_weights", workload.attn_weights},
