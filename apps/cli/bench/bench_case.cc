@@ -71,6 +71,15 @@ Status narrow(Tensor<float, 4>& from, Tensor<BFloat16, 4>& to) {
   return ok();
 }
 
+// The values are the first features of the keys.
+void copy_prefix(const Tensor<float, 4>& key, Tensor<float, 4>& value) {
+  const std::size_t D = key.extent(3);
+  const std::size_t Dv = value.extent(3);
+  for (std::size_t n = 0; n < key.size() / D; ++n) {
+    std::copy_n(key.data() + n * D, Dv, value.data() + n * Dv);
+  }
+}
+
 }  // namespace
 
 Result<RaggedTensors> without_padding(
@@ -97,6 +106,9 @@ Result<BenchInputs> draw_inputs(const Workload& workload) {
     HEADWISE_TRY(draw(inputs.query, query_extents(workload), kQuery));
     HEADWISE_TRY(draw(inputs.key, key_extents(workload), kKey));
     HEADWISE_TRY(draw(inputs.value, value_extents(workload), kValue));
+    if (workload.cache && workload.cache->value_is_key_prefix) {
+      copy_prefix(inputs.key, inputs.value);
+    }
     if (workload.bias) {
       HEADWISE_TRY(draw(inputs.bias, bias_extents(workload), kBias));
     }
@@ -163,6 +175,10 @@ Result<BenchCase> BenchCase::create(Workload workload, BenchInputs inputs,
     return created;
   }
   const AttentionShape& sizes = created.workload_.shape;
+  if (created.workload_.cache) {
+    HEADWISE_TRY(created.make_cache());
+    return created;
+  }
   AttentionShape tensors = created.workload_.shape;
   if (created.workload_.ragged) {
     auto ragged = without_padding(created.inputs_, created.workload_.lengths);
@@ -210,6 +226,17 @@ Status BenchCase::make_bfloat16() {
   return ok();
 }
 
+Status BenchCase::make_cache() {
+  auto output = Tensor<float, 4>::create(output_extents(workload_));
+  HEADWISE_TRY(output);
+  output_ = *std::move(output);
+  auto cache = BenchCache::create(workload_, inputs_.key.view(),
+                                  inputs_.value.view(), *executor_);
+  HEADWISE_TRY(cache);
+  cache_.emplace(*std::move(cache));
+  return ok();
+}
+
 Status BenchCase::make_backward() {
   const AttentionShape& shape = workload_.shape;
   auto rows = Tensor<float, 4>::create({shape.B, shape.Hq, shape.Lq, 2});
@@ -250,6 +277,10 @@ Status BenchCase::run() {
                       as_blhd(bfloat16_.value),
                       {.output = as_blhd(bfloat16_.output)}, *workspace_);
   }
+  if (cache_) {
+    return cache_->run(inputs_.query.view(), inputs_.key.view(),
+                       inputs_.value.view(), output_.view());
+  }
   if (plan_ && workload_.ragged) {
     return plan_->run(ragged_.query, ragged_.key, ragged_.value,
                       {.output = ragged_.output}, *workspace_);
@@ -288,7 +319,8 @@ std::vector<BenchCase::Output> BenchCase::outputs() {
                            [](BFloat16 x) { return widened(x); });
   }
   std::vector<Output> outputs = {
-      {"out", plan_ ? output_.elements() : layer_result_.output.elements()}};
+      {"out",
+       plan_ || cache_ ? output_.elements() : layer_result_.output.elements()}};
   if (workload_.attn_weights) {
     outputs.push_back({"weights", plan_
                                       ? attn_weights_.elements()

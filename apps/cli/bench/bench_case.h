@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench_cache.h"
 #include "bench_workload.h"
 #include "headwise/attention/plan.h"
 #include "headwise/attention/statistics.h"
@@ -113,6 +114,7 @@ class BenchCase {
     options.executor = &executor;
     return options;
   }
+  Status make_cache();
   Status make_backward();
   Status make_bfloat16();
   Status run_backward();
@@ -123,6 +125,7 @@ class BenchCase {
   std::optional<AttentionPlan> plan_;
   const Executor* executor_ = nullptr;
   std::optional<Workspace> workspace_;
+  std::optional<BenchCache> cache_;
   Tensor<float, 4> output_;  // (B, Hq, Lq, Dv)
   Bfloat16Tensors bfloat16_;
   RaggedTensors ragged_;

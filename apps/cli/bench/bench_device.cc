@@ -193,11 +193,13 @@ Result<DeviceBenchResult> measure_on_device(const Workload& workload,
                                             DType dtype, std::size_t rounds) {
   const auto gpu = name_of(kDevice);
   HEADWISE_TRY(gpu);
-  if (workload.embed_dim != 0) {
+  if (workload.embed_dim != 0 || workload.cache) {
     return Error{ErrorCode::unsupported,
                  {.operation = "bench",
                   .argument = "--workload",
-                  .given = "is " + workload.name + ", a workload of the layer",
+                  .given = "is " + workload.name +
+                           (workload.cache ? ", a workload of a cache"
+                                           : ", a workload of the layer"),
                   .expected = "one of attention on cuda"}};
   }
   const auto times = dtype == DType::bfloat16

@@ -1,6 +1,7 @@
 #include "bench_workload.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace headwise::cli {
 namespace {
@@ -59,6 +60,26 @@ double visible_pairs(const Workload& workload) {
   return pairs;
 }
 
+// One new token of each of 8 sequences.
+AttentionShape one_token(std::size_t Hkv) {
+  return {
+      .B = 8, .Hq = 32, .Hkv = Hkv, .Lq = 1, .Lkv = 4096, .D = 128, .Dv = 128};
+}
+
+Workload decode(std::string name, const AttentionShape& shape,
+                const KvCacheOptions& cache) {
+  return {
+      .name = std::move(name), .shape = shape, .causal = true, .cache = cache};
+}
+Workload shuffled(Workload workload) {
+  workload.shuffled = true;
+  return workload;
+}
+Workload in_chunks(Workload workload, std::size_t queries) {
+  workload.chunk = queries;
+  return workload;
+}
+
 }  // namespace
 
 const std::vector<Workload>& workloads() {
@@ -102,6 +123,28 @@ const std::vector<Workload>& workloads() {
        .shape = self(1, 12, 4096, 64),
        .statistics = {.top_keys = 8, .columns = true, .map = true}},
       {.name = "decode_plain", .shape = {8, 32, 8, 1, 4096, 128, 128}},
+      decode("decode", one_token(8), {.page_size = 0}),
+      decode("decode_bf16", one_token(8),
+             {.dtype = DType::bfloat16, .page_size = 0}),
+      decode("decode_int8", one_token(8),
+             {.dtype = DType::int8, .page_size = 0}),
+      decode("decode_paged", one_token(8), {}),
+      decode("decode_paged_16", one_token(8), {.page_size = 16}),
+      shuffled(decode("decode_shuffled", one_token(8), {})),
+      decode("decode_long", {1, 32, 8, 1, 32768, 128, 128}, {.page_size = 0}),
+      decode("decode_mha", one_token(32), {.page_size = 0}),
+      decode("decode_mha_bf16", one_token(32),
+             {.dtype = DType::bfloat16, .page_size = 0}),
+      decode("decode_mha_int8", one_token(32),
+             {.dtype = DType::int8, .page_size = 0}),
+      decode("decode_mla", {8, 16, 1, 1, 4096, 576, 512},
+             {.page_size = 0, .value_is_key_prefix = true}),
+      decode("decode_short", {1, 32, 8, 1, 128, 128, 128}, {.page_size = 0}),
+      {.name = "prefill",
+       .shape = {1, 32, 8, 8192, 8192, 128, 128},
+       .causal = true},
+      in_chunks(decode("prefill_chunks", {1, 32, 8, 8192, 8192, 128, 128}, {}),
+                512),
       {.name = "seed", .shape = self(10, 8, 20, 64)},
       {.name = "module", .shape = self(8, 12, 512, 64), .embed_dim = 768},
       {.name = "module_attn_weights",

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headwise/attention/spec.h"
+#include "headwise/decode/kv_cache.h"
 
 namespace headwise::cli {
 
@@ -29,6 +30,11 @@ struct Workload {
   bool backward = false;  // the forward pass, then the backward one
   double dropout = 0;     // of the attention weights
   StatisticsOptions statistics{};  // taken beside the output
+  // The keys are in a cache of this form and are causal; the shape gives its
+  // sizes.
+  std::optional<KvCacheOptions> cache{};
+  std::size_t chunk = 0;  // queries of a call; 0: all
+  bool shuffled = false;  // the pages of a sequence are not in a row
 };
 
 // In the order of the list that is shown.

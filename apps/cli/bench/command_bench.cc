@@ -54,6 +54,17 @@ std::string described(const Workload& workload) {
   if (workload.window) {
     text += say({", window {}", ", 윈도우 {}"}, *workload.window);
   }
+  if (workload.cache) {
+    const KvCacheOptions& cache = *workload.cache;
+    text += fmt::format(", {}", name_of(cache.dtype));
+    text += cache.page_size == 0
+                ? say({", contiguous", ", 연속 캐시"})
+                : say({", pages of {}", ", 페이지 {}"}, cache.page_size);
+    text += workload.shuffled ? say({", shuffled", ", 섞인 순서"}) : "";
+  }
+  if (workload.chunk != 0) {
+    text += say({", chunks of {}", ", 청크 {}"}, workload.chunk);
+  }
   if (!workload.lengths.empty()) {
     text += workload.ragged ? say({", ragged", ", 이어 붙인 배치"})
                             : say({", padded", ", 패딩"});
@@ -171,9 +182,10 @@ std::vector<Workload> chosen_workloads(const BenchFlags& flags) {
   };
   std::vector<Workload> chosen;
   for (const Workload& workload : workloads()) {
-    // Of all, those of the layer are no workloads of the GPU.
-    const bool of_all = asked(std::string(kAll)) &&
-                        (flags.device == "cpu" || workload.embed_dim == 0);
+    // Layers and caches are no workloads of the GPU.
+    const bool on_gpu = workload.embed_dim == 0 && !workload.cache;
+    const bool of_all =
+        asked(std::string(kAll)) && (flags.device == "cpu" || on_gpu);
     if (of_all || asked(workload.name)) {
       chosen.push_back(workload);
     }

@@ -109,6 +109,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"is standard output, to which {} prints",
      "{s:은/는} {*0:이/가} 출력하는 표준 출력입니다"},
     {"is what {} reads", "{s:은/는} {0:이/가} 읽는 파일입니다"},
+    {"is {}, a workload of a cache", "{s} 값 {0:은/는} 캐시의 워크로드입니다"},
     {"is {}, a workload of the layer",
      "{s} 값 {0:은/는} 레이어의 워크로드입니다"},
     {"is {}, which holds an earlier model",
