@@ -5,6 +5,7 @@
 #include "headwise/steps/head_gates.h"
 #include "headwise/steps/norm_heads.h"
 #include "headwise/steps/rotate_heads.h"
+#include "module/cached_heads.h"
 #include "module/layer_call.h"
 #include "module/layer_moves.h"
 #include "module/layer_run.h"
@@ -108,12 +109,8 @@ struct GatedHeads {
   Tensor<float, 3> ungated;  // as LayerRun::ungated
 };
 
-Result<GatedHeads> attend_and_gate(const PlannedCall& plan,
-                                   const SplitHeads& heads,
-                                   const LayerCall& call, LayerMemory& memory) {
-  auto attended = attend(
-      plan, heads,
-      {.lse = !call.output_only(), .softmax_rows = call.for_backward}, memory);
+Result<GatedHeads> gate_context(Result<Attended> attended,
+                                const LayerCall& call) {
   HEADWISE_TRY(attended);
   Tensor<float, 3> ungated;
   if (change_something(call.layer_options.head_gates)) {
@@ -198,7 +195,11 @@ Result<LayerRun> run_heads(const LayerState& layer, const LayerCall& call,
   NormedHeads normed;
   const auto heads = heads_of(layer, call, options, shape, *projected, normed);
   HEADWISE_TRY(heads);
-  auto gated = attend_and_gate(*plan, *heads, call, memory);
+  auto gated = gate_context(
+      attend(*plan, *heads,
+             {.lse = !call.output_only(), .softmax_rows = call.for_backward},
+             memory),
+      call);
   HEADWISE_TRY(gated);
   Attended& attended = gated->attended;
   auto output = output_of(layer.params->w_o, attended.merged, call);
@@ -222,11 +223,54 @@ Result<LayerRun> run_heads(const LayerState& layer, const LayerCall& call,
                   .result = std::move(result)};
 }
 
+// Over a cache, of which the call's keys become a part.
+Result<LayerRun> run_with_cache(const LayerState& layer, const LayerCall& call,
+                                const AttentionOptions& options) {
+  const auto shape = shape_of_new_tokens(layer, call);
+  HEADWISE_TRY(shape);
+  const auto positions = positions_of_new_tokens(call, *shape);
+  HEADWISE_TRY(positions);
+  LayerOptions layer_options = call.layer_options;
+  const TensorView<const std::int64_t, 2> places(
+      positions->data(), {shape->batches(), shape->query_rows()});
+  for (auto* given : {&layer_options.positions.query_positions,
+                      &layer_options.positions.key_positions}) {
+    *given = given->data() == nullptr ? places : *given;
+  }
+  const LayerCall here = {.inputs = call.inputs,
+                          .options = call.options,
+                          .layer_options = layer_options,
+                          .output = call.output};
+  LayerMemory memory = layer.memory->take();
+  auto projected =
+      project_inputs(*layer.params, call.inputs, *shape, {}, executor_of(call),
+                     std::move(memory.projected));
+  HEADWISE_TRY(projected);
+  NormedHeads normed;
+  const auto heads = heads_of(layer, here, options, *shape, *projected, normed);
+  HEADWISE_TRY(heads);
+  auto gated = gate_context(
+      attend_to_cache(layer, here, options, *shape, *heads, memory), here);
+  HEADWISE_TRY(gated);
+  Attended& attended = gated->attended;
+  auto output = output_of(layer.params->w_o, attended.merged, here);
+  HEADWISE_TRY(output);
+  memory.projected = *std::move(projected);
+  memory.merged = std::move(attended.merged);
+  layer.memory->give(std::move(memory));
+  return LayerRun{.result = {*std::move(output),
+                             std::move(attended.attn_weights),
+                             std::move(attended.lse)}};
+}
+
 }  // namespace
 
 Result<LayerRun> run_layer(const LayerState& layer, const LayerCall& call) {
   HEADWISE_TRY(check_inputs(layer, call.inputs));
   HEADWISE_TRY(check_layer_options(layer, call.layer_options));
+  if (call.layer_options.cache != nullptr && layer.config.num_heads != 0) {
+    return run_with_cache(layer, call, options_of(layer, call));
+  }
   return layer.config.num_heads == 0
              ? run_without_heads(layer, call, options_of(layer, call))
              : run_heads(layer, call, options_of(layer, call));

@@ -228,6 +228,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"none in a forward pass of training",
      "학습용 순전파에서는 주지 않아야 합니다."},
     {"none in an RMS norm", "RMS 정규화에는 없어야 합니다."},
+    {"none in training", "학습에서는 줄 수 없습니다."},
     {"none on cuda", "cuda에서는 주지 않아야 합니다."},
     {"none on cuda: only the CPU has additive scores",
      "가산 점수는 CPU에만 있으므로 cuda에서는 주지 않아야 합니다."},
@@ -235,6 +236,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "크기가 다른 그룹은 CPU에만 있으므로 cuda에서는 주지 않아야 합니다."},
     {"none with a cache", "캐시에서는 줄 수 없습니다."},
     {"none with a score_weight", "score_weight와 함께 주지 않아야 합니다."},
+    {"none with a trace", "트레이스와 함께 줄 수 없습니다."},
     {"none with more than {} queries or keys, where the page computes the "
      "scores",
      "쿼리나 키가 {0}개를 넘으면 페이지가 점수를 계산하므로 주지 않아야 "

@@ -67,6 +67,7 @@
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
+#include "headwise/decode/kv_cache.h"
 #include "headwise/run/trace_sink.h"
 #include "headwise/steps/norm_heads.h"
 #include "headwise/steps/projection.h"
@@ -164,6 +165,13 @@ struct LayerOptions {
   // their rows (steps/rotate_heads.h). The views must outlive the call and its
   // backward pass.
   HeadPositions positions{};
+  // Self-attention over a cache, not in training: query, key and value are the
+  // new tokens of `sequences` (B), which are appended and see what their
+  // sequences hold. The mask says whether that is causal. Rotary positions are
+  // those in the sequence. A result's attn_weights are (B, num_heads, Lq,
+  // longest sequence).
+  KvCache* cache = nullptr;
+  std::span<const SequenceId> sequences{};
 };
 
 // Rank 3 with a batch, 2 without: then there is no B below. T is the type of
