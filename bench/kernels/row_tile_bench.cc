@@ -79,8 +79,8 @@ void attend(Head& head) {
     const ValueRows values = {head.keys(n) + head.block_bytes,
                               head.key_scales(n) + kKeyBlock, kKeyBlock,
                               kHeadSize};
-    loops.weigh(head.scores.data(), head.rows, &values, 1, kHeadSize, head.sum,
-                head.context.data());
+    loops.weigh(head.scores.data(), head.rows, &values, 1, kHeadSize, false,
+                head.sum, head.context.data());
   }
 }
 

@@ -14,8 +14,7 @@ void StoredBlocks::begin(std::size_t b, std::size_t g) {
   g_ = g;
 }
 
-RowBlock StoredBlocks::block(std::size_t first, std::size_t count,
-                             std::size_t /*end*/) {
+RowBlock StoredBlocks::block(std::size_t first, std::size_t count) {
   const SequencePages& sequences = cache_.sequences;
   const Cells& cells = cache_.cells;
   const std::size_t page_size = sequences.page_size();

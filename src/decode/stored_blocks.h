@@ -16,8 +16,7 @@ class StoredBlocks final : public RowBlocks {
   explicit StoredBlocks(const DecodeCall& call);
 
   void begin(std::size_t b, std::size_t g) override;
-  RowBlock block(std::size_t first, std::size_t count,
-                 std::size_t end) override;
+  RowBlock block(std::size_t first, std::size_t count) override;
   bool all_finite(const RowBlock& /*block*/) const override { return finite_; }
   const kernels::StoredTile& key_loops() const override { return loops_; }
   const kernels::StoredTile& value_loops() const override { return loops_; }

@@ -271,24 +271,26 @@ HWY_INLINE void weigh_few_features(const Weighing& w, const ValueRows* parts,
   }
 }
 
-// The rows that are taken at once. Memory is fastest when whole rows of values
-// are read in sequence, and two take all features of most heads; numbers that
-// take time to widen are better widened once for all rows.
-template <class T, std::size_t kRows>
+// How rows and keys take turns. Values that come from memory are read 16 keys
+// at a time, whole rows in sequence: two rows of p take all features of most
+// heads. Numbers that take time to widen are better widened once for all rows.
+// Values that are near, in the second-level cache, are read once for all rows
+// of p.
+template <class T, std::size_t kRows, bool kNear>
 constexpr std::size_t kRowsTogether =
-    sizeof(T) == 1 || std::is_same_v<T, Float16> ? kRows
-                                                 : (kRows < 2 ? kRows : 2);
+    kNear || sizeof(T) == 1 || std::is_same_v<T, Float16> || kRows < 2 ? kRows
+                                                                       : 2;
 
 // The features that fill whole vectors, of some keys.
-template <class T, std::size_t kRows, bool kSelect>
+template <class T, std::size_t kRows, bool kSelect, bool kNear>
 HWY_INLINE void weigh_keys(const Weighing& w, const ValueRows& values,
                            std::size_t key, std::size_t Dv) {
-  if constexpr (constexpr std::size_t kSome = kRowsTogether<T, kRows>;
+  if constexpr (constexpr std::size_t kSome = kRowsTogether<T, kRows, kNear>;
                 kSome < kRows) {
-    weigh_keys<T, kSome, kSelect>(w, values, key, Dv);
+    weigh_keys<T, kSome, kSelect, kNear>(w, values, key, Dv);
     const Weighing rest = {w.p + kSome * kKeyBlock, w.allowed, w.context_stride,
                            w.sum + kSome, w.context + kSome * w.context_stride};
-    weigh_keys<T, kRows - kSome, kSelect>(rest, values, key, Dv);
+    weigh_keys<T, kRows - kSome, kSelect, kNear>(rest, values, key, Dv);
   } else {
     constexpr std::size_t kCount = vectors_of_features(kRows);
     std::size_t c = 0;
@@ -301,28 +303,29 @@ HWY_INLINE void weigh_keys(const Weighing& w, const ValueRows& values,
   }
 }
 
-template <class T, std::size_t kRows, bool kSelect>
+template <class T, std::size_t kRows, bool kSelect, bool kNear>
 HWY_INLINE void weigh_rows(const Weighing& w, const ValueRows* parts,
                            std::size_t part_count, std::size_t Dv) {
   if (Dv < kLanes) {
     weigh_few_features<T, kRows, kSelect>(w, parts, part_count, Dv);
     return;
   }
-  const bool one_pass = kRows <= 2 && vectors_of_features(kRows) * kLanes == Dv;
-  const std::size_t at_once = one_pass ? kKeyBlock : kKeysAtOnce;
+  constexpr std::size_t kCount =
+      vectors_of_features(kRowsTogether<T, kRows, kNear>);
+  const bool one_pass = kRows <= 2 && kCount * kLanes == Dv;
+  const std::size_t at_once = kNear || one_pass ? kKeyBlock : kKeysAtOnce;
   std::size_t key = 0;
   for (std::size_t part = 0; part < part_count; ++part) {
     ValueRows some = parts[part];
     for (std::size_t left = some.count; left != 0; left -= some.count) {
       some.count = std::min(left, at_once);
-      weigh_keys<T, kRows, kSelect>(w, some, key, Dv);
+      weigh_keys<T, kRows, kSelect, kNear>(w, some, key, Dv);
       key += some.count;
       some.rows = static_cast<const T*>(some.rows) +
                   static_cast<std::ptrdiff_t>(some.count) * some.row_stride;
       some.scales += kScaled<T> ? some.count : 0;
     }
   }
-  constexpr std::size_t kCount = vectors_of_features(kRowsTogether<T, kRows>);
   for (std::size_t r = 0; kPaired<T, kCount> && r < kRows; ++r) {
     for (std::size_t c = 0; c + kCount * kLanes <= Dv; c += kCount * kLanes) {
       order_pairs<T, kCount>(w.context + r * w.context_stride + c);
@@ -338,10 +341,16 @@ HWY_INLINE void weigh_rows(const Weighing& w, const ValueRows* parts,
 
 template <class T>
 void weigh(const float* p, std::size_t rows, const ValueRows* parts,
-           std::size_t part_count, std::size_t Dv, float* sum, float* context) {
+           std::size_t part_count, std::size_t Dv, bool near, float* sum,
+           float* context) {
   const Weighing w = {p, nullptr, whole_lines(Dv), sum, context};
   with_rows(rows, [&](auto count) HWY_ATTR {
-    weigh_rows<T, decltype(count)::value, false>(w, parts, part_count, Dv);
+    constexpr std::size_t kRows = decltype(count)::value;
+    if (near) {
+      weigh_rows<T, kRows, false, true>(w, parts, part_count, Dv);
+    } else {
+      weigh_rows<T, kRows, false, false>(w, parts, part_count, Dv);
+    }
   });
 }
 
@@ -350,7 +359,7 @@ void weigh_allowed(const float* p, const KeyWords& allowed,
                    const ValueRows* parts, std::size_t part_count,
                    std::size_t Dv, float* sum, float* context) {
   const Weighing w = {p, &allowed, whole_lines(Dv), sum, context};
-  weigh_rows<T, 1, true>(w, parts, part_count, Dv);
+  weigh_rows<T, 1, true, true>(w, parts, part_count, Dv);
 }
 
 template <class T>
@@ -413,41 +422,27 @@ HWY_INLINE void pack_rows(const Rows<const T>& rows, std::size_t columns,
   }
 }
 
-// Prefetches rows in sequence, a few lines at a time, while something else is
-// computed.
+// Brings rows into the caches, one after another: memory is fastest in
+// sequence. What was read goes to `unused`, or the compiler would leave it out.
 template <class T>
-class Prefetching {
- public:
-  Prefetching(const Rows<const T>& rows, std::size_t columns)
-      : rows_(rows),
-        columns_(columns),
-        left_(rows.stride == 1 ? rows.count : 0) {}
-
-  HWY_INLINE void bytes(std::size_t count) {
-    constexpr std::size_t kLine = 64;
-    for (; count >= kLine && left_ != 0; count -= kLine) {
-      hwy::Prefetch(rows_.data + column_);
-      column_ += kLine / sizeof(T);
-      if (column_ >= columns_) {
-        column_ = 0;
-        rows_.data += rows_.row_stride;
-        --left_;
-      }
+HWY_INLINE void touch_rows(const Rows<const T>& rows, std::size_t columns,
+                           float* unused) {
+  const Lane d;
+  constexpr std::size_t kLine = 64 / sizeof(T);
+  Vector all = hn::Zero(d);
+  for (std::size_t n = 0; rows.stride == 1 && n < rows.count; ++n) {
+    const T* row = rows.row(n);
+    for (std::size_t c = 0; c + kLanes <= columns; c += kLine) {
+      all = hn::Or(all, load_widened(d, row + c));
     }
   }
-
- private:
-  Rows<const T> rows_;
-  std::size_t columns_;
-  std::size_t left_;
-  std::size_t column_ = 0;
-};
+  hn::Store(all, d, unused);
+}
 
 // The keys [first, first + kLanes), the last one repeated beyond the rest.
 template <class T>
 HWY_INLINE void pack_vector(const Rows<const T>& keys, std::size_t first,
-                            std::size_t D, Prefetching<T>& ahead,
-                            float* HWY_RESTRICT panel) {
+                            std::size_t D, float* HWY_RESTRICT panel) {
   const Lane d;
   const std::size_t width = panel_width(keys.count);
   const T* row[kLanes];
@@ -457,7 +452,6 @@ HWY_INLINE void pack_vector(const Rows<const T>& keys, std::size_t first,
   std::size_t i = 0;
   if constexpr (kHasSquares) {
     for (; keys.stride == 1 && i + kSquare <= D; i += kSquare) {
-      ahead.bytes(kLanes * kSquare * sizeof(T));  // as many as are packed here
       Vector v[kSquare];
       for (std::size_t r = 0; r < kSquare; ++r) {
         v[r] = load_squares(d, row + r, i);
@@ -478,13 +472,10 @@ HWY_INLINE void pack_vector(const Rows<const T>& keys, std::size_t first,
 
 template <class T>
 HWY_INLINE void pack_panel(const Rows<const T>& keys, std::size_t D,
-                           const NumberRows<const void>& next,
                            float* HWY_RESTRICT panel) {
-  Prefetching<T> ahead({static_cast<const T*>(next.data), next.count,
-                        next.row_stride, next.stride},
-                       D);
+  touch_rows(keys, D, panel);
   for (std::size_t first = 0; first < keys.count; first += kLanes) {
-    pack_vector(keys, first, D, ahead, panel);
+    pack_vector(keys, first, D, panel);
   }
 }
 
@@ -590,10 +581,8 @@ const RowTile* tile() {
         rows.visit([=](const auto& of)
                        HWY_ATTR { pack_rows(of, columns, factor, to); });
       },
-      [](const NumberRows<const void>& keys, std::size_t D,
-         const NumberRows<const void>& next, float* panel) {
-        keys.visit([=](const auto& of)
-                       HWY_ATTR { pack_panel(of, D, next, panel); });
+      [](const NumberRows<const void>& keys, std::size_t D, float* panel) {
+        keys.visit([=](const auto& of) HWY_ATTR { pack_panel(of, D, panel); });
       },
       softmax, fold,
       [](const float* context, const float* sum, std::size_t Dv,

@@ -46,9 +46,10 @@ struct StoredTile {
                 std::size_t D, float* scores);
   // context[r] = chain over the keys of p[r] and the values, in rows of
   // whole_lines(Dv), and sum[r] = the sum of p[r], both in key order through
-  // all parts.
+  // all parts. `near`: other rows have just read these values, which makes
+  // another order of the work faster.
   void (*weigh)(const float* p, std::size_t rows, const ValueRows* parts,
-                std::size_t part_count, std::size_t Dv, float* sum,
+                std::size_t part_count, std::size_t Dv, bool near, float* sum,
                 float* context);
   // The same for one row, but a value is read only where the key's bit is 1.
   void (*weigh_allowed)(const float* p, const KeyWords& allowed,
@@ -63,10 +64,9 @@ struct RowTile {
   void (*pack_rows)(const NumberRows<const void>& rows, std::size_t columns,
                     float factor, float* to);
   // Keys (count, D) -> a float32 panel of panel_width(count). What is in the
-  // lanes of other keys does not matter. Prefetches the rows of `next`, which
-  // are of the same type.
+  // lanes of other keys does not matter.
   void (*pack_panel)(const NumberRows<const void>& keys, std::size_t D,
-                     const NumberRows<const void>& next, float* panel);
+                     float* panel);
   // scores -> p, in place, for the first `count` keys; the block's max. A score
   // counts as -inf where the row's bit is 0 (null: no mask).
   void (*softmax)(std::size_t rows, std::size_t count, const KeyWords* allowed,

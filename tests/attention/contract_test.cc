@@ -95,9 +95,8 @@ Inputs<float> with_some_poison(const Inputs<float>& clean) {
 // same queries take the way of many.
 TEST_P(ContractTest, OfFewQueriesIsThatOfPackedKeys) {
   for (const AttentionShape& shape : {AttentionShape{2, 6, 2, 3, 300, 9, 21},
-                                      {1, 4, 1, 1, 1500, 17, 16},
-                                      {1, 5, 1, 16, 1100, 16, 90},
-                                      {3, 2, 2, 2, 70, 64, 128}}) {
+                                      {1, 4, 1, 1, 1100, 17, 16},
+                                      {1, 2, 1, 16, 1100, 16, 90}}) {
     const Inputs<float> clean = random_inputs(shape, 890);
     const Inputs<float> poisoned = with_some_poison(clean);
     const EveryMask every_mask(shape, true);
@@ -107,7 +106,7 @@ TEST_P(ContractTest, OfFewQueriesIsThatOfPackedKeys) {
       }
       for (const Inputs<float>* in : {&clean, &poisoned}) {
         const Rows want = rows_of(*in, c.options, c.operation_options);
-        for (const std::size_t threads : {1u, 2u, 3u}) {
+        for (const std::size_t threads : {1u, 3u}) {
           const Executor executor = Executor::with_threads(threads).value();
           AttentionOptions options = c.options;
           options.attn_weights = AttnWeights::none;

@@ -160,13 +160,14 @@ TEST_P(RowTileTest, ContextsAreChainsOverTheKeys) {
     for (const std::size_t Dv : {5u, 16u, 72u, 300u}) {
       for (std::size_t rows = 1; rows <= kRowsAtOnce; ++rows) {
         const std::size_t count = 101;
+        const bool near = rows % 2 == Dv % 2;
         const StoredBlock block(type, 1, Dv, count, 64, 3);
         const auto p = uniform<2>({rows, kKeyBlock}, 44, 0, 1);
         auto context =
             Tensor<float, 2>::create({rows, whole_lines(Dv)}).value();
         float sum[kRowsAtOnce];
         kernels::stored_tile(type).weigh(p.data(), rows, block.parts.data(),
-                                         block.parts.size(), Dv, sum,
+                                         block.parts.size(), Dv, near, sum,
                                          context.data());
         std::vector<float> want(rows * Dv);
         float want_sum[kRowsAtOnce] = {};

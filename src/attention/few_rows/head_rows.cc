@@ -131,7 +131,7 @@ void HeadRows::attend(std::size_t block, RowBlocks& blocks,
     return;
   }
   const kernels::StoredTile& loops = blocks.value_loops();
-  const RowBlock read = blocks.block(first_key, keys, end_);
+  const RowBlock read = blocks.block(first_key, keys);
   const bool select = !seen.everything && !blocks.all_finite(read);
   const std::size_t Dv = spec_.shape.Dv;
   // As even as possible: a pass for one row costs nearly that for four.
@@ -146,7 +146,7 @@ void HeadRows::attend(std::size_t block, RowBlocks& blocks,
     float* const context = result.context + first * whole_lines(Dv);
     if (!select) {
       loops.weigh(scratch.scores, count, read.values.data(), read.values.size(),
-                  Dv, result.sum + first, context);
+                  Dv, pass != 0, result.sum + first, context);
       continue;
     }
     for (std::size_t r = 0; r < count; ++r) {

@@ -45,9 +45,6 @@ void PlainBlocks::begin(std::size_t b, std::size_t g) {
 
 kernels::NumberRows<const void> PlainBlocks::keys(std::size_t first,
                                                   std::size_t end) const {
-  if (first >= end) {
-    return {nullptr, key_.dtype(), 0, 0, 1};
-  }
   return key_.rows(place_.batch, place_.first_key + first, g_,
                    std::min(kPanelKeys, end - first));
 }
@@ -64,15 +61,13 @@ kernels::ValueRows PlainBlocks::values(std::size_t first,
           static_cast<std::ptrdiff_t>(spec_.shape.Dv)};
 }
 
-RowBlock PlainBlocks::block(std::size_t first, std::size_t count,
-                            std::size_t end) {
-  const std::size_t block_end = first + count;
+RowBlock PlainBlocks::block(std::size_t first, std::size_t count) {
+  const std::size_t end = first + count;
   const std::size_t panels = (count + kPanelKeys - 1) / kPanelKeys;
   for (std::size_t n = 0; n < panels; ++n) {
     const std::size_t from = first + n * kPanelKeys;
-    const kernels::NumberRows<const void> rows = keys(from, block_end);
-    kernels::row_tile().pack_panel(
-        rows, spec_.shape.D, keys(from + kPanelKeys, end), panel_memory_[n]);
+    const kernels::NumberRows<const void> rows = keys(from, end);
+    kernels::row_tile().pack_panel(rows, spec_.shape.D, panel_memory_[n]);
     panels_[n] = {panel_memory_[n], nullptr, kernels::panel_width(rows.count)};
   }
   values_ = values(first, count);

@@ -22,8 +22,7 @@ class PlainBlocks final : public RowBlocks {
             const NumberView<const void>& value);
 
   void begin(std::size_t b, std::size_t g) override;
-  RowBlock block(std::size_t first, std::size_t count,
-                 std::size_t end) override;
+  RowBlock block(std::size_t first, std::size_t count) override;
   bool all_finite(const RowBlock& block) const override;
   const kernels::StoredTile& key_loops() const override { return panel_loops_; }
   const kernels::StoredTile& value_loops() const override { return *loops_; }

@@ -19,10 +19,9 @@ class RowBlocks {
  public:
   // The next blocks are of key head g of sequence b, in their order.
   virtual void begin(std::size_t b, std::size_t g) = 0;
-  // The keys [first, first + count) of the sequence, at least one; `end` is the
-  // end of all that will be read. Valid until the next call.
-  virtual RowBlock block(std::size_t first, std::size_t count,
-                         std::size_t end) = 0;
+  // The keys [first, first + count) of the sequence, at least one. Valid until
+  // the next call.
+  virtual RowBlock block(std::size_t first, std::size_t count) = 0;
   // Whether all values of the block are finite.
   virtual bool all_finite(const RowBlock& block) const = 0;
   // The loops for the types of the panels and of the values.
