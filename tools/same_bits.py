@@ -83,6 +83,10 @@ class Calls:
                           self.floats(f"{n}w.npy", Hq, D)]
         elif self.maybe(0.2):
             arguments += ["--scale", "0.3"]
+        if self.maybe(0.15):
+            arguments += ["--t5-bias", self.floats(f"{n}t5.npy", 16, Hq),
+                          "--t5-max-distance", "30"]
+            arguments += ["--t5-bidirectional"] if self.maybe(0.5) else []
         for share, options in (
                 (0.4, ["--causal"]), (0.2, ["--window", "5,40"]),
                 (0.2, ["--softcap", "3"]), (0.15, ["--alibi", "auto"]),

@@ -33,6 +33,7 @@
 #include "headwise/steps/call_context.h"
 #include "headwise/steps/named_axes.h"
 #include "headwise/steps/bias.h"
+#include "headwise/steps/t5_bias.h"
 #include "headwise/steps/alibi.h"
 #include "headwise/steps/mask.h"
 #include "headwise/steps/softmax.h"

@@ -18,6 +18,7 @@ enum class CallTensor : std::uint8_t {
   value,
   score_weight,
   bias,
+  t5_bias,
   alibi,
   output,
   attn_weights,
@@ -35,10 +36,11 @@ enum class CallTensor : std::uint8_t {
   d_key,
   d_value,
   d_bias,
+  d_t5_bias,
   d_alibi,
   d_score_weight,
 };
-inline constexpr std::size_t kCallTensors = 24;
+inline constexpr std::size_t kCallTensors = 26;
 
 // An extent, by what it counts.
 enum class Size : std::uint8_t {
@@ -63,8 +65,9 @@ enum class Size : std::uint8_t {
   bias_heads,
   bias_queries,
   bias_keys,
+  t5_buckets,
 };
-inline constexpr std::size_t kSizes = 21;
+inline constexpr std::size_t kSizes = 22;
 
 // The element type.
 enum class ElementType : std::uint8_t {
@@ -90,6 +93,7 @@ enum class Condition : std::uint8_t {
   columns,
   map,
   bias,
+  t5_bias,
   alibi,
   score_weight,
 };

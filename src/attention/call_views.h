@@ -60,6 +60,7 @@ struct CallGradients {
         key(of.key),
         value(of.value),
         bias(of.bias),
+        t5_bias(of.t5_bias),
         alibi(of.alibi),
         score_weight(of.score_weight) {}
 
@@ -67,6 +68,7 @@ struct CallGradients {
   NumberView<void> key;
   NumberView<void> value;
   TensorView<float, 4> bias;
+  TensorView<float, 2> t5_bias;
   TensorView<float, 1> alibi;
   TensorView<float, 2> score_weight;
 };

@@ -40,6 +40,7 @@ class Sizes {
     set(Size::bias_heads, bias[1]);
     set(Size::bias_queries, bias[2]);
     set(Size::bias_keys, bias[3]);
+    set(Size::t5_buckets, spec.t5_bias.table().extent(0));
   }
 
   std::size_t of(Size size) const {
@@ -71,6 +72,8 @@ bool holds(const AttentionSpec& spec, Condition condition) {
       return asked.map;
     case Condition::bias:
       return spec.bias.given();
+    case Condition::t5_bias:
+      return spec.t5_bias.given();
     case Condition::alibi:
       return spec.alibi.given();
     case Condition::score_weight:
@@ -83,6 +86,8 @@ std::string_view why_not(Condition condition) {
   switch (condition) {
     case Condition::bias:
       return "none: the options have no bias";
+    case Condition::t5_bias:
+      return "none: the options have no t5_bias";
     case Condition::alibi:
       return "none: the options have no alibi";
     case Condition::score_weight:
@@ -184,7 +189,7 @@ Status check_offsets(std::string_view operation, const AttentionShape& shape,
   return check_longest(operation, shape, shape.offsets);
 }
 
-constexpr std::size_t kMostArguments = 10;
+constexpr std::size_t kMostArguments = 11;
 using Footprints = std::array<NamedFootprint, kMostArguments>;
 
 std::span<const NamedFootprint> footprints_of(

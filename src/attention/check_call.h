@@ -69,12 +69,13 @@ Status check_forward(const AttentionSpec& spec,
                      const AttentionOutputsOf<T>& outputs) {
   using enum CallTensor;
   const StatisticsViews& statistics = outputs.statistics;
-  const std::array<CallArgument, 6> read = {{
+  const std::array<CallArgument, 7> read = {{
       {query, false, inputs.query},
       {key, false, inputs.key},
       {value, false, inputs.value},
       {score_weight, true, spec.score_weight},
       {bias, true, view_of(spec.bias)},
+      {t5_bias, true, spec.t5_bias.table()},
       {alibi, true, spec.alibi.slopes()},
   }};
   const std::array<CallArgument, 10> written = {{
@@ -97,7 +98,7 @@ Status check_backward(const AttentionSpec& spec,
                       const BackwardInputsOf<T>& inputs,
                       const AttentionGradientsOf<T>& gradients) {
   using enum CallTensor;
-  const std::array<CallArgument, 10> read = {{
+  const std::array<CallArgument, 11> read = {{
       {query, false, inputs.query},
       {key, false, inputs.key},
       {value, false, inputs.value},
@@ -107,13 +108,15 @@ Status check_backward(const AttentionSpec& spec,
       {d_attn_weights, true, inputs.d_attn_weights},
       {score_weight, true, spec.score_weight},
       {bias, true, view_of(spec.bias)},
+      {t5_bias, true, spec.t5_bias.table()},
       {alibi, true, spec.alibi.slopes()},
   }};
-  const std::array<CallArgument, 6> written = {{
+  const std::array<CallArgument, 7> written = {{
       {d_query, false, gradients.query},
       {d_key, false, gradients.key},
       {d_value, false, gradients.value},
       {d_bias, false, gradients.bias},
+      {d_t5_bias, false, gradients.t5_bias},
       {d_alibi, false, gradients.alibi},
       {d_score_weight, false, gradients.score_weight},
   }};

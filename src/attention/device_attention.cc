@@ -11,7 +11,8 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-Status check_device_options(const OperationOptions& options) {
+Status check_device_options(const AttentionOptions& attention_options,
+                            const OperationOptions& options) {
   if (options.device.kind != Device::Kind::cuda) {
     return value_error("attention", "device", "cpu",
                        "Device::cuda(stream); AttentionPlan is for the CPU");
@@ -24,6 +25,11 @@ Status check_device_options(const OperationOptions& options) {
   if (!options.kv_groups.even()) {
     return value_error("attention", "kv_groups", "given",
                        "none on cuda: only the CPU has uneven groups",
+                       ErrorCode::unsupported);
+  }
+  if (attention_options.t5_bias.table.data() != nullptr) {
+    return value_error("attention", "t5_bias", "given",
+                       "none on cuda: only the CPU has relative positions",
                        ErrorCode::unsupported);
   }
   return ok();
@@ -61,7 +67,8 @@ AttentionGradientsOf<std::byte> bytes_of(
     const AttentionGradientsOf<T>& gradients) {
   return {bytes_of(gradients.query), bytes_of(gradients.key),
           bytes_of(gradients.value), gradients.bias,
-          gradients.alibi,           gradients.score_weight};
+          gradients.t5_bias,         gradients.alibi,
+          gradients.score_weight};
 }
 
 }  // namespace
@@ -83,7 +90,7 @@ template <DeviceElement T>
 Result<DeviceAttentionPlan<T>> DeviceAttentionPlan<T>::create(
     const AttentionShape& shape, const AttentionOptions& options,
     const OperationOptions& operation_options) try {
-  HEADWISE_TRY(check_device_options(operation_options));
+  HEADWISE_TRY(check_device_options(options, operation_options));
   OperationOptions checked = operation_options;
   checked.device = {};  // the spec is that of the CPU's call
   auto spec = AttentionSpec::create(shape, options, checked);

@@ -1,8 +1,11 @@
 #include "attention/score_terms.h"
 
+#include <algorithm>
+
 #include "attention/log2_domain.h"
 #include "kernels/row_tile.h"
 #include "kernels/score_terms.h"
+#include "steps/t5_tile.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -21,6 +24,11 @@ void apply_score_terms(const AttentionSpec& spec, const Tile& tile,
          spec.bias.query_stride(), spec.bias.key_stride(), tile.queries,
          tile.keys},
         lanes, scores);
+  }
+  if (spec.t5_bias.given()) {
+    float diagonals[kernels::kMostDiagonals];
+    fill_diagonals(spec.t5_bias, tile, {diagonals, tile.keys + lanes - 1});
+    terms.add_diagonals(diagonals, tile.keys, lanes, scores);
   }
   if (spec.alibi.given()) {
     const auto by = static_cast<double>(spec.alibi.slope(tile.h));
@@ -44,6 +52,13 @@ void apply_score_terms_to_row(const AttentionSpec& spec, const Tile& tile,
         {&spec.bias(tile.b, tile.h, tile.first_query, tile.first_key),
          spec.bias.key_stride(), spec.bias.query_stride(), tile.keys, 1},
         lanes, scores);
+  }
+  if (spec.t5_bias.given()) {
+    // Of one query the last key is on diagonal 0; in its row, it is last.
+    float diagonals[kernels::kMostDiagonals] = {};
+    fill_diagonals(spec.t5_bias, tile, {diagonals, tile.keys});
+    std::reverse(diagonals, diagonals + tile.keys);
+    terms.add_diagonals(diagonals, 1, lanes, scores);
   }
   if (spec.alibi.given()) {
     const auto by = static_cast<double>(spec.alibi.slope(tile.h));

@@ -1,5 +1,5 @@
-// What comes between q.k and the mask: softcap, dense bias, ALiBi, in that
-// order, on a tile of scores in the log2 domain.
+// What comes between q.k and the mask: softcap, dense bias, T5's bias, ALiBi,
+// in that order, on a tile of scores in the log2 domain.
 #pragma once
 
 #include <cstddef>

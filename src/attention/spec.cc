@@ -137,6 +137,8 @@ Result<AttentionSpec> AttentionSpec::create(
   const CallContext context{shape, options.query_start, operation};
   auto bias = BoundBias::bind(options.bias, context);
   HEADWISE_TRY(bias);
+  auto t5_bias = BoundT5Bias::bind(options.t5_bias, context);
+  HEADWISE_TRY(t5_bias);
   auto alibi = BoundAlibi::bind(options.alibi, context);
   HEADWISE_TRY(alibi);
   auto mask = BoundMask::bind(options.mask, context, *bias);
@@ -157,6 +159,7 @@ Result<AttentionSpec> AttentionSpec::create(
       operation_options.score_weight,
       options.softcap,
       *std::move(bias),
+      *std::move(t5_bias),
       *std::move(alibi),
       *std::move(mask),
       *std::move(dropout),
@@ -187,6 +190,7 @@ Status AttentionSpec::set_offsets(const Offsets& offsets) try {
   HEADWISE_TRY(check_longest(kOperation, shape, offsets));
   HEADWISE_TRY(statistics.set_offsets(offsets));
   shape.offsets = offsets;
+  t5_bias.set_offsets(offsets);
   alibi.set_offsets(offsets);
   mask.set_offsets(offsets);
   dropout.set_offsets(offsets);

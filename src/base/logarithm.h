@@ -26,4 +26,10 @@ namespace headwise::inline HEADWISE_ABI {
 using internal::split_logarithm;
 using internal::SplitLogarithm;
 
+inline double natural_log(double x) {
+  constexpr double kLn2 = 0x1.62e42fefa39efp-1;
+  const SplitLogarithm log = split_logarithm(x);
+  return log.exponent * kLn2 + log.ln_m;
+}
+
 }  // namespace headwise::inline HEADWISE_ABI

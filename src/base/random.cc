@@ -24,12 +24,6 @@ WideProduct wide_product(std::uint32_t a, std::uint32_t b) {
   return {high_word(product), low_word(product)};
 }
 
-double natural_log(double x) {
-  constexpr double kLn2 = 0x1.62e42fefa39efp-1;
-  const SplitLogarithm log = split_logarithm(x);
-  return log.exponent * kLn2 + log.ln_m;
-}
-
 // cos(2 pi t) for t in [0, 1): by symmetry an angle in [0, pi/4], then its
 // power series.
 double cosine_of_turns(double t) {

@@ -25,6 +25,7 @@ struct DecodePlanState {
   OperationOptions operation_options;
   std::size_t kernel_bytes;
   std::size_t workspace_bytes;
+  BoundT5Bias t5_bias{};  // its buckets are found once
 };
 
 namespace {
@@ -137,24 +138,31 @@ Result<AttentionSpec> spec_of(const Run& run, const RunNumbers& numbers) {
                         ? Offsets(queries, keys)
                         : Offsets::with_batched_queries(queries, keys);
   options.query_start = TensorView<const std::int64_t, 1>(numbers.starts, {B});
-  return AttentionSpec::create(
-      {.B = 1,
-       .Hq = plan.num_heads,
-       .Hkv = cache.num_kv_heads,
-       .Lq = static_cast<std::size_t>(numbers.queries[B]),
-       .Lkv = static_cast<std::size_t>(numbers.keys[B]),
-       .D = cache.head_dim,
-       .Dv = cache.v_head_dim},
-      options, plan.operation_options, kOperation);
+  options.t5_bias = {};
+  auto spec =
+      AttentionSpec::create({.B = 1,
+                             .Hq = plan.num_heads,
+                             .Hkv = cache.num_kv_heads,
+                             .Lq = static_cast<std::size_t>(numbers.queries[B]),
+                             .Lkv = static_cast<std::size_t>(numbers.keys[B]),
+                             .D = cache.head_dim,
+                             .Dv = cache.v_head_dim},
+                            options, plan.operation_options, kOperation);
+  if (spec) {
+    spec->t5_bias =
+        plan.t5_bias.bound_to({spec->shape, options.query_start, kOperation});
+  }
+  return spec;
 }
 
 // The query, the outputs, and that these have memory of their own.
 Status check_tensors(const Run& run, const AttentionSpec& spec) {
   const AttentionOutputs& outputs = run.outputs;
-  const std::array<CallArgument, 4> read = {{
+  const std::array<CallArgument, 5> read = {{
       {CallTensor::query, false, run.query},
       {CallTensor::score_weight, true, spec.score_weight},
       {CallTensor::bias, true, view_of(spec.bias)},
+      {CallTensor::t5_bias, true, spec.t5_bias.table()},
       {CallTensor::alibi, true, spec.alibi.slopes()},
   }};
   const std::array<CallArgument, 10> written = {{
@@ -231,6 +239,7 @@ Result<DecodePlan> DecodePlan::create(
   }
   const auto spec = spec_of_any_run(*plan);
   HEADWISE_TRY(spec);
+  plan->t5_bias = spec->t5_bias;
   plan->kernel_bytes =
       decode_workspace_bytes(*spec, plan->cache->options, max_queries);
   Arena arena(nullptr);

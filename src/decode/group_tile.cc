@@ -32,7 +32,7 @@ GroupTile::GroupTile(const AttentionSpec& spec, Arena& arena)
       allowed_(arena.take<MaskWord>(kKeyBlock)) {}
 
 bool GroupTile::serves(const AttentionSpec& spec) {
-  return !spec.bias.given() && !spec.alibi.given() &&
+  return !spec.bias.given() && !spec.t5_bias.given() && !spec.alibi.given() &&
          spec.shape.Dv % kernels::kValuePanel == 0;
 }
 

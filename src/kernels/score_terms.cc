@@ -131,6 +131,34 @@ void add_bias(const BiasTile& bias, std::size_t lanes,
       });
 }
 
+void add_diagonals(const float* HWY_RESTRICT diagonals, std::size_t keys,
+                   std::size_t lanes, float* HWY_RESTRICT scores) {
+  const Lane d;
+  const Vector log2e = hn::Set(d, 0x1.715476p+0f);
+  for (std::size_t k = 0; k < keys; ++k) {
+    const float* const row = diagonals + (keys - 1 - k);
+    for (std::size_t n = 0; n < lanes; n += kLanes) {
+      float* place = scores + k * lanes + n;
+      hn::Store(hn::MulAdd(hn::LoadU(d, row + n), log2e, hn::Load(d, place)), d,
+                place);
+    }
+  }
+}
+
+void sum_diagonals(const float* HWY_RESTRICT scores, std::size_t keys,
+                   std::size_t queries, std::size_t lanes,
+                   float* HWY_RESTRICT diagonals) {
+  const Lane d;
+  for (std::size_t k = 0; k < keys; ++k) {
+    float* const row = diagonals + (keys - 1 - k);
+    for (std::size_t n = 0; n < lanes; n += kLanes) {
+      const Vector used = hn::IfThenElseZero(
+          hn::FirstN(d, queries - n), hn::Load(d, scores + k * lanes + n));
+      hn::StoreU(hn::Add(hn::LoadU(d, row + n), used), d, row + n);
+    }
+  }
+}
+
 // The distances to key k as floats, when some are too large for exact sums.
 HWY_INLINE Vector far_distances(std::int64_t offset) {
   alignas(64) float distances[kLanes];
@@ -212,9 +240,9 @@ void clear_minus_inf(const BiasTile& bias, MaskWord* HWY_RESTRICT allowed) {
 }
 
 const ScoreTerms* terms() {
-  static constexpr ScoreTerms kTerms = {softcap,         softcap_with_slope,
-                                        add_bias,        add_alibi,
-                                        count_minus_inf, clear_minus_inf};
+  static constexpr ScoreTerms kTerms = {
+      softcap,   softcap_with_slope, add_bias,        add_diagonals,
+      add_alibi, sum_diagonals,      count_minus_inf, clear_minus_inf};
   return &kTerms;
 }
 

@@ -1,7 +1,8 @@
 // The inner loops that change a tile's scores between q.k and the mask:
-// softcap, dense bias, ALiBi, in that order (docs/arithmetic.md). Scores have
-// the layout of kernels/attention_tile.h: (keys, lanes), one query per lane, in
-// the log2 domain. Unused lanes are written too; their contents do not matter.
+// softcap, dense bias, T5's bias, ALiBi, in that order (docs/arithmetic.md).
+// Scores have the layout of kernels/attention_tile.h: (keys, lanes), one query
+// per lane, in the log2 domain. Unused lanes are written too; their contents do
+// not matter.
 //
 // Scores are 64-byte aligned. Nothing is checked or allocated.
 #pragma once
@@ -24,6 +25,10 @@ struct BiasTile {
   std::size_t keys;
 };
 
+// The diagonals of a tile: query n and key k are on diagonal n + keys - 1 - k,
+// so that a later one has earlier keys.
+inline constexpr std::size_t kMostDiagonals = kKeyBlock + kMaxQueryLanes;
+
 struct ScoreTerms {
   // scores = cap * tanh(scores / cap); cap is softcap * log2 e.
   void (*softcap)(float cap, std::size_t keys, std::size_t lanes,
@@ -35,10 +40,20 @@ struct ScoreTerms {
   // scores = fma(bias, log2 e, scores); `lanes` is the number of queries,
   // rounded up to whole vectors.
   void (*add_bias)(const BiasTile& bias, std::size_t lanes, float* scores);
+  // scores = fma(the bias of their diagonal, log2 e, scores); `diagonals` has
+  // keys + lanes - 1 of them.
+  void (*add_diagonals)(const float* diagonals, std::size_t keys,
+                        std::size_t lanes, float* scores);
   // scores = fma(slope, -distance, scores), where the distance of query n and
   // key k is |offset + n - k|; slope is a head's slope times log2 e.
   void (*add_alibi)(float slope, std::int64_t offset, std::size_t keys,
                     std::size_t lanes, float* scores);
+  // Adds each score to the sum of its diagonal, in the order of the keys.
+  // `diagonals` has keys + lanes - 1 of them; scores of unused lanes, from
+  // `queries` on, are left out.
+  void (*sum_diagonals)(const float* scores, std::size_t keys,
+                        std::size_t queries, std::size_t lanes,
+                        float* diagonals);
 
   // Returns how many of the tile's biases are -inf.
   std::size_t (*count_minus_inf)(const BiasTile& bias);

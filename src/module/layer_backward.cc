@@ -17,6 +17,7 @@ namespace {
 struct HeadGradients {
   Projected projected;
   Tensor<float, 4> bias;
+  Tensor<float, 2> t5_bias;
   Tensor<float, 1> alibi;
   Tensor<float, 2> score_weight;
 };
@@ -29,6 +30,7 @@ Result<HeadGradients> make_gradients(const Projected& like,
   auto value = Tensor<float, 3>::create_unset(like_value.extents());
   auto bias = Tensor<float, 4>::create_unset(
       spec.bias.given() ? spec.bias.extents() : Extents<4>{});
+  auto t5_bias = Tensor<float, 2>::create_unset(spec.t5_bias.table().extents());
   auto alibi =
       Tensor<float, 1>::create_unset({spec.alibi.given() ? spec.shape.Hq : 0});
   auto score_weight =
@@ -37,10 +39,12 @@ Result<HeadGradients> make_gradients(const Projected& like,
   HEADWISE_TRY(key);
   HEADWISE_TRY(value);
   HEADWISE_TRY(bias);
+  HEADWISE_TRY(t5_bias);
   HEADWISE_TRY(alibi);
   HEADWISE_TRY(score_weight);
   return HeadGradients{{*std::move(query), *std::move(key), *std::move(value)},
                        *std::move(bias),
+                       *std::move(t5_bias),
                        *std::move(alibi),
                        *std::move(score_weight)};
 }
@@ -51,6 +55,8 @@ AttentionGradients views_of(HeadGradients& d_heads, const AttentionSpec& spec) {
       .key = in_heads(d_heads.projected.key.view(), spec.shape.Hkv),
       .value = in_heads(d_heads.projected.value.view(), spec.shape.Hkv),
       .bias = spec.bias.given() ? d_heads.bias.view() : TensorView<float, 4>(),
+      .t5_bias = spec.t5_bias.given() ? d_heads.t5_bias.view()
+                                      : TensorView<float, 2>(),
       .alibi =
           spec.alibi.given() ? d_heads.alibi.view() : TensorView<float, 1>(),
       .score_weight = spec.additive() ? d_heads.score_weight.view()
@@ -258,6 +264,7 @@ Result<MultiHeadAttentionGradients> differentiate_layer(
     gradients.value = std::move(d_heads->projected.value);
   }
   gradients.bias = std::move(d_heads->bias);
+  gradients.t5_bias = std::move(d_heads->t5_bias);
   gradients.alibi = std::move(d_heads->alibi);
   gradients.w_score = std::move(d_heads->score_weight);
   return gradients;

@@ -74,9 +74,7 @@ double row_loss(TensorView<const float, 2> logits, std::size_t n,
   if (!(sum >= 1)) {  // NaN: a logarithm wants a number
     return sum;
   }
-  constexpr double kLn2 = 0x1.62e42fefa39efp-1;
-  const SplitLogarithm log = split_logarithm(sum);
-  return log.exponent * kLn2 + log.ln_m - (logits(n, target) - max);
+  return natural_log(sum) - (logits(n, target) - max);
 }
 
 // Calls `visit(offset in a, offset in b)` for each element, in C order.

@@ -1,7 +1,6 @@
 #include "headwise/prune/sentence_losses.h"
 
 #include <algorithm>
-#include <numbers>
 #include <span>
 #include <string>
 #include <utility>
@@ -18,11 +17,6 @@ namespace {
 
 constexpr std::string_view kOperation = "sentence_losses";
 constexpr std::uint32_t kDirectionStream = 8;
-
-double natural_log(double x) {
-  const SplitLogarithm log = split_logarithm(x);
-  return log.ln_m + log.exponent * std::numbers::ln2;
-}
 
 // What all functions of a model look at.
 struct Sentences {

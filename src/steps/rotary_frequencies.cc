@@ -16,12 +16,6 @@ namespace {
 constexpr std::string_view kOperation = "rotary";
 constexpr double kTwoPi = 0x1.921fb54442d18p+2;
 
-double natural_log(double x) {
-  constexpr double kLn2 = 0x1.62e42fefa39efp-1;
-  const SplitLogarithm log = split_logarithm(x);
-  return log.exponent * kLn2 + log.ln_m;
-}
-
 Status check_at_least(std::string_view argument, double given, double least) {
   return std::isfinite(given) && given >= least
              ? ok()

@@ -107,6 +107,7 @@ TEST(ListStepsTest, EqualsWhatEveryMaskReports) {
   put_array<bool>(folder / "padding.npy", {5, 10});
   put_array<std::int64_t>(folder / "documents.npy", {5, 10}, 1);  // all 0
   put_array<float>(folder / "bias.npy", {10, 10});
+  put_array<float>(folder / "t5.npy", {4, 8});
   const std::vector<std::function<void(ExplainFlags&)>> changes = {
       [](ExplainFlags& f) { f.mask_kind = "none"; },
       [](ExplainFlags& f) { f.mask_kind = "padding"; },
@@ -134,6 +135,7 @@ TEST(ListStepsTest, EqualsWhatEveryMaskReports) {
         f.operation.documents = folder / "documents.npy";
       },
       [](ExplainFlags& f) { f.operation.softcap = 2; },
+      [&](ExplainFlags& f) { f.operation.t5_bias = folder / "t5.npy"; },
       [](ExplainFlags& f) { f.operation.alibi = "auto"; },
       [&](ExplainFlags& f) {
         f.mask_kind = "none";

@@ -103,7 +103,10 @@ TEST(ExplainTextTest, SpeaksKoreanThroughout) {
 
 // A job with every step that has words of its own.
 ExplainedJob job_with_dropout_and_softcap() {
+  const TempFolder folder;
+  put_array<float>(folder / "t5.npy", {4, 2});
   ExplainFlags flags = small();
+  flags.operation.t5_bias = folder / "t5.npy";
   flags.mask_kind = "padding+causal";
   flags.operation.dropout = 0.25;
   flags.operation.softcap = 3;

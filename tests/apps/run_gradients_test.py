@@ -53,12 +53,14 @@ class GradientsTest(RunCase):
         self.put("g.npy", 2, 4, 3, 7)
         self.put("bias.npy", 6, 4)
         self.put("slopes.npy", 4, values=(0.5, 0.25, -0.125, 1))
+        self.put("t5.npy", 6, 4)
         self.assert_all(
             {"d_query.npy": "q.npy", "d_key.npy": "k.npy",
              "d_value.npy": "v.npy", "d_bias.npy": "bias.npy",
-             "d_alibi.npy": "slopes.npy"},
+             "d_t5_bias.npy": "t5.npy", "d_alibi.npy": "slopes.npy"},
             self.inputs("--causal", "--query-start", "3", "--softcap", "2",
                         "--bias", "bias.npy", "--bias-axes", "Lkv,H",
+                        "--t5-bias", "t5.npy", "--t5-max-distance", "6",
                         "--alibi", "slopes.npy"),
             {"o.npy": "g.npy"})
 

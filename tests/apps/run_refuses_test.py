@@ -5,7 +5,10 @@ from run_case import RunCase
 
 
 class RunRefusesTest(RunCase):
-    def test_softcap_bias_and_alibi_that_do_not_fit(self):
+    def test_softcap_biases_and_alibi_that_do_not_fit(self):
+        self.put("t5.npy", 32, 4)
+        self.put("odd.npy", 33, 4)
+        self.put("nan.npy", 4, 4, values=[float("nan")] * 16)
         self.put("m.npy", 2, 3, 6)
         self.put("i.npy", 2, 3, 6, descr="|b1")
         self.put("s.npy", 3)
@@ -33,6 +36,22 @@ class RunRefusesTest(RunCase):
                  "2e38", "--scale", "nan"),
                 (USAGE, "--softcap is much, expected a number from 1e-37",
                  "--softcap", "much"),
+                (BAD_INPUT, "--t5-bias has shape (3), expected (buckets, H)",
+                 "--t5-bias", "s.npy"),
+                (BAD_INPUT, "--t5-bias has shape (33, 4), expected an even "
+                 "number of buckets, at least 4, for both directions",
+                 "--t5-bias", "odd.npy", "--t5-bidirectional"),
+                (BAD_INPUT, "--t5-bias[0,0] is nan, expected a number from "
+                 "-2e38 to 2e38", "--t5-bias", "nan.npy"),
+                (BAD_INPUT, "--t5-max-distance is 16, expected more than 16, "
+                 "the distances with a bucket of their own", "--t5-bias",
+                 "t5.npy", "--t5-max-distance", "16"),
+                (USAGE, "--t5-max-distance is 0, expected a whole number, 1 or "
+                 "greater", "--t5-bias", "t5.npy", "--t5-max-distance", "0"),
+                (USAGE, "--t5-max-distance needs --t5-bias",
+                 "--t5-max-distance", "16"),
+                (USAGE, "--t5-bidirectional needs --t5-bias",
+                 "--t5-bidirectional"),
                 (BAD_INPUT, "--alibi has shape (3), expected (Hq) = (4)",
                  "--alibi", "s.npy"),
                 (BAD_INPUT, "--alibi has shape (2, 3, 6), expected (H)",
@@ -179,8 +198,8 @@ class RunRefusesTest(RunCase):
                 ("--documents",),
                 ("--query-documents", "--documents", "documents.npy"),
                 ("--mask", "--mask-axes", "B,Lkv"),
-                ("--bias", "--bias-axes", "B,Lkv"), ("--alibi",),
-                ("--sequence-ids",), ("--keep-mask",)):
+                ("--bias", "--bias-axes", "B,Lkv"), ("--t5-bias",),
+                ("--alibi",), ("--sequence-ids",), ("--keep-mask",)):
             for name, message in (("missing.npy", ": No such file"),
                                   ("torn.npy", " has ")):
                 with self.subTest((option, name)):

@@ -159,7 +159,7 @@ class RunTest(RunCase):
         self.succeed(*self.inputs("--scale", "-0.75"))
         self.assert_close("o.npy", (2, 4, 3, 7), self.attention(scale=-.75)[0])
 
-    def test_softcap_bias_and_alibi(self):
+    def test_softcap_biases_and_alibi(self):
         bias = [n * 37 % 11 / 5 - 1 for n in range(4 * 3 * 6)]
         bias[7] = bias[60] = -math.inf
         self.put("bias.npy", 4, 3, 6, values=bias)
@@ -176,11 +176,29 @@ class RunTest(RunCase):
         def alibi(by, start=0):
             return lambda score, b, h, i, j: score - by[h] * abs(i + start - j)
 
+        buckets = [n * 5 % 7 / 2 - 1 for n in range(8 * 4)]
+        self.put("t5.npy", 8, 4, values=buckets)
+
+        def t5(bidirectional, start=0):
+            def add(score, b, h, i, j):
+                offset = j - i - start
+                if bidirectional:  # up to 3: 2 distances, then from 2.4 on
+                    bucket = min(abs(offset), 3) + (4 if offset > 0 else 0)
+                else:  # up to 5: 4 distances, then all
+                    bucket = min(max(-offset, 0), 4)
+                    bucket = 7 if bucket == 4 and -offset >= 5 else bucket
+                return score + buckets[bucket * 4 + h]
+            return add
+
         named = ("--bias", "bias.npy", "--bias-axes", "H,Lq,Lkv")
         for opts, term in (
                 (("--softcap", "0.75"), cap),
                 (named, add_bias),
                 (("--bias", "bias4.npy"), add_bias),
+                (("--t5-bias", "t5.npy", "--t5-bidirectional",
+                  "--t5-max-distance", "3"), t5(True)),
+                (("--t5-bias", "t5.npy", "--t5-max-distance", "5",
+                  "--query-start", "4"), t5(False, 4)),
                 (("--alibi", "slopes.npy"), alibi(slopes)),
                 (("--alibi", "auto", "--query-start", "-2"),
                  alibi([2.0 ** -n for n in (2, 4, 6, 8)], -2)),

@@ -222,11 +222,14 @@ struct OptionsCase {
   OperationOptions operation_options{};
 };
 
-// Softcap, bias and ALiBi, one by one and together.
+// Softcap, biases and ALiBi, one by one and together.
 inline std::vector<OptionsCase> every_score_term(const EveryBias& every,
                                                  const Mask& mask) {
   std::vector<OptionsCase> cases = {
       {"softcap", {.softcap = 1.5}},
+      {"t5_bias", {.scale = 1.0, .t5_bias = every.t5_bias(true)}},
+      {"t5_bias, one direction, causal",
+       {.mask = causal(), .t5_bias = every.t5_bias(false), .query_start = 30}},
       {"alibi", {.alibi = every.slopes(), .query_start = -3}},
       {"softcap and finite bias", {.softcap = 2.0, .bias = every.finite()}},
       {"bias and alibi, bottom right",
@@ -248,7 +251,9 @@ inline std::vector<OptionsCase> every_score_term(const EveryBias& every,
                      {.mask = mask,
                       .softcap = 1.1,
                       .bias = every.biases().front().second,
+                      .t5_bias = every.t5_bias(true),
                       .alibi = every.slopes(),
+                      .query_start = -20,
                       .empty_rows = empty_rows,
                       .dropout = {.p = 0.2, .training = true}}});
   }
@@ -264,6 +269,7 @@ inline std::vector<OptionsCase> every_additive_option(
       {"additive", {}, additive},
       {"additive, causal", {.mask = causal(), .query_start = 1}, additive},
       {"additive, softcap", {.softcap = 0.7}, additive},
+      {"additive, t5_bias", {.t5_bias = every.t5_bias(true)}, additive},
       {"additive, mean",
        {.mask = mask, .attn_weights = AttnWeights::mean},
        additive},

@@ -36,8 +36,9 @@ struct Gradients {
   Tensor<T, 4> query;
   Tensor<T, 4> key;
   Tensor<T, 4> value;
-  Tensor<T, 4> bias;   // by B, H, Lq, Lkv; empty: there is none
-  Tensor<T, 1> alibi;  // likewise
+  Tensor<T, 4> bias;     // by B, H, Lq, Lkv; empty: there is none
+  Tensor<T, 2> t5_bias;  // likewise, as the next two
+  Tensor<T, 1> alibi;
   Tensor<T, 2> score_weight;
 
   AttentionGradientsOf<T> views() {
@@ -46,6 +47,7 @@ struct Gradients {
         key.view(),
         value.view(),
         bias.size() == 0 ? TensorView<T, 4>() : bias.view(),
+        t5_bias.size() == 0 ? TensorView<T, 2>() : t5_bias.view(),
         alibi.size() == 0 ? TensorView<T, 1>() : alibi.view(),
         score_weight.size() == 0 ? TensorView<T, 2>() : score_weight.view()};
   }
@@ -66,6 +68,7 @@ Gradients<T> gradients_for(const Inputs<T>& in, const AttentionOptions& options,
           filled<T, 4>(
               spec.bias.given() ? spec.bias.extents() : Extents<4>{0, 0, 0, 0},
               T{42}),
+          filled<T, 2>(spec.t5_bias.table().extents(), T{42}),
           filled<T, 1>({spec.alibi.given() ? spec.shape.Hq : 0}, T{42}),
           filled<T, 2>(spec.score_weight.extents(), T{42})};
 }
@@ -125,6 +128,9 @@ inline testing::AssertionResult same_bits(const Gradients<float>& got,
     if (auto r = same_bits(pairs[n].first, pairs[n].second); !r) {
       return r << " of " << names[n];
     }
+  }
+  if (auto r = same_bits(got.t5_bias, want.t5_bias); !r) {
+    return r << " of d_t5_bias";
   }
   if (auto r = same_bits(got.alibi, want.alibi); !r) {
     return r << " of d_alibi";

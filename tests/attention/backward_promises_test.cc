@@ -17,6 +17,7 @@ namespace {
 using testing::Each;
 using testing_support::clone;
 using testing_support::differentiate;
+using testing_support::EveryBias;
 using testing_support::EveryMask;
 using testing_support::filled;
 using testing_support::Gradients;
@@ -74,6 +75,7 @@ TEST_P(BackwardPromisesTest, HasTheSameBitsForAnyNumberOfThreads) {
         {.mask = causal()},
         {.mask = every.masks().back().second,
          .bias = every.biases().biases()[2].second,
+         .t5_bias = every.biases().t5_bias(true),
          .alibi = every.biases().slopes(),
          .empty_rows = EmptyRow::uniform,
          .dropout = {.p = 0.3, .training = true},
@@ -168,9 +170,10 @@ TEST_P(BackwardPromisesTest, OfARaggedBatchHasTheBitsOfThePaddedOne) {
                              without_padding(in.value, numbers)};
   const Upstream<float> cut_upstream = {
       without_padding(upstream.d_output, numbers), {}};
-  const auto slopes = alibi_slopes(shape.Hq).value();
+  const EveryBias biases(shape);
   AttentionOptions options = {.mask = causal() & key_lengths(lengths),
-                              .alibi = slopes};
+                              .t5_bias = biases.t5_bias(false),
+                              .alibi = biases.slopes()};
   const OperationOptions scoring = scoring_of(shape);
   const Gradients<float> padded = differentiate(in, upstream, options, scoring);
   options.mask = causal();
@@ -180,6 +183,7 @@ TEST_P(BackwardPromisesTest, OfARaggedBatchHasTheBitsOfThePaddedOne) {
   EXPECT_TRUE(same_bits(ragged.query, without_padding(padded.query, numbers)));
   EXPECT_TRUE(same_bits(ragged.key, without_padding(padded.key, numbers)));
   EXPECT_TRUE(same_bits(ragged.value, without_padding(padded.value, numbers)));
+  EXPECT_TRUE(same_bits(ragged.t5_bias, padded.t5_bias));
   EXPECT_TRUE(same_bits(ragged.alibi, padded.alibi));
   EXPECT_TRUE(same_bits(ragged.score_weight, padded.score_weight));
 }
@@ -256,6 +260,7 @@ TEST_P(BackwardPromisesTest,
       {},
       {.mask = causal(), .softcap = 2.0},
       {.bias = every.biases().biases()[2].second,
+       .t5_bias = every.biases().t5_bias(true),
        .alibi = every.biases().slopes(),
        .attn_weights = AttnWeights::per_head},
       {.mask = every.masks().back().second,

@@ -65,6 +65,7 @@ TEST_P(BackwardTest, IsNearTheReferenceForEveryOption) {
       EXPECT_TRUE(near_reference(got.key, want.key)) << c.name;
       EXPECT_TRUE(near_reference(got.value, want.value)) << c.name;
       EXPECT_TRUE(near_reference(got.bias, want.bias)) << c.name;
+      EXPECT_TRUE(near_reference(got.t5_bias, want.t5_bias)) << c.name;
       EXPECT_TRUE(near_reference(got.alibi, want.alibi)) << c.name;
       EXPECT_TRUE(near_reference(got.score_weight, want.score_weight))
           << c.name;

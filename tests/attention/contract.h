@@ -50,6 +50,27 @@ inline float contract_tanh(float x) {
   return std::copysign(e / (e + 2), x);
 }
 
+// The bucket of a key at j - (i + query_start) under T5's bias.
+inline std::size_t contract_bucket(const T5Bias& bias, std::int64_t offset) {
+  const std::size_t buckets = bias.table.extent(0);
+  const std::size_t n = bias.bidirectional ? buckets / 2 : buckets;
+  const std::size_t side = bias.bidirectional && offset > 0 ? n : 0;
+  const std::int64_t near = static_cast<std::int64_t>(n / 2);
+  const std::int64_t x = offset > 0 && !bias.bidirectional ? 0
+                         : offset > 0                      ? offset
+                                                           : -offset;
+  if (x < near) {
+    return side + static_cast<std::size_t>(x);
+  }
+  const auto E = static_cast<double>(near);
+  const double steps = static_cast<double>(n) - E;
+  const double step = std::log(static_cast<double>(x) / E) /
+                      std::log(static_cast<double>(bias.max_distance) / E) *
+                      steps;
+  return side + static_cast<std::size_t>(
+                    std::min(E + std::floor(step + 0x1p-40), E + steps - 1));
+}
+
 // One row's running result: M, sum and the context.
 class ContractRow {
  public:
@@ -98,6 +119,7 @@ class Contract {
   Contract(const Inputs<float>& in, const AttentionOptions& options,
            const OperationOptions& operation_options)
       : in_(in),
+        t5_bias_(options.t5_bias),
         spec_(AttentionSpec::create(
                   attention_shape(in.query.extents(), in.key.extents(),
                                   in.value.extents())
@@ -170,6 +192,14 @@ class Contract {
     if (spec_.bias.given()) {
       score =
           std::fma(spec_.bias(b, h, i, j), static_cast<float>(kLog2E), score);
+    }
+    if (t5_bias_.table.data() != nullptr) {
+      const std::int64_t position =
+          static_cast<std::int64_t>(i) + spec_.mask.query_start(b);
+      const std::size_t bucket =
+          contract_bucket(t5_bias_, static_cast<std::int64_t>(j) - position);
+      score = std::fma(t5_bias_.table(bucket, h), static_cast<float>(kLog2E),
+                       score);
     }
     if (spec_.alibi.given()) {
       const auto slope = static_cast<float>(
@@ -304,6 +334,7 @@ class Contract {
   }
 
   const Inputs<float>& in_;
+  T5Bias t5_bias_;
   AttentionSpec spec_;
 };
 

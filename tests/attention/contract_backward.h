@@ -28,6 +28,7 @@ class ContractBackward {
         output_(output),
         rows_(rows),
         up_(upstream),
+        t5_bias_(options.t5_bias),
         spec_(AttentionSpec::create(
                   attention_shape(in.query.extents(), in.key.extents(),
                                   in.value.extents())
@@ -43,6 +44,7 @@ class ContractBackward {
                                      &gradients_.value, &gradients_.bias}) {
       std::fill_n(tensor->data(), tensor->size(), 0.0f);
     }
+    std::fill_n(gradients_.t5_bias.data(), gradients_.t5_bias.size(), 0.0f);
     std::fill_n(gradients_.alibi.data(), gradients_.alibi.size(), 0.0f);
     std::fill_n(gradients_.score_weight.data(), gradients_.score_weight.size(),
                 0.0f);
@@ -57,6 +59,7 @@ class ContractBackward {
         }
         for (std::size_t first = 0; first < s.Lq; first += kQueries) {
           add_keys(rows, b, h, first);
+          add_t5_bias(rows, b, h, first);
           add_score_weight(rows, b, h, first);
         }
       }
@@ -148,12 +151,21 @@ class ContractBackward {
       score =
           std::fma(spec_.bias(b, h, i, j), static_cast<float>(kLog2E), score);
     }
+    if (t5_bias_.table.data() != nullptr) {
+      const std::size_t bucket = contract_bucket(
+          t5_bias_, static_cast<std::int64_t>(j) - position(b, i));
+      score = std::fma(t5_bias_.table(bucket, h), static_cast<float>(kLog2E),
+                       score);
+    }
     if (spec_.alibi.given()) {
       const auto by = static_cast<float>(
           static_cast<double>(spec_.alibi.slope(h)) * kLog2E);
       score = std::fma(by, -distance(b, i, j), score);
     }
     return score;
+  }
+  std::int64_t position(std::size_t b, std::size_t i) const {
+    return static_cast<std::int64_t>(i) + spec_.mask.query_start(b);
   }
   float distance(std::size_t b, std::size_t i, std::size_t j) const {
     const std::int64_t offset = spec_.alibi.offset(b, i, j);
@@ -334,6 +346,41 @@ class ContractBackward {
     }
   }
 
+  // The share of one block of queries: for each block of keys the diagonals,
+  // from the earliest keys on.
+  void add_t5_bias(const std::vector<Row>& rows, std::size_t b, std::size_t h,
+                   std::size_t first) {
+    if (gradients_.t5_bias.size() == 0) {
+      return;
+    }
+    const std::size_t end = std::min(first + kQueries, spec_.shape.Lq);
+    std::vector<float> share(gradients_.t5_bias.extent(0));
+    for_each_block(b, [&](std::size_t begin_key, std::size_t end_key) {
+      std::vector<float> sums(share.size());
+      // From the last query to the first key, ... the first to the last.
+      const auto before = static_cast<std::int64_t>(end - 1);
+      for (std::int64_t shift = static_cast<std::int64_t>(begin_key) - before;
+           shift < static_cast<std::int64_t>(end_key - first); ++shift) {
+        float diagonal = 0;
+        for (std::size_t i = first; i < end; ++i) {
+          const std::int64_t j = static_cast<std::int64_t>(i) + shift;
+          if (j >= static_cast<std::int64_t>(begin_key) &&
+              j < static_cast<std::int64_t>(end_key)) {
+            diagonal += rows[i].d_score[static_cast<std::size_t>(j)];
+          }
+        }
+        sums[contract_bucket(t5_bias_, shift - spec_.mask.query_start(b))] +=
+            diagonal;
+      }
+      for (std::size_t n = 0; n < share.size(); ++n) {
+        share[n] += sums[n];
+      }
+    });
+    for (std::size_t n = 0; n < share.size(); ++n) {
+      gradients_.t5_bias(n, h) += share[n];
+    }
+  }
+
   // The share of one block of queries.
   void add_score_weight(const std::vector<Row>& rows, std::size_t b,
                         std::size_t h, std::size_t first) {
@@ -412,6 +459,7 @@ class ContractBackward {
   const Tensor<float, 4>& output_;
   const Tensor<float, 4>& rows_;
   const Upstream<float>& up_;
+  T5Bias t5_bias_;
   AttentionSpec spec_;
   Gradients<float> gradients_;
   std::vector<float> d_slopes_;

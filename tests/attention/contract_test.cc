@@ -196,12 +196,16 @@ TEST_P(ContractTest, HoldsForDistancesOfEverySize) {
   const AttentionShape shape{1, 2, 2, 50, 140, 4, 4};
   const Inputs<float> in = random_inputs(shape, 840);
   const float slopes[] = {0x1p-20f, -0x1.23p-30f};
+  const auto table = uniform<2>({10, 2}, 841);
   for (const std::int64_t start :
        {std::int64_t{0}, -(std::int64_t{1} << 24) + 20,
         (std::int64_t{1} << 24) - 20, (std::int64_t{1} << 24) + 70,
         -(std::int64_t{1} << 40), std::int64_t{1} << 62}) {
     expect_contract(in,
-                    {.alibi = {slopes, {2}},
+                    {.t5_bias = {.table = table,
+                                 .max_distance = 1 << 25,
+                                 .bidirectional = true},
+                     .alibi = {slopes, {2}},
                      .query_start = start,
                      .attn_weights = AttnWeights::per_head},
                     "query_start " + std::to_string(start));

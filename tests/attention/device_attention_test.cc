@@ -17,9 +17,10 @@ const AttentionShape kShape = {
     .B = 1, .Hq = 2, .Hkv = 2, .Lq = 3, .Lkv = 3, .D = 8, .Dv = 8};
 
 std::string refusal(const OperationOptions& operation_options,
-                    const AttentionShape& shape = kShape) {
+                    const AttentionShape& shape = kShape,
+                    const AttentionOptions& options = {}) {
   const auto plan =
-      DeviceAttentionPlan<BFloat16>::create(shape, {}, operation_options);
+      DeviceAttentionPlan<BFloat16>::create(shape, options, operation_options);
   return plan ? "accepted" : plan.error().message();
 }
 
@@ -38,6 +39,10 @@ TEST(DeviceTest, NamesWhatItCannotTake) {
                .device = Device::cuda()}),
       "attention: kv_groups is given, expected none on cuda: only the CPU "
       "has uneven groups");
+  EXPECT_EQ(refusal({.device = Device::cuda()}, kShape,
+                    {.t5_bias = {.table = {score_weight.data(), {8, 2}}}}),
+            "attention: t5_bias is given, expected none on cuda: only the CPU "
+            "has relative positions");
 }
 
 TEST(DeviceTest, ChecksTheCallAsTheCpuDoes) {

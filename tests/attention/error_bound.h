@@ -12,6 +12,7 @@
 //   now;
 //                                    tanh is within 4.4 u, |x tanh'(x)| <= tanh
 //   bias: log2 e, fma                |bias| + t      t includes |bias|
+//   T5's bias                        as a bias
 //   ALiBi: slope, distance, fma      2 |a| + t       t includes a = slope dist
 //   s - m, and all M - M' together   |s - max s|     as exponents telescope
 //   exp2 of p, of a fold's b         2 * 1.36
@@ -157,6 +158,12 @@ class ErrorBound {
     }
     if (spec_.bias.given()) {
       const double bias = std::abs(double{spec_.bias(b, h, i, j)});
+      t += bias;
+      error += bias + t;
+    }
+    if (spec_.t5_bias.given()) {
+      const double bias =
+          std::abs(double{spec_.t5_bias(h, spec_.t5_bias.offset(b, i, j))});
       t += bias;
       error += bias + t;
     }

@@ -40,6 +40,7 @@ struct Call {
         bad_starts(filled<std::int64_t, 1>({3}, 0)),
         bad_bias(filled<float, 2>({3, 4}, 0)),
         bad_slopes(filled<float, 1>({4}, kNaN)),
+        table(filled<float, 2>({33, 4}, 1)),
         score_weight(filled<float, 2>({4, 8}, 1)) {}
 
   Inputs<float> in;
@@ -51,6 +52,7 @@ struct Call {
   const Tensor<std::int64_t, 1> bad_starts;
   const Tensor<float, 2> bad_bias;
   const Tensor<float, 1> bad_slopes;
+  const Tensor<float, 2> table;
   const Tensor<float, 2> score_weight;
 };
 
@@ -211,6 +213,30 @@ std::vector<ErrorCase> option_errors() {
        },
        ErrorCode::shape_mismatch,
        "attention: bias has shape (3, 4), expected (Lq, Lkv) = (3, 5)"},
+      {[](Call& c) {
+         c.options.t5_bias = {.table = {c.table.data(), {32, 3}}};
+       },
+       ErrorCode::shape_mismatch,
+       "attention: t5_bias.table has shape (32, 3), expected (buckets, Hq) = "
+       "(32, 4)"},
+      {[](Call& c) {
+         c.options.t5_bias = {.table = c.table, .bidirectional = true};
+       },
+       invalid,
+       "attention: t5_bias.table has shape (33, 4), expected an even number of "
+       "buckets, at least 4, for both directions"},
+      {[](Call& c) {
+         c.options.t5_bias = {.table = c.table, .max_distance = 16};
+       },
+       invalid,
+       "attention: t5_bias.max_distance is 16, expected more than 16, the "
+       "distances with a bucket of their own"},
+      {[](Call& c) {
+         c.options.t5_bias.table = {c.bad_slopes.data(), {4, 4}, {0, 1}};
+       },
+       invalid,
+       "attention: t5_bias.table[0,0] is nan, expected a number from -2e38 to "
+       "2e38"},
       {[](Call& c) { c.options.alibi = c.bad_slopes; }, invalid,
        "attention: alibi[0] is nan, expected a number from -1e19 to 1e19"},
       {[](Call& c) {

@@ -1,4 +1,5 @@
-// Biases for tests: one of each layout, with a -inf here and there, and slopes.
+// Biases for tests: one of each layout, with a -inf here and there, T5's, and
+// slopes.
 #pragma once
 
 #include <limits>
@@ -8,6 +9,7 @@
 
 #include "headwise/steps/alibi.h"
 #include "headwise/steps/bias.h"
+#include "headwise/steps/t5_bias.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
@@ -21,6 +23,7 @@ class EveryBias {
         keys_(some_minus_inf(uniform<3>({s.B, 1, s.Lkv}, 914, -3, 3))),
         queries_(some_minus_inf(uniform<2>({s.Lq, s.Hq}, 915, -3, 3))),
         gaps_(some_minus_inf(uniform<3>({s.Lq, s.Lkv, 3}, 916, -3, 3))),
+        buckets_(uniform<2>({12, s.Hq}, 917, -3, 3)),
         slopes_(alibi_slopes(s.Hq).value()) {}
 
   std::vector<std::pair<std::string, Bias>> biases() const {
@@ -44,6 +47,12 @@ class EveryBias {
   Bias finite() const {
     return dense(view_of(heads_), {Axis::H, Axis::Lq, Axis::Lkv});
   }
+  // T5's: small enough that its largest distance is within the tests' sizes.
+  T5Bias t5_bias(bool bidirectional) const {
+    return {.table = buckets_.view(),
+            .max_distance = 40,
+            .bidirectional = bidirectional};
+  }
   TensorView<const float, 1> slopes() const { return slopes_.view(); }
 
  private:
@@ -61,6 +70,7 @@ class EveryBias {
   Tensor<float, 3> keys_;
   Tensor<float, 2> queries_;
   Tensor<float, 3> gaps_;
+  Tensor<float, 2> buckets_;
   Tensor<float, 1> slopes_;
 };
 

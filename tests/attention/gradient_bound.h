@@ -16,8 +16,9 @@
 //   |d_value - exact|  <= sum (eP_ij + n u P_ij) |dO|
 //   |gradient - exact| <= sum (e_ij + n u m_ij) |factor|
 //
-// with the factors scale k, scale q, 1 of a bias, the distance of ALiBi, and
-// for additive scoring w of the features and 1 of w itself, whose tanh has 10
+// with the factors scale k, scale q, 1 of a bias and of T5's, whose sums along
+// the diagonals of a block take up to 48 more, the distance of ALiBi, and for
+// additive scoring w of the features and 1 of w itself, whose tanh has 10
 // u.
 #pragma once
 
@@ -56,6 +57,7 @@ class GradientBound {
          {&bound_.query, &bound_.key, &bound_.value, &bound_.bias}) {
       std::ranges::fill(t->elements(), ErrorBound::kLost);
     }
+    std::ranges::fill(bound_.t5_bias.elements(), ErrorBound::kLost);
     std::ranges::fill(bound_.alibi.elements(), ErrorBound::kLost);
     std::ranges::fill(bound_.score_weight.elements(), ErrorBound::kLost);
     for (std::size_t b = 0; b < spec_.shape.B; ++b) {
@@ -150,6 +152,11 @@ class GradientBound {
       const auto [eb, eh, ei, ej] = bound_.bias.extents();
       bound_.bias(eb == 1 ? 0 : at.b, eh == 1 ? 0 : at.h, ei == 1 ? 0 : at.i,
                   ej == 1 ? 0 : j) += whole;
+    }
+    if (bound_.t5_bias.size() != 0) {
+      const BoundT5Bias& t5 = spec_.t5_bias;
+      bound_.t5_bias(t5.bucket(t5.offset(at.b, at.i, j)), at.h) +=
+          whole + 1.01 * 48 * ErrorBound::kUnit * magnitude;
     }
     if (bound_.alibi.size() != 0) {
       bound_.alibi(at.h) +=

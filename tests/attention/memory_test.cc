@@ -241,22 +241,25 @@ TEST(BackwardMemoryTest, OfARaggedBatchFollowsItsRows) {
   const Executor executor = Executor::with_threads(1).value();
   auto slopes = filled<float, 1>({2}, 0.5f);
   auto score_weight = filled<float, 2>({2, 8}, 1);
-  const auto spec =
-      AttentionSpec::create(
-          {.B = 1,
-           .Hq = 2,
-           .Hkv = 2,
-           .Lq = kRows,
-           .Lkv = kRows,
-           .D = 8,
-           .Dv = 8},
-          {.alibi = slopes, .offsets = offsets, .executor = &executor},
-          {.score_weight = score_weight})
-          .value();
+  auto table = filled<float, 2>({32, 2}, 1);
+  const auto spec = AttentionSpec::create({.B = 1,
+                                           .Hq = 2,
+                                           .Hkv = 2,
+                                           .Lq = kRows,
+                                           .Lkv = kRows,
+                                           .D = 8,
+                                           .Dv = 8},
+                                          {.t5_bias = {.table = table},
+                                           .alibi = slopes,
+                                           .offsets = offsets,
+                                           .executor = &executor},
+                                          {.score_weight = score_weight})
+                        .value();
   const std::size_t bytes = backward_workspace_bytes(
       spec, backward_schedule_of(spec),
-      CallGradients(
-          AttentionGradients{.alibi = slopes, .score_weight = score_weight}));
+      CallGradients(AttentionGradients{.t5_bias = table,
+                                       .alibi = slopes,
+                                       .score_weight = score_weight}));
   EXPECT_LT(bytes, kRows * 500);
 }
 

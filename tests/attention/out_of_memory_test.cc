@@ -116,6 +116,8 @@ TEST_F(AttentionFailuresTest, EveryAllocationOfAnErrorMayFail) {
   beyond.mask = key_lengths(lengths);
   AttentionOptions sloped = plain;
   sloped.alibi = nan_;
+  AttentionOptions bucketed = plain;
+  bucketed.t5_bias.table = {nan_.data(), {2, 2}, {0, 1}};
   AttentionOptions capped = plain;
   capped.softcap = -1;
   AttentionOptions far = plain;
@@ -131,6 +133,7 @@ TEST_F(AttentionFailuresTest, EveryAllocationOfAnErrorMayFail) {
       {"softcap", [&] { return attention(x_, x_, x_, y_, capped); }},
       {"mask", [&] { return attention(x_, x_, x_, y_, beyond); }},
       {"slopes", [&] { return attention(x_, x_, x_, y_, sloped); }},
+      {"buckets", [&] { return attention(x_, x_, x_, y_, bucketed); }},
       {"offsets", [&] { return attention(x_, x_, x_, y_, far); }},
       {"overlap", [&] { return attention(x_, x_, view_of(y_), y_, plain); }},
       {"attention_backward",

@@ -99,6 +99,10 @@ TEST(OverlapTest, OfAnOutputAndATermOfTheScoresIsAnError) {
   options.alibi = {out.lse.data(), {2}};
   expect_refused(attention(in.query, in.key, in.value, out.views(), options),
                  in_memory("attention", "lse", "alibi"));
+  options = {};
+  options.t5_bias = {.table = {out.output.data(), {8, 2}}};
+  expect_refused(attention(in.query, in.key, in.value, out.output, options),
+                 in_memory("attention", "output", "t5_bias.table"));
 }
 
 TEST(OverlapTest, OfARepeatedOutputIsAnError) {
@@ -172,6 +176,10 @@ TEST(OverlapTest, OfAStepsOutputAndItsInputIsAnError) {
   const auto slopes = filled<float, 1>({2}, 1);
   const BoundAlibi alibi =
       BoundAlibi::bind(slopes, {kShape, QueryStart(0), "test"}).value();
+  const auto table = filled<float, 2>({8, 2}, 1);
+  const BoundT5Bias t5_bias =
+      BoundT5Bias::bind({.table = table}, {kShape, QueryStart(0), "test"})
+          .value();
   const auto bias_of_all = filled<float, 2>({5, 5}, 1);
   const BoundBias bias =
       BoundBias::bind(dense(view_of(bias_of_all), {Axis::Lq, Axis::Lkv}),
@@ -183,6 +191,7 @@ TEST(OverlapTest, OfAStepsOutputAndItsInputIsAnError) {
        additive_scores(in, {in, {}}, {memory.data(), {2, 5}}, rows, executor)},
       {"apply_softcap", apply_softcap(rows, 1, later, executor)},
       {"add_bias", add_bias(rows, bias, later, executor)},
+      {"add_t5_bias", add_t5_bias(rows, t5_bias, later, executor)},
       {"add_alibi", add_alibi(rows, alibi, later, executor)},
       {"apply_mask", apply_mask(rows, all, later)},
       {"softmax", softmax(rows, EmptyRow::zero, later, lse, executor)},

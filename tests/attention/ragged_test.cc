@@ -19,6 +19,7 @@ using testing::Each;
 using testing_support::all_near;
 using testing_support::attend;
 using testing_support::every_options;
+using testing_support::EveryBias;
 using testing_support::EveryMask;
 using testing_support::filled;
 using testing_support::Inputs;
@@ -312,10 +313,10 @@ TEST(RaggedTest, OffsetsThatMoveAreLookedAtInEachRun) {
 }
 
 // Every option that looks at a sequence's place.
-AttentionOptions options_by_place(const Batch& batch,
-                                  TensorView<const float, 1> slopes) {
+AttentionOptions options_by_place(const Batch& batch, const EveryBias& biases) {
   return {.mask = causal(),
-          .alibi = slopes,
+          .t5_bias = biases.t5_bias(true),
+          .alibi = biases.slopes(),
           .query_start = QueryStart::bottom_right(),
           .offsets = batch.offsets(),
           .dropout = {.p = 0.3, .training = true}};
@@ -328,11 +329,11 @@ TEST(RaggedTest, APlanWithNewOffsetsHasTheBitsOfANewCall) {
   batch.key_offsets = tensor_of<std::int64_t, 1>({5}, {0, 7, 8, 15, 16});
   const Inputs<float> ragged =
       ragged_inputs(random_inputs(batch.padded, 1070), batch);
-  const auto slopes = filled<float, 1>({4}, 0.25f);
+  const EveryBias biases(batch.padded);
   auto plan =
       AttentionPlan::create(
           {.B = 1, .Hq = 4, .Hkv = 2, .Lq = 17, .Lkv = 17, .D = 5, .Dv = 6},
-          options_by_place(planned, slopes.view()))
+          options_by_place(planned, biases))
           .value();
   ASSERT_TRUE(plan.set_offsets(batch.offsets()));
   auto out = ragged_outputs<float>(batch, AttnWeights::none);
@@ -340,8 +341,7 @@ TEST(RaggedTest, APlanWithNewOffsetsHasTheBitsOfANewCall) {
                             ragged.value.view(), out.views());
   ASSERT_TRUE(s) << s.error().message();
   EXPECT_TRUE(same_bits(
-      out,
-      attend_ragged(ragged, batch, options_by_place(batch, slopes.view()))));
+      out, attend_ragged(ragged, batch, options_by_place(batch, biases))));
 }
 
 TEST(RaggedTest, NewOffsetsThatDoNotFitThePlanAreErrors) {

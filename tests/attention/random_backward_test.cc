@@ -119,6 +119,7 @@ std::string compare(const RandomCall& call) {
         far_away("d_key", got->key, want.key, bound.key),
         far_away("d_value", got->value, want.value, bound.value),
         far_away("d_bias", got->bias, want.bias, bound.bias),
+        far_away("d_t5_bias", got->t5_bias, want.t5_bias, bound.t5_bias),
         far_away("d_alibi", got->alibi, want.alibi, bound.alibi),
         far_away("d_score_weight", got->score_weight, want.score_weight,
                  bound.score_weight)}) {

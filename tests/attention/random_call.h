@@ -25,6 +25,7 @@ enum class Feature {
   dense,
   documents,
   bias,
+  t5_bias,
   alibi,
   softcap,
   dropout,
@@ -38,13 +39,12 @@ enum class Feature {
   additive,      // scoring
   uneven_groups,
 };
-inline constexpr std::array<std::string_view, 21> kFeatureNames = {
-    "causal",       "window",      "key_lengths",   "row_lengths",
-    "key_starts",   "key_padding", "dense",         "documents",
-    "bias",         "alibi",       "softcap",       "dropout",
-    "ragged",       "grouped",     "unequal_sizes", "strided",
-    "query_start",  "uniform",     "nan",           "additive",
-    "uneven_groups"};
+inline constexpr std::array<std::string_view, 22> kFeatureNames = {
+    "causal",        "window",       "key_lengths", "row_lengths", "key_starts",
+    "key_padding",   "dense",        "documents",   "bias",        "t5_bias",
+    "alibi",         "softcap",      "dropout",     "ragged",      "grouped",
+    "unequal_sizes", "strided",      "query_start", "uniform",     "nan",
+    "additive",      "uneven_groups"};
 
 inline constexpr std::size_t kMostKeyHeads = 2;
 

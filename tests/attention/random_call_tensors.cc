@@ -93,6 +93,8 @@ RandomCallTensors::RandomCallTensors(const RandomCall& call)
   for (float& x : bias_.elements()) {
     x = x < -2.5f ? kMinusInf : x;
   }
+  t5_table_ =
+      uniform<2>({4 + call.stream / 32 % 9 * 2, s.Hq}, call.stream + 28, -3, 3);
   slopes_ = uniform<1>({s.Hq}, call.stream + 4, -0.1, 0.5);
   score_weight_ = uniform<2>({s.Hq, s.D}, call.stream + 25, -1, 1);
 }
@@ -198,8 +200,19 @@ Bias RandomCallTensors::bias() const {
                                 axis(2, Axis::Lq), axis(3, Axis::Lkv)});
 }
 
+// 4 to 20 buckets, and distances beyond the last or none.
+T5Bias RandomCallTensors::t5_bias() const {
+  if (!call_.has(Feature::t5_bias)) {
+    return {};
+  }
+  return {.table = t5_table_,
+          .max_distance = 11 + integers(1, 29, 0, 200)[0],
+          .bidirectional = call_.stream / 32 % 2 == 0};
+}
+
 AttentionOptions RandomCallTensors::options() const {
-  AttentionOptions options = {.mask = mask(), .bias = bias()};
+  AttentionOptions options = {
+      .mask = mask(), .bias = bias(), .t5_bias = t5_bias()};
   if (call_.has(Feature::softcap)) {
     options.softcap = 1.0 + static_cast<double>(call_.stream / 32 % 30);
   }
@@ -322,7 +335,8 @@ Result<Gradients<float>> RandomCallTensors::differentiate_as(
   const Status s = attention_backward(
       inputs,
       AttentionGradientsOf<T>{d_query.view(), d_key.view(), d_value.view(),
-                              others.bias, others.alibi, others.score_weight},
+                              others.bias, others.t5_bias, others.alibi,
+                              others.score_weight},
       asked, of_operation);
   if (!s) {
     return s.error();

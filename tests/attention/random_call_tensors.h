@@ -83,6 +83,7 @@ class RandomCallTensors {
   void draw_documents();
   Mask mask() const;
   Bias bias() const;
+  T5Bias t5_bias() const;
   Layout layout(std::size_t turn) const;
   template <class T>
   Result<Outputs<float>> attend_as(bool& gaps_untouched) const;
@@ -111,6 +112,7 @@ class RandomCallTensors {
   Tensor<std::int64_t, 2> query_ids_;
   Tensor<std::int64_t, 2> key_ids_;
   Tensor<float, 4> bias_;
+  Tensor<float, 2> t5_table_;
   Tensor<float, 1> slopes_;
   Tensor<float, 2> score_weight_;
 };

@@ -191,5 +191,20 @@ TEST_F(ReferenceBackwardTest, OfSlopesAreDerivatives) {
                      [&] { return loss(in, upstream, options); });
 }
 
+TEST_F(ReferenceBackwardTest, OfT5BucketsAreDerivatives) {
+  const Inputs<float> narrow = random_inputs(kTiny, 3400, 1);
+  const Inputs<double> in = widened(narrow);
+  auto table = coarse<2>({6, kTiny.Hq}, 3410);
+  const AttentionOptions options = {
+      .softcap = 1.5,
+      .t5_bias = {.table = table, .max_distance = 3, .bidirectional = true},
+      .query_start = 1};
+  const Upstream<double> upstream =
+      widened(random_upstream(narrow, options, 3420));
+  const auto got = reference_gradients(in, upstream, options);
+  expect_derivatives(got.t5_bias, table, 1.0 / 256, "buckets",
+                     [&] { return loss(in, upstream, options); });
+}
+
 }  // namespace
 }  // namespace headwise

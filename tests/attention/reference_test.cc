@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "attention/attention_call.h"
+#include "attention/contract.h"
 #include "attention/naive_attention.h"
 #include "support/tensors.h"
 
@@ -14,6 +15,7 @@ namespace {
 
 using testing::DoubleNear;
 using testing_support::all_near;
+using testing_support::contract_bucket;
 using testing_support::EveryBias;
 using testing_support::EveryMask;
 using testing_support::Inputs;
@@ -139,11 +141,12 @@ TEST(ReferenceTest, EqualsTheMatrixFormulaWithDropout) {
   }
 }
 
-TEST(ReferenceTest, EqualsTheMatrixFormulaWithSoftcapBiasAndAlibi) {
+TEST(ReferenceTest, EqualsTheMatrixFormulaWithSoftcapBiasesAndAlibi) {
   for (const AttentionShape& shape : kShapes) {
     const Inputs<double> in = widened(random_inputs(shape, 25));
     const EveryBias every(shape);
     const auto slopes = every.slopes();
+    const T5Bias t5 = every.t5_bias(true);
     const auto bias = uniform<3>({shape.Hq, shape.Lq, shape.Lkv}, 26, -3, 3);
     const Outputs<double> want = naive_attention(
         in, 0.4,
@@ -155,8 +158,11 @@ TEST(ReferenceTest, EqualsTheMatrixFormulaWithSoftcapBiasAndAlibi) {
             std::size_t j) {
           const double distance =
               std::abs(static_cast<double>(i) + 2 - static_cast<double>(j));
-          return 1.3 * std::tanh(score / 1.3) + double{bias(h, i, j)} -
-                 double{slopes(h)} * distance;
+          const std::size_t bucket =
+              contract_bucket(t5, static_cast<std::int64_t>(j) -
+                                      static_cast<std::int64_t>(i + 2));
+          return 1.3 * std::tanh(score / 1.3) + double{bias(h, i, j)} +
+                 double{t5.table(bucket, h)} - double{slopes(h)} * distance;
         });
     auto masking = bias.clone().value();
     for (std::size_t h = 0; h < shape.Hq; ++h) {
@@ -170,6 +176,7 @@ TEST(ReferenceTest, EqualsTheMatrixFormulaWithSoftcapBiasAndAlibi) {
         in, {.scale = 0.4,
              .softcap = 1.3,
              .bias = dense(view_of(masking), {Axis::H, Axis::Lq, Axis::Lkv}),
+             .t5_bias = t5,
              .alibi = slopes,
              .query_start = 2,
              .attn_weights = AttnWeights::per_head});

@@ -19,6 +19,7 @@ namespace {
 using testing_support::attend;
 using testing_support::clone;
 using testing_support::every_options;
+using testing_support::EveryBias;
 using testing_support::EveryMask;
 using testing_support::filled;
 using testing_support::Inputs;
@@ -106,7 +107,8 @@ class SequencesTest : public testing::Test {
     return {
         .mask = causal(),
         .softcap = 4.0,
-        .alibi = slopes_,
+        .t5_bias = biases_.t5_bias(true),
+        .alibi = biases_.slopes(),
         .dropout = {
             .p = 0.2, .training = true, .seed = Seed{5}, .sequence_ids = ids}};
   }
@@ -119,7 +121,7 @@ class SequencesTest : public testing::Test {
   }
 
   Inputs<float> in_ = random_inputs(kBatch, 1410);
-  Tensor<float, 1> slopes_ = alibi_slopes(4).value();
+  EveryBias biases_{kBatch};
 };
 
 TEST_F(SequencesTest, AnyPlaceInAPaddedBatchHasTheBitsOfTheSequenceAlone) {
@@ -196,11 +198,12 @@ TEST_F(SequencesTest, PaddingInFrontHasTheBitsOfNone) {
         output_of(rows_of(in_.query, b, 20, 61), rows_of(in_.key, b, 0, 150),
                   rows_of(in_.value, b, 0, 150),
                   {.mask = key_starts(starts) & causal(),
+                   .t5_bias = biases_.t5_bias(true),
                    .query_start = static_cast<std::int64_t>(front) + 3});
-    const auto want = output_of(rows_of(in_.query, b, 20, 61),
-                                rows_of(in_.key, b, front, kSizes[b]),
-                                rows_of(in_.value, b, front, kSizes[b]),
-                                {.mask = causal(), .query_start = 3});
+    const auto want = output_of(
+        rows_of(in_.query, b, 20, 61), rows_of(in_.key, b, front, kSizes[b]),
+        rows_of(in_.value, b, front, kSizes[b]),
+        {.mask = causal(), .t5_bias = biases_.t5_bias(true), .query_start = 3});
     EXPECT_TRUE(same_bits(got, want)) << "Lkv " << kSizes[b];
   }
 }

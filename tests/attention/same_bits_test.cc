@@ -13,6 +13,7 @@ using testing_support::attend;
 using testing_support::clone;
 using testing_support::copy_of;
 using testing_support::every_options;
+using testing_support::EveryBias;
 using testing_support::EveryMask;
 using testing_support::filled;
 using testing_support::Inputs;
@@ -76,7 +77,7 @@ TEST(SameBitsTest, OfASequenceAloneAndInItsBatch) {
   }
 }
 
-TEST(SameBitsTest, OfAnyRangeOfQueriesUnderSoftcapBiasAndAlibi) {
+TEST(SameBitsTest, OfAnyRangeOfQueriesUnderSoftcapBiasesAndAlibi) {
   const AttentionShape shape = {
       .B = 1, .Hq = 2, .Hkv = 1, .Lq = 70, .Lkv = 140, .D = 8, .Dv = 8};
   const Inputs<float> in = random_inputs(shape, 180);
@@ -84,7 +85,7 @@ TEST(SameBitsTest, OfAnyRangeOfQueriesUnderSoftcapBiasAndAlibi) {
   for (float& x : bias.elements()) {
     x = x < -2 ? kMinusInf : x;
   }
-  const auto slopes = alibi_slopes(2).value();
+  const EveryBias every(shape);
   const auto options_from = [&](std::size_t first, std::size_t count) {
     const TensorView<const float, 3> rows(bias.data() + first * 140,
                                           {2, count, 140}, {70 * 140, 140, 1});
@@ -92,7 +93,8 @@ TEST(SameBitsTest, OfAnyRangeOfQueriesUnderSoftcapBiasAndAlibi) {
         .mask = causal(),
         .softcap = 2.0,
         .bias = dense(rows, {Axis::H, Axis::Lq, Axis::Lkv}),
-        .alibi = slopes,
+        .t5_bias = every.t5_bias(false),
+        .alibi = every.slopes(),
         .query_start = 40 + static_cast<std::int64_t>(first)};
   };
   const Outputs<float> want = attend(in, options_from(0, 70));

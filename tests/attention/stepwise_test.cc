@@ -110,22 +110,31 @@ TEST(StepwiseTest, TheTermsComeOneAfterTheOther) {
   const EveryBias every(kShape);
   const Bias bias = every.biases().front().second;
   RecordedTrace trace;
-  const AttentionSteps steps = stepwise(
-      in, {.softcap = 0.5, .bias = bias, .alibi = every.slopes()}, {}, &trace);
-  EXPECT_THAT(trace.names(),
-              ElementsAre("scores", "capped_scores", "biased_scores",
-                          "alibi_scores", "attn_weights", "context"));
+  const AttentionSteps steps = stepwise(in,
+                                        {.softcap = 0.5,
+                                         .bias = bias,
+                                         .t5_bias = every.t5_bias(true),
+                                         .alibi = every.slopes()},
+                                        {}, &trace);
+  EXPECT_THAT(
+      trace.names(),
+      ElementsAre("scores", "capped_scores", "biased_scores", "t5_scores",
+                  "alibi_scores", "attn_weights", "context"));
   EXPECT_THAT(trace.find("alibi_scores")->axes,
               ElementsAre("B", "H", "Lq", "Lkv"));
   const BoundBias bound = BoundBias::bind(bias, {kShape, {}, "test"}).value();
+  const BoundT5Bias t5 =
+      BoundT5Bias::bind(every.t5_bias(true), {kShape, {}, "test"}).value();
   for (std::size_t j = 0; j < 140; ++j) {
     const float capped = 0.5F * std::tanh(steps.scores(1, 2, 3, j) / 0.5F);
     EXPECT_NEAR(steps.capped_scores(1, 2, 3, j), capped, 1e-6);
     EXPECT_EQ(steps.biased_scores(1, 2, 3, j),
               steps.capped_scores(1, 2, 3, j) + bound(1, 2, 3, j));
+    EXPECT_EQ(steps.t5_scores(1, 2, 3, j),
+              steps.biased_scores(1, 2, 3, j) + t5(2, t5.offset(1, 3, j)));
     const float distance = std::abs(3 - static_cast<float>(j));
     EXPECT_EQ(steps.alibi_scores(1, 2, 3, j),
-              steps.biased_scores(1, 2, 3, j) - every.slopes()(2) * distance);
+              steps.t5_scores(1, 2, 3, j) - every.slopes()(2) * distance);
     EXPECT_EQ(trace.find("biased_scores")->elements[(6 * 5 + 3) * 140 + j],
               steps.biased_scores(1, 2, 3, j));
   }
@@ -163,6 +172,7 @@ TEST(StepwiseTest, WithoutMaskAndDropoutThoseTensorsAreEmpty) {
   EXPECT_EQ(steps.masked_scores.size(), 0u);
   EXPECT_EQ(steps.capped_scores.size(), 0u);
   EXPECT_EQ(steps.biased_scores.size(), 0u);
+  EXPECT_EQ(steps.t5_scores.size(), 0u);
   EXPECT_EQ(steps.alibi_scores.size(), 0u);
   EXPECT_EQ(steps.dropped_weights.size(), 0u);
 }

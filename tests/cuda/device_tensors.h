@@ -176,7 +176,8 @@ Tensor<float, 4> rounded(const Tensor<float, 4>& x) {
 // A random call that the GPU takes, with the head sizes of its kernels and some
 // between them.
 inline void fit_to_gpu(RandomCall& call) {
-  for (const Feature of_cpu : {Feature::additive, Feature::uneven_groups}) {
+  for (const Feature of_cpu :
+       {Feature::additive, Feature::uneven_groups, Feature::t5_bias}) {
     call.features[static_cast<std::size_t>(of_cpu)] = false;
   }
   call.more = {};

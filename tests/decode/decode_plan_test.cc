@@ -337,6 +337,7 @@ struct NamedOptions {
 TEST(DecodePlanTest, EveryOptionHasTheBitsOfOneCall) {
   const Text text(180, 600);
   const auto slopes = alibi_slopes(kHeads).value();
+  const auto table = uniform<2>({12, kHeads}, 918, -2, 2);
   const auto score_weight = uniform<2>({kHeads, kD}, 610);
   const auto starts = tensor_of<std::int64_t, 1>({1}, {1});
   const std::vector<std::size_t> sizes = {1, 3};
@@ -344,6 +345,10 @@ TEST(DecodePlanTest, EveryOptionHasTheBitsOfOneCall) {
   const std::vector<NamedOptions> all = {
       {"scale and softcap", {.mask = causal(), .scale = 0.3, .softcap = 2.0}},
       {"alibi", {.mask = causal(), .alibi = slopes.view()}},
+      {"t5_bias",
+       {.mask = causal(),
+        .t5_bias = {.table = table, .max_distance = 40},
+        .alibi = slopes.view()}},
       {"window", {.mask = window(40, 0)}},
       {"window and first keys", {.mask = window(40, 0, 3)}},
       {"key_starts", {.mask = causal() & key_starts(starts.view())}},

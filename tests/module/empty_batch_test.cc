@@ -39,6 +39,7 @@ std::vector<OptionsCase> every_option() {
   static const TensorView<const bool, 2> padding(true_or_false, {kMany, 0});
   static const TensorView<const std::int64_t, 2> ids(nullptr, {kMany, 0});
   static const auto slopes = filled<float, 1>({2}, 1);
+  static const auto table = filled<float, 2>({4, 2}, 1);
   static const auto weight = filled<float, 2>({2, 3}, 1);
   static const TensorView<const float, 4> bias(memory, {kMany, 2, 0, 0});
   return {{{}},
@@ -46,6 +47,7 @@ std::vector<OptionsCase> every_option() {
                     key_lengths(ids),
             .softcap = 2.0,
             .bias = dense(bias, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv}),
+            .t5_bias = {.table = table},
             .alibi = slopes,
             .empty_rows = EmptyRow::uniform,
             .dropout = {.p = 0.5, .training = true}}},
@@ -76,11 +78,13 @@ TEST(EmptyBatchTest, GradientsOfAnyNumberOfSequencesAreZero) {
   const auto x = many<4>({kMany, 0, 2, 3});
   const BackwardInputs inputs = {x, x, x, x, many<4>({kMany, 2, 0, 2}), x};
   for (const auto& [options, operation_options] : every_option()) {
+    auto d_table = filled<float, 2>({4, 2}, 42);
     auto d_alibi = filled<float, 1>({2}, 42);
     auto d_weight = filled<float, 2>({2, 3}, 42);
     AttentionGradients wanted = {x, x, x};
     if (options.bias.given()) {
       wanted.bias = many<4>({kMany, 2, 0, 0});
+      wanted.t5_bias = d_table;
       wanted.alibi = d_alibi;
     }
     const bool additive = operation_options.score_weight.data() != nullptr;
@@ -90,6 +94,7 @@ TEST(EmptyBatchTest, GradientsOfAnyNumberOfSequencesAreZero) {
     const Status s =
         attention_backward(inputs, wanted, options, operation_options);
     EXPECT_TRUE(s) << s.error().message();
+    EXPECT_EQ(d_table(3, 1), options.bias.given() ? 0 : 42);
     EXPECT_EQ(d_alibi(1), options.bias.given() ? 0 : 42);
     EXPECT_EQ(d_weight(1, 2), additive ? 0 : 42);
     EXPECT_TRUE(reference_attention_backward<float>(inputs, wanted, options,

@@ -254,19 +254,22 @@ TEST(MultiHeadAttentionTraceTest, TellsEveryStepInTheOrderOfTheWay) {
   expect("output", {"B", "Lq", "E"}, {2, 3, 8});
 }
 
-TEST(MultiHeadAttentionTraceTest, SoftcapBiasAndAlibiAreOptionsOfTheLayer) {
+TEST(MultiHeadAttentionTraceTest, SoftcapBiasesAndAlibiAreOptionsOfTheLayer) {
   const auto layer = layer_of({.embed_dim = 8, .num_heads = 2});
   const auto x = uniform<3>({2, 5, 8}, 31, -4, 4);
   const auto bias = uniform<3>({2, 5, 5}, 32, -3, 3);
+  const auto table = uniform<2>({6, 2}, 33, -3, 3);
   const auto slopes = alibi_slopes(2).value();
   const AttentionOptions options = {
       .softcap = 0.25,
       .bias = dense(view_of(bias), {Axis::H, Axis::Lq, Axis::Lkv}),
+      .t5_bias = {.table = table, .max_distance = 4},
       .alibi = slopes,
       .attn_weights = AttnWeights::per_head};
   RecordedTrace trace;
   const auto traced = forward_of(layer, x, options, {}, &trace);
-  for (const char* name : {"capped_scores", "biased_scores", "alibi_scores"}) {
+  for (const char* name :
+       {"capped_scores", "biased_scores", "t5_scores", "alibi_scores"}) {
     EXPECT_NE(trace.find(name), nullptr) << name;
   }
   EXPECT_TRUE(

@@ -55,6 +55,7 @@ struct Tensors {
       : mask_of_heads(picked(coin_tosses<4>({B, H, L, L}, 4), 1, heads)),
         bias_of_heads(
             picked(some_minus_inf(uniform<4>({B, H, L, L}, 5)), 1, heads)),
+        buckets(picked(uniform<2>({8, H}, 9), 1, heads)),
         slopes(picked(uniform<1>({H}, 6, 0.1, 0.5), 0, heads)) {
     // A query that sees nothing, in one head or in all.
     for (std::size_t j = 0; j < L; ++j) {
@@ -79,6 +80,7 @@ struct Tensors {
   Tensor<bool, 4> mask_of_heads;  // (B, heads, L, L)
   Tensor<float, 2> bias = uniform<2>({L, L}, 7);
   Tensor<float, 4> bias_of_heads;
+  Tensor<float, 2> buckets;  // of T5's bias
   Tensor<float, 1> slopes;
 };
 
@@ -150,6 +152,9 @@ std::vector<MaskCase> cases() {
          return AttentionOptions{.scale = 2.0,
                                  .softcap = 0.5,
                                  .bias = dense(view(t.bias_of_heads), kAllAxes),
+                                 .t5_bias = {.table = view(t.buckets),
+                                             .max_distance = 9,
+                                             .bidirectional = true},
                                  .alibi = view(t.slopes),
                                  .query_start = -3};
        }},
@@ -209,6 +214,9 @@ TEST_P(MaskedHeadsTest, GradientsAreThoseOfGatesOfZero) {
       all_near(got.w_k.weight, picked(want.w_k.weight, 0, {0, 1}, 3), 1e-5));
   if (gated.alibi.data() != nullptr) {
     EXPECT_TRUE(all_near(got.alibi, picked(want.alibi, 0, kLeft), 1e-5));
+  }
+  if (gated.t5_bias.table.data() != nullptr) {
+    EXPECT_TRUE(all_near(got.t5_bias, picked(want.t5_bias, 1, kLeft), 1e-5));
   }
   if (gated.bias.given() && gated.bias.axes().extents().size() == 4) {
     EXPECT_TRUE(all_near(got.bias, picked(want.bias, 1, kLeft), 1e-5));

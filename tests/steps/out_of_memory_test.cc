@@ -29,6 +29,7 @@
 #include "headwise/steps/rotate_heads.h"
 #include "headwise/steps/scores.h"
 #include "headwise/steps/softmax.h"
+#include "headwise/steps/t5_bias.h"
 #include "headwise/steps/weigh.h"
 #include "support/failures.h"
 #include "support/tensors.h"
@@ -202,6 +203,9 @@ TEST_F(StepFailuresTest, EveryAllocationOfAnErrorMayFail) {
   const BoundDropout dropout =
       BoundDropout::bind({.p = 0.5, .training = true}, kContext).value();
   const BoundAlibi alibi = BoundAlibi::bind(gates_, kContext).value();
+  const BoundT5Bias t5 =
+      BoundT5Bias::bind({.table = {gates_.data(), {2, 2}, {0, 1}}}, kContext)
+          .value();
   const BoundBias bias =
       BoundBias::bind(dense(view_of(narrow_), {Axis::Lq, Axis::Lkv}), kContext)
           .value();
@@ -210,6 +214,7 @@ TEST_F(StepFailuresTest, EveryAllocationOfAnErrorMayFail) {
   const TensorView<const float, 3> whole(x_.data(), {2, 3, 8});
   expect_failures_of_errors({
       {"add_alibi", [&] { return add_alibi(s_, alibi, other_, alone()); }},
+      {"add_t5_bias", [&] { return add_t5_bias(s_, t5, other_, alone()); }},
       {"add_bias", [&] { return add_bias(s_, bias, other_, alone()); }},
       {"add_layer_norm",
        [&] { return add_layer_norm(flat_, flat_, norm, flat_, alone()); }},
@@ -221,6 +226,11 @@ TEST_F(StepFailuresTest, EveryAllocationOfAnErrorMayFail) {
       {"average_heads", [&] { return average_heads(s_, other_); }},
       {"BoundAlibi::bind",
        [&] { return as_status(BoundAlibi::bind(nan_, kContext)); }},
+      {"BoundT5Bias::bind",
+       [&] {
+         return as_status(BoundT5Bias::bind(
+             {.table = {nan_.data(), {2, 2}, {0, 1}}}, kContext));
+       }},
       {"BoundBias::bind",
        [&] {
          return as_status(BoundBias::bind(

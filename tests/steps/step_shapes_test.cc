@@ -17,6 +17,7 @@
 #include "headwise/steps/projection.h"
 #include "headwise/steps/scores.h"
 #include "headwise/steps/softmax.h"
+#include "headwise/steps/t5_bias.h"
 #include "headwise/steps/weigh.h"
 #include "support/tensors.h"
 
@@ -37,6 +38,7 @@ struct Call {
   Tensor<float, 2> score_weight = uniform<2>({Hq, D}, 4);
   Tensor<float, 4> scores = uniform<4>({B, Hq, Lq, Lkv}, 5);
   Tensor<float, 1> slopes = uniform<1>({Hq}, 6);
+  Tensor<float, 2> buckets = uniform<2>({8, Hq}, 8);
   Tensor<float, 4> bias = uniform<4>({B, Hq, Lq, Lkv}, 7);
   Tensor<float, 4> like_scores = filled<float, 4>({B, Hq, Lq, Lkv}, 42);
   Tensor<float, 3> lse = filled<float, 3>({B, Hq, Lq}, 42);
@@ -64,6 +66,11 @@ const Step kBias = [](Call& c) {
                       {c.bound, {}, "test"});
   return add_bias(c.scores, bias.value(), c.like_scores, c.executor);
 };
+const Step kT5Bias = [](Call& c) {
+  const auto bias =
+      BoundT5Bias::bind({.table = c.buckets}, {c.bound, {}, "test"});
+  return add_t5_bias(c.scores, bias.value(), c.like_scores, c.executor);
+};
 const Step kAlibi = [](Call& c) {
   const auto alibi = BoundAlibi::bind(c.slopes, {c.bound, {}, "test"});
   return add_alibi(c.scores, alibi.value(), c.like_scores, c.executor);
@@ -87,8 +94,8 @@ const Step kWeigh = [](Call& c) {
 const Step kMean = [](Call& c) { return average_heads(c.scores, c.mean); };
 
 TEST(StepShapesTest, TheCallsAreRightBeforeTheyAreMadeWrong) {
-  for (const Step& step : {kScores, kAdditiveScores, kSoftcap, kBias, kAlibi,
-                           kMask, kSoftmax, kDropout, kWeigh, kMean}) {
+  for (const Step& step : {kScores, kAdditiveScores, kSoftcap, kBias, kT5Bias,
+                           kAlibi, kMask, kSoftmax, kDropout, kWeigh, kMean}) {
     Call call;
     const Status s = step(call);
     EXPECT_TRUE(s) << s.error().message();
@@ -141,6 +148,10 @@ std::vector<WrongCall> wrong_calls() {
          c.bound.B = B + 1;
        },
        "add_bias", "bias"},
+      {kT5Bias, kLongerOutput, "add_t5_bias", "t5_scores"},
+      {kT5Bias, kOtherBatch, "add_t5_bias", "t5_bias"},
+      {kT5Bias, [](Call& c) { c.buckets = {}; }, "add_t5_bias", "t5_bias",
+       invalid},
       {kAlibi, kLongerOutput, "add_alibi", "alibi_scores"},
       {kAlibi, kOtherBatch, "add_alibi", "alibi"},
       {kAlibi, [](Call& c) { c.slopes = {}; }, "add_alibi", "alibi", invalid},

@@ -172,6 +172,7 @@ class Runner {
                        .rotary = config_.rotary.has_value(),
                        .softcap = spec->softcap.has_value(),
                        .bias = spec->bias.given(),
+                       .t5_bias = spec->t5_bias.given(),
                        .alibi = spec->alibi.given(),
                        .dropout = spec->dropout.active(),
                        .out_proj = config_.out_proj,

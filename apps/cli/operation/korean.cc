@@ -37,6 +37,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "(B, Lq): 쿼리의 위치(기본값: --query-start부터의 행 번호)"},
     {"(H): subtract slope * distance from the scores; auto: the usual slopes",
      "(H): 점수에서 기울기 * 거리를 뺍니다. auto: 표준 기울기"},
+    {"(buckets, H): T5's relative-position bias; T5 uses --scale 1",
+     "(버킷 수, H): T5의 상대 위치 바이어스. T5는 --scale 1을 씁니다"},
     {"(positions, N/2) each: your own cosines and sines",
      "각각 (위치 수, N/2): 직접 만든 코사인과 사인"},
     {"Dropout", "드롭아웃"},
@@ -55,6 +57,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "파일의 축 순서: bhld(기본값) 또는 blhd(--offsets를 쓸 때의 기본값)"},
     {"dense mask: true or 1 = may attend, 0 = masked",
      "조밀(dense) 마스크: true 또는 1 = 어텐션 가능, 0 = 마스킹"},
+    {"distance from which all keys share a bucket of --t5-bias (default 128)",
+     "이 거리부터는 모든 키가 --t5-bias의 같은 버킷에 속합니다(기본값 128)"},
     {"drop attention weights with probability P",
      "어텐션 가중치를 확률 P로 드롭아웃합니다"},
     {"factor on q.k (default 1/sqrt(D))",
@@ -66,6 +70,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "llama3:F,LOW,HIGH,ORIGINAL",
      "더 긴 시퀀스를 위한 스케일링: linear:F, ntk:F, yarn:F,ORIGINAL(이어서 "
      "BETA_FAST,BETA_SLOW,TRUNCATE,FACTOR도 가능), llama3:F,LOW,HIGH,ORIGINAL"},
+    {"half of the buckets of --t5-bias are for later keys, as in T5's encoder",
+     "T5 인코더처럼 --t5-bias 버킷의 절반을 뒤에 오는 키에 씁니다"},
     {"how queries and keys are compared: q.k, or w . tanh(q + k) (default: "
      "dot, or as the parameters require)",
      "쿼리와 키의 비교 방식: q.k 또는 w . tanh(q + k) (기본값: dot 또는 "

@@ -77,6 +77,20 @@ void add_score_options(const Arguments& scores, OperationFlags& flags) {
                 "B,H,Lq,Lkv)")
       .advanced();
   scores
+      .add_text("--t5-bias", flags.t5_bias, kNpy,
+                "(buckets, H): T5's relative-position bias; T5 uses --scale 1")
+      .advanced();
+  scores
+      .add_count("--t5-max-distance", flags.t5_max_distance,
+                 "distance from which all keys share a bucket of --t5-bias "
+                 "(default 128)")
+      .advanced();
+  scores
+      .add_flag("--t5-bidirectional", flags.t5_bidirectional,
+                "half of the buckets of --t5-bias are for later keys, as in "
+                "T5's encoder")
+      .advanced();
+  scores
       .add_text("--alibi", flags.alibi, "F.npy|auto",
                 "(H): subtract slope * distance from the scores; auto: the "
                 "usual slopes")

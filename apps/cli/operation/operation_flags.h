@@ -30,6 +30,9 @@ struct OperationFlags {
   std::optional<double> softcap;
   std::string bias;
   std::string bias_axes;
+  std::string t5_bias;
+  std::optional<std::uint64_t> t5_max_distance;
+  bool t5_bidirectional = false;
   std::string alibi;
   std::string empty_rows = "zero";
   std::string keep_mask;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -163,6 +164,18 @@ Status OperationInputs::read_documents(bool batched) {
                      batched, query_documents_);
 }
 
+Status OperationInputs::read_t5_bias() {
+  for (const auto& [given, option] :
+       {std::pair(flags_.t5_max_distance.has_value(), "--t5-max-distance"),
+        {flags_.t5_bidirectional, "--t5-bidirectional"}}) {
+    if (given && flags_.t5_bias.empty()) {
+      return usage_error(fmt::format("{} needs --t5-bias", option));
+    }
+  }
+  return read_tensor({"--t5-bias", flags_.t5_bias}, "(buckets, H)", true,
+                     t5_bias_);
+}
+
 Status OperationInputs::read_alibi(std::size_t num_heads) {
   if (flags_.alibi.empty()) {
     return ok();
@@ -195,6 +208,7 @@ Status OperationInputs::read_files(bool batched, std::size_t num_heads) {
                            true, score_weight_));
   HEADWISE_TRY(read_over_scores({"--bias", flags_.bias}, flags_.bias_axes,
                                 bias_axes_, bias_));
+  HEADWISE_TRY(read_t5_bias());
   HEADWISE_TRY(read_alibi(num_heads));
   HEADWISE_TRY(read_tensor({"--sequence-ids", flags_.sequence_ids}, "(B)",
                            has_batch, sequence_ids_));
@@ -260,6 +274,16 @@ AttentionOptions OperationInputs::options() const {
   }
   if (bias_) {
     options.bias = Bias(bias_->data(), bias_axes_);
+  }
+  if (t5_bias_) {
+    options.t5_bias.table = *t5_bias_;
+    options.t5_bias.bidirectional = flags_.t5_bidirectional;
+  }
+  if (flags_.t5_max_distance) {
+    // No key is as far away as the largest number of the library.
+    constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
+    options.t5_bias.max_distance =
+        static_cast<std::int64_t>(std::min(*flags_.t5_max_distance, kLargest));
   }
   if (alibi_) {
     options.alibi = *alibi_;

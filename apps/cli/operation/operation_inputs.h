@@ -29,6 +29,7 @@ class OperationInputs {
   Status read_query_start();
   Status read_key_lengths(bool batched);
   Status read_documents(bool batched);
+  Status read_t5_bias();
   Status read_alibi(std::size_t num_heads);
   Status read_files(bool batched, std::size_t num_heads);
 
@@ -50,6 +51,7 @@ class OperationInputs {
   std::optional<Tensor<float, 2>> score_weight_;
   std::optional<Tensor<float, 1>> bias_;
   NamedAxes bias_axes_;
+  std::optional<Tensor<float, 2>> t5_bias_;
   std::optional<Tensor<float, 1>> alibi_;
   std::optional<Tensor<bool, 4>> keep_mask_;
   std::optional<Tensor<std::int64_t, 1>> sequence_ids_;

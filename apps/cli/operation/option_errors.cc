@@ -56,7 +56,9 @@ constexpr auto kOptions = std::to_array<ArgumentOption>(
      {"score_weight", "--score-weight"},
      {"softcap", "--softcap"},
      {"statistics.query_lengths", "--query-lengths"},
-     {"statistics.separators", "--separators"}});
+     {"statistics.separators", "--separators"},
+     {"t5_bias.max_distance", "--t5-max-distance"},
+     {"t5_bias.table", "--t5-bias"}});
 
 // "mask.window" is the beginning of "mask.window.left", not of "mask.windows".
 bool begins(std::string_view part, std::string_view path) {

@@ -90,6 +90,7 @@ Result<std::vector<NamedGradient>> operation_gradients(
   auto d_key = Tensor<T, 4>::create(in.key.extents());
   auto d_value = Tensor<T, 4>::create(in.value.extents());
   auto d_bias = make_bias_gradient(options.bias);
+  auto d_t5_bias = Tensor<float, 2>::create(options.t5_bias.table.extents());
   auto d_alibi = Tensor<float, 1>::create({options.alibi.extent(0)});
   auto d_score_weight =
       Tensor<float, 2>::create(operation_options.score_weight.extents());
@@ -98,12 +99,14 @@ Result<std::vector<NamedGradient>> operation_gradients(
   HEADWISE_TRY(d_key);
   HEADWISE_TRY(d_value);
   HEADWISE_TRY(d_bias);
+  HEADWISE_TRY(d_t5_bias);
   HEADWISE_TRY(d_alibi);
   HEADWISE_TRY(d_score_weight);
   const auto as_extents = [&](auto&& tensor) {
     const TensorView view(tensor);
     return flags.heads_first() ? as_blhd(view) : view;
   };
+  const bool bucketed = d_t5_bias->size() != 0;
   const bool sloped = d_alibi->size() != 0;
   const bool additive = d_score_weight->size() != 0;
   HEADWISE_TRY(attention_backward(
@@ -112,7 +115,8 @@ Result<std::vector<NamedGradient>> operation_gradients(
                           as_extents(*d_output), files->d_attn_weights_view()},
       AttentionGradientsOf<T>{
           as_extents(*d_query), as_extents(*d_key), as_extents(*d_value),
-          d_bias->by_scores, sloped ? *d_alibi : TensorView<float, 1>(),
+          d_bias->by_scores, bucketed ? *d_t5_bias : TensorView<float, 2>(),
+          sloped ? *d_alibi : TensorView<float, 1>(),
           additive ? *d_score_weight : TensorView<float, 2>()},
       options, operation_options));
   auto wide_d_query = widen<T>(*std::move(d_query));
@@ -130,6 +134,9 @@ Result<std::vector<NamedGradient>> operation_gradients(
   if (options.bias.given()) {
     gradients.push_back(
         {"d_bias", std::move(d_bias->shape), std::move(d_bias->elements)});
+  }
+  if (bucketed) {
+    gradients.push_back(named("d_t5_bias", *std::move(d_t5_bias), true));
   }
   if (sloped) {
     gradients.push_back(named("d_alibi", *std::move(d_alibi), true));

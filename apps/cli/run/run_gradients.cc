@@ -123,6 +123,10 @@ Result<std::vector<NamedGradient>> named_gradients(
     named_ones.push_back(
         {"d_bias", std::move(d_bias->shape), std::move(d_bias->elements)});
   }
+  if (gradients.t5_bias.size() != 0) {
+    named_ones.push_back(
+        named("d_t5_bias", std::move(gradients.t5_bias), true));
+  }
   if (gradients.alibi.size() != 0) {
     named_ones.push_back(named("d_alibi", std::move(gradients.alibi), true));
   }
@@ -132,10 +136,11 @@ Result<std::vector<NamedGradient>> named_gradients(
 std::vector<std::string> gradient_files() {
   std::vector<std::string> names;
   for (const char* of :
-       {"query", "key", "value", "bias", "alibi", "score_weight", "w_q.weight",
-        "w_q.bias", "w_k.weight", "w_k.bias", "w_v.weight", "w_v.bias",
-        "w_o.weight", "w_o.bias", "w_score.weight", "q_norm.weight",
-        "q_norm.bias", "k_norm.weight", "k_norm.bias"}) {
+       {"query",         "key",         "value",         "bias",
+        "t5_bias",       "alibi",       "score_weight",  "w_q.weight",
+        "w_q.bias",      "w_k.weight",  "w_k.bias",      "w_v.weight",
+        "w_v.bias",      "w_o.weight",  "w_o.bias",      "w_score.weight",
+        "q_norm.weight", "q_norm.bias", "k_norm.weight", "k_norm.bias"}) {
     names.push_back(fmt::format("d_{}.npy", of));
   }
   return names;

@@ -197,8 +197,8 @@ Result<std::vector<std::string>> labels_of(std::string_view option,
 // Options that place the queries among the keys, as with a key/value cache: the
 // keys are then of the same sequence.
 bool relates_positions(const std::string& option) {
-  constexpr std::array<std::string_view, 4> kOptions = {
-      "--causal", "--window", "--query-start", "--alibi"};
+  constexpr std::array<std::string_view, 5> kOptions = {
+      "--causal", "--window", "--query-start", "--t5-bias", "--alibi"};
   return std::ranges::find(kOptions, option) != kOptions.end();
 }
 
@@ -283,6 +283,7 @@ std::vector<TracedStep> ViewedTensors::list() const {
                   .rotary = rotated_,
                   .softcap = given.softcap.has_value(),
                   .bias = given.bias.given(),
+                  .t5_bias = given.t5_bias.table.data() != nullptr,
                   .alibi = given.alibi.data() != nullptr,
                   .masks = checked ? checked->mask.parts()
                                    : std::vector<BoundMask::Part>(),

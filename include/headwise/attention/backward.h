@@ -8,6 +8,7 @@
 //   dS       = P * (dP - Delta),  Delta = sum over Dv of d_output * output
 //   d_query  = scale * dS key,    d_key = scale * dS^T query
 //   d_bias   = dS, summed over what the bias is broadcast over
+//   d_t5_bias = sum of dS over the pairs of each bucket
 //   d_alibi  = - sum of dS * distance
 //
 // With OperationOptions::score_weight w and t = tanh(query + key), instead of

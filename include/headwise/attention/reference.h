@@ -4,6 +4,7 @@
 //   s[j]    = scale * sum_d query[b,i,h,d] * key[b,j,g,d]   for allowed j, or
 //             sum_d score_weight[h,d] * tanh(query[b,i,h,d] + key[b,j,g,d])
 //   s[j]    = softcap * tanh(s[j] / softcap) + bias[b,h,i,j]
+//             + t5_bias[bucket(j - i - query_start),h]
 //             - alibi[h] * |i + query_start - j|            each if given
 //   w[j]    = exp(s[j] - max s) / sum exp(s - max s)        0 where masked
 //   output  = sum_j dropout(w[j]) * value[b,j,g,:]

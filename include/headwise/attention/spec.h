@@ -21,6 +21,7 @@
 #include "headwise/steps/query_start.h"
 #include "headwise/steps/shape.h"
 #include "headwise/steps/softmax.h"
+#include "headwise/steps/t5_bias.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -44,6 +45,9 @@ struct AttentionOptions {
   // The scores become softcap * tanh(scores / softcap); from 1e-37 to 2e38.
   std::optional<double> softcap{};
   Bias bias{};  // then added to the scores; -inf masks
+  // Then a number per head and bucket of relative positions. Its own scale is
+  // 1: give .scale = 1, too.
+  T5Bias t5_bias{};
   // Then the scores lose alibi[h] * |i + query_start - j|: one slope a query
   // head, (Hq), such as alibi_slopes(Hq). The view must outlive the call.
   TensorView<const float, 1> alibi{};
@@ -79,6 +83,7 @@ struct AttentionSpec {
   TensorView<const float, 2> score_weight;  // no view: dot products
   std::optional<double> softcap;
   BoundBias bias;
+  BoundT5Bias t5_bias;
   BoundAlibi alibi;
   BoundMask mask;  // knows the bias, too
   BoundDropout dropout;
@@ -92,11 +97,11 @@ struct AttentionSpec {
   // `tensors` has the sizes of the tensors; with offsets, B, Lq and Lkv of the
   // spec's shape are those of the sequences. `operation` begins the messages.
   // Errors: those of Offsets::check, HeadGroups::check, BoundMask::bind,
-  // BoundBias::bind, BoundAlibi::bind, QueryStart::check, BoundDropout::bind
-  // and BoundStatistics::bind; invalid_argument for a scale or a softcap out of
-  // its range, a scale beside a score_weight, a head size of 0, or without
-  // kv_groups query heads that are not a multiple of the key heads;
-  // shape_mismatch for a score_weight that does not fit.
+  // BoundBias::bind, BoundT5Bias::bind, BoundAlibi::bind, QueryStart::check,
+  // BoundDropout::bind and BoundStatistics::bind; invalid_argument for a scale
+  // or a softcap out of its range, a scale beside a score_weight, a head size
+  // of 0, or without kv_groups query heads that are not a multiple of the key
+  // heads; shape_mismatch for a score_weight that does not fit.
   static Result<AttentionSpec> create(
       const AttentionShape& tensors, const AttentionOptions& options,
       const OperationOptions& operation_options = {},

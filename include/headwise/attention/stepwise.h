@@ -22,6 +22,7 @@ struct AttentionSteps {
   Tensor<float, 4> scores;           // (B, Hq, Lq, Lkv)
   Tensor<float, 4> capped_scores;    // (B, Hq, Lq, Lkv); empty without softcap
   Tensor<float, 4> biased_scores;    // (B, Hq, Lq, Lkv); empty without bias
+  Tensor<float, 4> t5_scores;        // (B, Hq, Lq, Lkv); empty without t5_bias
   Tensor<float, 4> alibi_scores;     // (B, Hq, Lq, Lkv); empty without ALiBi
   Tensor<float, 4> masked_scores;    // (B, Hq, Lq, Lkv); empty without a mask
   Tensor<float, 4> attn_weights;     // (B, Hq, Lq, Lkv), before dropout
@@ -31,8 +32,8 @@ struct AttentionSteps {
 };
 
 // Shapes and errors are those of attention(). Each step is reported to `trace`,
-// if given: scores, capped_scores, biased_scores, alibi_scores, the masks,
-// masked_scores, attn_weights, dropped_weights, context.
+// if given: scores, capped_scores, biased_scores, t5_scores, alibi_scores, the
+// masks, masked_scores, attn_weights, dropped_weights, context.
 Result<AttentionSteps> stepwise_attention(
     TensorView<const float, 4> query, TensorView<const float, 4> key,
     TensorView<const float, 4> value, const AttentionOptions& options = {},

@@ -67,6 +67,7 @@ struct AttentionGradientsOf {
   // by_scores(view, axes) converts a tensor with named axes. A key whose bias
   // is -inf gets 0.
   TensorView<SumOf<T>, 4> bias{};
+  TensorView<SumOf<T>, 2> t5_bias{};       // (buckets, Hq)
   TensorView<SumOf<T>, 1> alibi{};         // (Hq)
   TensorView<SumOf<T>, 2> score_weight{};  // (Hq, D)
 };

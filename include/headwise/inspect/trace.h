@@ -84,6 +84,7 @@ struct JobShape {
   bool rotary = false;
   bool softcap = false;
   bool bias = false;  // on the scores
+  bool t5_bias = false;
   bool alibi = false;
   bool dropout = false;
   bool out_proj = true;

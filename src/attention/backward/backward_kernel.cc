@@ -30,6 +30,22 @@ std::size_t share_blocks(const AttentionShape& shape) {
                                 : query_blocks(shape.Lq);
 }
 
+// The shares of all blocks of queries, `elements` each, in that memory.
+TensorView<float, 4> shares_in(float* memory, const AttentionShape& shape,
+                               std::size_t elements) {
+  return {memory, {shape.batches(), shape.Hq, share_blocks(shape), elements}};
+}
+
+// Their memory, where the gradient is wanted.
+float* take_shares(const TensorView<float, 2>& gradient,
+                   const AttentionShape& shape, std::size_t elements,
+                   Arena& arena) {
+  return gradient.data() == nullptr
+             ? nullptr
+             : arena.take<float>(shape.batches(), shape.Hq, share_blocks(shape),
+                                 elements);
+}
+
 // What one worker computes in.
 struct WorkerMemory {
   // This many heads and blocks of queries belong to it.
@@ -53,11 +69,10 @@ struct Memory {
                      ? nullptr
                      : arena.take<float>(spec.shape.batches(), spec.shape.Hq,
                                          spec.shape.query_rows())),
-        d_score_weights(
-            gradients.score_weight.data() == nullptr
-                ? nullptr
-                : arena.take<float>(spec.shape.batches(), spec.shape.Hq,
-                                    share_blocks(spec.shape), spec.shape.D)),
+        d_t5_biases(take_shares(gradients.t5_bias, spec.shape,
+                                spec.t5_bias.table().extent(0), arena)),
+        d_score_weights(take_shares(gradients.score_weight, spec.shape,
+                                    spec.shape.D, arena)),
         heads(make_array<GradientHead>(arena, schedule.whole_heads ? 0 : 1,
                                        spec.shape)),
         blocks(make_array<GradientBlock>(
@@ -75,7 +90,8 @@ struct Memory {
   }
 
   std::size_t* order;  // the sequences, those with most work first
-  float* d_slopes;     // of BlockShares, as the next
+  float* d_slopes;     // of BlockShares, as the next two
+  float* d_t5_biases;
   float* d_score_weights;
   std::span<GradientHead> heads;
   std::span<GradientBlock> blocks;
@@ -95,9 +111,9 @@ class Call {
         shares_{
             {memory.d_slopes,
              {spec.shape.batches(), spec.shape.Hq, spec.shape.query_rows()}},
-            {memory.d_score_weights,
-             {spec.shape.batches(), spec.shape.Hq, share_blocks(spec.shape),
-              spec.shape.D}}} {}
+            shares_in(memory.d_t5_biases, spec.shape,
+                      spec.t5_bias.table().extent(0)),
+            shares_in(memory.d_score_weights, spec.shape, spec.shape.D)} {}
 
   void run() const {
     const AttentionShape& shape = spec_.shape;
@@ -115,8 +131,15 @@ class Call {
     if (gradients_.alibi.data() != nullptr) {
       add_slopes_up();
     }
+    if (gradients_.t5_bias.data() != nullptr) {
+      add_shares_up(shares_.t5_bias, [this](std::size_t h, std::size_t n) {
+        return &gradients_.t5_bias(n, h);
+      });
+    }
     if (gradients_.score_weight.data() != nullptr) {
-      add_score_weights_up();
+      add_shares_up(shares_.score_weight, [this](std::size_t h, std::size_t c) {
+        return &gradients_.score_weight(h, c);
+      });
     }
     if (gradients_.bias.data() != nullptr) {
       for_each_task(bias_tasks(spec_, gradients_.bias), [&](WorkerMemory& own,
@@ -255,20 +278,23 @@ class Call {
     }
   }
 
-  // Sequence by sequence, block of queries by block.
-  void add_score_weights_up() const {
+  // Sequence by sequence, block of queries by block: element n of the shares of
+  // head h goes to *place_of(h, n).
+  template <class Place>
+  void add_shares_up(const TensorView<float, 4>& shares,
+                     const Place& place_of) const {
     const FloatEnvironment environment;
     for (std::size_t h = 0; h < spec_.shape.Hq; ++h) {
-      for (std::size_t c = 0; c < spec_.shape.D; ++c) {
+      for (std::size_t c = 0; c < shares.extent(3); ++c) {
         float sum = 0;
         for (std::size_t b = 0; b < spec_.shape.B; ++b) {
           const SequencePlace place = spec_.shape.sequence(b);
           const std::size_t first = first_share_block(spec_.shape, b);
           for (std::size_t n = 0; n < query_blocks(place.Lq); ++n) {
-            sum += shares_.score_weight(place.batch, h, first + n, c);
+            sum += shares(place.batch, h, first + n, c);
           }
         }
-        gradients_.score_weight(h, c) = std::isnan(sum) ? kNaN : sum;
+        *place_of(h, c) = std::isnan(sum) ? kNaN : sum;
       }
     }
   }

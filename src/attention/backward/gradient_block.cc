@@ -9,6 +9,7 @@
 #include "kernels/score_terms.h"
 #include "steps/dropout_tile.h"
 #include "steps/mask_tile.h"
+#include "steps/t5_tile.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -19,6 +20,11 @@ using kernels::row_size;
 namespace {
 
 constexpr std::size_t kTileSize = kKeyBlock * kQueryBlock;
+
+// Of T5's bias; 0 without one.
+std::size_t buckets_of(const AttentionSpec& spec) {
+  return spec.t5_bias.table().extent(0);
+}
 
 std::uint64_t low_bits(std::size_t count) {
   return (std::uint64_t{1} << count) - 1;
@@ -41,6 +47,8 @@ GradientScratch::GradientScratch(const AttentionSpec& spec, Arena& arena)
       slope(arena.take<float>(spec.softcap ? kTileSize : 0)),
       given(arena.take<float>(spec.attn_weights != AttnWeights::none ? kTileSize
                                                                      : 0)),
+      diagonals(arena.take<float>(spec.t5_bias.given() ? kernels::kMostDiagonals
+                                                       : 0)),
       distance(arena.take<float>(spec.alibi.given() ? kTileSize : 0)),
       output_t(arena.take<float>(spec.shape.Dv, kQueryBlock)),
       allowed(arena.take<kernels::MaskWord>(kernels::kMaxParts, kKeyBlock)),
@@ -65,7 +73,8 @@ GradientBlock::GradientBlock(const AttentionSpec& spec, Arena& arena)
       max_(arena.take<float>(kQueryBlock)),
       reciprocal_(arena.take<float>(kQueryBlock)),
       delta_(arena.take<float>(kQueryBlock)),
-      d_slopes_(arena.take<float>(kQueryBlock)) {}
+      d_slopes_(arena.take<float>(kQueryBlock)),
+      d_t5_bias_(arena.take<float>(buckets_of(spec))) {}
 
 std::size_t GradientBlock::parts() const {
   return (range_.count + loops_.query_lanes - 1) / loops_.query_lanes;
@@ -122,6 +131,7 @@ void GradientBlock::begin(const QueryRange& range,
     std::fill_n(d_w_, row_size(D) * kQueryBlock, 0.0f);
   }
   std::fill_n(d_slopes_, kQueryBlock, 0.0f);
+  std::fill_n(d_t5_bias_, buckets_of(spec_), 0.0f);
 }
 
 void GradientBlock::load_rows(TensorView<const float, 4> softmax_rows) {
@@ -328,12 +338,28 @@ void GradientBlock::add_slopes(const Tile& tile, std::size_t n,
                             d_slopes_ + own_part.first);
 }
 
+void GradientBlock::add_t5_bias(const Tile& tile, const GradientScratch& own) {
+  const std::span<float> diagonals(own.diagonals, tile.keys + tile.queries - 1);
+  std::fill_n(own.diagonals, kernels::kMostDiagonals, 0.0f);
+  for (std::size_t n = 0; n < parts(); ++n) {
+    const Part own_part = part(n);
+    kernels::score_terms().sum_diagonals(
+        own.d_scores + own_part.first * kKeyBlock, tile.keys, own_part.queries,
+        own_part.lanes, own.diagonals + own_part.first);
+  }
+  add_to_buckets(spec_.t5_bias, tile, diagonals,
+                 {d_t5_bias_, buckets_of(spec_)});
+}
+
 void GradientBlock::take(const GradientHead& head, std::size_t block,
                          const GradientScratch& own) {
   const Gradients found = differentiate(head, block, own);
   const std::size_t keys = found.tile.keys;
   if (keys == 0) {
     return;
+  }
+  if (spec_.t5_bias.given()) {
+    add_t5_bias(found.tile, own);
   }
   kernels::QueryPart weights[kernels::kMaxParts];
   for (std::size_t n = 0; n < parts(); ++n) {
@@ -408,8 +434,11 @@ void GradientBlock::finish(const CallGradients& gradients,
     shares.slopes(place_.batch, range_.h,
                   place_.first_query + range_.first + n) = d_slopes_[n];
   }
+  if (shares.t5_bias.data() != nullptr) {
+    store_t5_bias(shares.t5_bias);
+  }
   if (shares.score_weight.data() != nullptr) {
-    store_share(shares.score_weight);
+    store_score_weight(shares.score_weight);
   }
 }
 
@@ -428,15 +457,23 @@ void GradientBlock::store_query(const NumberView<void>& d_query) const {
   }
 }
 
-void GradientBlock::store_share(TensorView<float, 4> score_weight) const {
-  const std::size_t block =
-      first_share_block(spec_.shape, range_.b) + range_.first / kQueryBlock;
+std::size_t GradientBlock::share() const {
+  return first_share_block(spec_.shape, range_.b) + range_.first / kQueryBlock;
+}
+
+void GradientBlock::store_t5_bias(TensorView<float, 4> t5_bias) const {
+  std::copy_n(d_t5_bias_, buckets_of(spec_),
+              &t5_bias(place_.batch, range_.h, share(), 0));
+}
+
+void GradientBlock::store_score_weight(
+    TensorView<float, 4> score_weight) const {
   for (std::size_t c = 0; c < spec_.shape.D; ++c) {
     float sum = 0;
     for (std::size_t n = 0; n < range_.count; ++n) {
       sum += d_w_[n * row_size(spec_.shape.D) + c];
     }
-    score_weight(place_.batch, range_.h, block, c) = sum;
+    score_weight(place_.batch, range_.h, share(), c) = sum;
   }
 }
 

@@ -26,6 +26,7 @@ struct GradientScratch {
   float* d_scores;             // the weights' gradients, then the scores'
   float* slope;                // softcap's derivative
   float* given;                // of one part: gradients of returned weights
+  float* diagonals;            // sums of d_scores
   float* distance;             // of one part: ALiBi's, negative
   float* output_t;             // of one part: (Dv, lanes)
   kernels::MaskWord* allowed;  // which query may attend to which key
@@ -38,6 +39,7 @@ struct GradientScratch {
 // the query.
 struct BlockShares {
   TensorView<float, 3> slopes;        // (B, Hq, Lq)
+  TensorView<float, 4> t5_bias;       // (B, Hq, blocks, buckets)
   TensorView<float, 4> score_weight;  // (B, Hq, blocks, D)
 };
 
@@ -111,11 +113,15 @@ class GradientBlock {
   void set_uniform_rows(const Tile& tile, std::size_t n,
                         const GradientScratch& own) const;
   void add_slopes(const Tile& tile, std::size_t n, const GradientScratch& own);
+  void add_t5_bias(const Tile& tile, const GradientScratch& own);
   // What follows from the gradients of the plain scores, own.d_scores.
   void add_operands(const GradientHead& head, std::size_t block,
                     const Gradients& found, const GradientScratch& own);
   void store_query(const NumberView<void>& d_query) const;
-  void store_share(TensorView<float, 4> score_weight) const;
+  // The block's place among the shares.
+  std::size_t share() const;
+  void store_t5_bias(TensorView<float, 4> t5_bias) const;
+  void store_score_weight(TensorView<float, 4> score_weight) const;
 
   const AttentionSpec& spec_;
   const kernels::AttentionTile& loops_;
@@ -144,6 +150,7 @@ class GradientBlock {
   float* reciprocal_;
   float* delta_;
   float* d_slopes_;
+  float* d_t5_bias_;  // (buckets)
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -35,7 +35,8 @@ HeadRows::HeadRows(const AttentionSpec& spec, Arena& arena)
     : spec_(spec),
       loops_(kernels::row_tile()),
       heads_see_the_same_(same_for_all_heads(spec.mask)),
-      has_terms_(spec.softcap || spec.bias.given() || spec.alibi.given()),
+      has_terms_(spec.softcap || spec.bias.given() || spec.t5_bias.given() ||
+                 spec.alibi.given()),
       q_(arena.take<float>(most_rows(spec.shape), whole_lines(spec.shape.D))),
       state_(spec, arena) {}
 

@@ -42,6 +42,7 @@ class Gradients {
     clear(out_.key);
     clear(out_.value);
     clear(out_.bias);
+    clear(out_.t5_bias);
     clear(out_.alibi);
     clear(out_.score_weight);
     const auto& shape = spec_.shape;
@@ -134,6 +135,10 @@ class Gradients {
       const auto [eb, eh, ei, ej] = out_.bias.extents();
       out_.bias(eb == 1 ? 0 : b, eh == 1 ? 0 : h, ei == 1 ? 0 : i,
                 ej == 1 ? 0 : j) += d_score;
+    }
+    if (out_.t5_bias.data() != nullptr) {
+      out_.t5_bias(spec_.t5_bias.bucket(spec_.t5_bias.offset(b, i, j)), h) +=
+          d_score;
     }
     if (out_.alibi.data() != nullptr) {
       out_.alibi(h) -=

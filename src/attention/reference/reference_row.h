@@ -106,6 +106,10 @@ class ReferenceRow {
     if (spec_.bias.given()) {
       score += static_cast<T>(spec_.bias(b_, h_, i_, j));
     }
+    if (spec_.t5_bias.given()) {
+      score +=
+          static_cast<T>(spec_.t5_bias(h_, spec_.t5_bias.offset(b_, i_, j)));
+    }
     if (spec_.alibi.given()) {
       const auto distance =
           static_cast<T>(std::abs(spec_.alibi.offset(b_, i_, j)));

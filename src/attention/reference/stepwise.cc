@@ -54,6 +54,7 @@ Status allocate(const AttentionSpec& spec, AttentionSteps& steps) {
        {std::pair(true, &steps.scores),
         {spec.softcap.has_value(), &steps.capped_scores},
         {spec.bias.given(), &steps.biased_scores},
+        {spec.t5_bias.given(), &steps.t5_scores},
         {spec.alibi.given(), &steps.alibi_scores},
         {!spec.mask.parts().empty(), &steps.masked_scores},
         {true, &steps.attn_weights},
@@ -67,7 +68,8 @@ Status allocate(const AttentionSpec& spec, AttentionSteps& steps) {
   return make(steps.lse, Extents<3>{shape.B, shape.Hq, shape.Lq});
 }
 
-// Scores -> scores with softcap, bias and ALiBi, as far as they are asked for.
+// Scores -> scores with softcap, biases and ALiBi, as far as they are asked
+// for.
 Result<TensorView<const float, 4>> add_terms(const AttentionSpec& spec,
                                              AttentionSteps& steps,
                                              TraceSink* trace) {
@@ -83,6 +85,12 @@ Result<TensorView<const float, 4>> add_terms(const AttentionSpec& spec,
         add_bias(last, spec.bias, steps.biased_scores, *spec.executor));
     last = steps.biased_scores;
     tell(trace, "biased_scores", kScoreAxes, last);
+  }
+  if (spec.t5_bias.given()) {
+    HEADWISE_TRY(
+        add_t5_bias(last, spec.t5_bias, steps.t5_scores, *spec.executor));
+    last = steps.t5_scores;
+    tell(trace, "t5_scores", kScoreAxes, last);
   }
   if (spec.alibi.given()) {
     HEADWISE_TRY(

@@ -59,7 +59,30 @@ Json separators_json(const ShownLayer& layer) {
   return json;
 }
 
+// The offsets at which another bucket begins.
+Json t5_steps_json(const BoundT5Bias& bias) {
+  if (!bias.given()) {
+    return nullptr;
+  }
+  Json steps = Json::array();
+  for (const BoundT5Bias::Piece& piece : bias.pieces().subspan(1)) {
+    steps.push_back(piece.first);
+  }
+  return steps;
+}
+
 }  // namespace
+
+Json t5_json(const BoundT5Bias& bias, std::size_t h) {
+  if (!bias.given()) {
+    return nullptr;
+  }
+  Json values = Json::array();
+  for (const BoundT5Bias::Piece& piece : bias.pieces()) {
+    values.push_back(bias.table()(piece.bucket, h));
+  }
+  return values;
+}
 
 Json page_json(const ViewPageSettings& settings) {
   return {{"format", "headwise.view"},
@@ -85,6 +108,7 @@ Json sizes_json(const ShownLayer& layer) {
           {"query_start", layer.spec().mask.query_start(layer.sequence())},
           {"scale", layer.spec().scale},
           {"softcap", layer.spec().softcap},
+          {"t5_steps", t5_steps_json(layer.spec().t5_bias)},
           {"row_statistics", row_statistics_json(layer.maps())},
           {"first_key", layer.spec().mask.first_key(layer.sequence())},
           {"separators", separators_json(layer)}};
@@ -97,6 +121,7 @@ Json sizes_json(const ViewPageSettings& settings) {
           {"query_start", 0},
           {"scale", 1},
           {"softcap", nullptr},
+          {"t5_steps", nullptr},
           {"row_statistics", row_statistics_json(/*maps=*/true)},
           {"first_key", 0},
           {"separators", Json::array()}};

@@ -71,9 +71,12 @@ double shown_score(const ViewedHead& head, const Halves& halves, std::size_t i,
   if (head.softcap) {
     score = *head.softcap * std::tanh(score / *head.softcap);
   }
+  const std::int64_t offset = static_cast<std::int64_t>(j) -
+                              (static_cast<std::int64_t>(i) + head.query_start);
+  if (head.t5_bias != nullptr) {
+    score += static_cast<double>((*head.t5_bias)(head.h, offset));
+  }
   if (head.slope) {
-    const std::int64_t offset = static_cast<std::int64_t>(i) +
-                                head.query_start - static_cast<std::int64_t>(j);
     score -= static_cast<double>(*head.slope) *
              static_cast<double>(std::abs(offset));
   }

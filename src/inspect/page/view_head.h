@@ -40,6 +40,8 @@ struct ViewedHead {
   TensorView<const std::int64_t, 2> top_keys{};  // (Lq, n), n >= kPageTopKeys
   TensorView<const float, 2> top_weights{};      // (Lq, n)
   TensorView<const float, 1> columns{};          // (Lkv): sums
+  std::size_t h = 0;                             // its number in the tensors
+  const BoundT5Bias* t5_bias = nullptr;          // null: none
   std::optional<float> slope{};                  // of ALiBi
   double scale = 1;
   std::optional<double> softcap{};

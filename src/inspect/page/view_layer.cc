@@ -179,6 +179,10 @@ ViewedHead ShownLayer::head(std::size_t h) const {
     head.columns =
         row_of(statistics_.columns, place.batch, h, place.first_key, keys());
   }
+  head.h = h;
+  if (spec_.t5_bias.given()) {
+    head.t5_bias = &spec_.t5_bias;
+  }
   if (spec_.alibi.given()) {
     head.slope = spec_.alibi.slope(h);
   }

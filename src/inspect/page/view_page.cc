@@ -138,6 +138,7 @@ Json ViewPage::Parts::add_head(const ShownLayer& layer, const HeadPlace& place,
           {"kv_head", kv_head_number(spec.shape, place.h, place.number)},
           {"pruned", false},
           {"mask", place.mask},
+          {"t5", t5_json(spec.t5_bias, place.h)},
           {"alibi", spec.alibi.given() ? Json(spec.alibi.slope(place.h))
                                        : Json(nullptr)},
           {"error", head.error},

@@ -86,8 +86,8 @@ std::string_view FormulaParts::keys() const {
 }
 
 std::string_view FormulaParts::scores_before(std::string_view step) const {
-  constexpr std::array<std::string_view, 6> kOrder = {
-      "scores",       "capped_scores", "biased_scores",
+  constexpr std::array<std::string_view, 7> kOrder = {
+      "scores",       "capped_scores", "biased_scores", "t5_scores",
       "alibi_scores", "masked_scores", "attn_weights"};
   const auto* at = std::ranges::find(kOrder, step);
   do {

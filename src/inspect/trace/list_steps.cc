@@ -124,6 +124,7 @@ std::vector<TracedStep> list_steps(const JobShape& job) {
   for (const auto& [taken, name] : {std::pair(true, "scores"),
                                     {job.softcap, "capped_scores"},
                                     {job.bias, "biased_scores"},
+                                    {job.t5_bias, "t5_scores"},
                                     {job.alibi, "alibi_scores"}}) {
     if (taken) {
       list.add(name, {"B", "H", "Lq", "Lkv"});

@@ -163,6 +163,12 @@ constexpr std::array kSteps = {
            return "biased_scores = " + text(of.scores_before("biased_scores")) +
                   " + bias";
          }},
+    Step{"t5_scores", &StepWords::t5_scores,
+         [](const Parts& of) {
+           return of.at("t5_scores", "h,i,j") + " = " +
+                  of.at(of.scores_before("t5_scores"), "h,i,j") +
+                  " + t5_bias[bucket(j - i - query_start),h]";
+         }},
     Step{"alibi_scores", &StepWords::alibi_scores,
          [](const Parts& of) {
            return of.at("alibi_scores", "h,i,j") + " = " +

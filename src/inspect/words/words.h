@@ -36,6 +36,7 @@ struct StepWords {
   Word additive_scores;
   Word capped_scores;
   Word biased_scores;
+  Word t5_scores;
   Word alibi_scores;
   Word mask;
   Word masked_scores;

@@ -32,6 +32,9 @@ constexpr Words kEnglishWords = {
          .capped_scores = "softcap: keep every score between -softcap and "
                           "softcap",
          .biased_scores = "add the bias; -inf masks a pair",
+         .t5_scores =
+             "T5: add the number of the bucket that the key's distance "
+             "falls into",
          .alibi_scores = "ALiBi: lower the score of a key by its distance",
          .mask = "combine the masks: True where all of them are True",
          .masked_scores = "set masked scores to -inf",

@@ -31,6 +31,7 @@ constexpr Words kKoreanWords = {
          .capped_scores =
              "소프트캡: 점수의 절댓값이 softcap을 넘지 않게 합니다",
          .biased_scores = "주어진 바이어스를 더합니다(-inf면 마스킹)",
+         .t5_scores = "T5: 키의 상대 위치가 속한 버킷의 값을 더합니다",
          .alibi_scores = "ALiBi: 키가 멀수록 점수를 낮춥니다",
          .mask = "마스크를 모두 합칩니다: 전부 True인 곳만 True입니다",
          .masked_scores = "마스킹된 위치의 점수를 -inf로 바꿉니다",

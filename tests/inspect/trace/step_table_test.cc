@@ -132,6 +132,12 @@ TEST(StepFormulaTest, ScoresAreThoseOfTheLastStepThatChangedThem) {
   EXPECT_EQ(
       formula("attn_weights", {"scores", "alibi_scores", "masked_scores"}),
       "attn_weights[b,h,i,:] = softmax(masked_scores[b,h,i,:])");
+  EXPECT_EQ(formula("t5_scores", {"scores", "biased_scores", "t5_scores"}),
+            "t5_scores[b,h,i,j] = biased_scores[b,h,i,j] + t5_bias[bucket(j - "
+            "i - query_start),h]");
+  EXPECT_EQ(formula("alibi_scores", {"scores", "t5_scores", "alibi_scores"}),
+            "alibi_scores[b,h,i,j] = t5_scores[b,h,i,j] - slopes[h] * |i + "
+            "query_start - j|");
   EXPECT_EQ(formula("masked_scores", {"scores", "capped_scores"}),
             "masked_scores = capped_scores if mask else -inf");
   EXPECT_EQ(formula("masked_scores", {"scores", "causal_mask"}),

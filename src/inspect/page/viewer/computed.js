@@ -1,6 +1,7 @@
 // Attention weights that the page computes from q, k and LSE:
 //
-//   s = scale q.k,  softcap c: c tanh(s / c),  ALiBi: s - slope |i + query_start - j|
+//   s = scale q.k,  softcap c: c tanh(s / c),  T5: s + t5[steps up to j - i - query_start],
+//   ALiBi: s - slope |i + query_start - j|
 //   attention weight = exp(s - lse)         sums in binary64; masks are applied elsewhere
 //
 // q and k are binary16. The error that this causes is bounded for each pair from its own
@@ -15,10 +16,18 @@
     const PRODUCT = 2.01 * 2 ** -11;  // two roundings to binary16, relative to the product
     const SUBNORMAL = 2 ** -25;       // error of a number below binary16's normal range
     const FLOAT = 8 * 2 ** -24;       // some roundings in binary32, in the true weight itself
-    const {query, key, lse, dim, scale, softcap, alibi, start, firstQuery, firstKey} = head;
+    const {query, key, lse, dim, scale, softcap, t5, t5Steps, alibi, start, firstQuery,
+           firstKey} = head;
     const columns = toKey - fromKey;
     const values = new Float32Array((toQuery - fromQuery) * columns);
     const errors = withErrors ? new Float32Array(values.length) : null;
+    // T5's bias of each offset of the area, from that of the last query to the first key on.
+    const firstOffset = fromKey - (toQuery - 1) - start;
+    const biases = new Float64Array(t5 ? toQuery - fromQuery + columns : 0);
+    for (let n = 0, step = 0; n < biases.length; ++n) {
+      while (step < t5Steps.length && t5Steps[step] <= firstOffset + n) ++step;
+      biases[n] = t5[step];
+    }
     for (let i = fromQuery, at = 0; i < toQuery; ++i) {
       const rowLse = lse[i - firstQuery];
       if (rowLse === -Infinity) {
@@ -41,11 +50,13 @@
         }
         let score = scale * sum;
         if (softcap) score = softcap * Math.tanh(score / softcap);
+        const bias = t5 ? biases[j - i - start - firstOffset] : 0;
+        score += bias;
         if (alibi) score -= alibi * Math.abs(i + start - j);
         values[at] = Math.exp(score - rowLse);
         if (withErrors) {
           const off = Math.abs(scale) * (PRODUCT * large + SUBNORMAL * small) +
-              FLOAT * (1 + Math.abs(score) + Math.abs(rowLse));
+              FLOAT * (1 + Math.abs(score) + Math.abs(bias) + Math.abs(rowLse));
           errors[at] = values[at] * Math.expm1(off);
         }
       }
@@ -57,7 +68,7 @@
   function options(head) {
     const {page} = headwise;
     return {dim: page.head_dim, scale: page.scale, softcap: page.softcap,
-            alibi: head.alibi, start: page.query_start};
+            t5: head.t5, t5Steps: page.t5_steps, alibi: head.alibi, start: page.query_start};
   }
 
   async function here(head, area) {

@@ -1,5 +1,5 @@
-// The pinned pair, component by component: q, k, q*k, then how scale, softcap, ALiBi and
-// mask turn the score into an attention weight.
+// The pinned pair, component by component: q, k, q*k, then how scale, softcap, T5's bias,
+// ALiBi and mask turn the score into an attention weight.
 {
   const {make, makeSvg} = headwise.dom;
   const HEIGHT = 46;
@@ -18,13 +18,16 @@
     const dot = products.reduce((sum, value) => sum + value, 0);
     const scaled = page.scale * dot;
     const capped = page.softcap ? page.softcap * Math.tanh(scaled / page.softcap) : scaled;
-    const distance = Math.abs(pair.query + page.query_start - pair.key);
-    const score = capped - (head.alibi ? head.alibi * distance : 0);
+    const offset = pair.key - pair.query - page.query_start;
+    const biased = capped +
+        (head.t5 ? head.t5[page.t5_steps.filter(step => step <= offset).length] : 0);
+    const distance = Math.abs(offset);
+    const score = biased - (head.alibi ? head.alibi * distance : 0);
     const may = mask.visible(pair.query, pair.key);
     const rowLse = lse[pair.query];
     const {values: [weight], errors: [error]} = await headwise.exact.raw(
         head, [pair.query], [pair.key]);
-    return {q, k, products, dot, scaled, capped, distance, score, may, lse: rowLse, error,
+    return {q, k, products, dot, scaled, capped, offset, biased, distance, score, may, lse: rowLse, error,
             weight: may && rowLse > -Infinity ? weight : 0};
   }
 
@@ -65,6 +68,10 @@
     if (page.softcap) {
       list.push([t('elements.softcap'), n(found.capped),
         `${n(page.softcap)} tanh(s / ${n(page.softcap)})`]);
+    }
+    if (head.t5) {
+      list.push([t('elements.t5'), n(found.biased),
+        `+ ${n(found.biased - found.capped)} (${t('elements.offset', found.offset)})`]);
     }
     if (head.alibi) {
       list.push([t('elements.alibi'), n(found.score),

@@ -133,6 +133,7 @@
           t('head.mask', headwise.mask.nameOf(head)), ' ',
           head.empty_rows > 0 && t('head.empty', head.empty_rows) + '. ',
           page.query_start !== 0 && t('head.query_start', page.query_start) + ' ',
+          head.t5 ? t('head.t5') + ' ' : null,
           head.alibi ? t('head.alibi', headwise.numbers.text(head.alibi)) + ' ' : null,
           head.error > 0 && t('head.error', headwise.numbers.bound(head.error))),
       headwise.detail.statisticList(page.statistics.map(

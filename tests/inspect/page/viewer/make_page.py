@@ -39,11 +39,38 @@ def visible(mask, rows, keys):
     return may if mask.get("may") is None else may & mask["may"][rows]
 
 
+def t5_buckets(offsets, t5):
+    """T5's bucket of each offset, key position minus query position."""
+    n, side = t5["buckets"], 0
+    if t5["bidirectional"]:
+        n //= 2
+        side = np.where(offsets > 0, n, 0)
+        x = np.abs(offsets)
+    else:
+        x = np.maximum(-offsets, 0)
+    exact = n // 2
+    steps = (np.log(np.maximum(x, exact) / exact) / np.log(t5["max_distance"] / exact) *
+             (n - exact))
+    return side + np.where(x < exact, x, np.minimum(
+        n - 1, exact + np.floor(steps + 1e-9).astype(int)))
+
+
+def t5_steps(t5):
+    """-> the offsets at which another bucket begins, the buckets in their order."""
+    offsets = np.arange(-t5["max_distance"] - 1, t5["max_distance"] + 2)
+    buckets = t5_buckets(offsets, t5)
+    at = np.flatnonzero(np.diff(buckets)) + 1
+    return offsets[at].tolist(), buckets[np.append(0, at)]
+
+
 def scores(query, key, head, rows, spec):
     """Scores of these rows before the mask, in binary64."""
     s = spec["scale"] * (query[rows].astype(np.float64) @ key.T.astype(np.float64))
     if spec.get("softcap"):
         s = spec["softcap"] * np.tanh(s / spec["softcap"])
+    if head.get("t5") is not None:
+        i = np.arange(len(query))[rows, None] + spec["query_start"]
+        s = s + head["t5"][t5_buckets(np.arange(len(key))[None, :] - i, spec["t5"])]
     if head.get("alibi") is not None:
         i = np.arange(len(query))[rows, None] + spec["query_start"]
         s = s - head["alibi"] * np.abs(i - np.arange(len(key))[None, :])
@@ -110,7 +137,9 @@ def describe_head(head, spec, mask, blocks, shared):
     lq, lk = spec["num_queries"], spec["num_keys"]
     entry = {"number": head["number"], "kv_head": head.get("kv_head", head["number"]),
              "pruned": False, "mask": head.get("mask", 0),
-             "alibi": head.get("alibi")}
+             "t5": None, "alibi": head.get("alibi")}
+    if head.get("t5") is not None:
+        entry["t5"] = head["t5"][t5_steps(spec["t5"])[1]].tolist()
     query = head["query"].astype(np.float32)
     key = head["key"].astype(np.float32)
     half_query, half_key = query.astype(np.float16), key.astype(np.float16)
@@ -220,6 +249,7 @@ def describe(spec, layers, masks, blocks):
     page["query_special"] = spec.get("query_special", [])
     page["key_special"] = spec.get("key_special", [])
     page["softcap"] = spec.get("softcap")
+    page["t5_steps"] = t5_steps(spec["t5"])[0] if spec.get("t5") else None
     page["masks"] = shown
     page["statistics"] = [{"name": name, "unit": {"entropy": "nats",
                                                   "distance": "tokens"}.get(name, "")}

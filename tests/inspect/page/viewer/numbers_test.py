@@ -18,6 +18,16 @@ class Numbers(PageCase):
         self.check_matrix(self.open("small", "#view=head&layer=1&head=3"),
                           cases["small"], 1, 3)
 
+    def test_csv_of_a_head_with_the_bias_of_t5_is_its_attention_weights(self):
+        page = self.open("small", "#view=head&layer=1&head=0&query=9&key=2")
+        self.check_matrix(page, cases["small"], 1, 0)
+        found = page.evaluate(
+            "() => headwise.elements.compute(headwise.state.head(), headwise.pick.pin())"
+            ".then(f => ({biased: f.biased, capped: f.capped, offset: f.offset}))")
+        self.assertEqual(found["offset"], -7)  # beyond the largest distance
+        self.assertAlmostEqual(found["biased"] - found["capped"], 3, places=10)
+        self.assertIn("T5", page.inner_text("#elements"))
+
     def test_csv_under_a_bitmap_mask_with_empty_rows_and_padding(self):
         self.check_matrix(self.open("ragged", "#view=head&layer=0&head=0"),
                           cases["ragged"], 0, 0)

@@ -60,6 +60,13 @@ def options(folder, spec, layers, masks):
         given += ["--softcap", str(spec["softcap"])]
     if not spec.get("elements", True):
         given.append("--no-elements")
+    if heads[0].get("t5") is not None:
+        np.save(folder / "t5.npy",
+                np.stack([head["t5"] for head in heads], axis=1).astype(np.float32))
+        given += ["--t5-bias", folder / "t5.npy", "--t5-max-distance",
+                  str(spec["t5"]["max_distance"])]
+        if spec["t5"]["bidirectional"]:
+            given.append("--t5-bidirectional")
     if heads[0].get("alibi") is not None:
         np.save(folder / "alibi.npy",
                 np.array([head["alibi"] for head in heads], np.float32))
@@ -91,10 +98,21 @@ def sloped(layers, slopes):
     return layers
 
 
+def biased(layers, buckets):
+    """T5's bias, the same for all layers."""
+    for layer in layers:
+        for number, head in enumerate(layer["heads"]):
+            head["t5"] = np.float32(2 * np.sin(1 + np.arange(buckets) * (number + 1)))
+    return layers
+
+
 def written_small(folder, write):
-    """L 12: causal, grouped heads, ALiBi and softcap."""
-    spec = make_page.invented_spec(12, 12, 16, softcap=20.0, title="Small")
+    """L 12: causal, grouped heads, T5's bias, ALiBi and softcap."""
+    spec = make_page.invented_spec(
+        12, 12, 16, softcap=20.0, title="Small",
+        t5={"buckets": 8, "max_distance": 6, "bidirectional": False})
     layers = sloped(page_cases.layers_of(12, 12, 16, 2, 4, 2, spec), (0, .25, .125, 1))
+    layers = biased(layers, 8)
     return page_cases.Case(folder, "written-small", spec, layers,
                            [make_page.causal_mask(12, 12)], write)
 
@@ -145,8 +163,11 @@ def written_middle(folder, write):
 
 
 def written_long(folder, write):
-    spec = make_page.invented_spec(4096, 4096, 16, title="Long", kind_of_coding="tiles")
+    spec = make_page.invented_spec(
+        4096, 4096, 16, title="Long", kind_of_coding="tiles",
+        t5={"buckets": 32, "max_distance": 128, "bidirectional": True})
     layers = sloped(page_cases.layers_of(4096, 4096, 16, 1, 2, 1, spec), (0, .01))
+    layers = biased(layers, 32)
     return page_cases.Case(folder, "written-long", spec, layers,
                            [make_page.causal_mask(4096, 4096)], write)
 

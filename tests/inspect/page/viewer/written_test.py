@@ -75,7 +75,7 @@ class Written(unittest.TestCase):
             for name in ("format", "version", "lang", "title", "kind", "query_tokens",
                          "key_tokens", "query_special", "key_special", "num_queries",
                          "num_keys", "head_dim", "query_start", "scale", "softcap",
-                         "statistics", "row_statistics", "first_key", "separators"):
+                         "t5_steps", "statistics", "row_statistics", "first_key", "separators"):
                 self.assertEqual(pair.page[name], pair.want[name], name)
             self.assertEqual(pair.page["coding"]["kind"], pair.want["coding"]["kind"])
             self.assertEqual(set(pair.page), set(pair.want))
@@ -86,6 +86,7 @@ class Written(unittest.TestCase):
         for _, head, want in self.each():
             self.assertEqual(head["kv_head"], want["kv_head"])
             self.assertAlmostEqual(head["alibi"] or 0, want["alibi"] or 0, places=7)
+            np.testing.assert_allclose(head["t5"] or [], want["t5"] or [], atol=1e-7)
 
     def test_pooled_numbers(self):
         for _, head, want in self.each():
