@@ -30,6 +30,7 @@ enum class CallTensor : std::uint8_t {
   columns,
   map_mean,
   map_largest,
+  scores,
   d_output,
   d_attn_weights,
   d_query,
@@ -40,7 +41,7 @@ enum class CallTensor : std::uint8_t {
   d_alibi,
   d_score_weight,
 };
-inline constexpr std::size_t kCallTensors = 26;
+inline constexpr std::size_t kCallTensors = 27;
 
 // An extent, by what it counts.
 enum class Size : std::uint8_t {
@@ -88,6 +89,7 @@ enum class Need : std::uint8_t {
 enum class Condition : std::uint8_t {
   none,
   attn_weights,
+  scores,
   rows,
   top_keys,
   columns,

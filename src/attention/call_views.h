@@ -24,13 +24,15 @@ struct CallOutputs {
         attn_weights(of.attn_weights),
         lse(of.lse),
         softmax_rows(of.softmax_rows),
-        statistics(of.statistics) {}
+        statistics(of.statistics),
+        scores(of.scores) {}
 
   NumberView<void> output;
   TensorView<float, 4> attn_weights;
   TensorView<float, 3> lse;
   TensorView<float, 4> softmax_rows;
   StatisticsViews statistics;
+  TensorView<float, 4> scores;
 };
 
 struct BackwardCallInputs {

@@ -62,6 +62,8 @@ bool holds(const AttentionSpec& spec, Condition condition) {
       return true;
     case Condition::attn_weights:
       return spec.attn_weights != AttnWeights::none;
+    case Condition::scores:
+      return spec.scores != ScoresStage::none;
     case Condition::rows:
       return asked.rows;
     case Condition::top_keys:

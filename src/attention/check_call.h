@@ -78,7 +78,7 @@ Status check_forward(const AttentionSpec& spec,
       {t5_bias, true, spec.t5_bias.table()},
       {alibi, true, spec.alibi.slopes()},
   }};
-  const std::array<CallArgument, 10> written = {{
+  const std::array<CallArgument, 11> written = {{
       {output, false, outputs.output},
       {attn_weights, false, outputs.attn_weights},
       {lse, false, outputs.lse},
@@ -89,6 +89,7 @@ Status check_forward(const AttentionSpec& spec,
       {columns, false, statistics.columns},
       {map_mean, false, statistics.map_mean},
       {map_largest, false, statistics.map_largest},
+      {scores, false, outputs.scores},
   }};
   return check_call("attention", spec, call_types<T>(), read, written);
 }

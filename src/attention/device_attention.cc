@@ -27,6 +27,11 @@ Status check_device_options(const AttentionOptions& attention_options,
                        "none on cuda: only the CPU has uneven groups",
                        ErrorCode::unsupported);
   }
+  if (attention_options.scores != ScoresStage::none) {
+    return value_error("attention", "scores", "asked for",
+                       "none on cuda: only the CPU returns them",
+                       ErrorCode::unsupported);
+  }
   if (attention_options.t5_bias.table.data() != nullptr) {
     return value_error("attention", "t5_bias", "given",
                        "none on cuda: only the CPU has relative positions",

@@ -56,7 +56,7 @@ float empty_output(const AttentionSpec& spec, const RowIndex& row,
 }
 
 float empty_weight(const AttentionSpec& spec, const RowIndex& row,
-                   std::size_t j) {
+                   std::size_t j, bool dropped) {
   switch (spec.empty_rows) {
     case EmptyRow::zero:
       return 0;
@@ -65,8 +65,7 @@ float empty_weight(const AttentionSpec& spec, const RowIndex& row,
     case EmptyRow::uniform:
       break;
   }
-  const bool after = spec.attn_weights == AttnWeights::after_dropout;
-  return (after ? uniform_share(spec, row, j) : 1) /
+  return (dropped ? uniform_share(spec, row, j) : 1) /
          static_cast<float>(spec.shape.sequence(row.b).Lkv);
 }
 

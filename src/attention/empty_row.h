@@ -24,8 +24,8 @@ float uniform_share(const AttentionSpec& spec, const RowIndex& row,
 float empty_output(const AttentionSpec& spec, const RowIndex& row,
                    const NumberView<const void>& value, std::size_t c);
 
-// The row's attention weight of key j, in the form that was asked for.
+// The row's attention weight of key j, before dropout or after it.
 float empty_weight(const AttentionSpec& spec, const RowIndex& row,
-                   std::size_t j);
+                   std::size_t j, bool dropped);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -72,9 +72,7 @@ Status PlannedCall::run_checked(const CallInputs& inputs,
                       : spec_.statistics.any() ? statistics_kernel
                                                : forward_kernel;
   kernel({spec_, schedule_, inputs, outputs}, workspace.data());
-  if (spec_.shape.offsets.ragged() && spec_.attn_weights != AttnWeights::none) {
-    clear_beyond_sequences(spec_.shape, outputs.attn_weights);
-  }
+  fill_beyond_sequences<float>(spec_, outputs);
   return ok();
 }
 

@@ -1,24 +1,43 @@
-// The attention weights of a ragged batch have the shape of a padded one.
+// The attention weights and scores of a ragged batch have the shape of a padded
+// one.
 #pragma once
 
 #include "headwise/attention/spec.h"
+#include "headwise/steps/softmax.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
-// Sets what belongs to no query or to no key of its sequence to 0.
+// Sets what belongs to no query or to no key of its sequence.
 template <class T>
-void clear_beyond_sequences(const AttentionShape& shape,
-                            TensorView<T, 4> attn_weights) {
-  const auto [B, heads, Lq, Lkv] = attn_weights.extents();
+void fill_beyond_sequences(const AttentionShape& shape, T value,
+                           TensorView<T, 4> pairs) {
+  const auto [B, heads, Lq, Lkv] = pairs.extents();
   for (std::size_t b = 0; b < B; ++b) {
     const SequencePlace place = shape.sequence(b);
     for (std::size_t h = 0; h < heads; ++h) {
       for (std::size_t i = 0; i < Lq; ++i) {
         for (std::size_t j = i < place.Lq ? place.Lkv : 0; j < Lkv; ++j) {
-          attn_weights(b, h, i, j) = 0;
+          pairs(b, h, i, j) = value;
         }
       }
     }
+  }
+}
+
+// The same for what the options ask for. T: the element type of the sums.
+template <class T, class Outputs>
+void fill_beyond_sequences(const AttentionSpec& spec, const Outputs& outputs) {
+  if (!spec.shape.offsets.ragged()) {
+    return;
+  }
+  if (spec.attn_weights != AttnWeights::none) {
+    fill_beyond_sequences<T>(spec.shape, 0, outputs.attn_weights);
+  }
+  if (spec.scores != ScoresStage::none) {
+    fill_beyond_sequences<T>(
+        spec.shape,
+        spec.scores == ScoresStage::bias ? static_cast<T>(kMinusInf) : 0,
+        outputs.scores);
   }
 }
 

@@ -165,6 +165,7 @@ Result<AttentionSpec> AttentionSpec::create(
       *std::move(dropout),
       options.empty_rows,
       options.attn_weights,
+      options.scores,
       *std::move(statistics),
       options.executor ? options.executor : &Executor::default_executor()};
 } catch (...) {

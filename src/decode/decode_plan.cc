@@ -65,6 +65,10 @@ Status check_options(const AttentionOptions& options,
                        "none, per_head or after_dropout with a cache",
                        ErrorCode::unsupported);
   }
+  if (options.scores != ScoresStage::none) {
+    return value_error(kOperation, "scores", "asked for", "none with a cache",
+                       ErrorCode::unsupported);
+  }
   if (operation_options.statistics.any()) {
     return value_error(kOperation, "statistics", "asked for",
                        "none with a cache", ErrorCode::unsupported);
@@ -215,7 +219,7 @@ Status run_in(const Run& run, Workspace& workspace) {
   const CallOutputs outputs(run.outputs);
   decode_kernel({*spec, cache, run.tokens.ids, inputs, outputs}, memory);
   if (spec->attn_weights != AttnWeights::none) {
-    clear_beyond_sequences(spec->shape, run.outputs.attn_weights);
+    fill_beyond_sequences(spec->shape, 0.0F, run.outputs.attn_weights);
   }
   return ok();
 }

@@ -21,9 +21,13 @@ Status check_inputs(const LayerState& layer, const LayerInputs& inputs) {
 
 Status check_output(const LayerState& layer, const AttentionOptions& options,
                     const Extents<3>& query, const UntypedView& output) {
-  if (options.attn_weights != AttnWeights::none) {
-    return value_error(kLayerOperation, "attn_weights", "asked for",
-                       "none: forward() returns them");
+  for (const auto& [name, wanted] :
+       {std::pair("attn_weights", options.attn_weights != AttnWeights::none),
+        {"scores", options.scores != ScoresStage::none}}) {
+    if (wanted) {
+      return value_error(kLayerOperation, name, "asked for",
+                         "none: forward() returns them");
+    }
   }
   const auto [B, Lq, query_dim] = query;
   HEADWISE_TRY(check_shape(kLayerOperation, "output", output.extents(),
@@ -88,24 +92,26 @@ Result<PlannedCall> plan_of(const LayerState& layer, const LayerInputs& inputs,
                              options, operation_options_of(layer));
 }
 
-Result<Extents<4>> attn_weights_without_heads(const LayerCall& call) {
+Result<PairsWithoutHeads> pairs_without_heads(const LayerCall& call) {
   const std::size_t Lq = call.inputs.query.extent(1);
   const std::size_t Lkv = call.inputs.key.extent(1);
   const Offsets& offsets = call.options.offsets;
   if (offsets.ragged()) {
     HEADWISE_TRY(offsets.check(Lq, Lkv, kLayerOperation));
   }
-  if (call.options.attn_weights == AttnWeights::none) {
-    return Extents<4>{};
-  }
   if (call.options.attn_weights == AttnWeights::mean) {
     return value_error(kLayerOperation, "attn_weights", "mean",
                        "per_head in a layer without heads");
   }
-  return offsets.ragged()
-             ? Extents<4>{offsets.sequences(), 0, longest(offsets.query),
-                          longest(offsets.key)}
-             : Extents<4>{call.inputs.query.extent(0), 0, Lq, Lkv};
+  const Extents<4> all =
+      offsets.ragged()
+          ? Extents<4>{offsets.sequences(), 0, longest(offsets.query),
+                       longest(offsets.key)}
+          : Extents<4>{call.inputs.query.extent(0), 0, Lq, Lkv};
+  const auto wanted = [&](bool asked) { return asked ? all : Extents<4>{}; };
+  return PairsWithoutHeads{
+      wanted(call.options.attn_weights != AttnWeights::none),
+      wanted(call.options.scores != ScoresStage::none)};
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -38,8 +38,12 @@ OperationOptions operation_options_of(const LayerState& layer);
 Result<PlannedCall> plan_of(const LayerState& layer, const LayerInputs& inputs,
                             const AttentionOptions& options);
 
-// The extents of the attention weights of a layer without heads. Errors:
-// invalid_argument, and those of Offsets::check().
-Result<Extents<4>> attn_weights_without_heads(const LayerCall& call);
+// The extents of the attention weights and scores of a layer without heads.
+// Errors: invalid_argument, and those of Offsets::check().
+struct PairsWithoutHeads {
+  Extents<4> attn_weights;
+  Extents<4> scores;
+};
+Result<PairsWithoutHeads> pairs_without_heads(const LayerCall& call);
 
 }  // namespace headwise::inline HEADWISE_ABI

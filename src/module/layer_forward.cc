@@ -87,20 +87,22 @@ Result<LayerRun> run_without_heads(const LayerState& layer,
                                    AttentionOptions options) {
   const std::size_t batches = call.inputs.query.extent(0);
   const std::size_t rows = call.inputs.query.extent(1);
-  auto extents = attn_weights_without_heads(call);
-  HEADWISE_TRY(extents);
+  auto pairs = pairs_without_heads(call);
+  HEADWISE_TRY(pairs);
   auto merged = Tensor<float, 3>::create({batches, rows, 0});
   auto lse = Tensor<float, 3>::create({batches, 0, rows});
-  auto attn_weights = Tensor<float, 4>::create(*extents);
+  auto attn_weights = Tensor<float, 4>::create(pairs->attn_weights);
+  auto scores = Tensor<float, 4>::create(pairs->scores);
   HEADWISE_TRY(merged);
   HEADWISE_TRY(lse);
   HEADWISE_TRY(attn_weights);
+  HEADWISE_TRY(scores);
   auto output = output_of(layer.params->w_o, *merged, call);
   HEADWISE_TRY(output);
   return LayerRun{.options = std::move(options),
                   .merged = *std::move(merged),
                   .result = {*std::move(output), *std::move(attn_weights),
-                             *std::move(lse)}};
+                             *std::move(lse), *std::move(scores)}};
 }
 
 // The context of the heads after their gates.
@@ -204,9 +206,9 @@ Result<LayerRun> run_heads(const LayerState& layer, const LayerCall& call,
   Attended& attended = gated->attended;
   auto output = output_of(layer.params->w_o, attended.merged, call);
   HEADWISE_TRY(output);
-  MultiHeadAttentionResult<3> result{*std::move(output),
-                                     std::move(attended.attn_weights),
-                                     std::move(attended.lse)};
+  MultiHeadAttentionResult<3> result{
+      *std::move(output), std::move(attended.attn_weights),
+      std::move(attended.lse), std::move(attended.scores)};
   if (!call.for_backward) {
     memory.projected = *std::move(projected);
     memory.merged = std::move(attended.merged);

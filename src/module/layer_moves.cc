@@ -29,13 +29,20 @@ Result<Projected> make_projected(const MultiHeadAttentionParams& params,
   return Projected{*std::move(q), *std::move(k), *std::move(v)};
 }
 
-Extents<4> attn_weights_extents(const AttentionSpec& spec) {
+// Of a tensor over all pairs of this number of heads; empty if not wanted.
+Extents<4> pairs_of(const AttentionSpec& spec, bool wanted, std::size_t heads) {
   const AttentionShape& shape = spec.shape;
-  if (spec.attn_weights == AttnWeights::none) {
-    return {};
-  }
-  return {shape.B, spec.attn_weights == AttnWeights::mean ? 1 : shape.Hq,
-          shape.Lq, shape.Lkv};
+  return wanted ? Extents<4>{shape.B, heads, shape.Lq, shape.Lkv}
+                : Extents<4>{};
+}
+Extents<4> attn_weights_extents(const AttentionSpec& spec) {
+  return pairs_of(spec, spec.attn_weights != AttnWeights::none,
+                  spec.attn_weights == AttnWeights::mean ? 1 : spec.shape.Hq);
+}
+
+// Scores before the mask are computed of every key.
+bool reads_masked_keys(const AttentionSpec& spec) {
+  return spec.scores == ScoresStage::raw || spec.scores == ScoresStage::softcap;
 }
 
 }  // namespace
@@ -43,8 +50,8 @@ Extents<4> attn_weights_extents(const AttentionSpec& spec) {
 std::vector<std::size_t> read_ends(const AttentionSpec& spec) {
   std::vector<std::size_t> ends;
   if (spec.mask.allows_all() || spec.empty_rows == EmptyRow::uniform ||
-      spec.shape.offsets.ragged() || spec.shape.Lq == 0 ||
-      spec.shape.Lkv == 0) {
+      reads_masked_keys(spec) || spec.shape.offsets.ragged() ||
+      spec.shape.Lq == 0 || spec.shape.Lkv == 0) {
     return ends;
   }
   for (std::size_t b = 0; b < spec.shape.B; ++b) {
@@ -107,10 +114,13 @@ Result<Attended> attend(const PlannedCall& plan, const SplitHeads& heads,
   auto lse = Tensor<float, 3>::create_unset({B, shape.Hq, wanted.lse ? Lq : 0});
   auto rows = Tensor<float, 4>::create_unset(
       {B, shape.Hq, Lq, wanted.softmax_rows ? std::size_t{2} : 0});
+  auto scores = Tensor<float, 4>::create_unset(
+      pairs_of(plan.spec(), plan.spec().scores != ScoresStage::none, shape.Hq));
   HEADWISE_TRY(merged);
   HEADWISE_TRY(attn_weights);
   HEADWISE_TRY(lse);
   HEADWISE_TRY(rows);
+  HEADWISE_TRY(scores);
   if (!memory.workspace || memory.workspace->bytes() < plan.workspace_bytes()) {
     memory.workspace.reset();
     auto workspace = Workspace::create(plan.workspace_bytes());
@@ -121,12 +131,15 @@ Result<Attended> attend(const PlannedCall& plan, const SplitHeads& heads,
   const TensorView<float, 4> context(merged->data(),
                                      {B, Lq, shape.Hq, shape.Dv});
   const AttentionOutputs outputs{
-      context, *attn_weights, wanted.lse ? *lse : TensorView<float, 3>(),
-      wanted.softmax_rows ? *rows : TensorView<float, 4>()};
+      .output = context,
+      .attn_weights = *attn_weights,
+      .lse = wanted.lse ? *lse : TensorView<float, 3>(),
+      .softmax_rows = wanted.softmax_rows ? *rows : TensorView<float, 4>(),
+      .scores = *scores};
   HEADWISE_TRY(plan.run({heads.query, heads.key, heads.value}, outputs,
                         *memory.workspace));
   return Attended{*std::move(merged), *std::move(attn_weights), *std::move(lse),
-                  *std::move(rows)};
+                  *std::move(rows), *std::move(scores)};
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

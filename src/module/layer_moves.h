@@ -35,6 +35,7 @@ struct Attended {
   Tensor<float, 4> attn_weights;  // as options.attn_weights says
   Tensor<float, 3> lse;           // (B, H, Lq)
   Tensor<float, 4> softmax_rows;  // (B, H, Lq, 2), for the backward pass
+  Tensor<float, 4> scores{};      // as options.scores says
 };
 
 // What to compute for each row besides its context.

@@ -170,9 +170,9 @@ Result<MultiHeadAttentionResult<Rank, T>> narrow_result(
     MultiHeadAttentionResult<Rank> result, const Executor& executor) {
   auto output = narrow<T>(std::move(result.output), executor);
   HEADWISE_TRY(output);
-  return MultiHeadAttentionResult<Rank, T>{*std::move(output),
-                                           std::move(result.attn_weights),
-                                           std::move(result.lse)};
+  return MultiHeadAttentionResult<Rank, T>{
+      *std::move(output), std::move(result.attn_weights), std::move(result.lse),
+      std::move(result.scores)};
 }
 
 template <class T>
@@ -197,10 +197,14 @@ Result<MultiHeadAttentionResult<2, T>> forward_unbatched(
     const LayerState& layer, const LayerInputsOf<T>& in,
     const AttentionOptions& options, const LayerOptions& layer_options,
     TraceSink* trace) {
-  if (options.offsets.ragged() && options.attn_weights != AttnWeights::none) {
-    return argument_error(
-        kLayerOperation, "attn_weights", "have an axis B in a ragged batch",
-        "query, key and value of shape (1, rows, E)", ErrorCode::unsupported);
+  for (const auto& [name, wanted] :
+       {std::pair("attn_weights", options.attn_weights != AttnWeights::none),
+        {"scores", options.scores != ScoresStage::none}}) {
+    if (options.offsets.ragged() && wanted) {
+      return argument_error(
+          kLayerOperation, name, "have an axis B in a ragged batch",
+          "query, key and value of shape (1, rows, E)", ErrorCode::unsupported);
+    }
   }
   auto batched = forward_of(layer, in, options, layer_options, trace);
   HEADWISE_TRY(batched);
@@ -210,6 +214,9 @@ Result<MultiHeadAttentionResult<2, T>> forward_unbatched(
       std::move(batched->lse).without_batch()};
   if (options.attn_weights != AttnWeights::none) {
     result.attn_weights = std::move(batched->attn_weights).without_batch();
+  }
+  if (options.scores != ScoresStage::none) {
+    result.scores = std::move(batched->scores).without_batch();
   }
   return result;
 }

@@ -43,6 +43,17 @@ class RunCase(CliTest):
                            for j in range(Lk)) for d in range(Dv)]
         return output, weights, lse
 
+    def scores(self, term):
+        """Those of inputs() after `term`."""
+        scores = []
+
+        def keep(*at):
+            scores.append(term(*at))
+            return scores[-1]
+
+        self.attention(term=keep)
+        return scores
+
     def assert_close(self, path, shape, values, atol=2e-6):
         got_shape, got = read_npy(self.folder / path)
         self.assertEqual(got_shape, shape)

@@ -228,7 +228,10 @@ class RunRefusesTest(RunCase):
                     *self.inputs("--dropout", "0.1", "--keep-mask-out", ""))
 
     def test_outputs_that_name_one_file(self):
-        for option in ("--attn-weights", "--lse", "--keep-mask-out"):
+        self.refuse(USAGE, "--scores-stage needs --scores-out FILE",
+                    *self.inputs("--scores-stage", "raw"))
+        for option in ("--attn-weights", "--lse", "--scores-out",
+                       "--keep-mask-out"):
             self.refuse(USAGE, f"--out and {option} name one file, o.npy, "
                         "expected different ones", *self.inputs("--dropout", "0.1", option,
                                              "o.npy"))

@@ -210,6 +210,34 @@ class RunTest(RunCase):
                 self.assert_close("o.npy", (2, 4, 3, 7), output)
                 self.assert_close("a.npy", (2, 4, 3, 6), weights)
 
+    def test_scores_at_each_stage(self):
+        bias = [n * 37 % 11 / 5 - 1 for n in range(3 * 6)]
+        self.put("bias.npy", 3, 6, values=bias)
+
+        def cap(score, *_):
+            return 0.75 * math.tanh(score / 0.75)
+
+        def biased(score, b, h, i, j):
+            return cap(score) + bias[i * 6 + j] if j <= i else -math.inf
+
+        options = ("--softcap", "0.75", "--bias", "bias.npy", "--bias-axes",
+                   "Lq,Lkv", "--causal")
+        def plain(score, *_):
+            return score
+
+        for stage, term in ((None, plain), ("raw", plain), ("softcap", cap),
+                            ("bias", biased)):
+            given = () if stage is None else ("--scores-stage", stage)
+            with self.subTest(stage):
+                self.succeed(*self.inputs("--scores-out", "s.npy", *given,
+                                          *options))
+                self.assert_close("s.npy", (2, 4, 3, 6), self.scores(term))
+        self.succeed(*self.inputs("--scores-out", "s.npy", "--scores-stage",
+                                  "softmax", "--attn-weights", "a.npy",
+                                  *options))
+        self.assertEqual(read_npy(self.folder / "s.npy"),
+                         read_npy(self.folder / "a.npy"))
+
     def test_unbatched_and_the_mean_of_the_heads(self):
         self.put("q1.npy", 1, 4, 3, 5)
         self.succeed(*self.inputs("--attn-weights", "a.npy", q=(1, 4, 3, 5),

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -42,28 +43,40 @@ struct Outputs {
   Tensor<T, 4> output;
   Tensor<T, 4> attn_weights;
   Tensor<T, 3> lse;
+  Tensor<T, 4> scores{};
 
   AttentionOutputsOf<T> views() {
-    return {output.view(), attn_weights.view(), lse.view()};
+    return {.output = output.view(),
+            .attn_weights = attn_weights.view(),
+            .lse = lse.view(),
+            .scores = scores.view()};
   }
 };
 
 // Every element 42, so that what is not written shows.
 template <class T>
-Outputs<T> outputs_for(const Inputs<T>& in, AttnWeights form) {
+Outputs<T> outputs_for(const Inputs<T>& in, AttnWeights form,
+                       ScoresStage stage = ScoresStage::none) {
   const auto [B, Lq, Hq, D] = in.query.extents();
   const std::size_t heads = form == AttnWeights::none   ? 0
                             : form == AttnWeights::mean ? 1
                                                         : Hq;
   return {filled<T, 4>({B, Lq, Hq, in.value.extent(3)}, T{42}),
           filled<T, 4>({B, heads, Lq, in.key.extent(1)}, T{42}),
-          filled<T, 3>({B, Hq, Lq}, T{42})};
+          filled<T, 3>({B, Hq, Lq}, T{42}),
+          filled<T, 4>(
+              {B, stage == ScoresStage::none ? 0 : Hq, Lq, in.key.extent(1)},
+              T{42})};
+}
+template <class T>
+Outputs<T> outputs_for(const Inputs<T>& in, const AttentionOptions& options) {
+  return outputs_for(in, options.attn_weights, options.scores);
 }
 
 inline Outputs<float> attend(const Inputs<float>& in,
                              const AttentionOptions& options = {},
                              const OperationOptions& operation_options = {}) {
-  auto out = outputs_for(in, options.attn_weights);
+  auto out = outputs_for(in, options);
   const Status s = attention(in.query.view(), in.key.view(), in.value.view(),
                              out.views(), options, operation_options);
   EXPECT_TRUE(s) << s.error().message();
@@ -73,7 +86,7 @@ inline Outputs<float> attend(const Inputs<float>& in,
 template <class T>
 Outputs<T> reference(const Inputs<T>& in, const AttentionOptions& options = {},
                      const OperationOptions& operation_options = {}) {
-  auto out = outputs_for(in, options.attn_weights);
+  auto out = outputs_for(in, options);
   const Status s =
       reference_attention<T>(in.query.view(), in.key.view(), in.value.view(),
                              out.views(), options, operation_options);
@@ -269,7 +282,6 @@ inline std::vector<OptionsCase> every_additive_option(
       {"additive", {}, additive},
       {"additive, causal", {.mask = causal(), .query_start = 1}, additive},
       {"additive, softcap", {.softcap = 0.7}, additive},
-      {"additive, t5_bias", {.t5_bias = every.t5_bias(true)}, additive},
       {"additive, mean",
        {.mask = mask, .attn_weights = AttnWeights::mean},
        additive},
@@ -284,6 +296,7 @@ inline std::vector<OptionsCase> every_additive_option(
                      {.mask = mask,
                       .softcap = 1.1,
                       .bias = every.biases().front().second,
+                      .t5_bias = every.t5_bias(false),
                       .alibi = every.slopes(),
                       .empty_rows = empty_rows,
                       .dropout = {.p = 0.2, .training = true}},
@@ -318,9 +331,14 @@ inline std::vector<OptionsCase> every_options(const EveryMask& every_mask,
                     std::back_inserter(cases));
   std::ranges::move(every_additive_option(every_mask, all),
                     std::back_inserter(cases));
-  for (OptionsCase& c : cases) {
-    if (c.options.attn_weights == AttnWeights::none) {
-      c.options.attn_weights = AttnWeights::per_head;
+  constexpr std::array kStages = {ScoresStage::none, ScoresStage::raw,
+                                  ScoresStage::softcap, ScoresStage::bias,
+                                  ScoresStage::softmax};
+  for (std::size_t n = 0; n < cases.size(); ++n) {
+    AttentionOptions& options = cases[n].options;
+    options.scores = kStages[n % kStages.size()];
+    if (options.attn_weights == AttnWeights::none) {
+      options.attn_weights = AttnWeights::per_head;
     }
   }
   return cases;
@@ -333,6 +351,9 @@ inline testing::AssertionResult same_bits(const Outputs<float>& got,
   }
   if (auto r = same_bits(got.attn_weights, want.attn_weights); !r) {
     return r << " of attn_weights";
+  }
+  if (auto r = same_bits(got.scores, want.scores); !r) {
+    return r << " of scores";
   }
   return same_bits(got.lse, want.lse) << " of lse";
 }

@@ -78,7 +78,7 @@ inline Gradients<float> differentiate(
     const Inputs<float>& in, const Upstream<float>& upstream,
     const AttentionOptions& options = {},
     const OperationOptions& operation_options = {}) {
-  auto out = outputs_for(in, options.attn_weights);
+  auto out = outputs_for(in, options);
   const auto [B, Lq, Hq, D] = in.query.extents();
   auto rows = Tensor<float, 4>::create({B, Hq, Lq, 2}).value();
   AttentionOutputs outputs = out.views();

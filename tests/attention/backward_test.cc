@@ -83,7 +83,7 @@ class BackwardContractTest : public TargetTest {
                               const OperationOptions& operation_options,
                               const std::string& name) {
     const Upstream<float> upstream = random_upstream(in, options, 3410);
-    auto out = outputs_for(in, options.attn_weights);
+    auto out = outputs_for(in, options);
     const auto [B, Lq, Hq, D] = in.query.extents();
     auto rows = Tensor<float, 4>::create({B, Hq, Lq, 2}).value();
     AttentionOutputs outputs = out.views();

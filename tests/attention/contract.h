@@ -130,7 +130,7 @@ class Contract {
   Outputs<float> run() const {
     const FloatEnvironment environment;
     const AttentionShape& s = spec_.shape;
-    Outputs<float> out = outputs_for(in_, spec_.attn_weights);
+    Outputs<float> out = outputs_for(in_, spec_.attn_weights, spec_.scores);
     if (spec_.attn_weights == AttnWeights::mean) {
       std::fill_n(out.attn_weights.data(), out.attn_weights.size(), 0.0f);
     }
@@ -182,13 +182,21 @@ class Contract {
     return (chain + 0.0f) * 0x1.715476p+0f;
   }
 
+  float plain(std::size_t b, std::size_t h, std::size_t i,
+              std::size_t j) const {
+    return spec_.additive() ? additive(b, h, i, j) : product(b, h, i, j);
+  }
+  float capped(float score) const {
+    if (!spec_.softcap) {
+      return score;
+    }
+    const auto c = static_cast<float>(*spec_.softcap * 0x1.71547652b82fep+0);
+    return c * contract_tanh(score / c);
+  }
   float with_terms(float score, std::size_t b, std::size_t h, std::size_t i,
                    std::size_t j) const {
     constexpr double kLog2E = 0x1.71547652b82fep+0;
-    if (spec_.softcap) {
-      const auto c = static_cast<float>(*spec_.softcap * kLog2E);
-      score = c * contract_tanh(score / c);
-    }
+    score = capped(score);
     if (spec_.bias.given()) {
       score =
           std::fma(spec_.bias(b, h, i, j), static_cast<float>(kLog2E), score);
@@ -219,9 +227,7 @@ class Contract {
     for (std::size_t j = first; j < end; ++j) {
       float score = -std::numeric_limits<float>::infinity();
       if (allowed(b, h, i, j)) {
-        score = with_terms(
-            spec_.additive() ? additive(b, h, i, j) : product(b, h, i, j), b, h,
-            i, j);
+        score = with_terms(plain(b, h, i, j), b, h, i, j);
         block.max = score > block.max ? score : block.max;
       }
       block.scores.push_back(score);
@@ -270,7 +276,11 @@ class Contract {
                                    ? empty_output(b, h, i, c)
                                    : state.context(c) / state.sum();
     }
-    if (spec_.attn_weights != AttnWeights::none) {
+    for (std::size_t j = 0; out.scores.size() != 0 && j < s.Lkv; ++j) {
+      out.scores(b, h, i, j) = returned_score(b, h, i, j);
+    }
+    if (spec_.attn_weights != AttnWeights::none ||
+        spec_.scores == ScoresStage::softmax) {
       for (std::size_t j = 0; j < start; ++j) {
         weight(b, h, i, j, 0, 0, state, out);
       }
@@ -283,17 +293,42 @@ class Contract {
     }
   }
 
+  // In natural units; of the stage softmax weight() writes them.
+  float returned_score(std::size_t b, std::size_t h, std::size_t i,
+                       std::size_t j) const {
+    if (spec_.scores == ScoresStage::bias && !allowed(b, h, i, j)) {
+      return -std::numeric_limits<float>::infinity();
+    }
+    float score = plain(b, h, i, j);
+    if (spec_.scores == ScoresStage::softcap) {
+      score = capped(score);
+    } else if (spec_.scores == ScoresStage::bias) {
+      score = with_terms(score, b, h, i, j);
+    }
+    score *= 0x1.62e43p-1f;
+    return std::isnan(score) ? kNaN : score;
+  }
+
   void weight(std::size_t b, std::size_t h, std::size_t i, std::size_t j,
               float p, float block_max, const ContractRow& state,
               Outputs<float>& out) const {
     const bool after = spec_.attn_weights == AttnWeights::after_dropout;
-    float weight = 0;
-    if (state.sum() == 0) {
-      weight = empty_weight(b, h, i, j, after);
-    } else if (allowed(b, h, i, j)) {
-      weight = after ? dropped(b, h, i, j, p) : p;
-      weight = weight * contract_exp2(block_max - state.max()) / state.sum();
+    const auto weight_of = [&](bool after_dropout) {
+      if (state.sum() == 0) {
+        return empty_weight(b, h, i, j, after_dropout);
+      }
+      const float whole = after_dropout ? dropped(b, h, i, j, p) : p;
+      return allowed(b, h, i, j)
+                 ? whole * contract_exp2(block_max - state.max()) / state.sum()
+                 : 0.0f;
+    };
+    if (spec_.scores == ScoresStage::softmax) {
+      out.scores(b, h, i, j) = weight_of(false);
     }
+    if (spec_.attn_weights == AttnWeights::none) {
+      return;
+    }
+    const float weight = weight_of(after);
     if (spec_.attn_weights == AttnWeights::mean) {
       out.attn_weights(b, 0, i, j) += weight;
     } else {

@@ -31,6 +31,7 @@ class ContractStatisticsTest : public TargetTest {
                               OperationOptions operation_options = {}) {
     SCOPED_TRACE(name);
     options.attn_weights = AttnWeights::none;
+    options.scores = ScoresStage::none;
     StatisticsOptions& statistics = operation_options.statistics;
     statistics.rows = true;
     statistics.top_keys = 11;

@@ -46,9 +46,11 @@ class ContractTest : public TargetTest {
     const Outputs<float> want = Contract(in, options, operation_options).run();
     EXPECT_TRUE(same_bits(got.output, want.output)) << name;
     EXPECT_TRUE(same_bits(got.attn_weights, want.attn_weights)) << name;
+    EXPECT_TRUE(same_bits(got.scores, want.scores)) << name;
     if (options.attn_weights == AttnWeights::per_head && is_few(in)) {
       AttentionOptions plain = options;
       plain.attn_weights = AttnWeights::none;
+      plain.scores = ScoresStage::none;
       const Outputs<float> few = attend(in, plain, operation_options);
       EXPECT_TRUE(same_bits(few.output, want.output)) << name << ", few";
       EXPECT_TRUE(same_bits(few.lse, got.lse)) << name << ", few";
@@ -68,7 +70,7 @@ class ContractTest : public TargetTest {
   static Rows rows_of(const Inputs<float>& in, const AttentionOptions& options,
                       const OperationOptions& operation_options) {
     const auto [B, Lq, Hq, D] = in.query.extents();
-    Rows rows = {outputs_for(in, options.attn_weights),
+    Rows rows = {outputs_for(in, options),
                  filled<float, 4>({B, Hq, Lq, 2}, 42)};
     AttentionOutputs views = rows.outputs.views();
     views.softmax_rows = rows.softmax_rows;
@@ -110,6 +112,7 @@ TEST_P(ContractTest, OfFewQueriesIsThatOfPackedKeys) {
           const Executor executor = Executor::with_threads(threads).value();
           AttentionOptions options = c.options;
           options.attn_weights = AttnWeights::none;
+          options.scores = ScoresStage::none;
           options.executor = &executor;
           const Rows got = rows_of(*in, options, c.operation_options);
           EXPECT_TRUE(same_bits(got.outputs.output, want.outputs.output) &&

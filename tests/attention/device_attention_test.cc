@@ -43,6 +43,10 @@ TEST(DeviceTest, NamesWhatItCannotTake) {
                     {.t5_bias = {.table = {score_weight.data(), {8, 2}}}}),
             "attention: t5_bias is given, expected none on cuda: only the CPU "
             "has relative positions");
+  EXPECT_EQ(refusal({.device = Device::cuda()}, kShape,
+                    {.scores = ScoresStage::softmax}),
+            "attention: scores is asked for, expected none on cuda: only the "
+            "CPU returns them");
 }
 
 TEST(DeviceTest, ChecksTheCallAsTheCpuDoes) {

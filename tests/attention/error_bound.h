@@ -88,6 +88,13 @@ class ErrorBound {
     }
     return row;
   }
+  // Of a returned score before the softmax, which ln 2 multiplies.
+  double score(std::size_t b, std::size_t h, std::size_t i, std::size_t j,
+               ScoresStage stage, double exact) const {
+    const double error =
+        score_error(spec_.shape.sequence(b), b, h, i, j, stage);
+    return kLost + 1.01 * kUnit * (error + 3 * std::abs(exact));
+  }
   // Of the mean of all values, under dropout times 1 / (1 - p).
   double uniform_output(std::size_t b, std::size_t h, std::size_t c) const {
     const SequencePlace place = spec_.shape.sequence(b);
@@ -129,14 +136,15 @@ class ErrorBound {
     for (std::size_t j = 0; j < place.Lkv; ++j) {
       if (weight(b, h, i, j) > 0) {
         const double gap = std::log(largest) - std::log(weight(b, h, i, j));
-        errors[j] = kLost + kUnit * (score_error(place, b, h, i, j) + gap +
-                                     2 * 1.36 + folds(place) * 3.36);
+        errors[j] = kLost + kUnit * (score_error(place, b, h, i, j,
+                                                 ScoresStage::softmax) +
+                                     gap + 2 * 1.36 + folds(place) * 3.36);
       }
     }
     return errors;
   }
   double score_error(const SequencePlace& place, std::size_t b, std::size_t h,
-                     std::size_t i, std::size_t j) const {
+                     std::size_t i, std::size_t j, ScoresStage stage) const {
     const AttentionShape& s = spec_.shape;
     const std::size_t query =
         (place.batch * s.query_rows() + place.first_query + i) * s.Hq + h;
@@ -152,9 +160,15 @@ class ErrorBound {
       }
       error = (static_cast<double>(s.D) + 8) * t;
     }
+    if (stage == ScoresStage::raw) {
+      return error;
+    }
     if (spec_.softcap) {
       t = std::min(t, *spec_.softcap);
       error += 9 * t;
+    }
+    if (stage == ScoresStage::softcap) {
+      return error;
     }
     if (spec_.bias.given()) {
       const double bias = std::abs(double{spec_.bias(b, h, i, j)});

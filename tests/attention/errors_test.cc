@@ -122,6 +122,25 @@ std::vector<ErrorCase> shape_errors() {
        "attention: attn_weights has shape (0, 0, 0, 0), expected (B, Hq, Lq, "
        "Lkv) = (2, 4, 3, 5)",
        true},
+      {[](Call& c) { c.options.scores = ScoresStage::raw; }, code,
+       "attention: scores has shape (2, 0, 3, 5), expected (B, Hq, Lq, Lkv) = "
+       "(2, 4, 3, 5)",
+       true},
+      {[](Call& c) {
+         c.options.scores = ScoresStage::bias;
+         c.out.scores = filled<float, 4>({2, 2, 3, 5}, 42);
+       },
+       code,
+       "attention: scores has shape (2, 2, 3, 5), expected (B, Hq, Lq, Lkv) = "
+       "(2, 4, 3, 5)",
+       true},
+      {[](Call& c) {
+         c.out.scores = filled<float, 4>({2, 4, 3, 5}, 42);
+       },
+       ErrorCode::invalid_argument,
+       "attention: scores is given, expected none: the options do not ask for "
+       "it",
+       true},
       {[](Call& c) { c.options.attn_weights = AttnWeights::mean; }, code,
        "attention: attn_weights has shape (2, 4, 3, 5), expected (B, 1, Lq, "
        "Lkv) = (2, 1, 3, 5)",
@@ -314,7 +333,7 @@ TEST(AttentionErrorsTest, TheReferenceSaysTheSame) {
     const Inputs<double> wide = widened(call.in);
     Outputs<double> out = {widened(call.out.output),
                            widened(call.out.attn_weights),
-                           widened(call.out.lse)};
+                           widened(call.out.lse), widened(call.out.scores)};
     const Status of_double = reference_attention<double>(
         wide.query, wide.key, wide.value, out.views(), call.options,
         call.operation_options);

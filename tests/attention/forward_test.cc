@@ -15,6 +15,7 @@ using testing_support::all_near;
 using testing_support::attend;
 using testing_support::bits;
 using testing_support::every_options;
+using testing_support::EveryBias;
 using testing_support::EveryMask;
 using testing_support::Inputs;
 using testing_support::kNaNBits;
@@ -40,6 +41,7 @@ TEST(AttentionTest, MatchesTheReferenceInBinary64) {
       EXPECT_TRUE(all_near(got.output, want.output, 8e-6));
       EXPECT_TRUE(all_near(got.attn_weights, want.attn_weights, 4e-6));
       EXPECT_TRUE(all_near(got.lse, want.lse, 4e-6));
+      EXPECT_TRUE(all_near(got.scores, want.scores, 4e-6, 1e-6));
     }
   }
 }
@@ -85,6 +87,70 @@ TEST(EmptyRowTest, GivesWhatItsRuleSaysAndALogSumExpOfMinusInfinity) {
           EXPECT_EQ(bits(nan.attn_weights(b, h, i, j)), kNaNBits);
         }
       }
+    }
+  }
+}
+
+// ---- Returned scores. ----
+
+// Blocks of keys that no query sees, and one that some do.
+const AttentionShape kBlocks = {
+    .B = 1, .Hq = 4, .Hkv = 2, .Lq = 60, .Lkv = 700, .D = 9, .Dv = 5};
+
+TEST(ReturnedScoresTest, AreThoseOfTheSteps) {
+  const Inputs<float> in = random_inputs(kBlocks, 295);
+  const EveryMask every_mask(kBlocks, true);
+  const EveryBias& biases = every_mask.biases();
+  AttentionOptions options = {.mask = window(20, 3),
+                              .softcap = 1.5,
+                              .bias = biases.biases().front().second,
+                              .t5_bias = biases.t5_bias(true),
+                              .alibi = biases.slopes(),
+                              .query_start = 300,
+                              .attn_weights = AttnWeights::per_head};
+  const AttentionSteps steps = stepwise(in, options);
+  for (const auto& [stage, want] :
+       {std::pair(ScoresStage::raw, &steps.scores),
+        {ScoresStage::softcap, &steps.capped_scores},
+        {ScoresStage::bias, &steps.masked_scores},
+        {ScoresStage::softmax, &steps.attn_weights}}) {
+    options.scores = stage;
+    EXPECT_TRUE(all_near(attend(in, options).scores, *want, 4e-6, 1e-6));
+  }
+}
+
+TEST(ReturnedScoresTest, OfTheSoftmaxAreTheWeightsBeforeDropout) {
+  const Inputs<float> in = random_inputs(kBlocks, 296);
+  AttentionOptions options = {
+      .mask = window(20, 3),
+      .query_start = -30,
+      .empty_rows = EmptyRow::uniform,
+      .dropout = {.p = 0.5, .training = true, .seed = Seed{8}},
+      .attn_weights = AttnWeights::per_head,
+      .scores = ScoresStage::softmax};
+  const Outputs<float> want = attend(in, options);
+  EXPECT_TRUE(same_bits(want.scores, want.attn_weights));
+  for (const AttnWeights form :
+       {AttnWeights::none, AttnWeights::mean, AttnWeights::after_dropout}) {
+    options.attn_weights = form;
+    EXPECT_TRUE(same_bits(attend(in, options).scores, want.attn_weights));
+  }
+}
+
+TEST(ReturnedScoresTest, OfMaskedKeysAreReadBeforeTheMaskOnly) {
+  Inputs<float> in = random_inputs(kBlocks, 297);
+  AttentionOptions options = {.mask = window(20, 3), .query_start = 300};
+  const Outputs<float> clean = attend(in, options);
+  std::fill_n(&in.key(0, 17, 1, 0), kBlocks.D, kNaN);
+  for (const ScoresStage stage : {ScoresStage::raw, ScoresStage::bias}) {
+    options.scores = stage;
+    const Outputs<float> got = attend(in, options);
+    EXPECT_TRUE(same_bits(got.output, clean.output));
+    for (std::size_t i = 0; i < kBlocks.Lq; ++i) {
+      EXPECT_EQ(bits(got.scores(0, 2, i, 17)),
+                stage == ScoresStage::raw ? kNaNBits : bits(kMinusInf));
+      EXPECT_FALSE(std::isnan(got.scores(0, 0, i, 17)));
+      EXPECT_FALSE(std::isnan(got.scores(0, 2, i, 18)));
     }
   }
 }

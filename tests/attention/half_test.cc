@@ -80,13 +80,16 @@ template <class T>
 Results results_of(const Inputs<float>& floats, const Upstream<float>& upstream,
                    const Options& options) {
   const Inputs<T> in = narrowed_inputs<T>(floats);
-  auto out = outputs_for(floats, options.attention.attn_weights);
+  auto out = outputs_for(floats, options.attention);
   auto output = narrowed_to<T>(out.output);
   auto rows = rows_for(in);
-  EXPECT_TRUE(
-      attention(in.query, in.key, in.value,
-                AttentionOutputsOf<T>{output, out.attn_weights, out.lse, rows},
-                options.attention, options.operation));
+  EXPECT_TRUE(attention(in.query, in.key, in.value,
+                        AttentionOutputsOf<T>{.output = output,
+                                              .attn_weights = out.attn_weights,
+                                              .lse = out.lse,
+                                              .softmax_rows = rows,
+                                              .scores = out.scores},
+                        options.attention, options.operation));
   out.output = widened_to_float(output);
   auto gradients = gradients_for(floats, options.attention, options.operation);
   auto d_query = narrowed_to<T>(gradients.query);
@@ -114,12 +117,15 @@ Results rounded_results(const Inputs<float>& floats,
                         const Upstream<float>& upstream,
                         const Options& options) {
   const Inputs<float> in = rounded_inputs<T>(floats);
-  auto out = outputs_for(in, options.attention.attn_weights);
+  auto out = outputs_for(in, options.attention);
   auto rows = rows_for(in);
-  EXPECT_TRUE(
-      attention(in.query, in.key, in.value,
-                AttentionOutputs{out.output, out.attn_weights, out.lse, rows},
-                options.attention, options.operation));
+  EXPECT_TRUE(attention(in.query, in.key, in.value,
+                        AttentionOutputs{.output = out.output,
+                                         .attn_weights = out.attn_weights,
+                                         .lse = out.lse,
+                                         .softmax_rows = rows,
+                                         .scores = out.scores},
+                        options.attention, options.operation));
   out.output = rounded_to<T>(out.output);
   auto gradients = gradients_for(in, options.attention, options.operation);
   const auto d_output = rounded_to<T>(upstream.d_output);

@@ -51,7 +51,7 @@ TEST(WorkspaceTest, ARunAllocatesNothingAndHasTheBitsOfOneCall) {
       const auto plan =
           AttentionPlan::create(shape, options, operation_options).value();
       auto workspace = Workspace::create(plan.workspace_bytes()).value();
-      Outputs<float> out = outputs_for(in, options.attn_weights);
+      Outputs<float> out = outputs_for(in, options);
       for (int run = 0; run < 2; ++run) {
         const std::size_t before = allocations;
         const Status s =
@@ -110,7 +110,8 @@ TEST(WorkspaceTest, OneThatIsTooSmallIsAnErrorAndNothingIsWritten) {
 
 TEST(WorkspaceTest, ItGrowsWithTheLengthAndNotWithItsSquare) {
   const Executor executor = Executor::with_threads(1).value();
-  const auto bytes = [&](std::size_t L) {
+  const auto bytes = [&](std::size_t L,
+                         ScoresStage scores = ScoresStage::none) {
     return AttentionPlan::create({.B = 1,
                                   .Hq = 1,
                                   .Hkv = 1,
@@ -118,13 +119,16 @@ TEST(WorkspaceTest, ItGrowsWithTheLengthAndNotWithItsSquare) {
                                   .Lkv = L,
                                   .D = 64,
                                   .Dv = 64},
-                                 {.executor = &executor})
+                                 {.scores = scores, .executor = &executor})
         .value()
         .workspace_bytes();
   };
   const std::size_t packed = 65536 * (64 + 64) * sizeof(float);
   EXPECT_LT(bytes(65536), packed + (std::size_t{4} << 20));
   EXPECT_LT(bytes(65536), 33 * bytes(2048));
+  // Returned scores go to the caller's memory tile by tile.
+  EXPECT_LT(bytes(65536, ScoresStage::bias),
+            bytes(65536) + (std::size_t{1} << 20));
 }
 
 TEST(WorkspaceTest, OfFewQueriesItDoesNotGrowWithTheKeys) {
@@ -187,7 +191,7 @@ TEST(WorkspaceTest, EachAllocationOfACallMayFailAndNothingIsWritten) {
   const EveryMask every_mask(kSmall, true);
   for (auto [name, options, operation_options] : every_options(every_mask)) {
     options.executor = &executor;
-    Outputs<float> out = outputs_for(in, options.attn_weights);
+    Outputs<float> out = outputs_for(in, options);
     expect_each_allocation_may_fail(
         name,
         [&, &options = options,
@@ -269,7 +273,7 @@ TEST(BackwardMemoryTest, EachAllocationMayFailAndNothingIsWritten) {
   const EveryMask every_mask(kSmall, true);
   for (auto [name, options, operation_options] : every_options(every_mask)) {
     options.executor = &executor;
-    auto out = outputs_for(in, options.attn_weights);
+    auto out = outputs_for(in, options);
     auto rows =
         Tensor<float, 4>::create({kSmall.B, kSmall.Hq, kSmall.Lq, 2}).value();
     AttentionOutputs outputs = out.views();

@@ -85,6 +85,11 @@ TEST(OverlapTest, OfTwoOutputsIsAnError) {
   expect_refused(attention(in.query, in.key, in.value, outputs,
                            {.attn_weights = AttnWeights::per_head}),
                  in_memory("attention", "attn_weights", "output"));
+  outputs.attn_weights = {};
+  outputs.scores = {out.output.data(), {2, 2, 5, 5}};
+  expect_refused(attention(in.query, in.key, in.value, outputs,
+                           {.scores = ScoresStage::raw}),
+                 in_memory("attention", "scores", "output"));
 }
 
 TEST(OverlapTest, OfAnOutputAndATermOfTheScoresIsAnError) {

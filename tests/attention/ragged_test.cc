@@ -77,7 +77,8 @@ Inputs<float> ragged_inputs(const Inputs<float>& in, const Batch& batch) {
 }
 
 template <class T>
-Outputs<T> ragged_outputs(const Batch& batch, AttnWeights form) {
+Outputs<T> ragged_outputs(const Batch& batch, AttnWeights form,
+                          ScoresStage stage = ScoresStage::none) {
   const AttentionShape shape = batch.shape();
   const std::size_t B = shape.B;
   const std::size_t Hq = shape.Hq;
@@ -89,16 +90,18 @@ Outputs<T> ragged_outputs(const Batch& batch, AttnWeights form) {
   const std::size_t heads = form == AttnWeights::none   ? 0
                             : form == AttnWeights::mean ? 1
                                                         : Hq;
-  return {filled<T, 4>({1, rows, Hq, Dv}, T{42}),
-          filled<T, 4>({B, heads, Lq, Lkv}, T{42}),
-          filled<T, 3>({1, Hq, rows}, T{42})};
+  return {
+      filled<T, 4>({1, rows, Hq, Dv}, T{42}),
+      filled<T, 4>({B, heads, Lq, Lkv}, T{42}),
+      filled<T, 3>({1, Hq, rows}, T{42}),
+      filled<T, 4>({B, stage == ScoresStage::none ? 0 : Hq, Lq, Lkv}, T{42})};
 }
 
 Outputs<float> attend_ragged(const Inputs<float>& ragged, const Batch& batch,
                              AttentionOptions options,
                              const OperationOptions& operation_options = {}) {
   options.offsets = batch.offsets();
-  auto out = ragged_outputs<float>(batch, options.attn_weights);
+  auto out = ragged_outputs<float>(batch, options.attn_weights, options.scores);
   const Status s = attention(ragged.query, ragged.key, ragged.value,
                              out.views(), options, operation_options);
   EXPECT_TRUE(s) << s.error().message();
@@ -126,9 +129,26 @@ Outputs<float> attend_padded(const Inputs<float>& in, const Batch& batch,
   return attend(in, options, operation_options);
 }
 
+// Tensors over all pairs, with `beyond` where a sequence has no query or key.
+void expect_same_pairs(const Tensor<float, 4>& ragged,
+                       const Tensor<float, 4>& padded, float beyond,
+                       const Batch& batch, const std::string& name) {
+  const auto [B, H, Lq, Lkv] = ragged.extents();
+  for (std::size_t n = 0; n < ragged.size(); ++n) {
+    const std::size_t i = n / Lkv % Lq;
+    const std::size_t j = n % Lkv;
+    const SequencePlace place = batch.shape().sequence(n / Lkv / Lq / H);
+    const float got = ragged.data()[n];
+    const float want =
+        i < place.Lq && j < place.Lkv ? padded.data()[n] : beyond;
+    EXPECT_TRUE(got == want || (std::isnan(got) && std::isnan(want)))
+        << name << " at element " << n;
+  }
+}
+
 void expect_same_bits(const Outputs<float>& ragged,
                       const Outputs<float>& padded, const Batch& batch,
-                      const std::string& name) {
+                      ScoresStage stage, const std::string& name) {
   EXPECT_TRUE(
       same_bits(ragged.output, ragged_rows(padded.output, batch.query_offsets)))
       << name;
@@ -140,18 +160,10 @@ void expect_same_bits(const Outputs<float>& ragged,
             << name;
       }
     }
-    for (std::size_t h = 0; h < ragged.attn_weights.extent(1); ++h) {
-      for (std::size_t i = 0; i < batch.padded.Lq; ++i) {
-        for (std::size_t j = 0; j < batch.padded.Lkv; ++j) {
-          const float got = ragged.attn_weights(b, h, i, j);
-          const bool inside = i < place.Lq && j < place.Lkv;
-          const float want = inside ? padded.attn_weights(b, h, i, j) : 0;
-          EXPECT_TRUE(got == want || (std::isnan(got) && std::isnan(want)))
-              << name << " at " << b << ", " << h << ", " << i << ", " << j;
-        }
-      }
-    }
   }
+  expect_same_pairs(ragged.attn_weights, padded.attn_weights, 0, batch, name);
+  expect_same_pairs(ragged.scores, padded.scores,
+                    stage == ScoresStage::bias ? kMinusInf : 0, batch, name);
 }
 
 TEST(RaggedTest, HasTheBitsOfThePaddedBatchForEveryMaskAndOption) {
@@ -169,7 +181,7 @@ TEST(RaggedTest, HasTheBitsOfThePaddedBatchForEveryMaskAndOption) {
           attend_ragged(ragged, batch, options, operation_options),
           attend_padded(in, batch, options, operation_options,
                         name.find("bottom right") != std::string::npos),
-          batch, name);
+          batch, options.scores, name);
     }
   }
 }
@@ -183,7 +195,8 @@ TEST(RaggedTest, AgreesWithTheReferenceForEveryMaskAndOption) {
   for (auto [name, options, operation_options] : every_options(every_mask)) {
     const Outputs<float> got =
         attend_ragged(ragged, batch, options, operation_options);
-    auto want = ragged_outputs<double>(batch, options.attn_weights);
+    auto want =
+        ragged_outputs<double>(batch, options.attn_weights, options.scores);
     options.offsets = batch.offsets();
     ASSERT_TRUE(reference_attention<double>(exact.query, exact.key, exact.value,
                                             want.views(), options,
@@ -192,6 +205,7 @@ TEST(RaggedTest, AgreesWithTheReferenceForEveryMaskAndOption) {
     EXPECT_TRUE(all_near(got.attn_weights, want.attn_weights, 2e-6, 2e-6))
         << name;
     EXPECT_TRUE(all_near(got.lse, want.lse, 2e-6, 2e-6)) << name;
+    EXPECT_TRUE(all_near(got.scores, want.scores, 2e-6, 2e-6)) << name;
   }
 }
 

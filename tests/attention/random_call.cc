@@ -54,6 +54,7 @@ RandomCall draw() {
   constexpr std::array kTypes = {DType::float32, DType::bfloat16,
                                  DType::float16};
   call.dtype = kTypes[any(0, kTypes.size() - 1)];
+  call.scores_stage = any(0, 4);
   call.threads = any(1, 3);
   call.stream = static_cast<std::uint32_t>(any(0, 100000)) * 32;
   return call;
@@ -69,8 +70,9 @@ std::ostream& operator<<(std::ostream& to, const RandomCall& call) {
      << ", Lkv " << call.Lkv << ", D " << call.D << ", Dv " << call.Dv
      << ", range " << kRanges[call.range] << ", bias form " << call.bias_form
      << ", start form " << call.start_form << ", weights form "
-     << call.weights_form << ", " << name_of(call.dtype) << ", threads "
-     << call.threads << ", stream " << call.stream << ", with";
+     << call.weights_form << ", scores stage " << call.scores_stage << ", "
+     << name_of(call.dtype) << ", threads " << call.threads << ", stream "
+     << call.stream << ", with";
   for (std::size_t f = 0; f < kFeatureNames.size(); ++f) {
     if (call.features[f]) {
       to << " " << kFeatureNames[f];

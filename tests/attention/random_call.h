@@ -63,6 +63,7 @@ struct RandomCall {
   std::size_t bias_form = 0;     // which axes, kBiasForms
   std::size_t start_form = 0;    // a number, one a sequence, bottom right
   std::size_t weights_form = 0;  // AttnWeights
+  std::size_t scores_stage = 0;  // ScoresStage
   DType dtype = DType::float32;  // of query, key, value and output
   std::size_t threads = 1;
   std::uint32_t stream = 0;  // of the numbers that fill the tensors

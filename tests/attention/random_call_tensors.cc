@@ -239,6 +239,7 @@ AttentionOptions RandomCallTensors::options() const {
                        .seed = Seed{call_.stream}};
   }
   options.attn_weights = static_cast<AttnWeights>(call_.weights_form);
+  options.scores = static_cast<ScoresStage>(call_.scores_stage);
   options.executor = &executor_;
   return options;
 }
@@ -282,11 +283,14 @@ Result<Outputs<float>> RandomCallTensors::attend_as(
   const StridedTensor<T> query(inputs_.query, layout(0));
   const StridedTensor<T> key(inputs_.key, layout(1));
   const StridedTensor<T> value(inputs_.value, layout(2));
-  auto out = outputs<float>(options().attn_weights);
+  auto out = outputs<float>(options().attn_weights, options().scores);
   const StridedTensor<T> output(out.output, layout(3));
   const Status s =
       attention(query.view(), key.view(), value.view(),
-                AttentionOutputsOf<T>{output.view(), out.attn_weights, out.lse},
+                AttentionOutputsOf<T>{.output = output.view(),
+                                      .attn_weights = out.attn_weights,
+                                      .lse = out.lse,
+                                      .scores = out.scores},
                 options(), operation_options());
   if (!s) {
     return s.error();
@@ -303,7 +307,8 @@ Result<Gradients<float>> RandomCallTensors::differentiate_as(
   const StridedTensor<T> query(inputs_.query, layout(0));
   const StridedTensor<T> key(inputs_.key, layout(1));
   const StridedTensor<T> value(inputs_.value, layout(2));
-  const AttentionOptions asked = options();
+  AttentionOptions asked = options();
+  asked.scores = ScoresStage::none;
   const OperationOptions of_operation = operation_options();
   auto out = outputs<float>(asked.attn_weights);
   const StridedTensor<T> written(out.output, layout(3));

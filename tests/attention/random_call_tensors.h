@@ -67,14 +67,19 @@ class RandomCallTensors {
 
   // Results for tensors of T, every element 42.
   template <class T>
-  Outputs<T> outputs(AttnWeights form) const {
+  Outputs<T> outputs(AttnWeights form,
+                     ScoresStage stage = ScoresStage::none) const {
     const std::size_t heads = form == AttnWeights::none   ? 0
                               : form == AttnWeights::mean ? 1
                                                           : padded_.Hq;
     const AttentionShape& t = tensors_;
-    return {filled<T, 4>({t.B, t.Lq, t.Hq, t.Dv}, T{42}),
-            filled<T, 4>({padded_.B, heads, padded_.Lq, padded_.Lkv}, T{42}),
-            filled<T, 3>({t.B, t.Hq, t.Lq}, T{42})};
+    return {
+        filled<T, 4>({t.B, t.Lq, t.Hq, t.Dv}, T{42}),
+        filled<T, 4>({padded_.B, heads, padded_.Lq, padded_.Lkv}, T{42}),
+        filled<T, 3>({t.B, t.Hq, t.Lq}, T{42}),
+        filled<T, 4>({padded_.B, stage == ScoresStage::none ? 0 : padded_.Hq,
+                      padded_.Lq, padded_.Lkv},
+                     T{42})};
   }
 
  private:

@@ -91,14 +91,15 @@ class Comparison {
                *got,
                Outputs<float>{rounded_to(dtype_, of_floats.output),
                               testing_support::clone(of_floats.attn_weights),
-                              testing_support::clone(of_floats.lse)})
+                              testing_support::clone(of_floats.lse),
+                              testing_support::clone(of_floats.scores)})
            << " of " << name_of(dtype_);
   }
 
   Outputs<double> reference(const testing_support::Inputs<double>& in,
                             AttentionOptions options, AttnWeights form) {
     options.attn_weights = form;
-    auto out = tensors_.outputs<double>(form);
+    auto out = tensors_.outputs<double>(form, options.scores);
     const Status s =
         reference_attention<double>(in.query, in.key, in.value, out.views(),
                                     options, tensors_.operation_options());
@@ -121,6 +122,25 @@ class Comparison {
            {b, h, i, c});
     }
     add_weights_bound(spec, row, b, h, i);
+    check_scores(got, spec, bound, row, b, h, i);
+  }
+
+  void check_scores(const Outputs<float>& got, const AttentionSpec& spec,
+                    const ErrorBound& bound, const ErrorBound::Row& row,
+                    std::size_t b, std::size_t h, std::size_t i) {
+    for (std::size_t j = 0;
+         spec.scores != ScoresStage::none && j < spec.shape.sequence(b).Lkv;
+         ++j) {
+      const double want = want_.scores(b, h, i, j);
+      const double of_weight = row.attn_weights.empty()
+                                   ? 4 * ErrorBound::kUnit * std::abs(want)
+                                   : row.attn_weights[j];
+      near(got.scores(b, h, i, j), want,
+           spec.scores == ScoresStage::softmax
+               ? of_weight
+               : bound.score(b, h, i, j, spec.scores, want),
+           "scores", {b, h, i, j});
+    }
   }
 
   // Of the returned weights, which may be a mean over the heads.

@@ -250,7 +250,7 @@ TEST(SameBitsOfSizesTest, OfAPlanThatIsReusedWithItsWorkspace) {
         // NaN and large numbers stay behind in the workspace.
         Inputs<float> in = random_inputs(shape, stream, 1e4);
         in.value(0, 0, 0, 0) = kNaN;
-        Outputs<float> out = outputs_for(in, options.attn_weights);
+        Outputs<float> out = outputs_for(in, options);
         ASSERT_TRUE(
             plan.run(in.query, in.key, in.value, out.views(), workspace));
         const Inputs<float> next = random_inputs(shape, stream + 1);
@@ -281,6 +281,7 @@ TEST(SameBitsOfSizesTest, OfTheOutputWhateverElseIsAskedFor) {
         EXPECT_TRUE(same_bits(got.lse, want.lse)) << c.name << ", " << L;
       }
       options.attn_weights = AttnWeights::none;
+      options.scores = ScoresStage::none;
       Tensor<float, 4> alone = clone(want.output);
       ASSERT_TRUE(attention(in.query, in.key, in.value, {.output = alone},
                             options, c.operation_options));

@@ -121,7 +121,7 @@ Tensor<float, 4> summed(const Tensor<float, 4>& all,
 AttentionStatistics statistics_of(const Inputs<float>& in,
                                   const AttentionOptions& options,
                                   const HeadGroups& kv_groups = {}) {
-  auto out = outputs_for(in, options.attn_weights);
+  auto out = outputs_for(in, options);
   return attention_statistics(view_of(in.query), view_of(in.key),
                               view_of(in.value), out.views(), options,
                               {.kv_groups = kv_groups,

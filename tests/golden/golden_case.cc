@@ -7,6 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "headwise/base/half.h"
 #include "headwise/interop/npy.h"
 
 namespace headwise::testing_support {
@@ -111,6 +112,14 @@ std::vector<double> GoldenCase::want(const std::string& tensor) const {
     std::memcpy(numbers.data(), array.data.data(), array.data.size());
     return numbers;
   }
+  if (array.dtype == DType::float16) {
+    std::vector<Float16> halves(array.data.size() / sizeof(Float16));
+    std::memcpy(halves.data(), array.data.data(), array.data.size());
+    std::vector<double> numbers(halves.size());
+    std::ranges::transform(halves, numbers.begin(),
+                           [](Float16 x) { return double{widened(x)}; });
+    return numbers;
+  }
   if (array.dtype != DType::float32) {
     throw std::runtime_error(file + " holds no floating-point numbers");
   }
@@ -120,9 +129,11 @@ std::vector<double> GoldenCase::want(const std::string& tensor) const {
 }
 
 std::optional<float> GoldenCase::fill_of(const std::string& tensor) const {
+  if (tensor != "masked_scores") {
+    return std::nullopt;
+  }
   const auto fill = options().find("mask_fill");
-  if (tensor != "masked_scores" || fill == options().end() ||
-      !fill->is_number()) {
+  if (fill == options().end() || !fill->is_number()) {
     return std::nullopt;
   }
   return static_cast<float>(fill->get<double>());

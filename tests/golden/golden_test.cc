@@ -15,6 +15,7 @@
 
 #include "golden/fixtures.h"
 #include "golden/golden_case.h"
+#include "golden/golden_onnx.h"
 #include "golden/golden_run.h"
 
 namespace headwise::testing_support {
@@ -113,6 +114,35 @@ INSTANTIATE_TEST_SUITE_P(Golden, LargeGoldenTest, testing::ValuesIn(kLarge),
                          [](const auto& test) { return test.param; });
 INSTANTIATE_TEST_SUITE_P(SmallOnes, LargeGoldenTest, testing::ValuesIn(kSmall),
                          [](const auto& test) { return test.param; });
+
+// Those of the node tests of ONNX's Attention that return scores.
+const std::vector<std::string> kOnnxScores = {
+    "24_fullymasked_qk_matmul_output_mode3_zero",
+    "24_qk_matmul_output_mode3_softmax_precision",
+    "3d_with_past_and_present_qk_matmul",
+    "3d_with_past_and_present_qk_matmul_bias",
+    "3d_with_past_and_present_qk_matmul_softcap",
+    "3d_with_past_and_present_qk_matmul_softmax",
+    "4d_with_past_and_present_qk_matmul",
+    "4d_with_past_and_present_qk_matmul_bias",
+    "4d_with_past_and_present_qk_matmul_bias_3d_mask",
+    "4d_with_past_and_present_qk_matmul_bias_4d_mask",
+    "4d_with_past_and_present_qk_matmul_bias_4d_mask_causal",
+    "4d_with_qk_matmul",
+    "4d_with_qk_matmul_softcap",
+    "4d_with_qk_matmul_softmax",
+    "local_window_gqa_rank4_mask"};
+
+TEST_F(FixturesTest, TheScoresOfOnnxAreReproduced) {
+  for (const std::string& name : kOnnxScores) {
+    const GoldenCase golden(fixtures() / "onnx" / ("test_attention_" + name));
+    for (const Computed& way : compute_onnx(golden)) {
+      for (const auto& [tensor, got] : way.tensors) {
+        EXPECT_TRUE(golden.matches(tensor, got)) << way.way;
+      }
+    }
+  }
+}
 
 std::string bytes_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);

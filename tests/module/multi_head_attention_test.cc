@@ -25,6 +25,7 @@ using testing_support::RecordedStep;
 using testing_support::RecordedTrace;
 using testing_support::same_bits;
 using testing_support::same_params;
+using testing_support::tensor_of;
 using testing_support::uniform;
 using testing_support::view_of;
 
@@ -275,6 +276,27 @@ TEST(MultiHeadAttentionTraceTest, SoftcapBiasesAndAlibiAreOptionsOfTheLayer) {
   EXPECT_TRUE(
       (all_near<float, float>(traced.attn_weights.elements(),
                               trace.find("attn_weights")->elements, 1e-6)));
+}
+
+TEST(MultiHeadAttentionTraceTest, ScoresAreThoseOfTheSteps) {
+  const auto layer = layer_of({.embed_dim = 8, .num_heads = 2});
+  const auto x = uniform<3>({2, 5, 8}, 34, -4, 4);
+  const auto lengths = tensor_of<std::int64_t, 1>({2}, {5, 3});
+  AttentionOptions options = {.mask = causal() & key_lengths(lengths),
+                              .softcap = 0.25};
+  for (const auto& [stage, name] : {std::pair(ScoresStage::raw, "scores"),
+                                    {ScoresStage::softcap, "capped_scores"},
+                                    {ScoresStage::bias, "masked_scores"},
+                                    {ScoresStage::softmax, "attn_weights"}}) {
+    options.scores = stage;
+    RecordedTrace trace;
+    const auto traced = forward_of(layer, x, options, {}, &trace);
+    EXPECT_TRUE((all_near<float, float>(traced.scores.elements(),
+                                        trace.find(name)->elements, 1e-6)));
+    // Without a trace the keys behind the last visible one are not projected
+    // unless their scores are asked for.
+    EXPECT_TRUE(same_bits(forward_of(layer, x, options).scores, traced.scores));
+  }
 }
 
 TEST(MultiHeadAttentionTraceTest, ChangesNoBitOfTheResult) {

@@ -45,6 +45,12 @@ const std::map<std::string, AttnWeights> kForms = {
     {"mean", AttnWeights::mean},
     {"after-dropout", AttnWeights::after_dropout}};
 
+const std::map<std::string, ScoresStage> kStages = {
+    {"raw", ScoresStage::raw},
+    {"softcap", ScoresStage::softcap},
+    {"bias", ScoresStage::bias},
+    {"softmax", ScoresStage::softmax}};
+
 // Writes without the axes of extent 1 that the input did not have.
 template <class T, std::size_t Rank>
 Status write(const std::string& path, const Tensor<T, Rank>& tensor,
@@ -71,6 +77,10 @@ Status write_results(const RunFlags& flags, const RunResult& result,
   }
   if (!flags.lse.empty()) {
     HEADWISE_TRY(write(flags.lse, result.lse, batched));
+  }
+  if (!flags.scores_out.empty()) {
+    HEADWISE_TRY(
+        write(flags.scores_out, result.scores, batched || flags.ragged()));
   }
   if (!flags.keep_mask_out.empty()) {
     HEADWISE_TRY(write(flags.keep_mask_out, result.keep_mask,
@@ -137,6 +147,9 @@ Outcome check_output_flags(const RunFlags& flags) {
       flags.d_attn_weights.empty()) {
     return usage("--attn-weights-form needs --attn-weights FILE");
   }
+  if (!flags.scores_stage.empty() && flags.scores_out.empty()) {
+    return usage("--scores-stage needs --scores-out FILE");
+  }
   if (flags.d_output.empty() != flags.grad_dir.empty()) {
     return usage(flags.grad_dir.empty() ? "--d-output needs --grad-dir"
                                         : "--grad-dir needs --d-output");
@@ -171,6 +184,7 @@ FilePlan files_of(const RunFlags& flags) {
   plan.output("--out", flags.out);
   plan.output("--attn-weights", flags.attn_weights);
   plan.output("--lse", flags.lse);
+  plan.output("--scores-out", flags.scores_out);
   plan.output("--keep-mask-out", flags.keep_mask_out);
   plan.outputs_in("--grad-dir", flags.grad_dir, gradient_files(),
                   /*parents=*/true);
@@ -190,6 +204,10 @@ Outcome run_run(const RunFlags& flags, const Streams&) {
   AttentionOptions options = operation->options();
   if (!flags.attn_weights.empty() || !flags.d_attn_weights.empty()) {
     options.attn_weights = kForms.at(flags.form);
+  }
+  if (!flags.scores_out.empty()) {
+    options.scores =
+        kStages.at(flags.scores_stage.empty() ? "raw" : flags.scores_stage);
   }
   const auto rotary =
       RotaryInputs::read(flags.rotary, arrays->batched || flags.ragged());
@@ -265,6 +283,16 @@ void add_output_options(const Arguments& output, RunFlags& flags) {
   output.add_text(
       "--lse", flags.lse, kNpy,
       "write the log-sum-exp of the scores (B, H, Lq), natural log");
+  output
+      .add_text("--scores-out", flags.scores_out, kNpy,
+                "write the scores (B, H, Lq, Lkv)")
+      .advanced();
+  output
+      .add_choice("--scores-stage", flags.scores_stage,
+                  {"raw", "softcap", "bias", "softmax"},
+                  "--scores-out has the scores of raw q.k (default), after "
+                  "the softcap, after biases and masks, or after the softmax")
+      .advanced();
   output
       .add_text("--keep-mask-out", flags.keep_mask_out, kNpy,
                 "write which attention weights --dropout kept (B, H, Lq, Lkv), "

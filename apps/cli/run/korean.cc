@@ -10,6 +10,10 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"(B, Hkv, Lkv, D)", "(B, Hkv, Lkv, D)"},
     {"(B, Hkv, Lkv, Dv)", "(B, Hkv, Lkv, Dv)"},
     {"(B, Hq, Lq, D), or (Hq, Lq, D)", "(B, Hq, Lq, D) 또는 (Hq, Lq, D)"},
+    {"--scores-out has the scores of raw q.k (default), after the softcap, "
+     "after biases and masks, or after the softmax",
+     "--scores-out에 저장할 점수: q.k 그대로(기본값), 소프트캡 뒤, 바이어스와 "
+     "마스크 뒤, 소프트맥스 뒤"},
     {"Axes: B sequences, Hq = H query heads, Hkv key/value heads, Lq queries, "
      "Lkv keys\n(with --offsets those of the longest sequence), D and Dv the "
      "head sizes of\nquery/key and value, E the size of a token's vector. "
@@ -51,6 +55,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "점수의 log-sum-exp (B, H, Lq)를 자연로그로 저장합니다"},
     {"write the output, in the layout of the query",
      "출력을 쿼리와 같은 축 순서로 저장합니다"},
+    {"write the scores (B, H, Lq, Lkv)", "점수 (B, H, Lq, Lkv)를 저장합니다"},
     {"write which attention weights --dropout kept (B, H, Lq, Lkv), true = "
      "kept; --keep-mask reads it",
      "--dropout이 유지한 어텐션 가중치 (B, H, Lq, Lkv)를 저장합니다(true = "

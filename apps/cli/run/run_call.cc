@@ -15,19 +15,28 @@
 namespace headwise::cli {
 namespace {
 
-// The attention weights that are asked for, of tensors with these sizes.
-Extents<4> attn_weights_extents(const AttentionOptions& options,
-                                const Extents<4>& q, const Extents<4>& k) {
-  if (options.attn_weights == AttnWeights::none) {
+// All pairs of tensors with these sizes, for this number of heads; 0: not
+// wanted.
+Extents<4> pairs_of(const AttentionOptions& options, const Extents<4>& q,
+                    const Extents<4>& k, std::size_t heads) {
+  if (heads == 0) {
     return {};
   }
-  const std::size_t heads =
-      options.attn_weights == AttnWeights::mean ? 1 : q[2];
   const Offsets& offsets = options.offsets;
   return offsets.ragged()
              ? Extents<4>{offsets.sequences(), heads, longest(offsets.query),
                           longest(offsets.key)}
              : Extents<4>{q[0], heads, q[1], k[1]};
+}
+
+// The heads of the attention weights and scores that are asked for.
+std::size_t weight_heads(const AttentionOptions& options, std::size_t heads) {
+  return options.attn_weights == AttnWeights::none   ? 0
+         : options.attn_weights == AttnWeights::mean ? 1
+                                                     : heads;
+}
+std::size_t score_heads(const AttentionOptions& options, std::size_t heads) {
+  return options.scores == ScoresStage::none ? 0 : heads;
 }
 
 // The tensors of a call of the operation that have its type, in the layout of
@@ -174,19 +183,24 @@ Result<RunResult> attend_in(const RunFlags& flags, Operands<float> floats,
       Tensor<T, 4>::create(flags.heads_first() ? Extents<4>{B, H, Lq, Dv}
                                                : Extents<4>{B, Lq, H, Dv});
   auto attn_weights = Tensor<float, 4>::create(
-      attn_weights_extents(options, q.extents(), k.extents()));
+      pairs_of(options, q.extents(), k.extents(), weight_heads(options, H)));
+  auto scores = Tensor<float, 4>::create(
+      pairs_of(options, q.extents(), k.extents(), score_heads(options, H)));
   auto lse = Tensor<float, 3>::create({B, H, Lq});
   auto rows = Tensor<float, 4>::create({B, H, Lq, 2});
   HEADWISE_TRY(output);
   HEADWISE_TRY(attn_weights);
   HEADWISE_TRY(lse);
   HEADWISE_TRY(rows);
+  HEADWISE_TRY(scores);
   in.output = *std::move(output);
-  HEADWISE_TRY(
-      attention(q, k, v,
-                AttentionOutputsOf<T>{as_extents(in.output),
-                                      attn_weights->view(), *lse, *rows},
-                options, operation_options));
+  HEADWISE_TRY(attention(q, k, v,
+                         AttentionOutputsOf<T>{.output = as_extents(in.output),
+                                               .attn_weights = *attn_weights,
+                                               .lse = *lse,
+                                               .softmax_rows = *rows,
+                                               .scores = *scores},
+                         options, operation_options));
   std::vector<NamedGradient> gradients;
   if (!flags.d_output.empty()) {
     auto found =
@@ -197,11 +211,12 @@ Result<RunResult> attend_in(const RunFlags& flags, Operands<float> floats,
   }
   auto wide_output = widen<T>(std::move(in.output));
   HEADWISE_TRY(wide_output);
-  return RunResult{*std::move(wide_output),
-                   {},
-                   *std::move(attn_weights),
-                   *std::move(lse),
-                   std::move(gradients)};
+  return RunResult{.output_by_heads = *std::move(wide_output),
+                   .output = {},
+                   .attn_weights = *std::move(attn_weights),
+                   .lse = *std::move(lse),
+                   .gradients = std::move(gradients),
+                   .scores = *std::move(scores)};
 }
 
 // The result, with the keep mask where it is asked for.
@@ -254,11 +269,12 @@ Result<RunResult> run_result(MultiHeadAttentionResult<3, T> result,
                              std::vector<NamedGradient> gradients = {}) {
   auto output = widen<T>(std::move(result.output));
   HEADWISE_TRY(output);
-  return RunResult{{},
-                   *std::move(output),
-                   std::move(result.attn_weights),
-                   std::move(result.lse),
-                   std::move(gradients)};
+  return RunResult{.output_by_heads = {},
+                   .output = *std::move(output),
+                   .attn_weights = std::move(result.attn_weights),
+                   .lse = std::move(result.lse),
+                   .gradients = std::move(gradients),
+                   .scores = std::move(result.scores)};
 }
 
 // The gradients with those of the inputs as floats.

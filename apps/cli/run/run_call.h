@@ -23,7 +23,8 @@ struct NamedGradient {
 };
 
 // Tensors with their B, which is left out again where the input had none. A
-// ragged batch's is 1 but for the attention weights and the keep mask.
+// ragged batch's is 1 but for the attention weights, the scores and the keep
+// mask.
 struct RunResult {
   Tensor<float, 4> output_by_heads;  // the operation's, in the files' layout
   Tensor<float, 3> output;           // the layer's
@@ -31,6 +32,7 @@ struct RunResult {
   Tensor<float, 3> lse;              // (B, H, Lq)
   std::vector<NamedGradient> gradients{};
   Tensor<bool, 4> keep_mask{};  // (B, H, Lq, Lkv), where --keep-mask-out asks
+  Tensor<float, 4> scores{};    // (B, H, Lq, Lkv), where --scores-out asks
 };
 
 // Errors: those of the library; shape_mismatch for files that do not fit.

@@ -30,6 +30,8 @@ struct RunFlags {
   std::string out;
   std::string attn_weights;
   std::string lse;
+  std::string scores_out;
+  std::string scores_stage;
   std::string keep_mask_out;
   std::string d_output;
   std::string d_attn_weights;

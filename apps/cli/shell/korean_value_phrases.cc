@@ -242,6 +242,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "상대 위치 바이어스는 CPU에만 있으므로 cuda에서는 주지 않아야 합니다."},
     {"none on cuda: only the CPU has uneven groups",
      "크기가 다른 그룹은 CPU에만 있으므로 cuda에서는 주지 않아야 합니다."},
+    {"none on cuda: only the CPU returns them",
+     "CPU만 돌려줄 수 있으므로 cuda에서는 요청하지 않아야 합니다."},
     {"none with a cache", "캐시에서는 줄 수 없습니다."},
     {"none with a score_weight", "score_weight와 함께 주지 않아야 합니다."},
     {"none with a trace", "트레이스와 함께 줄 수 없습니다."},

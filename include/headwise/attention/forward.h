@@ -20,9 +20,9 @@
 // batch it is in nor on the number of threads.
 //
 // Optional outputs: an output with a view is written, the rest is not computed.
-// Attention weights and statistics must have a view exactly when the options
-// ask for them; a view without the option, or the option without a view, is an
-// error.
+// Attention weights, scores and statistics must have a view exactly when the
+// options ask for them; a view without the option, or the option without a
+// view, is an error.
 //
 // Every output has memory of its own: it shares no element with an input or
 // another output. Interleaved views are fine, such as query, key and value of

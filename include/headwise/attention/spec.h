@@ -35,6 +35,16 @@ enum class AttnWeights {
   after_dropout,  // (B, Hq, Lq, Lkv), as they weigh the values
 };
 
+// At which stage scores are returned, (B, Hq, Lq, Lkv). They are in natural
+// units, as if the softmax took powers of e.
+enum class ScoresStage {
+  none,
+  raw,      // scale * q.k, or those of additive scoring
+  softcap,  // then capped, if there is a softcap
+  bias,     // then with biases and ALiBi, -inf where masked
+  softmax,  // the attention weights per head, before dropout
+};
+
 // The options that the operation and the layer both take.
 //
 // Example:
@@ -56,6 +66,9 @@ struct AttentionOptions {
   EmptyRow empty_rows = EmptyRow::zero;
   Dropout dropout{};
   AttnWeights attn_weights = AttnWeights::none;  // mean: without statistics
+  // raw and softcap come before the mask, so masked keys are read for them. The
+  // backward pass takes no gradient of the returned scores.
+  ScoresStage scores = ScoresStage::none;
   const Executor* executor = nullptr;  // null: Executor::default_executor()
 };
 
@@ -89,6 +102,7 @@ struct AttentionSpec {
   BoundDropout dropout;
   EmptyRow empty_rows = EmptyRow::zero;
   AttnWeights attn_weights = AttnWeights::none;
+  ScoresStage scores = ScoresStage::none;
   BoundStatistics statistics;
   const Executor* executor = nullptr;
 

@@ -1,8 +1,9 @@
 // The tensors that calls of attention read and write.
 //
 // An output with a view is written, an output without a view is not computed.
-// attn_weights and statistics must have a view exactly when the options ask for
-// them; anything else is an error. A view without elements counts as none.
+// attn_weights, scores and statistics must have a view exactly when the options
+// ask for them; anything else is an error. A view without elements counts as
+// none.
 //
 //   T       element type of query, key, value and output
 //   SumOf   type of what is summed over rows: float, or double in the reference
@@ -39,6 +40,10 @@ struct AttentionOutputsOf {
   // without a key.
   TensorView<SumOf<T>, 4> softmax_rows{};
   StatisticsViews statistics{};  // not in the reference
+  // (B, Hq, Lq, Lkv), as options.scores says. A ragged batch has the shape of a
+  // padded one; what belongs to no query or key is 0, or -inf at the stage
+  // ScoresStage::bias.
+  TensorView<SumOf<T>, 4> scores{};
 };
 using AttentionOutputs = AttentionOutputsOf<float>;
 

@@ -47,7 +47,8 @@ class DecodePlan {
   // outlive the plan; what they hold is read, and masks and biases are checked,
   // in each run. Errors: those of AttentionSpec::create; invalid_argument for a
   // query_start or offsets, which the cache knows, and for max_queries of 0;
-  // unsupported for EmptyRow::uniform, AttnWeights::mean and statistics.
+  // unsupported for EmptyRow::uniform, AttnWeights::mean, scores and
+  // statistics.
   static Result<DecodePlan> create(
       KvCache& cache, std::size_t num_heads, std::size_t max_queries,
       const AttentionOptions& options,

@@ -181,6 +181,7 @@ struct MultiHeadAttentionResult {
   Tensor<T, Rank> output;                // (B, Lq, embed_dim)
   Tensor<float, Rank + 1> attn_weights;  // as options.attn_weights says
   Tensor<float, Rank> lse;               // (B, num_heads, Lq), natural log
+  Tensor<float, Rank + 1> scores{};      // as options.scores says
 };
 
 namespace detail {
@@ -299,7 +300,8 @@ class MultiHeadAttention {
   // Writes only the output, to the caller's memory: (B, Lq, embed_dim) with
   // contiguous features, which must not overlap query, key or value. Once the
   // layer keeps enough memory, a call allocates only what the options need.
-  // Errors as forward(); invalid_argument for options.attn_weights.
+  // Errors as forward(); invalid_argument for options.attn_weights and
+  // options.scores.
   Status forward_into(TensorView<const float, 3> query,
                       TensorView<const float, 3> key,
                       TensorView<const float, 3> value,

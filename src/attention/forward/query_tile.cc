@@ -48,7 +48,8 @@ bool BlockScores::kept(const AttentionSpec& spec) {
 
 BlockScores::BlockScores(const AttentionSpec& spec, Arena& arena)
     : block_stride_(kept(spec) ? kKeyBlock * kMaxQueryLanes : 0),
-      max_stride_(kept(spec) ? kMaxQueryLanes : 0) {
+      max_stride_(kept(spec) ? kMaxQueryLanes : 0),
+      returned_(spec, arena) {
   const std::size_t blocks =
       kept(spec) ? std::max<std::size_t>(key_blocks(spec.shape.Lkv), 1) : 1;
   p_ = arena.take<float>(blocks, kKeyBlock, kMaxQueryLanes);
@@ -175,12 +176,31 @@ void QueryTile::finish(const CallInputs& inputs, const CallOutputs& outputs,
     store_softmax_rows(outputs.softmax_rows);
   }
   if (attn_weights.data != nullptr) {
-    store_weights(head, attn_weights);
+    store_weights(head,
+                  spec_.attn_weights == AttnWeights::after_dropout &&
+                      spec_.dropout.active(),
+                  attn_weights);
+  }
+  if (spec_.scores != ScoresStage::none) {
+    store_scores(inputs, head, outputs.scores);
   }
   for (const TileStatistics& statistics : statistics_) {
     statistics.finish(range_.h, state_, outputs.statistics);
   }
-  finish_empty_rows(inputs.value, outputs.output, attn_weights);
+  finish_empty_rows(inputs.value, outputs.output);
+}
+
+void QueryTile::store_scores(const CallInputs& inputs, const PackedHead& head,
+                             const TensorView<float, 4>& scores) {
+  if (place_.Lkv == 0) {
+    return;
+  }
+  if (spec_.scores == ScoresStage::softmax) {
+    store_weights(head, /*dropped=*/false, rows_of(scores, range_));
+  } else {
+    scores_->returned().store(tile_scores_, range_, q_t_, lanes_, inputs.key,
+                              scores);
+  }
 }
 
 void QueryTile::store_lse(TensorView<float, 3> lse) const {
@@ -201,8 +221,7 @@ void QueryTile::store_softmax_rows(TensorView<float, 4> rows) const {
 }
 
 void QueryTile::finish_empty_rows(const NumberView<const void>& value,
-                                  const NumberView<void>& output,
-                                  const kernels::Rows<float>& weights) const {
+                                  const NumberView<void>& output) const {
   for (std::size_t n = 0; n < range_.count; ++n) {
     if (state_.sum[n] != 0) {
       continue;
@@ -215,8 +234,15 @@ void QueryTile::finish_empty_rows(const NumberView<const void>& value,
             narrowed<T>(empty_output(spec_, row, value, c));
       }
     });
-    for (std::size_t j = 0; weights.data != nullptr && j < place_.Lkv; ++j) {
-      weights.at(n, j) = empty_weight(spec_, row, j);
+  }
+}
+
+void QueryTile::finish_empty_weights(
+    bool dropped, const kernels::Rows<float>& weights) const {
+  for (std::size_t n = 0; n < range_.count; ++n) {
+    const RowIndex row{range_.b, range_.h, range_.first + n};
+    for (std::size_t j = 0; state_.sum[n] == 0 && j < place_.Lkv; ++j) {
+      weights.at(n, j) = empty_weight(spec_, row, j, dropped);
     }
   }
 }
@@ -241,7 +267,7 @@ void QueryTile::for_each_block(const PackedHead& head, const Visit& visit) {
   }
 }
 
-void QueryTile::store_weights(const PackedHead& head,
+void QueryTile::store_weights(const PackedHead& head, bool dropped,
                               const kernels::Rows<float>& weights) {
   std::size_t next = 0;  // the first key whose weight is not written
   const auto zeros_up_to = [&](std::size_t end) {
@@ -254,8 +280,7 @@ void QueryTile::store_weights(const PackedHead& head,
   for_each_block(head, [&](std::size_t block, const Tile& tile, TileKind kind) {
     zeros_up_to(tile.first_key);
     next = tile.first_key + tile.keys;
-    if (spec_.attn_weights == AttnWeights::after_dropout &&
-        spec_.dropout.active()) {
+    if (dropped) {
       drop(tile, scores_->p(block));
     }
     kernels::Rows<float> there = weights;
@@ -268,6 +293,7 @@ void QueryTile::store_weights(const PackedHead& head,
           scores_->max(block), state_, tile.keys, lanes_, there);
   });
   zeros_up_to(place_.Lkv);
+  finish_empty_weights(dropped, weights);
 }
 
 void QueryTile::add_to(const PackedHead& head, const RowsTogether& together) {

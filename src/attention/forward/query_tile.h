@@ -7,6 +7,8 @@
 
 #include "attention/call_views.h"
 #include "attention/forward/packed_head.h"
+#include "attention/forward/query_range.h"
+#include "attention/forward/returned_scores.h"
 #include "attention/forward/tile_scores.h"
 #include "attention/forward/tile_statistics.h"
 #include "headwise/attention/spec.h"
@@ -16,14 +18,6 @@
 #include "steps/tile.h"
 
 namespace headwise::inline HEADWISE_ABI {
-
-// The queries [first, first + count) of head h of sequence b.
-struct QueryRange {
-  std::size_t b;
-  std::size_t h;
-  std::size_t first;
-  std::size_t count;
-};
 
 // What a worker's tiles share: room for the scores of a block, or of all
 // blocks where the attention weights are made of them in the end.
@@ -44,6 +38,7 @@ class BlockScores {
   float* sum() const { return sum_; }
   kernels::MaskWord* allowed() const { return allowed_; }
   kernels::MaskWord* kept_weights() const { return kept_weights_; }
+  const ReturnedScores& returned() const { return returned_; }
 
  private:
   std::size_t block_stride_;  // 0: every block uses the same room
@@ -53,6 +48,7 @@ class BlockScores {
   float* sum_;  // (lanes)
   kernels::MaskWord* allowed_;
   kernels::MaskWord* kept_weights_;  // by dropout
+  ReturnedScores returned_;
 };
 
 class QueryTile {
@@ -81,13 +77,17 @@ class QueryTile {
   template <class Visit>
   void for_each_block(const PackedHead& head, const Visit& visit);
   void drop(const Tile& tile, float* p) const;
-  void store_weights(const PackedHead& head,
+  // As the softmax gives them, or after dropout.
+  void store_weights(const PackedHead& head, bool dropped,
                      const kernels::Rows<float>& weights);
+  void store_scores(const CallInputs& inputs, const PackedHead& head,
+                    const TensorView<float, 4>& scores);
   void store_lse(TensorView<float, 3> lse) const;
   void store_softmax_rows(TensorView<float, 4> rows) const;
   void finish_empty_rows(const NumberView<const void>& value,
-                         const NumberView<void>& output,
-                         const kernels::Rows<float>& weights) const;
+                         const NumberView<void>& output) const;
+  void finish_empty_weights(bool dropped,
+                            const kernels::Rows<float>& weights) const;
 
   const AttentionSpec& spec_;
   const kernels::AttentionTile& loops_;

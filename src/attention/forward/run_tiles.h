@@ -16,13 +16,9 @@ namespace headwise::inline HEADWISE_ABI {
 inline kernels::Rows<float> weights_of(const AttentionSpec& spec,
                                        const CallOutputs& outputs,
                                        const QueryRange& range) {
-  const TensorView<float, 4>& all = outputs.attn_weights;
-  if (spec.attn_weights == AttnWeights::none || spec.shape.Lkv == 0 ||
-      range.count == 0) {
-    return {};
-  }
-  return {&all(range.b, range.h, range.first, 0), range.count, all.stride(2),
-          all.stride(3)};
+  return spec.attn_weights == AttnWeights::none
+             ? kernels::Rows<float>{}
+             : rows_of(outputs.attn_weights, range);
 }
 
 // Tile n takes the queries range_of(n).

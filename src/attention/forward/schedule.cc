@@ -22,7 +22,8 @@ constexpr std::size_t kFewBlocks = 8;
 bool has_few_rows(const AttentionSpec& spec) {
   return spec.shape.Lq <= kFewQueries && !spec.additive() &&
          !spec.dropout.active() && !spec.statistics.any() &&
-         spec.attn_weights == AttnWeights::none;
+         spec.attn_weights == AttnWeights::none &&
+         spec.scores == ScoresStage::none;
 }
 
 Schedule schedule_of(const AttentionSpec& spec) {

@@ -45,9 +45,7 @@ void reference_rows(const AttentionSpec& spec,
                    ReferenceRow<T>(spec, b, h, i).run(inputs, outputs);
                  }
                });
-  if (shape.offsets.ragged() && spec.attn_weights != AttnWeights::none) {
-    clear_beyond_sequences(shape, outputs.attn_weights);
-  }
+  fill_beyond_sequences<T>(spec, outputs);
   if (spec.attn_weights == AttnWeights::mean) {
     mean_rows(spec, inputs, outputs.attn_weights);
   }

@@ -25,7 +25,14 @@ class ReferenceRow {
 
   void run(const AttentionInputsOf<T>& in, const AttentionOutputsOf<T>& out) {
     score(in);
+    if (spec_.scores != ScoresStage::none &&
+        spec_.scores != ScoresStage::softmax) {
+      store_scores(in, out.scores);
+    }
     normalise();
+    if (spec_.scores == ScoresStage::softmax) {
+      store(out.scores);
+    }
     if (out.lse.data() != nullptr) {
       out.lse(place_.batch, h_, place_.first_query + i_) = lse_;
     }
@@ -98,11 +105,16 @@ class ReferenceRow {
     }
   }
 
-  T with_terms(T score, std::size_t j) const {
-    if (spec_.softcap) {
-      const auto cap = static_cast<T>(*spec_.softcap);
-      score = cap * std::tanh(score / cap);
+  T capped(T score) const {
+    if (!spec_.softcap) {
+      return score;
     }
+    const auto cap = static_cast<T>(*spec_.softcap);
+    return cap * std::tanh(score / cap);
+  }
+
+  T with_terms(T score, std::size_t j) const {
+    score = capped(score);
     if (spec_.bias.given()) {
       score += static_cast<T>(spec_.bias(b_, h_, i_, j));
     }
@@ -183,6 +195,22 @@ class ReferenceRow {
           std::isnan(sum) || (empty_ && spec_.empty_rows == EmptyRow::nan);
       output(place_.batch, place_.first_query + i_, h_, d) =
           is_nan ? kNan : sum;
+    }
+  }
+
+  // Of a stage before the softmax. weights_ holds the scores of allowed keys.
+  void store_scores(const AttentionInputsOf<T>& in,
+                    TensorView<T, 4> scores) const {
+    for (std::size_t j = 0; j < weights_.size(); ++j) {
+      T score = kMinusInfinity;
+      if (spec_.scores == ScoresStage::raw) {
+        score = plain_score(in, j);
+      } else if (spec_.scores == ScoresStage::softcap) {
+        score = capped(plain_score(in, j));
+      } else if (allowed(j)) {
+        score = weights_[j];
+      }
+      scores(b_, h_, i_, j) = std::isnan(score) ? kNan : score;
     }
   }
 

@@ -128,6 +128,7 @@ Status ShownLayer::compute(TensorView<const float, 4> query,
   statistics.columns = !maps_;
   statistics.top_keys = maps_ ? 0 : kTopKeysForError;
   options.attn_weights = maps_ ? AttnWeights::per_head : AttnWeights::none;
+  options.scores = ScoresStage::none;
   HEADWISE_TRY(take(
       Tensor<float, 3>::create({sizes.batches(), sizes.Hq, sizes.query_rows()}),
       lse_));
