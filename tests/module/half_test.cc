@@ -40,7 +40,11 @@ std::vector<MultiHeadAttentionConfig> configs() {
            .kdim = 9,
            .vdim = 33},
           {.embed_dim = 24, .num_heads = 3, .value_proj = false},
-          {.embed_dim = 16, .num_heads = 2, .scoring = Scoring::additive}};
+          {.embed_dim = 16, .num_heads = 2, .scoring = Scoring::additive},
+          {.embed_dim = 24,
+           .num_heads = 3,
+           .qk_norm = QkNorm{},
+           .rotary = Rotary::create({.rotary_dim = 6, .base = 100}).value()}};
 }
 
 template <class T>
