@@ -8,6 +8,8 @@
 //   scale log2 e, q', chain over D   (D + 3) S       S = |scale| |q| |k|
 //   or additive: q + k, tanh, chain  (D + 8) S       S = sum |score_weight|;
 //   over D, log2 e, product                          the tanh as below
+//   inputs that are e |q| u, e |k| u   2 e S         additive: e (|q| + |k|)
+//   from the exact ones                              |score_weight|
 //   softcap: c, s/c, tanh, product   9 t             t = min(S, softcap) by
 //   now;
 //                                    tanh is within 4.4 u, |x tanh'(x)| <= tanh
@@ -48,10 +50,11 @@ class ErrorBound {
 
   // `exact` holds the reference's attention weights, per head, and LSE.
   ErrorBound(const Inputs<float>& in, const AttentionSpec& spec,
-             const Outputs<double>& exact)
+             const Outputs<double>& exact, double input_error = 0)
       : in_(in),
         spec_(spec),
         exact_(exact),
+        input_error_(input_error),
         query_norm_(norms(in.query)),
         key_norm_(norms(in.key)) {}
 
@@ -152,13 +155,18 @@ class ErrorBound {
         (place.batch * s.key_rows() + place.first_key + j) * s.Hkv +
         s.kv_head(h);
     double t = std::abs(spec_.scale) * query_norm_[query] * key_norm_[key];
-    double error = (static_cast<double>(s.D) + 3) * t;
+    double error = (static_cast<double>(s.D) + 3 + 2 * input_error_) * t;
     if (spec_.additive()) {
       t = 0;
+      double square = 0;
       for (std::size_t d = 0; d < s.D; ++d) {
-        t += std::abs(double{spec_.score_weight(h, d)});
+        const double w = std::abs(double{spec_.score_weight(h, d)});
+        t += w;
+        square += w * w;
       }
-      error = (static_cast<double>(s.D) + 8) * t;
+      error = (static_cast<double>(s.D) + 8) * t +
+              input_error_ * (query_norm_[query] + key_norm_[key]) *
+                  std::sqrt(square);
     }
     if (stage == ScoresStage::raw) {
       return error;
@@ -208,6 +216,7 @@ class ErrorBound {
   const Inputs<float>& in_;
   const AttentionSpec& spec_;
   const Outputs<double>& exact_;
+  double input_error_;  // e
   std::vector<double> query_norm_;
   std::vector<double> key_norm_;
 };

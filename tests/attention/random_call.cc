@@ -55,6 +55,10 @@ RandomCall draw() {
                                  DType::float16};
   call.dtype = kTypes[any(0, kTypes.size() - 1)];
   call.scores_stage = any(0, 4);
+  call.rotary_form = any(0, 7);
+  if (call.has(Feature::rotary)) {  // a rotated number has more bits
+    call.dtype = DType::float32;
+  }
   call.threads = any(1, 3);
   call.stream = static_cast<std::uint32_t>(any(0, 100000)) * 32;
   return call;
@@ -71,8 +75,8 @@ std::ostream& operator<<(std::ostream& to, const RandomCall& call) {
      << ", range " << kRanges[call.range] << ", bias form " << call.bias_form
      << ", start form " << call.start_form << ", weights form "
      << call.weights_form << ", scores stage " << call.scores_stage << ", "
-     << name_of(call.dtype) << ", threads " << call.threads << ", stream "
-     << call.stream << ", with";
+     << name_of(call.dtype) << ", rotary form " << call.rotary_form
+     << ", threads " << call.threads << ", stream " << call.stream << ", with";
   for (std::size_t f = 0; f < kFeatureNames.size(); ++f) {
     if (call.features[f]) {
       to << " " << kFeatureNames[f];

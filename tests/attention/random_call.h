@@ -38,13 +38,15 @@ enum class Feature {
   nan_rows,      // EmptyRow::nan, where the former is off
   additive,      // scoring
   uneven_groups,
+  rotary,  // of queries and keys before the call
 };
-inline constexpr std::array<std::string_view, 22> kFeatureNames = {
-    "causal",        "window",       "key_lengths", "row_lengths", "key_starts",
-    "key_padding",   "dense",        "documents",   "bias",        "t5_bias",
-    "alibi",         "softcap",      "dropout",     "ragged",      "grouped",
-    "unequal_sizes", "strided",      "query_start", "uniform",     "nan",
-    "additive",      "uneven_groups"};
+inline constexpr std::array<std::string_view, 23> kFeatureNames = {
+    "causal",     "window",        "key_lengths", "row_lengths",
+    "key_starts", "key_padding",   "dense",       "documents",
+    "bias",       "t5_bias",       "alibi",       "softcap",
+    "dropout",    "ragged",        "grouped",     "unequal_sizes",
+    "strided",    "query_start",   "uniform",     "nan",
+    "additive",   "uneven_groups", "rotary"};
 
 inline constexpr std::size_t kMostKeyHeads = 2;
 
@@ -65,6 +67,7 @@ struct RandomCall {
   std::size_t weights_form = 0;  // AttnWeights
   std::size_t scores_stage = 0;  // ScoresStage
   DType dtype = DType::float32;  // of query, key, value and output
+  std::size_t rotary_form = 0;   // of random_rotation.h
   std::size_t threads = 1;
   std::uint32_t stream = 0;  // of the numbers that fill the tensors
 

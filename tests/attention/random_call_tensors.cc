@@ -83,6 +83,11 @@ RandomCallTensors::RandomCallTensors(const RandomCall& call)
   for (Tensor<float, 4>* x : {&inputs_.query, &inputs_.key, &inputs_.value}) {
     *x = rounded_to(call.dtype, *x);
   }
+  if (call_.has(Feature::rotary)) {
+    rotation_ =
+        RandomRotation(call.D, call.rotary_form, inputs_, call.stream + 28);
+    rotation_.rotate(inputs_);
+  }
   draw_masks();
   draw_documents();
   const AttentionShape& s = padded_;

@@ -7,6 +7,7 @@
 #include "attention/attention_call.h"
 #include "attention/backward_call.h"
 #include "attention/random_call.h"
+#include "attention/random_rotation.h"
 #include "headwise/attention/spec.h"
 
 namespace headwise::testing_support {
@@ -43,6 +44,14 @@ class RandomCallTensors {
   // The sizes of the tensors, as AttentionSpec::create takes them.
   const AttentionShape& tensors() const { return tensors_; }
   const Inputs<float>& inputs() const { return inputs_; }
+  // The inputs in binary64, rotated there where the call rotates.
+  Inputs<double> exact_inputs() const {
+    return rotation_.rotates() ? rotation_.exact() : widened(inputs_);
+  }
+  // |x - exact| of queries and keys over 2^-24 |x|.
+  double input_error() const {
+    return rotation_.rotates() ? RandomRotation::kError : 0;
+  }
   // Views of this object's tensors and executor.
   AttentionOptions options() const;
   OperationOptions operation_options() const;
@@ -104,6 +113,7 @@ class RandomCallTensors {
   AttentionShape padded_;  // of the sequences
   AttentionShape tensors_;
   Inputs<float> inputs_;
+  RandomRotation rotation_;
   Executor executor_;
   Tensor<std::int64_t, 1> query_offsets_;
   Tensor<std::int64_t, 1> key_offsets_;

@@ -27,7 +27,6 @@ using testing_support::RandomCall;
 using testing_support::RandomCallTensors;
 using testing_support::rounded_to;
 using testing_support::same_bits;
-using testing_support::widened;
 
 // Compares one call, row by row; the first element that is too far away.
 class Comparison {
@@ -38,7 +37,7 @@ class Comparison {
   // Empty: all is well.
   std::string run() {
     const AttentionOptions options = tensors_.options();
-    const auto in = widened(tensors_.inputs());
+    const auto in = tensors_.exact_inputs();
     form_ = options.attn_weights;
     auto got = tensors_.attend(gaps_untouched_);
     if (!got) {
@@ -55,7 +54,8 @@ class Comparison {
     const auto spec = AttentionSpec::create(tensors_.tensors(), options,
                                             tensors_.operation_options())
                           .value();
-    const ErrorBound bound(tensors_.inputs(), spec, per_head_);
+    const ErrorBound bound(tensors_.inputs(), spec, per_head_,
+                           tensors_.input_error());
     mean_bound_ =
         testing_support::filled<double, 4>(want_.attn_weights.extents(), 0);
     for (std::size_t b = 0; b < spec.shape.B; ++b) {
