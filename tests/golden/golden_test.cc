@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,6 +19,7 @@
 #include "golden/golden_case.h"
 #include "golden/golden_onnx.h"
 #include "golden/golden_run.h"
+#include "headwise/steps/rotary.h"
 
 namespace headwise::testing_support {
 namespace {
@@ -197,6 +200,69 @@ TEST_F(FixturesTest, EveryCaseOfTheseKindsIsComparedOrSaysWhatItWaitsFor) {
     }
   }
   EXPECT_EQ(there, known);
+}
+
+// ---- Scaling rules of rotary positions (write_rotary_golden.py). ----
+
+RotaryScaling scaling_of(const nlohmann::json& rule) {
+  const double factor = rule["factor"];
+  const std::string name = rule["rule"];
+  if (name == "linear") {
+    return LinearScaling{factor};
+  }
+  if (name == "ntk") {
+    return NtkScaling{factor};
+  }
+  if (name == "llama3") {
+    return Llama3Scaling{.factor = factor,
+                         .low_freq_factor = rule["low_freq_factor"],
+                         .high_freq_factor = rule["high_freq_factor"],
+                         .original_length = rule["original_length"]};
+  }
+  YarnScaling yarn{.factor = factor,
+                   .original_length = rule["original_length"]};
+  yarn.beta_fast = rule.value("beta_fast", yarn.beta_fast);
+  yarn.beta_slow = rule.value("beta_slow", yarn.beta_slow);
+  yarn.truncate = rule.value("truncate", yarn.truncate);
+  if (rule.contains("attention_factor")) {
+    yarn.attention_factor = rule["attention_factor"].get<double>();
+  }
+  return yarn;
+}
+
+TEST(RotaryScalingGoldenTest, AnglesAreThoseOfTransformers) {
+  const auto golden = nlohmann::json::parse(bytes_of(HEADWISE_ROTARY_GOLDEN));
+  const std::size_t pairs = golden["rotary_dim"].get<std::size_t>() / 2;
+  for (const auto& rule : golden["cases"]) {
+    SCOPED_TRACE(rule["name"].get<std::string>());
+    const auto rotary = Rotary::create({.rotary_dim = 2 * pairs,
+                                        .base = rule["base"],
+                                        .scaling = scaling_of(rule)})
+                            .value();
+    const double factor = rule["factor_on_both"];
+    EXPECT_NEAR(rotary.attention_factor(), factor, 1e-12);
+    // Theirs are computed in binary32, by a power and up to eight operations.
+    constexpr double kFrequency = 0x1p-21;
+    for (std::size_t p = 0; p < pairs; ++p) {
+      const double theirs = rule["frequencies"][p];
+      EXPECT_NEAR(rotary.frequencies()[p], theirs, kFrequency * theirs) << p;
+    }
+    std::vector<float> cos(pairs);
+    std::vector<float> sin(pairs);
+    for (std::size_t n = 0; n < golden["positions"].size(); ++n) {
+      const std::int64_t position = golden["positions"][n];
+      ASSERT_TRUE(rotary.angles(position, cos, sin));
+      for (std::size_t p = 0; p < pairs; ++p) {
+        // The angle's error is at most that of the frequency and half a last
+        // place; then cosine, factor and its product are rounded.
+        const double angle =
+            static_cast<double>(position) * rotary.frequencies()[p];
+        const double within = factor * (2 * kFrequency * angle + 0x1p-22);
+        EXPECT_NEAR(cos[p], rule["cos"][n][p].get<double>(), within) << p;
+        EXPECT_NEAR(sin[p], rule["sin"][n][p].get<double>(), within) << p;
+      }
+    }
+  }
 }
 
 }  // namespace
