@@ -135,7 +135,7 @@ Result<std::optional<QkNorm>> norm_kind(const std::string& path,
                 .argument = "qk_norm",
                 .file = path,
                 .given = "is not given",
-                .expected = "rms or layer: the file does not say which norm "
+                .expected = "a kind: the file does not say which norm "
                             "q_norm.weight is of"}};
 }
 

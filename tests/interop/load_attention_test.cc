@@ -248,7 +248,7 @@ TEST(LoadAttentionFileTest, ANormIsOfTheKindThatTheOptionsSay) {
                           .operation = "load_attention",
                           .argument = "qk_norm",
                           .file = path,
-                          .expected = {"rms or layer"}}));
+                          .expected = {"a kind", "q_norm.weight"}}));
     // Some models keep (H, D).
     const std::vector<std::size_t> by_head = {
         views.at("q_norm.weight").extents()[0] / 2, 2};

@@ -31,9 +31,8 @@ Error in_options(const Error& error, const std::string& path) {
   if (details.argument == "qk_norm") {
     return option_error(
         "--params " + path,
-        fmt::format("needs {} rms or {} layer: the file does not say which "
-                    "norm q_norm.weight is of",
-                    option, option));
+        "needs --qk-norm rms or --qk-norm layer: the file does not say which "
+        "norm q_norm.weight is of");
   }
   if (error.code() == ErrorCode::invalid_argument) {
     return option_error(

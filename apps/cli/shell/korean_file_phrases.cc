@@ -34,6 +34,9 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "레이아웃 {2}에서 {1}의 특징 수 {0}의 약수"},
     {"a file", "파일"},
     {"a folder", "폴더"},
+    {"a kind: the file does not say which norm q_norm.weight is of",
+     "파일에 q_norm.weight가 어느 정규화의 것인지 없으므로 종류를 주어야 "
+     "합니다."},
     {"a list", "목록"},
     {"a list of ids such as [62, 13]", "[62, 13] 같은 id의 목록"},
     {"a list of lists of ids such as [[62, 13], [60]]",
@@ -256,9 +259,6 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "파일 크기 {0}바이트에 들어가는 헤더"},
     {"raw bytes (bfloat16 is written so: save it as float32)",
      "바이트열(bfloat16이면 float32로 저장하세요)"},
-    {"rms or layer: the file does not say which norm q_norm.weight is of",
-     "rms 또는 layer여야 합니다(파일에 q_norm.weight가 어느 정규화의 것인지 "
-     "없습니다)."},
     {"says {}, which does not divide the {} features of queries and {} of keys",
      "{s} 값 {0:은/는} 쿼리의 특징 수 {1:과/와} 키의 특징 수 {2:을/를} 나누지 "
      "못합니다"},

@@ -135,13 +135,13 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"names from B, H, Lq, Lkv and 1, separated by commas, such as {}",
      "B, H, Lq, Lkv, 1에서 고른 이름을 쉼표로 구분한 것이어야 합니다(예: "
      "{0})."},
+    {"needs --qk-norm rms or --qk-norm layer: the file does not say which norm "
+     "q_norm.weight is of",
+     "{s}에는 --qk-norm rms 또는 --qk-norm layer가 필요합니다. 파일에 "
+     "q_norm.weight가 어느 정규화의 것인지 없습니다"},
     {"needs {} N: the file does not say how many heads the layer has",
      "{s:을/를} 읽으려면 {0} N이 필요합니다. 파일에 레이어의 헤드 수가 "
      "없습니다"},
-    {"needs {} rms or {} layer: the file does not say which norm q_norm.weight "
-     "is of",
-     "{s}에는 {0} rms 또는 {1} layer가 필요합니다. 파일에 q_norm.weight가 어느 "
-     "정규화의 것인지 없습니다"},
     {"no --data given", "--data가 없습니다"},
     {"no display was found (DISPLAY, WAYLAND_DISPLAY and BROWSER are not set)",
      "화면이 없습니다(DISPLAY, WAYLAND_DISPLAY, BROWSER가 설정되어 있지 "
