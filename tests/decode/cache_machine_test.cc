@@ -55,6 +55,12 @@ std::vector<std::pair<std::string, KvCacheOptions>> caches() {
   });
   with("int8", [](KvCacheOptions& o) { o.dtype = DType::int8; });
   with("value prefix", [](KvCacheOptions& o) { o.value_is_key_prefix = true; });
+  with("value prefix of whole vectors", [](KvCacheOptions& o) {
+    o.value_is_key_prefix = true;
+    o.head_dim = 11;
+    o.v_head_dim = 8;
+    o.window = RollingWindow{.left = 100, .keep_first = 4};
+  });
   return all;
 }
 

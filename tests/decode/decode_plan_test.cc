@@ -29,7 +29,7 @@ using testing_support::uniform;
 constexpr std::size_t kHeads = 4;
 constexpr std::size_t kKeyHeads = 2;
 constexpr std::size_t kD = 20;
-constexpr std::size_t kDv = 12;
+constexpr std::size_t kDv = 16;
 
 KvCacheOptions cache_of(std::size_t page_size, DType dtype = DType::float32,
                         bool value_is_key_prefix = false) {
@@ -432,9 +432,11 @@ TEST(DecodePlanTest, WeightsAndSoftmaxRowsAreThoseOfOneCall) {
 // other, also once its page is used again.
 TEST(DecodePlanTest, AMaskedValueIsNotRead) {
   const AttentionOptions options = {.mask = window(20, 0)};
-  for (const DType dtype :
-       {DType::float32, DType::bfloat16, DType::float16, DType::int8}) {
-    Decoder decoder(cache_of(16, dtype), options);
+  for (const KvCacheOptions& cache :
+       {cache_of(16), cache_of(16, DType::bfloat16),
+        cache_of(16, DType::float16), cache_of(16, DType::int8),
+        cache_of(16, DType::float32, true), cache_of(0, DType::int8, true)}) {
+    Decoder decoder(cache, options);
     Text text(200, 800);
     text.value(0, 90, 1, 3) = std::numeric_limits<float>::infinity();
     text.key(0, 120, 0, 1) = std::numeric_limits<float>::quiet_NaN();
