@@ -118,10 +118,8 @@ struct WindowAndFirst {
       "window mask: True where the key is near the query or among the first",
       "윈도우 마스크: 키가 쿼리 주변의 윈도우 안에 있거나 처음 몇 개에 속하면 "
       "True입니다",
-      "window_and_first_mask[0,0,i,j] = (p - left <= j or j < keep_first) and "
-      "j <= p + right, p = i + query_start",
-      "window_and_first_mask[0,0,i,j] = (p - left <= j 또는 j < keep_first) "
-      "그리고 j <= p + right, p = i + query_start"};
+      "window_and_first_mask[0,0,i,j] = (p - left <= j | j < keep_first) & "
+      "j <= p + right, p = i + query_start"};
   static constexpr bool kMovesOn = true;
 
   std::array<bool, 4> varies(bool starts_differ) const {

@@ -47,6 +47,8 @@ OTHER_TEXTS = {
     "headwise explain --params {} --tokens {} --heads {}",
     "headwise explain --params {} --tokens {} --target-tokens {} --heads {}",
     "{}{}{}  headwise prune --model {} --scores {} --remove 40% --out DIR\n",
+    "window_and_first_mask[0,0,i,j] = (p - left <= j | j < keep_first) & j <= "
+    "p + right, p = i + query_start",
     "window_mask[0,0,i,j] = p - left <= j <= p + right, p = i + query_start"}
 # Where only the makers of errors are looked at: the rest is English on its way
 # to be put together, formulas and pictures.
@@ -61,7 +63,7 @@ NAMES = set("""
     keras key kv largest librsvg linear llama3 ln log-sum-exp masked max mean
     ms nan next none ntk null offsets output prediction previous query random
     reverse rows self self-attention separator shape single-head start stream
-    torch torch-mha torch-mha-split train transformers true unbatched
+    torch torch-mha torch-mha-split train transformers true unbatched uniform
     valid-lengths value vdim viridis xdg-open yarn zero zip
     """.split())
 
