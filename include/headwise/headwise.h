@@ -36,6 +36,7 @@
 #include "headwise/steps/t5_bias.h"
 #include "headwise/steps/alibi.h"
 #include "headwise/steps/mask.h"
+#include "headwise/steps/sinks.h"
 #include "headwise/steps/softmax.h"
 #include "headwise/steps/dropout.h"
 #include "headwise/steps/weigh.h"

@@ -46,6 +46,7 @@ constexpr std::array<CallTensorRow, kCallTensors> kTable = {{
     {"bias", kBiasAxes, "", kBias, kFloat},
     {"t5_bias.table", "(buckets, Hq)", "", {t5_buckets, query_heads}, kFloat},
     {"alibi", "(Hq)", "", {query_heads}, kFloat},
+    {"sinks", "(Hq)", "", {query_heads}, kFloat},
     {"output", kOutputAxes, kRaggedOutput, kOutput},
     {"attn_weights", kWeightsAxes, kMeanAxes, kWeights, kSums, Need::if_asked,
      Condition::attn_weights},
@@ -121,6 +122,13 @@ constexpr std::array<CallTensorRow, kCallTensors> kTable = {{
      kSums,
      Need::if_wanted,
      Condition::score_weight},
+    {"d_sinks",
+     "(Hq)",
+     "",
+     {query_heads},
+     kSums,
+     Need::if_wanted,
+     Condition::sinks},
 }};
 
 }  // namespace

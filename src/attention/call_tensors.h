@@ -20,6 +20,7 @@ enum class CallTensor : std::uint8_t {
   bias,
   t5_bias,
   alibi,
+  sinks,
   output,
   attn_weights,
   lse,
@@ -40,8 +41,9 @@ enum class CallTensor : std::uint8_t {
   d_t5_bias,
   d_alibi,
   d_score_weight,
+  d_sinks,
 };
-inline constexpr std::size_t kCallTensors = 27;
+inline constexpr std::size_t kCallTensors = 29;
 
 // An extent, by what it counts.
 enum class Size : std::uint8_t {
@@ -98,6 +100,7 @@ enum class Condition : std::uint8_t {
   t5_bias,
   alibi,
   score_weight,
+  sinks,
 };
 
 struct CallTensorRow {

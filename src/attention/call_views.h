@@ -64,7 +64,8 @@ struct CallGradients {
         bias(of.bias),
         t5_bias(of.t5_bias),
         alibi(of.alibi),
-        score_weight(of.score_weight) {}
+        score_weight(of.score_weight),
+        sinks(of.sinks) {}
 
   NumberView<void> query;
   NumberView<void> key;
@@ -73,6 +74,7 @@ struct CallGradients {
   TensorView<float, 2> t5_bias;
   TensorView<float, 1> alibi;
   TensorView<float, 2> score_weight;
+  TensorView<float, 1> sinks;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -80,6 +80,8 @@ bool holds(const AttentionSpec& spec, Condition condition) {
       return spec.alibi.given();
     case Condition::score_weight:
       return spec.additive();
+    case Condition::sinks:
+      return spec.sinks.given();
   }
   return false;
 }
@@ -94,6 +96,8 @@ std::string_view why_not(Condition condition) {
       return "none: the options have no alibi";
     case Condition::score_weight:
       return "none: the options have no score_weight";
+    case Condition::sinks:
+      return "none: the options have no sinks";
     default:
       return "none: the options do not ask for it";
   }

@@ -69,7 +69,7 @@ Status check_forward(const AttentionSpec& spec,
                      const AttentionOutputsOf<T>& outputs) {
   using enum CallTensor;
   const StatisticsViews& statistics = outputs.statistics;
-  const std::array<CallArgument, 7> read = {{
+  const std::array<CallArgument, 8> read = {{
       {query, false, inputs.query},
       {key, false, inputs.key},
       {value, false, inputs.value},
@@ -77,6 +77,7 @@ Status check_forward(const AttentionSpec& spec,
       {bias, true, view_of(spec.bias)},
       {t5_bias, true, spec.t5_bias.table()},
       {alibi, true, spec.alibi.slopes()},
+      {sinks, true, spec.sinks.view()},
   }};
   const std::array<CallArgument, 11> written = {{
       {output, false, outputs.output},
@@ -99,7 +100,7 @@ Status check_backward(const AttentionSpec& spec,
                       const BackwardInputsOf<T>& inputs,
                       const AttentionGradientsOf<T>& gradients) {
   using enum CallTensor;
-  const std::array<CallArgument, 11> read = {{
+  const std::array<CallArgument, 12> read = {{
       {query, false, inputs.query},
       {key, false, inputs.key},
       {value, false, inputs.value},
@@ -111,8 +112,9 @@ Status check_backward(const AttentionSpec& spec,
       {bias, true, view_of(spec.bias)},
       {t5_bias, true, spec.t5_bias.table()},
       {alibi, true, spec.alibi.slopes()},
+      {sinks, true, spec.sinks.view()},
   }};
-  const std::array<CallArgument, 7> written = {{
+  const std::array<CallArgument, 8> written = {{
       {d_query, false, gradients.query},
       {d_key, false, gradients.key},
       {d_value, false, gradients.value},
@@ -120,6 +122,7 @@ Status check_backward(const AttentionSpec& spec,
       {d_t5_bias, false, gradients.t5_bias},
       {d_alibi, false, gradients.alibi},
       {d_score_weight, false, gradients.score_weight},
+      {d_sinks, false, gradients.sinks},
   }};
   return check_call("attention_backward", spec, call_types<T>(), read, written);
 }

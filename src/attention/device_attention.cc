@@ -27,6 +27,11 @@ Status check_device_options(const AttentionOptions& attention_options,
                        "none on cuda: only the CPU has uneven groups",
                        ErrorCode::unsupported);
   }
+  if (attention_options.sinks.data() != nullptr) {
+    return value_error("attention", "sinks", "given",
+                       "none on cuda: only the CPU has sinks",
+                       ErrorCode::unsupported);
+  }
   if (attention_options.scores != ScoresStage::none) {
     return value_error("attention", "scores", "asked for",
                        "none on cuda: only the CPU returns them",
@@ -73,7 +78,7 @@ AttentionGradientsOf<std::byte> bytes_of(
   return {bytes_of(gradients.query), bytes_of(gradients.key),
           bytes_of(gradients.value), gradients.bias,
           gradients.t5_bias,         gradients.alibi,
-          gradients.score_weight};
+          gradients.score_weight,    gradients.sinks};
 }
 
 }  // namespace

@@ -141,6 +141,8 @@ Result<AttentionSpec> AttentionSpec::create(
   HEADWISE_TRY(t5_bias);
   auto alibi = BoundAlibi::bind(options.alibi, context);
   HEADWISE_TRY(alibi);
+  auto sinks = BoundSinks::bind(options.sinks, context);
+  HEADWISE_TRY(sinks);
   auto mask = BoundMask::bind(options.mask, context, *bias);
   HEADWISE_TRY(mask);
   auto dropout = BoundDropout::bind(options.dropout, context);
@@ -161,6 +163,7 @@ Result<AttentionSpec> AttentionSpec::create(
       *std::move(bias),
       *std::move(t5_bias),
       *std::move(alibi),
+      *sinks,
       *std::move(mask),
       *std::move(dropout),
       options.empty_rows,

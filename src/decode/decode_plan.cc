@@ -162,12 +162,13 @@ Result<AttentionSpec> spec_of(const Run& run, const RunNumbers& numbers) {
 // The query, the outputs, and that these have memory of their own.
 Status check_tensors(const Run& run, const AttentionSpec& spec) {
   const AttentionOutputs& outputs = run.outputs;
-  const std::array<CallArgument, 5> read = {{
+  const std::array<CallArgument, 6> read = {{
       {CallTensor::query, false, run.query},
       {CallTensor::score_weight, true, spec.score_weight},
       {CallTensor::bias, true, view_of(spec.bias)},
       {CallTensor::t5_bias, true, spec.t5_bias.table()},
       {CallTensor::alibi, true, spec.alibi.slopes()},
+      {CallTensor::sinks, true, spec.sinks.view()},
   }};
   const std::array<CallArgument, 10> written = {{
       {CallTensor::output, false, outputs.output},

@@ -33,7 +33,7 @@ GroupTile::GroupTile(const AttentionSpec& spec, Arena& arena)
 
 bool GroupTile::serves(const AttentionSpec& spec) {
   return !spec.bias.given() && !spec.t5_bias.given() && !spec.alibi.given() &&
-         spec.shape.Dv % kernels::kValuePanel == 0;
+         !spec.sinks.given() && spec.shape.Dv % kernels::kValuePanel == 0;
 }
 
 void GroupTile::begin(std::size_t b, std::size_t g, std::size_t first,

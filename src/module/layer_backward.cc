@@ -20,6 +20,7 @@ struct HeadGradients {
   Tensor<float, 2> t5_bias;
   Tensor<float, 1> alibi;
   Tensor<float, 2> score_weight;
+  Tensor<float, 1> sinks;
 };
 
 Result<HeadGradients> make_gradients(const Projected& like,
@@ -35,6 +36,7 @@ Result<HeadGradients> make_gradients(const Projected& like,
       Tensor<float, 1>::create_unset({spec.alibi.given() ? spec.shape.Hq : 0});
   auto score_weight =
       Tensor<float, 2>::create_unset(spec.score_weight.extents());
+  auto sinks = Tensor<float, 1>::create_unset(spec.sinks.view().extents());
   HEADWISE_TRY(query);
   HEADWISE_TRY(key);
   HEADWISE_TRY(value);
@@ -42,11 +44,13 @@ Result<HeadGradients> make_gradients(const Projected& like,
   HEADWISE_TRY(t5_bias);
   HEADWISE_TRY(alibi);
   HEADWISE_TRY(score_weight);
+  HEADWISE_TRY(sinks);
   return HeadGradients{{*std::move(query), *std::move(key), *std::move(value)},
                        *std::move(bias),
                        *std::move(t5_bias),
                        *std::move(alibi),
-                       *std::move(score_weight)};
+                       *std::move(score_weight),
+                       *std::move(sinks)};
 }
 
 AttentionGradients views_of(HeadGradients& d_heads, const AttentionSpec& spec) {
@@ -60,7 +64,9 @@ AttentionGradients views_of(HeadGradients& d_heads, const AttentionSpec& spec) {
       .alibi =
           spec.alibi.given() ? d_heads.alibi.view() : TensorView<float, 1>(),
       .score_weight = spec.additive() ? d_heads.score_weight.view()
-                                      : TensorView<float, 2>()};
+                                      : TensorView<float, 2>(),
+      .sinks =
+          spec.sinks.given() ? d_heads.sinks.view() : TensorView<float, 1>()};
 }
 
 // The gradients by the input and by the parameters of one projection.
@@ -266,6 +272,7 @@ Result<MultiHeadAttentionGradients> differentiate_layer(
   gradients.bias = std::move(d_heads->bias);
   gradients.t5_bias = std::move(d_heads->t5_bias);
   gradients.alibi = std::move(d_heads->alibi);
+  gradients.sinks = std::move(d_heads->sinks);
   gradients.w_score = std::move(d_heads->score_weight);
   return gradients;
 }

@@ -108,6 +108,7 @@ TEST(ListStepsTest, EqualsWhatEveryMaskReports) {
   put_array<std::int64_t>(folder / "documents.npy", {5, 10}, 1);  // all 0
   put_array<float>(folder / "bias.npy", {10, 10});
   put_array<float>(folder / "t5.npy", {4, 8});
+  put_array<float>(folder / "sinks.npy", {2});
   const std::vector<std::function<void(ExplainFlags&)>> changes = {
       [](ExplainFlags& f) { f.mask_kind = "none"; },
       [](ExplainFlags& f) { f.mask_kind = "padding"; },
@@ -137,6 +138,7 @@ TEST(ListStepsTest, EqualsWhatEveryMaskReports) {
       [](ExplainFlags& f) { f.operation.softcap = 2; },
       [&](ExplainFlags& f) { f.operation.t5_bias = folder / "t5.npy"; },
       [](ExplainFlags& f) { f.operation.alibi = "auto"; },
+      [&](ExplainFlags& f) { f.operation.sinks = folder / "sinks.npy"; },
       [&](ExplainFlags& f) {
         f.mask_kind = "none";
         f.operation.bias = folder / "bias.npy";
@@ -149,6 +151,17 @@ TEST(ListStepsTest, EqualsWhatEveryMaskReports) {
     changes[n](flags);
     expect_same_steps(flags, std::to_string(n));
   }
+}
+
+// Sinks are of the heads alone: one head is not mistaken for a batch of one.
+TEST(ListStepsTest, EqualsWhatSinksWithoutABatchReport) {
+  const TempFolder folder;
+  put_array<float>(folder / "sinks.npy", {1});
+  ExplainFlags flags;
+  flags.example = "single-head";
+  flags.operation.sinks = folder / "sinks.npy";
+  expect_same_steps(flags, "sinks");
+  EXPECT_THAT(job_of(flags).find("sinks")->axes, testing::ElementsAre("H"));
 }
 
 TEST(FormulaTest, EachStepOfTheScoresNamesTheOneBeforeIt) {

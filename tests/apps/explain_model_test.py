@@ -22,7 +22,8 @@ BESIDE_MODEL = {
     "--pad-id": "0", "--padding-by": "length", "--mask-kind": "causal",
     "--layout-of": "bert", "--sequence": "0", "--causal": None,
     "--window": "1,1", "--scale": "1", "--softcap": "1", "--bias": "b.npy",
-    "--t5-bias": "t5.npy", "--alibi": "auto", "--dropout": "0.5", "--dropout-seed": "1",
+    "--t5-bias": "t5.npy", "--alibi": "auto", "--sinks": "s.npy",
+    "--dropout": "0.5", "--dropout-seed": "1",
     "--empty-rows": "nan", "--scoring": "dot"}
 
 

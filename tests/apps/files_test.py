@@ -113,7 +113,7 @@ class CollisionTest(FilesTest):
     def test_every_file_of_the_operation_is_an_input(self):
         for option in ("--mask", "--bias", "--key-lengths", "--key-starts",
                        "--key-padding", "--documents", "--query-documents",
-                       "--t5-bias", "--alibi", "--query-start", "--offsets",
+                       "--t5-bias", "--alibi", "--sinks", "--query-start", "--offsets",
                        "--query-offsets", "--keep-mask", "--sequence-ids"):
             self.refused(f"--out is x.npy, which {option} reads",
                          *self.run_call(option, "x.npy", out="x.npy"))

@@ -78,9 +78,10 @@ class NumberOptionsTest(CliTest):
         self.put("lengths.npy", 1, values=[nan])
         for option, code, message in (
                 ("--alibi", BAD_INPUT, "--alibi[0] is nan, expected"),
+                ("--sinks", BAD_INPUT, "--sinks[0] is nan, expected"),
                 ("--key-lengths", BAD_INPUT,
                  "--key-lengths: lengths.npy holds float32")):
-            path = "slopes.npy" if option == "--alibi" else "lengths.npy"
+            path = "lengths.npy" if option == "--key-lengths" else "slopes.npy"
             with self.subTest(option):
                 self.fail_with(code, message, "run", "--query", "q.npy",
                                "--key", "k.npy", "--value", "v.npy", "--out",

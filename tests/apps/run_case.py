@@ -23,7 +23,7 @@ class RunCase(CliTest):
                 "v.npy", "--out", "o.npy", *opts)
 
     def attention(self, allowed=lambda b, h, i, j: True, scale=5 ** -0.5,
-                  term=lambda score, b, h, i, j: score):
+                  term=lambda score, b, h, i, j: score, sinks=None):
         """(output, weights, lse) of inputs() by the formula."""
         (B, H, Lq, D), q = read_npy(self.folder / "q.npy")
         (_, G, Lk, _), k = read_npy(self.folder / "k.npy")
@@ -36,6 +36,7 @@ class RunCase(CliTest):
                         b, h, i, j)
                    if allowed(b, h, i, j) else -math.inf for j in range(Lk)]
             total = sum(map(math.exp, row))
+            total += math.exp(sinks[h]) if sinks else 0
             share = [math.exp(s) / total if total else 0 for s in row]
             weights += share
             lse.append(math.log(total) if total else -math.inf)

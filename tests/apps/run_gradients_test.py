@@ -54,14 +54,16 @@ class GradientsTest(RunCase):
         self.put("bias.npy", 6, 4)
         self.put("slopes.npy", 4, values=(0.5, 0.25, -0.125, 1))
         self.put("t5.npy", 6, 4)
+        self.put("sinks.npy", 4, values=(0.5, 1, -0.25, 0))
         self.assert_all(
             {"d_query.npy": "q.npy", "d_key.npy": "k.npy",
              "d_value.npy": "v.npy", "d_bias.npy": "bias.npy",
-             "d_t5_bias.npy": "t5.npy", "d_alibi.npy": "slopes.npy"},
+             "d_t5_bias.npy": "t5.npy", "d_alibi.npy": "slopes.npy",
+             "d_sinks.npy": "sinks.npy"},
             self.inputs("--causal", "--query-start", "3", "--softcap", "2",
                         "--bias", "bias.npy", "--bias-axes", "Lkv,H",
                         "--t5-bias", "t5.npy", "--t5-max-distance", "6",
-                        "--alibi", "slopes.npy"),
+                        "--alibi", "slopes.npy", "--sinks", "sinks.npy"),
             {"o.npy": "g.npy"})
 
     def test_returned_attention_weights(self):
@@ -106,10 +108,12 @@ class GradientsTest(RunCase):
                 self.put(f"layer/{name}.{part}.npy", *shape)
                 operands[f"d_{name}.{part}.npy"] = f"layer/{name}.{part}.npy"
         self.put("g.npy", 2, 3, 6)
+        self.put("sinks.npy", 2, values=(0.5, -1))
+        operands["d_sinks.npy"] = "sinks.npy"
         self.assert_all(
             operands,
             self.inputs("--params", "layer", "--num-heads", "2", "--causal",
-                        q=(2, 3, 6), k=(2, 5, 5), v=(2, 5, 4)),
+                        "--sinks", "sinks.npy", q=(2, 3, 6), k=(2, 5, 5), v=(2, 5, 4)),
             {"o.npy": "g.npy"})
 
     def test_a_keep_mask_that_was_written_drops_the_same(self):

@@ -56,6 +56,8 @@ class RunRefusesTest(RunCase):
                  "--alibi", "s.npy"),
                 (BAD_INPUT, "--alibi has shape (2, 3, 6), expected (H)",
                  "--alibi", "m.npy"),
+                (BAD_INPUT, "--sinks has shape (3), expected (Hq) = (4)",
+                 "--sinks", "s.npy"),
                 (USAGE, "--alibi is manual, expected auto or a .npy file",
                  "--alibi", "manual")):
             with self.subTest(message):
@@ -199,7 +201,8 @@ class RunRefusesTest(RunCase):
                 ("--query-documents", "--documents", "documents.npy"),
                 ("--mask", "--mask-axes", "B,Lkv"),
                 ("--bias", "--bias-axes", "B,Lkv"), ("--t5-bias",),
-                ("--alibi",), ("--sequence-ids",), ("--keep-mask",)):
+                ("--alibi",), ("--sinks",), ("--sequence-ids",),
+                ("--keep-mask",)):
             for name, message in (("missing.npy", ": No such file"),
                                   ("torn.npy", " has ")):
                 with self.subTest((option, name)):

@@ -238,6 +238,22 @@ class RunTest(RunCase):
         self.assertEqual(read_npy(self.folder / "s.npy"),
                          read_npy(self.folder / "a.npy"))
 
+    def test_sinks(self):
+        sinks = (0.5, -math.inf, 3, -2)
+        self.put("sinks.npy", 4, values=sinks)
+        for opts, allowed in (
+                ((), lambda b, h, i, j: True),
+                (("--causal", "--query-start", "-1"),
+                 lambda b, h, i, j: j <= i - 1)):
+            with self.subTest(opts):
+                self.succeed(*self.inputs("--attn-weights", "a.npy", "--lse",
+                                          "l.npy", "--sinks", "sinks.npy",
+                                          *opts))
+                output, weights, lse = self.attention(allowed, sinks=sinks)
+                self.assert_close("o.npy", (2, 4, 3, 7), output)
+                self.assert_close("a.npy", (2, 4, 3, 6), weights)
+                self.assert_close("l.npy", (2, 4, 3), lse)
+
     def test_unbatched_and_the_mean_of_the_heads(self):
         self.put("q1.npy", 1, 4, 3, 5)
         self.succeed(*self.inputs("--attn-weights", "a.npy", q=(1, 4, 3, 5),

@@ -273,6 +273,33 @@ inline std::vector<OptionsCase> every_score_term(const EveryBias& every,
   return cases;
 }
 
+// Sinks alone, with everything else between scores and weights, and with rows
+// that have no key.
+inline std::vector<OptionsCase> every_sink_option(const EveryBias& every,
+                                                  const Mask& mask) {
+  std::vector<OptionsCase> cases = {{"sinks", {.sinks = every.sinks()}},
+                                    {"sinks, all terms, causal",
+                                     {.mask = causal(),
+                                      .softcap = 0.9,
+                                      .bias = every.finite(),
+                                      .alibi = every.slopes(),
+                                      .sinks = every.sinks()}},
+                                    {"sinks, mean",
+                                     {.mask = mask,
+                                      .sinks = every.sinks(),
+                                      .attn_weights = AttnWeights::mean}}};
+  for (const EmptyRow empty_rows :
+       {EmptyRow::zero, EmptyRow::uniform, EmptyRow::nan}) {
+    cases.push_back({"sinks and empty rows",
+                     {.mask = mask,
+                      .sinks = every.sinks(),
+                      .empty_rows = empty_rows,
+                      .dropout = {.p = 0.2, .training = true},
+                      .attn_weights = AttnWeights::after_dropout}});
+  }
+  return cases;
+}
+
 // Additive scoring alone and with everything that may stand beside it.
 inline std::vector<OptionsCase> every_additive_option(
     const EveryMask& every_mask, const Mask& mask) {
@@ -328,6 +355,8 @@ inline std::vector<OptionsCase> every_options(const EveryMask& every_mask,
                     .attn_weights = AttnWeights::after_dropout}});
   cases.push_back({"mean", {.mask = all, .attn_weights = AttnWeights::mean}});
   std::ranges::move(every_score_term(every_mask.biases(), all),
+                    std::back_inserter(cases));
+  std::ranges::move(every_sink_option(every_mask.biases(), all),
                     std::back_inserter(cases));
   std::ranges::move(every_additive_option(every_mask, all),
                     std::back_inserter(cases));

@@ -40,16 +40,17 @@ struct Gradients {
   Tensor<T, 2> t5_bias;  // likewise, as the next two
   Tensor<T, 1> alibi;
   Tensor<T, 2> score_weight;
+  Tensor<T, 1> sinks;
 
   AttentionGradientsOf<T> views() {
-    return {
-        query.view(),
-        key.view(),
-        value.view(),
-        bias.size() == 0 ? TensorView<T, 4>() : bias.view(),
-        t5_bias.size() == 0 ? TensorView<T, 2>() : t5_bias.view(),
-        alibi.size() == 0 ? TensorView<T, 1>() : alibi.view(),
-        score_weight.size() == 0 ? TensorView<T, 2>() : score_weight.view()};
+    return {query.view(),
+            key.view(),
+            value.view(),
+            bias.size() == 0 ? TensorView<T, 4>() : bias.view(),
+            t5_bias.size() == 0 ? TensorView<T, 2>() : t5_bias.view(),
+            alibi.size() == 0 ? TensorView<T, 1>() : alibi.view(),
+            score_weight.size() == 0 ? TensorView<T, 2>() : score_weight.view(),
+            sinks.size() == 0 ? TensorView<T, 1>() : sinks.view()};
   }
 };
 
@@ -70,7 +71,8 @@ Gradients<T> gradients_for(const Inputs<T>& in, const AttentionOptions& options,
               T{42}),
           filled<T, 2>(spec.t5_bias.table().extents(), T{42}),
           filled<T, 1>({spec.alibi.given() ? spec.shape.Hq : 0}, T{42}),
-          filled<T, 2>(spec.score_weight.extents(), T{42})};
+          filled<T, 2>(spec.score_weight.extents(), T{42}),
+          filled<T, 1>(spec.sinks.view().extents(), T{42})};
 }
 
 // The forward pass, then the backward one.
@@ -134,6 +136,9 @@ inline testing::AssertionResult same_bits(const Gradients<float>& got,
   }
   if (auto r = same_bits(got.alibi, want.alibi); !r) {
     return r << " of d_alibi";
+  }
+  if (auto r = same_bits(got.sinks, want.sinks); !r) {
+    return r << " of d_sinks";
   }
   return same_bits(got.score_weight, want.score_weight) << " of d_score_weight";
 }

@@ -77,6 +77,7 @@ TEST_P(BackwardPromisesTest, HasTheSameBitsForAnyNumberOfThreads) {
          .bias = every.biases().biases()[2].second,
          .t5_bias = every.biases().t5_bias(true),
          .alibi = every.biases().slopes(),
+         .sinks = every.biases().sinks(),
          .empty_rows = EmptyRow::uniform,
          .dropout = {.p = 0.3, .training = true},
          .attn_weights = AttnWeights::per_head}};
@@ -173,7 +174,8 @@ TEST_P(BackwardPromisesTest, OfARaggedBatchHasTheBitsOfThePaddedOne) {
   const EveryBias biases(shape);
   AttentionOptions options = {.mask = causal() & key_lengths(lengths),
                               .t5_bias = biases.t5_bias(false),
-                              .alibi = biases.slopes()};
+                              .alibi = biases.slopes(),
+                              .sinks = biases.sinks()};
   const OperationOptions scoring = scoring_of(shape);
   const Gradients<float> padded = differentiate(in, upstream, options, scoring);
   options.mask = causal();
@@ -185,6 +187,7 @@ TEST_P(BackwardPromisesTest, OfARaggedBatchHasTheBitsOfThePaddedOne) {
   EXPECT_TRUE(same_bits(ragged.value, without_padding(padded.value, numbers)));
   EXPECT_TRUE(same_bits(ragged.t5_bias, padded.t5_bias));
   EXPECT_TRUE(same_bits(ragged.alibi, padded.alibi));
+  EXPECT_TRUE(same_bits(ragged.sinks, padded.sinks));
   EXPECT_TRUE(same_bits(ragged.score_weight, padded.score_weight));
 }
 
@@ -262,6 +265,7 @@ TEST_P(BackwardPromisesTest,
       {.bias = every.biases().biases()[2].second,
        .t5_bias = every.biases().t5_bias(true),
        .alibi = every.biases().slopes(),
+       .sinks = every.biases().sinks(),
        .attn_weights = AttnWeights::per_head},
       {.mask = every.masks().back().second,
        .empty_rows = EmptyRow::uniform,

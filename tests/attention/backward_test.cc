@@ -69,6 +69,7 @@ TEST_P(BackwardTest, IsNearTheReferenceForEveryOption) {
       EXPECT_TRUE(near_reference(got.alibi, want.alibi)) << c.name;
       EXPECT_TRUE(near_reference(got.score_weight, want.score_weight))
           << c.name;
+      EXPECT_TRUE(near_reference(got.sinks, want.sinks)) << c.name;
     }
   }
 }

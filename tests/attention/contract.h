@@ -8,9 +8,11 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "attention/attention_call.h"
+#include "attention/log2_sum.h"
 #include "headwise/attention/spec.h"
 #include "run/float_environment.h"
 #include "support/tensors.h"
@@ -251,6 +253,16 @@ class Contract {
                : 0;
   }
 
+  // The maximum of the block that is folded after the last key: its sum is 1,
+  // and it has no value.
+  std::optional<float> sink(std::size_t h) const {
+    const TensorView<const float, 1> sinks = spec_.sinks.view();
+    if (sinks.data() == nullptr || std::isinf(sinks(h))) {
+      return std::nullopt;
+    }
+    return static_cast<float>(double{sinks(h)} * 0x1.71547652b82fep+0);
+  }
+
   void row(std::size_t b, std::size_t h, std::size_t i,
            Outputs<float>& out) const {
     const AttentionShape& s = spec_.shape;
@@ -271,6 +283,13 @@ class Contract {
       }
       state.fold(part.max, part.sum, context);
     }
+    if (const auto m = sink(h)) {
+      state.fold(*m, 1, std::vector<float>(s.Dv, 0.0f));
+    }
+    out.lse(b, h, i) =
+        state.sum() == 0
+            ? -std::numeric_limits<float>::infinity()
+            : 0x1.62e43p-1f * (state.max() + log2_sum(state.sum()));
     for (std::size_t c = 0; c < s.Dv; ++c) {
       out.output(b, i, h, c) = state.sum() == 0
                                    ? empty_output(b, h, i, c)

@@ -48,12 +48,16 @@ class ContractBackward {
     std::fill_n(gradients_.alibi.data(), gradients_.alibi.size(), 0.0f);
     std::fill_n(gradients_.score_weight.data(), gradients_.score_weight.size(),
                 0.0f);
+    std::fill_n(gradients_.sinks.data(), gradients_.sinks.size(), 0.0f);
     std::vector<Row> rows;
     for (std::size_t b = 0; b < s.B; ++b) {
       for (std::size_t h = 0; h < s.Hq; ++h) {
         rows.clear();
         for (std::size_t i = 0; i < s.Lq; ++i) {
           rows.push_back(row(b, h, i));
+          if (gradients_.sinks.size() != 0) {
+            gradients_.sinks(h) += rows.back().d_sink;
+          }
           add_bias(rows.back(), b, h, i);
           add_query(rows.back(), b, h, i);
         }
@@ -84,6 +88,7 @@ class ContractBackward {
     std::vector<float> d_score;
     std::vector<float> d_product;  // times softcap's slope
     float d_slope = 0;
+    float d_sink = 0;
   };
 
   bool allowed(std::size_t b, std::size_t h, std::size_t i,
@@ -241,6 +246,12 @@ class ContractBackward {
       }
     }
     const float delta = row_delta(row, p, b, h, i);
+    if (spec_.sinks.has(h)) {
+      const auto m =
+          static_cast<float>(double{spec_.sinks.of(h)} * 0x1.71547652b82fep+0);
+      row.d_sink =
+          contract_exp2(m - rows_(b, h, i, 0)) * reciprocal * (0 - delta);
+    }
     for (std::size_t j = 0; j < s.Lkv; ++j) {
       if (!row.allowed[j]) {
         continue;

@@ -119,14 +119,23 @@ class ContractStatistics : private Contract {
     return of.p[at % kBlock] * contract_exp2(of.max - row.max) / row.sum;
   }
 
+  // The sink is one more outcome, at no distance.
+  ContractSums with_sink(ContractSums sums, std::size_t h) const {
+    if (const auto m = sink(h)) {
+      sums.fold({.max = *m, .sum = 1});
+    }
+    return sums;
+  }
+
   void row(std::size_t b, std::size_t h, std::size_t i,
            AttentionStatistics& done) const {
     const Blocks all = blocks(b, h, i);
-    const ContractSums sums = sums_of(all, b, i, 0, spec().shape.Lkv);
+    const ContractSums of_keys = sums_of(all, b, i, 0, spec().shape.Lkv);
+    const ContractSums sums = with_sink(of_keys, h);
     const auto put = [&](Statistic k, float x) {
       done.rows(b, h, i, index_of(k)) = x;
     };
-    if (sums.sum == 0) {
+    if (of_keys.sum == 0) {
       put(Statistic::entropy, kNaN);
       put(Statistic::distance, kNaN);
     } else {
@@ -136,7 +145,7 @@ class ContractStatistics : private Contract {
           static_cast<std::int64_t>(i) + spec().statistics.query_start(b);
       put(Statistic::entropy, entropy < 0 ? 0 : entropy);
       put(Statistic::distance, sums.distance / sums.sum);
-      put(Statistic::largest, 1 / sums.sum);
+      put(Statistic::largest, contract_exp2(of_keys.max - sums.max) / sums.sum);
       put(Statistic::first,
           weight(all, b, static_cast<std::int64_t>(spec().mask.first_key(b)),
                  sums));
@@ -180,8 +189,9 @@ class ContractStatistics : private Contract {
       std::vector<float> cells(kMostMapCells * kMostMapCells);
       for (std::size_t i = first; i < std::min(first + chunk, n); ++i) {
         const Blocks all = blocks(b, h, i);
-        const ContractSums row = sums_of(all, b, i, 0, keys);
-        if (row.sum != 0) {
+        const ContractSums of_keys = sums_of(all, b, i, 0, keys);
+        const ContractSums row = with_sink(of_keys, h);
+        if (of_keys.sum != 0) {
           add_columns(all, b, i, row, columns);
           const std::size_t r = i * map_size(n) / n;
           ++rows[r];

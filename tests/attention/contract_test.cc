@@ -47,6 +47,7 @@ class ContractTest : public TargetTest {
     EXPECT_TRUE(same_bits(got.output, want.output)) << name;
     EXPECT_TRUE(same_bits(got.attn_weights, want.attn_weights)) << name;
     EXPECT_TRUE(same_bits(got.scores, want.scores)) << name;
+    EXPECT_TRUE(same_bits(got.lse, want.lse)) << name;
     if (options.attn_weights == AttnWeights::per_head && is_few(in)) {
       AttentionOptions plain = options;
       plain.attn_weights = AttnWeights::none;

@@ -47,6 +47,10 @@ TEST(DeviceTest, NamesWhatItCannotTake) {
                     {.scores = ScoresStage::softmax}),
             "attention: scores is asked for, expected none on cuda: only the "
             "CPU returns them");
+  EXPECT_EQ(refusal({.device = Device::cuda()}, kShape,
+                    {.sinks = {score_weight.data(), {2}}}),
+            "attention: sinks is given, expected none on cuda: only the CPU "
+            "has sinks");
 }
 
 TEST(DeviceTest, ChecksTheCallAsTheCpuDoes) {

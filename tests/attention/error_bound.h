@@ -18,8 +18,10 @@
 //   ALiBi: slope, distance, fma      2 |a| + t       t includes a = slope dist
 //   s - m, and all M - M' together   |s - max s|     as exponents telescope
 //   exp2 of p, of a fold's b         2 * 1.36
-//   each fold: exp2 of a, 2 roundings  nb * 3.36     nb blocks of 128 keys
+//   each fold: exp2 of a, 2 roundings  nb * 3.36     nb blocks of 128 keys,
+//                                                    and one of a sink
 //
+// A sink has |sink| for its product with log2 e in place of the score's lines.
 // Call the sum e_j: p_j has the relative error delta_j <= u e_j. The weights
 // p_j / sum p have that and the sum's: deltabar = log sum w_j exp(delta_j), and
 // 128 + 2 nb roundings of the sum. The context's chain has 128 + 2 nb + 1 more,
@@ -62,23 +64,28 @@ class ErrorBound {
     std::vector<double> output;        // (Dv)
     std::vector<double> attn_weights;  // (Lkv of the sequence)
     double lse;
+    double sink;  // of the share of the head's sink
   };
-  // Of a row that has a key.
+  // Of a row that has a key or a sink.
   Row row(std::size_t b, std::size_t h, std::size_t i) const {
     const SequencePlace place = spec_.shape.sequence(b);
     std::vector<double> delta = score_errors(b, h, i);
-    double grown = 0;
+    double grown = sink_share(b, h, i) * std::exp(sink_error(b, h, i));
     for (std::size_t j = 0; j < place.Lkv; ++j) {
       grown += weight(b, h, i, j) * std::exp(delta[j]);
     }
     const double shared = std::log(std::max(grown, 1.0));
-    const double sum = kUnit * (128 + 2 * folds(place));
+    const double sum = kUnit * (128 + 2 * folds(place, h));
     const double lse = exact_.lse(place.batch, h, place.first_query + i);
-    Row row{std::vector<double>(spec_.shape.Dv, kLost),
-            std::vector<double>(place.Lkv, kLost),
-            1.01 * (shared + sum) +
-                kUnit * (4 * std::abs(lse) +
-                         2 * std::log(static_cast<double>(place.Lkv)) + 2)};
+    Row row{
+        std::vector<double>(spec_.shape.Dv, kLost),
+        std::vector<double>(place.Lkv, kLost),
+        1.01 * (shared + sum) +
+            kUnit * (4 * std::abs(lse) +
+                     2 * std::log(static_cast<double>(place.Lkv) + 1) + 2),
+        sink_share(b, h, i) * std::expm1(1.01 * (sink_error(b, h, i) + shared +
+                                                 sum + 5 * kUnit)) +
+            kLost};
     const double factor = spec_.dropout.active() ? spec_.dropout.factor() : 1;
     for (std::size_t j = 0; j < place.Lkv; ++j) {
       const double w = weight(b, h, i, j) * factor;
@@ -98,6 +105,14 @@ class ErrorBound {
         score_error(spec_.shape.sequence(b), b, h, i, j, stage);
     return kLost + 1.01 * kUnit * (error + 3 * std::abs(exact));
   }
+  // The share that the head's sink takes of a row.
+  double sink_share(std::size_t b, std::size_t h, std::size_t i) const {
+    const SequencePlace place = spec_.shape.sequence(b);
+    return spec_.sinks.has(h)
+               ? std::exp(double{spec_.sinks.of(h)} -
+                          exact_.lse(place.batch, h, place.first_query + i))
+               : 0;
+  }
   // Of the mean of all values, under dropout times 1 / (1 - p).
   double uniform_output(std::size_t b, std::size_t h, std::size_t c) const {
     const SequencePlace place = spec_.shape.sequence(b);
@@ -108,7 +123,7 @@ class ErrorBound {
     const double factor = spec_.dropout.active() ? spec_.dropout.factor() : 1;
     const auto count = static_cast<double>(std::max<std::size_t>(place.Lkv, 1));
     return kLost +
-           1.01 * kUnit * (128 + folds(place) + 3) * factor * sum / count;
+           1.01 * kUnit * (128 + folds(place, h) + 3) * factor * sum / count;
   }
 
  private:
@@ -131,20 +146,34 @@ class ErrorBound {
                                    std::size_t i) const {
     const AttentionShape& s = spec_.shape;
     const SequencePlace place = s.sequence(b);
-    double largest = 0;
-    for (std::size_t j = 0; j < place.Lkv; ++j) {
-      largest = std::max(largest, weight(b, h, i, j));
-    }
     std::vector<double> errors(place.Lkv, 0.0);
     for (std::size_t j = 0; j < place.Lkv; ++j) {
       if (weight(b, h, i, j) > 0) {
-        const double gap = std::log(largest) - std::log(weight(b, h, i, j));
-        errors[j] = kLost + kUnit * (score_error(place, b, h, i, j,
-                                                 ScoresStage::softmax) +
-                                     gap + 2 * 1.36 + folds(place) * 3.36);
+        errors[j] =
+            exponent_error(score_error(place, b, h, i, j, ScoresStage::softmax),
+                           gap(b, h, i, weight(b, h, i, j)), folds(place, h));
       }
     }
     return errors;
+  }
+  // Likewise of the sink.
+  double sink_error(std::size_t b, std::size_t h, std::size_t i) const {
+    const double share = sink_share(b, h, i);
+    return share > 0 ? exponent_error(std::abs(double{spec_.sinks.of(h)}),
+                                      gap(b, h, i, share),
+                                      folds(spec_.shape.sequence(b), h))
+                     : 0;
+  }
+  static double exponent_error(double score, double gap, double folds) {
+    return kLost + kUnit * (score + gap + 2 * 1.36 + folds * 3.36);
+  }
+  // max s - s of what has this share.
+  double gap(std::size_t b, std::size_t h, std::size_t i, double share) const {
+    double largest = sink_share(b, h, i);
+    for (std::size_t j = 0; j < spec_.shape.sequence(b).Lkv; ++j) {
+      largest = std::max(largest, weight(b, h, i, j));
+    }
+    return std::log(largest) - std::log(share);
   }
   double score_error(const SequencePlace& place, std::size_t b, std::size_t h,
                      std::size_t i, std::size_t j, ScoresStage stage) const {
@@ -199,9 +228,9 @@ class ErrorBound {
     return error;
   }
 
-  static double folds(const SequencePlace& place) {
+  double folds(const SequencePlace& place, std::size_t h) const {
     const std::size_t blocks = (place.Lkv + 127) / 128;
-    return static_cast<double>(blocks);
+    return static_cast<double>(blocks) + (spec_.sinks.has(h) ? 1 : 0);
   }
   double weight(std::size_t b, std::size_t h, std::size_t i,
                 std::size_t j) const {

@@ -51,7 +51,7 @@ struct Call {
   const Tensor<bool, 2> bad_padding;
   const Tensor<std::int64_t, 1> bad_starts;
   const Tensor<float, 2> bad_bias;
-  const Tensor<float, 1> bad_slopes;
+  Tensor<float, 1> bad_slopes;
   const Tensor<float, 2> table;
   const Tensor<float, 2> score_weight;
 };
@@ -263,6 +263,29 @@ std::vector<ErrorCase> option_errors() {
        },
        ErrorCode::shape_mismatch,
        "attention: alibi has shape (3), expected (Hq) = (4)"},
+      {[](Call& c) { c.options.sinks = c.bad_slopes; }, invalid,
+       "attention: sinks[0] is nan, expected a number from -2e38 to 2e38, or "
+       "-inf for no sink"},
+      {[](Call& c) {
+         c.bad_slopes(0) = std::numeric_limits<float>::infinity();
+         c.options.sinks = c.bad_slopes;
+       },
+       invalid,
+       "attention: sinks[0] is inf, expected a number from -2e38 to 2e38, or "
+       "-inf for no sink"},
+      {[](Call& c) {
+         c.bad_slopes(0) = -3e38f;
+         c.options.sinks = c.bad_slopes;
+       },
+       invalid,
+       "attention: sinks[0] is -3.00000001e+38, expected a number from -2e38 "
+       "to "
+       "2e38, or -inf for no sink"},
+      {[](Call& c) {
+         c.options.sinks = {c.bad_slopes.data(), {3}};
+       },
+       ErrorCode::shape_mismatch,
+       "attention: sinks has shape (3), expected (Hq) = (4)"},
       {[](Call& c) { c.options.mask = causal() & key_lengths(c.bad_lengths); },
        ErrorCode::out_of_range,
        "attention: mask.key_lengths[0] is 6, expected 0 to Lkv = 5"},

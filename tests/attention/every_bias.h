@@ -24,7 +24,11 @@ class EveryBias {
         queries_(some_minus_inf(uniform<2>({s.Lq, s.Hq}, 915, -3, 3))),
         gaps_(some_minus_inf(uniform<3>({s.Lq, s.Lkv, 3}, 916, -3, 3))),
         buckets_(uniform<2>({12, s.Hq}, 917, -3, 3)),
-        slopes_(alibi_slopes(s.Hq).value()) {}
+        slopes_(alibi_slopes(s.Hq).value()),
+        sinks_(uniform<1>({s.Hq}, 917, -2, 4)) {
+    sinks_(s.Hq - 1) = -std::numeric_limits<float>::infinity();
+    sinks_(0) = s.Hq == 1 ? 0.5f : sinks_(0);
+  }
 
   std::vector<std::pair<std::string, Bias>> biases() const {
     const auto [Lq, Lkv, gap] = gaps_.extents();
@@ -54,6 +58,8 @@ class EveryBias {
             .bidirectional = bidirectional};
   }
   TensorView<const float, 1> slopes() const { return slopes_.view(); }
+  // That of the last of several heads is -inf.
+  TensorView<const float, 1> sinks() const { return sinks_.view(); }
 
  private:
   template <std::size_t Rank>
@@ -72,6 +78,7 @@ class EveryBias {
   Tensor<float, 3> gaps_;
   Tensor<float, 2> buckets_;
   Tensor<float, 1> slopes_;
+  Tensor<float, 1> sinks_;
 };
 
 }  // namespace headwise::testing_support

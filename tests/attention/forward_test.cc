@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "attention/attention_call.h"
 #include "headwise/steps/heads.h"
 #include "support/tensors.h"
@@ -17,6 +19,7 @@ using testing_support::bits;
 using testing_support::every_options;
 using testing_support::EveryBias;
 using testing_support::EveryMask;
+using testing_support::filled;
 using testing_support::Inputs;
 using testing_support::kNaNBits;
 using testing_support::kShapes;
@@ -42,6 +45,68 @@ TEST(AttentionTest, MatchesTheReferenceInBinary64) {
       EXPECT_TRUE(all_near(got.attn_weights, want.attn_weights, 4e-6));
       EXPECT_TRUE(all_near(got.lse, want.lse, 4e-6));
       EXPECT_TRUE(all_near(got.scores, want.scores, 4e-6, 1e-6));
+    }
+  }
+}
+
+// ---- Sinks. ----
+
+TEST(SinkTest, TakesItsShareOfWhatARowHasWithoutIt) {
+  const Inputs<float> in = random_inputs(kSmall, 260);
+  const auto sinks = tensor_of<float, 1>({4}, {0.5f, -20, 3, kMinusInf});
+  AttentionOptions options = {.attn_weights = AttnWeights::per_head};
+  const Outputs<float> without = attend(in, options);
+  options.sinks = sinks;
+  const Outputs<float> with = attend(in, options);
+  const auto [B, Lq, H, Dv] = with.output.extents();
+  for (std::size_t row = 0; row < B * H * Lq; ++row) {
+    const std::size_t b = row / Lq / H;
+    const std::size_t h = row / Lq % H;
+    const std::size_t i = row % Lq;
+    const double lse = without.lse(b, h, i);
+    const double left = 1 / (1 + std::exp(double{sinks(h)} - lse));
+    EXPECT_NEAR(with.lse(b, h, i), lse - std::log(left), 2e-6);
+    for (std::size_t c = 0; c < Dv; ++c) {
+      EXPECT_NEAR(with.output(b, i, h, c), without.output(b, i, h, c) * left,
+                  2e-6);
+    }
+    for (std::size_t j = 0; j < kSmall.Lkv; ++j) {
+      EXPECT_NEAR(with.attn_weights(b, h, i, j),
+                  without.attn_weights(b, h, i, j) * left, 1e-6);
+    }
+  }
+}
+
+TEST(SinkTest, OfMinusInfinityIsNone) {
+  const Inputs<float> in = random_inputs(kSmall, 261);
+  const auto sinks = filled<float, 1>({4}, kMinusInf);
+  for (const EmptyRow empty_rows :
+       {EmptyRow::zero, EmptyRow::uniform, EmptyRow::nan}) {
+    AttentionOptions options = {.mask = causal(),
+                                .query_start = -2,
+                                .empty_rows = empty_rows,
+                                .attn_weights = AttnWeights::per_head};
+    const Outputs<float> without = attend(in, options);
+    options.sinks = sinks;
+    EXPECT_TRUE(same_bits(attend(in, options), without));
+  }
+}
+
+TEST(SinkTest, LeavesARowWithoutAKeyZeroUnderEveryRule) {
+  const Inputs<float> in = random_inputs(kSmall, 262);
+  const auto sinks = tensor_of<float, 1>({4}, {0, 1.5f, -2e38f, 2e38f});
+  for (const EmptyRow empty_rows :
+       {EmptyRow::zero, EmptyRow::uniform, EmptyRow::nan}) {
+    // No query sees a key.
+    const Outputs<float> out = attend(in, {.mask = causal(),
+                                           .sinks = sinks,
+                                           .query_start = -9,
+                                           .empty_rows = empty_rows,
+                                           .attn_weights = AttnWeights::mean});
+    EXPECT_THAT(out.output.elements(), Each(0.0f));
+    EXPECT_THAT(out.attn_weights.elements(), Each(0.0f));
+    for (std::size_t h = 0; h < 4; ++h) {
+      EXPECT_FLOAT_EQ(out.lse(1, h, 2), sinks(h));
     }
   }
 }

@@ -15,6 +15,8 @@
 //
 //   |d_value - exact|  <= sum (eP_ij + n u P_ij) |dO|
 //   |gradient - exact| <= sum (e_ij + n u m_ij) |factor|
+//   |d_sinks - exact|  <= sum_i eP_is Abar_i + W_is (eDelta_i + (n + 4) u
+//   Abar_i)
 //
 // with the factors scale k, scale q, 1 of a bias and of T5's, whose sums along
 // the diagonals of a block take up to 48 more, the distance of ALiBi, and for
@@ -60,6 +62,7 @@ class GradientBound {
     std::ranges::fill(bound_.t5_bias.elements(), ErrorBound::kLost);
     std::ranges::fill(bound_.alibi.elements(), ErrorBound::kLost);
     std::ranges::fill(bound_.score_weight.elements(), ErrorBound::kLost);
+    std::ranges::fill(bound_.sinks.elements(), ErrorBound::kLost);
     for (std::size_t b = 0; b < spec_.shape.B; ++b) {
       for (std::size_t h = 0; h < spec_.shape.Hq; ++h) {
         for (std::size_t i = 0; i < spec_.shape.sequence(b).Lq; ++i) {
@@ -103,6 +106,13 @@ class GradientBound {
       delta_error += std::abs(double{d_output(at, c)}) * row.output[c];
     }
     delta_error += roundings_ * delta;
+    if (bound_.sinks.size() != 0) {
+      bound_.sinks(at.h) +=
+          1.01 *
+          (row.sink * delta +
+           forward_.sink_share(at.b, at.h, at.i) *
+               (delta_error + (roundings_ + 4 * ErrorBound::kUnit) * delta));
+    }
     for (std::size_t j = 0; j < at.place.Lkv; ++j) {
       const double w = weight(at, j);
       if (w == 0) {

@@ -22,8 +22,8 @@ struct NaiveStatistics {
 
 class NaiveStatisticsOf {
  public:
-  // `weights` (B, Hq, Lq, Lkv), `lse` (B, Hq, Lq): -inf for a row without a
-  // key.
+  // `weights` (B, Hq, Lq, Lkv), `lse` (B, Hq, Lq). A row without a key has
+  // lse -inf, or no weight next to its sink.
   NaiveStatisticsOf(const Outputs<double>& of, const AttentionSpec& spec)
       : w_(of.attn_weights), lse_(of.lse), spec_(spec) {}
 
@@ -60,7 +60,13 @@ class NaiveStatisticsOf {
 
  private:
   bool empty(std::size_t b, std::size_t h, std::size_t i) const {
-    return lse_(b, h, i) == -std::numeric_limits<double>::infinity();
+    for (std::size_t j = 0; spec_.sinks.has(h) && j < w_.extent(3); ++j) {
+      if (w_(b, h, i, j) != 0) {
+        return false;
+      }
+    }
+    return spec_.sinks.has(h) ||
+           lse_(b, h, i) == -std::numeric_limits<double>::infinity();
   }
   bool counts(std::size_t b, std::size_t h, std::size_t i) const {
     return !empty(b, h, i) && i < spec_.statistics.queries(b);
@@ -74,6 +80,10 @@ class NaiveStatisticsOf {
     if (empty(b, h, i)) {
       at(Statistic::entropy) = at(Statistic::distance) = std::nan("");
       return;
+    }
+    if (spec_.sinks.has(h)) {
+      const double log_share = double{spec_.sinks.of(h)} - lse_(b, h, i);
+      at(Statistic::entropy) -= std::exp(log_share) * log_share;
     }
     const auto position =
         static_cast<std::int64_t>(i) + spec_.statistics.query_start(b);

@@ -118,6 +118,8 @@ TEST_F(AttentionFailuresTest, EveryAllocationOfAnErrorMayFail) {
   sloped.alibi = nan_;
   AttentionOptions bucketed = plain;
   bucketed.t5_bias.table = {nan_.data(), {2, 2}, {0, 1}};
+  AttentionOptions sunk = plain;
+  sunk.sinks = nan_;
   AttentionOptions capped = plain;
   capped.softcap = -1;
   AttentionOptions far = plain;
@@ -134,6 +136,7 @@ TEST_F(AttentionFailuresTest, EveryAllocationOfAnErrorMayFail) {
       {"mask", [&] { return attention(x_, x_, x_, y_, beyond); }},
       {"slopes", [&] { return attention(x_, x_, x_, y_, sloped); }},
       {"buckets", [&] { return attention(x_, x_, x_, y_, bucketed); }},
+      {"sinks", [&] { return attention(x_, x_, x_, y_, sunk); }},
       {"offsets", [&] { return attention(x_, x_, x_, y_, far); }},
       {"overlap", [&] { return attention(x_, x_, view_of(y_), y_, plain); }},
       {"attention_backward",

@@ -108,6 +108,10 @@ TEST(OverlapTest, OfAnOutputAndATermOfTheScoresIsAnError) {
   options.t5_bias = {.table = {out.output.data(), {8, 2}}};
   expect_refused(attention(in.query, in.key, in.value, out.output, options),
                  in_memory("attention", "output", "t5_bias.table"));
+  options = {};
+  options.sinks = {out.lse.data(), {2}};
+  expect_refused(attention(in.query, in.key, in.value, out.views(), options),
+                 in_memory("attention", "lse", "sinks"));
 }
 
 TEST(OverlapTest, OfARepeatedOutputIsAnError) {

@@ -123,7 +123,8 @@ std::string compare(const RandomCall& call) {
         far_away("d_t5_bias", got->t5_bias, want.t5_bias, bound.t5_bias),
         far_away("d_alibi", got->alibi, want.alibi, bound.alibi),
         far_away("d_score_weight", got->score_weight, want.score_weight,
-                 bound.score_weight)}) {
+                 bound.score_weight),
+        far_away("d_sinks", got->sinks, want.sinks, bound.sinks)}) {
     if (!failure.empty()) {
       return failure;
     }

@@ -39,14 +39,15 @@ enum class Feature {
   additive,      // scoring
   uneven_groups,
   rotary,  // of queries and keys before the call
+  sinks,
 };
-inline constexpr std::array<std::string_view, 23> kFeatureNames = {
+inline constexpr std::array<std::string_view, 24> kFeatureNames = {
     "causal",     "window",        "key_lengths", "row_lengths",
     "key_starts", "key_padding",   "dense",       "documents",
     "bias",       "t5_bias",       "alibi",       "softcap",
     "dropout",    "ragged",        "grouped",     "unequal_sizes",
     "strided",    "query_start",   "uniform",     "nan",
-    "additive",   "uneven_groups", "rotary"};
+    "additive",   "uneven_groups", "rotary",      "sinks"};
 
 inline constexpr std::size_t kMostKeyHeads = 2;
 

@@ -102,6 +102,10 @@ RandomCallTensors::RandomCallTensors(const RandomCall& call)
       uniform<2>({4 + call.stream / 32 % 9 * 2, s.Hq}, call.stream + 28, -3, 3);
   slopes_ = uniform<1>({s.Hq}, call.stream + 4, -0.1, 0.5);
   score_weight_ = uniform<2>({s.Hq, s.D}, call.stream + 25, -1, 1);
+  sinks_ = uniform<1>({s.Hq}, call.stream + 28, -10, 10);
+  for (float& x : sinks_.elements()) {
+    x = x < -7 ? kMinusInf : x;
+  }
 }
 
 std::vector<std::int64_t> RandomCallTensors::integers(std::size_t count,
@@ -223,6 +227,9 @@ AttentionOptions RandomCallTensors::options() const {
   }
   if (call_.has(Feature::alibi)) {
     options.alibi = slopes_;
+  }
+  if (call_.has(Feature::sinks)) {
+    options.sinks = sinks_;
   }
   if (call_.has(Feature::query_start)) {
     options.query_start = call_.start_form == 0   ? QueryStart(query_starts_(0))

@@ -130,6 +130,7 @@ class RandomCallTensors {
   Tensor<float, 2> t5_table_;
   Tensor<float, 1> slopes_;
   Tensor<float, 2> score_weight_;
+  Tensor<float, 1> sinks_;
 };
 
 }  // namespace headwise::testing_support

@@ -178,6 +178,24 @@ TEST_F(ReferenceBackwardTest, OfAScoreWeightAreDerivatives) {
   }
 }
 
+TEST_F(ReferenceBackwardTest, OfSinksAreDerivatives) {
+  const Inputs<float> narrow = random_inputs(kTiny, 3400, 1);
+  const Inputs<double> in = widened(narrow);
+  auto sinks = coarse<1>({kTiny.Hq}, 3410);
+  // Query 0 has no key.
+  const AttentionOptions options = {.mask = causal(),
+                                    .sinks = sinks,
+                                    .query_start = -1,
+                                    .attn_weights = AttnWeights::per_head};
+  const Upstream<double> upstream =
+      widened(random_upstream(narrow, options, 3420));
+  const auto got = reference_gradients(in, upstream, options);
+  expect_derivatives(got.sinks, sinks, 1.0 / 256, "sinks",
+                     [&] { return loss(in, upstream, options); });
+  sinks(2) = kMinusInf;
+  EXPECT_EQ(reference_gradients(in, upstream, options).sinks(2), 0);
+}
+
 TEST_F(ReferenceBackwardTest, OfSlopesAreDerivatives) {
   const Inputs<float> narrow = random_inputs(kTiny, 3200, 1);
   const Inputs<double> in = widened(narrow);

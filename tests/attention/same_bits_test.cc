@@ -58,8 +58,10 @@ TEST(SameBitsTest, OfASequenceAloneAndInItsBatch) {
   const Inputs<float> in = random_inputs(shape, 130);
   const auto lengths = tensor_of<std::int64_t, 1>({3}, {6, 2, 4});
   const auto starts = tensor_of<std::int64_t, 1>({3}, {0, -3, 2});
+  const auto sinks = tensor_of<float, 1>({4}, {0.5f, -3, 2, kMinusInf});
   AttentionOptions options = {
       .mask = causal() & key_lengths(lengths),
+      .sinks = sinks,
       .query_start = starts,
       .dropout = {.p = 0.4, .training = true, .seed = Seed{3}}};
   const Outputs<float> batch = attend(in, options);

@@ -19,6 +19,7 @@ using testing_support::attend;
 using testing_support::copy_of;
 using testing_support::every_additive_option;
 using testing_support::every_score_term;
+using testing_support::every_sink_option;
 using testing_support::EveryBias;
 using testing_support::EveryMask;
 using testing_support::filled;
@@ -82,6 +83,26 @@ TEST(StepwiseTest, MatchesAttentionForEveryScoreTerm) {
     EXPECT_TRUE(all_near(steps.context, want.output, 8e-6));
     EXPECT_TRUE(all_near(steps.attn_weights, want.attn_weights, 4e-6));
     EXPECT_TRUE(all_near(steps.lse, want.lse, 4e-6));
+  }
+}
+
+TEST(StepwiseTest, MatchesAttentionForEverySinkOption) {
+  const Inputs<float> in = random_inputs(kShape, 618);
+  const EveryMask every_mask(kShape, true);
+  for (auto& [name, options, operation_options] : every_sink_option(
+           every_mask.biases(), every_mask.masks().back().second)) {
+    SCOPED_TRACE(name);
+    AttentionOptions per_head = options;
+    per_head.attn_weights = AttnWeights::per_head;
+    RecordedTrace trace;
+    const AttentionSteps steps =
+        stepwise(in, per_head, operation_options, &trace);
+    const Outputs<float> want = attend(in, per_head, operation_options);
+    EXPECT_TRUE(all_near(steps.context, want.output, 8e-6));
+    EXPECT_TRUE(all_near(steps.attn_weights, want.attn_weights, 4e-6));
+    EXPECT_TRUE(all_near(steps.lse, want.lse, 4e-6));
+    ASSERT_NE(trace.find("sinks"), nullptr);
+    EXPECT_THAT(trace.find("sinks")->axes, ElementsAre("H"));
   }
 }
 

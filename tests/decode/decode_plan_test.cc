@@ -338,6 +338,7 @@ TEST(DecodePlanTest, EveryOptionHasTheBitsOfOneCall) {
   const Text text(180, 600);
   const auto slopes = alibi_slopes(kHeads).value();
   const auto table = uniform<2>({12, kHeads}, 918, -2, 2);
+  const auto sinks = uniform<1>({kHeads}, 611);
   const auto score_weight = uniform<2>({kHeads, kD}, 610);
   const auto starts = tensor_of<std::int64_t, 1>({1}, {1});
   const std::vector<std::size_t> sizes = {1, 3};
@@ -349,6 +350,7 @@ TEST(DecodePlanTest, EveryOptionHasTheBitsOfOneCall) {
        {.mask = causal(),
         .t5_bias = {.table = table, .max_distance = 40},
         .alibi = slopes.view()}},
+      {"sinks", {.mask = causal(), .sinks = sinks.view()}},
       {"window", {.mask = window(40, 0)}},
       {"window and first keys", {.mask = window(40, 0, 3)}},
       {"key_starts", {.mask = causal() & key_starts(starts.view())}},

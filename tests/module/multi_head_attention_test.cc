@@ -19,6 +19,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing_support::all_near;
+using testing_support::filled;
 using testing_support::forward_of;
 using testing_support::layer_of;
 using testing_support::RecordedStep;
@@ -255,22 +256,25 @@ TEST(MultiHeadAttentionTraceTest, TellsEveryStepInTheOrderOfTheWay) {
   expect("output", {"B", "Lq", "E"}, {2, 3, 8});
 }
 
-TEST(MultiHeadAttentionTraceTest, SoftcapBiasesAndAlibiAreOptionsOfTheLayer) {
+TEST(MultiHeadAttentionTraceTest,
+     SoftcapBiasesAlibiAndSinksAreOptionsOfTheLayer) {
   const auto layer = layer_of({.embed_dim = 8, .num_heads = 2});
   const auto x = uniform<3>({2, 5, 8}, 31, -4, 4);
   const auto bias = uniform<3>({2, 5, 5}, 32, -3, 3);
   const auto table = uniform<2>({6, 2}, 33, -3, 3);
   const auto slopes = alibi_slopes(2).value();
+  const auto sinks = filled<float, 1>({2}, 0.5f);
   const AttentionOptions options = {
       .softcap = 0.25,
       .bias = dense(view_of(bias), {Axis::H, Axis::Lq, Axis::Lkv}),
       .t5_bias = {.table = table, .max_distance = 4},
       .alibi = slopes,
+      .sinks = sinks,
       .attn_weights = AttnWeights::per_head};
   RecordedTrace trace;
   const auto traced = forward_of(layer, x, options, {}, &trace);
-  for (const char* name :
-       {"capped_scores", "biased_scores", "t5_scores", "alibi_scores"}) {
+  for (const char* name : {"capped_scores", "biased_scores", "t5_scores",
+                           "alibi_scores", "sinks"}) {
     EXPECT_NE(trace.find(name), nullptr) << name;
   }
   EXPECT_TRUE(

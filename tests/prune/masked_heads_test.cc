@@ -138,6 +138,10 @@ std::vector<MaskCase> cases() {
        [](const Tensors& t) {
          return AttentionOptions{.mask = causal(), .alibi = view(t.slopes)};
        }},
+      {"Sinks",
+       [](const Tensors& t) {
+         return AttentionOptions{.mask = causal(), .sinks = view(t.slopes)};
+       }},
       {"Bias",
        [](const Tensors& t) {
          return AttentionOptions{.bias = dense(view(t.bias), kTokenAxes)};
@@ -217,6 +221,9 @@ TEST_P(MaskedHeadsTest, GradientsAreThoseOfGatesOfZero) {
   }
   if (gated.t5_bias.table.data() != nullptr) {
     EXPECT_TRUE(all_near(got.t5_bias, picked(want.t5_bias, 1, kLeft), 1e-5));
+  }
+  if (gated.sinks.data() != nullptr) {
+    EXPECT_TRUE(all_near(got.sinks, picked(want.sinks, 0, kLeft), 1e-5));
   }
   if (gated.bias.given() && gated.bias.axes().extents().size() == 4) {
     EXPECT_TRUE(all_near(got.bias, picked(want.bias, 1, kLeft), 1e-5));

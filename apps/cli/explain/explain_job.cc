@@ -174,6 +174,7 @@ class Runner {
                        .bias = spec->bias.given(),
                        .t5_bias = spec->t5_bias.given(),
                        .alibi = spec->alibi.given(),
+                       .sinks = spec->sinks.given(),
                        .dropout = spec->dropout.active(),
                        .out_proj = config_.out_proj,
                        .masks = spec->mask.parts(),

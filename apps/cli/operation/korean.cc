@@ -35,6 +35,9 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"(B, Lq): positions of the queries (default: row numbers from "
      "--query-start)",
      "(B, Lq): 쿼리의 위치(기본값: --query-start부터의 행 번호)"},
+    {"(H): one more score per head, with no value, that joins the softmax; "
+     "-inf: none",
+     "(H): 밸류 없이 소프트맥스에 더해지는 헤드별 점수. -inf: 없음"},
     {"(H): subtract slope * distance from the scores; auto: the usual slopes",
      "(H): 점수에서 기울기 * 거리를 뺍니다. auto: 표준 기울기"},
     {"(buckets, H): T5's relative-position bias; T5 uses --scale 1",

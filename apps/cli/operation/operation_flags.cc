@@ -95,6 +95,11 @@ void add_score_options(const Arguments& scores, OperationFlags& flags) {
                 "(H): subtract slope * distance from the scores; auto: the "
                 "usual slopes")
       .advanced();
+  scores
+      .add_text("--sinks", flags.sinks, kNpy,
+                "(H): one more score per head, with no value, that joins the "
+                "softmax; -inf: none")
+      .advanced();
 }
 
 void add_dropout_options(const Arguments& dropout, OperationFlags& flags) {

@@ -34,6 +34,7 @@ struct OperationFlags {
   std::optional<std::uint64_t> t5_max_distance;
   bool t5_bidirectional = false;
   std::string alibi;
+  std::string sinks;
   std::string empty_rows = "zero";
   std::string keep_mask;
   std::optional<double> dropout;

@@ -210,6 +210,7 @@ Status OperationInputs::read_files(bool batched, std::size_t num_heads) {
                                 bias_axes_, bias_));
   HEADWISE_TRY(read_t5_bias());
   HEADWISE_TRY(read_alibi(num_heads));
+  HEADWISE_TRY(read_tensor({"--sinks", flags_.sinks}, "(H)", true, sinks_));
   HEADWISE_TRY(read_tensor({"--sequence-ids", flags_.sequence_ids}, "(B)",
                            has_batch, sequence_ids_));
   return read_tensor({"--keep-mask", flags_.keep_mask}, "(B, H, Lq, Lkv)",
@@ -287,6 +288,9 @@ AttentionOptions OperationInputs::options() const {
   }
   if (alibi_) {
     options.alibi = *alibi_;
+  }
+  if (sinks_) {
+    options.sinks = *sinks_;
   }
   options.dropout.p = flags_.dropout;
   options.dropout.training = flags_.dropout.has_value();

@@ -54,6 +54,7 @@ constexpr auto kOptions = std::to_array<ArgumentOption>(
      {"query_start", "--query-start"},
      {"scale", "--scale"},
      {"score_weight", "--score-weight"},
+     {"sinks", "--sinks"},
      {"softcap", "--softcap"},
      {"statistics.query_lengths", "--query-lengths"},
      {"statistics.separators", "--separators"},

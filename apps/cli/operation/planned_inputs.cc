@@ -14,6 +14,7 @@ void plan_inputs(FilePlan& plan, const OperationFlags& flags) {
   plan.input("--score-weight", flags.score_weight);
   plan.input("--bias", flags.bias);
   plan.input("--t5-bias", flags.t5_bias);
+  plan.input("--sinks", flags.sinks);
   plan.input("--keep-mask", flags.keep_mask);
   plan.input("--sequence-ids", flags.sequence_ids);
   // These take words, too.

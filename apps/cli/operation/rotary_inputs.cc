@@ -235,7 +235,11 @@ Error in_rotary_words(const Error& error) {
                  {"sin", "--rotary-tables"}}};
   ErrorDetails details = error.details();
   for (const auto& [argument, option] : kWords) {
-    if (details.argument.starts_with(argument)) {
+    // "sin" begins "sin[0]", not "sinks[0]".
+    const std::string& given = details.argument;
+    if (given.starts_with(argument) &&
+        (given.size() == argument.size() || given[argument.size()] == '.' ||
+         given[argument.size()] == '[')) {
       details.operation.clear();
       details.argument.replace(0, argument.size(), option);
       return {error.code(), std::move(details)};

@@ -263,7 +263,8 @@ void add_gradient_options(const Arguments& gradients, RunFlags& flags) {
   gradients.add_text(
       "--grad-dir", flags.grad_dir, "DIR",
       "write the gradients to this folder: d_query.npy, d_key.npy, "
-      "d_value.npy, d_bias.npy, d_t5_bias.npy, d_alibi.npy and those of the "
+      "d_value.npy, d_bias.npy, d_t5_bias.npy, d_alibi.npy, d_sinks.npy and "
+      "those of the "
       "parameters, such as d_w_q.weight.npy");
 }
 

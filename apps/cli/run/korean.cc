@@ -46,11 +46,11 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"write the attention weights (B, H, Lq, Lkv)",
      "어텐션 가중치 (B, H, Lq, Lkv)를 저장합니다"},
     {"write the gradients to this folder: d_query.npy, d_key.npy, d_value.npy, "
-     "d_bias.npy, d_t5_bias.npy, d_alibi.npy and those of the parameters, such "
-     "as d_w_q.weight.npy",
+     "d_bias.npy, d_t5_bias.npy, d_alibi.npy, d_sinks.npy and those of the "
+     "parameters, such as d_w_q.weight.npy",
      "d_query.npy, d_key.npy, d_value.npy, d_bias.npy, d_t5_bias.npy, "
-     "d_alibi.npy와 "
-     "d_w_q.weight.npy 같은 파라미터의 그래디언트를 이 폴더에 저장합니다"},
+     "d_alibi.npy, d_sinks.npy와 d_w_q.weight.npy 같은 파라미터의 그래디언트를 "
+     "이 폴더에 저장합니다"},
     {"write the log-sum-exp of the scores (B, H, Lq), natural log",
      "점수의 log-sum-exp (B, H, Lq)를 자연로그로 저장합니다"},
     {"write the output, in the layout of the query",

@@ -101,6 +101,7 @@ Result<std::vector<NamedGradient>> operation_gradients(
   auto d_bias = make_bias_gradient(options.bias);
   auto d_t5_bias = Tensor<float, 2>::create(options.t5_bias.table.extents());
   auto d_alibi = Tensor<float, 1>::create({options.alibi.extent(0)});
+  auto d_sinks = Tensor<float, 1>::create({options.sinks.extent(0)});
   auto d_score_weight =
       Tensor<float, 2>::create(operation_options.score_weight.extents());
   HEADWISE_TRY(d_output);
@@ -110,6 +111,7 @@ Result<std::vector<NamedGradient>> operation_gradients(
   HEADWISE_TRY(d_bias);
   HEADWISE_TRY(d_t5_bias);
   HEADWISE_TRY(d_alibi);
+  HEADWISE_TRY(d_sinks);
   HEADWISE_TRY(d_score_weight);
   const auto as_extents = [&](auto&& tensor) {
     const TensorView view(tensor);
@@ -117,6 +119,7 @@ Result<std::vector<NamedGradient>> operation_gradients(
   };
   const bool bucketed = d_t5_bias->size() != 0;
   const bool sloped = d_alibi->size() != 0;
+  const bool sunk = d_sinks->size() != 0;
   const bool additive = d_score_weight->size() != 0;
   HEADWISE_TRY(attention_backward(
       BackwardInputsOf<T>{as_extents(in.query), as_extents(in.key),
@@ -126,7 +129,8 @@ Result<std::vector<NamedGradient>> operation_gradients(
           as_extents(*d_query), as_extents(*d_key), as_extents(*d_value),
           d_bias->by_scores, bucketed ? *d_t5_bias : TensorView<float, 2>(),
           sloped ? *d_alibi : TensorView<float, 1>(),
-          additive ? *d_score_weight : TensorView<float, 2>()},
+          additive ? *d_score_weight : TensorView<float, 2>(),
+          sunk ? *d_sinks : TensorView<float, 1>()},
       options, operation_options));
   auto wide_d_query = widen<T>(*std::move(d_query));
   auto wide_d_key = widen<T>(*std::move(d_key));
@@ -149,6 +153,9 @@ Result<std::vector<NamedGradient>> operation_gradients(
   }
   if (sloped) {
     gradients.push_back(named("d_alibi", *std::move(d_alibi), true));
+  }
+  if (sunk) {
+    gradients.push_back(named("d_sinks", *std::move(d_sinks), true));
   }
   if (additive) {
     gradients.push_back(

@@ -130,17 +130,21 @@ Result<std::vector<NamedGradient>> named_gradients(
   if (gradients.alibi.size() != 0) {
     named_ones.push_back(named("d_alibi", std::move(gradients.alibi), true));
   }
+  if (gradients.sinks.size() != 0) {
+    named_ones.push_back(named("d_sinks", std::move(gradients.sinks), true));
+  }
   return named_ones;
 }
 
 std::vector<std::string> gradient_files() {
   std::vector<std::string> names;
   for (const char* of :
-       {"query",         "key",         "value",         "bias",
-        "t5_bias",       "alibi",       "score_weight",  "w_q.weight",
-        "w_q.bias",      "w_k.weight",  "w_k.bias",      "w_v.weight",
-        "w_v.bias",      "w_o.weight",  "w_o.bias",      "w_score.weight",
-        "q_norm.weight", "q_norm.bias", "k_norm.weight", "k_norm.bias"}) {
+       {"query",          "key",           "value",       "bias",
+        "t5_bias",        "alibi",         "sinks",       "score_weight",
+        "w_q.weight",     "w_q.bias",      "w_k.weight",  "w_k.bias",
+        "w_v.weight",     "w_v.bias",      "w_o.weight",  "w_o.bias",
+        "w_score.weight", "q_norm.weight", "q_norm.bias", "k_norm.weight",
+        "k_norm.bias"}) {
     names.push_back(fmt::format("d_{}.npy", of));
   }
   return names;

@@ -285,6 +285,7 @@ std::vector<TracedStep> ViewedTensors::list() const {
                   .bias = given.bias.given(),
                   .t5_bias = given.t5_bias.table.data() != nullptr,
                   .alibi = given.alibi.data() != nullptr,
+                  .sinks = given.sinks.data() != nullptr,
                   .masks = checked ? checked->mask.parts()
                                    : std::vector<BoundMask::Part>(),
                   .B = query.extent(0),

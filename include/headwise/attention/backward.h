@@ -10,6 +10,7 @@
 //   d_bias   = dS, summed over what the bias is broadcast over
 //   d_t5_bias = sum of dS over the pairs of each bucket
 //   d_alibi  = - sum of dS * distance
+//   d_sinks  = - sum of P_sink * Delta,  P_sink the share of the head's sink
 //
 // With OperationOptions::score_weight w and t = tanh(query + key), instead of
 // d_query and d_key:

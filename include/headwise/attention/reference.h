@@ -7,6 +7,7 @@
 //             + t5_bias[bucket(j - i - query_start),h]
 //             - alibi[h] * |i + query_start - j|            each if given
 //   w[j]    = exp(s[j] - max s) / sum exp(s - max s)        0 where masked
+//             sinks[h], if given, is one of s and has no w
 //   output  = sum_j dropout(w[j]) * value[b,j,g,:]
 //   lse     = max s + log sum exp(s - max s)
 //

@@ -20,6 +20,7 @@
 #include "headwise/steps/mask.h"
 #include "headwise/steps/query_start.h"
 #include "headwise/steps/shape.h"
+#include "headwise/steps/sinks.h"
 #include "headwise/steps/softmax.h"
 #include "headwise/steps/t5_bias.h"
 #include "headwise/version.h"
@@ -61,6 +62,10 @@ struct AttentionOptions {
   // Then the scores lose alibi[h] * |i + query_start - j|: one slope a query
   // head, (Hq), such as alibi_slopes(Hq). The view must outlive the call.
   TensorView<const float, 1> alibi{};
+  // One more score per query head, (Hq), that joins the softmax and has no
+  // value (steps/sinks.h); -inf: none. A row without a key then gives 0,
+  // whatever empty_rows says. The view must outlive the call.
+  TensorView<const float, 1> sinks{};
   QueryStart query_start{};  // where query 0 stands among the keys
   Offsets offsets{};         // of a ragged batch: (1, rows, H, D) tensors
   EmptyRow empty_rows = EmptyRow::zero;
@@ -98,6 +103,7 @@ struct AttentionSpec {
   BoundBias bias;
   BoundT5Bias t5_bias;
   BoundAlibi alibi;
+  BoundSinks sinks;
   BoundMask mask;  // knows the bias, too
   BoundDropout dropout;
   EmptyRow empty_rows = EmptyRow::zero;
@@ -111,7 +117,8 @@ struct AttentionSpec {
   // `tensors` has the sizes of the tensors; with offsets, B, Lq and Lkv of the
   // spec's shape are those of the sequences. `operation` begins the messages.
   // Errors: those of Offsets::check, HeadGroups::check, BoundMask::bind,
-  // BoundBias::bind, BoundT5Bias::bind, BoundAlibi::bind, QueryStart::check,
+  // BoundBias::bind, BoundT5Bias::bind, BoundAlibi::bind, BoundSinks::bind,
+  // QueryStart::check,
   // BoundDropout::bind and BoundStatistics::bind; invalid_argument for a scale
   // or a softcap out of its range, a scale beside a score_weight, a head size
   // of 0, or without kv_groups query heads that are not a multiple of the key

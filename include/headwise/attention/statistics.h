@@ -14,6 +14,9 @@
 //   next       w[p + 1]  )
 //   separator  sum of w[j] over the separators, if they are given
 //
+// Where the head has a sink (steps/sinks.h), its share w is one more term of
+// the entropy and of nothing else; the weights of the keys sum to 1 - w.
+//
 // In a row without a key, entropy and distance are NaN and all else is 0. It
 // does not count in columns, maps and means.
 //

@@ -33,7 +33,7 @@ struct AttentionSteps {
 
 // Shapes and errors are those of attention(). Each step is reported to `trace`,
 // if given: scores, capped_scores, biased_scores, t5_scores, alibi_scores, the
-// masks, masked_scores, attn_weights, dropped_weights, context.
+// masks, masked_scores, sinks, attn_weights, dropped_weights, context.
 Result<AttentionSteps> stepwise_attention(
     TensorView<const float, 4> query, TensorView<const float, 4> key,
     TensorView<const float, 4> value, const AttentionOptions& options = {},

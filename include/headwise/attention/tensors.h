@@ -75,6 +75,7 @@ struct AttentionGradientsOf {
   TensorView<SumOf<T>, 2> t5_bias{};       // (buckets, Hq)
   TensorView<SumOf<T>, 1> alibi{};         // (Hq)
   TensorView<SumOf<T>, 2> score_weight{};  // (Hq, D)
+  TensorView<SumOf<T>, 1> sinks{};         // (Hq); 0 where the sink is -inf
 };
 using AttentionGradients = AttentionGradientsOf<float>;
 

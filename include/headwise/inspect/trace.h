@@ -86,6 +86,7 @@ struct JobShape {
   bool bias = false;  // on the scores
   bool t5_bias = false;
   bool alibi = false;
+  bool sinks = false;
   bool dropout = false;
   bool out_proj = true;
   std::vector<BoundMask::Part> masks{};  // BoundMask::parts()

@@ -222,11 +222,12 @@ struct MultiHeadAttentionParamGradients {
   LinearGradients w_v;  // empty without one
   std::optional<LinearGradients> w_o{};
   // For options.bias, (B, H, Lq, Lkv) with extent 1 where it is broadcast, for
-  // options.t5_bias, (buckets, num_heads), and for options.alibi, (num_heads);
-  // empty without them.
+  // options.t5_bias, (buckets, num_heads), and for options.alibi and
+  // options.sinks, (num_heads); empty without them.
   Tensor<float, 4> bias{};
   Tensor<float, 2> t5_bias{};
   Tensor<float, 1> alibi{};
+  Tensor<float, 1> sinks{};
   Tensor<float, 2> w_score{};  // (num_heads, head_dim); empty without one
   // For LayerOptions::head_gates, per sequence: (B, num_heads). Empty without
   // them.

@@ -4,8 +4,12 @@
 //   lse[b,h,i]            = log(sum_j exp(masked_scores[b,h,i,j]))
 //
 //   masked_scores  (B, Hq, Lq, Lkv)  in, -inf = may not attend
+//   sinks          (Hq)              in, optional (steps/sinks.h)
 //   attn_weights   (B, Hq, Lq, Lkv)  out, each row sums to 1
 //   lse            (B, Hq, Lq)       out, natural logarithm
+//
+// With sinks, exp(sinks[h]) is one more term of the sum: rows sum to less than
+// 1, and a row without a key has the weights 0 and the lse sinks[h].
 //
 // A row whose keys are all masked has lse -inf and the weights that EmptyRow
 // says. A NaN or +inf that is not masked makes its own row NaN and no other.
@@ -18,6 +22,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
+#include "headwise/steps/sinks.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -38,6 +43,12 @@ inline constexpr float kMinusInf = -std::numeric_limits<float>::infinity();
 // Errors: shape_mismatch; invalid_argument for an output that overlaps another
 // tensor; out_of_memory.
 Status softmax(TensorView<const float, 4> masked_scores, EmptyRow empty_rows,
+               TensorView<float, 4> attn_weights, TensorView<float, 3> lse,
+               const Executor& executor);
+// With the sinks of the heads. Errors: also shape_mismatch for sinks that were
+// bound to another number of heads.
+Status softmax(TensorView<const float, 4> masked_scores,
+               const BoundSinks& sinks, EmptyRow empty_rows,
                TensorView<float, 4> attn_weights, TensorView<float, 3> lse,
                const Executor& executor);
 

@@ -71,6 +71,10 @@ struct Memory {
                                          spec.shape.query_rows())),
         d_t5_biases(take_shares(gradients.t5_bias, spec.shape,
                                 spec.t5_bias.table().extent(0), arena)),
+        d_sinks(gradients.sinks.data() == nullptr
+                    ? nullptr
+                    : arena.take<float>(spec.shape.batches(), spec.shape.Hq,
+                                        spec.shape.query_rows())),
         d_score_weights(take_shares(gradients.score_weight, spec.shape,
                                     spec.shape.D, arena)),
         heads(make_array<GradientHead>(arena, schedule.whole_heads ? 0 : 1,
@@ -92,6 +96,7 @@ struct Memory {
   std::size_t* order;  // the sequences, those with most work first
   float* d_slopes;     // of BlockShares, as the next two
   float* d_t5_biases;
+  float* d_sinks;
   float* d_score_weights;
   std::span<GradientHead> heads;
   std::span<GradientBlock> blocks;
@@ -113,7 +118,9 @@ class Call {
              {spec.shape.batches(), spec.shape.Hq, spec.shape.query_rows()}},
             shares_in(memory.d_t5_biases, spec.shape,
                       spec.t5_bias.table().extent(0)),
-            shares_in(memory.d_score_weights, spec.shape, spec.shape.D)} {}
+            shares_in(memory.d_score_weights, spec.shape, spec.shape.D),
+            {memory.d_sinks,
+             {spec.shape.batches(), spec.shape.Hq, spec.shape.query_rows()}}} {}
 
   void run() const {
     const AttentionShape& shape = spec_.shape;
@@ -129,7 +136,10 @@ class Call {
       }
     }
     if (gradients_.alibi.data() != nullptr) {
-      add_slopes_up();
+      add_rows_up(shares_.slopes, gradients_.alibi);
+    }
+    if (gradients_.sinks.data() != nullptr) {
+      add_rows_up(shares_.sinks, gradients_.sinks);
     }
     if (gradients_.t5_bias.data() != nullptr) {
       add_shares_up(shares_.t5_bias, [this](std::size_t h, std::size_t n) {
@@ -263,18 +273,19 @@ class Call {
     }
   }
 
-  // Sequence by sequence, row by row.
-  void add_slopes_up() const {
+  // The sums of a head: sequence by sequence, row by row.
+  void add_rows_up(const TensorView<float, 3>& shares,
+                   const TensorView<float, 1>& sums) const {
     const FloatEnvironment environment;
     for (std::size_t h = 0; h < spec_.shape.Hq; ++h) {
       float sum = 0;
       for (std::size_t b = 0; b < spec_.shape.B; ++b) {
         const SequencePlace place = spec_.shape.sequence(b);
         for (std::size_t i = 0; i < place.Lq; ++i) {
-          sum += shares_.slopes(place.batch, h, place.first_query + i);
+          sum += shares(place.batch, h, place.first_query + i);
         }
       }
-      gradients_.alibi(h) = std::isnan(sum) ? kNaN : sum;
+      sums(h) = std::isnan(sum) ? kNaN : sum;
     }
   }
 

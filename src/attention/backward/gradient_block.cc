@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attention/empty_row.h"
+#include "attention/log2_domain.h"
 #include "attention/row_gradient.h"
 #include "attention/score_terms.h"
 #include "kernels/dropout_tile.h"
@@ -440,6 +441,9 @@ void GradientBlock::finish(const CallGradients& gradients,
   if (shares.score_weight.data() != nullptr) {
     store_score_weight(shares.score_weight);
   }
+  if (shares.sinks.data() != nullptr) {
+    store_sinks(shares.sinks);
+  }
 }
 
 void GradientBlock::store_query(const NumberView<void>& d_query) const {
@@ -464,6 +468,28 @@ std::size_t GradientBlock::share() const {
 void GradientBlock::store_t5_bias(TensorView<float, 4> t5_bias) const {
   std::copy_n(d_t5_bias_, buckets_of(spec_),
               &t5_bias(place_.batch, range_.h, share(), 0));
+}
+
+// The gradient of a score that has no value and is no key: that of its weight
+// is 0.
+void GradientBlock::store_sinks(TensorView<float, 3> sinks) const {
+  using kernels::kMaxQueryLanes;
+  const auto sink = times_log2e(static_cast<double>(spec_.sinks.of(range_.h)));
+  for (std::size_t n = 0; n < parts(); ++n) {
+    const Part own_part = part(n);
+    alignas(64) float p[kMaxQueryLanes];
+    alignas(64) float d_sink[kMaxQueryLanes] = {};
+    std::fill_n(p, own_part.lanes, sink);
+    const kernels::MaskWord taken = ~left_out_ >> own_part.first;
+    gradient_loops_.softmax_gradient(saved_rows(n), &taken, {nullptr, 1},
+                                     nullptr, 1, own_part.lanes, p, d_sink);
+    const std::size_t first =
+        place_.first_query + range_.first + own_part.first;
+    for (std::size_t row = 0; row < own_part.queries; ++row) {
+      sinks(place_.batch, range_.h, first + row) =
+          spec_.sinks.has(range_.h) ? d_sink[row] : 0;
+    }
+  }
 }
 
 void GradientBlock::store_score_weight(

@@ -41,6 +41,7 @@ struct BlockShares {
   TensorView<float, 3> slopes;        // (B, Hq, Lq)
   TensorView<float, 4> t5_bias;       // (B, Hq, blocks, buckets)
   TensorView<float, 4> score_weight;  // (B, Hq, blocks, D)
+  TensorView<float, 3> sinks;         // (B, Hq, Lq)
 };
 
 // Where the blocks of a ragged sequence begin among all blocks of the batch: a
@@ -122,6 +123,7 @@ class GradientBlock {
   std::size_t share() const;
   void store_t5_bias(TensorView<float, 4> t5_bias) const;
   void store_score_weight(TensorView<float, 4> score_weight) const;
+  void store_sinks(TensorView<float, 3> sinks) const;
 
   const AttentionSpec& spec_;
   const kernels::AttentionTile& loops_;

@@ -38,7 +38,8 @@ HeadRows::HeadRows(const AttentionSpec& spec, Arena& arena)
       has_terms_(spec.softcap || spec.bias.given() || spec.t5_bias.given() ||
                  spec.alibi.given()),
       q_(arena.take<float>(most_rows(spec.shape), whole_lines(spec.shape.D))),
-      state_(spec, arena) {}
+      state_(spec, arena),
+      sinks_(make_array<RowResults>(arena, spec.sinks.given() ? 1 : 0, spec)) {}
 
 void HeadRows::begin(std::size_t b, std::size_t g,
                      const NumberView<const void>& query) {
@@ -165,8 +166,25 @@ void HeadRows::fold(const RowResults& result) {
               result.context, state_.context);
 }
 
+void HeadRows::fold_sinks() {
+  for (const RowResults& sinks : sinks_) {
+    std::fill_n(sinks.max, whole_lines(rows_), kMinusInf);
+    std::fill_n(sinks.sum, whole_lines(rows_), 0.0f);
+    std::fill_n(sinks.context, rows_ * whole_lines(spec_.shape.Dv), 0.0f);
+    for (std::size_t row = 0; row < rows_; ++row) {
+      const std::size_t h = first_head_ + row / place_.Lq;
+      if (spec_.sinks.has(h)) {
+        sinks.max[row] = times_log2e(static_cast<double>(spec_.sinks.of(h)));
+        sinks.sum[row] = 1;
+      }
+    }
+    fold(sinks);
+  }
+}
+
 void HeadRows::finish(const NumberView<const void>& value,
-                      const CallOutputs& outputs) const {
+                      const CallOutputs& outputs) {
+  fold_sinks();
   for (std::size_t row = 0; row < rows_; row += place_.Lq) {
     finish_head(row / place_.Lq, value, outputs);
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "attention/call_views.h"
 #include "attention/few_rows/row_blocks.h"
@@ -52,11 +53,13 @@ class HeadRows {
               const RowResults& result) const;
   // Adds the result of the next block.
   void fold(const RowResults& result);
-  // `value` is only read for EmptyRow::uniform.
-  void finish(const NumberView<const void>& value,
-              const CallOutputs& outputs) const;
+  // Adds the sinks and writes the outputs. `value` is only read for
+  // EmptyRow::uniform.
+  void finish(const NumberView<const void>& value, const CallOutputs& outputs);
 
  private:
+  // A sink is a block whose sum is 1 and that has no value.
+  void fold_sinks();
   struct Seen {
     bool everything;  // by every row
     bool nothing;
@@ -88,6 +91,7 @@ class HeadRows {
   std::size_t first_block_ = 0;
   float* q_;  // (rows, whole_lines(D))
   RowResults state_;
+  std::span<RowResults> sinks_;  // one, where there are any
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "attention/empty_row.h"
+#include "attention/log2_domain.h"
 #include "attention/log2_sum.h"
 #include "attention/score_terms.h"
 #include "kernels/dropout_tile.h"
@@ -160,9 +161,35 @@ void QueryTile::take(const PackedHead& head, std::size_t block) {
   first_ = false;
 }
 
+// A block of its own, whose only score is the sink: its sum is 1, and without a
+// value its context is 0.
+void QueryTile::take_sink() {
+  if (!spec_.sinks.has(range_.h)) {
+    return;
+  }
+  alignas(64) float max[kMaxQueryLanes];
+  alignas(64) float sum[kMaxQueryLanes];
+  std::fill_n(max, lanes_,
+              times_log2e(static_cast<double>(spec_.sinks.of(range_.h))));
+  std::fill_n(sum, lanes_, 1.0f);
+  const kernels::Fold fold{max, sum, state_, first_};
+  for (TileStatistics& statistics : statistics_) {
+    statistics.take_sink(fold);
+  }
+  loops_.weigh(scores_->p(0), scores_->p(0), 0, 0,
+               kernels::value_columns(spec_.shape.Dv), range_.count, fold,
+               context_);
+  loops_.fold(lanes_, fold);
+  first_ = false;
+}
+
 void QueryTile::finish(const CallInputs& inputs, const CallOutputs& outputs,
                        const PackedHead& head,
                        const kernels::Rows<float>& attn_weights) {
+  for (TileStatistics& statistics : statistics_) {
+    statistics.end_keys(state_);
+  }
+  take_sink();
   if (spec_.shape.Dv != 0) {
     layout_.store(
         context_, state_.sum, spec_.shape.Dv, lanes_,
@@ -302,11 +329,11 @@ void QueryTile::add_to(const PackedHead& head, const RowsTogether& together) {
   if (wanted.map) {
     statistics.add_to_map(state_, together);
   }
-  const std::uint64_t rows = statistics.counted(state_);
-  if (!wanted.columns || (rows == 0 && statistics.not_numbers(state_) == 0)) {
+  const std::uint64_t rows = statistics.counted();
+  if (!wanted.columns || (rows == 0 && statistics.not_numbers() == 0)) {
     return;
   }
-  if (statistics.not_numbers(state_) != 0) {
+  if (statistics.not_numbers() != 0) {
     std::fill_n(together.columns, kernels::column_sums_size(place_.Lkv), kNaN);
     return;
   }

@@ -77,6 +77,8 @@ class QueryTile {
   template <class Visit>
   void for_each_block(const PackedHead& head, const Visit& visit);
   void drop(const Tile& tile, float* p) const;
+  // The sink of the head joins the rows' state, after the last block.
+  void take_sink();
   // As the softmax gives them, or after dropout.
   void store_weights(const PackedHead& head, bool dropped,
                      const kernels::Rows<float>& weights);

@@ -41,6 +41,7 @@ TileStatistics::TileStatistics(const AttentionSpec& spec, Arena& arena)
       loops_(kernels::statistics_tile()) {
   const auto lanes = [&] { return arena.take<float>(kMaxQueryLanes); };
   position_ = lanes();
+  keys_ = {lanes(), lanes()};
   sums_ = {lanes(), lanes(), lanes()};
   block_ = {lanes(), lanes(), lanes()};
   for (OneKey& one : one_key_) {
@@ -103,6 +104,23 @@ void TileStatistics::take(std::size_t first_key, std::size_t keys,
   if (wanted_.map) {
     take_cells(first_key, keys, p, fold);
   }
+}
+
+void TileStatistics::end_keys(const kernels::RowState& state) {
+  std::copy_n(state.max, lanes_, keys_.max);
+  std::copy_n(state.sum, lanes_, keys_.sum);
+}
+
+// The sink is one more outcome of the row's entropy, at no distance. Its own
+// p * (s - max) is 0.
+void TileStatistics::take_sink(const kernels::Fold& fold) {
+  if (!wanted_.rows) {
+    return;
+  }
+  for (float* const sum : {block_.entropy, block_.distance, block_.separator}) {
+    std::fill_n(sum, lanes_, 0.0f);
+  }
+  loops_.fold(lanes_, fold, block_, sums_);
 }
 
 void TileStatistics::take_one_keys(std::size_t first_key, std::size_t keys,
@@ -185,21 +203,20 @@ std::uint64_t TileStatistics::below_query_lengths() const {
   return live == 0 ? 0 : ~std::uint64_t{0} >> (64 - live);
 }
 
-std::uint64_t TileStatistics::counted(const kernels::RowState& state) const {
+std::uint64_t TileStatistics::counted() const {
   std::uint64_t rows = below_query_lengths();
   for (std::size_t n = 0; n < count_; ++n) {
-    if (state.sum[n] == 0 || std::isnan(state.sum[n])) {
+    if (keys_.sum[n] == 0 || std::isnan(keys_.sum[n])) {
       rows &= ~(std::uint64_t{1} << n);
     }
   }
   return rows;
 }
 
-std::uint64_t TileStatistics::not_numbers(
-    const kernels::RowState& state) const {
+std::uint64_t TileStatistics::not_numbers() const {
   std::uint64_t rows = 0;
   for (std::size_t n = 0; n < count_; ++n) {
-    rows |= std::uint64_t{std::isnan(state.sum[n])} << n;
+    rows |= std::uint64_t{std::isnan(keys_.sum[n])} << n;
   }
   return rows & below_query_lengths();
 }
@@ -238,6 +255,9 @@ void TileStatistics::finish_rows(std::size_t h, std::size_t row,
                                  TensorView<float, 4> to) const {
   constexpr float kLn2 = 0x1.62e43p-1f;
   alignas(64) float one_key[4][kMaxQueryLanes];
+  alignas(64) float largest[kMaxQueryLanes];
+  std::fill_n(largest, lanes_, 1.0f);
+  loops_.weights(lanes_, largest, keys_.max, state, largest);
   for (std::size_t k = 0; k < one_key_.size(); ++k) {
     loops_.weights(lanes_, one_key_[k].p, one_key_[k].max, state, one_key[k]);
   }
@@ -246,11 +266,11 @@ void TileStatistics::finish_rows(std::size_t h, std::size_t row,
       to(place_.batch, h, row + n, index_of(statistic)) = number(value);
     };
     const float sum = state.sum[n];
-    const bool empty = sum == 0;
+    const bool empty = keys_.sum[n] == 0;
     const float entropy = kLn2 * (log2_sum(sum) - sums_.entropy[n] / sum);
     put(Statistic::entropy, empty ? kNaN : entropy < 0 ? 0 : entropy);
-    put(Statistic::distance, sums_.distance[n] / sum);  // 0 / 0 is NaN
-    put(Statistic::largest, empty ? 0 : 1 / sum);
+    put(Statistic::distance, empty ? kNaN : sums_.distance[n] / sum);
+    put(Statistic::largest, empty ? 0 : largest[n]);
     for (std::size_t k = 0; k < one_key_.size(); ++k) {
       to(place_.batch, h, row + n, index_of(Statistic::first) + k) =
           empty ? 0 : number(one_key[k][n]);
@@ -266,8 +286,8 @@ std::size_t TileStatistics::map_row(std::size_t n) const {
 
 void TileStatistics::add_to_map(const kernels::RowState& state,
                                 const RowsTogether& together) const {
-  const std::uint64_t numbers = counted(state);
-  const std::uint64_t nans = not_numbers(state);
+  const std::uint64_t numbers = counted();
+  const std::uint64_t nans = not_numbers();
   const std::size_t cells = map_size(place_.Lkv);
   const auto in = [](std::uint64_t rows, std::size_t n) {
     return (rows >> n & 1) != 0;

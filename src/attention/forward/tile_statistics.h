@@ -43,13 +43,17 @@ class TileStatistics {
   // Then takes p; before the block joins the rows' state.
   void take(std::size_t first_key, std::size_t keys, const float* p,
             const kernels::Fold& fold);
+  // After the last key: M and sum without the sink.
+  void end_keys(const kernels::RowState& state);
+  // Takes the sink; before it joins the rows' state.
+  void take_sink(const kernels::Fold& fold);
   // Writes what each row has of its own.
   void finish(std::size_t h, const kernels::RowState& state,
               const StatisticsViews& to) const;
   // Bit n: query n has a key, is below query_lengths and is not NaN.
-  std::uint64_t counted(const kernels::RowState& state) const;
+  std::uint64_t counted() const;
   // The NaN rows among those that count.
-  std::uint64_t not_numbers(const kernels::RowState& state) const;
+  std::uint64_t not_numbers() const;
   void add_to_map(const kernels::RowState& state,
                   const RowsTogether& together) const;
 
@@ -86,6 +90,7 @@ class TileStatistics {
   std::size_t lanes_ = 0;
   std::size_t cells_taken_ = 0;  // of the map: those that keys have reached
   float* position_;              // (lanes)
+  kernels::RowState keys_;       // M and sum of the keys alone
   kernels::RowSums sums_;
   kernels::RowSums block_;
   kernels::TopKeys top_;

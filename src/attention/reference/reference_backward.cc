@@ -45,6 +45,7 @@ class Gradients {
     clear(out_.t5_bias);
     clear(out_.alibi);
     clear(out_.score_weight);
+    clear(out_.sinks);
     const auto& shape = spec_.shape;
     for (std::size_t b = 0; shape.Lq != 0 && b < shape.B; ++b) {
       for (std::size_t h = 0; h < shape.Hq; ++h) {
@@ -77,6 +78,10 @@ class Gradients {
         d_weights[j] = d_weight(row, place, b, h, i, j);
         delta += row.weight(j) * d_weights[j];
       }
+    }
+    // A sink has no value and no returned weight: dP is 0.
+    if (out_.sinks.data() != nullptr) {
+      out_.sinks(h) -= row.sink_weight() * delta;
     }
     for (std::size_t j = 0; j < place.Lkv; ++j) {
       if (row.allowed(j)) {

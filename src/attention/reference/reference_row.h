@@ -67,6 +67,10 @@ class ReferenceRow {
     return spec_.mask.may_attend(b_, h_, i_, j);
   }
   bool empty() const { return empty_; }
+  // The share of the head's sink.
+  T sink_weight() const {
+    return spec_.sinks.has(h_) ? std::exp(sink() - max_) / sum_ : 0;
+  }
   // The score before softcap and bias: q.k times the scale, or that of additive
   // scoring. Key j is read.
   T plain_score(const AttentionInputsOf<T>& in, std::size_t j) const {
@@ -130,9 +134,11 @@ class ReferenceRow {
     return score;
   }
 
-  // weights_ = softmax of the scores.
+  T sink() const { return static_cast<T>(spec_.sinks.of(h_)); }
+
+  // weights_ = softmax of the scores and the sink.
   void normalise() {
-    max_ = kMinusInfinity;
+    max_ = sink();
     for (std::size_t j = 0; j < weights_.size(); ++j) {
       if (allowed(j)) {
         max_ = std::max(max_, weights_[j]);
@@ -145,6 +151,7 @@ class ReferenceRow {
       weights_[j] = counts ? std::exp(weights_[j] - max_) : 0;
       sum_ += weights_[j];
     }
+    sum_ += spec_.sinks.has(h_) ? std::exp(sink() - max_) : 0;
     empty_ = sum_ == 0;
     lse_ = empty_             ? kMinusInfinity
            : std::isnan(sum_) ? kNan

@@ -138,8 +138,12 @@ Result<AttentionSteps> stepwise_attention(
     tell(trace, "masked_scores", kScoreAxes, masked);
   }
 
-  HEADWISE_TRY(softmax(masked, spec->empty_rows, steps.attn_weights, steps.lse,
-                       *spec->executor));
+  if (spec->sinks.given() && trace != nullptr) {
+    constexpr std::array<std::string_view, 1> kAxes = {"H"};
+    trace->on_step("sinks", kAxes, spec->sinks.view());
+  }
+  HEADWISE_TRY(softmax(masked, spec->sinks, spec->empty_rows,
+                       steps.attn_weights, steps.lse, *spec->executor));
   TensorView<const float, 4> weights = steps.attn_weights;
   tell(trace, "attn_weights", kScoreAxes, weights);
 

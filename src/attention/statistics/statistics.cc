@@ -17,8 +17,11 @@ namespace {
 class Pool {
  public:
   void add(const float* row, std::ptrdiff_t stride) {
-    if (row[static_cast<std::ptrdiff_t>(index_of(Statistic::largest)) *
-            stride] == 0) {
+    const auto of = [&](Statistic k) {
+      return row[static_cast<std::ptrdiff_t>(index_of(k)) * stride];
+    };
+    // Next to a much larger sink the largest weight of a key may be 0.
+    if (of(Statistic::largest) == 0 && std::isnan(of(Statistic::entropy))) {
       ++without_key_;
       return;
     }

@@ -47,8 +47,10 @@ double coding_error(TensorView<const float, 2> weights,
   return error;
 }
 
+// Next to a much larger sink the largest weight of a key may be 0.
 bool has_key(TensorView<const float, 2> rows, std::size_t i) {
-  return rows(i, index_of(Statistic::largest)) != 0;
+  return rows(i, index_of(Statistic::largest)) != 0 ||
+         !std::isnan(rows(i, index_of(Statistic::entropy)));
 }
 
 std::array<Statistic, kStatistics> all_statistics() {

@@ -141,6 +141,8 @@ Json ViewPage::Parts::add_head(const ShownLayer& layer, const HeadPlace& place,
           {"t5", t5_json(spec.t5_bias, place.h)},
           {"alibi", spec.alibi.given() ? Json(spec.alibi.slope(place.h))
                                        : Json(nullptr)},
+          {"sink", spec.sinks.has(place.h) ? Json(spec.sinks.of(place.h))
+                                           : Json(nullptr)},
           {"error", head.error},
           {"pooled", pooled_json(head)},
           {"empty_rows", head.pooled.empty_rows},

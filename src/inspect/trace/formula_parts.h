@@ -51,8 +51,9 @@ class FormulaParts {
   // What the heads are merged from.
   std::string_view head_outputs() const;
 
- private:
   bool has(std::string_view step) const;
+
+ private:
   // The first of these steps that the pass has, or `otherwise`.
   std::string_view first_of(std::initializer_list<std::string_view> steps,
                             std::string_view otherwise) const;

@@ -19,7 +19,7 @@ class List {
     step.name = name;
     step.dtype = dtype;
     for (std::string& axis : axes) {
-      if (!job_.batched && &axis == axes.data()) {
+      if (!job_.batched && &axis == axes.data() && axis != "H") {
         continue;
       }
       step.extents.push_back(extent(axis));
@@ -133,6 +133,9 @@ std::vector<TracedStep> list_steps(const JobShape& job) {
   if (!job.masks.empty()) {
     list.add_masks();
     list.add("masked_scores", {"B", "H", "Lq", "Lkv"});
+  }
+  if (job.sinks) {
+    list.add("sinks", {"H"});
   }
   list.add("attn_weights", {"B", "H", "Lq", "Lkv"});
   if (job.dropout) {

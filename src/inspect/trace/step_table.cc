@@ -61,6 +61,13 @@ Text value_projection(const Parts& of) {
                        : text(input));
 }
 
+// The sink joins the softmax and leaves it again.
+Text weights(const Parts& of) {
+  const Text scores = of.at(of.scores_before("attn_weights"), "h,i,:");
+  return of.at("attn_weights", "h,i,:") + " = softmax(" +
+         (of.has("sinks") ? "[" + scores + ", sinks[h]])[:-1]" : scores + ")");
+}
+
 Text output(const Parts& of) {
   return "output = " + (of.pass().out_proj
                             ? of.projected("merged", "o", of.pass().output_bias)
@@ -187,11 +194,9 @@ constexpr std::array kSteps = {
          }},
 
     // Weights and output.
-    Step{"attn_weights", &StepWords::attn_weights,
-         [](const Parts& of) {
-           return of.at("attn_weights", "h,i,:") + " = softmax(" +
-                  of.at(of.scores_before("attn_weights"), "h,i,:") + ")";
-         }},
+    Step{"sinks", &StepWords::sinks,
+         [](const Parts& of) { return "sinks: " + text(of.words().given); }},
+    Step{"attn_weights", &StepWords::attn_weights, weights},
     Step{"dropped_weights", &StepWords::dropped_weights,
          [](const Parts& of) {
            return "dropped_weights = " +
@@ -254,6 +259,9 @@ Word StepWords::*operation_of(const Step& step, const StepContext& pass) {
   }
   if (step.name == "output" && !pass.out_proj) {
     return &StepWords::output_not_projected;
+  }
+  if (step.name == "attn_weights" && FormulaParts(pass).has("sinks")) {
+    return &StepWords::attn_weights_with_sinks;
   }
   return step.operation;
 }

@@ -111,7 +111,9 @@ void Trace::on_step(std::string_view name,
                   {tensor.extents().begin(), tensor.extents().end()},
                   tensor.dtype(),
                   packed(tensor)};
-  if (without_batch_ && tensor.rank() != 0 && tensor.extents()[0] == 1) {
+  // What each head has once has no batch axis.
+  if (without_batch_ && !axes.empty() && axes[0] != "H" &&
+      tensor.extents()[0] == 1) {
     step.axes.erase(step.axes.begin());
     step.extents.erase(step.extents.begin());
   }

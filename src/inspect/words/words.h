@@ -40,7 +40,9 @@ struct StepWords {
   Word alibi_scores;
   Word mask;
   Word masked_scores;
+  Word sinks;
   Word attn_weights;
+  Word attn_weights_with_sinks;
   Word dropped_weights;
   Word context;
   Word gated;

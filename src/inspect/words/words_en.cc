@@ -38,7 +38,10 @@ constexpr Words kEnglishWords = {
          .alibi_scores = "ALiBi: lower the score of a key by its distance",
          .mask = "combine the masks: True where all of them are True",
          .masked_scores = "set masked scores to -inf",
+         .sinks = "sinks: one more score per head, with no value",
          .attn_weights = "softmax: turn each row into weights that sum to 1",
+         .attn_weights_with_sinks =
+             "softmax over the scores and the sink, whose weight is left out",
          .dropped_weights =
              "dropout: set some weights to 0 and scale up the rest",
          .context = "sum the values, weighted by the attention weights",

@@ -35,7 +35,10 @@ constexpr Words kKoreanWords = {
          .alibi_scores = "ALiBi: 키가 멀수록 점수를 낮춥니다",
          .mask = "마스크를 모두 합칩니다: 전부 True인 곳만 True입니다",
          .masked_scores = "마스킹된 위치의 점수를 -inf로 바꿉니다",
+         .sinks = "싱크: 헤드마다 밸류가 없는 점수를 하나씩 더 둡니다",
          .attn_weights = "소프트맥스: 각 행을 합이 1인 가중치로 바꿉니다",
+         .attn_weights_with_sinks =
+             "점수와 싱크에 소프트맥스를 적용하고 싱크의 가중치는 뺍니다",
          .dropped_weights =
              "드롭아웃: 일부 가중치를 0으로 만들고 나머지를 그만큼 키웁니다",
          .context = "어텐션 가중치로 밸류를 가중합합니다",

@@ -138,6 +138,9 @@ TEST(StepFormulaTest, ScoresAreThoseOfTheLastStepThatChangedThem) {
   EXPECT_EQ(formula("alibi_scores", {"scores", "t5_scores", "alibi_scores"}),
             "alibi_scores[b,h,i,j] = t5_scores[b,h,i,j] - slopes[h] * |i + "
             "query_start - j|");
+  EXPECT_EQ(formula("attn_weights", {"scores", "masked_scores", "sinks"}),
+            "attn_weights[b,h,i,:] = softmax([masked_scores[b,h,i,:], "
+            "sinks[h]])[:-1]");
   EXPECT_EQ(formula("masked_scores", {"scores", "capped_scores"}),
             "masked_scores = capped_scores if mask else -inf");
   EXPECT_EQ(formula("masked_scores", {"scores", "causal_mask"}),

@@ -41,9 +41,13 @@
 
   const allKeys = () => Int32Array.from({length: headwise.page.num_keys}, (_, n) => n);
 
-  // Narrows the intervals of a row: its attention weights sum to 1, so each is bounded by the
-  // others. `sees` says which keys count.
-  function boundBySum(low, high, count, sees) {
+  // What the attention weights of a row sum to: the sink takes the rest.
+  const sumOfRow = (head, lse) =>
+      1 - (Number.isFinite(head.sink) ? Math.exp(head.sink - lse) : 0);
+
+  // Narrows the intervals of a row: its attention weights sum to `total`, so each is bounded
+  // by the others. `sees` says which keys count.
+  function boundBySum(low, high, count, total, sees) {
     const ROUNDING = 4e-6;  // of the sum of the true weights, in binary32
     let least = 0;
     let most = 0;
@@ -55,18 +59,18 @@
     for (let key = 0; key < count; ++key) {
       if (!sees(key)) continue;
       [low[key], high[key]] = [
-        Math.max(low[key], 1 - (most - high[key]) - ROUNDING),
-        Math.min(high[key], 1 - (least - low[key]) + ROUNDING)];
+        Math.max(low[key], total - (most - high[key]) - ROUNDING),
+        Math.min(high[key], total - (least - low[key]) + ROUNDING)];
     }
   }
 
   // Whole rows of a head that has a map as well as q and k. The true weight is within the
-  // errors of the byte and of the computed number, and its row sums to 1. The value is the
-  // middle of the interval that remains.
+  // errors of the byte and of the computed number, and the sum of its row is known. The value
+  // is the middle of the interval that remains.
   async function wholeRows(head, queries) {
     const keys = allKeys();
-    const [map, found, mask] = await Promise.all([headwise.blocks.bytes(head.map),
-      computed(head, queries, keys), headwise.mask.of(head)]);
+    const [map, found, mask, lse] = await Promise.all([headwise.blocks.bytes(head.map),
+      computed(head, queries, keys), headwise.mask.of(head), headwise.blocks.floats(head.lse)]);
     const bytes = decoded(map, queries, keys);
     const bound = (side, inner) => Float64Array.from(found.values, (value, n) => inner(
         value + side * found.errors[n], bytes.values[n] + side * bytes.errors[n]));
@@ -75,7 +79,7 @@
     queries.forEach((query, r) => {
       const row = [r * keys.length, (r + 1) * keys.length];
       boundBySum(low.subarray(...row), high.subarray(...row), keys.length,
-          key => mask.visible(query, key));
+          sumOfRow(head, lse[query]), key => mask.visible(query, key));
     });
     return {values: Float32Array.from(low, (value, n) => (value + high[n]) / 2),
             errors: Float32Array.from(low, (value, n) => Math.max(0, high[n] - value) / 2)};

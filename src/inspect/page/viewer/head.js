@@ -135,6 +135,8 @@
           page.query_start !== 0 && t('head.query_start', page.query_start) + ' ',
           head.t5 ? t('head.t5') + ' ' : null,
           head.alibi ? t('head.alibi', headwise.numbers.text(head.alibi)) + ' ' : null,
+          Number.isFinite(head.sink) ?
+            t('head.sink', headwise.numbers.text(head.sink)) + ' ' : null,
           head.error > 0 && t('head.error', headwise.numbers.bound(head.error))),
       headwise.detail.statisticList(page.statistics.map(
           ({name}) => [name, headwise.grid.value(head, name)]))];

@@ -73,6 +73,7 @@ headwise.wordTables.en = {
   'head.query_start': 'Query 0 is at the position of key {0}.',
   'head.t5': 'T5 relative-position bias.',
   'head.alibi': 'ALiBi slope {0}.',
+  'head.sink': 'Sink {0}; rows sum to less than 1.',
   'head.error': 'Colours are accurate to within {0}.',
   'head.pruned': 'This head was pruned: it has no parameters and computes no attention.',
   'mask.none': 'none',

@@ -71,6 +71,7 @@ headwise.wordTables.ko = {
   'head.query_start': '쿼리 0의 위치는 키 {0}의 위치와 같습니다.',
   'head.t5': 'T5 상대 위치 바이어스 사용.',
   'head.alibi': 'ALiBi 기울기 {0}.',
+  'head.sink': '싱크 {0}: 행의 합이 1보다 작습니다.',
   'head.error': '색의 오차는 {0} 이하입니다.',
   'head.pruned': '가지치기된 헤드입니다. 파라미터가 없고 어텐션을 계산하지 않습니다.',
   'mask.none': '없음',

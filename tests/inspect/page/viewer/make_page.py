@@ -81,16 +81,17 @@ def weights(query, key, head, rows, spec, mask):
     """-> attention weights (rows, keys), LSE (rows), may attend (rows, keys)."""
     may = visible(mask, rows, len(key))
     s = np.where(may, scores(query, key, head, rows, spec), -np.inf)
-    top = s.max(axis=1, initial=-np.inf)
+    sink = -np.inf if head.get("sink") is None else head["sink"]
+    top = s.max(axis=1, initial=sink)
     shift = np.where(np.isfinite(top), top, 0)[:, None]
     p = np.exp(s - shift)
-    total = p.sum(axis=1)
+    total = p.sum(axis=1) + np.exp(sink - shift[:, 0])
     with np.errstate(divide="ignore"):
         lse = np.where(total > 0, np.log(total) + shift[:, 0], -np.inf)
     return p / np.where(total > 0, total, 1)[:, None], lse, may
 
 
-def row_statistics(w, may, rows, spec):
+def row_statistics(w, may, rows, spec, sink_share):
     """(statistic, row); NaN for a row with no key."""
     keys = w.shape[1]
     i = np.arange(spec["num_queries"])[rows] + spec["query_start"]
@@ -101,7 +102,8 @@ def row_statistics(w, may, rows, spec):
         return np.where(inside, w[np.arange(len(w)), np.clip(at, 0, keys - 1)], 0)
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        entropy = np.where(w > 0, -w * np.log(w), 0).sum(axis=1)
+        every = np.column_stack([w, sink_share])
+        entropy = np.where(every > 0, -every * np.log(every), 0).sum(axis=1)
     separators = spec.get("separators", [])
     table = np.stack([
         entropy, (w * np.abs(i[:, None] - j)).sum(axis=1), w.max(axis=1), w[:, 0],
@@ -137,7 +139,7 @@ def describe_head(head, spec, mask, blocks, shared):
     lq, lk = spec["num_queries"], spec["num_keys"]
     entry = {"number": head["number"], "kv_head": head.get("kv_head", head["number"]),
              "pruned": False, "mask": head.get("mask", 0),
-             "t5": None, "alibi": head.get("alibi")}
+             "t5": None, "alibi": head.get("alibi"), "sink": head.get("sink")}
     if head.get("t5") is not None:
         entry["t5"] = head["t5"][t5_steps(spec["t5"])[1]].tolist()
     query = head["query"].astype(np.float32)
@@ -156,7 +158,9 @@ def describe_head(head, spec, mask, blocks, shared):
         rows = slice(start, min(start + CHUNK, lq))
         w, row_lse, may = weights(query, key, head, rows, spec, mask)
         lse[rows] = row_lse
-        table[:, rows] = row_statistics(w, may, rows, spec)
+        sink = -np.inf if head.get("sink") is None else head["sink"]
+        with np.errstate(invalid="ignore"):
+            table[:, rows] = row_statistics(w, may, rows, spec, np.exp(sink - row_lse))
         received += w.sum(axis=0)
         pool_rows(w, rows, c, small, spec)
         order = np.argsort(-np.where(may, w, -1), axis=1, kind="stable")[:, :TOP]

@@ -28,6 +28,16 @@ class Numbers(PageCase):
         self.assertAlmostEqual(found["biased"] - found["capped"], 3, places=10)
         self.assertIn("T5", page.inner_text("#elements"))
 
+    def test_csv_of_a_head_with_a_sink_is_its_attention_weights(self):
+        page = self.open("small", "#view=head&layer=1&head=1")
+        self.check_matrix(page, cases["small"], 1, 1)
+        self.assertIn("Sink 1.5", page.inner_text(".about-head"))
+        # The row sums that bound the numbers are less than 1.
+        w, may = cases["small"].weights(1, 1)
+        queries, keys, shown = self.matrix(page)
+        _, errors = self.known(page, queries, keys)
+        self.assertTrue((np.abs(shown - w)[may] <= 1.5 * errors[may] + 1e-6).all())
+
     def test_csv_under_a_bitmap_mask_with_empty_rows_and_padding(self):
         self.check_matrix(self.open("ragged", "#view=head&layer=0&head=0"),
                           cases["ragged"], 0, 0)

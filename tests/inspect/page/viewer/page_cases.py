@@ -54,7 +54,7 @@ def ragged_mask(lq, lk):
 
 
 def small(folder):
-    """L 12: causal, grouped heads, one pruned, T5's bias, ALiBi and softcap."""
+    """L 12: causal, grouped heads, one pruned, T5's bias, ALiBi, a sink, softcap."""
     spec = make_page.invented_spec(
         12, 12, 16, softcap=20.0,
         t5={"buckets": 8, "max_distance": 6, "bidirectional": False}, title="Small", text="The cat sat.", model="tiny",
@@ -64,6 +64,7 @@ def small(folder):
     layers[1]["heads"][2]["pruned"] = True
     layers[1]["heads"][0]["t5"] = np.array([.5, -1, 2, 0, -.25, 1, -2, 3])
     layers[1]["heads"][3]["alibi"] = 0.25
+    layers[1]["heads"][1]["sink"] = 1.5
     return Case(folder, "small", spec, layers, [make_page.causal_mask(12, 12)])
 
 

@@ -71,6 +71,10 @@ def options(folder, spec, layers, masks):
         np.save(folder / "alibi.npy",
                 np.array([head["alibi"] for head in heads], np.float32))
         given += ["--alibi", folder / "alibi.npy"]
+    if heads[0].get("sink") is not None:
+        np.save(folder / "sinks.npy",
+                np.array([head["sink"] for head in heads], np.float32))
+        given += ["--sinks", folder / "sinks.npy"]
     if masks[0]["name"] == "causal":
         given.append("--causal")
     elif any(mask["name"] != "none" for mask in masks):
@@ -107,12 +111,15 @@ def biased(layers, buckets):
 
 
 def written_small(folder, write):
-    """L 12: causal, grouped heads, T5's bias, ALiBi and softcap."""
+    """L 12: causal, grouped heads, T5's bias, ALiBi, sinks and softcap."""
     spec = make_page.invented_spec(
         12, 12, 16, softcap=20.0, title="Small",
         t5={"buckets": 8, "max_distance": 6, "bidirectional": False})
     layers = sloped(page_cases.layers_of(12, 12, 16, 2, 4, 2, spec), (0, .25, .125, 1))
     layers = biased(layers, 8)
+    for layer in layers:
+        for head, sink in zip(layer["heads"], (.5, -3, 2, 0)):
+            head["sink"] = sink
     return page_cases.Case(folder, "written-small", spec, layers,
                            [make_page.causal_mask(12, 12)], write)
 

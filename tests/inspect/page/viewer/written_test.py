@@ -87,6 +87,7 @@ class Written(unittest.TestCase):
             self.assertEqual(head["kv_head"], want["kv_head"])
             self.assertAlmostEqual(head["alibi"] or 0, want["alibi"] or 0, places=7)
             np.testing.assert_allclose(head["t5"] or [], want["t5"] or [], atol=1e-7)
+            self.assertEqual(head["sink"], want["sink"])
 
     def test_pooled_numbers(self):
         for _, head, want in self.each():
