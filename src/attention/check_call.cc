@@ -1,6 +1,7 @@
 #include "attention/check_call.h"
 
 #include <algorithm>
+#include <cassert>
 #include <string>
 #include <tuple>
 
@@ -195,11 +196,12 @@ Status check_offsets(std::string_view operation, const AttentionShape& shape,
   return check_longest(operation, shape, shape.offsets);
 }
 
-constexpr std::size_t kMostArguments = 11;
+constexpr std::size_t kMostArguments = 12;
 using Footprints = std::array<NamedFootprint, kMostArguments>;
 
 std::span<const NamedFootprint> footprints_of(
     std::span<const CallArgument> arguments, Footprints& memory) {
+  assert(arguments.size() <= memory.size());
   std::size_t count = 0;
   for (const CallArgument& argument : arguments) {
     if (argument.view.data() != nullptr) {

@@ -107,7 +107,7 @@ TEST(ListStepsTest, EqualsWhatEveryMaskReports) {
   put_array<bool>(folder / "padding.npy", {5, 10});
   put_array<std::int64_t>(folder / "documents.npy", {5, 10}, 1);  // all 0
   put_array<float>(folder / "bias.npy", {10, 10});
-  put_array<float>(folder / "t5.npy", {4, 8});
+  put_array<float>(folder / "t5.npy", {4, 2});
   put_array<float>(folder / "sinks.npy", {2});
   const std::vector<std::function<void(ExplainFlags&)>> changes = {
       [](ExplainFlags& f) { f.mask_kind = "none"; },

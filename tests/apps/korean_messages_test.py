@@ -62,7 +62,8 @@ NAMES = set("""
     git gradient headwise hidden huggingface-cli id importance inf ink kdim
     keras key kv largest librsvg linear llama3 ln log-sum-exp masked max mean
     ms nan next none ntk null offsets output prediction previous query random
-    reverse rows self self-attention separator shape single-head start stream
+    reverse rows self self-attention separator shape single-head sinks start
+    stream
     torch torch-mha torch-mha-split train transformers true unbatched uniform
     valid-lengths value vdim viridis xdg-open yarn zero zip
     """.split())

@@ -102,8 +102,8 @@ Results results_of(const Inputs<float>& floats, const Upstream<float>& upstream,
                           view_of(rows), d_output,
                           given(upstream.d_attn_weights)},
       AttentionGradientsOf<T>{d_query, d_key, d_value, others.bias,
-                              others.t5_bias, others.alibi,
-                              others.score_weight},
+                              others.t5_bias, others.alibi, others.score_weight,
+                              others.sinks},
       options.attention, options.operation));
   gradients.query = widened_to_float(d_query);
   gradients.key = widened_to_float(d_key);

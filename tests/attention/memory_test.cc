@@ -64,7 +64,10 @@ TEST(WorkspaceTest, ARunAllocatesNothingAndHasTheBitsOfOneCall) {
       const std::size_t before = allocations;
       EXPECT_TRUE(plan.run(
           half.query, half.key, half.value,
-          AttentionOutputsOf<BFloat16>{half_output, out.attn_weights, out.lse},
+          AttentionOutputsOf<BFloat16>{.output = half_output,
+                                       .attn_weights = out.attn_weights,
+                                       .lse = out.lse,
+                                       .scores = out.scores},
           workspace));
       EXPECT_EQ(allocations, before) << name << ", bfloat16";
     }
@@ -261,9 +264,8 @@ TEST(BackwardMemoryTest, OfARaggedBatchFollowsItsRows) {
                         .value();
   const std::size_t bytes = backward_workspace_bytes(
       spec, backward_schedule_of(spec),
-      CallGradients(AttentionGradients{.t5_bias = table,
-                                       .alibi = slopes,
-                                       .score_weight = score_weight}));
+      CallGradients(AttentionGradients{
+          .t5_bias = table, .alibi = slopes, .score_weight = score_weight}));
   EXPECT_LT(bytes, kRows * 500);
 }
 
