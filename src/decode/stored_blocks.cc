@@ -25,8 +25,8 @@ RowBlock StoredBlocks::block(std::size_t first, std::size_t count) {
   for (std::size_t n = 0; n < count;) {
     const std::size_t place = (first + n) % page_size;
     const std::size_t some = std::min(count - n, page_size - place);
-    // A page that a rolling window gave back is hidden by the mask. The last
-    // page stands for it, whose contents are then never read as values.
+    // The mask hides a page that a rolling window gave back. Its place takes
+    // the last page, and no value of it is read.
     const bool held = sequences.holds(slot_, first + n);
     const PageNumber page = sequences.page_of(
         slot_, held ? first + n : sequences.length(slot_) - 1);

@@ -1,6 +1,6 @@
 // How keys and values are stored for attention of few queries
-// (kernels/row_tile.h), and how float32 numbers become that and back. A cache
-// keeps them so; a step then reads what is there.
+// (kernels/row_tile.h), and the conversions from and to float32. A cache uses
+// this form too, so a step reads it without packing.
 //
 //   keys     panels (D, width): feature by feature, `width` keys side by side
 //   values   rows of Dv features

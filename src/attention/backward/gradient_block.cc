@@ -470,8 +470,7 @@ void GradientBlock::store_t5_bias(TensorView<float, 4> t5_bias) const {
               &t5_bias(place_.batch, range_.h, share(), 0));
 }
 
-// The gradient of a score that has no value and is no key: that of its weight
-// is 0.
+// A sink has no value, so the gradient of its weight is 0.
 void GradientBlock::store_sinks(TensorView<float, 3> sinks) const {
   using kernels::kMaxQueryLanes;
   const auto sink = times_log2e(static_cast<double>(spec_.sinks.of(range_.h)));
