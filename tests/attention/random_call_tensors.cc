@@ -353,7 +353,7 @@ Result<Gradients<float>> RandomCallTensors::differentiate_as(
       inputs,
       AttentionGradientsOf<T>{d_query.view(), d_key.view(), d_value.view(),
                               others.bias, others.t5_bias, others.alibi,
-                              others.score_weight},
+                              others.score_weight, others.sinks},
       asked, of_operation);
   if (!s) {
     return s.error();
