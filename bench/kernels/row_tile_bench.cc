@@ -10,6 +10,7 @@
 #include "kernel_loop.h"
 #include "kernels/row_tile.h"
 #include "kernels/stored_rows.h"
+#include "kernels/stored_tile.h"
 
 namespace headwise {
 namespace {

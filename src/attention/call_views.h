@@ -8,8 +8,8 @@
 namespace headwise::inline HEADWISE_ABI {
 
 struct CallInputs {
-  template <class T>
-  explicit CallInputs(const AttentionInputsOf<T>& of)
+  template <class Inputs>  // those of a forward or a backward call
+  explicit CallInputs(const Inputs& of)
       : query(of.query), key(of.key), value(of.value) {}
 
   NumberView<const void> query;
@@ -35,20 +35,15 @@ struct CallOutputs {
   TensorView<float, 4> scores;
 };
 
-struct BackwardCallInputs {
+struct BackwardCallInputs : CallInputs {
   template <class T>
   explicit BackwardCallInputs(const BackwardInputsOf<T>& of)
-      : query(of.query),
-        key(of.key),
-        value(of.value),
+      : CallInputs(of),
         output(of.output),
         softmax_rows(of.softmax_rows),
         d_output(of.d_output),
         d_attn_weights(of.d_attn_weights) {}
 
-  NumberView<const void> query;
-  NumberView<const void> key;
-  NumberView<const void> value;
   NumberView<const void> output;
   TensorView<const float, 4> softmax_rows;
   NumberView<const void> d_output;

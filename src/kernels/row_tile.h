@@ -1,7 +1,6 @@
 // The inner loops of attention for few queries, as in decoding: a few rows
-// against one block of keys. The lanes are keys for the scores and features for
-// the values, so that a single query fills whole vectors. Every sum is the same
-// chain as in kernels/attention_tile.h: the same bits (docs/arithmetic.md).
+// against one block of keys. The loops over the keys and values themselves are
+// in kernels/stored_tile.h; these are the rest.
 //
 //   rows     a query of one head each, at most kRowsAtOnce at a time
 //   q        (rows, D)          the queries, times scale * log2 e
@@ -22,7 +21,6 @@
 #include "headwise/version.h"
 #include "kernels/attention_tile.h"
 #include "kernels/rows.h"
-#include "kernels/stored_rows.h"
 
 namespace headwise::inline HEADWISE_ABI::kernels {
 
@@ -37,27 +35,6 @@ constexpr std::size_t whole_lines(std::size_t size) {
 
 // Bit k % 64 of word k / 64 says whether a row may attend to key k of a block.
 using KeyWords = std::array<MaskWord, kKeyBlock / 64>;
-
-// Loops that depend on how keys and values are stored.
-struct StoredTile {
-  // scores[r][k] = chain over D of q[r] and key k of the panel; q has rows of
-  // whole_lines(D).
-  void (*score)(const float* q, std::size_t rows, const KeyPanel& panel,
-                std::size_t D, float* scores);
-  // context[r] = chain over the keys of p[r] and the values, in rows of
-  // whole_lines(Dv), and sum[r] = the sum of p[r], both in key order through
-  // all parts. `near`: other rows have just read these values, which makes
-  // another order of the work faster.
-  void (*weigh)(const float* p, std::size_t rows, const ValueRows* parts,
-                std::size_t part_count, std::size_t Dv, bool near, float* sum,
-                float* context);
-  // The same for one row, but a value is read only where the key's bit is 1.
-  void (*weigh_allowed)(const float* p, const KeyWords& allowed,
-                        const ValueRows* parts, std::size_t part_count,
-                        std::size_t Dv, float* sum, float* context);
-  // Whether every value is finite.
-  bool (*all_finite)(const ValueRows& values, std::size_t Dv);
-};
 
 struct RowTile {
   // to[n] = rows[n] times `factor`, in rows of whole_lines(columns).
@@ -82,7 +59,6 @@ struct RowTile {
 };
 
 // The loops for the best instruction set of this processor, or the forced one.
-const StoredTile& stored_tile(StoredType type);
 const RowTile& row_tile();
 
 }  // namespace headwise::inline HEADWISE_ABI::kernels

@@ -1,5 +1,5 @@
 // How keys and values are stored for attention of few queries
-// (kernels/row_tile.h), and the conversions from and to float32. A cache uses
+// (kernels/stored_tile.h), and the conversions from and to float32. A cache uses
 // this form too, so a step reads it without packing.
 //
 //   keys     panels (D, width): feature by feature, `width` keys side by side

@@ -12,6 +12,7 @@
 
 #include "headwise/base/half.h"
 #include "kernels/row_tile.h"
+#include "kernels/stored_tile.h"
 #include "run/float_environment.h"
 #include "support/targets.h"
 #include "support/tensors.h"

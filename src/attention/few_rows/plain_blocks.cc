@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/row_tile.h"
 #include "kernels/tile_layout.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -1,11 +1,11 @@
 // The keys and values of one head, a block at a time, as the loops for few
-// queries read them (kernels/row_tile.h): from tensors, or from a cache.
+// queries read them (kernels/stored_tile.h): from tensors, or from a cache.
 #pragma once
 
 #include <cstddef>
 #include <span>
 
-#include "kernels/row_tile.h"
+#include "kernels/stored_tile.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

@@ -1,0 +1,412 @@
+#include "kernels/stored_tile.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/stored_tile.cc"  // this file, from src/
+#include <hwy/foreach_target.h>                      // IWYU pragma: keep
+// Only after foreach_target.h:
+#include <hwy/highway.h>
+
+#include "kernels/widen-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace headwise::inline HEADWISE_ABI::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Lane = hn::CappedTag<float, 16>;
+using Vector = hn::Vec<Lane>;
+constexpr std::size_t kLanes = hn::MaxLanes(Lane());
+#if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON
+constexpr std::size_t kRegisters = 32;
+#else
+constexpr std::size_t kRegisters = 16;
+#endif
+// Vectors whose chains, for this many rows, fill the registers.
+constexpr std::size_t kKeyVectors = kRegisters / 8;
+constexpr std::size_t vectors_of_features(std::size_t rows) {
+  return rows <= 2 ? kRegisters / 4 : kRegisters / 8;
+}
+
+template <class T>
+constexpr bool kScaled = std::is_same_v<T, std::int8_t>;
+
+// Calls body(std::integral_constant) with the number of rows.
+template <class Body>
+HWY_INLINE void with_rows(std::size_t rows, const Body& body) {
+  static_assert(kRowsAtOnce == 4);
+  switch (rows) {
+    case 1:
+      return body(std::integral_constant<std::size_t, 1>());
+    case 2:
+      return body(std::integral_constant<std::size_t, 2>());
+    case 3:
+      return body(std::integral_constant<std::size_t, 3>());
+    default:
+      return body(std::integral_constant<std::size_t, 4>());
+  }
+}
+
+// ---- Numbers as vectors of float32. ----
+
+// Of bfloat16, two vectors are the even and the odd numbers of 32 bits each:
+// half the work of widening them in order. What is computed of both is put in
+// order where it is stored.
+template <class T, std::size_t kCount>
+constexpr bool kPaired =
+    std::is_same_v<T, BFloat16>&& kCount % 2 == 0 && kLanes > 1;
+
+template <class T, std::size_t kCount>
+HWY_INLINE void load_vectors(const T* from, Vector (&to)[kCount]) {
+  const Lane d;
+  for (std::size_t v = 0; v < kCount; ++v) {
+    if constexpr (kPaired<T, kCount>) {
+      const hn::RebindToUnsigned<Lane> du;
+      const hn::Repartition<std::uint16_t, Lane> du16;
+      const auto both =
+          hn::BitCast(du, hn::LoadU(du16, &from[v / 2 * 2 * kLanes].bits));
+      to[v] =
+          hn::BitCast(d, v % 2 == 0 ? hn::ShiftLeft<16>(both)
+                                    : hn::And(both, hn::Set(du, 0xffff0000u)));
+    } else {
+      to[v] = widened(d, from + v * kLanes);
+    }
+  }
+}
+
+// Puts what was computed of two such vectors in order.
+template <class T, std::size_t kCount>
+HWY_INLINE void order_pairs(float* x) {
+  if constexpr (kPaired<T, kCount>) {
+    const Lane d;
+    for (std::size_t v = 0; v < kCount; v += 2, x += 2 * kLanes) {
+      hn::StoreInterleaved2(hn::LoadU(d, x), hn::LoadU(d, x + kLanes), d, x);
+    }
+  }
+}
+
+// ---- Scores: keys in the lanes. ----
+
+// The keys of some vectors of a panel from `keys` on.
+template <class T, std::size_t kRows, std::size_t kCount>
+HWY_INLINE void score_vectors(const float* HWY_RESTRICT q, const T* keys,
+                              const float* scales, std::size_t width,
+                              std::size_t D, float* HWY_RESTRICT scores) {
+  const Lane d;
+  const std::size_t q_stride = whole_lines(D);
+  Vector sum[kRows][kCount];
+  Vector scale[kCount];
+  for (std::size_t v = 0; v < kCount; ++v) {
+    scale[v] = kScaled<T> ? hn::LoadU(d, scales + v * kLanes) : hn::Zero(d);
+    for (std::size_t r = 0; r < kRows; ++r) {
+      sum[r][v] = hn::Zero(d);
+    }
+  }
+  for (std::size_t i = 0; i < D; ++i, keys += width) {
+    Vector key[kCount];
+    load_vectors(keys, key);
+    for (std::size_t v = 0; v < kCount; ++v) {
+      key[v] = kScaled<T> ? hn::Mul(key[v], scale[v]) : key[v];
+    }
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const Vector x = hn::Set(d, q[r * q_stride + i]);
+      for (std::size_t v = 0; v < kCount; ++v) {
+        sum[r][v] = hn::MulAdd(key[v], x, sum[r][v]);
+      }
+    }
+  }
+  for (std::size_t r = 0; r < kRows; ++r) {
+    for (std::size_t v = 0; v < kCount; ++v) {
+      // A chain that ends in -0 gives +0.
+      hn::Store(hn::Add(sum[r][v], hn::Zero(d)), d,
+                scores + r * kKeyBlock + v * kLanes);
+    }
+    order_pairs<T, kCount>(scores + r * kKeyBlock);
+  }
+}
+
+template <class T, std::size_t kRows>
+HWY_INLINE void score_rows(const float* q, const KeyPanel& panel, std::size_t D,
+                           float* scores) {
+  const auto* keys = static_cast<const T*>(panel.keys);
+  std::size_t k = 0;
+  const auto take = [&](auto count) HWY_ATTR {
+    constexpr std::size_t kCount = decltype(count)::value;
+    for (; k + kCount * kLanes <= panel.width; k += kCount * kLanes) {
+      score_vectors<T, kRows, kCount>(q, keys + k, panel.scales + k,
+                                      panel.width, D, scores + k);
+    }
+  };
+  take(std::integral_constant<std::size_t, kKeyVectors>());
+  // Only the widest vectors fill a narrow panel with fewer of them.
+  if constexpr (kKeyVectors * kLanes > kPanelKeys / 4) {
+    take(std::integral_constant<std::size_t, 2>());
+    take(std::integral_constant<std::size_t, 1>());
+  }
+}
+
+template <class T>
+void score(const float* q, std::size_t rows, const KeyPanel& panel,
+           std::size_t D, float* scores) {
+  with_rows(rows, [&](auto count) HWY_ATTR {
+    score_rows<T, decltype(count)::value>(q, panel, D, scores);
+  });
+}
+
+// ---- Values: features in the lanes. ----
+
+// Keys whose values are read again, for other rows or features, while they are
+// in the first-level cache.
+constexpr std::size_t kKeysAtOnce = 16;
+
+HWY_INLINE bool is_allowed(const KeyWords& allowed, std::size_t key) {
+  return (allowed[key / 64] >> (key % 64) & 1) != 0;
+}
+
+// What a pass over the values reads and writes.
+struct Weighing {
+  const float* p;
+  const KeyWords* allowed;
+  std::size_t context_stride;
+  float* sum;
+  float* context;
+};
+
+// Some vectors of features from `feature` on, of keys from `key` of the block
+// on; what the keys before them gave is in the context. Pairs are not in order.
+// With kSelect, of one row, a key counts only where its bit is 1.
+template <class T, std::size_t kRows, std::size_t kCount, bool kSelect>
+HWY_INLINE void weigh_vectors(const Weighing& w, const ValueRows& values,
+                              std::size_t key, std::size_t feature) {
+  static_assert(!kSelect || kRows == 1);
+  const Lane d;
+  float* HWY_RESTRICT to = w.context + feature;
+  const std::size_t stride = w.context_stride;
+  Vector context[kRows][kCount];
+  Vector sum[kRows];
+  for (std::size_t r = 0; r < kRows; ++r) {
+    sum[r] = key == 0 ? hn::Zero(d) : hn::Set(d, w.sum[r]);
+    for (std::size_t v = 0; v < kCount; ++v) {
+      context[r][v] =
+          key == 0 ? hn::Zero(d) : hn::LoadU(d, to + r * stride + v * kLanes);
+    }
+  }
+  const float* HWY_RESTRICT p = w.p + key;
+  const T* from = static_cast<const T*>(values.rows) + feature;
+  for (std::size_t k = 0; k < values.count; ++k, from += values.row_stride) {
+    if (kSelect && !is_allowed(*w.allowed, key + k)) {
+      continue;
+    }
+    Vector value[kCount];
+    load_vectors(from, value);
+    for (std::size_t v = 0; kScaled<T> && v < kCount; ++v) {
+      value[v] = hn::Mul(value[v], hn::Set(d, values.scales[k]));
+    }
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const Vector x = hn::Set(d, p[r * kKeyBlock + k]);
+      sum[r] = hn::Add(sum[r], x);
+      for (std::size_t v = 0; v < kCount; ++v) {
+        context[r][v] = hn::MulAdd(value[v], x, context[r][v]);
+      }
+    }
+  }
+  for (std::size_t r = 0; r < kRows; ++r) {
+    // Every vector of features finds the same sum.
+    if (feature == 0) {
+      w.sum[r] = hn::GetLane(sum[r]);
+    }
+    for (std::size_t v = 0; v < kCount; ++v) {
+      // A chain that ends in -0 gives +0.
+      hn::StoreU(hn::Add(context[r][v], hn::Zero(d)), d,
+                 to + r * stride + v * kLanes);
+    }
+  }
+}
+
+// Features that do not fill a vector, one by one.
+template <class T>
+HWY_INLINE float value_of(const ValueRows& values, std::size_t k,
+                          std::size_t feature) {
+  const T* row = static_cast<const T*>(values.rows) +
+                 static_cast<std::ptrdiff_t>(k) * values.row_stride;
+  if constexpr (kScaled<T>) {
+    return static_cast<float>(row[feature]) * values.scales[k];
+  } else {
+    return headwise::widened(row[feature]);
+  }
+}
+template <class T, std::size_t kRows, bool kSelect>
+HWY_INLINE void weigh_few_features(const Weighing& w, const ValueRows* parts,
+                                   std::size_t part_count, std::size_t Dv) {
+  const hn::CappedTag<float, 1> one;
+  for (std::size_t r = 0; r < kRows; ++r) {
+    for (std::size_t feature = 0; feature < Dv; ++feature) {
+      auto context = hn::Zero(one);
+      auto sum = hn::Zero(one);
+      std::size_t key = 0;
+      for (std::size_t part = 0; part < part_count; ++part) {
+        for (std::size_t k = 0; k < parts[part].count; ++k, ++key) {
+          if (kSelect && !is_allowed(*w.allowed, key)) {
+            continue;
+          }
+          const auto x = hn::Set(one, w.p[r * kKeyBlock + key]);
+          sum = hn::Add(sum, x);
+          context = hn::MulAdd(
+              hn::Set(one, value_of<T>(parts[part], k, feature)), x, context);
+        }
+      }
+      w.sum[r] = hn::GetLane(sum);
+      w.context[r * w.context_stride + feature] =
+          hn::GetLane(hn::Add(context, hn::Zero(one)));
+    }
+  }
+}
+
+// How rows and keys take turns. Values that come from memory are read 16 keys
+// at a time, whole rows in sequence: two rows of p take all features of most
+// heads. Numbers that take time to widen are better widened once for all rows.
+// Values that are near, in the second-level cache, are read once for all rows
+// of p.
+template <class T, std::size_t kRows, bool kNear>
+constexpr std::size_t kRowsTogether =
+    kNear || sizeof(T) == 1 || std::is_same_v<T, Float16> || kRows < 2 ? kRows
+                                                                       : 2;
+
+// The features that fill whole vectors, of some keys.
+template <class T, std::size_t kRows, bool kSelect, bool kNear>
+HWY_INLINE void weigh_keys(const Weighing& w, const ValueRows& values,
+                           std::size_t key, std::size_t Dv) {
+  if constexpr (constexpr std::size_t kSome = kRowsTogether<T, kRows, kNear>;
+                kSome < kRows) {
+    weigh_keys<T, kSome, kSelect, kNear>(w, values, key, Dv);
+    const Weighing rest = {w.p + kSome * kKeyBlock, w.allowed, w.context_stride,
+                           w.sum + kSome, w.context + kSome * w.context_stride};
+    weigh_keys<T, kRows - kSome, kSelect, kNear>(rest, values, key, Dv);
+  } else {
+    constexpr std::size_t kCount = vectors_of_features(kRows);
+    std::size_t c = 0;
+    for (; c + kCount * kLanes <= Dv; c += kCount * kLanes) {
+      weigh_vectors<T, kRows, kCount, kSelect>(w, values, key, c);
+    }
+    for (; c + kLanes <= Dv; c += kLanes) {
+      weigh_vectors<T, kRows, 1, kSelect>(w, values, key, c);
+    }
+  }
+}
+
+template <class T, std::size_t kRows, bool kSelect, bool kNear>
+HWY_INLINE void weigh_rows(const Weighing& w, const ValueRows* parts,
+                           std::size_t part_count, std::size_t Dv) {
+  if (Dv < kLanes) {
+    weigh_few_features<T, kRows, kSelect>(w, parts, part_count, Dv);
+    return;
+  }
+  constexpr std::size_t kCount =
+      vectors_of_features(kRowsTogether<T, kRows, kNear>);
+  const bool one_pass = kRows <= 2 && kCount * kLanes == Dv;
+  const std::size_t at_once = kNear || one_pass ? kKeyBlock : kKeysAtOnce;
+  std::size_t key = 0;
+  for (std::size_t part = 0; part < part_count; ++part) {
+    ValueRows some = parts[part];
+    for (std::size_t left = some.count; left != 0; left -= some.count) {
+      some.count = std::min(left, at_once);
+      weigh_keys<T, kRows, kSelect, kNear>(w, some, key, Dv);
+      key += some.count;
+      some.rows = static_cast<const T*>(some.rows) +
+                  static_cast<std::ptrdiff_t>(some.count) * some.row_stride;
+      some.scales += kScaled<T> ? some.count : 0;
+    }
+  }
+  for (std::size_t r = 0; kPaired<T, kCount> && r < kRows; ++r) {
+    for (std::size_t c = 0; c + kCount * kLanes <= Dv; c += kCount * kLanes) {
+      order_pairs<T, kCount>(w.context + r * w.context_stride + c);
+    }
+  }
+  // The last vector takes some features once more.
+  key = 0;
+  for (std::size_t n = 0; Dv % kLanes != 0 && n < part_count; ++n) {
+    weigh_vectors<T, kRows, 1, kSelect>(w, parts[n], key, Dv - kLanes);
+    key += parts[n].count;
+  }
+}
+
+template <class T>
+void weigh(const float* p, std::size_t rows, const ValueRows* parts,
+           std::size_t part_count, std::size_t Dv, bool near, float* sum,
+           float* context) {
+  const Weighing w = {p, nullptr, whole_lines(Dv), sum, context};
+  with_rows(rows, [&](auto count) HWY_ATTR {
+    constexpr std::size_t kRows = decltype(count)::value;
+    if (near) {
+      weigh_rows<T, kRows, false, true>(w, parts, part_count, Dv);
+    } else {
+      weigh_rows<T, kRows, false, false>(w, parts, part_count, Dv);
+    }
+  });
+}
+
+template <class T>
+void weigh_allowed(const float* p, const KeyWords& allowed,
+                   const ValueRows* parts, std::size_t part_count,
+                   std::size_t Dv, float* sum, float* context) {
+  const Weighing w = {p, &allowed, whole_lines(Dv), sum, context};
+  weigh_rows<T, 1, true, true>(w, parts, part_count, Dv);
+}
+
+template <class T>
+bool all_finite(const ValueRows& values, std::size_t Dv) {
+  const Lane d;
+  // x * 0 is NaN if x is not finite, and the bits of a NaN survive an OR.
+  Vector poison = hn::Zero(d);
+  float rest = 0;
+  for (std::size_t k = 0; k < values.count; ++k) {
+    const T* row = static_cast<const T*>(values.rows) +
+                   static_cast<std::ptrdiff_t>(k) * values.row_stride;
+    std::size_t c = 0;
+    for (; !kScaled<T> && c + kLanes <= Dv; c += kLanes) {
+      poison = hn::Or(poison, hn::Mul(widened(d, row + c), hn::Zero(d)));
+    }
+    for (; c < Dv; ++c) {
+      rest += value_of<T>(values, k, c) * 0.0f;
+    }
+  }
+  return hn::AllFalse(d, hn::IsNaN(poison)) && rest == 0;
+}
+
+template <class T>
+const StoredTile& tile_of_type() {
+  static constexpr StoredTile kTile = {score<T>, weigh<T>, weigh_allowed<T>,
+                                       all_finite<T>};
+  return kTile;
+}
+
+const StoredTile* stored(StoredType type) {
+  switch (type) {
+    case StoredType::float32:
+      break;
+    case StoredType::bfloat16:
+      return &tile_of_type<BFloat16>();
+    case StoredType::float16:
+      return &tile_of_type<Float16>();
+    case StoredType::int8:
+      return &tile_of_type<std::int8_t>();
+  }
+  return &tile_of_type<float>();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace headwise::inline HEADWISE_ABI::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace headwise::inline HEADWISE_ABI::kernels {
+HWY_EXPORT(stored);
+const StoredTile& stored_tile(StoredType type) {
+  return *HWY_DYNAMIC_DISPATCH(stored)(type);
+}
+}  // namespace headwise::inline HEADWISE_ABI::kernels
+#endif  // HWY_ONCE
