@@ -9,6 +9,11 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
+bool has_score_terms(const AttentionSpec& spec) {
+  return spec.softcap || spec.bias.given() || spec.t5_bias.given() ||
+         spec.alibi.given();
+}
+
 void apply_score_terms(const AttentionSpec& spec, const Tile& tile,
                        std::size_t lanes, float* scores, float* slope) {
   const kernels::ScoreTerms& terms = kernels::score_terms();

@@ -21,22 +21,10 @@ struct Memory {
   RowBlocks** blocks;
 };
 
-// Whether blocks of keys begin where panels do.
-bool begins_with_panels(const DecodeCall& call) {
-  for (std::size_t b = 0; b < call.ids.size(); ++b) {
-    if (call.spec.mask.first_key(b) % call.cache.cells.layout().panel_width !=
-        0) {
-      return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 bool reads_stored_rows(const DecodeCall& call) {
-  return !call.cache.options.value_is_key_prefix && has_few_rows(call.spec) &&
-         begins_with_panels(call);
+  return has_few_rows(call.spec) && StoredBlocks::serve(call);
 }
 
 std::size_t decode_rows_bytes(const AttentionSpec& spec,

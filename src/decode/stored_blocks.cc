@@ -9,6 +9,16 @@ StoredBlocks::StoredBlocks(const DecodeCall& call)
       ids_(call.ids),
       loops_(kernels::stored_tile(call.cache.cells.layout().type)) {}
 
+bool StoredBlocks::serve(const DecodeCall& call) {
+  const CellLayout& layout = call.cache.cells.layout();
+  bool begin_with_panels = true;
+  for (std::size_t b = 0; b < call.ids.size(); ++b) {
+    begin_with_panels = begin_with_panels &&
+                        call.spec.mask.first_key(b) % layout.panel_width == 0;
+  }
+  return !layout.keys_as_rows && begin_with_panels;
+}
+
 void StoredBlocks::begin(std::size_t b, std::size_t g) {
   slot_ = ids_[b].slot;
   g_ = g;

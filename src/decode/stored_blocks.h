@@ -15,6 +15,9 @@ class StoredBlocks final : public RowBlocks {
  public:
   explicit StoredBlocks(const DecodeCall& call);
 
+  // Whether keys are in panels and blocks of keys begin where panels do.
+  static bool serve(const DecodeCall& call);
+
   void begin(std::size_t b, std::size_t g) override;
   RowBlock block(std::size_t first, std::size_t count) override;
   bool all_finite(const RowBlock& /*block*/) const override { return finite_; }

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "attention/empty_row.h"
+#include "attention/few_rows/key_words.h"
 #include "attention/log2_domain.h"
 #include "attention/log2_sum.h"
 #include "attention/score_terms.h"
@@ -35,8 +36,7 @@ HeadRows::HeadRows(const AttentionSpec& spec, Arena& arena)
     : spec_(spec),
       loops_(kernels::row_tile()),
       heads_see_the_same_(same_for_all_heads(spec.mask)),
-      has_terms_(spec.softcap || spec.bias.given() || spec.t5_bias.given() ||
-                 spec.alibi.given()),
+      has_terms_(has_score_terms(spec)),
       q_(arena.take<float>(most_rows(spec.shape), whole_lines(spec.shape.D))),
       state_(spec, arena),
       sinks_(make_array<RowResults>(arena, spec.sinks.given() ? 1 : 0, spec)) {}
@@ -47,12 +47,7 @@ void HeadRows::begin(std::size_t b, std::size_t g,
   place_ = spec_.shape.sequence(b);
   first_head_ = spec_.shape.first_query_head(g);
   rows_ = spec_.shape.group_size(g) * place_.Lq;
-  first_ = spec_.mask.first_key(b);
-  end_ = std::max(
-      first_, std::min(place_.Lkv, spec_.mask.visible_end(b, 0, place_.Lq)));
-  const std::size_t begin =
-      std::max(first_, spec_.mask.visible_begin(b, 0, place_.Lq));
-  first_block_ = (begin - first_) / kKeyBlock;
+  keys_ = seen_keys(spec_, b);
   const std::size_t D = spec_.shape.D;
   for (std::size_t row = 0; row < rows_; row += place_.Lq) {
     const std::size_t h = first_head_ + row / place_.Lq;
@@ -61,44 +56,6 @@ void HeadRows::begin(std::size_t b, std::size_t g,
   }
   std::fill_n(state_.max, whole_lines(rows_), kMinusInf);
   std::fill_n(state_.sum, whole_lines(rows_), 0.0f);
-}
-
-std::size_t HeadRows::end_block() const {
-  return (end_ - first_ + kKeyBlock - 1) / kKeyBlock;
-}
-
-void HeadRows::turn_words(const RowScratch& scratch, const Tile& tile,
-                          TileKind kind) const {
-  const std::size_t first = (tile.h - first_head_) * place_.Lq;
-  for (std::size_t i = 0; i < place_.Lq; ++i) {
-    kernels::KeyWords& row = scratch.key_words[first + i];
-    row.fill(kind == TileKind::full ? ~kernels::MaskWord{0} : 0);
-    for (std::size_t k = 0; kind == TileKind::partial && k < tile.keys; ++k) {
-      row[k / 64] |= (scratch.words[k] >> i & 1) << (k % 64);
-    }
-  }
-}
-
-HeadRows::Seen HeadRows::mask(Tile tile, const RowScratch& scratch) const {
-  if (spec_.mask.allows_all()) {
-    return {true, false};
-  }
-  Seen seen = {true, true};
-  for (std::size_t row = 0; row < rows_; row += place_.Lq) {
-    if (row != 0 && heads_see_the_same_) {
-      std::copy_n(scratch.key_words, place_.Lq, scratch.key_words + row);
-      continue;
-    }
-    tile.h = first_head_ + row / place_.Lq;
-    const TileKind kind = classify(spec_.mask, tile);
-    if (kind == TileKind::partial) {
-      fill_words(spec_.mask, tile, {scratch.words, kKeyBlock});
-    }
-    seen.everything = seen.everything && kind == TileKind::full;
-    seen.nothing = seen.nothing && kind == TileKind::empty;
-    turn_words(scratch, tile, kind);
-  }
-  return seen;
 }
 
 void HeadRows::score(const RowBlock& keys, const kernels::StoredTile& loops,
@@ -124,10 +81,12 @@ void HeadRows::score(const RowBlock& keys, const kernels::StoredTile& loops,
 void HeadRows::attend(std::size_t block, RowBlocks& blocks,
                       const RowScratch& scratch,
                       const RowResults& result) const {
-  const std::size_t first_key = first_ + block * kKeyBlock;
-  const std::size_t keys = std::min(kKeyBlock, end_ - first_key);
+  const std::size_t first_key = keys_.first_key(block);
+  const std::size_t keys = keys_.count(block);
   const Tile tile = {b_, first_head_, 0, place_.Lq, first_key, keys};
-  const Seen seen = mask(tile, scratch);
+  const SeenByRows seen =
+      mask_rows(spec_.mask, tile, {rows_ / place_.Lq, heads_see_the_same_},
+                scratch.words, scratch.key_words);
   if (seen.nothing) {
     std::fill_n(result.sum, whole_lines(rows_), 0.0f);
     return;

@@ -8,6 +8,7 @@
 
 #include "attention/call_views.h"
 #include "attention/few_rows/row_blocks.h"
+#include "attention/seen_keys.h"
 #include "headwise/attention/spec.h"
 #include "kernels/row_tile.h"
 #include "run/arena.h"
@@ -44,8 +45,8 @@ class HeadRows {
   void begin(std::size_t b, std::size_t g, const NumberView<const void>& query);
 
   // The blocks [first_block, end_block) hold every key that a row may see.
-  std::size_t first_block() const { return first_block_; }
-  std::size_t end_block() const;
+  std::size_t first_block() const { return keys_.first_block; }
+  std::size_t end_block() const { return keys_.end_block(); }
 
   // The result of one block; `blocks` has begun the same head. Changes nothing
   // of the rows.
@@ -60,14 +61,6 @@ class HeadRows {
  private:
   // A sink is a block whose sum is 1 and that has no value.
   void fold_sinks();
-  struct Seen {
-    bool everything;  // by every row
-    bool nothing;
-  };
-  // Which keys of the tile each row sees, as words in the scratch.
-  Seen mask(Tile tile, const RowScratch& scratch) const;
-  void turn_words(const RowScratch& scratch, const Tile& tile,
-                  TileKind kind) const;
   // p of the rows [first, first + count) and the block's max.
   void score(const RowBlock& keys, const kernels::StoredTile& loops,
              const Tile& tile, std::size_t first, std::size_t count,
@@ -84,11 +77,7 @@ class HeadRows {
   std::size_t first_head_ = 0;
   std::size_t rows_ = 0;
   SequencePlace place_{};
-  // The key that blocks are aligned at, and where the last one that a row sees
-  // ends.
-  std::size_t first_ = 0;
-  std::size_t end_ = 0;
-  std::size_t first_block_ = 0;
+  SeenKeys keys_{};
   float* q_;  // (rows, whole_lines(D))
   RowResults state_;
   std::span<RowResults> sinks_;  // one, where there are any

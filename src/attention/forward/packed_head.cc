@@ -19,19 +19,9 @@ PackedHead::PackedHead(const AttentionShape& shape, std::size_t keys,
       values_(arena.take<float>(key_blocks(keys), block_size_)),
       not_finite_(arena.take<bool>(key_blocks(keys))) {}
 
-void PackedHead::find_range(const AttentionSpec& spec, std::size_t b) {
-  const SequencePlace place = spec.shape.sequence(b);
-  first_ = spec.mask.first_key(b);
-  end_ = std::max(first_,
-                  std::min(place.Lkv, spec.mask.visible_end(b, 0, place.Lq)));
-  const std::size_t begin =
-      std::max(first_, spec.mask.visible_begin(b, 0, place.Lq));
-  first_block_ = (begin - first_) / kKeyBlock;
-}
-
 void PackedHead::pack_blocks_of(const AttentionSpec& spec,
                                 const RowSource& rows, std::size_t b) {
-  find_range(spec, b);
+  seen_ = seen_keys(spec, b);
   source_ = &rows;
   packed_block_ = kNoBlock;
 }
@@ -48,7 +38,7 @@ void PackedHead::pack(const AttentionSpec& spec, const CallInputs& inputs,
                       std::size_t b, std::size_t g) {
   const kernels::TileLayout& layout = kernels::tile_layout();
   const SequencePlace place = spec.shape.sequence(b);
-  find_range(spec, b);
+  seen_ = seen_keys(spec, b);
   source_ = nullptr;
   const auto rows_of = [&](const NumberView<const void>& tensor,
                            std::size_t block) {
@@ -58,10 +48,10 @@ void PackedHead::pack(const AttentionSpec& spec, const CallInputs& inputs,
   const bool side_by_side =
       inputs.key.dtype() == DType::float32 && inputs.key.stride(3) == 1 &&
       inputs.key.stride(1) == static_cast<std::ptrdiff_t>(D_);
-  rows_ = side_by_side && first_ < end_
+  rows_ = side_by_side && seen_.first < seen_.end
               ? static_cast<const float*>(rows_of(inputs.key, 0).data)
               : keys_;
-  for (std::size_t block = first_block_; block < end_block(); ++block) {
+  for (std::size_t block = first_block(); block < end_block(); ++block) {
     if (!side_by_side) {
       layout.pack_keys(rows_of(inputs.key, block), D_,
                        keys_ + block * kKeyBlock * D_);

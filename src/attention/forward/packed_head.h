@@ -1,10 +1,10 @@
 // The keys and values of one head as the inner loops read them.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 
 #include "attention/call_views.h"
+#include "attention/seen_keys.h"
 #include "headwise/attention/spec.h"
 #include "kernels/attention_tile.h"
 #include "run/arena.h"
@@ -53,16 +53,14 @@ class PackedHead {
 
   // The blocks [first_block, end_block) hold every key that any query may
   // attend to.
-  std::size_t first_block() const { return first_block_; }
-  std::size_t end_block() const { return key_blocks(end_ - first_); }
+  std::size_t first_block() const { return seen_.first_block; }
+  std::size_t end_block() const { return seen_.end_block(); }
   // Of a block: its first key in the sequence.
   std::size_t first_key(std::size_t block) const {
-    return first_ + block * kernels::kKeyBlock;
+    return seen_.first_key(block);
   }
   // Of a block: how many keys it has.
-  std::size_t count(std::size_t block) const {
-    return std::min(kernels::kKeyBlock, end_ - first_key(block));
-  }
+  std::size_t count(std::size_t block) const { return seen_.count(block); }
   // Of a block: its keys, D apart.
   const float* keys(std::size_t block) const {
     const std::size_t place = place_of(block);
@@ -80,8 +78,6 @@ class PackedHead {
  private:
   static constexpr std::size_t kNoBlock = ~std::size_t{0};
 
-  // Sets the keys that any query of sequence b may attend to.
-  void find_range(const AttentionSpec& spec, std::size_t b);
   // Where the block is in the memory.
   std::size_t place_of(std::size_t block) const {
     if (source_ == nullptr) {
@@ -97,11 +93,7 @@ class PackedHead {
   std::size_t D_;
   std::size_t Dv_;
   std::size_t block_size_;  // floats of a block's values
-  // Of the sequence: the key that blocks are aligned at, and where the packed
-  // keys end.
-  std::size_t first_ = 0;
-  std::size_t end_ = 0;
-  std::size_t first_block_ = 0;
+  SeenKeys seen_;
   float* keys_;
   // The keys: packed, or where they were given.
   mutable const float* rows_ = nullptr;
