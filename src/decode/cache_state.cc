@@ -27,10 +27,11 @@ Error unknown_sequence(std::string_view operation, std::string_view argument) {
 }
 
 CacheState::CacheState(const KvCacheOptions& wanted, SequencePages pages,
-                       Cells stored)
+                       Cells stored, ReceivedSums sums)
     : options(wanted),
       sequences(std::move(pages)),
       cells(std::move(stored)),
+      received(std::move(sums)),
       named_(wanted.max_sequences) {
   growth_.reserve(wanted.max_sequences);
 }
@@ -106,6 +107,9 @@ void CacheState::append(const NewTokens& tokens, const Executor& executor) {
     cells.copy(from, to);
   };
   sequences.grow(growth_, fresh, copy);
+  for (const auto& [slot, count] : growth_) {
+    received.clear(sequences, slot, sequences.length(slot) - count);
+  }
   const std::size_t heads = options.num_kv_heads;
   const std::size_t numbers = tokens.key.extent(0) * tokens.key.extent(1) *
                               heads * (options.head_dim + options.v_head_dim);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "decode/cells.h"
+#include "decode/received_sums.h"
 #include "decode/sequence_pages.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
@@ -36,16 +37,24 @@ struct NewTokens {
 };
 
 struct CacheState {
-  CacheState(const KvCacheOptions& wanted, SequencePages pages, Cells stored);
+  CacheState(const KvCacheOptions& wanted, SequencePages pages, Cells stored,
+             ReceivedSums sums);
 
   // Errors: those of KvCache::append(). `operation` begins the messages.
   Status check(const NewTokens& tokens, std::string_view operation);
   // Then: adds them. Allocates nothing.
   void append(const NewTokens& tokens, const Executor& executor);
 
+  // Errors: those of KvCache::keep().
+  Status check_kept(SequenceId id,
+                    TensorView<const std::int64_t, 1> indices) const;
+  // Then: keeps these tokens. Allocates nothing.
+  void keep(std::uint32_t slot, TensorView<const std::int64_t, 1> indices);
+
   KvCacheOptions options;
   SequencePages sequences;
   Cells cells;
+  ReceivedSums received;
 
  private:
   Status check_ids(std::span<const SequenceId> ids, std::string_view operation);

@@ -92,6 +92,56 @@ void Cells::copy(PageNumber from, PageNumber to) {
   }
 }
 
+// ---- Moving ----
+
+void Cells::move_in_panels(const std::byte* from, std::size_t from_first,
+                           std::byte* to, std::size_t to_first,
+                           std::size_t count) const {
+  const std::size_t width = layout_.panel_width;
+  const std::size_t number = kernels::size_of(layout_.type);
+  for (std::size_t n = 0; n < count;) {
+    const std::size_t source = (from_first + n) % width;
+    const std::size_t target = (to_first + n) % width;
+    const std::size_t some =
+        std::min({count - n, width - source, width - target});
+    const std::byte* const from_panel =
+        from + (from_first + n) / width * layout_.panel_bytes;
+    std::byte* const to_panel =
+        to + (to_first + n) / width * layout_.panel_bytes;
+    for (std::size_t d = 0; d < layout_.D; ++d) {
+      std::memmove(to_panel + (d * width + target) * number,
+                   from_panel + (d * width + source) * number, some * number);
+    }
+    n += some;
+  }
+}
+
+void Cells::move(Tokens from, Tokens to, std::size_t count) {
+  const std::size_t number = kernels::size_of(layout_.type);
+  for (std::size_t head = 0; head < heads_; ++head) {
+    const std::byte* const source = cell(from.page, head);
+    std::byte* const target = cell(to.page, head);
+    const auto move_rows = [&](std::size_t part, std::size_t bytes) {
+      std::memmove(target + part + to.first * bytes,
+                   source + part + from.first * bytes, count * bytes);
+    };
+    if (layout_.keys_as_rows) {
+      move_rows(0, layout_.D * number);
+    } else {
+      move_in_panels(source, from.first, target, to.first, count);
+      move_rows(layout_.values, layout_.Dv * number);
+    }
+    if (layout_.type == kernels::StoredType::int8) {
+      move_rows(layout_.key_scales, sizeof(float));
+    }
+    if (layout_.type == kernels::StoredType::int8 && !layout_.keys_as_rows) {
+      move_rows(layout_.value_scales, sizeof(float));
+    }
+    not_finite_[to.page * heads_ + head] |=
+        not_finite_[from.page * heads_ + head];
+  }
+}
+
 // ---- Loading ----
 
 void Cells::load(PageNumber page, std::size_t head, std::size_t first,

@@ -49,10 +49,23 @@ class Cells {
   // A page that holds nothing yet.
   void clear(PageNumber page);
   void copy(PageNumber from, PageNumber to);
+  // Tokens of one page, of all heads.
+  struct Tokens {
+    PageNumber page;
+    std::size_t first;
+  };
+  // Copies `count` tokens as they are stored. Within a page, tokens may move to
+  // lower places.
+  void move(Tokens from, Tokens to, std::size_t count);
 
  private:
   Cells(const CellLayout& layout, std::size_t heads, std::size_t pages,
         std::size_t pages_of_a_head, Tensor<std::byte, 1> memory);
+
+  // The keys of two cells, feature by feature.
+  void move_in_panels(const std::byte* from, std::size_t from_first,
+                      std::byte* to, std::size_t to_first,
+                      std::size_t count) const;
 
   const std::byte* cell(PageNumber page, std::size_t head) const;
   std::byte* cell(PageNumber page, std::size_t head) {

@@ -12,6 +12,7 @@
 #include "base/out_of_memory.h"
 #include "decode/cache_state.h"
 #include "decode/decode_kernel.h"
+#include "decode/received_pass.h"
 #include "headwise/kernels/targets.h"
 #include "run/arena.h"
 
@@ -44,6 +45,20 @@ struct RunNumbers {
   std::int64_t* starts;   // the lengths before the run (B)
 };
 
+// All memory of a run.
+struct RunMemory {
+  RunMemory(const DecodePlanState& plan, std::size_t sequences, Arena& arena)
+      : kernel(arena.take<std::byte>(plan.kernel_bytes)),
+        softmax_rows(arena.take<float>(
+            plan.cache->received.collected() ? plan.max_queries : 0,
+            plan.num_heads, std::size_t{2})),
+        numbers(sequences, arena) {}
+
+  std::byte* kernel;
+  float* softmax_rows;  // of all queries, where received attention is summed
+  RunNumbers numbers;
+};
+
 // ---- The plan ----
 
 Status check_options(const AttentionOptions& options,
@@ -74,6 +89,24 @@ Status check_options(const AttentionOptions& options,
                        "none with a cache", ErrorCode::unsupported);
   }
   return ok();
+}
+
+Status check_received(const DecodePlanState& plan) {
+  const ReceivedSums& received = plan.cache->received;
+  if (!received.collected()) {
+    return ok();
+  }
+  if (plan.num_heads != received.heads()) {
+    return value_error(
+        kOperation, "num_heads", std::to_string(plan.num_heads),
+        "the cache's received_heads = " + std::to_string(received.heads()));
+  }
+  return plan.operation_options.score_weight.data() == nullptr
+             ? ok()
+             : Status(
+                   value_error(kOperation, "score_weight", "given",
+                               "none with a cache that sums received attention",
+                               ErrorCode::unsupported));
 }
 
 // A spec without what must fit the lengths of a run.
@@ -194,6 +227,17 @@ Status check_tensors(const Run& run, const AttentionSpec& spec) {
                         {"value", Footprint(run.tokens.value)}});
 }
 
+// The second pass reads M and sum of every row, whether or not the caller wants
+// them.
+void give_softmax_rows(const Run& run, const RunMemory& memory,
+                       CallOutputs& outputs) {
+  if (outputs.softmax_rows.data() == nullptr) {
+    outputs.softmax_rows = TensorView<float, 4>(
+        memory.softmax_rows,
+        {run.query.extent(0), run.plan.num_heads, run.query.extent(1), 2});
+  }
+}
+
 Status run_in(const Run& run, Workspace& workspace) {
   const DecodePlanState& plan = run.plan;
   CacheState& cache = *plan.cache;
@@ -205,10 +249,9 @@ Status run_in(const Run& run, Workspace& workspace) {
   HEADWISE_TRY(cache.check(run.tokens, kOperation));
   HEADWISE_TRY(check_rows(run));
   Arena arena(workspace.data());
-  std::byte* const memory = arena.take<std::byte>(plan.kernel_bytes);
-  const RunNumbers numbers(run.tokens.ids.size(), arena);
-  fill(run, numbers);
-  const auto spec = spec_of(run, numbers);
+  const RunMemory memory(plan, run.tokens.ids.size(), arena);
+  fill(run, memory.numbers);
+  const auto spec = spec_of(run, memory.numbers);
   HEADWISE_TRY(spec);
   HEADWISE_TRY(check_tensors(run, *spec));
 
@@ -217,8 +260,15 @@ Status run_in(const Run& run, Workspace& workspace) {
     return ok();
   }
   const CallInputs inputs(AttentionInputsOf<float>{run.query, {}, {}});
-  const CallOutputs outputs(run.outputs);
-  decode_kernel({*spec, cache, run.tokens.ids, inputs, outputs}, memory);
+  CallOutputs outputs(run.outputs);
+  const DecodeCall call = {*spec, cache, run.tokens.ids, inputs, outputs};
+  if (cache.received.collected()) {
+    give_softmax_rows(run, memory, outputs);
+    decode_kernel(call, memory.kernel);
+    add_received(call, cache.received, memory.kernel);
+  } else {
+    decode_kernel(call, memory.kernel);
+  }
   if (spec->attn_weights != AttnWeights::none) {
     fill_beyond_sequences(spec->shape, 0.0F, run.outputs.attn_weights);
   }
@@ -237,6 +287,7 @@ Result<DecodePlan> DecodePlan::create(
   auto plan = std::make_unique<DecodePlanState>(
       DecodePlanState{cache.state_.get(), num_heads, max_queries, options,
                       operation_options, 0, 0});
+  HEADWISE_TRY(check_received(*plan));
   if (const auto& rolling = plan->cache->options.window) {
     plan->options.mask =
         plan->options.mask &
@@ -245,11 +296,11 @@ Result<DecodePlan> DecodePlan::create(
   const auto spec = spec_of_any_run(*plan);
   HEADWISE_TRY(spec);
   plan->t5_bias = spec->t5_bias;
-  plan->kernel_bytes =
-      decode_workspace_bytes(*spec, plan->cache->options, max_queries);
+  plan->kernel_bytes = std::max(
+      decode_workspace_bytes(*spec, plan->cache->options, max_queries),
+      plan->cache->received.collected() ? received_pass_bytes(*spec) : 0);
   Arena arena(nullptr);
-  arena.take<std::byte>(plan->kernel_bytes);
-  const RunNumbers numbers(plan->cache->options.max_sequences, arena);
+  const RunMemory memory(*plan, plan->cache->options.max_sequences, arena);
   plan->workspace_bytes = arena.bytes();
   return DecodePlan(std::move(plan));
 } catch (...) {

@@ -117,8 +117,10 @@ Result<KvCache> KvCache::create(const KvCacheOptions& wanted) try {
   auto cells = Cells::create(options, sequences.pool(), sizes->page_size,
                              options.page_size == 0);
   HEADWISE_TRY(cells);
-  return KvCache(std::make_unique<CacheState>(options, std::move(sequences),
-                                              *std::move(cells)));
+  auto received = ReceivedSums::create(options.received_heads, sequences);
+  HEADWISE_TRY(received);
+  return KvCache(std::make_unique<CacheState>(
+      options, std::move(sequences), *std::move(cells), *std::move(received)));
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -173,6 +175,13 @@ Status KvCache::truncate(SequenceId id, std::size_t length) try {
   if (!sequences.exists(id)) {
     return unknown_sequence(kOperation, "id");
   }
+  if (state_->received.collected()) {
+    return value_error(kOperation, "received_heads",
+                       std::to_string(state_->received.heads()),
+                       "0 with truncate(): attention that was received cannot "
+                       "be taken back",
+                       ErrorCode::unsupported);
+  }
   const std::size_t longest = sequences.length(id.slot);
   if (length > longest) {
     return value_error(kOperation, "length", std::to_string(length),
@@ -202,7 +211,19 @@ Result<SequenceId> KvCache::fork(SequenceId id) try {
     state_->cells.copy(from, to);
   };
   const auto child = sequences.fork(id.slot, copy);
+  if (child) {
+    state_->received.copy(sequences, id.slot, child->slot);
+  }
   return child ? Result<SequenceId>(*child) : no_free_sequence(state_->options);
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Status KvCache::keep(SequenceId id,
+                     TensorView<const std::int64_t, 1> indices) try {
+  HEADWISE_TRY(state_->check_kept(id, indices));
+  state_->keep(id.slot, indices);
+  return ok();
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -222,97 +243,6 @@ Result<std::size_t> KvCache::length(SequenceId id) const try {
     return unknown_sequence(kOperation, "id");
   }
   return state_->sequences.length(id.slot);
-} catch (...) {
-  return caught_out_of_memory();
-}
-
-// ---- Reading back ----
-
-namespace {
-
-// Writes the keys and the values of one token, those that are wanted.
-class TokenReader {
- public:
-  // Errors: out_of_memory.
-  static Result<TokenReader> create(const CacheState& state) {
-    auto rows = Tensor<float, 1>::create_unset(
-        {state.options.head_dim + state.options.v_head_dim});
-    HEADWISE_TRY(rows);
-    return TokenReader(state, *std::move(rows));
-  }
-
-  void read(std::uint32_t slot, std::size_t token, std::size_t n,
-            TensorView<float, 3> key, TensorView<float, 3> value) {
-    const SequencePages& sequences = state_.sequences;
-    const KvCacheOptions& options = state_.options;
-    for (std::size_t g = 0; g < options.num_kv_heads; ++g) {
-      state_.cells.load(sequences.page_of(slot, token), g,
-                        token % sequences.page_size(), 1, rows_.data(),
-                        rows_.data() + options.head_dim);
-      for (std::size_t d = 0; key.data() != nullptr && d < options.head_dim;
-           ++d) {
-        key(n, g, d) = rows_(d);
-      }
-      for (std::size_t d = 0; value.data() != nullptr && d < options.v_head_dim;
-           ++d) {
-        value(n, g, d) = rows_(options.head_dim + d);
-      }
-    }
-  }
-
- private:
-  TokenReader(const CacheState& state, Tensor<float, 1> rows)
-      : state_(state), rows_(std::move(rows)) {}
-
-  const CacheState& state_;
-  Tensor<float, 1> rows_;
-};
-
-}  // namespace
-
-Status KvCache::read(SequenceId id, std::size_t first, TensorView<float, 3> key,
-                     TensorView<float, 3> value) const try {
-  const SequencePages& sequences = state_->sequences;
-  const KvCacheOptions& options = state_->options;
-  if (!sequences.exists(id)) {
-    return unknown_sequence(kOperation, "id");
-  }
-  const std::size_t count =
-      key.data() != nullptr ? key.extent(0) : value.extent(0);
-  const std::size_t heads = options.num_kv_heads;
-  if (key.data() != nullptr) {
-    HEADWISE_TRY(check_shape(kOperation, "key", key.extents(), "(L, Hkv, D)",
-                             {{count, heads, options.head_dim}}));
-  }
-  if (value.data() != nullptr) {
-    HEADWISE_TRY(check_shape(kOperation, "value", value.extents(),
-                             "(L, Hkv, Dv)",
-                             {{count, heads, options.v_head_dim}}));
-  }
-  const std::size_t length = sequences.length(id.slot);
-  if (first > length || count > length - first) {
-    return value_error(
-        kOperation, "first",
-        std::to_string(first) + " for " + std::to_string(count) + " tokens",
-        "tokens below the length, " + std::to_string(length),
-        ErrorCode::out_of_range);
-  }
-  for (std::size_t n = 0; n < count; ++n) {
-    if (!sequences.holds(id.slot, first + n)) {
-      return value_error(kOperation, "first", std::to_string(first),
-                         "tokens that the cache still holds: the window gave "
-                         "back token " +
-                             std::to_string(first + n),
-                         ErrorCode::out_of_range);
-    }
-  }
-  auto reader = TokenReader::create(*state_);
-  HEADWISE_TRY(reader);
-  const FloatEnvironment environment;
-  for (std::size_t n = 0; n < count; ++n) {
-    reader->read(id.slot, first + n, n, key, value);
-  }
-  return ok();
 } catch (...) {
   return caught_out_of_memory();
 }

@@ -150,13 +150,7 @@ void SequencePages::grow(std::span<const Growth> all, Fresh fresh, Copy copy) {
     Slot& slot = slots_[number];
     const std::size_t region = region_of(number);
     if (tokens != 0 && ends_within_a_page(number)) {
-      PageNumber& last = entry(number, slot.length / sizes_.page_size);
-      if (pool_.holders(last) > 1) {
-        const PageNumber own = pool_.take(region);
-        copy(last, own);
-        pool_.drop(last);
-        last = own;
-      }
+      unshare_page(number, slot.length / sizes_.page_size, copy);
     }
     for (std::size_t page = pages_for(slot.length);
          page < pages_for(slot.length + tokens); ++page) {
@@ -166,6 +160,36 @@ void SequencePages::grow(std::span<const Growth> all, Fresh fresh, Copy copy) {
     }
     slot.length += tokens;
   }
+}
+
+// ---- Writing to tokens that are there ----
+
+void SequencePages::unshare_page(std::uint32_t number, std::size_t page,
+                                 Copy copy) {
+  PageNumber& held = entry(number, page);
+  if (pool_.holders(held) > 1) {
+    const PageNumber own = pool_.take(region_of(number));
+    copy(held, own);
+    pool_.drop(held);
+    held = own;
+  }
+}
+
+std::size_t SequencePages::shared_pages(std::uint32_t number, std::size_t first,
+                                        std::size_t end) const {
+  std::size_t shared = 0;
+  for_each_held(number, first / sizes_.page_size, pages_for(end),
+                [&](std::size_t page) {
+                  const PageNumber held = table_[place_of(number, page)];
+                  shared += pool_.holders(held) > 1 ? 1 : 0;
+                });
+  return shared;
+}
+
+void SequencePages::unshare(std::uint32_t number, std::size_t first,
+                            std::size_t end, Copy copy) {
+  for_each_held(number, first / sizes_.page_size, pages_for(end),
+                [&](std::size_t page) { unshare_page(number, page, copy); });
 }
 
 // ---- Going back ----

@@ -57,6 +57,10 @@ class SequencePages {
   PageNumber page_of(std::uint32_t slot, std::size_t token) const {
     return table_[place_of(slot, token / sizes_.page_size)];
   }
+  // The place in the tables of a page of a sequence, by its number in it: no
+  // two held pages of any sequences have the same, below places().
+  std::size_t place_of(std::uint32_t slot, std::size_t page) const;
+  std::size_t places() const { return table_.size(); }
 
   // ---- Growing ----
 
@@ -89,6 +93,15 @@ class SequencePages {
   // contiguous cache. No sequence: there are as many as can be.
   std::optional<SequenceId> fork(std::uint32_t slot, Copy copy);
 
+  // ---- Writing to tokens that are there ----
+
+  // How many pages of the tokens [first, end) other sequences share.
+  std::size_t shared_pages(std::uint32_t slot, std::size_t first,
+                           std::size_t end) const;
+  // Replaces them by pages of the sequence's own, for which there must be room.
+  void unshare(std::uint32_t slot, std::size_t first, std::size_t end,
+               Copy copy);
+
  private:
   struct Slot {
     std::uint32_t generation = 0;
@@ -111,6 +124,8 @@ class SequencePages {
   std::size_t first_seen(std::size_t length) const;
   // Where the pages that are given back end, once the sequence grows.
   std::size_t next_released(const Slot& slot) const;
+  // Takes a page in place of one that is shared.
+  void unshare_page(std::uint32_t slot, std::size_t page, Copy copy);
   bool ends_within_a_page(std::uint32_t slot) const {
     return slots_[slot].length % sizes_.page_size != 0;
   }
@@ -124,7 +139,6 @@ class SequencePages {
   template <class Visit>
   void for_each_released(std::uint32_t slot, std::size_t tokens,
                          const Visit& visit) const;
-  std::size_t place_of(std::uint32_t slot, std::size_t page) const;
   PageNumber& entry(std::uint32_t slot, std::size_t page) {
     return table_[place_of(slot, page)];
   }

@@ -35,6 +35,18 @@ RowSource::Packed StoredHead::pack(std::size_t first, std::size_t count,
   return {keys, layout.pack_values(rows, Dv, values)};
 }
 
+const float* StoredHead::keys(std::size_t first, std::size_t count,
+                              float* keys) const {
+  if (cache_.options.value_is_key_prefix) {
+    if (const Rows<const float> rows = in_place(first, count);
+        rows.data != nullptr) {
+      return rows.data;
+    }
+  }
+  load(first, count, keys, nullptr);
+  return keys;
+}
+
 bool StoredHead::all_finite(std::size_t first, std::size_t count) const {
   const SequencePages& sequences = cache_.sequences;
   const std::size_t page_size = sequences.page_size();

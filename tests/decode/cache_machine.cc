@@ -34,8 +34,9 @@ std::string CacheMachine::step() {
   const std::string wrong = dice < 8    ? add()
                             : dice < 24 ? append()
                             : dice < 64 ? run()
-                            : dice < 76 ? truncate()
-                            : dice < 84 ? fork()
+                            : dice < 74 ? truncate()
+                            : dice < 80 ? fork()
+                            : dice < 86 ? keep()
                             : dice < 92 ? erase()
                                         : refuse();
   return wrong.empty() ? check_state() : wrong;
@@ -122,6 +123,33 @@ std::string CacheMachine::check_state() const {
     if (!got || *got != length(sequence)) {
       return "the length of a sequence";
     }
+    if (options_.received_heads != 0) {
+      if (const std::string wrong = check_received(sequence); !wrong.empty()) {
+        return wrong;
+      }
+    }
+  }
+  return "";
+}
+
+std::string CacheMachine::check_received(const Sequence& sequence) const {
+  const std::size_t P = page_size();
+  for (std::size_t p = 0; p < sequence.pages.size(); ++p) {
+    const std::size_t count = std::min(P, length(sequence) - p * P);
+    auto sums = filled<float, 2>({num_heads_, count}, 42);
+    const Status s = cache_.read_received(sequence.id, p * P, sums);
+    if (static_cast<bool>(s) != (sequence.pages[p] != nullptr)) {
+      return "read_received()";
+    }
+    for (std::size_t h = 0; s && h < num_heads_; ++h) {
+      for (std::size_t n = 0; n < count; ++n) {
+        const float want =
+            sequence.tokens.received[(p * P + n) * num_heads_ + h];
+        if (!same_bits({&sums(h, n), 1}, {&want, 1})) {
+          return "what token " + std::to_string(p * P + n) + " received";
+        }
+      }
+    }
   }
   return "";
 }
@@ -202,6 +230,7 @@ std::string CacheMachine::append() {
         sequence.tokens, options_, batch.key, batch.value, 0,
         static_cast<std::size_t>(batch.offsets[n]),
         static_cast<std::size_t>(batch.offsets[n + 1] - batch.offsets[n]));
+    sequence.tokens.received.resize(length(sequence) * num_heads_, 0.0f);
   }
   return "";
 }
@@ -238,7 +267,7 @@ std::string CacheMachine::check_outputs(const Batch& batch,
                                         const Tensor<float, 4>& output,
                                         const AttentionOptions& options) {
   for (std::size_t n = 0; n < batch.members.size(); ++n) {
-    const Sequence& sequence = sequences_[batch.members[n]];
+    Sequence& sequence = sequences_[batch.members[n]];
     const auto first = static_cast<std::size_t>(batch.offsets[n]);
     const auto count = static_cast<std::size_t>(batch.offsets[n + 1]) - first;
     if (count == 0) {
@@ -259,6 +288,9 @@ std::string CacheMachine::check_outputs(const Batch& batch,
              std::to_string(length(sequence)) + ", " + std::to_string(count) +
              " queries";
     }
+    if (options_.received_heads != 0) {
+      receive_plainly(sequence.tokens, options_, rows(batch.query), options);
+    }
   }
   return "";
 }
@@ -273,7 +305,7 @@ std::string CacheMachine::truncate() {
   const std::size_t to =
       below(4) == 0 ? below(L + 3) : L - std::min(L, below(8));
   // Every token that the next query may see must be there.
-  bool allowed = to <= L;
+  bool allowed = to <= L && options_.received_heads == 0;
   const std::size_t left =
       options_.window ? static_cast<std::size_t>(options_.window->left) : to;
   for (std::size_t j = to - std::min(to, left); allowed && j < to; ++j) {
@@ -287,7 +319,74 @@ std::string CacheMachine::truncate() {
     sequence.tokens.keys.resize(to * options_.num_kv_heads * options_.head_dim);
     sequence.tokens.values.resize(to * options_.num_kv_heads *
                                   options_.v_head_dim);
+    sequence.tokens.received.resize(to * num_heads_, 0.0f);
     sequence.pages.resize((to + P - 1) / P);
+  }
+  return "";
+}
+
+std::vector<std::int64_t> CacheMachine::random_indices(std::size_t length) {
+  std::vector<std::int64_t> indices;
+  const std::size_t same = below(2) == 0 ? below(length + 1) : 0;
+  const std::size_t of = 1 + below(6);
+  for (std::size_t n = 0; n < length; ++n) {
+    if (n < same || below(of) == 0) {
+      indices.push_back(static_cast<std::int64_t>(n));
+    }
+  }
+  if (!indices.empty() && below(8) == 0) {
+    indices[below(indices.size())] +=
+        static_cast<std::int64_t>(below(2 * length)) -
+        static_cast<std::int64_t>(length);
+  }
+  return indices;
+}
+
+bool CacheMachine::kept(const Sequence& sequence,
+                        const std::vector<std::int64_t>& indices,
+                        std::vector<Page>& pages) const {
+  const std::size_t P = page_size();
+  pages = sequence.pages;
+  pages.resize((indices.size() + P - 1) / P);
+  std::size_t n = 0;
+  while (n < indices.size() && indices[n] == static_cast<std::int64_t>(n)) {
+    ++n;
+  }
+  std::size_t copies = 0;
+  for (std::size_t p = n / P; n < indices.size() && p < pages.size(); ++p) {
+    const auto sharers =
+        std::ranges::count_if(sequences_, [&](const Sequence& other) {
+          return std::ranges::find(other.pages, pages[p]) != other.pages.end();
+        });
+    if (sharers > 1) {
+      pages[p] = std::make_shared<int>();
+      ++copies;
+    }
+  }
+  return used(all_pages()) + copies <= pages_;
+}
+
+std::string CacheMachine::keep() {
+  if (sequences_.empty()) {
+    return "";
+  }
+  Sequence& sequence = sequences_[below(sequences_.size())];
+  const auto L = static_cast<std::int64_t>(length(sequence));
+  const std::vector<std::int64_t> indices = random_indices(length(sequence));
+  bool allowed = !options_.window;
+  for (std::size_t n = 0; n < indices.size(); ++n) {
+    allowed = allowed && indices[n] >= 0 && indices[n] < L &&
+              (n == 0 || indices[n - 1] < indices[n]);
+  }
+  std::vector<Page> pages;
+  allowed = allowed && kept(sequence, indices, pages);
+  const Status s = cache_.keep(sequence.id, indices);
+  if (static_cast<bool>(s) != allowed) {
+    return "keep(): " + (s ? "no error" : s.error().message());
+  }
+  if (s) {
+    keep_plainly(sequence.tokens, options_, indices);
+    sequence.pages = std::move(pages);
   }
   return "";
 }
@@ -332,7 +431,7 @@ std::string CacheMachine::refuse() {
   if (!erased_.empty()) {
     const SequenceId id = erased_[below(erased_.size())];
     if (cache_.erase(id) || cache_.fork(id) || cache_.length(id) ||
-        cache_.truncate(id, 0)) {
+        cache_.truncate(id, 0) || cache_.keep(id, {})) {
       return "an erased sequence is accepted";
     }
   }

@@ -63,11 +63,18 @@ class CacheMachine {
   std::string run();
   std::string truncate();
   std::string fork();
+  std::string keep();
   std::string erase();
   std::string refuse();
   std::string check_outputs(const Batch& batch, const Tensor<float, 4>& output,
                             const AttentionOptions& options);
+  // The operation's indices: some in order, or now and then nonsense.
+  std::vector<std::int64_t> random_indices(std::size_t length);
+  // Whether keep() has the pages it writes to; `pages` are then the sequence's.
+  bool kept(const Sequence& sequence, const std::vector<std::int64_t>& indices,
+            std::vector<Page>& pages) const;
   std::string check_state() const;
+  std::string check_received(const Sequence& sequence) const;
 
   std::mt19937_64 random_;
   KvCache cache_;

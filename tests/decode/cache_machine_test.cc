@@ -61,6 +61,23 @@ std::vector<std::pair<std::string, KvCacheOptions>> caches() {
     o.v_head_dim = 8;
     o.window = RollingWindow{.left = 100, .keep_first = 4};
   });
+  with("received", [](KvCacheOptions& o) { o.received_heads = 4; });
+  with("received, contiguous int8", [](KvCacheOptions& o) {
+    o.received_heads = 4;
+    o.dtype = DType::int8;
+    o.page_size = 0;
+    o.max_tokens = 5 * 256;
+  });
+  with("received, window", [](KvCacheOptions& o) {
+    o.received_heads = 4;
+    o.window = RollingWindow{.left = 40, .keep_first = 20};
+    o.max_tokens = 400;
+  });
+  with("received, value prefix", [](KvCacheOptions& o) {
+    o.received_heads = 4;
+    o.value_is_key_prefix = true;
+    o.page_size = 64;
+  });
   return all;
 }
 

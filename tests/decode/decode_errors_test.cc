@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -262,6 +263,83 @@ TEST_F(DecodeErrorsTest, OptionsThatACacheDecides) {
   EXPECT_THAT(create({}, {}, 3), IsError(invalid_argument, "query"));
   EXPECT_THAT(create({}, {}, 4, 0), IsError(invalid_argument, "max_queries"));
   EXPECT_THAT(create({.softcap = -1.0}), IsError(invalid_argument, "softcap"));
+}
+
+TEST_F(DecodeErrorsTest, TokensThatCannotBeKept) {
+  const auto keep = [&](SequenceId id, std::vector<std::int64_t> indices) {
+    const Status s = cache_.keep(id, indices);
+    expect_unchanged();
+    return s;
+  };
+  EXPECT_THAT(keep({7, 0}, {}), IsError(out_of_range, "id"));
+  EXPECT_THAT(keep(a_, {0, 3, 20}), IsAbout("indices[2]", "20", "length, 20"));
+  EXPECT_THAT(keep(a_, {-1, 3}), IsError(out_of_range, "indices[0]"));
+  EXPECT_THAT(keep(a_, {0, 3, 3}), IsAbout("indices[2]", "3", "more than 3"));
+  EXPECT_THAT(keep(a_, {4, 2}), IsError(invalid_argument, "indices[1]"));
+  EXPECT_THAT(keep(b_, {0}), IsAbout("indices[0]", "0", "length, 0"));
+  EXPECT_THAT(cache_.read_received(a_, 0, {}),
+              IsError(unsupported, "received_heads"));
+}
+
+// Two sequences that share every page of the cache.
+TEST(KvCacheErrorsTest, KeepNeedsAPageForEachThatItShares) {
+  auto cache = KvCache::create(kCache).value();
+  const SequenceId id = cache.add().value();
+  const SequenceId ids[] = {id};
+  const auto key = uniform<4>({1, 64, 2, 4}, 3);
+  const auto value = uniform<4>({1, 64, 2, 3}, 4);
+  ASSERT_TRUE(cache.append(ids, key.view(), value.view()));
+  const SequenceId fork = cache.fork(id).value();
+  const std::vector<std::int64_t> indices = {0, 2, 40};
+  EXPECT_THAT(cache.keep(fork, indices), HasError({.code = out_of_range,
+                                                   .operation = "kv_cache",
+                                                   .argument = "indices",
+                                                   .given = {"1"},
+                                                   .expected = {"0"}}));
+  EXPECT_EQ(cache.length(fork).value(), 64u);
+  ASSERT_TRUE(cache.erase(id));
+  EXPECT_TRUE(cache.keep(fork, indices));
+  EXPECT_EQ(cache.length(fork).value(), 3u);
+  EXPECT_EQ(cache.free_pages(), 3u);
+}
+
+TEST(KvCacheErrorsTest, WhatSumsOfReceivedAttentionRefuse) {
+  KvCacheOptions options = kCache;
+  options.received_heads = 4;
+  auto cache = KvCache::create(options).value();
+  const SequenceId ids[] = {cache.add().value()};
+  const auto key = filled<float, 4>({1, 10, 2, 4}, 1);
+  const auto value = filled<float, 4>({1, 10, 2, 3}, 1);
+  ASSERT_TRUE(cache.append(ids, key.view(), value.view()));
+  EXPECT_THAT(cache.truncate(ids[0], 9),
+              HasError({.code = unsupported,
+                        .operation = "kv_cache",
+                        .argument = "received_heads",
+                        .given = {"4"},
+                        .expected = {"0", "truncate()"}}));
+  EXPECT_EQ(cache.length(ids[0]).value(), 10u);
+  EXPECT_THAT(DecodePlan::create(cache, 6, 1, {}),
+              IsAbout("num_heads", "6", "received_heads = 4"));
+  const auto score_weight = uniform<2>({4, 4}, 5);
+  EXPECT_THAT(
+      DecodePlan::create(cache, 4, 1, {}, {.score_weight = score_weight}),
+      IsError(unsupported, "score_weight"));
+  auto sums = filled<float, 2>({4, 11}, 42);
+  EXPECT_THAT(cache.read_received({7, 0}, 0, sums.view()),
+              IsError(out_of_range, "id"));
+  EXPECT_THAT(cache.read_received(ids[0], 0, sums.view()),
+              IsAbout("first", "0 for 11", "length, 10"));
+  auto three = filled<float, 2>({3, 10}, 42);
+  EXPECT_THAT(cache.read_received(ids[0], 0, three.view()),
+              IsError(shape_mismatch, "sums"));
+  EXPECT_THAT(sums.elements(), Each(42.0f));
+  options.received_heads = std::numeric_limits<std::size_t>::max() / 8;
+  EXPECT_THAT(KvCache::create(options), IsError(out_of_memory, ""));
+  options.received_heads = 4;
+  options.window = RollingWindow{.left = 20};
+  auto rolling = KvCache::create(options).value();
+  EXPECT_THAT(rolling.keep(rolling.add().value(), {}),
+              IsError(unsupported, "window"));
 }
 
 TEST(KvCacheErrorsTest, ARollingWindowDoesNotGoBackToWhatIsGone) {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "headwise/attention/forward.h"
@@ -72,8 +73,9 @@ struct PlainSequence {
     return keys.size() / (o.num_kv_heads * o.head_dim);
   }
 
-  std::vector<float> keys;    // (L, Hkv, D)
-  std::vector<float> values;  // (L, Hkv, Dv)
+  std::vector<float> keys;      // (L, Hkv, D)
+  std::vector<float> values;    // (L, Hkv, Dv)
+  std::vector<float> received;  // (L, Hq), where it is collected
 };
 
 // Adds the tokens [first, first + count) of key (1, rows, Hkv, D) and value.
@@ -105,28 +107,81 @@ inline void add_tokens(PlainSequence& to, const KvCacheOptions& options,
   }
 }
 
-// The outputs (1, L, Hq, Dv) of the last L tokens of a sequence, whose queries
-// are query (1, L, Hq, D).
-inline Tensor<float, 4> attend_plainly(const PlainSequence& sequence,
-                                       const KvCacheOptions& cache,
-                                       TensorView<const float, 4> query,
-                                       AttentionOptions options,
-                                       const OperationOptions& operation = {}) {
+// The last tokens of a sequence attend to all it holds: query (1, L, Hq, D).
+inline void run_plainly(const PlainSequence& sequence,
+                        const KvCacheOptions& cache,
+                        TensorView<const float, 4> query,
+                        AttentionOptions options,
+                        const OperationOptions& operation,
+                        const AttentionOutputs& outputs) {
   const std::size_t L = sequence.length(cache);
-  const std::size_t Lq = query.extent(1);
   const TensorView<const float, 4> keys(
       sequence.keys.data(), {1, L, cache.num_kv_heads, cache.head_dim});
   const TensorView<const float, 4> values(
       sequence.values.data(), {1, L, cache.num_kv_heads, cache.v_head_dim});
-  options.query_start = static_cast<std::int64_t>(L - Lq);
+  options.query_start = static_cast<std::int64_t>(L - query.extent(1));
   if (cache.window) {
     options.mask = options.mask & window(cache.window->left, std::nullopt,
                                          cache.window->keep_first);
   }
-  auto output =
-      filled<float, 4>({1, Lq, query.extent(2), cache.v_head_dim}, 42);
-  attention(query, keys, values, output.view(), options, operation).value();
+  attention(query, keys, values, outputs, options, operation).value();
+}
+
+// Their outputs (1, L, Hq, Dv).
+inline Tensor<float, 4> attend_plainly(const PlainSequence& sequence,
+                                       const KvCacheOptions& cache,
+                                       TensorView<const float, 4> query,
+                                       const AttentionOptions& options,
+                                       const OperationOptions& operation = {}) {
+  auto output = filled<float, 4>(
+      {1, query.extent(1), query.extent(2), cache.v_head_dim}, 42);
+  run_plainly(sequence, cache, query, options, operation,
+              {.output = output.view()});
   return output;
+}
+
+// Adds the attention weights of the rows to what each key received, row after
+// row; a row without a key gives nothing, whatever its weights are.
+inline void receive_plainly(PlainSequence& sequence,
+                            const KvCacheOptions& cache,
+                            TensorView<const float, 4> query,
+                            AttentionOptions options,
+                            const OperationOptions& operation = {}) {
+  const std::size_t L = sequence.length(cache);
+  const std::size_t Lq = query.extent(1);
+  const std::size_t Hq = query.extent(2);
+  auto output = filled<float, 4>({1, Lq, Hq, cache.v_head_dim}, 42);
+  auto weights = filled<float, 4>({1, Hq, Lq, L}, 42);
+  auto softmax_rows = filled<float, 4>({1, Hq, Lq, 2}, 42);
+  options.attn_weights = AttnWeights::per_head;
+  run_plainly(sequence, cache, query, options, operation,
+              {.output = output.view(),
+               .attn_weights = weights.view(),
+               .softmax_rows = softmax_rows.view()});
+  sequence.received.resize(L * Hq, 0.0f);
+  for (std::size_t h = 0; h < Hq; ++h) {
+    for (std::size_t i = 0; i < Lq; ++i) {
+      for (std::size_t j = 0; softmax_rows(0, h, i, 1) != 0 && j < L; ++j) {
+        sequence.received[j * Hq + h] += weights(0, h, i, j);
+      }
+    }
+  }
+}
+
+// Keeps some tokens.
+inline void keep_plainly(PlainSequence& sequence, const KvCacheOptions& cache,
+                         const std::vector<std::int64_t>& indices) {
+  const auto keep = [&](std::vector<float>& of, std::size_t size) {
+    std::vector<float> kept;
+    for (const std::int64_t index : indices) {
+      const auto token = of.begin() + index * static_cast<std::ptrdiff_t>(size);
+      kept.insert(kept.end(), token, token + static_cast<std::ptrdiff_t>(size));
+    }
+    of = std::move(kept);
+  };
+  keep(sequence.keys, cache.num_kv_heads * cache.head_dim);
+  keep(sequence.values, cache.num_kv_heads * cache.v_head_dim);
+  keep(sequence.received, cache.received_heads);
 }
 
 }  // namespace headwise::testing_support

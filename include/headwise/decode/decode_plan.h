@@ -46,9 +46,10 @@ class DecodePlan {
   // run, over all sequences. The cache and the views in the options must
   // outlive the plan; what they hold is read, and masks and biases are checked,
   // in each run. Errors: those of AttentionSpec::create; invalid_argument for a
-  // query_start or offsets, which the cache knows, and for max_queries of 0;
-  // unsupported for EmptyRow::uniform, AttnWeights::mean, scores and
-  // statistics.
+  // query_start or offsets, which the cache knows, for max_queries of 0, and
+  // for num_heads other than the cache's received_heads; unsupported for
+  // EmptyRow::uniform, AttnWeights::mean, scores and statistics, and for a
+  // score_weight where the cache sums received attention.
   static Result<DecodePlan> create(
       KvCache& cache, std::size_t num_heads, std::size_t max_queries,
       const AttentionOptions& options,
@@ -61,7 +62,8 @@ class DecodePlan {
   std::size_t workspace_bytes() const;
 
   // Appends key and value as KvCache::append() does, then writes the outputs
-  // that have a view. Allocates nothing. attn_weights is (B, Hq, longest L,
+  // that have a view and adds to the cache's sums of received attention, if it
+  // collects them. Allocates nothing. attn_weights is (B, Hq, longest L,
   // longest length), with 0 where a sequence has no query or key. Errors: those
   // of KvCache::append() and of AttentionPlan::run(), out_of_range for more
   // than max_queries tokens; then nothing was appended and no output was

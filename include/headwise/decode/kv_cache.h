@@ -5,6 +5,7 @@
 //               (decode/decode_plan.h) adds them and attends in one call
 //   truncate()  takes the last tokens back, as speculative decoding does
 //   fork()      a second sequence with the same tokens: beams, shared prefixes
+//   keep()      evicts all tokens but some
 //   erase()     ends a sequence
 //
 // A sequence lives in pages of `page_size` tokens, taken as it grows and given
@@ -18,6 +19,10 @@
 // same whether a prompt comes in one call, in chunks or token by token,
 // contiguous or in pages of any size, alone or in a batch, and after truncate()
 // and fork().
+//
+// On request the cache sums the attention that each token receives from each
+// query head (received_heads), from which eviction policies such as H2O and
+// SnapKV choose the tokens to keep.
 //
 // All memory is taken in create(). Errors are found before anything is changed.
 // One thread at a time may use a cache.
@@ -77,6 +82,11 @@ struct KvCacheOptions {
   // again: latent attention. append() then takes no values.
   bool value_is_key_prefix = false;
   std::optional<RollingWindow> window{};
+  // The number of query heads whose attention weights are summed for each
+  // token; plans on the cache must have this number. 0: none are. The sums take
+  // 4 bytes per head, sequence and token that the sequence has room for, and
+  // truncate() is an error while they are collected.
+  std::size_t received_heads = 0;
 };
 
 struct CacheState;
@@ -112,11 +122,24 @@ class KvCache {
 
   // Keeps the first `length` tokens. Errors: out_of_range for a sequence that
   // does not exist, a length beyond its own, or one whose next query would see
-  // keys that a rolling window gave back.
+  // keys that a rolling window gave back; unsupported where received attention
+  // is summed, which cannot be taken back.
   Status truncate(SequenceId id, std::size_t length);
-  // A new sequence with the same tokens. Takes no page, unless the cache is
-  // contiguous. Errors: out_of_range, as in add().
+  // A new sequence with the same tokens and sums of received attention. Takes
+  // no page, unless the cache is contiguous. Errors: out_of_range, as in add().
   Result<SequenceId> fork(SequenceId id);
+  // Keeps the tokens `indices` (n), which increase strictly, and evicts the
+  // others. Afterwards the sequence is one of n tokens: token indices[i] is its
+  // token i, with the key and value as they were stored and its sums. Masks,
+  // ALiBi and query_start count from there; a rotated key stays as it is
+  // rotated. Rows then have the bits of attention() on the kept tokens, but no
+  // longer those of a call on all tokens with the others masked: keys that
+  // moved are in other blocks of the sums. Takes a page for each page that it
+  // writes to and that a fork shares. Errors: out_of_range for a sequence that
+  // does not exist, an index beyond its length, and where the cache has too few
+  // free pages; invalid_argument for indices that do not increase; unsupported
+  // in a cache with a rolling window.
+  Status keep(SequenceId id, TensorView<const std::int64_t, 1> indices);
   // Errors: out_of_range for a sequence that does not exist.
   Status erase(SequenceId id);
 
@@ -129,11 +152,18 @@ class KvCache {
   // length or that a rolling window gave back; shape_mismatch.
   Status read(SequenceId id, std::size_t first, TensorView<float, 3> key,
               TensorView<float, 3> value) const;
+  // Writes the attention (received_heads, L) that the tokens from `first` on
+  // received so far: for each query head the sum of its attention weights
+  // before dropout, over all queries of the runs of plans since the token was
+  // appended (docs/arithmetic.md, "Received attention"). Errors: those of
+  // read(); unsupported where received_heads is 0.
+  Status read_received(SequenceId id, std::size_t first,
+                       TensorView<float, 2> sums) const;
 
   std::size_t sequences() const;
   std::size_t pages() const;
   std::size_t free_pages() const;
-  // Bytes of the stored keys and values.
+  // Bytes of the stored keys and values, without sums of received attention.
   std::size_t bytes() const;
 
  private:
