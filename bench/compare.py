@@ -22,24 +22,42 @@ from harness import (Peers, Refused, conditions, load_and_compute, parsed,
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-# library: (its forms, the program that serves them). Of a required library at
-# least one form must give the right result, or the round is none.
+# library: its forms. Of a required library at least one form must give the
+# right result, or the round is none.
 PYTHON = {
-    "torch": ["torch_sdpa", "torch_loop", "torch_nested", "torch_flex",
-              "torch_matmul", "torch_mha", "torch_backward"],
+    "torch": ["torch_sdpa", "torch_rows", "torch_loop", "torch_nested",
+              "torch_flex", "torch_matmul", "torch_mha", "torch_backward",
+              "torch_sdpa_bf16", "torch_rows_bf16"],
     "onnxruntime": ["ort_mha", "ort_onnx", "ort_loop", "ort_gqa",
                     "ort_attention"],
-    "openvino": ["openvino"],
+    "openvino": ["openvino", "openvino_rows", "openvino_cache",
+                 "openvino_bf16"],
     "jax": ["jax"],
     "numpy": ["numpy"],
 }
 REQUIRED = ["torch", "onnxruntime", "openvino"]
 REQUIRED_OF_TRAINING = ["torch"]  # the others compute no gradients
+# Workloads with a cache take gigabytes: only forms that may be the fastest of
+# their library run.
+OF_CACHES = ["headwise", "torch_sdpa", "torch_rows", "torch_rows_bf16",
+             "ort_gqa", "ort_onnx", "openvino_rows", "openvino_cache"]
+# workload: variants on the same tensors, which headwise runs in the same rounds
+# as forms named headwise_ and the variant's suffix.
+VARIANTS = {
+    "bert": ["bert_bf16"],
+    "gpt_causal": ["gpt_causal_bf16"],
+    "decode": ["decode_plain", "decode_bf16", "decode_int8", "decode_paged",
+               "decode_paged_16", "decode_shuffled"],
+    "decode_mha": ["decode_mha_bf16", "decode_mha_int8"],
+    "prefill": ["prefill_chunks"],
+}
 DEFAULT_WORKLOADS = [
     "bert", "bert_pad", "gpt_causal", "long_full", "long_causal", "vit",
     "cross", "bias", "attn_weights", "ragged", "seed", "module",
     "seed_module", "bert_bwd", "gpt_causal_bwd"]
-LARGEST_ERROR = 1e-4  # relative RMS; over it a result is wrong
+# Relative RMS, by the number type of the tensors or of the cache: a result with
+# a larger error is wrong. Rounding the inputs alone stays below it.
+LARGEST_ERROR = {"f32": 1e-4, "bf16": 1e-2, "f16": 2e-3, "i8": 2e-2}
 SLICE_SECONDS = 0.05  # a round's runs of one peer last at least this long
 
 
@@ -58,27 +76,46 @@ def started(options, threads, log):
     return peers
 
 
-def check(worker, form, workload, folder, reference):
+def check(worker, form, workload, folder, reference, dtype="f32"):
     """Loads and compares; the record of the peer without times."""
     record, given = load_and_compute(worker, form, folder)
     if given is None:
         return record
     largest, rms = workloads.errors(reference, given, workload.rows())
     record.update(max_abs_error=largest, rms_error=rms)
-    if rms > LARGEST_ERROR:
+    if rms > LARGEST_ERROR[dtype]:
         worker.ask("drop", form)
         record.update(state="wrong", why=f"relative RMS error {rms:.1e}")
     return record
 
 
+def asked(peers, workload, folder):
+    """(library, form, worker, number type, folder) of every form that should
+    run the workload."""
+    own = {"headwise": workload, **workload.variants}
+    dtypes = {each.spec["dtype"] for each in own.values()}
+    for library, form, worker in peers.all():
+        dtype = (workload.spec["dtype"] if library == "headwise" else
+                 "bf16" if form.endswith("_bf16") else "f32")
+        of_cache = workload.spec["kind"] != "cached" or form in OF_CACHES
+        if of_cache and dtype in dtypes | {"f32"}:
+            yield library, form, worker, dtype, folder
+    for form, other in workload.variants.items():
+        yield ("headwise", form, peers.workers["headwise"],
+               other.spec["dtype"], folder / form)
+
+
 def measure(peers, workload, rounds, folder, reference):
     """The record of one workload with one number of threads."""
     records, live = {}, []
-    for library, form, worker in peers.all():
-        record = check(worker, form, workload, folder, reference)
-        records[form] = {"library": library, **record}
+    for library, form, worker, dtype, its_folder in asked(peers, workload,
+                                                          folder):
+        record = check(worker, form, workload, its_folder, reference, dtype)
+        records[form] = {"library": library, "dtype": dtype, **record}
         if record["state"] == "ok":
             live.append((form, worker))
+            size = workload.bytes_read(dtype)
+            records[form].update({"bytes": size} if size else {})
     required = (REQUIRED_OF_TRAINING if workload.spec["kind"] == "training"
                 else REQUIRED)
     refuse_without(["headwise", *required], workload.name, records, live)
@@ -96,7 +133,14 @@ def chosen_workloads(options):
         if name not in listed:
             raise Refused(f"--workloads has {name}, expected some of "
                           f"{', '.join(listed)}")
-    return [workloads.Workload.from_listed(listed[name]) for name in names]
+    chosen = []
+    for name in names:
+        chosen.append(workloads.Workload.from_listed(listed[name]))
+        for other in VARIANTS.get(name, []):
+            # decode_mha_bf16 of decode_mha is headwise_bf16.
+            chosen[-1].variants["headwise" + other.removeprefix(name)] = \
+                workloads.Workload.from_listed(listed[other])
+    return chosen
 
 
 def run_all(options, scratch, log):

@@ -127,12 +127,15 @@ def load_and_compute(worker, form, folder):
 
 
 def refuse_without(libraries, workload, records, live):
-    """Unless each of these libraries has a form with the right result."""
+    """Unless each of these libraries has a form with the right result; of
+    headwise every form must have it."""
     for library in libraries:
-        if not any(r["library"] == library and r["state"] == "ok"
-                   for r in records.values()):
+        right = [r["state"] == "ok" for r in records.values()
+                 if r["library"] == library]
+        if not any(right) or (library == "headwise" and not all(right)):
             said = "; ".join(f"{form}: {r['state']} {r['why']}" for form, r
-                             in records.items() if r["library"] == library)
+                             in records.items()
+                             if r["library"] == library and "why" in r)
             for form, worker in live:
                 worker.ask("drop", form)
             raise Refused(f"{workload}: no result without {library} ({said})")

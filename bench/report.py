@@ -14,44 +14,70 @@ COLOURS = {"headwise": "#0b6e4f", "torch": "#d1495b", "onnxruntime": "#30638e",
            "numpy": "#b8b8b8"}
 
 
-def share(result, form):
-    """Of the FMA peak: the median over the rounds."""
-    taken = result["fma_peak_gflops"]
+def share_of(result, form, amount, taken):
+    """Share of the machine's peak at that time: the median over the rounds.
+    `amount`: the work of a run; `taken`: for each round, the peak before each
+    peer and after the last."""
     # Results of before 2026-11-22 have no order: every round had that of timed.
     orders = result.get("order", [result["timed"]] * len(taken))
-    rates = [result["gflop"] / seconds
-             for seconds in result["peers"][form]["seconds"]]
+    rates = [amount / seconds for seconds in result["peers"][form]["seconds"]]
     peaks = [(of_round[place] + of_round[place + 1]) / 2
              for of_round, place in zip(taken, (order.index(form)
                                                 for order in orders))]
     return statistics.median(r / p for r, p in zip(rates, peaks))
 
 
+def share(result, form):
+    """Of the FMA peak."""
+    return share_of(result, form, result["gflop"], result["fma_peak_gflops"])
+
+
+def read_share(result, form):
+    """Of the read bandwidth; None if the result counts no bytes."""
+    size = result["peers"][form].get("bytes")
+    return None if size is None else share_of(result, form, size * 1e-9,
+                                              result["read_gb_s"])
+
+
 def seconds(result, form):
     return statistics.median(result["peers"][form]["seconds"])
 
 
+def dtype_of(result, form):
+    """The number type of a form. Older results, all float32, do not name it."""
+    return result["peers"][form].get("dtype", "f32")
+
+
+def comparable(result):
+    """`headwise`, and the peers' forms of the same number type."""
+    return [form for form in result["timed"] if form == "headwise" or (
+        result["peers"][form]["library"] != "headwise" and
+        dtype_of(result, form) == dtype_of(result, "headwise"))]
+
+
 def best_of(result, library):
     """The library's fastest form; None where it has no result."""
-    forms = [form for form in result["timed"]
+    forms = [form for form in comparable(result)
              if result["peers"][form]["library"] == library]
     return min(forms, key=lambda form: seconds(result, form), default=None)
 
 
 def best_peer(result):
-    forms = [form for form in result["timed"] if form != "headwise"]
-    return min(forms, key=lambda form: seconds(result, form))
+    """None where headwise is alone."""
+    forms = [form for form in comparable(result) if form != "headwise"]
+    return min(forms, key=lambda form: seconds(result, form), default=None)
 
 
 def median_of(rounds):
     return statistics.median(value for taken in rounds for value in taken)
 
 
-def speedup(result, form):
-    """Of headwise over a peer: the median of the rounds' ratios."""
+def speedup(result, form, own="headwise"):
+    """Of headwise's form `own` over another form: the median of the rounds'
+    ratios."""
     return statistics.median(
         other / ours for ours, other in zip(
-            result["peers"]["headwise"]["seconds"],
+            result["peers"][own]["seconds"],
             result["peers"][form]["seconds"]))
 
 
@@ -66,13 +92,15 @@ def summary(results, threads):
              "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: |"]
     for result in results:
         peer = best_peer(result)
+        beside = " | | " if peer is None else (
+            f"{peer}, {time_text(seconds(result, peer))} "
+            f"| {share(result, peer):.3f} "
+            f"| {speedup(result, peer):.2f}x")
         lines.append(
             f"| `{result['workload']}` "
             f"| {time_text(seconds(result, 'headwise'))} "
             f"| {share(result, 'headwise'):.3f} "
-            f"| {peer}, {time_text(seconds(result, peer))} "
-            f"| {share(result, peer):.3f} "
-            f"| {speedup(result, peer):.2f}x "
+            f"| {beside} "
             f"| {median_of(result['fma_peak_gflops']):.1f} "
             f"| {median_of(result['read_gb_s']):.1f} |")
     by_name = {result["workload"]: result for result in results}
@@ -81,6 +109,33 @@ def summary(results, threads):
                  seconds(by_name["bert"], "headwise"))
         lines += ["", f"`bert_pad` takes {ratio:.2f} of the time of `bert`."]
     return lines + [""]
+
+
+def own_forms(results):
+    """A table of headwise's forms, of workloads with variants or bound by
+    memory."""
+    rows = []
+    for result in results:
+        forms = [form for form in result["timed"]
+                 if result["peers"][form]["library"] == "headwise"]
+        peer = best_peer(result)
+        for form in forms:
+            read = read_share(result, form)
+            if read is None and len(forms) == 1:
+                continue
+            of_read = "" if read is None else f"{read:.3f}"
+            beside_peer = ("" if peer is None else
+                           f"{speedup(result, peer, form):.2f}x")
+            rows.append(
+                f"| `{result['workload']}` | {form} "
+                f"| {time_text(seconds(result, form))} | {of_read} "
+                f"| {share(result, form):.3f} "
+                f"| {speedup(result, 'headwise', form):.2f}x | {beside_peer} |")
+    if not rows:
+        return []
+    return ["| workload | form | time | share of the read bandwidth | share of "
+            "the peak | faster than `headwise` | faster than the fastest peer |",
+            "| --- | --- | ---: | ---: | ---: | ---: | ---: |", *rows, ""]
 
 
 def every_peer(result):
@@ -115,8 +170,8 @@ def markdown(data):
              "medians; errors are against float64, the RMS error relative to "
              "the RMS of the result (bench/README.md).", ""]
     for threads in sorted({r["threads"] for r in data["results"]}):
-        lines += summary([r for r in data["results"]
-                          if r["threads"] == threads], threads)
+        results = [r for r in data["results"] if r["threads"] == threads]
+        lines += summary(results, threads) + own_forms(results)
     for result in data["results"]:
         lines += every_peer(result)
     return "\n".join(lines)

@@ -6,6 +6,9 @@ import math
 import numpy as np
 
 ROWS = 1024  # queries that the reference takes at once
+FEW_QUERIES = 16  # up to here, reading the keys takes most of the time
+DTYPES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16", "int8": "i8"}
+BYTES = {"f32": 4, "bf16": 2, "f16": 2, "i8": 1}
 
 
 @dataclasses.dataclass
@@ -15,25 +18,41 @@ class Workload:
     spec: dict  # the keys of spec.txt
     lengths: list
     tensors: dict = dataclasses.field(default_factory=dict)
+    # {form: a workload on the same tensors}, run by headwise in the same rounds
+    variants: dict = dataclasses.field(default_factory=dict)
 
     @classmethod
     def from_listed(cls, listed):
+        cache = listed["cache"]
         kind = ("module" if listed["embed_dim"] > 0 else
                 "ragged" if listed["ragged"] else
-                "training" if listed["backward"] else "sdpa")
+                "training" if listed["backward"] else
+                "cached" if cache else "sdpa")
+        dtype = (cache["dtype"] if cache else
+                 "bfloat16" if listed["bfloat16"] else "float32")
         spec = {"name": listed["workload"], "kind": kind,
                 "B": listed["B"], "Hq": listed["Hq"], "Hkv": listed["Hkv"],
                 "Lq": listed["Lq"], "Lk": listed["Lkv"], "d": listed["D"],
                 "causal": int(listed["causal"]),
                 "lens": int(bool(listed["lengths"])),
                 "bias": int(listed["bias"]),
-                "weights": int(listed["attn_weights"]), "dtype": "f32"}
+                "weights": int(listed["attn_weights"]),
+                "dtype": DTYPES[dtype]}
         if kind == "module":
             spec["D"] = listed["embed_dim"]
         if listed["window"] is not None:
             spec["window"] = listed["window"]
         if listed["dropout"]:
             spec["dropout"] = listed["dropout"]
+        if listed["Dv"] != listed["D"]:
+            spec["dv"] = listed["Dv"]
+        if cache:
+            spec["prefix"] = int(cache["value_is_key_prefix"])
+            spec["shuffled"] = int(listed["shuffled"])
+            for key, value in (("page", cache["page_size"]),
+                               ("chunk", listed["chunk"])):
+                if value:
+                    spec[key] = value
         return cls(listed["workload"], listed["gflop"], spec,
                    listed["lengths"])
 
@@ -56,8 +75,9 @@ class Workload:
         else:
             B, d = spec["B"], spec["d"]
             t = {"q": normal(B, spec["Hq"], spec["Lq"], d),
-                 "k": normal(B, spec["Hkv"], spec["Lk"], d),
-                 "v": normal(B, spec["Hkv"], spec["Lk"], d)}
+                 "k": normal(B, spec["Hkv"], spec["Lk"], d)}
+            if not spec.get("prefix"):
+                t["v"] = normal(B, spec["Hkv"], spec["Lk"], self.value_size)
         if spec["kind"] == "training":
             t["do"] = normal(B, spec["Hq"], spec["Lq"], d)
         if spec["bias"]:
@@ -66,11 +86,37 @@ class Workload:
             t["lens"] = np.array(self.lengths, np.int32)
         self.tensors = t
 
+    @property
+    def value_size(self):
+        return self.spec.get("dv", self.spec["d"])
+
+    def bytes_read(self, dtype):
+        """Bytes of the keys and values in this number type, if a run mainly
+        waits for them; else None."""
+        spec = self.spec
+        if spec["kind"] not in ("cached", "sdpa") or spec["Lq"] > FEW_QUERIES:
+            return None
+        size = spec["d"] + (0 if spec.get("prefix") else self.value_size)
+        scales = 8 if dtype == "i8" else 0  # one float per key, one per value
+        return (spec["B"] * spec["Hkv"] * spec["Lk"] *
+                (size * BYTES[dtype] + scales))
+
     def write(self, folder):
+        """The folder, and a folder in it for each variant."""
         folder.mkdir(parents=True, exist_ok=True)
-        lines = [f"{key} {value}" for key, value in self.spec.items()]
         for name, value in self.tensors.items():
             value.tofile(folder / f"{name}.bin")
+        self._write_spec(folder, self.tensors)
+        for form, other in self.variants.items():
+            (folder / form).mkdir()
+            for name in self.tensors:
+                (folder / form / f"{name}.bin").symlink_to(
+                    folder / f"{name}.bin")
+            other._write_spec(folder / form, self.tensors)
+
+    def _write_spec(self, folder, tensors):
+        lines = [f"{key} {value}" for key, value in self.spec.items()]
+        for name, value in tensors.items():
             dtype = "i32" if value.dtype == np.int32 else "f32"
             lines.append(" ".join(["tensor", name, dtype,
                                    *map(str, value.shape)]))
@@ -80,6 +126,8 @@ class Workload:
         """The outputs by the plain formula in float64, a head at a time."""
         t = {name: value.astype(np.float64)
              for name, value in self.tensors.items() if name != "bias"}
+        if self.spec.get("prefix"):
+            t["v"] = t["k"][..., :self.value_size]
         if self.spec["kind"] != "module":
             return self._attend(t["q"], t["k"], t["v"])
         shape = (*t["x"].shape[:2], self.spec["Hq"], self.spec["d"])
@@ -94,7 +142,7 @@ class Workload:
     def _attend(self, q, k, v):
         B, Hq, Lq, Lk = (self.spec[n] for n in ("B", "Hq", "Lq", "Lk"))
         group = Hq // self.spec["Hkv"]
-        outputs = {"out": np.zeros(q.shape)}
+        outputs = {"out": np.zeros((*q.shape[:3], v.shape[3]))}
         training = self.spec["kind"] == "training"
         if training:
             outputs.update(dq=np.zeros(q.shape), dk=np.zeros(k.shape),

@@ -2,7 +2,9 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "bench/bench_peak.h"
 #include "headwise/base/random.h"
@@ -29,6 +31,24 @@ double possible(benchmark::State& state, const Prepare& prepare,
 // How many floating-point operations the processor could have done meanwhile.
 double possible_operations(benchmark::State& state, const Prepare& prepare) {
   return possible(state, prepare, &cli::PeakMeter::fma_gflops);
+}
+
+// Of one run, as the mean of some in a row.
+double seconds_of(const std::function<void()>& run) {
+  constexpr std::size_t kRuns = 64;
+  const double start = cli::thread_seconds();
+  for (std::size_t n = 0; n < kRuns; ++n) {
+    run();
+    benchmark::ClobberMemory();
+  }
+  return (cli::thread_seconds() - start) / static_cast<double>(kRuns);
+}
+
+double median(std::vector<double> values) {
+  const auto middle =
+      values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
 }
 
 }  // namespace
@@ -69,6 +89,26 @@ void add_bytes(const std::string& name, double bytes, Prepare prepare) {
         state.counters["bytes"] =
             benchmark::Counter(done, benchmark::Counter::kIsRate);
         state.counters["share"] = done / most;
+      });
+}
+
+void add_overhead(const std::string& name, Prepare call, Prepare loops) {
+  benchmark::RegisterBenchmark(
+      name.c_str(), [call = std::move(call),
+                     loops = std::move(loops)](benchmark::State& state) {
+        const std::function<void()> whole = call();
+        const std::function<void()> bare = loops();
+        std::vector<double> calls;
+        std::vector<double> loop_times;
+        std::vector<double> more;
+        for ([[maybe_unused]] auto _ : state) {
+          calls.push_back(seconds_of(whole));
+          loop_times.push_back(seconds_of(bare));
+          more.push_back(calls.back() - loop_times.back());
+        }
+        state.counters["call_us"] = 1e6 * median(calls);
+        state.counters["loops_us"] = 1e6 * median(loop_times);
+        state.counters["more_us"] = 1e6 * median(more);
       });
 }
 

@@ -28,6 +28,10 @@ void add_elements(const std::string& name, double elements, Prepare prepare);
 // when it does nothing else.
 void add_bytes(const std::string& name, double bytes, Prepare prepare);
 
+// A call and the bare loops that it runs, in turns: the microseconds of each
+// and of the difference, medians of the rounds.
+void add_overhead(const std::string& name, Prepare call, Prepare loops);
+
 // Normal numbers, always the same.
 Tensor<float, 1> drawn(std::size_t count, std::uint32_t stream);
 
@@ -38,5 +42,6 @@ void add_attention_tile(const std::string& target);
 void add_tile_layout(const std::string& target);
 void add_row_tile(const std::string& target);
 void add_gemm(const std::string& target);
+void add_decode_short(const std::string& target);
 
 }  // namespace headwise

@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
   headwise::add_tile_layout(*target);
   headwise::add_row_tile(*target);
   headwise::add_gemm(*target);
+  headwise::add_decode_short(*target);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) {
     return 2;

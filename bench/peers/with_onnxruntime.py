@@ -82,15 +82,15 @@ def standard_node(graph, spec, inputs, output, **attributes):
 
 
 def standard_attention(graph, spec, tensors):
-    B, Hq, Lq, Lk, d = (spec[k] for k in ("B", "Hq", "Lq", "Lk", "d"))
-    graph.feeds = {n: tensors[n] for n in "qkv"}
+    B, Hq, Lq, Lk, dv = (spec[k] for k in ("B", "Hq", "Lq", "Lk", "dv"))
+    graph.feeds = {n: np.ascontiguousarray(tensors[n]) for n in "qkv"}
     inputs = ["q", "k", "v"]
     mask, causal = score_mask(spec, tensors)
     if mask is not None:
         graph.feeds["mask"] = np.ascontiguousarray(
             np.broadcast_to(mask, (*mask.shape[:2], Lq, Lk)))
         inputs.append("mask")
-    graph.outputs["out"] = (B, Hq, Lq, d)
+    graph.outputs["out"] = (B, Hq, Lq, dv)
     standard_node(graph, spec, inputs, "out", is_causal=int(causal))
 
 
@@ -122,6 +122,7 @@ def grouped_attention(graph, spec, tensors):
     need(spec["causal"] or Lq == 1, "no such form but causal")
     need(not (spec["lens"] or spec["bias"] or spec["weights"]),
          "no lengths, bias or weights are set up")
+    need(spec["dv"] == d, "has one size of heads")
     graph.feeds = {"q": merged(tensors["q"]),
                    "lens": np.full(B, Lk - 1, np.int32),
                    "total": np.array([Lk], np.int32)}

@@ -1,7 +1,8 @@
 """PyTorch: scaled_dot_product_attention on the whole batch, on one sequence
-after the other and on nested tensors; flex_attention, compiled;
-nn.MultiheadAttention; and plain matmul-softmax-matmul, of attention the only
-one of them that returns its weights."""
+after the other and on nested tensors, and with the query heads of a group as
+rows of one head (one query only); flex_attention, compiled; nn.MultiheadAttention; and
+plain matmul-softmax-matmul, of attention the only one of them that returns its
+weights."""
 import math
 
 import numpy as np
@@ -9,7 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention import flex_attention as flex
 
-from worker import by_name, need, need_scores, score_mask, serve, threads
+from worker import (by_name, need, need_one_query, need_scores, score_mask,
+                    serve, threads)
 
 
 def as_tensors(tensors):
@@ -49,6 +51,14 @@ def attend_by(peer, spec, tensors):
         return p @ v, p
 
     return attend
+
+
+def make_rows(spec, t):
+    """One query sees every key: no row needs a mask."""
+    need_one_query(spec)
+    rows = t["q"].view(spec["B"], spec["Hkv"], -1, spec["d"])
+    return (lambda: F.scaled_dot_product_attention(rows, t["k"], t["v"]),
+            lambda out: {"out": out.float()})
 
 
 def make_mha(spec, t):
@@ -177,6 +187,11 @@ def make_backward(spec, tensors):
 
 def make(peer, spec, tensors):
     t = as_tensors(tensors)
+    if peer.endswith("_bf16"):
+        t = {name: value.bfloat16() for name, value in t.items()}
+        peer = peer.removesuffix("_bf16")
+    if peer == "torch_rows":
+        return make_rows(spec, t)
     if peer == "torch_backward":
         return make_backward(spec, tensors)
     if peer == "torch_mha":
@@ -190,7 +205,9 @@ def make(peer, spec, tensors):
         return make_flex(spec, t)
     attend = attend_by(peer, spec, tensors)
     if spec["kind"] != "module":
-        return lambda: attend(t["q"], t["k"], t["v"]), by_name(spec)
+        return (lambda: attend(t["q"], t["k"], t["v"]),
+                lambda result: by_name(spec)([None if each is None else
+                                              each.float() for each in result]))
     B, L, H = spec["B"], spec["Lq"], spec["Hq"]
     w_qkv = torch.cat([t["wq"], t["wk"], t["wv"]])
     b_qkv = torch.cat([t["bq"], t["bk"], t["bv"]])

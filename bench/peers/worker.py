@@ -6,16 +6,23 @@ Each peer has its tensors in the layout that it likes best: converting belongs
 to make and to show.
 
     spec      the sizes and flags of spec.txt: B Hq Hkv Lq Lk d D causal ...
-    tensors   q (B, Hq, Lq, d), k, v (B, Hkv, Lk, d), lens (B),
+    tensors   q (B, Hq, Lq, d), k (B, Hkv, Lk, d), v (B, Hkv, Lk, dv), lens (B),
               bias (1, Hq, Lq, Lk); of a layer
               x (B, L, D), w* (D, D), b* (D): y = x w^T + b
-    outputs   out (B, Hq, Lq, d), of a layer (B, L, D); weights (B, Hq, Lq, Lk)
+    outputs   out (B, Hq, Lq, dv), of a layer (B, L, D); weights (B, Hq, Lq, Lk)
 
 Of the kind "training" the gradients of sum(out * do) are computed too: dq, dk,
 dv. Only forms whose name ends with _backward do it.
 
 Of the kind "ragged" the sequences end at lens, queries too: what a peer gives
 for a row behind the end does not count, and a mask of the keys is right.
+
+In the kind "cached" the last Lq tokens are new; the keys and values of the
+others are in a cache if the peer has one. k and v hold all of them. If a peer's
+cache grows with each run, make() returns a third function, begin(), which resets
+the cache. It is called before a series of runs and is not timed.
+
+Forms whose names end in _bf16 compute the same with bfloat16 tensors.
 
 Of the kind "encode" there are no tensors: read_encode reads workload.json, and
 make(peer, spec, sentences) gives the embeddings (sentences, E) as out.
@@ -55,7 +62,8 @@ def score_mask(spec, tensors, has_causal=True):
     mask by it; everything else is in the mask, which is none, bool (true =
     attend) or float (added to the scores) and spreads to (B, H, Lq, Lk)."""
     mask = key_mask(spec, tensors)
-    Lq, Lk, causal = spec["Lq"], spec["Lk"], bool(spec["causal"])
+    Lq, Lk = spec["Lq"], spec["Lk"]
+    causal = bool(spec["causal"]) and Lq > 1  # one query sees every key
     if causal and not (has_causal and Lq == Lk and mask is None and
                        "window" not in spec and not spec["bias"]):
         below = np.tri(Lq, Lk, Lk - Lq, dtype=bool)[None, None]
@@ -81,6 +89,13 @@ def need_scores(spec, gib):
     need(scores <= gib, f"all the scores at once would take {scores:.0f} GiB")
 
 
+def need_one_query(spec):
+    """For forms that pass the query heads of a group as rows of one head."""
+    need(spec["kind"] in ("sdpa", "cached") and spec["Lq"] == 1 and not
+         (spec["lens"] or spec["bias"] or spec["weights"] or "window" in spec),
+         "no such form except for one query that sees every key")
+
+
 def split_heads(x, num_heads):
     """(B, L, D) -> (B, H, L, d)"""
     return x.reshape(*x.shape[:2], num_heads, -1).swapaxes(1, 2)
@@ -97,6 +112,9 @@ def read_folder(folder):
             tensors[name] = data.reshape([int(extent) for extent in shape])
         else:
             spec[key] = int(values[0]) if values[0].isdigit() else values[0]
+    spec.setdefault("dv", spec["d"])
+    if spec.get("prefix"):
+        tensors["v"] = tensors["k"][..., :spec["dv"]]
     return spec, tensors
 
 
@@ -128,7 +146,9 @@ class Worker:
         return self.version
 
     def run(self, peer, count):
-        run, _ = self.runs[peer]
+        run, _, *begin = self.runs[peer]
+        for each in begin:
+            each()
         wall, processor = time.perf_counter(), time.process_time()
         for _ in range(int(count)):
             run()
@@ -136,7 +156,9 @@ class Worker:
                 f"{time.process_time() - processor:.9f}")
 
     def out(self, peer, folder):
-        run, show = self.runs[peer]
+        run, show, *begin = self.runs[peer]
+        for each in begin:
+            each()
         outputs = show(run())
         for name, value in outputs.items():
             np.ascontiguousarray(value, np.float32).tofile(

@@ -158,31 +158,59 @@ class Spec {
   std::map<std::string, DeclaredTensor> tensors_;
 };
 
+using Words = std::vector<std::string>;
+
+struct Kind {
+  std::string name;
+  Words keys;    // that it offers besides those of every kind
+  Words dtypes;  // numbers other than f32
+};
+
+const Kind* find_kind(const std::string& name) {
+  static const std::vector<Kind> kKinds = {
+      {"sdpa", {"causal", "lens", "window", "bias", "weights", "dv"}, {"bf16"}},
+      {"ragged", {"causal", "lens", "window"}, {}},
+      {"training", {"causal", "lens", "window"}, {}},
+      {"module", {"causal", "lens", "window", "bias", "weights", "D"}, {}},
+      {"cached",
+       {"causal", "dv", "page", "prefix", "shuffled", "chunk"},
+       {"bf16", "f16", "i8"}}};
+  const auto found = std::ranges::find(kKinds, name, &Kind::name);
+  return found == kKinds.end() ? nullptr : &*found;
+}
+
+bool has(const Words& words, const std::string& word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+Error unsupported(std::string what) {
+  return {ErrorCode::unsupported, {.given = std::move(what)}};
+}
+
 // What is asked for and not offered, so that no answer is a different one.
 Status check_offered(const Spec& spec) {
-  static const std::vector<std::string> kKnown = {
-      "name", "kind", "B",    "Hq",      "Hkv",   "Lq",     "Lk",     "d",
-      "D",    "lens", "bias", "weights", "dtype", "causal", "window", "fresh"};
+  static const Words kOfEveryKind = {"name", "kind", "B", "Hq",    "Hkv",
+                                     "Lq",   "Lk",   "d", "dtype", "fresh"};
+  const Kind* const kind = find_kind(spec.text("kind"));
+  if (kind == nullptr) {
+    return unsupported("kind " + spec.text("kind"));
+  }
   for (const auto& [key, value] : spec.values()) {
-    if (std::ranges::find(kKnown, key) == kKnown.end() && value != "0") {
-      return Error{ErrorCode::unsupported,
-                   {.given = fmt::format("{} {}", key, value)}};
+    if (!has(kOfEveryKind, key) && !has(kind->keys, key) && value != "0") {
+      return unsupported(
+          fmt::format("{} {} of a {} workload", key, value, kind->name));
     }
   }
-  if (const std::string dtype = spec.text("dtype");
-      !dtype.empty() && dtype != "f32") {
-    return Error{ErrorCode::unsupported, {.given = "dtype " + dtype}};
+  const std::string dtype = spec.text("dtype");
+  if (!dtype.empty() && dtype != "f32" && !has(kind->dtypes, dtype)) {
+    return unsupported(
+        fmt::format("dtype {} of a {} workload", dtype, kind->name));
   }
-  const std::string kind = spec.text("kind");
-  if (kind != "sdpa" && kind != "ragged" && kind != "training" &&
-      kind != "module") {
-    return Error{ErrorCode::unsupported, {.given = "kind " + kind}};
+  if (kind->name == "sdpa" && dtype == "bf16" && spec.text("weights") == "1") {
+    return unsupported("weights in bf16");
   }
-  for (const char* key : {"weights", "bias"}) {
-    if ((kind == "ragged" || kind == "training") && spec.text(key) == "1") {
-      return Error{ErrorCode::unsupported,
-                   {.given = fmt::format("{} of a {} workload", key, kind)}};
-    }
+  if (kind->name == "cached" && spec.text("causal") != "1") {
+    return unsupported("a cached workload that is not causal");
   }
   return ok();
 }
@@ -198,6 +226,11 @@ Result<AttentionShape> read_shape(const Spec& spec) {
     *extent = *size;
   }
   shape.Dv = shape.D;
+  if (spec.values().contains("dv")) {
+    const auto size = spec.size("dv");
+    HEADWISE_TRY(size);
+    shape.Dv = *size;
+  }
   return shape;
 }
 
@@ -216,6 +249,42 @@ Status check_lengths(const Tensor<std::int32_t, 1>& lengths,
   return ok();
 }
 
+DType cached_type(const std::string& dtype) {
+  return dtype == "bf16"  ? DType::bfloat16
+         : dtype == "f16" ? DType::float16
+         : dtype == "i8"  ? DType::int8
+                          : DType::float32;
+}
+
+// What makes a workload a cached one.
+Status read_cache(const Spec& spec, Workload& workload) {
+  const AttentionShape& shape = workload.shape;
+  if (shape.Lq > shape.Lkv) {
+    return bad_spec(
+        fmt::format("Lq is {}, expected at most Lk, {}", shape.Lq, shape.Lkv));
+  }
+  const auto prefix = spec.flag("prefix");
+  const auto shuffled = spec.flag("shuffled");
+  HEADWISE_TRY(prefix);
+  HEADWISE_TRY(shuffled);
+  KvCacheOptions cache = {.dtype = cached_type(spec.text("dtype")),
+                          .page_size = 0,
+                          .value_is_key_prefix = *prefix};
+  if (*shuffled || spec.values().contains("page")) {
+    const auto page = spec.size("page");
+    HEADWISE_TRY(page);
+    cache.page_size = *page;
+  }
+  if (spec.values().contains("chunk")) {
+    const auto chunk = spec.size("chunk");
+    HEADWISE_TRY(chunk);
+    workload.chunk = *chunk;
+  }
+  workload.shuffled = *shuffled;
+  workload.cache = cache;
+  return ok();
+}
+
 Result<Workload> read_workload(const Spec& spec) {
   const auto shape = read_shape(spec);
   const auto causal = spec.flag("causal");
@@ -227,13 +296,15 @@ Result<Workload> read_workload(const Spec& spec) {
   HEADWISE_TRY(padded);
   HEADWISE_TRY(bias);
   HEADWISE_TRY(shape);
-  Workload workload{.name = spec.text("name"),
-                    .shape = *shape,
-                    .causal = *causal,
-                    .attn_weights = *attn_weights,
-                    .bias = *bias,
-                    .ragged = spec.text("kind") == "ragged",
-                    .backward = spec.text("kind") == "training"};
+  Workload workload{
+      .name = spec.text("name"),
+      .shape = *shape,
+      .causal = *causal,
+      .attn_weights = *attn_weights,
+      .bias = *bias,
+      .bfloat16 = spec.text("kind") == "sdpa" && spec.text("dtype") == "bf16",
+      .ragged = spec.text("kind") == "ragged",
+      .backward = spec.text("kind") == "training"};
   if (*padded || workload.ragged) {
     const auto lengths = spec.tensor<std::int32_t, 1>("lens", {shape->B});
     HEADWISE_TRY(lengths);
@@ -250,6 +321,9 @@ Result<Workload> read_workload(const Spec& spec) {
     const auto embed_dim = spec.size("D");
     HEADWISE_TRY(embed_dim);
     workload.embed_dim = *embed_dim;
+  }
+  if (spec.text("kind") == "cached") {
+    HEADWISE_TRY(read_cache(spec, workload));
   }
   return workload;
 }
@@ -293,14 +367,16 @@ Result<BenchInputs> read_layer(const Spec& spec, const Workload& workload) {
 Result<BenchInputs> read_attention(const Spec& spec, const Workload& workload) {
   auto query = spec.tensor<float, 4>("q", query_extents(workload));
   auto key = spec.tensor<float, 4>("k", key_extents(workload));
-  auto value = spec.tensor<float, 4>("v", value_extents(workload));
   HEADWISE_TRY(query);
   HEADWISE_TRY(key);
-  HEADWISE_TRY(value);
   BenchInputs inputs;
   inputs.query = *std::move(query);
   inputs.key = *std::move(key);
-  inputs.value = *std::move(value);
+  if (!workload.cache || !workload.cache->value_is_key_prefix) {
+    auto value = spec.tensor<float, 4>("v", value_extents(workload));
+    HEADWISE_TRY(value);
+    inputs.value = *std::move(value);
+  }
   if (workload.backward) {
     auto d_output = spec.tensor<float, 4>("do", output_extents(workload));
     HEADWISE_TRY(d_output);

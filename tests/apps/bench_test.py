@@ -29,9 +29,22 @@ class BenchTest(cli_case.CliTest):
                                    ("ragged", False, {"ragged": True}),
                                    ("rotary", False,
                                     {"gpt_layer_rotary": True}),
+                                   ("bfloat16", False,
+                                    {"bert_bf16": True,
+                                     "gpt_causal_bf16": True}),
+                                   ("shuffled", False,
+                                    {"decode_shuffled": True}),
+                                   ("chunk", 0, {"prefill_chunks": 512}),
                                    ("window", None, {"window": 1023})):
             for name, one in by_name.items():
                 self.assertEqual(one[field], names.get(name, none), name)
+        self.assertIsNone(by_name["decode_plain"]["cache"])
+        self.assertEqual(by_name["decode_int8"]["cache"],
+                         {"dtype": "int8", "page_size": 0,
+                          "value_is_key_prefix": False})
+        mla = by_name["decode_mla"]
+        self.assertEqual((mla["D"], mla["Dv"]), (576, 512))
+        self.assertTrue(mla["cache"]["value_is_key_prefix"])
         ragged = by_name["ragged"]["lengths"]
         self.assertEqual((len(ragged), min(ragged), max(ragged)),
                          (64, 5, 512))
@@ -63,6 +76,9 @@ class BenchTest(cli_case.CliTest):
         self.assertEqual(sum(by_name["bert_pad"]["lengths"]), 8 * 512 // 2)
         self.assertRegex(text, r"\nmodule .* B 8 H 12 L 512 E 768\n")
         self.assertRegex(text, r"\nlayer_768_half .* E 768, heads of 64\n")
+        self.assertRegex(text, r"\ndecode_mla .* D 576 Dv 512, causal, float32, "
+                               r"contiguous\n")
+        self.assertRegex(text, r"\nbert_bf16 .* D 64, bfloat16\n")
 
     def test_a_run_is_one_object_on_one_line(self):
         sets = self.succeed("info").split("instruction sets: ")[1].split("\n")[0]

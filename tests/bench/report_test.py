@@ -65,6 +65,28 @@ class ReportTest(unittest.TestCase):
     def test_a_speedup_is_the_median_of_the_ratios_of_the_rounds(self):
         self.assertEqual(report.speedup(result("x"), "torch_sdpa"), 2.0)
 
+    def test_forms_stand_beside_the_read_bandwidth_and_one_another(self):
+        cached = result("decode")
+        cached["peers"]["headwise"]["bytes"] = 10e9
+        cached["peers"]["headwise_bf16"] = peer(
+            "headwise", [0.5, 0.5, 2.0], dtype="bf16", bytes=5e9)
+        cached["peers"]["torch_sdpa_bf16"] = peer("torch", [0.1] * 3,
+                                                  dtype="bf16")
+        cached["timed"] += ["headwise_bf16", "torch_sdpa_bf16"]
+        cached["read_gb_s"] = [[5, 5, 5, 5, 5, 5]] * 3
+        cached["fma_peak_gflops"] = [[10] * 6] * 3
+        # 10/1/5, 10/2/5, 10/4/5
+        self.assertAlmostEqual(report.read_share(cached, "headwise"), 1.0)
+        self.assertIsNone(report.read_share(cached, "torch_sdpa"))
+        # Neither other numbers nor another form of headwise stand for them.
+        self.assertEqual(report.best_peer(cached), "torch_sdpa")
+        self.assertEqual(report.best_of(cached, "headwise"), "headwise")
+        self.assertEqual(report.own_forms([cached])[2:-1], [
+            "| `decode` | headwise | 2 s | 1.000 | 0.400 | 1.00x | 2.00x |",
+            "| `decode` | headwise_bf16 | 500 ms | 2.000 | 1.600 | 2.00x "
+            "| 4.00x |"])
+        self.assertEqual(report.own_forms([result("bert")]), [])
+
     def test_the_table_says_all_of_it(self):
         text = report.markdown(DATA)
         self.assertIn("| `bert` | 2 s | 0.400 | torch_sdpa, 4 s "

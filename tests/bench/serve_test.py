@@ -24,6 +24,7 @@ def attend(spec, q, k, v, lens=None, bias=None):
     ragged batch has 0 in the rows behind a sequence's end."""
     B, H, Hkv, Lq, Lk, d = (spec[n] for n in ("B", "Hq", "Hkv", "Lq", "Lk",
                                               "d"))
+    dv = spec.get("dv", d)
     out, weights = [], []
     for b in range(B):
         for h in range(H):
@@ -35,7 +36,7 @@ def attend(spec, q, k, v, lens=None, bias=None):
                 if spec["kind"] == "ragged":
                     place = i
                     if i >= ends:
-                        out += [0.0] * d
+                        out += [0.0] * dv
                         continue
                 if spec.get("causal"):
                     ends = min(ends, place + 1)
@@ -48,8 +49,8 @@ def attend(spec, q, k, v, lens=None, bias=None):
                     p[j] = math.exp(score / math.sqrt(d) + added)
                 p = [each / sum(p) for each in p]
                 weights += p
-                out += [sum(p[j] * v[(head * Lk + j) * d + c] for j in seen)
-                        for c in range(d)]
+                out += [sum(p[j] * v[(head * Lk + j) * dv + c] for j in seen)
+                        for c in range(dv)]
     return out, weights
 
 
@@ -97,7 +98,7 @@ class ServeTest(cli_case.CliTest):
     def heads(self, spec):
         shapes = {"q": (spec["B"], spec["Hq"], spec["Lq"], spec["d"]),
                   "k": (spec["B"], spec["Hkv"], spec["Lk"], spec["d"])}
-        shapes["v"] = shapes["k"]
+        shapes["v"] = (*shapes["k"][:3], spec.get("dv", spec["d"]))
         return {name: (numbers(math.prod(shape), name), shape)
                 for name, shape in shapes.items()}
 
@@ -112,10 +113,10 @@ class ServeTest(cli_case.CliTest):
             result[name].frombytes((folder / f"{name}.bin").read_bytes())
         return result
 
-    def check(self, given, expected):
+    def check(self, given, expected, most=5e-6):
         self.assertEqual(len(given), len(expected))
         for one, other in zip(given, expected):
-            self.assertAlmostEqual(one, other, 5)
+            self.assertAlmostEqual(one, other, delta=most)
 
     def bias(self, spec):
         shape = (1, spec["Hq"], spec["Lq"], spec["Lk"])
@@ -148,6 +149,36 @@ class ServeTest(cli_case.CliTest):
                 if "weights" in more:
                     self.check(given["weights"], weights)
                 self.assertEqual(self.ask("drop x"), "ok")
+
+    def test_attention_through_a_cache_is_that_of_the_formula(self):
+        whole = {"page": 16, "Lk": 40}
+        for more, most in (
+                ({}, 5e-6), ({"Lq": 1}, 5e-6), ({"Lq": 5}, 5e-6),
+                ({"chunk": 2}, 5e-6), (whole, 5e-6), ({"dv": 4}, 5e-6),
+                ({**whole, "shuffled": 1}, 5e-6),
+                ({"prefix": 1, "dv": 4}, 5e-6),
+                ({"dtype": "bf16", **whole}, 0.02), ({"dtype": "f16"}, 2e-3),
+                ({"dtype": "i8"}, 0.03)):
+            with self.subTest(more):
+                spec = {"kind": "cached", "causal": 1, **self.SIZES, **more}
+                tensors = self.heads(spec)
+                q, k, v = (tensors[n][0] for n in "qkv")
+                if spec.get("prefix"):
+                    del tensors["v"]
+                    v = [k[row + c] for row in range(0, len(k), spec["d"])
+                         for c in range(spec["dv"])]
+                folder = self.write_case(tensors, **spec)
+                self.assertRegex(self.ask(f"load x {folder}"), "^ok headwise ")
+                out, _ = attend(spec, q, k, v)
+                self.check(self.outputs(folder)["out"], out, most)
+
+    def test_tensors_in_bfloat16_are_those_of_the_formula(self):
+        spec = {"kind": "sdpa", **self.SIZES, "dtype": "bf16"}
+        tensors = self.heads(spec)  # which bfloat16 holds exactly
+        folder = self.write_case(tensors, **spec)
+        self.assertRegex(self.ask(f"load x {folder}"), "^ok headwise ")
+        out, _ = attend(spec, *(tensors[n][0] for n in "qkv"))
+        self.check(self.outputs(folder)["out"], out, 0.01)
 
     def test_the_layer_is_that_of_the_formula(self):
         for more in ({}, {"bias": 1}, {"lens": 1}):
@@ -215,20 +246,30 @@ class ServeTest(cli_case.CliTest):
         self.assertRegex(self.ask(f"load x {folder}"), "^error .*head_dim")
 
     def test_what_is_not_offered_is_unsupported(self):
-        for more in ({"kind": "bwd"}, {"dtype": "bf16"}, {"paged": 1}):
-            spec = {"kind": "sdpa", **self.SIZES, **more}
+        for kind, key, value in (
+                ("sdpa", "dtype", "f16"), ("sdpa", "paged", 1),
+                ("sdpa", "page", 16), ("ragged", "weights", 1),
+                ("ragged", "bias", 1), ("ragged", "dtype", "bf16"),
+                ("training", "dv", 4), ("module", "chunk", 1),
+                ("cached", "bias", 1), ("cached", "window", 2),
+                ("cached", "dtype", "i4")):
+            spec = {"kind": kind, **self.SIZES, key: value}
             folder = self.write_case(self.heads(spec), **spec)
-            (key, value), = more.items()
             self.assertEqual(self.ask(f"load x {folder}"),
-                             f"unsupported {key} {value}")
-        for key in ("weights", "bias"):
-            spec = {"kind": "ragged", **self.SIZES, key: 1}
-            folder = self.write_case(self.heads(spec), **spec)
+                             f"unsupported {key} {value} of a {kind} workload")
+        for message, more in (
+                ("kind bwd", {"kind": "bwd"}),
+                ("weights in bf16",
+                 {"kind": "sdpa", "dtype": "bf16", "weights": 1}),
+                ("a cached workload that is not causal", {"kind": "cached"})):
+            folder = self.write_case(self.heads(self.SIZES), **self.SIZES,
+                                     **more)
             self.assertEqual(self.ask(f"load x {folder}"),
-                             f"unsupported {key} of a ragged workload")
+                             f"unsupported {message}")
 
     def test_bad_cases_are_errors(self):
         good = {"kind": "sdpa", **self.SIZES}
+        cached = {"kind": "cached", "causal": 1, **self.SIZES}
         tensors = self.heads(good)
         other = (numbers(4, "o"), (2, 2))
         for message, spec, changed in (
@@ -261,7 +302,13 @@ class ServeTest(cli_case.CliTest):
                  {**good, "window": 0}, {}),
                 ("3 heads", {**good, "Hq": 3},
                  {"q": (numbers(144, "q"), (2, 3, 3, 8))}),
-                ("D is missing", {**good, "kind": "module"}, {})):
+                ("D is missing", {**good, "kind": "module"}, {}),
+                ("dv is 0, expected", {**good, "dv": 0}, {}),
+                ("Lq is 3, expected at most Lk, 2", {**cached, "Lk": 2}, {}),
+                ("prefix is 2, expected 0 or 1", {**cached, "prefix": 2}, {}),
+                ("page is missing, expected", {**cached, "shuffled": 1}, {}),
+                ("chunk is x, expected", {**cached, "chunk": "x"}, {}),
+                ("17", {**cached, "page": 17}, {})):
             with self.subTest(message):
                 folder = self.write_case(tensors, **good)
                 self.assertRegex(self.ask(f"load x {folder}"), "^ok")

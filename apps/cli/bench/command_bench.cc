@@ -47,9 +47,13 @@ std::string described(const Workload& workload) {
               : fmt::format(" Lq {} Lkv {}", shape.Lq, shape.Lkv);
   text += workload.embed_dim != 0 ? fmt::format(" E {}", workload.embed_dim)
                                   : fmt::format(" D {}", shape.D);
+  if (shape.Dv != shape.D) {
+    text += fmt::format(" Dv {}", shape.Dv);
+  }
   if (workload.embed_dim != 0 && workload.embed_dim != shape.Hq * shape.D) {
     text += say({", heads of {}", ", 헤드 크기 {}"}, shape.D);
   }
+  text += workload.bfloat16 ? ", bfloat16" : "";
   text += workload.causal ? say({", causal", ", 인과 마스크"}) : "";
   if (workload.window) {
     text += say({", window {}", ", 윈도우 {}"}, *workload.window);
@@ -83,26 +87,38 @@ std::string described(const Workload& workload) {
   return text;
 }
 
+Json as_json(const KvCacheOptions& cache) {
+  return {{"dtype", name_of(cache.dtype)},
+          {"page_size", cache.page_size},
+          {"value_is_key_prefix", cache.value_is_key_prefix}};
+}
+
 std::string listed_as_json(const Workload& workload) {
   const AttentionShape& shape = workload.shape;
-  const Json json = {{"workload", workload.name},
-                     {"B", shape.B},
-                     {"Hq", shape.Hq},
-                     {"Hkv", shape.Hkv},
-                     {"Lq", shape.Lq},
-                     {"Lkv", shape.Lkv},
-                     {"D", shape.D},
-                     {"embed_dim", workload.embed_dim},
-                     {"rotary", workload.rotary},
-                     {"causal", workload.causal},
-                     {"window", workload.window},
-                     {"attn_weights", workload.attn_weights},
-                     {"bias", workload.bias},
-                     {"ragged", workload.ragged},
-                     {"backward", workload.backward},
-                     {"dropout", workload.dropout},
-                     {"lengths", workload.lengths},
-                     {"gflop", gflop(workload)}};
+  const Json json = {
+      {"workload", workload.name},
+      {"B", shape.B},
+      {"Hq", shape.Hq},
+      {"Hkv", shape.Hkv},
+      {"Lq", shape.Lq},
+      {"Lkv", shape.Lkv},
+      {"D", shape.D},
+      {"Dv", shape.Dv},
+      {"bfloat16", workload.bfloat16},
+      {"embed_dim", workload.embed_dim},
+      {"rotary", workload.rotary},
+      {"causal", workload.causal},
+      {"window", workload.window},
+      {"attn_weights", workload.attn_weights},
+      {"bias", workload.bias},
+      {"ragged", workload.ragged},
+      {"backward", workload.backward},
+      {"dropout", workload.dropout},
+      {"lengths", workload.lengths},
+      {"cache", workload.cache ? as_json(*workload.cache) : Json()},
+      {"shuffled", workload.shuffled},
+      {"chunk", workload.chunk},
+      {"gflop", gflop(workload)}};
   return json_text(json);
 }
 
